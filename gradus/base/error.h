@@ -1,0 +1,66 @@
+/// The two kinds of failure: a user's mistake (Error and its kinds) and a fault of the library itself (InternalError).
+/// A message says which op, layer or file, what was expected, what was given, and how to mend it.
+#pragma once
+#include <source_location>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace gradus {
+
+/// What the user can mend.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+/// An argument that does not fit: shape, dtype, handle, option.
+class InvalidArgument : public Error {
+  using Error::Error;
+};
+/// An index or axis outside its range; a value that a type cannot hold.
+class OutOfRange : public Error {
+  using Error::Error;
+};
+/// A file or a data set whose contents are wrong.
+class DataError : public Error {
+  using Error::Error;
+};
+/// Memory, disk, or another bounded resource is used up.
+class ResourceExhausted : public Error {
+  using Error::Error;
+};
+/// A file, directory or device that is not there or may not be used.
+class Unavailable : public Error {
+  using Error::Error;
+};
+/// Training left the finite numbers.
+class Diverged : public Error {
+  using Error::Error;
+};
+/// What we must mend.
+class InternalError : public std::logic_error {
+  using std::logic_error::logic_error;
+};
+
+template <class... Parts> std::string text(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return std::move(out).str();
+}
+
+/// Throws a user's error of kind E unless `ok`; the message is built only on failure.
+template <class E = InvalidArgument, class... Parts> void require(bool ok, const Parts&... parts) {
+  if (!ok) [[unlikely]]
+    throw E(text(parts...));
+}
+
+template <class... Parts> void internal_check(bool ok, const Parts&... parts) {
+  if (!ok) [[unlikely]]
+    throw InternalError(text("internal fault: ", parts...));
+}
+
+/// Throws Error with `message` and the place of the call unless `condition`; also in release builds.
+void check(bool condition, std::string_view message, std::source_location where = std::source_location::current());
+
+}  // namespace gradus
