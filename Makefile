@@ -1,0 +1,63 @@
+# Two commands do everything from nothing on a fresh Debian 12: `make run` trains on Fashion-MNIST, `make test` tests.
+# A thin layer over CMake's presets: each target says in one line what it does.
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+PREFIX ?= /usr/local
+PEERS ?= jax tf
+FUZZ_RUNS ?= 1000000
+BENCH_FLAGS ?=
+
+.PHONY: setup build run test test-full sanitize fuzz bench bench-peers format install clean
+.DEFAULT_GOAL := build
+
+setup:
+	@tools/setup.sh build
+
+build/%/build.ninja: | setup
+	cmake --preset $*
+
+build: setup build/release/build.ninja
+	cmake --build build/release -j $(JOBS)
+
+run: setup build/release/build.ninja
+	cmake --build build/release -j $(JOBS) --target gradus_command
+	build/release/bin/gradus train configs/fashion_mnist.toml
+
+test: build
+	ctest --preset release
+
+# What takes longer: the remaining tests, the sanitizers, the fuzz targets.
+test-full: setup-full build
+	ctest --preset release-full
+	$(MAKE) sanitize fuzz
+
+.PHONY: setup-full
+setup-full:
+	@tools/setup.sh full
+
+sanitize: sanitize-asan sanitize-tsan
+sanitize-%: build/%/build.ninja
+	cmake --build build/$* -j $(JOBS)
+	ctest --preset $*
+
+fuzz: setup-full build/fuzz/build.ninja
+	cmake --build build/fuzz -j $(JOBS)
+	for target in build/fuzz/bin/*_fuzz; do fuzz/run.sh $$target $(FUZZ_RUNS) || exit 1; done
+
+bench: setup build/release/build.ninja
+	cmake --build build/release -j $(JOBS) --target gradus_bench
+	python3 bench/run.py $(BENCH_FLAGS)
+
+# The peers that `make bench` compares with, each in an environment of its own: make bench-peers PEERS="jax tf torch"
+bench-peers:
+	@tools/setup.sh bench
+	@for peer in $(PEERS); do tools/install_peer.sh $$peer || exit 1; done
+
+format:
+	@tools/setup.sh format
+	find gradus apps examples tests bench fuzz -name '*.h' -o -name '*.cpp' | xargs clang-format-19 -i
+
+install: build
+	cmake --install build/release --prefix $(PREFIX)
+
+clean:
+	rm -rf build

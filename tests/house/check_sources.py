@@ -1,0 +1,105 @@
+"""The rules of the house that a machine can check: which room includes which, how includes are written, how long a
+file is and how it begins. Prints `file:line: what is wrong: what to do`, one line a finding; exit 1 if there is any.
+
+    check_sources.py [ROOT]
+"""
+import pathlib
+import re
+import sys
+
+# A room includes from itself and from rooms before it in this list; gradus.h, the one include of users, is last.
+ROOMS = ("base tensor graph ops reference autodiff compiler backend function gradients formats data nn optim distribute "
+         "train onnx profile").split()
+FOLDERS = ["gradus", "apps", "examples", "tests", "bench", "fuzz"]
+CODE = {".h", ".cpp"}
+LONGEST = 600
+VAGUE = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
+UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b")
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def room_of(path):
+    """The room of gradus/<room>/...; `gradus.h` for the header at the top; nothing for what is outside gradus/."""
+    parts = path.parts
+    return parts[1] if len(parts) > 1 and parts[0] == "gradus" else None
+
+
+def rank(room):
+    return len(ROOMS) if room == "gradus.h" else ROOMS.index(room)
+
+
+def is_llvm(target):
+    return target.split("/")[0] in ("llvm", "llvm-c")
+
+
+def check_include(root, path, quote, target):
+    """What is wrong with one include, or nothing."""
+    if is_llvm(target):
+        if path.parts[:3] != ("gradus", "backend", "cpu"):
+            return f"LLVM's header {target} outside gradus/backend/cpu: put what needs it behind a header there"
+        return None
+    if quote == '"':
+        if target.split("/")[0] not in FOLDERS:
+            return f'"{target}" is not relative to the root of the repository: write "gradus/<room>/..."'
+        if not (root / target).exists():
+            return f'"{target}" does not exist'
+    room, other = room_of(path), room_of(pathlib.PurePosixPath(target))
+    if room is None or other is None or room not in ROOMS:
+        return None
+    if other != "gradus.h" and other not in ROOMS:
+        return None  # reported where that folder's own files are checked
+    if rank(other) > rank(room):
+        return (f"room {room} includes from {other}, which stands after it: move what is needed into {room} or a room "
+                f"before it")
+    return None
+
+
+def check_code(root, path, lines):
+    if lines and not lines[0].startswith("//"):
+        yield 1, "no first comment: say in one to five lines (///) what the file is for"
+    if path.suffix == ".h" and not any(line.strip() == "#pragma once" for line in lines):
+        yield 1, "a header without `#pragma once`"
+    for number, line in enumerate(lines, 1):
+        match = INCLUDE.match(line)
+        problem = match and check_include(root, path, *match.groups())
+        if problem:
+            yield number, problem
+
+
+def check_file(root, path):
+    room = room_of(path)
+    if room and path.suffix in CODE and room not in ROOMS + ["gradus.h"]:
+        yield 1, f"gradus/{room} is no room: use one of {' '.join(ROOMS)}"
+    vague = VAGUE.intersection(part.split(".")[0] for part in path.parts)
+    if vague:
+        yield 1, f"the name `{vague.pop()}` says nothing: name the file after its subject"
+    lines = (root / path).read_text(encoding="utf-8").splitlines()
+    if len(lines) > LONGEST and path.suffix in CODE | {".py"}:
+        yield LONGEST + 1, f"{len(lines)} lines, at most {LONGEST}: it has two subjects, make two files"
+    for number, line in enumerate(lines, 1):
+        if UNFINISHED.search(line):
+            yield number, "left unfinished: do it, or leave it out and say so in docs/"
+    if path.suffix in CODE:
+        yield from check_code(root, path, lines)
+
+
+def findings(root):
+    for folder in FOLDERS:
+        for file in sorted((root / folder).rglob("*")):
+            if file.suffix in CODE | {".py", ".cmake", ".sh"} or file.name == "CMakeLists.txt":
+                path = pathlib.PurePosixPath(file.relative_to(root).as_posix())
+                for number, problem in check_file(root, path):
+                    yield f"{path}:{number}: {problem}"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
+    if not (root / "gradus").is_dir():
+        sys.exit(f"check_sources: {root} has no folder gradus")
+    found = list(findings(root))
+    print("\n".join(found) if found else "no findings")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()

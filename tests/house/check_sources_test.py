@@ -1,0 +1,58 @@
+"""Each rule of check_sources.py finds its violation in a small tree, at the right line, and passes the tree without it."""
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+import check_sources  # noqa: E402
+
+TIDY = {
+    "gradus/base/error.h": "/// Errors.\n#pragma once\n",
+    "gradus/ops/matmul.h": '/// Products.\n#pragma once\n#include "gradus/base/error.h"\n#include <vector>\n',
+    "gradus/gradus.h": '/// All.\n#pragma once\n#include "gradus/ops/matmul.h"\n',
+    "gradus/backend/cpu/jit.cpp": "/// Code.\n#include <llvm/IR/IRBuilder.h>\n",
+    "tests/ops/matmul_test.cpp": '/// Tests.\n#include "gradus/gradus.h"\n',
+}
+WORD = "TO" + "DO"
+# file, its text, the line of the finding, a part of the message
+VIOLATIONS = [
+    ("gradus/base/upward.h", '/// Up.\n#pragma once\n\n#include "gradus/ops/matmul.h"\n', 4, "base includes from ops"),
+    ("gradus/base/upward.cpp", "/// Up.\n#include <gradus/ops/matmul.h>\n", 2, "base includes from ops"),
+    ("gradus/profile/all.h", '/// All.\n#pragma once\n#include "gradus/gradus.h"\n', 3, "profile includes from gradus.h"),
+    ("gradus/ops/relative.cpp", '/// Near.\n#include "matmul.h"\n', 2, "not relative to the root"),
+    ("gradus/ops/dangling.cpp", '/// Gone.\n#include "gradus/ops/gone.h"\n', 2, "does not exist"),
+    ("gradus/backend/emit.h", "/// Code.\n#pragma once\n#include <llvm/IR/Value.h>\n", 3, "LLVM's header"),
+    ("tests/ops/emit_test.cpp", '/// Code.\n#include "llvm-c/Core.h"\n', 2, "LLVM's header"),
+    ("gradus/ops/long.cpp", "/// Long.\n" + "\n" * 600, 601, "601 lines"),
+    ("gradus/ops/later.cpp", f"/// Later.\n// {WORD}: the rest\n", 2, "left unfinished"),
+    ("bench/later.py", f"# {WORD}\n", 1, "left unfinished"),
+    ("gradus/ops/helpers.cpp", "/// Things.\n", 1, "says nothing"),
+    ("gradus/common/things.cpp", "/// Things.\n", 1, "says nothing"),
+    ("gradus/kitchen/pan.h", "/// A pan.\n#pragma once\n", 1, "is no room"),
+    ("gradus/ops/silent.cpp", "#include <vector>\n", 1, "no first comment"),
+    ("gradus/ops/twice.h", "/// Twice.\n", 1, "#pragma once"),
+]
+
+
+class CheckSources(unittest.TestCase):
+    def findings(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                path = pathlib.Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            return list(check_sources.findings(pathlib.Path(folder)))
+
+    def test_tidy_tree_passes(self):
+        self.assertEqual(self.findings(TIDY), [])
+
+    def test_each_violation_is_found(self):
+        for name, text, line, message in VIOLATIONS:
+            with self.subTest(file=name):
+                found = self.findings(TIDY | {name: text})
+                self.assertTrue(any(f.startswith(f"{name}:{line}: ") and message in f for f in found), found)
+
+
+if __name__ == "__main__":
+    unittest.main()

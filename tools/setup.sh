@@ -1,0 +1,87 @@
+#!/bin/sh
+# Installs what Gradus is built from; what is there already is left alone, so that a second call takes no time.
+#   tools/setup.sh [build] [format] [full] [bench]      what for: `build` where nothing is said
+set -eu
+
+build="g++ make cmake ninja-build pkg-config python3 llvm-19-dev libgtest-dev libcli11-dev libtomlplusplus-dev
+       nlohmann-json3-dev zlib1g-dev dataset-fashion-mnist"
+format="clang-format-19"
+full="clang-19 libclang-rt-19-dev clang-format-19"
+bench="python3-venv"
+optional="ccache"  # a second clean build in seconds; nothing depends on it
+
+for purpose in "${@:-build}"; do
+  case $purpose in
+    build) wanted="${wanted-} $build" ;;
+    format) wanted="${wanted-} $format" ;;
+    full) wanted="${wanted-} $build $full" ;;
+    bench) wanted="${wanted-} $build $bench" ;;
+    *) echo "setup: unknown purpose '$purpose': build, format, full or bench" >&2; exit 2 ;;
+  esac
+done
+
+missing_packages() {
+  for package in "$@"; do
+    dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || printf '%s ' "$package"
+  done
+}
+
+apt_get() {
+  set -- env DEBIAN_FRONTEND=noninteractive apt-get "$@"
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+install_packages() {
+  missing=$(missing_packages $wanted)
+  [ -n "$missing" ] || return 0
+  if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+    echo "setup: these packages are missing, and installing them needs root or sudo. Let somebody run:" >&2
+    echo "  apt-get install --no-install-recommends $missing" >&2
+    exit 1
+  fi
+  echo "setup: installing $missing"
+  apt_get update -q
+  if ! apt_get install -y --no-install-recommends $missing; then
+    echo "setup: apt could not install everything. Gradus needs Debian 12 or Ubuntu 24.04, or newer; missing are:" >&2
+    echo "  $(missing_packages $wanted)" >&2
+    exit 1
+  fi
+  apt_get install -y --no-install-recommends $(missing_packages $optional) >/dev/null 2>&1 ||
+    echo "setup: going on without $optional"
+}
+
+lacks_header() {
+  ! echo "#include <$1>" | ${CXX:-g++} -std=c++20 -fsyntax-only -x c++ - >/dev/null 2>&1
+}
+
+# Another system: nothing can be installed by name, but all may be there.
+report_what_is_missing() {
+  missing=
+  need() { missing="$missing
+  $1"; }
+  command -v "${CXX:-g++}" >/dev/null || need "a C++20 compiler (g++ 12 or newer; CXX names another)"
+  command -v cmake >/dev/null || need "cmake 3.25 or newer"
+  command -v ninja >/dev/null || need "ninja"
+  command -v python3 >/dev/null || need "python3"
+  found=
+  for config in llvm-config-19 llvm-config; do
+    case $($config --version 2>/dev/null) in 19.*) found=$config ;; esac
+  done
+  [ -n "$found" ] || need "LLVM 19 with its headers (llvm-config in PATH)"
+  lacks_header gtest/gtest.h && need "GoogleTest 1.12 or newer"
+  lacks_header CLI/CLI.hpp && need "CLI11 2"
+  lacks_header toml++/toml.h && need "toml++ 3"
+  lacks_header nlohmann/json.hpp && need "nlohmann-json 3"
+  lacks_header zlib.h && need "zlib"
+  [ -e "${FASHION_MNIST_DIR:-/usr/share/datasets/fashion-mnist}/train-images-idx3-ubyte.gz" ] ||
+    need "Fashion-MNIST, the four gzipped idx files (FASHION_MNIST_DIR names their directory)"
+  [ -n "$missing" ] || return 0
+  echo "setup: this system is neither Debian nor Ubuntu, so nothing was installed. Missing:$missing" >&2
+  exit 1
+}
+
+if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then
+  install_packages
+else
+  report_what_is_missing
+fi
