@@ -1,0 +1,107 @@
+/// A compiled graph: thunks over a table of memory slots. Running it allocates only its outputs and one arena.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+#include "gradus/compiler/passes.h"
+#include "gradus/compiler/plan_memory.h"
+
+namespace gradus {
+
+/// The first failure that depends on data: set at most once a run, by compare-and-swap on `thunk`.
+struct ErrorWord {
+  std::atomic<int> thunk{-1};
+  std::int64_t index = 0;  // of the offending element
+  std::int64_t value = 0;  // what stood there
+};
+
+/// What a kernel sees.
+struct KernelArguments {
+  void* const* slots;              // per value of the graph: where it lies
+  const std::int64_t* dimensions;  // the extents of the program's symbolic dimensions, by DimensionTable position
+  void* scratch;                   // of this worker
+  const void* data;                // the thunk's own
+  ErrorWord* error;
+};
+using KernelFunction = void (*)(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+
+/// The distinct symbolic dimensions that a program's kernels ask for.
+class DimensionTable {
+ public:
+  int position_of(std::int64_t dimension);  // enters it if it is new
+  const std::vector<std::int64_t>& all() const { return dimensions_; }
+
+ private:
+  std::vector<std::int64_t> dimensions_;
+};
+
+/// One piece of work over [0, extent), which may be divided at multiples of `grain` without changing any bit.
+struct Thunk {
+  KernelFunction run = nullptr;
+  std::shared_ptr<const void> data;
+  int step = 0;             // whose part it is; thunks of one step run in order
+  std::int64_t extent = 1;  // a dimension: may be symbolic
+  std::int64_t grain = 1;
+  std::int64_t bytes = 0;           // moved, and
+  std::int64_t flops = 0;           // done, over the whole extent; dimensions: decide whether dividing is worth it
+  std::int64_t worker_scratch = 0;  // bytes that each worker needs; a dimension
+  std::int64_t shared_scratch = 0;  // bytes that live from the first to the last thunk of the step; a dimension.
+  int shared_slot = -1;             // the slot (past the graph's values) that holds them
+  std::string label;                // "add+relu+sum"
+  std::string failure;              // what ErrorWord means here: "label {value} at index {index} is outside ..."
+};
+
+/// All thunks of a graph and what they refer to. `owner` keeps generated code alive.
+struct Lowered {
+  std::vector<Thunk> thunks;
+  DimensionTable dimensions;
+  int slots = 0;  // the graph's values and the shared scratches
+  std::shared_ptr<const void> owner;
+};
+
+enum class Tier { interpreted, compiled };
+struct CompileOptions {
+  std::vector<std::string> disable = {};  // names of passes
+  Tier tier = Tier::compiled;
+};
+
+/// One kernel for `explain()`.
+struct Kernel {
+  std::string name;
+  std::vector<std::string> ops;
+  std::size_t bytes_read, bytes_written;
+  double flops;
+};
+
+class Program {
+ public:
+  Program(Graph graph, std::vector<Step> steps, Sharing sharing, Lowered lowered, double compile_seconds);
+  ~Program();
+
+  /// Binds inputs in the order of graph().inputs; fills outputs[k], in the order of graph().outputs. A buffer already
+  /// in outputs[k] is written instead of a new one: the caller puts there the input that output k may overwrite, if
+  /// nobody else holds it. `symbols` are the values of the graph's symbols. Throws OutOfRange when data are at fault;
+  /// outputs are then to be thrown away. Any number of threads may run one program at once.
+  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
+           std::span<const std::int64_t> symbols = {}) const;
+
+  const Graph& graph() const;
+  /// Per output: the position among the inputs of the one whose buffer it may take over, or -1.
+  const std::vector<int>& may_overwrite() const;
+  /// Per step, for the given symbols.
+  std::vector<Kernel> kernels(std::span<const std::int64_t> symbols = {}) const;
+  /// Bytes of temporaries for the given symbols.
+  std::int64_t arena_bytes(std::span<const std::int64_t> symbols = {}) const;
+  double compile_seconds() const;
+  /// What this program costs a cache: graph, thunks and code.
+  std::size_t footprint() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The whole compiler (backend/compile.cpp reads from top to bottom). Thread-safe.
+std::shared_ptr<const Program> compile(Graph graph, const CompileOptions& options = {});
+
+}  // namespace gradus

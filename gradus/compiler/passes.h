@@ -1,0 +1,34 @@
+/// The passes of the compiler on graphs, one free function in one file each, and the runner that times, verifies,
+/// prints and disables them by name.
+#pragma once
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+#include "gradus/compiler/steps.h"
+
+namespace gradus {
+
+/// Evaluates what depends on constants alone (fold.cpp).
+void fold_constants(Graph& graph);
+/// Rewrites by rules that change no bit, such as x*1, a view of a view, a transpose that a product can read in place
+/// (simplify.cpp).
+void simplify(Graph& graph);
+/// Keeps one of equal values and drops what no output needs (eliminate.cpp).
+void eliminate_common_subexpressions(Graph& graph);
+/// Groups values into steps, in execution order (fuse.cpp). No float operation is reordered, so fusion never changes a
+/// bit. Without `merge` every value that is computed is a step of its own.
+std::vector<Step> fuse(const Graph& graph, bool merge);
+
+struct PassTime {
+  std::string name;
+  double seconds;
+  int values_before, values_after;
+};
+/// "fold" "simplify" "eliminate" "fuse" "reuse" ("reuse": outputs take the memory of dying inputs).
+std::span<const std::string_view> pass_names();
+/// Runs the graph passes in order, those in `disable` excepted; InvalidArgument names an unknown one and lists the
+/// known.
+std::vector<PassTime> run_graph_passes(Graph& graph, std::span<const std::string> disable);
+
+}  // namespace gradus

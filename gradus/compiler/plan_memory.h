@@ -1,0 +1,29 @@
+/// Where each stored value lives while a program runs.
+#pragma once
+#include <span>
+#include <vector>
+#include "gradus/compiler/steps.h"
+
+namespace gradus {
+
+/// Which memory may be shared: decided once for a graph.
+struct Sharing {
+  std::vector<int> may_overwrite;  // per graph output: the dying input whose buffer it may take over, or -1
+};
+/// An output may take over a dying input if their specs agree, the step that writes it is the input's last reader and
+/// reads each element before it writes the same element, and no step that may fail runs later.
+Sharing plan_sharing(const Graph& graph, const std::vector<Step>& steps);
+
+/// One temporary: `bytes` from step `first` up to and including step `last`.
+struct Interval {
+  std::int64_t bytes = 0;
+  int first = 0, last = 0;
+};
+struct Layout {
+  std::vector<std::int64_t> offsets;  // per interval, 64-byte aligned, with 64 bytes of padding behind each
+  std::int64_t bytes = 0;             // of the arena
+};
+/// Intervals that overlap in time do not overlap in memory. First fit by decreasing size, never worse than in order.
+Layout lay_out(std::span<const Interval> intervals);
+
+}  // namespace gradus

@@ -1,0 +1,32 @@
+/// Steps: what fusion makes of a graph. A step becomes one or a few thunks, with a barrier between those that depend on
+/// each other.
+#pragma once
+#include <string>
+#include <vector>
+#include "gradus/graph/graph.h"
+
+namespace gradus {
+
+/// One unit of execution.
+struct Step {
+  enum class Kind {
+    loops,    // formulas, row and column reductions, and views, indexes or constants that have to stand in memory
+    library,  // one call of a kernel of the backend
+  };
+  Kind kind = Kind::loops;
+  Shape space;               // what loops iterate over: all but the last dimension are rows
+  std::vector<int> members;  // values, ascending
+  std::vector<int> outputs;  // members that others read from memory, or that the graph yields; ascending
+};
+
+/// The value in whose memory `value` lies: itself unless it is an alias.
+int storage_of(const Graph& graph, int value);
+
+/// A value that a step reads from memory.
+struct Read {
+  int operand;  // as it stands in the graph: a value, an alias or a view
+  int storage;  // in whose memory it lies
+};
+std::vector<Read> reads_of(const Graph& graph, const Step& step);
+
+}  // namespace gradus

@@ -1,0 +1,46 @@
+/// Context: what this thread does with effects and C++ branches while it traces. Contexts nest; without one, everything
+/// is concrete and lazy. Also the hooks by which graph/ reaches the rooms below that compute.
+#pragma once
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+struct VariableCell;
+
+class Context {
+ public:
+  Context();
+  virtual ~Context();
+  Context(const Context&) = delete;
+  std::uint32_t id() const { return id_; }
+  virtual Tensor read(VariableCell& cell) = 0;
+  virtual void assign(VariableCell& cell, const Tensor& value) = 0;
+
+  /// The innermost context of this thread, or null.
+  static Context* current();
+  /// Whether symbols of trace `id` may be used now.
+  static bool is_active(std::uint32_t id);
+
+ protected:
+  Context* const parent_;
+
+ private:
+  const std::uint32_t id_;
+};
+
+/// Whether new nodes of this thread are wanted by a tape that still records.
+struct Recording {
+  static int& count();
+};
+
+/// What computes pending nodes; installed by function/, which owns the queue and the compiler.
+struct Evaluation {
+  /// Makes `node` have a value.
+  static void (*observe)(Node& node);
+  /// A node without symbols was made on this thread.
+  static void (*recorded)(const Ref<Node>& node);
+  /// A node that waits in a queue is about to be freed.
+  static void (*forget)(Node& node);
+};
+
+}  // namespace gradus

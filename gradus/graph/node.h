@@ -1,0 +1,72 @@
+/// Node: one application of an op, or a leaf. The graph of nodes is the record of what was computed; a Tensor is a
+/// handle on one. Walks over the graph keep their marks outside the nodes.
+#pragma once
+#include <array>
+#include <atomic>
+#include <memory>
+#include "gradus/base/ref.h"
+#include "gradus/graph/op.h"
+#include "gradus/tensor/buffer.h"
+
+namespace gradus {
+
+struct Node;
+void dispose(Node* node);
+
+/// The operands of a node: three in place, more on the heap.
+class Inputs {
+ public:
+  Inputs() = default;
+  explicit Inputs(In tensors);
+  int size() const { return size_; }
+  const Ref<Node>& operator[](int i) const { return begin()[i]; }
+  const Ref<Node>* begin() const { return many_ ? many_.get() : few_.data(); }
+  const Ref<Node>* end() const { return begin() + size_; }
+
+ private:
+  std::array<Ref<Node>, 3> few_;
+  std::unique_ptr<Ref<Node>[]> many_;
+  int size_ = 0;
+};
+
+/// A computed value, set once; other threads may look while it is being set.
+class ValueCell {
+ public:
+  ValueCell() = default;
+  ValueCell(const ValueCell&) = delete;
+  ~ValueCell() { reset(); }
+  Buffer* get() const { return buffer_.load(std::memory_order_acquire); }
+  explicit operator bool() const { return get(); }
+  void set(Ref<Buffer> buffer) {
+    if (buffer) buffer->refs.fetch_add(1, std::memory_order_relaxed);
+    release(buffer_.exchange(buffer.get(), std::memory_order_acq_rel));
+  }
+  void reset() { release(buffer_.exchange(nullptr, std::memory_order_acq_rel)); }
+
+ private:
+  static void release(Buffer* buffer) {
+    if (buffer && buffer->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) dispose(buffer);
+  }
+  std::atomic<Buffer*> buffer_{nullptr};
+};
+
+class Pending;
+
+struct Node : RefCounted {
+  AnyOp op;  // null: a leaf, whose value was given or will be bound
+  Spec spec;
+  Inputs inputs;
+  ValueCell value;                       // set once computed
+  std::uint64_t sequence = 0;            // grows with every node made in the process
+  std::uint32_t trace = 0;               // the innermost trace whose symbols this node depends on; 0: concrete
+  std::uint32_t scope = 0;               // layer and profile scope in which it was recorded (graph/scope.h)
+  std::atomic<Pending*> queue{nullptr};  // where it waits to be computed; null: computed, symbolic, or a leaf
+  std::uint32_t position = 0;            // its place in that queue
+
+  bool is_leaf() const { return !op; }
+};
+
+/// A node from this thread's free list.
+Node* new_node();
+
+}  // namespace gradus

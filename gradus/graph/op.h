@@ -1,0 +1,202 @@
+/// One definition per op. An op is an aggregate at namespace scope whose fields are its attributes, with its rules:
+///
+///   name                       in text form; TensorFlow's last path segment where there is one
+///   takes                      the dtypes of its operands (Takes::numbers unless said)
+///   infer(specs)               shape rule            (implied by emit and combine)
+///   vjp(inputs, y, dy)         gradient rule         (not needed by composites; {} for "none")
+///   and exactly one way of being computed:
+///     emit(x, ...)             a scalar formula of one to four operands of one shape: fusable
+///     combine(acc, x)          a reduction along `axis`, kept as size 1, with its identity(dtype): fusable
+///     view(in, out)            how the output index walks through the input: read in place
+///     emit_index(i)            a function of the flat row-major index (i64): read in place
+///     alias()                  the same bytes under another shape: free
+///     library_kernel           the name of a kernel of the backend
+///     expand(inputs)           other ops: a composite, which is gone once applied
+///
+/// AnyOp erases the type. Attributes are structure, never data: they are interned, so an AnyOp is one pointer and
+/// equality is pointer equality.
+#pragma once
+#include <atomic>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+#include "gradus/base/reflect.h"
+#include "gradus/graph/scalar.h"
+#include "gradus/tensor/shape.h"
+
+namespace gradus {
+
+class Tensor;
+using Tensors = std::vector<Tensor>;
+using In = std::span<const Tensor>;
+using Specs = std::span<const Spec>;
+
+/// Where a view reads: element (i0, i1, ...) of the output is element offset + i0*strides[0] + ... of the input, a
+/// stride counting negative where `backwards` has its bit. Offset and strides are dimensions: symbolic or not negative.
+struct View {
+  std::int64_t offset = 0;
+  Shape strides;                // one per dimension of the output
+  std::uint32_t backwards = 0;  // bit i: dimension i is walked towards lower addresses
+};
+
+/// Dtypes that an op takes.
+enum class Takes : std::uint8_t { floats = 1, integers = 2, booleans = 4, numbers = 3, discrete = 6, anything = 7 };
+constexpr bool takes(Takes set, DType t) {
+  const int bit = is_floating(t) ? 1 : is_integer(t) ? 2 : 4;
+  return (static_cast<int>(set) & bit) != 0;
+}
+
+template <class T>
+concept Unary = requires(const T op, scalar::Value x) { op.emit(x); };
+template <class T>
+concept Binary = requires(const T op, scalar::Value x) { op.emit(x, x); };
+template <class T>
+concept Ternary = requires(const T op, scalar::Value x) { op.emit(x, x, x); };
+template <class T>
+concept Quaternary = requires(const T op, scalar::Value x) { op.emit(x, x, x, x); };
+template <class T>
+concept Emits = Unary<T> || Binary<T> || Ternary<T> || Quaternary<T>;
+template <class T>
+concept Reduces = requires(const T op, scalar::Value x) {
+  op.combine(x, x);
+  { T::identity(f32) } -> std::same_as<scalar::Literal>;
+  { op.axis } -> std::convertible_to<int>;
+};
+template <class T>
+concept Views = requires(const T op, Shape s) {
+  { op.view(s, s) } -> std::same_as<View>;
+};
+template <class T>
+concept Indexes = requires(const T op, scalar::Value i) { op.emit_index(i); };
+template <class T>
+concept Aliases = requires(const T op) { op.alias(); };
+template <class T>
+concept Calls = requires { std::string_view(T::library_kernel); };
+template <class T>
+concept Expands = requires(const T op, In in) {
+  { op.expand(in) } -> std::same_as<Tensor>;
+};
+template <class T>
+concept HasName = requires { std::string_view(T::name); };
+template <class T>
+concept HasInfer = Emits<T> || Reduces<T> || Expands<T> || requires(const T op, Specs in) {
+  { op.infer(in) } -> std::same_as<Spec>;
+};
+template <class T>
+concept HasVjp = Expands<T> || requires(const T op, In in, const Tensor& y) {
+  { op.vjp(in, y, y) } -> std::same_as<Tensors>;
+};
+template <class T>
+constexpr int ways_of_computing = Emits<T> + Reduces<T> + Views<T> + Indexes<T> + Aliases<T> + Calls<T> + Expands<T>;
+template <class T>
+concept IsOp = HasName<T> && HasInfer<T> && HasVjp<T> && ways_of_computing<T> == 1;
+
+/// Says in one line what an op lacks.
+template <class T> consteval bool is_complete_op() {
+  static_assert(HasName<T>, "this op has no name: add  static constexpr auto name = \"...\"");
+  static_assert(
+      ways_of_computing<T> == 1,
+      "an op is computed in exactly one way: emit, combine, view, emit_index, alias, library_kernel or expand");
+  static_assert(HasInfer<T>, "this op has no shape rule: add  Spec infer(Specs in) const");
+  static_assert(HasVjp<T>, "this op has no gradient: add  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const");
+  return IsOp<T>;
+}
+
+class AnyOp;
+
+/// Everything true of one op type, generated from its struct. Absent rules are null.
+struct OpType {
+  std::string_view name;
+  int arity = -1;  // of a formula; -1: infer says
+  Takes takes = Takes::numbers;
+  Spec (*infer)(const void*, Specs) = nullptr;
+  Tensors (*vjp)(const void*, In, const Tensor& y, const Tensor& dy) = nullptr;
+  scalar::Value (*emit)(const void*, std::span<const scalar::Value>) = nullptr;
+  scalar::Real (*emit_real)(const void*, std::span<const scalar::Real>) = nullptr;
+  scalar::Value (*combine)(const void*, scalar::Value, scalar::Value) = nullptr;
+  scalar::Real (*combine_real)(const void*, scalar::Real, scalar::Real) = nullptr;
+  scalar::Literal (*identity)(DType) = nullptr;
+  int (*axis)(const void*) = nullptr;
+  scalar::Value (*emit_index)(const void*, scalar::Value) = nullptr;
+  scalar::Real (*emit_index_real)(const void*, scalar::Real) = nullptr;
+  View (*view)(const void*, const Shape& in, const Shape& out) = nullptr;
+  bool alias = false;
+  bool composite = false;
+  const char* library_kernel = nullptr;
+  void (*print)(const void*, std::ostream&) = nullptr;
+  AnyOp (*parse)(std::string_view attributes) = nullptr;
+  void (*destroy)(const void*) = nullptr;
+};
+
+/// One distinct (type, attributes) value, counted; forgotten some time after its last use.
+struct OpRecord {
+  const OpType* type;
+  const void* attributes;  // null: an op without attributes, which lives for ever
+  std::uint64_t hash;
+  mutable std::atomic<std::uint32_t> refs{0};
+};
+
+class AnyOp {
+ public:
+  AnyOp() = default;
+  AnyOp(const AnyOp& other) : record_(other.record_) { retain(); }
+  AnyOp(AnyOp&& other) noexcept : record_(std::exchange(other.record_, nullptr)) {}
+  AnyOp& operator=(AnyOp other) noexcept {
+    std::swap(record_, other.record_);
+    return *this;
+  }
+  ~AnyOp() {
+    if (record_ && record_->attributes) record_->refs.fetch_sub(1, std::memory_order_release);
+  }
+  template <class T> static AnyOp of(const T& op);
+
+  explicit operator bool() const { return record_; }
+  bool operator==(const AnyOp& other) const { return record_ == other.record_; }
+  const OpType* operator->() const { return record_->type; }
+  const void* attributes() const { return record_->attributes; }
+  std::uint64_t hash() const { return record_->hash; }
+  const OpRecord* record() const { return record_; }
+  /// The op as its own type; null if it is another.
+  template <class T> const T* as() const;
+
+  // How it is computed. All are false of a leaf.
+  bool is_elementwise() const { return record_ && record_->type->emit; }
+  bool is_reduction() const { return record_ && record_->type->combine; }
+  bool is_view() const { return record_ && record_->type->view; }
+  bool is_index() const { return record_ && record_->type->emit_index; }
+  bool is_alias() const { return record_ && record_->type->alias; }
+  bool is_library_call() const { return record_ && record_->type->library_kernel; }
+  /// Of a reduction: the axis, counted from the end.
+  int axis() const { return record_->type->axis(record_->attributes); }
+
+  /// Shape and dtype of the result. Throws what the user did wrong.
+  Spec infer(Specs in) const;
+  /// Records the formula of an elementwise op on inputs of these dtypes.
+  scalar::Code formula(std::span<const DType> inputs) const;
+  /// Records combine(acc, x) of a reduction of dtype t: inputs 0 and 1.
+  scalar::Code combination(DType t) const;
+  /// Records the index formula: input 0 is the i64 index.
+  scalar::Code index_formula() const;
+
+  friend std::ostream& operator<<(std::ostream& out, const AnyOp& op);  // name{a=1; b=true}
+
+ private:
+  friend struct OpTable;
+  explicit AnyOp(const OpRecord* record) : record_(record) { retain(); }
+  void retain() const {
+    if (record_ && record_->attributes) record_->refs.fetch_add(1, std::memory_order_relaxed);
+  }
+  const OpRecord* record_ = nullptr;
+};
+
+/// Ops by name, composites included, for the parser and the tests. An op enters when code that applies it is linked;
+/// there is no list to keep.
+const std::map<std::string_view, const OpType*>& registered_ops();
+AnyOp parse_op(std::string_view name, std::string_view attributes);
+
+}  // namespace gradus
+
+#include "gradus/graph/op_erasure.h"

@@ -1,0 +1,108 @@
+/// Tensor: an immutable handle on a node of the computation graph. Applying an op makes a node; a node is computed when
+/// somebody observes its value. While a function is traced its arguments are symbols, and so is all that is made of
+/// them.
+#pragma once
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+#include "gradus/graph/node.h"
+#include "gradus/tensor/device.h"
+
+namespace gradus {
+
+/// A weak number: takes the dtype of the tensor beside it (x * 2, 1 / x). A fraction beside an integer tensor is an
+/// InvalidArgument: cast first.
+class Scalar {
+ public:
+  template <Element T> Scalar(T value) : literal_(value) {}
+  const scalar::Literal& literal() const { return literal_; }
+
+ private:
+  scalar::Literal literal_;
+};
+
+class Tensor {
+ public:
+  /// Empty; using it is an Error.
+  Tensor() = default;
+  explicit Tensor(Ref<Node> node) : node_(std::move(node)) {}
+
+  const Shape& shape() const { return spec().shape; }
+  DType dtype() const { return spec().dtype; }
+  Device device() const;
+  std::size_t bytes() const;
+  /// The value of a single element; InvalidArgument of another number of elements.
+  double item() const;
+  /// A row-major copy; InvalidArgument if T is not the C++ type of the dtype.
+  template <Element T> std::vector<T> to_vector() const {
+    const std::span<const T> values = elements<T>();
+    return {values.begin(), values.end()};
+  }
+  /// No copy; valid while a handle lives, so not of a temporary.
+  template <Element T> std::span<const T> span() const& { return elements<T>(); }
+  template <Element T> std::span<const T> span() const&& = delete;
+  /// Along axis 0; OutOfRange past its ends. Negative indices count from the end.
+  Tensor operator[](std::int64_t index) const;
+  /// Rows [begin, end) of axis 0; OutOfRange past its ends, never silently empty.
+  Tensor rows(std::int64_t begin, std::int64_t end) const;
+  /// The value of one boolean. Inside `function` it is an error until control flow can be traced.
+  explicit operator bool() const;
+  Tensor& operator+=(const Tensor& y);
+  Tensor& operator-=(const Tensor& y);
+  Tensor& operator*=(const Tensor& y);
+  Tensor& operator/=(const Tensor& y);
+  Tensor& operator+=(Scalar y);
+  Tensor& operator-=(Scalar y);
+  Tensor& operator*=(Scalar y);
+  Tensor& operator/=(Scalar y);
+  friend std::ostream& operator<<(std::ostream& out, const Tensor& x);
+
+  // For the rooms of the library.
+  bool defined() const { return static_cast<bool>(node_); }
+  const Ref<Node>& node() const { return node_; }
+  const Spec& spec() const {
+    if (!node_) [[unlikely]]
+      fail_empty();
+    return node_->spec;
+  }
+  bool is_symbolic() const { return node_ && node_->trace; }
+  /// Observes: computes whatever is pending. An error within a trace.
+  Buffer& observed() const;
+  /// A leaf with this value.
+  static Tensor of_buffer(const Spec& spec, Ref<Buffer> value);
+  /// A symbol of trace `trace`.
+  static Tensor parameter(const Spec& spec, std::uint32_t trace);
+
+ private:
+  template <Element T> std::span<const T> elements() const {
+    check_element(dtype_of<T>());
+    return {observed().data<const T>(), static_cast<std::size_t>(spec().shape.size())};
+  }
+  void check_element(DType asked) const;
+  [[noreturn]] static void fail_empty();
+  Ref<Node> node_;
+};
+
+bool operator==(const Tensor&, const Tensor&) = delete;  // equal(a, b) elementwise, or bitwise_equal(a, b)
+bool operator==(const Tensor&, Scalar) = delete;         // equal(x, 0)
+
+/// Applies `op`: the one door through which nodes are made.
+Tensor make_node(AnyOp op, In inputs);
+
+template <class T> Tensor apply(const T& op, In in) {
+  if constexpr (!is_complete_op<T>()) {
+    return {};
+  } else if constexpr (Expands<T>) {
+    (void)detail::Described<T>::enrolled;
+    return op.expand(in);
+  } else {
+    return make_node(AnyOp::of(op), in);
+  }
+}
+template <class T, std::convertible_to<Tensor>... Inputs> Tensor apply(const T& op, const Inputs&... in) {
+  const std::array<Tensor, sizeof...(Inputs)> inputs{Tensor(in)...};
+  return apply(op, In(inputs));
+}
+
+}  // namespace gradus
