@@ -1,0 +1,17 @@
+#include "gradus/tensor/device.h"
+#include "gradus/base/error.h"
+
+namespace gradus {
+
+std::ostream& operator<<(std::ostream& out, const Device& device) { return out << "cpu(" << device.index << ')'; }
+
+Device cpu(int index) {
+  require(index >= 0, "cpu: the index of a device is not negative, given ", index);
+  return {DeviceKind::cpu, index};
+}
+
+std::vector<Device> devices(DeviceKind) { return {Device{}}; }
+
+Device default_device() { return {}; }
+
+}  // namespace gradus

@@ -1,0 +1,26 @@
+/// Where tensors live. There is the processor; cpu(1), cpu(2) ... are logical devices that share it.
+#pragma once
+#include <ostream>
+#include <vector>
+
+namespace gradus {
+
+enum class DeviceKind { cpu };
+
+/// A value: cpu(0).
+struct Device {
+  DeviceKind kind = DeviceKind::cpu;
+  int index = 0;
+  bool operator==(const Device&) const = default;
+  /// "cpu(0)"
+  friend std::ostream& operator<<(std::ostream& out, const Device& device);
+};
+
+/// InvalidArgument for a negative index.
+Device cpu(int index = 0);
+/// The physical devices of a kind; empty is an answer, not an error.
+std::vector<Device> devices(DeviceKind kind);
+/// Where new tensors and variables live.
+Device default_device();
+
+}  // namespace gradus

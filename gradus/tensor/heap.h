@@ -1,0 +1,52 @@
+/// Where the memory of buffers comes from. Small blocks have size classes, eight to a doubling, and are cut from spans
+/// of pages; larger ones are spans of their own. Spans are split from and merged into arenas that are aligned to and
+/// made of huge pages. One mutex guards it all: buffers keep small blocks in a cache per thread and come here in
+/// batches.
+#pragma once
+#include <bit>
+#include <cstdint>
+
+namespace gradus::heap {
+
+inline constexpr std::int64_t page_bytes = 8 << 10;  // more than 64 KiB in pages of 8 KiB wastes 12.5 % at most
+inline constexpr std::int64_t huge_page_bytes = 2 << 20;
+inline constexpr std::int64_t largest_small = 64 << 10;
+inline constexpr int class_count = 64;
+
+struct Span;
+
+/// The first bytes of a block that the heap needs for itself: whoever holds the block must not write `span`.
+struct Block {
+  Block* next;
+  Span* span;
+};
+
+/// The size class for a block of `size` <= largest_small bytes. Every class is a multiple of 64.
+constexpr int class_of(std::int64_t size) {
+  if (size <= 1024) return static_cast<int>((size + 63) / 64 - (size > 0));
+  const auto last = static_cast<std::uint64_t>(size - 1);
+  const int width = std::bit_width(last);
+  return 16 + (width - 11) * 8 + static_cast<int>((last >> (width - 4)) & 7);
+}
+constexpr std::int64_t class_size(int size_class) {
+  if (size_class < 16) return (size_class + 1) * std::int64_t{64};
+  return std::int64_t{9 + size_class % 8} << (7 + (size_class - 16) / 8);
+}
+
+/// A list of at least one and at most `count` blocks, aligned to 64 bytes. std::bad_alloc if the system has no more.
+Block* take(int size_class, int count);
+/// Returns a list of small blocks of any classes.
+void give(Block* list) noexcept;
+
+/// A block of any size. std::bad_alloc if the system has no more.
+Block* take_span(std::int64_t size);
+void give_span(Block* block) noexcept;
+
+/// Returns the arenas without a live block to the system. It happens by itself when arenas hold much more than was live
+/// of late, and when they would grow past the limit.
+void trim() noexcept;
+void set_limit(std::int64_t bytes) noexcept;
+/// What is held from the system.
+std::int64_t reserved_bytes() noexcept;
+
+}  // namespace gradus::heap

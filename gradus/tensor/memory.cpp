@@ -1,0 +1,178 @@
+#include "gradus/tensor/memory.h"
+#include <unistd.h>
+#include <algorithm>
+#include <iomanip>
+#include <limits>
+#include <mutex>
+#include <vector>
+#include "gradus/base/error.h"
+#include "gradus/tensor/heap.h"
+
+namespace gradus {
+namespace {
+
+constexpr std::size_t holders_named = 5;
+
+std::int64_t machine_bytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? std::int64_t{pages} * size : std::numeric_limits<std::int64_t>::max();
+}
+
+/// "1536 bytes (1.5 KiB)"
+std::string size_text(std::int64_t bytes) {
+  if (bytes < 1024) return text(bytes, " bytes");
+  const char* const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double scaled = static_cast<double>(bytes) / 1024;
+  int unit = 0;
+  for (; scaled >= 1024; ++unit) scaled /= 1024;
+  return text(bytes, " bytes (", std::fixed, std::setprecision(1), scaled, ' ', units[unit], ')');
+}
+
+/// Trivially destructible: buffers may be freed by the destructors of anybody's statics.
+struct Ledger {
+  std::mutex mutex;
+  memory::Account* accounts = nullptr;
+  memory::Holder* holders = nullptr;
+  std::int64_t closed_live = 0;  // of threads that have ended
+  std::int64_t peak = 0;
+  std::int64_t limit = 0;  // 0: the machine's, found when first asked for
+
+  // All of these are called with the mutex held.
+  std::int64_t live() const {
+    std::int64_t sum = closed_live;
+    for (auto* a = accounts; a; a = a->next) sum += a->live.load(std::memory_order_relaxed);
+    return sum;
+  }
+  std::int64_t bound() {
+    if (limit == 0) limit = machine_bytes();
+    return limit;
+  }
+  /// Takes the account's high water into the peak, and lets it run freely for a step, less near the limit.
+  void settle(memory::Account& account) {
+    const std::int64_t total = live(), own = account.live.load(std::memory_order_relaxed);
+    peak = std::max(peak, total - own + std::max(own, account.high.load(std::memory_order_relaxed)));
+    account.high.store(own, std::memory_order_relaxed);
+    std::int64_t open_accounts = 1;
+    for (auto* a = accounts; a; a = a->next) ++open_accounts;
+    const std::int64_t room = std::max(std::int64_t{0}, (bound() - total) / open_accounts);
+    account.ceiling.store(own + std::min(memory::account_step, room), std::memory_order_relaxed);
+  }
+  void settle_all() {
+    for (auto* a = accounts; a; a = a->next) settle(*a);
+    peak = std::max(peak, live());
+  }
+
+  std::string holders_text() const {
+    std::vector<const memory::Holder*> largest;
+    for (auto* h = holders; h; h = h->next) largest.push_back(h);
+    const std::size_t named = std::min(holders_named, largest.size());
+    std::partial_sort(largest.begin(), largest.begin() + static_cast<std::ptrdiff_t>(named), largest.end(),
+                      [](auto* a, auto* b) { return a->bytes > b->bytes; });
+    if (named == 0) return "no buffer holds 1 MiB or more";
+    std::string out = "the largest holders are ";
+    for (std::size_t i = 0; i < named; ++i)
+      out += text(i ? ", " : "", largest[i]->label, ": ", size_text(largest[i]->bytes));
+    return out;
+  }
+  [[noreturn]] void fail(std::int64_t bytes, const char* what, std::string_view why) {
+    throw ResourceExhausted(
+        text(why, ": ", what, " asks for ", size_text(bytes), ", ", size_text(live()), " are live, the limit is ",
+             size_text(bound()), "; ", holders_text(),
+             ". Use a smaller batch or micro_batches, drop tensors that are no longer read, or raise "
+             "the limit with set_memory_limit"));
+  }
+  void require_room(std::int64_t bytes, const char* what) {
+    if (bytes > bound() - live()) fail(bytes, what, "memory limit reached");
+  }
+};
+
+constinit Ledger ledger;
+
+void insert(auto*& head, auto& item) {
+  item.previous = nullptr;
+  item.next = head;
+  if (head) head->previous = &item;
+  head = &item;
+}
+void erase(auto*& head, auto& item) {
+  (item.previous ? item.previous->next : head) = item.next;
+  if (item.next) item.next->previous = item.previous;
+}
+
+}  // namespace
+
+MemoryUse memory_use(Device) {
+  const std::lock_guard lock(ledger.mutex);
+  ledger.settle_all();
+  return {static_cast<std::size_t>(ledger.live()), static_cast<std::size_t>(ledger.peak),
+          static_cast<std::size_t>(ledger.bound())};
+}
+
+void reset_peak_memory(Device) {
+  const std::lock_guard lock(ledger.mutex);
+  ledger.settle_all();
+  ledger.peak = ledger.live();
+}
+
+void set_memory_limit(Device, std::size_t bytes) {
+  const std::lock_guard lock(ledger.mutex);
+  ledger.limit = static_cast<std::int64_t>(std::min(bytes, std::size_t{std::numeric_limits<std::int64_t>::max()}));
+  heap::set_limit(ledger.bound());
+  ledger.settle_all();
+}
+
+namespace memory {
+
+void open(Account& account) {
+  const std::lock_guard lock(ledger.mutex);
+  insert(ledger.accounts, account);
+}
+void close(Account& account) noexcept {
+  const std::lock_guard lock(ledger.mutex);
+  ledger.settle(account);
+  ledger.closed_live += account.live.load(std::memory_order_relaxed);
+  erase(ledger.accounts, account);
+}
+
+void check_limit(Account& account, std::int64_t bytes, const char* what) {
+  const std::lock_guard lock(ledger.mutex);
+  ledger.require_room(bytes, what);
+  account.live.store(account.live.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+  ledger.settle(account);
+}
+void settle(Account& account) noexcept {
+  const std::lock_guard lock(ledger.mutex);
+  ledger.settle(account);
+}
+
+void charge_without_account(std::int64_t bytes, const char* what) {
+  const std::lock_guard lock(ledger.mutex);
+  ledger.require_room(bytes, what);
+  ledger.closed_live += bytes;
+  ledger.peak = std::max(ledger.peak, ledger.live());
+}
+void discharge_without_account(std::int64_t bytes) noexcept {
+  const std::lock_guard lock(ledger.mutex);
+  ledger.closed_live -= bytes;
+}
+
+void enlist(Holder& holder) noexcept {
+  const std::lock_guard lock(ledger.mutex);
+  insert(ledger.holders, holder);
+}
+void delist(Holder& holder) noexcept {
+  const std::lock_guard lock(ledger.mutex);
+  erase(ledger.holders, holder);
+}
+void relabel(Holder& holder, std::string label) noexcept {
+  const std::lock_guard lock(ledger.mutex);
+  holder.label.swap(label);
+}
+
+void fail_system(std::int64_t bytes, const char* what) {
+  const std::lock_guard lock(ledger.mutex);
+  ledger.fail(bytes, what, "the system has no more memory");
+}
+
+}  // namespace memory
+}  // namespace gradus

@@ -1,0 +1,285 @@
+/// Buffers: layout, reuse, exact accounts, the limit's message, frees on other threads and after a thread's end.
+#include "gradus/tensor/buffer.h"
+#include <gtest/gtest.h>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+#include "gradus/base/error.h"
+#include "gradus/tensor/heap.h"
+
+namespace gradus {
+namespace {
+
+constexpr std::int64_t sizes[] = {0,     1,      4,      63,      64,      65,      832,
+                                  896,   897,    1000,   4096,    8000,    65408,   65409,
+                                  70000, 262144, 999999, 1 << 20, 2 << 20, 3000000, 40 * (1 << 20)};
+
+std::int64_t live() { return static_cast<std::int64_t>(memory_use().live_bytes); }
+std::int64_t peak() { return static_cast<std::int64_t>(memory_use().peak_bytes); }
+
+/// Restores the machine's limit, also when a test fails.
+struct LimitScope {
+  explicit LimitScope(std::int64_t bytes) { set_memory_limit(cpu(), static_cast<std::size_t>(bytes)); }
+  ~LimitScope() { set_memory_limit(cpu(), 0); }
+};
+
+std::string message_of(auto action) {
+  try {
+    action();
+  } catch (const ResourceExhausted& error) { return error.what(); }
+  return "nothing was thrown";
+}
+void expect_contains(const std::string& text, std::string_view part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "\"" << part << "\" is not in: " << text;
+}
+
+TEST(HeapTest, ClassesFitAndWasteAnEighthAtMost) {
+  for (std::int64_t size = 1; size <= heap::largest_small; ++size) {
+    const int c = heap::class_of(size);
+    const std::int64_t given = heap::class_size(c);
+    ASSERT_LT(c, heap::class_count);
+    ASSERT_GE(given, size);
+    ASSERT_EQ(given % 64, 0);
+    ASSERT_TRUE(given - size < 64 || (given - size) * 8 <= given) << size << " in " << given;
+    ASSERT_TRUE(c == 0 || heap::class_size(c - 1) < size) << size;
+  }
+}
+
+TEST(BufferTest, IsAlignedAndPadded) {
+  for (const std::int64_t bytes : sizes) {
+    const Ref<Buffer> buffer = Buffer::allocate(bytes);
+    EXPECT_EQ(buffer->bytes(), bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer->data()) % 64, 0u);
+    std::memset(buffer->data(), 0x5a, static_cast<std::size_t>(bytes + 64));
+    EXPECT_EQ(buffer->data<unsigned char>()[bytes + 63], 0x5a);
+  }
+}
+
+TEST(BufferTest, LiveBuffersNeverOverlap) {
+  std::mt19937 random(1);
+  struct Held {
+    Ref<Buffer> buffer;
+    unsigned char mark;
+  };
+  std::vector<Held> held;
+  const auto intact = [](const Held& h) {
+    const auto* data = h.buffer->data<unsigned char>();
+    for (std::int64_t i = 0; i < h.buffer->bytes(); ++i)
+      if (data[i] != h.mark) return false;
+    return true;
+  };
+  for (int step = 0; step < 4000; ++step) {
+    if (held.size() > 60 || (!held.empty() && random() % 3 == 0)) {
+      const std::size_t i = random() % held.size();
+      ASSERT_TRUE(intact(held[i])) << "step " << step;
+      held[i] = held.back();
+      held.pop_back();
+    } else {
+      const std::int64_t bytes = static_cast<std::int64_t>(random()) % (std::int64_t{1} << (random() % 21));
+      held.push_back({Buffer::allocate(bytes), static_cast<unsigned char>(random())});
+      std::memset(held.back().buffer->data(), held.back().mark, static_cast<std::size_t>(bytes));
+    }
+  }
+  for (const Held& h : held) EXPECT_TRUE(intact(h));
+}
+
+TEST(BufferTest, BorrowedMemoryLivesAsLongAsTheBuffer) {
+  auto owner = std::make_shared<std::vector<int>>(100, 7);
+  const std::weak_ptr<std::vector<int>> alive = owner;
+  const std::int64_t before = live();
+  Ref<Buffer> buffer = Buffer::borrow(owner->data(), 400, owner);
+  EXPECT_EQ(live(), before);
+  owner.reset();
+  EXPECT_EQ(buffer->data<int>()[99], 7);
+  EXPECT_EQ(buffer->bytes(), 400);
+  buffer = {};
+  EXPECT_TRUE(alive.expired());
+}
+
+TEST(MemoryTest, LiveAndPeakAreExact) {
+  for (const std::int64_t bytes : sizes) {
+    reset_peak_memory();
+    const std::int64_t before = live();
+    EXPECT_EQ(peak(), before);
+    {
+      const Ref<Buffer> a = Buffer::allocate(bytes), b = Buffer::allocate(bytes), same = a;
+      EXPECT_EQ(live(), before + 2 * bytes);
+    }
+    const Ref<Buffer> again = Buffer::allocate(bytes);
+    EXPECT_EQ(live(), before + bytes);
+    EXPECT_EQ(peak(), before + 2 * bytes) << "of " << bytes;
+    reset_peak_memory();
+    EXPECT_EQ(peak(), before + bytes);
+  }
+}
+
+TEST(MemoryTest, PeakIsTheHighestOfAnyOrder) {
+  std::mt19937 random(2);
+  std::vector<Ref<Buffer>> held;
+  reset_peak_memory();
+  std::int64_t now = live(), highest = now;
+  for (int step = 0; step < 5000; ++step) {
+    if (random() % 2 && !held.empty()) {
+      now -= held.back()->bytes();
+      held.pop_back();
+    } else {
+      held.push_back(Buffer::allocate(static_cast<std::int64_t>(random() % 3000)));
+      highest = std::max(highest, now += held.back()->bytes());
+    }
+    if (step % 977 == 0) { EXPECT_EQ(live(), now); }
+  }
+  EXPECT_EQ(live(), now);
+  EXPECT_EQ(peak(), highest);
+}
+
+TEST(MemoryTest, LimitNamesTheLargestHolders) {
+  std::vector<Ref<Buffer>> held;
+  for (int i = 1; i <= 6; ++i) held.push_back(Buffer::allocate(i * (1 << 20)));
+  for (int i = 1; i <= 6; ++i)
+    held[static_cast<std::size_t>(i - 1)]->set_label("parameter dense_" + std::to_string(i) + "/kernel");
+  const std::int64_t before = live();
+  const LimitScope limit(before + (4 << 20));
+  const std::string message = message_of([] { Buffer::allocate(5 << 20, "result of matmul"); });
+  expect_contains(message, "result of matmul asks for 5242880 bytes (5.0 MiB)");
+  expect_contains(message, std::to_string(before) + " bytes");
+  expect_contains(message, "the limit is " + std::to_string(before + (4 << 20)) + " bytes");
+  expect_contains(
+      message, "parameter dense_6/kernel: 6291456 bytes (6.0 MiB), parameter dense_5/kernel: 5242880 bytes (5.0 MiB)");
+  expect_contains(message, "dense_2/kernel");
+  EXPECT_EQ(message.find("dense_1/kernel"), std::string::npos) << message;
+  expect_contains(message, "set_memory_limit");
+  EXPECT_EQ(live(), before) << "a refused buffer was counted";
+  EXPECT_NO_THROW(Buffer::allocate(4 << 20));
+  held.pop_back();
+  EXPECT_NO_THROW(Buffer::allocate(5 << 20)) << "what was freed is not given again";
+}
+
+TEST(MemoryTest, LimitIsExactForSmallBuffersToo) {
+  for (const std::int64_t bytes : {1, 100, 5000}) {
+    const LimitScope limit(live() + 40 * bytes);
+    std::vector<Ref<Buffer>> held;
+    EXPECT_THROW(while (held.size() < 1000) held.push_back(Buffer::allocate(bytes)), ResourceExhausted);
+    EXPECT_EQ(held.size(), 40u) << "of " << bytes;
+    held.clear();
+    EXPECT_NO_THROW(held.push_back(Buffer::allocate(40 * bytes)));
+  }
+}
+
+TEST(MemoryTest, AnAbsurdRequestIsRefused) {
+  const std::string message = message_of([] { Buffer::allocate(std::int64_t{1} << 60); });
+  expect_contains(message, "(1.0 EiB)");
+  expect_contains(message, "memory limit reached");
+}
+
+TEST(MemoryTest, ThreadsFreeWhatOthersAllocate) {
+  reset_peak_memory();
+  const std::int64_t before = live();
+  std::vector<Ref<Buffer>> made;
+  std::thread([&] {
+    for (int i = 0; i < 3000; ++i) made.push_back(Buffer::allocate(i));
+  }).join();
+  EXPECT_EQ(live(), before + 2999 * 3000 / 2) << "what an ended thread allocated";
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 3; ++t)
+    threads.emplace_back([&, t] {
+      for (std::size_t i = t; i < made.size(); i += 3) made[i] = Buffer::allocate(100);
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(live(), before + 3000 * 100);
+  made.clear();
+  EXPECT_EQ(live(), before);
+  EXPECT_GE(peak(), before + 2999 * 3000 / 2);
+}
+
+TEST(MemoryTest, ThreadsTogether) {
+  const std::int64_t before = live();
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 4; ++t)
+    threads.emplace_back([t] {
+      std::mt19937 random(t);
+      std::vector<Ref<Buffer>> held(50);
+      for (int i = 0; i < 5000; ++i) {
+        Ref<Buffer>& slot = held[random() % held.size()];
+        slot = Buffer::allocate(static_cast<std::int64_t>(random()) % (std::int64_t{1} << (random() % 18)));
+        std::memset(slot->data(), static_cast<int>(t), static_cast<std::size_t>(slot->bytes()));
+        if (i % 500 == 0) memory_use();
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(live(), before);
+}
+
+/// Freed by a destructor that runs after the thread's own cache is gone.
+TEST(MemoryTest, OutlivesTheThreadsCache) {
+  struct Late {
+    Ref<Buffer> buffer;
+    ~Late() {
+      buffer = {};
+      Buffer::allocate(123);
+    }
+  };
+  const std::int64_t before = live();
+  std::thread([] {
+    thread_local Late late;
+    late.buffer = Buffer::allocate(1000);
+  }).join();
+  EXPECT_EQ(live(), before);
+}
+
+#if !defined(__SANITIZE_ADDRESS__)
+TEST(MemoryTest, WhatTheSystemRefusesIsAnErrorToo) {
+  const LimitScope limit(std::int64_t{1} << 62);
+  const std::int64_t before = live();
+  expect_contains(message_of([] { Buffer::allocate((std::int64_t{1} << 55) + 1, "huge"); }), "huge asks for");
+  EXPECT_EQ(live(), before);
+}
+
+TEST(HeapTest, MemoryIsReused) {
+  for (const std::int64_t bytes : sizes) {
+    const void* first = Buffer::allocate(bytes)->data();
+    EXPECT_EQ(Buffer::allocate(bytes)->data(), first) << bytes;
+  }
+}
+
+TEST(HeapTest, FreedBlocksServeOtherSizes) {
+  heap::trim();
+  std::vector<Ref<Buffer>> held;
+  for (int i = 0; i < 64; ++i) held.push_back(Buffer::allocate(1 << 20));
+  const std::int64_t reserved = heap::reserved_bytes();
+  held.clear();
+  held.push_back(Buffer::allocate(7 << 20));
+  held.push_back(Buffer::allocate(300000));
+  EXPECT_LE(heap::reserved_bytes(), reserved);
+}
+
+TEST(HeapTest, AStepsMemoryStaysButOldMemoryGoesBack) {
+  constexpr std::int64_t large = 256 << 20;
+  const auto step = [] { Buffer::allocate(large), Buffer::allocate(large); };
+  step();
+  const std::int64_t reserved = heap::reserved_bytes();
+  for (int i = 0; i < 100; ++i) step();
+  EXPECT_EQ(heap::reserved_bytes(), reserved);
+  EXPECT_GE(reserved, large);
+  for (int i = 0; i < 10000; ++i) Buffer::allocate(100000);
+  Buffer::allocate(64 << 20);
+  EXPECT_LT(heap::reserved_bytes(), large);
+}
+
+TEST(HeapTest, CachedMemoryMakesRoomUnderTheLimit) {
+  { const Ref<Buffer> a = Buffer::allocate(40 << 20), b = Buffer::allocate(24 << 20); }
+  const LimitScope limit(live() + (80 << 20));
+  const Ref<Buffer> c = Buffer::allocate(70 << 20);
+  EXPECT_LE(heap::reserved_bytes(), live() + (80 << 20));
+}
+
+TEST(HeapTest, TrimReturnsAllThatIsFree) {
+  const std::int64_t before = live();
+  { const Ref<Buffer> a = Buffer::allocate(33 << 20); }
+  heap::trim();
+  EXPECT_LT(heap::reserved_bytes(), before + (33 << 20));
+}
+#endif
+
+}  // namespace
+}  // namespace gradus
