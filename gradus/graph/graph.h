@@ -1,6 +1,7 @@
 /// Graph: a flat program in single-assignment form. What the compiler passes read and write, what keys compiled
 /// programs, and what the text form prints and parses.
 #pragma once
+#include <functional>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -52,13 +53,13 @@ Graph parse_graph(std::string_view text);
 /// are what they have to be. parse_graph has checked what it returns.
 void verify(const Graph& graph);
 
-/// Which value each root became.
+/// A graph and the nodes that it was made of.
 struct Flattened {
   Graph graph;
   std::vector<Ref<Node>> inputs;  // the nodes behind graph.inputs
 };
 
 /// The flat program that computes `roots` (its outputs). `is_input(node)` says where to stop; leaves always are inputs.
-Flattened flatten(std::span<const Ref<Node>> roots, bool (*is_input)(const Node&) = nullptr);
+Flattened flatten(std::span<const Ref<Node>> roots, const std::function<bool(const Node&)>& is_input = {});
 
 }  // namespace gradus

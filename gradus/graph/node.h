@@ -62,6 +62,7 @@ struct Node : RefCounted {
   std::uint32_t scope = 0;               // layer and profile scope in which it was recorded (graph/scope.h)
   std::atomic<Pending*> queue{nullptr};  // where it waits to be computed; null: computed, symbolic, or a leaf
   std::uint32_t position = 0;            // its place in that queue
+  std::uint32_t recorder = 0;            // the number of the thread that made it
 
   bool is_leaf() const { return !op; }
 };

@@ -1,0 +1,113 @@
+/// Flattening of nodes, hashing and verification of graphs.
+#include "gradus/graph/graph.h"
+#include <sstream>
+#include <unordered_map>
+
+namespace gradus {
+
+int Graph::symbols() const {
+  int count = 0;
+  for (const Value& v : values)
+    for (std::int64_t d : v.spec.shape) count = std::max(count, dimension::symbols_in(d));
+  return count;
+}
+
+std::uint64_t hash_of(const Graph& graph) {
+  std::uint64_t hash = graph.values.size();
+  for (const Value& v : graph.values) {
+    hash = mix(hash, v.op ? v.op.hash() : 1 + static_cast<std::uint64_t>(v.is_constant));
+    for (int operand : v.in) hash = mix(hash, static_cast<std::uint64_t>(operand));
+    hash = mix(mix(hash, hash_of(v.spec)), v.constant);
+  }
+  for (const auto* list : {&graph.inputs, &graph.outputs, &graph.dying}) {
+    hash = mix(hash, list->size());
+    for (int i : *list) hash = mix(hash, static_cast<std::uint64_t>(i));
+  }
+  return hash;
+}
+
+namespace {
+
+class Flattener {
+ public:
+  explicit Flattener(const std::function<bool(const Node&)>& is_input) : is_input_(is_input) {}
+
+  int place(Node* root) {
+    enter(root);
+    while (!stack_.empty()) {
+      auto& [node, next] = stack_.back();
+      if (next < node->inputs.size()) {
+        enter(node->inputs[next++].get());
+        continue;
+      }
+      add(node);
+      stack_.pop_back();
+    }
+    return positions_.at(root);
+  }
+  Flattened result;
+
+ private:
+  void enter(Node* node) {
+    if (positions_.contains(node)) return;
+    if (node->is_leaf() || (is_input_ && is_input_(*node))) {
+      positions_[node] = result.graph.add({.spec = node->spec, .scope = node->scope});
+      result.graph.inputs.push_back(positions_[node]);
+      result.inputs.emplace_back(node);
+      return;
+    }
+    // A node that is met twice before it is done is entered twice; the second time it is already placed.
+    stack_.emplace_back(node, 0);
+  }
+
+  void add(Node* node) {
+    if (positions_.contains(node)) return;
+    Value v{.op = node->op, .spec = node->spec, .scope = node->scope};
+    for (const Ref<Node>& operand : node->inputs) v.in.push_back(positions_.at(operand.get()));
+    positions_[node] = result.graph.add(std::move(v));
+  }
+
+  const std::function<bool(const Node&)>& is_input_;
+  std::unordered_map<const Node*, int> positions_;
+  std::vector<std::pair<Node*, int>> stack_;
+};
+
+void verify_value(const Graph& graph, int i) {
+  const Value& v = graph[i];
+  const std::string where = text("value %", i, " of\n", to_text(graph));
+  std::vector<Spec> specs;
+  for (int operand : v.in) {
+    internal_check(operand >= 0 && operand < i, "an operand does not come first: ", where);
+    specs.push_back(graph[operand].spec);
+  }
+  internal_check(!v.is_constant || (!v.op && v.in.empty()), "a constant has an op: ", where);
+  if (!v.op) return;
+  try {
+    internal_check(v.op.infer(specs) == v.spec, "the spec is not what the op infers: ", where);
+  } catch (const Error& error) { throw InternalError(text("internal fault: ", error.what(), ": ", where)); }
+}
+
+}  // namespace
+
+Flattened flatten(std::span<const Ref<Node>> roots, const std::function<bool(const Node&)>& is_input) {
+  Flattener flattener(is_input);
+  for (const Ref<Node>& root : roots) flattener.result.graph.outputs.push_back(flattener.place(root.get()));
+  return std::move(flattener.result);
+}
+
+void verify(const Graph& graph) {
+  for (int i = 0; i < graph.size(); ++i) verify_value(graph, i);
+  std::vector<int> bound(graph.values.size(), 0);
+  for (int i : graph.inputs) {
+    internal_check(i >= 0 && i < graph.size() && graph[i].is_input() && !bound[static_cast<std::size_t>(i)]++,
+                   "inputs are not what they have to be:\n", to_text(graph));
+  }
+  for (int i = 0; i < graph.size(); ++i)
+    internal_check(!graph[i].is_input() || bound[static_cast<std::size_t>(i)], "value %", i, " is bound to nothing:\n",
+                   to_text(graph));
+  for (int o : graph.outputs) internal_check(o >= 0 && o < graph.size(), "an output does not exist:\n", to_text(graph));
+  for (int d : graph.dying)
+    internal_check(d >= 0 && d < graph.size() && graph[d].is_input(), "what dies is no input:\n", to_text(graph));
+}
+
+}  // namespace gradus
