@@ -22,11 +22,22 @@ struct Step {
 /// The value in whose memory `value` lies: itself unless it is an alias.
 int storage_of(const Graph& graph, int value);
 
+/// What a loop reads when it reads `operand`: a view is read in place, so the storage of what it views. A view of a view
+/// (or of an alias of one) reads the inner view from memory.
+int source_of(const Graph& graph, int operand);
+
+/// Constants and index formulas, which loops compute instead of reading.
+bool is_computed_where_read(const Graph& graph, int storage);
+
 /// A value that a step reads from memory.
 struct Read {
   int operand;  // as it stands in the graph: a value, an alias or a view
   int storage;  // in whose memory it lies
 };
 std::vector<Read> reads_of(const Graph& graph, const Step& step);
+
+/// Whether `step` (of loops) reads each element of `input` before it writes the same element of `output` and not after,
+/// so that both may lie in the same memory. Their specs agree.
+bool may_write_over(const Graph& graph, const Step& step, int output, int input);
 
 }  // namespace gradus

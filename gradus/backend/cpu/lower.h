@@ -1,0 +1,16 @@
+/// Machine code for steps of loops: the entry of the code generator, free of LLVM's headers.
+#pragma once
+#include <span>
+#include <vector>
+#include "gradus/backend/program.h"
+
+namespace gradus::cpu {
+
+enum class Isa : std::uint8_t;
+
+/// Per step its thunks in order; none for a step of another kind, which its library lowers. Enters the dimensions that
+/// the kernels ask for into out.dimensions, takes slots for shared scratch from out.slots (the graph's values come
+/// first, so it has to be at least graph.size() before) and makes out.owner keep the code. Thread-safe.
+std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out);
+
+}  // namespace gradus::cpu
