@@ -1,10 +1,11 @@
 /// Machine code for steps of loops: the entry of the code generator, free of LLVM's headers.
+/// (The namespace cannot be called cpu: gradus::cpu() is a device.)
 #pragma once
 #include <span>
 #include <vector>
 #include "gradus/backend/program.h"
 
-namespace gradus::cpu {
+namespace gradus::cpu_backend {
 
 enum class Isa : std::uint8_t;
 
@@ -13,4 +14,4 @@ enum class Isa : std::uint8_t;
 /// first, so it has to be at least graph.size() before) and makes out.owner keep the code. Thread-safe.
 std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out);
 
-}  // namespace gradus::cpu
+}  // namespace gradus::cpu_backend
