@@ -1,0 +1,41 @@
+/// Waiting for another thread by looking again: first at full speed, and after a while giving the core to others, so
+/// that more threads than cores still go on.
+#pragma once
+#include <xmmintrin.h>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace gradus {
+
+/// Set while the pool has more threads than cores: then whoever waits should yield soon.
+inline constinit std::atomic<bool> crowded = false;
+
+class Spin {
+ public:
+  /// One short pause.
+  void pause() {
+    _mm_pause();
+    if (++pauses_ % pauses_per_look == 0) [[unlikely]]
+      look();
+  }
+  /// How long it has been waiting, as of the last look at the clock.
+  std::chrono::nanoseconds waited() const { return waited_; }
+
+ private:
+  static constexpr unsigned pauses_per_look = 64;  // 1 to 3 us, by processor
+  static constexpr std::chrono::microseconds patience{50};
+  using Clock = std::chrono::steady_clock;
+
+  void look() {
+    const auto now = Clock::now();
+    if (pauses_ == pauses_per_look) start_ = now;
+    waited_ = now - start_;
+    if (waited_ >= patience || crowded.load(std::memory_order_relaxed)) std::this_thread::yield();
+  }
+  unsigned pauses_ = 0;
+  Clock::time_point start_;
+  std::chrono::nanoseconds waited_{0};
+};
+
+}  // namespace gradus

@@ -1,0 +1,68 @@
+/// One team of pinned workers for the whole process. A job forks once and may meet at barriers; workers spin for about
+/// a millisecond after a job, then sleep.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+namespace gradus {
+
+/// How many threads compute, the caller's included. It never changes a result, only its speed. At the start it is
+/// GRADUS_NUM_THREADS, or the number of cores that the process may use. InvalidArgument outside 1 to 1024.
+void set_num_threads(int n);
+
+class ThreadPool {
+ public:
+  static ThreadPool& global();
+  static constexpr int max_threads = 1024;
+
+  int threads() const { return threads_.load(std::memory_order_relaxed); }
+
+  /// Runs body(worker, team_size) on min(want, threads()) workers, the caller being worker 0, and returns when all are
+  /// done. While the team is busy with another caller's job, and inside a job, body(0, 1) runs alone on the caller: it
+  /// never waits for another job. Subnormals are flushed in every worker. The first exception is thrown again here; a
+  /// body that meets at a barrier must not throw, since the others would wait for it.
+  template <class Body> void run(int want, Body&& body) {
+    run_job(want, {[](void* context, int worker, int team_size) {
+                     (*static_cast<std::remove_reference_t<Body>*>(context))(worker, team_size);
+                   },
+                   const_cast<void*>(static_cast<const void*>(std::addressof(body)))});
+  }
+
+ private:
+  struct Job {
+    void (*body)(void* context, int worker, int team_size) = nullptr;
+    void* context = nullptr;
+  };
+  struct Team;
+  friend void set_num_threads(int n);
+
+  ThreadPool();
+  void run_job(int want, Job job);
+  void resize(int threads);
+  static void run_alone(Job job);
+  static void work(const std::shared_ptr<Team>& team, int worker);
+
+  std::atomic<int> threads_;
+  alignas(64) std::atomic<bool> busy_ = false;
+  std::shared_ptr<Team> team_;  // of whoever has set busy_; made by the first job
+};
+
+/// Where the workers of one job wait for each other: what any of them wrote before is seen by all after. A
+/// dissemination barrier: no counter that all write to, log2(team size) rounds, with two workers one message each way.
+class Barrier {
+ public:
+  explicit Barrier(int team_size);
+  void wait(int worker);
+
+ private:
+  struct alignas(64) Seat {
+    std::atomic<std::uint32_t> heard[10];  // by round: the last meeting that the partner has reached
+    std::uint32_t meetings = 0;            // of this worker
+  };
+  std::vector<Seat> seats_;
+};
+
+}  // namespace gradus

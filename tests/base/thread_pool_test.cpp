@@ -1,0 +1,274 @@
+/// The pool: every worker once, any number of threads, several callers, nesting, exceptions, sleeping, barriers, modes.
+#include "gradus/base/thread_pool.h"
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <limits>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+#include "gradus/base/error.h"
+#include "gradus/base/flush_denormals.h"
+
+namespace gradus {
+namespace {
+
+ThreadPool& pool() { return ThreadPool::global(); }
+
+bool flushes() {
+  volatile float least = std::numeric_limits<float>::min();
+  return least / 2 == 0;
+}
+
+int threads_allowed() {
+  cpu_set_t set;
+  sched_getaffinity(0, sizeof set, &set);
+  return CPU_COUNT(&set);
+}
+
+class ThreadPoolTest : public testing::TestWithParam<int> {
+ protected:
+  ThreadPoolTest() { set_num_threads(GetParam()); }
+};
+
+TEST_P(ThreadPoolTest, RunsEachWorkerOnce) {
+  EXPECT_EQ(pool().threads(), GetParam());
+  for (int want = 1; want <= GetParam() + 2; ++want)
+    for (int repeat = 0; repeat < 50; ++repeat) {
+      std::vector<std::atomic<int>> calls(static_cast<std::size_t>(GetParam()));
+      std::atomic<int> wrong_size = 0;
+      const int expected = std::min(want, GetParam());
+      pool().run(want, [&](int worker, int team_size) {
+        ++calls[static_cast<std::size_t>(worker)];
+        wrong_size += team_size != expected;
+      });
+      EXPECT_EQ(wrong_size, 0);
+      for (int w = 0; w < GetParam(); ++w)
+        ASSERT_EQ(calls[static_cast<std::size_t>(w)], w < expected) << w << " of " << want;
+    }
+}
+
+TEST_P(ThreadPoolTest, TheCallerIsWorkerZero) {
+  const auto caller = std::this_thread::get_id();
+  pool().run(GetParam(), [&](int worker, int) { EXPECT_EQ(std::this_thread::get_id() == caller, worker == 0); });
+}
+
+/// Each phase reads what all workers wrote in the phase before.
+TEST_P(ThreadPoolTest, BarriersSeparatePhases) {
+  constexpr int phases = 300;
+  const int size = GetParam();
+  Barrier barrier(size);
+  std::vector<int> cells(static_cast<std::size_t>(size), 0);
+  std::atomic<int> wrong = 0;
+  for (int job = 0; job < 3; ++job) {
+    pool().run(size, [&](int worker, int team_size) {
+      ASSERT_EQ(team_size, size);
+      for (int phase = 1; phase <= phases; ++phase) {
+        cells[static_cast<std::size_t>(worker)] = job * phases + phase;
+        barrier.wait(worker);
+        for (const int cell : cells) wrong += cell != job * phases + phase;
+        barrier.wait(worker);
+      }
+    });
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(ThreadPoolTest, AnExceptionReachesTheCaller) {
+  for (int thrower = 0; thrower < GetParam(); ++thrower) {
+    const auto throwing = [&](int worker, int) {
+      if (worker == thrower) throw std::runtime_error("worker " + std::to_string(worker));
+    };
+    try {
+      pool().run(GetParam(), throwing);
+      FAIL() << "nothing was thrown";
+    } catch (const std::runtime_error& error) { EXPECT_EQ(error.what(), "worker " + std::to_string(thrower)); }
+    EXPECT_NO_THROW(pool().run(GetParam(), [](int, int) {})) << "an old failure came again";
+  }
+  EXPECT_THROW(pool().run(GetParam(), [](int, int) { throw std::logic_error("all"); }), std::logic_error);
+}
+
+TEST_P(ThreadPoolTest, AJobWithinAJobRunsAlone) {
+  std::atomic<int> inner = 0, wrong = 0;
+  pool().run(GetParam(), [&](int, int) {
+    pool().run(GetParam(), [&](int worker, int team_size) {
+      ++inner;
+      wrong += worker != 0 || team_size != 1;
+    });
+  });
+  EXPECT_EQ(inner, GetParam());
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(ThreadPoolTest, SeveralCallersAtOnce) {
+  constexpr int callers = 4, jobs = 500;
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> users;
+  for (int u = 0; u < callers; ++u)
+    users.emplace_back([&] {
+      for (int job = 0; job < jobs; ++job) {
+        std::atomic<int> parts = 0;
+        int size = 0;
+        pool().run(GetParam(), [&](int worker, int team_size) {
+          ++parts;
+          if (worker == 0) size = team_size;
+        });
+        wrong += parts != size || (size != 1 && size != GetParam());
+      }
+    });
+  for (auto& user : users) user.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(ThreadPoolTest, ResizingWhileOthersRun) {
+  std::atomic<bool> stop = false;
+  std::atomic<int> wrong = 0;
+  std::thread user([&] {
+    while (!stop) {
+      std::atomic<int> parts = 0;
+      int size = 0;
+      pool().run(ThreadPool::max_threads, [&](int worker, int team_size) {
+        ++parts;
+        if (worker == 0) size = team_size;
+      });
+      wrong += parts != size;
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    set_num_threads(1 + i % 4);
+    pool().run(4, [](int, int) {});
+  }
+  stop = true;
+  user.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(ThreadPoolTest, SleepingWorkersWake) {
+  for (int i = 0; i < 5; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::atomic<int> parts = 0;
+    pool().run(GetParam(), [&](int, int) { ++parts; });
+    EXPECT_EQ(parts, GetParam());
+  }
+}
+
+TEST_P(ThreadPoolTest, SubnormalsAreFlushedInJobsOnly) {
+  EXPECT_FALSE(flushes());
+  std::atomic<int> kept = 0;
+  pool().run(GetParam(), [&](int, int) { kept += !flushes(); });
+  pool().run(1, [&](int, int) { kept += !flushes(); });
+  EXPECT_EQ(kept, 0);
+  EXPECT_FALSE(flushes());
+}
+
+TEST_P(ThreadPoolTest, UsersThreadsAreNotPinned) {
+  const int before = threads_allowed();
+  int after = 0;
+  pool().run(GetParam(), [](int, int) {});
+  std::thread([&] { after = threads_allowed(); }).join();
+  EXPECT_EQ(after, before);
+  EXPECT_EQ(threads_allowed(), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, testing::Values(1, 2, 3, 8), testing::PrintToStringParamName());
+
+TEST(ThreadCountTest, BadNumbersAreRefused) {
+  const int before = pool().threads();
+  for (const int n : {0, -1, 1025, std::numeric_limits<int>::min()})
+    EXPECT_THROW(set_num_threads(n), InvalidArgument) << n;
+  EXPECT_EQ(pool().threads(), before);
+}
+
+TEST(ThreadCountTest, IsNotChangedFromWithinAJob) {
+  set_num_threads(2);
+  pool().run(2, [](int, int) { EXPECT_THROW(set_num_threads(3), InvalidArgument); });
+  EXPECT_EQ(pool().threads(), 2);
+}
+
+TEST(FlushDenormalsTest, RestoresWhatWas) {
+  ASSERT_FALSE(flushes());
+  {
+    const FlushDenormals outer;
+    EXPECT_TRUE(flushes());
+    { const FlushDenormals inner; }
+    EXPECT_TRUE(flushes());
+  }
+  EXPECT_FALSE(flushes());
+}
+
+TEST(BarrierTest, OfOneDoesNotWait) {
+  Barrier barrier(1);
+  barrier.wait(0);
+  barrier.wait(0);
+}
+
+/// A fresh process per row: the variable is read once, by the first use of the pool.
+struct EnvironmentRow {
+  const char* value;
+  int threads;  // 0: an error that names the variable
+};
+class ThreadEnvironmentTest : public testing::TestWithParam<EnvironmentRow> {};
+
+TEST_P(ThreadEnvironmentTest, IsReadOrRefused) {
+  const auto child = [] {
+    setenv("GRADUS_NUM_THREADS", GetParam().value, 1);
+    try {
+      const int threads = pool().threads();
+      std::atomic<int> parts = 0;
+      pool().run(threads, [&](int, int) { ++parts; });
+      std::exit(threads == GetParam().threads && parts == threads ? 0 : 1);
+    } catch (const InvalidArgument& error) {
+      const std::string message = error.what();
+      const bool names = message.find("GRADUS_NUM_THREADS") != std::string::npos;
+      std::exit(GetParam().threads == 0 && names && message.find(GetParam().value) != std::string::npos ? 0 : 2);
+    }
+  };
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+}
+INSTANTIATE_TEST_SUITE_P(Rows, ThreadEnvironmentTest,
+                         testing::Values(EnvironmentRow{"1", 1}, EnvironmentRow{"3", 3}, EnvironmentRow{"0", 0},
+                                         EnvironmentRow{"-2", 0}, EnvironmentRow{"2x", 0}, EnvironmentRow{" 2", 0},
+                                         EnvironmentRow{"many", 0}, EnvironmentRow{"99999999999", 0}));
+
+/// The destructor of a static runs after main, and after the statics of the library may be gone.
+TEST(ThreadExitTest, StaticsMayComputeAtTheEnd) {
+  const auto child = [] {
+    struct Late {
+      ~Late() {
+        std::atomic<int> parts = 0;
+        pool().run(2, [&](int, int) { ++parts; });
+        if (parts != 2) std::_Exit(1);
+      }
+    };
+    static Late late;
+    set_num_threads(2);
+    pool().run(2, [](int, int) {});
+    std::exit(0);
+  };
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+}
+
+#if !defined(__SANITIZE_THREAD__)  // which does not follow a fork of several threads
+TEST(ThreadExitTest, AForkedProcessComputesAlone) {
+  set_num_threads(2);
+  pool().run(2, [](int, int) {});
+  const pid_t child = fork();
+  if (child == 0) {
+    int parts = 0;
+    pool().run(2, [&](int, int team_size) { parts += team_size; });
+    _exit(parts == 1 ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+#endif
+
+}  // namespace
+}  // namespace gradus
