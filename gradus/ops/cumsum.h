@@ -1,0 +1,20 @@
+/// Running sums: the primitive. It is a call of the backend since each element needs the one before.
+#pragma once
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+/// x: T[outer, n, inner] -> the same shape: out[o, j, i] is the sum of x[o, 0 .. j, i], added one after the other in
+/// ascending order of j. T is a number type. `axis` counts from the end. `exclusive`: without x[o, j, i] itself, so the
+/// first is 0. `reverse`: from the end, in descending order of j.
+struct Cumsum {
+  static constexpr auto name = "cumsum";
+  static constexpr auto library_kernel = "cumsum";
+  int axis = -1;
+  bool exclusive = false;
+  bool reverse = false;
+  Spec infer(Specs in) const;
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+};
+
+}  // namespace gradus

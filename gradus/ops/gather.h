@@ -1,0 +1,49 @@
+/// The primitives behind indexing by data: reading, adding, and checking. They are calls of the backend since where
+/// they read or write depends on data. An index outside its range sets the program's error word (index: the position
+/// within the indices, value: the offending index); nothing is read or written for it.
+#pragma once
+#include <string>
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+/// x: T[outer..., n, inner...], indices: i32 or i64 [places...] -> T[outer..., places..., inner...]:
+/// out[o, p, i] = x[o, indices[p], i]. T is any dtype. `axis` is that of n, counted from the end of x: there are
+/// -1 - axis inner dimensions. Every index must lie in [0, n).
+struct Gather {
+  static constexpr auto name = "gather";
+  static constexpr auto library_kernel = "gather";
+  int axis = -1;
+  Spec infer(Specs in) const;
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+};
+
+/// indices: i32 or i64 [places...], updates: T[outer..., places..., inner...] -> T[outer..., n, inner...]:
+/// zeros, to which out[o, indices[p], i] += updates[o, p, i] is done in ascending order of p, whatever the number of
+/// threads. T is a number type. There are -1 - axis inner dimensions. Every index must lie in [0, extent).
+struct ScatterAdd {
+  static constexpr auto name = "scatter_add";
+  static constexpr auto library_kernel = "scatter_add";
+  int axis = -1;
+  std::int64_t extent = 0;  // n: a dimension
+  Spec infer(Specs in) const;
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+};
+
+/// x: an integer type, any shape -> the same values, all of which must lie in [0, limit).
+struct CheckRange {
+  static constexpr auto name = "check_range";
+  static constexpr auto takes = Takes::integers;
+  static constexpr auto library_kernel = "check_range";
+  std::int64_t limit = 0;  // a dimension
+  bool labels = false;     // how messages name the values: labels or indices
+  Spec infer(Specs in) const;
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  /// "label" or "index".
+  std::string_view subject() const { return labels ? "label" : "index"; }
+};
+
+/// `x` with the promise that a value outside [0, limit) ends the program with an OutOfRange that names it.
+Tensor check_range(const Tensor& x, std::int64_t limit, bool labels);
+
+}  // namespace gradus

@@ -1,0 +1,30 @@
+/// Matrix products and what is made of them.
+#pragma once
+#include <string_view>
+#include <vector>
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+/// a: T[batches..., m, k], b: T[batches..., k, n] -> T[batches..., m, n], T one of f32 f64 i32 i64. Leading dimensions
+/// are batches that broadcast as in NumPy; a `b` of two dimensions under batches of `a` is one tall product. Every
+/// element is one chain of fused multiply-adds in the order of k (DESIGN.md, the numeric contract).
+Tensor matmul(const Tensor& a, const Tensor& b);
+
+/// Sums of products in Einstein's notation: "bij,bjk->bik". Letters name dimensions, `...` stands for leading ones that
+/// broadcast; a letter twice in one operand is its diagonal; without "->" the result has the letters that occur once,
+/// in alphabetical order. Any number of operands, contracted from left to right.
+Tensor einsum(std::string_view equation, const std::vector<Tensor>& inputs);
+
+/// The primitive. Operands have equal batch dimensions, or one of them has none and serves every batch. A transposed
+/// operand is stored with its last two dimensions exchanged. k = 0 gives zeros.
+struct Matmul {
+  static constexpr auto name = "matmul";
+  static constexpr auto library_kernel = "matmul";
+  bool transpose_a = false;
+  bool transpose_b = false;
+  Spec infer(Specs in) const;
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+};
+
+}  // namespace gradus

@@ -1,0 +1,35 @@
+/// Random tensors. Counter-based: an element depends on (key, index) alone, so numbers do not depend on threads,
+/// devices or on what else runs. A call without a seed takes the next key after set_seed; a call with one always gives
+/// the same numbers. None has a gradient.
+#pragma once
+#include <optional>
+#include "gradus/ops/random_key.h"
+
+namespace gradus::random {
+
+struct NormalOptions {
+  double mean = 0, stddev = 1;
+  DType dtype = f32;
+  std::optional<std::uint64_t> seed = {};
+};
+struct UniformOptions {
+  double low = 0, high = 1;
+  DType dtype = f32;
+  std::optional<std::uint64_t> seed = {};
+};
+struct IntegerOptions {
+  std::int64_t low = 0, high = 2;
+  DType dtype = i32;
+  std::optional<std::uint64_t> seed = {};
+};
+
+/// Gaussian numbers (Box and Muller 1958), f32 or f64.
+Tensor normal(const Shape& shape, NormalOptions options = {});
+/// Gaussian numbers given that they lie within two standard deviations of the mean, f32 or f64.
+Tensor truncated_normal(const Shape& shape, NormalOptions options = {});
+/// Uniform in [low, high): 2^24 equidistant values in f32, 2^53 in f64.
+Tensor uniform(const Shape& shape, UniformOptions options = {});
+/// Uniform in [low, high), an integer type.
+Tensor integers(const Shape& shape, IntegerOptions options = {});
+
+}  // namespace gradus::random

@@ -1,0 +1,55 @@
+/// Reductions: over the axes that are named, or all of them. A reduction of nothing gives its identity (0, 1, the
+/// lowest or highest number, false, true), and the mean of nothing is NaN. Float sums follow the fixed order of the
+/// numeric contract.
+#pragma once
+#include <vector>
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+/// No axis: all of them. `keepdims` leaves reduced dimensions as 1.
+struct ReduceOptions {
+  std::vector<int> axis = {};
+  bool keepdims = false;
+};
+
+/// Sum in the dtype of `x`; integers wrap around.
+Tensor reduce_sum(const Tensor& x, ReduceOptions options = {});
+/// Sum divided by the number of elements. Floats: integers are an Error that names `cast`.
+Tensor reduce_mean(const Tensor& x, ReduceOptions options = {});
+/// Largest element; NaN if there is one. The gradient is split evenly among ties.
+Tensor reduce_max(const Tensor& x, ReduceOptions options = {});
+/// Smallest element; NaN if there is one. The gradient is split evenly among ties.
+Tensor reduce_min(const Tensor& x, ReduceOptions options = {});
+/// Product; its gradient is exact where elements are 0.
+Tensor reduce_prod(const Tensor& x, ReduceOptions options = {});
+/// log(sum(exp(x))), without overflow.
+Tensor reduce_logsumexp(const Tensor& x, ReduceOptions options = {});
+/// Whether any element of a boolean tensor is true.
+Tensor reduce_any(const Tensor& x, ReduceOptions options = {});
+/// Whether all elements of a boolean tensor are true.
+Tensor reduce_all(const Tensor& x, ReduceOptions options = {});
+/// Square root of the variance; its gradient is 0 where that is 0.
+Tensor reduce_std(const Tensor& x, ReduceOptions options = {});
+/// Mean squared distance from the mean (divided by n), in two passes: never negative. Floats only.
+Tensor reduce_variance(const Tensor& x, ReduceOptions options = {});
+/// Euclidean norm sqrt(sum(x^2)); its gradient at 0 is 0. Floats only.
+Tensor norm(const Tensor& x, ReduceOptions options = {});
+/// Running sums along `axis`, each including its own element.
+Tensor cumsum(const Tensor& x, int axis = 0);
+/// i32 index of the largest element along `axis`, the first among equals; NaN counts as the lowest number, as in
+/// TensorFlow. InvalidArgument if there is no element.
+Tensor argmax(const Tensor& x, int axis = -1);
+/// i32 index of the smallest element along `axis`, the first among equals; NaN counts as the highest number.
+Tensor argmin(const Tensor& x, int axis = -1);
+
+// For the rooms of the library.
+
+/// What broadcast_to(y, x.shape()) gives back to y: sums along what was repeated.
+Tensor sum_to(const Tensor& x, const Shape& shape);
+/// An extent, symbolic or not, as a scalar.
+Tensor extent(std::int64_t dimension, DType dtype);
+/// The number of elements of `x` as a scalar of `dtype`.
+Tensor element_count(const Tensor& x, DType dtype);
+
+}  // namespace gradus

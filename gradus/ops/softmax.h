@@ -1,0 +1,12 @@
+/// The softmax family, without overflow for any finite input.
+#pragma once
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+/// exp(x) / sum(exp(x)) along `axis`. A row of -inf gives NaN.
+Tensor softmax(const Tensor& x, int axis = -1);
+/// log(softmax(x)) along `axis`, exact also where softmax rounds to 0.
+Tensor log_softmax(const Tensor& x, int axis = -1);
+
+}  // namespace gradus
