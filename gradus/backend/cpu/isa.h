@@ -1,0 +1,37 @@
+/// Which instruction set generated code uses: the widest that the processor has, or what GRADUS_ISA says.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace gradus::cpu {
+
+enum class Isa : std::uint8_t { avx2, avx512 };
+
+std::string_view name(Isa);
+
+/// The widest instruction set of this processor, if any: avx2 needs AVX2 and FMA, avx512 needs AVX-512 F, BW, DQ, VL
+/// too.
+std::optional<Isa> widest_isa();
+
+/// The one that `setting` (GRADUS_ISA; empty: none) and a processor whose widest is `widest` make. InvalidArgument for
+/// a setting that is unknown, Unavailable for one that the processor lacks and for processors without AVX2.
+Isa choose_isa(std::string_view setting, std::optional<Isa> widest);
+
+/// The instruction set in force. Results never depend on it.
+Isa isa();
+
+/// Another instruction set for the whole process while it lives: for tests. Scopes of one thread nest; work in progress
+/// in other threads keeps the one it began with.
+class IsaScope {
+ public:
+  explicit IsaScope(Isa);
+  ~IsaScope();
+  IsaScope(const IsaScope&) = delete;
+  IsaScope& operator=(const IsaScope&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace gradus::cpu

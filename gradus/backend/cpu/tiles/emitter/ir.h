@@ -1,0 +1,60 @@
+/// Small helpers for writing IR: addresses, vectors with masks, loops that carry values.
+#pragma once
+#include <llvm/IR/IRBuilder.h>
+#include <vector>
+
+namespace gradus::cpu {
+
+using V = llvm::Value*;
+using Builder = llvm::IRBuilder<>;
+
+inline V at(Builder& b, V base, V bytes) { return b.CreateGEP(b.getInt8Ty(), base, bytes); }
+inline V at(Builder& b, V base, int64_t bytes) { return bytes ? at(b, base, b.getInt64(bytes)) : base; }
+
+/// The i-th 64-bit field of a structure.
+V field(Builder&, V structure, int index);
+/// Lanes below `count`, which may be any i64.
+V first_lanes(Builder&, V count, int lanes);
+/// Lanes outside the mask (if any) are zero, and their memory is not touched.
+V load(Builder&, llvm::Type* vector, V address, V mask = nullptr);
+void store(Builder&, V value, V address, V mask = nullptr);
+/// Into the second-level cache and up, for reading or writing.
+void prefetch(Builder&, V address, bool for_writing);
+llvm::BasicBlock* new_block(Builder&, const char* name);
+
+/// Runs `body` while `count` > 0, which it must be at first, lessening it by `step`, over carried values.
+/// The loop is one block if the body is.
+template <class Body> std::vector<V> repeat(Builder& b, V count, int64_t step, const std::vector<V>& start, Body body) {
+  auto *before = b.GetInsertBlock(), *inside = new_block(b, "turn"), *done = new_block(b, "after");
+  b.CreateBr(inside);
+  b.SetInsertPoint(inside);
+  auto* left = b.CreatePHI(b.getInt64Ty(), 2);
+  left->addIncoming(count, before);
+  std::vector<llvm::PHINode*> carried;
+  for (V v : start) {
+    carried.push_back(b.CreatePHI(v->getType(), 2));
+    carried.back()->addIncoming(v, before);
+  }
+  const std::vector<V> next = body(static_cast<V>(left), std::vector<V>(carried.begin(), carried.end()));
+  V less = b.CreateSub(left, b.getInt64(step));
+  left->addIncoming(less, b.GetInsertBlock());
+  for (std::size_t i = 0; i < next.size(); ++i) carried[i]->addIncoming(next[i], b.GetInsertBlock());
+  b.CreateCondBr(b.CreateICmpSGT(less, b.getInt64(0)), inside, done);
+  b.SetInsertPoint(done);
+  return next;  // these values are the last turn's
+}
+
+/// Emits then(), otherwise() on either side of a condition; neither gives a value.
+template <class Then, class Otherwise> void branch(Builder& b, V condition, Then then, Otherwise otherwise) {
+  auto *yes = new_block(b, "yes"), *no = new_block(b, "no"), *done = new_block(b, "done");
+  b.CreateCondBr(condition, yes, no);
+  b.SetInsertPoint(yes);
+  then();
+  b.CreateBr(done);
+  b.SetInsertPoint(no);
+  otherwise();
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+}
+
+}  // namespace gradus::cpu

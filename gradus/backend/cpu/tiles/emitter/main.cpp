@@ -1,0 +1,153 @@
+/// gradus_emit_tiles avx2|avx512 FILE: writes the tiles of one instruction set as an object file whose one symbol is
+/// the table of table.h. It runs while the library is built; nothing of it is part of the library.
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/CommandLine.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <memory>
+#include <stdexcept>
+#include "gradus/backend/cpu/tiles/emitter/pack.h"
+#include "gradus/backend/cpu/tiles/emitter/tile.h"
+#include "gradus/backend/cpu/tiles/table.h"
+#include "gradus/tensor/dtype.h"
+
+namespace gradus::cpu {
+namespace {
+
+/// Features are those that isa() asks the processor for (isa.cpp), not a CPU's whole set.
+struct Target {
+  std::string name, features;
+  TileSizes sizes;
+};
+const Target targets[] = {{"avx2", "+avx2,+fma", avx2_tiles},
+                          {"avx512", "+avx2,+fma,+avx512f,+avx512bw,+avx512dq,+avx512vl", avx512_tiles}};
+
+std::unique_ptr<llvm::TargetMachine> machine_for(const Target& target) {
+  // Loop strength reduction turns the addresses of a's rows into one chain of additions, as long as the loop's own
+  // time.
+  const char* switches[] = {"gradus_emit_tiles", "-disable-lsr"};
+  llvm::cl::ParseCommandLineOptions(2, switches);
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  const std::string triple = "x86_64-unknown-linux-gnu";
+  std::string problem;
+  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple, problem);
+  if (!found) throw std::runtime_error(problem);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
+      triple, "x86-64", target.features, options, llvm::Reloc::PIC_, {}, llvm::CodeGenOptLevel::Default));
+}
+
+llvm::Type* type_of(llvm::LLVMContext& context, DType dtype) {
+  if (dtype == f32) return llvm::Type::getFloatTy(context);
+  if (dtype == f64) return llvm::Type::getDoubleTy(context);
+  return llvm::Type::getIntNTy(context, dtype == i32 ? 32 : 64);
+}
+
+/// Adds the functions in the order of TileTable's fields, then the table itself.
+void emit_functions(llvm::Module& module, const Target& target) {
+  auto& context = module.getContext();
+  auto* pointer = llvm::PointerType::get(context, 0);
+  std::vector<llvm::Constant*> table;
+  for (int dtype = 0; dtype < TileTable::dtypes; ++dtype)
+    for (int vectors = 1; vectors <= TileTable::widths; ++vectors)
+      for (int rows = 1; rows <= TileTable::heights; ++rows) {
+        llvm::Type* element = type_of(context, static_cast<DType>(dtype));
+        const int lanes =
+            static_cast<int>(target.sizes.vector_bytes) / static_cast<int>(size_of(static_cast<DType>(dtype)));
+        if (rows > target.sizes.rows[vectors - 1]) table.push_back(llvm::ConstantPointerNull::get(pointer));
+        else table.push_back(emit_tile(module, {element, rows, vectors, lanes}, "tile"));
+      }
+  for (auto emit : {emit_copy, emit_transpose})
+    for (int bytes : {4, 8})
+      for (int vectors = 1; vectors <= TileTable::widths; ++vectors)
+        table.push_back(emit(
+            module,
+            {llvm::Type::getIntNTy(context, bytes * 8), vectors, static_cast<int>(target.sizes.vector_bytes) / bytes},
+            "pack"));
+  auto* type = llvm::ArrayType::get(pointer, table.size());
+  auto* global = llvm::cast<llvm::GlobalVariable>(module.getOrInsertGlobal("gradus_tiles_" + target.name, type));
+  global->setConstant(true);
+  global->setInitializer(llvm::ConstantArray::get(type, table));
+  global->setVisibility(llvm::GlobalValue::HiddenVisibility);
+}
+
+void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager calls;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(calls);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, calls, modules);
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::EarlyCSEPass(true));
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true));
+  llvm::ModulePassManager all;
+  all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
+  all.run(module, modules);
+}
+
+void write_object(llvm::Module& module, llvm::TargetMachine& machine, const std::string& path) {
+  std::error_code error;
+  llvm::raw_fd_ostream out(path, error, llvm::sys::fs::OF_None);
+  if (error) throw std::runtime_error(path + ": " + error.message());
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile))
+    throw std::runtime_error("LLVM cannot write object files for this processor");
+  passes.run(module);
+}
+
+void write_tiles(const Target& target, const std::string& path) {
+  auto machine = machine_for(target);
+  llvm::LLVMContext context;
+  llvm::Module module("gradus_tiles_" + target.name, context);
+  module.setDataLayout(machine->createDataLayout());
+  module.setTargetTriple(machine->getTargetTriple().str());
+  module.setPICLevel(llvm::PICLevel::BigPIC);
+  emit_functions(module, target);
+  for (llvm::Function& f : module) {
+    if (f.isDeclaration()) continue;
+    f.addFnAttr("prefer-vector-width", "512");
+    f.addFnAttr("min-legal-vector-width", "512");
+    f.addFnAttr("target-features", target.features);
+    f.addFnAttr(llvm::Attribute::NoUnwind);
+  }
+  std::string problem;
+  llvm::raw_string_ostream out(problem);
+  if (llvm::verifyModule(module, &out)) throw std::runtime_error("invalid IR: " + problem);
+  optimize(module, *machine);
+  write_object(module, *machine, path);
+}
+
+int run(int count, char** arguments) {
+  if (count == 3)
+    for (const Target& target : targets)
+      if (target.name == arguments[1]) return write_tiles(target, arguments[2]), 0;
+  llvm::errs() << "usage: gradus_emit_tiles avx2|avx512 FILE\n";
+  return 2;
+}
+
+}  // namespace
+}  // namespace gradus::cpu
+
+int main(int count, char** arguments) {
+  try {
+    return gradus::cpu::run(count, arguments);
+  } catch (const std::exception& problem) {
+    llvm::errs() << "gradus_emit_tiles: " << problem.what() << "\n";
+    return 1;
+  }
+}

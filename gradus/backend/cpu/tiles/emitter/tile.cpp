@@ -1,0 +1,135 @@
+/// The register tile. All sums stay in registers through one loop over k, a single block without any unrolling: more
+/// gains nothing once the operands lie well. Masks exist only in the copy of the body for edges: they cost registers
+/// (AVX2) or a port (AVX-512).
+#include "gradus/backend/cpu/tiles/emitter/tile.h"
+#include "gradus/backend/cpu/tiles/emitter/ir.h"
+
+namespace gradus::cpu {
+namespace {
+
+class TileEmitter {
+ public:
+  TileEmitter(llvm::Module& module, const Tile& tile, const std::string& name)
+      : tile_(tile),
+        b_(module.getContext()),
+        vector_(llvm::FixedVectorType::get(tile.element, tile.lanes)),
+        size_(tile.element->getPrimitiveSizeInBits() / 8) {
+    llvm::Type *p = b_.getPtrTy(), *i = b_.getInt64Ty();
+    function_ = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), {p, p, p, p, i, i}, false),
+                                       llvm::Function::InternalLinkage, name, module);
+    a_ = function_->getArg(0), right_ = function_->getArg(1), c_ = function_->getArg(2);
+    columns_ = function_->getArg(4), resume_ = function_->getArg(5);
+  }
+
+  llvm::Function* emit() {
+    b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", function_));
+    V shape = function_->getArg(3);
+    k_ = field(b_, shape, 0), a_row_ = field(b_, shape, 1), a_step_ = field(b_, shape, 2);
+    b_step_ = field(b_, shape, 3), c_row_ = field(b_, shape, 4), next_ = field(b_, shape, 5);
+    prefetch_next();
+    V full = b_.CreateICmpSGE(columns_, b_.getInt64(int64_t{tile_.vectors} * tile_.lanes));
+    branch(b_, full, [&] { body(false); }, [&] { body(true); });
+    b_.CreateRetVoid();
+    return function_;
+  }
+
+ private:
+  using Sums = std::vector<V>;  // [rows][vectors]
+  int64_t vector_bytes() const { return tile_.lanes * size_; }
+  V c_at(int row, int vector) {
+    return at(b_, at(b_, c_, b_.CreateMul(c_row_, b_.getInt64(row))), vector * vector_bytes());
+  }
+
+  /// Rows of c lie far apart, where no hardware prefetcher looks.
+  void prefetch_next() {
+    branch(
+        b_, b_.CreateICmpNE(next_, b_.getInt64(0)),
+        [&] {
+          for (int i = 0; i < tile_.rows; ++i)
+            for (int64_t line = 0; line < tile_.vectors * vector_bytes(); line += 64)
+              prefetch(b_, at(b_, at(b_, c_at(i, 0), next_), line), true);
+        },
+        [] {});
+  }
+
+  void body(bool edge) {
+    masks_.assign(tile_.vectors, nullptr);
+    for (int v = 0; edge && v < tile_.vectors; ++v)
+      masks_[v] = first_lanes(b_, b_.CreateSub(columns_, b_.getInt64(int64_t{v} * tile_.lanes)), tile_.lanes);
+    Sums sums = start();
+    const auto count = sums.size();
+    std::vector<V> state = sums;
+    state.push_back(a_);
+    state.push_back(right_);
+    state = repeat(b_, k_, 1, state, [&](V, std::vector<V> s) {
+      V a = s[count], b = s[count + 1];
+      step(s, a, b);
+      s[count] = at(b_, a, a_step_);
+      s[count + 1] = at(b_, b, b_step_);
+      return s;
+    });
+    for (int i = 0; i < tile_.rows; ++i)
+      for (int v = 0; v < tile_.vectors; ++v) store(b_, state[i * tile_.vectors + v], c_at(i, v), masks_[v]);
+  }
+
+  /// Zeros, or what c holds.
+  Sums start() {
+    auto *before = b_.GetInsertBlock(), *resume = new_block(b_, "resume"), *go = new_block(b_, "go");
+    b_.CreateCondBr(b_.CreateICmpEQ(resume_, b_.getInt64(0)), go, resume);
+    b_.SetInsertPoint(resume);
+    Sums held;
+    for (int i = 0; i < tile_.rows; ++i)
+      for (int v = 0; v < tile_.vectors; ++v) held.push_back(load(b_, vector_, c_at(i, v), masks_[v]));
+    b_.CreateBr(go);
+    b_.SetInsertPoint(go);
+    Sums sums;
+    for (V value : held) {
+      auto* phi = b_.CreatePHI(vector_, 2);
+      phi->addIncoming(llvm::Constant::getNullValue(vector_), before);
+      phi->addIncoming(value, resume);
+      sums.push_back(phi);
+    }
+    return sums;
+  }
+
+  void step(Sums& sums, V a, V b) {
+    Sums columns;
+    for (int v = 0; v < tile_.vectors; ++v)
+      columns.push_back(load(b_, vector_, at(b_, b, v * vector_bytes()), masks_[v]));
+    for (int i = 0; i < tile_.rows; ++i) {
+      V x = b_.CreateAlignedLoad(tile_.element, a_at(a, i), llvm::Align(size_));
+      x = b_.CreateVectorSplat(tile_.lanes, x);
+      for (int v = 0; v < tile_.vectors; ++v) {
+        V& sum = sums[i * tile_.vectors + v];
+        sum = multiply_add(x, columns[v], sum);
+      }
+    }
+  }
+
+  /// Groups of three rows: an address may hold a base and once or twice an index.
+  V a_at(V a, int row) {
+    return at(b_, at(b_, a, b_.CreateMul(a_row_, b_.getInt64(row / 3 * 3))),
+              b_.CreateMul(a_row_, b_.getInt64(row % 3)));
+  }
+
+  V multiply_add(V x, V y, V sum) {
+    if (tile_.element->isIntegerTy()) return b_.CreateAdd(sum, b_.CreateMul(x, y));
+    return b_.CreateIntrinsic(vector_, llvm::Intrinsic::fma, {x, y, sum});
+  }
+
+  const Tile tile_;
+  Builder b_;
+  llvm::Type* vector_;
+  int64_t size_;
+  llvm::Function* function_ = nullptr;
+  V a_, right_, c_, columns_, resume_, k_, a_row_, a_step_, b_step_, c_row_, next_;
+  std::vector<V> masks_;
+};
+
+}  // namespace
+
+llvm::Function* emit_tile(llvm::Module& module, const Tile& tile, const std::string& name) {
+  return TileEmitter(module, tile, name).emit();
+}
+
+}  // namespace gradus::cpu

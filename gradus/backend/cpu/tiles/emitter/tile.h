@@ -1,0 +1,16 @@
+/// The register tile: the inner kernel of every matrix product.
+#pragma once
+#include <llvm/IR/Module.h>
+#include <string>
+
+namespace gradus::cpu {
+
+struct Tile {
+  llvm::Type* element;  // float, double, i32 or i64
+  int rows, vectors, lanes;
+};
+
+/// A TileFunction (table.h).
+llvm::Function* emit_tile(llvm::Module&, const Tile&, const std::string& name);
+
+}  // namespace gradus::cpu

@@ -1,0 +1,35 @@
+/// Matrix products from the library's own tiles (table.h): blocks, packing, division into units.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include "gradus/backend/cpu/isa.h"
+#include "gradus/tensor/dtype.h"
+
+namespace gradus::cpu {
+
+/// c[i] = a[i] b[i] for i in [0, batch): a [m, k], b [k, n], c [m, n]; strides count elements.
+/// Strides are not negative; of the two strides of a one is 1, and so for b (what is not must be copied before).
+/// Columns of c are adjacent; its rows do not overlap, nor does c overlap a or b. A batch stride of 0 repeats an
+/// operand. dtype is f32, f64, i32 or i64. Every element of c is one chain in order of k that begins with 0, of fma for
+/// floats, of wrapping multiplications and additions for integers: its bits depend on nothing else. k = 0 gives zeros.
+struct Product {
+  DType dtype = f32;
+  std::int64_t batch = 1, m = 0, n = 0, k = 0;
+  std::int64_t a_row = 0, a_column = 1, a_batch = 0;
+  std::int64_t b_row = 0, b_column = 1, b_batch = 0;
+  std::int64_t c_row = 0, c_batch = 0;
+  Isa isa = cpu::isa();  // fixes what units are
+};
+
+/// Pieces of about equal work. Threads may divide them in any way; adjacent ones share packed operands, so that a
+/// thread does best with one range.
+std::int64_t units(const Product&);
+
+/// What one thread needs while it runs units, preferably aligned to 64 bytes. May be 0.
+std::size_t scratch_bytes(const Product&);
+
+/// Computes the elements of c that belong to units [begin, end).
+void run_units(const Product&, const void* a, const void* b, void* c, std::int64_t begin, std::int64_t end,
+               void* scratch);
+
+}  // namespace gradus::cpu

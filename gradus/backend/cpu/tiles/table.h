@@ -1,0 +1,47 @@
+/// The functions that gradus_emit_tiles writes for one instruction set, and what the emitter and the drivers agree on:
+/// sizes of tiles, their arguments, the layout of packed panels. Strides are bytes here, elements everywhere else.
+#pragma once
+#include <cstdint>
+
+namespace gradus::cpu {
+
+/// Heights and widths of tiles: as many sums as the registers hold beside the operands.
+struct TileSizes {
+  std::int64_t vector_bytes;
+  std::int64_t rows[2];  // greatest height of tiles that are one and two vectors wide
+};
+inline constexpr TileSizes avx2_tiles{32, {12, 6}}, avx512_tiles{64, {24, 14}};
+
+/// What the calls of a tile within one block share.
+struct TileShape {
+  std::int64_t k;              // steps, at least 1
+  std::int64_t a_row, a_step;  // a(row, step) is at row * a_row + step * a_step
+  std::int64_t b_step;         // columns of b are adjacent
+  std::int64_t c_row;          // columns of c are adjacent
+  std::int64_t next;           // if not 0: c + next is the block of sums wanted soon
+};
+
+/// c = a b, or c += a b if `resume`, over `columns` (at least 1) columns, at most the tile's width; neither b nor c is
+/// touched outside of them. Each element is one chain of fma (integers: multiply, add, wrapping) in order of steps.
+using TileFunction = void (*)(const void* a, const void* b, void* c, const TileShape*, std::int64_t columns,
+                              std::int64_t resume);
+
+/// Copies [rows, columns] into panels of W columns (one or two vectors): element (i, j) goes to
+/// target + (j / W) * panel + i * target_row + (j % W) * size. Panels are written to their full width, zeros outside.
+/// The transposing kind reads element (i, j) at source + j * source_row + i * size; it writes whole squares: rows up to
+/// the next multiple of the lanes of a vector, with zeros, and some columns' repetition in the width that is left over.
+struct PackShape {
+  std::int64_t rows, columns, source_row, target_row, panel;
+};
+using PackFunction = void (*)(const void* source, void* target, const PackShape*);
+
+struct TileTable {
+  static constexpr int dtypes = 4, widths = 2, heights = 24, sizes = 2;
+  TileFunction tiles[dtypes][widths][heights];  // by DType, vectors - 1, rows - 1; null past the greatest height
+  PackFunction copy[sizes][widths];             // by bytes of an element (4, 8), vectors - 1
+  PackFunction transpose[sizes][widths];
+};
+
+extern "C" const TileTable gradus_tiles_avx2, gradus_tiles_avx512;
+
+}  // namespace gradus::cpu

@@ -1,0 +1,285 @@
+/// Matrix products equal three naive loops bit for bit: every type, instruction set, layout, shape and division of
+/// work.
+#include <gtest/gtest.h>
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+#include "gradus/backend/cpu/tiles/product.h"
+#include "gradus/base/error.h"
+
+namespace gradus::cpu {
+namespace {
+
+std::vector<Isa> isas() {
+  std::vector<Isa> all{Isa::avx2};
+  if (widest_isa() == Isa::avx512) all.push_back(Isa::avx512);
+  return all;
+}
+
+template <class T> T next(T sum, T x, T y) {
+  if constexpr (std::is_floating_point_v<T>) return std::fma(x, y, sum);
+  else
+    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(sum) +
+                          static_cast<std::make_unsigned_t<T>>(x) * static_cast<std::make_unsigned_t<T>>(y));
+}
+
+template <class T> std::vector<T> random_values(std::size_t count, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::vector<T> values(count);
+  for (T& value : values) {
+    if constexpr (std::is_floating_point_v<T>) value = static_cast<T>(static_cast<std::int64_t>(random())) * T(1e-18);
+    else value = static_cast<T>(random());
+  }
+  return values;
+}
+
+/// The bits of a value; every NaN is the same.
+template <class T> std::uint64_t bits(T value) {
+  if constexpr (std::is_floating_point_v<T>)
+    if (std::isnan(value)) return ~0ull;
+  std::uint64_t result = 0;
+  std::memcpy(&result, &value, sizeof value);
+  return result;
+}
+
+struct Case {
+  std::int64_t m, n, k;
+  bool transpose_a = false, transpose_b = false;
+  std::int64_t batch = 1;
+  bool repeat_a = false, repeat_b = false;
+  std::int64_t gap = 0;  // elements between rows, and between matrices, that are not part of them
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.batch << " of " << c.m << " x " << c.n << " x " << c.k << (c.transpose_a ? " T" : " N")
+             << (c.transpose_b ? "T" : "N") << (c.repeat_a ? ", one a" : "") << (c.repeat_b ? ", one b" : "")
+             << ", gap " << c.gap;
+}
+
+Product make_product(const Case& c, DType dtype) {
+  Product p{.dtype = dtype, .batch = c.batch, .m = c.m, .n = c.n, .k = c.k};
+  (c.transpose_a ? p.a_row : p.a_column) = 1;
+  (c.transpose_a ? p.a_column : p.a_row) = (c.transpose_a ? c.m : c.k) + c.gap;
+  (c.transpose_b ? p.b_row : p.b_column) = 1;
+  (c.transpose_b ? p.b_column : p.b_row) = (c.transpose_b ? c.k : c.n) + c.gap;
+  p.c_row = c.n + c.gap;
+  p.a_batch = c.repeat_a ? 0 : (c.transpose_a ? c.k * p.a_column : c.m * p.a_row) + c.gap;
+  p.b_batch = c.repeat_b ? 0 : (c.transpose_b ? c.n * p.b_column : c.k * p.b_row) + c.gap;
+  p.c_batch = c.m * p.c_row + c.gap;
+  return p;
+}
+
+/// Operands of a case, and its result by three loops.
+template <class T> struct Problem {
+  Case shape;
+  Product product;
+  std::vector<T> a, b, expected;
+
+  explicit Problem(const Case& c) : shape(c), product(make_product(c, dtype_of<T>())) {
+    const Product& p = product;
+    a = random_values<T>(1 + c.batch * p.a_batch + (c.m + 1) * p.a_row + (c.k + 1) * p.a_column, 1);
+    b = random_values<T>(1 + c.batch * p.b_batch + (c.k + 1) * p.b_row + (c.n + 1) * p.b_column, 2);
+    solve();
+  }
+
+  static T untouched() { return T(77); }
+  std::vector<T> target() const {
+    return std::vector<T>(shape.batch * product.c_batch + shape.m * product.c_row + 1, untouched());
+  }
+
+  void solve() {
+    const Product& p = product;
+    expected = target();
+    for (std::int64_t i = 0; i < p.batch; ++i)
+      for (std::int64_t row = 0; row < p.m; ++row)
+        for (std::int64_t column = 0; column < p.n; ++column) {
+          T sum = 0;
+          for (std::int64_t k = 0; k < p.k; ++k)
+            sum = next(sum, a[i * p.a_batch + row * p.a_row + k * p.a_column],
+                       b[i * p.b_batch + k * p.b_row + column * p.b_column]);
+          expected[i * p.c_batch + row * p.c_row + column] = sum;
+        }
+  }
+
+  /// Runs the units in the given ranges, and expects the naive result and nothing touched beside it.
+  void expect_equal(const std::vector<std::int64_t>& bounds) const {
+    std::vector<T> c = target();
+    std::vector<unsigned char> scratch(scratch_bytes(product), 0xff);  // all NaN
+    for (std::size_t i = 0; i + 1 < bounds.size(); ++i)
+      run_units(product, a.data(), b.data(), c.data(), bounds[i], bounds[i + 1], scratch.data());
+    for (std::size_t i = 0; i < c.size(); ++i)
+      ASSERT_EQ(bits(c[i]), bits(expected[i])) << product.dtype << " " << name(product.isa) << " " << shape
+                                               << ": element " << i << " is " << c[i] << ", expected " << expected[i];
+  }
+  void expect_equal() const { expect_equal({0, units(product)}); }
+};
+
+template <class T> void check_on_all(const Case& c) {
+  Problem<T> problem(c);
+  for (Isa isa : isas()) {
+    problem.product.isa = isa;
+    problem.expect_equal();
+  }
+}
+
+template <class T> class ProductOf : public testing::Test {};
+using Types = testing::Types<float, double, std::int32_t, std::int64_t>;
+TYPED_TEST_SUITE(ProductOf, Types);
+
+TYPED_TEST(ProductOf, EqualsLoopsAtAllEdges) {
+  const std::int64_t sizes[] = {1, 7, 8, 13, 17, 33, 100};
+  for (std::int64_t m : sizes)
+    for (std::int64_t n : sizes)
+      for (std::int64_t k : {1, 7, 17, 33})
+        for (int layout = 0; layout < 4; ++layout)
+          check_on_all<TypeParam>({.m = m, .n = n, .k = k, .transpose_a = layout % 2 == 1, .transpose_b = layout > 1});
+}
+
+TYPED_TEST(ProductOf, EqualsLoopsAtEveryHeightOfTiles) {
+  for (std::int64_t m = 1; m <= 25; ++m)
+    for (std::int64_t n : {3, 5, 40}) check_on_all<TypeParam>({.m = m, .n = n, .k = 3});
+}
+
+TYPED_TEST(ProductOf, PausesInMemoryBetweenBlocksOfSteps) {
+  for (int layout = 0; layout < 4; ++layout)
+    for (std::int64_t k : {513, 900, 1024})
+      check_on_all<TypeParam>({.m = 67, .n = 141, .k = k, .transpose_a = layout % 2 == 1, .transpose_b = layout > 1});
+}
+
+TYPED_TEST(ProductOf, PacksRowsAPowerOfTwoApart) {
+  for (int layout = 0; layout < 4; ++layout)
+    check_on_all<TypeParam>({.m = layout % 2 ? 512 : 30,
+                             .n = 130,
+                             .k = layout % 2 ? 300 : 1024,
+                             .transpose_a = layout % 2 == 1,
+                             .transpose_b = layout > 1});
+}
+
+TYPED_TEST(ProductOf, LeavesGapsAlone) {
+  for (int layout = 0; layout < 4; ++layout)
+    check_on_all<TypeParam>(
+        {.m = 29, .n = 37, .k = 19, .transpose_a = layout % 2 == 1, .transpose_b = layout > 1, .batch = 3, .gap = 5});
+}
+
+TYPED_TEST(ProductOf, RepeatsOperandsOverABatch) {
+  for (int kind = 0; kind < 16; ++kind)
+    for (std::int64_t gap : {0, 3})
+      for (std::int64_t m : {4, 70})
+        check_on_all<TypeParam>({.m = m,
+                                 .n = 45,
+                                 .k = m == 4 ? 9 : 600,
+                                 .transpose_a = kind % 2 == 1,
+                                 .transpose_b = kind / 2 % 2 == 1,
+                                 .batch = 3,
+                                 .repeat_a = kind / 4 % 2 == 1,
+                                 .repeat_b = kind / 8 == 1,
+                                 .gap = gap});
+}
+
+TYPED_TEST(ProductOf, AnyDivisionIntoUnitsGivesTheSameBits) {
+  const Case cases[] = {{.m = 64, .n = 128, .k = 50},
+                        {.m = 100, .n = 700, .k = 530},
+                        {.m = 30, .n = 70, .k = 40, .transpose_b = true, .batch = 5},
+                        {.m = 30, .n = 70, .k = 600, .transpose_b = true, .batch = 5, .repeat_b = true, .gap = 1}};
+  std::mt19937 random(3);
+  for (const Case& c : cases) {
+    Problem<TypeParam> problem(c);
+    for (Isa isa : isas()) {
+      problem.product.isa = isa;
+      const std::int64_t count = units(problem.product);
+      for (int trial = 0; trial < 4; ++trial) {
+        std::vector<std::int64_t> bounds{0, count};
+        for (int cut = 0; cut < 4; ++cut) bounds.push_back(random() % (count + 1));
+        std::sort(bounds.begin(), bounds.end());
+        problem.expect_equal(bounds);
+      }
+    }
+  }
+}
+
+TYPED_TEST(ProductOf, NoStepsGiveZeros) {
+  check_on_all<TypeParam>({.m = 31, .n = 45, .k = 0, .batch = 2, .gap = 1});
+  check_on_all<TypeParam>({.m = 31, .n = 45, .k = 0, .transpose_a = true, .transpose_b = true});
+}
+
+TYPED_TEST(ProductOf, NothingToComputeTouchesNothing) {
+  for (Case c : {Case{0, 5, 5}, Case{5, 0, 5}, Case{0, 0, 0}}) {
+    check_on_all<TypeParam>(c);
+    EXPECT_EQ(units(make_product(c, dtype_of<TypeParam>())), 0);
+  }
+  EXPECT_EQ(units(make_product({.m = 5, .n = 5, .k = 5, .batch = 0}, dtype_of<TypeParam>())), 0);
+}
+
+TEST(Product, NotANumberAndInfinityStayInTheirRowsAndColumns) {
+  for (bool transpose : {false, true}) {
+    Problem<float> problem({.m = 45, .n = 75, .k = 20, .transpose_a = transpose, .transpose_b = transpose});
+    const Product& p = problem.product;
+    problem.a[3 * p.a_row + 2 * p.a_column] = std::numeric_limits<float>::quiet_NaN();
+    problem.a[40 * p.a_row + 7 * p.a_column] = std::numeric_limits<float>::infinity();
+    problem.b[5 * p.b_row + 70 * p.b_column] = -std::numeric_limits<float>::infinity();
+    problem.b[7 * p.b_row + 11 * p.b_column] = 0;  // infinity * 0
+    problem.solve();
+    for (Isa isa : isas()) {
+      problem.product.isa = isa;
+      problem.expect_equal();
+    }
+    EXPECT_TRUE(std::isnan(problem.expected[40 * 75 + 11]));
+    EXPECT_FALSE(std::isnan(problem.expected[41 * 75 + 11]));
+  }
+}
+
+TEST(Product, OfSmallShapesHasEnoughUnitsForSixteenThreads) {
+  for (bool transpose_b : {false, true}) {
+    Product p = make_product({.m = 64, .n = 128, .k = 784, .transpose_b = transpose_b}, f32);
+    for (Isa isa : isas()) {
+      p.isa = isa;
+      EXPECT_GE(units(p), 16);
+    }
+  }
+}
+
+TEST(Product, ChecksItsStrides) {
+  EXPECT_THROW(units({.m = 2, .n = 2, .k = 2, .a_row = 4, .a_column = 2, .b_row = 2, .c_row = 2}), InternalError);
+  EXPECT_THROW(units({.m = 2, .n = 2, .k = 2, .a_row = 2, .b_row = -2, .c_row = 2}), InternalError);
+  EXPECT_THROW(units({.dtype = u8, .m = 2, .n = 2, .k = 2, .a_row = 2, .b_row = 2, .c_row = 2}), InternalError);
+}
+
+TEST(InstructionSet, IsTheWidestOrTheOneSet) {
+  EXPECT_EQ(choose_isa("", Isa::avx512), Isa::avx512);
+  EXPECT_EQ(choose_isa("", Isa::avx2), Isa::avx2);
+  EXPECT_EQ(choose_isa("avx2", Isa::avx512), Isa::avx2);
+  EXPECT_EQ(choose_isa("avx512", Isa::avx512), Isa::avx512);
+}
+
+TEST(InstructionSet, RefusesWhatThereIsNot) {
+  EXPECT_THROW(choose_isa("avx512", Isa::avx2), Unavailable);
+  EXPECT_THROW(choose_isa("", std::nullopt), Unavailable);
+  EXPECT_THROW(choose_isa("neon", Isa::avx512), InvalidArgument);
+  try {
+    choose_isa("AVX2", Isa::avx512);
+    FAIL();
+  } catch (const InvalidArgument& problem) {
+    EXPECT_STREQ(problem.what(), "GRADUS_ISA: expected avx2 or avx512, given 'AVX2'; unset it to use the widest");
+  }
+}
+
+TEST(InstructionSet, ScopesNest) {
+  const Isa before = isa();
+  for (Isa wanted : isas()) {
+    IsaScope scope(wanted);
+    EXPECT_EQ(isa(), wanted);
+    {
+      IsaScope inner(Isa::avx2);
+      EXPECT_EQ(isa(), Isa::avx2);
+    }
+    EXPECT_EQ(isa(), wanted);
+    EXPECT_EQ(Product{}.isa, wanted);
+  }
+  EXPECT_EQ(isa(), before);
+}
+
+}  // namespace
+}  // namespace gradus::cpu
