@@ -3,6 +3,7 @@
 #include "gradus/autodiff/vjp.h"
 #include <algorithm>
 #include <unordered_map>
+#include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 
@@ -78,6 +79,7 @@ void hand_back(Region& region, Node* node, const Tensor& cotangent) {
 }  // namespace
 
 Tensors vjp(const Tensor& y, std::span<const Tensor> sources, const Tensor& seed, const Stops& stops) {
+  const RecordingScope keep;  // should pending work be computed in the midst of the walk
   Region region(y.node().get(), sources, stops);
   if (Region::Place* target = region.find(y.node().get()))
     target->cotangent = seed.defined() ? seed : fill(y.shape(), 1, y.dtype());

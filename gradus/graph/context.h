@@ -28,12 +28,7 @@ class Context {
   const std::uint32_t id_;
 };
 
-/// Whether new nodes of this thread are wanted by a tape that still records.
-struct Recording {
-  static int& count();
-};
-
-/// What computes pending nodes; installed by function/, which owns the queue and the compiler.
+/// What computes pending nodes; installed by function/, which owns the queues and the compiler.
 struct Evaluation {
   /// Makes `node` have a value.
   static void (*observe)(Node& node);
@@ -41,6 +36,18 @@ struct Evaluation {
   static void (*recorded)(const Ref<Node>& node);
   /// A node that waits in a queue is about to be freed.
   static void (*forget)(Node& node);
+  /// While more starts than ends were counted on this thread, computed nodes keep their operands: a gradient may be
+  /// asked.
+  static void (*start_recording)();
+  static void (*stop_recording)();
+};
+
+/// Keeps the history of what this thread computes in its lifetime.
+class RecordingScope {
+ public:
+  [[nodiscard]] RecordingScope() { Evaluation::start_recording(); }
+  ~RecordingScope() { Evaluation::stop_recording(); }
+  RecordingScope(const RecordingScope&) = delete;
 };
 
 }  // namespace gradus

@@ -8,11 +8,8 @@ namespace gradus {
 void (*Evaluation::observe)(Node&) = nullptr;
 void (*Evaluation::recorded)(const Ref<Node>&) = nullptr;
 void (*Evaluation::forget)(Node&) = nullptr;
-
-int& Recording::count() {
-  thread_local int tapes = 0;
-  return tapes;
-}
+void (*Evaluation::start_recording)() = nullptr;
+void (*Evaluation::stop_recording)() = nullptr;
 
 void Tensor::fail_empty() {
   throw InvalidArgument(

@@ -1,0 +1,396 @@
+/// The queue of one thread: plan (what is yielded, what dies, the key), run, commit.
+#include "gradus/function/pending.h"
+#include <algorithm>
+#include <unordered_map>
+#include "gradus/base/thread_pool.h"
+#include "gradus/function/program_cache.h"
+#include "gradus/graph/context.h"
+
+namespace gradus {
+
+/// All queues that ever were. A queue whose thread has ended serves the next new thread; what waits in it stays
+/// computable by whoever holds it.
+struct QueueRegistry {
+  std::mutex guard;
+  std::vector<std::unique_ptr<Pending>> all;
+  std::vector<Pending*> idle;
+
+  static QueueRegistry& instance() {
+    static auto* only = new QueueRegistry;
+    return *only;
+  }
+  Pending* take() {
+    std::lock_guard lock(guard);
+    if (idle.empty()) {
+      all.push_back(std::make_unique<Pending>());
+      all.back()->number_ = static_cast<std::uint32_t>(all.size());
+      return all.back().get();
+    }
+    Pending* queue = idle.back();
+    idle.pop_back();
+    return queue;
+  }
+  void give_back(Pending* queue) {
+    std::lock_guard lock(guard);
+    idle.push_back(queue);
+  }
+};
+
+namespace {
+
+constexpr std::size_t max_pending_nodes = 8192;
+
+struct Lease {
+  Pending* queue = QueueRegistry::instance().take();
+  ~Lease() { QueueRegistry::instance().give_back(queue); }
+};
+
+/// Positions of leaves, by address: open addressing, emptied by raising the generation.
+class LeafTable {
+ public:
+  void clear() {
+    ++generation_;
+    used_ = 0;
+  }
+  /// The position of `leaf`, or `fresh` if it was not there, and then it is.
+  int find_or_add(const Node* leaf, int fresh) {
+    if (2 * (used_ + 1) > slots_.size()) grow();
+    for (std::size_t i = start(leaf);; i = (i + 1) & (slots_.size() - 1)) {
+      Slot& slot = slots_[i];
+      if (slot.generation != generation_) {
+        slot = {leaf, generation_, fresh};
+        ++used_;
+        return fresh;
+      }
+      if (slot.leaf == leaf) return slot.position;
+    }
+  }
+
+ private:
+  struct Slot {
+    const Node* leaf = nullptr;
+    std::uint64_t generation = 0;
+    int position = 0;
+  };
+  std::size_t start(const Node* leaf) const {
+    return mix(reinterpret_cast<std::uintptr_t>(leaf), 0) & (slots_.size() - 1);
+  }
+  void grow() {
+    std::vector<Slot> old(std::max<std::size_t>(64, 2 * slots_.size()));
+    old.swap(slots_);
+    used_ = 0;
+    for (const Slot& slot : old)
+      if (slot.generation == generation_) find_or_add(slot.leaf, slot.position);
+  }
+  std::vector<Slot> slots_;
+  std::size_t used_ = 0;
+  std::uint64_t generation_ = 1;
+};
+
+}  // namespace
+
+/// One flush. Its vectors are kept by the thread from flush to flush.
+struct Pending::Plan {
+  bool by_owner = true;
+  std::vector<Node*> live;          // to be computed, operands first
+  std::vector<std::uint32_t> uses;  // per live node: by live nodes
+  std::vector<char> yields;         // per live node
+  std::vector<Node*> leaves;
+  std::vector<std::uint32_t> leaf_uses;
+  std::vector<char> dying;  // per leaf
+  std::vector<std::uint64_t> key;
+  std::vector<Ref<Buffer>> inputs, outputs;
+  std::vector<Ref<Node>> released;  // let go after the guard is unlocked
+  LeafTable table;
+
+  void reset(bool owner) {
+    by_owner = owner;
+    live.clear();
+    uses.clear();
+    yields.clear();
+    leaves.clear();
+    leaf_uses.clear();
+    dying.clear();
+    key.clear();
+    inputs.clear();
+    outputs.clear();
+    table.clear();
+  }
+  int leaf(Node* node) {
+    const int position = table.find_or_add(node, static_cast<int>(leaves.size()));
+    if (position == static_cast<int>(leaves.size())) {
+      leaves.push_back(node);
+      leaf_uses.push_back(0);
+    }
+    ++leaf_uses[static_cast<std::size_t>(position)];
+    return position;
+  }
+  Graph graph() const;
+  void add_to_key(const Spec& spec) {
+    key.push_back(static_cast<std::uint64_t>(spec.dtype) | static_cast<std::uint64_t>(spec.shape.rank()) << 8);
+    for (std::int64_t d : spec.shape) key.push_back(static_cast<std::uint64_t>(d));
+  }
+};
+
+/// Leaves first, then what is computed.
+Graph Pending::Plan::graph() const {
+  Graph graph;
+  for (const Node* leaf : leaves) {
+    graph.inputs.push_back(graph.add({.spec = leaf->spec, .scope = leaf->scope}));
+    if (dying[static_cast<std::size_t>(graph.inputs.back())]) graph.dying.push_back(graph.inputs.back());
+  }
+  const int base = graph.size();
+  std::unordered_map<const Node*, int> positions;
+  for (std::size_t i = 0; i < leaves.size(); ++i) positions[leaves[i]] = static_cast<int>(i);
+  for (std::size_t i = 0; i < live.size(); ++i) positions[live[i]] = base + static_cast<int>(i);
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    Value v{.op = live[i]->op, .spec = live[i]->spec, .scope = live[i]->scope};
+    for (const Ref<Node>& operand : live[i]->inputs) v.in.push_back(positions.at(operand.get()));
+    graph.add(std::move(v));
+    if (yields[i]) graph.outputs.push_back(base + static_cast<int>(i));
+  }
+  return graph;
+}
+
+Pending& Pending::mine() {
+  thread_local Lease lease;
+  return *lease.queue;
+}
+
+void Pending::flush_all() {
+  std::vector<Pending*> queues;
+  {
+    std::lock_guard lock(QueueRegistry::instance().guard);
+    for (const auto& queue : QueueRegistry::instance().all) queues.push_back(queue.get());
+  }
+  for (Pending* queue : queues) queue->flush();
+}
+
+/// Puts `node` and whatever of its history has no value and waits nowhere (a flush failed) at the end of the queue.
+void Pending::admit(const Ref<Node>& node) {
+  std::vector<std::pair<Node*, int>> stack{{node.get(), 0}};
+  while (!stack.empty()) {
+    auto& [top, next] = stack.back();
+    if (next < top->inputs.size()) {
+      Node* operand = top->inputs[next++].get();
+      if (!operand->value && !operand->queue.load(std::memory_order_acquire) && operand->op)
+        stack.emplace_back(operand, 0);
+      continue;
+    }
+    if (!top->queue.load(std::memory_order_relaxed)) {
+      top->position = static_cast<std::uint32_t>(nodes_.size());
+      top->queue.store(this, std::memory_order_release);
+      nodes_.push_back(top);
+    }
+    stack.pop_back();
+  }
+}
+
+void Pending::record(const Ref<Node>& node) {
+  node->recorder = number_;
+  bool ready = true;
+  for (const Ref<Node>& operand : node->inputs) {
+    if (operand->value) continue;
+    Pending* queue = operand->queue.load(std::memory_order_acquire);
+    if (queue && queue != this) queue->flush();
+    else ready = ready && queue;
+  }
+  std::size_t waiting;
+  {
+    std::lock_guard lock(guard_);
+    if (ready) {
+      node->position = static_cast<std::uint32_t>(nodes_.size());
+      node->queue.store(this, std::memory_order_release);
+      nodes_.push_back(node.get());
+    } else {
+      admit(node);
+    }
+    waiting = nodes_.size();
+  }
+  if (eager_ || waiting > max_pending_nodes) flush();
+}
+
+void Pending::forget(Node& node) {
+  std::lock_guard lock(guard_);
+  if (node.queue.load(std::memory_order_relaxed) == this) nodes_[node.position] = nullptr;
+}
+
+void Pending::add_assignment(std::shared_ptr<VariableCell> cell) {
+  std::lock_guard lock(guard_);
+  assigned_.push_back(std::move(cell));
+}
+
+void Pending::start_recording() {
+  std::lock_guard lock(guard_);
+  ++recording_;
+}
+
+void Pending::stop_recording() {
+  std::vector<Ref<Node>> released;  // outlives the lock: the death of a node takes it
+  std::lock_guard lock(guard_);
+  if (--recording_ == 0) settle(released);
+}
+
+/// Ends the history of what was kept while a tape recorded.
+void Pending::settle(std::vector<Ref<Node>>& released) {
+  for (Ref<Node>& node : kept_) {
+    if (node->value && node->refs.load(std::memory_order_relaxed) > 1) {
+      for (const Ref<Node>& operand : node->inputs) released.push_back(operand);
+      node->inputs = {};
+      node->op = {};
+    }
+    released.push_back(std::move(node));
+  }
+  kept_.clear();
+}
+
+/// Decides what is computed, what is yielded and what dies, and spells the key.
+void Pending::plan(Plan& p) {
+  for (Node* node : nodes_) {
+    if (!node) continue;
+    if (node->refs.load(std::memory_order_acquire) == 0) {  // another thread waits in forget() to free it
+      node->queue.store(nullptr, std::memory_order_release);
+      continue;
+    }
+    node->position = static_cast<std::uint32_t>(p.live.size());
+    p.live.push_back(node);
+  }
+  nodes_.clear();
+  p.uses.resize(p.live.size());
+  p.key.push_back(p.live.size());
+  for (Node* node : p.live) {
+    p.key.push_back(reinterpret_cast<std::uintptr_t>(node->op.record()));
+    p.key.push_back(static_cast<std::uint64_t>(node->inputs.size()));
+    for (const Ref<Node>& operand : node->inputs) {
+      if (operand->value) {
+        p.key.push_back(2 * static_cast<std::uint64_t>(p.leaf(operand.get())) + 1);
+      } else {
+        ++p.uses[operand->position];
+        p.key.push_back(2 * std::uint64_t{operand->position});
+      }
+    }
+  }
+  const bool keep_all = recording_ > 0 || !p.by_owner;
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < p.live.size(); ++i) {
+    p.yields.push_back(keep_all || p.live[i]->refs.load(std::memory_order_acquire) > p.uses[i]);
+    bits = bits << 1 | static_cast<std::uint64_t>(p.yields[i]);
+    if (i % 64 == 63 || i + 1 == p.live.size()) p.key.push_back(std::exchange(bits, 0));
+  }
+  std::unordered_map<const Node*, std::uint32_t> committed;
+  for (const auto& cell : assigned_) {
+    std::lock_guard lock(cell->guard);
+    if (cell->committed.defined()) ++committed[cell->committed.node().get()];
+  }
+  for (std::size_t i = 0; i < p.leaves.size(); ++i) {
+    const Node* leaf = p.leaves[i];
+    std::uint32_t holders = p.leaf_uses[i];
+    if (const auto it = committed.find(leaf); it != committed.end()) holders += it->second;
+    p.dying.push_back(!keep_all && leaf->refs.load(std::memory_order_acquire) == holders &&
+                      leaf->value.get()->refs.load(std::memory_order_acquire) == 1);
+    p.key.push_back(static_cast<std::uint64_t>(p.dying[i]));
+    p.add_to_key(leaf->spec);
+  }
+}
+
+void Pending::run(Plan& p) {
+  const auto program = cached_program(p.key, [&] { return p.graph(); });
+  for (Node* leaf : p.leaves) p.inputs.emplace_back(leaf->value.get());
+  p.outputs.resize(static_cast<std::size_t>(std::count(p.yields.begin(), p.yields.end(), char{1})));
+  for (std::size_t k = 0; k < p.outputs.size(); ++k)
+    if (const int input = program->may_overwrite()[k]; input >= 0)
+      p.outputs[k] = p.inputs[static_cast<std::size_t>(input)];
+  ++dispatches_;
+  program->run(p.inputs, p.outputs);
+}
+
+/// Values become visible; what was only a means to them is let go.
+void Pending::commit(Plan& p) {
+  std::size_t k = 0;
+  const bool keep = recording_ > 0 || !p.by_owner;
+  for (std::size_t i = 0; i < p.live.size(); ++i) {
+    Node* node = p.live[i];
+    if (p.yields[i]) node->value.set(std::move(p.outputs[k++]));
+    node->queue.store(nullptr, std::memory_order_release);
+    if (keep) {
+      kept_.emplace_back(node);
+      continue;
+    }
+    for (const Ref<Node>& operand : node->inputs) p.released.push_back(operand);
+    node->inputs = {};
+    node->op = {};
+  }
+  for (const auto& cell : assigned_) {
+    std::lock_guard lock(cell->guard);
+    if (cell->committed.defined()) p.released.push_back(cell->committed.node());
+    cell->committed = {};
+  }
+  assigned_.clear();
+}
+
+/// After a failure: nothing waits any more, and no Variable has changed.
+void Pending::abandon(Plan& p) {
+  for (Node* node : p.live) node->queue.store(nullptr, std::memory_order_release);
+  for (const auto& cell : assigned_) {
+    std::lock_guard lock(cell->guard);
+    if (!cell->committed.defined()) continue;
+    p.released.push_back(cell->value.node());
+    cell->value = std::exchange(cell->committed, {});
+  }
+  assigned_.clear();
+}
+
+void Pending::flush() {
+  thread_local std::vector<std::unique_ptr<Plan>>
+      plans;  // a flush may set off another: freeing a node runs no code of users
+  std::unique_ptr<Plan> p = plans.empty() ? std::make_unique<Plan>() : std::move(plans.back());
+  if (!plans.empty()) plans.pop_back();
+  std::exception_ptr problem;
+  {
+    std::lock_guard lock(guard_);
+    p->reset(this == &mine());
+    if (p->by_owner && recording_ == 0) settle(p->released);
+    plan(*p);
+    if (!p->live.empty()) {
+      try {
+        run(*p);
+        commit(*p);
+      } catch (...) {
+        problem = std::current_exception();
+        abandon(*p);
+      }
+    }
+  }
+  p->inputs.clear();
+  p->outputs.clear();
+  p->released.clear();
+  plans.push_back(std::move(p));
+  if (problem) std::rethrow_exception(problem);
+}
+
+void synchronize() { Pending::flush_all(); }
+
+namespace {
+
+void observe(Node& node) {
+  if (Pending* queue = node.queue.load(std::memory_order_acquire)) queue->flush();
+  if (node.value) return;
+  internal_check(static_cast<bool>(node.op), "a leaf has no value");
+  Pending::mine().record(Ref<Node>(&node));
+  Pending::mine().flush();
+}
+
+/// Installed at program start, before any tensor can be observed.
+const bool installed = [] {
+  Evaluation::observe = observe;
+  Evaluation::recorded = [](const Ref<Node>& node) { Pending::mine().record(node); };
+  Evaluation::forget = [](Node& node) {
+    if (Pending* queue = node.queue.load(std::memory_order_acquire)) queue->forget(node);
+  };
+  Evaluation::start_recording = [] { Pending::mine().start_recording(); };
+  Evaluation::stop_recording = [] { Pending::mine().stop_recording(); };
+  return true;
+}();
+
+}  // namespace
+}  // namespace gradus

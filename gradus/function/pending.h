@@ -1,0 +1,59 @@
+/// Lazy evaluation. What a thread records outside of traces waits in its queue; observing a value computes all of the
+/// queue as one program. Reference counts decide what the program yields: nodes held from outside the queue. A leaf
+/// held by nothing but the queue dies with it, so its memory may be overwritten.
+///
+/// Locks: a queue's guard is held while it is changed or flushed; nothing else is locked inside it but variable cells
+/// and caches. Nodes are released only after it is unlocked, because their death takes it.
+#pragma once
+#include <memory>
+#include <mutex>
+#include "gradus/function/variable_cell.h"
+
+namespace gradus {
+
+class Pending {
+ public:
+  /// The queue of this thread.
+  static Pending& mine();
+  /// Computes the queues of all threads.
+  static void flush_all();
+
+  void record(const Ref<Node>& node);
+  void forget(Node& node);
+  /// Computes what waits here. Throws what the program throws; then no assignment has happened.
+  void flush();
+  /// `cell` holds a value that waits here.
+  void add_assignment(std::shared_ptr<VariableCell> cell);
+  void start_recording();
+  void stop_recording();
+
+  std::uint32_t number() const { return number_; }
+  /// Programs that this thread has started.
+  std::int64_t& dispatches() { return dispatches_; }
+  /// While set, every op is computed at once.
+  bool& eager() { return eager_; }
+
+ private:
+  friend struct QueueRegistry;
+  struct Plan;
+  void plan(Plan& plan);
+  void run(Plan& plan);
+  void commit(Plan& plan);
+  void abandon(Plan& plan);
+  void settle(std::vector<Ref<Node>>& released);
+  void admit(const Ref<Node>& node);
+
+  std::mutex guard_;
+  std::vector<Node*> nodes_;  // in the order of recording; null: has died
+  std::vector<std::shared_ptr<VariableCell>> assigned_;
+  std::vector<Ref<Node>> kept_;  // computed, but with their history, which ends with the recording
+  std::uint32_t number_ = 0;
+  int recording_ = 0;
+  std::int64_t dispatches_ = 0;
+  bool eager_ = false;
+};
+
+/// Computes all that is pending, on every thread.
+void synchronize();
+
+}  // namespace gradus

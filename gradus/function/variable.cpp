@@ -1,0 +1,161 @@
+/// Reading and assigning cells, and lists of them.
+#include "gradus/function/variable.h"
+#include <algorithm>
+#include "gradus/base/nearest.h"
+#include "gradus/function/pending.h"
+#include "gradus/graph/context.h"
+#include "gradus/ops/elementwise.h"
+
+namespace gradus {
+namespace {
+
+std::atomic<std::uint64_t> next_id{1};
+
+ReadListener*& innermost_listener() {
+  thread_local ReadListener* listener = nullptr;
+  return listener;
+}
+
+/// Two threads that assign one cell at once would race for which value stays.
+class Assigning {
+ public:
+  explicit Assigning(VariableCell& cell) : cell_(cell) {
+    require(!cell.assigning.exchange(true, std::memory_order_acq_rel), "variable ", cell.name,
+            ": two threads assign it at once; let one thread assign, or guard it with a mutex of yours");
+  }
+  ~Assigning() { cell_.assigning.store(false, std::memory_order_release); }
+  Assigning(const Assigning&) = delete;
+
+ private:
+  VariableCell& cell_;
+};
+
+/// `next` becomes the cell's value; its computation may wait.
+void assign_lazily(VariableCell& cell, const Tensor& next) {
+  const Assigning alone(cell);
+  const Tensor before = cell.read();
+  before.observed();  // flushes align with steps, and there is a value to return to
+  Pending* queue = next.node()->queue.load(std::memory_order_acquire);
+  if (queue && queue != &Pending::mine()) {
+    next.observed();
+    queue = nullptr;
+  }
+  {
+    std::lock_guard lock(cell.guard);
+    cell.value = next;
+    if (!queue) return;
+    cell.committed = before;
+  }
+  queue->add_assignment(cell.shared_from_this());
+}
+
+}  // namespace
+
+std::shared_ptr<VariableCell> VariableCell::make(const Tensor& initial, std::string name, bool trainable) {
+  require(!initial.is_symbolic(), "variable ", name, ": its first value, ", initial.spec(),
+          ", is symbolic; make Variables outside of traced functions");
+  auto cell = std::make_shared<VariableCell>();
+  cell->name = std::move(name);
+  cell->spec = initial.spec();
+  cell->trainable = trainable;
+  cell->id = next_id.fetch_add(1, std::memory_order_relaxed);
+  cell->value = initial;
+  cell->handle.cell_ = std::shared_ptr<VariableCell>(std::shared_ptr<void>(), cell.get());
+  return cell;
+}
+
+Tensor VariableCell::read() {
+  std::lock_guard lock(guard);
+  return value;
+}
+
+Variable::Variable(std::shared_ptr<VariableCell> cell) : cell_(std::move(cell)) {}
+Variable::Variable(const Tensor& initial, std::string name, VariableOptions options)
+    : cell_(VariableCell::make(initial, name.empty() ? "variable" : std::move(name), options.trainable)) {}
+Variable::Variable(const Variable& other)
+    : cell_(VariableCell::make(other.cell_->read(), other.cell_->name, other.cell_->trainable)) {}
+Variable::Variable(Variable&& other) noexcept = default;
+Variable::~Variable() = default;
+
+Tensor Variable::value() const {
+  require(static_cast<bool>(cell_), "this Variable has been moved from");
+  Tensor now = Context::current() ? Context::current()->read(*cell_) : cell_->read();
+  ReadListener::tell(*cell_, now);
+  return now;
+}
+const Shape& Variable::shape() const { return cell_->spec.shape; }
+DType Variable::dtype() const { return cell_->spec.dtype; }
+const std::string& Variable::name() const { return cell_->name; }
+void Variable::set_name(std::string name) { cell_->name = std::move(name); }
+bool Variable::trainable() const { return cell_->trainable; }
+void Variable::set_trainable(bool trainable) { cell_->trainable = trainable; }
+
+void Variable::assign(const Tensor& value) {
+  require(value.spec() == cell_->spec, "assign to variable ", cell_->name, ": expected ", cell_->spec, ", got ",
+          value.spec());
+  if (Context* context = Context::current()) {
+    context->assign(*cell_, value);
+    return;
+  }
+  require(!value.is_symbolic(), "assign to variable ", cell_->name, ": the value, ", value.spec(),
+          ", is symbolic: it was made while a function was traced, and that call is over");
+  assign_lazily(*cell_, value);
+}
+void Variable::assign_add(const Tensor& value) { assign(this->value() + value); }
+void Variable::assign_sub(const Tensor& value) { assign(this->value() - value); }
+
+Variable& Variables::operator[](std::size_t i) const {
+  require<OutOfRange>(i < cells_.size(), "variable ", i, " of ", cells_.size());
+  return cells_[i]->handle;
+}
+
+Variable& Variables::operator[](std::string_view name) const {
+  for (const auto& cell : cells_)
+    if (cell->name == name) return cell->handle;
+  std::vector<std::string> names;
+  for (const auto& cell : cells_) names.push_back(cell->name);
+  throw InvalidArgument(text("there is no variable `", name, "`", did_you_mean(name, names)));
+}
+
+void Variables::add(const Variable& variable) {
+  require(static_cast<bool>(variable.cell_), "this Variable has been moved from");
+  if (find(*variable.cell_) < 0) cells_.push_back(variable.cell_->shared_from_this());
+}
+
+std::ptrdiff_t Variables::find(const VariableCell& cell) const {
+  const auto it = std::ranges::find(cells_, &cell, [](const auto& known) { return known.get(); });
+  return it == cells_.end() ? -1 : it - cells_.begin();
+}
+
+Variables Variables::operator+(const Variables& more) const {
+  Variables sum = *this;
+  for (const Variable& variable : more) sum.add(variable);
+  return sum;
+}
+
+Variables Variables::filter(const std::function<bool(std::string_view)>& keep) const {
+  Variables kept;
+  for (const Variable& variable : *this)
+    if (keep(variable.name())) kept.add(variable);
+  return kept;
+}
+
+std::int64_t Variables::parameters() const {
+  std::int64_t count = 0;
+  for (const auto& cell : cells_) count += cell->spec.shape.size();
+  return count;
+}
+
+ReadListener::ReadListener() : outer_(innermost_listener()) { innermost_listener() = this; }
+ReadListener::~ReadListener() {
+  // Listeners are tapes, which users may destroy in any order.
+  ReadListener** place = &innermost_listener();
+  while (*place && *place != this) place = &(*place)->outer_;
+  if (*place) *place = outer_;
+}
+void ReadListener::tell(VariableCell& cell, const Tensor& value) {
+  for (ReadListener* listener = innermost_listener(); listener; listener = listener->outer_)
+    listener->on_read(cell, value);
+}
+
+}  // namespace gradus

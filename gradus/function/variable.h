@@ -1,0 +1,110 @@
+/// Variable: a named cell that holds a Tensor. Outside traces an assignment waits, with all else that is pending, until
+/// something is observed; in a trace it is an output of the program.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+struct VariableCell;
+
+struct VariableOptions {
+  bool trainable = true;
+};
+
+class Variable {
+ public:
+  explicit Variable(const Tensor& initial, std::string name = {}, VariableOptions options = {});
+  /// A new cell with the same value, so it has to be said: `for (Variable v : variables)` does not compile.
+  explicit Variable(const Variable& other);
+  Variable(Variable&& other) noexcept;
+  Variable& operator=(const Tensor& value) = delete;  // assign(value)
+  ~Variable();
+
+  /// Reading; recorded by tapes and tracing.
+  operator Tensor() const { return value(); }
+  Tensor value() const;
+  const Shape& shape() const;
+  DType dtype() const;
+  const std::string& name() const;
+  /// The same spec, else InvalidArgument. From two threads at once: Error.
+  void assign(const Tensor& value);
+  void assign_add(const Tensor& value);
+  void assign_sub(const Tensor& value);
+  bool trainable() const;
+  void set_trainable(bool trainable);
+
+  // For the rooms of the library.
+  void set_name(std::string name);
+  const std::shared_ptr<VariableCell>& cell() const { return cell_; }
+
+ private:
+  friend struct VariableCell;
+  friend class Variables;
+  explicit Variable(std::shared_ptr<VariableCell> cell);
+  std::shared_ptr<VariableCell> cell_;
+};
+
+/// An ordered list of cells, by identity; cells stay alive while listed.
+class Variables {
+ public:
+  template <class... V>
+    requires(std::same_as<std::remove_const_t<V>, Variable> && ...)
+  Variables(V&... variables) {
+    (add(variables), ...);
+  }
+  std::size_t size() const { return cells_.size(); }
+  /// The cell's own handle: it lives as long as the cell, not as this list. OutOfRange past the end.
+  Variable& operator[](std::size_t i) const;
+  /// By name, such as "dense_1/kernel"; an InvalidArgument lists the nearest names.
+  Variable& operator[](std::string_view name) const;
+  /// A cell that is in both counts once.
+  Variables operator+(const Variables& more) const;
+  Variables filter(const std::function<bool(std::string_view name)>& keep) const;
+
+  struct iterator {
+    using value_type = Variable;
+    using difference_type = std::ptrdiff_t;
+    const Variables* list = nullptr;
+    std::size_t i = 0;
+    Variable& operator*() const { return (*list)[i]; }
+    iterator& operator++() {
+      ++i;
+      return *this;
+    }
+    bool operator==(const iterator& other) const { return i == other.i; }
+  };
+  iterator begin() const { return {this, 0}; }
+  iterator end() const { return {this, cells_.size()}; }
+  /// Number of elements in all.
+  std::int64_t parameters() const;
+
+  // For the rooms of the library.
+  void add(const Variable& variable);
+  const std::vector<std::shared_ptr<VariableCell>>& cells() const { return cells_; }
+  /// The position of a cell; -1 if it is not listed.
+  std::ptrdiff_t find(const VariableCell& cell) const;
+
+ private:
+  std::vector<std::shared_ptr<VariableCell>> cells_;
+};
+
+/// Told of every reading of a Variable on the thread that made it, while it lives: how a tape knows what it watched.
+class ReadListener {
+ public:
+  ReadListener();
+  virtual ~ReadListener();
+  ReadListener(const ReadListener&) = delete;
+  virtual void on_read(VariableCell& cell, const Tensor& value) = 0;
+
+  static void tell(VariableCell& cell, const Tensor& value);
+
+ private:
+  ReadListener* outer_;
+};
+
+}  // namespace gradus

@@ -1,0 +1,25 @@
+/// VariableCell: the state behind a Variable.
+#pragma once
+#include <atomic>
+#include <mutex>
+#include "gradus/function/variable.h"
+
+namespace gradus {
+
+struct VariableCell : std::enable_shared_from_this<VariableCell> {
+  std::string name;
+  Spec spec;
+  bool trainable = true;
+  std::uint64_t id = 0;  // never reused: keys caches where addresses could be
+  std::atomic<bool> assigning{false};
+  std::mutex guard;  // of what follows
+  Tensor value;
+  Tensor committed;  // empty, or the computed value before a pending assignment: what a failure returns to
+  Variable handle{std::shared_ptr<VariableCell>()};  // the cell's own: does not keep it alive
+
+  static std::shared_ptr<VariableCell> make(const Tensor& initial, std::string name, bool trainable);
+  /// The value now, outside of any trace.
+  Tensor read();
+};
+
+}  // namespace gradus
