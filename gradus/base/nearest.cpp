@@ -2,6 +2,7 @@
 #include "gradus/base/nearest.h"
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace gradus {
