@@ -8,9 +8,10 @@ set(tiles_directory ${CMAKE_CURRENT_LIST_DIR})
 file(GLOB emitter_sources CONFIGURE_DEPENDS ${tiles_directory}/emitter/*.cpp)
 add_executable(gradus_emit_tiles ${emitter_sources})
 target_include_directories(gradus_emit_tiles PRIVATE ${PROJECT_SOURCE_DIR})
-target_compile_options(gradus_emit_tiles PRIVATE -Wall -Wextra -Wpedantic -Werror -O1)
+target_compile_features(gradus_emit_tiles PRIVATE cxx_std_20)
+target_compile_options(gradus_emit_tiles PRIVATE -Wall -Wextra -Wpedantic $<$<BOOL:${GRADUS_WERROR}>:-Werror> -O1)
 target_link_directories(gradus_emit_tiles PRIVATE ${LLVM_LIBRARY_DIRS})
-target_link_libraries(gradus_emit_tiles PRIVATE LLVM-19)
+target_link_libraries(gradus_emit_tiles PRIVATE LLVM)
 
 foreach(isa avx2 avx512)
   set(tiles_object ${CMAKE_CURRENT_BINARY_DIR}/tiles_${isa}.o)
@@ -21,5 +22,8 @@ foreach(isa avx2 avx512)
     COMMENT "Emitting the tiles of ${isa}"
     VERBATIM)
   set_source_files_properties(${tiles_object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
-  target_sources(gradus PRIVATE ${tiles_object})
+  list(APPEND gradus_generated_objects ${tiles_object})
 endforeach()
+
+# Both kinds of library take them: they depend on this target, so that one rule writes them under any generator.
+add_custom_target(gradus_tiles DEPENDS ${gradus_generated_objects})
