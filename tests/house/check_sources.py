@@ -54,8 +54,13 @@ def check_include(root, path, quote, target):
     return None
 
 
+def begins_well(path, lines):
+    """With a comment, or with the file's own header, whose comment then speaks for both."""
+    return not lines or lines[0].startswith("//") or lines[0] == f'#include "{path.with_suffix(".h")}"'
+
+
 def check_code(root, path, lines):
-    if lines and not lines[0].startswith("//"):
+    if not begins_well(path, lines):
         yield 1, "no first comment: say in one to five lines (///) what the file is for"
     if path.suffix == ".h" and not any(line.strip() == "#pragma once" for line in lines):
         yield 1, "a header without `#pragma once`"

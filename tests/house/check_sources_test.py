@@ -10,6 +10,7 @@ import check_sources  # noqa: E402
 TIDY = {
     "gradus/base/error.h": "/// Errors.\n#pragma once\n",
     "gradus/ops/matmul.h": '/// Products.\n#pragma once\n#include "gradus/base/error.h"\n#include <vector>\n',
+    "gradus/ops/matmul.cpp": '#include "gradus/ops/matmul.h"\n',
     "gradus/gradus.h": '/// All.\n#pragma once\n#include "gradus/ops/matmul.h"\n',
     "gradus/backend/cpu/jit.cpp": "/// Code.\n#include <llvm/IR/IRBuilder.h>\n",
     "tests/ops/matmul_test.cpp": '/// Tests.\n#include "gradus/gradus.h"\n',
@@ -31,6 +32,7 @@ VIOLATIONS = [
     ("gradus/common/things.cpp", "/// Things.\n", 1, "says nothing"),
     ("gradus/kitchen/pan.h", "/// A pan.\n#pragma once\n", 1, "is no room"),
     ("gradus/ops/silent.cpp", "#include <vector>\n", 1, "no first comment"),
+    ("gradus/ops/other.cpp", '#include "gradus/ops/matmul.h"\n', 1, "no first comment"),
     ("gradus/ops/twice.h", "/// Twice.\n", 1, "#pragma once"),
 ]
 
