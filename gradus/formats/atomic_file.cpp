@@ -1,0 +1,48 @@
+#include "gradus/formats/atomic_file.h"
+#include <fcntl.h>
+#include <unistd.h>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+#include <utility>
+#include "gradus/base/error.h"
+
+namespace gradus {
+
+AtomicFile::AtomicFile(std::filesystem::path file) : file_(std::move(file)) {
+  static std::atomic<int> count = 0;
+  temporary_ = text(file_.string(), ".", getpid(), ".", ++count, ".part");
+  descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail("cannot be written");
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("cannot be written");
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+void AtomicFile::commit() {
+  if (fsync(descriptor_) != 0 && errno != EINVAL) fail("cannot be written");
+  if (close(std::exchange(descriptor_, -1)) != 0) fail("cannot be written");
+  if (rename(temporary_.c_str(), file_.c_str()) != 0) fail("cannot be put in place");
+  temporary_.clear();
+}
+
+void AtomicFile::fail(const char* what) const {
+  const int code = errno;
+  const std::string message = text(file_.string(), ": ", what, ": ", std::generic_category().message(code));
+  if (code == ENOSPC || code == EDQUOT || code == EFBIG) throw ResourceExhausted(message);
+  throw Unavailable(message);
+}
+
+}  // namespace gradus

@@ -1,0 +1,33 @@
+/// A file that appears whole or not at all: written under a temporary name beside its place, then renamed.
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace gradus {
+
+class AtomicFile {
+ public:
+  /// Unavailable if the directory is missing or read-only.
+  explicit AtomicFile(std::filesystem::path file);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  /// Without a commit nothing stays.
+  ~AtomicFile();
+
+  /// ResourceExhausted on a full disk.
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view characters) { write(std::as_bytes(std::span(characters))); }
+  /// Puts the file in its place, replacing an older one, once its bytes are on the disk.
+  void commit();
+
+ private:
+  [[noreturn]] void fail(const char* what) const;
+  std::filesystem::path file_;
+  std::string temporary_;
+  int descriptor_ = -1;
+};
+
+}  // namespace gradus

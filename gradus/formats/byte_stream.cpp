@@ -1,0 +1,96 @@
+#include "gradus/formats/byte_stream.h"
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include "gradus/base/error.h"
+
+namespace gradus {
+
+std::size_t ByteStream::read(std::span<std::byte> out) {
+  std::size_t filled = std::min(out.size(), peeked_.size());
+  std::copy_n(peeked_.begin(), filled, out.begin());
+  peeked_.erase(peeked_.begin(), peeked_.begin() + static_cast<std::ptrdiff_t>(filled));
+  while (filled < out.size()) {
+    const std::size_t count = read_some(out.subspan(filled));
+    if (count == 0) break;
+    filled += count;
+  }
+  position_ += static_cast<std::int64_t>(filled);
+  return filled;
+}
+
+std::span<const std::byte> ByteStream::peek(std::size_t count) {
+  while (peeked_.size() < count) {
+    std::byte next[16];
+    const std::size_t got = read_some(std::span(next).first(std::min(sizeof next, count - peeked_.size())));
+    if (got == 0) break;
+    peeked_.insert(peeked_.end(), next, next + got);
+  }
+  return std::span(peeked_).first(std::min(count, peeked_.size()));
+}
+
+std::string ByteStream::place_of(std::int64_t position) const { return text("byte ", position); }
+
+namespace {
+
+class FileStream : public ByteStream {
+ public:
+  explicit FileStream(const std::filesystem::path& file)
+      : ByteStream(file.string()), descriptor_(open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
+    require<Unavailable>(descriptor_ >= 0, name(), ": cannot be opened: ", std::generic_category().message(errno));
+    struct stat status{};
+    const bool known = fstat(descriptor_, &status) == 0;
+    if (known && S_ISREG(status.st_mode)) size_ = status.st_size;
+    if (known && S_ISDIR(status.st_mode)) {
+      close(descriptor_);
+      throw Unavailable(name() + ": is a directory; expected a file");
+    }
+  }
+  FileStream(const FileStream&) = delete;
+  ~FileStream() override { close(descriptor_); }
+
+  std::int64_t likely_bytes() const override { return std::max(std::int64_t{0}, size_ - position()); }
+
+ protected:
+  std::size_t read_some(std::span<std::byte> out) override {
+    for (;;) {
+      const ssize_t count = ::read(descriptor_, out.data(), out.size());
+      if (count >= 0) return static_cast<std::size_t>(count);
+      require<Unavailable>(errno == EINTR, name(), ": cannot be read at ", place(), ": ",
+                           std::generic_category().message(errno));
+    }
+  }
+
+ private:
+  int descriptor_;
+  std::int64_t size_ = 0;  // unknown of a pipe
+};
+
+class MemoryStream : public ByteStream {
+ public:
+  MemoryStream(std::span<const std::byte> bytes, std::string name) : ByteStream(std::move(name)), rest_(bytes) {}
+  std::int64_t likely_bytes() const override { return static_cast<std::int64_t>(rest_.size()); }
+
+ protected:
+  std::size_t read_some(std::span<std::byte> out) override {
+    const std::size_t count = std::min(out.size(), rest_.size());
+    std::copy_n(rest_.begin(), count, out.begin());
+    rest_ = rest_.subspan(count);
+    return count;
+  }
+
+ private:
+  std::span<const std::byte> rest_;
+};
+
+}  // namespace
+
+std::unique_ptr<ByteStream> open_file(const std::filesystem::path& file) { return std::make_unique<FileStream>(file); }
+std::unique_ptr<ByteStream> stream_of(std::span<const std::byte> bytes, std::string name) {
+  return std::make_unique<MemoryStream>(bytes, std::move(name));
+}
+
+}  // namespace gradus
