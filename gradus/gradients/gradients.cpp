@@ -1,0 +1,110 @@
+/// Accumulation and clipping.
+#include "gradus/gradients/gradients.h"
+#include "gradus/function/variable_cell.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/reduce.h"
+
+namespace gradus {
+namespace {
+
+Tensor as_type(const Tensor& x, DType t) { return x.dtype() == t ? x : cast(x, t); }
+
+std::vector<Tensor> means_of(const GradientsView& gradients) {
+  std::vector<Tensor> means;
+  for (std::size_t i = 0; i < gradients.size(); ++i) means.push_back(gradients[i]);
+  return means;
+}
+
+void check_norm(std::string_view op, double norm) { require(norm > 0, op, ": the norm must be positive, got ", norm); }
+
+bool same_cells(const Variables& a, const Variables& b) { return a.cells() == b.cells(); }
+
+}  // namespace
+
+Tensor GradientsView::operator[](std::size_t i) const {
+  require<OutOfRange>(i < parts_.size(), "gradient ", i, " of ", parts_.size());
+  if (!are_sums_) return parts_[i];
+  return parts_[i] / as_type(weight_, parts_[i].dtype());
+}
+
+Tensor GradientsView::operator[](const Variable& variable) const {
+  const std::ptrdiff_t i = variables_.find(*variable.cell());
+  require(i >= 0, "these gradients have none of variable ", variable.name());
+  return (*this)[static_cast<std::size_t>(i)];
+}
+
+std::ostream& operator<<(std::ostream& out, const GradientsView& gradients) {
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    out << (i ? "\n" : "") << gradients.variables()[i].name() << ": " << gradients[i];
+  return out;
+}
+
+Gradients::Gradients(Variables variables, std::vector<Tensor> means, Tensor weight) {
+  variables_ = std::move(variables);
+  parts_ = std::move(means);
+  weight_ = std::move(weight);
+}
+
+Tensor Gradients::weight() const { return weight_.defined() ? weight_ : zeros({}); }
+
+Gradients& Gradients::operator+=(const Gradients& other) {
+  if (!other.weight_.defined()) return *this;
+  if (!weight_.defined()) return *this = other;
+  require(same_cells(variables_, other.variables_),
+          "adding gradients: they belong to different lists of variables, of ", size(), " and ", other.size(),
+          "; take both from the same trainable_variables()");
+  const auto sum_of = [](const Gradients& g, std::size_t i) {
+    return g.are_sums_ ? g.parts_[i] : g.parts_[i] * as_type(g.weight_, g.parts_[i].dtype());
+  };
+  for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i] = sum_of(*this, i) + sum_of(other, i);
+  weight_ = weight_ + as_type(other.weight_, weight_.dtype());
+  are_sums_ = true;
+  return *this;
+}
+
+ClippedGradients::ClippedGradients(Variables variables, std::vector<Tensor> means) {
+  variables_ = std::move(variables);
+  parts_ = std::move(means);
+}
+
+ClippedGradients clip_by_global_norm(const Gradients& gradients, double norm) {
+  check_norm("clip_by_global_norm", norm);
+  std::vector<Tensor> means = means_of(gradients);
+  const Tensor total = global_norm(gradients);
+  // norm * min(1 / total, 1 / norm); total - total is NaN where total is not finite.
+  const Tensor scale = minimum(norm / total, 1.0) + (total - total);
+  for (Tensor& mean : means) mean = mean * as_type(scale, mean.dtype());
+  return {gradients.variables(), std::move(means)};
+}
+
+ClippedGradients clip_by_norm(const Gradients& gradients, double norm) {
+  check_norm("clip_by_norm", norm);
+  std::vector<Tensor> means = means_of(gradients);
+  for (Tensor& mean : means) mean = gradus::clip_by_norm(mean, norm);
+  return {gradients.variables(), std::move(means)};
+}
+
+ClippedGradients clip_by_value(const Gradients& gradients, double low, double high) {
+  require(low <= high, "clip_by_value: low ", low, " is above high ", high);
+  std::vector<Tensor> means = means_of(gradients);
+  for (Tensor& mean : means) mean = gradus::clip_by_value(mean, low, high);
+  return {gradients.variables(), std::move(means)};
+}
+
+Tensor global_norm(const GradientsView& gradients) {
+  Tensor sum;
+  for (const Tensor& mean : means_of(gradients)) {
+    const Tensor squares = reduce_sum(square(mean));
+    sum = sum.defined() ? sum + as_type(squares, sum.dtype()) : squares;
+  }
+  return sum.defined() ? sqrt(sum) : zeros({});
+}
+
+Tensor all_finite(const GradientsView& gradients) {
+  Tensor all = fill({}, 1, boolean);
+  for (const Tensor& mean : means_of(gradients)) all = logical_and(all, all_finite(mean));
+  return all;
+}
+
+}  // namespace gradus

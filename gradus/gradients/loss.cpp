@@ -1,0 +1,95 @@
+/// Sums, weights and what may be added to what.
+#include "gradus/gradients/loss.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/reduce.h"
+
+namespace gradus {
+namespace {
+
+/// Whether two nodes are surely equal: the same one, or the same op on operands that are.
+bool surely_equal(const Node* a, const Node* b, int depth = 16) {
+  if (a == b) return true;
+  if (!depth || !a->op || a->op != b->op || a->inputs.size() != b->inputs.size()) return false;
+  for (int i = 0; i < a->inputs.size(); ++i)
+    if (!surely_equal(a->inputs[i].get(), b->inputs[i].get(), depth - 1)) return false;
+  return true;
+}
+
+bool same_weight(const Tensor& a, const Tensor& b) {
+  if (surely_equal(a.node().get(), b.node().get())) return true;
+  return !a.is_symbolic() && !b.is_symbolic() && a.item() == b.item();
+}
+
+Tensor divide_or_zero(const Tensor& sum, const Tensor& weight) {
+  return where(equal(weight, 0), zeros_like(sum), sum / where(equal(weight, 0), ones_like(weight), weight));
+}
+
+void check_floating(const Tensor& x, std::string_view what) {
+  require(is_floating(x.dtype()), "Loss::mean: ", what, " is ", x.spec(), ", expected f32 or f64; cast it first");
+}
+
+}  // namespace
+
+Loss Loss::mean(const Tensor& per_example) {
+  check_floating(per_example, "per_example");
+  return {reduce_mean(per_example), element_count(per_example, per_example.dtype())};
+}
+
+Loss Loss::mean(const Tensor& per_example, const Tensor& sample_weight) {
+  check_floating(per_example, "per_example");
+  require(sample_weight.spec() == per_example.spec(), "Loss::mean: sample_weight is ", sample_weight.spec(),
+          ", expected that of the losses, ", per_example.spec());
+  const Tensor weight = reduce_sum(sample_weight);
+  return {divide_or_zero(reduce_sum(per_example * sample_weight), weight), weight};
+}
+
+Loss Loss::of(const Tensor& scalar) {
+  check_floating(scalar, "scalar");
+  require(scalar.shape().size() == 1, "Loss::of: expected a scalar, got ", scalar.spec(),
+          "; Loss::mean takes examples");
+  return {reduce_sum(scalar), fill({}, 1, scalar.dtype())};
+}
+
+Tensor Loss::value() const {
+  if (!defined()) return zeros({});
+  return sum_.defined() ? divide_or_zero(sum_, weight_) : mean_;
+}
+Tensor Loss::sum() const {
+  if (!defined()) return zeros({});
+  return sum_.defined() ? sum_ : mean_ * weight_;
+}
+Tensor Loss::weight() const { return defined() ? weight_ : zeros({}); }
+
+Loss Loss::operator+(const Loss& other) const {
+  require(defined() && other.defined(), "adding losses: one of them is empty");
+  require(
+      same_weight(weight_, other.weight_),
+      "adding losses: they have different weights, or weights that cannot be shown to be equal; add the per-example "
+      "losses and take one Loss::mean, or use += for parts of a batch");
+  return {value() + other.value(), weight_};
+}
+
+Loss Loss::operator+(const Tensor& penalty) const {
+  require(defined(), "adding a penalty to an empty Loss");
+  require(penalty.shape().size() == 1, "adding a penalty to a Loss: expected a scalar, got ", penalty.spec());
+  return {value() + penalty, weight_};
+}
+
+Loss Loss::operator*(Scalar factor) const {
+  require(defined(), "scaling an empty Loss");
+  return {value() * factor, weight_};
+}
+
+Loss& Loss::operator+=(const Loss& other) {
+  if (!other.defined()) return *this;
+  if (!defined()) return *this = other;
+  sum_ = sum() + other.sum();
+  weight_ = weight_ + other.weight_;
+  mean_ = {};
+  return *this;
+}
+
+std::ostream& operator<<(std::ostream& out, const Loss& loss) { return out << loss.value(); }
+
+}  // namespace gradus

@@ -1,0 +1,49 @@
+/// Loss: a mean over examples that knows its weight, so that parts of a batch add up exactly.
+#pragma once
+#include <iosfwd>
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+class Loss {
+ public:
+  /// Empty: sum 0, weight 0; the start of a +=.
+  Loss() = default;
+  /// Weight: the number of elements of the tensor given, such as batch * time.
+  static Loss mean(const Tensor& per_example);
+  /// The weighted mean; weight: the sum of sample_weight. Of no weight at all: 0.
+  static Loss mean(const Tensor& per_example, const Tensor& sample_weight);
+  /// A plain number: weight 1.
+  static Loss of(const Tensor& scalar);
+
+  Tensor value() const;  // sum / weight
+  Tensor sum() const;
+  Tensor weight() const;
+  /// value() on the host.
+  double item() const { return value().item(); }
+  /// Another objective over the same examples: values add; another weight is an InvalidArgument.
+  Loss operator+(const Loss& other) const;
+  /// value() + penalty, of the same weight (regularisation).
+  Loss operator+(const Tensor& penalty) const;
+  Loss operator*(Scalar factor) const;
+  friend Loss operator*(Scalar factor, const Loss& loss) { return loss * factor; }
+  /// Other examples, as parts of a batch: sums and weights add.
+  Loss& operator+=(const Loss& other);
+  friend std::ostream& operator<<(std::ostream& out, const Loss& loss);
+
+  // For the rooms of the library.
+  bool defined() const { return weight_.defined(); }
+  void for_each_tensor(auto visit) {
+    visit(mean_);
+    visit(sum_);
+    visit(weight_);
+  }
+
+ private:
+  Loss(Tensor mean, Tensor weight) : mean_(std::move(mean)), weight_(std::move(weight)) {}
+  Tensor mean_;  // of one part; empty once parts have been added
+  Tensor sum_;   // of several parts
+  Tensor weight_;
+};
+
+}  // namespace gradus

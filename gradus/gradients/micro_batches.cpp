@@ -1,0 +1,21 @@
+/// The check that opens a range of micro-batches.
+#include "gradus/gradients/micro_batches.h"
+
+namespace gradus {
+
+std::int64_t rows_of_batch(std::span<const Tensor> batch, std::int64_t size) {
+  require(size > 0, "micro_batches: the size must be positive, got ", size);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const Spec& spec = batch[i].spec();
+    require(spec.shape.rank() > 0, "micro_batches: tensor ", i, " is a scalar; it has no rows to divide");
+    require(spec.shape[0] == batch[0].shape()[0], "micro_batches: tensor ", i, " is ", spec, ", but tensor 0 is ",
+            batch[0].spec(), ": they must have the same number of rows");
+  }
+  const std::int64_t rows = batch[0].shape()[0];
+  require(rows >= 0,
+          "micro_batches: the number of rows is not known while tracing; give the function an input signature "
+          "with a fixed first dimension");
+  return rows;
+}
+
+}  // namespace gradus

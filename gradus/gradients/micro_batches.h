@@ -1,0 +1,44 @@
+/// A batch in parts, for gradient accumulation.
+#pragma once
+#include <array>
+#include <iterator>
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+/// An input range of std::array<Tensor, N>: rows [0, size), [size, 2 size) ... of each tensor; the last may be smaller.
+template <std::size_t N> struct MicroBatchRange {
+  std::array<Tensor, N> batch;
+  std::int64_t size = 0, rows = 0;
+
+  struct iterator {
+    const MicroBatchRange* range;
+    std::int64_t begin;
+    std::array<Tensor, N> operator*() const {
+      std::array<Tensor, N> part;
+      const std::int64_t end = std::min(begin + range->size, range->rows);
+      for (std::size_t i = 0; i < N; ++i) part[i] = range->batch[i].rows(begin, end);
+      return part;
+    }
+    iterator& operator++() {
+      begin += range->size;
+      return *this;
+    }
+    bool operator!=(std::default_sentinel_t) const { return begin < range->rows; }
+  };
+  iterator begin() const { return {this, 0}; }
+  std::default_sentinel_t end() const { return {}; }
+};
+
+/// Number of rows that all tensors of a batch share. InvalidArgument if they differ or `size` is not positive.
+std::int64_t rows_of_batch(std::span<const Tensor> batch, std::int64_t size);
+
+template <std::size_t N> MicroBatchRange<N> micro_batches(const Tensor (&batch)[N], std::int64_t size) {
+  MicroBatchRange<N> range;
+  for (std::size_t i = 0; i < N; ++i) range.batch[i] = batch[i];
+  range.size = size;
+  range.rows = rows_of_batch(range.batch, size);
+  return range;
+}
+
+}  // namespace gradus

@@ -1,0 +1,166 @@
+/// What a tape remembers: when it began, what is watched, and which nodes stood for which Variable when it was read.
+#include "gradus/gradients/tape.h"
+#include <optional>
+#include <unordered_map>
+#include "gradus/autodiff/vjp.h"
+#include "gradus/function/pending.h"
+#include "gradus/function/variable_cell.h"
+#include "gradus/graph/context.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+
+namespace gradus {
+
+struct GradientTape::State final : ReadListener {
+  explicit State(TapeOptions o) : options(o) {}
+
+  void on_read(VariableCell& cell, const Tensor& value) override {
+    if (!listening) return;
+    std::vector<Tensor>& nodes = reads[&cell];
+    for (const Tensor& known : nodes)
+      if (known.node() == value.node()) return;
+    nodes.push_back(value);
+    cells.push_back(cell.shared_from_this());
+    read_nodes.emplace(value.node().get(), &cell);
+  }
+
+  bool is_watched(const Tensor& x) const {
+    if (watched.contains(x.node().get())) return true;
+    return options.watch_accessed_variables && read_nodes.contains(x.node().get());
+  }
+
+  /// Nothing older than the tape, nothing of other threads, nothing through what a Variable held.
+  Stops stops() const {
+    return [this](const Node& node) {
+      return node.sequence < began || (!node.trace && node.recorder != thread) || read_nodes.contains(&node);
+    };
+  }
+
+  void begin_gradient() {
+    require(recording.has_value(), "gradient: this tape is used up; construct it with {.persistent = true}");
+  }
+  void end_gradient() {
+    if (options.persistent) return;
+    listening = false;
+    recording.reset();
+  }
+
+  TapeOptions options;
+  std::uint64_t began = new_node_sequence();
+  std::uint32_t thread = Pending::mine().number();
+  bool listening = true;
+  std::optional<RecordingScope> recording{std::in_place};
+  std::unordered_map<const Node*, Tensor> watched;
+  std::unordered_map<const VariableCell*, std::vector<Tensor>> reads;  // the nodes that a Variable's value was
+  std::unordered_map<const Node*, const VariableCell*> read_nodes;
+  std::vector<std::shared_ptr<VariableCell>> cells;
+
+ private:
+  static std::uint64_t new_node_sequence() { return Tensor::parameter({}, 0).node()->sequence; }
+};
+
+namespace {
+
+void check_target(const Tensor& target, const GradientOptions& options) {
+  require(is_floating(target.dtype()), "gradient: the target is ", target.spec(), ", expected f32 or f64");
+  if (!options.output_gradients.defined()) {
+    require(target.shape().size() == 1, "gradient: the target is ", target.spec(),
+            ", not a scalar; reduce it with reduce_sum or reduce_mean, or give {.output_gradients = ...}");
+    return;
+  }
+  require(options.output_gradients.spec() == target.spec(), "gradient: output_gradients is ",
+          options.output_gradients.spec(), ", expected that of the target, ", target.spec());
+}
+
+void check_source(const Spec& spec, const std::string& what) {
+  require(is_floating(spec.dtype), "gradient: ", what, " is ", spec, "; only f32 and f64 have gradients");
+}
+
+Tensor connected(Tensor gradient, const Spec& spec, const std::string& what, const GradientOptions& options) {
+  if (gradient.defined()) return gradient;
+  require(options.unconnected == Unconnected::zero, "gradient: the target does not depend on ", what,
+          "; leave it out, or ask for zeros with {.unconnected = Unconnected::zero}");
+  return fill(spec.shape, 0, spec.dtype);
+}
+
+}  // namespace
+
+GradientTape::GradientTape(TapeOptions options) : state_(std::make_unique<State>(options)) {}
+GradientTape::~GradientTape() = default;
+
+void GradientTape::watch(const Tensor& x) {
+  check_source(x.spec(), "watched tensor");
+  state_->watched.emplace(x.node().get(), x);
+}
+
+Tensors GradientTape::of_tensors(const Tensor& target, std::span<const Tensor> sources,
+                                 const GradientOptions& options) {
+  State& state = *state_;
+  state.begin_gradient();
+  check_target(target, options);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const std::string what = sources.size() == 1 ? "argument `source`" : text("source ", i);
+    check_source(sources[i].spec(), what);
+    require(state.is_watched(sources[i]), "gradient: ", what, ", ", sources[i].spec(),
+            ", was not watched; call tape.watch(source) before using it");
+  }
+  Tensors found = vjp(target, sources, options.output_gradients, state.stops());
+  for (std::size_t i = 0; i < found.size(); ++i)
+    found[i] = connected(std::move(found[i]), sources[i].spec(),
+                         sources.size() == 1 ? "argument `source`" : text("source ", i), options);
+  state.end_gradient();
+  return found;
+}
+
+/// A Variable that was read as several nodes, because it was assigned in between, gets the sum over them.
+Tensors GradientTape::of_variables(const Tensor& target, const Variables& sources, const GradientOptions& options) {
+  State& state = *state_;
+  state.begin_gradient();
+  std::vector<Tensor> nodes;
+  std::vector<std::size_t> owners;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    check_source(sources.cells()[i]->spec, "variable " + sources[i].name());
+    const auto reads = state.reads.find(sources.cells()[i].get());
+    if (reads == state.reads.end()) continue;
+    for (const Tensor& node : reads->second) {
+      if (!state.is_watched(node)) continue;
+      nodes.push_back(node);
+      owners.push_back(i);
+    }
+  }
+  check_target(target, options);
+  const Tensors found = vjp(target, nodes, options.output_gradients, state.stops());
+  Tensors sums(sources.size());
+  for (std::size_t k = 0; k < found.size(); ++k) {
+    Tensor& sum = sums[owners[k]];
+    if (found[k].defined()) sum = sum.defined() ? sum + found[k] : found[k];
+  }
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    sums[i] = connected(std::move(sums[i]), sources.cells()[i]->spec, "variable " + sources[i].name(), options);
+  state.end_gradient();
+  return sums;
+}
+
+Gradients GradientTape::gradient(const Loss& loss, const Variables& sources, GradientOptions options) {
+  return {sources, of_variables(loss.value(), sources, options), loss.weight()};
+}
+Gradients GradientTape::gradient(const Tensor& target, const Variables& sources, GradientOptions options) {
+  Tensors found = of_variables(target, sources, options);
+  return {sources, std::move(found), fill({}, 1, target.dtype())};
+}
+Tensor GradientTape::gradient(const Loss& loss, const Tensor& source, GradientOptions options) {
+  return gradient(loss.value(), source, std::move(options));
+}
+Tensor GradientTape::gradient(const Tensor& target, const Tensor& source, GradientOptions options) {
+  return of_tensors(target, {&source, 1}, options)[0];
+}
+Tensor GradientTape::gradient(const Loss& loss, const Variable& source, GradientOptions options) {
+  return gradient(loss.value(), source, std::move(options));
+}
+Tensor GradientTape::gradient(const Tensor& target, const Variable& source, GradientOptions options) {
+  Variables list;
+  list.add(source);
+  return of_variables(target, list, options)[0];
+}
+
+}  // namespace gradus
