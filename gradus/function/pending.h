@@ -27,6 +27,7 @@ class Pending {
   void start_recording();
   void stop_recording();
 
+  bool is_recording() const { return recording_ > 0; }  // asked by the owner only
   std::uint32_t number() const { return number_; }
   /// Programs that this thread has started.
   std::int64_t& dispatches() { return dispatches_; }

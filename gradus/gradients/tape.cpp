@@ -43,6 +43,10 @@ struct GradientTape::State final : ReadListener {
     if (options.persistent) return;
     listening = false;
     recording.reset();
+    watched.clear();  // lets go of values whose memory the step may want to overwrite
+    reads.clear();
+    read_nodes.clear();
+    cells.clear();
   }
 
   TapeOptions options;

@@ -1,0 +1,25 @@
+/// Random keys of one call of a function that runs op by op: the same numbers as when it is compiled.
+#pragma once
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+/// While it lives, the random ops of this thread take their keys from one key, in order.
+class CallKeys {
+ public:
+  CallKeys();
+  ~CallKeys();
+  CallKeys(const CallKeys&) = delete;
+
+  /// A key for a call: i64, drawn from the global seed.
+  static Tensor fresh();
+  /// The next key of the innermost CallKeys of this thread; empty if there is none.
+  static Tensor next();
+
+ private:
+  Tensor key_;
+  std::uint64_t ordinals_ = 0;
+  CallKeys* outer_;
+};
+
+}  // namespace gradus

@@ -1,0 +1,31 @@
+/// What a compiled function says about itself.
+#pragma once
+#include <iosfwd>
+#include <string>
+#include <vector>
+#include "gradus/backend/kernel.h"
+
+namespace gradus {
+
+struct Retrace {
+  int variant;         // the one that was made
+  std::string reason;  // "argument 1: dimension 0 was 64, now 40"
+};
+
+struct Explanation {
+  std::string name;
+  std::vector<Kernel> kernels;  // of the newest variant, in the order of execution
+  std::vector<Retrace> retraces;
+  std::size_t peak_bytes = 0, variable_bytes = 0;  // temporaries and results of a call; variables read or assigned
+  std::size_t constant_bytes = 0;                  // tensors captured by the lambda: fixed when traced
+  int variants = 0;                                // compiled signatures
+  std::int64_t calls = 0, dispatches = 0;          // so far; a dispatch starts one program
+  double compile_seconds = 0;                      // tracing and compiling, of all variants
+  /// Text form of the newest variant; parses back.
+  std::string graph() const { return graph_text; }
+  friend std::ostream& operator<<(std::ostream& out, const Explanation& explanation);
+
+  std::string graph_text;
+};
+
+}  // namespace gradus

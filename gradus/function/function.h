@@ -1,0 +1,72 @@
+/// function(f): traces f once per signature, compiles forward, backward and updates into one program, and runs that.
+///
+/// Arguments: Tensors are traced; floating numbers become scalar tensors (no retrace per value); integers, bools and
+/// enums are static (one variant per value); arrays, pairs and tuples of these. The training mode is part of the
+/// signature. All other C++ state read while tracing is frozen in that trace. A closure must see models and optimizers
+/// by reference. Called under a tape, or inside another trace, a function is traced along.
+#pragma once
+#include "gradus/function/arguments.h"
+#include "gradus/function/traced_function.h"
+
+namespace gradus {
+
+template <class F> class Function {
+ public:
+  Function(F f, FunctionOptions options) : core_(std::make_shared<Core>(std::move(f), std::move(options))) {}
+
+  template <class... A>
+    requires std::invocable<const F&, traced_t<A>...>  // not a `mutable` lambda: its state would be frozen
+  auto operator()(const A&... arguments) const -> std::invoke_result_t<const F&, traced_t<A>...>;
+  Explanation explain() const { return core_->traced.explain(); }
+
+ private:
+  struct Core {
+    Core(F f, FunctionOptions options) : f(std::move(f)), traced(std::move(options), &this->f, sizeof(F)) {}
+    F f;
+    TracedFunction traced;
+  };
+  std::shared_ptr<Core> core_;
+};
+
+template <class F> Function<F> function(F f, FunctionOptions options = {}) {
+  return {std::move(f), std::move(options)};
+}
+
+template <class F>
+template <class... A>
+  requires std::invocable<const F&, traced_t<A>...>
+auto Function<F>::operator()(const A&... arguments) const -> std::invoke_result_t<const F&, traced_t<A>...> {
+  using Result = std::invoke_result_t<const F&, traced_t<A>...>;
+  static_assert((FunctionArgument<A> && ...),
+                "function: an argument is a Tensor, a number, a bool, an enum, or an array, pair or tuple of them");
+  static_assert(FunctionResult<Result>,
+                "function: the result is void, Tensor, Loss, Gradients, or an array, pair or tuple of them");
+  Tensors flat;
+  std::string statics;
+  (detail::flatten_argument(arguments, flat, statics), ...);
+  const auto invoke = [&](In in) {
+    [[maybe_unused]] std::size_t next = 0;
+    // Braces fix the order of evaluation: arguments take their tensors from left to right.
+    std::tuple<traced_t<A>...> traced{detail::rebuild_argument(arguments, in, next)...};
+    return std::apply(core_->f, std::move(traced));
+  };
+  if constexpr (std::is_void_v<Result>) {
+    core_->traced.call(flat, statics, [&](In in) {
+      invoke(in);
+      return Called{};
+    });
+  } else {
+    const Called called = core_->traced.call(flat, statics, [&](In in) {
+      Result result = invoke(in);
+      Tensors tensors;
+      detail::visit_result(result, [&](Tensor& part) { tensors.push_back(std::exchange(part, {})); });
+      return Called{std::move(tensors), std::make_shared<const Result>(std::move(result))};
+    });
+    Result result = *static_cast<const Result*>(called.structure.get());
+    std::size_t next = 0;
+    detail::visit_result(result, [&](Tensor& part) { part = called.tensors[next++]; });
+    return result;
+  }
+}
+
+}  // namespace gradus

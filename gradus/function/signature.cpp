@@ -1,0 +1,96 @@
+/// Matching, generalizing and explaining signatures.
+#include "gradus/function/signature.h"
+#include <map>
+
+namespace gradus {
+namespace {
+
+bool same_kind(const Signature& a, const Signature& b) {
+  if (a.statics != b.statics || a.mode != b.mode || a.specs.size() != b.specs.size()) return false;
+  for (std::size_t i = 0; i < a.specs.size(); ++i)
+    if (a.specs[i].dtype != b.specs[i].dtype || a.specs[i].shape.rank() != b.specs[i].shape.rank()) return false;
+  return true;
+}
+
+std::string_view name_of(Mode mode) {
+  return mode == Mode::training ? "training" : mode == Mode::inference ? "inference" : "unsaid";
+}
+
+}  // namespace
+
+std::optional<std::vector<std::int64_t>> match(const Signature& pattern, const Signature& call) {
+  if (!same_kind(pattern, call)) return {};
+  std::vector<std::int64_t> symbols;
+  for (std::size_t i = 0; i < call.specs.size(); ++i) {
+    const Shape &wanted = pattern.specs[i].shape, &given = call.specs[i].shape;
+    for (int axis = 0; axis < given.rank(); ++axis) {
+      if (wanted[axis] >= 0) {
+        if (wanted[axis] != given[axis]) return {};
+        continue;
+      }
+      // Patterns hold plain symbols, numbered in the order in which they appear.
+      const auto k = static_cast<std::size_t>(dimension::symbols_in(wanted[axis]) - 1);
+      if (k == symbols.size()) symbols.push_back(given[axis]);
+      else if (symbols[k] != given[axis]) return {};
+    }
+  }
+  return symbols;
+}
+
+Signature generalize(const std::vector<Signature>& earlier, const Signature& call, const std::vector<Spec>& declared) {
+  std::vector<const Signature*> family;
+  for (const Signature& before : earlier)
+    if (same_kind(before, call)) family.push_back(&before);
+  Signature pattern = call;
+  std::map<std::vector<std::int64_t>, std::int64_t> symbols;  // by the extents in all calls
+  for (std::size_t i = 0; i < call.specs.size(); ++i)
+    for (int axis = 0; axis < call.specs[i].shape.rank(); ++axis) {
+      const std::int64_t now = call.specs[i].shape[axis];
+      std::vector<std::int64_t> extents{now};
+      bool varies = !declared.empty() && declared[i].shape[axis] == any_size;
+      for (const Signature* before : family) {
+        extents.push_back(before->specs[i].shape[axis]);
+        varies = varies || extents.back() != now;
+      }
+      if (!varies) continue;
+      const auto next = static_cast<int>(symbols.size());
+      pattern.specs[i].shape.set(axis, symbols.try_emplace(extents, dimension::symbol(next)).first->second);
+    }
+  return pattern;
+}
+
+std::string difference(const Signature& before, const Signature& now) {
+  if (before.specs.size() != now.specs.size())
+    return text("there were ", before.specs.size(), " tensor arguments, now ", now.specs.size());
+  if (before.statics != now.statics) return text("static arguments were ", before.statics, ", now ", now.statics);
+  if (before.mode != now.mode) return text("the training mode was ", name_of(before.mode), ", now ", name_of(now.mode));
+  std::string reasons;
+  for (std::size_t i = 0; i < now.specs.size(); ++i) {
+    const Spec &a = before.specs[i], &b = now.specs[i];
+    if (a == b) continue;
+    if (!reasons.empty()) reasons += "; ";
+    if (a.dtype != b.dtype || a.shape.rank() != b.shape.rank()) {
+      reasons += text("argument ", i, " was ", a, ", now ", b);
+      continue;
+    }
+    for (int axis = 0, found = 0; axis < b.shape.rank(); ++axis)
+      if (a.shape[axis] != b.shape[axis])
+        reasons += text(found++ ? ", " : text("argument ", i, ": "), "dimension ", axis, " was ", a.shape[axis],
+                        ", now ", b.shape[axis]);
+  }
+  return reasons.empty() ? "sizes that agreed before do not agree now" : reasons;
+}
+
+void check_declared(const std::string& name, const std::vector<Spec>& declared, const Signature& call) {
+  require(declared.size() == call.specs.size(), name, ": its input signature has ", declared.size(),
+          " tensors, the call ", call.specs.size());
+  for (std::size_t i = 0; i < declared.size(); ++i) {
+    const Spec &wanted = declared[i], &given = call.specs[i];
+    bool fits = wanted.dtype == given.dtype && wanted.shape.rank() == given.shape.rank();
+    for (int axis = 0; fits && axis < given.shape.rank(); ++axis)
+      fits = wanted.shape[axis] == any_size || wanted.shape[axis] == given.shape[axis];
+    require(fits, name, ": argument ", i, " is ", given, ", which does not fit its input signature ", wanted);
+  }
+}
+
+}  // namespace gradus

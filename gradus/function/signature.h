@@ -1,0 +1,32 @@
+/// Signatures: which calls one compiled variant serves, and why a new one is needed.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+#include "gradus/function/mode.h"
+#include "gradus/tensor/shape.h"
+
+namespace gradus {
+
+/// What a call is keyed by.
+struct Signature {
+  std::vector<Spec> specs;  // of a call: concrete; of a variant: some dimensions are symbols
+  std::string statics;      // the arguments that are not tensors, spelt
+  Mode mode = Mode::unsaid;
+};
+
+/// The values of a pattern's symbols if `call` fits it; else nothing.
+std::optional<std::vector<std::int64_t>> match(const Signature& pattern, const Signature& call);
+
+/// The pattern for a call that nothing fits, given earlier calls that led to variants. A dimension that has varied
+/// becomes a symbol; dimensions that have always agreed become one symbol. `declared` (may be empty) says which are
+/// symbols from the start, as any_size.
+Signature generalize(const std::vector<Signature>& earlier, const Signature& call, const std::vector<Spec>& declared);
+
+/// "argument 1: dimension 0 was 64, now 40"
+std::string difference(const Signature& before, const Signature& now);
+
+/// InvalidArgument unless the call fits the declared specs.
+void check_declared(const std::string& name, const std::vector<Spec>& declared, const Signature& call);
+
+}  // namespace gradus

@@ -1,0 +1,63 @@
+/// Cells, keys and copies of one trace.
+#include "gradus/function/trace.h"
+#include "gradus/ops/random_key.h"
+
+namespace gradus {
+namespace {
+
+Trace*& innermost() {
+  thread_local Trace* trace = nullptr;
+  return trace;
+}
+
+/// Installed at program start: random ops that are traced ask the trace for their keys.
+const bool installed = [] {
+  TracedKeys::next = [] { return Trace::current()->next_random_key(); };
+  return true;
+}();
+
+}  // namespace
+
+Trace* Trace::current() { return innermost(); }
+
+Trace::Trace(std::span<const Spec> arguments, ClosureRange closure) : closure_(closure), outer_(innermost()) {
+  innermost() = this;
+  for (const Spec& spec : arguments) parameters_.push_back(Tensor::parameter(spec, id()));
+}
+
+Trace::~Trace() { innermost() = outer_; }
+
+Trace::Cell& Trace::cell_of(VariableCell& cell) {
+  Cell*& known = by_cell_[&cell];
+  if (!known) {
+    Tensor parameter = Tensor::parameter(cell.spec, id());
+    cells_.push_back(std::make_unique<Cell>(Cell{cell.shared_from_this(), parameter, parameter}));
+    known = cells_.back().get();
+  }
+  return *known;
+}
+
+Tensor Trace::read(VariableCell& cell) { return cell_of(cell).now; }
+
+void Trace::assign(VariableCell& cell, const Tensor& value) {
+  require(!copies_.contains(&cell), "variable ", cell.name,
+          " belongs to a model that the function's closure holds by value: training would change that copy, not yours; "
+          "capture it by reference, as in [&]");
+  Cell& known = cell_of(cell);
+  known.now = value;
+  known.assigned = true;
+}
+
+Tensor Trace::next_random_key() {
+  if (!call_key_.defined()) call_key_ = Tensor::parameter({i64, {}}, id());
+  return fold_key(call_key_, ordinals_++);
+}
+
+void Trace::note_use(const void* object, const Variables& cells) {
+  const auto* at = static_cast<const char*>(object);
+  const auto* begin = static_cast<const char*>(closure_.begin);
+  if (std::less<>{}(at, begin) || !std::less<>{}(at, begin + closure_.bytes)) return;
+  for (const auto& cell : cells.cells()) copies_.insert(cell.get());
+}
+
+}  // namespace gradus

@@ -1,0 +1,48 @@
+/// TracedFunction: what stands behind Function<F>, without templates. It chooses the variant for a call by its
+/// signature, traces and compiles a new one where none fits, and runs it.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+#include "gradus/function/explanation.h"
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+struct FunctionOptions {
+  std::string name = {};
+  /// Given: one variant serves all sizes marked any_size; other inputs are an InvalidArgument. Sizes that agree in the
+  /// first call are taken to agree always; if they do not, a second variant is made.
+  std::vector<Spec> input_signature = {};
+  int max_variants = 16;                  // past it: Error listing the reasons of every retrace
+  std::vector<std::string> disable = {};  // names of compiler passes, each can be switched off alone: {"fuse"}
+  bool run_eagerly = false;               // op by op, as the C++ runs: for a debugger
+};
+
+/// What a call gives: tensors in a fixed order (an empty one stays empty), and the result that they belong into, of the
+/// user's type and with empty tensors.
+struct Called {
+  Tensors tensors;
+  std::shared_ptr<const void> structure;
+};
+/// The call of a user's function on given tensors.
+using Body = std::function<Called(In arguments)>;
+
+class TracedFunction {
+ public:
+  /// `closure` and `closure_bytes`: where the callable lies.
+  TracedFunction(FunctionOptions options, const void* closure, std::size_t closure_bytes);
+  ~TracedFunction();
+
+  /// `statics` spells the arguments that are not tensors. `body` is called if the signature is new, or if the call
+  /// happens inside another trace or under a tape: then it is traced along.
+  Called call(In arguments, const std::string& statics, const Body& body);
+  Explanation explain() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace gradus
