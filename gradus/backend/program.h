@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include "gradus/backend/kernel.h"
 #include "gradus/compiler/passes.h"
 #include "gradus/compiler/plan_memory.h"
 
@@ -63,14 +64,6 @@ enum class Tier { interpreted, compiled };
 struct CompileOptions {
   std::vector<std::string> disable = {};  // names of passes
   Tier tier = Tier::compiled;
-};
-
-/// One kernel for `explain()`.
-struct Kernel {
-  std::string name;
-  std::vector<std::string> ops;
-  std::size_t bytes_read, bytes_written;
-  double flops;
 };
 
 class Program {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <shared_mutex>
 #include "gradus/backend/program.h"
+#include "gradus/base/nearest.h"
 #include "gradus/function/call_keys.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/signature.h"
@@ -89,6 +90,14 @@ class Claim {
   const Variant& variant_;
   std::size_t claimed_ = 0;
 };
+
+/// InvalidArgument names a pass that does not exist and lists those that do.
+void check_pass_names(const std::vector<std::string>& disable) {
+  const std::vector<std::string> known(pass_names().begin(), pass_names().end());
+  for (const std::string& name : disable)
+    require(std::ranges::find(known, name) != known.end(), "function: there is no compiler pass `", name,
+            "` to disable", did_you_mean(name, known));
+}
 
 /// Holds for the nodes that a trace's program takes from outside.
 bool is_outside(const Node& node, std::uint32_t trace) { return node.trace != trace; }
