@@ -1,0 +1,46 @@
+/// The elementary functions as scalar formulas. For scalar::Value (f32 and f64) they record instructions, so that every
+/// code generator and the interpreter compute the same bits; for scalar::Real they are the standard library's, which
+/// the recorded ones are tested against. Errors stay within 2 units in the last place (tests/graph/formulas_test.cpp
+/// has the figures); NaN gives NaN, infinities and zeros of either sign are exact, results below the least normal
+/// number may be 0. Polynomials are weighted near-minimax fits made for these intervals.
+#pragma once
+#include <cmath>
+#include "gradus/graph/scalar.h"
+
+namespace gradus::scalar {
+
+// exp(x), exp(x) - 1, 1 / (1 + exp(-x)), tanh(x)            (formulas_exp.cpp)
+Value exp(const Value& x);
+Value expm1(const Value& x);
+Value sigmoid(const Value& x);
+Value tanh(const Value& x);
+
+// log(x), log(1 + x), x^y as IEEE 754 defines pow           (formulas_log.cpp)
+Value log(const Value& x);
+Value log1p(const Value& x);
+Value pow(const Value& x, const Value& y);
+
+/// Exact reduction up to |x| = 2^43; beyond, x counts as if it were 2^43 with its sign. NaN of infinities.
+Value sin(const Value& x);
+Value cos(const Value& x);
+Value tan(const Value& x);
+
+/// The error function.                                       (formulas_erf.cpp)
+Value erf(const Value& x);
+
+/// |x| with the sign of `sign`.
+Value copy_sign(const Value& x, const Value& sign);
+
+inline Real exp(Real x) { return {std::exp(x.v), x.type}; }
+inline Real expm1(Real x) { return {std::expm1(x.v), x.type}; }
+inline Real sigmoid(Real x) { return {1 / (1 + std::exp(-x.v)), x.type}; }
+inline Real tanh(Real x) { return {std::tanh(x.v), x.type}; }
+inline Real log(Real x) { return {std::log(x.v), x.type}; }
+inline Real log1p(Real x) { return {std::log1p(x.v), x.type}; }
+inline Real pow(Real x, Real y) { return {std::pow(x.v, y.v), joint_type(x, y)}; }
+inline Real sin(Real x) { return {std::sin(x.v), x.type}; }
+inline Real cos(Real x) { return {std::cos(x.v), x.type}; }
+inline Real tan(Real x) { return {std::tan(x.v), x.type}; }
+inline Real erf(Real x) { return {std::erf(x.v), x.type}; }
+
+}  // namespace gradus::scalar

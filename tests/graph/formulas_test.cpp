@@ -1,0 +1,174 @@
+/// The recorded elementary functions against the long double functions of the C library: error in units in the last
+/// place over dense and random arguments, and the values at zeros, infinities, NaN, and where results leave the range.
+#include <gtest/gtest.h>
+#include <random>
+#include "gradus/graph/formulas.h"
+#include "tests/graph/evaluate.h"
+
+namespace gradus::scalar {
+namespace {
+
+using Unary = Value (*)(const Value&);
+using Reference = long double (*)(long double);
+
+struct Function {
+  const char* name;
+  Unary formula;
+  Reference reference;
+  double low, high;  // arguments are drawn from here, and from +-2^k with this bound
+  double ulps_f32, ulps_f64;
+};
+
+long double sigmoid_reference(long double x) { return 1 / (1 + std::exp(-x)); }
+
+const Function functions[] = {
+    {"exp", exp, std::exp, -708, 710, 0.75, 0.75},
+    {"expm1", expm1, std::expm1, -60, 710, 1.5, 1.8},
+    {"sigmoid", sigmoid, sigmoid_reference, -700, 700, 2.2, 2.1},
+    {"tanh", tanh, std::tanh, -25, 25, 1.5, 1.5},
+    {"log", log, std::log, 0, 1e300, 0.8, 0.8},
+    {"log1p", log1p, std::log1p, -1, 1e300, 0.8, 0.8},
+    {"sin", sin, std::sin, -8e12, 8e12, 0.6, 0.8},
+    {"cos", cos, std::cos, -8e12, 8e12, 0.6, 0.8},
+    {"tan", tan, std::tan, -8e12, 8e12, 0.6, 2.1},
+    {"erf", erf, std::erf, -7, 7, 1.2, 1.2},
+};
+
+/// |y - exact| in units of the last place of `exact`.
+template <class T> double ulps(T y, long double exact) {
+  constexpr auto limits = std::numeric_limits<T>();
+  if (std::isnan(y) || std::isnan(exact)) return std::isnan(y) == std::isnan(exact) ? 0 : 1e30;
+  if (std::abs(exact) < limits.min()) return std::abs(y) <= limits.min() ? 0 : 1e30;  // may be zero
+  const T rounded = static_cast<T>(exact);
+  if (std::isinf(rounded) || std::isinf(y)) return rounded == y ? 0 : 1e30;
+  int exponent = 0;
+  std::frexp(exact, &exponent);
+  return static_cast<double>(std::abs(y - exact) / std::ldexp(1.0L, exponent - limits.digits));
+}
+
+/// Numbers in [low, high]: evenly spaced, of every magnitude, and around small multiples of pi/2 and of log(2).
+template <class T> std::vector<T> arguments(double low, double high) {
+  std::mt19937_64 random(7);
+  std::vector<T> out;
+  const auto add = [&](double x) {
+    if (x >= low && x <= high && std::abs(static_cast<T>(x)) >= std::numeric_limits<T>::min())
+      out.push_back(static_cast<T>(x));
+  };
+  const auto unit = [&] { return std::uniform_real_distribution<double>()(random); };
+  const double widest = std::is_same_v<T, float> ? 126 : 1020;
+  for (int i = 0; i < 60000; ++i) {
+    add(low + (high - low) * unit());
+    add((unit() - 0.5) * 4);
+    add((unit() - 0.5) * 40);
+    add((unit() - 0.5) * 2000);
+    const double magnitude = std::exp2((unit() * 2 - 1) * widest) * (1 + unit());
+    add(magnitude);
+    add(-magnitude);
+  }
+  for (int n = -400; n <= 400; ++n)
+    for (double step : {std::acos(0.0), std::log(2.0)})
+      for (double off : {-1e-3, -1e-7, -1e-15, 0.0, 1e-15, 1e-7, 1e-3}) {
+        add(n * step * (1 + off));
+        add(1 + n * off);
+      }
+  return out;
+}
+
+template <class T> void check_accuracy(const Function& function, double allowed) {
+  const Recorded<T> formula(function.formula);
+  double worst = 0;
+  T where = 0;
+  for (T x : arguments<T>(function.low, function.high)) {
+    const double error = ulps(formula(x), function.reference(x));
+    if (error > worst) worst = error, where = x;
+  }
+  EXPECT_LE(worst, allowed) << function.name << " of " << name_of(dtype_of<T>()) << " at " << where;
+  ::testing::Test::RecordProperty(std::string(function.name) + "_" + std::string(name_of(dtype_of<T>())),
+                                  std::to_string(worst));
+  std::cout << function.name << ' ' << name_of(dtype_of<T>()) << ": " << worst << " ulp, "
+            << formula.code().instructions.size() << " instructions\n";
+}
+
+TEST(Formulas, AreAccurate) {
+  for (const Function& function : functions) {
+    check_accuracy<float>(function, function.ulps_f32);
+    check_accuracy<double>(function, function.ulps_f64);
+  }
+}
+
+template <class T> void check_power() {
+  const Recorded<T> power(pow);
+  std::mt19937_64 random(11);
+  const auto unit = [&] { return std::uniform_real_distribution<double>()(random); };
+  double worst = 0;
+  T worst_x = 0, worst_y = 0;
+  const double widest = std::is_same_v<T, float> ? 126 : 1020;
+  for (int i = 0; i < 150000; ++i) {
+    T x = static_cast<T>(i % 3 == 0 ? 0.5 + unit() : std::exp2((unit() * 2 - 1) * (i % 3 == 1 ? widest : 4)));
+    T y = static_cast<T>((unit() - 0.5) * (i % 2 ? 10 : 2 * widest / (std::abs(std::log2(x)) + 1e-3)));
+    if (i % 5 == 0) x = -x, y = std::nearbyint(y);
+    if (std::abs(y) < std::numeric_limits<T>::min()) continue;
+    const double error = ulps(power(x, y), std::pow(static_cast<long double>(x), static_cast<long double>(y)));
+    if (error > worst) worst = error, worst_x = x, worst_y = y;
+  }
+  EXPECT_LE(worst, (std::is_same_v<T, float> ? 0.6 : 1.5)) << worst_x << " ^ " << worst_y;
+  std::cout << "pow " << name_of(dtype_of<T>()) << ": " << worst << " ulp, " << power.code().instructions.size()
+            << " instructions\n";
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const double edges[] = {0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 2.5, -2.5, 1e30, -1e30, inf, -inf, nan};
+  for (double x : edges)
+    for (double y : edges) {
+      const T got = power(static_cast<T>(x), static_cast<T>(y)), want = std::pow(static_cast<T>(x), static_cast<T>(y));
+      EXPECT_TRUE(std::isnan(want)
+                      ? std::isnan(got)
+                      : ulps(got, static_cast<long double>(want)) <= 1 && std::signbit(got) == std::signbit(want))
+          << x << " ^ " << y << " of " << name_of(dtype_of<T>()) << ": " << got << ", expected " << want;
+    }
+}
+
+TEST(Formulas, PowerIsAccurateAndFollowsTheStandard) {
+  check_power<float>();
+  check_power<double>();
+}
+
+template <class T> void check_edges(const Function& function) {
+  const Recorded<T> formula(function.formula);
+  constexpr auto limits = std::numeric_limits<T>();
+  for (T x : {T(0), T(-0.0), T(1), T(-1), limits.infinity(), -limits.infinity(), limits.quiet_NaN(), limits.max(),
+              -limits.max(), limits.min(), -limits.min()}) {
+    const bool circular = function.formula == static_cast<Unary>(sin) || function.formula == static_cast<Unary>(cos) ||
+                          function.formula == static_cast<Unary>(tan);
+    const T got = formula(x);
+    if (circular && std::abs(x) == limits.max()) {
+      EXPECT_TRUE(std::isfinite(got)) << function.name;
+      continue;
+    }
+    const long double want = function.reference(x);
+    EXPECT_LE(ulps(got, want), 2.5) << function.name << " of " << name_of(dtype_of<T>()) << " at " << x;
+    if (want == 0) { EXPECT_EQ(std::signbit(got), std::signbit(want)) << function.name << " at " << x; }
+  }
+}
+
+TEST(Formulas, HoldAtTheEdges) {
+  for (const Function& function : functions) {
+    check_edges<float>(function);
+    check_edges<double>(function);
+  }
+}
+
+/// Results close to the least normal and the greatest number are neither lost nor infinite.
+TEST(Formulas, ExpReachesBothEndsOfTheRange) {
+  const Recorded<float> single(exp);
+  EXPECT_GE(single(-87.33f), std::numeric_limits<float>::min());
+  EXPECT_LT(single(88.72283f), std::numeric_limits<float>::infinity());
+  EXPECT_GT(single(88.7f), 3.3e38f);
+  EXPECT_EQ(single(88.73f), std::numeric_limits<float>::infinity());
+  const Recorded<double> wide(exp);
+  EXPECT_GE(wide(-708.39), std::numeric_limits<double>::min());
+  EXPECT_LT(wide(709.78), std::numeric_limits<double>::infinity());
+  EXPECT_GT(wide(709.78), 1.79e308);
+  EXPECT_EQ(wide(709.79), std::numeric_limits<double>::infinity());
+}
+
+}  // namespace
+}  // namespace gradus::scalar
