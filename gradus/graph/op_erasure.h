@@ -105,7 +105,7 @@ template <class T> constexpr Takes accepted_by() {
 }
 
 template <class T> void describe_inference(OpType& type) {
-  static constexpr auto self = [](const void* op) -> const T& { return *static_cast<const T*>(op); };
+  [[maybe_unused]] static constexpr auto self = [](const void* op) -> const T& { return *static_cast<const T*>(op); };
   if constexpr (requires(const T op, Specs in) { op.infer(in); }) {
     type.infer = [](const void* op, Specs in) { return self(op).infer(in); };
   } else if constexpr (Emits<T>) {
@@ -120,7 +120,7 @@ template <class T> void describe_inference(OpType& type) {
 
 template <class T> OpType describe() {
   OpType type{.name = T::name, .arity = arity_of_formula<T>(), .takes = accepted_by<T>()};
-  static constexpr auto self = [](const void* op) -> const T& { return *static_cast<const T*>(op); };
+  [[maybe_unused]] static constexpr auto self = [](const void* op) -> const T& { return *static_cast<const T*>(op); };
   describe_inference<T>(type);
   if constexpr (requires(const T op, In in, const Tensor& y) { op.vjp(in, y, y); })
     type.vjp = [](const void* op, In in, const Tensor& y, const Tensor& dy) { return self(op).vjp(in, y, dy); };

@@ -46,8 +46,10 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes);
 
 // For the rooms of the library.
 
-/// Elements [begin, begin + size) along `axis`: dimensions, symbolic or not; within the extent. `op` opens the error.
+/// Elements [begin, begin + size) along `axis`: dimensions, symbolic or not. OutOfRange past the end; `op` opens it.
 Tensor slice_axis(const Tensor& x, int axis, std::int64_t begin, std::int64_t size, std::string_view op);
+/// The same of a range that lies within the extent for certain.
+Tensor slice_within(const Tensor& x, int axis, std::int64_t begin, std::int64_t size);
 
 /// What slices of dimensions that are not known when tracing rest on: while a function is traced, says that `dimension`
 /// (a difference, such as s0 - 32) must not be negative in any call, and how to put it to the user. Installed by

@@ -29,6 +29,7 @@ Polynomial polynomial_of(std::int64_t d) {
   internal_check(d != any_size, "any_size is no dimension of a tensor");
   if (d >= 0) return d == 0 ? Polynomial{} : Polynomial{{{}, d}};
   std::shared_lock lock(table().guard);
+  require(-2 - d < static_cast<std::int64_t>(table().polynomials.size()), "a dimension must not be negative, got ", d);
   return table().polynomials[static_cast<std::size_t>(-2 - d)];
 }
 

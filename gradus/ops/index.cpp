@@ -1,0 +1,155 @@
+/// Functions of an index, and indexing by data: shape rules, gradients, public functions.
+#include "gradus/ops/index.h"
+#include <limits>
+#include "gradus/graph/context.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/gather.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+
+/// The flat row-major index.
+struct Iota {
+  static constexpr auto name = "iota";
+  Shape shape = {};
+  DType dtype = i64;
+  auto emit_index(auto i) const { return convert(i, dtype); }
+  Spec infer(Specs in) const {
+    require(in.empty(), name, ": expected no operands, got ", in.size());
+    require(shape.size() != any_size && dtype != boolean, name, ": expected a known shape and a number type, got ",
+            Spec{dtype, shape});
+    return {dtype, shape};
+  }
+  Tensors vjp(In, const Tensor&, const Tensor&) const { return {}; }
+};
+
+namespace {
+
+void require_index_dtype(std::string_view op, const Spec& indices) {
+  require(indices.dtype == i32 || indices.dtype == i64, op, ": indices are ", indices, ", expected i32 or i64");
+}
+
+/// The inner dimensions of `axis` in a tensor of this rank; OutOfRange if it has no such axis.
+int inner_rank(std::string_view op, int axis, int rank, const Spec& spec) {
+  require<OutOfRange>(axis < 0 && -axis <= rank, op, ": axis ", axis, " is out of range for ", spec);
+  return -1 - axis;
+}
+
+Tensor as_indices(std::string_view op, const Tensor& indices) {
+  require(is_integer(indices.dtype()), op, ": indices are ", indices.spec(), ", expected an integer type");
+  return indices.dtype() == u8 ? cast(indices, i32) : indices;
+}
+
+bool is_size(std::int64_t n) { return n >= 0 || (dimension::is_symbolic(n) && Context::current()); }
+
+}  // namespace
+
+Spec Gather::infer(Specs in) const {
+  require(in.size() == 2, name, ": expected 2 operands, got ", in.size());
+  require_index_dtype(name, in[1]);
+  const Shape &x = in[0].shape, &places = in[1].shape;
+  const int outer = x.rank() - 1 - inner_rank(name, axis, x.rank(), in[0]);
+  Shape out;
+  for (int i = 0; i < outer; ++i) out.push_back(x[i]);
+  for (std::int64_t d : places) out.push_back(d);
+  for (int i = outer + 1; i < x.rank(); ++i) out.push_back(x[i]);
+  return {in[0].dtype, out};
+}
+
+Tensors Gather::vjp(In in, const Tensor&, const Tensor& dy) const {
+  return {apply(ScatterAdd{axis, in[0].shape()[axis]}, in[1], dy), {}};
+}
+
+Spec ScatterAdd::infer(Specs in) const {
+  require(in.size() == 2, name, ": expected 2 operands, got ", in.size());
+  require_index_dtype(name, in[0]);
+  require(in[1].dtype != boolean && extent != any_size, name, ": expected numbers and a known extent, got ", in[1]);
+  const Shape &places = in[0].shape, &updates = in[1].shape;
+  const int inner = -1 - axis, outer = updates.rank() - places.rank() - inner;
+  require<OutOfRange>(axis < 0 && outer >= 0, name, ": axis ", axis, " is out of range for updates ", in[1],
+                      " and indices ", in[0]);
+  for (int i = 0; i < places.rank(); ++i)
+    require(updates[outer + i] == places[i], name, ": updates ", in[1], " do not fit indices ", in[0]);
+  Shape out;
+  for (int i = 0; i < outer; ++i) out.push_back(updates[i]);
+  out.push_back(extent);
+  for (int i = updates.rank() - inner; i < updates.rank(); ++i) out.push_back(updates[i]);
+  return {in[1].dtype, out};
+}
+
+Tensors ScatterAdd::vjp(In in, const Tensor&, const Tensor& dy) const { return {{}, apply(Gather{axis}, dy, in[0])}; }
+
+Spec CheckRange::infer(Specs in) const {
+  require(in.size() == 1, name, ": expected 1 operand, got ", in.size());
+  require(is_integer(in[0].dtype) && limit != any_size, name, ": expected an integer type, got ", in[0]);
+  return in[0];
+}
+
+Tensors CheckRange::vjp(In, const Tensor&, const Tensor&) const { return {}; }
+
+Tensor check_range(const Tensor& x, std::int64_t limit, bool labels) { return apply(CheckRange{limit, labels}, x); }
+
+Tensor iota(const Shape& shape, DType dtype) { return apply(Iota{shape, dtype}); }
+
+Tensor range(std::int64_t n, DType dtype) {
+  require(is_size(n), "range: ", n, " is no number of elements");
+  require(dtype != boolean, "range: expected a number type, got bool");
+  require<OutOfRange>(dtype != u8 || n <= 256, "range: u8 holds numbers to 255, not to ", n - 1, "; use i32");
+  require<OutOfRange>(dtype != i32 || n <= std::int64_t{1} << 31, "range: i32 does not hold numbers to ", n - 1,
+                      "; use i64");
+  return iota({n}, dtype);
+}
+
+Tensor linspace(double first, double last, std::int64_t n, DType dtype) {
+  require(is_floating(dtype), "linspace: expected f32 or f64, got ", dtype);
+  require(n > 0, "linspace: expected at least one number, got ", n);
+  std::vector<double> values(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i)
+    values[static_cast<std::size_t>(i)] =
+        i == 0       ? first
+        : i == n - 1 ? last
+                     : first + (last - first) * (static_cast<double>(i) / static_cast<double>(n - 1));
+  return cast(from_values(values, {n}), dtype);
+}
+
+Tensor eye(std::int64_t n, DType dtype) {
+  require(is_size(n), "eye: ", n, " is no number of rows");
+  return cast(equal(reshape(iota({n}, i32), {n, 1}), reshape(iota({n}, i32), {1, n})), dtype);
+}
+
+Tensor one_hot(const Tensor& labels, std::int64_t classes, DType dtype) {
+  require(is_size(classes), "one_hot: ", classes, " is no number of classes");
+  const Tensor column = expand_dims(as_indices("one_hot", labels), -1);
+  Shape along;
+  for (int i = 1; i < column.shape().rank(); ++i) along.push_back(1);
+  along.push_back(classes);
+  return cast(equal(column, reshape(iota({classes}, column.dtype()), along)), dtype);
+}
+
+Tensor gather(const Tensor& x, const Tensor& indices, int axis) {
+  require(x.shape().rank() > 0, "gather: ", x.spec(), " has no axis");
+  return apply(Gather{x.shape().normalized(axis) - x.shape().rank()}, x, as_indices("gather", indices));
+}
+
+Tensor gather_nd(const Tensor& x, const Tensor& indices) {
+  const Tensor at = as_indices("gather_nd", indices);
+  require(at.shape().rank() > 0, "gather_nd: indices are ", at.spec(), ", expected [places..., k]");
+  const std::int64_t depth = at.shape().back();
+  require(depth >= 1 && depth <= x.shape().rank(), "gather_nd: positions of ", dimension::to_text(depth),
+          " numbers for x ", x.spec());
+  Shape places = at.shape(), merged{1};
+  places.erase(-1);
+  Tensor flat;
+  for (int i = 0; i < static_cast<int>(depth); ++i) {
+    const std::int64_t size = x.shape()[i];
+    const Tensor one = cast(check_range(reshape(slice_within(at, -1, i, 1), places), size, false), i64);
+    flat = flat.defined() ? flat * extent(size, i64) + one : one;
+    merged.set(0, dimension::multiply(merged[0], size));
+  }
+  for (int i = static_cast<int>(depth); i < x.shape().rank(); ++i) merged.push_back(x.shape()[i]);
+  return gather(reshape(x, merged), flat, 0);
+}
+
+}  // namespace gradus

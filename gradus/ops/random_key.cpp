@@ -1,0 +1,58 @@
+/// Seeds and keys. Seeds are the SplitMix64 sequence (Steele, Lea, Flood 2014) of the global seed; a key is 53 bits of
+/// one, so that it is exact in float64 too.
+#include "gradus/ops/random_key.h"
+#include <mutex>
+#include "gradus/graph/context.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/philox.h"
+
+namespace gradus {
+
+Tensor (*TracedKeys::next)() = nullptr;
+
+namespace {
+
+constexpr std::uint64_t golden_gamma = 0x9e3779b97f4a7c15;
+
+std::uint64_t scrambled(std::uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+/// Until set_seed is called the seed is 0: a program gives the same numbers every time it runs.
+struct SeedState {
+  std::mutex guard;
+  std::uint64_t state = 0;
+};
+SeedState& seeds() {
+  static SeedState only;
+  return only;
+}
+
+}  // namespace
+
+void set_seed(std::uint64_t seed) {
+  std::lock_guard lock(seeds().guard);
+  seeds().state = scrambled(seed);
+}
+
+std::uint64_t next_seed() {
+  std::lock_guard lock(seeds().guard);
+  seeds().state += golden_gamma;
+  return scrambled(seeds().state);
+}
+
+std::int64_t key_of(std::uint64_t seed) { return static_cast<std::int64_t>(scrambled(seed + golden_gamma) >> 11); }
+
+Tensor next_key(std::optional<std::uint64_t> seed) {
+  if (!seed && Context::current() && TracedKeys::next) return TracedKeys::next();
+  const std::int64_t key = key_of(seed ? *seed : next_seed());
+  return from_values(std::vector{key}, Shape{});
+}
+
+Tensor fold_key(const Tensor& key, std::uint64_t ordinal) {
+  return philox(fill({}, static_cast<std::int64_t>(ordinal), i64), key, 0);
+}
+
+}  // namespace gradus

@@ -1,0 +1,304 @@
+/// Reductions: the primitives, which run along one axis and leave it as size 1, and what is made of them.
+#include "gradus/ops/reduce.h"
+#include <limits>
+#include "gradus/ops/constant.h"
+#include "gradus/ops/cumsum.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+DType type_of(const scalar::Value& x) { return x.type(); }
+DType type_of(const scalar::Real& x) { return x.type; }
+
+/// Integers have no infinity: their lowest number stands for it.
+scalar::Literal lowest(DType t) {
+  if (is_floating(t)) return -std::numeric_limits<double>::infinity();
+  if (t == i64) return std::numeric_limits<std::int64_t>::min();
+  return t == i32 ? std::numeric_limits<std::int32_t>::min() : 0;
+}
+scalar::Literal highest(DType t) {
+  if (is_floating(t)) return std::numeric_limits<double>::infinity();
+  if (t == i64) return std::numeric_limits<std::int64_t>::max();
+  return t == i32 ? std::numeric_limits<std::int32_t>::max() : t == u8 ? 255 : 1;
+}
+
+/// The cotangent of an extreme element, split evenly among those that are it.
+Tensor split_among_ties(const Tensor& x, const Tensor& y, const Tensor& dy, int axis) {
+  const Tensor chosen = equal(x, broadcast_to(y, x.shape()));
+  const Tensor ties = reduce_sum(cast(chosen, dy.dtype()), {.axis = {axis}, .keepdims = true});
+  return where(chosen, broadcast_to(dy / ties, x.shape()), 0);
+}
+
+/// Per element along `axis` the product of all others, by halves and without a division: right where elements are 0,
+/// and so are its gradients.
+Tensor product_of_others(const Tensor& x, int axis) {
+  const std::int64_t n = x.shape()[axis], half = n / 2;
+  require(n >= 0, "prod: the gradient along a dimension that is not known when tracing, of ", x.spec());
+  if (n <= 1) return ones(x.shape(), x.dtype());
+  const Tensor a = slice_within(x, axis, 0, half), b = slice_within(x, axis, half, half);
+  std::vector<Tensor> pairs{a * b};
+  if (n % 2) pairs.push_back(slice_within(x, axis, 2 * half, 1));
+  const Tensor others = product_of_others(concat(pairs, axis), axis);
+  const Tensor of_pairs = slice_within(others, axis, 0, half);
+  std::vector<Tensor> parts{of_pairs * b, of_pairs * a};
+  if (n % 2) parts.push_back(slice_within(others, axis, half, 1));
+  return concat(parts, axis);
+}
+
+}  // namespace
+
+struct Sum {
+  static constexpr auto name = "sum";
+  int axis = -1;
+  static scalar::Literal identity(DType) { return 0; }
+  auto combine(auto sum, auto x) const { return sum + x; }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const { return {broadcast_to(dy, in[0].shape())}; }
+};
+
+/// NaN wins, wherever it stands.
+struct Max {
+  static constexpr auto name = "max";
+  int axis = -1;
+  static scalar::Literal identity(DType t) { return lowest(t); }
+  auto combine(auto best, auto x) const {
+    return is_floating(type_of(x)) ? select(x == x, max(x, best), x) : max(x, best);
+  }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const { return {split_among_ties(in[0], y, dy, axis)}; }
+};
+
+struct Min {
+  static constexpr auto name = "min";
+  int axis = -1;
+  static scalar::Literal identity(DType t) { return highest(t); }
+  auto combine(auto best, auto x) const {
+    return is_floating(type_of(x)) ? select(x == x, min(x, best), x) : min(x, best);
+  }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const { return {split_among_ties(in[0], y, dy, axis)}; }
+};
+
+struct Prod {
+  static constexpr auto name = "prod";
+  int axis = -1;
+  static scalar::Literal identity(DType) { return 1; }
+  auto combine(auto product, auto x) const { return product * x; }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    return {broadcast_to(dy, in[0].shape()) * product_of_others(in[0], axis)};
+  }
+};
+
+struct Any {
+  static constexpr auto name = "any";
+  static constexpr auto takes = Takes::booleans;
+  int axis = -1;
+  static scalar::Literal identity(DType) { return 0; }
+  auto combine(auto any, auto x) const { return any | x; }
+  Tensors vjp(In, const Tensor&, const Tensor&) const { return {}; }
+};
+
+struct All {
+  static constexpr auto name = "all";
+  static constexpr auto takes = Takes::booleans;
+  int axis = -1;
+  static scalar::Literal identity(DType) { return 1; }
+  auto combine(auto all, auto x) const { return all & x; }
+  Tensors vjp(In, const Tensor&, const Tensor&) const { return {}; }
+};
+
+/// A dimension as a number: known only at each call if it is symbolic.
+struct Extent {
+  static constexpr auto name = "extent";
+  std::int64_t dimension = 0;
+  DType dtype = f32;
+  scalar::Value emit_index(scalar::Value i) const { return convert(scalar::extent(i.code(), dimension), dtype); }
+  scalar::Real emit_index(scalar::Real) const {
+    return convert(scalar::Real(static_cast<double>(dimension), i64), dtype);
+  }
+  Spec infer(Specs in) const {
+    require(in.empty() && dimension != any_size && dtype != boolean, name, ": expected a known dimension as a number");
+    return {dtype, {}};
+  }
+  Tensors vjp(In, const Tensor&, const Tensor&) const { return {}; }
+};
+
+namespace {
+
+/// Which axes: bit i for axis i.
+std::uint32_t mask_of(std::string_view op, const Tensor& x, const std::vector<int>& axis) {
+  std::uint32_t mask = 0;
+  for (int a : axis) {
+    const std::uint32_t bit = 1u << x.shape().normalized(a);
+    require(!(mask & bit), op, ": axis ", a, " of ", x.spec(), " is named twice");
+    mask |= bit;
+  }
+  return axis.empty() ? (1u << x.shape().rank()) - 1 : mask;
+}
+
+Shape kept_shape(const Shape& shape, std::uint32_t mask, bool keepdims) {
+  Shape out;
+  for (int i = 0; i < shape.rank(); ++i)
+    if (!(mask >> i & 1)) out.push_back(shape[i]);
+    else if (keepdims) out.push_back(1);
+  return out;
+}
+
+/// Reduces neighbouring axes [first, last] in one pass; they become 1.
+template <class Op> Tensor reduce_run(const Tensor& x, int first, int last) {
+  const int rank = x.shape().rank();
+  int single = -1, longer_than_one = 0;
+  for (int i = first; i <= last; ++i)
+    if (x.shape()[i] != 1) {
+      single = i;
+      ++longer_than_one;
+    }
+  if (longer_than_one == 0) return x;
+  if (longer_than_one == 1) return apply(Op{.axis = single - rank}, x);
+  Shape merged, kept = x.shape();
+  std::int64_t elements = 1;
+  for (int i = 0; i < rank; ++i) {
+    if (i < first || i > last) merged.push_back(x.shape()[i]);
+    else {
+      elements = dimension::multiply(elements, x.shape()[i]);
+      kept.set(i, 1);
+      if (i == last) merged.push_back(elements);
+    }
+  }
+  return reshape(apply(Op{.axis = last - rank}, reshape(x, merged)), kept);
+}
+
+/// The axes in `mask` become 1, the last first: so fewer elements are left for the slower ones.
+template <class Op> Tensor reduce_mask(Tensor x, std::uint32_t mask) {
+  for (int last = x.shape().rank() - 1; last >= 0; --last) {
+    if (!(mask >> last & 1)) continue;
+    int first = last;
+    while (first > 0 && (mask >> (first - 1) & 1)) --first;
+    x = reduce_run<Op>(x, first, last);
+    last = first;
+  }
+  return x;
+}
+
+template <class Op> Tensor reduce(std::string_view op, const Tensor& x, const ReduceOptions& options) {
+  const std::uint32_t mask = mask_of(op, x, options.axis);
+  (void)AnyOp::of(Op{}).infer(std::array{Spec{x.dtype(), {1}}});  // a scalar has no axis to reduce, but a dtype
+  return reshape(reduce_mask<Op>(x, mask), kept_shape(x.shape(), mask, options.keepdims));
+}
+
+void require_floats(std::string_view op, const Tensor& x) {
+  require(is_floating(x.dtype()), op, ": expected f32 or f64, got ", x.spec(), "; cast(x, f32) first");
+}
+
+/// sqrt(x) whose gradients of every order are 0 where x is 0.
+Tensor flat_sqrt(const Tensor& x) {
+  const Tensor at_zero = equal(x, 0);
+  return where(at_zero, 0, sqrt(where(at_zero, 1, x)));
+}
+
+Tensor without(const ReduceOptions& options, const Tensor& x, const Tensor& kept) {
+  return reshape(kept, kept_shape(x.shape(), mask_of("reduce", x, options.axis), options.keepdims));
+}
+
+ReduceOptions keeping(ReduceOptions options) {
+  options.keepdims = true;
+  return options;
+}
+
+/// i32 [.., n, ..] of the shape of x: the index along `axis`.
+Tensor index_along(const Tensor& x, int axis) {
+  Shape along;
+  for (int i = 0; i < x.shape().rank(); ++i) along.push_back(i == axis ? x.shape()[i] : 1);
+  return broadcast_to(reshape(iota({x.shape()[axis]}, i32), along), x.shape());
+}
+
+/// The first index along `axis` where x equals its extreme, which `Op` finds; NaN counts as Op's identity.
+template <class Op> Tensor index_of_extreme(std::string_view op, const Tensor& given, int axis) {
+  require(given.shape().rank() > 0, op, ": ", given.spec(), " has no axis");
+  const int at = given.shape().normalized(axis);
+  require(given.shape()[at] != 0, op, ": axis ", at, " of ", given.spec(), " has no element");
+  Tensor x = given.dtype() == boolean ? cast(given, u8) : given;
+  const Scalar worst = is_floating(x.dtype()) ? Scalar(Op::identity(x.dtype()).real()) : Scalar(0);
+  if (is_floating(x.dtype())) x = where(equal(x, x), x, worst);
+  const Tensor best = reduce_mask<Op>(x, 1u << at);
+  const Tensor index =
+      where(equal(x, broadcast_to(best, x.shape())), index_along(x, at), std::numeric_limits<std::int32_t>::max());
+  return reduce<Min>(op, index, {.axis = {at}});
+}
+
+}  // namespace
+
+Tensor reduce_sum(const Tensor& x, ReduceOptions options) { return reduce<Sum>("reduce_sum", x, options); }
+Tensor reduce_max(const Tensor& x, ReduceOptions options) { return reduce<Max>("reduce_max", x, options); }
+Tensor reduce_min(const Tensor& x, ReduceOptions options) { return reduce<Min>("reduce_min", x, options); }
+Tensor reduce_prod(const Tensor& x, ReduceOptions options) { return reduce<Prod>("reduce_prod", x, options); }
+Tensor reduce_any(const Tensor& x, ReduceOptions options) { return reduce<Any>("reduce_any", x, options); }
+Tensor reduce_all(const Tensor& x, ReduceOptions options) { return reduce<All>("reduce_all", x, options); }
+
+Tensor reduce_mean(const Tensor& x, ReduceOptions options) {
+  require_floats("reduce_mean", x);
+  const std::uint32_t mask = mask_of("reduce_mean", x, options.axis);
+  std::int64_t elements = 1;
+  for (int i = 0; i < x.shape().rank(); ++i)
+    if (mask >> i & 1) elements = dimension::multiply(elements, x.shape()[i]);
+  return reduce_sum(x, options) / extent(elements, x.dtype());
+}
+
+Tensor reduce_logsumexp(const Tensor& x, ReduceOptions options) {
+  require_floats("reduce_logsumexp", x);
+  const Tensor largest = stop_gradient(reduce_max(x, keeping(options)));
+  const Tensor shift = where(is_finite(largest), largest, 0);  // of infinities none: they would cancel to NaN
+  const Tensor sum = reduce_sum(exp(x - shift), keeping(options));
+  return without(options, x, log(sum) + shift);
+}
+
+Tensor reduce_variance(const Tensor& x, ReduceOptions options) {
+  require_floats("reduce_variance", x);
+  return reduce_mean(square(x - reduce_mean(x, keeping(options))), options);
+}
+
+Tensor reduce_std(const Tensor& x, ReduceOptions options) {
+  require_floats("reduce_std", x);
+  return flat_sqrt(reduce_variance(x, options));
+}
+
+Tensor norm(const Tensor& x, ReduceOptions options) {
+  require_floats("norm", x);
+  return flat_sqrt(reduce_sum(square(x), options));
+}
+
+Tensor argmax(const Tensor& x, int axis) { return index_of_extreme<Max>("argmax", x, axis); }
+Tensor argmin(const Tensor& x, int axis) { return index_of_extreme<Min>("argmin", x, axis); }
+
+Tensor cumsum(const Tensor& x, int axis) {
+  require(x.shape().rank() > 0, "cumsum: ", x.spec(), " has no axis");
+  return apply(Cumsum{.axis = x.shape().normalized(axis) - x.shape().rank()}, x);
+}
+
+Spec Cumsum::infer(Specs in) const {
+  require(in.size() == 1, name, ": expected 1 operand, got ", in.size());
+  require(in[0].dtype != boolean, name, ": expected numbers, got ", in[0], "; cast it first");
+  require<OutOfRange>(axis < 0 && -axis <= in[0].shape.rank(), name, ": axis ", axis, " is out of range for ", in[0]);
+  return in[0];
+}
+
+Tensors Cumsum::vjp(In, const Tensor&, const Tensor& dy) const {
+  return {apply(Cumsum{.axis = axis, .exclusive = exclusive, .reverse = !reverse}, dy)};
+}
+
+Tensor sum_to(const Tensor& x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  const int rank = x.shape().rank();
+  std::uint32_t mask = 0;
+  for (int i = 1; i <= rank; ++i)
+    if (i > shape.rank() || shape[-i] != x.shape()[-i]) mask |= 1u << (rank - i);
+  return reshape(reduce_mask<Sum>(x, mask), shape);
+}
+
+Tensor extent(std::int64_t dimension, DType dtype) {
+  return dimension >= 0 ? fill({}, dimension, dtype) : apply(Extent{dimension, dtype});
+}
+
+Tensor element_count(const Tensor& x, DType dtype) { return extent(x.shape().size(), dtype); }
+
+}  // namespace gradus
