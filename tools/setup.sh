@@ -40,8 +40,8 @@ install_packages() {
     exit 1
   fi
   echo "setup: installing $missing"
-  apt_get update -q
-  if ! apt_get install -y --no-install-recommends $missing; then
+  apt_get update -qq
+  if ! apt_get install -y -qq --no-install-recommends $missing >/dev/null; then
     echo "setup: apt could not install everything. Gradus needs Debian 12 or Ubuntu 24.04, or newer; missing are:" >&2
     echo "  $(missing_packages $wanted)" >&2
     exit 1

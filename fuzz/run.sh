@@ -1,0 +1,14 @@
+#!/bin/sh
+# Runs one fuzz target for a number of executions, from the seeds of its subject: fuzz/run.sh TARGET RUNS
+# A finding stops it with the input in build/fuzz/findings/; `TARGET FILE` runs that input again.
+set -eu
+target=$1
+runs=$2
+
+subject=$(basename "$target" _fuzz)
+seeds=$(dirname "$0")/seeds/$subject
+corpus=build/fuzz/corpus/$subject
+mkdir -p "$corpus" "$seeds" build/fuzz/findings
+echo "fuzz: $subject, $runs executions"
+"$target" -runs="$runs" -seed=1 -max_len=4096 -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 -verbosity=0 \
+  -artifact_prefix="build/fuzz/findings/$subject-" "$corpus" "$seeds"
