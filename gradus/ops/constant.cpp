@@ -1,0 +1,120 @@
+/// Making leaves from numbers, and the op that stands for a constant in rules and traces.
+#include "gradus/ops/constant.h"
+#include <cmath>
+#include <cstring>
+#include "gradus/graph/context.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+/// A scalar of one value.
+struct Fill {
+  static constexpr auto name = "fill";
+  scalar::Literal value = {};
+  DType dtype = f32;
+  Spec infer(Specs in) const {
+    require(in.empty(), name, ": expected no operands, got ", in.size());
+    return {dtype, {}};
+  }
+  scalar::Value emit_index(const scalar::Value& i) const {
+    return {i.code(), i.code()->add({.op = scalar::Opcode::constant, .type = dtype, .bits = value.bits_as(dtype)})};
+  }
+  scalar::Real emit_index(const scalar::Real&) const { return scalar::wrapped(value.real(), dtype); }
+  Tensors vjp(In, const Tensor&, const Tensor&) const { return {}; }
+};
+
+void print_literal(std::ostream& out, const scalar::Literal& value) {
+  if (value.is_integral()) out << static_cast<std::int64_t>(value.bits_as(i64));
+  else out << value.real();
+}
+
+bool is_fraction(const scalar::Literal& value) {
+  return !value.is_integral() && std::trunc(value.real()) != value.real();  // NaN is one, infinity out of range
+}
+
+bool fits(const scalar::Literal& value, DType t) {
+  const double x = value.real();
+  const std::int64_t n = static_cast<std::int64_t>(value.bits_as(i64));
+  switch (t) {
+    case f64: return true;
+    case f32: return !std::isfinite(x) || std::isfinite(static_cast<float>(x));
+    case i64: return value.is_integral() || (x >= -0x1p63 && x < 0x1p63);
+    case i32: return x >= -0x1p31 && x < 0x1p31;
+    case u8: return x >= 0 && x <= 255;
+    case boolean: return value.is_integral() ? n == 0 || n == 1 : x == 0 || x == 1;
+  }
+  return false;
+}
+
+void check_fits(std::string_view op, const scalar::Literal& value, DType t) {
+  const bool ok = fits(value, t) && (is_floating(t) || !is_fraction(value));
+  if (ok) [[likely]]
+    return;
+  std::ostringstream number;
+  print_literal(number, value);
+  throw OutOfRange(text(op, ": the number ", number.str(), " cannot be held by ", t, "; name another dtype"));
+}
+
+Tensor leaf(const Spec& spec, auto&& write) {
+  Ref<Buffer> buffer = Buffer::allocate(bytes_of(spec));
+  write(static_cast<char*>(buffer->data()));
+  return Tensor::of_buffer(spec, std::move(buffer));
+}
+
+}  // namespace
+
+namespace detail {
+
+Tensor from_literals(std::span<const scalar::Literal> values, const Shape& shape, DType dtype) {
+  for (const scalar::Literal& value : values) check_fits("constant", value, dtype);
+  return leaf({dtype, shape}, [&](char* to) {
+    for (const scalar::Literal& value : values) {
+      const std::uint64_t bits = value.bits_as(dtype);
+      std::memcpy(to, &bits, static_cast<std::size_t>(size_of(dtype)));
+      to += size_of(dtype);
+    }
+  });
+}
+
+Tensor from_bytes(const void* values, std::size_t count, const Spec& spec) {
+  require(!spec.shape.is_symbolic() && spec.shape.size() >= 0, "from_values: shape ", spec.shape, " is not known");
+  require(static_cast<std::int64_t>(count) == spec.shape.size(), "from_values: shape ", spec.shape, " has ",
+          spec.shape.size(), " elements, got ", count, " values");
+  return leaf(spec, [&](char* to) {
+    if (count) std::memcpy(to, values, static_cast<std::size_t>(bytes_of(spec)));
+  });
+}
+
+void fail_ragged(std::size_t row, std::size_t expected, std::size_t given) {
+  throw InvalidArgument(
+      text("constant: row ", row, " has ", given, " values, row 0 has ", expected, "; rows must have the same length"));
+}
+
+}  // namespace detail
+
+Tensor fill(const Shape& shape, scalar::Literal value, DType dtype) {
+  return broadcast_to(apply(Fill{value, dtype}), shape);
+}
+
+Tensor scalar_like(const Tensor& x, Scalar value, std::string_view op) {
+  const scalar::Literal& literal = value.literal();
+  const DType t = x.dtype();
+  require(!is_integer(t) || !is_fraction(literal), op, ": the number ", literal.real(), " stands beside a tensor ",
+          x.spec(), ", which cannot hold a fraction; cast the tensor to f32 or f64 first");
+  check_fits(op, literal, t);
+  if (Context::current()) return apply(Fill{literal, t});
+  return detail::from_literals({&literal, 1}, {}, t);
+}
+
+Tensor zeros(const Shape& shape, DType dtype) { return fill(shape, 0, dtype); }
+Tensor ones(const Shape& shape, DType dtype) { return fill(shape, 1, dtype); }
+Tensor full(const Shape& shape, Scalar value, DType dtype) {
+  check_fits("full", value.literal(), dtype);
+  if (Context::current()) return fill(shape, value.literal(), dtype);
+  return broadcast_to(detail::from_literals({&value.literal(), 1}, {}, dtype), shape);
+}
+Tensor zeros_like(const Tensor& x) { return fill_like(x, 0); }
+Tensor ones_like(const Tensor& x) { return fill_like(x, 1); }
+
+}  // namespace gradus

@@ -1,0 +1,102 @@
+/// Activations. tanh, sigmoid, relu and softplus are primitives, since their gradients by parts would be wrong at kinks
+/// or overflow; the others are made of them.
+#include <numbers>
+#include "gradus/ops/elementwise_parts.h"
+
+namespace gradus {
+namespace {
+
+struct Tanh {
+  static constexpr auto name = "tanh";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return tanh(x); }
+  Tensors vjp(In, const Tensor& y, const Tensor& dy) const { return {dy * (ones_like(dy) - y * y)}; }
+};
+
+struct Sigmoid {
+  static constexpr auto name = "sigmoid";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return sigmoid(x); }
+  Tensors vjp(In, const Tensor& y, const Tensor& dy) const { return {dy * (y * (ones_like(dy) - y))}; }
+};
+
+struct Relu {
+  static constexpr auto name = "relu";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return max(0.0, x); }  // in this order NaN stays
+  Tensors vjp(In, const Tensor& y, const Tensor& dy) const {
+    const Tensor zero = zeros_like(dy);
+    return {where(zero < y, dy, zero)};
+  }
+};
+
+struct Softplus {
+  static constexpr auto name = "softplus";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return max(0.0, x) + log1p(exp(-abs(x))); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const { return {dy * sigmoid(in[0])}; }
+};
+
+struct Gelu {
+  static constexpr auto name = "gelu";
+  Tensor expand(In in) const {
+    const Tensor& x = in[0];
+    const Tensor phi = erf(x * fill_like(x, std::numbers::sqrt2 / 2)) + ones_like(x);
+    return x * fill_like(x, 0.5) * phi;
+  }
+};
+
+struct Silu {
+  static constexpr auto name = "silu";
+  Tensor expand(In in) const { return in[0] * sigmoid(in[0]); }
+};
+
+/// exp(x) - 1 of the negative part, so that the branch not taken cannot overflow.
+Tensor negative_part(const Tensor& x) { return expm1(minimum(x, zeros_like(x))); }
+
+struct Elu {
+  static constexpr auto name = "elu";
+  Tensor expand(In in) const {
+    const Tensor& x = in[0];
+    return where(x > zeros_like(x), x, negative_part(x));
+  }
+};
+
+struct Selu {
+  static constexpr auto name = "selu";
+  Tensor expand(In in) const {
+    // Klambauer et al. 2017, Self-Normalizing Neural Networks, equation 14.
+    constexpr double scale = 1.0507009873554804934193349852946, alpha = 1.6732632423543772848170429916717;
+    const Tensor& x = in[0];
+    return where(x >= zeros_like(x), x * fill_like(x, scale), negative_part(x) * fill_like(x, scale * alpha));
+  }
+};
+
+/// Of x and a scalar alpha.
+struct LeakyRelu {
+  static constexpr auto name = "leaky_relu";
+  Tensor expand(In in) const { return where(in[0] > zeros_like(in[0]), in[0], in[0] * in[1]); }
+};
+
+/// Composites check here: their parts would name themselves.
+const Tensor& floats(const Tensor& x, std::string_view op) {
+  require(is_floating(x.dtype()), op, ": expected f32 or f64, got ", x.spec(), "; cast it first");
+  return x;
+}
+
+}  // namespace
+
+Tensor tanh(const Tensor& x) { return apply(Tanh{}, x); }
+Tensor sigmoid(const Tensor& x) { return apply(Sigmoid{}, x); }
+Tensor relu(const Tensor& x) { return apply(Relu{}, x); }
+Tensor softplus(const Tensor& x) { return apply(Softplus{}, x); }
+Tensor gelu(const Tensor& x) { return apply(Gelu{}, floats(x, Gelu::name)); }
+Tensor silu(const Tensor& x) { return apply(Silu{}, floats(x, Silu::name)); }
+Tensor elu(const Tensor& x) { return apply(Elu{}, floats(x, Elu::name)); }
+Tensor selu(const Tensor& x) { return apply(Selu{}, floats(x, Selu::name)); }
+Tensor leaky_relu(const Tensor& x, double alpha) {
+  return apply(LeakyRelu{}, floats(x, LeakyRelu::name), scalar_like(x, alpha, LeakyRelu::name));
+}
+Tensor linear(const Tensor& x) { return x; }
+
+}  // namespace gradus

@@ -1,0 +1,273 @@
+/// Sums, products, quotients, powers, extrema and signs.
+#include <cmath>
+#include "gradus/ops/elementwise_parts.h"
+#include "gradus/ops/reduce.h"
+
+namespace gradus {
+namespace {
+
+struct Add {
+  static constexpr auto name = "add";
+  auto emit(auto a, auto b) const { return a + b; }
+  Tensors vjp(In, const Tensor& y, const Tensor& dy) const { return has_gradient(y) ? Tensors{dy, dy} : none(2); }
+};
+
+struct Subtract {
+  static constexpr auto name = "subtract";
+  auto emit(auto a, auto b) const { return a - b; }
+  Tensors vjp(In, const Tensor& y, const Tensor& dy) const { return has_gradient(y) ? Tensors{dy, -dy} : none(2); }
+};
+
+struct Multiply {
+  static constexpr auto name = "multiply";
+  auto emit(auto a, auto b) const { return a * b; }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    return has_gradient(y) ? Tensors{dy * in[1], dy * in[0]} : none(2);
+  }
+};
+
+struct Divide {
+  static constexpr auto name = "divide";
+  auto emit(auto a, auto b) const { return a / b; }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    if (!has_gradient(y)) return none(2);
+    const Tensor da = cotangent_over(dy, in[1]);
+    return {da, -cotangent_times(da, y)};
+  }
+};
+
+struct CotangentTimes {
+  static constexpr auto name = "cotangent_times";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto cotangent, auto factor) const { return select(cotangent == 0.0, 0.0, cotangent * factor); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    return {cotangent_times(dy, in[1]), cotangent_times(in[0], dy)};
+  }
+};
+
+struct CotangentOver {
+  static constexpr auto name = "cotangent_over";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto cotangent, auto divisor) const { return select(cotangent == 0.0, 0.0, cotangent / divisor); }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    const Tensor d = cotangent_over(dy, in[1]);
+    return {d, -cotangent_times(y, d)};
+  }
+};
+
+struct Negative {
+  static constexpr auto name = "negative";
+  auto emit(auto x) const { return -x; }
+  Tensors vjp(In, const Tensor& y, const Tensor& dy) const { return has_gradient(y) ? Tensors{-dy} : none(1); }
+};
+
+bool is_real(const scalar::Value& x) { return is_floating(x.type()); }
+bool is_real(const scalar::Real& x) { return is_floating(x.type); }
+
+/// Whether the remainder r of a truncating division by b lies on the other side of zero.
+auto is_wrong_side(auto r, auto b) { return ((r < 0) ^ (b < 0)) & (!(r == 0)); }
+
+struct FloorDivide {
+  static constexpr auto name = "floor_divide";
+  auto emit(auto a, auto b) const {
+    if (is_real(a)) return floor(a / b);
+    const auto q = a / b;
+    return select(is_wrong_side(a - q * b, b) & (!(b == 0)), q - 1, q);
+  }
+  Tensors vjp(In, const Tensor&, const Tensor&) const { return none(2); }
+};
+
+struct Mod {
+  static constexpr auto name = "mod";
+  auto emit(auto a, auto b) const {
+    if (!is_real(a)) {
+      const auto r = a - (a / b) * b;
+      return select(is_wrong_side(r, b), r + b, r);
+    }
+    // The quotient is rounded before its floor is taken, so the remainder may be off by one b.
+    const auto q = floor(a / b);
+    const auto r = select(q == 0, a, fma(-q, b, a));
+    return select(is_wrong_side(r, b), r + b, select(abs(r) >= abs(b), r - b, r));
+  }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    return has_gradient(y) ? Tensors{dy, -(dy * floor_divide(in[0], in[1]))} : none(2);
+  }
+};
+
+struct Pow {
+  static constexpr auto name = "pow";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto a, auto b) const { return pow(a, b); }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    const Tensor &a = in[0], &b = in[1];
+    const Tensor zero = zeros_like(a), one = ones_like(a);
+    const Tensor corner = logical_and(equal(a, zero), equal(b, zero));  // b a^(b-1) would be 0 * inf
+    const Tensor slope = b * pow(a, where(corner, one, b - one));
+    return {cotangent_times(dy, slope), cotangent_times(dy, y * log(where(zero < a, a, one)))};
+  }
+};
+
+/// The exponent is structure: x is multiplied with itself.
+struct IntegerPower {
+  static constexpr auto name = "integer_power";
+  std::int64_t exponent = 0;
+  auto emit(auto x) const {
+    auto result = max(min(x, 1), 1);  // 1, whatever x is
+    auto square = x;
+    bool empty = true;
+    for (std::int64_t rest = std::abs(exponent); rest; rest >>= 1) {
+      if (rest & 1) {
+        result = empty ? square : result * square;
+        empty = false;
+      }
+      if (rest > 1) square = square * square;
+    }
+    return exponent < 0 ? 1 / result : result;
+  }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    if (!has_gradient(y)) return none(1);
+    if (exponent == 0) return {zeros_like(dy)};
+    if (exponent == 1) return {dy};
+    const Tensor slope = apply(IntegerPower{exponent - 1}, in[0]) * fill_like(y, exponent);
+    return {exponent < 0 ? cotangent_times(dy, slope) : dy * slope};
+  }
+};
+
+struct Maximum {
+  static constexpr auto name = "maximum";
+  auto emit(auto a, auto b) const { return select(a == a, max(a, b), a); }  // NaN of either
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    if (!has_gradient(y)) return none(2);
+    const Tensor first = in[1] <= in[0], zero = zeros_like(dy);
+    return {where(first, dy, zero), where(first, zero, dy)};
+  }
+};
+
+struct Minimum {
+  static constexpr auto name = "minimum";
+  auto emit(auto a, auto b) const { return select(a == a, min(a, b), a); }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    if (!has_gradient(y)) return none(2);
+    const Tensor first = in[0] <= in[1], zero = zeros_like(dy);
+    return {where(first, dy, zero), where(first, zero, dy)};
+  }
+};
+
+struct ClipByValue {
+  static constexpr auto name = "clip_by_value";
+  auto emit(auto x, auto low, auto high) const { return min(high, max(low, x)); }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    if (!has_gradient(y)) return none(3);
+    const Tensor inside = logical_and(in[1] <= in[0], in[0] <= in[2]);
+    return {where(inside, dy, zeros_like(dy)), {}, {}};
+  }
+};
+
+/// Of x and a scalar bound.
+struct ClipByNorm {
+  static constexpr auto name = "clip_by_norm";
+  Tensor expand(In in) const {
+    const Tensor length = norm(in[0]);
+    return in[0] * (in[1] / maximum(in[1], length));
+  }
+};
+
+struct Square {
+  static constexpr auto name = "square";
+  auto emit(auto x) const { return x * x; }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    return has_gradient(y) ? Tensors{dy * (in[0] + in[0])} : none(1);
+  }
+};
+
+struct Abs {
+  static constexpr auto name = "abs";
+  auto emit(auto x) const { return abs(x); }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    return has_gradient(y) ? Tensors{dy * sign(in[0])} : none(1);
+  }
+};
+
+struct Sign {
+  static constexpr auto name = "sign";
+  auto emit(auto x) const { return select(x > 0, 1, select(x < 0, -1, x)); }
+  Tensors vjp(In, const Tensor& y, const Tensor& dy) const {
+    return has_gradient(y) ? Tensors{zeros_like(dy)} : none(1);
+  }
+};
+
+Tensor beside(const Tensor& x, Scalar value, std::string_view op) { return scalar_like(x, value, op); }
+
+}  // namespace
+
+Tensor cotangent_times(const Tensor& cotangent, const Tensor& factor) {
+  return apply(CotangentTimes{}, cotangent, factor);
+}
+Tensor cotangent_over(const Tensor& cotangent, const Tensor& divisor) {
+  return apply(CotangentOver{}, cotangent, divisor);
+}
+
+Tensor operator+(const Tensor& a, const Tensor& b) { return broadcasting(Add{}, a, b); }
+Tensor operator+(const Tensor& a, Scalar b) { return a + beside(a, b, Add::name); }
+Tensor operator+(Scalar a, const Tensor& b) { return beside(b, a, Add::name) + b; }
+Tensor operator-(const Tensor& a, const Tensor& b) { return broadcasting(Subtract{}, a, b); }
+Tensor operator-(const Tensor& a, Scalar b) { return a - beside(a, b, Subtract::name); }
+Tensor operator-(Scalar a, const Tensor& b) { return beside(b, a, Subtract::name) - b; }
+Tensor operator*(const Tensor& a, const Tensor& b) { return broadcasting(Multiply{}, a, b); }
+Tensor operator*(const Tensor& a, Scalar b) { return a * beside(a, b, Multiply::name); }
+Tensor operator*(Scalar a, const Tensor& b) { return beside(b, a, Multiply::name) * b; }
+Tensor operator/(const Tensor& a, const Tensor& b) { return broadcasting(Divide{}, a, b); }
+Tensor operator/(const Tensor& a, Scalar b) { return a / beside(a, b, Divide::name); }
+Tensor operator/(Scalar a, const Tensor& b) { return beside(b, a, Divide::name) / b; }
+Tensor operator-(const Tensor& x) { return apply(Negative{}, x); }
+Tensor mod(const Tensor& a, const Tensor& b) { return broadcasting(Mod{}, a, b); }
+Tensor mod(const Tensor& a, Scalar b) { return mod(a, beside(a, b, Mod::name)); }
+Tensor floor_divide(const Tensor& a, const Tensor& b) { return broadcasting(FloorDivide{}, a, b); }
+Tensor floor_divide(const Tensor& a, Scalar b) { return floor_divide(a, beside(a, b, FloorDivide::name)); }
+
+Tensor pow(const Tensor& a, const Tensor& b) { return broadcasting(Pow{}, a, b); }
+Tensor pow(Scalar a, const Tensor& b) { return pow(beside(b, a, Pow::name), b); }
+Tensor pow(const Tensor& a, Scalar b) {
+  const double exponent = b.literal().real();
+  const bool floating = is_floating(a.dtype());
+  const bool integral = std::trunc(exponent) == exponent && std::abs(exponent) <= (floating ? 64 : 0x1p53);
+  if (!integral) return pow(a, beside(a, b, Pow::name));
+  require(floating || exponent >= 0, "pow: the exponent ", exponent, " of a tensor ", a.spec(),
+          " is negative; cast the tensor to f32 or f64 first");
+  return apply(IntegerPower{static_cast<std::int64_t>(exponent)}, a);
+}
+
+Tensor maximum(const Tensor& a, const Tensor& b) { return broadcasting(Maximum{}, a, b); }
+Tensor maximum(const Tensor& a, Scalar b) { return maximum(a, beside(a, b, Maximum::name)); }
+Tensor maximum(Scalar a, const Tensor& b) { return maximum(beside(b, a, Maximum::name), b); }
+Tensor minimum(const Tensor& a, const Tensor& b) { return broadcasting(Minimum{}, a, b); }
+Tensor minimum(const Tensor& a, Scalar b) { return minimum(a, beside(a, b, Minimum::name)); }
+Tensor minimum(Scalar a, const Tensor& b) { return minimum(beside(b, a, Minimum::name), b); }
+
+Tensor clip_by_value(const Tensor& x, Scalar low, Scalar high) {
+  const double least = low.literal().real(), most = high.literal().real();
+  require(least <= most, "clip_by_value: expected low <= high, got low ", least, " and high ", most);
+  const Tensor from = broadcast_to(beside(x, low, ClipByValue::name), x.shape());
+  return apply(ClipByValue{}, x, from, broadcast_to(beside(x, high, ClipByValue::name), x.shape()));
+}
+
+Tensor clip_by_norm(const Tensor& x, double norm) {
+  require(is_floating(x.dtype()), "clip_by_norm: expected f32 or f64, got ", x.spec(), "; cast it first");
+  require(norm >= 0, "clip_by_norm: expected a norm of at least 0, got ", norm);
+  return apply(ClipByNorm{}, x, beside(x, norm, ClipByNorm::name));
+}
+
+Tensor square(const Tensor& x) { return apply(Square{}, x); }
+Tensor abs(const Tensor& x) { return apply(Abs{}, x); }
+Tensor sign(const Tensor& x) { return apply(Sign{}, x); }
+
+Tensor& Tensor::operator+=(const Tensor& y) { return *this = *this + y; }
+Tensor& Tensor::operator-=(const Tensor& y) { return *this = *this - y; }
+Tensor& Tensor::operator*=(const Tensor& y) { return *this = *this * y; }
+Tensor& Tensor::operator/=(const Tensor& y) { return *this = *this / y; }
+Tensor& Tensor::operator+=(Scalar y) { return *this = *this + y; }
+Tensor& Tensor::operator-=(Scalar y) { return *this = *this - y; }
+Tensor& Tensor::operator*=(Scalar y) { return *this = *this * y; }
+Tensor& Tensor::operator/=(Scalar y) { return *this = *this / y; }
+
+}  // namespace gradus

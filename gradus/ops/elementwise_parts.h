@@ -1,0 +1,32 @@
+/// What the families of elementwise ops share: broadcasting of operands, and the products in which a zero cotangent
+/// stays zero.
+#pragma once
+#include "gradus/graph/formulas.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+
+/// The gradients of n inputs that have none.
+inline Tensors none(int n) { return Tensors(static_cast<std::size_t>(n)); }
+inline bool has_gradient(const Tensor& y) { return is_floating(y.dtype()); }
+
+inline void check_same_dtype(std::string_view op, const Tensor& a, const Tensor& b) {
+  require(a.dtype() == b.dtype(), op, ": a is ", a.spec(), ", b is ", b.spec(), ": dtypes differ; cast one of them");
+}
+
+/// Applies a formula of two operands after broadcasting them to one shape. `name` opens errors.
+template <class T> Tensor broadcasting(const T& op, const Tensor& a, const Tensor& b, std::string_view name = T::name) {
+  check_same_dtype(name, a, b);
+  if (a.shape() == b.shape()) return apply(op, a, b);
+  const Shape shape = broadcast_shape(a.shape(), b.shape(), name);
+  return apply(op, broadcast_to(a, shape), broadcast_to(b, shape));
+}
+
+/// cotangent * factor and cotangent / divisor, but 0 wherever the cotangent is exactly 0, so that a masked branch stays
+/// masked where the factor is infinite. Both are linear in the cotangent also for differentiation.
+Tensor cotangent_times(const Tensor& cotangent, const Tensor& factor);
+Tensor cotangent_over(const Tensor& cotangent, const Tensor& divisor);
+
+}  // namespace gradus
