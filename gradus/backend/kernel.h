@@ -9,8 +9,8 @@ namespace gradus {
 struct Kernel {
   std::string name;              // "add+relu"
   std::vector<std::string> ops;  // as in the graph's text form
-  std::size_t bytes_read, bytes_written;
-  double flops;
+  std::size_t bytes_read = 0, bytes_written = 0;
+  double flops = 0;
 };
 
 }  // namespace gradus

@@ -1,7 +1,8 @@
 /// A compiled graph: thunks over a table of memory slots. Running it allocates only its outputs and one arena.
 #pragma once
+#include <atomic>
+#include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include "gradus/backend/kernel.h"
 #include "gradus/compiler/passes.h"
@@ -9,11 +10,11 @@
 
 namespace gradus {
 
-/// The first failure that depends on data: set at most once a run, by compare-and-swap on `thunk`.
+/// The failure that depends on data: of several in one stage that of the first thunk, and there the lowest index.
 struct ErrorWord {
-  std::atomic<int> thunk{-1};
-  std::int64_t index = 0;  // of the offending element
-  std::int64_t value = 0;  // what stood there
+  std::atomic<std::int64_t> thunk{-1};  // -1: none
+  std::int64_t index = 0;               // of the offending element
+  std::int64_t value = 0;               // what stood there
 };
 
 /// What a kernel sees.
@@ -23,7 +24,10 @@ struct KernelArguments {
   void* scratch;                   // of this worker
   const void* data;                // the thunk's own
   ErrorWord* error;
+  std::int64_t thunk;  // which one of the program this is: what an error word is set to
 };
+/// A kernel found `value` at `index`, which may not be. It goes on without that element.
+void report_failure(const KernelArguments* arguments, std::int64_t index, std::int64_t value);
 using KernelFunction = void (*)(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 
 /// The distinct symbolic dimensions that a program's kernels ask for.
@@ -34,6 +38,13 @@ class DimensionTable {
 
  private:
   std::vector<std::int64_t> dimensions_;
+};
+
+/// What of a thunk depends on the values of the symbols, where dimensions cannot say it.
+struct BoundThunk {
+  std::shared_ptr<const void> data;
+  std::int64_t extent = 1, grain = 1, bytes = 0, flops = 0, worker_scratch = 0, shared_scratch = 0;
+  std::string failure;
 };
 
 /// One piece of work over [0, extent), which may be divided at multiples of `grain` without changing any bit.
@@ -50,6 +61,8 @@ struct Thunk {
   int shared_slot = -1;             // the slot (past the graph's values) that holds them
   std::string label;                // "add+relu+sum"
   std::string failure;              // what ErrorWord means here: "label {value} at index {index} is outside ..."
+  /// If set, it says once for all runs with these symbols what data, extent, ... failure are, instead of the above.
+  std::function<BoundThunk(std::span<const std::int64_t> symbols)> bind = {};
 };
 
 /// All thunks of a graph and what they refer to. `owner` keeps generated code alive.
@@ -58,6 +71,7 @@ struct Lowered {
   DimensionTable dimensions;
   int slots = 0;  // the graph's values and the shared scratches
   std::shared_ptr<const void> owner;
+  std::size_t code_bytes = 0;  // of generated code
 };
 
 enum class Tier { interpreted, compiled };
@@ -68,7 +82,8 @@ struct CompileOptions {
 
 class Program {
  public:
-  Program(Graph graph, std::vector<Step> steps, Sharing sharing, Lowered lowered, double compile_seconds);
+  Program(std::shared_ptr<const Graph> graph, std::vector<Step> steps, Sharing sharing, Lowered lowered,
+          double compile_seconds);
   ~Program();
 
   /// Binds inputs in the order of graph().inputs; fills outputs[k], in the order of graph().outputs. A buffer already

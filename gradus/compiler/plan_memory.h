@@ -6,12 +6,16 @@
 
 namespace gradus {
 
+/// Steps that may fail, with all that they need, come first; those that only make outputs come last, so that they may
+/// take over dying inputs. Otherwise the order stays.
+std::vector<Step> order_steps(const Graph& graph, std::vector<Step> steps);
+
 /// Which memory may be shared: decided once for a graph.
 struct Sharing {
   std::vector<int> may_overwrite;  // per graph output: the dying input whose buffer it may take over, or -1
 };
-/// An output may take over a dying input if their specs agree, the step that writes it is the input's last reader and
-/// reads each element before it writes the same element, and no step that may fail runs later.
+/// An output may take over a dying input if their specs agree, no step after the one that writes it reads the input or
+/// may fail, and that step, if it reads the input, reads each element before it writes the same element.
 Sharing plan_sharing(const Graph& graph, const std::vector<Step>& steps);
 
 /// One temporary: `bytes` from step `first` up to and including step `last`.

@@ -19,11 +19,14 @@ struct Step {
   std::vector<int> outputs;  // members that others read from memory, or that the graph yields; ascending
 };
 
+/// Every value that is computed as a step of its own; values that nobody needs in memory are no step.
+std::vector<Step> single_steps(const Graph& graph);
+
 /// The value in whose memory `value` lies: itself unless it is an alias.
 int storage_of(const Graph& graph, int value);
 
-/// What a loop reads when it reads `operand`: a view is read in place, so the storage of what it views. A view of a view
-/// (or of an alias of one) reads the inner view from memory.
+/// What a loop reads when it reads `operand`: a view is read in place, so the storage of what it views. A view of a
+/// view (or of an alias of one) reads the inner view from memory.
 int source_of(const Graph& graph, int operand);
 
 /// Constants and index formulas, which loops compute instead of reading.

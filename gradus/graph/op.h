@@ -13,6 +13,8 @@
 ///     library_kernel           the name of a kernel of the backend
 ///     expand(inputs)           other ops: a composite, which is gone once applied
 ///
+/// A library kernel that data can make fail (an index out of range) says  static constexpr bool may_fail = true;
+///
 /// AnyOp erases the type. Attributes are structure, never data: they are interned, so an AnyOp is one pointer and
 /// equality is pointer equality.
 #pragma once
@@ -126,6 +128,7 @@ struct OpType {
   bool alias = false;
   bool composite = false;
   const char* library_kernel = nullptr;
+  bool may_fail = false;  // for reasons that depend on data
   void (*print)(const void*, std::ostream&) = nullptr;
   AnyOp (*parse)(std::string_view attributes) = nullptr;
   void (*destroy)(const void*) = nullptr;
@@ -169,6 +172,7 @@ class AnyOp {
   bool is_index() const { return record_ && record_->type->emit_index; }
   bool is_alias() const { return record_ && record_->type->alias; }
   bool is_library_call() const { return record_ && record_->type->library_kernel; }
+  bool may_fail() const { return record_ && record_->type->may_fail; }
   /// Of a reduction: the axis, counted from the end.
   int axis() const { return record_->type->axis(record_->attributes); }
 

@@ -149,6 +149,7 @@ template <class T> OpType describe() {
   if constexpr (Views<T>)
     type.view = [](const void* op, const Shape& in, const Shape& out) { return self(op).view(in, out); };
   if constexpr (Calls<T>) type.library_kernel = T::library_kernel;
+  if constexpr (requires { T::may_fail; }) type.may_fail = T::may_fail;
   type.alias = Aliases<T>;
   type.composite = Expands<T>;
   if constexpr (reflect::field_count<T> > 0) type.print = print_attributes<T>;

@@ -1,0 +1,159 @@
+/// Extents, the layout of the arena, and who does what.
+#include "gradus/backend/binding.h"
+#include <algorithm>
+#include <numeric>
+
+namespace gradus {
+namespace {
+
+// The cost model, in nanoseconds: streams from the second cache, and vectors of generated code.
+constexpr double bytes_per_ns = 30, flops_per_ns = 60;
+constexpr double fork_ns = 2000, barrier_ns = 300;
+constexpr double worth_dividing_ns = 1500;
+
+class Binder {
+ public:
+  Binder(const Graph& graph, const Lowered& lowered, const Schedule& schedule, std::span<const std::int64_t> symbols,
+         int threads)
+      : graph_(graph), lowered_(lowered), schedule_(schedule), symbols_(symbols) {
+    bound_->symbols.assign(symbols.begin(), symbols.end());
+    bound_->threads = threads;
+  }
+
+  std::unique_ptr<Binding> run() {
+    for (std::int64_t d : lowered_.dimensions.all()) bound_->dimensions.push_back(extent(d));
+    for (const Thunk& thunk : lowered_.thunks) bind_thunk(thunk);
+    bound_->section_of.assign(lowered_.thunks.size(), 0);
+    for (const std::vector<int>& stage : schedule_.stages) add_stage(stage);
+    decide_team();
+    lay_out_arena();
+    find_outputs();
+    return std::move(bound_);
+  }
+
+ private:
+  std::int64_t extent(std::int64_t d) const { return dimension::evaluate(d, symbols_); }
+
+  void bind_thunk(const Thunk& thunk) {
+    BoundThunk& b = thunks_.emplace_back();
+    if (thunk.bind) b = thunk.bind(symbols_);
+    else
+      b = {thunk.data,          extent(thunk.extent),         extent(thunk.grain),          extent(thunk.bytes),
+           extent(thunk.flops), extent(thunk.worker_scratch), extent(thunk.shared_scratch), thunk.failure};
+    bound_->data.push_back(b.data);
+    bound_->failures.push_back(b.failure);
+    bound_->flops.push_back(b.flops);
+    scratch_ = std::max(scratch_, b.worker_scratch);
+  }
+
+  Job job_of(int t) const {
+    const BoundThunk& b = thunks_[static_cast<std::size_t>(t)];
+    return {.run = lowered_.thunks[static_cast<std::size_t>(t)].run,
+            .data = b.data.get(),
+            .extent = b.extent,
+            .grain = std::max<std::int64_t>(1, b.grain),
+            .thunk = t,
+            .cost = static_cast<double>(b.bytes) / bytes_per_ns + static_cast<double>(b.flops) / flops_per_ns,
+            .may_fail = !b.failure.empty()};
+  }
+  bool is_divided(const Job& job) const {
+    return bound_->threads > 1 && job.cost > worth_dividing_ns && job.extent > job.grain;
+  }
+
+  void add_stage(const std::vector<int>& stage) {
+    std::vector<Job> jobs;
+    for (int t : stage)
+      if (const Job job = job_of(t); job.extent > 0) jobs.push_back(job);
+    if (jobs.empty()) return;
+    const auto whole = std::ranges::stable_partition(jobs, [&](const Job& job) { return is_divided(job); });
+    const double cost =
+        std::accumulate(jobs.begin(), jobs.end(), 0.0, [](double c, const Job& j) { return c + j.cost; });
+    const bool alone = whole.size() == jobs.size() && (jobs.size() == 1 || cost < worth_dividing_ns);
+    const bool may_fail = std::ranges::any_of(jobs, &Job::may_fail);
+    for (Job& job : jobs) job.may_fail = false;
+    jobs.back().may_fail = may_fail;
+    const int first = static_cast<int>(bound_->jobs.size());
+    const int divided = first + static_cast<int>(jobs.size() - whole.size());
+    if (!alone) give_owners(std::span(whole.begin(), whole.end()));
+    bound_->jobs.insert(bound_->jobs.end(), jobs.begin(), jobs.end());
+    const int last = static_cast<int>(bound_->jobs.size());
+    if (alone && !bound_->sections.empty() && bound_->sections.back().alone) bound_->sections.back().last = last;
+    else bound_->sections.push_back({first, divided, last, alone});
+    for (const Job& job : jobs)
+      bound_->section_of[static_cast<std::size_t>(job.thunk)] = static_cast<int>(bound_->sections.size()) - 1;
+  }
+
+  /// The longest job goes to whoever has least to do.
+  void give_owners(std::span<Job> jobs) const {
+    std::ranges::stable_sort(jobs, std::greater<>(), &Job::cost);
+    std::vector<double> load(static_cast<std::size_t>(bound_->threads));
+    for (Job& job : jobs) {
+      const auto least = std::ranges::min_element(load);
+      job.owner = static_cast<int>(least - load.begin());
+      *least += job.cost;
+    }
+  }
+
+  /// Forking has to gain more than it costs.
+  void decide_team() {
+    double gain = -fork_ns;
+    for (const Section& section : bound_->sections) {
+      gain -= barrier_ns;
+      if (section.alone) continue;
+      for (int i = section.first; i < section.last; ++i)
+        gain += bound_->jobs[static_cast<std::size_t>(i)].cost * (1 - 1.0 / bound_->threads);
+    }
+    bound_->team = gain > 0 ? bound_->threads : 1;
+  }
+
+  void lay_out_arena() {
+    std::vector<Interval> intervals;
+    for (const Temporary& t : schedule_.temporaries) {
+      const std::int64_t bytes =
+          t.thunk >= 0 ? thunks_[static_cast<std::size_t>(t.thunk)].shared_scratch : bytes_of_value(t.slot);
+      intervals.push_back({bytes, t.first, t.last});
+    }
+    const Layout layout = lay_out(intervals);
+    for (std::size_t i = 0; i < intervals.size(); ++i)
+      bound_->temporaries.emplace_back(schedule_.temporaries[i].slot, layout.offsets[i]);
+    bound_->scratch_offset = layout.bytes;
+    bound_->scratch_stride = scratch_ == 0 ? 0 : (scratch_ + 127) / 64 * 64;
+    bound_->arena_bytes = layout.bytes + bound_->team * bound_->scratch_stride;
+  }
+
+  std::int64_t bytes_of_value(int i) const {
+    return bytes_of({graph_[i].spec.dtype, graph_[i].spec.shape.evaluated(symbols_)});
+  }
+
+  void find_outputs() {
+    std::vector<int> first(static_cast<std::size_t>(graph_.size()), -1);
+    for (std::size_t k = 0; k < graph_.outputs.size(); ++k) {
+      const int storage = storage_of(graph_, graph_.outputs[k]);
+      int& seen = first[static_cast<std::size_t>(storage)];
+      OutputSource source;
+      if (graph_[storage].is_input())
+        source.input = static_cast<int>(std::ranges::find(graph_.inputs, storage) - graph_.inputs.begin());
+      else if (seen >= 0) source.earlier = seen;
+      else source = {.slot = storage, .bytes = bytes_of_value(storage)};
+      if (seen < 0) seen = static_cast<int>(k);
+      bound_->outputs.push_back(source);
+    }
+  }
+
+  const Graph& graph_;
+  const Lowered& lowered_;
+  const Schedule& schedule_;
+  std::span<const std::int64_t> symbols_;
+  std::unique_ptr<Binding> bound_ = std::make_unique<Binding>();
+  std::vector<BoundThunk> thunks_;
+  std::int64_t scratch_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Binding> bind(const Graph& graph, const Lowered& lowered, const Schedule& schedule,
+                              std::span<const std::int64_t> symbols, int threads) {
+  return Binder(graph, lowered, schedule, symbols, threads).run();
+}
+
+}  // namespace gradus

@@ -1,0 +1,55 @@
+/// A program for given extents and a given number of threads: everything that running it would have to compute anew.
+#pragma once
+#include "gradus/backend/schedule.h"
+
+namespace gradus {
+
+/// One thunk, ready to run.
+struct Job {
+  KernelFunction run = nullptr;
+  const void* data = nullptr;
+  std::int64_t extent = 0, grain = 1;
+  std::int64_t thunk = 0;
+  double cost = 0;        // nanoseconds on one thread, estimated
+  int owner = 0;          // the worker that runs it if it is not divided
+  bool may_fail = false;  // somewhere in its stage: the error word is looked at after the stage's last job
+};
+
+/// Jobs between two barriers. Alone: worker 0 runs them one after the other. Otherwise jobs up to `divided` are divided
+/// among all workers, and each of the others is its owner's.
+struct Section {
+  int first = 0, divided = 0, last = 0;
+  bool alone = true;
+};
+
+/// Where output k comes from.
+struct OutputSource {
+  int input = -1;          // it is this input itself
+  int earlier = -1;        // it shares the memory of this output
+  int slot = -1;           // else: it is written here
+  std::int64_t bytes = 0;  // of its own memory
+};
+
+struct Binding {
+  std::vector<std::int64_t> symbols;
+  int threads = 1;
+
+  std::vector<std::int64_t> dimensions;
+  std::vector<std::shared_ptr<const void>> data;  // kept alive
+  std::vector<std::string> failures;              // per thunk
+  std::vector<std::int64_t> flops;                // per thunk
+  std::vector<Job> jobs;
+  std::vector<Section> sections;
+  std::vector<int> section_of;  // per thunk
+  int team = 1;                 // how many workers are worth it
+  std::vector<OutputSource> outputs;
+  std::vector<std::pair<int, std::int64_t>> temporaries;  // slots and their offsets in the arena
+  std::int64_t scratch_offset = 0, scratch_stride = 0;    // in the arena: of worker 0, and from one to the next
+  std::int64_t arena_bytes = 0;                           // for the whole team
+};
+
+/// `threads`: how many there are; `symbols` have been checked.
+std::unique_ptr<Binding> bind(const Graph& graph, const Lowered& lowered, const Schedule& schedule,
+                              std::span<const std::int64_t> symbols, int threads);
+
+}  // namespace gradus

@@ -1,0 +1,183 @@
+/// A program finds its binding, its memory, and runs.
+#include "gradus/backend/program.h"
+#include <algorithm>
+#include <mutex>
+#include "gradus/backend/executor.h"
+#include "gradus/base/thread_pool.h"
+#include "gradus/graph/scope.h"
+
+namespace gradus {
+namespace {
+
+/// The memory table of the program that this thread runs; kept, so that no run allocates one.
+std::vector<void*>& slots_of_thread(std::size_t count) {
+  thread_local std::vector<void*> slots;
+  if (slots.size() < count) slots.resize(count);
+  return slots;
+}
+
+std::string with_number(std::string message, std::string_view name, std::int64_t number) {
+  if (const std::size_t at = message.find(name); at != std::string::npos)
+    message.replace(at, name.size(), std::to_string(number));
+  return message;
+}
+
+}  // namespace
+
+int DimensionTable::position_of(std::int64_t dimension) {
+  const auto found = std::ranges::find(dimensions_, dimension);
+  if (found != dimensions_.end()) return static_cast<int>(found - dimensions_.begin());
+  dimensions_.push_back(dimension);
+  return static_cast<int>(dimensions_.size()) - 1;
+}
+
+struct Program::State {
+  static constexpr std::size_t most_bindings = 8;
+
+  std::shared_ptr<const Graph> graph;
+  std::vector<Step> steps;
+  Lowered lowered;
+  Schedule schedule;
+  std::vector<int> may_overwrite;
+  int symbols = 0;
+  double compile_seconds = 0;
+
+  mutable std::mutex guard;                                      // of what follows
+  mutable std::vector<std::shared_ptr<const Binding>> bindings;  // last used first
+  /// Of a program without symbols, whose bindings all stay: found without a lock.
+  mutable std::atomic<const Binding*> last{nullptr};
+
+  std::shared_ptr<const Binding> binding_for(std::span<const std::int64_t> values, int threads) const {
+    internal_check(static_cast<int>(values.size()) >= symbols, "a program of ", symbols, " symbols is run with ",
+                   values.size());
+    const auto wanted = values.first(static_cast<std::size_t>(symbols));
+    std::lock_guard lock(guard);
+    const auto found = std::ranges::find_if(bindings, [&](const auto& binding) {
+      return binding->threads == threads && std::ranges::equal(binding->symbols, wanted);
+    });
+    if (found != bindings.end()) {
+      std::rotate(bindings.begin(), found, found + 1);
+    } else {
+      bindings.insert(bindings.begin(), bind(*graph, lowered, schedule, wanted, threads));
+      if (symbols > 0 && bindings.size() > most_bindings) bindings.pop_back();
+    }
+    if (symbols == 0) last.store(bindings.front().get(), std::memory_order_release);
+    return bindings.front();
+  }
+
+  void run(const Binding& binding, std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs) const;
+  [[noreturn]] void fail(const Binding& binding, const ErrorWord& error) const;
+};
+
+void Program::State::run(const Binding& binding, std::span<const Ref<Buffer>> inputs,
+                         std::span<Ref<Buffer>> outputs) const {
+  void** slots = slots_of_thread(static_cast<std::size_t>(lowered.slots)).data();
+  for (std::size_t k = 0; k < inputs.size(); ++k) slots[graph->inputs[k]] = inputs[k]->data();
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    const OutputSource& source = binding.outputs[k];
+    if (source.slot < 0) {
+      outputs[k] = source.input >= 0 ? inputs[static_cast<std::size_t>(source.input)]
+                                     : outputs[static_cast<std::size_t>(source.earlier)];
+      continue;
+    }
+    if (!outputs[k]) outputs[k] = Buffer::allocate(source.bytes);
+    slots[source.slot] = outputs[k]->data();
+  }
+  Ref<Buffer> arena;
+  std::byte* memory = nullptr;
+  if (binding.arena_bytes > 0) {
+    arena = Buffer::allocate(binding.arena_bytes, "temporaries of a program");
+    memory = arena->data<std::byte>();
+    for (const auto& [slot, offset] : binding.temporaries) slots[slot] = memory + offset;
+  }
+  ErrorWord error;
+  execute(binding, slots, memory + binding.scratch_offset, error);
+  if (error.thunk.load(std::memory_order_relaxed) != -1) [[unlikely]]
+    fail(binding, error);
+}
+
+void Program::State::fail(const Binding& binding, const ErrorWord& error) const {
+  const auto thunk = static_cast<std::size_t>(error.thunk.load());
+  const Step& step = steps[static_cast<std::size_t>(lowered.thunks[thunk].step)];
+  const Value& value = (*graph)[step.members.front()];
+  std::string message = with_number(binding.failures[thunk], "{value}", error.value);
+  message = text(value.op, ": ", with_number(std::move(message), "{index}", error.index));
+  if (value.scope != 0) message += text(", in ", scope_path(value.scope));
+  throw OutOfRange(message);
+}
+
+Program::Program(std::shared_ptr<const Graph> graph, std::vector<Step> steps, Sharing sharing, Lowered lowered,
+                 double compile_seconds)
+    : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.schedule = plan_stages(*graph, steps, sharing, lowered.thunks);
+  s.symbols = graph->symbols();
+  for (int input : sharing.may_overwrite)
+    s.may_overwrite.push_back(
+        input < 0 ? -1 : static_cast<int>(std::ranges::find(graph->inputs, input) - graph->inputs.begin()));
+  s.graph = std::move(graph);
+  s.steps = std::move(steps);
+  s.lowered = std::move(lowered);
+  s.compile_seconds = compile_seconds;
+}
+
+Program::~Program() = default;
+
+void Program::run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
+                  std::span<const std::int64_t> symbols) const {
+  internal_check(inputs.size() == graph().inputs.size() && outputs.size() == graph().outputs.size(),
+                 "a program is run with other numbers of inputs and outputs than it has");
+  const int threads = ThreadPool::global().threads();
+  if (const Binding* last = state_->last.load(std::memory_order_acquire); last && last->threads == threads) {
+    state_->run(*last, inputs, outputs);
+    return;
+  }
+  const std::shared_ptr<const Binding> binding = state_->binding_for(symbols, threads);
+  state_->run(*binding, inputs, outputs);
+}
+
+const Graph& Program::graph() const { return *state_->graph; }
+const std::vector<int>& Program::may_overwrite() const { return state_->may_overwrite; }
+double Program::compile_seconds() const { return state_->compile_seconds; }
+
+std::int64_t Program::arena_bytes(std::span<const std::int64_t> symbols) const {
+  return state_->binding_for(symbols, ThreadPool::global().threads())->arena_bytes;
+}
+
+std::vector<Kernel> Program::kernels(std::span<const std::int64_t> symbols) const {
+  const State& s = *state_;
+  const auto bytes = [&](int i) {
+    return static_cast<std::size_t>(bytes_of({(*s.graph)[i].spec.dtype, (*s.graph)[i].spec.shape.evaluated(symbols)}));
+  };
+  const auto binding = s.binding_for(symbols, ThreadPool::global().threads());
+  std::vector<Kernel> kernels;
+  for (const Step& step : s.steps) {
+    Kernel& kernel = kernels.emplace_back();
+    for (int member : step.members)
+      kernel.ops.push_back((*s.graph)[member].is_constant ? "constant" : std::string((*s.graph)[member].op->name));
+    std::vector<int> storages;
+    for (const Read& read : reads_of(*s.graph, step)) storages.push_back(read.storage);
+    std::ranges::sort(storages);
+    storages.erase(std::ranges::unique(storages).begin(), storages.end());
+    for (int storage : storages) kernel.bytes_read += bytes(storage);
+    for (int output : step.outputs) kernel.bytes_written += bytes(output);
+  }
+  for (std::size_t t = 0; t < s.lowered.thunks.size(); ++t) {
+    Kernel& kernel = kernels[static_cast<std::size_t>(s.lowered.thunks[t].step)];
+    if (kernel.name.empty()) kernel.name = s.lowered.thunks[t].label;
+    kernel.flops += static_cast<double>(binding->flops[t]);
+  }
+  return kernels;
+}
+
+std::size_t Program::footprint() const {
+  std::size_t bytes = sizeof(State) + state_->lowered.code_bytes;
+  for (const Value& v : state_->graph->values) bytes += sizeof v + v.in.capacity() * sizeof(int);
+  for (const Step& step : state_->steps)
+    bytes += sizeof step + (step.members.capacity() + step.outputs.capacity()) * sizeof(int);
+  for (const Thunk& thunk : state_->lowered.thunks)  // and about as much for its data and each of a few bindings
+    bytes += sizeof thunk + thunk.label.capacity() + thunk.failure.capacity() + 512;
+  return bytes;
+}
+
+}  // namespace gradus

@@ -1,0 +1,106 @@
+/// Stages follow from what steps read and write.
+#include "gradus/backend/schedule.h"
+#include <algorithm>
+
+namespace gradus {
+namespace {
+
+bool may_fail(const Graph& graph, const Step& step) {
+  return std::ranges::any_of(step.members, [&](int i) { return graph[i].op.may_fail(); });
+}
+
+class Stager {
+ public:
+  Stager(const Graph& graph, const std::vector<Step>& steps, const Sharing& sharing, const std::vector<Thunk>& thunks)
+      : graph_(graph), steps_(steps), thunks_(thunks), writer_(static_cast<std::size_t>(graph.size()), -1) {
+    thunks_of_.resize(steps.size());
+    for (std::size_t t = 0; t < thunks.size(); ++t)
+      thunks_of_[static_cast<std::size_t>(thunks[t].step)].push_back(static_cast<int>(t));
+    for (std::size_t k = 0; k < graph.outputs.size(); ++k)
+      if (sharing.may_overwrite[k] >= 0)
+        overwrites_.push_back({storage_of(graph, graph.outputs[k]), sharing.may_overwrite[k]});
+  }
+
+  Schedule run() {
+    for (std::size_t s = 0; s < steps_.size(); ++s) place(static_cast<int>(s));
+    add_temporaries();
+    return std::move(schedule_);
+  }
+
+ private:
+  struct Overwrite {
+    int output, input;
+  };
+  struct Span {
+    int first = 0, last = -1;  // stages of a step
+    std::vector<int> reads;    // storages
+  };
+
+  void place(int s) {
+    const Step& step = steps_[static_cast<std::size_t>(s)];
+    Span span;
+    for (const Read& read : reads_of(graph_, step)) {
+      span.reads.push_back(read.storage);
+      if (const int writer = writer_[static_cast<std::size_t>(read.storage)]; writer >= 0)
+        span.first = std::max(span.first, spans_[static_cast<std::size_t>(writer)].last + 1);
+    }
+    for (const Overwrite& pair : overwrites_)
+      if (std::ranges::binary_search(step.outputs, pair.output))
+        span.first = std::max(span.first, after_all(pair.input));
+    const std::vector<int>& thunks = thunks_of_[static_cast<std::size_t>(s)];
+    span.last = span.first + static_cast<int>(thunks.size()) - 1;
+    for (std::size_t i = 0; i < thunks.size(); ++i) {
+      const std::size_t stage = static_cast<std::size_t>(span.first) + i;
+      if (schedule_.stages.size() <= stage) schedule_.stages.resize(stage + 1);
+      schedule_.stages[stage].push_back(thunks[i]);
+    }
+    for (int i : step.outputs) writer_[static_cast<std::size_t>(i)] = s;
+    spans_.push_back(std::move(span));
+  }
+
+  /// The first stage after all steps so far that read `input` or may fail.
+  int after_all(int input) const {
+    int stage = 0;
+    for (std::size_t s = 0; s < spans_.size(); ++s)
+      if (may_fail(graph_, steps_[s]) || std::ranges::count(spans_[s].reads, input) > 0)
+        stage = std::max(stage, spans_[s].last + 1);
+    return stage;
+  }
+
+  void add_temporaries() {
+    std::vector<int> last_use(static_cast<std::size_t>(graph_.size()), -1);
+    for (const Span& span : spans_)
+      for (int storage : span.reads)
+        last_use[static_cast<std::size_t>(storage)] = std::max(last_use[static_cast<std::size_t>(storage)], span.last);
+    std::vector<bool> yielded(static_cast<std::size_t>(graph_.size()));
+    for (int o : graph_.outputs) yielded[static_cast<std::size_t>(storage_of(graph_, o))] = true;
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      const Span& span = spans_[s];
+      for (int i : steps_[s].outputs)
+        if (!yielded[static_cast<std::size_t>(i)])
+          schedule_.temporaries.push_back(
+              {i, -1, span.first, std::max(span.last, last_use[static_cast<std::size_t>(i)])});
+      for (int t : thunks_of_[s])
+        if (const Thunk& thunk = thunks_[static_cast<std::size_t>(t)]; thunk.shared_slot >= 0)
+          schedule_.temporaries.push_back({thunk.shared_slot, t, span.first, span.last});
+    }
+  }
+
+  const Graph& graph_;
+  const std::vector<Step>& steps_;
+  const std::vector<Thunk>& thunks_;
+  std::vector<int> writer_;  // per value: the step that writes it
+  std::vector<std::vector<int>> thunks_of_;
+  std::vector<Overwrite> overwrites_;
+  std::vector<Span> spans_;
+  Schedule schedule_;
+};
+
+}  // namespace
+
+Schedule plan_stages(const Graph& graph, const std::vector<Step>& steps, const Sharing& sharing,
+                     const std::vector<Thunk>& thunks) {
+  return Stager(graph, steps, sharing, thunks).run();
+}
+
+}  // namespace gradus

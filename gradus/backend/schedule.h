@@ -1,0 +1,24 @@
+/// Which thunks run side by side: stages with a barrier between them. Decided once for a program, for all extents.
+#pragma once
+#include "gradus/backend/program.h"
+
+namespace gradus {
+
+/// Memory that lives while the program is in stages [first, last].
+struct Temporary {
+  int slot;
+  int thunk;  // whose shared scratch it is; -1: it holds the value `slot`
+  int first, last;
+};
+
+struct Schedule {
+  std::vector<std::vector<int>> stages;  // thunks that do not depend on each other
+  std::vector<Temporary> temporaries;
+};
+
+/// As early as operands allow; steps that may write over a dying input come after all that read it and all that may
+/// fail.
+Schedule plan_stages(const Graph& graph, const std::vector<Step>& steps, const Sharing& sharing,
+                     const std::vector<Thunk>& thunks);
+
+}  // namespace gradus

@@ -1,0 +1,53 @@
+/// Equal values become one, and what no output needs is dropped.
+#include <unordered_map>
+#include "gradus/base/hash.h"
+#include "gradus/compiler/passes.h"
+
+namespace gradus {
+namespace {
+
+std::uint64_t hash_of_value(const Value& v) {
+  std::uint64_t hash = v.op ? v.op.hash() : static_cast<std::uint64_t>(v.is_constant);
+  for (int operand : v.in) hash = mix(hash, static_cast<std::uint64_t>(operand));
+  return mix(mix(hash, hash_of(v.spec)), v.constant);
+}
+
+std::vector<bool> find_needed(const Graph& graph) {
+  std::vector<bool> needed(static_cast<std::size_t>(graph.size()));
+  for (int i : graph.inputs) needed[static_cast<std::size_t>(i)] = true;
+  for (int o : graph.outputs) needed[static_cast<std::size_t>(o)] = true;
+  for (int i = graph.size() - 1; i >= 0; --i)
+    if (needed[static_cast<std::size_t>(i)])
+      for (int operand : graph[i].in) needed[static_cast<std::size_t>(operand)] = true;
+  return needed;
+}
+
+}  // namespace
+
+void eliminate_common_subexpressions(Graph& graph) {
+  Graph kept;
+  std::vector<int> renamed(static_cast<std::size_t>(graph.size()), -1);
+  std::unordered_multimap<std::uint64_t, int> seen;
+  const std::vector<bool> needed = find_needed(graph);
+  const auto keep = [&](Value v) {
+    if (v.is_input()) return kept.add(std::move(v));
+    const std::uint64_t hash = hash_of_value(v);
+    for (auto [it, last] = seen.equal_range(hash); it != last; ++it)
+      if (kept[it->second] == v) return it->second;
+    const int place = kept.add(std::move(v));
+    seen.emplace(hash, place);
+    return place;
+  };
+  for (int i = 0; i < graph.size(); ++i) {
+    if (!needed[static_cast<std::size_t>(i)]) continue;
+    Value v = std::move(graph[i]);
+    for (int& operand : v.in) operand = renamed[static_cast<std::size_t>(operand)];
+    renamed[static_cast<std::size_t>(i)] = keep(std::move(v));
+  }
+  for (int i : graph.inputs) kept.inputs.push_back(renamed[static_cast<std::size_t>(i)]);
+  for (int o : graph.outputs) kept.outputs.push_back(renamed[static_cast<std::size_t>(o)]);
+  for (int d : graph.dying) kept.dying.push_back(renamed[static_cast<std::size_t>(d)]);
+  graph = std::move(kept);
+}
+
+}  // namespace gradus

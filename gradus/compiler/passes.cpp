@@ -1,0 +1,47 @@
+/// The runner of the graph passes.
+#include "gradus/compiler/passes.h"
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+
+namespace gradus {
+namespace {
+
+struct Pass {
+  std::string_view name;
+  void (*run)(Graph&);
+};
+constexpr Pass graph_passes[] = {
+    {"fold", fold_constants}, {"simplify", simplify}, {"eliminate", eliminate_common_subexpressions}};
+constexpr std::string_view names[] = {"fold", "simplify", "eliminate", "fuse", "reuse"};
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value && *value && std::string_view(value) != "0";
+}
+
+}  // namespace
+
+std::span<const std::string_view> pass_names() { return names; }
+
+std::vector<PassTime> run_graph_passes(Graph& graph, std::span<const std::string> disable) {
+  for (const std::string& name : disable)
+    require(std::ranges::find(names, name) != std::end(names), "compile: there is no pass `", name,
+            "`; the passes are fold, simplify, eliminate, fuse, reuse");
+  const bool verifies = is_set("GRADUS_VERIFY"), prints = is_set("GRADUS_PRINT_PASSES");
+  std::vector<PassTime> times;
+  for (const Pass& pass : graph_passes) {
+    if (std::ranges::find(disable, pass.name) != disable.end()) continue;
+    const int before = graph.size();
+    const double start = now();
+    pass.run(graph);
+    times.push_back({std::string(pass.name), now() - start, before, graph.size()});
+    if (verifies) verify(graph);
+    if (prints) std::cerr << "after " << pass.name << ":\n" << to_text(graph);
+  }
+  return times;
+}
+
+}  // namespace gradus

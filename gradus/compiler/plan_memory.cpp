@@ -1,0 +1,155 @@
+/// Order, sharing and layout of memory.
+#include "gradus/compiler/plan_memory.h"
+#include <algorithm>
+#include <numeric>
+
+namespace gradus {
+namespace {
+
+constexpr std::int64_t alignment = 64;
+
+bool may_fail(const Graph& graph, const Step& step) {
+  return std::ranges::any_of(step.members, [&](int i) { return graph[i].op.may_fail(); });
+}
+
+// ---------------------------------------------------------------- order
+
+class Orderer {
+ public:
+  Orderer(const Graph& graph, std::vector<Step> steps) : graph_(graph), steps_(std::move(steps)) {
+    writer_.assign(static_cast<std::size_t>(graph.size()), -1);
+    urgent_.assign(steps_.size(), false);
+    read_.assign(steps_.size(), false);
+  }
+  std::vector<Step> run() {
+    for (std::size_t s = 0; s < steps_.size(); ++s) look_at(static_cast<int>(s));
+    std::vector<Step> ordered;
+    for (int turn = 0; turn < 3; ++turn)
+      for (std::size_t s = 0; s < steps_.size(); ++s)
+        if (turn_of(s) == turn) ordered.push_back(std::move(steps_[s]));
+    return ordered;
+  }
+
+ private:
+  int turn_of(std::size_t s) const { return urgent_[s] ? 0 : read_[s] ? 1 : 2; }
+
+  void look_at(int s) {
+    const Step& step = steps_[static_cast<std::size_t>(s)];
+    for (const Read& read : reads_of(graph_, step))
+      if (const int writer = writer_[static_cast<std::size_t>(read.storage)]; writer >= 0)
+        read_[static_cast<std::size_t>(writer)] = true;
+    for (int i : step.outputs) writer_[static_cast<std::size_t>(i)] = s;
+    if (may_fail(graph_, step)) make_urgent(s);
+  }
+  void make_urgent(int s) {
+    if (urgent_[static_cast<std::size_t>(s)]) return;
+    urgent_[static_cast<std::size_t>(s)] = true;
+    for (const Read& read : reads_of(graph_, steps_[static_cast<std::size_t>(s)]))
+      if (const int writer = writer_[static_cast<std::size_t>(read.storage)]; writer >= 0 && writer != s)
+        make_urgent(writer);
+  }
+
+  const Graph& graph_;
+  std::vector<Step> steps_;
+  std::vector<int> writer_;          // per value
+  std::vector<bool> urgent_, read_;  // per step: it or what needs it may fail; other steps read it
+};
+
+// ---------------------------------------------------------------- sharing
+
+class Sharer {
+ public:
+  Sharer(const Graph& graph, const std::vector<Step>& steps)
+      : graph_(graph), steps_(steps), free_(graph.dying), sharing_{std::vector<int>(graph.outputs.size(), -1)} {
+    for (const Step& step : steps) {
+      std::vector<int>& storages = reads_.emplace_back();
+      for (const Read& read : reads_of(graph, step)) storages.push_back(read.storage);
+    }
+    std::erase_if(free_, [&](int input) {
+      return std::ranges::any_of(graph.outputs, [&](int o) { return storage_of(graph, o) == input; });
+    });
+  }
+  /// First what is read where it is written, then whatever else is free by then.
+  Sharing run() {
+    for (const bool in_place : {true, false})
+      for (std::size_t k = 0; k < graph_.outputs.size(); ++k)
+        if (sharing_.may_overwrite[k] < 0 && is_first(k)) give_memory(k, in_place);
+    return std::move(sharing_);
+  }
+
+ private:
+  bool is_first(std::size_t k) const {
+    const int storage = storage_of(graph_, graph_.outputs[k]);
+    return std::all_of(graph_.outputs.begin(), graph_.outputs.begin() + static_cast<std::ptrdiff_t>(k),
+                       [&](int o) { return storage_of(graph_, o) != storage; });
+  }
+  bool reads(std::size_t step, int input) const { return std::ranges::count(reads_[step], input) > 0; }
+
+  void give_memory(std::size_t k, bool in_place) {
+    const int output = storage_of(graph_, graph_.outputs[k]);
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      if (!std::ranges::binary_search(steps_[s].outputs, output)) continue;
+      const auto fits = [&](int input) { return may_take(s, output, input, in_place); };
+      if (const auto found = std::ranges::find_if(free_, fits); found != free_.end()) {
+        sharing_.may_overwrite[k] = *found;
+        free_.erase(found);
+      }
+    }
+  }
+  bool may_take(std::size_t writer, int output, int input, bool in_place) const {
+    if (graph_[input].spec != graph_[output].spec || reads(writer, input) != in_place) return false;
+    if (in_place && !may_write_over(graph_, steps_[writer], output, input)) return false;
+    for (std::size_t s = writer + 1; s < steps_.size(); ++s)
+      if (reads(s, input) || may_fail(graph_, steps_[s])) return false;
+    return !may_fail(graph_, steps_[writer]);
+  }
+
+  const Graph& graph_;
+  const std::vector<Step>& steps_;
+  std::vector<int> free_;                // dying inputs that nobody has taken
+  std::vector<std::vector<int>> reads_;  // per step: storages
+  Sharing sharing_;
+};
+
+// ---------------------------------------------------------------- layout
+
+/// Each interval, in the order given, at the lowest offset that is free while it lives.
+Layout first_fit(std::span<const Interval> intervals, std::span<const std::size_t> order) {
+  Layout layout{std::vector<std::int64_t>(intervals.size(), 0), 0};
+  std::vector<std::size_t> placed;  // ascending by offset
+  const auto size = [&](std::size_t i) {
+    return (intervals[i].bytes + 2 * alignment - 1) / alignment * alignment;  // with padding behind
+  };
+  for (std::size_t i : order) {
+    std::int64_t at = 0;
+    for (std::size_t other : placed) {
+      if (intervals[other].last < intervals[i].first || intervals[other].first > intervals[i].last) continue;
+      if (layout.offsets[other] - at >= size(i)) break;
+      at = std::max(at, layout.offsets[other] + size(other));
+    }
+    layout.offsets[i] = at;
+    layout.bytes = std::max(layout.bytes, at + size(i));
+    placed.insert(std::ranges::upper_bound(placed, at, {}, [&](std::size_t other) { return layout.offsets[other]; }),
+                  i);
+  }
+  return layout;
+}
+
+}  // namespace
+
+std::vector<Step> order_steps(const Graph& graph, std::vector<Step> steps) {
+  return Orderer(graph, std::move(steps)).run();
+}
+
+Sharing plan_sharing(const Graph& graph, const std::vector<Step>& steps) { return Sharer(graph, steps).run(); }
+
+Layout lay_out(std::span<const Interval> intervals) {
+  std::vector<std::size_t> order(intervals.size());
+  std::iota(order.begin(), order.end(), 0);
+  Layout in_order = first_fit(intervals, order);
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return intervals[i].bytes; });
+  Layout by_size = first_fit(intervals, order);
+  return by_size.bytes <= in_order.bytes ? by_size : in_order;
+}
+
+}  // namespace gradus

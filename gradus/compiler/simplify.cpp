@@ -1,0 +1,72 @@
+/// Rewrites that change no bit. Rules look at formulas and views, not at the names of ops.
+#include <bit>
+#include <optional>
+#include "gradus/compiler/passes.h"
+
+namespace gradus {
+namespace {
+
+using scalar::Opcode;
+
+std::uint64_t number_bits(double number, DType t) { return scalar::Literal(number).bits_as(t); }
+
+bool is_number(const Graph& graph, int value, double number) {
+  const Value& v = graph[value];
+  return v.is_constant && v.constant == number_bits(number, v.spec.dtype);
+}
+
+/// x*1, 1*x, x/1, x-0, x+(-0), of integers x+0: the operand that the result equals.
+std::optional<int> neutral_operand(const Graph& graph, const Value& v, Opcode op) {
+  if (v.in.size() != 2) return {};
+  const double neutral = op == Opcode::multiply || op == Opcode::divide   ? 1.0
+                         : op == Opcode::add && is_floating(v.spec.dtype) ? -0.0
+                                                                          : 0.0;
+  if (op != Opcode::multiply && op != Opcode::divide && op != Opcode::add && op != Opcode::subtract) return {};
+  if (is_number(graph, v.in[1], neutral)) return v.in[0];
+  const bool commutes = op == Opcode::multiply || op == Opcode::add;
+  if (commutes && is_number(graph, v.in[0], neutral)) return v.in[1];
+  return {};
+}
+
+/// A formula that gives back an operand, such as a cast to the type that is there already, or that has no effect.
+std::optional<int> unchanged_operand(const Graph& graph, const Value& v) {
+  std::vector<DType> types;
+  for (int operand : v.in) types.push_back(graph[operand].spec.dtype);
+  const scalar::Code code = v.op.formula(types);
+  const auto at = [&](int i) -> const scalar::Instruction& { return code.instructions[static_cast<std::size_t>(i)]; };
+  const scalar::Instruction& result = at(code.result);
+  if (result.op == Opcode::input) return v.in[static_cast<std::size_t>(result.a)];
+  const bool of_operands = result.a >= 0 && result.b >= 0 && at(result.a).op == Opcode::input &&
+                           at(result.b).op == Opcode::input && at(result.a).a == 0 && at(result.b).a == 1;
+  return of_operands ? neutral_operand(graph, v, result.op) : std::nullopt;
+}
+
+bool is_identity(const Graph& graph, const Value& v) {
+  const Shape& source = graph[v.in[0]].spec.shape;
+  if (source != v.spec.shape) return false;
+  const View view = v.op->view(v.op.attributes(), source, v.spec.shape);
+  return view.offset == 0 && view.backwards == 0 && view.strides == dense_strides(source);
+}
+
+/// What `v` is the same as.
+std::optional<int> same_as(const Graph& graph, const Value& v) {
+  if (v.op.is_elementwise()) return unchanged_operand(graph, v);
+  if (v.op.is_alias() && graph[v.in[0]].spec == v.spec) return v.in[0];
+  if (v.op.is_view() && is_identity(graph, v)) return v.in[0];
+  return {};
+}
+
+}  // namespace
+
+void simplify(Graph& graph) {
+  std::vector<int> stands_for(static_cast<std::size_t>(graph.size()));
+  for (int i = 0; i < graph.size(); ++i) {
+    Value& v = graph[i];
+    for (int& operand : v.in) operand = stands_for[static_cast<std::size_t>(operand)];
+    if (v.op.is_alias() && graph[v.in[0]].op.is_alias()) v.in[0] = graph[v.in[0]].in[0];
+    stands_for[static_cast<std::size_t>(i)] = same_as(graph, v).value_or(i);
+  }
+  for (int& output : graph.outputs) output = stands_for[static_cast<std::size_t>(output)];
+}
+
+}  // namespace gradus

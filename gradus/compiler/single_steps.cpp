@@ -1,0 +1,38 @@
+/// Steps without fusion.
+#include "gradus/compiler/steps.h"
+
+namespace gradus {
+namespace {
+
+/// Which values have to stand in memory.
+std::vector<bool> find_stored(const Graph& graph) {
+  std::vector<bool> stored(static_cast<std::size_t>(graph.size()));
+  const auto store = [&](int i) { stored[static_cast<std::size_t>(storage_of(graph, i))] = true; };
+  for (int o : graph.outputs) store(o);
+  for (const Value& v : graph.values) {
+    if (v.op.is_alias()) continue;
+    const bool in_place = v.op.is_elementwise() || v.op.is_reduction();
+    for (int operand : v.in)
+      if (const int source = in_place ? source_of(graph, operand) : storage_of(graph, operand);
+          !(in_place || v.op.is_view()) || !is_computed_where_read(graph, source))
+        stored[static_cast<std::size_t>(source)] = true;
+  }
+  return stored;
+}
+
+}  // namespace
+
+std::vector<Step> single_steps(const Graph& graph) {
+  const std::vector<bool> stored = find_stored(graph);
+  std::vector<Step> steps;
+  for (int i = 0; i < graph.size(); ++i) {
+    const Value& v = graph[i];
+    if (v.is_input() || v.op.is_alias() || !stored[static_cast<std::size_t>(i)]) continue;
+    const auto kind = v.op.is_library_call() ? Step::Kind::library : Step::Kind::loops;
+    const Shape& space = v.op.is_reduction() ? graph[v.in[0]].spec.shape : v.spec.shape;
+    steps.push_back({kind, space, {i}, {i}});
+  }
+  return steps;
+}
+
+}  // namespace gradus
