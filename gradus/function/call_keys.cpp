@@ -16,12 +16,14 @@ Tensor CallKeys::fresh() {
   return Tensor::of_buffer({i64, {}}, std::move(buffer));
 }
 
-CallKeys::CallKeys() : key_(fresh()), outer_(innermost()) { innermost() = this; }
+CallKeys::CallKeys() : outer_(innermost()) { innermost() = this; }
 CallKeys::~CallKeys() { innermost() = outer_; }
 
 Tensor CallKeys::next() {
   CallKeys* keys = innermost();
-  return keys ? fold_key(keys->key_, keys->ordinals_++) : Tensor();
+  if (!keys) return {};
+  if (!keys->key_.defined()) keys->key_ = fresh();
+  return fold_key(keys->key_, keys->ordinals_++);
 }
 
 }  // namespace gradus

@@ -17,7 +17,7 @@ class CallKeys {
   static Tensor next();
 
  private:
-  Tensor key_;
+  Tensor key_;  // drawn when it is first asked for, as in a compiled call
   std::uint64_t ordinals_ = 0;
   CallKeys* outer_;
 };

@@ -14,6 +14,9 @@ Context::Context() : parent_(innermost()), id_(next_id.fetch_add(1, std::memory_
 Context::~Context() { innermost() = parent_; }
 Context* Context::current() { return innermost(); }
 
+Untraced::Untraced() : suspended_(std::exchange(innermost(), nullptr)) {}
+Untraced::~Untraced() { innermost() = suspended_; }
+
 bool Context::is_active(std::uint32_t id) {
   for (const Context* context = innermost(); context; context = context->parent_)
     if (context->id_ == id) return true;

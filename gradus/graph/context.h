@@ -28,6 +28,18 @@ class Context {
   const std::uint32_t id_;
 };
 
+/// In its lifetime this thread is outside of all traces: what is made is concrete. For variables that are built in the
+/// midst of a traced call.
+class Untraced {
+ public:
+  [[nodiscard]] Untraced();
+  ~Untraced();
+  Untraced(const Untraced&) = delete;
+
+ private:
+  Context* suspended_;
+};
+
 /// What computes pending nodes; installed by function/, which owns the queues and the compiler.
 struct Evaluation {
   /// Makes `node` have a value.

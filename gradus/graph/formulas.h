@@ -1,8 +1,8 @@
 /// The elementary functions as scalar formulas. For scalar::Value (f32 and f64) they record instructions, so that every
 /// code generator and the interpreter compute the same bits; for scalar::Real they are the standard library's, which
-/// the recorded ones are tested against. Errors stay within 2.2 units in the last place, most below 1.4 (tests/graph/formulas_test.cpp
-/// has the figures); NaN gives NaN, infinities and zeros of either sign are exact, results below the least normal
-/// number may be 0. Polynomials are weighted near-minimax fits made for these intervals.
+/// the recorded ones are tested against. Errors stay within 2.2 units in the last place, most below 1.4
+/// (tests/graph/formulas_test.cpp has the figures); NaN gives NaN, infinities and zeros of either sign are exact,
+/// results below the least normal number may be 0. Polynomials are weighted near-minimax fits made for these intervals.
 #pragma once
 #include <cmath>
 #include "gradus/graph/scalar.h"

@@ -1,0 +1,22 @@
+/// Activations: any callable from Tensor to Tensor.
+#pragma once
+#include <functional>
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+class Activation {
+ public:
+  Activation(Tensor (*f)(const Tensor&)) : f_(f) {}  // relu, tanh: an overloaded name
+  Activation(Tensor (*f)(const Tensor&, int)) : f_([f](const Tensor& x) { return f(x, -1); }) {}  // softmax: last axis
+  Activation(Tensor (*f)(const Tensor&, double)) : f_([f](const Tensor& x) { return f(x, 0.2); }) {}  // leaky_relu
+  template <class F>
+    requires std::is_invocable_r_v<Tensor, const F&, const Tensor&>
+  Activation(F f) : f_(std::move(f)) {}
+  Tensor operator()(const Tensor& x) const { return f_(x); }
+
+ private:
+  std::function<Tensor(const Tensor&)> f_;
+};
+
+}  // namespace gradus

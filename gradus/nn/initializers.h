@@ -1,0 +1,34 @@
+/// Initializers: from a shape to first values, f32. fan_in and fan_out are the products of all dimensions but the last,
+/// and of all but the last but one, as in Keras.
+#pragma once
+#include <functional>
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+class Initializer {
+ public:
+  template <class F>
+    requires std::is_invocable_r_v<Tensor, const F&, const Shape&>
+  Initializer(F f) : f_(std::move(f)) {}
+  Tensor operator()(const Shape& shape) const { return f_(shape); }
+
+ private:
+  std::function<Tensor(const Shape&)> f_;
+};
+
+namespace initializers {
+Tensor glorot_uniform(const Shape& shape);  // uniform within sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010)
+Tensor glorot_normal(const Shape& shape);   // truncated normal of variance 2 / (fan_in + fan_out)
+Tensor he_uniform(const Shape& shape);      // uniform within sqrt(6 / fan_in) (He et al. 2015)
+Tensor he_normal(const Shape& shape);       // truncated normal of variance 2 / fan_in
+Tensor lecun_uniform(const Shape& shape);   // uniform within sqrt(3 / fan_in)
+Tensor lecun_normal(const Shape& shape);    // truncated normal of variance 1 / fan_in
+Tensor zeros(const Shape& shape);
+Tensor ones(const Shape& shape);
+Initializer constant(double value);
+Initializer normal(double stddev);
+Initializer uniform(double limit);  // [-limit, limit)
+}  // namespace initializers
+
+}  // namespace gradus

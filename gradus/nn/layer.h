@@ -1,0 +1,64 @@
+/// Layer: what stands behind a Module. A layer of one's own is a struct with build, call and clone.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+#include "gradus/function/mode.h"
+#include "gradus/function/variable.h"
+
+namespace gradus {
+
+class Layer {
+ public:
+  virtual ~Layer() = default;
+  Layer& operator=(const Layer&) = delete;
+
+  /// Variables of its own with the same values.
+  virtual std::shared_ptr<Layer> clone() const = 0;
+  /// The default name: "dense".
+  virtual std::string_view kind() const = 0;
+  /// Makes the variables. The last dimension of `input` is known.
+  virtual void build(const Spec& input) = 0;
+  virtual Tensor call(const Tensor& x) const = 0;
+  /// Layers inside, in order.
+  virtual std::vector<std::shared_ptr<Layer>> children() const { return {}; }
+
+  /// Builds if it is not, outside of any trace.
+  void ensure_built(const Spec& input);
+  /// call() in the layer's name scope.
+  Tensor run(const Tensor& x) const;
+  bool is_built() const { return built_; }
+  /// Own variables, then those of the children.
+  Variables variables() const;
+  /// The spec of what call() gives for `input`; known sizes stay known.
+  Spec output_of(const Spec& input) const;
+
+  const std::string& name() const { return name_; }
+  bool has_own_name() const { return own_name_; }
+  /// Names the layer; its variables become "<prefix><name>/<variable>".
+  void rename(std::string name, bool by_user);
+  void set_prefix(const std::string& prefix);
+  std::int64_t parameters() const { return variables().parameters(); }
+  const std::optional<Spec>& input() const { return input_; }
+
+ protected:
+  Layer() = default;
+  Layer(const Layer& other);
+  /// Makes one of the layer's variables. Its first value is computed when it is needed.
+  void add_variable(const std::string& name, const Tensor& initial, bool trainable = true);
+  Variable& variable(std::size_t i) const { return own_[i]; }
+  std::size_t own_count() const { return own_.size(); }
+
+ private:
+  void name_variables();
+  std::string name_, prefix_;
+  bool own_name_ = false, built_ = false;
+  std::optional<Spec> input_;  // that it was built for
+  Variables own_;
+  std::vector<std::string> own_names_;  // "kernel", "bias"
+};
+
+/// A gradient through a layer whose result depends on the mode, where nobody said which: one warning a process.
+void warn_if_mode_unsaid(std::string_view layer);
+
+}  // namespace gradus

@@ -1,0 +1,88 @@
+/// The value semantics of modules.
+#include "gradus/nn/module.h"
+#include "gradus/function/trace.h"
+#include "gradus/nn/layer.h"
+#include "gradus/nn/summary.h"
+
+namespace gradus {
+namespace {
+
+bool same_structure(const Variables& a, const Variables& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (a[i].shape() != b[i].shape() || a[i].dtype() != b[i].dtype()) return false;
+  return true;
+}
+
+void write_values(const Module& from, const Module& to) {
+  const Variables source = from.variables(), target = to.variables();
+  require(same_structure(source, target), "assigning module ", from.name(), " to ", to.name(),
+          ": they have variables of different shapes; assign between models of one structure, or copy-construct");
+  for (std::size_t i = 0; i < source.size(); ++i) target[i].assign(source[i].value());
+}
+
+}  // namespace
+
+Module::Module() = default;
+Module::Module(std::shared_ptr<Layer> layer) : layer_(std::move(layer)) {}
+Module::Module(const Module& other) : layer_(other.layer_ ? other.layer_->clone() : nullptr) {}
+Module::Module(Module&& other) noexcept = default;
+Module::~Module() = default;
+
+Module& Module::operator=(const Module& other) {
+  if (this == &other) return *this;
+  if (is_built() && other.layer_) write_values(other, *this);
+  else layer_ = other.layer_ ? other.layer_->clone() : nullptr;
+  return *this;
+}
+
+Module& Module::operator=(Module&& other) {
+  if (this == &other) return *this;
+  if (is_built() && other.layer_) write_values(other, *this);
+  else layer_ = std::move(other.layer_);
+  return *this;
+}
+
+Layer& Module::layer_behind() const {
+  require(static_cast<bool>(layer_), "this module is empty: it was moved from; assign a module to it first");
+  return *layer_;
+}
+bool Module::is_built() const { return layer_ && layer_->is_built(); }
+
+Tensor Module::operator()(const Tensor& x) const {
+  Layer& layer = layer_behind();
+  layer.ensure_built(x.spec());
+  if (Trace* trace = Trace::current()) trace->note_use(this, layer.variables());
+  return layer.run(x);
+}
+Tensor Module::operator()(const Tensor& x, training_t) const {
+  const ModeScope mode(Mode::training);
+  return (*this)(x);
+}
+Tensor Module::operator()(const Tensor& x, inference_t) const {
+  const ModeScope mode(Mode::inference);
+  return (*this)(x);
+}
+
+void Module::build(const Spec& input) { layer_behind().ensure_built(input); }
+
+Variables Module::variables() const { return layer_behind().variables(); }
+
+Variables Module::trainable_variables() const {
+  require(layer_behind().is_built(), "module ", name(),
+          " has no variables yet: call it on an input first, or build({f32, {any_size, ...}})");
+  Variables trainable;
+  for (const Variable& variable : variables())
+    if (variable.trainable()) trainable.add(variable);
+  return trainable;
+}
+
+void Module::set_trainable(bool trainable) {
+  for (Variable& variable : variables()) variable.set_trainable(trainable);
+}
+
+void Module::set_name(std::string name) { layer_behind().rename(std::move(name), true); }
+const std::string& Module::name() const { return layer_behind().name(); }
+std::string Module::summary() const { return summary_of(layer_behind()); }
+
+}  // namespace gradus

@@ -1,0 +1,51 @@
+/// Module: a layer or a model of one input and one output. A value: copying copies the variables, moving keeps them.
+#pragma once
+#include <memory>
+#include <string>
+#include "gradus/function/mode.h"
+#include "gradus/function/variable.h"
+
+namespace gradus {
+
+class Layer;
+
+class Module {
+ public:
+  /// A call that says nothing takes the enclosing mode, else inference. The first call builds.
+  Tensor operator()(const Tensor& x) const;
+  Tensor operator()(const Tensor& x, training_t) const;
+  Tensor operator()(const Tensor& x, inference_t) const;
+  /// Makes the variables for inputs of this spec; any_size where a size does not matter.
+  void build(const Spec& input);
+  Variables variables() const;
+  /// Before build: InvalidArgument.
+  Variables trainable_variables() const;
+  void set_trainable(bool trainable);
+  void set_name(std::string name);
+  const std::string& name() const;
+  /// A table: layer, output shape, parameters, bytes.
+  std::string summary() const;
+
+  /// Deep: variables of its own with the same values.
+  Module(const Module& other);
+  /// Keeps identity: the same cells, known to the same optimizer.
+  Module(Module&& other) noexcept;
+  /// An empty, unbuilt or moved-from module adopts; a built one of equal structure writes the values into its own
+  /// variables; of another structure: InvalidArgument, and nothing changes.
+  Module& operator=(const Module& other);
+  Module& operator=(Module&& other);
+  ~Module();
+
+  // For the rooms of the library.
+  Layer& layer_behind() const;
+  bool is_built() const;
+
+ protected:
+  Module();
+  explicit Module(std::shared_ptr<Layer> layer);
+
+ private:
+  std::shared_ptr<Layer> layer_;
+};
+
+}  // namespace gradus
