@@ -1,5 +1,6 @@
 /// The keys of calls.
 #include "gradus/function/call_keys.h"
+#include "gradus/graph/context.h"
 #include "gradus/ops/random_key.h"
 
 namespace gradus {
@@ -21,7 +22,7 @@ CallKeys::~CallKeys() { innermost() = outer_; }
 
 Tensor CallKeys::next() {
   CallKeys* keys = innermost();
-  if (!keys) return {};
+  if (!keys || Untraced::is_active()) return {};
   if (!keys->key_.defined()) keys->key_ = fresh();
   return fold_key(keys->key_, keys->ordinals_++);
 }

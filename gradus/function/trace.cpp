@@ -1,5 +1,6 @@
 /// Cells, keys and copies of one trace.
 #include "gradus/function/trace.h"
+#include "gradus/function/call_keys.h"
 #include "gradus/ops/random_key.h"
 
 namespace gradus {
@@ -10,9 +11,9 @@ Trace*& innermost() {
   return trace;
 }
 
-/// Installed at program start: random ops that are traced ask the trace for their keys.
+/// Installed at program start: random ops within a call of a function ask the call for their keys.
 const bool installed = [] {
-  TracedKeys::next = [] { return Trace::current()->next_random_key(); };
+  TracedKeys::next = [] { return Context::current() && innermost() ? innermost()->next_random_key() : CallKeys::next(); };
   return true;
 }();
 

@@ -7,6 +7,10 @@ Context*& innermost() {
   thread_local Context* context = nullptr;
   return context;
 }
+int& untraced_depth() {
+  thread_local int depth = 0;
+  return depth;
+}
 std::atomic<std::uint32_t> next_id{1};
 }  // namespace
 
@@ -14,8 +18,12 @@ Context::Context() : parent_(innermost()), id_(next_id.fetch_add(1, std::memory_
 Context::~Context() { innermost() = parent_; }
 Context* Context::current() { return innermost(); }
 
-Untraced::Untraced() : suspended_(std::exchange(innermost(), nullptr)) {}
-Untraced::~Untraced() { innermost() = suspended_; }
+Untraced::Untraced() : suspended_(std::exchange(innermost(), nullptr)) { ++untraced_depth(); }
+Untraced::~Untraced() {
+  innermost() = suspended_;
+  --untraced_depth();
+}
+bool Untraced::is_active() { return untraced_depth() > 0; }
 
 bool Context::is_active(std::uint32_t id) {
   for (const Context* context = innermost(); context; context = context->parent_)

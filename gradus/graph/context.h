@@ -35,6 +35,7 @@ class Untraced {
   [[nodiscard]] Untraced();
   ~Untraced();
   Untraced(const Untraced&) = delete;
+  static bool is_active();
 
  private:
   Context* suspended_;

@@ -1,0 +1,217 @@
+/// What the layers compute, and the variables that they have.
+#include "gradus/nn/layers.h"
+#include "gradus/nn/layer.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/matmul.h"
+#include "gradus/ops/random.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+/// A layer that can be copied by its copy constructor.
+template <class Self> struct Cloned : Layer {
+  std::shared_ptr<Layer> clone() const override { return std::make_shared<Self>(static_cast<const Self&>(*this)); }
+};
+
+template <class L> std::shared_ptr<Layer> named(std::shared_ptr<L> layer, const std::string& name) {
+  if (!name.empty()) layer->rename(name, true);
+  return layer;
+}
+
+Tensor as_type(const Tensor& x, DType t) { return x.dtype() == t ? x : cast(x, t); }
+
+struct DenseLayer final : Cloned<DenseLayer> {
+  DenseLayer(std::int64_t n, Activation a, DenseOptions o) : units(n), activation(std::move(a)), options(std::move(o)) {
+    require(units > 0, "Dense: units must be positive, got ", units);
+  }
+  std::string_view kind() const override { return "dense"; }
+  void build(const Spec& input) override {
+    require(input.shape.rank() >= 1 && input.shape.back() >= 0,
+            "Dense: the last dimension of the input must be known, got ", input);
+    require(is_floating(input.dtype), "Dense: the input is ", input,
+            ", expected f32 or f64; cast it, for example "
+            "with dataset.map");
+    const DType t = options.dtype.value_or(input.dtype);
+    add_variable("kernel", as_type(options.kernel_initializer({input.shape.back(), units}), t));
+    if (options.use_bias) add_variable("bias", as_type(options.bias_initializer({units}), t));
+  }
+  Tensor call(const Tensor& x) const override {
+    const Tensor kernel = variable(0);
+    require(x.shape().back() == kernel.shape()[0], "Dense ", name(), ": the input is ", x.spec(),
+            ", but its kernel is ", kernel.spec(), ": expected ", kernel.shape()[0], " in the last dimension");
+    Tensor y = x.shape().rank() == 1 ? reshape(matmul(reshape(x, {1, -1}), kernel), {units}) : matmul(x, kernel);
+    if (options.use_bias) y = y + variable(1);
+    return activation(y);
+  }
+  std::int64_t units;
+  Activation activation;
+  DenseOptions options;
+  using Layer::variable;
+};
+
+struct FlattenLayer final : Cloned<FlattenLayer> {
+  std::string_view kind() const override { return "flatten"; }
+  void build(const Spec&) override {}
+  Tensor call(const Tensor& x) const override {
+    require(x.shape().rank() >= 1, "Flatten: expected a batch, got a scalar");
+    std::int64_t rest = 1;
+    for (int axis = 1; axis < x.shape().rank(); ++axis) rest = dimension::multiply(rest, x.shape()[axis]);
+    return reshape(x, {x.shape()[0], rest});
+  }
+};
+
+struct DropoutLayer final : Cloned<DropoutLayer> {
+  explicit DropoutLayer(double r) : rate(r) {
+    require(rate >= 0 && rate < 1, "Dropout: the rate must be at least 0 and below 1, got ", rate);
+  }
+  std::string_view kind() const override { return "dropout"; }
+  void build(const Spec&) override {}
+  Tensor call(const Tensor& x) const override {
+    warn_if_mode_unsaid("dropout");
+    if (!is_training() || rate == 0) return x;
+    const Tensor drawn = random::uniform(x.shape(), {.dtype = x.dtype()});
+    return where(drawn < rate, fill(x.shape(), 0, x.dtype()), x * (1 / (1 - rate)));
+  }
+  double rate;
+};
+
+struct BatchNormalizationLayer final : Cloned<BatchNormalizationLayer> {
+  explicit BatchNormalizationLayer(BatchNormalizationOptions o) : options(o) {
+    require(options.momentum >= 0 && options.momentum <= 1, "BatchNormalization: momentum must be within 0 and 1, got ",
+            options.momentum);
+    require(options.epsilon > 0, "BatchNormalization: epsilon must be positive, got ", options.epsilon);
+  }
+  std::string_view kind() const override { return "batch_normalization"; }
+  void build(const Spec& input) override {
+    require(input.shape.rank() >= 2 && input.shape.back() >= 0,
+            "BatchNormalization: expected [batch, ..., features] with known features, got ", input);
+    require(is_floating(input.dtype), "BatchNormalization: the input is ", input, ", expected f32 or f64");
+    const Shape features{input.shape.back()};
+    if (options.scale) add_variable("gamma", ones(features, input.dtype));
+    if (options.center) add_variable("beta", zeros(features, input.dtype));
+    add_variable("moving_mean", zeros(features, input.dtype), false);
+    add_variable("moving_variance", ones(features, input.dtype), false);
+  }
+  Tensor call(const Tensor& x) const override {
+    warn_if_mode_unsaid("batch normalization");
+    Variable &moving_mean = variable(own_count() - 2), &moving_variance = variable(own_count() - 1);
+    Tensor mean = moving_mean, variance = moving_variance;
+    if (is_training()) {
+      std::vector<int> axes;
+      for (int axis = 0; axis < x.shape().rank() - 1; ++axis) axes.push_back(axis);
+      mean = reduce_mean(x, {.axis = axes});
+      variance = reduce_variance(x, {.axis = axes});
+      move(moving_mean, mean);
+      move(moving_variance, variance);
+    }
+    Tensor factor = rsqrt(variance + options.epsilon);
+    if (options.scale) factor = factor * variable(0);
+    const Tensor y = (x - mean) * factor;
+    return options.center ? y + variable(options.scale ? 1 : 0) : y;
+  }
+  void move(Variable& statistic, const Tensor& batch) const {
+    statistic.assign(statistic.value() * options.momentum + stop_gradient(batch) * (1 - options.momentum));
+  }
+  BatchNormalizationOptions options;
+};
+
+struct LambdaLayer final : Cloned<LambdaLayer> {
+  explicit LambdaLayer(std::function<Tensor(const Tensor&)> g) : f(std::move(g)) {}
+  std::string_view kind() const override { return "lambda"; }
+  void build(const Spec&) override {}
+  Tensor call(const Tensor& x) const override { return f(x); }
+  std::function<Tensor(const Tensor&)> f;
+};
+
+struct SequentialLayer final : Cloned<SequentialLayer> {
+  SequentialLayer() = default;
+  SequentialLayer(const SequentialLayer& other) : Cloned<SequentialLayer>(other), layers(other.layers) {}
+  std::string_view kind() const override { return "sequential"; }
+
+  void add(Module layer) {
+    require(!is_built(), "Sequential: layers are added before it is built");
+    layers.push_back(std::move(layer));
+    number(layers.back().layer_behind());
+  }
+  /// Layers without a name of the user's are numbered by kind: dense, dense_1, dense_2.
+  void number(Layer& layer) {
+    if (layer.has_own_name()) return;
+    int same = 0;
+    for (const Module& other : layers)
+      same += &other.layer_behind() != &layer && other.layer_behind().kind() == layer.kind() &&
+              !other.layer_behind().has_own_name();
+    layer.rename(std::string(layer.kind()) + (same ? "_" + std::to_string(same) : ""), false);
+  }
+  std::vector<std::shared_ptr<Layer>> children() const override {
+    std::vector<std::shared_ptr<Layer>> all;
+    for (const Module& layer : layers)  // aliases: the modules keep the layers
+      all.push_back(std::shared_ptr<Layer>(std::shared_ptr<void>(), &layer.layer_behind()));
+    return all;
+  }
+  void build(const Spec& input) override {
+    require(!layers.empty(), "Sequential: it has no layers");
+    Spec spec = input;
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      Layer& layer = layers[i].layer_behind();
+      layer.ensure_built(spec);
+      if (i + 1 < layers.size()) spec = layer.output_of(spec);
+    }
+  }
+  Tensor call(const Tensor& x) const override {
+    Tensor y = x;
+    for (const Module& layer : layers) y = layer.layer_behind().run(y);
+    return y;
+  }
+  mutable std::vector<Module> layers;
+};
+
+std::shared_ptr<Layer> sequential_of(std::vector<Module> layers, const ModelOptions& options) {
+  auto made = std::make_shared<SequentialLayer>();
+  for (Module& layer : layers) made->add(std::move(layer));
+  made->rename(options.name.empty() ? "sequential" : options.name, !options.name.empty());
+  made->set_prefix("");
+  return made;
+}
+
+const SequentialLayer& as_sequential(const Module& module) {
+  return static_cast<const SequentialLayer&>(module.layer_behind());
+}
+
+}  // namespace
+
+Dense::Dense(std::int64_t units, Activation activation, DenseOptions options)
+    : Module(named(std::make_shared<DenseLayer>(units, std::move(activation), options), options.name)) {}
+
+Variable& Dense::kernel() const {
+  require(is_built(), "Dense: it has no kernel before it is built");
+  return static_cast<const DenseLayer&>(layer_behind()).variable(0);
+}
+Variable& Dense::bias() const {
+  const auto& layer = static_cast<const DenseLayer&>(layer_behind());
+  require(is_built() && layer.options.use_bias, "Dense: it has no bias", is_built() ? "" : " before it is built");
+  return layer.variable(1);
+}
+
+Flatten::Flatten() : Module(std::make_shared<FlattenLayer>()) {}
+Dropout::Dropout(double rate) : Module(std::make_shared<DropoutLayer>(rate)) {}
+BatchNormalization::BatchNormalization() : BatchNormalization(BatchNormalizationOptions{}) {}
+BatchNormalization::BatchNormalization(BatchNormalizationOptions options)
+    : Module(std::make_shared<BatchNormalizationLayer>(options)) {}
+Lambda::Lambda(std::function<Tensor(const Tensor&)> f, std::string name)
+    : Module(named(std::make_shared<LambdaLayer>(std::move(f)), name)) {}
+
+Sequential::Sequential() : Module(sequential_of({}, {})) {}
+Sequential::Sequential(std::initializer_list<Module> layers, ModelOptions options)
+    : Module(sequential_of(std::vector<Module>(layers), options)) {}
+Sequential::Sequential(std::vector<Module> layers, ModelOptions options)
+    : Module(sequential_of(std::move(layers), options)) {}
+void Sequential::add(Module layer) { static_cast<SequentialLayer&>(layer_behind()).add(std::move(layer)); }
+Module& Sequential::layer(std::size_t i) const {
+  std::vector<Module>& layers = as_sequential(*this).layers;
+  require<OutOfRange>(i < layers.size(), "Sequential: layer ", i, " of ", layers.size());
+  return layers[i];
+}
+
+}  // namespace gradus

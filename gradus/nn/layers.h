@@ -1,0 +1,71 @@
+/// The layers. Each adds constructors to Module and nothing else, so that passing by base is safe.
+#pragma once
+#include <optional>
+#include <vector>
+#include "gradus/nn/activation.h"
+#include "gradus/nn/initializers.h"
+#include "gradus/nn/module.h"
+#include "gradus/ops/elementwise.h"
+
+namespace gradus {
+
+struct DenseOptions {
+  bool use_bias = true;
+  Initializer kernel_initializer = initializers::glorot_uniform, bias_initializer = initializers::zeros;
+  std::optional<DType> dtype = {};  // of the variables; empty: that of the input
+  std::string name = {};
+};
+/// activation(x kernel + bias): [..., inputs] -> [..., units].
+struct Dense : Module {
+  explicit Dense(std::int64_t units, Activation activation = linear, DenseOptions options = {});
+  Variable& kernel() const;  // [inputs, units]
+  Variable& bias() const;    // [units]
+};
+
+/// [batch, ...] -> [batch, product of the others].
+struct Flatten : Module {
+  Flatten();
+};
+
+/// In training: each element is 0 with probability `rate`, else divided by 1 - rate. In inference: nothing.
+struct Dropout : Module {
+  explicit Dropout(double rate);
+};
+
+struct BatchNormalizationOptions {
+  double momentum = 0.99, epsilon = 1e-3;
+  bool center = true, scale = true;
+};
+/// Over the last axis: in training by the mean and biased variance of the batch, which also move the statistics
+/// `moving = momentum * moving + (1 - momentum) * batch`; in inference by those (Ioffe and Szegedy 2015).
+struct BatchNormalization : Module {
+  BatchNormalization();
+  explicit BatchNormalization(BatchNormalizationOptions options);
+};
+
+/// A function without variables as a layer.
+struct Lambda : Module {
+  template <class F>
+    requires std::is_invocable_r_v<Tensor, F&, Tensor>
+  explicit Lambda(F f, std::string name = {})
+      : Lambda(std::function<Tensor(const Tensor&)>(std::move(f)), std::move(name)) {}
+
+ private:
+  Lambda(std::function<Tensor(const Tensor&)> f, std::string name);
+};
+
+struct ModelOptions {
+  std::string name = {};
+};
+/// Layers one after the other; a Sequential in the list is a layer.
+struct Sequential : Module {
+  Sequential();
+  Sequential(std::initializer_list<Module> layers, ModelOptions options = {});
+  explicit Sequential(std::vector<Module> layers, ModelOptions options = {});
+  /// Before build; else InvalidArgument.
+  void add(Module layer);
+  /// OutOfRange past the end.
+  Module& layer(std::size_t i) const;
+};
+
+}  // namespace gradus
