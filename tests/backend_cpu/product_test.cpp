@@ -10,7 +10,7 @@
 #include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/base/error.h"
 
-namespace gradus::cpu {
+namespace gradus::cpu_backend {
 namespace {
 
 std::vector<Isa> isas() {
@@ -282,4 +282,4 @@ TEST(InstructionSet, ScopesNest) {
 }
 
 }  // namespace
-}  // namespace gradus::cpu
+}  // namespace gradus::cpu_backend

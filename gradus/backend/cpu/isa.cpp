@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include "gradus/base/error.h"
 
-namespace gradus::cpu {
+namespace gradus::cpu_backend {
 namespace {
 
 constexpr int none = -1;
@@ -53,4 +53,4 @@ IsaScope::IsaScope(Isa isa) {
 
 IsaScope::~IsaScope() { override.store(before_); }
 
-}  // namespace gradus::cpu
+}  // namespace gradus::cpu_backend

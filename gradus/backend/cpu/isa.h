@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-namespace gradus::cpu {
+namespace gradus::cpu_backend {
 
 enum class Isa : std::uint8_t { avx2, avx512 };
 
@@ -34,4 +34,4 @@ class IsaScope {
   int before_;
 };
 
-}  // namespace gradus::cpu
+}  // namespace gradus::cpu_backend

@@ -2,7 +2,7 @@
 #include "gradus/backend/cpu/tiles/plan.h"
 #include "gradus/base/error.h"
 
-namespace gradus::cpu {
+namespace gradus::cpu_backend {
 namespace {
 
 std::int64_t divide_up(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
@@ -75,4 +75,4 @@ std::int64_t Plan::packed_a_bytes() const {
   return pack_a ? a_pitch_bytes() * (product.a_column == 1 ? rows(0) : depth) + 128 : 0;
 }
 
-}  // namespace gradus::cpu
+}  // namespace gradus::cpu_backend

@@ -4,7 +4,7 @@
 #include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/backend/cpu/tiles/table.h"
 
-namespace gradus::cpu {
+namespace gradus::cpu_backend {
 
 /// A unit is one row panel of one block of columns. Units are ordered by (outer batch, column block, inner batch, row
 /// panel), the last fastest: neighbours use the same packed block of b. Matrices that share b are the inner batch.
@@ -40,4 +40,4 @@ struct Plan {
   void cut_columns(std::int64_t cache_bytes);
 };
 
-}  // namespace gradus::cpu
+}  // namespace gradus::cpu_backend

@@ -4,7 +4,7 @@
 #include <cstring>
 #include "gradus/backend/cpu/tiles/plan.h"
 
-namespace gradus::cpu {
+namespace gradus::cpu_backend {
 namespace {
 
 using Bytes = const char*;
@@ -121,4 +121,4 @@ void run_units(const Product& product, const void* a, const void* b, void* c, st
   }
 }
 
-}  // namespace gradus::cpu
+}  // namespace gradus::cpu_backend

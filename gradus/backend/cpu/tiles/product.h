@@ -5,7 +5,7 @@
 #include "gradus/backend/cpu/isa.h"
 #include "gradus/tensor/dtype.h"
 
-namespace gradus::cpu {
+namespace gradus::cpu_backend {
 
 /// c[i] = a[i] b[i] for i in [0, batch): a [m, k], b [k, n], c [m, n]; strides count elements.
 /// Strides are not negative; of the two strides of a one is 1, and so for b (what is not must be copied before).
@@ -18,7 +18,7 @@ struct Product {
   std::int64_t a_row = 0, a_column = 1, a_batch = 0;
   std::int64_t b_row = 0, b_column = 1, b_batch = 0;
   std::int64_t c_row = 0, c_batch = 0;
-  Isa isa = cpu::isa();  // fixes what units are
+  Isa isa = cpu_backend::isa();  // fixes what units are
 };
 
 /// Pieces of about equal work. Threads may divide them in any way; adjacent ones share packed operands, so that a
@@ -32,4 +32,4 @@ std::size_t scratch_bytes(const Product&);
 void run_units(const Product&, const void* a, const void* b, void* c, std::int64_t begin, std::int64_t end,
                void* scratch);
 
-}  // namespace gradus::cpu
+}  // namespace gradus::cpu_backend

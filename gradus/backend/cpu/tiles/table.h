@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-namespace gradus::cpu {
+namespace gradus::cpu_backend {
 
 /// Heights and widths of tiles: as many sums as the registers hold beside the operands.
 struct TileSizes {
@@ -44,4 +44,4 @@ struct TileTable {
 
 extern "C" const TileTable gradus_tiles_avx2, gradus_tiles_avx512;
 
-}  // namespace gradus::cpu
+}  // namespace gradus::cpu_backend

@@ -1,7 +1,7 @@
 /// Small helpers for writing IR.
 #include "gradus/backend/cpu/tiles/emitter/ir.h"
 
-namespace gradus::cpu {
+namespace gradus::cpu_backend {
 namespace {
 
 llvm::Align element_align(llvm::Type* vector) { return llvm::Align(vector->getScalarSizeInBits() / 8); }
@@ -38,4 +38,4 @@ llvm::BasicBlock* new_block(Builder& b, const char* name) {
   return llvm::BasicBlock::Create(b.getContext(), name, b.GetInsertBlock()->getParent());
 }
 
-}  // namespace gradus::cpu
+}  // namespace gradus::cpu_backend

@@ -3,7 +3,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <vector>
 
-namespace gradus::cpu {
+namespace gradus::cpu_backend {
 
 using V = llvm::Value*;
 using Builder = llvm::IRBuilder<>;
@@ -57,4 +57,4 @@ template <class Then, class Otherwise> void branch(Builder& b, V condition, Then
   b.SetInsertPoint(done);
 }
 
-}  // namespace gradus::cpu
+}  // namespace gradus::cpu_backend

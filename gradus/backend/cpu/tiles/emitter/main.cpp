@@ -19,7 +19,7 @@
 #include "gradus/backend/cpu/tiles/table.h"
 #include "gradus/tensor/dtype.h"
 
-namespace gradus::cpu {
+namespace gradus::cpu_backend {
 namespace {
 
 /// Features are those that isa() asks the processor for (isa.cpp), not a CPU's whole set.
@@ -141,11 +141,11 @@ int run(int count, char** arguments) {
 }
 
 }  // namespace
-}  // namespace gradus::cpu
+}  // namespace gradus::cpu_backend
 
 int main(int count, char** arguments) {
   try {
-    return gradus::cpu::run(count, arguments);
+    return gradus::cpu_backend::run(count, arguments);
   } catch (const std::exception& problem) {
     llvm::errs() << "gradus_emit_tiles: " << problem.what() << "\n";
     return 1;

@@ -2,7 +2,7 @@
 #include "gradus/backend/cpu/tiles/emitter/pack.h"
 #include "gradus/backend/cpu/tiles/emitter/ir.h"
 
-namespace gradus::cpu {
+namespace gradus::cpu_backend {
 namespace {
 
 constexpr int64_t rows_ahead = 6;  // prefetched while copying: short rows far apart, which no hardware prefetcher sees
@@ -124,4 +124,4 @@ llvm::Function* emit_transpose(llvm::Module& module, const Pack& pack, const std
   return PackEmitter(module, pack, name).emit_transpose();
 }
 
-}  // namespace gradus::cpu
+}  // namespace gradus::cpu_backend

@@ -3,7 +3,7 @@
 #include <llvm/IR/Module.h>
 #include <string>
 
-namespace gradus::cpu {
+namespace gradus::cpu_backend {
 
 struct Pack {
   llvm::Type* element;
@@ -14,4 +14,4 @@ struct Pack {
 llvm::Function* emit_copy(llvm::Module&, const Pack&, const std::string& name);
 llvm::Function* emit_transpose(llvm::Module&, const Pack&, const std::string& name);
 
-}  // namespace gradus::cpu
+}  // namespace gradus::cpu_backend

@@ -4,7 +4,7 @@
 #include "gradus/backend/cpu/tiles/emitter/tile.h"
 #include "gradus/backend/cpu/tiles/emitter/ir.h"
 
-namespace gradus::cpu {
+namespace gradus::cpu_backend {
 namespace {
 
 class TileEmitter {
@@ -132,4 +132,4 @@ llvm::Function* emit_tile(llvm::Module& module, const Tile& tile, const std::str
   return TileEmitter(module, tile, name).emit();
 }
 
-}  // namespace gradus::cpu
+}  // namespace gradus::cpu_backend

@@ -3,7 +3,7 @@
 #include <llvm/IR/Module.h>
 #include <string>
 
-namespace gradus::cpu {
+namespace gradus::cpu_backend {
 
 struct Tile {
   llvm::Type* element;  // float, double, i32 or i64
@@ -13,4 +13,4 @@ struct Tile {
 /// A TileFunction (table.h).
 llvm::Function* emit_tile(llvm::Module&, const Tile&, const std::string& name);
 
-}  // namespace gradus::cpu
+}  // namespace gradus::cpu_backend

@@ -1,0 +1,154 @@
+/// Where operands lie, and how they are read: arguments of the kernel, rows of a walk, vectors of columns.
+#include "gradus/backend/cpu/loop_emitter.h"
+#include "gradus/backend/cpu/lower_scalar.h"
+
+namespace gradus::cpu_backend {
+
+/// A field of KernelArguments.
+V LoopEmitter::argument(int field, llvm::Type* type) {
+  return b_.CreateLoad(type, b_.CreateConstGEP1_64(b_.getPtrTy(), function_->getArg(0), static_cast<unsigned>(field)));
+}
+
+V LoopEmitter::dimension(std::int64_t d) {
+  if (d >= 0) return b_.getInt64(static_cast<std::uint64_t>(d));
+  V& known = dimensions_[d];
+  if (!known)
+    known = before(entry_end_, [&] {
+      const auto position = static_cast<unsigned>(context_.dimensions.position_of(d));
+      return b_.CreateLoad(b_.getInt64Ty(),
+                           b_.CreateConstGEP1_64(b_.getInt64Ty(), argument(1, b_.getPtrTy()), position));
+    });
+  return known;
+}
+
+V LoopEmitter::slot(int index) {
+  V& known = slots_[index];
+  if (!known)
+    known = before(entry_end_, [&] {
+      return b_.CreateLoad(b_.getPtrTy(), b_.CreateConstGEP1_64(b_.getPtrTy(), argument(0, b_.getPtrTy()),
+                                                                static_cast<unsigned>(index)));
+    });
+  return known;
+}
+
+const Walk& LoopEmitter::walk(int operand) {
+  const auto it = walks_.find(operand);
+  return it != walks_.end() ? it->second : walks_.emplace(operand, walk_of(graph_, operand)).first->second;
+}
+
+/// The element before which the current row's part of a walk begins.
+V LoopEmitter::position_in(const std::vector<Stride>& rows, std::int64_t offset) {
+  V position = dimension(offset);
+  V index = row_;
+  for (std::size_t i = rows.size(); i-- > 0;) {
+    const Stride& s = rows[i];
+    V here = index;
+    if (i > 0) {
+      V extent = dimension(s.extent);
+      index = b_.CreateUDiv(index, extent);
+      here = b_.CreateSub(here, b_.CreateMul(index, extent));
+    }
+    if (s.step == 0) continue;
+    V distance = b_.CreateMul(here, dimension(s.step));
+    position = s.backwards ? b_.CreateSub(position, distance) : b_.CreateAdd(position, distance);
+  }
+  return position;
+}
+
+V LoopEmitter::row_position(int operand, const Walk& walk, bool columns) {
+  V& known = row_positions_[{operand, columns}];
+  if (!known)
+    known = before(row_start_, [&] {
+      if (!columns) return position_in(walk.strides, walk.offset);
+      const auto parts = split(walk, loops_.columns());
+      internal_check(parts.has_value(), "a row of %", operand, " is not walked in one stride");
+      return position_in(parts->rows, walk.offset);
+    });
+  return known;
+}
+
+V LoopEmitter::row_pointer(int operand, const Walk& walk, DType t, bool columns) {
+  V& known = row_pointers_[{operand, columns}];
+  if (!known) {
+    V base = slot(walk.source);
+    V position = row_position(operand, walk, columns);
+    known = before(row_start_, [&] { return element_address(b_, t, base, position); });
+  }
+  return known;
+}
+
+V LoopEmitter::read(int operand, const Columns* at) {
+  const Walk& w = walk(operand);
+  const Value& source = graph_[w.source];
+  const DType t = graph_[operand].spec.dtype;
+  if (source.is_constant) return constant(b_, t, source.constant, at ? lanes : 1);
+  if (source.op.is_index()) return read_index(w, operand, at);
+  return read_memory(w, t, operand, at);
+}
+
+V LoopEmitter::read_memory(const Walk& walk, DType t, int operand, const Columns* at) {
+  if (walk.is_uniform()) {
+    V& known = uniforms_[operand];
+    if (!known) {
+      V base = slot(walk.source), offset = dimension(walk.offset);
+      known = before(entry_end_, [&] { return load(b_, t, element_address(b_, t, base, offset), 1); });
+    }
+    return splat(b_, known, at ? lanes : 1);
+  }
+  const Stride stride = at ? split(walk, loops_.columns())->column : Stride{};
+  if (!at || stride.step == 0) {
+    V& known = row_scalars_[{operand, at != nullptr}];
+    if (!known) {
+      V pointer = row_pointer(operand, walk, t, at != nullptr);
+      known = before(row_start_, [&] { return load(b_, t, pointer, 1); });
+    }
+    return splat(b_, known, at ? lanes : 1);
+  }
+  V pointer = row_pointer(operand, walk, t, true);
+  if (stride.step != 1 || stride.backwards) return gather_columns(t, pointer, stride, *at);
+  // Sixteen elements of up to four bytes reach no further behind the array than its padding does.
+  return load(b_, t, element_address(b_, t, pointer, at->first), lanes, size_of(t) > 4 ? at->mask : nullptr);
+}
+
+V LoopEmitter::gather_columns(DType t, V pointer, const Stride& stride, const Columns& at) {
+  V columns = sequence(b_, at.first, b_.getInt64(1));
+  if (at.mask) {  // lanes past the end read the last element
+    V last = splat(b_, b_.CreateSub(at.end, b_.getInt64(1)), lanes);
+    columns = b_.CreateSelect(b_.CreateICmpSLT(columns, last), columns, last);
+  }
+  V step = dimension(stride.step);
+  V distances = b_.CreateMul(columns, splat(b_, stride.backwards ? b_.CreateNeg(step) : step, lanes));
+  return gather(b_, t, b_.CreateGEP(memory_type(b_, t), pointer, distances));
+}
+
+V LoopEmitter::read_index(const Walk& walk, int operand, const Columns* at) {
+  V position = row_position(operand, walk, at != nullptr);
+  if (at) {
+    const Stride stride = split(walk, loops_.columns())->column;
+    V step = dimension(stride.step);
+    if (stride.backwards) step = b_.CreateNeg(step);
+    position = sequence(b_, b_.CreateAdd(position, b_.CreateMul(at->first, step)), step);
+  }
+  const V inputs[] = {position};
+  return lower(b_, graph_[walk.source].op.index_formula(), inputs, at ? lanes : 1,
+               [&](std::int64_t d) { return dimension(d); });
+}
+
+V LoopEmitter::output_row_pointer(int member) {
+  V& known = output_pointers_[member];
+  if (!known) {
+    V base = slot(member);
+    V columns = dimension(loops_.columns());
+    const DType t = graph_[member].spec.dtype;
+    known = loops_.flat() ? base
+                          : before(row_start_, [&] { return element_address(b_, t, base, b_.CreateMul(row_, columns)); });
+  }
+  return known;
+}
+
+void LoopEmitter::store_row(int member) {
+  const DType t = graph_[member].spec.dtype;
+  store(b_, t, row_values_.at(member), element_address(b_, t, slot(member), row_));
+}
+
+}  // namespace gradus::cpu_backend

@@ -1,0 +1,324 @@
+/// Reductions: the lanes of a row and their tree, blocks of long rows, blocks of rows for columns. The order of every
+/// combination is the numeric contract's.
+#include <algorithm>
+#include "gradus/backend/cpu/loop_emitter.h"
+#include "gradus/backend/cpu/lower_scalar.h"
+
+namespace gradus::cpu_backend {
+namespace {
+
+std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// At least ceil(n / block) * bytes, as a dimension: those know no division that leaves a rest.
+std::int64_t bytes_of_blocks(std::int64_t n, std::int64_t block, std::int64_t bytes) {
+  if (n >= 0) return dimension::multiply(std::max<std::int64_t>(ceil_divide(n, block), 1), bytes);
+  const std::int64_t per_row = bytes >= 0 ? ceil_divide(bytes, block) : bytes;
+  return dimension::add(dimension::multiply(n, per_row), bytes);
+}
+
+}  // namespace
+
+bool is_reduced_at_once(const Reduced& view) { return view.n > 0 && view.n <= column_block; }
+
+std::int64_t lay_out_partials(StepContext& context) {
+  std::int64_t bytes = 0;
+  const auto take = [&](int reduction, std::int64_t size) {
+    context.shared_offsets[reduction] = bytes;
+    // 64 bytes of padding behind each: the last vector may reach over the end.
+    bytes = dimension::add(bytes, size >= 0 ? (size + 127) / 64 * 64 : dimension::add(dimension::multiply(size, 64), 64));
+  };
+  for (int member : context.step.members) {
+    const Value& v = context.graph[member];
+    if (!v.op.is_reduction()) continue;
+    const std::int64_t size = size_of(v.spec.dtype);
+    if (is_column_reduction(v)) {
+      const Reduced view = reduced_view(context.graph, member);
+      if (is_reduced_at_once(view)) continue;
+      const std::int64_t row = dimension::multiply(view.inner, size);
+      take(member, dimension::multiply(view.outer, bytes_of_blocks(view.n, column_block, row)));
+    } else if (context.loops.blocked()) {
+      take(member, dimension::multiply(context.loops.rows(), bytes_of_blocks(context.loops.columns(), row_block, size)));
+    }
+  }
+  return bytes;
+}
+
+V LoopEmitter::identity(const AnyOp& op, DType t, int n) { return constant(b_, t, op->identity(t).bits_as(t), n); }
+
+V LoopEmitter::combine(const AnyOp& op, DType t, V accumulated, V x) {
+  const V inputs[] = {accumulated, x};
+  int n = 1;
+  if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType())) n = static_cast<int>(vector->getNumElements());
+  return lower(b_, op.combination(t), inputs, n, [&](std::int64_t d) { return dimension(d); });
+}
+
+/// Lane i with lane i + 8, then with i + 4, i + 2, i + 1.
+V LoopEmitter::combine_lanes(const AnyOp& op, DType t, V vector) {
+  for (int n = lanes / 2; n >= 1; n /= 2) {
+    std::vector<int> low, high;
+    for (int i = 0; i < n; ++i) {
+      low.push_back(i);
+      high.push_back(i + n);
+    }
+    V a = n > 1 ? b_.CreateShuffleVector(vector, low) : b_.CreateExtractElement(vector, std::uint64_t{0});
+    V x = n > 1 ? b_.CreateShuffleVector(vector, high) : b_.CreateExtractElement(vector, std::uint64_t{1});
+    vector = combine(op, t, a, x);
+  }
+  return vector;
+}
+
+Carried LoopEmitter::identities(const std::vector<int>& reductions) {
+  Carried initial;
+  for (int r : reductions) initial.push_back(identity(graph_[r].op, graph_[r].spec.dtype, lanes));
+  return initial;
+}
+
+// ---------------------------------------------------------------- rows
+
+/// Rows whose length is known only at run time, and may be longer than a block: the result of block k joins lane k mod 16
+/// of a second reduction.
+void LoopEmitter::reduce_in_blocks(int phase, const std::vector<int>& reductions, V end) {
+  const std::size_t count = reductions.size();
+  Carried initial = identities(reductions);
+  for (int r : reductions) {
+    const Value& v = graph_[r];
+    initial.push_back(combine_lanes(v.op, v.spec.dtype, identity(v.op, v.spec.dtype, lanes)));
+  }
+  const Carried blocks = emit_loop(b_, b_.getInt64(0), end, row_block, initial, [&](V first, const Carried& before) {
+    V last = b_.CreateAdd(first, b_.getInt64(row_block));
+    last = b_.CreateSelect(b_.CreateICmpSLT(last, end), last, end);
+    const Carried sums = walk_columns(first, last, identities(reductions), [&](const Columns& at, const Carried& sums) {
+      return emit_column_body(phase, at, sums);
+    });
+    V lane = b_.CreateAnd(b_.CreateUDiv(first, b_.getInt64(row_block)), b_.getInt64(lanes - 1));
+    Carried next(before);
+    for (std::size_t k = 0; k < count; ++k) {
+      const Value& v = graph_[reductions[k]];
+      V block = combine_lanes(v.op, v.spec.dtype, sums[k]);
+      V joined = combine(v.op, v.spec.dtype, b_.CreateExtractElement(before[k], lane), block);
+      next[k] = b_.CreateInsertElement(before[k], joined, lane);
+      next[count + k] = block;
+    }
+    return next;
+  });
+  V short_row = b_.CreateICmpSLE(end, b_.getInt64(row_block));
+  for (std::size_t k = 0; k < count; ++k) {
+    const Value& v = graph_[reductions[k]];
+    V joined = combine_lanes(v.op, v.spec.dtype, blocks[k]);
+    row_values_[reductions[k]] = b_.CreateSelect(short_row, blocks[count + k], joined);
+  }
+}
+
+/// The results of the blocks of the current row, reduced as a row.
+V LoopEmitter::reduce_partials(int reduction) {
+  const Value& v = graph_[reduction];
+  const DType t = v.spec.dtype;
+  const std::int64_t count = ceil_divide(loops_.columns(), row_block);
+  V row = element_address(b_, t, partial_pointer(reduction), b_.CreateMul(row_, dimension(count)));
+  V sum = identity(v.op, t, lanes);
+  const auto add = [&](V first, V mask, V so_far) {
+    V x = load(b_, t, element_address(b_, t, row, first), lanes, mask);
+    if (mask) x = b_.CreateSelect(mask, x, identity(v.op, t, lanes));
+    return combine(v.op, t, so_far, x);
+  };
+  const std::int64_t whole = count / lanes * lanes;
+  if (whole > 0)
+    sum = emit_loop(b_, b_.getInt64(0), dimension(whole), lanes, {sum}, [&](V i, const Carried& carried) {
+      return Carried{add(i, nullptr, carried[0])};
+    })[0];
+  if (whole < count) sum = add(dimension(whole), lanes_below(b_, dimension(count - whole)), sum);
+  return combine_lanes(v.op, t, sum);
+}
+
+void LoopEmitter::emit_blocks(int phase) {
+  V count = dimension(ceil_divide(loops_.columns(), row_block));
+  emit_loop(b_, function_->getArg(1), function_->getArg(2), 1, {}, [&](V item, const Carried&) {
+    V row = b_.CreateUDiv(item, count);
+    V block = b_.CreateSub(item, b_.CreateMul(row, count));
+    begin_row(row);
+    for (phase_ = 0; phase_ <= phase; ++phase_) {
+      emit_row_values(phase_);
+      if (phase_ < phase)
+        for (int r : members_of(phase_, &LoopEmitter::is_row_reduced)) row_values_[r] = reduce_partials(r);
+    }
+    phase_ = phase;
+    V begin = b_.CreateMul(block, b_.getInt64(row_block)), end = b_.CreateAdd(begin, b_.getInt64(row_block));
+    V columns = dimension(loops_.columns());
+    end = b_.CreateSelect(b_.CreateICmpSLT(end, columns), end, columns);
+    emit_columns(phase, begin, end);
+    for (int r : members_of(phase, &LoopEmitter::is_row_reduced)) {
+      const DType t = graph_[r].spec.dtype;
+      store(b_, t, row_values_.at(r), element_address(b_, t, partial_pointer(r), item));
+    }
+    return Carried{};
+  });
+  b_.CreateRetVoid();
+}
+
+void LoopEmitter::emit_row_outputs() {
+  emit_loop(b_, function_->getArg(1), function_->getArg(2), 1, {}, [&](V row, const Carried&) {
+    begin_row(row);
+    for (phase_ = 0; phase_ < loops_.phases(); ++phase_) {
+      emit_row_values(phase_);
+      for (int r : members_of(phase_, &LoopEmitter::is_row_reduced)) row_values_[r] = reduce_partials(r);
+    }
+    store_row_outputs();
+    return Carried{};
+  });
+  b_.CreateRetVoid();
+}
+
+// ---------------------------------------------------------------- columns
+
+/// Blocks of rows along the reduced axis.
+V LoopEmitter::column_blocks() {
+  const std::int64_t n = loops_.column_reduction()->n;
+  if (n >= 0) return dimension(ceil_divide(n, column_block));
+  return b_.CreateUDiv(b_.CreateAdd(dimension(n), b_.getInt64(column_block - 1)), b_.getInt64(column_block));
+}
+
+/// Where partial results lie: [outer, blocks, inner], or [rows, blocks] of long rows.
+V LoopEmitter::partial_pointer(int reduction) {
+  const auto it = context_.shared_offsets.find(reduction);
+  if (it == context_.shared_offsets.end()) return slot(reduction);
+  return b_.CreateGEP(b_.getInt8Ty(), slot(context_.shared_slot), dimension(it->second));
+}
+
+void LoopEmitter::emit_column_blocks() {
+  const Reduced& view = *loops_.column_reduction();
+  V begin = function_->getArg(1), end = function_->getArg(2);
+  if (view.n < 0 && view.outer == 1) {  // work is divided at multiples of a block's rows
+    emit_loop(b_, begin, end, column_block, {}, [&](V row, const Carried&) {
+      emit_column_block(b_.getInt64(0), b_.CreateUDiv(row, b_.getInt64(column_block)));
+      return Carried{};
+    });
+  } else if (view.n < 0) {
+    emit_loop(b_, begin, end, 1, {}, [&](V outer, const Carried&) {
+      emit_loop(b_, b_.getInt64(0), column_blocks(), 1, {}, [&](V block, const Carried&) {
+        emit_column_block(outer, block);
+        return Carried{};
+      });
+      return Carried{};
+    });
+  } else {
+    emit_loop(b_, begin, end, 1, {}, [&](V item, const Carried&) {
+      V outer = view.outer == 1 ? b_.getInt64(0) : b_.CreateUDiv(item, column_blocks());
+      emit_column_block(outer, b_.CreateSub(item, b_.CreateMul(outer, column_blocks())));
+      return Carried{};
+    });
+  }
+}
+
+void LoopEmitter::emit_column_block(V outer, V block) {
+  const Reduced& view = *loops_.column_reduction();
+  const std::vector<int> reductions = column_reductions();
+  V n = dimension(view.n), columns = dimension(loops_.columns());
+  V rows_inside = dimension(loops_.columns() == 0 ? 0 : *dimension::divide(view.inner, loops_.columns()));
+  V first = b_.CreateMul(block, b_.getInt64(column_block)), last = b_.CreateAdd(first, b_.getInt64(column_block));
+  last = b_.CreateSelect(b_.CreateICmpSLT(last, n), last, n);
+  V partial_block = b_.CreateMul(b_.CreateAdd(b_.CreateMul(outer, column_blocks()), block), rows_inside);
+  V first_row = b_.CreateMul(outer, n);
+  const auto partial_row = [&](int reduction, V inside) {
+    V element = b_.CreateMul(b_.CreateAdd(partial_block, inside), columns);
+    return element_address(b_, graph_[reduction].spec.dtype, partial_pointer(reduction), element);
+  };
+  const auto row = [&](V i, V inside) {
+    begin_row(b_.CreateAdd(b_.CreateMul(b_.CreateAdd(first_row, i), rows_inside), inside));
+    first_of_block_ = b_.CreateICmpEQ(i, first);
+    for (int r : reductions) partial_rows_[r] = partial_row(r, inside);
+    emit_row(b_.getInt64(0), columns);
+  };
+  if (!is_one_vector() || view.inner != loops_.columns()) {
+    emit_loop(b_, first, last, 1, {}, [&](V i, const Carried&) {
+      return emit_loop(b_, b_.getInt64(0), rows_inside, 1, {}, [&](V inside, const Carried&) {
+        row(i, inside);
+        return Carried{};
+      });
+    });
+    return;
+  }
+  const Carried sums = emit_loop(b_, first, last, 1, identities(reductions), [&](V i, const Carried& carried) {
+    for (std::size_t k = 0; k < reductions.size(); ++k) column_accumulators_[reductions[k]] = carried[k];
+    row(i, b_.getInt64(0));
+    Carried next;
+    for (int r : reductions) next.push_back(column_accumulators_.at(r));
+    return next;
+  });
+  V mask = loops_.columns() == lanes ? nullptr : lanes_below(b_, columns);
+  for (std::size_t k = 0; k < reductions.size(); ++k)
+    store(b_, graph_[reductions[k]].spec.dtype, sums[k], partial_row(reductions[k], b_.getInt64(0)), mask);
+}
+
+std::vector<int> LoopEmitter::column_reductions() const {
+  std::vector<int> found;
+  for (int member : step_.members)
+    if (is_column_reduced(member)) found.push_back(member);
+  return found;
+}
+
+void LoopEmitter::accumulate_columns(int reduction, const Columns& at) {
+  const Value& v = graph_[reduction];
+  const DType t = v.spec.dtype;
+  V x = value(v.in[0], &at);
+  if (const auto it = column_accumulators_.find(reduction); it != column_accumulators_.end()) {
+    it->second = combine(v.op, t, it->second, x);
+    return;
+  }
+  V address = element_address(b_, t, partial_rows_.at(reduction), at.first);
+  V so_far = load(b_, t, address, lanes, size_of(t) > 4 ? at.mask : nullptr);
+  so_far = b_.CreateSelect(first_of_block_, identity(v.op, t, lanes), so_far);
+  store(b_, t, combine(v.op, t, so_far, x), address, at.mask);
+}
+
+void LoopEmitter::emit_column_combination() {
+  const Reduced& view = *loops_.column_reduction();
+  V begin = function_->getArg(1), end = function_->getArg(2);
+  row_ = b_.getInt64(0);
+  if (view.outer == 1) combine_columns_of(b_.getInt64(0), begin, end);
+  else
+    emit_loop(b_, begin, end, 1, {}, [&](V outer, const Carried&) {
+      combine_columns_of(outer, b_.getInt64(0), dimension(view.inner));
+      return Carried{};
+    });
+  b_.CreateRetVoid();
+}
+
+void LoopEmitter::combine_columns_of(V outer, V begin, V end) {
+  const Reduced& view = *loops_.column_reduction();
+  int levels = 1;
+  for (std::int64_t reach = column_block; view.n < 0 ? levels < 5 : reach * column_block < view.n; reach *= column_block)
+    ++levels;
+  walk_columns(begin, end, {}, [&](const Columns& at, const Carried&) {
+    for (int r : column_reductions()) {
+      const DType t = graph_[r].spec.dtype;
+      V result = combine_partials(r, outer, at, levels, b_.getInt64(0), column_blocks());
+      V element = b_.CreateAdd(b_.CreateMul(outer, dimension(view.inner)), at.first);
+      store(b_, t, result, element_address(b_, t, slot(r), element), at.mask);
+    }
+    return Carried{};
+  });
+}
+
+/// Blocks [begin, end) in order; more than 32 of them again in blocks of 32.
+V LoopEmitter::combine_partials(int reduction, V outer, const Columns& at, int level, V begin, V end) {
+  const Value& v = graph_[reduction];
+  const DType t = v.spec.dtype;
+  std::int64_t reach = 1;  // blocks that one round combines
+  for (int i = 1; i < level; ++i) reach *= column_block;
+  return emit_loop(b_, begin, end, reach, {identity(v.op, t, lanes)}, [&](V k, const Carried& carried) {
+    V x = nullptr;
+    if (level == 1) {
+      V row = b_.CreateMul(b_.CreateAdd(b_.CreateMul(outer, column_blocks()), k),
+                           dimension(loops_.column_reduction()->inner));
+      V address = element_address(b_, t, partial_pointer(reduction), b_.CreateAdd(row, at.first));
+      x = load(b_, t, address, lanes, size_of(t) > 4 ? at.mask : nullptr);
+    } else {
+      V last = b_.CreateAdd(k, b_.getInt64(static_cast<std::uint64_t>(reach)));
+      last = b_.CreateSelect(b_.CreateICmpSLT(last, end), last, end);
+      x = combine_partials(reduction, outer, at, level - 1, k, last);
+    }
+    return Carried{combine(v.op, t, carried[0], x)};
+  })[0];
+}
+
+}  // namespace gradus::cpu_backend

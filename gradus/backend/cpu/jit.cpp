@@ -1,0 +1,152 @@
+/// The emitters write vector code themselves, so a few scalar passes are all that is left to do; the object goes straight
+/// from memory to memory. One target machine per instruction set, made once and shared behind a lock.
+#include "gradus/backend/cpu/jit.h"
+#include <llvm/ADT/StringMap.h>
+#include <llvm/ExecutionEngine/RuntimeDyld.h>
+#include <llvm/ExecutionEngine/SectionMemoryManager.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Object/ObjectFile.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/SmallVectorMemoryBuffer.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <mutex>
+#include "gradus/base/error.h"
+
+namespace gradus::cpu_backend {
+namespace {
+
+using namespace llvm;
+
+[[noreturn]] void fail(const std::string& what) { throw InternalError("internal fault: LLVM: " + what); }
+
+template <class T> T expect(Expected<T> made) {
+  if (!made) fail(toString(made.takeError()));
+  return std::move(*made);
+}
+
+/// Sections of one program's object, linked in place.
+class LinkedCode final : public MachineCode {
+ public:
+  explicit LinkedCode(MemoryBufferRef object) : linker_(memory_, memory_) {
+    const std::unique_ptr<object::ObjectFile> file = expect(object::ObjectFile::createObjectFile(object));
+    const auto info = linker_.loadObject(*file);
+    linker_.resolveRelocations();
+    std::string problem;
+    if (linker_.hasError()) fail(linker_.getErrorString().str());
+    if (memory_.finalizeMemory(&problem)) fail(problem);
+  }
+  void* address(const std::string& function) const override {
+    void* found = linker_.getSymbolLocalAddress(function);
+    if (!found) fail("no code for " + function);
+    return found;
+  }
+
+ private:
+  SectionMemoryManager memory_;
+  RuntimeDyld linker_;
+};
+
+std::unique_ptr<TargetMachine> make_machine(Isa isa) {
+  InitializeNativeTarget();
+  InitializeNativeTargetAsmPrinter();
+  const std::string triple = sys::getProcessTriple();
+  std::string problem;
+  const Target* target = TargetRegistry::lookupTarget(triple, problem);
+  if (!target) fail(problem);
+  // Without AVX-512 nothing else of this processor matters: one target stands for all.
+  std::string cpu = "haswell", features;
+  if (isa == Isa::avx512) {
+    cpu = sys::getHostCPUName().str();
+    for (const auto& [feature, present] : sys::getHostCPUFeatures())
+      features += (features.empty() ? "" : ",") + std::string(present ? "+" : "-") + feature.str();
+  }
+  TargetOptions options;
+  options.AllowFPOpFusion = FPOpFusion::Strict;  // a multiply and an add stay two roundings
+  std::unique_ptr<TargetMachine> machine(target->createTargetMachine(triple, cpu, features, options, Reloc::PIC_,
+                                                                     CodeModel::Small, CodeGenOptLevel::Default, true));
+  if (!machine) fail("no target machine for " + triple);
+  return machine;
+}
+
+struct Engine {
+  std::mutex guard;
+  std::unique_ptr<TargetMachine> machine;
+};
+
+Engine& engine_of(Isa isa) {
+  static std::mutex guard;
+  static Engine* engines[2] = {};  // outlive every program
+  const std::lock_guard lock(guard);
+  Engine*& engine = engines[static_cast<std::size_t>(isa)];
+  if (!engine) engine = new Engine{{}, make_machine(isa)};
+  return *engine;
+}
+
+void mark(Module& module, const TargetMachine& machine) {
+  for (Function& f : module) {
+    if (f.isDeclaration()) continue;
+    f.addFnAttr("prefer-vector-width", "512");
+    f.addFnAttr("min-legal-vector-width", "512");
+    f.addFnAttr("target-cpu", machine.getTargetCPU());
+    f.addFnAttr("target-features", machine.getTargetFeatureString());
+    f.addFnAttr("denormal-fp-math", "preserve-sign,preserve-sign");  // as every computing thread is set
+    f.addFnAttr(Attribute::NoUnwind);
+  }
+}
+
+void optimize(Module& module, TargetMachine& machine) {
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager calls;
+  ModuleAnalysisManager modules;
+  PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(calls);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, calls, modules);
+  FunctionPassManager passes;
+  passes.addPass(EarlyCSEPass(true));
+  passes.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()), /*UseMemorySSA=*/true));
+  passes.addPass(EarlyCSEPass(true));
+  ModulePassManager all;
+  all.addPass(createModuleToFunctionPassAdaptor(std::move(passes)));
+  all.run(module, modules);
+}
+
+SmallVector<char, 0> object_of(Module& module, TargetMachine& machine) {
+  SmallVector<char, 0> object;
+  raw_svector_ostream out(object);
+  legacy::PassManager passes;
+  MCContext* context = nullptr;
+  if (machine.addPassesToEmitMC(passes, context, out, /*DisableVerify=*/true)) fail("no code emitter for this machine");
+  passes.run(module);
+  return object;
+}
+
+}  // namespace
+
+std::unique_ptr<llvm::Module> new_module(llvm::LLVMContext& context, Isa isa) {
+  const TargetMachine& machine = *engine_of(isa).machine;
+  auto module = std::make_unique<llvm::Module>("gradus", context);
+  module->setDataLayout(machine.createDataLayout());
+  module->setTargetTriple(machine.getTargetTriple().str());
+  return module;
+}
+
+std::shared_ptr<const MachineCode> generate(llvm::Module& module, Isa isa) {
+  Engine& engine = engine_of(isa);
+  const std::lock_guard lock(engine.guard);
+  mark(module, *engine.machine);
+  optimize(module, *engine.machine);
+  const SmallVector<char, 0> object = object_of(module, *engine.machine);
+  return std::make_shared<LinkedCode>(MemoryBufferRef(StringRef(object.data(), object.size()), "gradus"));
+}
+
+}  // namespace gradus::cpu_backend

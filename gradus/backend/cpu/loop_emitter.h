@@ -1,0 +1,143 @@
+/// Emits the kernels of one step of loops. A kernel is a loop over rows, and within a row a sequence of phases: a phase
+/// computes the values per row as scalars, then walks the columns as vectors; the results of its reductions are values
+/// per row of the next phase. A value that a later phase needs is computed again if that is cheap, else kept in the
+/// worker's scratch. Without rows, the whole space is one row that may be divided anywhere.
+///
+///   emit_access.cpp      where operands lie, and how they are read
+///   emit_phases.cpp      rows, phases, columns
+///   emit_reductions.cpp  reductions of rows and of columns
+#pragma once
+#include <llvm/IR/Module.h>
+#include <map>
+#include <set>
+#include "gradus/backend/cpu/kernel_ir.h"
+#include "gradus/backend/program.h"
+#include "gradus/compiler/loops.h"
+
+namespace gradus::cpu_backend {
+
+/// What is common to the kernels of one step.
+struct StepContext {
+  const Graph& graph;
+  const Step& step;
+  const Loops& loops;
+  DimensionTable& dimensions;
+  int shared_slot = -1;
+  std::map<int, std::int64_t> shared_offsets;  // per reduction: where its partial results lie; bytes, a dimension
+};
+
+/// Memory that the partial results of the step's reductions need, and where each lies; 0 if there are none.
+std::int64_t lay_out_partials(StepContext& context);
+/// A column reduction of at most one block needs no partial results.
+bool is_reduced_at_once(const Reduced& view);
+
+class LoopEmitter {
+ public:
+  LoopEmitter(llvm::Module& module, const std::string& name, StepContext& context);
+
+  /// Over elements, rows, or blocks of rows for column reductions.
+  void emit_rows();
+  /// Combines the partial results of column reductions.
+  void emit_column_combination();
+  /// One phase over the blocks of long rows.
+  void emit_blocks(int phase);
+  /// Values per row of long rows.
+  void emit_row_outputs();
+
+  /// Bytes of scratch that each worker needs; a dimension.
+  std::int64_t worker_scratch() const { return worker_scratch_; }
+
+ private:
+  /// Sixteen elements of a row.
+  struct Columns {
+    V first;           // the column of lane 0
+    V end;             // no element at or past it is touched
+    V mask = nullptr;  // of the lanes before `end`; null: all
+  };
+
+  // emit_access.cpp
+  V argument(int field, llvm::Type* type);
+  V dimension(std::int64_t d);
+  V slot(int index);
+  V read(int operand, const Columns* at);
+  V read_memory(const Walk& walk, DType t, int operand, const Columns* at);
+  V read_index(const Walk& walk, int operand, const Columns* at);
+  V gather_columns(DType t, V row_pointer, const Stride& stride, const Columns& at);
+  V row_position(int operand, const Walk& walk, bool columns);
+  V row_pointer(int operand, const Walk& walk, DType t, bool columns);
+  V position_in(const std::vector<Stride>& rows, std::int64_t offset);
+  void store_row(int member);
+  V output_row_pointer(int member);
+  const Walk& walk(int operand);
+
+  // emit_phases.cpp
+  void begin_kernel(llvm::Module& module, const std::string& name);
+  void begin_row(V row);
+  void emit_row(V begin, V end);
+  void emit_row_values(int phase);
+  void emit_columns(int phase, V begin, V end);
+  Carried walk_columns(V begin, V end, const Carried& initial,
+                       const std::function<Carried(const Columns&, const Carried&)>& body);
+  Carried emit_column_body(int phase, const Columns& at, const Carried& accumulators);
+  void store_row_outputs();
+  V value(int operand, const Columns* at);
+  V member_value(int member, const Columns* at);
+  V formula(int member, const Columns* at);
+  void plan_buffers();
+  void keep_for(int member, int phase, std::set<std::pair<int, int>>& seen);
+  int cost(int member) const;
+  V buffer_address(int member, V column);
+  bool is_one_vector() const;
+  std::vector<int> members_of(int phase, bool (LoopEmitter::*belongs)(int) const) const;
+  bool is_row_reduced(int member) const { return is_row_reduction(graph_[member]); }
+  bool is_column_reduced(int member) const { return is_column_reduction(graph_[member]); }
+  bool is_stored_column(int member) const;
+  bool is_buffered(int member) const { return buffers_.count(member) != 0; }
+
+  // emit_reductions.cpp
+  V identity(const AnyOp& op, DType t, int n);
+  V combine(const AnyOp& op, DType t, V accumulated, V x);
+  V combine_lanes(const AnyOp& op, DType t, V vector);
+  Carried identities(const std::vector<int>& reductions);
+  void reduce_in_blocks(int phase, const std::vector<int>& reductions, V end);
+  V reduce_partials(int reduction);
+  void emit_column_blocks();
+  void emit_column_block(V outer, V block);
+  std::vector<int> column_reductions() const;
+  void accumulate_columns(int reduction, const Columns& at);
+  V column_blocks();
+  V partial_pointer(int reduction);
+  V combine_partials(int reduction, V outer, const Columns& at, int level, V begin, V end);
+  void combine_columns_of(V outer, V begin, V end);
+
+  /// Inserts before `anchor` what `make` makes.
+  template <class Make> V before(llvm::Instruction* anchor, Make make) {
+    Builder::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(anchor);
+    return make();
+  }
+
+  StepContext& context_;
+  const Graph& graph_;
+  const Step& step_;
+  const Loops& loops_;
+  llvm::Function* function_ = nullptr;
+  Builder b_;
+  llvm::Instruction* entry_end_ = nullptr;  // values of the whole call are made before it
+  llvm::Instruction* row_start_ = nullptr;  // values of the current row are made before it
+  V row_ = nullptr;
+  int phase_ = 0;
+  std::map<int, V> slots_, uniforms_, row_values_, column_values_;
+  std::map<std::int64_t, V> dimensions_;
+  std::map<std::pair<int, bool>, V> row_positions_, row_pointers_, row_scalars_;
+  std::map<int, V> output_pointers_;
+  std::map<int, std::int64_t> buffers_;  // per buffered member: its offset in the worker's scratch
+  std::map<int, Walk> walks_;
+  std::int64_t worker_scratch_ = 0;
+  // Of column reductions.
+  V first_of_block_ = nullptr;              // whether this row begins a block
+  std::map<int, V> partial_rows_;           // where this row's partial results lie
+  std::map<int, V> column_accumulators_;    // rows of one vector: the block's result so far
+};
+
+}  // namespace gradus::cpu_backend

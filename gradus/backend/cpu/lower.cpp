@@ -1,0 +1,169 @@
+/// Steps of loops become thunks: which kernels a step needs, over how much, and what they cost.
+#include "gradus/backend/cpu/lower.h"
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/raw_ostream.h>
+#include <algorithm>
+#include "gradus/backend/cpu/jit.h"
+#include "gradus/backend/cpu/loop_emitter.h"
+
+namespace gradus::cpu_backend {
+namespace {
+
+constexpr std::int64_t small_item = 1024;  // elements that one worker should at least get
+
+std::int64_t times(std::int64_t a, std::int64_t b) { return dimension::multiply(a, b); }
+
+/// "add+relu+sum", cut where it would be longer than a line.
+std::string label_of(const Graph& graph, const Step& step) {
+  std::string label;
+  for (int member : step.members) {
+    if (label.size() > 60) return label + "+...";
+    const Value& v = graph[member];
+    label += label.empty() ? "" : "+";
+    label += v.is_constant ? std::string_view("constant") : v.op->name;
+  }
+  return label;
+}
+
+std::int64_t bytes_moved(const Graph& graph, const Step& step) {
+  std::int64_t bytes = 0;
+  const auto add = [&](const Spec& spec) {
+    bytes = dimension::add(bytes, times(spec.shape.size(), size_of(spec.dtype)));
+  };
+  for (const Read& read : reads_of(graph, step)) add(graph[read.storage].spec);
+  for (int output : step.outputs) add(graph[output].spec);
+  return bytes;
+}
+
+std::int64_t operations(const Graph& graph, const Step& step) {
+  std::int64_t sum = 0;
+  for (int member : step.members) {
+    const Value& v = graph[member];
+    std::int64_t each = 1;
+    if (v.op.is_elementwise()) {
+      std::vector<DType> types;
+      for (int operand : v.in) types.push_back(graph[operand].spec.dtype);
+      each = static_cast<std::int64_t>(v.op.formula(types).instructions.size());
+    }
+    sum = dimension::add(sum, times(each, v.op.is_reduction() ? graph[v.in[0]].spec.shape.size() : v.spec.shape.size()));
+  }
+  return sum;
+}
+
+/// A thunk and the kernel that it will run.
+struct Planned {
+  Thunk thunk;
+  std::string kernel;
+};
+
+class StepLowering {
+ public:
+  StepLowering(llvm::Module& module, const Graph& graph, const Step& step, int index, Lowered& out)
+      : module_(module),
+        graph_(graph),
+        step_(step),
+        loops_(graph, step),
+        context_{.graph = graph, .step = step, .loops = loops_, .dimensions = out.dimensions} {
+    const std::int64_t bytes = lay_out_partials(context_);
+    if (bytes != 0) context_.shared_slot = out.slots++;
+    common_ = {.step = index,
+               .bytes = bytes_moved(graph, step),
+               .flops = operations(graph, step),
+               .shared_scratch = bytes,
+               .shared_slot = context_.shared_slot,
+               .label = label_of(graph, step)};
+  }
+
+  std::vector<Planned> run() {
+    const bool reduces = std::any_of(step_.members.begin(), step_.members.end(),
+                                     [&](int member) { return graph_[member].op.is_reduction(); });
+    if (times(loops_.rows(), loops_.columns()) == 0 && !reduces) return {};  // nothing to write
+    if (loops_.blocked()) lower_blocked();
+    else if (loops_.column_reduction()) lower_column_reduction();
+    else lower_rows();
+    return std::move(planned_);
+  }
+
+ private:
+  LoopEmitter new_kernel(std::int64_t extent, std::int64_t grain) {
+    Thunk thunk = common_;
+    thunk.extent = extent;
+    thunk.grain = grain;
+    const std::string name = "k" + std::to_string(common_.step) + "_" + std::to_string(planned_.size());
+    planned_.push_back({std::move(thunk), name});
+    return {module_, name, context_};
+  }
+
+  std::int64_t rows_at_once() const {
+    return loops_.columns() <= 0 ? 1 : std::max<std::int64_t>(1, small_item / loops_.columns());
+  }
+
+  void lower_rows() {
+    LoopEmitter kernel = loops_.flat() ? new_kernel(loops_.columns(), 64) : new_kernel(loops_.rows(), rows_at_once());
+    kernel.emit_rows();
+    planned_.back().thunk.worker_scratch = kernel.worker_scratch();
+  }
+
+  void lower_column_reduction() {
+    const Reduced& view = *loops_.column_reduction();
+    const std::int64_t blocks = (view.n + column_block - 1) / column_block;
+    LoopEmitter kernel = view.n >= 0        ? new_kernel(times(view.outer, blocks), 1)
+                         : view.outer == 1 ? new_kernel(view.n, column_block)
+                                           : new_kernel(view.outer, 1);
+    kernel.emit_rows();
+    planned_.back().thunk.worker_scratch = kernel.worker_scratch();
+    if (is_reduced_at_once(view)) return;
+    LoopEmitter combination = view.outer == 1 ? new_kernel(view.inner, 64) : new_kernel(view.outer, 1);
+    combination.emit_column_combination();
+    Thunk& second = planned_.back().thunk;
+    second.label += " (combined)";
+    second.bytes = second.flops = common_.shared_scratch;
+  }
+
+  void lower_blocked() {
+    const std::int64_t blocks = (loops_.columns() + row_block - 1) / row_block;
+    for (int phase = 0; phase < loops_.phases(); ++phase) {
+      LoopEmitter kernel = new_kernel(times(loops_.rows(), blocks), 1);
+      kernel.emit_blocks(phase);
+    }
+    const bool yields_rows = std::any_of(step_.outputs.begin(), step_.outputs.end(),
+                                         [&](int output) { return loops_.is_row_value(output); });
+    if (!yields_rows) return;
+    new_kernel(loops_.rows(), 1).emit_row_outputs();
+    Thunk& last = planned_.back().thunk;
+    last.label += " (combined)";
+    last.bytes = last.flops = common_.shared_scratch;
+  }
+
+  llvm::Module& module_;
+  const Graph& graph_;
+  const Step& step_;
+  const Loops loops_;
+  StepContext context_;
+  Thunk common_;
+  std::vector<Planned> planned_;
+};
+
+}  // namespace
+
+std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out) {
+  internal_check(out.slots >= graph.size(), "the slots of a program begin with its values");
+  std::vector<std::vector<Planned>> planned(steps.size());
+  llvm::LLVMContext context;
+  const std::unique_ptr<llvm::Module> module = new_module(context, isa);
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    if (steps[i].kind == Step::Kind::loops)
+      planned[i] = StepLowering(*module, graph, steps[i], static_cast<int>(i), out).run();
+  std::vector<std::vector<Thunk>> thunks(steps.size());
+  if (module->empty()) return thunks;
+  const std::shared_ptr<const MachineCode> code = generate(*module, isa);
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    for (Planned& p : planned[i]) {
+      p.thunk.run = reinterpret_cast<KernelFunction>(code->address(p.kernel));
+      thunks[i].push_back(std::move(p.thunk));
+    }
+  out.owner = code;
+  return thunks;
+}
+
+}  // namespace gradus::cpu_backend

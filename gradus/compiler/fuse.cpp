@@ -1,0 +1,316 @@
+/// Fusion. Values are visited in order; each joins the groups of its producers when all of them can run in one loop
+/// nest, rows x (phases over columns), and no outside value would have to run in their midst. Views, constants and index
+/// formulas are read in place by whoever uses them and belong to no group unless somebody needs them in memory.
+#include <algorithm>
+#include "gradus/compiler/loops.h"
+#include "gradus/compiler/passes.h"
+
+namespace gradus {
+namespace {
+
+bool is_computed_in_loops(const Value& v) { return v.op.is_elementwise() || v.op.is_reduction(); }
+bool is_read_in_place(const Value& v) { return v.op.is_view() || v.op.is_index() || v.is_constant; }
+
+/// The space of a loop nest while it grows: so many elements, in rows of `columns` if something needs rows.
+struct Space {
+  std::int64_t elements = 1;
+  std::int64_t columns = 0;  // 0: any
+  std::int64_t rows = 0;
+  std::optional<Reduced> reduced;  // by the column reductions, of which there is one view at most
+};
+
+struct Group {
+  Step::Kind kind = Step::Kind::loops;
+  std::vector<int> members;
+  Space space;
+};
+
+class Fuser {
+ public:
+  explicit Fuser(const Graph& graph)
+      : graph_(graph),
+        group_of_(static_cast<std::size_t>(graph.size()), -1),
+        elements_(static_cast<std::size_t>(graph.size())) {
+    for (int i = 0; i < graph.size(); ++i) elements_[at(i)] = graph[i].spec.shape.size();
+  }
+
+  std::vector<Step> run(bool merging) {
+    find_materialized();
+    for (int i = 0; i < graph_.size(); ++i) place(i, merging);
+    return in_execution_order();
+  }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  Group& group(int g) { return groups_[at(g)]; }
+
+  /// What is read in place is stored only if somebody needs it in memory.
+  void find_materialized() {
+    materialized_.assign(at(graph_.size()), false);
+    for (int o : graph_.outputs) materialized_[at(storage_of(graph_, o))] = true;
+    for (const Value& v : graph_.values)
+      for (int operand : v.in)
+        if (const int needed = needed_in_memory(v, operand); needed >= 0) materialized_[at(needed)] = true;
+  }
+
+  /// The value that has to stand in memory because `v` reads `operand`; -1: none.
+  int needed_in_memory(const Value& v, int operand) const {
+    if (v.op.is_alias()) return -1;  // whoever reads the alias decides
+    if (v.op.is_library_call()) return storage_of(graph_, operand);
+    const int source = v.op.is_view() ? storage_of(graph_, operand) : source_of(graph_, operand);
+    return is_computed_where_read(graph_, source) ? -1 : source;
+  }
+
+  Space space_of(int i) const {
+    const Value& v = graph_[i];
+    Space space{.elements = elements_[at(i)]};
+    if (!v.op.is_reduction()) return space;
+    const Shape& shape = graph_[v.in[0]].spec.shape;
+    space.elements = elements_[at(v.in[0])];
+    if (is_row_reduction(v)) {
+      space.columns = shape.back();
+      space.rows = elements_[at(i)];
+    } else {
+      space.reduced = reduced_view(graph_, i);
+    }
+    return space;
+  }
+
+  void place(int i, bool merging) {
+    const Value& v = graph_[i];
+    if (v.is_input() || v.op.is_alias() || (is_read_in_place(v) && !materialized_[at(i)])) return;
+    const auto kind = v.op.is_library_call() ? Step::Kind::library : Step::Kind::loops;
+    groups_.push_back({kind, {i}, kind == Step::Kind::loops ? space_of(i) : Space{}});
+    const int mine = group_of_[at(i)] = static_cast<int>(groups_.size()) - 1;
+    if (!merging || !is_computed_in_loops(v) || group(mine).space.elements == 0) return;
+    for (int operand : v.in) {
+      const int source = source_of(graph_, operand);
+      const int other = group_of_[at(source)];
+      if (other < 0 || other == mine || group(other).kind != Step::Kind::loops) continue;
+      if (const auto space = joint_space(other, mine, operand); space && may_merge(other, mine, *space))
+        merge(other, mine, *space);
+    }
+  }
+
+  // ---------------------------------------------------------------- one loop nest for two groups
+
+  /// The space in which producer group `a` and consumer group `b`, which reads `operand`, could run together.
+  std::optional<Space> joint_space(int a, int b, int operand) {
+    const Space &first = group(a).space, &second = group(b).space;
+    if (first.elements == 0) return {};
+    if (first.elements == second.elements) return same_elements(first, second, operand);
+    if (const auto space = rows_of(first, second, operand)) return space;
+    return rows_of(second, first, -1);
+  }
+
+  std::optional<Space> same_elements(const Space& first, const Space& second, int operand) const {
+    if (first.columns && second.columns && first.columns != second.columns) return {};
+    if (first.reduced && second.reduced && *first.reduced != *second.reduced) return {};
+    Space space = first.columns ? first : second;
+    space.reduced = first.reduced ? first.reduced : second.reduced;
+    (void)operand;
+    return space;
+  }
+
+  /// `small`, which has a value per row of `large`, joined with it. `operand` is what large reads of small, or -1.
+  std::optional<Space> rows_of(const Space& small, const Space& large, int operand) const {
+    if (small.columns || small.reduced) return {};
+    Space space = large;
+    if (!space.columns && operand >= 0) {
+      const Walk walk = walk_of(graph_, operand);
+      if (walk.strides.size() != 2) return {};  // one scalar for all elements would tie them to one row
+      space.columns = walk.strides[1].extent;
+      space.rows = small.elements;
+      if (!spreads_rows(walk, space.rows, space.columns)) return {};
+    }
+    if (!space.columns || space.rows != small.elements) return {};
+    return space;
+  }
+
+  bool may_merge(int a, int b, const Space& space) {
+    if (space.columns && !rows_walk(space, {a, b})) return false;
+    if (!space.columns && !choose_columns(space, {a, b})) return false;
+    if (space.reduced && space.columns > row_block) return false;
+    return depends_only_through_registers(a, b, space);
+  }
+
+  bool is_row_value(int member, const Space& space) const {
+    const Value& v = graph_[member];
+    return is_row_reduction(v) || (!is_column_reduction(v) && elements_[at(member)] != space.elements);
+  }
+
+  /// Calls visit(walk) for what the members of these groups walk through element by element.
+  template <class Visit> void for_each_walk(const Space& space, std::initializer_list<int> groups, Visit visit) const {
+    for (int g : groups)
+      for (int member : groups_[at(g)].members) {
+        const Value& v = graph_[member];
+        if (is_row_value(member, space) && !v.op.is_reduction()) continue;
+        if (!is_computed_in_loops(v)) {
+          if (!is_computed_where_read(graph_, source_of(graph_, member)) || v.op.is_view()) visit(walk_of(graph_, member));
+          continue;
+        }
+        for (int operand : v.in)
+          if (!graph_[source_of(graph_, operand)].is_constant) visit(walk_of(graph_, operand));
+      }
+  }
+
+  /// Whether every walk passes through a row in one stride.
+  bool rows_walk(const Space& space, std::initializer_list<int> groups) const {
+    bool fits = !space.reduced || dimension::divide(space.reduced->inner, space.columns);
+    for_each_walk(space, groups, [&](const Walk& walk) { fits = fits && split(walk, space.columns); });
+    return fits;
+  }
+
+  /// The longest rows that all walks pass through in one stride.
+  std::optional<std::int64_t> choose_columns(Space space, std::initializer_list<int> groups) const {
+    std::vector<std::int64_t> candidates{space.reduced ? space.reduced->inner : space.elements};
+    for_each_walk(space, groups, [&](const Walk& walk) {
+      if (!walk.strides.empty()) candidates.push_back(walk.strides.back().extent);
+    });
+    for (std::int64_t columns : candidates) {
+      space.columns = columns;
+      if (columns != 0 && rows_walk(space, groups)) return columns;
+    }
+    return {};
+  }
+
+  /// Whether `operand` of `member`, whose source is in the same group, can come from a register.
+  bool passes_in_register(int member, int operand, const Space& space) const {
+    if (is_column_reduction(graph_[source_of(graph_, operand)])) return false;
+    if (!graph_[operand].op.is_view()) return true;
+    return space.columns && !is_row_value(member, space) && elements_[at(source_of(graph_, operand))] == space.rows &&
+           spreads_rows(walk_of(graph_, operand), space.rows, space.columns);
+  }
+
+  /// No path leads from one member to another through memory.
+  bool depends_only_through_registers(int a, int b, const Space& space) {
+    const int first = std::min(group(a).members.front(), group(b).members.front());
+    ++generation_;
+    visited_.resize(groups_.size() + at(graph_.size()), 0);
+    std::vector<int> pending;
+    for (int g : {a, b})
+      for (int member : group(g).members)
+        for (int operand : graph_[member].in) {
+          const int source = source_of(graph_, operand);
+          const int other = group_of_[at(source)];
+          if (other != a && other != b) pending.push_back(operand);
+          else if (!passes_in_register(member, operand, space)) return false;
+        }
+    while (!pending.empty()) {
+      const int i = pending.back();
+      pending.pop_back();
+      if (!reaches_back(i, first)) continue;
+      const int g = group_of_[at(i)];
+      if (g == a || g == b) return false;
+      const std::size_t mark = g >= 0 ? at(g + graph_.size()) : at(i);
+      if (std::exchange(visited_[mark], generation_) == generation_) continue;
+      if (g < 0) pending.insert(pending.end(), graph_[i].in.begin(), graph_[i].in.end());
+      else  // a group runs as a whole
+        for (int member : group(g).members)
+          pending.insert(pending.end(), graph_[member].in.begin(), graph_[member].in.end());
+    }
+    return true;
+  }
+
+  /// Operands come first, so what runs together with nothing later than `first` cannot depend on it.
+  bool reaches_back(int i, int first) {
+    const int g = group_of_[at(i)];
+    return (g < 0 ? i : group(g).members.back()) >= first;
+  }
+
+  void merge(int from, int into, const Space& space) {
+    Group &source = group(from), &target = group(into);
+    for (int i : source.members) group_of_[at(i)] = into;
+    target.members.insert(target.members.end(), source.members.begin(), source.members.end());
+    std::sort(target.members.begin(), target.members.end());
+    target.space = space;
+    source.members.clear();
+  }
+
+  // ---------------------------------------------------------------- steps
+
+  Shape space_of_step(int g) const {
+    Space space = groups_[at(g)].space;
+    if (groups_[at(g)].kind == Step::Kind::library) return graph_[groups_[at(g)].members[0]].spec.shape;
+    if (space.elements == 0 && !space.columns && !space.reduced) return {0};
+    if (!space.columns) {
+      const auto columns = choose_columns(space, {g});
+      space.columns = columns ? *columns : last_resort(g);
+      if (space.columns == space.elements && !space.reduced) return {space.elements};
+      space.rows = space.elements == 0 ? 0 : *dimension::divide(space.elements, space.columns);
+    }
+    return {space.rows, space.columns};
+  }
+
+  /// A lone view whose rows are not walked in one stride, as may be when dimensions are symbolic.
+  std::int64_t last_resort(int g) const {
+    const Group& alone = groups_[at(g)];
+    if (alone.space.reduced && alone.space.elements == 0) return alone.space.reduced->inner;
+    for (std::int64_t columns = graph_[alone.members[0]].spec.shape.back();; columns = 1)
+      if (columns != 0 && rows_walk({.elements = alone.space.elements, .columns = columns, .reduced = alone.space.reduced}, {g}))
+        return columns;
+  }
+
+  std::vector<Step> in_execution_order() {
+    std::vector<Step> steps(groups_.size());
+    for (std::size_t g = 0; g < groups_.size(); ++g)
+      if (!groups_[g].members.empty())
+        steps[g] = {groups_[g].kind, space_of_step(static_cast<int>(g)), groups_[g].members, {}};
+    collect_outputs(steps);
+    std::vector<Step> order;
+    std::vector<bool> done(groups_.size());
+    for (int o : graph_.outputs) visit(storage_of(graph_, o), steps, done, order);
+    std::stable_partition(order.begin(), order.end(), [&](const Step& step) { return !only_makes_outputs(step); });
+    return order;
+  }
+
+  void collect_outputs(std::vector<Step>& steps) {
+    std::vector<bool> stored(at(graph_.size()));
+    read_later_.assign(at(graph_.size()), false);
+    for (int o : graph_.outputs) stored[at(storage_of(graph_, o))] = true;
+    for (const Step& step : steps)
+      for (const Read& read : reads_of(graph_, step)) stored[at(read.storage)] = read_later_[at(read.storage)] = true;
+    for (Step& step : steps)
+      for (int i : step.members)
+        if (stored[at(i)]) step.outputs.push_back(i);
+  }
+
+  /// Such a step runs as late as possible: by then nobody reads the inputs that its outputs may overwrite.
+  bool only_makes_outputs(const Step& step) const {
+    return std::none_of(step.outputs.begin(), step.outputs.end(), [&](int i) { return read_later_[at(i)]; });
+  }
+
+  /// Depth first from the outputs keeps producers close to their readers. An explicit stack: graphs may be deep.
+  void visit(int root, const std::vector<Step>& steps, std::vector<bool>& done, std::vector<Step>& order) {
+    std::vector<std::pair<int, bool>> pending{{group_of_[at(root)], false}};
+    while (!pending.empty()) {
+      const auto [g, ready] = pending.back();
+      pending.pop_back();
+      if (g < 0) continue;
+      if (ready) {
+        order.push_back(steps[at(g)]);
+        continue;
+      }
+      if (done[at(g)]) continue;
+      done[at(g)] = true;
+      pending.push_back({g, true});
+      const std::vector<Read> reads = reads_of(graph_, steps[at(g)]);
+      for (auto read = reads.rbegin(); read != reads.rend(); ++read)
+        if (const int other = group_of_[at(read->storage)]; other >= 0 && !done[at(other)]) pending.push_back({other, false});
+    }
+  }
+
+  const Graph& graph_;
+  std::vector<Group> groups_;
+  std::vector<int> group_of_;
+  std::vector<std::int64_t> elements_;
+  std::vector<bool> materialized_, read_later_;
+  std::vector<std::uint32_t> visited_;
+  std::uint32_t generation_ = 0;
+};
+
+}  // namespace
+
+std::vector<Step> fuse(const Graph& graph, bool merge) { return Fuser(graph).run(merge); }
+
+}  // namespace gradus

@@ -1,0 +1,118 @@
+/// Walks and the shape of a loop nest.
+#include "gradus/compiler/loops.h"
+#include <algorithm>
+
+namespace gradus {
+namespace {
+
+/// Appends an inner dimension, merged with the one before where one stride passes through both.
+void append(std::vector<Stride>& strides, Stride s) {
+  if (s.extent == 1) return;
+  if (s.step == 0) s.backwards = false;
+  if (!strides.empty()) {
+    Stride& outer = strides.back();
+    if (outer.backwards == s.backwards && outer.step == dimension::multiply(s.step, s.extent)) {
+      outer = {dimension::multiply(outer.extent, s.extent), s.step, s.backwards};
+      return;
+    }
+  }
+  strides.push_back(s);
+}
+
+}  // namespace
+
+bool Walk::is_uniform() const {
+  return std::all_of(strides.begin(), strides.end(), [](const Stride& s) { return s.step == 0; });
+}
+
+bool Walk::is_dense() const {
+  return offset == 0 && (strides.empty() || (strides.size() == 1 && strides[0].step == 1 && !strides[0].backwards));
+}
+
+Walk walk_of(const Graph& graph, int operand) {
+  const Value& v = graph[operand];
+  Walk walk{.source = source_of(graph, operand)};
+  if (v.spec.shape.size() == 0) return walk;  // never walked
+  if (!v.op.is_view()) {
+    append(walk.strides, {v.spec.shape.size(), 1, false});
+    return walk;
+  }
+  const Shape& shape = v.spec.shape;
+  const View view = v.op->view(v.op.attributes(), graph[v.in[0]].spec.shape, shape);
+  walk.offset = view.offset;
+  for (int i = 0; i < shape.rank(); ++i)
+    append(walk.strides, {shape[i], view.strides[i], ((view.backwards >> i) & 1) != 0});
+  return walk;
+}
+
+std::optional<SplitWalk> split(const Walk& walk, std::int64_t columns) {
+  if (columns == 1) return SplitWalk{walk.strides, {1, 0, false}};
+  if (walk.strides.empty()) return SplitWalk{{}, {columns, 0, false}};
+  Stride last = walk.strides.back();
+  SplitWalk parts{{walk.strides.begin(), walk.strides.end() - 1}, {columns, last.step, last.backwards}};
+  const auto rows = columns == last.extent ? 1 : dimension::divide(last.extent, columns);
+  if (!rows) return {};
+  if (*rows != 1) parts.rows.push_back({*rows, dimension::multiply(last.step, columns), last.backwards});
+  return parts;
+}
+
+bool is_row_reduction(const Value& v) { return v.op.is_reduction() && v.op.axis() == -1; }
+bool is_column_reduction(const Value& v) { return v.op.is_reduction() && v.op.axis() != -1; }
+
+Reduced reduced_view(const Graph& graph, int reduction) {
+  const Shape& shape = graph[graph[reduction].in[0]].spec.shape;
+  const int axis = shape.rank() + graph[reduction].op.axis();
+  Reduced view{.n = shape[axis]};
+  for (int i = 0; i < axis; ++i) view.outer = dimension::multiply(view.outer, shape[i]);
+  for (int i = axis + 1; i < shape.rank(); ++i) view.inner = dimension::multiply(view.inner, shape[i]);
+  return view;
+}
+
+bool spreads_rows(const Walk& walk, std::int64_t rows, std::int64_t columns) {
+  if (walk.offset != 0) return false;
+  const auto parts = split(walk, columns);
+  if (!parts || (columns != 1 && parts->column.step != 0)) return false;
+  return rows == 1 || (parts->rows.size() == 1 && parts->rows[0] == Stride{rows, 1, false});
+}
+
+Loops::Loops(const Graph& graph, const Step& step) : graph_(graph), step_(step) {
+  internal_check(step.kind == Step::Kind::loops && (step.space.rank() == 1 || step.space.rank() == 2),
+                 "a step of loops runs over elements, or over rows and columns");
+  flat_ = step.space.rank() == 1;
+  columns_ = step.space.back();
+  rows_ = flat_ ? 1 : step.space[0];
+  elements_ = dimension::multiply(rows_, columns_);
+  int last = 0;
+  for (int member : step.members) {
+    int phase = 0;
+    for (int operand : graph[member].in)
+      if (const int source = register_source(operand); source >= 0 && source != member)
+        phase = std::max(phase, phase_[position(source)] + (is_row_reduction(graph[source]) ? 1 : 0));
+    phase_.push_back(phase);
+    last = std::max(last, phase);
+    if (is_column_reduction(graph[member])) reduced_ = reduced_view(graph, member);
+  }
+  phases_ = last + 1;
+}
+
+std::size_t Loops::position(int member) const {
+  return static_cast<std::size_t>(std::lower_bound(step_.members.begin(), step_.members.end(), member) -
+                                  step_.members.begin());
+}
+
+bool Loops::is_inside(int value) const { return std::binary_search(step_.members.begin(), step_.members.end(), value); }
+bool Loops::is_output(int member) const {
+  return std::binary_search(step_.outputs.begin(), step_.outputs.end(), member);
+}
+
+bool Loops::is_row_value(int member) const {
+  if (is_row_reduction(graph_[member])) return true;
+  return !flat_ && !is_column_reduction(graph_[member]) && graph_[member].spec.shape.size() != elements_;
+}
+
+int Loops::register_source(int operand) const {
+  const int source = source_of(graph_, operand);
+  return is_inside(source) ? source : -1;
+}
+
+}  // namespace gradus

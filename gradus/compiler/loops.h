@@ -1,0 +1,84 @@
+/// The shape of a loop nest, derived from a step alone: which members are values per row or per element, in which phase
+/// they are computed, and how operands are walked through. Fusion asks whether it exists, code generation follows it.
+#pragma once
+#include <optional>
+#include <vector>
+#include "gradus/compiler/steps.h"
+
+namespace gradus {
+
+/// A reduction of one row is cut into blocks of so many elements, a reduction of columns into so many rows. Part of the
+/// numeric contract.
+inline constexpr std::int64_t row_block = 32768;
+inline constexpr std::int64_t column_block = 32;
+
+/// One dimension of a walk: `extent` steps of `step` elements, towards lower addresses if `backwards`.
+struct Stride {
+  std::int64_t extent = 1, step = 0;
+  bool backwards = false;
+  bool operator==(const Stride&) const = default;
+};
+
+/// How a reader of an operand, element after element in row-major order, moves through the memory of `source`.
+struct Walk {
+  int source = -1;
+  std::int64_t offset = 0;
+  std::vector<Stride> strides;  // outermost first; neighbours that one stride passes through are one; no extent is 1
+  bool is_uniform() const;      // stays at one element
+  bool is_dense() const;        // element i of the operand is element i of the source
+};
+Walk walk_of(const Graph& graph, int operand);
+
+/// A walk over rows of `columns` elements.
+struct SplitWalk {
+  std::vector<Stride> rows;
+  Stride column;  // extent: columns
+};
+/// Nothing unless every row is walked in one stride.
+std::optional<SplitWalk> split(const Walk& walk, std::int64_t columns);
+
+bool is_row_reduction(const Value& v);
+bool is_column_reduction(const Value& v);
+
+/// A reduced operand seen as [outer, n, inner].
+struct Reduced {
+  std::int64_t outer = 1, n = 1, inner = 1;
+  bool operator==(const Reduced&) const = default;
+};
+Reduced reduced_view(const Graph& graph, int reduction);
+
+/// Whether what a view reads is its row's value, in loops of rows x columns: element (r, c) is element r of the source.
+bool spreads_rows(const Walk& walk, std::int64_t rows, std::int64_t columns);
+
+class Loops {
+ public:
+  Loops(const Graph& graph, const Step& step);
+
+  bool flat() const { return flat_; }  // one row, which may be divided anywhere
+  std::int64_t rows() const { return rows_; }
+  std::int64_t columns() const { return columns_; }
+  /// Rows so long that several workers share one; each phase is a thunk of its own.
+  bool blocked() const { return !flat_ && columns_ > row_block; }
+  int phases() const { return phases_; }
+  const std::optional<Reduced>& column_reduction() const { return reduced_; }
+
+  bool is_inside(int value) const;
+  /// A value per row: row reductions, and what is computed from them before it is spread over the columns.
+  bool is_row_value(int member) const;
+  int phase(int member) const { return phase_[position(member)]; }
+  bool is_output(int member) const;
+  /// The member whose register `operand` reads, directly, through an alias, or spread over its row; -1: none.
+  int register_source(int operand) const;
+
+ private:
+  std::size_t position(int member) const;
+  const Graph& graph_;
+  const Step& step_;
+  bool flat_ = false;
+  std::int64_t rows_ = 1, columns_ = 1, elements_ = 1;
+  int phases_ = 1;
+  std::vector<int> phase_;
+  std::optional<Reduced> reduced_;
+};
+
+}  // namespace gradus
