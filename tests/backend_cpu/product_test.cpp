@@ -1,6 +1,8 @@
 /// Matrix products equal three naive loops bit for bit: every type, instruction set, layout, shape and division of
 /// work.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -115,6 +117,19 @@ template <class T> struct Problem {
                                                << ": element " << i << " is " << c[i] << ", expected " << expected[i];
   }
   void expect_equal() const { expect_equal({0, units(product)}); }
+
+  /// Every element belongs to one of the ranges alone.
+  void expect_disjoint(const std::vector<std::int64_t>& bounds) const {
+    std::vector<int> writers(target().size());
+    std::vector<unsigned char> scratch(scratch_bytes(product));
+    for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
+      std::vector<T> c = target();
+      run_units(product, a.data(), b.data(), c.data(), bounds[i], bounds[i + 1], scratch.data());
+      for (std::size_t j = 0; j < c.size(); ++j) writers[j] += c[j] != untouched();
+    }
+    for (std::size_t j = 0; j < writers.size(); ++j)
+      ASSERT_EQ(writers[j], expected[j] != untouched()) << product.dtype << " " << shape << ": element " << j;
+  }
 };
 
 template <class T> void check_on_all(const Case& c) {
@@ -150,12 +165,31 @@ TYPED_TEST(ProductOf, PausesInMemoryBetweenBlocksOfSteps) {
 }
 
 TYPED_TEST(ProductOf, PacksRowsAPowerOfTwoApart) {
+  for (int layout = 0; layout < 4; ++layout) {
+    Case c{.m = 40, .n = 130, .k = 300, .transpose_a = layout % 2 == 1, .transpose_b = layout > 1};
+    c.gap = 512 - (c.transpose_a ? c.m : c.k);
+    check_on_all<TypeParam>(c);
+  }
+}
+
+TYPED_TEST(ProductOf, StreamsBPastFewRows) {
+  for (std::int64_t m : {1, 3, 16})
+    for (bool transpose : {false, true})
+      check_on_all<TypeParam>({.m = m, .n = 700, .k = 300, .transpose_a = transpose});
+}
+
+TYPED_TEST(ProductOf, TurnsASingleColumnIntoARow) {
   for (int layout = 0; layout < 4; ++layout)
-    check_on_all<TypeParam>({.m = layout % 2 ? 512 : 30,
-                             .n = 130,
-                             .k = layout % 2 ? 300 : 1024,
-                             .transpose_a = layout % 2 == 1,
-                             .transpose_b = layout > 1});
+    for (std::int64_t gap : {0, 2})
+      for (std::int64_t m : {1, 5, 200})
+        check_on_all<TypeParam>({.m = m,
+                                 .n = 1,
+                                 .k = 530,
+                                 .transpose_a = layout % 2 == 1,
+                                 .transpose_b = layout > 1,
+                                 .batch = 3,
+                                 .repeat_a = gap == 0,
+                                 .gap = gap});
 }
 
 TYPED_TEST(ProductOf, LeavesGapsAlone) {
@@ -169,8 +203,8 @@ TYPED_TEST(ProductOf, RepeatsOperandsOverABatch) {
     for (std::int64_t gap : {0, 3})
       for (std::int64_t m : {4, 70})
         check_on_all<TypeParam>({.m = m,
-                                 .n = 45,
-                                 .k = m == 4 ? 9 : 600,
+                                 .n = 35,
+                                 .k = m == 4 ? 9 : 520,
                                  .transpose_a = kind % 2 == 1,
                                  .transpose_b = kind / 2 % 2 == 1,
                                  .batch = 3,
@@ -195,9 +229,52 @@ TYPED_TEST(ProductOf, AnyDivisionIntoUnitsGivesTheSameBits) {
         for (int cut = 0; cut < 4; ++cut) bounds.push_back(random() % (count + 1));
         std::sort(bounds.begin(), bounds.end());
         problem.expect_equal(bounds);
+        problem.expect_disjoint(bounds);
       }
     }
   }
+}
+
+/// Memory that ends where no access is allowed.
+template <class T> class Guarded {
+ public:
+  explicit Guarded(const std::vector<T>& values) : page_(sysconf(_SC_PAGESIZE)) {
+    const std::size_t bytes = values.size() * sizeof(T);
+    size_ = (bytes + page_ - 1) / page_ * page_ + page_;
+    memory_ = static_cast<char*>(mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(memory_ + size_ - page_, page_, PROT_NONE);
+    data_ = reinterpret_cast<T*>(memory_ + size_ - page_ - bytes);
+    std::copy(values.begin(), values.end(), data_);
+  }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+  ~Guarded() { munmap(memory_, size_); }
+  T* data() { return data_; }
+
+ private:
+  std::size_t page_, size_;
+  char* memory_;
+  T* data_;
+};
+
+TYPED_TEST(ProductOf, ReadsAndWritesNothingPastTheEnd) {
+  for (int layout = 0; layout < 4; ++layout)
+    for (std::int64_t n : {1, 9, 43, 300})
+      for (std::int64_t m : {3, 30, 70})
+        for (std::int64_t k : {5, 515}) {
+          Problem<TypeParam> problem(
+              {.m = m, .n = n, .k = k, .transpose_a = layout % 2 == 1, .transpose_b = layout > 1});
+          for (Isa isa : isas()) {
+            Product& p = problem.product;
+            p.isa = isa;
+            Guarded<TypeParam> a({problem.a.begin(), problem.a.begin() + m * k});
+            Guarded<TypeParam> b({problem.b.begin(), problem.b.begin() + k * n});
+            Guarded<TypeParam> c(std::vector<TypeParam>(m * n));
+            Guarded<unsigned char> scratch(std::vector<unsigned char>((scratch_bytes(p) + 63) / 64 * 64));
+            run_units(p, a.data(), b.data(), c.data(), 0, units(p), scratch.data());
+            for (std::int64_t i = 0; i < m * n; ++i) ASSERT_EQ(bits(c.data()[i]), bits(problem.expected[i]));
+          }
+        }
 }
 
 TYPED_TEST(ProductOf, NoStepsGiveZeros) {

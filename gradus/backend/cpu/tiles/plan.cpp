@@ -1,5 +1,6 @@
 /// How a product is cut.
 #include "gradus/backend/cpu/tiles/plan.h"
+#include <unistd.h>
 #include "gradus/base/error.h"
 
 namespace gradus::cpu_backend {
@@ -17,16 +18,29 @@ void check(const Product& p) {
                  "product of an operand with neither adjacent rows nor adjacent columns");
 }
 
-/// Many matrices times one are a single tall one, if its rows follow each other.
-Product collapse(Product p) {
+/// Many matrices times one are a single tall one, if its rows follow each other. A single column is computed as a row
+/// (c^T = b^T a^T), whose elements are neighbours.
+Product simplify(Product p) {
   const bool rows_follow = p.a_batch == p.m * p.a_row && p.c_batch == p.m * p.c_row;
   if (p.batch > 1 && p.b_batch == 0 && rows_follow) p.m *= p.batch, p.batch = 1;
+  if (p.n == 1 && p.m > 1 && p.c_row == 1) {
+    std::swap(p.m, p.n);
+    std::swap(p.a_row, p.b_column);
+    std::swap(p.a_column, p.b_row);
+    std::swap(p.a_batch, p.b_batch);
+    p.c_row = p.n;
+  }
   return p;
+}
+
+std::int64_t second_level_cache() {
+  static const std::int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? bytes : 512 << 10;
 }
 
 }  // namespace
 
-Plan::Plan(const Product& given) : product(collapse(given)) {
+Plan::Plan(const Product& given) : product(simplify(given)), swapped(given.n != product.n) {
   const Product& p = product;
   check(p);
   const bool avx512 = p.isa == Isa::avx512;
@@ -36,43 +50,47 @@ Plan::Plan(const Product& given) : product(collapse(given)) {
   outer_batch = p.b_batch == 0 ? 1 : p.batch, inner_batch = p.b_batch == 0 ? p.batch : 1;
   vectors = p.n <= lanes ? 1 : 2, width = vectors * lanes;
   row_panels = divide_up(p.m, sizes.rows[vectors - 1]);
-
-  // Lines a power of two apart fall into one set of the cache.
-  const bool aliases = std::max(p.a_row, p.a_column) * size % 2048 == 0 && p.k > (p.a_row == 1 ? 128 : 256);
-  pack_a = aliases && p.n >= 4 * width;
-  pack_b = p.b_column != 1 || (p.n * p.k * size > 160 << 10 && p.m * inner_batch > 64);
-  const std::int64_t depth_blocks = (!pack_a && !pack_b) || p.k <= 512 ? 1 : divide_up(p.k, 392);
-  depth = depth_blocks == 1 ? p.k : round_up(divide_up(p.k, depth_blocks), 16);
-
-  cut_columns(avx512 ? 640 << 10 : 224 << 10);
+  choose_packing();
+  cut_columns();
 }
 
-void Plan::cut_columns(std::int64_t cache) {
+void Plan::choose_packing() {
+  const Product& p = product;
+  // Lines a power of two apart fall into one set of the cache.
+  const bool aliases = std::max(p.a_row, p.a_column) * size % 2048 == 0 && p.k > (p.a_row == 1 ? 128 : 256);
+  pack_a = aliases && p.m > 4;
+  // Rows adjacent: panels share cache lines, so several are packed at once.
+  group = p.a_column == 1 ? 1 : std::max<std::int64_t>(1, 56 * row_panels / std::max<std::int64_t>(p.m, 1));
+  const std::int64_t b_bytes = p.n * p.k * size, rows = p.m * inner_batch;
+  pack_b = p.b_column != 1 || (b_bytes > 160 << 10 && rows > 64) || (b_bytes > 512 << 10 && rows > 16);
+  streamed = !pack_a && !pack_b && b_bytes > 512 << 10;
+  if (streamed) depth = std::min<std::int64_t>(p.k, 64);  // so many pages are within reach of the address cache
+  else if ((!pack_a && !pack_b) || p.k <= 512) depth = p.k;
+  else depth = round_up(divide_up(p.k, divide_up(p.k, 392)), 16);
+}
+
+void Plan::cut_columns() {
   const std::int64_t n = product.n, row_units = outer_batch * inner_batch * row_panels;
   column_blocks = 0;
   if (n == 0 || row_units == 0) return;
-  block = width;
-  if (pack_b) {
-    const std::int64_t fitting = cache / std::max<std::int64_t>(depth * size, 1) / width * width;
-    // Packing a again for every block has to be worth it.
-    const std::int64_t least = pack_a ? 4 * width : width;
-    const std::int64_t enough = round_up(divide_up(n, divide_up(32, row_units)), width);  // 32 units or more
-    block = std::clamp(std::min(fitting, enough), least, std::max(least, round_up(n, width)));
-    block = round_up(divide_up(n, divide_up(n, block)), width);  // of about equal width
-  }
+  std::int64_t most = width;
+  if (pack_b) most = second_level_cache() / 8 * 5 / std::max<std::int64_t>(depth * size, 1) / width * width;
+  else if (streamed) most = 512;
+  const std::int64_t enough = round_up(divide_up(n, divide_up(32, row_units)), width);  // 32 units or more
+  // Packing a again for every block has to be worth it, so has reading a few columns of every row of b.
+  const std::int64_t least = pack_a || streamed ? 4 * width : width;
+  block = std::max(std::min(most, enough), least);
+  block = round_up(divide_up(n, divide_up(n, block)), width);  // of about equal width
   column_blocks = divide_up(n, block);
 }
 
 std::int64_t Plan::b_panel_bytes() const { return round_up(depth, 16) * size * width + 64; }
 
-std::int64_t Plan::a_pitch_bytes() const {
-  if (product.a_column == 1) return (divide_up(depth * size, 64) | 1) * 64;
-  return round_up(rows(0) * size, 64);
-}
+std::int64_t Plan::a_pitch_bytes() const { return (divide_up(depth * size, 64) | 1) * 64; }
 
 std::int64_t Plan::packed_a_bytes() const {
-  // Two vectors more: packing writes whole panels.
-  return pack_a ? a_pitch_bytes() * (product.a_column == 1 ? rows(0) : depth) + 128 : 0;
+  // Packing writes whole vectors and squares of them.
+  return pack_a ? a_pitch_bytes() * round_up(std::min(group * rows(0), product.m), lanes) + 128 : 0;
 }
 
 }  // namespace gradus::cpu_backend

@@ -11,7 +11,8 @@ namespace gradus::cpu_backend {
 struct Plan {
   explicit Plan(const Product&);
 
-  Product product;  // as given, or with its batch turned into rows
+  Product product;  // as given, or in a simpler form
+  bool swapped;     // a is b's transpose and b is a's
   const TileTable* table;
   std::int64_t size, lanes;
   std::int64_t outer_batch, inner_batch;
@@ -20,6 +21,8 @@ struct Plan {
   std::int64_t block = 0;       // columns of a column block, a multiple of width
   std::int64_t depth;           // steps between pauses in memory
   bool pack_a, pack_b;
+  bool streamed;       // few rows, so that b is read once, in place, from far away
+  std::int64_t group;  // row panels of a that are packed at once
 
   std::int64_t units() const { return outer_batch * column_blocks * inner_batch * row_panels; }
 
@@ -31,13 +34,14 @@ struct Plan {
 
   // Packed rows and panels take an odd number of cache lines, so that they fall into different sets of the cache.
   std::int64_t b_panel_bytes() const;
-  std::int64_t a_pitch_bytes() const;  // of a row, or of a step where rows are adjacent
+  std::int64_t a_pitch_bytes() const;  // of a row
   std::int64_t packed_b_bytes() const { return pack_b ? b_panel_bytes() * (block / width) : 0; }
   std::int64_t packed_a_bytes() const;
 
  private:
-  /// Blocks of packed b fill a part of the second-level cache; fewer columns where that makes too few units.
-  void cut_columns(std::int64_t cache_bytes);
+  void choose_packing();
+  /// Blocks of packed b fill a part of the second-level cache; they are narrower where that makes too few units.
+  void cut_columns();
 };
 
 }  // namespace gradus::cpu_backend

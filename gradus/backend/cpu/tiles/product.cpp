@@ -16,8 +16,8 @@ class Driver {
       : plan_(plan),
         p_(plan.product),
         size_(plan.size),
-        a_(static_cast<Bytes>(a)),
-        b_(static_cast<Bytes>(b)),
+        a_(static_cast<Bytes>(plan.swapped ? b : a)),
+        b_(static_cast<Bytes>(plan.swapped ? a : b)),
         c_(static_cast<char*>(c)),
         packed_b_(static_cast<char*>(scratch)),
         packed_a_(packed_b_ + plan.packed_b_bytes()),
@@ -32,16 +32,22 @@ class Driver {
       shape_.k = std::min(plan_.depth, p_.k - step_);
       set_strides();
       if (plan_.pack_b) pack_b();
-      for (std::int64_t i = begin; i < end; ++i) row_panel(outer + i / plan_.row_panels, i % plan_.row_panels);
+      for (std::int64_t i = begin; i < end;) {
+        const std::int64_t panel = i % plan_.row_panels;
+        const std::int64_t count = std::min({plan_.group, plan_.row_panels - panel, end - i});
+        row_panels(outer + i / plan_.row_panels, panel, panel + count);
+        i += count;
+      }
     }
     if (p_.k == 0) clear(outer, begin, end);
   }
 
  private:
   void set_strides() {
-    shape_.a_row = plan_.pack_a ? (p_.a_column == 1 ? plan_.a_pitch_bytes() : size_) : p_.a_row * size_;
-    shape_.a_step = plan_.pack_a ? (p_.a_column == 1 ? size_ : plan_.a_pitch_bytes()) : p_.a_column * size_;
+    shape_.a_row = plan_.pack_a ? plan_.a_pitch_bytes() : p_.a_row * size_;
+    shape_.a_step = plan_.pack_a ? size_ : p_.a_column * size_;
     shape_.b_step = plan_.pack_b ? plan_.width * size_ : p_.b_row * size_;
+    shape_.b_ahead = plan_.pack_b ? plan_.b_panel_bytes() : plan_.width * size_;
     shape_.c_row = p_.c_row * size_;
     shape_.next = step_ > 0 ? plan_.width * size_ : 0;
   }
@@ -56,21 +62,30 @@ class Driver {
     kind[size_ / 8][plan_.vectors - 1](b_block_ + step_ * p_.b_row * size_, packed_b_, &shape);
   }
 
+  /// Row by row, whichever way a lies.
   Bytes pack_a(Bytes a, std::int64_t rows) {
     const bool by_row = p_.a_column == 1;
-    const PackShape shape{.rows = by_row ? rows : shape_.k,
-                          .columns = by_row ? shape_.k : rows,
+    const PackShape shape{.rows = rows,
+                          .columns = shape_.k,
                           .source_row = (by_row ? p_.a_row : p_.a_column) * size_,
                           .target_row = plan_.a_pitch_bytes(),
-                          .panel = by_row ? 2 * plan_.lanes * size_ : 0};
-    plan_.table->copy[size_ / 8][1](a, packed_a_, &shape);
+                          .panel = 2 * plan_.lanes * size_};
+    (by_row ? plan_.table->copy : plan_.table->transpose)[size_ / 8][1](a, packed_a_, &shape);
     return packed_a_;
   }
 
-  void row_panel(std::int64_t batch, std::int64_t panel) {
-    const std::int64_t row = plan_.first_row(panel), rows = plan_.rows(panel);
-    Bytes a = a_ + (batch * p_.a_batch + row * p_.a_row + step_ * p_.a_column) * size_;
-    if (plan_.pack_a) a = pack_a(a, rows);
+  /// Panels of one matrix, no more than a group.
+  void row_panels(std::int64_t batch, std::int64_t begin, std::int64_t end) {
+    const std::int64_t first = plan_.first_row(begin);
+    Bytes a = a_ + (batch * p_.a_batch + first * p_.a_row + step_ * p_.a_column) * size_;
+    if (plan_.pack_a) a = pack_a(a, plan_.first_row(end) - first);
+    for (std::int64_t panel = begin; panel < end; ++panel) {
+      const std::int64_t row = plan_.first_row(panel);
+      row_panel(a + (row - first) * shape_.a_row, batch, row, plan_.rows(panel));
+    }
+  }
+
+  void row_panel(Bytes a, std::int64_t batch, std::int64_t row, std::int64_t rows) {
     char* c = c_ + (batch * p_.c_batch + row * p_.c_row + first_column_) * size_;
     for (std::int64_t j = 0; j < columns_; j += plan_.width) {
       const std::int64_t left = columns_ - j;

@@ -18,6 +18,7 @@ struct TileShape {
   std::int64_t a_row, a_step;  // a(row, step) is at row * a_row + step * a_step
   std::int64_t b_step;         // columns of b are adjacent
   std::int64_t c_row;          // columns of c are adjacent
+  std::int64_t b_ahead;        // to where the next panel's columns of b lie, which are wanted soon
   std::int64_t next;           // if not 0: c + next is the block of sums wanted soon
 };
 

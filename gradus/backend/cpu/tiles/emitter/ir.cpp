@@ -29,9 +29,9 @@ void store(Builder& b, V value, V address, V mask) {
   else b.CreateAlignedStore(value, address, element_align(value->getType()));
 }
 
-void prefetch(Builder& b, V address, bool for_writing) {
+void prefetch(Builder& b, V address, int level) {
   b.CreateIntrinsic(llvm::Intrinsic::prefetch, {b.getPtrTy()},
-                    {address, b.getInt32(for_writing), b.getInt32(3), b.getInt32(1)});
+                    {address, b.getInt32(0), b.getInt32(4 - level), b.getInt32(1)});
 }
 
 llvm::BasicBlock* new_block(Builder& b, const char* name) {

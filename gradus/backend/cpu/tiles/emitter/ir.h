@@ -18,8 +18,8 @@ V first_lanes(Builder&, V count, int lanes);
 /// Lanes outside the mask (if any) are zero, and their memory is not touched.
 V load(Builder&, llvm::Type* vector, V address, V mask = nullptr);
 void store(Builder&, V value, V address, V mask = nullptr);
-/// Into the second-level cache and up, for reading or writing.
-void prefetch(Builder&, V address, bool for_writing);
+/// Into the first-level cache, or the second.
+void prefetch(Builder&, V address, int level);
 llvm::BasicBlock* new_block(Builder&, const char* name);
 
 /// Runs `body` while `count` > 0, which it must be at first, lessening it by `step`, over carried values.

@@ -75,7 +75,7 @@ class PackEmitter {
     const int64_t width = int64_t{pack_.lanes} * pack_.vectors;
     V ahead = b_.CreateMul(source_row_, b_.getInt64(rows_ahead));
     repeat(b_, columns_, width, {source, target}, [&](V left, std::vector<V> s) {
-      prefetch(b_, at(b_, s[0], ahead), false);
+      prefetch(b_, at(b_, s[0], ahead), 1);
       for (int v = 0; v < pack_.vectors; ++v) {
         V mask = first_lanes(b_, b_.CreateSub(left, b_.getInt64(int64_t{v} * pack_.lanes)), pack_.lanes);
         store(b_, load(b_, vector_, at(b_, s[0], v * vector_bytes()), mask), at(b_, s[1], v * vector_bytes()));
@@ -87,7 +87,7 @@ class PackEmitter {
   /// A vector's worth of columns, of which `left` exist: the last one stands for those that do not.
   void transpose_columns(V source, V target, V left) {
     std::vector<V> columns;
-    V last = b_.CreateSub(left, b_.getInt64(1));
+    V last = b_.CreateSub(left, b_.getInt64(1)), next = b_.CreateMul(source_row_, b_.getInt64(pack_.lanes));
     for (int r = 0; r < pack_.lanes; ++r) {
       V column = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.getInt64(r), last);
       columns.push_back(b_.CreateMul(column, source_row_));
@@ -95,7 +95,10 @@ class PackEmitter {
     repeat(b_, rows_, pack_.lanes, {source, target}, [&](V rows_left, std::vector<V> s) {
       V mask = first_lanes(b_, rows_left, pack_.lanes);
       std::vector<V> square;
-      for (int r = 0; r < pack_.lanes; ++r) square.push_back(load(b_, vector_, at(b_, s[0], columns[r]), mask));
+      for (int r = 0; r < pack_.lanes; ++r) {
+        square.push_back(load(b_, vector_, at(b_, s[0], columns[r]), mask));
+        prefetch(b_, at(b_, at(b_, s[0], columns[r]), next), 2);
+      }
       transpose(b_, square);
       V to = s[1];
       for (int r = 0; r < pack_.lanes; ++r) {

@@ -25,7 +25,8 @@ class TileEmitter {
     b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", function_));
     V shape = function_->getArg(3);
     k_ = field(b_, shape, 0), a_row_ = field(b_, shape, 1), a_step_ = field(b_, shape, 2);
-    b_step_ = field(b_, shape, 3), c_row_ = field(b_, shape, 4), next_ = field(b_, shape, 5);
+    b_step_ = field(b_, shape, 3), c_row_ = field(b_, shape, 4), b_ahead_ = field(b_, shape, 5);
+    next_ = field(b_, shape, 6);
     prefetch_next();
     V full = b_.CreateICmpSGE(columns_, b_.getInt64(int64_t{tile_.vectors} * tile_.lanes));
     branch(b_, full, [&] { body(false); }, [&] { body(true); });
@@ -47,7 +48,7 @@ class TileEmitter {
         [&] {
           for (int i = 0; i < tile_.rows; ++i)
             for (int64_t line = 0; line < tile_.vectors * vector_bytes(); line += 64)
-              prefetch(b_, at(b_, at(b_, c_at(i, 0), next_), line), true);
+              prefetch(b_, at(b_, at(b_, c_at(i, 0), next_), line), 1);
         },
         [] {});
   }
@@ -94,8 +95,10 @@ class TileEmitter {
 
   void step(Sums& sums, V a, V b) {
     Sums columns;
-    for (int v = 0; v < tile_.vectors; ++v)
+    for (int v = 0; v < tile_.vectors; ++v) {
       columns.push_back(load(b_, vector_, at(b_, b, v * vector_bytes()), masks_[v]));
+      prefetch(b_, at(b_, at(b_, b, b_ahead_), v * vector_bytes()), 1);
+    }
     for (int i = 0; i < tile_.rows; ++i) {
       V x = b_.CreateAlignedLoad(tile_.element, a_at(a, i), llvm::Align(size_));
       x = b_.CreateVectorSplat(tile_.lanes, x);
@@ -122,7 +125,7 @@ class TileEmitter {
   llvm::Type* vector_;
   int64_t size_;
   llvm::Function* function_ = nullptr;
-  V a_, right_, c_, columns_, resume_, k_, a_row_, a_step_, b_step_, c_row_, next_;
+  V a_, right_, c_, columns_, resume_, k_, a_row_, a_step_, b_step_, c_row_, b_ahead_, next_;
   std::vector<V> masks_;
 };
 
