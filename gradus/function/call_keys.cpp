@@ -9,11 +9,20 @@ CallKeys*& innermost() {
   thread_local CallKeys* keys = nullptr;
   return keys;
 }
+CallSeed*& innermost_seed() {
+  thread_local CallSeed* seed = nullptr;
+  return seed;
+}
 }  // namespace
 
+CallSeed::CallSeed(std::uint64_t seed) : seed_(seed), outer_(innermost_seed()) { innermost_seed() = this; }
+CallSeed::~CallSeed() { innermost_seed() = outer_; }
+
 Tensor CallKeys::fresh() {
+  CallSeed* own = innermost_seed();
+  const std::uint64_t seed = own ? mix(own->seed_, own->calls_++) : next_seed();
   Ref<Buffer> buffer = Buffer::allocate(sizeof(std::int64_t));
-  *buffer->data<std::int64_t>() = key_of(next_seed());
+  *buffer->data<std::int64_t>() = key_of(seed);
   return Tensor::of_buffer({i64, {}}, std::move(buffer));
 }
 

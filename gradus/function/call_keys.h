@@ -11,7 +11,7 @@ class CallKeys {
   ~CallKeys();
   CallKeys(const CallKeys&) = delete;
 
-  /// A key for a call: i64, drawn from the global seed.
+  /// A key for a call: i64, drawn from the innermost CallSeed of this thread, else from the global seed.
   static Tensor fresh();
   /// The next key of the innermost CallKeys of this thread; empty if there is none.
   static Tensor next();
@@ -20,6 +20,21 @@ class CallKeys {
   Tensor key_;  // drawn when it is first asked for, as in a compiled call
   std::uint64_t ordinals_ = 0;
   CallKeys* outer_;
+};
+
+/// While it lives, the calls of this thread draw their keys from `seed`: what is random in them does not depend on what
+/// else is called, nor on the thread.
+class CallSeed {
+ public:
+  explicit CallSeed(std::uint64_t seed);
+  ~CallSeed();
+  CallSeed(const CallSeed&) = delete;
+
+ private:
+  friend class CallKeys;
+  const std::uint64_t seed_;
+  std::uint64_t calls_ = 0;
+  CallSeed* outer_;
 };
 
 }  // namespace gradus

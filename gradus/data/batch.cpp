@@ -1,0 +1,109 @@
+/// Batches: rows of the source written side by side into one buffer a field.
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include "gradus/data/stage.h"
+
+namespace gradus {
+namespace {
+
+Spec stacked(Spec spec, std::int64_t count) {
+  spec.shape.insert(0, count);
+  return spec;
+}
+
+class BatchPass : public Pass {
+ public:
+  BatchPass(const Stage& source, std::int64_t epoch, std::int64_t size)
+      : specs_(source.specs()),
+        varying_(have_any_size(specs_)),
+        source_(source.open(epoch)),
+        length_(source.length(epoch)),
+        size_(size) {}
+
+  Tensors at(std::int64_t index) override {
+    const std::int64_t first = index * size_, count = std::min(size_, length_ - first);
+    if (varying_) return stack_elements(first, count);
+    indices_.resize(static_cast<std::size_t>(count));
+    std::iota(indices_.begin(), indices_.end(), first);
+    const Batch batch(specs_, count);
+    source_->write(indices_, batch.rows);
+    return batch.fields;
+  }
+  void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
+    indices_.clear();  // all of these batches are whole: those that may be smaller have any_size
+    for (const std::int64_t index : indices)
+      for (std::int64_t i = 0; i < size_; ++i) indices_.push_back(index * size_ + i);
+    source_->write(indices_, out);
+  }
+
+ private:
+  /// New tensors, and where their rows begin.
+  struct Batch {
+    Tensors fields;
+    std::vector<std::byte*> rows;
+    Batch(const std::vector<Spec>& specs, std::int64_t count) {
+      for (const Spec& row : specs) {
+        const Spec spec = stacked(row, count);
+        Ref<Buffer> buffer = Buffer::allocate(bytes_of(spec), "batch");
+        rows.push_back(buffer->data<std::byte>());
+        fields.push_back(Tensor::of_buffer(spec, std::move(buffer)));
+      }
+    }
+  };
+
+  /// Elements whose sizes are known only when they are there.
+  Tensors stack_elements(std::int64_t first, std::int64_t count) {
+    std::vector<Tensors> elements;
+    for (std::int64_t i = 0; i < count; ++i) elements.push_back(source_->at(first + i));
+    std::vector<Spec> specs;
+    for (const Tensor& field : elements[0]) specs.push_back(field.spec());
+    Batch batch(specs, count);
+    for (std::size_t i = 0; i < elements.size(); ++i)
+      for (std::size_t field = 0; field < specs.size(); ++field) {
+        const Tensor& value = elements[i][field];
+        require(value.spec() == specs[field], "batch: elements differ in size: field ", field, " of element ",
+                first + static_cast<std::int64_t>(i), " is ", value.spec(), ", that of element ", first, " is ",
+                specs[field], "; batch with .drop_remainder, or bring them to one size in a map");
+        const std::size_t bytes = value.bytes();
+        if (bytes > 0) std::memcpy(batch.rows[field] + i * bytes, value.observed().data(), bytes);
+      }
+    return batch.fields;
+  }
+
+  const std::vector<Spec> specs_;
+  const bool varying_;
+  std::unique_ptr<Pass> source_;
+  const std::int64_t length_, size_;
+  std::vector<std::int64_t> indices_;
+};
+
+class BatchStage : public DerivedStage {
+ public:
+  BatchStage(const StagePointer& source, std::int64_t size, bool drop_remainder)
+      : DerivedStage(source, specs_of(*source, size, drop_remainder)), size_(size), drop_remainder_(drop_remainder) {}
+  std::int64_t length(std::int64_t epoch) const override {
+    const std::int64_t elements = source().length(epoch);
+    return elements / size_ + (!drop_remainder_ && elements % size_ != 0);
+  }
+  std::unique_ptr<Pass> open(std::int64_t epoch) const override {
+    return std::make_unique<BatchPass>(source(), epoch, size_);
+  }
+
+ private:
+  static std::vector<Spec> specs_of(const Stage& source, std::int64_t size, bool drop_remainder) {
+    std::vector<Spec> specs;
+    for (const Spec& spec : source.specs()) specs.push_back(stacked(spec, drop_remainder ? size : any_size));
+    return specs;
+  }
+  const std::int64_t size_;
+  const bool drop_remainder_;
+};
+
+}  // namespace
+
+StagePointer batch_stage(StagePointer source, std::int64_t size, bool drop_remainder) {
+  return std::make_shared<BatchStage>(source, size, drop_remainder);
+}
+
+}  // namespace gradus

@@ -1,0 +1,124 @@
+/// The cache in memory: elements of epoch 0 of the source, each made once, when it is first asked for.
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include "gradus/data/rows.h"
+#include "gradus/data/stage.h"
+
+namespace gradus {
+namespace {
+
+/// Elements of one size lie side by side up to this size, larger ones are tensors of their own, handed out uncopied.
+constexpr std::int64_t largest_row = 16 << 10;
+
+/// What is kept. Whoever finds an element missing makes it, while others wait.
+class Store {
+ public:
+  explicit Store(const Stage& source) : source_(source), length_(source.length(0)) {}
+
+  Tensors at(std::int64_t index) {
+    require_all({&index, 1});
+    if (!side_by_side()) return elements_[static_cast<std::size_t>(index)];
+    Tensors element;
+    for (const Rows& rows : arrays_) element.push_back(rows.at(index));
+    return element;
+  }
+  /// Only of elements that lie side by side.
+  void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) {
+    require_all(indices);
+    for (std::size_t field = 0; field < arrays_.size(); ++field) arrays_[field].gather(indices, out[field]);
+  }
+  bool side_by_side() const {
+    return std::ranges::all_of(source_.specs(),
+                               [](const Spec& spec) { return !has_any_size(spec) && bytes_of(spec) <= largest_row; });
+  }
+
+ private:
+  void require_all(std::span<const std::int64_t> indices) {
+    if (opened_.load(std::memory_order_acquire) &&
+        std::ranges::all_of(indices, [this](std::int64_t i) { return is_made(i); }))
+      return;
+    std::lock_guard lock(guard_);
+    open();
+    missing_.clear();
+    for (const std::int64_t index : indices)
+      if (!is_made(index)) missing_.push_back(index);
+    if (side_by_side()) make_rows();
+    else
+      for (const std::int64_t index : missing_) elements_[static_cast<std::size_t>(index)] = pass_->at(index);
+    for (const std::int64_t index : missing_) flag(index).store(true, std::memory_order_release);
+  }
+  void open() {
+    if (pass_) return;
+    arrays_.clear();
+    if (side_by_side()) {
+      for (Spec spec : source_.specs()) {
+        spec.shape.insert(0, length_);
+        arrays_.emplace_back(Tensor::of_buffer(spec, Buffer::allocate(bytes_of(spec), "cache of a data set")));
+      }
+    } else {
+      elements_.resize(static_cast<std::size_t>(length_));
+    }
+    made_ = std::make_unique<std::atomic<bool>[]>(static_cast<std::size_t>(length_));
+    pass_ = source_.open(0);
+    opened_.store(true, std::memory_order_release);
+  }
+  /// All that is missing at once: the stages before may make elements in parallel.
+  void make_rows() {
+    std::vector<Ref<Buffer>> fresh;
+    std::vector<std::byte*> out;
+    for (const Spec& spec : source_.specs()) {
+      fresh.push_back(
+          Buffer::allocate(static_cast<std::int64_t>(missing_.size()) * bytes_of(spec), "cache of a data set"));
+      out.push_back(fresh.back()->data<std::byte>());
+    }
+    pass_->write(missing_, out);
+    for (std::size_t field = 0; field < out.size(); ++field) {
+      const auto bytes = static_cast<std::size_t>(bytes_of(source_.specs()[field]));
+      for (std::size_t i = 0; i < missing_.size(); ++i)
+        std::memcpy(arrays_[field].row(missing_[i]), out[field] + i * bytes, bytes);
+    }
+  }
+  bool is_made(std::int64_t index) const { return flag(index).load(std::memory_order_acquire); }
+  std::atomic<bool>& flag(std::int64_t index) const { return made_[static_cast<std::size_t>(index)]; }
+
+  const Stage& source_;
+  const std::int64_t length_;
+  std::atomic<bool> opened_ = false;
+  std::unique_ptr<std::atomic<bool>[]> made_;  // set once opened
+  std::vector<Rows> arrays_;
+  std::vector<Tensors> elements_;
+
+  std::mutex guard_;  // of what follows, and of writing what lies before
+  std::unique_ptr<Pass> pass_;
+  std::vector<std::int64_t> missing_;
+};
+
+class CachePass : public Pass {
+ public:
+  explicit CachePass(Store& store) : store_(store) {}
+  Tensors at(std::int64_t index) override { return store_.at(index); }
+  void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
+    if (store_.side_by_side()) store_.write(indices, out);
+    else Pass::write(indices, out);
+  }
+
+ private:
+  Store& store_;
+};
+
+class CacheStage : public DerivedStage {
+ public:
+  explicit CacheStage(const StagePointer& source) : DerivedStage(source), store_(*source) {}
+  std::int64_t length(std::int64_t) const override { return source().length(0); }
+  std::unique_ptr<Pass> open(std::int64_t) const override { return std::make_unique<CachePass>(store_); }
+
+ private:
+  mutable Store store_;
+};
+
+}  // namespace
+
+StagePointer cache_stage(StagePointer source) { return std::make_shared<CacheStage>(source); }
+
+}  // namespace gradus

@@ -1,0 +1,59 @@
+/// The elements of data sets: N tensors, as an array where there are several. Stages hand them on as vectors, without a
+/// static number.
+#pragma once
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+template <std::size_t N> struct element_of {
+  using type = std::array<Tensor, N>;
+};
+template <> struct element_of<1> {
+  using type = Tensor;
+};
+
+/// How many fields a function's result has: one Tensor, or a pair, tuple or array of them.
+template <class R> struct arity_of : std::tuple_size<R> {};
+template <> struct arity_of<Tensor> : std::integral_constant<std::size_t, 1> {};
+
+template <std::size_t> using tensor_at = Tensor;
+template <class F, class I> struct with_tensors {};
+template <class F, std::size_t... I>
+  requires std::invocable<F&, tensor_at<I>...>
+struct with_tensors<F, std::index_sequence<I...>> {
+  using type = std::invoke_result_t<F&, tensor_at<I>...>;
+};
+/// What F gives when it is called with N tensors.
+template <class F, std::size_t N> using with_tensors_t = typename with_tensors<F, std::make_index_sequence<N>>::type;
+
+inline Tensors to_fields(Tensor result) { return {std::move(result)}; }
+template <class Result> Tensors to_fields(Result&& result) {
+  return std::apply([](auto&&... field) { return Tensors{Tensor(field)...}; }, std::forward<Result>(result));
+}
+
+template <std::size_t N> typename element_of<N>::type to_element(const Tensors& fields) {
+  if constexpr (N == 1) {
+    return fields[0];
+  } else {
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+      return std::array<Tensor, N>{fields[i]...};
+    }(std::make_index_sequence<N>());
+  }
+}
+
+/// f(fields[0], fields[1], ...)
+template <std::size_t N, class F> decltype(auto) call_with(F& f, In fields) {
+  return [&]<std::size_t... i>(std::index_sequence<i...>) -> decltype(auto) {
+    return f(fields[i]...);
+  }(std::make_index_sequence<N>());
+}
+
+}  // namespace gradus
