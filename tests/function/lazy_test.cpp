@@ -1,0 +1,171 @@
+/// Lazy evaluation: what is computed when, what stays, what happens on failure, and with several threads.
+#include <gtest/gtest.h>
+#include <thread>
+#include "gradus/function/pending.h"
+#include "gradus/function/program_cache.h"
+#include "gradus/function/variable.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
+
+#include "gradus/ops/matmul.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+std::vector<float> counting(int n) {
+  std::vector<float> values(static_cast<std::size_t>(n));
+  for (int i = 0; i < n; ++i) values[static_cast<std::size_t>(i)] = static_cast<float>(i);
+  return values;
+}
+
+TEST(Lazy, ComputesWhenObserved) {
+  const Tensor x = from_values(counting(6), {2, 3});
+  const Tensor y = x * 2 + 1;
+  EXPECT_FALSE(y.node()->value);
+  EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{1, 3, 5, 7, 9, 11}));
+  EXPECT_TRUE(y.node()->value);
+  EXPECT_TRUE(y.node()->is_leaf()) << "its history has ended";
+}
+
+TEST(Lazy, AllThatIsPendingIsOneProgram) {
+  const Tensor x = from_values(counting(4), {4});
+  std::int64_t& started = Pending::mine().dispatches();
+  const std::int64_t before = started;
+  const Tensor a = x + 1, b = a * a, c = reduce_sum(b);
+  EXPECT_EQ(c.item(), 1 + 4 + 9 + 16);
+  EXPECT_EQ(b.to_vector<float>(), (std::vector<float>{1, 4, 9, 16}));
+  EXPECT_EQ(started - before, 1);
+}
+
+TEST(Lazy, SecondSightIsCompiledAndGivesTheSameBits) {
+  const Tensor x = from_values(counting(1000), {10, 100}) * 0.01f;
+  x.observed();
+  std::vector<std::vector<float>> results;
+  for (int i = 0; i < 3; ++i) results.push_back(reduce_sum(exp(x) / (x + 1.5), {.axis = {1}}).to_vector<float>());
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[1], results[2]);
+}
+
+TEST(Lazy, AVariableIsUpdatedInItsOwnMemory) {
+  Variable w(zeros({1000}));
+  const Tensor g = ones({1000});
+  g.observed();
+  w.value().observed();
+  void* first = nullptr;
+  for (int i = 0; i < 5; ++i) {
+    w.assign(w.value() + g);
+    void* now = w.value().observed().data();
+    if (i > 1) {
+      EXPECT_EQ(now, first) << i;
+    }
+    first = now;
+  }
+  EXPECT_EQ(w.value().to_vector<float>()[999], 5);
+}
+
+TEST(Lazy, AHeldValueIsNeverOverwritten) {
+  Variable w(ones({100}));
+  const Tensor before = w.value();
+  for (int i = 0; i < 3; ++i) {
+    w.assign(w.value() * 2);
+    synchronize();
+  }
+  EXPECT_EQ(before.to_vector<float>()[5], 1);
+  EXPECT_EQ(w.value().to_vector<float>()[5], 8);
+}
+
+TEST(Lazy, AFailedFlushLeavesEveryVariableAsItWas) {
+  Variable w(ones({3})), v(ones({3}));
+  w.value().observed();
+  for (int i = 0; i < 3; ++i) {
+    w.assign(w.value() + 1);
+    v.assign(v.value() + gather(from_values(counting(3), {3}), constant({0, 7, 1})));
+    EXPECT_THROW(synchronize(), OutOfRange);
+    EXPECT_EQ(w.value().to_vector<float>(), (std::vector<float>{1, 1, 1}));
+    EXPECT_EQ(v.value().to_vector<float>(), (std::vector<float>{1, 1, 1}));
+  }
+  w.assign(w.value() + 1);
+  EXPECT_EQ(w.value().to_vector<float>(), (std::vector<float>{2, 2, 2}));
+}
+
+TEST(Lazy, AFailureIsReportedAgainToWhoeverHoldsTheValue) {
+  const Tensor bad = gather(from_values(counting(3), {3}), constant({5})) * 2;
+  EXPECT_THROW(bad.item(), OutOfRange);
+  EXPECT_THROW(bad.item(), OutOfRange);
+  EXPECT_THROW((bad + 1).item(), OutOfRange);
+}
+
+TEST(Lazy, ALongChainIsRecordedComputedAndFreed) {
+  Tensor y = ones({4});
+  for (int i = 0; i < 100'000; ++i) y = y + 1;
+  EXPECT_EQ(y.to_vector<float>()[0], 100'001);
+}
+
+TEST(Lazy, AnotherThreadMayObserve) {
+  const Tensor x = from_values(counting(100), {100});
+  const Tensor y = reduce_sum(x * 3);
+  double seen = 0;
+  std::thread([&] { seen = y.item(); }).join();
+  EXPECT_EQ(seen, 3 * 4950);
+  EXPECT_EQ((y + 1).item(), 3 * 4950 + 1);
+}
+
+TEST(Lazy, WhatAThreadLeavesBehindStaysComputable) {
+  Tensor y;
+  std::thread([&] { y = from_values(counting(10), {10}) + 1; }).join();
+  EXPECT_EQ(y.to_vector<float>()[9], 10);
+}
+
+TEST(Lazy, TwoThreadsComputeOnOneVariable) {
+  Variable w(from_values(counting(64), {8, 8}));
+  std::vector<std::thread> threads;
+  std::vector<double> sums(2);
+  for (int t = 0; t < 2; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 200; ++i) {
+        const Tensor y = matmul(w, w) * (t + 1) + w;
+        sums[static_cast<std::size_t>(t)] = reduce_sum(y).item();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  const Tensor product = matmul(w, w);
+  EXPECT_EQ(sums[0], reduce_sum(product * 1 + w).item());
+  EXPECT_EQ(sums[1], reduce_sum(product * 2 + w).item());
+}
+
+TEST(Lazy, ThreadsHandEachOtherPendingValues) {
+  std::vector<Tensor> parts(8);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] { parts[static_cast<std::size_t>(t)] = from_values(counting(50), {50}) * t; });
+  for (std::thread& thread : threads) thread.join();
+  Tensor sum = zeros({50});
+  for (const Tensor& part : parts) sum = sum + part;
+  EXPECT_EQ(sum.to_vector<float>()[2], 2 * 28);
+}
+
+TEST(Lazy, TheCacheOfProgramsIsBounded) {
+  const ProgramCacheUse before = program_cache_use();
+  set_program_cache_limit(before.bytes + 100'000);
+  const Tensor x = ones({3});
+  for (int n = 1; n < 200; ++n) {
+    Tensor y = x;
+    for (int i = 0; i < n; ++i) y = y * 1.5f;
+    y.observed();
+  }
+  EXPECT_LE(program_cache_use().bytes, before.bytes + 100'000);
+  set_program_cache_limit(std::size_t{256} << 20);
+}
+
+TEST(Lazy, AnEmptyTensorSaysSo) {
+  const Tensor nothing;
+  EXPECT_THROW(nothing.item(), InvalidArgument);
+  EXPECT_THROW(nothing + 1, InvalidArgument);
+  EXPECT_THROW(nothing.shape(), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace gradus
