@@ -318,6 +318,16 @@ TEST(Product, OfSmallShapesHasEnoughUnitsForSixteenThreads) {
   }
 }
 
+TEST(Product, OfVerySmallShapesDividesEvenlyAmongTwoThreads) {
+  for (std::int64_t m : {64, 65, 70, 128})
+    for (std::int64_t n : {10, 30})
+      for (Isa isa : isas()) {
+        Product p = make_product({.m = m, .n = n, .k = 100}, f32);
+        p.isa = isa;
+        EXPECT_TRUE(units(p) % 2 == 0 || units(p) > 8) << m << " x " << n << " has " << units(p);
+      }
+}
+
 TEST(Product, ChecksItsStrides) {
   EXPECT_THROW(units({.m = 2, .n = 2, .k = 2, .a_row = 4, .a_column = 2, .b_row = 2, .c_row = 2}), InternalError);
   EXPECT_THROW(units({.m = 2, .n = 2, .k = 2, .a_row = 2, .b_row = -2, .c_row = 2}), InternalError);

@@ -50,6 +50,8 @@ Plan::Plan(const Product& given) : product(simplify(given)), swapped(given.n != 
   outer_batch = p.b_batch == 0 ? 1 : p.batch, inner_batch = p.b_batch == 0 ? p.batch : 1;
   vectors = p.n <= lanes ? 1 : 2, width = vectors * lanes;
   row_panels = divide_up(p.m, sizes.rows[vectors - 1]);
+  // Three or five panels would be an uneven load for two threads.
+  if (row_panels % 2 == 1 && row_panels > 1 && p.batch * row_panels * divide_up(p.n, width) < 8) ++row_panels;
   choose_packing();
   cut_columns();
 }
