@@ -44,7 +44,7 @@ auto Function<F>::operator()(const A&... arguments) const -> std::invoke_result_
   Tensors flat;
   std::string statics;
   (detail::flatten_argument(arguments, flat, statics), ...);
-  const auto invoke = [&](In in) {
+  const auto invoke = [&]([[maybe_unused]] In in) {
     [[maybe_unused]] std::size_t next = 0;
     // Braces fix the order of evaluation: arguments take their tensors from left to right.
     std::tuple<traced_t<A>...> traced{detail::rebuild_argument(arguments, in, next)...};

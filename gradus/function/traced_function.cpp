@@ -7,6 +7,7 @@
 #include <shared_mutex>
 #include "gradus/backend/program.h"
 #include "gradus/base/nearest.h"
+#include "gradus/function/arguments.h"
 #include "gradus/function/call_keys.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/signature.h"
@@ -323,6 +324,12 @@ Called TracedFunction::State::run_eagerly(In arguments, const Body& body) {
   queue.flush();
   dispatches += queue.dispatches() - before;
   return called;
+}
+
+Tensor detail::number_argument(double value) {
+  Ref<Buffer> buffer = Buffer::allocate(sizeof(float));
+  *buffer->data<float>() = static_cast<float>(value);
+  return Tensor::of_buffer({f32, {}}, std::move(buffer));
 }
 
 TracedFunction::TracedFunction(FunctionOptions options, const void* closure, std::size_t closure_bytes)

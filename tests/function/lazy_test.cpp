@@ -58,9 +58,7 @@ TEST(Lazy, AVariableIsUpdatedInItsOwnMemory) {
   for (int i = 0; i < 5; ++i) {
     w.assign(w.value() + g);
     void* now = w.value().observed().data();
-    if (i > 1) {
-      EXPECT_EQ(now, first) << i;
-    }
+    if (i > 1) { EXPECT_EQ(now, first) << i; }
     first = now;
   }
   EXPECT_EQ(w.value().to_vector<float>()[999], 5);
