@@ -10,9 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   gradus::Graph graph;
   try {
     graph = gradus::parse_graph(std::string_view(reinterpret_cast<const char*>(data), size));
-  } catch (const gradus::InvalidArgument&) {
-    return 0;
-  }
+  } catch (const gradus::InvalidArgument&) { return 0; }
   gradus::verify(graph);
   if (gradus::parse_graph(gradus::to_text(graph)) != graph) std::abort();
   return 0;
