@@ -1,6 +1,6 @@
 /// Fusion. Values are visited in order; each joins the groups of its producers when all of them can run in one loop
-/// nest, rows x (phases over columns), and no outside value would have to run in their midst. Views, constants and index
-/// formulas are read in place by whoever uses them and belong to no group unless somebody needs them in memory.
+/// nest, rows x (phases over columns), and no outside value would have to run in their midst. Views, constants and
+/// index formulas are read in place by whoever uses them and belong to no group unless somebody needs them in memory.
 #include <algorithm>
 #include "gradus/compiler/loops.h"
 #include "gradus/compiler/passes.h"
@@ -146,7 +146,8 @@ class Fuser {
         const Value& v = graph_[member];
         if (is_row_value(member, space) && !v.op.is_reduction()) continue;
         if (!is_computed_in_loops(v)) {
-          if (!is_computed_where_read(graph_, source_of(graph_, member)) || v.op.is_view()) visit(walk_of(graph_, member));
+          if (!is_computed_where_read(graph_, source_of(graph_, member)) || v.op.is_view())
+            visit(walk_of(graph_, member));
           continue;
         }
         for (int operand : v.in)
@@ -232,22 +233,27 @@ class Fuser {
   Shape space_of_step(int g) const {
     Space space = groups_[at(g)].space;
     if (groups_[at(g)].kind == Step::Kind::library) return graph_[groups_[at(g)].members[0]].spec.shape;
-    if (space.elements == 0 && !space.columns && !space.reduced) return {0};
+    if (space.elements == 0) return empty_space(space, graph_[groups_[at(g)].members[0]]);
     if (!space.columns) {
       const auto columns = choose_columns(space, {g});
       space.columns = columns ? *columns : last_resort(g);
       if (space.columns == space.elements && !space.reduced) return {space.elements};
-      space.rows = space.elements == 0 ? 0 : *dimension::divide(space.elements, space.columns);
+      space.rows = *dimension::divide(space.elements, space.columns);
     }
     return {space.rows, space.columns};
+  }
+
+  static Shape empty_space(const Space& space, const Value& only) {
+    if (space.reduced) return {dimension::multiply(space.reduced->outer, space.reduced->n), space.reduced->inner};
+    return is_row_reduction(only) ? Shape{space.rows, space.columns} : Shape{0};
   }
 
   /// A lone view whose rows are not walked in one stride, as may be when dimensions are symbolic.
   std::int64_t last_resort(int g) const {
     const Group& alone = groups_[at(g)];
-    if (alone.space.reduced && alone.space.elements == 0) return alone.space.reduced->inner;
     for (std::int64_t columns = graph_[alone.members[0]].spec.shape.back();; columns = 1)
-      if (columns != 0 && rows_walk({.elements = alone.space.elements, .columns = columns, .reduced = alone.space.reduced}, {g}))
+      if (columns != 0 &&
+          rows_walk({.elements = alone.space.elements, .columns = columns, .reduced = alone.space.reduced}, {g}))
         return columns;
   }
 
@@ -296,7 +302,8 @@ class Fuser {
       pending.push_back({g, true});
       const std::vector<Read> reads = reads_of(graph_, steps[at(g)]);
       for (auto read = reads.rbegin(); read != reads.rend(); ++read)
-        if (const int other = group_of_[at(read->storage)]; other >= 0 && !done[at(other)]) pending.push_back({other, false});
+        if (const int other = group_of_[at(read->storage)]; other >= 0 && !done[at(other)])
+          pending.push_back({other, false});
     }
   }
 

@@ -58,7 +58,7 @@ class Loops {
   std::int64_t rows() const { return rows_; }
   std::int64_t columns() const { return columns_; }
   /// Rows so long that several workers share one; each phase is a thunk of its own.
-  bool blocked() const { return !flat_ && columns_ > row_block; }
+  bool blocked() const { return !flat_ && !reduced_ && columns_ > row_block; }
   int phases() const { return phases_; }
   const std::optional<Reduced>& column_reduction() const { return reduced_; }
 

@@ -140,8 +140,9 @@ V LoopEmitter::output_row_pointer(int member) {
     V base = slot(member);
     V columns = dimension(loops_.columns());
     const DType t = graph_[member].spec.dtype;
-    known = loops_.flat() ? base
-                          : before(row_start_, [&] { return element_address(b_, t, base, b_.CreateMul(row_, columns)); });
+    known = loops_.flat()
+                ? base
+                : before(row_start_, [&] { return element_address(b_, t, base, b_.CreateMul(row_, columns)); });
   }
   return known;
 }

@@ -9,11 +9,7 @@ constexpr int cheap = 3;  // instructions: computing again is no dearer than sto
 }
 
 LoopEmitter::LoopEmitter(llvm::Module& module, const std::string& name, StepContext& context)
-    : context_(context),
-      graph_(context.graph),
-      step_(context.step),
-      loops_(context.loops),
-      b_(module.getContext()) {
+    : context_(context), graph_(context.graph), step_(context.step), loops_(context.loops), b_(module.getContext()) {
   begin_kernel(module, name);
 }
 
@@ -125,9 +121,7 @@ Carried LoopEmitter::walk_columns(V begin, V end, const Carried& initial,
     const std::int64_t first = known_begin->getSExtValue(), n = known_end->getSExtValue() - first;
     const std::int64_t whole = n / lanes * lanes;
     V middle = b_.getInt64(static_cast<std::uint64_t>(first + whole));
-    const Carried carried = whole == 0       ? initial
-                            : whole == lanes ? body({begin, end, nullptr}, initial)
-                                             : loop(middle);
+    const Carried carried = whole == 0 ? initial : whole == lanes ? body({begin, end, nullptr}, initial) : loop(middle);
     return whole == n ? carried : rest(middle, carried);
   }
   if (loops_.columns() >= 0 && loops_.columns() % lanes == 0) return loop(end);  // divided at multiples of lanes
@@ -171,9 +165,8 @@ V LoopEmitter::member_value(int member, const Columns* at) {
   if (loops_.is_row_value(member)) return splat(b_, row_values_.at(member), at ? lanes : 1);
   if (const auto it = column_values_.find(member); it != column_values_.end()) return it->second;
   const DType t = graph_[member].spec.dtype;
-  V v = is_buffered(member) && loops_.phase(member) < phase_
-            ? load(b_, t, buffer_address(member, at->first), lanes)
-            : formula(member, at);
+  V v = is_buffered(member) && loops_.phase(member) < phase_ ? load(b_, t, buffer_address(member, at->first), lanes)
+                                                             : formula(member, at);
   return column_values_[member] = v;
 }
 

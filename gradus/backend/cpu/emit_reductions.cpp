@@ -25,7 +25,8 @@ std::int64_t lay_out_partials(StepContext& context) {
   const auto take = [&](int reduction, std::int64_t size) {
     context.shared_offsets[reduction] = bytes;
     // 64 bytes of padding behind each: the last vector may reach over the end.
-    bytes = dimension::add(bytes, size >= 0 ? (size + 127) / 64 * 64 : dimension::add(dimension::multiply(size, 64), 64));
+    bytes =
+        dimension::add(bytes, size >= 0 ? (size + 127) / 64 * 64 : dimension::add(dimension::multiply(size, 64), 64));
   };
   for (int member : context.step.members) {
     const Value& v = context.graph[member];
@@ -37,7 +38,8 @@ std::int64_t lay_out_partials(StepContext& context) {
       const std::int64_t row = dimension::multiply(view.inner, size);
       take(member, dimension::multiply(view.outer, bytes_of_blocks(view.n, column_block, row)));
     } else if (context.loops.blocked()) {
-      take(member, dimension::multiply(context.loops.rows(), bytes_of_blocks(context.loops.columns(), row_block, size)));
+      take(member,
+           dimension::multiply(context.loops.rows(), bytes_of_blocks(context.loops.columns(), row_block, size)));
     }
   }
   return bytes;
@@ -48,7 +50,8 @@ V LoopEmitter::identity(const AnyOp& op, DType t, int n) { return constant(b_, t
 V LoopEmitter::combine(const AnyOp& op, DType t, V accumulated, V x) {
   const V inputs[] = {accumulated, x};
   int n = 1;
-  if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType())) n = static_cast<int>(vector->getNumElements());
+  if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType()))
+    n = static_cast<int>(vector->getNumElements());
   return lower(b_, op.combination(t), inputs, n, [&](std::int64_t d) { return dimension(d); });
 }
 
@@ -75,8 +78,8 @@ Carried LoopEmitter::identities(const std::vector<int>& reductions) {
 
 // ---------------------------------------------------------------- rows
 
-/// Rows whose length is known only at run time, and may be longer than a block: the result of block k joins lane k mod 16
-/// of a second reduction.
+/// Rows whose length is known only at run time, and may be longer than a block: the result of block k joins lane k mod
+/// 16 of a second reduction.
 void LoopEmitter::reduce_in_blocks(int phase, const std::vector<int>& reductions, V end) {
   const std::size_t count = reductions.size();
   Carried initial = identities(reductions);
@@ -123,9 +126,8 @@ V LoopEmitter::reduce_partials(int reduction) {
   };
   const std::int64_t whole = count / lanes * lanes;
   if (whole > 0)
-    sum = emit_loop(b_, b_.getInt64(0), dimension(whole), lanes, {sum}, [&](V i, const Carried& carried) {
-      return Carried{add(i, nullptr, carried[0])};
-    })[0];
+    sum = emit_loop(b_, b_.getInt64(0), dimension(whole), lanes, {sum},
+                    [&](V i, const Carried& carried) { return Carried{add(i, nullptr, carried[0])}; })[0];
   if (whole < count) sum = add(dimension(whole), lanes_below(b_, dimension(count - whole)), sum);
   return combine_lanes(v.op, t, sum);
 }
@@ -286,7 +288,8 @@ void LoopEmitter::emit_column_combination() {
 void LoopEmitter::combine_columns_of(V outer, V begin, V end) {
   const Reduced& view = *loops_.column_reduction();
   int levels = 1;
-  for (std::int64_t reach = column_block; view.n < 0 ? levels < 5 : reach * column_block < view.n; reach *= column_block)
+  for (std::int64_t reach = column_block; view.n < 0 ? levels < 5 : reach * column_block < view.n;
+       reach *= column_block)
     ++levels;
   walk_columns(begin, end, {}, [&](const Columns& at, const Carried&) {
     for (int r : column_reductions()) {

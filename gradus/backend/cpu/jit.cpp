@@ -1,5 +1,5 @@
-/// The emitters write vector code themselves, so a few scalar passes are all that is left to do; the object goes straight
-/// from memory to memory. One target machine per instruction set, made once and shared behind a lock.
+/// The emitters write vector code themselves, so a few scalar passes are all that is left to do; the object goes
+/// straight from memory to memory. One target machine per instruction set, made once and shared behind a lock.
 #include "gradus/backend/cpu/jit.h"
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ExecutionEngine/RuntimeDyld.h>

@@ -18,9 +18,7 @@ llvm::Type* register_type(Builder& b, DType t) {
 }
 
 llvm::Type* memory_type(Builder& b, DType t) { return t == boolean ? b.getInt8Ty() : register_type(b, t); }
-llvm::Type* widen(llvm::Type* t, int n) {
-  return n == 1 ? t : llvm::FixedVectorType::get(t, static_cast<unsigned>(n));
-}
+llvm::Type* widen(llvm::Type* t, int n) { return n == 1 ? t : llvm::FixedVectorType::get(t, static_cast<unsigned>(n)); }
 
 V constant(Builder& b, DType t, std::uint64_t bits, int n) {
   llvm::Type* type = register_type(b, t);
@@ -53,7 +51,8 @@ V sequence(Builder& b, V first, V step) {
 V lanes_below(Builder& b, V count) {
   // Bytes are enough: a vector of sixteen is compared in one instruction.
   if (!llvm::isa<llvm::ConstantInt>(count)) {
-    V small = b.CreateTrunc(b.CreateSelect(b.CreateICmpSLT(count, b.getInt64(lanes)), count, b.getInt64(lanes)), b.getInt32Ty());
+    V small = b.CreateTrunc(b.CreateSelect(b.CreateICmpSLT(count, b.getInt64(lanes)), count, b.getInt64(lanes)),
+                            b.getInt32Ty());
     V numbers = b.CreateTrunc(lane_numbers(b), widen(b.getInt32Ty(), lanes));
     return b.CreateICmpSLT(numbers, splat(b, small, lanes));
   }
@@ -71,8 +70,9 @@ llvm::Align alignment(DType t) { return llvm::Align(static_cast<std::uint64_t>(s
 
 V load(Builder& b, DType t, V address, int n, V mask) {
   llvm::Type* type = widen(memory_type(b, t), n);
-  V raw = mask ? static_cast<V>(b.CreateMaskedLoad(type, address, alignment(t), mask, llvm::Constant::getNullValue(type)))
-               : b.CreateAlignedLoad(type, address, alignment(t));
+  V raw =
+      mask ? static_cast<V>(b.CreateMaskedLoad(type, address, alignment(t), mask, llvm::Constant::getNullValue(type)))
+           : b.CreateAlignedLoad(type, address, alignment(t));
   return as_register(b, t, raw);
 }
 

@@ -1,5 +1,5 @@
-/// Small words of LLVM's intermediate representation from which kernels are made: types, vectors of sixteen lanes, loads,
-/// stores, loops.
+/// Small words of LLVM's intermediate representation from which kernels are made: types, vectors of sixteen lanes,
+/// loads, stores, loops.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 #include <functional>

@@ -135,9 +135,9 @@ class LoopEmitter {
   std::map<int, Walk> walks_;
   std::int64_t worker_scratch_ = 0;
   // Of column reductions.
-  V first_of_block_ = nullptr;              // whether this row begins a block
-  std::map<int, V> partial_rows_;           // where this row's partial results lie
-  std::map<int, V> column_accumulators_;    // rows of one vector: the block's result so far
+  V first_of_block_ = nullptr;            // whether this row begins a block
+  std::map<int, V> partial_rows_;         // where this row's partial results lie
+  std::map<int, V> column_accumulators_;  // rows of one vector: the block's result so far
 };
 
 }  // namespace gradus::cpu_backend

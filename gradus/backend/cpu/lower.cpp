@@ -45,7 +45,8 @@ std::int64_t operations(const Graph& graph, const Step& step) {
       for (int operand : v.in) types.push_back(graph[operand].spec.dtype);
       each = static_cast<std::int64_t>(v.op.formula(types).instructions.size());
     }
-    sum = dimension::add(sum, times(each, v.op.is_reduction() ? graph[v.in[0]].spec.shape.size() : v.spec.shape.size()));
+    sum =
+        dimension::add(sum, times(each, v.op.is_reduction() ? graph[v.in[0]].spec.shape.size() : v.spec.shape.size()));
   }
   return sum;
 }
@@ -107,7 +108,7 @@ class StepLowering {
   void lower_column_reduction() {
     const Reduced& view = *loops_.column_reduction();
     const std::int64_t blocks = (view.n + column_block - 1) / column_block;
-    LoopEmitter kernel = view.n >= 0        ? new_kernel(times(view.outer, blocks), 1)
+    LoopEmitter kernel = view.n >= 0       ? new_kernel(times(view.outer, blocks), 1)
                          : view.outer == 1 ? new_kernel(view.n, column_block)
                                            : new_kernel(view.outer, 1);
     kernel.emit_rows();

@@ -27,8 +27,7 @@ V divide_integers(Builder& b, DType t, V x, V y, int n) {
   }
   V safe = b.CreateSelect(unsafe, one, y);
   V quotient = nullptr;
-  if (llvm::isa<llvm::Constant>(safe) || t == i64)
-    quotient = t == u8 ? b.CreateUDiv(x, safe) : b.CreateSDiv(x, safe);
+  if (llvm::isa<llvm::Constant>(safe) || t == i64) quotient = t == u8 ? b.CreateUDiv(x, safe) : b.CreateSDiv(x, safe);
   else quotient = divide_as_floats(b, x, safe, widen(t == u8 ? b.getFloatTy() : b.getDoubleTy(), n), t != u8);
   return b.CreateSelect(by_zero, zero, quotient);
 }

@@ -1,0 +1,117 @@
+/// Graphs of loops compiled one way or the other, run on random data and compared bit for bit.
+#pragma once
+#include <gtest/gtest.h>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include "gradus/backend/cpu/isa.h"
+#include "gradus/backend/cpu/lower.h"
+#include "gradus/base/thread_pool.h"
+
+namespace gradus::testing_loops {
+
+struct Way {
+  bool merge = true;
+  cpu_backend::Isa isa = cpu_backend::isa();
+  bool reuse = false;  // outputs take the memory of dying inputs
+};
+
+inline std::shared_ptr<const Program> compiled(const Graph& given, const Way& way = {}) {
+  const auto graph = std::make_shared<const Graph>(given);
+  std::vector<Step> steps = order_steps(*graph, fuse(*graph, way.merge));
+  Sharing sharing = way.reuse ? plan_sharing(*graph, steps) : Sharing{std::vector<int>(graph->outputs.size(), -1)};
+  Lowered lowered{.slots = graph->size()};
+  for (std::vector<Thunk>& thunks : cpu_backend::lower_loops(*graph, steps, way.isa, lowered))
+    for (Thunk& thunk : thunks) lowered.thunks.push_back(std::move(thunk));
+  return std::make_shared<Program>(graph, std::move(steps), std::move(sharing), std::move(lowered), 0);
+}
+
+inline std::shared_ptr<const Program> interpreted(const Graph& graph) {
+  return compile(graph, {.disable = {"fold", "simplify", "eliminate"}, .tier = Tier::interpreted});
+}
+
+template <class T> T random_element(std::mt19937& random) {
+  const int special = static_cast<int>(random() % 24);
+  if constexpr (std::is_same_v<T, bool>) return random() % 2 == 0;
+  else if constexpr (std::is_floating_point_v<T>) {
+    if (special == 0) return T(0);
+    if (special == 1) return -T(0);
+    return static_cast<T>(std::normal_distribution<double>(0, 2)(random));
+  } else {
+    if (special == 0) return std::numeric_limits<T>::min();
+    if (special == 1) return std::numeric_limits<T>::max();
+    return static_cast<T>(static_cast<int>(random() % 41) - 20);
+  }
+}
+
+inline Ref<Buffer> random_buffer(const Spec& spec, unsigned seed) {
+  Ref<Buffer> buffer = Buffer::allocate(bytes_of(spec));
+  std::mt19937 random(seed);
+  with_type(spec.dtype, [&]<class T>(T) {
+    T* at = buffer->data<T>();
+    for (std::int64_t i = 0; i < spec.shape.size(); ++i) at[i] = random_element<T>(random);
+  });
+  return buffer;
+}
+
+inline std::vector<Ref<Buffer>> random_inputs(const Graph& graph, std::span<const std::int64_t> symbols,
+                                              unsigned seed) {
+  std::vector<Ref<Buffer>> inputs;
+  for (int input : graph.inputs) {
+    const Spec& spec = graph[input].spec;
+    inputs.push_back(random_buffer({spec.dtype, spec.shape.evaluated(symbols)}, seed++));
+  }
+  return inputs;
+}
+
+inline std::vector<Ref<Buffer>> run(const Program& program, const std::vector<Ref<Buffer>>& inputs,
+                                    std::span<const std::int64_t> symbols = {}) {
+  std::vector<Ref<Buffer>> outputs(program.graph().outputs.size());
+  program.run(inputs, outputs, symbols);
+  return outputs;
+}
+
+/// Whether two elements have the same bits, or are both NaN: which NaN is nobody's contract.
+template <class T> bool same(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>)
+    if (std::isnan(a) && std::isnan(b)) return true;
+  return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+/// The first element in which they differ, told; empty if none.
+inline std::string difference(const Spec& spec, const Ref<Buffer>& got, const Ref<Buffer>& expected) {
+  return with_type(spec.dtype, [&]<class T>(T) -> std::string {
+    const T *a = got->data<T>(), *b = expected->data<T>();
+    for (std::int64_t i = 0; i < spec.shape.size(); ++i)
+      if (!same(a[i], b[i])) return text("element ", i, " of ", spec, ": got ", +a[i], ", expected ", +b[i]);
+    return {};
+  });
+}
+
+inline void expect_same(const Program& program, const std::vector<Ref<Buffer>>& got,
+                        const std::vector<Ref<Buffer>>& expected, std::span<const std::int64_t> symbols,
+                        const std::string& where) {
+  const Graph& graph = program.graph();
+  for (std::size_t k = 0; k < got.size(); ++k) {
+    const Spec& spec = graph[graph.outputs[k]].spec;
+    const std::string told = difference({spec.dtype, spec.shape.evaluated(symbols)}, got[k], expected[k]);
+    ASSERT_EQ(told, "") << "output " << k << ", " << where << "\n" << to_text(graph);
+  }
+}
+
+/// Fused and unfused, for both instruction sets, against the interpreter.
+inline void expect_all_ways_agree(const Graph& graph, std::span<const std::int64_t> symbols = {}, unsigned seed = 1) {
+  const auto inputs = random_inputs(graph, symbols, seed);
+  const auto expected = run(*interpreted(graph), inputs, symbols);
+  for (const auto isa : {cpu_backend::Isa::avx2, cpu_backend::Isa::avx512}) {
+    if (isa > *cpu_backend::widest_isa()) continue;
+    for (const bool merge : {true, false}) {
+      const auto program = compiled(graph, {.merge = merge, .isa = isa});
+      expect_same(*program, run(*program, inputs, symbols), expected, symbols,
+                  text(merge ? "fused" : "unfused", ", ", cpu_backend::name(isa)));
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+}  // namespace gradus::testing_loops
