@@ -1,0 +1,272 @@
+/// Reading of the configuration. Each table is read through a Reader that knows which keys were asked for, so that what
+/// remains is a mistake.
+#include "apps/gradus/config.h"
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <sstream>
+#define TOML_ENABLE_FORMATTERS 1
+#include <toml++/toml.h>
+#include "gradus/base/nearest.h"
+
+namespace gradus::command {
+namespace {
+
+std::string place(std::string_view source, const toml::node& node) {
+  return text(source, ", line ", node.source().begin.line, ": ");
+}
+
+std::string_view kind_of(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::string: return "a string";
+    case toml::node_type::integer: return "an integer";
+    case toml::node_type::floating_point: return "a number";
+    case toml::node_type::boolean: return "true or false";
+    case toml::node_type::table: return "a table";
+    case toml::node_type::array: return "an array";
+    default: return "a date or time";
+  }
+}
+
+class Reader {
+ public:
+  Reader(const toml::table& table, std::string name, std::string_view source)
+      : table_(table), name_(std::move(name)), source_(source) {}
+
+  void read(std::string_view key, std::string& value) {
+    if (const toml::node* node = find(key)) value = get<std::string>(*node, key, "a string");
+  }
+  void read(std::string_view key, std::int64_t& value, std::int64_t least, std::int64_t most) {
+    const toml::node* node = find(key);
+    if (!node) return;
+    value = get<std::int64_t>(*node, key, "an integer");
+    require<ConfigError>(value >= least && value <= most, place(source_, *node), "`", full(key), "` is ", value,
+                         "; expected ", least, " to ", most);
+  }
+  void read(std::string_view key, bool& value) {
+    if (const toml::node* node = find(key)) value = get<bool>(*node, key, "true or false");
+  }
+  /// A finite number; `check` says what it must be.
+  void read(std::string_view key, double& value, std::string_view expected, bool (*check)(double)) {
+    const toml::node* node = find(key);
+    if (!node) return;
+    require<ConfigError>(node->is_number(), place(source_, *node), "`", full(key), "` is ", kind_of(*node),
+                         "; expected a number");
+    value = node->value<double>().value();
+    require<ConfigError>(std::isfinite(value) && check(value), place(source_, *node), "`", full(key), "` is ", value,
+                         "; expected ", expected);
+  }
+  void read_choice(std::string_view key, std::string& value, std::vector<std::string> choices) {
+    const toml::node* node = find(key);
+    if (!node) return;
+    read(key, value);
+    require<ConfigError>(std::ranges::find(choices, value) != choices.end(), place(source_, *node), "`", full(key),
+                         "` is \"", value, "\"", did_you_mean(value, choices));
+  }
+  const toml::node* find(std::string_view key) {
+    asked_.emplace_back(key);
+    const auto node = table_[key];
+    return node.node();
+  }
+  void require_key(std::string_view key) const {
+    require<ConfigError>(table_.contains(key), source_, ": `", full(key), "` is missing");
+  }
+  /// Every key of the table has been asked for.
+  void finish() const {
+    for (const auto& [key, node] : table_)
+      require<ConfigError>(std::ranges::find(asked_, key.str()) != asked_.end(), place(source_, node), "unknown key `",
+                           full(key.str()), "`", did_you_mean(key.str(), asked_));
+  }
+  Reader table(std::string_view key) {
+    static const toml::table empty;
+    const toml::node* node = find(key);
+    if (!node) return {empty, full(key), source_};
+    require<ConfigError>(node->is_table(), place(source_, *node), "`", full(key), "` is ", kind_of(*node),
+                         "; expected a table, [", key, "]");
+    return {*node->as_table(), full(key), source_};
+  }
+  std::vector<Reader> tables(std::string_view key) {
+    std::vector<Reader> found;
+    const toml::node* node = find(key);
+    if (!node) return found;
+    const toml::array* array = node->as_array();
+    require<ConfigError>(array && array->is_homogeneous(toml::node_type::table), place(source_, *node), "`", full(key),
+                         "` is ", kind_of(*node), "; expected tables, [[", key, "]]");
+    for (const toml::node& element : *array)
+      found.emplace_back(*element.as_table(), full(key) + "[" + std::to_string(found.size()) + "]", source_);
+    return found;
+  }
+
+ private:
+  std::string full(std::string_view key) const { return name_.empty() ? std::string(key) : text(name_, ".", key); }
+  template <class T> T get(const toml::node& node, std::string_view key, std::string_view expected) const {
+    const auto value = node.value_exact<T>();
+    require<ConfigError>(value.has_value(), place(source_, node), "`", full(key), "` is ", kind_of(node), "; expected ",
+                         expected);
+    return *value;
+  }
+  const toml::table& table_;
+  std::string name_;
+  std::string_view source_;
+  std::vector<std::string> asked_;
+};
+
+bool is_positive(double x) { return x > 0; }
+bool is_not_negative(double x) { return x >= 0; }
+bool is_below_one(double x) { return x >= 0 && x < 1; }
+bool is_any(double) { return true; }
+
+constexpr std::int64_t most = std::int64_t{1} << 40;
+
+DataConfig read_data(Reader r) {
+  DataConfig data;
+  std::string directory;
+  r.read("directory", directory);
+  data.directory = directory;
+  for (auto [key, value] : {std::pair{"train_images", &data.train_images}, {"train_labels", &data.train_labels},
+                            {"test_images", &data.test_images}, {"test_labels", &data.test_labels}}) {
+    r.require_key(key);
+    r.read(key, *value);
+  }
+  r.read("mean", data.mean, "a number", is_any);
+  r.read("deviation", data.deviation, "a positive number", is_positive);
+  r.finish();
+  return data;
+}
+
+LayerConfig read_layer(Reader r) {
+  LayerConfig layer;
+  r.require_key("type");
+  r.read_choice("type", layer.type, {"flatten", "dense", "dropout", "batch_normalization"});
+  if (layer.type == "dense") {
+    r.require_key("units");
+    r.read("units", layer.units, 1, most);
+    r.read_choice("activation", layer.activation,
+                  {"linear", "relu", "tanh", "sigmoid", "gelu", "silu", "elu", "selu", "softplus", "leaky_relu"});
+    r.read("use_bias", layer.use_bias);
+  } else if (layer.type == "dropout") {
+    r.require_key("rate");
+    r.read("rate", layer.rate, "at least 0 and below 1", is_below_one);
+  } else if (layer.type == "batch_normalization") {
+    r.read("momentum", layer.momentum, "at least 0 and below 1", is_below_one);
+    r.read("epsilon", layer.epsilon, "a positive number", is_positive);
+  }
+  r.finish();
+  return layer;
+}
+
+OptimizerConfig read_optimizer(Reader r) {
+  OptimizerConfig optimizer;
+  r.read_choice("type", optimizer.type, {"sgd", "adam", "adamw"});
+  optimizer.learning_rate = optimizer.type == "sgd" ? 0.01 : 0.001;
+  optimizer.weight_decay = optimizer.type == "adamw" ? 0.004 : 0;
+  r.read("learning_rate", optimizer.learning_rate, "a positive number", is_positive);
+  if (optimizer.type == "sgd") {
+    r.read("momentum", optimizer.momentum, "at least 0 and below 1", is_below_one);
+    r.read("nesterov", optimizer.nesterov);
+  } else {
+    r.read("beta_1", optimizer.beta_1, "at least 0 and below 1", is_below_one);
+    r.read("beta_2", optimizer.beta_2, "at least 0 and below 1", is_below_one);
+    r.read("epsilon", optimizer.epsilon, "a positive number", is_positive);
+  }
+  r.read("weight_decay", optimizer.weight_decay, "0 or more", is_not_negative);
+  r.read("clipnorm", optimizer.clipnorm, "0 (none) or more", is_not_negative);
+  r.read("global_clipnorm", optimizer.global_clipnorm, "0 (none) or more", is_not_negative);
+  r.finish();
+  return optimizer;
+}
+
+void read_training(Reader r, TrainConfig& config) {
+  r.read("epochs", config.epochs, 1, 1'000'000);
+  r.read("batch_size", config.batch_size, 1, most);
+  r.read("micro_batch", config.micro_batch, 0, most);
+  r.read("validate_each_epoch", config.validate_each_epoch);
+  r.finish();
+}
+
+}  // namespace
+
+TrainConfig parse_config(std::string_view written, std::string_view source) {
+  toml::table root;
+  try {
+    root = toml::parse(written, source);
+  } catch (const toml::parse_error& error) {
+    throw ConfigError(text(source, ", line ", error.source().begin.line, ": ", error.description()));
+  }
+  TrainConfig config;
+  Reader r(root, "", source);
+  r.read("seed", config.seed, 0, std::numeric_limits<std::int64_t>::max());
+  r.read("threads", config.threads, 0, 1024);
+  r.require_key("data");
+  config.data = read_data(r.table("data"));
+  for (Reader& layer : r.tables("layers")) config.layers.push_back(read_layer(std::move(layer)));
+  require<ConfigError>(!config.layers.empty(), source, ": there are no layers; add [[layers]] with type = \"dense\" and units");
+  config.optimizer = read_optimizer(r.table("optimizer"));
+  read_training(r.table("train"), config);
+  r.finish();
+  return config;
+}
+
+TrainConfig read_config(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream contents;
+  require<Unavailable>(!std::filesystem::is_directory(file) && in && (contents << in.rdbuf() || in.peek() == EOF),
+                       "configuration ", file.string(), ": cannot be read; is it there, and a file?");
+  TrainConfig config = parse_config(contents.str(), file.string());
+  if (config.data.directory.empty()) config.data.directory = file.parent_path();
+  return config;
+}
+
+std::string to_toml(const TrainConfig& config) {
+  toml::array layers;
+  for (const LayerConfig& layer : config.layers) {
+    toml::table t{{"type", layer.type}};
+    if (layer.type == "dense") {
+      t.insert("units", layer.units);
+      t.insert("activation", layer.activation);
+      t.insert("use_bias", layer.use_bias);
+    }
+    if (layer.type == "dropout") t.insert("rate", layer.rate);
+    if (layer.type == "batch_normalization") {
+      t.insert("momentum", layer.momentum);
+      t.insert("epsilon", layer.epsilon);
+    }
+    layers.push_back(std::move(t));
+  }
+  const OptimizerConfig& o = config.optimizer;
+  toml::table optimizer{{"type", o.type},
+                        {"learning_rate", o.learning_rate},
+                        {"weight_decay", o.weight_decay},
+                        {"clipnorm", o.clipnorm},
+                        {"global_clipnorm", o.global_clipnorm}};
+  if (o.type == "sgd") {
+    optimizer.insert("momentum", o.momentum);
+    optimizer.insert("nesterov", o.nesterov);
+  } else {
+    optimizer.insert("beta_1", o.beta_1);
+    optimizer.insert("beta_2", o.beta_2);
+    optimizer.insert("epsilon", o.epsilon);
+  }
+  const DataConfig& d = config.data;
+  const toml::table root{{"seed", config.seed},
+                         {"threads", config.threads},
+                         {"data", toml::table{{"directory", d.directory.string()},
+                                              {"train_images", d.train_images},
+                                              {"train_labels", d.train_labels},
+                                              {"test_images", d.test_images},
+                                              {"test_labels", d.test_labels},
+                                              {"mean", d.mean},
+                                              {"deviation", d.deviation}}},
+                         {"layers", std::move(layers)},
+                         {"optimizer", std::move(optimizer)},
+                         {"train", toml::table{{"epochs", config.epochs},
+                                               {"batch_size", config.batch_size},
+                                               {"micro_batch", config.micro_batch},
+                                               {"validate_each_epoch", config.validate_each_epoch}}}};
+  std::ostringstream out;
+  out << root << '\n';
+  return std::move(out).str();
+}
+
+}  // namespace gradus::command

@@ -1,0 +1,55 @@
+/// The configuration of a training run: read from TOML, strictly, and written back resolved.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+#include "gradus/base/error.h"
+
+namespace gradus::command {
+
+/// A configuration that cannot be: the message names file, line and key.
+class ConfigError : public Error {
+  using Error::Error;
+};
+
+struct DataConfig {
+  std::filesystem::path directory;  // of the four files; empty: that of the configuration file
+  std::string train_images, train_labels, test_images, test_labels;
+  double mean = 0, deviation = 1;  // of pixels divided by 255: (x / 255 - mean) / deviation
+};
+struct LayerConfig {
+  std::string type;  // "flatten" "dense" "dropout" "batch_normalization"
+  std::int64_t units = 0;
+  std::string activation = "linear";
+  bool use_bias = true;
+  double rate = 0;
+  double momentum = 0.99, epsilon = 1e-3;
+};
+struct OptimizerConfig {
+  std::string type = "adam";  // "sgd" "adam" "adamw"
+  double learning_rate = 0.001;
+  double momentum = 0;
+  bool nesterov = false;
+  double beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-7;
+  double weight_decay = 0, clipnorm = 0, global_clipnorm = 0;
+};
+struct TrainConfig {
+  std::int64_t seed = 0, threads = 0;
+  DataConfig data;
+  std::vector<LayerConfig> layers;
+  OptimizerConfig optimizer;
+  std::int64_t epochs = 1, batch_size = 32, micro_batch = 0;
+  bool validate_each_epoch = false;
+};
+
+/// ConfigError says line, key, what was expected and what was given; misspelt keys get a suggestion. `source` names the
+/// text in messages.
+TrainConfig parse_config(std::string_view text, std::string_view source);
+/// Unavailable if the file cannot be read.
+TrainConfig read_config(const std::filesystem::path& file);
+/// TOML that parse_config reads back to the same configuration.
+std::string to_toml(const TrainConfig& config);
+
+}  // namespace gradus::command

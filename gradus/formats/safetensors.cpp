@@ -1,0 +1,126 @@
+/// The header is JSON, and every number in it is checked against the bytes that are there before anything is allocated.
+#include "gradus/formats/safetensors.h"
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include "gradus/formats/atomic_file.h"
+
+namespace gradus {
+namespace {
+
+using Json = nlohmann::json;
+
+struct TypeName {
+  DType type;
+  std::string_view name;
+};
+constexpr TypeName type_names[] = {{f64, "F64"}, {f32, "F32"}, {i64, "I64"},
+                                   {i32, "I32"}, {u8, "U8"},   {boolean, "BOOL"}};
+
+std::string_view written_name(DType t) {
+  for (const TypeName& known : type_names)
+    if (known.type == t) return known.name;
+  throw InternalError("a dtype without a safetensors name");
+}
+
+DType dtype_named(const std::string& name, std::string_view file, const std::string& array) {
+  for (const TypeName& known : type_names)
+    if (known.name == name) return known.type;
+  throw DataError(text(file, ": array `", array, "` has dtype ", name, "; supported are F64 F32 I64 I32 U8 BOOL"));
+}
+
+constexpr std::size_t max_header = std::size_t{100} << 20;
+
+Json header_of(std::span<const std::byte> bytes, std::string_view file, std::span<const std::byte>& contents) {
+  require<DataError>(bytes.size() >= 8, file, ": ", bytes.size(), " bytes are too few for a safetensors file");
+  std::uint64_t size = 0;
+  std::memcpy(&size, bytes.data(), 8);  // little endian, as every machine that this library runs on
+  require<DataError>(size <= max_header && size <= bytes.size() - 8, file, ": byte 0: the header claims ", size,
+                     " bytes, but ", bytes.size() - 8, " follow");
+  contents = bytes.subspan(8 + size);
+  const char* begin = reinterpret_cast<const char*>(bytes.data()) + 8;
+  Json header = Json::parse(begin, begin + size, nullptr, false);
+  require<DataError>(header.is_object(), file, ": byte 8: the header is no JSON object");
+  return header;
+}
+
+NamedArray array_of(const std::string& name, const Json& entry, std::span<const std::byte> contents,
+                    std::string_view file) {
+  const auto complain_unless = [&](bool ok, std::string_view what) {
+    require<DataError>(ok, file, ": array `", name, "`: ", what);
+  };
+  complain_unless(entry.is_object() && entry.contains("dtype") && entry["dtype"].is_string() &&
+                      entry.contains("shape") && entry["shape"].is_array() && entry.contains("data_offsets") &&
+                      entry["data_offsets"].is_array() && entry["data_offsets"].size() == 2,
+                  "expected dtype, shape and two data_offsets");
+  NamedArray array{.name = name};
+  array.spec.dtype = dtype_named(entry["dtype"].get<std::string>(), file, name);
+  complain_unless(entry["shape"].size() <= Shape::max_rank, "more than eight dimensions");
+  for (const Json& d : entry["shape"]) {
+    complain_unless(d.is_number_unsigned() && d.get<std::uint64_t>() < std::uint64_t{1} << 62,
+                    "a dimension is no size");
+    array.spec.shape.push_back(d.get<std::int64_t>());
+  }
+  for (const Json& offset : entry["data_offsets"]) complain_unless(offset.is_number_unsigned(), "an offset is no size");
+  const auto first = entry["data_offsets"][0].get<std::uint64_t>(),
+             last = entry["data_offsets"][1].get<std::uint64_t>();
+  complain_unless(first <= last && last <= contents.size(), "its bytes lie outside the file");
+  std::int64_t wanted = 0;
+  try {
+    wanted = bytes_of(array.spec);
+  } catch (const Error& error) { complain_unless(false, error.what()); }
+  complain_unless(static_cast<std::uint64_t>(wanted) == last - first, "its shape and its data_offsets disagree");
+  const auto source = contents.subspan(first, last - first);
+  if (array.spec.dtype == boolean)
+    for (std::byte b : source) complain_unless(b <= std::byte{1}, "a bool is neither 0 nor 1");
+  array.data = Buffer::allocate(wanted, "weights");
+  if (wanted) std::memcpy(array.data->data(), source.data(), source.size());
+  return array;
+}
+
+}  // namespace
+
+void write_safetensors(const std::filesystem::path& file, std::span<const NamedArray> arrays) {
+  Json header = Json::object();
+  std::int64_t place = 0;
+  for (const NamedArray& array : arrays) {
+    const std::int64_t bytes = bytes_of(array.spec);
+    require(!header.contains(array.name), "safetensors ", file.string(), ": two arrays are named `", array.name, "`");
+    header[array.name] = {{"dtype", written_name(array.spec.dtype)},
+                          {"shape", std::vector<std::int64_t>(array.spec.shape.begin(), array.spec.shape.end())},
+                          {"data_offsets", {place, place + bytes}}};
+    place += bytes;
+  }
+  std::string written = header.dump();
+  written.resize((written.size() + 7) / 8 * 8, ' ');  // the bytes that follow are aligned
+  const std::uint64_t size = written.size();
+  AtomicFile out(file);
+  out.write(std::as_bytes(std::span(&size, 1)));
+  out.write(written);
+  for (const NamedArray& array : arrays)
+    out.write(std::span(array.data->data<const std::byte>(), static_cast<std::size_t>(bytes_of(array.spec))));
+  out.commit();
+}
+
+std::vector<NamedArray> parse_safetensors(std::span<const std::byte> bytes, std::string_view name) {
+  std::span<const std::byte> contents;
+  const Json header = header_of(bytes, name, contents);
+  std::vector<NamedArray> arrays;
+  for (const auto& [key, entry] : header.items())
+    if (key != "__metadata__") arrays.push_back(array_of(key, entry, contents, name));
+  return arrays;
+}
+
+std::vector<NamedArray> read_safetensors(const std::filesystem::path& file) {
+  std::error_code problem;
+  const auto size = std::filesystem::file_size(file, problem);
+  std::ifstream in(file, std::ios::binary);
+  require<Unavailable>(!problem && in, file.string(), ": cannot be read; is it there, and a file?");
+  std::vector<std::byte> bytes(size);
+  in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
+  require<DataError>(in.gcount() == static_cast<std::streamsize>(size), file.string(), ": read ", in.gcount(), " of ",
+                     size, " bytes");
+  return parse_safetensors(bytes, file.string());
+}
+
+}  // namespace gradus
