@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include "gradus/backend/interpreter/lower.h"
+#include "gradus/backend/library.h"
 #include "gradus/backend/program.h"
 
 namespace gradus {
@@ -13,6 +14,7 @@ Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> s
   Lowered lowered{.slots = graph->size()};
   std::vector<std::vector<Thunk>> loops = interpreter::lower_loops(graph, steps);
   for (std::size_t s = 0; s < steps.size(); ++s) {
+    if (steps[s].kind == Step::Kind::library) loops[s].push_back(lower_library(graph, steps[s]));
     for (Thunk& thunk : loops[s]) {
       thunk.step = static_cast<int>(s);
       lowered.thunks.push_back(std::move(thunk));

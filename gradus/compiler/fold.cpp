@@ -1,4 +1,5 @@
 /// Constants of constants. Every element of a constant has the same bits, so one element is enough.
+#include <optional>
 #include "gradus/base/flush_denormals.h"
 #include "gradus/compiler/passes.h"
 #include "gradus/reference/interpret.h"
@@ -6,17 +7,50 @@
 namespace gradus {
 namespace {
 
-bool has_symbolic_extent(const scalar::Code& code) {
-  for (const scalar::Instruction& in : code.instructions)
-    if (in.op == scalar::Opcode::extent && dimension::is_symbolic(static_cast<std::int64_t>(in.bits))) return true;
-  return false;
+using scalar::Code;
+using scalar::Opcode;
+
+/// Whether the result can be known now: it depends on no input but constants, and on no symbol.
+bool is_known(const Code& code, const std::vector<bool>& known_inputs) {
+  std::vector<bool> needed(code.instructions.size());
+  needed[static_cast<std::size_t>(code.result)] = true;
+  for (int i = code.result; i >= 0; --i) {
+    if (!needed[static_cast<std::size_t>(i)]) continue;
+    const scalar::Instruction& in = code.instructions[static_cast<std::size_t>(i)];
+    if (in.op == Opcode::extent && dimension::is_symbolic(static_cast<std::int64_t>(in.bits))) return false;
+    if (in.op == Opcode::input) {
+      if (!known_inputs[static_cast<std::size_t>(in.a)]) return false;
+      continue;
+    }
+    for (int operand : {in.a, in.b, in.c})
+      if (operand >= 0) needed[static_cast<std::size_t>(operand)] = true;
+  }
+  return true;
 }
 
-bool folds(const Graph& graph, const Value& v) {
-  if (!v.op.is_elementwise() && !v.op.is_view() && !v.op.is_alias()) return false;
-  for (int operand : v.in)
-    if (!graph[operand].is_constant) return false;
-  return !v.in.empty();
+/// The bits of every element of `v`, if they are known and the same.
+std::optional<std::uint64_t> folded(const Graph& graph, const Value& v) {
+  if (v.op.is_index()) {
+    const Code code = v.op.index_formula();
+    if (!is_known(code, {false})) return {};
+    return reference::evaluate_bits(code, std::vector<std::uint64_t>{0});
+  }
+  if (v.op.is_view() || v.op.is_alias()) {
+    const Value& source = graph[v.in[0]];
+    return source.is_constant ? std::optional(source.constant) : std::nullopt;
+  }
+  if (!v.op.is_elementwise()) return {};
+  std::vector<std::uint64_t> bits;
+  std::vector<DType> types;
+  std::vector<bool> known;
+  for (int operand : v.in) {
+    bits.push_back(graph[operand].constant);
+    types.push_back(graph[operand].spec.dtype);
+    known.push_back(graph[operand].is_constant);
+  }
+  const Code code = v.op.formula(types);
+  if (!is_known(code, known)) return {};
+  return reference::evaluate_bits(code, bits);
 }
 
 }  // namespace
@@ -24,23 +58,12 @@ bool folds(const Graph& graph, const Value& v) {
 void fold_constants(Graph& graph) {
   const FlushDenormals as_when_it_runs;
   for (Value& v : graph.values) {
-    if (!folds(graph, v)) continue;
-    std::vector<std::uint64_t> bits;
-    std::vector<DType> types;
-    for (int operand : v.in) {
-      bits.push_back(graph[operand].constant);
-      types.push_back(graph[operand].spec.dtype);
-    }
-    std::uint64_t result = bits[0];
-    if (v.op.is_elementwise()) {
-      const scalar::Code code = v.op.formula(types);
-      if (has_symbolic_extent(code)) continue;
-      result = reference::evaluate_bits(code, bits);
-    }
+    const std::optional<std::uint64_t> bits = folded(graph, v);
+    if (!bits) continue;
     v.op = {};
     v.in.clear();
     v.is_constant = true;
-    v.constant = result;
+    v.constant = *bits;
   }
 }
 

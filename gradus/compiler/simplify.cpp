@@ -2,6 +2,7 @@
 #include <bit>
 #include <optional>
 #include "gradus/compiler/passes.h"
+#include "gradus/ops/matmul.h"
 
 namespace gradus {
 namespace {
@@ -56,6 +57,38 @@ std::optional<int> same_as(const Graph& graph, const Value& v) {
   return {};
 }
 
+/// The matrices of which `operand` is a view with rows and columns exchanged.
+std::optional<int> transposed_source(const Graph& graph, int operand) {
+  const Value& v = graph[operand];
+  if (!v.op.is_view()) return {};
+  const Shape& source = graph[v.in[0]].spec.shape;
+  if (source.rank() < 2 || source.rank() != v.spec.shape.rank()) return {};
+  const auto exchanged = [](Shape shape) {
+    const std::int64_t last = shape[-1];
+    shape.set(-1, shape[-2]);
+    shape.set(-2, last);
+    return shape;
+  };
+  const View view = v.op->view(v.op.attributes(), source, v.spec.shape);
+  const bool exchanges = view.offset == 0 && view.backwards == 0 && v.spec.shape == exchanged(source) &&
+                         view.strides == exchanged(dense_strides(source));
+  return exchanges ? std::optional(v.in[0]) : std::nullopt;
+}
+
+/// A product reads a transposed operand in place.
+void absorb_transposes(const Graph& graph, Value& v) {
+  const Matmul* product = v.op.as<Matmul>();
+  if (!product) return;
+  Matmul absorbed = *product;
+  bool* const transposed[] = {&absorbed.transpose_a, &absorbed.transpose_b};
+  for (std::size_t k = 0; k < 2; ++k)
+    while (const auto source = transposed_source(graph, v.in[k])) {
+      v.in[k] = *source;
+      *transposed[k] = !*transposed[k];
+    }
+  v.op = AnyOp::of(absorbed);
+}
+
 }  // namespace
 
 void simplify(Graph& graph) {
@@ -64,6 +97,7 @@ void simplify(Graph& graph) {
     Value& v = graph[i];
     for (int& operand : v.in) operand = stands_for[static_cast<std::size_t>(operand)];
     if (v.op.is_alias() && graph[v.in[0]].op.is_alias()) v.in[0] = graph[v.in[0]].in[0];
+    absorb_transposes(graph, v);
     stands_for[static_cast<std::size_t>(i)] = same_as(graph, v).value_or(i);
   }
   for (int& output : graph.outputs) output = stands_for[static_cast<std::size_t>(output)];

@@ -13,6 +13,7 @@ namespace gradus {
 struct Gather {
   static constexpr auto name = "gather";
   static constexpr auto library_kernel = "gather";
+  static constexpr bool may_fail = true;
   int axis = -1;
   Spec infer(Specs in) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
@@ -24,6 +25,7 @@ struct Gather {
 struct ScatterAdd {
   static constexpr auto name = "scatter_add";
   static constexpr auto library_kernel = "scatter_add";
+  static constexpr bool may_fail = true;
   int axis = -1;
   std::int64_t extent = 0;  // n: a dimension
   Spec infer(Specs in) const;
@@ -35,6 +37,7 @@ struct CheckRange {
   static constexpr auto name = "check_range";
   static constexpr auto takes = Takes::integers;
   static constexpr auto library_kernel = "check_range";
+  static constexpr bool may_fail = true;
   std::int64_t limit = 0;  // a dimension
   bool labels = false;     // how messages name the values: labels or indices
   Spec infer(Specs in) const;

@@ -1,0 +1,32 @@
+/// The registry of library kernels.
+#include "gradus/backend/library.h"
+#include <algorithm>
+#include "gradus/backend/library/kernels.h"
+
+namespace gradus {
+
+const LibraryKernel& library_kernel(std::string_view name) {
+  static constexpr LibraryKernel kernels[] = {
+      {"matmul", library::bind_matmul, library::run_matmul},
+      {"gather", library::bind_gather, library::run_gather},
+      {"scatter_add", library::bind_scatter_add, library::run_scatter_add},
+      {"check_range", library::bind_check_range, library::run_check_range},
+      {"concat", library::bind_concat, library::run_concat},
+      {"cumsum", library::bind_cumsum, library::run_cumsum},
+  };
+  const auto found = std::ranges::find(kernels, name, &LibraryKernel::name);
+  internal_check(found != std::end(kernels), "the backend has no kernel `", name, "`");
+  return *found;
+}
+
+Thunk lower_library(std::shared_ptr<const Graph> graph, const Step& step) {
+  const int value = step.members.at(0);
+  const LibraryKernel& kernel = library_kernel((*graph)[value].op->library_kernel);
+  Thunk thunk{.run = kernel.run, .label = std::string((*graph)[value].op->name)};
+  thunk.bind = [graph = std::move(graph), value, bind = kernel.bind](std::span<const std::int64_t> symbols) {
+    return bind(*graph, value, symbols);
+  };
+  return thunk;
+}
+
+}  // namespace gradus

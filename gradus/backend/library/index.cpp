@@ -1,0 +1,164 @@
+/// Reading, adding and checking by data: gather, scatter_add, check_range.
+#include <algorithm>
+#include <cstring>
+#include "gradus/backend/library/kernels.h"
+#include "gradus/ops/gather.h"
+
+namespace gradus::library {
+namespace {
+
+struct Call {
+  DType dtype, index_dtype;
+  std::int64_t outer, n, places, inner;  // x [outer, n, inner], indices [places], selected [outer, places, inner]
+  int indexed, indices, target;          // slots
+};
+
+/// Calls visit with the type of the indices.
+template <class Visit> void with_index_type(DType t, Visit visit) {
+  if (t == i64) visit(std::int64_t{});
+  else if (t == i32) visit(std::int32_t{});
+  else visit(std::uint8_t{});
+}
+
+std::shared_ptr<Call> call_of(const Graph& graph, int whole, int axis, int indices, int read, int target,
+                              Symbols symbols) {
+  const AroundAxis around(graph[whole].spec.shape.evaluated(symbols), axis);
+  auto call = std::make_shared<Call>();
+  call->dtype = graph[whole].spec.dtype;
+  call->index_dtype = graph[indices].spec.dtype;
+  call->outer = around.outer;
+  call->n = around.n;
+  call->inner = around.inner;
+  call->places = graph[indices].spec.shape.evaluated(symbols).size();
+  call->indexed = storage_of(graph, read);
+  call->indices = storage_of(graph, indices);
+  call->target = target;
+  return call;
+}
+
+std::string failure_of_index(std::int64_t n) {
+  return text("index {value} at position {index} of the indices is outside [0, ", n, ")");
+}
+
+}  // namespace
+
+BoundThunk bind_gather(const Graph& graph, int value, Symbols symbols) {
+  const Value& v = graph[value];
+  auto call = call_of(graph, v.in[0], v.op.as<Gather>()->axis, v.in[1], v.in[0], value, symbols);
+  BoundThunk bound{.extent = call->inner == 0 ? 0 : call->outer * call->places, .failure = failure_of_index(call->n)};
+  bound.bytes = call->outer * call->places * (2 * call->inner * size_of(call->dtype) + size_of(call->index_dtype));
+  bound.flops = 32 * bound.extent;  // an index costs about as much
+  bound.data = std::move(call);
+  return bound;
+}
+
+void run_gather(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  const auto& call = *static_cast<const Call*>(arguments->data);
+  const auto row = static_cast<std::size_t>(call.inner * size_of(call.dtype));
+  const auto* x = static_cast<const std::byte*>(arguments->slots[call.indexed]);
+  auto* target = static_cast<std::byte*>(arguments->slots[call.target]);
+  with_index_type(call.index_dtype, [&]<class Index>(Index) {
+    const auto* indices = static_cast<const Index*>(arguments->slots[call.indices]);
+    std::int64_t outer = begin / call.places, p = begin % call.places;
+    for (std::int64_t at = begin; at < end; ++at) {
+      const auto index = static_cast<std::int64_t>(indices[p]);
+      if (index < 0 || index >= call.n) report_failure(arguments, p, index);
+      else
+        std::memcpy(target + static_cast<std::size_t>(at) * row,
+                    x + static_cast<std::size_t>(outer * call.n + index) * row, row);
+      if (++p == call.places) {
+        p = 0;
+        ++outer;
+      }
+    }
+  });
+}
+
+BoundThunk bind_scatter_add(const Graph& graph, int value, Symbols symbols) {
+  const Value& v = graph[value];
+  auto call = call_of(graph, value, v.op.as<ScatterAdd>()->axis, v.in[0], v.in[1], value, symbols);
+  BoundThunk bound{.extent = call->outer * call->inner, .grain = 16, .failure = failure_of_index(call->n)};
+  bound.bytes = call->outer * call->inner * (call->n + 3 * call->places) * size_of(call->dtype);
+  bound.flops = 16 * call->outer * call->places;
+  bound.data = std::move(call);
+  return bound;
+}
+
+namespace {
+
+/// Columns [first, last) of the inner dimensions under one outer index.
+template <class T, class Index>
+void scatter_columns(const KernelArguments* arguments, const Call& call, std::int64_t outer, std::int64_t first,
+                     std::int64_t last) {
+  const auto* indices = static_cast<const Index*>(arguments->slots[call.indices]);
+  const T* updates = static_cast<const T*>(arguments->slots[call.indexed]) + outer * call.places * call.inner;
+  T* target = static_cast<T*>(arguments->slots[call.target]) + outer * call.n * call.inner;
+  for (std::int64_t row = 0; row < call.n; ++row)
+    std::fill(target + row * call.inner + first, target + row * call.inner + last, T{});
+  for (std::int64_t p = 0; p < call.places; ++p) {
+    const auto index = static_cast<std::int64_t>(indices[p]);
+    if (index < 0 || index >= call.n) {
+      report_failure(arguments, p, index);
+      continue;
+    }
+    T* to = target + index * call.inner;
+    const T* from = updates + p * call.inner;
+    for (std::int64_t i = first; i < last; ++i) {
+      if constexpr (std::is_floating_point_v<T>) to[i] += from[i];
+      else to[i] = static_cast<T>(static_cast<std::uint64_t>(to[i]) + static_cast<std::uint64_t>(from[i]));
+    }
+  }
+}
+
+}  // namespace
+
+void run_scatter_add(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  const auto& call = *static_cast<const Call*>(arguments->data);
+  with_type(call.dtype, [&]<class T>(T) {
+    with_index_type(call.index_dtype, [&]<class Index>(Index) {
+      while (begin < end) {
+        const std::int64_t first = begin % call.inner, last = std::min(call.inner, first + end - begin);
+        scatter_columns<T, Index>(arguments, call, begin / call.inner, first, last);
+        begin += last - first;
+      }
+    });
+  });
+}
+
+namespace {
+
+struct Check {
+  DType dtype;
+  std::int64_t limit;
+  int source, target;
+};
+
+}  // namespace
+
+BoundThunk bind_check_range(const Graph& graph, int value, Symbols symbols) {
+  const Value& v = graph[value];
+  const CheckRange& op = *v.op.as<CheckRange>();
+  const std::int64_t limit = dimension::evaluate(op.limit, symbols);
+  BoundThunk bound{.extent = v.spec.shape.evaluated(symbols).size(), .grain = 1024};
+  bound.data = std::make_shared<Check>(Check{v.spec.dtype, limit, storage_of(graph, v.in[0]), value});
+  bound.bytes = 2 * bound.extent * size_of(v.spec.dtype);
+  bound.flops = 4 * bound.extent;
+  bound.failure = text(op.subject(), " {value} at position {index} is outside [0, ", limit, ")",
+                       op.labels ? ": labels are numbers of classes; mend the data or the number of classes" : "");
+  return bound;
+}
+
+void run_check_range(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  const auto& check = *static_cast<const Check*>(arguments->data);
+  with_index_type(check.dtype, [&]<class T>(T) {
+    const T* from = static_cast<const T*>(arguments->slots[check.source]);
+    T* to = static_cast<T*>(arguments->slots[check.target]);
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto number = static_cast<std::int64_t>(from[i]);
+      if (number < 0 || number >= check.limit) report_failure(arguments, i, number);
+      to[i] = from[i];
+    }
+  });
+}
+
+}  // namespace gradus::library

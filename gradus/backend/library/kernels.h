@@ -1,0 +1,33 @@
+/// What the registry of library kernels lists; the ops' own files say what each computes.
+#pragma once
+#include <span>
+#include "gradus/backend/program.h"
+
+namespace gradus::library {
+
+using Symbols = std::span<const std::int64_t>;
+
+BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols);
+void run_matmul(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_gather(const Graph& graph, int value, Symbols symbols);
+void run_gather(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_scatter_add(const Graph& graph, int value, Symbols symbols);
+void run_scatter_add(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_check_range(const Graph& graph, int value, Symbols symbols);
+void run_check_range(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_concat(const Graph& graph, int value, Symbols symbols);
+void run_concat(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_cumsum(const Graph& graph, int value, Symbols symbols);
+void run_cumsum(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+
+/// A shape as [outer, n, inner] around an axis that counts from the end.
+struct AroundAxis {
+  AroundAxis(const Shape& shape, int axis) : n(shape[axis]) {
+    const int at = shape.normalized(axis);
+    for (int i = 0; i < at; ++i) outer *= shape[i];
+    for (int i = at + 1; i < shape.rank(); ++i) inner *= shape[i];
+  }
+  std::int64_t outer = 1, n, inner = 1;
+};
+
+}  // namespace gradus::library

@@ -1,0 +1,214 @@
+/// Slow and obvious: no blocks, no order of sums that matters, no shared code with what it checks.
+#include "gradus/reference/oracle.h"
+#include <cstring>
+#include <algorithm>
+#include <map>
+#include "gradus/ops/concat.h"
+#include "gradus/ops/cumsum.h"
+#include "gradus/ops/gather.h"
+#include "gradus/ops/matmul.h"
+
+namespace gradus::reference {
+namespace {
+
+using Numbers = std::vector<double>;
+using scalar::Real;
+
+struct Array {
+  Spec spec;
+  Numbers values;
+  std::size_t size() const { return values.size(); }
+};
+
+std::size_t count(const Shape& shape) { return static_cast<std::size_t>(shape.size()); }
+
+double number_of(std::uint64_t bits, DType t) {
+  return with_type(t, [&]<class T>(T value) {
+    std::memcpy(&value, &bits, sizeof value);
+    return static_cast<double>(value);
+  });
+}
+
+// ---------------------------------------------------------------- by the rules of ops
+
+Numbers elementwise(const Value& v, const std::vector<const Array*>& in) {
+  Numbers result;
+  for (std::size_t i = 0; i < count(v.spec.shape); ++i) {
+    std::vector<Real> x;
+    for (const Array* operand : in) x.emplace_back(operand->values[i], operand->spec.dtype);
+    result.push_back(v.op->emit_real(v.op.attributes(), x).v);
+  }
+  return result;
+}
+
+/// [outer, n, inner] around an axis that counts from the end.
+struct Around {
+  Around(const Shape& shape, int axis) : n(static_cast<std::size_t>(shape[axis])) {
+    for (int i = 0; i < shape.rank(); ++i)
+      (i < shape.normalized(axis)   ? outer
+       : i > shape.normalized(axis) ? inner
+                                    : ignored) *= static_cast<std::size_t>(shape[i]);
+  }
+  std::size_t outer = 1, n, inner = 1, ignored = 1;
+  std::size_t at(std::size_t o, std::size_t j, std::size_t i) const { return (o * n + j) * inner + i; }
+};
+
+Numbers reduction(const Value& v, const Array& x) {
+  const Around around(x.spec.shape, v.op.axis());
+  const DType t = x.spec.dtype;
+  Numbers result;
+  for (std::size_t o = 0; o < around.outer; ++o)
+    for (std::size_t i = 0; i < around.inner; ++i) {
+      Real sum(v.op->identity(t).real(), t);
+      for (std::size_t j = 0; j < around.n; ++j)
+        sum = v.op->combine_real(v.op.attributes(), sum, Real(x.values[around.at(o, j, i)], t));
+      result.push_back(sum.v);
+    }
+  return result;
+}
+
+Numbers index_formula(const Value& v) {
+  Numbers result;
+  for (std::int64_t i = 0; i < v.spec.shape.size(); ++i)
+    result.push_back(v.op->emit_index_real(v.op.attributes(), Real(static_cast<double>(i), i64)).v);
+  return result;
+}
+
+Numbers view(const Value& v, const Array& x) {
+  const Shape& shape = v.spec.shape;
+  const View view = v.op->view(v.op.attributes(), x.spec.shape, shape);
+  Numbers result;
+  for (std::int64_t i = 0; i < shape.size(); ++i) {
+    std::int64_t rest = i, position = view.offset;
+    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+      const std::int64_t steps = rest % shape[axis] * view.strides[axis];
+      position += (view.backwards >> axis & 1) != 0 ? -steps : steps;
+      rest /= shape[axis];
+    }
+    result.push_back(x.values.at(static_cast<std::size_t>(position)));
+  }
+  return result;
+}
+
+// ---------------------------------------------------------------- library kernels
+
+Numbers matmul(const Value& v, const std::vector<const Array*>& in) {
+  const auto [transpose_a, transpose_b] = *v.op.as<Matmul>();
+  const Shape &a = in[0]->spec.shape, &b = in[1]->spec.shape, &c = v.spec.shape;
+  const std::int64_t m = c[-2], n = c[-1], k = transpose_a ? a[-2] : a[-1];
+  const std::int64_t batches = m * n == 0 ? 0 : c.size() / (m * n);
+  Numbers result;
+  for (std::int64_t batch = 0; batch < batches; ++batch)
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        Real sum(0.0, v.spec.dtype);
+        for (std::int64_t l = 0; l < k; ++l) {
+          const std::int64_t from_a = (a.rank() == 2 ? 0 : batch * m * k) + (transpose_a ? l * m + i : i * k + l);
+          const std::int64_t from_b = (b.rank() == 2 ? 0 : batch * n * k) + (transpose_b ? j * k + l : l * n + j);
+          sum = sum + Real(in[0]->values[static_cast<std::size_t>(from_a)], v.spec.dtype) *
+                          Real(in[1]->values[static_cast<std::size_t>(from_b)], v.spec.dtype);
+        }
+        result.push_back(sum.v);
+      }
+  return result;
+}
+
+std::size_t checked(double index, std::size_t n) {
+  require<OutOfRange>(index >= 0 && index < static_cast<double>(n), "index ", index, " is outside [0, ", n, ")");
+  return static_cast<std::size_t>(index);
+}
+
+Numbers gather(const Value& v, const std::vector<const Array*>& in) {
+  const Around around(in[0]->spec.shape, v.op.as<Gather>()->axis);
+  Numbers result;
+  for (std::size_t o = 0; o < around.outer; ++o)
+    for (double index : in[1]->values)
+      for (std::size_t i = 0; i < around.inner; ++i)
+        result.push_back(in[0]->values[around.at(o, checked(index, around.n), i)]);
+  return result;
+}
+
+Numbers scatter_add(const Value& v, const std::vector<const Array*>& in) {
+  const Around around(v.spec.shape, v.op.as<ScatterAdd>()->axis);
+  Numbers result(count(v.spec.shape));
+  std::size_t next = 0;
+  for (std::size_t o = 0; o < around.outer; ++o)
+    for (double index : in[0]->values)
+      for (std::size_t i = 0; i < around.inner; ++i) {
+        double& sum = result[around.at(o, checked(index, around.n), i)];
+        sum = scalar::wrapped(sum + in[1]->values[next++], v.spec.dtype).v;
+      }
+  return result;
+}
+
+Numbers check_range(const Value& v, const std::vector<const Array*>& in) {
+  for (double index : in[0]->values) checked(index, static_cast<std::size_t>(v.op.as<CheckRange>()->limit));
+  return in[0]->values;
+}
+
+Numbers concat(const Value& v, const std::vector<const Array*>& in) {
+  const Around whole(v.spec.shape, v.op.as<Concat>()->axis);
+  Numbers result;
+  for (std::size_t o = 0; o < whole.outer; ++o)
+    for (const Array* part : in) {
+      const std::size_t row = part->size() / whole.outer;
+      for (std::size_t i = 0; i < row; ++i) result.push_back(part->values[o * row + i]);
+    }
+  return result;
+}
+
+Numbers cumsum(const Value& v, const std::vector<const Array*>& in) {
+  const Cumsum& op = *v.op.as<Cumsum>();
+  const Around around(v.spec.shape, op.axis);
+  Numbers result(count(v.spec.shape));
+  for (std::size_t o = 0; o < around.outer; ++o)
+    for (std::size_t i = 0; i < around.inner; ++i) {
+      double sum = 0;
+      for (std::size_t step = 0; step < around.n; ++step) {
+        const std::size_t at = around.at(o, op.reverse ? around.n - 1 - step : step, i);
+        const double with = scalar::wrapped(sum + in[0]->values[at], v.spec.dtype).v;
+        result[at] = op.exclusive ? sum : with;
+        sum = with;
+      }
+    }
+  return result;
+}
+
+Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
+  static const std::map<std::string_view, Numbers (*)(const Value&, const std::vector<const Array*>&)> kernels{
+      {"matmul", matmul},           {"gather", gather}, {"scatter_add", scatter_add},
+      {"check_range", check_range}, {"concat", concat}, {"cumsum", cumsum}};
+  const auto found = kernels.find(v.op->library_kernel);
+  internal_check(found != kernels.end(), "the oracle has no kernel `", v.op->library_kernel, "`");
+  return found->second(v, in);
+}
+
+Numbers compute(const Value& v, const std::vector<const Array*>& in) {
+  if (v.is_constant) return Numbers(count(v.spec.shape), number_of(v.constant, v.spec.dtype));
+  if (v.op.is_elementwise()) return elementwise(v, in);
+  if (v.op.is_reduction()) return reduction(v, *in[0]);
+  if (v.op.is_index()) return index_formula(v);
+  if (v.op.is_view()) return view(v, *in[0]);
+  if (v.op.is_alias()) return in[0]->values;
+  return library_call(v, in);
+}
+
+}  // namespace
+
+std::vector<Numbers> evaluate(const Graph& graph, const std::vector<Numbers>& inputs) {
+  internal_check(inputs.size() == graph.inputs.size(), "the oracle is given other inputs than the graph has");
+  std::vector<Array> arrays;
+  for (int i = 0; i < graph.size(); ++i) {
+    const Value& v = graph[i];
+    std::vector<const Array*> in;
+    for (int operand : v.in) in.push_back(&arrays[static_cast<std::size_t>(operand)]);
+    const auto position = std::ranges::find(graph.inputs, i) - graph.inputs.begin();
+    arrays.push_back({v.spec, v.is_input() ? inputs.at(static_cast<std::size_t>(position)) : compute(v, in)});
+    internal_check(arrays.back().size() == count(v.spec.shape), "value %", i, " has another size than its shape says");
+  }
+  std::vector<Numbers> outputs;
+  for (int o : graph.outputs) outputs.push_back(arrays[static_cast<std::size_t>(o)].values);
+  return outputs;
+}
+
+}  // namespace gradus::reference

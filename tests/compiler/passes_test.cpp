@@ -1,0 +1,120 @@
+/// Graph passes, text in and text out.
+#include "gradus/compiler/passes.h"
+#include <gtest/gtest.h>
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+
+namespace gradus {
+namespace {
+
+struct Row {
+  const char* name;
+  void (*pass)(Graph&);
+  std::string before, after;
+};
+void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
+
+void simplify_and_clean(Graph& graph) {
+  simplify(graph);
+  eliminate_common_subexpressions(graph);
+}
+void fold_and_clean(Graph& graph) {
+  fold_constants(graph);
+  eliminate_common_subexpressions(graph);
+}
+
+class Passes : public testing::TestWithParam<Row> {};
+
+TEST_P(Passes, RewriteAsWritten) {
+  Graph graph = parse_graph(GetParam().before);
+  GetParam().pass(graph);
+  verify(graph);
+  EXPECT_EQ(to_text(graph), to_text(parse_graph(GetParam().after)));
+}
+
+const Row rows[] = {
+    {"FoldsFormulasOfConstants", fold_and_clean,
+     "%0 = constant{0x40000000} : f32[4]\n%1 = constant{0x40400000} : f32[4]\n%2 = add %0 %1 : f32[4]\nreturn %2\n",
+     "%0 = constant{0x40a00000} : f32[4]\nreturn %0\n"},
+    {"FoldsViewsAndShapes", fold_and_clean,
+     "%0 = constant{0x7} : i32[]\n%1 = broadcast{shape=[2,3]} %0 : i32[2,3]\n"
+     "%2 = reshape{shape=[6]} %1 : i32[6]\nreturn %2\n",
+     "%0 = constant{0x7} : i32[6]\nreturn %0\n"},
+    {"FoldsFillsAndKnownExtents", fold_and_clean,
+     "%0 = fill{value=2; dtype=f32} : f32[]\n%1 = extent{dimension=64; dtype=f32} : f32[]\n"
+     "%2 = multiply %0 %1 : f32[]\nreturn %2\n",
+     "%0 = constant{0x43000000} : f32[]\nreturn %0\n"},
+    {"LeavesSymbolicExtents", fold_and_clean, "%0 = extent{dimension=s0; dtype=f32} : f32[]\nreturn %0\n",
+     "%0 = extent{dimension=s0; dtype=f32} : f32[]\nreturn %0\n"},
+    {"LeavesWhatDependsOnInputs", fold_and_clean,
+     "%0 = input : f32[4]\n%1 = constant{0x0} : f32[4]\n%2 = multiply %0 %1 : f32[4]\nreturn %2\n",
+     "%0 = input : f32[4]\n%1 = constant{0x0} : f32[4]\n%2 = multiply %0 %1 : f32[4]\nreturn %2\n"},
+    {"FoldsAsItWouldRun", fold_and_clean,  // subnormals are zero: 1e-40 * 1
+     "%0 = constant{0x116c2} : f32[]\n%1 = constant{0x3f800000} : f32[]\n%2 = multiply %0 %1 : f32[]\nreturn %2\n",
+     "%0 = constant{0x0} : f32[]\nreturn %0\n"},
+    {"MultipliesByOne", simplify_and_clean,
+     "%0 = input : f32[4]\n%1 = constant{0x3f800000} : f32[4]\n%2 = multiply %1 %0 : f32[4]\n"
+     "%3 = divide %2 %1 : f32[4]\n%4 = negative %3 : f32[4]\nreturn %4\n",
+     "%0 = input : f32[4]\n%1 = negative %0 : f32[4]\nreturn %1\n"},
+    {"AddsNothing", simplify_and_clean,  // x + 0 turns -0 into 0, so it stays
+     "%0 = input : f32[4]\n%1 = constant{0x0} : f32[4]\n%2 = constant{0x80000000} : f32[4]\n%3 = add %0 %1 : f32[4]\n"
+     "%4 = add %3 %2 : f32[4]\n%5 = subtract %4 %1 : f32[4]\nreturn %5\n",
+     "%0 = input : f32[4]\n%1 = constant{0x0} : f32[4]\n%2 = add %0 %1 : f32[4]\nreturn %2\n"},
+    {"AddsNothingToIntegers", simplify_and_clean,
+     "%0 = input : i32[4]\n%1 = constant{0x0} : i32[4]\n%2 = add %0 %1 : i32[4]\nreturn %2\n",
+     "%0 = input : i32[4]\nreturn %0\n"},
+    {"DividesOneByX", simplify_and_clean,
+     "%0 = input : f32[4]\n%1 = constant{0x3f800000} : f32[4]\n%2 = divide %1 %0 : f32[4]\nreturn %2\n",
+     "%0 = input : f32[4]\n%1 = constant{0x3f800000} : f32[4]\n%2 = divide %1 %0 : f32[4]\nreturn %2\n"},
+    {"DropsCastsToTheSameType", simplify_and_clean, "%0 = input : f32[4]\n%1 = cast{to=f32} %0 : f32[4]\nreturn %1\n",
+     "%0 = input : f32[4]\nreturn %0\n"},
+    {"JoinsReshapes", simplify_and_clean,
+     "%0 = input : f32[4,s0]\n%1 = reshape{shape=[4*s0]} %0 : f32[4*s0]\n"
+     "%2 = reshape{shape=[2,2*s0]} %1 : f32[2,2*s0]\n%3 = reshape{shape=[2,2*s0]} %2 : f32[2,2*s0]\n"
+     "%4 = reshape{shape=[4,s0]} %3 : f32[4,s0]\nreturn %3 %4\n",
+     "%0 = input : f32[4,s0]\n%1 = reshape{shape=[2,2*s0]} %0 : f32[2,2*s0]\nreturn %1 %0\n"},
+    {"DropsViewsOfEverything", simplify_and_clean,
+     "%0 = input : f32[4,5]\n%1 = transpose{order=[1,0]} %0 : f32[4,5]\n%2 = slice{begin=[0,0]; size=[4,5]} %1 : "
+     "f32[4,5]\n"
+     "%3 = broadcast{shape=[4,5]} %2 : f32[4,5]\nreturn %3\n",
+     "%0 = input : f32[4,5]\nreturn %0\n"},
+    {"ProductsReadTransposedOperands", simplify_and_clean,
+     "%0 = input : f32[7,4,5]\n%1 = input : f32[6,5]\n%2 = transpose{order=[2,0,1]} %0 : f32[7,5,4]\n"
+     "%3 = transpose{order=[0,1]} %1 : f32[5,6]\n"
+     "%4 = matmul{transpose_a=true; transpose_b=false} %2 %3 : f32[7,4,6]\nreturn %4\n",
+     "%0 = input : f32[7,4,5]\n%1 = input : f32[6,5]\n"
+     "%2 = matmul{transpose_a=false; transpose_b=true} %0 %1 : f32[7,4,6]\nreturn %2\n"},
+    {"KeepsOneOfEqualValues", eliminate_common_subexpressions,
+     "%0 = input : f32[4]\n%1 = exp %0 : f32[4]\n%2 = exp %0 : f32[4]\n%3 = add %1 %2 : f32[4]\n"
+     "%4 = log %3 : f32[4]\nreturn %3\ndying %0\n",
+     "%0 = input : f32[4]\n%1 = exp %0 : f32[4]\n%2 = add %1 %1 : f32[4]\nreturn %2\ndying %0\n"},
+    {"KeepsInputsThatNobodyReads", eliminate_common_subexpressions,
+     "%0 = input : f32[4]\n%1 = input : f32[4]\nreturn %1\n", "%0 = input : f32[4]\n%1 = input : f32[4]\nreturn %1\n"},
+};
+INSTANTIATE_TEST_SUITE_P(Rows, Passes, testing::ValuesIn(rows), [](const auto& row) { return row.param.name; });
+
+TEST(PassRunner, RunsAllButTheDisabled) {
+  Graph graph = parse_graph(rows[0].before);
+  const std::string off[] = {"fold"};
+  const auto times = run_graph_passes(graph, off);
+  ASSERT_EQ(times.size(), 2u);
+  EXPECT_EQ(times[0].name, "simplify");
+  EXPECT_EQ(times[1].name, "eliminate");
+  EXPECT_EQ(times[1].values_before, 3);
+  EXPECT_EQ(graph.size(), 3);
+}
+
+TEST(PassRunner, NamesTheKnownPasses) {
+  Graph graph;
+  const std::string off[] = {"inline"};
+  try {
+    run_graph_passes(graph, off);
+    FAIL();
+  } catch (const InvalidArgument& error) {
+    EXPECT_STREQ(error.what(),
+                 "compile: there is no pass `inline`; the passes are fold, simplify, eliminate, fuse, reuse");
+  }
+}
+
+}  // namespace
+}  // namespace gradus
