@@ -230,6 +230,7 @@ Tensor pow(Scalar a, const Tensor& b) { return pow(beside(b, a, Pow::name), b); 
 Tensor pow(const Tensor& a, Scalar b) {
   const double exponent = b.literal().real();
   const bool floating = is_floating(a.dtype());
+  require(a.dtype() != boolean, "pow: expected a number type, got ", a.spec(), "; cast it first");
   const bool integral = std::trunc(exponent) == exponent && std::abs(exponent) <= (floating ? 64 : 0x1p53);
   if (!integral) return pow(a, beside(a, b, Pow::name));
   require(floating || exponent >= 0, "pow: the exponent ", exponent, " of a tensor ", a.spec(),

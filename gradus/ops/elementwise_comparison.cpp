@@ -125,6 +125,7 @@ struct StopGradient {
 /// a > b is b < a, with errors that name the operands in the user's order.
 template <class T> Tensor swapped(const T& op, const Tensor& a, const Tensor& b, std::string_view name) {
   check_same_dtype(name, a, b);
+  require(a.dtype() != boolean, name, ": expected a number type, got ", a.spec(), "; cast it first");
   return broadcasting(op, b, a, name);
 }
 
