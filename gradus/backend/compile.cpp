@@ -1,6 +1,8 @@
 /// The whole compiler, readable from top to bottom.
 #include <algorithm>
 #include <chrono>
+#include "gradus/backend/cpu/isa.h"
+#include "gradus/backend/cpu/lower.h"
 #include "gradus/backend/interpreter/lower.h"
 #include "gradus/backend/library.h"
 #include "gradus/backend/program.h"
@@ -10,12 +12,14 @@ namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> steps) {
+/// Thunks of all steps, in order: loops from the tier, library calls from the registry.
+Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> steps, Tier tier) {
   Lowered lowered{.slots = graph->size()};
-  std::vector<std::vector<Thunk>> loops = interpreter::lower_loops(graph, steps);
+  auto thunks = tier == Tier::compiled ? cpu_backend::lower_loops(*graph, steps, cpu_backend::isa(), lowered)
+                                       : interpreter::lower_loops(graph, steps);
   for (std::size_t s = 0; s < steps.size(); ++s) {
-    if (steps[s].kind == Step::Kind::library) loops[s].push_back(lower_library(graph, steps[s]));
-    for (Thunk& thunk : loops[s]) {
+    if (steps[s].kind == Step::Kind::library) thunks[s].push_back(lower_library(graph, steps[s]));
+    for (Thunk& thunk : thunks[s]) {
       thunk.step = static_cast<int>(s);
       lowered.thunks.push_back(std::move(thunk));
     }
@@ -32,10 +36,11 @@ std::shared_ptr<const Program> compile(Graph given, const CompileOptions& option
   };
   run_graph_passes(given, options.disable);
   const auto graph = std::make_shared<const Graph>(std::move(given));
-  std::vector<Step> steps = order_steps(*graph, single_steps(*graph));
+  std::vector<Step> steps = options.tier == Tier::compiled ? fuse(*graph, enabled("fuse")) : single_steps(*graph);
+  steps = order_steps(*graph, std::move(steps));
   Sharing sharing =
       enabled("reuse") ? plan_sharing(*graph, steps) : Sharing{std::vector<int>(graph->outputs.size(), -1)};
-  Lowered lowered = lower(graph, steps);
+  Lowered lowered = lower(graph, steps, options.tier);
   return std::make_shared<Program>(graph, std::move(steps), std::move(sharing), std::move(lowered), now() - start);
 }
 

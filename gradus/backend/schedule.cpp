@@ -80,9 +80,11 @@ class Stager {
         if (!yielded[static_cast<std::size_t>(i)])
           schedule_.temporaries.push_back(
               {i, -1, span.first, std::max(span.last, last_use[static_cast<std::size_t>(i)])});
-      for (int t : thunks_of_[s])
-        if (const Thunk& thunk = thunks_[static_cast<std::size_t>(t)]; thunk.shared_slot >= 0)
+      for (int t : thunks_of_[s])  // all thunks of a step share one scratch
+        if (const Thunk& thunk = thunks_[static_cast<std::size_t>(t)]; thunk.shared_slot >= 0) {
           schedule_.temporaries.push_back({thunk.shared_slot, t, span.first, span.last});
+          break;
+        }
     }
   }
 

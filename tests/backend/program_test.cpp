@@ -37,6 +37,7 @@ std::vector<Ref<Buffer>> run(const Program& program, const std::vector<Ref<Buffe
   program.run(inputs, outputs, symbols);
   return outputs;
 }
+std::shared_ptr<const Program> compiled(const Graph& graph) { return compile(graph, {.tier = Tier::compiled}); }
 std::shared_ptr<const Program> interpreted(const Graph& graph) {
   verify(graph);
   return compile(graph, {.tier = Tier::interpreted});
@@ -199,6 +200,16 @@ TEST(Program, ThreadsChangeNoBit) {
     if (threads == 1) alone = got;
     EXPECT_EQ(got, alone) << threads;
   }
+}
+
+TEST(Program, TiersAndFusionChangeNoBit) {
+  const auto expected = results(*interpreted(mixture(77)), 77);
+  EXPECT_EQ(results(*compiled(mixture(77)), 77), expected);
+  EXPECT_EQ(results(*compile(mixture(77), {.disable = {"fuse"}}), 77), expected);
+  EXPECT_EQ(results(*compile(mixture(77), {.disable = {"fold", "simplify", "eliminate", "reuse"}}), 77), expected);
+  const std::int64_t symbols[] = {77};
+  EXPECT_EQ(results(*compiled(mixture(dimension::symbol(0))), 77, symbols), expected);
+  EXPECT_LT(compiled(mixture(77))->kernels().size(), interpreted(mixture(77))->kernels().size());
 }
 
 TEST(Program, OneProgramServesAllExtents) {
