@@ -233,4 +233,6 @@ void Barrier::wait(int worker) {
   }
 }
 
+int num_threads() { return ThreadPool::global().threads(); }
+
 }  // namespace gradus

@@ -6,12 +6,9 @@
 #include <memory>
 #include <type_traits>
 #include <vector>
+#include "gradus/base/threads.h"
 
 namespace gradus {
-
-/// How many threads compute, the caller's included. It never changes a result, only its speed. At the start it is
-/// GRADUS_NUM_THREADS, or the number of cores that the process may use. InvalidArgument outside 1 to 1024.
-void set_num_threads(int n);
 
 class ThreadPool {
  public:

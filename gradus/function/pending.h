@@ -7,6 +7,7 @@
 #pragma once
 #include <memory>
 #include <mutex>
+#include "gradus/function/synchronize.h"
 #include "gradus/function/variable_cell.h"
 
 namespace gradus {
@@ -53,8 +54,5 @@ class Pending {
   std::int64_t dispatches_ = 0;
   bool eager_ = false;
 };
-
-/// Computes all that is pending, on every thread.
-void synchronize();
 
 }  // namespace gradus

@@ -9,6 +9,8 @@
 
 namespace gradus {
 
+inline constexpr std::size_t KiB = 1024, MiB = 1024 * KiB, GiB = 1024 * MiB;
+
 struct MemoryUse {
   std::size_t live_bytes, peak_bytes, limit_bytes;
 };
