@@ -1,0 +1,218 @@
+/// The formulas, on logits wherever they are known: log-sum-exp loses nothing where softmax would round to 0 or 1.
+#include "gradus/nn/losses.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/gather.h"
+#include "gradus/ops/index.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+constexpr double smallest_probability = 1e-7;
+
+std::string_view name_of(const Node* node) { return node->op ? node->op->name : std::string_view(); }
+
+const Node* behind_views(const Node* node) {
+  while (node->inputs.size() == 1 && (node->op.is_view() || node->op.is_alias())) node = node->inputs[0].get();
+  return node;
+}
+
+void check_floats(std::string_view op, const Tensor& prediction) {
+  require(is_floating(prediction.dtype()), op, ": the prediction is ", prediction.spec(), ", expected f32 or f64");
+}
+
+void check_classes(std::string_view op, const Tensor& prediction) {
+  check_floats(op, prediction);
+  require(prediction.shape().rank() >= 1, op, ": the prediction is a scalar, expected [batch, classes]");
+}
+
+/// Labels and targets of another dtype are exact in the prediction's.
+Tensor as_targets(const Tensor& y, const Tensor& prediction) {
+  return is_floating(y.dtype()) ? y : cast(y, prediction.dtype());
+}
+
+constexpr std::string_view twice = ": the prediction is the output of a softmax, which from_logits would apply again; "
+                                   "say from_probabilities, or better, leave the softmax out";
+
+Tensor clipped(const Tensor& probabilities) {
+  return clip_by_value(probabilities, smallest_probability, 1 - smallest_probability);
+}
+
+/// x - max(x) and log(sum(exp(x - max(x)))) of each row.
+struct LogSumExp {
+  Tensor shifted, log_sum;
+  explicit LogSumExp(const Tensor& x)
+      : shifted(x - stop_gradient(reduce_max(x, {.axis = {-1}, .keepdims = true}))),
+        log_sum(log(reduce_sum(exp(shifted), {.axis = {-1}}))) {}
+};
+
+Tensor mean_of_last(const Tensor& x) { return x.shape().rank() <= 1 ? x : reduce_mean(x, {.axis = {-1}}); }
+
+Tensor huber(const Tensor& y, const Tensor& prediction, double delta) {
+  check_same_shape("Huber", y, prediction);
+  const Tensor error = y - prediction, size = abs(error);
+  return mean_of_last(where(size <= delta, square(error) * 0.5, (size - delta / 2) * delta));
+}
+
+Tensor smoothed(const Tensor& y, double smoothing, double share) {
+  return smoothing == 0 ? y : y * (1 - smoothing) + smoothing * share;
+}
+
+void check_smoothing(std::string_view loss, double smoothing) {
+  require(smoothing >= 0 && smoothing <= 1, loss, ": label_smoothing must be within 0 and 1, got ", smoothing);
+}
+
+}  // namespace
+
+bool is_softmax(const Tensor& x) {
+  if (!x.defined()) return false;
+  const Node* quotient = behind_views(x.node().get());
+  if (name_of(quotient) != "divide") return false;
+  const Node* numerator = quotient->inputs[0].get();
+  const Node* sum = behind_views(quotient->inputs[1].get());
+  if (name_of(numerator) != "exp" || name_of(sum) != "sum") return false;
+  const Node* summand = behind_views(sum->inputs[0].get());
+  return name_of(summand) == "exp" && summand->inputs[0].get() == numerator->inputs[0].get();
+}
+
+bool is_sigmoid(const Tensor& x) { return x.defined() && name_of(behind_views(x.node().get())) == "sigmoid"; }
+
+void check_same_shape(std::string_view op, const Tensor& y, const Tensor& prediction) {
+  check_floats(op, prediction);
+  require(y.shape() == prediction.shape(), op, ": y is ", y.spec(), ", the prediction ", prediction.spec(),
+          ": their shapes must agree; reshape(y, ...) or squeeze(prediction) makes them");
+}
+
+void check_labels(std::string_view op, const Tensor& y, const Tensor& prediction) {
+  check_classes(op, prediction);
+  Shape expected = prediction.shape();
+  expected.erase(-1);
+  require(is_integer(y.dtype()), op, ": y is ", y.spec(), ", expected classes as i32, i64 or u8",
+          y.shape() == prediction.shape() ? "; for one-hot rows take the categorical one, without `sparse`" : "");
+  require(y.shape() == expected, op, ": y is ", y.spec(), ", but a prediction of ", prediction.spec(),
+          " needs one label a row, ", Spec{y.dtype(), expected});
+}
+
+Tensor fitted_weight(std::string_view op, const Tensor& sample_weight, const Tensor& per_example) {
+  const Shape& shape = per_example.shape();
+  const int rank = sample_weight.shape().rank();
+  bool fits = rank <= shape.rank();
+  for (int axis = 0; fits && axis < rank; ++axis) fits = sample_weight.shape()[axis] == shape[axis];
+  require(fits, op, ": sample_weight is ", sample_weight.spec(), ", expected one number per example, ",
+          per_example.spec(), ", or per row of axis 0");
+  Tensor weight =
+      sample_weight.dtype() == per_example.dtype() ? sample_weight : cast(sample_weight, per_example.dtype());
+  if (rank == shape.rank()) return weight;
+  Shape padded = weight.shape();
+  while (padded.rank() < shape.rank()) padded.push_back(1);
+  return broadcast_to(reshape(weight, padded), shape);
+}
+
+Tensor detail::categorical_crossentropy(const Tensor& y, const Tensor& prediction, bool logits) {
+  constexpr std::string_view op = "categorical_crossentropy";
+  check_classes(op, prediction);
+  check_same_shape(op, y, prediction);
+  const Tensor targets = as_targets(y, prediction);
+  if (logits) {
+    require(!is_softmax(prediction), op, twice);
+    const LogSumExp row(prediction);
+    return row.log_sum * reduce_sum(targets, {.axis = {-1}}) - reduce_sum(targets * row.shifted, {.axis = {-1}});
+  }
+  const Tensor shares = prediction / reduce_sum(prediction, {.axis = {-1}, .keepdims = true});
+  return -reduce_sum(targets * log(clipped(shares)), {.axis = {-1}});
+}
+
+/// The label's logit is picked by a mask, which fuses with all the rest; its gradient is softmax - onehot.
+Tensor detail::sparse_categorical_crossentropy(const Tensor& y, const Tensor& prediction, bool logits) {
+  constexpr std::string_view op = "sparse_categorical_crossentropy";
+  check_labels(op, y, prediction);
+  require(!logits || !is_softmax(prediction), op, twice);
+  const LogSumExp row(logits ? prediction : log(clipped(prediction)));
+  const std::int64_t classes = prediction.shape().back();
+  const Tensor labels = check_range(y.dtype() == u8 ? cast(y, i32) : y, classes, true);
+  const Tensor chosen = equal(expand_dims(labels, -1), range(classes, labels.dtype()));
+  return row.log_sum - reduce_sum(where(chosen, row.shifted, 0), {.axis = {-1}});
+}
+
+/// On logits: max(x, 0) - x y + log(1 + exp(-|x|)), which never overflows.
+Tensor detail::binary_crossentropy(const Tensor& y, const Tensor& prediction, bool logits) {
+  constexpr std::string_view op = "binary_crossentropy";
+  check_same_shape(op, y, prediction);
+  const Tensor targets = as_targets(y, prediction);
+  if (!logits) {
+    const Tensor p = clipped(prediction);
+    return mean_of_last(-(targets * log(p) + (1 - targets) * log(1 - p)));
+  }
+  require(!is_sigmoid(prediction), op,
+          ": the prediction is the output of a sigmoid, which from_logits would apply again; say from_probabilities, "
+          "or better, leave the sigmoid out");
+  return mean_of_last(softplus(prediction) - prediction * targets);
+}
+
+Tensor mean_squared_error(const Tensor& y, const Tensor& prediction) {
+  check_same_shape("mean_squared_error", y, prediction);
+  return mean_of_last(square(y - prediction));
+}
+
+Tensor mean_absolute_error(const Tensor& y, const Tensor& prediction) {
+  check_same_shape("mean_absolute_error", y, prediction);
+  return mean_of_last(abs(y - prediction));
+}
+
+Loss LossFunction::operator()(const Tensor& y, const Tensor& prediction) const {
+  const PerExample examples = rule_(y, prediction);
+  return examples.weights.defined() ? Loss::mean(examples.losses, examples.weights) : Loss::mean(examples.losses);
+}
+
+Loss LossFunction::operator()(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const {
+  const PerExample examples = rule_(y, prediction);
+  const Tensor weight = fitted_weight("loss", sample_weight, examples.losses);
+  return Loss::mean(examples.losses, examples.weights.defined() ? weight * examples.weights : weight);
+}
+
+CategoricalCrossentropy::CategoricalCrossentropy(bool logits, SmoothingOptions options)
+    : LossFunction([logits, s = options.label_smoothing](const Tensor& y, const Tensor& prediction) {
+        if (s == 0) return PerExample{detail::categorical_crossentropy(y, prediction, logits)};
+        check_classes("CategoricalCrossentropy", prediction);
+        const std::int64_t classes = prediction.shape().back();
+        require(classes > 0, "CategoricalCrossentropy: label_smoothing needs a known number of classes, got ",
+                prediction.spec());
+        const Tensor targets = smoothed(as_targets(y, prediction), s, 1 / static_cast<double>(classes));
+        return PerExample{detail::categorical_crossentropy(targets, prediction, logits)};
+      }) {
+  check_smoothing("CategoricalCrossentropy", options.label_smoothing);
+}
+
+BinaryCrossentropy::BinaryCrossentropy(bool logits, SmoothingOptions options)
+    : LossFunction([logits, s = options.label_smoothing](const Tensor& y, const Tensor& prediction) {
+        return PerExample{detail::binary_crossentropy(smoothed(as_targets(y, prediction), s, 0.5), prediction, logits)};
+      }) {
+  check_smoothing("BinaryCrossentropy", options.label_smoothing);
+}
+
+SparseCategoricalCrossentropy::SparseCategoricalCrossentropy(bool logits, IgnoreOptions options)
+    : LossFunction([logits, ignored = options.ignore_class](const Tensor& y, const Tensor& prediction) {
+        if (!ignored) return PerExample{detail::sparse_categorical_crossentropy(y, prediction, logits)};
+        check_labels("SparseCategoricalCrossentropy", y, prediction);
+        const Tensor labels = y.dtype() == u8 ? cast(y, i32) : y;
+        const Tensor counts = not_equal(labels, *ignored);
+        return PerExample{detail::sparse_categorical_crossentropy(where(counts, labels, 0), prediction, logits),
+                          cast(counts, prediction.dtype())};
+      }) {}
+
+MeanSquaredError::MeanSquaredError()
+    : LossFunction([](const Tensor& y, const Tensor& prediction) {
+        return PerExample{mean_squared_error(y, prediction)};
+      }) {}
+
+Huber::Huber() : Huber(HuberOptions{}) {}
+Huber::Huber(HuberOptions options)
+    : LossFunction([delta = options.delta](const Tensor& y, const Tensor& prediction) {
+        return PerExample{huber(y, prediction, delta)};
+      }) {
+  require(options.delta > 0, "Huber: delta must be positive, got ", options.delta);
+}
+
+}  // namespace gradus

@@ -1,0 +1,120 @@
+/// Losses. The functions give one number per example; the classes of the same name make a Loss of them. Whether
+/// predictions are logits or probabilities is said, never assumed.
+///
+/// Classes stand in the last axis of a prediction; all axes before it count examples: of [batch, time, classes] there
+/// are batch * time. Of predictions [n] of regressions and binary classes each element is an example of its own.
+#pragma once
+#include <concepts>
+#include <functional>
+#include <optional>
+#include "gradus/gradients/loss.h"
+
+namespace gradus {
+
+struct from_logits_t {};
+inline constexpr from_logits_t from_logits{};
+struct from_probabilities_t {};
+inline constexpr from_probabilities_t from_probabilities{};
+template <class T>
+concept PredictionForm = std::same_as<T, from_logits_t> || std::same_as<T, from_probabilities_t>;
+
+namespace detail {
+Tensor categorical_crossentropy(const Tensor& y, const Tensor& prediction, bool logits);
+Tensor sparse_categorical_crossentropy(const Tensor& y, const Tensor& prediction, bool logits);
+Tensor binary_crossentropy(const Tensor& y, const Tensor& prediction, bool logits);
+}  // namespace detail
+
+// `from_logits` of the output of a softmax (or sigmoid, for binary) is an InvalidArgument. Probabilities are clipped to
+// [1e-7, 1 - 1e-7] before the logarithm, as Keras does.
+
+/// -sum(y * log(p)); y is of the prediction's shape.
+template <PredictionForm P> Tensor categorical_crossentropy(const Tensor& y, const Tensor& prediction, P) {
+  return detail::categorical_crossentropy(y, prediction, std::same_as<P, from_logits_t>);
+}
+/// -log(p[y]); y holds classes as i32, i64 or u8, of the prediction's shape without the last axis. A label outside the
+/// classes is an OutOfRange when the value is observed.
+template <PredictionForm P> Tensor sparse_categorical_crossentropy(const Tensor& y, const Tensor& prediction, P) {
+  return detail::sparse_categorical_crossentropy(y, prediction, std::same_as<P, from_logits_t>);
+}
+/// -(y log(p) + (1 - y) log(1 - p)), the mean over the last axis; y is of the prediction's shape.
+template <PredictionForm P> Tensor binary_crossentropy(const Tensor& y, const Tensor& prediction, P) {
+  return detail::binary_crossentropy(y, prediction, std::same_as<P, from_logits_t>);
+}
+/// The mean over the last axis. Shapes must agree: [n] against [n, 1] is an InvalidArgument, not a broadcast.
+Tensor mean_squared_error(const Tensor& y, const Tensor& prediction);
+Tensor mean_absolute_error(const Tensor& y, const Tensor& prediction);
+
+/// A value. sample_weight has one number per example, or one for each row of axis 0.
+class LossFunction {
+ public:
+  Loss operator()(const Tensor& y, const Tensor& prediction) const;
+  Loss operator()(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const;
+
+ protected:
+  struct PerExample {
+    Tensor losses;
+    Tensor weights = {};  // empty: 1
+  };
+  using Rule = std::function<PerExample(const Tensor& y, const Tensor& prediction)>;
+  explicit LossFunction(Rule rule) : rule_(std::move(rule)) {}
+
+ private:
+  Rule rule_;
+};
+
+struct SmoothingOptions {
+  double label_smoothing = 0;  // y becomes y * (1 - s) + s / classes (binary: s / 2)
+};
+struct IgnoreOptions {
+  std::optional<std::int64_t> ignore_class = {};  // labels that count nothing; if all are ignored, the loss is 0
+};
+
+struct CategoricalCrossentropy : LossFunction {
+  template <PredictionForm P>
+  explicit CategoricalCrossentropy(P, SmoothingOptions options = {})
+      : CategoricalCrossentropy(std::same_as<P, from_logits_t>, options) {}
+
+ private:
+  CategoricalCrossentropy(bool logits, SmoothingOptions options);
+};
+struct BinaryCrossentropy : LossFunction {
+  template <PredictionForm P>
+  explicit BinaryCrossentropy(P, SmoothingOptions options = {})
+      : BinaryCrossentropy(std::same_as<P, from_logits_t>, options) {}
+
+ private:
+  BinaryCrossentropy(bool logits, SmoothingOptions options);
+};
+struct SparseCategoricalCrossentropy : LossFunction {
+  template <PredictionForm P>
+  explicit SparseCategoricalCrossentropy(P, IgnoreOptions options = {})
+      : SparseCategoricalCrossentropy(std::same_as<P, from_logits_t>, options) {}
+
+ private:
+  SparseCategoricalCrossentropy(bool logits, IgnoreOptions options);
+};
+struct MeanSquaredError : LossFunction {
+  MeanSquaredError();
+};
+struct HuberOptions {
+  double delta = 1;
+};
+/// Within delta e^2 / 2, beyond delta (|e| - delta / 2) (Huber 1964), the mean over the last axis.
+struct Huber : LossFunction {
+  Huber();
+  explicit Huber(HuberOptions options);
+};
+
+// For the rooms of the library.
+
+/// Whether `x` is surely what softmax (or sigmoid) gave: seen from the ops that made it, so never once they are gone.
+bool is_softmax(const Tensor& x);
+bool is_sigmoid(const Tensor& x);
+/// InvalidArgument unless y is of the prediction's shape; `op` opens it.
+void check_same_shape(std::string_view op, const Tensor& y, const Tensor& prediction);
+/// InvalidArgument unless y holds integers, one for each row of the prediction's last axis.
+void check_labels(std::string_view op, const Tensor& y, const Tensor& prediction);
+/// sample_weight as numbers of the dtype and shape of `per_example`. InvalidArgument if it does not fit.
+Tensor fitted_weight(std::string_view op, const Tensor& sample_weight, const Tensor& per_example);
+
+}  // namespace gradus
