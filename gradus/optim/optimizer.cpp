@@ -188,15 +188,20 @@ void Optimizer::apply_gradients(const ClippedGradients& gradients) {
   apply(gradients);
 }
 
-void Optimizer::apply(const GradientsView& gradients) {
+void Optimizer::prepare(const Variables& variables) {
   State& s = state();
-  require(gradients.size() > 0, s.rule->name(), ": there are no gradients to apply");
-  if (s.bound.size() == 0) build(gradients.variables());
-  for (const Variable& variable : gradients.variables())
+  require(variables.size() > 0, s.rule->name(), ": there are no variables to train");
+  if (s.bound.size() == 0) build(variables);
+  for (const Variable& variable : variables)
     require(s.bound.find(*variable.cell()) >= 0, s.rule->name(), ": variable ", variable.name(),
             " is not among the ", s.bound.size(),
             " that this optimizer has state for; take another optimizer for another model, build() for layers that "
             "were unfrozen, or rebind() for a copied model");
+}
+
+void Optimizer::apply(const GradientsView& gradients) {
+  State& s = state();
+  prepare(gradients.variables());
   if (Trace* trace = Trace::current()) {
     trace->note_use(this, variables());
     s.traced = true;

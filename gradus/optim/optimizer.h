@@ -40,6 +40,8 @@ class Optimizer {
   Variables variables() const;
 
   // For the rooms of the library.
+  /// Makes state for these variables if there is none yet; InvalidArgument if it is for others.
+  void prepare(const Variables& variables);
   /// Runs `work`; steps that are traced in it are gone after it.
   void with_steps_that_end(const std::function<void()>& work);
 

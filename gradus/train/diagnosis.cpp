@@ -1,0 +1,98 @@
+/// The walk over what a step computed, in the order in which it was.
+#include "gradus/train/diagnosis.h"
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <unordered_set>
+#include "gradus/function/mode.h"
+#include "gradus/function/pending.h"
+#include "gradus/gradients/tape.h"
+#include "gradus/graph/scope.h"
+
+namespace gradus {
+namespace {
+
+/// Whatever is recorded in its lifetime is computed at once, and keeps its history.
+class OpByOp {
+ public:
+  OpByOp() : before_(std::exchange(Pending::mine().eager(), true)) {}
+  ~OpByOp() { Pending::mine().eager() = before_; }
+  OpByOp(const OpByOp&) = delete;
+
+ private:
+  RecordingScope recording_;
+  bool before_;
+};
+
+template <class T> std::optional<double> first_odd(const Node& node) {
+  const T* values = node.value.get()->data<const T>();
+  const std::int64_t n = node.spec.shape.size();
+  for (std::int64_t i = 0; i < n; ++i)
+    if (!std::isfinite(values[i])) return static_cast<double>(values[i]);
+  return {};
+}
+
+/// The first element that is not finite, of a node that has its value.
+std::optional<double> odd_value(const Node& node) {
+  if (!node.value) return {};
+  if (node.spec.dtype == f32) return first_odd<float>(node);
+  if (node.spec.dtype == f64) return first_odd<double>(node);
+  return {};
+}
+
+std::optional<double> odd_value(const Tensor& x) {
+  x.observed();
+  return odd_value(*x.node());
+}
+
+/// All ops behind `last`, in the order in which they were recorded.
+std::vector<const Node*> history(std::span<const Tensor> last) {
+  std::vector<const Node*> found, stack;
+  std::unordered_set<const Node*> seen;
+  for (const Tensor& x : last) stack.push_back(x.node().get());
+  while (!stack.empty()) {
+    const Node* node = stack.back();
+    stack.pop_back();
+    if (node->is_leaf() || !seen.insert(node).second) continue;
+    found.push_back(node);
+    for (const Ref<Node>& operand : node->inputs) stack.push_back(operand.get());
+  }
+  std::ranges::sort(found, {}, &Node::sequence);
+  return found;
+}
+
+/// "the output of layer dense_1: `exp` gives inf", or nothing.
+std::optional<std::string> first_odd_op(std::span<const Tensor> results, const char* what) {
+  for (const Node* node : history(results)) {
+    const auto value = odd_value(*node);
+    if (!value) continue;
+    const std::string path = scope_path(node->scope);
+    return text(what, path.empty() ? "of the loss" : "of layer " + path, ": `", node->op->name, "` gives ", *value);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string find_divergence(const Module& model, const Task& task, const Fields& batch) {
+  for (std::size_t i = 0; i < batch.size(); ++i)
+    if (is_floating(batch[i].dtype()))
+      if (const auto value = odd_value(batch[i])) return text("field ", i, " of this batch holds ", *value);
+  for (const Variable& variable : model.variables())
+    if (const auto value = odd_value(variable.value()))
+      return text("variable ", variable.name(), " holds ", *value,
+                  ": the update of the step before gave it, so its gradient there was not finite or too large");
+  const OpByOp steps;
+  const ModeScope mode(Mode::training);
+  GradientTape tape;
+  const Examined examined = task.examine(batch);
+  const Tensor loss = examined.loss.value();
+  if (auto found = first_odd_op({&loss, 1}, "the output ")) return *found;
+  const Gradients gradients = tape.gradient(examined.loss, model.trainable_variables());
+  Tensors all;
+  for (std::size_t i = 0; i < gradients.size(); ++i) all.push_back(gradients[i]);
+  if (auto found = first_odd_op(all, "the gradient ")) return *found;
+  return "it did not come again when the step was repeated, so it hangs on random numbers, such as a dropout's";
+}
+
+}  // namespace gradus

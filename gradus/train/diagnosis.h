@@ -1,0 +1,14 @@
+/// Where a loss that is not finite came from.
+#pragma once
+#include <string>
+#include "gradus/data/pipeline.h"
+#include "gradus/optim/optimizer.h"
+#include "gradus/train/task.h"
+
+namespace gradus {
+
+/// Runs the step's forward and backward op by op on the batch at which it diverged, with the weights of that moment,
+/// and says where the first value that is not finite appeared: in the batch, in a variable, or in a layer.
+std::string find_divergence(const Module& model, const Task& task, const Fields& batch);
+
+}  // namespace gradus

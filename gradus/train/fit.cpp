@@ -1,0 +1,201 @@
+/// The loop over epochs.
+#include "gradus/train/fit.h"
+#include <chrono>
+#include "gradus/function/mode.h"
+#include "gradus/function/pending.h"
+#include "gradus/ops/shape.h"
+#include "gradus/train/diagnosis.h"
+#include "gradus/train/progress.h"
+#include "gradus/train/step.h"
+
+namespace gradus {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+/// How often the host looks whether the loss is still finite.
+constexpr auto look_every = std::chrono::milliseconds(200);
+
+void check_length(const Pipeline& dataset, std::string_view what) {
+  const auto steps = dataset.cardinality();
+  require(steps.has_value(), what, " has no end; say how much is an epoch, with .take(steps)");
+  require<DataError>(*steps > 0, what, " is empty");
+}
+
+void check(const FitOptions& options, const Task& task, const Pipeline& dataset) {
+  require(options.epochs >= 0, "fit: epochs must not be negative, got ", options.epochs);
+  require(options.initial_epoch >= 0 && options.initial_epoch <= options.epochs,
+          "fit: initial_epoch must be within 0 and epochs, ", options.epochs, ", got ", options.initial_epoch);
+  require(options.micro_batch >= 0, "fit: micro_batch must not be negative, got ", options.micro_batch);
+  for (std::size_t i = 0; i < options.metrics.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      require(options.metrics[i].name() != options.metrics[j].name(), "fit: two metrics are called ",
+              options.metrics[i].name(), "; give one of them another name");
+  check_length(dataset, "fit: the data set");
+  if (!options.validation) return;
+  require(options.validation->fields() == task.fields, "fit: the validation set has ", options.validation->fields(),
+          " fields, the training set ", task.fields);
+  check_length(options.validation->pipeline(), "fit: the validation set");
+}
+
+class Fitting {
+ public:
+  Fitting(Module& model, Optimizer& optimizer, const Task& task, const Pipeline& dataset, FitOptions options)
+      : model_(model),
+        optimizer_(optimizer),
+        task_(task),
+        dataset_(dataset),
+        options_(std::move(options)),
+        step_(model, optimizer, task, step_options()),
+        progress_(options_.verbose, options_.epochs, *dataset.cardinality()) {
+    if (options_.validation)
+      validation_.emplace(task, options_.metrics,
+                          with_signature({.name = "validation"}, options_.validation->pipeline().specs()));
+  }
+
+  History run() {
+    steps_before_ = optimizer_.iterations();
+    for (int epoch = options_.initial_epoch; epoch < options_.epochs && !stop_; ++epoch) run_epoch(epoch);
+    return std::move(history_);
+  }
+
+ private:
+  TrainStep::Options step_options() const {
+    FunctionOptions function = options_.function;
+    if (function.name.empty()) function.name = "fit";
+    if (options_.micro_batch == 0) function = with_signature(std::move(function), dataset_.specs());
+    bool gives_loss = false;
+    for (const Callback& callback : options_.callbacks) gives_loss = gives_loss || callback.on_step_end;
+    return {options_.metrics, options_.micro_batch, gives_loss, std::move(function)};
+  }
+
+  void run_epoch(int epoch) {
+    progress_.begin_epoch(epoch);
+    step_.totals().reset();
+    epoch_began_ = steps_before_;
+    const auto begin = Clock::now();
+    const std::int64_t steps = train(epoch);
+    look(epoch);
+    const double seconds = seconds_since(begin), loss = step_.totals().loss();
+    NamedNumbers numbers = step_.totals().metrics();
+    std::optional<double> validation_loss;
+    if (validation_) {
+      validation_->run(options_.validation->pipeline());
+      validation_loss = validation_->totals().loss();
+      for (const auto& [name, value] : validation_->totals().metrics()) numbers.emplace_back("validation_" + name, value);
+    }
+    record(loss, validation_loss, seconds, numbers);
+    show_epoch(steps, seconds, loss, validation_loss, numbers);
+    for (const Callback& callback : options_.callbacks)
+      if (callback.on_epoch_end)
+        callback.on_epoch_end({epoch, loss, validation_loss, numbers, seconds, model_, optimizer_, stop_});
+  }
+
+  /// The number of steps.
+  std::int64_t train(int epoch) {
+    std::int64_t steps = 0;
+    auto looked = Clock::now();
+    for (const auto reading = dataset_.epoch(epoch).begin(); !reading->at_end() && !stop_; reading->advance()) {
+      const Loss loss = step_(reading->element());
+      ++steps;
+      for (const Callback& callback : options_.callbacks)
+        if (callback.on_step_end) callback.on_step_end({steps_before_ + steps, loss, stop_});
+      if (const auto now = Clock::now(); now - looked >= look_every) {
+        looked = now;
+        look(epoch);
+        if (progress_.wants_line()) show_step(steps);
+      }
+    }
+    require<DataError>(steps > 0, "fit: the training data set is empty in epoch ", epoch);
+    steps_before_ += steps;
+    return steps;
+  }
+
+  /// Throws if a loss was not finite.
+  void look(int epoch) {
+    if (!step_.has_diverged()) return;
+    progress_.abandon();
+    const std::int64_t before = optimizer_.iterations();
+    const Fields batch = dataset_.from({epoch, before - epoch_began_}).first();
+    throw Diverged(text("training diverged: the loss of step ", before + 1, " (epoch ", epoch + 1,
+                        ") is not finite. It began with ", find_divergence(model_, task_, batch),
+                        ". The model and the optimizer are as they were before that step. Try a smaller learning rate "
+                        "(it was ",
+                        optimizer_.learning_rate(),
+                        "), {.global_clipnorm = 1} in the optimizer's options, inputs of about unit size, and "
+                        "from_logits in place of a softmax"));
+  }
+
+  void record(double loss, std::optional<double> validation_loss, double seconds, const NamedNumbers& numbers) {
+    history_.loss.push_back(loss);
+    history_.seconds.push_back(seconds);
+    if (validation_loss) history_.validation_loss.push_back(*validation_loss);
+    history_.metrics.resize(numbers.size());
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      history_.metrics[i].first = numbers[i].first;
+      history_.metrics[i].second.push_back(numbers[i].second);
+    }
+  }
+
+  void show_step(std::int64_t steps) {
+    NamedNumbers numbers{{"loss", step_.totals().loss()}};
+    for (const auto& metric : step_.totals().metrics()) numbers.push_back(metric);
+    progress_.show_step(steps, numbers);
+  }
+  void show_epoch(std::int64_t steps, double seconds, double loss, std::optional<double> validation_loss,
+                  const NamedNumbers& metrics) {
+    NamedNumbers numbers{{"loss", loss}};
+    if (validation_loss) numbers.emplace_back("validation_loss", *validation_loss);
+    numbers.insert(numbers.end(), metrics.begin(), metrics.end());
+    progress_.end_epoch(steps, seconds, numbers);
+  }
+
+  Module& model_;
+  Optimizer& optimizer_;
+  const Task& task_;
+  const Pipeline& dataset_;
+  const FitOptions options_;
+  TrainStep step_;
+  std::optional<EvaluationStep> validation_;
+  Progress progress_;
+  History history_;
+  std::int64_t steps_before_ = 0;  // updates up to the last whole epoch
+  std::int64_t epoch_began_ = 0;   // updates before this epoch
+  bool stop_ = false;
+};
+
+}  // namespace
+
+History detail::fit(Module& model, Optimizer& optimizer, const Task& task, const Pipeline& dataset,
+                    FitOptions options) {
+  check(options, task, dataset);
+  task.build(dataset.specs());
+  History history;
+  optimizer.with_steps_that_end(
+      [&] { history = Fitting(model, optimizer, task, dataset, std::move(options)).run(); });
+  return history;
+}
+
+Evaluation detail::evaluate(const Task& task, const Pipeline& dataset, EvaluateOptions options) {
+  check_length(dataset, "evaluate: the data set");
+  task.build(dataset.specs());
+  EvaluationStep step(task, std::move(options.metrics), with_signature({.name = "evaluate"}, dataset.specs()));
+  step.run(dataset);
+  return {step.totals().loss(), step.totals().metrics()};
+}
+
+Tensor predict(const Module& model, const Tensor& x, PredictOptions options) {
+  require(options.batch_size > 0, "predict: batch_size must be positive, got ", options.batch_size);
+  require(x.shape().rank() > 0, "predict: x is a scalar, expected [rows, ...]");
+  const std::int64_t rows = x.shape()[0];
+  if (rows <= options.batch_size) return model(x, inference);
+  Tensors parts;
+  for (std::int64_t begin = 0; begin < rows; begin += options.batch_size) {
+    parts.push_back(model(x.rows(begin, std::min(begin + options.batch_size, rows)), inference));
+    parts.back().observed();  // of one batch no more than its result stays in memory
+  }
+  return concat(parts);
+}
+
+}  // namespace gradus

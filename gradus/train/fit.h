@@ -1,0 +1,60 @@
+/// fit, evaluate and predict: training and using a model by the data set.
+#pragma once
+#include <optional>
+#include "gradus/data/dataset.h"
+#include "gradus/function/traced_function.h"
+#include "gradus/nn/metrics.h"
+#include "gradus/optim/optimizer.h"
+#include "gradus/train/callback.h"
+#include "gradus/train/history.h"
+#include "gradus/train/task.h"
+
+namespace gradus {
+
+struct FitOptions {
+  int epochs = 1;  // the number of the last epoch is epochs - 1
+  int initial_epoch = 0;
+  std::vector<Metric> metrics = {};            // of models with one output
+  std::optional<AnyDataset> validation = {};   // as many fields as the training set
+  bool sample_weight = false;                  // the last field is the weight, the one before it y
+  std::vector<Callback> callbacks = {};
+  std::int64_t micro_batch = 0;                // 0: the whole batch at once; else accumulate inside the step
+  FunctionOptions function = {};               // of the compiled step
+  bool verbose = true;                         // a progress line on a terminal, else one line an epoch; on stderr
+};
+struct EvaluateOptions {
+  std::vector<Metric> metrics = {};
+  bool sample_weight = false;
+};
+struct PredictOptions {
+  std::int64_t batch_size = 256;
+};
+
+namespace detail {
+History fit(Module& model, Optimizer& optimizer, const Task& task, const Pipeline& dataset, FitOptions options);
+Evaluation evaluate(const Task& task, const Pipeline& dataset, EvaluateOptions options);
+}  // namespace detail
+
+/// Each epoch reads the data set in its own order, that of dataset.epoch(e). A step is one compiled program; its loss
+/// is read at the ends of epochs, and a few times a second for the progress line. From the first step whose loss is not
+/// finite, nothing is updated any more; Diverged says which step that was, the layer where it began, and what to try.
+/// DataError for an empty data set, InvalidArgument for one without end and for options that do not fit.
+template <class M, class L, std::size_t N>
+  requires LossFor<L, M, N>
+History fit(M& model, Optimizer& optimizer, const L& loss, const Dataset<N>& dataset, FitOptions options = {}) {
+  const Task task = task_of<N>(model, loss, options.sample_weight);
+  return detail::fit(model, optimizer, task, dataset.pipeline(), std::move(options));
+}
+
+/// In inference mode. Reads epoch 0.
+template <class M, class L, std::size_t N>
+  requires LossFor<L, M, N>
+Evaluation evaluate(const M& model, const L& loss, const Dataset<N>& dataset, EvaluateOptions options = {}) {
+  const Task task = task_of<N>(model, loss, options.sample_weight);
+  return detail::evaluate(task, dataset.pipeline(), std::move(options));
+}
+
+/// model(x, inference), `batch_size` rows at a time.
+Tensor predict(const Module& model, const Tensor& x, PredictOptions options = {});
+
+}  // namespace gradus

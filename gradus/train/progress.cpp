@@ -1,0 +1,83 @@
+/// Lines of progress. No colours: there is nothing for NO_COLOR to switch off.
+#include "gradus/train/progress.h"
+#include <unistd.h>
+#include <cstdlib>
+#include <iostream>
+#include <string_view>
+#include "gradus/base/error.h"
+
+namespace gradus {
+namespace {
+
+bool is_terminal() {
+  const char* kind = std::getenv("TERM");
+  return isatty(STDERR_FILENO) && kind && std::string_view(kind) != "dumb";
+}
+
+std::string spelt(const NamedNumbers& numbers) {
+  std::string line;
+  for (const auto& [name, value] : numbers) line += "  " + name + " " + short_number(value);
+  return line;
+}
+
+std::string duration(double seconds) {
+  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  if (whole < 60) return text(whole, " s");
+  if (whole < 3600) return text(whole / 60, " min ", whole % 60, " s");
+  return text(whole / 3600, " h ", whole / 60 % 60, " min");
+}
+
+}  // namespace
+
+std::string short_number(double value) {
+  std::ostringstream out;
+  out.precision(4);
+  out << value;
+  return std::move(out).str();
+}
+
+Progress::Progress(bool verbose, int epochs, std::int64_t steps_per_epoch)
+    : verbose_(verbose), terminal_(verbose && is_terminal()), epochs_(epochs), steps_(steps_per_epoch) {}
+
+void Progress::begin_epoch(int epoch) {
+  epoch_ = epoch;
+  begin_ = shown_ = Clock::now();
+}
+
+bool Progress::wants_line() const {
+  return terminal_ && Clock::now() - shown_ >= std::chrono::milliseconds(200);
+}
+
+std::string Progress::head() const { return text("epoch ", epoch_ + 1, "/", epochs_); }
+
+void Progress::show_step(std::int64_t done, const NamedNumbers& numbers) {
+  shown_ = Clock::now();
+  const double seconds = std::chrono::duration<double>(shown_ - begin_).count();
+  const double each = seconds / static_cast<double>(done);
+  std::string line = text(head(), "  step ", done, "/", steps_);
+  if (done < steps_) line += "  ETA " + duration(each * static_cast<double>(steps_ - done));
+  rewrite(line + "  " + short_number(1000 * each) + " ms/step" + spelt(numbers));
+  unfinished_ = true;
+}
+
+void Progress::end_epoch(std::int64_t steps, double seconds, const NamedNumbers& numbers) {
+  if (!verbose_) return;
+  const double each = steps > 0 ? seconds / static_cast<double>(steps) : 0;
+  rewrite(text(head(), "  ", steps, " steps  ", short_number(seconds), " s  ", short_number(1000 * each), " ms/step",
+               spelt(numbers)));
+  std::cerr << std::endl;
+  unfinished_ = false;
+}
+
+void Progress::abandon() {
+  if (unfinished_) std::cerr << std::endl;
+  unfinished_ = false;
+}
+
+void Progress::rewrite(const std::string& line) {
+  if (terminal_) std::cerr << '\r';
+  std::cerr << line;
+  if (terminal_) std::cerr << "\033[K" << std::flush;  // clears what is left of a longer line
+}
+
+}  // namespace gradus

@@ -1,0 +1,165 @@
+/// Traced bodies of the steps.
+#include "gradus/train/step.h"
+#include "gradus/function/mode.h"
+#include "gradus/gradients/micro_batches.h"
+#include "gradus/gradients/tape.h"
+#include "gradus/graph/context.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+
+namespace gradus {
+namespace {
+
+Variable scalar_variable(DType dtype, const char* name) {
+  return Variable(zeros({}, dtype), name, {.trainable = false});
+}
+
+Called called(Loss loss) {
+  Called result;
+  loss.for_each_tensor([&](Tensor& part) { result.tensors.push_back(std::exchange(part, {})); });
+  result.structure = std::make_shared<const Loss>(std::move(loss));
+  return result;
+}
+
+Loss loss_of(const Called& called) {
+  Loss loss = *static_cast<const Loss*>(called.structure.get());
+  std::size_t next = 0;
+  loss.for_each_tensor([&](Tensor& part) { part = called.tensors[next++]; });
+  return loss;
+}
+
+/// The values of variables before a step, and the way back to them.
+class Before {
+ public:
+  explicit Before(const Variables& variables) : variables_(variables) {
+    for (const Variable& variable : variables) values_.push_back(variable.value());
+  }
+  /// What was assigned since then holds only where `ok`, a boolean scalar, does.
+  void keep_unless(const Tensor& ok) const {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const Tensor now = variables_[i].value();
+      if (now.node() != values_[i].node()) variables_[i].assign(where(ok, now, values_[i]));
+    }
+  }
+
+ private:
+  Variables variables_;
+  Tensors values_;
+};
+
+}  // namespace
+
+PassTotals::PassTotals(std::vector<Metric> metrics)
+    : sum_(scalar_variable(f64, "loss_sum")), weight_(scalar_variable(f64, "loss_weight")),
+      metrics_(std::move(metrics)) {}
+
+void PassTotals::reset() {
+  sum_.assign(zeros({}, f64));
+  weight_.assign(zeros({}, f64));
+  for (Metric& metric : metrics_) metric.reset();
+}
+
+void PassTotals::add(const Loss& loss, const Tensor& counts) {
+  const Tensor sum = sum_.value(), weight = weight_.value();
+  sum_.assign(where(counts, sum + cast(loss.sum(), f64), sum));
+  weight_.assign(where(counts, weight + cast(loss.weight(), f64), weight));
+}
+
+void PassTotals::update_metrics(const Examined& examined) {
+  if (metrics_.empty()) return;
+  require(examined.prediction.defined(), "metrics: this model has several outputs; metrics are of models with one");
+  for (Metric& metric : metrics_) {
+    if (examined.sample_weight.defined()) metric.update(examined.y, examined.prediction, examined.sample_weight);
+    else metric.update(examined.y, examined.prediction);
+  }
+}
+
+double PassTotals::loss() const {
+  const double weight = weight_.value().item();
+  return weight == 0 ? 0 : sum_.value().item() / weight;
+}
+
+std::vector<std::pair<std::string, double>> PassTotals::metrics() const {
+  std::vector<std::pair<std::string, double>> results;
+  for (const Metric& metric : metrics_) results.emplace_back(metric.name(), metric.result());
+  return results;
+}
+
+FunctionOptions with_signature(FunctionOptions options, const std::vector<Spec>& specs) {
+  if (options.input_signature.empty()) options.input_signature = specs;
+  return options;
+}
+
+TrainStep::TrainStep(Module& model, Optimizer& optimizer, const Task& task, Options options)
+    : model_(model),
+      optimizer_(optimizer),
+      task_(task),
+      options_(std::move(options)),
+      totals_(options_.metrics),
+      diverged_(scalar_variable(boolean, "diverged")),
+      function_(options_.function, nullptr, 0) {
+  optimizer_.prepare(model_.trainable_variables());
+}
+
+Loss TrainStep::operator()(const Fields& fields) {
+  const ModeScope mode(Mode::training);
+  const Called result = function_.call(fields, {}, [this](In in) {
+    Loss loss = run(in);
+    return called(options_.gives_loss ? std::move(loss) : Loss());
+  });
+  return loss_of(result);
+}
+
+bool TrainStep::has_diverged() const { return diverged_.value().item() != 0; }
+
+std::vector<Fields> TrainStep::parts_of(In fields) const {
+  if (options_.micro_batch == 0) return {Fields(fields.begin(), fields.end())};
+  std::vector<Fields> parts;
+  const std::int64_t rows = rows_of_batch(fields, options_.micro_batch);
+  for (std::int64_t begin = 0; begin < rows; begin += options_.micro_batch) {
+    parts.emplace_back();
+    for (const Tensor& field : fields)
+      parts.back().push_back(field.rows(begin, std::min(begin + options_.micro_batch, rows)));
+  }
+  return parts;
+}
+
+/// The weights are those before the step from the first loss on that is not finite: so the layer can be found where it
+/// began, and the model is still of use.
+Loss TrainStep::run(In fields) {
+  const Before before(model_.variables() + optimizer_.variables());
+  Loss total;
+  Gradients gradients;
+  for (const Fields& part : parts_of(fields)) {
+    GradientTape tape;
+    const Examined examined = task_.examine(part);
+    gradients += tape.gradient(examined.loss, model_.trainable_variables());
+    total += examined.loss;
+    totals_.update_metrics(examined);
+  }
+  optimizer_.apply_gradients(gradients);
+  const Tensor ok = logical_and(is_finite(total.value()), logical_not(diverged_));
+  before.keep_unless(ok);
+  diverged_.assign(logical_not(ok));
+  totals_.add(total, ok);
+  return total;
+}
+
+EvaluationStep::EvaluationStep(const Task& task, std::vector<Metric> metrics, FunctionOptions function)
+    : task_(task), totals_(std::move(metrics)), function_(std::move(function), nullptr, 0) {}
+
+void EvaluationStep::run(const Pipeline& dataset) {
+  const ModeScope mode(Mode::inference);
+  totals_.reset();
+  std::int64_t steps = 0;
+  for (const auto reading = dataset.epoch(0).begin(); !reading->at_end(); reading->advance(), ++steps)
+    function_.call(reading->element(), {}, [this](In in) {
+      const Examined examined = task_.examine(in);
+      totals_.add(examined.loss, fill({}, 1, boolean));
+      totals_.update_metrics(examined);
+      return Called{};
+    });
+  require<DataError>(steps > 0, "evaluate: the data set is empty");
+}
+
+}  // namespace gradus

@@ -1,0 +1,78 @@
+/// The compiled steps of training and evaluation. What a pass adds up stays in Variables of the program: one dispatch a
+/// step, and the host waits for nothing.
+#pragma once
+#include <vector>
+#include "gradus/data/pipeline.h"
+#include "gradus/function/traced_function.h"
+#include "gradus/nn/metrics.h"
+#include "gradus/optim/optimizer.h"
+#include "gradus/train/task.h"
+
+namespace gradus {
+
+/// The sums of one pass over a data set.
+class PassTotals {
+ public:
+  explicit PassTotals(std::vector<Metric> metrics);
+  void reset();
+  /// Within a traced step: adds where `counts`, a boolean scalar, holds.
+  void add(const Loss& loss, const Tensor& counts);
+  void update_metrics(const Examined& examined);
+  /// The mean over what was added; 0 of nothing. Waits.
+  double loss() const;
+  std::vector<std::pair<std::string, double>> metrics() const;
+
+ private:
+  Variable sum_, weight_;
+  std::vector<Metric> metrics_;
+};
+
+/// Forward in training mode, backward, update.
+class TrainStep {
+ public:
+  struct Options {
+    std::vector<Metric> metrics;
+    std::int64_t micro_batch = 0;
+    bool gives_loss = false;
+    FunctionOptions function;
+  };
+  /// All of them must outlive the step. The model is built.
+  TrainStep(Module& model, Optimizer& optimizer, const Task& task, Options options);
+
+  /// The loss, if the options say so.
+  Loss operator()(const Fields& fields);
+  PassTotals& totals() { return totals_; }
+  /// Whether a loss was not finite. Since then nothing was updated: iterations() counts the steps before. Waits.
+  bool has_diverged() const;
+  Explanation explain() const { return function_.explain(); }
+
+ private:
+  Loss run(In fields);
+  std::vector<Fields> parts_of(In fields) const;
+  Module& model_;
+  Optimizer& optimizer_;
+  const Task& task_;
+  Options options_;
+  PassTotals totals_;
+  Variable diverged_;
+  TracedFunction function_;
+};
+
+/// Forward in inference mode.
+class EvaluationStep {
+ public:
+  EvaluationStep(const Task& task, std::vector<Metric> metrics, FunctionOptions function);
+  /// Reads all of epoch 0. DataError if it is empty.
+  void run(const Pipeline& dataset);
+  const PassTotals& totals() const { return totals_; }
+
+ private:
+  const Task& task_;
+  PassTotals totals_;
+  TracedFunction function_;
+};
+
+/// `options` for elements of these specs: one variant serves every batch size.
+FunctionOptions with_signature(FunctionOptions options, const std::vector<Spec>& specs);
+
+}  // namespace gradus

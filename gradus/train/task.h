@@ -1,0 +1,96 @@
+/// What fit, evaluate and their compiled steps need to know of a model, a loss and a data set, without their types.
+///
+/// An element of Dataset<N> is (x..., y), or (x..., y, sample_weight).
+#pragma once
+#include <concepts>
+#include <functional>
+#include "gradus/data/element.h"
+#include "gradus/gradients/loss.h"
+#include "gradus/nn/layer.h"
+#include "gradus/nn/module.h"
+
+namespace gradus {
+
+namespace detail {
+template <class M, std::size_t inputs>
+concept Accepts = requires { typename with_tensors_t<const M, inputs>; };
+}  // namespace detail
+
+/// What a model predicts from an element of N fields.
+template <class M, std::size_t N> struct prediction {};
+template <class M, std::size_t N>
+  requires(N >= 2) && detail::Accepts<M, N - 1>
+struct prediction<M, N> {
+  using type = with_tensors_t<const M, N - 1>;
+};
+template <class M, std::size_t N>
+  requires(N >= 3) && (!detail::Accepts<M, N - 1>) && detail::Accepts<M, N - 2>
+struct prediction<M, N> {
+  using type = with_tensors_t<const M, N - 2>;
+};
+template <class M, std::size_t N> using prediction_t = typename prediction<M, N>::type;
+
+/// Any callable that gives a Loss from (y, prediction) and, where there are weights, from (y, prediction,
+/// sample_weight).
+template <class L, class M, std::size_t N>
+concept LossFor = std::derived_from<M, Module> && std::is_invocable_r_v<Loss, const L&, Tensor, prediction_t<M, N>>;
+
+/// One batch through model and loss.
+struct Examined {
+  Loss loss;
+  Tensor y, prediction;  // the prediction is empty for a model of several outputs
+  Tensor sample_weight;  // empty: none
+};
+
+struct Task {
+  std::size_t fields;
+  /// Calls the model and the loss, in the mode of the caller.
+  std::function<Examined(In fields)> examine;
+  /// Makes the variables for elements of these specs.
+  std::function<void(const std::vector<Spec>&)> build;
+};
+
+namespace detail {
+
+/// Throws that elements of `fields` fields do not fit, with or without a weight.
+[[noreturn]] void fail_fields(std::size_t fields, std::size_t inputs, bool sample_weight);
+[[noreturn]] void fail_weighted_loss();
+
+template <std::size_t inputs, std::size_t N, class M, class L>
+Examined examine(const M& model, const L& loss, In fields) {
+  auto prediction = call_with<inputs>(model, fields);
+  Examined result{.y = fields[inputs]};
+  if constexpr (inputs + 2 == N) {
+    result.sample_weight = fields[inputs + 1];
+    if constexpr (std::is_invocable_r_v<Loss, const L&, Tensor, decltype(prediction), Tensor>)
+      result.loss = loss(result.y, prediction, result.sample_weight);
+    else fail_weighted_loss();
+  } else {
+    result.loss = loss(result.y, prediction);
+  }
+  if constexpr (std::same_as<decltype(prediction), Tensor>) result.prediction = std::move(prediction);
+  return result;
+}
+
+}  // namespace detail
+
+/// `model` and `loss` must outlive the task.
+template <std::size_t N, class M, class L> Task task_of(const M& model, const L& loss, bool sample_weight) {
+  Task task{.fields = N};
+  constexpr bool plain = detail::Accepts<M, N - 1>, weighted = N >= 3 && detail::Accepts<M, N - 2>;
+  constexpr std::size_t without = N - 1, with = N >= 3 ? N - 2 : 0;
+  if (sample_weight) {
+    if constexpr (weighted) task.examine = [&](In fields) { return detail::examine<with, N>(model, loss, fields); };
+    else detail::fail_fields(N, without, true);
+  } else {
+    if constexpr (plain) task.examine = [&](In fields) { return detail::examine<without, N>(model, loss, fields); };
+    else detail::fail_fields(N, with, false);
+  }
+  const std::size_t inputs = sample_weight ? with : without;
+  task.build = [&model, inputs](const std::vector<Spec>& specs) {
+    if (inputs == 1) model.layer_behind().ensure_built(specs[0]);
+  };
+  return task;
+}
+
+}  // namespace gradus
