@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include "gradus/graph/context.h"
+#include "gradus/graph/scope.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 
@@ -61,6 +62,7 @@ class Region {
 };
 
 void hand_back(Region& region, Node* node, const Tensor& cotangent) {
+  const NameScope scope(node->scope);  // a gradient belongs to the layer of what it is of
   // The operands are held here: a rule may be the last to use them.
   Tensors in;
   for (const Ref<Node>& operand : node->inputs) in.emplace_back(operand);

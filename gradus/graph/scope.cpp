@@ -3,6 +3,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <utility>
 
 namespace gradus {
 namespace {
@@ -33,6 +34,8 @@ NameScope::NameScope(std::string_view name) : outer_(here()) {
   if (fresh) table.all.push_back(path);
   here() = it->second;
 }
+
+NameScope::NameScope(std::uint32_t scope) : outer_(std::exchange(here(), scope)) {}
 
 NameScope::~NameScope() { here() = outer_; }
 

@@ -11,6 +11,8 @@ namespace gradus {
 class NameScope {
  public:
   [[nodiscard]] explicit NameScope(std::string_view name);
+  /// Ops belong to `scope`.
+  [[nodiscard]] explicit NameScope(std::uint32_t scope);
   ~NameScope();
   NameScope(const NameScope&) = delete;
 

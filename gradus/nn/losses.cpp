@@ -33,8 +33,9 @@ Tensor as_targets(const Tensor& y, const Tensor& prediction) {
   return is_floating(y.dtype()) ? y : cast(y, prediction.dtype());
 }
 
-constexpr std::string_view twice = ": the prediction is the output of a softmax, which from_logits would apply again; "
-                                   "say from_probabilities, or better, leave the softmax out";
+constexpr std::string_view twice =
+    ": the prediction is the output of a softmax, which from_logits would apply again; "
+    "say from_probabilities, or better, leave the softmax out";
 
 Tensor clipped(const Tensor& probabilities) {
   return clip_by_value(probabilities, smallest_probability, 1 - smallest_probability);
@@ -203,9 +204,8 @@ SparseCategoricalCrossentropy::SparseCategoricalCrossentropy(bool logits, Ignore
       }) {}
 
 MeanSquaredError::MeanSquaredError()
-    : LossFunction([](const Tensor& y, const Tensor& prediction) {
-        return PerExample{mean_squared_error(y, prediction)};
-      }) {}
+    : LossFunction(
+          [](const Tensor& y, const Tensor& prediction) { return PerExample{mean_squared_error(y, prediction)}; }) {}
 
 Huber::Huber() : Huber(HuberOptions{}) {}
 Huber::Huber(HuberOptions options)

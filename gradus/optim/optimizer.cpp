@@ -61,11 +61,7 @@ struct Optimizer::State {
   }
 
   State(const State& other)
-      : rule(other.rule),
-        settings(other.settings),
-        iterations(other.iterations),
-        rate(other.rate),
-        bound(other.bound) {
+      : rule(other.rule), settings(other.settings), iterations(other.iterations), rate(other.rate), bound(other.bound) {
     for (const Variable& variable : other.joint) joint.emplace_back(variable);
     for (const Variables& of_one : other.slots) {
       Variables copies;
@@ -193,8 +189,8 @@ void Optimizer::prepare(const Variables& variables) {
   require(variables.size() > 0, s.rule->name(), ": there are no variables to train");
   if (s.bound.size() == 0) build(variables);
   for (const Variable& variable : variables)
-    require(s.bound.find(*variable.cell()) >= 0, s.rule->name(), ": variable ", variable.name(),
-            " is not among the ", s.bound.size(),
+    require(s.bound.find(*variable.cell()) >= 0, s.rule->name(), ": variable ", variable.name(), " is not among the ",
+            s.bound.size(),
             " that this optimizer has state for; take another optimizer for another model, build() for layers that "
             "were unfrozen, or rebind() for a copied model");
 }

@@ -7,6 +7,7 @@
 #include "gradus/function/mode.h"
 #include "gradus/function/pending.h"
 #include "gradus/gradients/tape.h"
+#include "gradus/graph/context.h"
 #include "gradus/graph/scope.h"
 
 namespace gradus {
@@ -74,7 +75,7 @@ std::optional<std::string> first_odd_op(std::span<const Tensor> results, const c
 
 }  // namespace
 
-std::string find_divergence(const Module& model, const Task& task, const Fields& batch) {
+std::string find_divergence(const Module& model, const Task& task, const Tensors& batch) {
   for (std::size_t i = 0; i < batch.size(); ++i)
     if (is_floating(batch[i].dtype()))
       if (const auto value = odd_value(batch[i])) return text("field ", i, " of this batch holds ", *value);

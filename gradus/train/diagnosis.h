@@ -9,6 +9,6 @@ namespace gradus {
 
 /// Runs the step's forward and backward op by op on the batch at which it diverged, with the weights of that moment,
 /// and says where the first value that is not finite appeared: in the batch, in a variable, or in a layer.
-std::string find_divergence(const Module& model, const Task& task, const Fields& batch);
+std::string find_divergence(const Module& model, const Task& task, const Tensors& batch);
 
 }  // namespace gradus

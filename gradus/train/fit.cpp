@@ -83,7 +83,8 @@ class Fitting {
     if (validation_) {
       validation_->run(options_.validation->pipeline());
       validation_loss = validation_->totals().loss();
-      for (const auto& [name, value] : validation_->totals().metrics()) numbers.emplace_back("validation_" + name, value);
+      for (const auto& [name, value] : validation_->totals().metrics())
+        numbers.emplace_back("validation_" + name, value);
     }
     record(loss, validation_loss, seconds, numbers);
     show_epoch(steps, seconds, loss, validation_loss, numbers);
@@ -117,7 +118,7 @@ class Fitting {
     if (!step_.has_diverged()) return;
     progress_.abandon();
     const std::int64_t before = optimizer_.iterations();
-    const Fields batch = dataset_.from({epoch, before - epoch_began_}).first();
+    const Tensors batch = dataset_.from({epoch, before - epoch_began_}).first();
     throw Diverged(text("training diverged: the loss of step ", before + 1, " (epoch ", epoch + 1,
                         ") is not finite. It began with ", find_divergence(model_, task_, batch),
                         ". The model and the optimizer are as they were before that step. Try a smaller learning rate "
@@ -172,8 +173,7 @@ History detail::fit(Module& model, Optimizer& optimizer, const Task& task, const
   check(options, task, dataset);
   task.build(dataset.specs());
   History history;
-  optimizer.with_steps_that_end(
-      [&] { history = Fitting(model, optimizer, task, dataset, std::move(options)).run(); });
+  optimizer.with_steps_that_end([&] { history = Fitting(model, optimizer, task, dataset, std::move(options)).run(); });
   return history;
 }
 

@@ -14,13 +14,13 @@ namespace gradus {
 struct FitOptions {
   int epochs = 1;  // the number of the last epoch is epochs - 1
   int initial_epoch = 0;
-  std::vector<Metric> metrics = {};            // of models with one output
-  std::optional<AnyDataset> validation = {};   // as many fields as the training set
-  bool sample_weight = false;                  // the last field is the weight, the one before it y
+  std::vector<Metric> metrics = {};           // of models with one output
+  std::optional<AnyDataset> validation = {};  // as many fields as the training set
+  bool sample_weight = false;                 // the last field is the weight, the one before it y
   std::vector<Callback> callbacks = {};
-  std::int64_t micro_batch = 0;                // 0: the whole batch at once; else accumulate inside the step
-  FunctionOptions function = {};               // of the compiled step
-  bool verbose = true;                         // a progress line on a terminal, else one line an epoch; on stderr
+  std::int64_t micro_batch = 0;   // 0: the whole batch at once; else accumulate inside the step
+  FunctionOptions function = {};  // of the compiled step
+  bool verbose = true;            // a progress line on a terminal, else one line an epoch; on stderr
 };
 struct EvaluateOptions {
   std::vector<Metric> metrics = {};

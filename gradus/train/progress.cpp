@@ -44,9 +44,7 @@ void Progress::begin_epoch(int epoch) {
   begin_ = shown_ = Clock::now();
 }
 
-bool Progress::wants_line() const {
-  return terminal_ && Clock::now() - shown_ >= std::chrono::milliseconds(200);
-}
+bool Progress::wants_line() const { return terminal_ && Clock::now() - shown_ >= std::chrono::milliseconds(200); }
 
 std::string Progress::head() const { return text("epoch ", epoch_ + 1, "/", epochs_); }
 

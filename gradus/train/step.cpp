@@ -50,7 +50,8 @@ class Before {
 }  // namespace
 
 PassTotals::PassTotals(std::vector<Metric> metrics)
-    : sum_(scalar_variable(f64, "loss_sum")), weight_(scalar_variable(f64, "loss_weight")),
+    : sum_(scalar_variable(f64, "loss_sum")),
+      weight_(scalar_variable(f64, "loss_weight")),
       metrics_(std::move(metrics)) {}
 
 void PassTotals::reset() {
@@ -101,7 +102,7 @@ TrainStep::TrainStep(Module& model, Optimizer& optimizer, const Task& task, Opti
   optimizer_.prepare(model_.trainable_variables());
 }
 
-Loss TrainStep::operator()(const Fields& fields) {
+Loss TrainStep::operator()(const Tensors& fields) {
   const ModeScope mode(Mode::training);
   const Called result = function_.call(fields, {}, [this](In in) {
     Loss loss = run(in);
@@ -112,9 +113,9 @@ Loss TrainStep::operator()(const Fields& fields) {
 
 bool TrainStep::has_diverged() const { return diverged_.value().item() != 0; }
 
-std::vector<Fields> TrainStep::parts_of(In fields) const {
-  if (options_.micro_batch == 0) return {Fields(fields.begin(), fields.end())};
-  std::vector<Fields> parts;
+std::vector<Tensors> TrainStep::parts_of(In fields) const {
+  if (options_.micro_batch == 0) return {Tensors(fields.begin(), fields.end())};
+  std::vector<Tensors> parts;
   const std::int64_t rows = rows_of_batch(fields, options_.micro_batch);
   for (std::int64_t begin = 0; begin < rows; begin += options_.micro_batch) {
     parts.emplace_back();
@@ -130,7 +131,7 @@ Loss TrainStep::run(In fields) {
   const Before before(model_.variables() + optimizer_.variables());
   Loss total;
   Gradients gradients;
-  for (const Fields& part : parts_of(fields)) {
+  for (const Tensors& part : parts_of(fields)) {
     GradientTape tape;
     const Examined examined = task_.examine(part);
     gradients += tape.gradient(examined.loss, model_.trainable_variables());

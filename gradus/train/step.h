@@ -40,7 +40,7 @@ class TrainStep {
   TrainStep(Module& model, Optimizer& optimizer, const Task& task, Options options);
 
   /// The loss, if the options say so.
-  Loss operator()(const Fields& fields);
+  Loss operator()(const Tensors& fields);
   PassTotals& totals() { return totals_; }
   /// Whether a loss was not finite. Since then nothing was updated: iterations() counts the steps before. Waits.
   bool has_diverged() const;
@@ -48,7 +48,7 @@ class TrainStep {
 
  private:
   Loss run(In fields);
-  std::vector<Fields> parts_of(In fields) const;
+  std::vector<Tensors> parts_of(In fields) const;
   Module& model_;
   Optimizer& optimizer_;
   const Task& task_;
