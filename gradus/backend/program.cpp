@@ -101,7 +101,7 @@ void Program::State::fail(const Binding& binding, const ErrorWord& error) const 
   const Step& step = steps[static_cast<std::size_t>(lowered.thunks[thunk].step)];
   const Value& value = (*graph)[step.members.front()];
   std::string message = with_number(binding.failures[thunk], "{value}", error.value);
-  message = text(value.op, ": ", with_number(std::move(message), "{index}", error.index));
+  message = text(value.op->name, ": ", with_number(std::move(message), "{index}", error.index));
   if (value.scope != 0) message += text(", in ", scope_path(value.scope));
   throw OutOfRange(message);
 }
