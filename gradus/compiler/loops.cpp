@@ -106,7 +106,7 @@ bool Loops::is_output(int member) const {
 }
 
 bool Loops::is_row_value(int member) const {
-  if (is_row_reduction(graph_[member])) return true;
+  if (scalar() || is_row_reduction(graph_[member])) return true;
   return !flat_ && !is_column_reduction(graph_[member]) && graph_[member].spec.shape.size() != elements_;
 }
 

@@ -54,7 +54,8 @@ class Loops {
  public:
   Loops(const Graph& graph, const Step& step);
 
-  bool flat() const { return flat_; }  // one row, which may be divided anywhere
+  bool flat() const { return flat_; }                     // one row, which may be divided anywhere
+  bool scalar() const { return flat_ && columns_ == 1; }  // one element: every member is a value per row
   std::int64_t rows() const { return rows_; }
   std::int64_t columns() const { return columns_; }
   /// Rows so long that several workers share one; each phase is a thunk of its own.

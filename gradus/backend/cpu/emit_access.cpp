@@ -1,4 +1,5 @@
 /// Where operands lie, and how they are read: arguments of the kernel, rows of a walk, vectors of columns.
+#include <algorithm>
 #include "gradus/backend/cpu/loop_emitter.h"
 #include "gradus/backend/cpu/lower_scalar.h"
 
@@ -25,8 +26,12 @@ V LoopEmitter::slot(int index) {
   V& known = slots_[index];
   if (!known)
     known = before(entry_end_, [&] {
-      return b_.CreateLoad(b_.getPtrTy(), b_.CreateConstGEP1_64(b_.getPtrTy(), argument(0, b_.getPtrTy()),
-                                                                static_cast<unsigned>(index)));
+      // The thunk's data name the slots, so that steps of one structure share a kernel.
+      const auto local = std::ranges::find(context_.slots, index) - context_.slots.begin();
+      internal_check(local < std::ssize(context_.slots), "a kernel touches memory that its step does not name");
+      V number = b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstGEP1_64(b_.getInt64Ty(), argument(3, b_.getPtrTy()),
+                                                                      static_cast<std::uint64_t>(local)));
+      return b_.CreateLoad(b_.getPtrTy(), b_.CreateGEP(b_.getPtrTy(), argument(0, b_.getPtrTy()), number));
     });
   return known;
 }

@@ -43,7 +43,8 @@ void LoopEmitter::emit_rows() {
     emit_column_blocks();
   } else if (loops_.flat()) {
     row_ = b_.getInt64(0);
-    emit_row(begin, end);
+    if (is_one_vector()) emit_row(row_, dimension(loops_.columns()));
+    else emit_row(begin, end);
   } else {
     emit_loop(b_, begin, end, 1, {}, [&](V row, const Carried&) {
       begin_row(row);
@@ -76,7 +77,7 @@ void LoopEmitter::store_row_outputs() {
 
 // ---------------------------------------------------------------- columns
 
-bool LoopEmitter::is_one_vector() const { return !loops_.flat() && loops_.columns() >= 0 && loops_.columns() <= lanes; }
+bool LoopEmitter::is_one_vector() const { return loops_.columns() >= 0 && loops_.columns() <= lanes; }
 
 bool LoopEmitter::is_stored_column(int member) const {
   return loops_.is_output(member) && !loops_.is_row_value(member) && !is_column_reduced(member);

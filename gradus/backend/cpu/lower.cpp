@@ -3,8 +3,9 @@
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
 #include <algorithm>
+#include <map>
 #include "gradus/backend/cpu/jit.h"
-#include "gradus/backend/cpu/loop_emitter.h"
+#include "gradus/backend/cpu/kernel_key.h"
 
 namespace gradus::cpu_backend {
 namespace {
@@ -57,17 +58,38 @@ struct Planned {
   std::string kernel;
 };
 
+/// The kernels of one module: steps of one structure share theirs.
+struct Kernels {
+  llvm::Module& module;
+  std::map<std::string, std::vector<std::int64_t>> known = {};  // by key: the scratch that each part's workers need
+  std::map<std::string, std::string> names = {};                // by key
+
+  /// What part `part` of the step needs in scratch; `emit` makes its kernel if nothing like it was made before.
+  template <class Emit> std::int64_t part(const std::string& key, std::size_t part, Emit emit) {
+    std::vector<std::int64_t>& parts = known[key];
+    if (part == parts.size()) parts.push_back(emit());
+    return parts[part];
+  }
+  std::string name(const std::string& key, std::size_t part) {
+    const std::string& name = names.try_emplace(key, "loops" + std::to_string(names.size())).first->second;
+    return name + "_" + std::to_string(part);
+  }
+};
+
 class StepLowering {
  public:
-  StepLowering(llvm::Module& module, const Graph& graph, const Step& step, int index, Lowered& out)
-      : module_(module),
+  StepLowering(Kernels& kernels, const Graph& graph, const Step& step, int index, Lowered& out)
+      : kernels_(kernels),
         graph_(graph),
         step_(step),
         loops_(graph, step),
         context_{.graph = graph, .step = step, .loops = loops_, .dimensions = out.dimensions} {
     const std::int64_t bytes = lay_out_partials(context_);
     if (bytes != 0) context_.shared_slot = out.slots++;
-    common_ = {.step = index,
+    key_ = kernel_key(context_);
+    const auto slots = std::make_shared<std::vector<std::int64_t>>(context_.slots.begin(), context_.slots.end());
+    common_ = {.data = {slots, slots->data()},
+               .step = index,
                .bytes = bytes_moved(graph, step),
                .flops = operations(graph, step),
                .shared_scratch = bytes,
@@ -86,13 +108,25 @@ class StepLowering {
   }
 
  private:
-  LoopEmitter new_kernel(std::int64_t extent, std::int64_t grain) {
-    Thunk thunk = common_;
-    thunk.extent = extent;
-    thunk.grain = grain;
-    const std::string name = "k" + std::to_string(common_.step) + "_" + std::to_string(planned_.size());
-    planned_.push_back({std::move(thunk), name});
-    return {module_, name, context_};
+  /// The next thunk; `emit(emitter)` makes its kernel.
+  template <class Emit> Thunk& add(std::int64_t extent, std::int64_t grain, Emit emit) {
+    const std::size_t part = planned_.size();
+    const std::string name = kernels_.name(key_, part);
+    Planned& planned = planned_.emplace_back(common_, name);
+    planned.thunk.extent = extent;
+    planned.thunk.grain = grain;
+    planned.thunk.worker_scratch = kernels_.part(key_, part, [&] {
+      LoopEmitter emitter(kernels_.module, name, context_);
+      emit(emitter);
+      return emitter.worker_scratch();
+    });
+    return planned.thunk;
+  }
+  Thunk& add_combination(std::int64_t extent, std::int64_t grain, void (LoopEmitter::*emit)()) {
+    Thunk& thunk = add(extent, grain, [&](LoopEmitter& emitter) { (emitter.*emit)(); });
+    thunk.label += " (combined)";
+    thunk.bytes = thunk.flops = common_.shared_scratch;
+    return thunk;
   }
 
   std::int64_t rows_at_once() const {
@@ -100,47 +134,38 @@ class StepLowering {
   }
 
   void lower_rows() {
-    LoopEmitter kernel = loops_.flat() ? new_kernel(loops_.columns(), 64) : new_kernel(loops_.rows(), rows_at_once());
-    kernel.emit_rows();
-    planned_.back().thunk.worker_scratch = kernel.worker_scratch();
+    const auto emit = [](LoopEmitter& emitter) { emitter.emit_rows(); };
+    if (loops_.flat()) add(loops_.columns(), 64, emit);
+    else add(loops_.rows(), rows_at_once(), emit);
   }
 
   void lower_column_reduction() {
+    const auto emit = [](LoopEmitter& emitter) { emitter.emit_rows(); };
     const Reduced& view = *loops_.column_reduction();
     const std::int64_t blocks = (view.n + column_block - 1) / column_block;
-    LoopEmitter kernel = view.n >= 0       ? new_kernel(times(view.outer, blocks), 1)
-                         : view.outer == 1 ? new_kernel(view.n, column_block)
-                                           : new_kernel(view.outer, 1);
-    kernel.emit_rows();
-    planned_.back().thunk.worker_scratch = kernel.worker_scratch();
+    if (view.n >= 0) add(times(view.outer, blocks), 1, emit);
+    else if (view.outer == 1) add(view.n, column_block, emit);
+    else add(view.outer, 1, emit);
     if (is_reduced_at_once(view)) return;
-    LoopEmitter combination = view.outer == 1 ? new_kernel(view.inner, 64) : new_kernel(view.outer, 1);
-    combination.emit_column_combination();
-    Thunk& second = planned_.back().thunk;
-    second.label += " (combined)";
-    second.bytes = second.flops = common_.shared_scratch;
+    if (view.outer == 1) add_combination(view.inner, 64, &LoopEmitter::emit_column_combination);
+    else add_combination(view.outer, 1, &LoopEmitter::emit_column_combination);
   }
 
   void lower_blocked() {
     const std::int64_t blocks = (loops_.columns() + row_block - 1) / row_block;
-    for (int phase = 0; phase < loops_.phases(); ++phase) {
-      LoopEmitter kernel = new_kernel(times(loops_.rows(), blocks), 1);
-      kernel.emit_blocks(phase);
-    }
-    const bool yields_rows = std::any_of(step_.outputs.begin(), step_.outputs.end(),
-                                         [&](int output) { return loops_.is_row_value(output); });
-    if (!yields_rows) return;
-    new_kernel(loops_.rows(), 1).emit_row_outputs();
-    Thunk& last = planned_.back().thunk;
-    last.label += " (combined)";
-    last.bytes = last.flops = common_.shared_scratch;
+    for (int phase = 0; phase < loops_.phases(); ++phase)
+      add(times(loops_.rows(), blocks), 1, [&](LoopEmitter& emitter) { emitter.emit_blocks(phase); });
+    if (std::any_of(step_.outputs.begin(), step_.outputs.end(),
+                    [&](int output) { return loops_.is_row_value(output); }))
+      add_combination(loops_.rows(), 1, &LoopEmitter::emit_row_outputs);
   }
 
-  llvm::Module& module_;
+  Kernels& kernels_;
   const Graph& graph_;
   const Step& step_;
   const Loops loops_;
   StepContext context_;
+  std::string key_;
   Thunk common_;
   std::vector<Planned> planned_;
 };
@@ -152,9 +177,10 @@ std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const 
   std::vector<std::vector<Planned>> planned(steps.size());
   llvm::LLVMContext context;
   const std::unique_ptr<llvm::Module> module = new_module(context, isa);
+  Kernels kernels{*module};
   for (std::size_t i = 0; i < steps.size(); ++i)
     if (steps[i].kind == Step::Kind::loops)
-      planned[i] = StepLowering(*module, graph, steps[i], static_cast<int>(i), out).run();
+      planned[i] = StepLowering(kernels, graph, steps[i], static_cast<int>(i), out).run();
   std::vector<std::vector<Thunk>> thunks(steps.size());
   if (module->empty()) return thunks;
   const std::shared_ptr<const MachineCode> code = generate(*module, isa);

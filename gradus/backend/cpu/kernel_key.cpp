@@ -1,0 +1,93 @@
+/// Renumbers a step's values in order of appearance and writes down all that its kernels depend on.
+#include "gradus/backend/cpu/kernel_key.h"
+#include <algorithm>
+
+namespace gradus::cpu_backend {
+namespace {
+
+class KeyWriter {
+ public:
+  explicit KeyWriter(StepContext& context) : context_(context), graph_(context.graph), step_(context.step) {}
+
+  std::string write() {
+    write_space();
+    for (std::size_t k = 0; k < step_.members.size(); ++k) write_member(step_.members[k]);
+    put("out");
+    for (int output : step_.outputs) {
+      put(position(step_.members, output));
+      (void)slot(output);
+    }
+    if (context_.shared_slot >= 0) (void)slot(context_.shared_slot);
+    return std::move(key_);
+  }
+
+ private:
+  static std::int64_t position(const std::vector<int>& values, int value) {
+    return std::ranges::find(values, value) - values.begin();
+  }
+  std::int64_t slot(int index) {
+    if (std::ranges::find(context_.slots, index) == context_.slots.end()) context_.slots.push_back(index);
+    return position(context_.slots, index);
+  }
+  void put(std::int64_t number) { key_ += std::to_string(number) + ' '; }
+  void put(std::string_view word) { key_.append(word) += ' '; }
+
+  /// Without rows the number of elements is the caller's affair, but for a rest that fills no vector.
+  void write_space() {
+    const std::int64_t columns = context_.loops.columns();
+    if (!context_.loops.flat()) {
+      put("rows");
+      put(context_.loops.rows());
+      put(columns);
+    } else if (columns >= 0 && columns <= lanes) {
+      put(columns);
+    } else {
+      put(columns >= 0 && columns % lanes == 0 ? "flat" : "flat with a rest");
+    }
+  }
+
+  void write_member(int member) {
+    const Value& v = graph_[member];
+    put(static_cast<std::int64_t>(v.spec.dtype));
+    if (!context_.loops.flat()) put(brackets(v.spec.shape));
+    if (!v.op.is_elementwise() && !v.op.is_reduction()) return write_operand(member);
+    put(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(v.op.record())));
+    for (int operand : v.in) write_operand(operand);
+  }
+
+  void write_operand(int operand) {
+    const Walk walk = walk_of(graph_, operand);
+    const Value& source = graph_[walk.source];
+    put(static_cast<std::int64_t>(graph_[operand].spec.dtype));
+    if (source.is_constant) {
+      put("constant");
+      return put(static_cast<std::int64_t>(source.constant));
+    }
+    if (source.op.is_index()) put(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(source.op.record())));
+    else if (context_.loops.is_inside(walk.source)) {
+      put("member");
+      put(position(step_.members, walk.source));
+    } else {
+      put("slot");
+      put(slot(walk.source));
+    }
+    put(walk.offset);
+    for (const Stride& s : walk.strides) {
+      if (!context_.loops.flat()) put(s.extent);
+      put(s.backwards ? "-" : "+");
+      put(s.step);
+    }
+    put("/");
+  }
+
+  StepContext& context_;
+  const Graph& graph_;
+  const Step& step_;
+  std::string key_;
+};
+
+}  // namespace
+
+std::string kernel_key(StepContext& context) { return KeyWriter(context).write(); }
+
+}  // namespace gradus::cpu_backend

@@ -1,0 +1,12 @@
+/// What makes two steps one kernel: structure with the values renumbered. Steps of equal keys run the same code over
+/// other slots.
+#pragma once
+#include <string>
+#include "gradus/backend/cpu/loop_emitter.h"
+
+namespace gradus::cpu_backend {
+
+/// Fills context.slots, in an order that depends on the structure alone, and gives the key.
+std::string kernel_key(StepContext& context);
+
+}  // namespace gradus::cpu_backend
