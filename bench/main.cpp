@@ -1,0 +1,42 @@
+/// gradus_bench WORKLOAD: runs one workload of WORKLOADS.md and prints one JSON line.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include "bench/workloads.h"
+#include "gradus/base/error.h"
+#include "gradus/base/threads.h"
+
+int main(int argc, char** argv) {
+  using namespace gradus::bench;
+  Workloads workloads;
+  add_mlp(workloads);
+  add_updates(workloads);
+  add_chain(workloads);
+  add_fit(workloads);
+
+  CLI::App app{"Runs one workload of bench/WORKLOADS.md and prints its figures as a JSON line."};
+  std::string workload;
+  int threads = 2;
+  bool list = false;
+  app.add_option("workload", workload, "which one")->type_name("WORKLOAD");
+  app.add_option("--threads", threads, "threads that compute")->capture_default_str()->type_name("N");
+  app.add_flag("--list", list, "list the workloads");
+  CLI11_PARSE(app, argc, argv);
+  if (list) {
+    for (const auto& [name, run] : workloads) std::cout << name << '\n';
+    return 0;
+  }
+  const auto found = workloads.find(workload);
+  if (found == workloads.end()) {
+    std::cerr << "gradus_bench: " << (workload.empty() ? "say which workload" : "there is no workload " + workload)
+              << "; --list names them\n";
+    return 2;
+  }
+  try {
+    gradus::set_num_threads(threads);
+    print_line(workload, found->second());
+    return 0;
+  } catch (const gradus::Error& error) {
+    std::cerr << "gradus_bench: " << error.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,29 @@
+/// How a workload is timed, and the JSON line that it prints: what peer_protocol.py does for the peers.
+#pragma once
+#include <functional>
+#include <nlohmann/json.hpp>
+
+namespace gradus::bench {
+
+double seconds_now();
+double resident_mb();
+double peak_resident_mb();
+
+/// One workload's figures; what does not apply stays null.
+struct Figures {
+  nlohmann::ordered_json median_us, min_us, p90_us, first_call_s;
+  nlohmann::ordered_json extra = nlohmann::ordered_json::object();
+};
+
+/// Times `step`, which does one unit of work and reads its result; `step_without_reading` leaves the result alone, and
+/// `wait` waits for all that was started. First call, five more, then single steps until enough time has passed
+/// (BAR_MIN_S, BAR_MIN_REP, BAR_MAX_S).
+struct Timed {
+  std::function<void()> step, step_without_reading, wait;
+};
+Figures measure(const Timed& timed);
+
+/// One line, every number with five significant digits.
+void print_line(const std::string& workload, const Figures& figures);
+
+}  // namespace gradus::bench

@@ -1,0 +1,81 @@
+/// Training steps of multi-layer perceptrons: one batch size, new batch sizes, and the first step of a process.
+#include <unistd.h>
+#include <chrono>
+#include <cstdlib>
+#include "bench/classifier.h"
+#include "bench/workloads.h"
+#include "gradus/base/error.h"
+#include "gradus/function/synchronize.h"
+
+namespace gradus::bench {
+namespace {
+
+Figures train(const std::vector<std::int64_t>& hidden, std::int64_t rows) {
+  Classifier classifier(hidden);
+  const auto train_step = classifier.train_step();
+  const auto [x, y] = batch_of(rows, 784);
+  classifier.model.build(x.spec());
+  synchronize();
+  Figures figures = measure({.step = [&] { train_step(x, y).item(); },
+                             .step_without_reading = [&] { train_step(x, y); },
+                             .wait = synchronize});
+  figures.extra["compile_s"] = train_step.explain().compile_seconds;
+  figures.extra["kernels"] = train_step.explain().kernels.size();
+  figures.extra["loss"] = train_step(x, y).item();
+  return figures;
+}
+
+/// The step at batch sizes that it has not seen: seconds of each call.
+Figures retrace() {
+  Classifier classifier({128});
+  const auto train_step = classifier.train_step();
+  nlohmann::ordered_json calls;
+  for (std::int64_t rows : {64, 64, 48, 48, 80, 80, 96, 96, 112}) {
+    const auto [x, y] = batch_of(rows, 784);
+    synchronize();
+    const double start = seconds_now();
+    train_step(x, y).item();
+    calls[std::to_string(rows)].push_back(seconds_now() - start);
+  }
+  Figures figures;
+  figures.extra = {{"calls_s", calls}, {"variants", train_step.explain().variants}};
+  return figures;
+}
+
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// From exec of the process, whose time is in T0, to the first loss. Where T0 says nothing the process executes itself.
+Figures cold() {
+  const char* began = std::getenv("T0");
+  if (!began) {
+    setenv("T0", std::to_string(wall_seconds()).c_str(), 1);
+    char name[] = "gradus_bench", workload[] = "cold_mlp";
+    char* const arguments[] = {name, workload, nullptr};
+    execv("/proc/self/exe", arguments);
+    throw Error("gradus_bench cannot execute itself");
+  }
+  Classifier classifier({128});
+  const auto [x, y] = batch_of(64, 784);
+  const auto train_step = classifier.train_step();
+  const double loss = train_step(x, y).item();
+  Figures figures;
+  figures.extra = {{"cold_s", wall_seconds() - std::strtod(began, nullptr)},
+                   {"compile_s", train_step.explain().compile_seconds},
+                   {"loss", loss}};
+  return figures;
+}
+
+}  // namespace
+
+void add_mlp(Workloads& workloads) {
+  workloads["mlp_tiny"] = [] { return train({128}, 64); };
+  workloads["mlp_tiny_b16"] = [] { return train({128}, 16); };
+  workloads["mlp_tiny_b256"] = [] { return train({128}, 256); };
+  workloads["mlp_big"] = [] { return train({2048, 2048}, 256); };
+  workloads["retrace"] = retrace;
+  workloads["cold_mlp"] = cold;
+}
+
+}  // namespace gradus::bench

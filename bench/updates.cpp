@@ -1,0 +1,73 @@
+/// What stands around the gradients of a step: accumulating them over micro-batches, and updating many parameters.
+#include "bench/classifier.h"
+#include "bench/workloads.h"
+#include "gradus/function/synchronize.h"
+#include "gradus/gradients/micro_batches.h"
+#include "gradus/ops/constant.h"
+
+namespace gradus::bench {
+namespace {
+
+/// Eight micro-batches of 128, one update with the mean over 1024 examples.
+Figures accumulate() {
+  Sequential model = perceptron({2048, 2048});
+  Adam optimizer({.learning_rate = 1e-3});
+  SparseCategoricalCrossentropy loss_function(from_logits);
+  const auto train_step = function([&](Tensor x, Tensor y) {
+    Gradients gradients;
+    Loss total;
+    for (auto [xb, yb] : micro_batches({x, y}, 128)) {
+      GradientTape tape;
+      Loss loss = loss_function(yb, model(xb, training));
+      gradients += tape.gradient(loss, model.trainable_variables());
+      total += loss;
+    }
+    optimizer.apply_gradients(gradients);
+    return total;
+  });
+  const auto [x, y] = batch_of(1024, 784);
+  model.build(x.spec());
+  synchronize();
+  Figures figures = measure({.step = [&] { train_step(x, y).item(); },
+                             .step_without_reading = [&] { train_step(x, y); },
+                             .wait = synchronize});
+  figures.extra["loss"] = train_step(x, y).item();
+  return figures;
+}
+
+std::vector<Shape> parameter_shapes() {
+  std::vector<Shape> shapes;
+  const auto add = [&](int count, const Shape& shape) { shapes.insert(shapes.end(), count, shape); };
+  add(2, {2048, 2048});
+  add(8, {1024, 1024});
+  add(12, {512, 512});
+  add(8, {256, 512});
+  add(30, {512});
+  return shapes;
+}
+
+/// Clip by the global norm, then AdamW, of 20,986,880 parameters whose gradients are given.
+Figures adamw_update() {
+  Variables parameters;
+  Tensors gradients;
+  for (const Shape& shape : parameter_shapes()) {
+    const Variable parameter(random::normal(shape, {.stddev = 0.02}));
+    parameters.add(parameter);
+    gradients.push_back(random::normal(shape, {.stddev = 0.01}));
+  }
+  AdamW optimizer({.learning_rate = 3e-4, .weight_decay = 0.1, .epsilon = 1e-8});
+  const auto update = function(
+      [&] { optimizer.apply_gradients(clip_by_global_norm(Gradients(parameters, gradients, constant(1.0)), 1.0)); });
+  synchronize();
+  const auto run = [&] { update(); };
+  return measure({.step = run, .step_without_reading = run, .wait = synchronize});
+}
+
+}  // namespace
+
+void add_updates(Workloads& workloads) {
+  workloads["accumulate"] = accumulate;
+  workloads["adamw_update"] = adamw_update;
+}
+
+}  // namespace gradus::bench

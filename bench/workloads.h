@@ -1,0 +1,17 @@
+/// The workloads of WORKLOADS.md, each as a user of the library would write it.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include "bench/measurement.h"
+
+namespace gradus::bench {
+
+using Workloads = std::map<std::string, std::function<Figures()>>;
+
+void add_mlp(Workloads& workloads);      // mlp_tiny..., mlp_big, retrace, cold_mlp
+void add_updates(Workloads& workloads);  // accumulate, adamw_update
+void add_chain(Workloads& workloads);    // eager_chain
+void add_fit(Workloads& workloads);      // fit
+
+}  // namespace gradus::bench
