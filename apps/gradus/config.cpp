@@ -124,8 +124,10 @@ DataConfig read_data(Reader r) {
   std::string directory;
   r.read("directory", directory);
   data.directory = directory;
-  for (auto [key, value] : {std::pair{"train_images", &data.train_images}, {"train_labels", &data.train_labels},
-                            {"test_images", &data.test_images}, {"test_labels", &data.test_labels}}) {
+  for (auto [key, value] : {std::pair{"train_images", &data.train_images},
+                            {"train_labels", &data.train_labels},
+                            {"test_images", &data.test_images},
+                            {"test_labels", &data.test_labels}}) {
     r.require_key(key);
     r.read(key, *value);
   }
@@ -201,7 +203,8 @@ TrainConfig parse_config(std::string_view written, std::string_view source) {
   r.require_key("data");
   config.data = read_data(r.table("data"));
   for (Reader& layer : r.tables("layers")) config.layers.push_back(read_layer(std::move(layer)));
-  require<ConfigError>(!config.layers.empty(), source, ": there are no layers; add [[layers]] with type = \"dense\" and units");
+  require<ConfigError>(!config.layers.empty(), source,
+                       ": there are no layers; add [[layers]] with type = \"dense\" and units");
   config.optimizer = read_optimizer(r.table("optimizer"));
   read_training(r.table("train"), config);
   r.finish();

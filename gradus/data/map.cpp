@@ -1,6 +1,7 @@
 /// Maps: a compiled function of each element. What comes out is learnt by tracing it once with symbols.
 #include <algorithm>
 #include <cstring>
+#include <future>
 #include <map>
 #include <mutex>
 #include "gradus/base/thread_pool.h"
@@ -8,6 +9,7 @@
 #include "gradus/data/stage.h"
 #include "gradus/function/call_keys.h"
 #include "gradus/function/mode.h"
+#include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
 #include "gradus/ops/random_key.h"
 
@@ -73,8 +75,15 @@ struct MapWork {
   int parallel_calls;
   std::optional<std::uint64_t> seed;  // where random ops are used
 
-  /// On any thread.
   Tensors apply(In element, std::int64_t epoch, std::int64_t index) const {
+    // Where this thread records or traces, the call would become part of that.
+    if (Context::current() || Pending::mine().is_recording())
+      return std::async(std::launch::async, [&] { return apply_here(element, epoch, index); }).get();
+    return apply_here(element, epoch, index);
+  }
+
+ private:
+  Tensors apply_here(In element, std::int64_t epoch, std::int64_t index) const {
     try {
       const ModeScope mode(Mode::unsaid);
       std::optional<CallSeed> keys;

@@ -42,19 +42,37 @@ unsigned first_seed() {
   return asked ? static_cast<unsigned>(std::atoi(asked)) : 1;
 }
 
+void expect_random_graphs_agree(const Shape& base, const std::vector<std::vector<std::int64_t>>& symbols = {{}}) {
+  for (unsigned seed = first_seed(); seed < first_seed() + random_graphs(); ++seed) {
+    SCOPED_TRACE(text("seed ", seed, " over ", brackets(base)));
+    const Graph graph = RandomGraph(seed, base).make(12);
+    verify(graph);
+    try {
+      expect_all_ways_agree(graph, symbols, seed);
+    } catch (const std::exception& problem) { FAIL() << problem.what() << "\n" << to_text(graph); }
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
 TEST(Loops, RandomGraphs) {
   const Shape bases[] = {{64, 10},  {3, 17},    {5, 1000},   {2, 3, 40}, {70, 33}, {40000}, {1, 16},
                          {4, 1, 7}, {2, 40000}, {100, 2, 5}, {3, 0},     {0, 4},   {1},     {}};
-  for (const Shape& base : bases)
-    for (unsigned seed = first_seed(); seed < first_seed() + random_graphs(); ++seed) {
-      SCOPED_TRACE(text("seed ", seed, " over ", base));
-      const Graph graph = RandomGraph(seed, base).make(12);
-      verify(graph);
-      try {
-        expect_all_ways_agree(graph, {}, seed);
-      } catch (const std::exception& problem) { FAIL() << problem.what() << "\n" << to_text(graph); }
-      if (HasFatalFailure()) return;
-    }
+  for (const Shape& base : bases) {
+    expect_random_graphs_agree(base);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(Loops, RandomGraphsOfUnknownExtents) {
+  const std::int64_t s0 = dimension::symbol(0), s1 = dimension::symbol(1);
+  const Shape bases[] = {{s0, 10}, {3, s0}, {s0, s1}, {2, s0, 20}, {s0}, {s0, 3, s1}};
+  for (const Shape& base : bases) {
+    expect_random_graphs_agree(base, {{1, 1}, {64, 10}, {33, 17}, {100, 35}, {0, 3}, {2000, 16}});
+    if (HasFatalFailure()) return;
+  }
+  expect_random_graphs_agree({s0}, {{40000}, {32768}, {70001}});
+  if (HasFatalFailure()) return;
+  expect_random_graphs_agree({s0, 2, s1}, {{40, 40000}, {1, 70001}});
 }
 
 }  // namespace

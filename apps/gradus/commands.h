@@ -1,0 +1,33 @@
+/// The subcommands: each takes what was given on the command line and gives the exit status.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace gradus::command {
+
+/// 0 ok, 1 failed, 2 usage, 3 bad data, 4 diverged, 130 interrupted.
+enum ExitStatus { ok = 0, failed = 1, usage = 2, bad_data = 3, diverged = 4, interrupted = 130 };
+
+struct TrainArguments {
+  std::filesystem::path config;
+  std::optional<std::filesystem::path> data_directory, output;
+  std::optional<std::int64_t> epochs, batch_size, seed, threads;
+  bool json = false, quiet = false;
+};
+int train(const TrainArguments& arguments);
+
+struct EvalArguments {
+  std::filesystem::path run;
+  std::optional<std::filesystem::path> data_directory;
+  std::optional<std::int64_t> threads;
+  bool json = false;
+};
+int eval(const EvalArguments& arguments);
+
+int list_devices(bool json);
+
+/// Within a handler: says on stderr what was thrown, and gives its exit status.
+int report_failure();
+
+}  // namespace gradus::command

@@ -1,0 +1,31 @@
+/// `gradus eval`.
+#include <iomanip>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include "apps/gradus/commands.h"
+#include "apps/gradus/model.h"
+
+namespace gradus::command {
+
+int eval(const EvalArguments& arguments) {
+  TrainConfig config = read_config(arguments.run / "config.toml");
+  if (arguments.data_directory) config.data.directory = *arguments.data_directory;
+  if (const std::int64_t threads = arguments.threads.value_or(config.threads))
+    set_num_threads(static_cast<int>(threads));
+  const Data data = load_data(config.data);
+  Sequential model = make_model(config);
+  model.build(data.input);
+  load_safetensors(arguments.run / "weights.safetensors", model);
+  const Evaluation result =
+      evaluate(model, SparseCategoricalCrossentropy(from_logits), batches(data.test.raw, config.data, 1000),
+               {.metrics = {SparseCategoricalAccuracy()}});
+  const double accuracy = result["sparse_categorical_accuracy"];
+  if (arguments.json)
+    std::cout << nlohmann::json{{"test_accuracy", accuracy}, {"test_loss", result.loss}}.dump() << '\n';
+  else
+    std::cout << std::fixed << std::setprecision(4) << "test accuracy " << accuracy << ", test loss " << result.loss
+              << '\n';
+  return ok;
+}
+
+}  // namespace gradus::command

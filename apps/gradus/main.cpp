@@ -1,0 +1,56 @@
+/// The command `gradus`: reads the command line, nothing more.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include "apps/gradus/commands.h"
+
+using namespace gradus::command;
+
+int main(int count, char** arguments) {
+  CLI::App app{"Gradients and compiled training steps in C++20.", "gradus"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", GRADUS_VERSION);
+  app.footer(
+      "Results go to stdout, progress to stderr. Exit status: 0 ok, 1 failed, 2 usage, 3 bad data, 4 diverged, 130 "
+      "interrupted.");
+
+  TrainArguments train_arguments;
+  CLI::App* train_command = app.add_subcommand("train", "Train the model of a configuration file");
+  train_command->add_option("config", train_arguments.config, "TOML file; see configs/fashion_mnist.toml")->required();
+  train_command->add_option("--data-dir", train_arguments.data_directory, "Directory of the idx files")
+      ->envname("GRADUS_DATA_DIR");
+  train_command->add_option("--output", train_arguments.output, "Run directory (default: runs/<name>-<time>)");
+  train_command->add_option("--epochs", train_arguments.epochs, "Passes over the training set")
+      ->check(CLI::PositiveNumber);
+  train_command->add_option("--batch-size", train_arguments.batch_size, "Examples a step")->check(CLI::PositiveNumber);
+  train_command->add_option("--seed", train_arguments.seed, "Seed of weights, order and dropout")
+      ->envname("GRADUS_SEED")
+      ->check(CLI::NonNegativeNumber);
+  train_command->add_option("--threads", train_arguments.threads, "Computing threads (0: all cores)")
+      ->envname("GRADUS_NUM_THREADS")
+      ->check(CLI::NonNegativeNumber);
+  train_command->add_flag("--json", train_arguments.json, "Result as one JSON line");
+  train_command->add_flag("--quiet", train_arguments.quiet, "No progress");
+
+  EvalArguments eval_arguments;
+  CLI::App* eval_command = app.add_subcommand("eval", "Evaluate the weights of a run directory on its test set");
+  eval_command->add_option("run", eval_arguments.run, "Run directory that `gradus train` wrote")->required();
+  eval_command->add_option("--data-dir", eval_arguments.data_directory, "Directory of the idx files")
+      ->envname("GRADUS_DATA_DIR");
+  eval_command->add_option("--threads", eval_arguments.threads, "Computing threads (0: all cores)")
+      ->envname("GRADUS_NUM_THREADS")
+      ->check(CLI::NonNegativeNumber);
+  eval_command->add_flag("--json", eval_arguments.json, "Result as one JSON line");
+
+  bool devices_as_json = false;
+  CLI::App* devices_command = app.add_subcommand("devices", "List where Gradus can compute");
+  devices_command->add_flag("--json", devices_as_json, "As JSON");
+
+  try {
+    app.parse(count, arguments);
+  } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? ok : usage; }
+  try {
+    if (train_command->parsed()) return train(train_arguments);
+    if (eval_command->parsed()) return eval(eval_arguments);
+    return list_devices(devices_as_json);
+  } catch (...) { return report_failure(); }
+}

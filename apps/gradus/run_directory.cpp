@@ -1,0 +1,38 @@
+/// Small files, written anew as a whole.
+#include "apps/gradus/run_directory.h"
+#include <chrono>
+#include <ctime>
+#include "gradus/base/error.h"
+#include "gradus/formats/atomic_file.h"
+
+namespace gradus::command {
+
+RunDirectory::RunDirectory(std::filesystem::path directory) : directory_(std::move(directory)) {
+  std::error_code problem;
+  std::filesystem::create_directories(directory_, problem);
+  require<Unavailable>(!problem && std::filesystem::is_directory(directory_), "run directory ", directory_.string(),
+                       ": cannot be made: ", problem ? problem.message() : "a file of that name is there",
+                       "; choose another with --output");
+}
+
+void RunDirectory::write(const std::filesystem::path& file, const std::string& contents) const {
+  AtomicFile out(file);
+  out.write(contents);
+  out.commit();
+}
+
+void RunDirectory::add_metrics(nlohmann::json line) {
+  metrics_ += line.dump() + '\n';
+  write(directory_ / "metrics.jsonl", metrics_);
+}
+
+std::filesystem::path default_run_directory(const std::filesystem::path& config) {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm local{};
+  localtime_r(&now, &local);
+  char time[32];
+  std::strftime(time, sizeof time, "%Y%m%d-%H%M%S", &local);
+  return std::filesystem::path("runs") / (config.stem().string() + "-" + time);
+}
+
+}  // namespace gradus::command
