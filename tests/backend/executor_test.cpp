@@ -1,0 +1,217 @@
+/// Stages, division and failures, with kernels that watch how they are called.
+#include "gradus/backend/executor.h"
+#include <gtest/gtest.h>
+#include <xmmintrin.h>
+#include <algorithm>
+#include "gradus/base/thread_pool.h"
+#include "tests/backend/sample_ops.h"
+
+namespace gradus {
+namespace {
+
+constexpr std::int64_t expensive = 1 << 22, cheap = 64;  // bytes: far above and below what a fork costs
+
+/// What a kernel of these tests is told, and what it notes.
+struct Watched {
+  std::int64_t grain = 1;
+  std::vector<std::int64_t> failing = {};
+  std::vector<const Watched*> before = {};                   // which have to be complete when it begins
+  std::vector<std::unique_ptr<std::atomic<int>>> seen = {};  // how often each element was computed
+  std::atomic<bool> in_order = true, flushes = true, aligned = true, scratch_is_own = true;
+  std::atomic<int> calls = 0;
+
+  bool complete() const {
+    return std::ranges::all_of(seen, [](const auto& count) { return count->load() == 1; });
+  }
+};
+
+void watch(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  auto& watched = *const_cast<Watched*>(static_cast<const Watched*>(arguments->data));
+  const auto size = static_cast<std::int64_t>(watched.seen.size());
+  ++watched.calls;
+  for (const Watched* other : watched.before) watched.in_order = watched.in_order && other->complete();
+  if ((_mm_getcsr() & 0x8040) != 0x8040) watched.flushes = false;
+  if (begin % watched.grain != 0 || (end % watched.grain != 0 && end != size)) watched.aligned = false;
+  auto* scratch = static_cast<volatile std::int64_t*>(arguments->scratch);
+  *scratch = begin;
+  for (std::int64_t i = begin; i < end; ++i) {
+    ++*watched.seen[static_cast<std::size_t>(i)];
+    if (std::ranges::count(watched.failing, i) > 0) report_failure(arguments, i, 100 + i);
+  }
+  if (*scratch != begin) watched.scratch_is_own = false;
+}
+
+/// Thunks over watched elements, arranged in stages by hand.
+struct Arrangement {
+  std::vector<std::shared_ptr<Watched>> watched;
+  Lowered lowered;
+  Schedule schedule;
+
+  Watched& add(std::size_t stage, std::int64_t extent, std::int64_t grain, std::int64_t bytes,
+               std::vector<std::int64_t> failing = {}) {
+    auto& w = *watched.emplace_back(std::make_shared<Watched>());
+    w.grain = grain;
+    w.failing = std::move(failing);
+    for (std::int64_t i = 0; i < extent; ++i) w.seen.push_back(std::make_unique<std::atomic<int>>(0));
+    if (schedule.stages.size() <= stage) schedule.stages.resize(stage + 1);
+    schedule.stages[stage].push_back(static_cast<int>(lowered.thunks.size()));
+    lowered.thunks.push_back({.run = watch,
+                              .data = watched.back(),
+                              .extent = extent,
+                              .grain = grain,
+                              .bytes = bytes,
+                              .worker_scratch = 64,
+                              .failure = "it failed"});
+    return w;
+  }
+  /// Each thunk waits for all of earlier stages.
+  void expect_order() {
+    for (std::size_t s = 1; s < schedule.stages.size(); ++s)
+      for (int t : schedule.stages[s])
+        for (std::size_t earlier = 0; earlier < s; ++earlier)
+          for (int u : schedule.stages[earlier])
+            watched[static_cast<std::size_t>(t)]->before.push_back(watched[static_cast<std::size_t>(u)].get());
+  }
+  std::unique_ptr<Binding> bound(int threads) const { return bind(Graph{}, lowered, schedule, {}, threads); }
+  std::unique_ptr<Binding> run(int threads, ErrorWord& error) {
+    set_num_threads(threads);
+    auto binding = bound(threads);
+    const Ref<Buffer> arena = Buffer::allocate(binding->arena_bytes);
+    execute(*binding, nullptr, arena->data<std::byte>() + binding->scratch_offset, error);
+    set_num_threads(2);
+    return binding;
+  }
+};
+
+class Executor : public testing::TestWithParam<int> {};
+
+TEST_P(Executor, ComputesEveryElementOnceInOrderOfStages) {
+  Arrangement a;
+  a.add(0, 1000, 64, expensive);
+  a.add(0, 10, 1, cheap);
+  a.add(0, 37, 37, expensive);
+  a.add(1, 5, 1, cheap);
+  a.add(2, 7, 1, cheap);
+  a.add(2, 3, 1, cheap);
+  a.add(3, 999, 8, expensive);
+  a.add(3, 0, 8, expensive);
+  a.expect_order();
+  const unsigned before = _mm_getcsr();
+  ErrorWord error;
+  const auto binding = a.run(GetParam(), error);
+  EXPECT_EQ(binding->team, GetParam());
+  EXPECT_EQ(_mm_getcsr(), before);
+  EXPECT_EQ(error.thunk, -1);
+  for (const auto& w : a.watched) {
+    EXPECT_TRUE(w->complete() && w->in_order && w->flushes && w->aligned && w->scratch_is_own);
+    EXPECT_LE(w->calls, GetParam());
+  }
+  EXPECT_EQ(a.watched[7]->calls, 0);  // nothing to do is not begun
+}
+
+TEST_P(Executor, StopsAfterTheStageThatFailsAndNamesTheFirst) {
+  for (const std::int64_t cost : {cheap, expensive}) {
+    Arrangement a;
+    a.add(0, 1000, 1, cost);
+    a.add(1, 1000, 1, cost);
+    a.add(1, 1000, 1, cost, {999, 30, 600});
+    a.add(1, 1000, 1, cost, {2});
+    a.add(2, 1000, 1, cost, {0});
+    a.add(3, 1000, 1, cost);
+    ErrorWord error;
+    a.run(GetParam(), error);
+    EXPECT_EQ(error.thunk, 2);
+    EXPECT_EQ(error.index, 30);
+    EXPECT_EQ(error.value, 130);
+    EXPECT_TRUE(a.watched[1]->complete());
+    EXPECT_EQ(a.watched[4]->calls, 0);
+    EXPECT_EQ(a.watched[5]->calls, 0);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Threads, Executor, testing::Values(1, 2, 3, 8));
+
+TEST(Team, SmallProgramsStayOnTheCaller) {
+  Arrangement a;
+  for (std::size_t stage = 0; stage < 17; ++stage) a.add(stage, 64, 1, cheap);
+  EXPECT_EQ(a.bound(8)->team, 1);
+  ASSERT_EQ(a.bound(8)->sections.size(), 1u);
+  a.add(17, 64, 1, expensive);
+  EXPECT_EQ(a.bound(8)->team, 8);
+  EXPECT_EQ(a.bound(8)->sections.size(), 2u);
+  EXPECT_EQ(a.bound(1)->team, 1);
+}
+
+TEST(Team, IndependentThunksRunSideBySide) {
+  Arrangement a;
+  for (int i = 0; i < 6; ++i) a.add(0, 1, 1, expensive);  // each too small to be divided
+  const auto binding = a.bound(3);
+  std::vector<int> owners(3);
+  for (const Job& job : binding->jobs) ++owners[static_cast<std::size_t>(job.owner)];
+  EXPECT_EQ(owners, (std::vector<int>{2, 2, 2}));
+}
+
+TEST(Team, ABusyPoolLeavesTheCallerAlone) {
+  set_num_threads(2);
+  Arrangement a;
+  a.add(0, 1000, 1, expensive);
+  a.add(1, 1000, 1, expensive);
+  a.expect_order();
+  ThreadPool::global().run(2, [&](int worker, int) {
+    if (worker != 0) return;
+    const auto binding = a.bound(2);
+    const Ref<Buffer> arena = Buffer::allocate(binding->arena_bytes);
+    ErrorWord error;
+    execute(*binding, nullptr, arena->data<std::byte>() + binding->scratch_offset, error);
+  });
+  for (const auto& w : a.watched) EXPECT_TRUE(w->complete() && w->in_order && w->calls == 1);
+}
+
+// ---------------------------------------------------------------- stages of a graph
+
+std::vector<std::vector<int>> stages_of(const std::string& source) {
+  const Graph graph = parse_graph(source);
+  const auto steps = order_steps(graph, single_steps(graph));
+  std::vector<Thunk> thunks;
+  for (std::size_t s = 0; s < steps.size(); ++s) thunks.push_back({.step = static_cast<int>(s)});
+  std::vector<std::vector<int>> stages;
+  for (const auto& stage : plan_stages(graph, steps, plan_sharing(graph, steps), thunks).stages) {
+    std::vector<int>& values = stages.emplace_back();
+    for (int t : stage) values.push_back(steps[static_cast<std::size_t>(t)].members[0]);
+    std::ranges::sort(values);
+  }
+  return stages;
+}
+using Stages = std::vector<std::vector<int>>;
+
+TEST(Stages, FollowTheOperands) {
+  EXPECT_EQ(stages_of("%0 = input : f32[4]\n%1 = exp %0 : f32[4]\n%2 = log %0 : f32[4]\n%3 = add %1 %2 : f32[4]\n"
+                      "%4 = negative %0 : f32[4]\n%5 = reshape{shape=[2,2]} %3 : f32[2,2]\n%6 = exp %5 : f32[2,2]\n"
+                      "return %6 %4\n"),
+            (Stages{{1, 2, 4}, {3}, {6}}));
+}
+
+TEST(Stages, WhoeverOverwritesWaitsForReadersAndForChecks) {
+  EXPECT_EQ(stages_of("%0 = input : f32[4]\n%1 = input : i32[4]\n%2 = exp %0 : f32[4]\n%3 = negative %2 : f32[4]\n"
+                      "%4 = negative %0 : f32[4]\n%5 = check_range{limit=4; labels=true} %1 : i32[4]\n"
+                      "return %3 %4 %5\ndying %0\n"),
+            (Stages{{2, 5}, {3, 4}}));
+}
+
+TEST(Stages, MemoryLivesFromItsWriterToItsLastReader) {
+  const Graph graph = parse_graph(
+      "%0 = input : f32[4]\n%1 = exp %0 : f32[4]\n%2 = exp %1 : f32[4]\n%3 = exp %2 : f32[4]\n%4 = add %3 %1 : f32[4]\n"
+      "return %4\n");
+  const auto steps = single_steps(graph);
+  std::vector<Thunk> thunks;
+  for (int s = 0; s < 4; ++s) thunks.push_back({.step = s});
+  const Schedule schedule = plan_stages(graph, steps, plan_sharing(graph, steps), thunks);
+  ASSERT_EQ(schedule.temporaries.size(), 3u);
+  const std::pair<int, int> lives[] = {{0, 3}, {1, 2}, {2, 3}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(schedule.temporaries[i].slot, static_cast<int>(i) + 1);
+    EXPECT_EQ(std::pair(schedule.temporaries[i].first, schedule.temporaries[i].last), lives[i]);
+  }
+}
+
+}  // namespace
+}  // namespace gradus
