@@ -6,7 +6,7 @@ namespace gradus {
 
 /// Values separated by blanks, then a new line, to standard output.
 template <class... T> void print(const T&... values) {
-  const char* separator = "";
+  [[maybe_unused]] const char* separator = "";
   ((std::cout << separator << values, separator = " "), ...);
   std::cout << '\n';
 }

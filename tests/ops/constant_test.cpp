@@ -1,5 +1,6 @@
 /// Making tensors from numbers, and printing them.
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <limits>
 #include <sstream>
 #include "gradus/base/print.h"

@@ -81,6 +81,7 @@ TEST(Elementwise, MaskedBranchesStayMasked) {
 /// The rule for zero cotangents must not hide that a gradient is linear in its cotangent: the derivative by a cotangent
 /// that is zero is the slope.
 TEST(Elementwise, GradientsDifferentiateByAZeroCotangent) {
+  const RecordingScope keep;
   const Tensor x = constant({0.25, 4.0}), g = zeros({2});
   for (const auto& [y, slope] : std::vector<std::pair<Tensor, std::vector<float>>>{
            {sqrt(x), {1, 0.25}}, {log(x), {4, 0.25}}, {1 / x, {-16, -0.0625}}, {pow(x, 0.5), {1, 0.25}}}) {
@@ -112,6 +113,7 @@ TEST(Elementwise, CompoundAssignmentRebinds) {
 }
 
 TEST(Elementwise, AnOperandUsedTwiceGetsBothGradients) {
+  const RecordingScope keep;
   const Tensor x = constant({3.0, -2.0});
   const Tensor a = x * x, b = x * x;
   EXPECT_EQ(vjp(a * b, Tensors{a})[0].to_vector<float>(), (std::vector<float>{9, 4}));
