@@ -50,7 +50,7 @@ struct Variant {
   std::vector<Assignment> assignments;  // by the id of the cell, so that locks are taken in one order
 
   std::shared_ptr<const void> structure;  // of the user's result
-  std::uint64_t last_use = 0;
+  std::atomic<std::uint64_t> last_use = 0;
 };
 
 /// Buffers of one call; kept by the thread.
@@ -251,7 +251,8 @@ void TracedFunction::State::admit(std::shared_ptr<Variant> variant, const std::s
   std::size_t bytes = 0;
   for (const auto& known : variants) bytes += known->program->footprint();
   while (bytes > cache_limit_bytes && variants.size() > 1) {
-    const auto oldest = std::ranges::min_element(variants.begin(), variants.end() - 1, {}, &Variant::last_use);
+    const auto oldest = std::ranges::min_element(variants.begin(), variants.end() - 1, {},
+                                                 [](const auto& known) { return known->last_use.load(); });
     bytes -= (*oldest)->program->footprint();
     variants.erase(oldest);
   }
