@@ -80,7 +80,7 @@ void LoopEmitter::store_row_outputs() {
 bool LoopEmitter::is_one_vector() const { return loops_.columns() >= 0 && loops_.columns() <= lanes; }
 
 bool LoopEmitter::is_stored_column(int member) const {
-  return loops_.is_output(member) && !loops_.is_row_value(member) && !is_column_reduced(member);
+  return loops_.is_output(member) && !loops_.is_row_value(member) && !is_column_reduction(graph_[member]);
 }
 
 std::vector<int> LoopEmitter::members_of(int phase, bool (LoopEmitter::*belongs)(int) const) const {

@@ -91,7 +91,8 @@ class LoopEmitter {
   bool is_one_vector() const;
   std::vector<int> members_of(int phase, bool (LoopEmitter::*belongs)(int) const) const;
   bool is_row_reduced(int member) const { return is_row_reduction(graph_[member]); }
-  bool is_column_reduced(int member) const { return is_column_reduction(graph_[member]); }
+  /// Not one that nobody reads: it has no memory.
+  bool is_column_reduced(int member) const { return is_column_reduction(graph_[member]) && loops_.is_output(member); }
   bool is_stored_column(int member) const;
   bool is_buffered(int member) const { return buffers_.count(member) != 0; }
 
