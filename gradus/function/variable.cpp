@@ -105,15 +105,15 @@ void Variable::assign_add(const Tensor& value) { assign(this->value() + value); 
 void Variable::assign_sub(const Tensor& value) { assign(this->value() - value); }
 
 Variable& Variables::operator[](std::size_t i) const {
-  require<OutOfRange>(i < cells_.size(), "variable ", i, " of ", cells_.size());
-  return cells_[i]->handle;
+  require<OutOfRange>(i < cells().size(), "variable ", i, " of ", cells().size());
+  return cells()[i]->handle;
 }
 
 Variable& Variables::operator[](std::string_view name) const {
-  for (const auto& cell : cells_)
+  for (const auto& cell : cells())
     if (cell->name == name) return cell->handle;
   std::vector<std::string> names;
-  for (const auto& cell : cells_) names.push_back(cell->name);
+  for (const auto& cell : cells()) names.push_back(cell->name);
   throw InvalidArgument(text("there is no variable `", name, "`", did_you_mean(name, names)));
 }
 
@@ -123,8 +123,8 @@ void Variables::add(const Variable& variable) {
 }
 
 std::ptrdiff_t Variables::find(const VariableCell& cell) const {
-  const auto it = std::ranges::find(cells_, &cell, [](const auto& known) { return known.get(); });
-  return it == cells_.end() ? -1 : it - cells_.begin();
+  const auto it = std::ranges::find(cells(), &cell, [](const auto& known) { return known.get(); });
+  return it == cells().end() ? -1 : it - cells().begin();
 }
 
 Variables Variables::operator+(const Variables& more) const {
@@ -142,8 +142,19 @@ Variables Variables::filter(const std::function<bool(std::string_view)>& keep) c
 
 std::int64_t Variables::parameters() const {
   std::int64_t count = 0;
-  for (const auto& cell : cells_) count += cell->spec.shape.size();
+  for (const auto& cell : cells()) count += cell->spec.shape.size();
   return count;
+}
+
+Variables Variables::later(std::function<Variables()> list) {
+  Variables variables;
+  variables.later_ = std::move(list);
+  return variables;
+}
+
+void Variables::find_out() const {
+  cells_ = later_().cells();
+  later_ = nullptr;
 }
 
 ReadListener::ReadListener() : outer_(innermost_listener()) { innermost_listener() = this; }

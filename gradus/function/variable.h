@@ -57,7 +57,7 @@ class Variables {
   Variables(V&... variables) {
     (add(variables), ...);
   }
-  std::size_t size() const { return cells_.size(); }
+  std::size_t size() const { return cells().size(); }
   /// The cell's own handle: it lives as long as the cell, not as this list. OutOfRange past the end.
   Variable& operator[](std::size_t i) const;
   /// By name, such as "dense_1/kernel"; an InvalidArgument lists the nearest names.
@@ -79,18 +79,26 @@ class Variables {
     bool operator==(const iterator& other) const { return i == other.i; }
   };
   iterator begin() const { return {this, 0}; }
-  iterator end() const { return {this, cells_.size()}; }
+  iterator end() const { return {this, size()}; }
   /// Number of elements in all.
   std::int64_t parameters() const;
 
   // For the rooms of the library.
   void add(const Variable& variable);
-  const std::vector<std::shared_ptr<VariableCell>>& cells() const { return cells_; }
+  const std::vector<std::shared_ptr<VariableCell>>& cells() const {
+    if (later_) find_out();
+    return cells_;
+  }
   /// The position of a cell; -1 if it is not listed.
   std::ptrdiff_t find(const VariableCell& cell) const;
+  /// A list that is found out when it is first looked at: arguments of a call are evaluated in any order, so in
+  /// tape.gradient(loss(y, model(x)), model.trainable_variables()) the model may be built after it was asked.
+  static Variables later(std::function<Variables()> list);
 
  private:
-  std::vector<std::shared_ptr<VariableCell>> cells_;
+  void find_out() const;
+  mutable std::vector<std::shared_ptr<VariableCell>> cells_;
+  mutable std::function<Variables()> later_;
 };
 
 /// Told of every reading of a Variable on the thread that made it, while it lives: how a tape knows what it watched.

@@ -21,6 +21,15 @@ void write_values(const Module& from, const Module& to) {
   for (std::size_t i = 0; i < source.size(); ++i) target[i].assign(source[i].value());
 }
 
+Variables trainable_of(const Layer& layer) {
+  require(layer.is_built(), "module ", layer.name(),
+          " has no variables yet: call it on an input first, or build({f32, {any_size, ...}})");
+  Variables trainable;
+  for (const Variable& variable : layer.variables())
+    if (variable.trainable()) trainable.add(variable);
+  return trainable;
+}
+
 }  // namespace
 
 Module::Module() = default;
@@ -69,12 +78,8 @@ void Module::build(const Spec& input) { layer_behind().ensure_built(input); }
 Variables Module::variables() const { return layer_behind().variables(); }
 
 Variables Module::trainable_variables() const {
-  require(layer_behind().is_built(), "module ", name(),
-          " has no variables yet: call it on an input first, or build({f32, {any_size, ...}})");
-  Variables trainable;
-  for (const Variable& variable : variables())
-    if (variable.trainable()) trainable.add(variable);
-  return trainable;
+  if (!layer_behind().is_built()) return Variables::later([layer = layer_] { return trainable_of(*layer); });
+  return trainable_of(*layer_);
 }
 
 void Module::set_trainable(bool trainable) {

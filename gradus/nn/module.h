@@ -18,7 +18,7 @@ class Module {
   /// Makes the variables for inputs of this spec; any_size where a size does not matter.
   void build(const Spec& input);
   Variables variables() const;
-  /// Before build: InvalidArgument.
+  /// The list may be asked for before the module is built, but not looked at: then InvalidArgument.
   Variables trainable_variables() const;
   void set_trainable(bool trainable);
   void set_name(std::string name);
