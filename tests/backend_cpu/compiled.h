@@ -99,27 +99,58 @@ inline void expect_same(const Program& program, const std::vector<Ref<Buffer>>& 
   }
 }
 
-/// Fused and unfused, for both instruction sets, against the interpreter, for each of these values of the symbols.
-inline void expect_all_ways_agree(const Graph& graph, const std::vector<std::vector<std::int64_t>>& symbols = {{}},
+struct Threads {
+  explicit Threads(int n) : before(ThreadPool::global().threads()) { set_num_threads(n); }
+  ~Threads() { set_num_threads(before); }
+  int before;
+};
+
+inline Ref<Buffer> copy_of(const Ref<Buffer>& buffer) {
+  Ref<Buffer> copy = Buffer::allocate(buffer->bytes());
+  std::memcpy(copy->data(), buffer->data(), static_cast<std::size_t>(buffer->bytes()));
+  return copy;
+}
+
+/// Runs with the outputs in the memory of the inputs that they may overwrite.
+inline std::vector<Ref<Buffer>> run_in_place(const Program& program, std::vector<Ref<Buffer>> inputs,
+                                             std::span<const std::int64_t> symbols) {
+  for (Ref<Buffer>& input : inputs) input = copy_of(input);
+  std::vector<Ref<Buffer>> outputs(program.graph().outputs.size());
+  for (std::size_t k = 0; k < outputs.size(); ++k)
+    if (const int input = program.may_overwrite()[k]; input >= 0) outputs[k] = inputs[static_cast<std::size_t>(input)];
+  program.run(inputs, outputs, symbols);
+  return outputs;
+}
+
+/// Fused and unfused, for both instruction sets, among three threads, and in place, against the interpreter, for each
+/// of these values of the symbols.
+inline void expect_all_ways_agree(Graph graph, const std::vector<std::vector<std::int64_t>>& symbols = {{}},
                                   unsigned seed = 1) {
+  graph.dying.clear();
   std::vector<std::vector<Ref<Buffer>>> inputs, expected;
   const auto reference = interpreted(graph);
   for (const auto& values : symbols) {
     inputs.push_back(random_inputs(graph, values, seed));
     expected.push_back(run(*reference, inputs.back(), values));
   }
-  for (const auto isa : {cpu_backend::Isa::avx2, cpu_backend::Isa::avx512}) {
-    if (isa > *cpu_backend::widest_isa()) continue;
-    for (const bool merge : {true, false}) {
-      const auto program = compiled(graph, {.merge = merge, .isa = isa});
-      for (std::size_t k = 0; k < symbols.size(); ++k) {
-        expect_same(
-            *program, run(*program, inputs[k], symbols[k]), expected[k], symbols[k],
-            text(merge ? "fused" : "unfused", ", ", cpu_backend::name(isa), ", symbols ", brackets(Shape(symbols[k]))));
-        if (testing::Test::HasFatalFailure()) return;
-      }
+  const auto compare = [&](const Way& way, int threads) {
+    const Threads scope(threads);
+    const auto program = compiled(graph, way);
+    for (std::size_t k = 0; k < symbols.size(); ++k) {
+      const auto got = way.reuse ? run_in_place(*program, inputs[k], symbols[k]) : run(*program, inputs[k], symbols[k]);
+      expect_same(*program, got, expected[k], symbols[k],
+                  text(way.merge ? "fused" : "unfused", way.reuse ? " in place" : "", ", ", cpu_backend::name(way.isa),
+                       ", ", threads, " threads, symbols ", brackets(Shape(symbols[k]))));
+      if (testing::Test::HasFatalFailure()) return;
     }
-  }
+  };
+  for (const auto isa : {cpu_backend::Isa::avx2, *cpu_backend::widest_isa()})
+    for (const bool merge : {true, false}) {
+      compare({.merge = merge, .isa = isa}, 1);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  graph.dying = graph.inputs;
+  compare({.isa = *cpu_backend::widest_isa(), .reuse = true}, 3);
 }
 
 }  // namespace gradus::testing_loops

@@ -35,7 +35,7 @@ return %7 %8 %9
 /// How many random graphs of each kind; more in a long run.
 unsigned random_graphs() {
   const char* asked = std::getenv("GRADUS_RANDOM_GRAPHS");
-  return asked ? static_cast<unsigned>(std::atoi(asked)) : 12;
+  return asked ? static_cast<unsigned>(std::atoi(asked)) : 4;
 }
 unsigned first_seed() {
   const char* asked = std::getenv("GRADUS_SEED");

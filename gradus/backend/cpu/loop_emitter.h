@@ -23,7 +23,7 @@ struct StepContext {
   const Loops& loops;
   DimensionTable& dimensions;
   int shared_slot = -1;
-  std::vector<int> slots;  // that the kernels touch; the thunk's data say which they are
+  std::vector<int> slots;                      // that the kernels touch; the thunk's data say which they are
   std::map<int, std::int64_t> shared_offsets;  // per reduction: where its partial results lie; bytes, a dimension
 };
 
