@@ -2,14 +2,18 @@
 #include <pthread.h>
 #include <signal.h>
 #include <algorithm>
+#include <chrono>
 #include <system_error>
 #include "gradus/base/thread_pool.h"
 
 namespace gradus {
 namespace {
 
-constexpr std::int64_t first_buffers = 2, most_buffers = 64, most_bytes = 32 << 20;
+constexpr std::int64_t first_buffers = 8, fewest_buffers = 2, most_buffers = 64, most_bytes = 32 << 20;
 constexpr int most_threads = 16;
+/// Where elements cost less than a wake-up the reader sleeps until several are there, so long at most.
+constexpr std::chrono::microseconds patience{50};
+constexpr int waits_until_another_thread = 3;
 
 /// Signals go to the program's own threads: what is started in its lifetime blocks them.
 class NoSignals {
@@ -37,7 +41,7 @@ Prefetcher::Prefetcher(StagePointer stage, std::int64_t epoch, std::int64_t firs
       claimed_(first),
       buffers_(tunes_ ? first_buffers : buffers) {
   const NoSignals no_signals;
-  const int threads = std::clamp(stage_->parallel_calls(), 1, most_threads);
+  const int threads = std::clamp(stage_->parallel_calls(), 1, most_threads);  // one where it may choose
   try {
     for (int i = 0; i < threads; ++i) start_thread();
   } catch (...) {
@@ -96,8 +100,9 @@ void Prefetcher::produce() {
     lock.lock();
     if (!problem && most_ == 0) note_size(element);
     slot = {std::move(element), problem, true};
+    ++full_;
     if (problem) claimed_ = last_;  // nothing behind it will be read
-    if (waits_ && index == taken_) ready_.notify_one();
+    if (wanted_ > 0 && is_ready(wanted_)) ready_.notify_one();
   }
 }
 
@@ -105,31 +110,53 @@ void Prefetcher::produce() {
 void Prefetcher::note_size(const Tensors& element) {
   std::int64_t bytes = 1;
   for (const Tensor& field : element) bytes += static_cast<std::int64_t>(field.bytes());
-  most_ = std::clamp(most_bytes / bytes, first_buffers, most_buffers);
+  most_ = std::clamp(most_bytes / bytes, fewest_buffers, most_buffers);
+  if (tunes_) buffers_ = std::min(buffers_, most_);
 }
 
-/// The reader waits although the queue was full before: the stages are fast enough, but not evenly.
-void Prefetcher::widen() {
-  if (!tunes_ || !was_full_ || most_ == 0) return;
-  buffers_ = std::min(2 * buffers_, most_);
-  was_full_ = false;
+/// The next element, and as many in all as are wanted, or all that there will be.
+bool Prefetcher::is_ready(std::int64_t wanted) const {
+  if (slots_.empty() || !slots_.front().full) return false;
+  return full_ >= wanted || (claimed_ == last_ && full_ == static_cast<std::int64_t>(slots_.size()));
+}
+
+/// The reader waits. If the queue was full since it last did, the stages are fast enough but uneven: more buffers. If
+/// not, time and again, they are too slow, and the reader's own core is idle: another thread.
+void Prefetcher::adapt() {
+  if (!tunes_ || most_ == 0) return;
+  if (was_full_) {
+    buffers_ = std::min(2 * buffers_, most_);
+    waits_in_a_row_ = 0;
+    was_full_ = false;
+  } else if (stage_->parallel_calls() == autotune && ++waits_in_a_row_ == waits_until_another_thread) {
+    waits_in_a_row_ = 0;
+    const auto most = std::min(ThreadPool::global().threads(), most_threads);
+    if (static_cast<int>(threads_.size()) < most) start_thread();
+  }
+}
+
+void Prefetcher::wait(std::unique_lock<std::mutex>& lock) {
+  const bool first_time = most_ == 0;
+  adapt();
+  if (idle_ > 0) room_.notify_all();
+  if (!first_time) {
+    wanted_ = std::max(buffers_ / 2, std::int64_t{1});
+    ready_.wait_for(lock, patience, [this] { return is_ready(wanted_); });
+  }
+  wanted_ = 1;
+  ready_.wait(lock, [this] { return is_ready(1); });
+  wanted_ = 0;
 }
 
 Tensors Prefetcher::next() {
   std::unique_lock lock(guard_);
   internal_check(taken_ < last_, "an element past the end is asked of a prefetcher");
-  const auto is_ready = [this] { return !slots_.empty() && slots_.front().full; };
-  if (!is_ready()) {
-    widen();
-    if (idle_ > 0) room_.notify_all();
-    waits_ = true;
-    ready_.wait(lock, is_ready);
-    waits_ = false;
-  }
+  if (!is_ready(1)) wait(lock);
   Slot slot = std::move(slots_.front());
   slots_.pop_front();
+  --full_;
   ++taken_;
-  // Woken for several elements at once: a wake-up costs as much as a small batch.
+  // Woken for several elements at once, too.
   const bool wake = idle_ > 0 && 2 * static_cast<std::int64_t>(slots_.size()) <= buffers_;
   lock.unlock();
   if (wake) room_.notify_all();

@@ -12,8 +12,8 @@ namespace gradus {
 
 class Prefetcher {
  public:
-  /// Elements [first, last) of one epoch of `stage`. `buffers` > 0, or autotune: as many as keep the reader from
-  /// waiting, within 32 MiB.
+  /// Elements [first, last) of one epoch of `stage`. `buffers` > 0, or autotune: as many, within 32 MiB, and from as
+  /// many threads as keep the reader from waiting.
   Prefetcher(StagePointer stage, std::int64_t epoch, std::int64_t first, std::int64_t last, int buffers);
   /// Ends the threads after the element that each of them is making.
   ~Prefetcher();
@@ -31,8 +31,10 @@ class Prefetcher {
   void start_thread();
   void produce();
   bool has_room() const;
+  bool is_ready(std::int64_t wanted) const;
   void note_size(const Tensors& element);
-  void widen();
+  void wait(std::unique_lock<std::mutex>& lock);
+  void adapt();
   void stop() noexcept;
 
   const StagePointer stage_;
@@ -41,16 +43,18 @@ class Prefetcher {
 
   std::mutex guard_;  // of all that follows
   std::condition_variable room_, ready_;
-  std::deque<Slot> slots_;  // elements taken ... claimed - 1
-  std::int64_t taken_;      // the index of the next element for the reader
-  std::int64_t claimed_;    // of the next one that a thread will make
-  std::int64_t buffers_;    // bound of slots_
-  std::int64_t most_ = 0;   // bound of buffers_; 0: not known yet
-  bool was_full_ = false;   // since buffers_ was widened
-  int idle_ = 0;            // threads that wait for room
-  bool waits_ = false;      // the reader
+  std::deque<Slot> slots_;   // elements taken ... claimed - 1
+  std::int64_t full_ = 0;    // slots with their element
+  std::int64_t taken_;       // the index of the next element for the reader
+  std::int64_t claimed_;     // of the next one that a thread will make
+  std::int64_t buffers_;     // bound of slots_
+  std::int64_t most_ = 0;    // bound of buffers_; 0: not known yet
+  std::int64_t wanted_ = 0;  // by the reader, which waits; 0: it does not
+  int idle_ = 0;             // threads that wait for room
+  bool was_full_ = false;    // since the reader last waited
+  int waits_in_a_row_ = 0;   // of the reader, without a full queue between them
   bool stopping_ = false;
-  std::vector<std::thread> threads_;
+  std::vector<std::thread> threads_;  // the reader's own
 };
 
 }  // namespace gradus

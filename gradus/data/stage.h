@@ -31,8 +31,8 @@ class Stage {
   const std::vector<Spec>& specs() const { return specs_; }
   virtual std::int64_t length(std::int64_t epoch) const = 0;
   virtual bool is_endless() const { return false; }
-  /// How many elements are worth making at once, where threads are to spare.
-  virtual int parallel_calls() const { return 1; }
+  /// How many elements may be made at once: a number that the user gave, or autotune.
+  virtual int parallel_calls() const { return autotune; }
   /// Several passes may be read at once.
   virtual std::unique_ptr<Pass> open(std::int64_t epoch) const = 0;
 

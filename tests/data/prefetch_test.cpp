@@ -11,7 +11,7 @@ namespace {
 /// Elements that are counted when they are made; `broken` cannot be.
 class CountedStage : public Stage {
  public:
-  CountedStage(std::int64_t length, std::int64_t broken, int parallel_calls = 1)
+  CountedStage(std::int64_t length, std::int64_t broken, int parallel_calls = autotune)
       : Stage({{i32, {}}}), length_(length), broken_(broken), parallel_calls_(parallel_calls) {}
   std::int64_t length(std::int64_t) const override { return length_; }
   int parallel_calls() const override { return parallel_calls_; }
@@ -36,7 +36,7 @@ class CountedStage : public Stage {
 constexpr std::int64_t none = -1;
 
 TEST(Prefetch, KeepsTheOrderWithSeveralThreads) {
-  for (const int threads : {1, 2, 5}) {
+  for (const int threads : {autotune, 1, 2, 5}) {
     const Dataset<1> dataset(Pipeline(std::make_shared<CountedStage>(500, none, threads)));
     EXPECT_EQ(values(dataset.prefetch(7)), counted(500));
     EXPECT_EQ(values(dataset.prefetch()), counted(500));
@@ -87,7 +87,7 @@ TEST(Prefetch, OfWhatHasNoEndMayBeLeft) {
 }
 
 TEST(Prefetch, TellsAFailureOnceAtItsElement) {
-  for (const int threads : {1, 3})
+  for (const int threads : {autotune, 1, 3})
     for (const int buffers : {1, 4, autotune}) {
       const Dataset<1> dataset =
           Dataset<1>(Pipeline(std::make_shared<CountedStage>(100, 7, threads))).prefetch(buffers);
