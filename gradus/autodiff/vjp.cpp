@@ -51,7 +51,8 @@ class Region {
   void finish(Node* node) {
     Place& place = places_[node];
     if (std::exchange(place.done, true)) return;
-    for (const Ref<Node>& operand : node->inputs) place.leads = place.leads || places_[operand.get()].leads;
+    if (is_floating(node->spec.dtype))  // integers and booleans have no gradient
+      for (const Ref<Node>& operand : node->inputs) place.leads = place.leads || places_[operand.get()].leads;
     if (place.leads) order_.push_back(node);
   }
 

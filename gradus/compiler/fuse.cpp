@@ -178,6 +178,7 @@ class Fuser {
   /// Whether `operand` of `member`, whose source is in the same group, can come from a register.
   bool passes_in_register(int member, int operand, const Space& space) const {
     if (is_column_reduction(graph_[source_of(graph_, operand)])) return false;
+    if (graph_[member].op.is_view()) return false;  // it stands in memory, and so does what it walks through
     if (!graph_[operand].op.is_view()) return true;
     return space.columns && !is_row_value(member, space) && elements_[at(source_of(graph_, operand))] == space.rows &&
            spreads_rows(walk_of(graph_, operand), space.rows, space.columns);

@@ -141,17 +141,17 @@ Tensor normal(const Shape& shape, NormalOptions options) {
   const Source from = source("random::normal", shape, options.seed);
   const Tensor radius = from.bits(0), angle = options.dtype == f32 ? radius : from.bits(1);
   const Tensor u = apply(PositiveUnit{options.dtype}, radius), v = apply(HalfOpenUnit{options.dtype}, angle);
-  return scaled(sqrt(log(u) * -2) * cos(v * (2 * std::numbers::pi)), options);
+  return scaled(sqrt(log(u) * fill_like(u, -2)) * cos(v * fill_like(v, 2 * std::numbers::pi)), options);
 }
 
 Tensor truncated_normal(const Shape& shape, NormalOptions options) {
   require_floats("random::truncated_normal", options.dtype);
   const Source from = source("random::truncated_normal", shape, options.seed);
   // q + 1/2 is uniform between the normal distribution's values at -2 and 2.
-  const double within_two = std::erf(std::numbers::sqrt2);
-  const Tensor q = (apply(PositiveUnit{options.dtype}, from.bits(0)) - 0.5) * within_two;
-  const Tensor z = apply(NormalQuantile{}, q, sqrt(-log(0.5 - abs(q))));
-  return scaled(clip_by_value(z, -2, 2), options);
+  const Tensor u = apply(PositiveUnit{options.dtype}, from.bits(0)), half = fill_like(u, 0.5);
+  const Tensor q = (u - half) * fill_like(u, std::erf(std::numbers::sqrt2));
+  const Tensor z = apply(NormalQuantile{}, q, sqrt(-log(half - abs(q))));
+  return scaled(minimum(maximum(z, fill_like(z, -2)), fill_like(z, 2)), options);
 }
 
 Tensor uniform(const Shape& shape, UniformOptions options) {

@@ -29,7 +29,7 @@ scalar::Literal highest(DType t) {
 Tensor split_among_ties(const Tensor& x, const Tensor& y, const Tensor& dy, int axis) {
   const Tensor chosen = equal(x, broadcast_to(y, x.shape()));
   const Tensor ties = reduce_sum(cast(chosen, dy.dtype()), {.axis = {axis}, .keepdims = true});
-  return where(chosen, broadcast_to(dy / ties, x.shape()), 0);
+  return where(chosen, broadcast_to(dy / ties, x.shape()), fill_like(x, 0));
 }
 
 /// Per element along `axis` the product of all others, by halves and without a division: right where elements are 0,
@@ -182,7 +182,8 @@ template <class Op> Tensor reduce_mask(Tensor x, std::uint32_t mask) {
 
 template <class Op> Tensor reduce(std::string_view op, const Tensor& x, const ReduceOptions& options) {
   const std::uint32_t mask = mask_of(op, x, options.axis);
-  (void)AnyOp::of(Op{}).infer(std::array{Spec{x.dtype(), {1}}});  // a scalar has no axis to reduce, but a dtype
+  const bool is_scalar = x.shape().rank() == 0;  // which has no axis to reduce, but a dtype
+  (void)AnyOp::of(Op{}).infer(std::array{is_scalar ? Spec{x.dtype(), {1}} : x.spec()});
   return reshape(reduce_mask<Op>(x, mask), kept_shape(x.shape(), mask, options.keepdims));
 }
 
@@ -192,8 +193,8 @@ void require_floats(std::string_view op, const Tensor& x) {
 
 /// sqrt(x) whose gradients of every order are 0 where x is 0.
 Tensor flat_sqrt(const Tensor& x) {
-  const Tensor at_zero = equal(x, 0);
-  return where(at_zero, 0, sqrt(where(at_zero, 1, x)));
+  const Tensor zero = fill_like(x, 0), at_zero = equal(x, zero);
+  return where(at_zero, zero, sqrt(where(at_zero, fill_like(x, 1), x)));
 }
 
 Tensor without(const ReduceOptions& options, const Tensor& x, const Tensor& kept) {
@@ -218,11 +219,10 @@ template <class Op> Tensor index_of_extreme(std::string_view op, const Tensor& g
   const int at = given.shape().normalized(axis);
   require(given.shape()[at] != 0, op, ": axis ", at, " of ", given.spec(), " has no element");
   Tensor x = given.dtype() == boolean ? cast(given, u8) : given;
-  const Scalar worst = is_floating(x.dtype()) ? Scalar(Op::identity(x.dtype()).real()) : Scalar(0);
-  if (is_floating(x.dtype())) x = where(equal(x, x), x, worst);
+  if (is_floating(x.dtype())) x = where(equal(x, x), x, fill_like(x, Op::identity(x.dtype())));
   const Tensor best = reduce_mask<Op>(x, 1u << at);
-  const Tensor index =
-      where(equal(x, broadcast_to(best, x.shape())), index_along(x, at), std::numeric_limits<std::int32_t>::max());
+  const Tensor along = index_along(x, at);
+  const Tensor index = where(equal(x, broadcast_to(best, x.shape())), along, fill_like(along, highest(i32)));
   return reduce<Min>(op, index, {.axis = {at}});
 }
 
@@ -247,7 +247,8 @@ Tensor reduce_mean(const Tensor& x, ReduceOptions options) {
 Tensor reduce_logsumexp(const Tensor& x, ReduceOptions options) {
   require_floats("reduce_logsumexp", x);
   const Tensor largest = stop_gradient(reduce_max(x, keeping(options)));
-  const Tensor shift = where(is_finite(largest), largest, 0);  // of infinities none: they would cancel to NaN
+  const Tensor shift =
+      where(is_finite(largest), largest, fill_like(largest, 0));  // of infinities none: they would cancel to NaN
   const Tensor sum = reduce_sum(exp(x - shift), keeping(options));
   return without(options, x, log(sum) + shift);
 }

@@ -142,9 +142,8 @@ Tensor slice(const Tensor& x, const std::vector<std::int64_t>& begin, const std:
   for (int i = 0; i < rank; ++i) {
     const std::int64_t extent = x.shape()[i], first = start[i], asked = size[static_cast<std::size_t>(i)];
     const std::int64_t length = asked == any_size ? dimension::subtract(extent, first) : asked;
-    require<OutOfRange>(length >= 0 || dimension::is_symbolic(length), "slice: size ", length, " of dimension ", i,
-                        " is negative");
     if (asked == any_size) require_not_negative(length, outside("slice", first, length, i, x));
+    else require_sizes("slice", {asked});
     require_not_negative(dimension::subtract(extent, dimension::add(first, length)),
                          outside("slice", first, length, i, x));
     box.push_back(length);

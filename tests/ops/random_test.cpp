@@ -1,0 +1,97 @@
+/// Random numbers: known answers, what they depend on and what they do not, and their distributions.
+#include <gtest/gtest.h>
+#include <cmath>
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/random.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
+#include "tests/ops/reference_philox.h"
+
+namespace gradus {
+namespace {
+
+/// From the test vectors that come with the paper (Random123, kat_vectors).
+TEST(Philox, ReferenceGivesTheKnownAnswers) {
+  EXPECT_EQ(rows::philox4x32({0, 0, 0, 0}, {0, 0}, 10), (rows::Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(rows::philox4x32({0, 0, 0, 0}, {0, 0}, 7), (rows::Block{0x5f6fb709, 0x0d893f64, 0x4f121f81, 0x4f730a48}));
+  EXPECT_EQ(rows::philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}, 10),
+            (rows::Block{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+TEST(Random, SameSeedSameNumbers) {
+  const Tensor a = random::normal({1000}, {.seed = 7}), b = random::normal({1000}, {.seed = 7});
+  EXPECT_TRUE(bitwise_equal(a, b));
+  EXPECT_FALSE(bitwise_equal(a, random::normal({1000}, {.seed = 8})));
+}
+
+TEST(Random, SetSeedStartsTheNumbersOver) {
+  set_seed(5);
+  const Tensor a = random::uniform({100}), b = random::uniform({100});
+  set_seed(5);
+  const Tensor c = random::uniform({100}), d = random::uniform({100});
+  EXPECT_TRUE(bitwise_equal(a, c));
+  EXPECT_TRUE(bitwise_equal(b, d));
+  EXPECT_FALSE(bitwise_equal(a, b));
+  set_seed(6);
+  EXPECT_FALSE(bitwise_equal(a, random::uniform({100})));
+}
+
+TEST(Random, AnElementDependsOnItsIndexAlone) {
+  const Tensor few = random::normal({10}, {.seed = 3}), many = random::normal({100, 10}, {.seed = 3});
+  EXPECT_TRUE(bitwise_equal(few, many[0]));
+}
+
+TEST(Random, FoldedKeysDiffer) {
+  const Tensor key = next_key(1);
+  std::vector<std::int64_t> keys;
+  for (std::uint64_t ordinal = 0; ordinal < 100; ++ordinal)
+    keys.push_back(fold_key(key, ordinal).to_vector<std::int64_t>()[0]);
+  std::sort(keys.begin(), keys.end());
+  EXPECT_EQ(std::unique(keys.begin(), keys.end()), keys.end());
+  EXPECT_GE(keys.front(), 0);
+  EXPECT_LT(keys.back(), std::int64_t{1} << 53);
+}
+
+struct Moments {
+  double mean, variance, low, high;
+};
+Moments moments_of(const Tensor& x) {
+  const Tensor wide = cast(x, f64);
+  return {reduce_mean(wide).item(), reduce_variance(wide).item(), reduce_min(wide).item(), reduce_max(wide).item()};
+}
+
+TEST(Random, MomentsFitTheDistributions) {
+  const Shape shape{1 << 18};
+  for (DType t : {f32, f64}) {
+    const Moments uniform = moments_of(random::uniform(shape, {.low = 2, .high = 4, .dtype = t, .seed = 1}));
+    EXPECT_NEAR(uniform.mean, 3, 0.01);
+    EXPECT_NEAR(uniform.variance, 1.0 / 3, 0.01);
+    EXPECT_GE(uniform.low, 2);
+    EXPECT_LT(uniform.high, 4);
+    const Moments normal = moments_of(random::normal(shape, {.mean = 5, .stddev = 2, .dtype = t, .seed = 1}));
+    EXPECT_NEAR(normal.mean, 5, 0.02);
+    EXPECT_NEAR(normal.variance, 4, 0.05);
+    EXPECT_LT(normal.low, 5 - 2 * 4);  // beyond four deviations: 3e-5 of them
+    EXPECT_GT(normal.high, 5 + 2 * 4);
+    const Moments truncated = moments_of(random::truncated_normal(shape, {.dtype = t, .seed = 1}));
+    EXPECT_NEAR(truncated.mean, 0, 0.01);
+    EXPECT_NEAR(truncated.variance, 0.774, 0.01);  // 1 - 4 density(2) / (1 - 2 tail(2))
+    EXPECT_GE(truncated.low, -2);
+    EXPECT_LE(truncated.high, 2);
+  }
+  const Moments integers = moments_of(random::integers(shape, {.low = -2, .high = 3, .seed = 1}));
+  EXPECT_NEAR(integers.mean, 0, 0.02);
+  EXPECT_NEAR(integers.variance, 2, 0.02);
+  EXPECT_EQ(integers.low, -2);
+  EXPECT_EQ(integers.high, 2);
+}
+
+TEST(Random, UniformNeverReachesItsUpperBound) {
+  // 1 + u * 2^-24 rounds to one of the two ends: only the lower one is in the range.
+  const Tensor x = random::uniform({1000}, {.low = 1, .high = 1 + 0x1p-23, .seed = 1});
+  EXPECT_EQ(reduce_max(x).item(), 1);
+}
+
+}  // namespace
+}  // namespace gradus
