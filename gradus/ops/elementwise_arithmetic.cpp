@@ -1,4 +1,5 @@
 /// Sums, products, quotients, powers, extrema and signs.
+#include <bit>
 #include <cmath>
 #include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/reduce.h"
@@ -110,26 +111,27 @@ struct Pow {
 /// The exponent is structure: x is multiplied with itself.
 struct IntegerPower {
   static constexpr auto name = "integer_power";
-  std::int64_t exponent = 0;
+  scalar::Literal exponent;  // integral; not an integer field, whose negative values would be symbolic dimensions
+  std::int64_t power() const { return std::bit_cast<std::int64_t>(exponent.bits_as(i64)); }
   auto emit(auto x) const {
     auto result = max(min(x, 1), 1);  // 1, whatever x is
     auto square = x;
     bool empty = true;
-    for (std::int64_t rest = std::abs(exponent); rest; rest >>= 1) {
+    for (std::int64_t rest = std::abs(power()); rest; rest >>= 1) {
       if (rest & 1) {
         result = empty ? square : result * square;
         empty = false;
       }
       if (rest > 1) square = square * square;
     }
-    return exponent < 0 ? 1 / result : result;
+    return power() < 0 ? 1 / result : result;
   }
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
     if (!has_gradient(y)) return none(1);
-    if (exponent == 0) return {zeros_like(dy)};
-    if (exponent == 1) return {dy};
-    const Tensor slope = apply(IntegerPower{exponent - 1}, in[0]) * fill_like(y, exponent);
-    return {exponent < 0 ? cotangent_times(dy, slope) : dy * slope};
+    if (power() == 0) return {zeros_like(dy)};
+    if (power() == 1) return {dy};
+    const Tensor slope = apply(IntegerPower{scalar::Literal(power() - 1)}, in[0]) * fill_like(y, power());
+    return {power() < 0 ? cotangent_times(dy, slope) : dy * slope};
   }
 };
 
@@ -235,7 +237,7 @@ Tensor pow(const Tensor& a, Scalar b) {
   if (!integral) return pow(a, beside(a, b, Pow::name));
   require(floating || exponent >= 0, "pow: the exponent ", exponent, " of a tensor ", a.spec(),
           " is negative; cast the tensor to f32 or f64 first");
-  return apply(IntegerPower{static_cast<std::int64_t>(exponent)}, a);
+  return apply(IntegerPower{scalar::Literal(static_cast<std::int64_t>(exponent))}, a);
 }
 
 Tensor maximum(const Tensor& a, const Tensor& b) { return broadcasting(Maximum{}, a, b); }
