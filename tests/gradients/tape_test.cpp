@@ -1,0 +1,256 @@
+/// GradientTape: what is watched, when it ends, orders above the first, and Variables that are assigned in between.
+#include <gtest/gtest.h>
+#include <cmath>
+#include "gradus/function/function.h"
+#include "gradus/gradients/functional.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/matmul.h"
+#include "gradus/ops/random.h"
+#include "gradus/ops/reduce.h"
+
+namespace gradus {
+namespace {
+
+/// The message of the Error of kind E that `f` throws.
+template <class E = InvalidArgument> std::string error_of(auto f) {
+  try {
+    f();
+  } catch (const E& error) { return error.what(); }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+void expect_says(const std::string& message, const std::string& part) {
+  EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+TEST(Tape, GradientOfAWatchedTensor) {
+  const Tensor x = constant({1.0, -2.0, 3.0});
+  GradientTape tape;
+  tape.watch(x);
+  EXPECT_EQ(tape.gradient(reduce_sum(x * x * x), x).to_vector<float>(), (std::vector<float>{3, 12, 27}));
+}
+
+TEST(Tape, EndsWithTheFirstGradientUnlessPersistent) {
+  const Tensor x = constant(3.0);
+  GradientTape once, always({.persistent = true});
+  once.watch(x);
+  always.watch(x);
+  const Tensor y = x * x, z = y * x;
+  EXPECT_EQ(once.gradient(y, x).item(), 6);
+  expect_says(error_of([&] { once.gradient(z, x); }), "persistent");
+  EXPECT_EQ(always.gradient(y, x).item(), 6);
+  EXPECT_EQ(always.gradient(z, x).item(), 27);
+  EXPECT_EQ(always.gradient(y, x).item(), 6);
+}
+
+TEST(Tape, APersistentTapeOutlivesAnObservedForward) {
+  const Tensor x = constant({1.0, 2.0});
+  GradientTape tape({.persistent = true});
+  tape.watch(x);
+  const Tensor y = exp(x), z = reduce_sum(y * y);
+  EXPECT_GT(z.item(), 0);  // computes y and z
+  const std::vector<float> g = tape.gradient(z, x).to_vector<float>();
+  for (int i = 0; i < 2; ++i) EXPECT_NEAR(g[static_cast<std::size_t>(i)], 2 * std::exp(2.0 * (i + 1)), 1e-4);
+  const std::vector<float> by_y = tape.gradient(reduce_sum(y), x).to_vector<float>();
+  EXPECT_NEAR(by_y[1], std::exp(2.0), 1e-5);
+}
+
+TEST(Tape, NestedTapesGiveHigherOrders) {
+  const Tensor x = constant(2.0);
+  GradientTape third;
+  third.watch(x);
+  Tensor d2;
+  {
+    GradientTape second;
+    second.watch(x);
+    Tensor d1;
+    {
+      GradientTape first;
+      first.watch(x);
+      d1 = first.gradient(x * x * x * x, x);
+    }
+    EXPECT_EQ(d1.item(), 32);
+    d2 = second.gradient(d1, x);
+  }
+  EXPECT_EQ(d2.item(), 48);
+  EXPECT_EQ(third.gradient(d2, x).item(), 48);
+}
+
+TEST(Tape, SecondOrderCompiledIsThatOfTheLazyCall) {
+  const auto second = [](const Tensor& x) {
+    GradientTape outer;
+    outer.watch(x);
+    GradientTape inner;
+    inner.watch(x);
+    const Tensor g = inner.gradient(reduce_sum(tanh(x) * exp(x)), x);
+    return outer.gradient(reduce_sum(g * g), x);
+  };
+  const Tensor x = random::normal({37}, {.dtype = f64, .seed = 1});
+  const auto compiled = function([&](Tensor t) { return second(t); });
+  EXPECT_TRUE(bitwise_equal(second(x), compiled(x)));
+}
+
+/// Two equal tensors are two tensors: merging them would give a gradient that is twice too large.
+TEST(Tape, EqualIntermediatesStayApart) {
+  const auto by_a = [](const Tensor& x) {
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor a = x * x, b = x * x;
+    tape.watch(a);
+    return tape.gradient(a * b, a);
+  };
+  const Tensor x = constant(3.0);
+  EXPECT_EQ(by_a(x).item(), 9);
+  const auto compiled = function([&](Tensor t) { return by_a(t); });
+  EXPECT_EQ(compiled(x).item(), 9);
+  EXPECT_EQ(compiled(x).item(), 9);
+}
+
+TEST(Tape, OneTensorInTwoPlacesOfAnOp) {
+  const auto g = [](const Tensor& x) { return gradient([](const Tensor& t) { return reduce_sum(t * t); }, x); };
+  const auto m = [](const Tensor& x) { return gradient([](const Tensor& t) { return reduce_sum(matmul(t, t)); }, x); };
+  const Tensor x = constant({{1.0, 2.0}, {3.0, 4.0}});
+  EXPECT_EQ(g(x).to_vector<float>(), (std::vector<float>{2, 4, 6, 8}));
+  EXPECT_EQ(m(x).to_vector<float>(), (std::vector<float>{7, 11, 9, 13}));  // row sums of x^T before, after
+  EXPECT_TRUE(bitwise_equal(function([&](Tensor t) { return m(t); })(x), m(x)));
+}
+
+TEST(Tape, OneTensorInTwoArgumentsOfAFunction) {
+  const auto product = function([](Tensor a, Tensor b) {
+    GradientTape tape;
+    tape.watch(a);
+    return tape.gradient(reduce_sum(a * b), a);
+  });
+  const Tensor x = constant({2.0, 5.0});
+  EXPECT_EQ(product(x, x).to_vector<float>(), (std::vector<float>{2, 5}));  // by a alone
+}
+
+TEST(Tape, OneTensorTwiceAmongTheSources) {
+  const Tensor x = constant(3.0);
+  const std::array<Tensor, 2> each = gradient([](const Tensor& a, const Tensor& b) { return a * b; }, {x, x});
+  EXPECT_EQ(each[0].item(), 6);  // x * x by x: both places are the one tensor
+  EXPECT_EQ(each[1].item(), 6);
+}
+
+TEST(Tape, AFunctionCalledUnderATapeIsDifferentiable) {
+  const auto f = function([](Tensor x) { return reduce_sum(sin(x) * x); });
+  const Tensor x = random::normal({9}, {.dtype = f64, .seed = 2});
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor compiled = tape.gradient(f(x), x);
+  const Tensor lazy = gradient([](const Tensor& t) { return reduce_sum(sin(t) * t); }, x);
+  EXPECT_TRUE(bitwise_equal(compiled, lazy));
+}
+
+TEST(Tape, AVariableThatIsAssignedBeforeTheGradientKeepsItsLink) {
+  Variable w(constant(3.0), "w");
+  GradientTape tape;
+  const Tensor y = w * w;
+  w.assign(constant(100.0));
+  EXPECT_EQ(tape.gradient(y, w).item(), 6);
+  EXPECT_EQ(w.value().item(), 100);
+}
+
+TEST(Tape, AVariableThatIsAssignedBetweenTwoReadsGetsTheSumOverBoth) {
+  const auto run = [](Variable& w) {
+    GradientTape tape;
+    const Tensor before = w * 5;
+    w.assign(constant(7.0));
+    return tape.gradient(before + w * w, w);  // 5 + 2 * 7
+  };
+  Variable w(constant(3.0)), v(constant(3.0));
+  EXPECT_EQ(run(w).item(), 19);
+  const auto compiled = function([&] { return run(v); });
+  EXPECT_EQ(compiled().item(), 19);
+  EXPECT_EQ(v.value().item(), 7);
+}
+
+TEST(Tape, Unconnected) {
+  Variable w(constant({1.0, 2.0}), "w"), unread(constant({{1.0, 2.0}}), "unread");
+  expect_says(error_of([&] {
+                GradientTape tape;
+                tape.gradient(reduce_sum(w * 2), unread);
+              }),
+              "unread");
+  GradientTape tape;
+  const Gradients g = tape.gradient(reduce_sum(w * 2), Variables{w, unread}, {.unconnected = Unconnected::zero});
+  EXPECT_EQ(g[w].to_vector<float>(), (std::vector<float>{2, 2}));
+  EXPECT_EQ(g[unread].shape(), (Shape{1, 2}));
+  EXPECT_EQ(g[unread].to_vector<float>(), (std::vector<float>{0, 0}));
+}
+
+TEST(Tape, StoppedGradientsAreUnconnected) {
+  const Tensor x = constant(2.0);
+  GradientTape tape;
+  tape.watch(x);
+  EXPECT_EQ(tape.gradient(x * stop_gradient(x), x).item(), 2);
+}
+
+TEST(Tape, RefusesWhatItCannotDifferentiate) {
+  const Tensor x = constant({1.0, 2.0}), n = constant({1, 2});
+  expect_says(error_of([&] { GradientTape().gradient(reduce_sum(x), x); }), "not watched");
+  expect_says(error_of([&] {
+                GradientTape tape;
+                tape.watch(x);
+                tape.gradient(x * 2, x);
+              }),
+              "not a scalar");
+  expect_says(error_of([&] { GradientTape().watch(n); }), "i32");
+  expect_says(error_of([&] {
+                GradientTape tape;
+                tape.watch(x);
+                tape.gradient(x * 2, x, {.output_gradients = constant({1.0, 2.0, 3.0})});
+              }),
+              "output_gradients");
+  expect_says(error_of([&] { GradientTape().gradient(Tensor(), x); }), "empty");
+}
+
+TEST(Tape, OutputGradientsAreTheCotangent) {
+  const Tensor x = constant({1.0, 2.0});
+  GradientTape tape;
+  tape.watch(x);
+  EXPECT_EQ(tape.gradient(x * x, x, {.output_gradients = constant({10.0, 100.0})}).to_vector<float>(),
+            (std::vector<float>{20, 400}));
+}
+
+TEST(Tape, VariablesCanBeLeftUnwatched) {
+  Variable w(constant(2.0), "w");
+  GradientTape tape({.watch_accessed_variables = false});
+  const Tensor y = w * w;
+  expect_says(error_of([&] { tape.gradient(y, w); }), "w");
+}
+
+TEST(Tape, WhatWasMadeBeforeTheTapeIsConstant) {
+  const Tensor x = constant(3.0), before = x * x;
+  GradientTape tape;
+  tape.watch(x);
+  EXPECT_EQ(tape.gradient(before * x, x).item(), 9);
+}
+
+/// vjp(c * G) = c * vjp(G), at every scale.
+TEST(Tape, IsLinearInTheCotangent) {
+  const Tensor x = random::normal({33}, {.dtype = f64, .seed = 3});
+  const auto by = [&](double scale) {
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = log(exp(x) + 1.0) * tanh(x);
+    return tape.gradient(y, x, {.output_gradients = full({33}, scale, f64)});
+  };
+  const Tensor one = by(1);
+  for (double scale : {1e-12, 1e-3, 1e3, 1e12})
+    EXPECT_LT(max_abs_difference(by(scale) / full({}, scale, f64), one), 1e-14);
+}
+
+TEST(Functional, ValueAndGradient) {
+  const auto [y, g] = value_and_gradient([](const Tensor& x) { return reduce_sum(x * x); }, constant({1.0, 2.0}));
+  EXPECT_EQ(y.item(), 5);
+  EXPECT_EQ(g.to_vector<float>(), (std::vector<float>{2, 4}));
+  Variable w(constant(3.0));
+  const LossAndGradients both = value_and_gradient([&] { return Loss::of(w * w); }, Variables{w});
+  EXPECT_EQ(both.loss.item(), 9);
+  EXPECT_EQ(both.gradients[0].item(), 6);
+}
+
+}  // namespace
+}  // namespace gradus
