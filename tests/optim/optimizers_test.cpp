@@ -1,0 +1,397 @@
+/// Optimizers against plain loops in double, step by step; state, copies, schedules, and what is refused.
+#include "gradus/optim/optimizers.h"
+#include <gtest/gtest.h>
+#include <cmath>
+#include <functional>
+#include <numbers>
+#include "gradus/function/function.h"
+#include "gradus/gradients/functional.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/random.h"
+#include "gradus/ops/reduce.h"
+
+namespace gradus {
+namespace {
+
+using Row = std::vector<double>;
+
+std::string error_of(auto f) {
+  try {
+    f();
+  } catch (const InvalidArgument& error) { return error.what(); }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+void expect_says(const std::string& message, const std::string& part) {
+  EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+/// One element of a variable with whatever a rule keeps for it: the plain form of an optimizer.
+struct Cell {
+  double w = 0;
+  double m = 0, v = 0, v_max = 0, mean = 0;
+};
+using PlainRule = std::function<void(Cell& cell, double g, double t, double lr)>;
+
+void adam(Cell& c, double g, double t, double lr, bool amsgrad) {
+  const double b1 = 0.9, b2 = 0.999;
+  c.m = b1 * c.m + (1 - b1) * g;
+  c.v = b2 * c.v + (1 - b2) * g * g;
+  c.v_max = std::max(c.v_max, c.v);
+  const double alpha = lr * std::sqrt(1 - std::pow(b2, t)) / (1 - std::pow(b1, t));
+  c.w -= alpha * c.m / (std::sqrt(amsgrad ? c.v_max : c.v) + 1e-7);
+}
+
+void nadam(Cell& c, double g, double t, double lr) {
+  const double b1 = 0.9, b2 = 0.999;
+  const auto u = [&](double s) { return b1 * (1 - 0.5 * std::pow(0.96, s)); };
+  double product = 1;
+  for (int s = 1; s <= t; ++s) product *= u(s);
+  c.m = b1 * c.m + (1 - b1) * g;
+  c.v = b2 * c.v + (1 - b2) * g * g;
+  const double m_hat = u(t + 1) * c.m / (1 - product * u(t + 1)) + (1 - u(t)) * g / (1 - product);
+  c.w -= lr * m_hat / (std::sqrt(c.v / (1 - std::pow(b2, t))) + 1e-7);
+}
+
+void sgd(Cell& c, double g, double, double lr, double mu, bool nesterov) {
+  c.m = mu * c.m - lr * g;
+  c.w += nesterov ? mu * c.m - lr * g : c.m;
+}
+
+void rmsprop(Cell& c, double g, double, double lr, double momentum, bool centered) {
+  c.v = 0.9 * c.v + 0.1 * g * g;
+  c.mean = 0.9 * c.mean + 0.1 * g;
+  const double step = lr * g / std::sqrt((centered ? c.v - c.mean * c.mean : c.v) + 1e-7);
+  c.m = momentum * c.m + step;
+  c.w -= c.m;
+}
+
+enum class Clip { none, each, all };
+
+struct Case {
+  std::string name;
+  std::function<Optimizer()> make;
+  PlainRule rule;
+  std::function<double(int step)> rate = [](int) { return 0.01; };
+  double decay = 0;
+  Clip clip = Clip::none;
+  double norm = 0;
+};
+
+const CosineDecay cosine({.initial_learning_rate = 0.1, .decay_steps = 5});
+
+std::vector<Case> cases() {
+  const auto with_adam = [](Cell& c, double g, double t, double lr) { adam(c, g, t, lr, false); };
+  const auto with_sgd = [](double mu, bool nesterov) {
+    return [=](Cell& c, double g, double t, double lr) { sgd(c, g, t, lr, mu, nesterov); };
+  };
+  const auto with_rmsprop = [](double momentum, bool centered) {
+    return [=](Cell& c, double g, double t, double lr) { rmsprop(c, g, t, lr, momentum, centered); };
+  };
+  const auto cosine_rate = [](int step) {
+    return 0.1 * 0.5 * (1 + std::cos(std::numbers::pi * std::min(step, 5) / 5));
+  };
+  return {
+      {"sgd", [] { return SGD(); }, with_sgd(0, false)},
+      {"momentum", [] { return SGD({.momentum = 0.9}); }, with_sgd(0.9, false)},
+      {"nesterov", [] { return SGD({.momentum = 0.9, .nesterov = true}); }, with_sgd(0.9, true)},
+      {"sgd_decay", [] { return SGD({.momentum = 0.5, .weight_decay = 0.1}); }, with_sgd(0.5, false), {}, 0.1},
+      {"adam", [] { return Adam({.learning_rate = 0.01}); }, with_adam},
+      {"amsgrad", [] { return Adam({.learning_rate = 0.01, .amsgrad = true}); },
+       [](Cell& c, double g, double t, double lr) { adam(c, g, t, lr, true); }},
+      {"adamw", [] { return AdamW({.learning_rate = 0.01}); }, with_adam, {}, 0.004},
+      {"adam_clipnorm",
+       [] { return Adam({.learning_rate = 0.01, .clipnorm = 0.5}); },
+       with_adam,
+       {},
+       0,
+       Clip::each,
+       0.5},
+      {"sgd_global_clipnorm",
+       [] { return SGD({.weight_decay = 0.2, .global_clipnorm = 0.7}); },
+       with_sgd(0, false),
+       {},
+       0.2,
+       Clip::all,
+       0.7},
+      {"adam_cosine", [] { return Adam({.learning_rate = cosine}); }, with_adam, cosine_rate},
+      {"adamw_cosine", [] { return AdamW({.learning_rate = cosine, .weight_decay = 0.3}); }, with_adam, cosine_rate,
+       0.3},
+      {"nadam", [] { return Nadam({.learning_rate = 0.01}); }, nadam},
+      {"rmsprop", [] { return RMSprop({.learning_rate = 0.01}); }, with_rmsprop(0, false)},
+      {"rmsprop_centered", [] { return RMSprop({.learning_rate = 0.01, .momentum = 0.8, .centered = true}); },
+       with_rmsprop(0.8, true)},
+  };
+}
+
+/// Two variables, and a loss with a gradient that is easily told.
+struct Problem {
+  Variable a{random::normal({5}, {.dtype = f64, .seed = 1}), "a"},
+      b{random::normal({2, 3}, {.dtype = f64, .seed = 2}), "b"};
+  Tensor scale_a = random::uniform({5}, {.low = 0.5, .high = 3, .dtype = f64, .seed = 3});
+  Tensor scale_b = random::uniform({2, 3}, {.low = 0.5, .high = 3, .dtype = f64, .seed = 4});
+  Variables variables() { return Variables{a, b}; }
+
+  /// d/dw of sum(scale * w^2) / 2 + sum(w) is scale * w + 1.
+  Gradients gradients() {
+    GradientTape tape;
+    const auto part = [](const Tensor& w, const Tensor& scale) { return reduce_sum(scale * w * w * 0.5 + w); };
+    return tape.gradient(part(a, scale_a) + part(b, scale_b), variables());
+  }
+};
+
+class Plain {
+ public:
+  explicit Plain(Problem& problem) {
+    for (const Tensor& w : {problem.a.value(), problem.b.value()}) {
+      cells_.emplace_back();
+      for (double value : w.to_vector<double>()) cells_.back().push_back({value});
+    }
+    scales_ = {problem.scale_a.to_vector<double>(), problem.scale_b.to_vector<double>()};
+  }
+  void step(const Case& c, int step) {
+    std::vector<Row> gradients(2);
+    Row norms;
+    double squares = 0;
+    for (std::size_t k = 0; k < 2; ++k) {
+      double own = 0;
+      for (std::size_t i = 0; i < cells_[k].size(); ++i) {
+        gradients[k].push_back(scales_[k][i] * cells_[k][i].w + 1);
+        own += gradients[k][i] * gradients[k][i];
+      }
+      norms.push_back(std::sqrt(own));
+      squares += own;
+    }
+    const double lr = c.rate ? c.rate(step) : 0.01;
+    for (std::size_t k = 0; k < 2; ++k)
+      for (std::size_t i = 0; i < cells_[k].size(); ++i) {
+        double g = gradients[k][i];
+        if (c.clip == Clip::each) g *= c.norm / std::max(norms[k], c.norm);
+        if (c.clip == Clip::all) g *= c.norm * std::min(1 / std::sqrt(squares), 1 / c.norm);
+        Cell& cell = cells_[k][i];
+        cell.w -= cell.w * c.decay * lr;
+        c.rule(cell, g, step + 1, lr);
+      }
+  }
+  void expect(Problem& problem, const std::string& what) const {
+    const std::vector<Row> got{problem.a.value().to_vector<double>(), problem.b.value().to_vector<double>()};
+    for (std::size_t k = 0; k < 2; ++k)
+      for (std::size_t i = 0; i < got[k].size(); ++i)
+        EXPECT_NEAR(got[k][i], cells_[k][i].w, 1e-12 * std::max(1.0, std::abs(cells_[k][i].w))) << what << " " << i;
+  }
+
+ private:
+  std::vector<std::vector<Cell>> cells_;
+  std::vector<Row> scales_;
+};
+
+TEST(Optimizers, FollowTheirRulesLazily) {
+  for (const Case& c : cases()) {
+    Problem problem;
+    Plain plain(problem);
+    Optimizer optimizer = c.make();
+    for (int step = 0; step < 8; ++step) {
+      optimizer.apply_gradients(problem.gradients());
+      plain.step(c, step);
+      plain.expect(problem, c.name + ", step " + std::to_string(step));
+    }
+    EXPECT_EQ(optimizer.iterations(), 8);
+  }
+}
+
+TEST(Optimizers, CompiledIsLazyBitForBit) {
+  for (const Case& c : cases()) {
+    Problem lazy, compiled;
+    Optimizer one = c.make(), other = c.make();
+    const auto step = function([&] { other.apply_gradients(compiled.gradients()); });
+    for (int i = 0; i < 5; ++i) {
+      one.apply_gradients(lazy.gradients());
+      step();
+    }
+    EXPECT_EQ(step.explain().variants, 1);
+    for (std::size_t k = 0; k < 2; ++k)
+      EXPECT_TRUE(bitwise_equal(lazy.variables()[k].value(), compiled.variables()[k].value())) << c.name;
+    EXPECT_EQ(other.iterations(), 5);
+  }
+}
+
+/// The update of a variable is one kernel, whatever the rule is; the numbers of the step are computed beside them.
+TEST(Optimizers, AVariableIsUpdatedByOneKernel) {
+  for (const Case& c : cases()) {
+    if (c.clip != Clip::none) continue;
+    const auto kernels = [&](int variables) {
+      std::vector<Variable> all;
+      Variables list;
+      Tensors means;
+      for (int i = 0; i < variables; ++i) {
+        all.emplace_back(random::normal({40 + i}, {.seed = 1}));
+        list.add(all.back());
+      }
+      Optimizer optimizer = c.make();
+      const auto step = function([&](Tensor g) {
+        std::vector<Tensor> each;
+        for (int i = 0; i < variables; ++i) each.push_back(g * ones({40 + i}));
+        optimizer.apply_gradients(Gradients(list, each, constant(1.0)));
+      });
+      step(constant(0.5));
+      return step.explain().kernels.size();
+    };
+    EXPECT_EQ(kernels(5) - kernels(2), 3u) << c.name;
+  }
+}
+
+/// Of a constant gradient every step is the learning rate: bias corrections lose nothing where beta is almost 1.
+TEST(Optimizers, BetasNearOneKeepTheirPrecision) {
+  Variable w(constant({1.0}, f64), "w");
+  Adam optimizer({.learning_rate = 1, .beta_1 = 1 - 1e-10, .beta_2 = 1 - 1e-12, .epsilon = 0});
+  for (int i = 0; i < 3; ++i) optimizer.apply_gradients(Gradients(Variables{w}, {constant({3.0}, f64)}, constant(1.0)));
+  EXPECT_NEAR(w.value().item(), -2, 1e-12);
+}
+
+TEST(Optimizers, AccumulatedGradientsAreAppliedAsTheirMean) {
+  Variable w(constant({0.0}), "w"), v(constant({0.0}), "v");
+  Gradients total;
+  total += Gradients(Variables{w}, {constant({1.0})}, constant(1.0));
+  total += Gradients(Variables{w}, {constant({5.0})}, constant(3.0));
+  SGD({.learning_rate = 1}).apply_gradients(total);
+  EXPECT_EQ(w.value().item(), -4);
+  SGD({.learning_rate = 1, .clipnorm = 2}).apply_gradients(Gradients(Variables{v}, {constant({4.0})}, constant(1.0)));
+  EXPECT_EQ(v.value().item(), -2);
+}
+
+TEST(Optimizers, MixedTypes) {
+  Variable w(constant({1.0}), "w"), v(constant({1.0}, f64), "v");
+  Adam optimizer({.learning_rate = 0.1});
+  for (int i = 0; i < 3; ++i)
+    optimizer.apply_gradients(Gradients(Variables{w, v}, {constant({2.0}), constant({2.0}, f64)}, constant(1.0)));
+  EXPECT_NEAR(w.value().item(), v.value().item(), 1e-6);
+  EXPECT_NEAR(v.value().item(), 0.7, 1e-6);
+}
+
+TEST(Optimizers, StateBelongsToTheVariablesFirstSeen) {
+  Problem mine, other;
+  Adam optimizer;
+  EXPECT_EQ(optimizer.variables().size(), 2u);
+  optimizer.apply_gradients(mine.gradients());
+  EXPECT_EQ(optimizer.variables().size(), 6u);
+  EXPECT_EQ(optimizer.variables()[2].name(), "adam/a/momentum");
+  expect_says(error_of([&] { optimizer.apply_gradients(other.gradients()); }), "rebind");
+  EXPECT_EQ(optimizer.iterations(), 1);
+  optimizer.build(other.variables());
+  optimizer.apply_gradients(other.gradients());
+  EXPECT_EQ(optimizer.iterations(), 2);
+  expect_says(error_of([&] { optimizer.apply_gradients(Gradients()); }), "no variables");
+}
+
+TEST(Optimizers, ACopyGoesItsOwnWay) {
+  Problem mine, copied;
+  Adam optimizer({.learning_rate = 0.1});
+  for (int i = 0; i < 2; ++i) optimizer.apply_gradients(mine.gradients());
+  Adam copy = optimizer;
+  copied.a.assign(mine.a);
+  copied.b.assign(mine.b);
+  expect_says(error_of([&] { copy.apply_gradients(copied.gradients()); }), "rebind");
+  copy.rebind(copied.variables());
+  for (int i = 0; i < 3; ++i) optimizer.apply_gradients(mine.gradients());
+  EXPECT_EQ(copy.iterations(), 2);
+  for (int i = 0; i < 3; ++i) copy.apply_gradients(copied.gradients());
+  EXPECT_TRUE(bitwise_equal(mine.a.value(), copied.a.value()));
+  EXPECT_TRUE(bitwise_equal(mine.b.value(), copied.b.value()));
+  expect_says(error_of([&] { copy.rebind(Variables{copied.a}); }), "2 variables");
+  expect_says(error_of([&] { copy.rebind(Variables{copied.b, copied.a}); }), "f64[5]");
+}
+
+TEST(Optimizers, MovingKeepsTheState) {
+  Problem problem;
+  Adam optimizer;
+  optimizer.apply_gradients(problem.gradients());
+  Adam moved = std::move(optimizer);
+  moved.apply_gradients(problem.gradients());
+  EXPECT_EQ(moved.iterations(), 2);
+  expect_says(error_of([&] { optimizer.iterations(); }), "moved");  // NOLINT: that is the test
+}
+
+TEST(Optimizers, AssigningWritesTheValues) {
+  Problem problem;
+  Adam optimizer, start = optimizer;
+  const auto step = function([&] { optimizer.apply_gradients(problem.gradients()); });
+  step();
+  Adam after_one = optimizer;
+  step();
+  step();
+  EXPECT_EQ(optimizer.iterations(), 3);
+  optimizer = after_one;
+  EXPECT_EQ(optimizer.iterations(), 1);
+  step();  // the compiled step sees it
+  EXPECT_EQ(optimizer.iterations(), 2);
+  EXPECT_EQ(after_one.iterations(), 1);
+  expect_says(error_of([&] { optimizer = start; }), "different state");
+}
+
+TEST(Optimizers, OneCapturedByValueWouldTrainACopy) {
+  Problem problem;
+  struct Holder {
+    mutable Adam optimizer;
+  };
+  const auto step = function([held = Holder(), &problem] { held.optimizer.apply_gradients(problem.gradients()); });
+  expect_says(error_of([&] { step(); }), "by value");
+}
+
+TEST(Optimizers, LearningRatesAreDataAndNeverRetrace) {
+  Variable w(constant(1.0), "w");
+  SGD optimizer({.learning_rate = cosine});
+  const auto step = function([&] {
+    GradientTape tape;
+    optimizer.apply_gradients(tape.gradient(w * 1, Variables{w}));
+  });
+  EXPECT_EQ(optimizer.learning_rate(), 0.1);
+  step();
+  EXPECT_NEAR(w.value().item(), 0.9, 1e-6);
+  EXPECT_NEAR(optimizer.learning_rate(), cosine(1), 1e-15);
+  optimizer.set_learning_rate(0.5);
+  EXPECT_EQ(optimizer.learning_rate(), 0.5);
+  step();
+  EXPECT_NEAR(w.value().item(), 0.4, 1e-6);
+  optimizer.set_learning_rate(0.25);
+  step();
+  EXPECT_NEAR(w.value().item(), 0.15, 1e-6);
+  EXPECT_EQ(step.explain().variants, 1);
+  expect_says(error_of([&] { optimizer.set_learning_rate(cosine); }), "compiled");
+  EXPECT_EQ(optimizer.learning_rate(), 0.25);
+}
+
+TEST(Optimizers, ANumberCanBecomeASchedule) {
+  Variable w(constant(1.0), "w");
+  SGD optimizer({.learning_rate = 0.5});
+  optimizer.apply_gradients(Gradients(Variables{w}, {constant(1.0)}, constant(1.0)));
+  optimizer.set_learning_rate(PiecewiseConstantDecay({1}, {0.25, 0.125}));
+  EXPECT_EQ(optimizer.learning_rate(), 0.25);
+  for (int i = 0; i < 2; ++i) optimizer.apply_gradients(Gradients(Variables{w}, {constant(1.0)}, constant(1.0)));
+  EXPECT_EQ(w.value().item(), 1 - 0.5 - 0.25 - 0.125);
+}
+
+TEST(Optimizers, RefuseBadOptions) {
+  expect_says(error_of([] { Adam({.clipnorm = 1, .global_clipnorm = 1}); }), "clipnorm");
+  expect_says(error_of([] { Adam({.beta_1 = 1}); }), "beta_1");
+  expect_says(error_of([] { Adam({.beta_2 = -0.1}); }), "beta_2");
+  expect_says(error_of([] { Adam({.epsilon = -1}); }), "epsilon");
+  expect_says(error_of([] { Adam({.learning_rate = std::nan("")}); }), "learning_rate");
+  expect_says(error_of([] { AdamW({.weight_decay = -1}); }), "weight_decay");
+  expect_says(error_of([] { SGD({.momentum = 1.5}); }), "momentum");
+  expect_says(error_of([] { SGD({.clipnorm = -1}); }), "clipnorm");
+  expect_says(error_of([] { Nadam({.amsgrad = true}); }), "amsgrad");
+  expect_says(error_of([] {
+                SGD optimizer;
+                optimizer.set_learning_rate(std::nan(""));
+              }),
+              "finite");
+  Problem problem;
+  Adam optimizer({.global_clipnorm = 1});
+  expect_says(error_of([&] { optimizer.apply_gradients(clip_by_norm(problem.gradients(), 1)); }), "clipped already");
+  Variable integers(constant({1, 2}), "integers");
+  expect_says(error_of([&] { SGD().build(Variables{integers}); }), "integers");
+}
+
+}  // namespace
+}  // namespace gradus
