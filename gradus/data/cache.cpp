@@ -54,7 +54,7 @@ class Store {
     if (side_by_side()) {
       for (Spec spec : source_.specs()) {
         spec.shape.insert(0, length_);
-        arrays_.emplace_back(Tensor::of_buffer(spec, Buffer::allocate(bytes_of(spec), "cache of a data set")));
+        arrays_.emplace_back(Tensor::of_buffer(spec, Buffer::allocate(bytes_of(spec), "cache of a dataset")));
       }
     } else {
       elements_.resize(static_cast<std::size_t>(length_));
@@ -69,7 +69,7 @@ class Store {
     std::vector<std::byte*> out;
     for (const Spec& spec : source_.specs()) {
       fresh.push_back(
-          Buffer::allocate(static_cast<std::int64_t>(missing_.size()) * bytes_of(spec), "cache of a data set"));
+          Buffer::allocate(static_cast<std::int64_t>(missing_.size()) * bytes_of(spec), "cache of a dataset"));
       out.push_back(fresh.back()->data<std::byte>());
     }
     pass_->write(missing_, out);

@@ -1,7 +1,7 @@
 /// Dataset<N>: N tensors an element, made by a chain of stages: lazy, restartable, reproducible. The order is a
 /// function of (seed, epoch, index), whatever the number of threads.
 ///
-/// Which epoch: begin() counts the passes of this value, from 0; copies and derived data sets start at 0; first() looks
+/// Which epoch: begin() counts the passes of this value, from 0; copies and derived datasets start at 0; first() looks
 /// at epoch 0, and so do take() and skip() in their first pass, unless epoch(e) or from(position) says another.
 #pragma once
 #include <array>
@@ -46,13 +46,13 @@ template <std::size_t N> class Dataset {
   Dataset take(std::int64_t n) const { return Dataset(pipeline_.take(n)); }
   /// By index: it costs nothing.
   Dataset skip(std::int64_t n) const { return Dataset(pipeline_.skip(n)); }
-  /// The same data set, always in the order of epoch e.
+  /// The same dataset, always in the order of epoch e.
   Dataset epoch(std::int64_t e) const { return Dataset(pipeline_.epoch(e)); }
   /// Its first pass starts there, the next is the epoch after.
   Dataset from(Position position) const { return Dataset(pipeline_.from(position)); }
   /// Elements are made ahead, in the background, that many at most; the stages after it included.
   Dataset prefetch(int buffers = autotune) const { return Dataset(pipeline_.prefetch(buffers)); }
-  /// Known without reading, or nothing: a data set without end has none.
+  /// Known without reading, or nothing: a dataset without end has none.
   std::optional<std::int64_t> cardinality() const { return pipeline_.cardinality(); }
   /// any_size where a dimension varies from element to element, as of a batch that may be the small last one.
   std::array<Spec, N> element_spec() const {

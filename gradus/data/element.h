@@ -1,4 +1,4 @@
-/// The elements of data sets: N tensors, as an array where there are several. Stages hand them on as vectors, without a
+/// The elements of datasets: N tensors, as an array where there are several. Stages hand them on as vectors, without a
 /// static number.
 #pragma once
 #include <array>

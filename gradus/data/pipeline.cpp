@@ -36,7 +36,7 @@ class PassReading : public Reading {
 
  private:
   void require_more() const {
-    require<OutOfRange>(!at_end(), "the pass over this data set has ended after ", index_,
+    require<OutOfRange>(!at_end(), "the pass over this dataset has ended after ", index_,
                         " elements; compare the iterator with end(), or call begin() for the next pass");
   }
   Tensors fetch() {
@@ -94,7 +94,7 @@ Pipeline Pipeline::map(const ElementFunction& trace, ElementFunction run, MapOpt
 
 Pipeline Pipeline::shuffle(ShuffleOptions options) const {
   require(!stage_->is_endless(),
-          "shuffle: this data set has no end, so all of it cannot be permuted; shuffle before "
+          "shuffle: this dataset has no end, so all of it cannot be permuted; shuffle before "
           "repeat(), or give a buffer size");
   return derived(
       shuffle_stage(with_start(), options.seed ? *options.seed : next_seed(), options.reshuffle_each_iteration));
@@ -113,7 +113,7 @@ Pipeline Pipeline::batch(std::int64_t size, BatchOptions options) const {
 }
 
 Pipeline Pipeline::cache() const {
-  require(!stage_->is_endless(), "cache: this data set has no end; cache before repeat()");
+  require(!stage_->is_endless(), "cache: this dataset has no end; cache before repeat()");
   return derived(cache_stage(with_start()));
 }
 
@@ -179,7 +179,7 @@ std::unique_ptr<Reading> Pipeline::begin() const { return read(passes_++, buffer
 
 Tensors Pipeline::first() const {
   const auto reading = read(0, 0);
-  require<OutOfRange>(!reading->at_end(), "first: this data set has no elements");
+  require<OutOfRange>(!reading->at_end(), "first: this dataset has no elements");
   return reading->element();
 }
 

@@ -32,7 +32,7 @@ struct Position {
   bool operator==(const Position&) const = default;
 };
 
-/// One pass over a data set, as far as it was read. Not for several threads at once.
+/// One pass over a dataset, as far as it was read. Not for several threads at once.
 class Reading {
  public:
   virtual ~Reading() = default;

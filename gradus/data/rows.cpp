@@ -29,7 +29,7 @@ Rows::Rows(Tensor array)
 }
 
 Tensor Rows::at(std::int64_t index) const {
-  Ref<Buffer> copy = Buffer::allocate(bytes_, "element of a data set");
+  Ref<Buffer> copy = Buffer::allocate(bytes_, "element of a dataset");
   gather({&index, 1}, copy->data<std::byte>());
   return Tensor::of_buffer(spec_, std::move(copy));
 }

@@ -20,9 +20,9 @@ TEST(BadInput, InvalidArguments) {
       {[&] { numbers.batch(-3); }, "batch: size must be positive, got -3"},
       {[&] { numbers.shuffle(0); }, "shuffle: expected a buffer of 1 to 4294967296 elements, got 0"},
       {[&] { numbers.repeat().shuffle(); },
-       "shuffle: this data set has no end, so all of it cannot be permuted; shuffle before repeat(), or give a buffer "
+       "shuffle: this dataset has no end, so all of it cannot be permuted; shuffle before repeat(), or give a buffer "
        "size"},
-      {[&] { numbers.repeat().batch(2).cache(); }, "cache: this data set has no end; cache before repeat()"},
+      {[&] { numbers.repeat().batch(2).cache(); }, "cache: this dataset has no end; cache before repeat()"},
       {[&] { numbers.repeat(-2); }, "repeat: expected a number of rounds, or -1 for without end, got -2"},
       {[&] { numbers.repeat(std::int64_t{1} << 62); },
        "repeat: 4611686018427387904 rounds of 10 elements are more than 2^63 - 1"},
@@ -47,18 +47,18 @@ TEST(BadInput, InvalidArguments) {
 
 TEST(BadInput, OutOfRange) {
   const std::vector<Mistake> mistakes{
-      {[] { data::range(0).first(); }, "first: this data set has no elements"},
-      {[] { data::range(5).skip(5).first(); }, "first: this data set has no elements"},
+      {[] { data::range(0).first(); }, "first: this dataset has no elements"},
+      {[] { data::range(5).skip(5).first(); }, "first: this dataset has no elements"},
       {[] { data::range(5).from({.epoch = 2, .index = 6}); }, "from: index 6 is past the 5 elements of epoch 2"},
       {[] { *data::range(0).begin(); },
-       "the pass over this data set has ended after 0 elements; compare the iterator with end(), or call begin() for "
+       "the pass over this dataset has ended after 0 elements; compare the iterator with end(), or call begin() for "
        "the next pass"},
       {[] {
          auto next = data::range(1).prefetch().begin();
          ++next;
          ++next;
        },
-       "the pass over this data set has ended after 1 elements; compare the iterator with end(), or call begin() for "
+       "the pass over this dataset has ended after 1 elements; compare the iterator with end(), or call begin() for "
        "the next pass"},
   };
   for (const Mistake& mistake : mistakes) EXPECT_EQ(message_of<OutOfRange>(mistake.make), mistake.message);

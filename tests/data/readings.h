@@ -1,4 +1,4 @@
-/// What the tests of input pipelines read with: small data sets of numbers, and passes as vectors.
+/// What the tests of input pipelines read with: small datasets of numbers, and passes as vectors.
 #pragma once
 #include <cstdint>
 #include <string>
