@@ -8,10 +8,12 @@ namespace {
 
 std::atomic<std::uint64_t> next_sequence{1};
 
-/// Memory of dead nodes of this thread, for reuse.
+/// Memory of dead nodes of this thread, for reuse, and nodes that wait to be destroyed.
 struct NodePool {
   static constexpr std::size_t capacity = 1 << 14;
   std::vector<void*> free;
+  std::vector<Node*> doomed;
+  bool destroying = false;
   ~NodePool() {
     for (void* memory : free) ::operator delete(memory);
     alive() = false;
@@ -54,20 +56,33 @@ Node* new_node() {
   return node;
 }
 
-/// A node's death may be the death of its operands, and so on down a long chain: they queue instead of nesting.
-void dispose(Node* node) {
-  thread_local std::vector<Node*> doomed;
-  thread_local bool running = false;
-  doomed.push_back(node);
-  if (running) return;
-  running = true;
+namespace {
+
+void destroy_all(std::vector<Node*>& doomed) {
   while (!doomed.empty()) {
     Node* next = doomed.back();
     doomed.pop_back();
     if (next->queue.load(std::memory_order_acquire)) Evaluation::forget(*next);
     destroy(next);
   }
-  running = false;
+}
+
+}  // namespace
+
+/// A node's death may be the death of its operands, and so on down a long chain: they queue instead of nesting. Static
+/// tensors die after the pool: then they nest.
+void dispose(Node* node) {
+  if (!NodePool::alive()) {
+    std::vector<Node*> doomed{node};
+    destroy_all(doomed);
+    return;
+  }
+  NodePool& nodes = pool();
+  nodes.doomed.push_back(node);
+  if (nodes.destroying) return;
+  nodes.destroying = true;
+  destroy_all(nodes.doomed);
+  nodes.destroying = false;
 }
 
 }  // namespace gradus
