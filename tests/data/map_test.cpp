@@ -5,6 +5,7 @@
 #include "gradus/function/variable.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
@@ -137,10 +138,14 @@ TEST(Map, FailuresNameTheElement) {
 }
 
 TEST(Map, TheFirstFailureIsToldWhateverTheThreads) {
-  const auto failing = data::range(64).batch(1).map([](Tensor x) { return x; }).cache();
-  const auto sizes = data::range(9).batch(4).map([](Tensor x) { return reshape(x, {4}); });
-  EXPECT_EQ(failing.first().shape(), (Shape{1}));
-  EXPECT_EQ(message_of<InvalidArgument>([&] { sizes.batch(3).first(); }).substr(0, 26), "map, element 2 of epoch 0:");
+  const Tensor table = numbered_rows(10, 2);
+  const auto rows = data::range(64).map([&](Tensor n) { return gather(table, n); }).batch(64);
+  for (const int threads : {1, 2, 3}) {
+    set_num_threads(threads);
+    EXPECT_EQ(message_of<Error>([&] { rows.first(); }).substr(0, 27), "map, element 10 of epoch 0:") << threads;
+    EXPECT_EQ(message_of<Error>([&] { *rows.prefetch().begin(); }).substr(0, 27), "map, element 10 of epoch 0:");
+  }
+  set_num_threads(2);
 }
 
 }  // namespace
