@@ -82,6 +82,7 @@ void hand_back(Region& region, Node* node, const Tensor& cotangent) {
 }  // namespace
 
 Tensors vjp(const Tensor& y, std::span<const Tensor> sources, const Tensor& seed, const Stops& stops) {
+  y.spec();                   // says so if it is empty
   const RecordingScope keep;  // should pending work be computed in the midst of the walk
   Region region(y.node().get(), sources, stops);
   if (Region::Place* target = region.find(y.node().get()))

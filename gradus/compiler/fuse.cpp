@@ -25,6 +25,9 @@ struct Group {
   Space space;
 };
 
+/// Past this the code of one kernel takes longer to make than its memory traffic is worth, and registers run out.
+constexpr std::size_t max_members = 256;
+
 class Fuser {
  public:
   explicit Fuser(const Graph& graph)
@@ -98,17 +101,16 @@ class Fuser {
   std::optional<Space> joint_space(int a, int b, int operand) {
     const Space &first = group(a).space, &second = group(b).space;
     if (first.elements == 0) return {};
-    if (first.elements == second.elements) return same_elements(first, second, operand);
+    if (first.elements == second.elements) return same_elements(first, second);
     if (const auto space = rows_of(first, second, operand)) return space;
     return rows_of(second, first, -1);
   }
 
-  std::optional<Space> same_elements(const Space& first, const Space& second, int operand) const {
+  std::optional<Space> same_elements(const Space& first, const Space& second) const {
     if (first.columns && second.columns && first.columns != second.columns) return {};
     if (first.reduced && second.reduced && *first.reduced != *second.reduced) return {};
     Space space = first.columns ? first : second;
     space.reduced = first.reduced ? first.reduced : second.reduced;
-    (void)operand;
     return space;
   }
 
@@ -128,6 +130,7 @@ class Fuser {
   }
 
   bool may_merge(int a, int b, const Space& space) {
+    if (group(a).members.size() + group(b).members.size() > max_members) return false;
     if (space.columns && !rows_walk(space, {a, b})) return false;
     if (!space.columns && !choose_columns(space, {a, b})) return false;
     if (space.reduced && space.columns > row_block) return false;

@@ -11,7 +11,8 @@ namespace {
 struct Entry {
   std::vector<std::uint64_t> key;
   Graph graph;                             // keeps the op records alive whose addresses stand in the key
-  std::shared_ptr<const Program> program;  // null after the first sight
+  std::shared_ptr<const Program> program;  // null until it is worth compiling
+  int sights = 0;
   std::size_t bytes = 0;
 };
 using Entries = std::list<Entry>;
@@ -51,6 +52,11 @@ std::uint64_t hash_of_words(std::span<const std::uint64_t> words) {
   return hash;
 }
 
+/// Compiling takes about a millisecond an op, so that a long chain has to come back more often before it pays.
+bool worth_compiling(const Entry& entry) {
+  return entry.sights >= 1 + static_cast<int>(entry.graph.values.size() / 512);
+}
+
 std::size_t estimated_bytes(const Entry& entry) {
   return sizeof(Entry) + entry.key.size() * sizeof(std::uint64_t) + entry.graph.values.size() * (sizeof(Value) + 16) +
          (entry.program ? entry.program->footprint() : 0);
@@ -61,16 +67,17 @@ std::size_t estimated_bytes(const Entry& entry) {
 std::shared_ptr<const Program> cached_program(std::span<const std::uint64_t> key, const std::function<Graph()>& build) {
   const std::uint64_t hash = hash_of_words(key);
   Graph graph;
+  bool worth = false;
   {
     std::lock_guard lock(cache().guard);
     if (Entry* known = cache().find(hash, key)) {
       if (known->program) return known->program;
+      worth = worth_compiling(*known);
       graph = known->graph;
     }
   }
-  const bool first = graph.values.empty();
-  if (first) graph = build();
-  const auto program = compile(graph, {.tier = first ? Tier::interpreted : Tier::compiled});
+  if (graph.values.empty()) graph = build();
+  const auto program = compile(graph, {.tier = worth ? Tier::compiled : Tier::interpreted});
   std::lock_guard lock(cache().guard);
   Entry* entry = cache().find(hash, key);
   if (!entry) {
@@ -79,7 +86,8 @@ std::shared_ptr<const Program> cached_program(std::span<const std::uint64_t> key
     entry = &cache().entries.front();
   }
   cache().bytes -= entry->bytes;
-  if (!first) entry->program = program;
+  ++entry->sights;
+  if (worth) entry->program = program;
   entry->bytes = estimated_bytes(*entry);
   cache().bytes += entry->bytes;
   cache().evict();
