@@ -2,6 +2,7 @@
 #include "gradus/function/trace.h"
 #include "gradus/function/call_keys.h"
 #include "gradus/ops/random_key.h"
+#include "gradus/ops/shape.h"
 
 namespace gradus {
 namespace {
@@ -11,9 +12,16 @@ Trace*& innermost() {
   return trace;
 }
 
-/// Installed at program start: random ops within a call of a function ask the call for their keys.
+/// Installed at program start: random ops within a call of a function ask the call for their keys, and slices say what
+/// they need of sizes that vary.
 const bool installed = [] {
-  TracedKeys::next = [] { return Context::current() && innermost() ? innermost()->next_random_key() : CallKeys::next(); };
+  TracedKeys::next = [] {
+    return Context::current() && innermost() ? innermost()->next_random_key() : CallKeys::next();
+  };
+  SymbolicBounds::require_not_negative = [](std::int64_t dimension, const std::string& otherwise) {
+    require(innermost() != nullptr, otherwise, ": its size is not known");
+    innermost()->add_bound({dimension, otherwise});
+  };
   return true;
 }();
 

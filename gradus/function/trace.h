@@ -23,6 +23,14 @@ class Trace : public Context {
   Tensor read(VariableCell& cell) override;
   void assign(VariableCell& cell, const Tensor& value) override;
 
+  /// `dimension` must not be negative in any call of what is traced; else `otherwise` is what the user did wrong.
+  struct Bound {
+    std::int64_t dimension;
+    std::string otherwise;
+  };
+  void add_bound(Bound bound) { bounds_.push_back(std::move(bound)); }
+  const std::vector<Bound>& bounds() const { return bounds_; }
+
   /// A key for the next random op of this call: another one in every call of the compiled function.
   Tensor next_random_key();
   /// A model that lies inside the closure is a copy: assigning one of its cells is a user's mistake.
@@ -48,6 +56,7 @@ class Trace : public Context {
   std::vector<std::unique_ptr<Cell>> cells_;
   std::map<const VariableCell*, Cell*> by_cell_;
   std::set<const VariableCell*> copies_;
+  std::vector<Bound> bounds_;
   Tensor call_key_;
   std::uint64_t ordinals_ = 0;
   ClosureRange closure_;

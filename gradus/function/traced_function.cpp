@@ -49,6 +49,7 @@ struct Variant {
   };
   std::vector<Assignment> assignments;  // by the id of the cell, so that locks are taken in one order
 
+  std::vector<Trace::Bound> bounds;       // of sizes that vary
   std::shared_ptr<const void> structure;  // of the user's result
   std::atomic<std::uint64_t> last_use = 0;
 };
@@ -200,6 +201,7 @@ std::shared_ptr<Variant> TracedFunction::State::trace(const Signature& example, 
     Called called = body(trace.parameters());
     variant->structure = std::move(called.structure);
     graph = VariantBuilder(trace, *variant).build(called.tensors);
+    variant->bounds = trace.bounds();
   }
   for (const Tensor& capture : variant->captures) capture.observed();
   variant->program = compile(std::move(graph), {.disable = options.disable});
@@ -358,6 +360,8 @@ Called TracedFunction::call(In arguments, const std::string& statics, const Body
     variant = state.make(signature, body);
     symbols = match(variant->pattern, signature).value();
   }
+  for (const Trace::Bound& bound : variant->bounds)
+    require<OutOfRange>(dimension::evaluate(bound.dimension, symbols) >= 0, state.title(), ": ", bound.otherwise);
   {
     std::shared_lock lock(state.guard);
     variant->last_use = ++state.uses;

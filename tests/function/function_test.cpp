@@ -57,6 +57,21 @@ TEST(Function, AMeanOverASizeThatVariesDividesByTheSizeOfTheCall) {
   EXPECT_EQ(f.explain().variants, 1);
 }
 
+TEST(Function, RowsOfASizeThatVariesAreCheckedAtEachCall) {
+  const auto f = function([](Tensor x) { return reduce_sum(x.rows(2, 6)) + reduce_sum(slice(x, {3}, {-1})); },
+                          {.input_signature = {{f32, {any_size}}}});
+  for (int n : {6, 7, 40}) EXPECT_EQ(f(ones({n})).item(), 4 + n - 3) << n;
+  for (int n : {5, 2, 0}) {
+    try {
+      f(ones({n}));
+      ADD_FAILURE() << n << " rows were accepted";
+    } catch (const OutOfRange& error) {
+      EXPECT_NE(std::string(error.what()).find("is outside dimension 0 of f32[s0]"), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_EQ(f.explain().variants, 1);
+}
+
 TEST(Function, NumbersAreDataAndIntegersAreStatic) {
   const auto f = function([](Tensor x, Tensor factor, int power) { return power == 2 ? x * x * factor : x * factor; });
   const Tensor x = constant({1.f, 2.f});
