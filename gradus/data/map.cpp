@@ -85,7 +85,7 @@ struct MapWork {
  private:
   Tensors apply_here(In element, std::int64_t epoch, std::int64_t index) const {
     try {
-      const ModeScope mode(Mode::unsaid);
+      const ModeScope mode(CallMode::unsaid);
       std::optional<CallSeed> keys;
       if (seed) keys.emplace(mix(mix(*seed, static_cast<std::uint64_t>(epoch)), static_cast<std::uint64_t>(index)));
       Tensors results = f(element);

@@ -3,15 +3,15 @@
 
 namespace gradus {
 namespace {
-Mode& here() {
-  thread_local Mode mode = Mode::unsaid;
+CallMode& here() {
+  thread_local CallMode mode = CallMode::unsaid;
   return mode;
 }
 }  // namespace
 
-Mode current_mode() { return here(); }
-bool is_training() { return here() == Mode::training; }
-ModeScope::ModeScope(Mode mode) : outer_(here()) { here() = mode; }
+CallMode current_mode() { return here(); }
+bool is_training() { return here() == CallMode::training; }
+ModeScope::ModeScope(CallMode mode) : outer_(here()) { here() = mode; }
 ModeScope::~ModeScope() { here() = outer_; }
 
 }  // namespace gradus

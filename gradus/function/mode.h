@@ -12,18 +12,18 @@ inline constexpr inference_t inference{};
 /// The mode here, for layers of one's own.
 bool is_training();
 
-enum class Mode { unsaid, inference, training };
-Mode current_mode();
+enum class CallMode { unsaid, inference, training };
+CallMode current_mode();
 
 /// Sets the mode for its lifetime.
 class ModeScope {
  public:
-  [[nodiscard]] explicit ModeScope(Mode mode);
+  [[nodiscard]] explicit ModeScope(CallMode mode);
   ~ModeScope();
   ModeScope(const ModeScope&) = delete;
 
  private:
-  Mode outer_;
+  CallMode outer_;
 };
 
 }  // namespace gradus

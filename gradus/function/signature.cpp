@@ -12,8 +12,8 @@ bool same_kind(const Signature& a, const Signature& b) {
   return true;
 }
 
-std::string_view name_of(Mode mode) {
-  return mode == Mode::training ? "training" : mode == Mode::inference ? "inference" : "unsaid";
+std::string_view name_of(CallMode mode) {
+  return mode == CallMode::training ? "training" : mode == CallMode::inference ? "inference" : "unsaid";
 }
 
 }  // namespace

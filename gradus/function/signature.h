@@ -12,7 +12,7 @@ namespace gradus {
 struct Signature {
   std::vector<Spec> specs;  // of a call: concrete; of a variant: some dimensions are symbols
   std::string statics;      // the arguments that are not tensors, spelt
-  Mode mode = Mode::unsaid;
+  CallMode mode = CallMode::unsaid;
 };
 
 /// The values of a pattern's symbols if `call` fits it; else nothing.

@@ -46,7 +46,7 @@ Spec Layer::output_of(const Spec& input) const {
   int next = 0;
   for (int axis = 0; axis < input.shape.rank(); ++axis)
     if (input.shape[axis] == any_size) symbolic.shape.set(axis, dimension::symbol(next++));
-  const ModeScope mode(Mode::inference);
+  const ModeScope mode(CallMode::inference);
   const Trace trace({&symbolic, 1});
   Spec output = run(trace.parameters()[0]).spec();
   for (int axis = 0; axis < output.shape.rank(); ++axis)
@@ -78,7 +78,7 @@ void Layer::name_variables() {
 }
 
 void warn_if_mode_unsaid(std::string_view layer) {
-  if (current_mode() != Mode::unsaid || !Pending::mine().is_recording()) return;
+  if (current_mode() != CallMode::unsaid || !Pending::mine().is_recording()) return;
   static std::atomic<bool> warned{false};
   if (warned.exchange(true)) return;
   std::cerr << "gradus: a gradient is being recorded through " << layer

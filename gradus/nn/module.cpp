@@ -65,11 +65,11 @@ Tensor Module::operator()(const Tensor& x) const {
   return layer.run(x);
 }
 Tensor Module::operator()(const Tensor& x, training_t) const {
-  const ModeScope mode(Mode::training);
+  const ModeScope mode(CallMode::training);
   return (*this)(x);
 }
 Tensor Module::operator()(const Tensor& x, inference_t) const {
-  const ModeScope mode(Mode::inference);
+  const ModeScope mode(CallMode::inference);
   return (*this)(x);
 }
 

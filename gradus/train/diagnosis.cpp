@@ -84,7 +84,7 @@ std::string find_divergence(const Module& model, const Task& task, const Tensors
       return text("variable ", variable.name(), " holds ", *value,
                   ": the update of the step before gave it, so its gradient there was not finite or too large");
   const OpByOp steps;
-  const ModeScope mode(Mode::training);
+  const ModeScope mode(CallMode::training);
   GradientTape tape;
   const Examined examined = task.examine(batch);
   const Tensor loss = examined.loss.value();

@@ -103,7 +103,7 @@ TrainStep::TrainStep(Module& model, Optimizer& optimizer, const Task& task, Opti
 }
 
 Loss TrainStep::operator()(const Tensors& fields) {
-  const ModeScope mode(Mode::training);
+  const ModeScope mode(CallMode::training);
   const Called result = function_.call(fields, {}, [this](In in) {
     Loss loss = run(in);
     return called(options_.gives_loss ? std::move(loss) : Loss());
@@ -150,7 +150,7 @@ EvaluationStep::EvaluationStep(const Task& task, std::vector<Metric> metrics, Fu
     : task_(task), totals_(std::move(metrics)), function_(std::move(function), nullptr, 0) {}
 
 void EvaluationStep::run(const Pipeline& dataset) {
-  const ModeScope mode(Mode::inference);
+  const ModeScope mode(CallMode::inference);
   totals_.reset();
   std::int64_t steps = 0;
   for (const auto reading = dataset.epoch(0).begin(); !reading->at_end(); reading->advance(), ++steps)

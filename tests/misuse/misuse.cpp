@@ -29,11 +29,9 @@ int main() {
       Dense(5, [](Tensor t) { return t * sigmoid(t); }, {.kernel_initializer = initializers::he_normal}));
   auto typed = function([](std::tuple<Tensor, Tensor> pair, Mode, std::array<int, 2>) { return std::get<0>(pair); });
   typed(std::tuple{x, 0.5}, Mode::exact, std::array{1, 2});
-  gradients += value_and_gradient([&] { return loss_function(y, model(x)); }, model.trainable_variables()).gradients;
   Sequential copy = model;
   Adam copied = optimizer;
   copied.rebind(copy.trainable_variables().filter([](std::string_view name) { return name.ends_with("kernel"); }));
-  Variable count(constant(0.0), "count", {.aggregation = Aggregation::sum});
   const auto weighted = data::from_tensor_slices(x, y, cast(y, f32));
   fit(model, optimizer, loss_function, weighted, {.validation = weighted, .sample_weight = true});
 #if CASE == 1  // logits or probabilities? It has to be said.
