@@ -25,8 +25,8 @@ std::int64_t key_of(std::uint64_t seed);
 /// to.
 Tensor fold_key(const Tensor& key, std::uint64_t ordinal);
 
-/// What next_key does within a call of a function, traced or op by op: the key for the next random op of the call; empty
-/// outside of calls. Installed by function/, which counts the ordinals.
+/// What next_key does within a call of a function, traced or op by op: the key for the next random op of the call;
+/// empty outside of calls. Installed by function/, which counts the ordinals.
 struct TracedKeys {
   static Tensor (*next)();
 };
