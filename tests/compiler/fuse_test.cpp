@@ -40,5 +40,122 @@ TEST(Fuse, SoftmaxAndItsColumnSumAreOneStep) {
             "[64,10] 1 -> 1\n[64,10] 3 -> 3\n[640] 4 -> 4\n[64,10] 5 -> 5\n[64,10] 7 -> 7\n[64,10] 8 -> 8\n");
 }
 
+TEST(Fuse, ABiasGradientRunsWithTheMaskThatItSums) {
+  EXPECT_EQ(steps_of(R"(
+%0 = input : f32[64,128]
+%1 = input : bool[64,128]
+%2 = constant{0x0} : f32[64,128]
+%3 = where %1 %0 %2 : f32[64,128]
+%4 = sum{axis=-2} %3 : f32[1,128]
+%5 = reshape{shape=[128]} %4 : f32[128]
+%6 = input : f32[128]
+%7 = subtract %6 %5 : f32[128]
+return %3 %7
+)"),
+            "[64,128] 3 4 -> 3 4\n[128] 7 -> 7\n");
+}
+
+TEST(Fuse, ReshapesDoNotDivide) {
+  EXPECT_EQ(steps_of(R"(
+%0 = input : f32[4,6,8]
+%1 = exp %0 : f32[4,6,8]
+%2 = reshape{shape=[24,8]} %1 : f32[24,8]
+%3 = sum{axis=-1} %2 : f32[24,1]
+%4 = reshape{shape=[4,6]} %3 : f32[4,6]
+%5 = negative %4 : f32[4,6]
+return %5
+)"),
+            "[24,8] 1 3 5 -> 5\n");
+}
+
+TEST(Fuse, WhatReadsAcrossElementsWaits) {
+  EXPECT_EQ(steps_of(R"(
+%0 = input : f32[8,8]
+%1 = exp %0 : f32[8,8]
+%2 = transpose{order=[0,1]} %1 : f32[8,8]
+%3 = add %1 %2 : f32[8,8]
+return %3
+)"),
+            "[64] 1 -> 1\n[8,8] 3 -> 3\n");
+}
+
+TEST(Fuse, APathThroughALibraryCallDivides) {
+  EXPECT_EQ(steps_of(R"(
+%0 = input : f32[8,8]
+%1 = exp %0 : f32[8,8]
+%2 = matmul{transpose_a=false; transpose_b=false} %1 %1 : f32[8,8]
+%3 = add %1 %2 : f32[8,8]
+return %3
+)"),
+            "[64] 1 -> 1\nlibrary 2 -> 2\n[64] 3 -> 3\n");
+}
+
+/// %2 and %3 run together; so %4 cannot join %1, though no value between them leads from one to the other.
+TEST(Fuse, APathThroughAnotherGroupDivides) {
+  EXPECT_EQ(steps_of(R"(
+%0 = input : f32[8,8]
+%1 = exp %0 : f32[8,8]
+%2 = transpose{order=[0,1]} %1 : f32[8,8]
+%3 = input : f32[8,8]
+%4 = negative %3 : f32[8,8]
+%5 = add %4 %2 : f32[8,8]
+%6 = transpose{order=[0,1]} %4 : f32[8,8]
+%7 = add %1 %6 : f32[8,8]
+return %5 %7
+)"),
+            "[64] 1 -> 1\n[8,8] 4 5 -> 4 5\n[8,8] 7 -> 7\n");
+}
+
+TEST(Fuse, AScalarDoesNotTieALoopToOneRow) {
+  EXPECT_EQ(steps_of(R"(
+%0 = input : f32[]
+%1 = sqrt %0 : f32[]
+%2 = broadcast{shape=[100]} %1 : f32[100]
+%3 = input : f32[100]
+%4 = multiply %3 %2 : f32[100]
+return %4
+)"),
+            "[1] 1 -> 1\n[100] 4 -> 4\n");
+}
+
+TEST(Fuse, ViewsConstantsAndIndexesStandInMemoryOnlyWhereTheyHaveTo) {
+  EXPECT_EQ(steps_of(R"(
+%0 = input : i32[3]
+%1 = iota{shape=[2,3]; dtype=i32} : i32[2,3]
+%2 = broadcast{shape=[2,3]} %0 : i32[2,3]
+%3 = constant{0x2} : i32[2,3]
+%4 = multiply %1 %2 : i32[2,3]
+%5 = add %4 %3 : i32[2,3]
+%6 = reverse{dimensions=1} %2 : i32[2,3]
+return %5 %6 %3
+)"),
+            "[2,3] 2 -> 2\n[2,3] 3 4 5 -> 3 5\n[2,3] 6 -> 6\n");
+}
+
+TEST(Fuse, SymbolicExtentsCompareByValue) {
+  EXPECT_EQ(steps_of(R"(
+%0 = input : f32[s0,28,28]
+%1 = exp %0 : f32[s0,28,28]
+%2 = reshape{shape=[s0,784]} %1 : f32[s0,784]
+%3 = input : f32[784]
+%4 = broadcast{shape=[s0,784]} %3 : f32[s0,784]
+%5 = add %2 %4 : f32[s0,784]
+%6 = sum{axis=-1} %5 : f32[s0,1]
+return %5 %6
+)"),
+            "[s0,784] 1 5 6 -> 5 6\n");
+}
+
+TEST(Fuse, EmptyValuesStayAlone) {
+  EXPECT_EQ(steps_of(R"(
+%0 = input : f32[3,0]
+%1 = exp %0 : f32[3,0]
+%2 = sum{axis=-1} %1 : f32[3,1]
+%3 = sum{axis=-2} %1 : f32[1,0]
+return %2 %3
+)"),
+            "[0] 1 -> 1\n[3,0] 2 -> 2\n[3,0] 3 -> 3\n");
+}
+
 }  // namespace
 }  // namespace gradus

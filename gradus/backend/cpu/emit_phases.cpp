@@ -45,6 +45,8 @@ void LoopEmitter::emit_rows() {
     row_ = b_.getInt64(0);
     if (is_one_vector()) emit_row(row_, dimension(loops_.columns()));
     else emit_row(begin, end);
+  } else if (walks_in_tiles(context_)) {
+    emit_tiles(begin, end);
   } else {
     emit_loop(b_, begin, end, 1, {}, [&](V row, const Carried&) {
       begin_row(row);
@@ -53,6 +55,33 @@ void LoopEmitter::emit_rows() {
     });
   }
   b_.CreateRetVoid();
+}
+
+bool walks_in_tiles(const StepContext& context) {
+  if (context.loops.phases() > 1 || context.loops.columns() < tile_rows) return false;
+  bool across = false;
+  for (int member : context.step.members) {
+    const Value& v = context.graph[member];
+    if (v.op.is_reduction() || context.loops.is_row_value(member)) return false;
+    for (const Read& read : reads_of(context.graph, {.members = {member}})) {
+      const auto parts = split(walk_of(context.graph, read.operand), context.loops.columns());
+      across |= parts && parts->column.step != 0 && parts->column.step != 1;
+    }
+  }
+  return across;
+}
+
+void LoopEmitter::emit_tiles(V begin, V end) {
+  emit_loop(b_, begin, end, tile_rows, {}, [&](V first, const Carried&) {
+    V last = b_.CreateAdd(first, b_.getInt64(tile_rows));
+    last = b_.CreateSelect(b_.CreateICmpSLT(last, end), last, end);
+    return walk_columns(b_.getInt64(0), dimension(loops_.columns()), {}, [&](const Columns& at, const Carried&) {
+      return emit_loop(b_, first, last, 1, {}, [&](V row, const Carried&) {
+        begin_row(row);
+        return emit_column_body(0, at, {});
+      });
+    });
+  });
 }
 
 void LoopEmitter::emit_row(V begin, V end) {

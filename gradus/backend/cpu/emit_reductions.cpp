@@ -7,6 +7,8 @@
 namespace gradus::cpu_backend {
 namespace {
 
+constexpr std::int64_t column_chunk = 2048;  // columns of one worker's part of a column reduction
+
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// At least ceil(n / block) * bytes, as a dimension: those know no division that leaves a rest.
@@ -186,32 +188,50 @@ V LoopEmitter::partial_pointer(int reduction) {
   return b_.CreateGEP(b_.getInt8Ty(), slot(context_.shared_slot), dimension(it->second));
 }
 
+std::int64_t column_chunks(const StepContext& context) {
+  const Loops& loops = context.loops;
+  if (loops.column_reduction()->n < 0 || loops.phases() > 1) return 1;
+  for (int member : context.step.members)
+    if (loops.is_row_value(member)) return 1;  // would be computed once a chunk
+  return std::max<std::int64_t>(1, loops.columns() / column_chunk);
+}
+
 void LoopEmitter::emit_column_blocks() {
   const Reduced& view = *loops_.column_reduction();
+  V zero = b_.getInt64(0), columns = dimension(loops_.columns());
   V begin = function_->getArg(1), end = function_->getArg(2);
   if (view.n < 0 && view.outer == 1) {  // work is divided at multiples of a block's rows
     emit_loop(b_, begin, end, column_block, {}, [&](V row, const Carried&) {
-      emit_column_block(b_.getInt64(0), b_.CreateUDiv(row, b_.getInt64(column_block)));
+      emit_column_block(zero, b_.CreateUDiv(row, b_.getInt64(column_block)), zero, columns);
       return Carried{};
     });
   } else if (view.n < 0) {
     emit_loop(b_, begin, end, 1, {}, [&](V outer, const Carried&) {
       emit_loop(b_, b_.getInt64(0), column_blocks(), 1, {}, [&](V block, const Carried&) {
-        emit_column_block(outer, block);
+        emit_column_block(outer, block, zero, columns);
         return Carried{};
       });
       return Carried{};
     });
   } else {
     emit_loop(b_, begin, end, 1, {}, [&](V item, const Carried&) {
-      V outer = view.outer == 1 ? b_.getInt64(0) : b_.CreateUDiv(item, column_blocks());
-      emit_column_block(outer, b_.CreateSub(item, b_.CreateMul(outer, column_blocks())));
+      V of_block = item, first = zero, last = columns;
+      if (const std::int64_t count = column_chunks(context_); count > 1) {
+        V chunks = dimension(count);
+        of_block = b_.CreateUDiv(item, chunks);
+        V chunk = b_.CreateSub(item, b_.CreateMul(of_block, chunks)), next = b_.CreateAdd(chunk, b_.getInt64(1));
+        first = b_.CreateMul(chunk, b_.getInt64(column_chunk));
+        last = b_.CreateMul(next, b_.getInt64(column_chunk));
+        last = b_.CreateSelect(b_.CreateICmpSLT(next, chunks), last, columns);  // the last chunk takes the rest
+      }
+      V outer = view.outer == 1 ? zero : b_.CreateUDiv(of_block, column_blocks());
+      emit_column_block(outer, b_.CreateSub(of_block, b_.CreateMul(outer, column_blocks())), first, last);
       return Carried{};
     });
   }
 }
 
-void LoopEmitter::emit_column_block(V outer, V block) {
+void LoopEmitter::emit_column_block(V outer, V block, V begin, V end) {
   const Reduced& view = *loops_.column_reduction();
   const std::vector<int> reductions = column_reductions();
   V n = dimension(view.n), columns = dimension(loops_.columns());
@@ -228,7 +248,7 @@ void LoopEmitter::emit_column_block(V outer, V block) {
     begin_row(b_.CreateAdd(b_.CreateMul(b_.CreateAdd(first_row, i), rows_inside), inside));
     first_of_block_ = b_.CreateICmpEQ(i, first);
     for (int r : reductions) partial_rows_[r] = partial_row(r, inside);
-    emit_row(b_.getInt64(0), columns);
+    emit_row(begin, end);
   };
   if (!is_one_vector() || view.inner != loops_.columns()) {
     emit_loop(b_, first, last, 1, {}, [&](V i, const Carried&) {

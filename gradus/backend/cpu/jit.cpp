@@ -34,7 +34,7 @@ template <class T> T expect(Expected<T> made) {
 /// Sections of one program's object, linked in place.
 class LinkedCode final : public MachineCode {
  public:
-  explicit LinkedCode(MemoryBufferRef object) : linker_(memory_, memory_) {
+  explicit LinkedCode(MemoryBufferRef object) : bytes_(object.getBufferSize()), linker_(memory_, memory_) {
     const std::unique_ptr<object::ObjectFile> file = expect(object::ObjectFile::createObjectFile(object));
     const auto info = linker_.loadObject(*file);
     linker_.resolveRelocations();
@@ -47,8 +47,10 @@ class LinkedCode final : public MachineCode {
     if (!found) fail("no code for " + function);
     return found;
   }
+  std::size_t bytes() const override { return bytes_; }
 
  private:
+  const std::size_t bytes_;
   SectionMemoryManager memory_;
   RuntimeDyld linker_;
 };

@@ -14,6 +14,7 @@ class MachineCode {
  public:
   virtual ~MachineCode() = default;
   virtual void* address(const std::string& function) const = 0;
+  virtual std::size_t bytes() const = 0;
 };
 
 /// An empty module for this machine.

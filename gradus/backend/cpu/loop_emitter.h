@@ -31,6 +31,13 @@ struct StepContext {
 std::int64_t lay_out_partials(StepContext& context);
 /// A column reduction of at most one block needs no partial results.
 bool is_reduced_at_once(const Reduced& view);
+/// Into how many parts the columns of a column reduction are divided among workers.
+std::int64_t column_chunks(const StepContext& context);
+
+/// Whether rows are walked in tiles of so many, since some operand is walked across its rows, as a transpose is: then
+/// what a row fetches into the cache serves its neighbours.
+inline constexpr std::int64_t tile_rows = 16;
+bool walks_in_tiles(const StepContext& context);
 
 class LoopEmitter {
  public:
@@ -75,6 +82,7 @@ class LoopEmitter {
   void begin_kernel(llvm::Module& module, const std::string& name);
   void begin_row(V row);
   void emit_row(V begin, V end);
+  void emit_tiles(V begin, V end);
   void emit_row_values(int phase);
   void emit_columns(int phase, V begin, V end);
   Carried walk_columns(V begin, V end, const Carried& initial,
@@ -104,7 +112,7 @@ class LoopEmitter {
   void reduce_in_blocks(int phase, const std::vector<int>& reductions, V end);
   V reduce_partials(int reduction);
   void emit_column_blocks();
-  void emit_column_block(V outer, V block);
+  void emit_column_block(V outer, V block, V begin, V end);
   std::vector<int> column_reductions() const;
   void accumulate_columns(int reduction, const Columns& at);
   V column_blocks();

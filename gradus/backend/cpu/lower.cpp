@@ -1,7 +1,5 @@
 /// Steps of loops become thunks: which kernels a step needs, over how much, and what they cost.
 #include "gradus/backend/cpu/lower.h"
-#include <llvm/IR/Verifier.h>
-#include <llvm/Support/raw_ostream.h>
 #include <algorithm>
 #include <map>
 #include "gradus/backend/cpu/jit.h"
@@ -136,14 +134,14 @@ class StepLowering {
   void lower_rows() {
     const auto emit = [](LoopEmitter& emitter) { emitter.emit_rows(); };
     if (loops_.flat()) add(loops_.columns(), 64, emit);
-    else add(loops_.rows(), rows_at_once(), emit);
+    else add(loops_.rows(), walks_in_tiles(context_) ? std::max(tile_rows, rows_at_once()) : rows_at_once(), emit);
   }
 
   void lower_column_reduction() {
     const auto emit = [](LoopEmitter& emitter) { emitter.emit_rows(); };
     const Reduced& view = *loops_.column_reduction();
     const std::int64_t blocks = (view.n + column_block - 1) / column_block;
-    if (view.n >= 0) add(times(view.outer, blocks), 1, emit);
+    if (view.n >= 0) add(times(times(view.outer, blocks), column_chunks(context_)), 1, emit);
     else if (view.outer == 1) add(view.n, column_block, emit);
     else add(view.outer, 1, emit);
     if (is_reduced_at_once(view)) return;
@@ -172,8 +170,10 @@ class StepLowering {
 
 }  // namespace
 
-std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out) {
-  internal_check(out.slots >= graph.size(), "the slots of a program begin with its values");
+namespace {
+
+std::vector<std::vector<Thunk>> lower_in_module(const Graph& graph, std::span<const Step> steps, Isa isa,
+                                                Lowered& out) {
   std::vector<std::vector<Planned>> planned(steps.size());
   llvm::LLVMContext context;
   const std::unique_ptr<llvm::Module> module = new_module(context, isa);
@@ -190,7 +190,19 @@ std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const 
       thunks[i].push_back(std::move(p.thunk));
     }
   out.owner = code;
+  out.code_bytes += code->bytes();
   return thunks;
+}
+
+}  // namespace
+
+std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out) {
+  internal_check(out.slots >= graph.size(), "the slots of a program begin with its values");
+  try {
+    return lower_in_module(graph, steps, isa, out);
+  } catch (const InternalError& fault) {
+    throw InternalError(text(fault.what(), "\nwhile lowering\n", to_text(graph)));
+  }
 }
 
 }  // namespace gradus::cpu_backend
