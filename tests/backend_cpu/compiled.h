@@ -30,7 +30,29 @@ inline std::shared_ptr<const Program> interpreted(const Graph& graph) {
   return compile(graph, {.disable = {"fold", "simplify", "eliminate"}, .tier = Tier::interpreted});
 }
 
-template <class T> T random_element(std::mt19937& random) {
+/// Numbers that are hard on conversions and comparisons.
+inline double extreme(unsigned which) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  constexpr double numbers[] = {infinity,
+                                -infinity,
+                                std::numeric_limits<double>::quiet_NaN(),
+                                1e20,
+                                -1e20,
+                                1e-42,
+                                2147483648.0,
+                                -2147483649.0,
+                                9223372036854775808.0,
+                                255.5,
+                                -0.5,
+                                256.0,
+                                0.5,
+                                2.5};
+  return numbers[which % std::size(numbers)];
+}
+
+template <class T> T random_element(std::mt19937& random, bool extremes) {
+  if constexpr (std::is_floating_point_v<T>)
+    if (extremes && random() % 4 == 0) return static_cast<T>(extreme(static_cast<unsigned>(random())));
   const int special = static_cast<int>(random() % 24);
   if constexpr (std::is_same_v<T, bool>) return random() % 2 == 0;
   else if constexpr (std::is_floating_point_v<T>) {
@@ -49,7 +71,7 @@ inline Ref<Buffer> random_buffer(const Spec& spec, unsigned seed) {
   std::mt19937 random(seed);
   with_type(spec.dtype, [&]<class T>(T) {
     T* at = buffer->data<T>();
-    for (std::int64_t i = 0; i < spec.shape.size(); ++i) at[i] = random_element<T>(random);
+    for (std::int64_t i = 0; i < spec.shape.size(); ++i) at[i] = random_element<T>(random, seed % 4 == 3);
   });
   return buffer;
 }

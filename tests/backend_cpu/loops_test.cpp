@@ -72,6 +72,80 @@ TEST(Loops, RandomGraphs) {
   }
 }
 
+// ---------------------------------------------------------------- every instruction of formulas
+
+struct Shifts {
+  static constexpr auto name = "test_shifts";
+  static constexpr auto takes = Takes::integers;
+  auto emit(auto x) const { return record_shifts(x); }
+  static scalar::Value record_shifts(scalar::Value x) {
+    return shift_left(x, 3) ^ shift_right(x, 2) ^ shift_right_logical(x, 1);
+  }
+  static scalar::Real record_shifts(scalar::Real x) { return x; }
+  Tensors vjp(In, const Tensor&, const Tensor&) const { return {}; }
+};
+struct Bits {
+  static constexpr auto name = "test_bits";
+  static constexpr auto takes = Takes::discrete;
+  auto emit(auto x, auto y) const { return (x & y) ^ (x | y) ^ (x ^ y); }
+  Tensors vjp(In, const Tensor&, const Tensor&) const { return {}; }
+};
+struct Rounds {
+  static constexpr auto name = "test_rounds";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x, auto y, auto z) const {
+    return fma(floor(x), ceil(y), truncate(z)) - round_even(x) / sqrt(abs(y)) + min(x, y) * max(-y, z);
+  }
+  Tensors vjp(In, const Tensor&, const Tensor&) const { return {}; }
+};
+struct Wraps {
+  static constexpr auto name = "test_wraps";
+  static constexpr auto takes = Takes::integers;
+  auto emit(auto x, auto y) const { return x / y + abs(x) * y - min(x, y) + max(x, -y) + x / scalar::Literal(7); }
+  Tensors vjp(In, const Tensor&, const Tensor&) const { return {}; }
+};
+struct Compares {
+  static constexpr auto name = "test_compares";
+  static constexpr auto takes = Takes::anything;
+  static constexpr auto result = boolean;
+  auto emit(auto x, auto y) const { return ((x < y) ^ (x <= y)) | (x == y); }
+  Tensors vjp(In, const Tensor&, const Tensor&) const { return {}; }
+};
+struct Reinterpret {
+  static constexpr auto name = "test_reinterpret";
+  static constexpr auto takes = Takes::anything;
+  DType to = i32;
+  DType result(Specs) const { return to; }
+  scalar::Value emit(scalar::Value x) const { return bitcast(x, to); }
+  scalar::Real emit(scalar::Real x) const { return x; }
+  Tensors vjp(In, const Tensor&, const Tensor&) const { return {}; }
+};
+
+TEST(Loops, EveryInstructionOfEveryType) {
+  for (const unsigned seed : {3u, 5u, 7u}) {
+    Graph graph;
+    const auto add = [&](const AnyOp& op, const std::vector<int>& in) {
+      std::vector<Spec> specs;
+      for (int i : in) specs.push_back(graph[i].spec);
+      graph.outputs.push_back(graph.add({.op = op, .in = in, .spec = op.infer(specs)}));
+    };
+    for (const DType t : all_dtypes) {
+      int x[3];
+      for (int& i : x) graph.inputs.push_back(i = graph.add({.spec = {t, {203}}}));
+      if (is_integer(t)) add(AnyOp::of(Shifts{}), {x[0]});
+      if (is_integer(t)) add(AnyOp::of(Wraps{}), {x[0], x[1]});
+      if (!is_floating(t)) add(AnyOp::of(Bits{}), {x[0], x[1]});
+      if (is_floating(t)) add(AnyOp::of(Rounds{}), {x[0], x[1], x[2]});
+      add(AnyOp::of(Compares{}), {x[0], x[1]});
+      for (const DType to : all_dtypes) add(parse_op("cast", text("to=", to)), {x[2]});
+      for (const DType to : all_dtypes)
+        if (size_of(to) == size_of(t) && t != boolean && to != boolean) add(AnyOp::of(Reinterpret{to}), {x[1]});
+    }
+    expect_all_ways_agree(graph, {{}}, seed);
+    if (HasFatalFailure()) return;
+  }
+}
+
 // ---------------------------------------------------------------- what a kernel touches
 
 /// The thunks of a graph of one step, and memory for each slot.
