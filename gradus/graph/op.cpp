@@ -141,7 +141,7 @@ Spec infer_elementwise(std::string_view name, int arity, Takes accepted, DType r
 Spec infer_reduction(std::string_view name, Takes accepted, int axis, Specs in) {
   require(in.size() == 1, name, ": expected 1 operand, got ", in.size());
   check_dtype(name, accepted, in[0]);
-  require<OutOfRange>(axis < 0 && -axis <= in[0].shape.rank(), name, ": axis ", axis, " is out of range for ", in[0]);
+  require<OutOfRange>(axis < 0 && axis >= -in[0].shape.rank(), name, ": axis ", axis, " is out of range for ", in[0]);
   Spec out = in[0];
   out.shape.set(axis, 1);
   return out;

@@ -7,7 +7,7 @@ namespace gradus {
 Spec Concat::infer(Specs in) const {
   require(!in.empty(), name, ": expected at least one part");
   const Shape& first = in[0].shape;
-  require<OutOfRange>(axis < 0 && -axis <= first.rank(), name, ": axis ", axis, " is out of range for ", in[0]);
+  require<OutOfRange>(axis < 0 && axis >= -first.rank(), name, ": axis ", axis, " is out of range for ", in[0]);
   Spec out = in[0];
   for (std::size_t k = 1; k < in.size(); ++k) {
     const Spec& part = in[k];

@@ -33,7 +33,7 @@ void require_index_dtype(std::string_view op, const Spec& indices) {
 
 /// The inner dimensions of `axis` in a tensor of this rank; OutOfRange if it has no such axis.
 int inner_rank(std::string_view op, int axis, int rank, const Spec& spec) {
-  require<OutOfRange>(axis < 0 && -axis <= rank, op, ": axis ", axis, " is out of range for ", spec);
+  require<OutOfRange>(axis < 0 && axis >= -rank, op, ": axis ", axis, " is out of range for ", spec);
   return -1 - axis;
 }
 
@@ -41,6 +41,9 @@ Tensor as_indices(std::string_view op, const Tensor& indices) {
   require(is_integer(indices.dtype()), op, ": indices are ", indices.spec(), ", expected an integer type");
   return indices.dtype() == u8 ? cast(indices, i32) : indices;
 }
+
+/// Of an attribute, which may come from a text.
+bool is_dimension(std::int64_t d) { return d >= 0 || dimension::symbols_in(d) > 0; }
 
 bool is_size(std::int64_t n) { return n >= 0 || (dimension::is_symbolic(n) && Context::current()); }
 
@@ -65,11 +68,12 @@ Tensors Gather::vjp(In in, const Tensor&, const Tensor& dy) const {
 Spec ScatterAdd::infer(Specs in) const {
   require(in.size() == 2, name, ": expected 2 operands, got ", in.size());
   require_index_dtype(name, in[0]);
-  require(in[1].dtype != boolean && extent != any_size, name, ": expected numbers and a known extent, got ", in[1]);
+  require(in[1].dtype != boolean && is_dimension(extent), name, ": expected numbers and a known extent, got ", in[1]);
   const Shape &places = in[0].shape, &updates = in[1].shape;
-  const int inner = -1 - axis, outer = updates.rank() - places.rank() - inner;
-  require<OutOfRange>(axis < 0 && outer >= 0, name, ": axis ", axis, " is out of range for updates ", in[1],
-                      " and indices ", in[0]);
+  const int inner = inner_rank(name, axis, updates.rank() + 1, in[1]);
+  const int outer = updates.rank() - places.rank() - inner;
+  require<OutOfRange>(outer >= 0, name, ": axis ", axis, " is out of range for updates ", in[1], " and indices ",
+                      in[0]);
   for (int i = 0; i < places.rank(); ++i)
     require(updates[outer + i] == places[i], name, ": updates ", in[1], " do not fit indices ", in[0]);
   Shape out;
@@ -83,7 +87,7 @@ Tensors ScatterAdd::vjp(In in, const Tensor&, const Tensor& dy) const { return {
 
 Spec CheckRange::infer(Specs in) const {
   require(in.size() == 1, name, ": expected 1 operand, got ", in.size());
-  require(is_integer(in[0].dtype) && limit != any_size, name, ": expected an integer type, got ", in[0]);
+  require(is_integer(in[0].dtype) && is_dimension(limit), name, ": expected an integer type, got ", in[0]);
   return in[0];
 }
 

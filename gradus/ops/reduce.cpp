@@ -117,7 +117,8 @@ struct Extent {
     return convert(scalar::Real(static_cast<double>(dimension), i64), dtype);
   }
   Spec infer(Specs in) const {
-    require(in.empty() && dimension != any_size && dtype != boolean, name, ": expected a known dimension as a number");
+    require(in.empty() && dtype != boolean && (dimension >= 0 || dimension::symbols_in(dimension) > 0), name,
+            ": expected a known dimension as a number");
     return {dtype, {}};
   }
   Tensors vjp(In, const Tensor&, const Tensor&) const { return {}; }
@@ -279,7 +280,7 @@ Tensor cumsum(const Tensor& x, int axis) {
 Spec Cumsum::infer(Specs in) const {
   require(in.size() == 1, name, ": expected 1 operand, got ", in.size());
   require(in[0].dtype != boolean, name, ": expected numbers, got ", in[0], "; cast it first");
-  require<OutOfRange>(axis < 0 && -axis <= in[0].shape.rank(), name, ": axis ", axis, " is out of range for ", in[0]);
+  require<OutOfRange>(axis < 0 && axis >= -in[0].shape.rank(), name, ": axis ", axis, " is out of range for ", in[0]);
   return in[0];
 }
 

@@ -17,6 +17,38 @@ void require_one_operand(std::string_view op, Specs in) {
   require(in.size() == 1, op, ": expected 1 operand, got ", in.size());
 }
 
+/// `shape` cut into runs of dimensions, one for each dimension of `merged`, which their sizes multiply to; nothing if
+/// the two do not fit together so.
+std::optional<std::vector<Shape>> runs_of(const Shape& shape, const Shape& merged) {
+  std::vector<Shape> runs;
+  int next = 0;
+  for (std::int64_t whole : merged) {
+    Shape run;
+    std::int64_t product = 1;
+    while (next < shape.rank() && (run.rank() == 0 || product != whole)) {
+      product = dimension::multiply(product, shape[next]);
+      run.push_back(shape[next++]);
+    }
+    if (product != whole) return {};
+    runs.push_back(run);
+  }
+  return next == shape.rank() ? std::optional(runs) : std::nullopt;
+}
+
+/// A cotangent under another shape. One that repeats numbers, as that of a sum does, goes on repeating them: readers
+/// walk it in place, where a reshape of a repetition would have to be written out.
+Tensor reshaped_cotangent(const Tensor& dy, const Shape& shape) {
+  const Node& node = *dy.node();
+  if (!node.op.as<Broadcast>() || node.inputs.size() != 1) return reshape(dy, shape);
+  const Tensor source(node.inputs[0]);
+  const auto runs = runs_of(shape, dy.shape());
+  if (!runs || source.shape().rank() != dy.shape().rank()) return reshape(dy, shape);
+  Shape kept;
+  for (int i = 0; i < dy.shape().rank(); ++i)
+    for (std::int64_t d : (*runs)[static_cast<std::size_t>(i)]) kept.push_back(source.shape()[i] == 1 ? 1 : d);
+  return broadcast_to(reshape(source, kept), shape);
+}
+
 /// `dy` with zeros around it: the box [begin, begin + its own size) of `shape`.
 Tensor embed(const Tensor& dy, const Shape& begin, const Shape& shape) {
   Tensor out = dy;
@@ -137,6 +169,6 @@ Spec Reshape::infer(Specs in) const {
   return {in[0].dtype, shape};
 }
 
-Tensors Reshape::vjp(In in, const Tensor&, const Tensor& dy) const { return {reshape(dy, in[0].shape())}; }
+Tensors Reshape::vjp(In in, const Tensor&, const Tensor& dy) const { return {reshaped_cotangent(dy, in[0].shape())}; }
 
 }  // namespace gradus

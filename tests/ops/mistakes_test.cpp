@@ -123,6 +123,36 @@ const Mistake product_mistakes[] = {
 INSTANTIATE_TEST_SUITE_P(Product, Mistakes, testing::ValuesIn(product_mistakes),
                          [](const auto& info) { return std::string(info.param.name); });
 
+/// An op whose attributes come from a text, as in a graph that is parsed.
+void parsed(std::string_view name, std::string_view attributes, const Tensors& in) {
+  make_node(parse_op(name, attributes), in);
+}
+const Mistake parsed_mistakes[] = {
+    {"concat_axis", [] { parsed("concat", "axis=-2147483648", {matrix()}); }, "axis -2147483648 is out of range"},
+    {"sum_axis", [] { parsed("sum", "axis=-2147483648", {matrix()}); }, "axis -2147483648 is out of range"},
+    {"sum_positive_axis", [] { parsed("sum", "axis=0", {matrix()}); }, "axis 0 is out of range"},
+    {"slice_begin", [] { parsed("slice", "begin=[0,?]; size=[1,1]", {matrix()}); }, "unknown dimension"},
+    {"slice_end", [] { parsed("slice", "begin=[0,2]; size=[1,2]", {matrix()}); }, "[2, 4) of dimension 1"},
+    {"slice_overflow", [] { parsed("slice", "begin=[0,9223372036854775807]; size=[1,2]", {matrix()}); }, "2^63"},
+    {"reshape_open", [] { parsed("reshape", "shape=[?,2]", {matrix()}); }, "unknown dimension"},
+    {"broadcast_open", [] { parsed("broadcast", "shape=[?,3]", {matrix()}); }, "unknown dimension"},
+    {"transpose_symbol", [] { parsed("transpose", "order=[s0,0]", {matrix()}); }, "not an order of 2 dimensions"},
+    {"transpose_twice", [] { parsed("transpose", "order=[0,0]", {matrix()}); }, "not an order of 2 dimensions"},
+    {"reverse_bits", [] { parsed("reverse", "dimensions=4", {matrix()}); }, "do not fit f32[2,3]"},
+    {"operands", [] { parsed("matmul", "transpose_a=false; transpose_b=false", {matrix()}); }, "expected 2 operands"},
+    {"iota_open", [] { parsed("iota", "shape=[?]; dtype=i64", {}); }, "expected a known shape"},
+    {"extent_negative", [] { parsed("extent", "dimension=-5; dtype=f32", {}); }, "known dimension"},
+    {"check_limit", [] { parsed("check_range", "limit=-5; labels=true", {ints({2})}); }, "check_range"},
+    {"gather_axis", [] { parsed("gather", "axis=-2147483648", {matrix(), ints({2})}); }, "out of range"},
+    {"scatter_axis", [] { parsed("scatter_add", "axis=-2147483648; extent=5", {ints({2}), matrix()}); },
+     "out of range"},
+    {"scatter_rank", [] { parsed("scatter_add", "axis=-3; extent=5", {ints({2}), matrix()}); }, "out of range"},
+    {"scatter_updates", [] { parsed("scatter_add", "axis=-1; extent=5", {ints({2}), matrix()}); }, "do not fit"},
+    {"cumsum_axis", [] { parsed("cumsum", "axis=-3; exclusive=false; reverse=false", {matrix()}); }, "out of range"},
+};
+INSTANTIATE_TEST_SUITE_P(Parsed, Mistakes, testing::ValuesIn(parsed_mistakes),
+                         [](const auto& info) { return std::string(info.param.name); });
+
 const Mistake index_mistakes[] = {
     {"range_negative", [] { range(-2); }, "-2 is no number of elements"},
     {"range_bytes", [] { range(257, u8); }, "u8 holds numbers to 255, not to 256"},

@@ -9,6 +9,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/softmax.h"
+#include "gradus/ops/views.h"
 
 namespace gradus {
 namespace {
@@ -67,6 +68,16 @@ TEST(Reduce, TiesShareTheGradientEvenly) {
   const float third = 1.0f / 3;
   EXPECT_EQ(values(gradient(reduce_max(x, {.axis = {1}}), x)), (Floats{third, 0, third, third, 0, 1, 0, 0}));
   EXPECT_EQ(values(gradient(reduce_min(x, {.axis = {1}}), x)), (Floats{0, 1, 0, 0, 0.5, 0, 0, 0.5}));
+}
+
+TEST(Reduce, TheCotangentOfASumIsARepetitionThatReadersWalkInPlace) {
+  const RecordingScope keep;
+  const Tensor x = ones({2, 3, 4});
+  for (const std::vector<int>& axis : std::vector<std::vector<int>>{{}, {0}, {1, 2}, {0, 1}, {0, 2}}) {
+    const Tensor dx = gradient(reduce_sum(x, {.axis = axis}), x);
+    EXPECT_NE(dx.node()->op.as<Broadcast>(), nullptr) << dx.node()->op;
+    EXPECT_EQ(values(dx), Floats(24, 1));
+  }
 }
 
 TEST(Reduce, ProductWithZerosHasExactGradients) {
