@@ -41,6 +41,38 @@ return %7 %8 %9
 )"));
 }
 
+/// %20 is a reshape of a repetition, which therefore is written out: its element does not come from a register.
+TEST(Loops, ARepetitionThatIsWrittenOutReadsMemory) {
+  expect_all_ways_agree(parse_graph(R"(
+%0 = input : f32[3,5]
+%1 = input : f32[1,1]
+%2 = broadcast{shape=[3,5]} %1 : f32[3,5]
+%3 = subtract %0 %2 : f32[3,5]
+%4 = square %3 : f32[3,5]
+%5 = reshape{shape=[15]} %4 : f32[15]
+%6 = sum{axis=-1} %5 : f32[1]
+%7 = reshape{shape=[1,1]} %6 : f32[1,1]
+%8 = reshape{shape=[]} %7 : f32[]
+%9 = input : f32[]
+%10 = divide %8 %9 : f32[]
+%11 = input : f32[]
+%12 = equal %10 %11 : bool[]
+%13 = input : f32[]
+%14 = input : f32[]
+%15 = where %12 %13 %14 : f32[]
+%16 = cotangent_over %15 %9 : f32[]
+%17 = reshape{shape=[1,1]} %16 : f32[1,1]
+%18 = reshape{shape=[1]} %17 : f32[1]
+%19 = broadcast{shape=[15]} %18 : f32[15]
+%20 = reshape{shape=[3,5]} %19 : f32[3,5]
+%21 = add %3 %3 : f32[3,5]
+%22 = multiply %20 %21 : f32[3,5]
+%23 = negative %22 : f32[3,5]
+%24 = reshape{shape=[15]} %23 : f32[15]
+return %24
+)"));
+}
+
 /// How many random graphs of each kind; more in a long run.
 unsigned random_graphs() {
   const char* asked = std::getenv("GRADUS_RANDOM_GRAPHS");
