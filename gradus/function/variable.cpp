@@ -51,13 +51,14 @@ void assign_lazily(VariableCell& cell, const Tensor& next) {
 
 }  // namespace
 
-std::shared_ptr<VariableCell> VariableCell::make(const Tensor& initial, std::string name, bool trainable) {
+std::shared_ptr<VariableCell> VariableCell::make(const Tensor& initial, std::string name, VariableOptions options) {
   require(!initial.is_symbolic(), "variable ", name, ": its first value, ", initial.spec(),
           ", is symbolic; make Variables outside of traced functions");
   auto cell = std::make_shared<VariableCell>();
   cell->name = std::move(name);
   cell->spec = initial.spec();
-  cell->trainable = trainable;
+  cell->trainable = options.trainable;
+  cell->aggregation = options.aggregation;
   cell->id = next_id.fetch_add(1, std::memory_order_relaxed);
   cell->value = initial;
   cell->handle.cell_ = std::shared_ptr<VariableCell>(std::shared_ptr<void>(), cell.get());
@@ -71,9 +72,10 @@ Tensor VariableCell::read() {
 
 Variable::Variable(std::shared_ptr<VariableCell> cell) : cell_(std::move(cell)) {}
 Variable::Variable(const Tensor& initial, std::string name, VariableOptions options)
-    : cell_(VariableCell::make(initial, name.empty() ? "variable" : std::move(name), options.trainable)) {}
+    : cell_(VariableCell::make(initial, name.empty() ? "variable" : std::move(name), options)) {}
 Variable::Variable(const Variable& other)
-    : cell_(VariableCell::make(other.cell_->read(), other.cell_->name, other.cell_->trainable)) {}
+    : cell_(VariableCell::make(other.cell_->read(), other.cell_->name,
+                               {other.cell_->trainable, other.cell_->aggregation})) {}
 Variable::Variable(Variable&& other) noexcept = default;
 Variable::~Variable() = default;
 
@@ -89,6 +91,7 @@ const std::string& Variable::name() const { return cell_->name; }
 void Variable::set_name(std::string name) { cell_->name = std::move(name); }
 bool Variable::trainable() const { return cell_->trainable; }
 void Variable::set_trainable(bool trainable) { cell_->trainable = trainable; }
+Aggregation Variable::aggregation() const { return cell_->aggregation; }
 
 void Variable::assign(const Tensor& value) {
   require(value.spec() == cell_->spec, "assign to variable ", cell_->name, ": expected ", cell_->spec, ", got ",

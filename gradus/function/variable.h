@@ -12,8 +12,11 @@ namespace gradus {
 
 struct VariableCell;
 
+/// What assigning on several replicas does with their values; none: an error there.
+enum class Aggregation { none, mean, sum };
 struct VariableOptions {
   bool trainable = true;
+  Aggregation aggregation = Aggregation::none;
 };
 
 class Variable {
@@ -37,6 +40,7 @@ class Variable {
   void assign_sub(const Tensor& value);
   bool trainable() const;
   void set_trainable(bool trainable);
+  Aggregation aggregation() const;
 
   // For the rooms of the library.
   void set_name(std::string name);

@@ -10,6 +10,7 @@ struct VariableCell : std::enable_shared_from_this<VariableCell> {
   std::string name;
   Spec spec;
   bool trainable = true;
+  Aggregation aggregation = Aggregation::none;
   std::uint64_t id = 0;  // never reused: keys caches where addresses could be
   std::atomic<bool> assigning{false};
   std::mutex guard;  // of what follows
@@ -17,7 +18,7 @@ struct VariableCell : std::enable_shared_from_this<VariableCell> {
   Tensor committed;  // empty, or the computed value before a pending assignment: what a failure returns to
   Variable handle{std::shared_ptr<VariableCell>()};  // the cell's own: does not keep it alive
 
-  static std::shared_ptr<VariableCell> make(const Tensor& initial, std::string name, bool trainable);
+  static std::shared_ptr<VariableCell> make(const Tensor& initial, std::string name, VariableOptions options);
   /// The value now, outside of any trace.
   Tensor read();
 };

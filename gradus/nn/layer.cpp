@@ -54,8 +54,8 @@ Spec Layer::output_of(const Spec& input) const {
   return output;
 }
 
-void Layer::add_variable(const std::string& name, const Tensor& initial, bool trainable) {
-  const Variable variable(initial, name, {.trainable = trainable});
+void Layer::add_variable(const std::string& name, const Tensor& initial, VariableOptions options) {
+  const Variable variable(initial, name, options);
   own_.add(variable);
   own_names_.push_back(name);
 }

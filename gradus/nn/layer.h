@@ -45,7 +45,7 @@ class Layer {
   Layer() = default;
   Layer(const Layer& other);
   /// Makes one of the layer's variables. Its first value is computed when it is needed.
-  void add_variable(const std::string& name, const Tensor& initial, bool trainable = true);
+  void add_variable(const std::string& name, const Tensor& initial, VariableOptions options = {});
   Variable& variable(std::size_t i) const { return own_[i]; }
   std::size_t own_count() const { return own_.size(); }
 

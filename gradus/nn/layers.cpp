@@ -91,8 +91,9 @@ struct BatchNormalizationLayer final : Cloned<BatchNormalizationLayer> {
     const Shape features{input.shape.back()};
     if (options.scale) add_variable("gamma", ones(features, input.dtype));
     if (options.center) add_variable("beta", zeros(features, input.dtype));
-    add_variable("moving_mean", zeros(features, input.dtype), false);
-    add_variable("moving_variance", ones(features, input.dtype), false);
+    const VariableOptions moving{.trainable = false, .aggregation = Aggregation::mean};
+    add_variable("moving_mean", zeros(features, input.dtype), moving);
+    add_variable("moving_variance", ones(features, input.dtype), moving);
   }
   Tensor call(const Tensor& x) const override {
     warn_if_mode_unsaid("batch normalization");

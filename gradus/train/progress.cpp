@@ -1,5 +1,6 @@
 /// Lines of progress. No colours: there is nothing for NO_COLOR to switch off.
 #include "gradus/train/progress.h"
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include <cstdlib>
 #include <iostream>
@@ -12,6 +13,13 @@ namespace {
 bool is_terminal() {
   const char* kind = std::getenv("TERM");
   return isatty(STDERR_FILENO) && kind && std::string_view(kind) != "dumb";
+}
+
+/// As much of a line as the terminal shows without a break, which could not be rewritten.
+std::string cut_to_terminal(const std::string& line) {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return line;
+  return line.substr(0, size.ws_col - 1u);
 }
 
 std::string spelt(const NamedNumbers& numbers) {
@@ -54,7 +62,7 @@ void Progress::show_step(std::int64_t done, const NamedNumbers& numbers) {
   const double each = seconds / static_cast<double>(done);
   std::string line = text(head(), "  step ", done, "/", steps_);
   if (done < steps_) line += "  ETA " + duration(each * static_cast<double>(steps_ - done));
-  rewrite(line + "  " + short_number(1000 * each) + " ms/step" + spelt(numbers));
+  rewrite(cut_to_terminal(line + "  " + short_number(1000 * each) + " ms/step" + spelt(numbers)));
   unfinished_ = true;
 }
 

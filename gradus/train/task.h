@@ -37,17 +37,17 @@ concept LossFor = std::derived_from<M, Module> && std::is_invocable_r_v<Loss, co
 
 /// One batch through model and loss.
 struct Examined {
-  Loss loss;
-  Tensor y, prediction;  // the prediction is empty for a model of several outputs
-  Tensor sample_weight;  // empty: none
+  Loss loss = {};
+  Tensor y = {}, prediction = {};  // the prediction is empty for a model of several outputs
+  Tensor sample_weight = {};       // empty: none
 };
 
 struct Task {
-  std::size_t fields;
+  std::size_t fields = 0;
   /// Calls the model and the loss, in the mode of the caller.
-  std::function<Examined(In fields)> examine;
+  std::function<Examined(In fields)> examine = {};
   /// Makes the variables for elements of these specs.
-  std::function<void(const std::vector<Spec>&)> build;
+  std::function<void(const std::vector<Spec>&)> build = {};
 };
 
 namespace detail {
