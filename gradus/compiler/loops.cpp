@@ -115,4 +115,18 @@ int Loops::register_source(int operand) const {
   return is_inside(source) ? source : -1;
 }
 
+/// Loops store at the end of an iteration, values per row at the end of a row; but a column is walked once a phase, and
+/// a long row by several workers.
+bool may_write_over(const Graph& graph, const Step& step, int output, int input) {
+  const Value& written = graph[output];
+  if (step.kind != Step::Kind::loops || written.op.is_reduction() || written.op.is_view()) return false;
+  const Loops loops(graph, step);
+  if (loops.is_row_value(output) ? loops.blocked() : loops.phase(output) + 1 < loops.phases()) return false;
+  for (const Read& read : reads_of(graph, step))
+    if (read.storage == input &&
+        (graph[read.operand].op.is_view() || graph[read.operand].spec.shape.size() != written.spec.shape.size()))
+      return false;
+  return true;
+}
+
 }  // namespace gradus

@@ -35,18 +35,4 @@ std::vector<Read> reads_of(const Graph& graph, const Step& step) {
   return reads;
 }
 
-bool may_write_over(const Graph& graph, const Step& step, int output, int input) {
-  const auto inside = [&](int i) { return std::binary_search(step.members.begin(), step.members.end(), i); };
-  if (step.kind != Step::Kind::loops || graph[output].op.is_reduction()) return false;
-  bool reduces = false, spreads = false;  // both: the columns are walked more than once
-  for (int member : step.members) {
-    reduces |= graph[member].op.is_reduction();
-    for (int operand : graph[member].in) spreads |= graph[operand].op.is_view() && inside(source_of(graph, operand));
-  }
-  if (reduces && spreads) return false;
-  for (const Read& read : reads_of(graph, step))
-    if (read.storage == input && (read.operand != input || graph[output].op.is_view())) return false;
-  return true;
-}
-
 }  // namespace gradus
