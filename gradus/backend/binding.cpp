@@ -7,7 +7,7 @@ namespace gradus {
 namespace {
 
 // The cost model, in nanoseconds: streams from the second cache, and vectors of generated code.
-constexpr double bytes_per_ns = 30, flops_per_ns = 60;
+constexpr double bytes_per_ns = 60, flops_per_ns = 120;
 constexpr double fork_ns = 2000, barrier_ns = 300;
 constexpr double worth_dividing_ns = 1500;
 
