@@ -1,7 +1,7 @@
 /// Programs of the interpreted tier against plain loops that spell the numeric contract.
 #include "gradus/backend/program.h"
 #include <gtest/gtest.h>
-#include <cstring>
+#include <algorithm>
 #include <random>
 #include <thread>
 #include "gradus/base/thread_pool.h"
@@ -15,13 +15,12 @@ using sample::Builder;
 template <class T> Ref<Buffer> buffer_of(const std::vector<T>& values) {
   const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(T));
   Ref<Buffer> buffer = Buffer::allocate(bytes);
-  std::memcpy(buffer->data(), values.data(), values.size() * sizeof(T));
+  std::ranges::copy(values, buffer->data<T>());
   return buffer;
 }
 template <class T> std::vector<T> values_of(const Ref<Buffer>& buffer) {
-  std::vector<T> values(static_cast<std::size_t>(buffer->bytes()) / sizeof(T));
-  std::memcpy(values.data(), buffer->data(), values.size() * sizeof(T));
-  return values;
+  const T* first = buffer->data<T>();
+  return {first, first + buffer->bytes() / static_cast<std::int64_t>(sizeof(T))};
 }
 std::vector<float> noise(std::int64_t count, unsigned seed = 1) {
   std::mt19937 random(seed);
