@@ -104,8 +104,18 @@ template <class T> constexpr Takes accepted_by() {
   else return Takes::numbers;
 }
 
+/// The op behind a record's attributes, which an op without fields has none of.
+template <class T> const T& attributes_as(const void* attributes) {
+  if constexpr (reflect::field_count<T> == 0) {
+    static const T empty{};
+    return empty;
+  } else {
+    return *static_cast<const T*>(attributes);
+  }
+}
+
 template <class T> void describe_inference(OpType& type) {
-  [[maybe_unused]] static constexpr auto self = [](const void* op) -> const T& { return *static_cast<const T*>(op); };
+  [[maybe_unused]] static constexpr auto self = attributes_as<T>;
   if constexpr (requires(const T op, Specs in) { op.infer(in); }) {
     type.infer = [](const void* op, Specs in) { return self(op).infer(in); };
   } else if constexpr (Emits<T>) {
@@ -120,7 +130,7 @@ template <class T> void describe_inference(OpType& type) {
 
 template <class T> OpType describe() {
   OpType type{.name = T::name, .arity = arity_of_formula<T>(), .takes = accepted_by<T>()};
-  [[maybe_unused]] static constexpr auto self = [](const void* op) -> const T& { return *static_cast<const T*>(op); };
+  [[maybe_unused]] static constexpr auto self = attributes_as<T>;
   describe_inference<T>(type);
   if constexpr (requires(const T op, In in, const Tensor& y) { op.vjp(in, y, y); })
     type.vjp = [](const void* op, In in, const Tensor& y, const Tensor& dy) { return self(op).vjp(in, y, dy); };
