@@ -120,8 +120,10 @@ int Loops::register_source(int operand) const {
 bool may_write_over(const Graph& graph, const Step& step, int output, int input) {
   const Value& written = graph[output];
   if (step.kind != Step::Kind::loops || written.op.is_reduction() || written.op.is_view()) return false;
-  const Loops loops(graph, step);
-  if (loops.is_row_value(output) ? loops.blocked() : loops.phase(output) + 1 < loops.phases()) return false;
+  if (step.members.size() > 1) {  // one formula alone reads an element before it writes it, in whatever space
+    const Loops loops(graph, step);
+    if (loops.is_row_value(output) ? loops.blocked() : loops.phase(output) + 1 < loops.phases()) return false;
+  }
   for (const Read& read : reads_of(graph, step))
     if (read.storage == input &&
         (graph[read.operand].op.is_view() || graph[read.operand].spec.shape.size() != written.spec.shape.size()))
