@@ -212,7 +212,10 @@ void Pending::record(const Ref<Node>& node) {
 
 void Pending::forget(Node& node) {
   std::lock_guard lock(guard_);
-  if (node.queue.load(std::memory_order_relaxed) == this) nodes_[node.position] = nullptr;
+  if (node.queue.load(std::memory_order_relaxed) != this) return;
+  nodes_[node.position] = nullptr;
+  // What is dropped unseen leaves no holes that would count as waiting.
+  while (!nodes_.empty() && !nodes_.back()) nodes_.pop_back();
 }
 
 void Pending::add_assignment(std::shared_ptr<VariableCell> cell) {

@@ -102,6 +102,17 @@ TEST(Lazy, ALongChainIsRecordedComputedAndFreed) {
   EXPECT_EQ(y.to_vector<float>()[0], 100'001);
 }
 
+TEST(Lazy, WhatIsDroppedUnseenIsNeverComputed) {
+  const Tensor x = from_values(counting(4), {4});
+  synchronize();
+  const std::int64_t before = Pending::mine().dispatches();
+  for (int i = 0; i < 2000; ++i) {
+    Tensor y = x;
+    for (int k = 0; k < 10; ++k) y = y * x;
+  }
+  EXPECT_EQ(Pending::mine().dispatches(), before);
+}
+
 TEST(Lazy, AnotherThreadMayObserve) {
   const Tensor x = from_values(counting(100), {100});
   const Tensor y = reduce_sum(x * 3);
