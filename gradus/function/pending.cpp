@@ -195,7 +195,7 @@ void Pending::record(const Ref<Node>& node) {
     if (queue && queue != this) queue->flush();
     else ready = ready && queue;
   }
-  std::size_t waiting;
+  bool full = false;
   {
     std::lock_guard lock(guard_);
     if (ready) {
@@ -205,17 +205,17 @@ void Pending::record(const Ref<Node>& node) {
     } else {
       admit(node);
     }
-    waiting = nodes_.size();
+    if (nodes_.size() > max_pending_nodes) {
+      close_ranks();
+      full = nodes_.size() > max_pending_nodes / 2;
+    }
   }
-  if (eager_ || waiting > max_pending_nodes) flush();
+  if (eager_ || full) flush();
 }
 
 void Pending::forget(Node& node) {
   std::lock_guard lock(guard_);
-  if (node.queue.load(std::memory_order_relaxed) != this) return;
-  nodes_[node.position] = nullptr;
-  // What is dropped unseen leaves no holes that would count as waiting.
-  while (!nodes_.empty() && !nodes_.back()) nodes_.pop_back();
+  if (node.queue.load(std::memory_order_relaxed) == this) nodes_[node.position] = nullptr;
 }
 
 void Pending::add_assignment(std::shared_ptr<VariableCell> cell) {
@@ -245,6 +245,12 @@ void Pending::settle(std::vector<Ref<Node>>& released) {
     released.push_back(std::move(node));
   }
   kept_.clear();
+}
+
+/// What was dropped unseen leaves holes, which do not count as waiting.
+void Pending::close_ranks() {
+  std::erase_if(nodes_, [](const Node* node) { return !node; });
+  for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i]->position = static_cast<std::uint32_t>(i);
 }
 
 /// Decides what is computed, what is yielded and what dies, and spells the key.

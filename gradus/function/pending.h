@@ -44,6 +44,7 @@ class Pending {
   void abandon(Plan& plan);
   void settle(std::vector<Ref<Node>>& released);
   void admit(const Ref<Node>& node);
+  void close_ranks();
 
   std::mutex guard_;
   std::vector<Node*> nodes_;  // in the order of recording; null: has died
