@@ -1,7 +1,7 @@
 /// The whole compiler, readable from top to bottom.
 #include <algorithm>
-#include <chrono>
 #include "gradus/backend/cpu/isa.h"
+#include "gradus/base/clock.h"
 #include "gradus/backend/cpu/lower.h"
 #include "gradus/backend/interpreter/lower.h"
 #include "gradus/backend/library.h"
@@ -9,8 +9,6 @@
 
 namespace gradus {
 namespace {
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 /// Thunks of all steps, in order: loops from the tier, library calls from the registry.
 Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> steps, Tier tier) {
@@ -30,7 +28,7 @@ Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> s
 }  // namespace
 
 std::shared_ptr<const Program> compile(Graph given, const CompileOptions& options) {
-  const double start = now();
+  const double start = steady_seconds();
   const auto enabled = [&](std::string_view pass) {
     return std::ranges::find(options.disable, pass) == options.disable.end();
   };
@@ -41,7 +39,8 @@ std::shared_ptr<const Program> compile(Graph given, const CompileOptions& option
   Sharing sharing =
       enabled("reuse") ? plan_sharing(*graph, steps) : Sharing{std::vector<int>(graph->outputs.size(), -1)};
   Lowered lowered = lower(graph, steps, options.tier);
-  return std::make_shared<Program>(graph, std::move(steps), std::move(sharing), std::move(lowered), now() - start);
+  return std::make_shared<Program>(graph, std::move(steps), std::move(sharing), std::move(lowered),
+                                   steady_seconds() - start);
 }
 
 }  // namespace gradus

@@ -2,7 +2,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include <utility>
 #include "gradus/base/error.h"
 #include "gradus/base/flush_denormals.h"
+#include "gradus/base/no_signals.h"
 #include "gradus/base/spin.h"
 
 namespace gradus {
@@ -63,21 +63,6 @@ int default_threads() {
           '"');
   return threads;
 }
-
-/// Signals are for the user's threads: a thread started during its life gets none.
-class NoSignals {
- public:
-  NoSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  NoSignals(const NoSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 /// A number that one thread raises and one other waits for.
 struct alignas(64) Ticket {

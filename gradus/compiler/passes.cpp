@@ -1,7 +1,7 @@
 /// The runner of the graph passes.
 #include "gradus/compiler/passes.h"
+#include "gradus/base/clock.h"
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <iostream>
 
@@ -16,7 +16,6 @@ constexpr Pass graph_passes[] = {
     {"fold", fold_constants}, {"simplify", simplify}, {"eliminate", eliminate_common_subexpressions}};
 constexpr std::string_view names[] = {"fold", "simplify", "eliminate", "fuse", "reuse"};
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
   return value && *value && std::string_view(value) != "0";
@@ -35,9 +34,9 @@ std::vector<PassTime> run_graph_passes(Graph& graph, std::span<const std::string
   for (const Pass& pass : graph_passes) {
     if (std::ranges::find(disable, pass.name) != disable.end()) continue;
     const int before = graph.size();
-    const double start = now();
+    const double start = steady_seconds();
     pass.run(graph);
-    times.push_back({std::string(pass.name), now() - start, before, graph.size()});
+    times.push_back({std::string(pass.name), steady_seconds() - start, before, graph.size()});
     if (verifies) verify(graph);
     if (prints) std::cerr << "after " << pass.name << ":\n" << to_text(graph);
   }

@@ -1,9 +1,9 @@
 #include "gradus/data/prefetch.h"
 #include <pthread.h>
-#include <signal.h>
 #include <algorithm>
 #include <chrono>
 #include <system_error>
+#include "gradus/base/no_signals.h"
 #include "gradus/base/thread_pool.h"
 
 namespace gradus {
@@ -14,21 +14,6 @@ constexpr int most_threads = 16;
 /// Where elements cost less than a wake-up the reader sleeps until several are there, so long at most.
 constexpr std::chrono::microseconds patience{50};
 constexpr int waits_until_another_thread = 3;
-
-/// Signals go to the program's own threads: what is started in its lifetime blocks them.
-class NoSignals {
- public:
-  NoSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  NoSignals(const NoSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 

@@ -1,11 +1,11 @@
 /// Variants: choosing, tracing, binding, running, committing.
 #include "gradus/function/traced_function.h"
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <optional>
 #include <shared_mutex>
 #include "gradus/backend/program.h"
+#include "gradus/base/clock.h"
 #include "gradus/base/nearest.h"
 #include "gradus/function/arguments.h"
 #include "gradus/function/call_keys.h"
@@ -16,8 +16,6 @@
 
 namespace gradus {
 namespace {
-
-double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 constexpr std::size_t cache_limit_bytes = std::size_t{512} << 20;
 constexpr int warn_at_variants = 8;
@@ -211,7 +209,7 @@ std::shared_ptr<Variant> TracedFunction::State::trace(const Signature& example, 
 
 /// Traces with the sizes that vary as symbols; a body that needs to know them is traced with them fixed.
 std::shared_ptr<Variant> TracedFunction::State::make(const Signature& call, const Body& body) {
-  const double start = seconds();
+  const double start = steady_seconds();
   std::vector<Signature> before;
   {
     std::shared_lock lock(guard);
@@ -236,7 +234,7 @@ std::shared_ptr<Variant> TracedFunction::State::make(const Signature& call, cons
     variant = trace(call, call, body);
     note = text(" (sizes are fixed in it, since with sizes that vary: ", error.what(), ")");
   }
-  admit(variant, note, seconds() - start);
+  admit(variant, note, steady_seconds() - start);
   return variant;
 }
 

@@ -8,8 +8,6 @@
 namespace gradus {
 namespace {
 
-Tensor as_type(const Tensor& x, DType t) { return x.dtype() == t ? x : cast(x, t); }
-
 std::vector<Tensor> means_of(const GradientsView& gradients) {
   std::vector<Tensor> means;
   for (std::size_t i = 0; i < gradients.size(); ++i) means.push_back(gradients[i]);
@@ -25,7 +23,7 @@ bool same_cells(const Variables& a, const Variables& b) { return a.cells() == b.
 Tensor GradientsView::operator[](std::size_t i) const {
   require<OutOfRange>(i < parts_.size(), "gradient ", i, " of ", parts_.size());
   if (!are_sums_) return parts_[i];
-  return parts_[i] / as_type(weight_, parts_[i].dtype());
+  return parts_[i] / cast(weight_, parts_[i].dtype());
 }
 
 Tensor GradientsView::operator[](const Variable& variable) const {
@@ -55,10 +53,10 @@ Gradients& Gradients::operator+=(const Gradients& other) {
           "adding gradients: they belong to different lists of variables, of ", size(), " and ", other.size(),
           "; take both from the same trainable_variables()");
   const auto sum_of = [](const Gradients& g, std::size_t i) {
-    return g.are_sums_ ? g.parts_[i] : g.parts_[i] * as_type(g.weight_, g.parts_[i].dtype());
+    return g.are_sums_ ? g.parts_[i] : g.parts_[i] * cast(g.weight_, g.parts_[i].dtype());
   };
   for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i] = sum_of(*this, i) + sum_of(other, i);
-  weight_ = weight_ + as_type(other.weight_, weight_.dtype());
+  weight_ = weight_ + cast(other.weight_, weight_.dtype());
   are_sums_ = true;
   return *this;
 }
@@ -74,7 +72,7 @@ ClippedGradients clip_by_global_norm(const Gradients& gradients, double norm) {
   const Tensor total = global_norm(gradients);
   // norm * min(1 / total, 1 / norm); total - total is NaN where total is not finite.
   const Tensor scale = minimum(norm / total, 1.0) + (total - total);
-  for (Tensor& mean : means) mean = mean * as_type(scale, mean.dtype());
+  for (Tensor& mean : means) mean = mean * cast(scale, mean.dtype());
   return {gradients.variables(), std::move(means)};
 }
 
@@ -96,7 +94,7 @@ Tensor global_norm(const GradientsView& gradients) {
   Tensor sum;
   for (const Tensor& mean : means_of(gradients)) {
     const Tensor squares = reduce_sum(square(mean));
-    sum = sum.defined() ? sum + as_type(squares, sum.dtype()) : squares;
+    sum = sum.defined() ? sum + cast(squares, sum.dtype()) : squares;
   }
   return sum.defined() ? sqrt(sum) : zeros({});
 }

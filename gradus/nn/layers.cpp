@@ -20,8 +20,6 @@ template <class L> std::shared_ptr<Layer> named(std::shared_ptr<L> layer, const 
   return layer;
 }
 
-Tensor as_type(const Tensor& x, DType t) { return x.dtype() == t ? x : cast(x, t); }
-
 struct DenseLayer final : Cloned<DenseLayer> {
   DenseLayer(std::int64_t n, Activation a, DenseOptions o) : units(n), activation(std::move(a)), options(std::move(o)) {
     require(units > 0, "Dense: units must be positive, got ", units);
@@ -34,8 +32,8 @@ struct DenseLayer final : Cloned<DenseLayer> {
             ", expected f32 or f64; cast it, for example "
             "with dataset.map");
     const DType t = options.dtype.value_or(input.dtype);
-    add_variable("kernel", as_type(options.kernel_initializer({input.shape.back(), units}), t));
-    if (options.use_bias) add_variable("bias", as_type(options.bias_initializer({units}), t));
+    add_variable("kernel", cast(options.kernel_initializer({input.shape.back(), units}), t));
+    if (options.use_bias) add_variable("bias", cast(options.bias_initializer({units}), t));
   }
   Tensor call(const Tensor& x) const override {
     const Tensor kernel = variable(0);

@@ -20,8 +20,6 @@ Variable scalar_variable(double value, DType dtype, const std::string& name) {
   return Variable(full({}, value, dtype), name, {.trainable = false});
 }
 
-Tensor as_type(const Tensor& x, DType t) { return x.dtype() == t ? x : cast(x, t); }
-
 /// Numbers of a step in each dtype that is asked for, cast once.
 class NumbersByType {
  public:
@@ -29,7 +27,7 @@ class NumbersByType {
   In operator[](DType t) {
     Tensors& cast = by_type_[t];
     if (cast.empty())
-      for (const Tensor& number : numbers_) cast.push_back(as_type(number, t));
+      for (const Tensor& number : numbers_) cast.push_back(gradus::cast(number, t));
     return cast;
   }
 
@@ -99,7 +97,7 @@ struct Optimizer::State {
   void update(std::size_t i, const Tensor& gradient, const Tensor& decay, In shared) const {
     Variable& variable = bound[i];
     Tensor w = variable;
-    if (settings.weight_decay > 0) w = w - w * as_type(decay, w.dtype());
+    if (settings.weight_decay > 0) w = w - w * cast(decay, w.dtype());
     Tensors before;
     for (const Variable& slot : slots[i]) before.push_back(slot);
     const Updated after = rule->update(w, gradient, before, shared);

@@ -1,0 +1,12 @@
+/// How long things take.
+#pragma once
+#include <chrono>
+
+namespace gradus {
+
+/// Seconds on a clock that never goes back; only differences mean something.
+inline double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace gradus
