@@ -6,9 +6,27 @@
 #include <fstream>
 #include <set>
 #include <sstream>
-#define TOML_ENABLE_FORMATTERS 1
-#include <toml++/toml.h>
 #include "gradus/base/nearest.h"
+
+namespace gradus::command {
+namespace {
+
+/// What the parser of toml++ takes for granted, and some malformed files break (3.3: "[/").
+struct BrokenAssumption {};
+constexpr void assume(bool holds) {
+  if (!holds) throw BrokenAssumption();
+}
+
+}  // namespace
+}  // namespace gradus::command
+
+// Its assertions throw, in every build: without them it would go on where nothing is defined any more.
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#define TOML_HEADER_ONLY 1
+#define TOML_ASSERT(condition) gradus::command::assume(static_cast<bool>(condition))
+#include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 
 namespace gradus::command {
 namespace {
@@ -195,6 +213,8 @@ TrainConfig parse_config(std::string_view written, std::string_view source) {
     root = toml::parse(written, source);
   } catch (const toml::parse_error& error) {
     throw ConfigError(text(source, ", line ", error.source().begin.line, ": ", error.description()));
+  } catch (const BrokenAssumption&) {
+    throw ConfigError(text(source, ": this is not TOML; look for brackets and quotes out of place"));
   }
   TrainConfig config;
   Reader r(root, "", source);

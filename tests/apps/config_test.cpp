@@ -88,7 +88,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "[layers]\ntype = \"flatten\"\n", "`layers` is a table; expected tables, [[layers]]"},
         Mistake{"not_finite", "momentum = 0.9", "momentum = nan", "`optimizer.momentum` is nan"},
         Mistake{"key_of_another_optimizer", "momentum = 0.9", "beta_1 = 0.9", "unknown key `optimizer.beta_1`"},
-        Mistake{"broken_toml", "seed = 3", "seed = = 3", "test.toml, line 1"}),
+        Mistake{"broken_toml", "seed = 3", "seed = = 3", "test.toml, line 1"},
+        Mistake{"header_of_no_key", "seed = 3", "[/", "this is not TOML"}),
     [](const auto& info) { return info.param.name; });
 
 TEST(Config, AFileThatIsNotThereIsUnavailable) {
