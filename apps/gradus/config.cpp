@@ -6,6 +6,7 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <nlohmann/json.hpp>
 #include "gradus/base/nearest.h"
 
 namespace gradus::command {
@@ -31,6 +32,41 @@ constexpr void assume(bool holds) {
 namespace gradus::command {
 namespace {
 
+// toml++ 3.3 runs into what is not defined on some letters beyond ASCII, in comments too. So it sees ASCII alone: every
+// other byte, and ~ itself, stands as ~ and two hexadecimal digits, in what is parsed and in what is printed.
+
+std::string to_ascii(std::string_view written) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string ascii;
+  for (const char c : written) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80 && c != '~') ascii += c;
+    else ascii += {'~', digits[byte / 16], digits[byte % 16]};
+  }
+  return ascii;
+}
+
+std::string from_ascii(std::string_view ascii) {
+  const auto is_digit = [&](std::size_t i) {
+    return std::string_view("0123456789abcdef").find(ascii[i]) != std::string_view::npos;
+  };
+  const auto digit = [&](std::size_t i) { return ascii[i] <= '9' ? ascii[i] - '0' : ascii[i] - 'a' + 10; };
+  std::string written;
+  for (std::size_t i = 0; i < ascii.size(); ++i) {
+    // A message may quote the first byte of a code alone.
+    const bool is_code = ascii[i] == '~' && i + 2 < ascii.size() && is_digit(i + 1) && is_digit(i + 2);
+    written += is_code ? static_cast<char>(digit(i + 1) * 16 + digit(i + 2)) : ascii[i];
+    if (is_code) i += 2;
+  }
+  return written;
+}
+
+void require_utf8(std::string_view written, std::string_view source) {
+  try {
+    (void)nlohmann::json(written).dump();
+  } catch (const nlohmann::json::type_error&) { throw ConfigError(text(source, ": this is not UTF-8 text")); }
+}
+
 std::string place(std::string_view source, const toml::node& node) {
   return text(source, ", line ", node.source().begin.line, ": ");
 }
@@ -53,7 +89,7 @@ class Reader {
       : table_(table), name_(std::move(name)), source_(source) {}
 
   void read(std::string_view key, std::string& value) {
-    if (const toml::node* node = find(key)) value = get<std::string>(*node, key, "a string");
+    if (const toml::node* node = find(key)) value = from_ascii(get<std::string>(*node, key, "a string"));
   }
   void read(std::string_view key, std::int64_t& value, std::int64_t least, std::int64_t most) {
     const toml::node* node = find(key);
@@ -94,7 +130,7 @@ class Reader {
   void finish() const {
     for (const auto& [key, node] : table_)
       require<ConfigError>(std::ranges::find(asked_, key.str()) != asked_.end(), place(source_, node), "unknown key `",
-                           full(key.str()), "`", did_you_mean(key.str(), asked_));
+                           full(from_ascii(key.str())), "`", did_you_mean(from_ascii(key.str()), asked_));
   }
   Reader table(std::string_view key) {
     static const toml::table empty;
@@ -208,11 +244,14 @@ void read_training(Reader r, TrainConfig& config) {
 }  // namespace
 
 TrainConfig parse_config(std::string_view written, std::string_view source) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  if (written.starts_with(byte_order_mark)) written.remove_prefix(byte_order_mark.size());
+  require_utf8(written, source);
   toml::table root;
   try {
-    root = toml::parse(written, source);
+    root = toml::parse(to_ascii(written), source);
   } catch (const toml::parse_error& error) {
-    throw ConfigError(text(source, ", line ", error.source().begin.line, ": ", error.description()));
+    throw ConfigError(text(source, ", line ", error.source().begin.line, ": ", from_ascii(error.description())));
   } catch (const BrokenAssumption&) {
     throw ConfigError(text(source, ": this is not TOML; look for brackets and quotes out of place"));
   }
@@ -274,11 +313,11 @@ std::string to_toml(const TrainConfig& config) {
   const DataConfig& d = config.data;
   const toml::table root{{"seed", config.seed},
                          {"threads", config.threads},
-                         {"data", toml::table{{"directory", d.directory.string()},
-                                              {"train_images", d.train_images},
-                                              {"train_labels", d.train_labels},
-                                              {"test_images", d.test_images},
-                                              {"test_labels", d.test_labels},
+                         {"data", toml::table{{"directory", to_ascii(d.directory.string())},
+                                              {"train_images", to_ascii(d.train_images)},
+                                              {"train_labels", to_ascii(d.train_labels)},
+                                              {"test_images", to_ascii(d.test_images)},
+                                              {"test_labels", to_ascii(d.test_labels)},
                                               {"mean", d.mean},
                                               {"deviation", d.deviation}}},
                          {"layers", std::move(layers)},
@@ -289,7 +328,7 @@ std::string to_toml(const TrainConfig& config) {
                                                {"validate_each_epoch", config.validate_each_epoch}}}};
   std::ostringstream out;
   out << root << '\n';
-  return std::move(out).str();
+  return from_ascii(out.view());
 }
 
 }  // namespace gradus::command

@@ -50,6 +50,14 @@ TEST(Config, TheResolvedOneIsReadBack) {
   EXPECT_EQ(to_toml(parse_config(once, "again.toml")), once);
 }
 
+TEST(Config, LettersBeyondAsciiAreKept) {
+  const std::string path = "~/données/Одежда~c3 ";
+  const TrainConfig config = parse_config(
+      "\xEF\xBB\xBF# Комментарий\n" + replaced("train_images = \"a\"", "train_images = \"" + path + "\""), "test.toml");
+  EXPECT_EQ(config.data.train_images, path);
+  EXPECT_EQ(parse_config(to_toml(config), "again.toml").data.train_images, path);
+}
+
 struct Mistake {
   std::string name, from, to, message;
 };
@@ -89,6 +97,9 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"not_finite", "momentum = 0.9", "momentum = nan", "`optimizer.momentum` is nan"},
         Mistake{"key_of_another_optimizer", "momentum = 0.9", "beta_1 = 0.9", "unknown key `optimizer.beta_1`"},
         Mistake{"broken_toml", "seed = 3", "seed = = 3", "test.toml, line 1"},
+        Mistake{"letter_out_of_place", "seed = 3", "seed = п", "test.toml, line 1"},
+        Mistake{"unknown_key_beyond_ascii", "seed = 3", "\"é\" = 3", "unknown key `é`"},
+        Mistake{"not_utf8", "seed = 3", "# \xC3(", "this is not UTF-8"},
         Mistake{"header_of_no_key", "seed = 3", "[/", "this is not TOML"}),
     [](const auto& info) { return info.param.name; });
 
