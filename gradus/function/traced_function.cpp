@@ -330,7 +330,8 @@ Called TracedFunction::State::run_eagerly(In arguments, const Body& body) {
 Tensor detail::number_argument(double value) {
   Ref<Buffer> buffer = Buffer::allocate(sizeof(float));
   *buffer->data<float>() = static_cast<float>(value);
-  return Tensor::of_buffer({f32, {}}, std::move(buffer));
+  const Tensor made = Tensor::of_buffer({f32, {}}, std::move(buffer));
+  return Context::current() ? Context::current()->literal(made) : made;
 }
 
 TracedFunction::TracedFunction(FunctionOptions options, const void* closure, std::size_t closure_bytes)

@@ -14,9 +14,20 @@ int& untraced_depth() {
 std::atomic<std::uint32_t> next_id{1};
 }  // namespace
 
-Context::Context() : parent_(innermost()), id_(next_id.fetch_add(1, std::memory_order_relaxed)) { innermost() = this; }
+Context::Context() : Context(new_id()) {}
+Context::Context(std::uint32_t id) : parent_(innermost()), id_(id) { innermost() = this; }
 Context::~Context() { innermost() = parent_; }
 Context* Context::current() { return innermost(); }
+std::uint32_t Context::new_id() { return next_id.fetch_add(1, std::memory_order_relaxed); }
+
+bool Context::decide(const Tensor& predicate) {
+  throw InvalidArgument(
+      text("if (tensor): ", predicate.spec(),
+           " is symbolic, so a C++ branch on it cannot be taken while this is traced; use where(condition, a, b), or "
+           "decide outside"));
+}
+Ref<Node>* Context::place_of(const AnyOp&, In) { return nullptr; }
+Tensor Context::literal(const Tensor& made) { return parent_ ? parent_->literal(made) : made; }
 
 Untraced::Untraced() : suspended_(std::exchange(innermost(), nullptr)) { ++untraced_depth(); }
 Untraced::~Untraced() {
@@ -25,10 +36,10 @@ Untraced::~Untraced() {
 }
 bool Untraced::is_active() { return untraced_depth() > 0; }
 
-bool Context::is_active(std::uint32_t id) {
-  for (const Context* context = innermost(); context; context = context->parent_)
-    if (context->id_ == id) return true;
-  return id == 0;
+Context* Context::find(std::uint32_t id) {
+  Context* context = innermost();
+  while (context && context->id_ != id) context = context->parent_;
+  return context;
 }
 
 }  // namespace gradus

@@ -15,13 +15,26 @@ class Context {
   std::uint32_t id() const { return id_; }
   virtual Tensor read(VariableCell& cell) = 0;
   virtual void assign(VariableCell& cell, const Tensor& value) = 0;
+  /// The C++ program branches on `predicate`, one boolean that depends on symbols of this trace: the value it has.
+  /// InvalidArgument unless the context knows a way.
+  virtual bool decide(const Tensor& predicate);
+  /// Where this trace keeps the node of this application of `op`, to meet it when it runs again: null: nowhere; the
+  /// node itself if an earlier run has made it, else empty.
+  virtual Ref<Node>* place_of(const AnyOp& op, In inputs);
+  /// What stands for `made`, a constant that the program makes while this trace is the innermost.
+  virtual Tensor literal(const Tensor& made);
 
   /// The innermost context of this thread, or null.
   static Context* current();
   /// Whether symbols of trace `id` may be used now.
-  static bool is_active(std::uint32_t id);
+  static bool is_active(std::uint32_t id) { return id == 0 || find(id); }
+  /// The context of this thread with this id, or null.
+  static Context* find(std::uint32_t id);
 
  protected:
+  /// A trace that goes on.
+  explicit Context(std::uint32_t id);
+  static std::uint32_t new_id();
   Context* const parent_;
 
  private:

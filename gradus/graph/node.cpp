@@ -52,9 +52,11 @@ Node* new_node() {
     free.pop_back();
   }
   Node* node = new (memory) Node;
-  node->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
+  renumber(*node);
   return node;
 }
+
+void renumber(Node& node) { node.sequence = next_sequence.fetch_add(1, std::memory_order_relaxed); }
 
 namespace {
 

@@ -69,5 +69,7 @@ struct Node : RefCounted {
 
 /// A node from this thread's free list.
 Node* new_node();
+/// The node counts as made now: what looks at the order of making sees the order of this run.
+void renumber(Node& node);
 
 }  // namespace gradus

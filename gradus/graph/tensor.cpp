@@ -65,36 +65,60 @@ double Tensor::item() const {
 Tensor::operator bool() const {
   require(spec().shape.size() == 1 && dtype() == boolean, "if (tensor): expected one bool, got ", spec(),
           "; compare it, or reduce with reduce_all or reduce_any");
-  require(
-      !is_symbolic() || !Context::is_active(node_->trace), "if (tensor): ", spec(),
-      " is symbolic, so a C++ branch on it cannot be taken while a function is traced; use where(condition, a, b), or "
-      "decide outside the function");
+  if (is_symbolic())
+    if (Context* context = Context::find(node_->trace)) return context->decide(*this);
   return *observed().data<bool>();
 }
 
-Tensor make_node(AnyOp op, In inputs) {
-  Ref<Node> node(new_node());
-  Spec few[4];
-  std::vector<Spec> many(inputs.size() > 4 ? inputs.size() : 0);
-  Spec* specs = many.empty() ? few : many.data();
+namespace {
+
+/// The innermost trace whose symbols the inputs depend on; 0: none.
+std::uint32_t trace_of(const AnyOp& op, In inputs) {
+  std::uint32_t innermost = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    specs[i] = inputs[i].spec();
-    const std::uint32_t trace = inputs[i].node()->trace;
-    if (trace > node->trace) node->trace = trace;
+    const std::uint32_t trace = (inputs[i].spec(), inputs[i].node()->trace);
+    innermost = std::max(innermost, trace);
     require(
-        !trace || Context::is_active(trace), op->name, ": operand ", i, ", ", specs[i],
+        Context::is_active(trace), op->name, ": operand ", i, ", ", inputs[i].spec(),
         ", is symbolic: it was made while a function was traced, and that call is over; return it from the function or "
         "assign it to a Variable");
   }
-  node->spec = op.infer({specs, inputs.size()});
+  return innermost;
+}
+
+Spec infer(const AnyOp& op, In inputs) {
+  Spec few[4];
+  std::vector<Spec> many(inputs.size() > 4 ? inputs.size() : 0);
+  Spec* specs = many.empty() ? few : many.data();
+  for (std::size_t i = 0; i < inputs.size(); ++i) specs[i] = inputs[i].spec();
+  return op.infer({specs, inputs.size()});
+}
+
+}  // namespace
+
+Tensor make_node(AnyOp op, In inputs) {
+  std::uint32_t trace = trace_of(op, inputs);
+  Context* context = nullptr;
+  if (trace) {
+    context = Context::find(trace);
+  } else if ((context = Context::current())) {
+    // Within a trace, what depends on no symbol joins the trace too: it is part of the program, not computed now.
+    trace = context->id();
+  }
+  Ref<Node>* place = context ? context->place_of(op, inputs) : nullptr;
+  if (place && *place) {
+    renumber(**place);
+    (*place)->scope = current_scope();
+    return Tensor(*place);
+  }
+  Ref<Node> node(new_node());
+  node->spec = infer(op, inputs);
   node->op = std::move(op);
   node->inputs = Inputs(inputs);
   node->scope = current_scope();
-  if (!node->trace) {
-    // Within a trace, what depends on no symbol joins the trace too: it is part of the program, not computed now.
-    if (const Context* context = Context::current()) node->trace = context->id();
-    else Evaluation::recorded(node);
-  }
+  node->trace = trace;
+  if (!trace) Evaluation::recorded(node);
+  if (place) *place = node;
   return Tensor(std::move(node));
 }
 

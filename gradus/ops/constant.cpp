@@ -59,7 +59,8 @@ void check_fits(std::string_view op, const scalar::Literal& value, DType t) {
 Tensor leaf(const Spec& spec, auto&& write) {
   Ref<Buffer> buffer = Buffer::allocate(bytes_of(spec));
   write(static_cast<char*>(buffer->data()));
-  return Tensor::of_buffer(spec, std::move(buffer));
+  const Tensor made = Tensor::of_buffer(spec, std::move(buffer));
+  return Context::current() ? Context::current()->literal(made) : made;
 }
 
 }  // namespace
