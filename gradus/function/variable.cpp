@@ -81,7 +81,8 @@ Variable::~Variable() = default;
 
 Tensor Variable::value() const {
   require(static_cast<bool>(cell_), "this Variable has been moved from");
-  Tensor now = Context::current() ? Context::current()->read(*cell_) : cell_->read();
+  Tensor now = Context::current() ? Context::current()->read(*cell_) : Tensor();
+  if (!now.defined()) now = cell_->read();
   ReadListener::tell(*cell_, now);
   return now;
 }
@@ -97,6 +98,8 @@ void Variable::assign(const Tensor& value) {
   require(value.spec() == cell_->spec, "assign to variable ", cell_->name, ": expected ", cell_->spec, ", got ",
           value.spec());
   if (Context* context = Context::current()) {
+    const std::string_view why = context->why_no_assignment();
+    require(why.empty(), "assign to variable ", cell_->name, ": ", why);
     context->assign(*cell_, value);
     return;
   }

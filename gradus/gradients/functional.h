@@ -1,9 +1,11 @@
-/// Gradients of functions, without a tape in sight.
+/// Transforms of functions, without a tape in sight: gradients, and a function of one row applied to all. They compose,
+/// run lazily and traced, and take lambdas, models and compiled functions alike.
 #pragma once
 #include <array>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include "gradus/autodiff/vmap.h"
 #include "gradus/gradients/tape.h"
 
 namespace gradus {
@@ -40,6 +42,17 @@ template <class F, std::size_t N> std::array<Tensor, N> gradient(F&& f, const Te
   for (const Tensor& each : x) tape.watch(each);
   const Tensor y = std::apply(f, std::to_array(x));
   return tape.gradient(y, x);
+}
+
+namespace detail {
+Tensor vectorized_map(const TensorsFunction& f, const Tensor& xs);
+}  // namespace detail
+
+/// f of each row of axis 0, as one batched program: xs [n, x...], f: T[x...] -> U[y...] of any dtypes gives [n, y...].
+/// `f` is called once. Random ops draw other numbers for each row. A C++ branch on what depends on the row, or
+/// assigning a Variable, is an InvalidArgument.
+template <TensorFunction F> Tensor vectorized_map(F&& f, const Tensor& xs) {
+  return detail::vectorized_map([&](In row) { return Tensors{f(row[0])}; }, xs);
 }
 
 }  // namespace gradus

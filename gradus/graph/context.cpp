@@ -20,6 +20,13 @@ Context::~Context() { innermost() = parent_; }
 Context* Context::current() { return innermost(); }
 std::uint32_t Context::new_id() { return next_id.fetch_add(1, std::memory_order_relaxed); }
 
+Tensor Context::read(VariableCell& cell) { return parent_ ? parent_->read(cell) : Tensor(); }
+void Context::assign(VariableCell& cell, const Tensor& value) {
+  internal_check(parent_ != nullptr, "a context that takes no assignment");
+  parent_->assign(cell, value);
+}
+Tensor Context::random_key(const Tensor& key) { return parent_ ? parent_->random_key(key) : key; }
+
 bool Context::decide(const Tensor& predicate) {
   throw InvalidArgument(
       text("if (tensor): ", predicate.spec(),

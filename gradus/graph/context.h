@@ -7,14 +7,20 @@ namespace gradus {
 
 struct VariableCell;
 
+/// By default a context is transparent: reads, assignments and keys are those of the one around it.
 class Context {
  public:
   Context();
   virtual ~Context();
   Context(const Context&) = delete;
   std::uint32_t id() const { return id_; }
-  virtual Tensor read(VariableCell& cell) = 0;
-  virtual void assign(VariableCell& cell, const Tensor& value) = 0;
+  /// What the cell holds here; empty if no context has another view of it than the world outside.
+  virtual Tensor read(VariableCell& cell);
+  virtual void assign(VariableCell& cell, const Tensor& value);
+  /// Why no Variable can be assigned here, and what to do instead, to follow its name; empty if it can.
+  virtual std::string_view why_no_assignment() const { return {}; }
+  /// What a random op here makes of the key that it was given for all.
+  virtual Tensor random_key(const Tensor& key);
   /// The C++ program branches on `predicate`, one boolean that depends on symbols of this trace: the value it has.
   /// InvalidArgument unless the context knows a way.
   virtual bool decide(const Tensor& predicate);

@@ -4,6 +4,9 @@
 ///   takes                      the dtypes of its operands (Takes::numbers unless said)
 ///   infer(specs)               shape rule            (implied by emit and combine)
 ///   vjp(inputs, y, dy)         gradient rule         (not needed by composites; {} for "none")
+///   batch(inputs, mask, n)     the op on n rows at once (implied by emit, combine, emit_index and expand): operand i
+///   has
+///                              a new leading dimension n if has_rows(mask, i); so has the result. At least one has it
 ///   and exactly one way of being computed:
 ///     emit(x, ...)             a scalar formula of one to four operands of one shape: fusable
 ///     combine(acc, x)          a reduction along `axis`, kept as size 1, with its identity(dtype): fusable
@@ -14,6 +17,8 @@
 ///     expand(inputs)           other ops: a composite, which is gone once applied
 ///
 /// A library kernel that data can make fail (an index out of range) says  static constexpr bool may_fail = true;
+///
+/// Axes in attributes count from the end, which makes most batching rules the identity.
 ///
 /// AnyOp erases the type. Attributes are structure, never data: they are interned, so an AnyOp is one pointer and
 /// equality is pointer equality.
@@ -50,6 +55,9 @@ constexpr bool takes(Takes set, DType t) {
   const int bit = is_floating(t) ? 1 : is_integer(t) ? 2 : 4;
   return (static_cast<int>(set) & bit) != 0;
 }
+
+/// Whether operand i has the leading dimension of a batching rule. Of an op with more than 32 operands all have it.
+constexpr bool has_rows(std::uint32_t mask, std::size_t i) { return i >= 32 || (mask >> i & 1); }
 
 template <class T>
 concept Unary = requires(const T op, scalar::Value x) { op.emit(x); };
@@ -92,9 +100,14 @@ concept HasVjp = Expands<T> || requires(const T op, In in, const Tensor& y) {
   { op.vjp(in, y, y) } -> std::same_as<Tensors>;
 };
 template <class T>
+concept HasBatch = Emits<T> || Reduces<T> || Indexes<T> || Expands<T> ||
+                   requires(const T op, In in, std::uint32_t mask, std::int64_t n) {
+                     { op.batch(in, mask, n) } -> std::same_as<Tensor>;
+                   };
+template <class T>
 constexpr int ways_of_computing = Emits<T> + Reduces<T> + Views<T> + Indexes<T> + Aliases<T> + Calls<T> + Expands<T>;
 template <class T>
-concept IsOp = HasName<T> && HasInfer<T> && HasVjp<T> && ways_of_computing<T> == 1;
+concept IsOp = HasName<T> && HasInfer<T> && HasVjp<T> && HasBatch<T> && ways_of_computing<T> == 1;
 
 /// Says in one line what an op lacks.
 template <class T> consteval bool is_complete_op() {
@@ -104,6 +117,8 @@ template <class T> consteval bool is_complete_op() {
       "an op is computed in exactly one way: emit, combine, view, emit_index, alias, library_kernel or expand");
   static_assert(HasInfer<T>, "this op has no shape rule: add  Spec infer(Specs in) const");
   static_assert(HasVjp<T>, "this op has no gradient: add  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const");
+  static_assert(HasBatch<T>,
+                "this op has no batching rule: add  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const");
   return IsOp<T>;
 }
 
@@ -116,6 +131,7 @@ struct OpType {
   Takes takes = Takes::numbers;
   Spec (*infer)(const void*, Specs) = nullptr;
   Tensors (*vjp)(const void*, In, const Tensor& y, const Tensor& dy) = nullptr;
+  Tensor (*batch)(const void*, In, std::uint32_t mask, std::int64_t n) = nullptr;  // null: implied
   scalar::Value (*emit)(const void*, std::span<const scalar::Value>) = nullptr;
   scalar::Real (*emit_real)(const void*, std::span<const scalar::Real>) = nullptr;
   scalar::Value (*combine)(const void*, scalar::Value, scalar::Value) = nullptr;

@@ -134,6 +134,8 @@ template <class T> OpType describe() {
   describe_inference<T>(type);
   if constexpr (requires(const T op, In in, const Tensor& y) { op.vjp(in, y, y); })
     type.vjp = [](const void* op, In in, const Tensor& y, const Tensor& dy) { return self(op).vjp(in, y, dy); };
+  if constexpr (requires(const T op, In in) { op.batch(in, std::uint32_t{}, std::int64_t{}); })
+    type.batch = [](const void* op, In in, std::uint32_t mask, std::int64_t n) { return self(op).batch(in, mask, n); };
   if constexpr (Emits<T>) {
     type.emit = [](const void* op, std::span<const scalar::Value> x) -> scalar::Value {
       return emit_with(self(op), x);

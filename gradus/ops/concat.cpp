@@ -32,4 +32,10 @@ Tensors Concat::vjp(In in, const Tensor&, const Tensor& dy) const {
   return parts;
 }
 
+Tensor Concat::batch(In in, std::uint32_t mask, std::int64_t n) const {
+  Tensors parts;
+  for (std::size_t i = 0; i < in.size(); ++i) parts.push_back(has_rows(mask, i) ? in[i] : repeat_rows(in[i], n));
+  return apply(*this, In(parts));
+}
+
 }  // namespace gradus

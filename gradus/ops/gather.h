@@ -17,6 +17,7 @@ struct Gather {
   int axis = -1;
   Spec infer(Specs in) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
 };
 
 /// indices: i32 or i64 [places...], updates: T[outer..., places..., inner...] -> T[outer..., n, inner...]:
@@ -30,6 +31,7 @@ struct ScatterAdd {
   std::int64_t extent = 0;  // n: a dimension
   Spec infer(Specs in) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
 };
 
 /// x: an integer type, any shape -> the same values, all of which must lie in [0, limit).
@@ -42,6 +44,7 @@ struct CheckRange {
   bool labels = false;     // how messages name the values: labels or indices
   Spec infer(Specs in) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
   /// "label" or "index".
   std::string_view subject() const { return labels ? "label" : "index"; }
 };

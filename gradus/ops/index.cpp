@@ -47,6 +47,36 @@ bool is_dimension(std::int64_t d) { return d >= 0 || dimension::symbols_in(d) > 
 
 bool is_size(std::int64_t n) { return n >= 0 || (dimension::is_symbolic(n) && Context::current()); }
 
+/// Row r of `indices`, [rows, places...], points into blocks of n elements; the blocks of all rows, [rows, outer...],
+/// lie one after the other as one dimension. Its indices there, as [rows, outer..., places...].
+Tensor offset_by_row(const Tensor& indices, const Shape& rows_and_outer, std::int64_t n) {
+  const Tensor within = cast(check_range(indices, n, false), i64);
+  Shape blocks = rows_and_outer, spread{rows_and_outer[0]};
+  for (int i = 1; i < rows_and_outer.rank(); ++i) spread.push_back(1);
+  for (int i = 1; i < indices.shape().rank(); ++i) {
+    blocks.push_back(1);
+    spread.push_back(indices.shape()[i]);
+  }
+  return reshape(within, spread) + reshape(iota(rows_and_outer, i64) * extent(n, i64), blocks);
+}
+
+Shape leading(const Shape& shape, int rank) { return Shape(std::span(shape.begin(), static_cast<std::size_t>(rank))); }
+
+/// All dimensions but the last `inner` merged to one.
+Shape merged(const Shape& shape, int inner) {
+  Shape out{leading(shape, shape.rank() - inner).size()};
+  for (int i = -inner; i < 0; ++i) out.push_back(shape[i]);
+  return out;
+}
+
+/// Dimension `from` moves to the front.
+Tensor to_front(const Tensor& x, int from) {
+  std::vector<int> order{from};
+  for (int i = 0; i < x.shape().rank(); ++i)
+    if (i != from) order.push_back(i);
+  return transpose(x, order);
+}
+
 }  // namespace
 
 Spec Gather::infer(Specs in) const {
@@ -63,6 +93,16 @@ Spec Gather::infer(Specs in) const {
 
 Tensors Gather::vjp(In in, const Tensor&, const Tensor& dy) const {
   return {apply(ScatterAdd{axis, in[0].shape()[axis]}, in[1], dy), {}};
+}
+
+/// Where each row has its own indices, the rows of x lie one after the other as one dimension.
+Tensor Gather::batch(In in, std::uint32_t mask, std::int64_t) const {
+  if (!has_rows(mask, 1)) return gradus::apply(*this, in);
+  const Shape& x = in[0].shape();
+  const int inner = -1 - axis;
+  if (!has_rows(mask, 0)) return to_front(gradus::apply(*this, in), x.rank() - 1 - inner);
+  const Tensor places = offset_by_row(in[1], leading(x, x.rank() - 1 - inner), x[axis]);
+  return apply(*this, reshape(in[0], merged(x, inner)), places);
 }
 
 Spec ScatterAdd::infer(Specs in) const {
@@ -85,6 +125,18 @@ Spec ScatterAdd::infer(Specs in) const {
 
 Tensors ScatterAdd::vjp(In in, const Tensor&, const Tensor& dy) const { return {{}, apply(Gather{axis}, dy, in[0])}; }
 
+Tensor ScatterAdd::batch(In in, std::uint32_t mask, std::int64_t n) const {
+  if (!has_rows(mask, 0)) return gradus::apply(*this, in);
+  const Tensor updates = has_rows(mask, 1) ? in[1] : repeat_rows(in[1], n);
+  const int inner = -1 - axis, outer = updates.shape().rank() - (in[0].shape().rank() - 1) - inner;
+  Shape shape = leading(updates.shape(), outer);
+  const Tensor places = offset_by_row(in[0], shape, extent);
+  const std::int64_t blocks = dimension::multiply(shape.size(), extent);
+  shape.push_back(extent);
+  for (int i = -inner; i < 0; ++i) shape.push_back(updates.shape()[i]);
+  return reshape(apply(ScatterAdd{axis, blocks}, places, updates), shape);
+}
+
 Spec CheckRange::infer(Specs in) const {
   require(in.size() == 1, name, ": expected 1 operand, got ", in.size());
   require(is_integer(in[0].dtype) && is_dimension(limit), name, ": expected an integer type, got ", in[0]);
@@ -92,6 +144,8 @@ Spec CheckRange::infer(Specs in) const {
 }
 
 Tensors CheckRange::vjp(In, const Tensor&, const Tensor&) const { return {}; }
+
+Tensor CheckRange::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
 
 Tensor check_range(const Tensor& x, std::int64_t limit, bool labels) { return apply(CheckRange{limit, labels}, x); }
 

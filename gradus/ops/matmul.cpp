@@ -34,6 +34,62 @@ void check_operands(const Spec& a, const Spec& b, bool transpose_a, bool transpo
           dimension::to_text(kb), ")", transpose_a || transpose_b ? "" : hint(a.shape, b.shape));
 }
 
+/// Dimension 0 moves in front of the last two, where it multiplies the rows of a product: [n, L..., m, k] ->
+/// [L..., n*m, k].
+Tensor with_tall_matrices(const Tensor& a) {
+  const int rank = a.shape().rank();
+  std::vector<int> order;
+  for (int i = 1; i < rank - 2; ++i) order.push_back(i);
+  for (int i : {0, rank - 2, rank - 1}) order.push_back(i);
+  Shape shape = a.shape();
+  shape.erase(0);
+  shape.set(-2, dimension::multiply(a.shape()[0], shape[-2]));
+  return reshape(transpose(a, order), shape);
+}
+
+/// And back: [L..., n*m, p] -> [n, L..., m, p].
+Tensor with_rows_in_front(const Tensor& y, std::int64_t n, std::int64_t m) {
+  Shape shape = y.shape();
+  shape.set(-2, n);
+  shape.insert(shape.rank() - 1, m);
+  std::vector<int> order{shape.rank() - 3};
+  for (int i = 0; i < shape.rank(); ++i)
+    if (i != shape.rank() - 3) order.push_back(i);
+  return transpose(reshape(y, shape), order);
+}
+
+/// Rows of `a`, [n, L..., m, k], times one `b` for all of them: a tall product, whose elements are the same chains.
+Tensor multiply_rows(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b) {
+  const Tensor straight = transpose_a ? transpose(a) : a;
+  const Matmul op{false, transpose_b};
+  if (b.shape().rank() > 2)
+    return with_rows_in_front(apply(op, with_tall_matrices(straight), b), a.shape()[0], straight.shape()[-2]);
+  const Shape batches = leading(straight.shape());
+  const std::int64_t m = straight.shape()[-2], k = straight.shape()[-1];
+  const Tensor y = apply(op, reshape(straight, {dimension::multiply(batches.size(), m), k}), b);
+  return reshape(y, with_matrix(batches, m, y.shape()[-1]));
+}
+
+/// Whether a product with each matrix of `x` does better than one tall product, for which x would have to be copied:
+/// its free dimension lies last, and fills the registers of a tile.
+bool keeps_its_matrices(const Tensor& x, bool free_is_last) {
+  constexpr std::int64_t wide = 16;
+  return free_is_last && (x.shape()[-1] < 0 || x.shape()[-1] >= wide);
+}
+
+/// Both have rows: batches of equal rank, of which a matrix without batches takes any.
+Tensor multiply_row_by_row(const Matmul& op, const Tensor& a, const Tensor& b, std::int64_t n) {
+  const auto aligned = [&](const Tensor& x, const Tensor& other) {
+    if (x.shape().rank() >= other.shape().rank()) return x;
+    const Shape &shape = x.shape(), batches = leading(other.shape());
+    Shape matrices{n};
+    for (int i = 1; i < batches.rank(); ++i) matrices.push_back(1);
+    return broadcast_to(reshape(x, with_matrix(matrices, shape[-2], shape[-1])),
+                        with_matrix(batches, shape[-2], shape[-1]));
+  };
+  return apply(op, aligned(a, b), aligned(b, a));
+}
+
 }  // namespace
 
 Spec Matmul::infer(Specs in) const {
@@ -51,6 +107,18 @@ Tensors Matmul::vjp(In in, const Tensor&, const Tensor& dy) const {
   const Tensor da = transpose_a ? apply(Matmul{transpose_b, true}, b, dy) : apply(Matmul{false, !transpose_b}, dy, b);
   const Tensor db = transpose_b ? apply(Matmul{true, transpose_a}, dy, a) : apply(Matmul{!transpose_a, false}, a, dy);
   return {sum_to(da, a.shape()), sum_to(db, b.shape())};
+}
+
+/// One tall product instead of n small ones, where one operand is the same for all rows; (a b)' = b' a' exchanges them.
+Tensor Matmul::batch(In in, std::uint32_t mask, std::int64_t n) const {
+  const Tensor &a = in[0], &b = in[1];
+  if (has_rows(mask, 0) && has_rows(mask, 1)) return multiply_row_by_row(*this, a, b, n);
+  if (has_rows(mask, 0)) {
+    if (b.shape().rank() == 2 && keeps_its_matrices(a, transpose_a)) return gradus::apply(*this, in);
+    return multiply_rows(a, transpose_a, b, transpose_b);
+  }
+  if (a.shape().rank() == 2 && keeps_its_matrices(b, !transpose_b)) return gradus::apply(*this, in);
+  return transpose(multiply_rows(b, !transpose_b, a, !transpose_a));
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b) {

@@ -2,6 +2,7 @@
 /// one, so that it is exact in float64 too.
 #include "gradus/ops/random_key.h"
 #include <mutex>
+#include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/philox.h"
 
@@ -44,11 +45,17 @@ std::uint64_t next_seed() {
 
 std::int64_t key_of(std::uint64_t seed) { return static_cast<std::int64_t>(scrambled(seed + golden_gamma) >> 11); }
 
+namespace {
+
+Tensor key_leaf(std::uint64_t seed) { return from_values(std::vector{key_of(seed)}, Shape{}); }
+
+}  // namespace
+
 Tensor next_key(std::optional<std::uint64_t> seed) {
-  if (!seed && TracedKeys::next)
-    if (Tensor key = TracedKeys::next(); key.defined()) return key;
-  const std::int64_t key = key_of(seed ? *seed : next_seed());
-  return from_values(std::vector{key}, Shape{});
+  if (seed) return key_leaf(*seed);
+  Tensor key = TracedKeys::next ? TracedKeys::next() : Tensor();
+  if (!key.defined()) key = key_leaf(next_seed());
+  return Context::current() ? Context::current()->random_key(key) : key;
 }
 
 Tensor fold_key(const Tensor& key, std::uint64_t ordinal) {

@@ -288,6 +288,8 @@ Tensors Cumsum::vjp(In, const Tensor&, const Tensor& dy) const {
   return {apply(Cumsum{.axis = axis, .exclusive = exclusive, .reverse = !reverse}, dy)};
 }
 
+Tensor Cumsum::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+
 Tensor sum_to(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
   const int rank = x.shape().rank();

@@ -93,6 +93,12 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
   return apply(Broadcast{shape}, x);
 }
 
+Tensor repeat_rows(const Tensor& x, std::int64_t n) {
+  Shape shape = x.shape();
+  shape.insert(0, n);
+  return apply(Broadcast{shape}, x);
+}
+
 Tensor transpose(const Tensor& x, const std::vector<int>& order) {
   const int rank = x.shape().rank();
   require(static_cast<int>(order.size()) == rank, "transpose: an order of ", order.size(), " axes for ", x.spec());

@@ -50,6 +50,8 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes);
 Tensor slice_axis(const Tensor& x, int axis, std::int64_t begin, std::int64_t size, std::string_view op);
 /// The same of a range that lies within the extent for certain.
 Tensor slice_within(const Tensor& x, int axis, std::int64_t begin, std::int64_t size);
+/// n rows that are all `x`: [n, x...].
+Tensor repeat_rows(const Tensor& x, std::int64_t n);
 
 /// What slices of dimensions that are not known when tracing rest on: while a function is traced, says that `dimension`
 /// (a difference, such as s0 - 32) must not be negative in any call, and how to put it to the user. Installed by

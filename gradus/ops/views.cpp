@@ -70,6 +70,12 @@ Tensor embed(const Tensor& dy, const Shape& begin, const Shape& shape) {
   return out;
 }
 
+/// [n, shape...]
+Shape with_leading(std::int64_t n, Shape shape) {
+  shape.insert(0, n);
+  return shape;
+}
+
 }  // namespace
 
 Spec Broadcast::infer(Specs in) const {
@@ -87,6 +93,13 @@ View Broadcast::view(const Shape& in, const Shape& out) const {
 }
 
 Tensors Broadcast::vjp(In in, const Tensor&, const Tensor& dy) const { return {sum_to(dy, in[0].shape())}; }
+
+/// Dimensions of 1 take the place of those that are missing, so that n stays in front of them.
+Tensor Broadcast::batch(In in, std::uint32_t, std::int64_t n) const {
+  Shape aligned = in[0].shape();
+  while (aligned.rank() <= shape.rank()) aligned.insert(1, 1);
+  return broadcast_to(reshape(in[0], aligned), with_leading(n, shape));
+}
 
 Spec Transpose::infer(Specs in) const {
   require_one_operand(name, in);
@@ -117,6 +130,10 @@ Tensors Transpose::vjp(In, const Tensor&, const Tensor& dy) const {
   return {apply(Transpose{inverse}, dy)};
 }
 
+Tensor Transpose::batch(In in, std::uint32_t, std::int64_t) const {
+  return gradus::apply(Transpose{with_leading(order.rank(), order)}, in);
+}
+
 Spec Slice::infer(Specs in) const {
   require_one_operand(name, in);
   require_known(name, begin);
@@ -142,6 +159,10 @@ View Slice::view(const Shape& in, const Shape&) const {
 
 Tensors Slice::vjp(In in, const Tensor&, const Tensor& dy) const { return {embed(dy, begin, in[0].shape())}; }
 
+Tensor Slice::batch(In in, std::uint32_t, std::int64_t n) const {
+  return gradus::apply(Slice{with_leading(0, begin), with_leading(n, size)}, in);
+}
+
 Spec Reverse::infer(Specs in) const {
   require_one_operand(name, in);
   require(dimensions >= 0 && dimensions < 1 << in[0].shape.rank(), name, ": dimensions ", dimensions, " do not fit ",
@@ -161,6 +182,8 @@ View Reverse::view(const Shape& in, const Shape&) const {
 
 Tensors Reverse::vjp(In, const Tensor&, const Tensor& dy) const { return {apply(*this, dy)}; }
 
+Tensor Reverse::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+
 Spec Reshape::infer(Specs in) const {
   require_one_operand(name, in);
   require_known(name, shape);
@@ -170,5 +193,7 @@ Spec Reshape::infer(Specs in) const {
 }
 
 Tensors Reshape::vjp(In in, const Tensor&, const Tensor& dy) const { return {reshaped_cotangent(dy, in[0].shape())}; }
+
+Tensor Reshape::batch(In in, std::uint32_t, std::int64_t n) const { return reshape(in[0], with_leading(n, shape)); }
 
 }  // namespace gradus

@@ -13,6 +13,7 @@ struct Broadcast {
   Spec infer(Specs in) const;
   View view(const Shape& in, const Shape& out) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
 };
 
 /// Dimension i of the result is the input's dimension that stands order[i] before the last: order [0,1] exchanges the
@@ -24,6 +25,7 @@ struct Transpose {
   Spec infer(Specs in) const;
   View view(const Shape& in, const Shape& out) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
 };
 
 /// The box of `size` elements that starts at `begin`, one number a dimension.
@@ -35,6 +37,7 @@ struct Slice {
   Spec infer(Specs in) const;
   View view(const Shape& in, const Shape& out) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
 };
 
 /// Walks the dimensions whose bit is set backwards; bit 0 is the last dimension.
@@ -45,6 +48,7 @@ struct Reverse {
   Spec infer(Specs in) const;
   View view(const Shape& in, const Shape& out) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
 };
 
 /// The same elements in the same order under another shape.
@@ -55,6 +59,7 @@ struct Reshape {
   void alias() const {}
   Spec infer(Specs in) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
 };
 
 }  // namespace gradus

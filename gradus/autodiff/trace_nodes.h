@@ -1,0 +1,12 @@
+/// Which nodes belong to a trace that is over: what a transform rebuilds in the context around it.
+#pragma once
+#include <cstdint>
+#include <vector>
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+/// The nodes of trace `trace` that `roots` need, operands first, its symbols left out. Empty handles are skipped.
+std::vector<Ref<Node>> nodes_of_trace(In roots, std::uint32_t trace);
+
+}  // namespace gradus

@@ -1,0 +1,137 @@
+/// The trace of a row, and the walk that gives its nodes their leading dimension.
+#include "gradus/autodiff/vmap.h"
+#include <unordered_map>
+#include "gradus/autodiff/trace_nodes.h"
+#include "gradus/graph/context.h"
+#include "gradus/graph/scope.h"
+#include "gradus/ops/index.h"
+#include "gradus/ops/philox.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+Spec with_rows(Spec spec, std::int64_t n) {
+  spec.shape.insert(0, n);
+  return spec;
+}
+
+class RowTrace final : public Context {
+ public:
+  Tensor row_of(const Tensor& xs) const {
+    Spec spec = xs.spec();
+    spec.shape.erase(0);
+    return Tensor::parameter(spec, id());
+  }
+  /// The number of the row, a scalar i64; empty if nobody asked.
+  const Tensor& index() const { return index_; }
+
+  std::string_view why_no_assignment() const override {
+    return "each row of a vectorized_map would assign another value; return what is to be assigned, and assign outside "
+           "what you make of all rows";
+  }
+  bool decide(const Tensor& predicate) override {
+    throw InvalidArgument(
+        text("if (tensor): the condition, ", predicate.spec(),
+             ", may differ from row to row of a vectorized_map, so a C++ branch cannot be taken; use cond(condition, "
+             "if_true, if_false), or where(condition, a, b)"));
+  }
+  /// Every row has a key of its own.
+  Tensor random_key(const Tensor& key) override {
+    if (!index_.defined()) index_ = Tensor::parameter({i64, {}}, id());
+    return philox(index_, Context::random_key(key), 0);
+  }
+
+ private:
+  Tensor index_;
+};
+
+/// What stands for a node outside of the trace.
+struct Image {
+  Tensor tensor;
+  bool varies = false;
+};
+
+class Rebuilding {
+ public:
+  Rebuilding(std::uint32_t trace, std::int64_t n) : trace_(trace), n_(n) {}
+
+  void bind(const Tensor& symbol, Image image) { images_[symbol.node().get()] = std::move(image); }
+
+  Vectorized results(In within) {
+    for (const Ref<Node>& node : nodes_of_trace(within, trace_)) rebuild(*node);
+    Vectorized out;
+    for (const Tensor& y : within) {
+      const Image image = y.defined() ? image_of(y.node()) : Image{};
+      out.results.push_back(image.tensor);
+      out.varies.push_back(image.varies);
+    }
+    return out;
+  }
+
+ private:
+  Image image_of(const Ref<Node>& node) const {
+    const auto it = images_.find(node.get());
+    return it == images_.end() ? Image{Tensor(node), false} : it->second;
+  }
+
+  void rebuild(const Node& node) {
+    const NameScope scope(node.scope);
+    Tensors in;
+    std::uint32_t mask = 0;
+    bool varies = false;
+    for (int i = 0; i < node.inputs.size(); ++i) {
+      Image image = image_of(node.inputs[i]);
+      if (image.varies && i < 32) mask |= 1u << i;
+      varies = varies || image.varies;
+      in.push_back(std::move(image.tensor));
+    }
+    images_[&node] = {varies ? apply_to_rows(node, in, mask) : make_node(node.op, in), varies};
+  }
+
+  /// Formulas, reductions and index formulas are the same op on rows; others have a rule.
+  Tensor apply_to_rows(const Node& node, Tensors& in, std::uint32_t mask) const {
+    const bool too_many_for_mask = in.size() > 32, implied = !node.op->batch;
+    if (too_many_for_mask || implied)
+      for (std::size_t i = 0; i < in.size(); ++i)
+        if (!image_of(node.inputs[static_cast<int>(i)]).varies) in[i] = repeat_rows(in[i], n_);
+    const Tensor y =
+        implied ? make_node(node.op, in) : node.op->batch(node.op.attributes(), in, too_many_for_mask ? ~0u : mask, n_);
+    internal_check(y.spec() == with_rows(node.spec, n_), "the batching rule of ", node.op, " gives ", y.spec(), " for ",
+                   n_, " rows of ", node.spec);
+    return y;
+  }
+
+  const std::uint32_t trace_;
+  const std::int64_t n_;
+  std::unordered_map<const Node*, Image> images_;
+};
+
+}  // namespace
+
+Vectorized vmap(const TensorsFunction& f, In xs, const std::vector<bool>& varies, std::int64_t n) {
+  internal_check(varies.size() == xs.size(), "vmap: ", varies.size(), " flags for ", xs.size(), " operands");
+  std::optional<Rebuilding> rebuilding;
+  Tensors within, rows;
+  Tensor index;
+  {
+    RowTrace trace;
+    rebuilding.emplace(trace.id(), n);
+    for (std::size_t i = 0; i < xs.size(); ++i) rows.push_back(varies[i] ? trace.row_of(xs[i]) : xs[i]);
+    within = f(rows);
+    index = trace.index();
+  }
+  for (std::size_t i = 0; i < xs.size(); ++i)
+    if (varies[i]) rebuilding->bind(rows[i], {xs[i], true});
+  if (index.defined()) rebuilding->bind(index, {iota({n}, i64), true});
+  return rebuilding->results(within);
+}
+
+Tensors vmap(const TensorsFunction& f, In xs, std::int64_t n) {
+  auto [results, varies] = vmap(f, xs, std::vector<bool>(xs.size(), true), n);
+  for (std::size_t k = 0; k < results.size(); ++k)
+    if (results[k].defined() && !varies[k]) results[k] = repeat_rows(results[k], n);
+  return results;
+}
+
+}  // namespace gradus

@@ -1,0 +1,95 @@
+/// The fixture of tests that are generated from op rows: random cases of a row.
+#pragma once
+#include <gtest/gtest.h>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include "tests/ops/rows.h"
+
+namespace gradus::rows {
+
+/// "(3, 5) (5) "
+inline std::string listed(const std::vector<Shape>& shapes) {
+  std::string out;
+  for (const Shape& shape : shapes) out += text(shape, ' ');
+  return out;
+}
+
+inline double epsilon_of(DType t) {
+  return t == f32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+}
+
+/// One application of a row's op: shapes and dtype of its operands, and their values.
+struct Case {
+  std::vector<Shape> shapes;
+  DType dtype;
+  std::vector<Array> arrays;
+  Tensors inputs;
+};
+
+class RowTest : public ::testing::TestWithParam<Row> {
+ protected:
+  const Row& row() const { return GetParam(); }
+
+  double draw(const Operand& operand, DType t) {
+    std::uniform_real_distribution<double> any(operand.low, operand.high);
+    for (;;) {
+      double x = any(random_);
+      if (t == boolean) return x > (operand.low + operand.high) / 2;
+      if (is_integer(t)) x = std::nearbyint(x);
+      if (t == u8) x = std::min(std::abs(x), 255.0);
+      if (t == f32) x = static_cast<float>(x);
+      if (std::abs(x) >= operand.gap) return x;
+    }
+  }
+  Array draw(const Operand& operand, const Shape& shape, DType t) {
+    Array array{shape, {}};
+    for (std::int64_t i = 0; i < shape.size(); ++i) array.values.push_back(draw(operand, t));
+    return array;
+  }
+  DType dtype_of(std::size_t operand, DType t) const { return row().operands[operand].dtype.value_or(t); }
+
+  Case make_case(const std::vector<Shape>& shapes, DType t) {
+    Case made{shapes, t, {}, {}};
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      made.arrays.push_back(draw(row().operands[i], shapes[i], dtype_of(i, t)));
+      made.inputs.push_back(to_tensor(made.arrays.back(), dtype_of(i, t)));
+    }
+    return made;
+  }
+  /// Random numbers, such as cotangents and directions.
+  Tensor noise(const Tensor& like) { return to_tensor(draw({-1, 1}, like.shape(), like.dtype()), like.dtype()); }
+
+  bool has_gradient(std::size_t operand, DType t) const {
+    return row().differentiable && row().operands[operand].has_gradient && is_floating(dtype_of(operand, t));
+  }
+  /// The operands that have a gradient.
+  Tensors sources(const Tensors& inputs, DType t) const {
+    Tensors out;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (has_gradient(i, t)) out.push_back(inputs[i]);
+    return out;
+  }
+  /// Whether anything can be differentiated.
+  bool has_gradients() const {
+    return row().differentiable && std::ranges::any_of(row().dtypes, [](DType t) { return is_floating(t); });
+  }
+  bool worth_differences(const std::vector<Shape>& shapes) const {
+    std::int64_t most = 0, least = 1;
+    for (const Shape& shape : shapes) most = std::max(most, shape.size()), least = std::min(least, shape.size());
+    return least > 0 && most <= 64;
+  }
+
+  std::mt19937_64 random_{std::hash<std::string>()(GetParam().name)};
+};
+
+/// What a row's test is called.
+inline std::string test_name(const ::testing::TestParamInfo<Row>& info) {
+  std::string name = info.param.name;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+
+}  // namespace gradus::rows
