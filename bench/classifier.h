@@ -1,6 +1,7 @@
 /// A multi-layer perceptron of ten classes, its Adam, and batches to train it with.
 #pragma once
 #include <vector>
+#include "bench/workloads.h"
 #include "gradus/function/function.h"
 #include "gradus/gradients/tape.h"
 #include "gradus/nn/layers.h"
@@ -34,12 +35,14 @@ struct Classifier {
   SparseCategoricalCrossentropy loss_function{from_logits};
 
   auto train_step() {
-    return function([this](Tensor x, Tensor y) {
-      GradientTape tape;
-      Loss loss = loss_function(y, model(x, training));
-      optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
-      return loss;
-    });
+    return function(
+        [this](Tensor x, Tensor y) {
+          GradientTape tape;
+          Loss loss = loss_function(y, model(x, training));
+          optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
+          return loss;
+        },
+        function_options);
   }
 };
 

@@ -19,6 +19,9 @@ int main(int argc, char** argv) {
   bool list = false;
   app.add_option("workload", workload, "which one")->type_name("WORKLOAD");
   app.add_option("--threads", threads, "threads that compute")->capture_default_str()->type_name("N");
+  app.add_option("--disable", function_options.disable, "compiler passes that are left out, to see their worth")
+      ->delimiter(',')
+      ->type_name("PASS,...");
   app.add_flag("--list", list, "list the workloads");
   CLI11_PARSE(app, argc, argv);
   if (list) {

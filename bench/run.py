@@ -21,8 +21,10 @@ THREADS = 2
 
 
 def step_time(line):
-    """A step's microseconds: the smaller of reading the loss at each step and of reading it at the end."""
-    return min(t for t in (line.get("median_us"), line["extra"].get("sustained_us")) if t)
+    """A step's microseconds, the smallest of: the loss read at each step, or at the end; the peer's library, or by hand."""
+    extra = line["extra"]
+    return min(t for t in (line.get("median_us"), extra.get("sustained_us"), extra.get("raw_us"),
+                           extra.get("raw_sustained_us")) if t)
 
 
 def chain_forward(line):
@@ -56,7 +58,7 @@ WORKLOADS = {
                     Figure("forward+gradient", "us/op", lambda line: line["extra"]["fwd_bwd_us_per_op"])],
     "cold_mlp": [Figure("exec to first loss", "ms", lambda line: 1e3 * line["extra"]["cold_s"])],
     "retrace": [Figure("four new sizes", "ms", new_sizes)],
-    "fit": [Figure("epoch", "s", lambda line: line["extra"]["epoch_s"])],
+    "fit": [Figure("epoch", "s", lambda line: line["median_us"] / 1e6)],
 }
 # In which modes a peer runs a workload; what is not named runs in those of "".
 MODES = {
@@ -182,9 +184,9 @@ def main():
     for workload in arguments.workloads:
         lines[workload] = run_workload(workload, gradus_bench, peers, arguments.rounds, arguments.seconds)
         rows += summarize(workload, lines[workload])
+        if arguments.json:  # after each workload: what was measured stays, whatever becomes of the rest
+            arguments.json.write_text(json.dumps({"machine": machine(), "rows": rows, "lines": lines}, indent=1) + "\n")
     print(table(rows))
-    if arguments.json:
-        arguments.json.write_text(json.dumps({"machine": machine(), "rows": rows, "lines": lines}, indent=1) + "\n")
     sys.exit(0 if all(row["gradus"] is not None for row in rows) else 1)
 
 

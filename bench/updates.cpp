@@ -13,18 +13,20 @@ Figures accumulate() {
   Sequential model = perceptron({2048, 2048});
   Adam optimizer({.learning_rate = 1e-3});
   SparseCategoricalCrossentropy loss_function(from_logits);
-  const auto train_step = function([&](Tensor x, Tensor y) {
-    Gradients gradients;
-    Loss total;
-    for (auto [xb, yb] : micro_batches({x, y}, 128)) {
-      GradientTape tape;
-      Loss loss = loss_function(yb, model(xb, training));
-      gradients += tape.gradient(loss, model.trainable_variables());
-      total += loss;
-    }
-    optimizer.apply_gradients(gradients);
-    return total;
-  });
+  const auto train_step = function(
+      [&](Tensor x, Tensor y) {
+        Gradients gradients;
+        Loss total;
+        for (auto [xb, yb] : micro_batches({x, y}, 128)) {
+          GradientTape tape;
+          Loss loss = loss_function(yb, model(xb, training));
+          gradients += tape.gradient(loss, model.trainable_variables());
+          total += loss;
+        }
+        optimizer.apply_gradients(gradients);
+        return total;
+      },
+      function_options);
   const auto [x, y] = batch_of(1024, 784);
   model.build(x.spec());
   synchronize();
@@ -57,7 +59,8 @@ Figures adamw_update() {
   }
   AdamW optimizer({.learning_rate = 3e-4, .weight_decay = 0.1, .epsilon = 1e-8});
   const auto update = function(
-      [&] { optimizer.apply_gradients(clip_by_global_norm(Gradients(parameters, gradients, constant(1.0)), 1.0)); });
+      [&] { optimizer.apply_gradients(clip_by_global_norm(Gradients(parameters, gradients, constant(1.0)), 1.0)); },
+      function_options);
   synchronize();
   const auto run = [&] { update(); };
   return measure({.step = run, .step_without_reading = run, .wait = synchronize});

@@ -4,8 +4,12 @@
 #include <map>
 #include <string>
 #include "bench/measurement.h"
+#include "gradus/function/traced_function.h"
 
 namespace gradus::bench {
+
+/// With what the functions of all workloads are compiled: --disable.
+inline FunctionOptions function_options;
 
 using Workloads = std::map<std::string, std::function<Figures()>>;
 
