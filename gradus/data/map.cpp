@@ -33,7 +33,7 @@ Traced trace_with(const std::vector<Spec>& arguments, const ElementFunction& f) 
   for (const auto& cell : trace.cells())
     require(!cell->assigned, "map: its function assigns variable ", cell->cell->name,
             "; a map may read variables, but elements are made in any order and more than once");
-  traced.is_random = trace.call_key().defined();
+  traced.is_random = trace.is_random();
   return traced;
 }
 

@@ -10,9 +10,9 @@ std::ostream& operator<<(std::ostream& out, const Explanation& e) {
   const auto flags = out.flags();
   const auto precision = out.precision();
   out << std::fixed << std::setprecision(2);
-  out << "function " << e.name << ": " << e.variants << (e.variants == 1 ? " variant, " : " variants, ") << e.calls
-      << (e.calls == 1 ? " call, " : " calls, ") << e.dispatches << " programs started, traced and compiled in "
-      << e.compile_seconds * 1e3 << " ms\n";
+  out << "function " << e.name << ": " << e.variants << (e.variants == 1 ? " variant, " : " variants, ") << e.paths
+      << (e.paths == 1 ? " path, " : " paths, ") << e.calls << (e.calls == 1 ? " call, " : " calls, ") << e.dispatches
+      << " programs started, traced and compiled in " << e.compile_seconds * 1e3 << " ms\n";
   out << "memory: temporaries and results " << e.peak_bytes << " bytes, variables " << e.variable_bytes
       << " bytes, captured constants " << e.constant_bytes << " bytes\n";
   std::size_t width = 6;

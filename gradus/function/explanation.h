@@ -14,14 +14,15 @@ struct Retrace {
 
 struct Explanation {
   std::string name;
-  std::vector<Kernel> kernels;  // of the newest variant, in the order of execution
+  std::vector<Kernel> kernels;  // of the newest variant, in the order of execution; of each path, where it branches
   std::vector<Retrace> retraces;
   std::size_t peak_bytes = 0, variable_bytes = 0;  // temporaries and results of a call; variables read or assigned
   std::size_t constant_bytes = 0;                  // tensors captured by the lambda: fixed when traced
   int variants = 0;                                // compiled signatures
+  int paths = 0;                                   // control-flow paths among them: one each without C++ branches
   std::int64_t calls = 0, dispatches = 0;          // so far; a dispatch starts one program
   double compile_seconds = 0;                      // tracing and compiling, of all variants
-  /// Text form of the newest variant; parses back.
+  /// Text form of the newest variant; parses back. Comments say where segments between C++ branches begin.
   std::string graph() const { return graph_text; }
   friend std::ostream& operator<<(std::ostream& out, const Explanation& explanation);
 

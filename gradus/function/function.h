@@ -2,8 +2,14 @@
 ///
 /// Arguments: Tensors are traced; floating numbers become scalar tensors (no retrace per value); integers, bools and
 /// enums are static (one variant per value); arrays, pairs and tuples of these. The training mode is part of the
-/// signature. All other C++ state read while tracing is frozen in that trace. A closure must see models and optimizers
-/// by reference. Called under a tape, or inside another trace, a function is traced along.
+/// signature. A C++ `if (bool tensor)` becomes a guard: the path taken is compiled, another path is traced when a call
+/// first takes it, all stay cached; Variables are assigned after the path of a call is known. All other C++ state read
+/// while tracing is frozen in that path; a Variable that is destroyed is noticed, and what used it is traced anew. A
+/// closure must see models and optimizers by reference. Called under a tape, or inside another trace, a function is
+/// traced along.
+///
+/// ResourceExhausted: more than max_variants signatures, more than 64 paths in one of them, or more than 128 branches
+/// on one path: cond, while_loop and scan are made for that.
 #pragma once
 #include "gradus/function/arguments.h"
 #include "gradus/function/traced_function.h"

@@ -1,4 +1,4 @@
-/// Cells, keys and copies of one trace.
+/// Cells, guards, keys and copies of one run of a trace.
 #include "gradus/function/trace.h"
 #include "gradus/function/call_keys.h"
 #include "gradus/ops/random_key.h"
@@ -29,9 +29,16 @@ const bool installed = [] {
 
 Trace* Trace::current() { return innermost(); }
 
-Trace::Trace(std::span<const Spec> arguments, ClosureRange closure) : closure_(closure), outer_(innermost()) {
-  innermost() = this;
-  for (const Spec& spec : arguments) parameters_.push_back(Tensor::parameter(spec, id()));
+Trace::Trace(std::span<const Spec> arguments, ClosureRange closure)
+    : Trace(std::make_shared<TraceMemory>(arguments, new_id()), closure, {}) {}
+
+Trace::Trace(std::shared_ptr<TraceMemory> memory, ClosureRange closure, Decide decide)
+    : Context(memory->id()),
+      memory_(std::move(memory)),
+      decide_(std::move(decide)),
+      closure_(closure),
+      outer_(std::exchange(innermost(), this)) {
+  memory_->start_run();
 }
 
 Trace::~Trace() { innermost() = outer_; }
@@ -39,8 +46,9 @@ Trace::~Trace() { innermost() = outer_; }
 Trace::Cell& Trace::cell_of(VariableCell& cell) {
   Cell*& known = by_cell_[&cell];
   if (!known) {
-    Tensor parameter = Tensor::parameter(cell.spec, id());
-    cells_.push_back(std::make_unique<Cell>(Cell{cell.shared_from_this(), parameter, parameter}));
+    const TraceMemory::Parameter parameter = memory_->parameter_of(cell);
+    cells_.push_back(std::make_unique<Cell>(
+        Cell{cell.shared_from_this(), parameter.index, parameter.tensor, parameter.tensor, cell.abandoned.load()}));
     known = cells_.back().get();
   }
   return *known;
@@ -57,10 +65,16 @@ void Trace::assign(VariableCell& cell, const Tensor& value) {
   known.assigned = true;
 }
 
-Tensor Trace::next_random_key() {
-  if (!call_key_.defined()) call_key_ = Tensor::parameter({i64, {}}, id());
-  return fold_key(call_key_, ordinals_++);
+bool Trace::decide(const Tensor& predicate) {
+  for (const Guard& known : guards_)
+    if (known.predicate.node() == predicate.node()) return known.taken;
+  if (!decide_) return Context::decide(predicate);
+  const Decision decision = decide_(*this, predicate);
+  if (!decision.is_constant) guards_.push_back({predicate, decision.taken, bounds_.size()});
+  return decision.taken;
 }
+
+Tensor Trace::next_random_key() { return fold_key(memory_->call_key(), ordinals_++); }
 
 void Trace::note_use(const void* object, const Variables& cells) {
   const auto* at = static_cast<const char*>(object);

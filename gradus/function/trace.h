@@ -1,10 +1,11 @@
-/// Trace: the tracing of one call. Arguments are symbols, a Variable that is read is a parameter of the program, one
-/// that is assigned is an output. No two nodes are ever merged here: that is the compiler's job alone.
+/// Trace: one run of the tracing of a call. Arguments are symbols, a Variable that is read is a parameter of the
+/// program, one that is assigned is an output. A C++ branch on a symbol becomes a guard: whoever runs the trace says
+/// which way this run goes. No two nodes of a run are ever merged here: that is the compiler's job alone.
 #pragma once
 #include <functional>
 #include <map>
 #include <set>
-#include "gradus/function/variable_cell.h"
+#include "gradus/function/trace_memory.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/graph.h"
 
@@ -18,10 +19,25 @@ struct ClosureRange {
 
 class Trace : public Context {
  public:
+  /// What a predicate is in this run. A constant one needs no guard.
+  struct Decision {
+    bool taken = false, is_constant = false;
+  };
+  using Decide = std::function<Decision(const Trace& trace, const Tensor& predicate)>;
+
+  /// A trace that runs once, in which C++ branches on symbols are errors.
   explicit Trace(std::span<const Spec> arguments, ClosureRange closure = {});
+  /// A first or another run of the trace of `memory`.
+  Trace(std::shared_ptr<TraceMemory> memory, ClosureRange closure, Decide decide);
   ~Trace() override;
   Tensor read(VariableCell& cell) override;
   void assign(VariableCell& cell, const Tensor& value) override;
+  bool decide(const Tensor& predicate) override;
+  Ref<Node>* place_of(const AnyOp& op, In inputs) override { return &memory_->place_of(op, inputs); }
+  Tensor literal(const Tensor& made) override { return memory_->literal(made); }
+
+  /// A fresh id for the memory of a trace.
+  static std::uint32_t new_id() { return Context::new_id(); }
 
   /// `dimension` must not be negative in any call of what is traced; else `otherwise` is what the user did wrong.
   struct Bound {
@@ -30,6 +46,14 @@ class Trace : public Context {
   };
   void add_bound(Bound bound) { bounds_.push_back(std::move(bound)); }
   const std::vector<Bound>& bounds() const { return bounds_; }
+
+  /// A predicate that was asked for, in the order of asking.
+  struct Guard {
+    Tensor predicate;
+    bool taken;
+    std::size_t bounds;  // that were there then
+  };
+  const std::vector<Guard>& guards() const { return guards_; }
 
   /// A key for the next random op of this call: another one in every call of the compiled function.
   Tensor next_random_key();
@@ -41,23 +65,27 @@ class Trace : public Context {
 
   struct Cell {
     std::shared_ptr<VariableCell> cell;
+    int index;
     Tensor parameter;
     Tensor now;
+    bool was_abandoned;
     bool assigned = false;
   };
-  const Tensors& parameters() const { return parameters_; }
+  TraceMemory& memory() const { return *memory_; }
+  const Tensors& parameters() const { return memory_->arguments(); }
   const std::vector<std::unique_ptr<Cell>>& cells() const { return cells_; }
-  /// The parameter that is bound to the number of the call; empty if nothing random was traced.
-  const Tensor& call_key() const { return call_key_; }
+  /// Whether anything random was traced in this run.
+  bool is_random() const { return ordinals_ > 0; }
 
  private:
   Cell& cell_of(VariableCell& cell);
-  Tensors parameters_;
+  std::shared_ptr<TraceMemory> memory_;
+  Decide decide_;
+  std::vector<Guard> guards_;
   std::vector<std::unique_ptr<Cell>> cells_;
   std::map<const VariableCell*, Cell*> by_cell_;
   std::set<const VariableCell*> copies_;
   std::vector<Bound> bounds_;
-  Tensor call_key_;
   std::uint64_t ordinals_ = 0;
   ClosureRange closure_;
   Trace* outer_;

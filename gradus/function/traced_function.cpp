@@ -2,94 +2,25 @@
 #include "gradus/function/traced_function.h"
 #include <algorithm>
 #include <iostream>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <shared_mutex>
-#include "gradus/backend/program.h"
 #include "gradus/base/clock.h"
 #include "gradus/base/nearest.h"
 #include "gradus/function/arguments.h"
 #include "gradus/function/call_keys.h"
+#include "gradus/function/one_call.h"
 #include "gradus/function/pending.h"
-#include "gradus/function/signature.h"
-#include "gradus/function/trace.h"
-#include "gradus/ops/random_key.h"
+#include "gradus/function/variant.h"
+#include "gradus/graph/scope.h"
 
 namespace gradus {
 namespace {
 
 constexpr std::size_t cache_limit_bytes = std::size_t{512} << 20;
 constexpr int warn_at_variants = 8;
-
-/// One compiled signature.
-struct Variant {
-  Signature example, pattern;
-  std::shared_ptr<const Program> program;
-
-  // What each input of the program is bound to.
-  struct Source {
-    enum class Kind { argument, cell, capture, call_key } kind;
-    std::size_t index;
-  };
-  std::vector<Source> sources;
-  std::vector<Tensor> captures;
-  std::vector<std::shared_ptr<VariableCell>> cells;
-
-  // What each output of the program becomes.
-  struct Result {
-    int output = -1;  // -1: empty
-    Spec spec;        // may be symbolic
-  };
-  std::vector<Result> results;
-  struct Assignment {
-    std::size_t cell;
-    std::size_t output;
-    int overwrites = -1;  // the input, if its memory may be taken
-  };
-  std::vector<Assignment> assignments;  // by the id of the cell, so that locks are taken in one order
-
-  std::vector<Trace::Bound> bounds;       // of sizes that vary
-  std::shared_ptr<const void> structure;  // of the user's result
-  std::atomic<std::uint64_t> last_use = 0;
-};
-
-/// Buffers of one call; kept by the thread.
-struct Frame {
-  std::vector<Ref<Buffer>> inputs, outputs;
-  std::vector<Tensor> held;
-  std::vector<std::unique_lock<std::mutex>> locks;
-  void clear() {
-    inputs.clear();
-    outputs.clear();
-    held.clear();
-    locks.clear();
-  }
-};
-
-/// Marks the cells that a call assigns; two calls at once that assign one cell are a mistake.
-class Claim {
- public:
-  explicit Claim(const Variant& variant) : variant_(variant) {
-    for (; claimed_ < variant.assignments.size(); ++claimed_) {
-      VariableCell& cell = *variant.cells[variant.assignments[claimed_].cell];
-      if (!cell.assigning.exchange(true, std::memory_order_acq_rel)) continue;
-      release();
-      throw Error(
-          text("variable ", cell.name,
-               ": two threads assign it at once; let one thread train, or guard the calls with a mutex of yours"));
-    }
-  }
-  ~Claim() { release(); }
-  Claim(const Claim&) = delete;
-
- private:
-  void release() {
-    for (std::size_t i = 0; i < claimed_; ++i)
-      variant_.cells[variant_.assignments[i].cell]->assigning.store(false, std::memory_order_release);
-    claimed_ = 0;
-  }
-  const Variant& variant_;
-  std::size_t claimed_ = 0;
-};
+constexpr std::size_t large_capture_bytes = std::size_t{1} << 20;
 
 /// InvalidArgument names a pass that does not exist and lists those that do.
 void check_pass_names(const std::vector<std::string>& disable) {
@@ -99,217 +30,318 @@ void check_pass_names(const std::vector<std::string>& disable) {
             "` to disable", did_you_mean(name, known));
 }
 
-/// Holds for the nodes that a trace's program takes from outside.
-bool is_outside(const Node& node, std::uint32_t trace) { return node.trace != trace; }
-
-class VariantBuilder {
- public:
-  VariantBuilder(const Trace& trace, Variant& variant) : trace_(trace), variant_(variant) {}
-
-  /// The graph that computes the results and the assigned cells.
-  Graph build(const Tensors& results) {
-    std::vector<Ref<Node>> roots;
-    for (const Tensor& result : results) {
-      variant_.results.push_back({});
-      if (!result.defined()) continue;
-      variant_.results.back() = {static_cast<int>(roots.size()), result.spec()};
-      roots.push_back(result.node());
-    }
-    add_assignments(roots);
-    Flattened flat = flatten(roots, [id = trace_.id()](const Node& node) { return is_outside(node, id); });
-    for (const Ref<Node>& node : flat.inputs) variant_.sources.push_back(source_of(node));
-    for (std::size_t k = 0; k < flat.inputs.size(); ++k)
-      if (is_assigned(variant_.sources[k])) flat.graph.dying.push_back(flat.graph.inputs[k]);
-    return std::move(flat.graph);
-  }
-
- private:
-  void add_assignments(std::vector<Ref<Node>>& roots) {
-    for (const auto& cell : trace_.cells()) {
-      if (cell->assigned && cell->now.node() != cell->parameter.node()) {
-        variant_.assignments.push_back({.cell = variant_.cells.size(), .output = roots.size()});
-        roots.push_back(cell->now.node());
-      }
-      variant_.cells.push_back(cell->cell);
-    }
-    std::ranges::sort(variant_.assignments, {}, [&](const auto& a) { return variant_.cells[a.cell]->id; });
-  }
-
-  bool is_assigned(const Variant::Source& source) const {
-    return source.kind == Variant::Source::Kind::cell &&
-           std::ranges::any_of(variant_.assignments, [&](const auto& a) { return a.cell == source.index; });
-  }
-
-  Variant::Source source_of(const Ref<Node>& node) {
-    using Kind = Variant::Source::Kind;
-    for (std::size_t i = 0; i < trace_.parameters().size(); ++i)
-      if (trace_.parameters()[i].node() == node) return {Kind::argument, i};
-    for (std::size_t i = 0; i < trace_.cells().size(); ++i)
-      if (trace_.cells()[i]->parameter.node() == node) return {Kind::cell, i};
-    if (trace_.call_key().defined() && trace_.call_key().node() == node) return {Kind::call_key, 0};
-    variant_.captures.emplace_back(node);
-    return {Kind::capture, variant_.captures.size() - 1};
-  }
-
-  const Trace& trace_;
-  Variant& variant_;
-};
-
 }  // namespace
 
 struct TracedFunction::State {
-  FunctionOptions options;
+  explicit State(FunctionOptions o)
+      : options(std::move(o)), title(options.name.empty() ? "function" : "function " + options.name) {}
+
+  const FunctionOptions options;
+  const std::string title;
   ClosureRange closure;
-  mutable std::shared_mutex guard;
+  std::recursive_mutex making;  // one thread makes a variant at a time, so that none is made twice
+
+  mutable std::shared_mutex guard;                 // of what follows
   std::vector<std::shared_ptr<Variant>> variants;  // newest last
   std::vector<Signature> examples;                 // of all variants ever made
   std::vector<Retrace> retraces;
+  std::set<std::uint64_t> warned_captures;  // by the number of their nodes
+  double compile_seconds = 0;
+  int made = 0, retired = 0, paths = 0;
+
   std::atomic<std::int64_t> calls{0}, dispatches{0};
   std::atomic<std::uint64_t> uses{0};
-  double compile_seconds = 0;
-  int made = 0;
 
-  std::string title() const { return options.name.empty() ? "function" : "function " + options.name; }
+  CompileOptions compile_options() const { return {.disable = options.disable}; }
 
-  std::shared_ptr<Variant> find(const Signature& call, std::vector<std::int64_t>& symbols) const {
-    std::shared_lock lock(guard);
-    for (auto it = variants.rbegin(); it != variants.rend(); ++it)
-      if (auto found = match((*it)->pattern, call)) {
-        symbols = std::move(*found);
-        return *it;
-      }
-    return nullptr;
-  }
+  /// One call, and why it needs a new variant where its signature does not say it.
+  struct Request {
+    const Signature& signature;
+    const Body& body;
+    OneCall values;
+    std::string why = {};
+  };
+  std::shared_ptr<Variant> find(const Signature& call, std::vector<std::int64_t>& symbols) const;
+  std::shared_ptr<Variant> find_or_make(Request& request, std::vector<std::int64_t>& symbols);
+  std::shared_ptr<Variant> make(Request& request);
+  std::shared_ptr<Variant> trace(const Signature& pattern, Request& request);
+  void admit(std::shared_ptr<Variant> variant, const std::string& reason, double took);
+  void evict();
+  void retire(const Variant& variant);
+  void warn_of_captures(const Segment& root);
+  void check_variants() const;
 
-  std::shared_ptr<Variant> make(const Signature& call, const Body& body);
-  std::shared_ptr<Variant> trace(const Signature& example, const Signature& pattern, const Body& body);
-  void admit(std::shared_ptr<Variant> variant, const std::string& note, double took);
-  Tensors run(Variant& variant, In arguments, std::span<const std::int64_t> symbols);
+  Called call(const Signature& signature, In arguments, const Body& body);
+  std::optional<Called> attempt(Variant& variant, Request& request);
+  Segment* next(Variant& variant, Request& request);
+  std::unique_ptr<Segment> extend(Variant& variant, Request& request);
   Called run_eagerly(In arguments, const Body& body);
 };
 
-std::shared_ptr<Variant> TracedFunction::State::trace(const Signature& example, const Signature& pattern,
-                                                      const Body& body) {
-  auto variant = std::make_shared<Variant>();
-  variant->example = example;
-  variant->pattern = pattern;
-  Graph graph;
-  {
-    Trace trace(pattern.specs, closure);
-    Called called = body(trace.parameters());
-    variant->structure = std::move(called.structure);
-    graph = VariantBuilder(trace, *variant).build(called.tensors);
-    variant->bounds = trace.bounds();
+namespace {
+
+/// Says which way a run of a trace goes: the known way first, then what the predicates are in this call.
+class Guide {
+ public:
+  Guide(OneCall& values, const std::string& title) : values_(values), title_(title) {}
+
+  Trace::Decision operator()(const Trace& trace, const Tensor& predicate) {
+    const auto& constants = trace.memory().constants();
+    if (const auto known = constants.find(predicate.node().get()); known != constants.end())
+      return {known->second, true};
+    const std::size_t k = trace.guards().size();
+    if (!diverged_ && k < values_.path().size()) {
+      const PathStep& step = values_.path()[k];
+      if (step.segment->predicate.node() == predicate.node()) return {step.taken};
+      diverged_ = true;
+    }
+    require<ResourceExhausted>(
+        k < Variant::most_guards, title_, ": more than ", Variant::most_guards,
+        " C++ branches on tensor values in one call, each of them a guard; make a loop whose length depends on values "
+        "a while_loop, one of known length a scan, and a branch a cond");
+    return values_.evaluate(trace, predicate);
   }
-  for (const Tensor& capture : variant->captures) capture.observed();
-  variant->program = compile(std::move(graph), {.disable = options.disable});
-  for (Variant::Assignment& a : variant->assignments) a.overwrites = variant->program->may_overwrite()[a.output];
+  /// Whether the run left the known path elsewhere than at its end: it is another program now.
+  bool has_diverged(const Trace& trace) const { return diverged_ || trace.guards().size() < values_.path().size(); }
+
+ private:
+  OneCall& values_;
+  const std::string& title_;
+  bool diverged_ = false;
+};
+
+std::size_t footprint(const Segment& root) {
+  std::size_t bytes = 0;
+  for_each_segment(root, [&](const Segment& segment) { bytes += segment.program->footprint(); });
+  return bytes;
+}
+
+}  // namespace
+
+std::shared_ptr<Variant> TracedFunction::State::find(const Signature& call, std::vector<std::int64_t>& symbols) const {
+  std::shared_lock lock(guard);
+  for (auto it = variants.rbegin(); it != variants.rend(); ++it)
+    if (auto found = match((*it)->pattern, call)) {
+      symbols = std::move(*found);
+      return *it;
+    }
+  return nullptr;
+}
+
+std::shared_ptr<Variant> TracedFunction::State::trace(const Signature& pattern, Request& request) {
+  auto variant = std::make_shared<Variant>();
+  variant->example = request.signature;
+  variant->pattern = pattern;
+  request.values.begin(match(pattern, request.signature).value());
+  auto memory = std::make_shared<TraceMemory>(pattern.specs, Trace::new_id());
+  std::optional<Draft> draft;
+  {
+    Guide guide(request.values, title);
+    Trace trace(memory, closure, std::ref(guide));
+    Called called = request.body(trace.parameters());
+    draft.emplace(trace, std::move(called), std::span<const PathStep>());
+  }
+  variant->root = std::move(*draft).compile(compile_options());
+  variant->bytes = footprint(*variant->root);
+  if (!variant->root->is_leaf()) {
+    variant->bytes += memory->bytes();
+    variant->memory = std::move(memory);
+  }
   return variant;
+}
+
+void TracedFunction::State::check_variants() const {
+  if (made - retired < options.max_variants) return;
+  std::string reasons;
+  for (const Retrace& retrace : retraces) reasons += text("\n  variant ", retrace.variant, ": ", retrace.reason);
+  throw ResourceExhausted(text(title, ": more than ", options.max_variants,
+                               " variants; mark sizes that vary as any_size in input_signature, pass numbers that vary "
+                               "as tensors, or raise max_variants. They were made because:",
+                               reasons));
 }
 
 /// Traces with the sizes that vary as symbols; a body that needs to know them is traced with them fixed.
-std::shared_ptr<Variant> TracedFunction::State::make(const Signature& call, const Body& body) {
+std::shared_ptr<Variant> TracedFunction::State::make(Request& request) {
   const double start = steady_seconds();
-  std::vector<Signature> before;
+  Signature pattern;
+  std::string reason;
   {
     std::shared_lock lock(guard);
-    before = examples;
-    if (made >= options.max_variants) {
-      std::string reasons;
-      for (const Retrace& retrace : retraces) reasons += text("\n  variant ", retrace.variant, ": ", retrace.reason);
-      throw ResourceExhausted(
-          text(title(), ": more than ", options.max_variants,
-               " variants; mark sizes that vary as any_size in input_signature, pass numbers that vary "
-               "as tensors, or raise max_variants. They were made because:",
-               reasons));
-    }
+    check_variants();
+    pattern = generalize(examples, request.signature, options.input_signature);
+    if (!examples.empty()) reason = difference(examples.back(), request.signature);
   }
-  const Signature pattern = generalize(before, call, options.input_signature);
-  std::string note;
+  if (!request.why.empty()) reason = std::exchange(request.why, {});
   std::shared_ptr<Variant> variant;
   try {
-    variant = trace(call, pattern, body);
+    variant = trace(pattern, request);
   } catch (const Error& error) {
-    if (!options.input_signature.empty() || pattern.specs == call.specs) throw;
-    variant = trace(call, call, body);
-    note = text(" (sizes are fixed in it, since with sizes that vary: ", error.what(), ")");
+    if (!options.input_signature.empty() || pattern.specs == request.signature.specs) throw;
+    variant = trace(request.signature, request);
+    reason += text(" (sizes are fixed in it, since with sizes that vary: ", error.what(), ")");
   }
-  admit(variant, note, steady_seconds() - start);
+  admit(variant, reason, steady_seconds() - start);
   return variant;
 }
 
-void TracedFunction::State::admit(std::shared_ptr<Variant> variant, const std::string& note, double took) {
+void TracedFunction::State::admit(std::shared_ptr<Variant> variant, const std::string& reason, double took) {
   std::unique_lock lock(guard);
-  if (!examples.empty()) retraces.push_back({made, difference(examples.back(), variant->example) + note});
+  warn_of_captures(*variant->root);
+  if (!reason.empty()) retraces.push_back({made, reason});
   examples.push_back(variant->example);
   variant->last_use = ++uses;
   variants.push_back(std::move(variant));
   compile_seconds += took;
+  ++paths;
   if (++made == warn_at_variants)
-    std::cerr << "gradus: " << title() << " has been traced " << made << " times, the last time because "
+    std::cerr << "gradus: " << title << " has been traced " << made << " times, the last time because "
               << retraces.back().reason << "; explain() lists all reasons\n";
+  evict();
+}
+
+/// Keeps the newest, and of the others those that were used last.
+void TracedFunction::State::evict() {
   std::size_t bytes = 0;
-  for (const auto& known : variants) bytes += known->program->footprint();
+  for (const auto& known : variants) bytes += known->bytes;
   while (bytes > cache_limit_bytes && variants.size() > 1) {
     const auto oldest = std::ranges::min_element(variants.begin(), variants.end() - 1, {},
                                                  [](const auto& known) { return known->last_use.load(); });
-    bytes -= (*oldest)->program->footprint();
+    bytes -= (*oldest)->bytes;
     variants.erase(oldest);
   }
 }
 
-Tensors TracedFunction::State::run(Variant& variant, In arguments, std::span<const std::int64_t> symbols) {
-  thread_local Frame frame;
-  const Claim claim(variant);
-  struct Cleared {
-    Frame& frame;
-    ~Cleared() { frame.clear(); }
-  } cleared{frame};
-  using Kind = Variant::Source::Kind;
-  for (const Variant::Source& source : variant.sources) {
-    Tensor value = source.kind == Kind::argument  ? arguments[source.index]
-                   : source.kind == Kind::cell    ? variant.cells[source.index]->read()
-                   : source.kind == Kind::capture ? variant.captures[source.index]
-                                                  : CallKeys::fresh();
-    frame.inputs.emplace_back(&value.observed());
-    if (source.kind == Kind::call_key) frame.held.push_back(std::move(value));
+/// Takes a variant away that is of no use any more.
+void TracedFunction::State::retire(const Variant& variant) {
+  std::shared_ptr<Variant> released;  // after the lock
+  std::unique_lock lock(guard);
+  const auto known = std::ranges::find(variants, &variant, [](const auto& v) { return v.get(); });
+  if (known == variants.end()) return;
+  ++retired;
+  paths -= variant.paths;
+  released = std::move(*known);
+  variants.erase(known);
+}
+
+/// Constants stay in memory as long as the variant, and another value of them is never seen: large ones are told, once.
+void TracedFunction::State::warn_of_captures(const Segment& root) {
+  for_each_segment(root, [&](const Segment& segment) {
+    const Graph& graph = segment.program->graph();
+    for (std::size_t k = 0; k < segment.sources.size(); ++k) {
+      if (segment.sources[k].kind != Source::Kind::capture) continue;
+      const Tensor& capture = segment.captures[static_cast<std::size_t>(segment.sources[k].index)];
+      if (capture.bytes() <= large_capture_bytes || !warned_captures.insert(capture.node()->sequence).second) continue;
+      const auto reader = std::ranges::find_if(
+          graph.values, [&](const Value& v) { return std::ranges::find(v.in, graph.inputs[k]) != v.in.end(); });
+      const std::string where = reader == graph.values.end() ? "its result"
+                                : reader->scope == 0         ? std::string(reader->op->name)
+                                                     : text(reader->op->name, " in ", scope_path(reader->scope));
+      std::cerr << "gradus: " << title << " has captured a tensor " << capture.spec() << " of " << capture.bytes()
+                << " bytes, read by " << where
+                << ": a constant from now on; pass it as an argument or make it a Variable if it changes\n";
+    }
+  });
+}
+
+std::shared_ptr<Variant> TracedFunction::State::find_or_make(Request& request, std::vector<std::int64_t>& symbols) {
+  if (auto known = find(request.signature, symbols)) return known;
+  std::lock_guard lock(making);
+  if (auto known = find(request.signature, symbols)) return known;
+  auto variant = make(request);
+  symbols = match(variant->pattern, request.signature).value();
+  return variant;
+}
+
+Called TracedFunction::State::call(const Signature& signature, In arguments, const Body& body) {
+  Request request{signature, body, OneCall(title, arguments, dispatches)};
+  for (;;) {
+    std::vector<std::int64_t> symbols;
+    const std::shared_ptr<Variant> variant = find_or_make(request, symbols);
+    variant->last_use = ++uses;
+    request.values.begin(std::move(symbols));
+    if (auto called = attempt(*variant, request)) return std::move(*called);
   }
-  frame.outputs.resize(variant.program->graph().outputs.size());
-  for (const Variant::Assignment& a : variant.assignments) {
-    VariableCell& cell = *variant.cells[a.cell];
-    std::unique_lock lock(cell.guard);
-    if (a.overwrites < 0) continue;
-    Ref<Buffer>& input = frame.inputs[static_cast<std::size_t>(a.overwrites)];
-    const Ref<Node>& node = cell.value.node();
-    constexpr std::uint32_t held_by_node_and_frame = 2;
-    const bool ours = node->value.get() == input.get() && node->refs.load(std::memory_order_acquire) == 1 &&
-                      input->refs.load(std::memory_order_acquire) == held_by_node_and_frame;
-    if (!ours) continue;
-    frame.outputs[a.output] = input;
-    frame.locks.push_back(std::move(lock));  // nobody may take a handle on what is being overwritten
-  }
-  ++dispatches;
-  ++Pending::mine().dispatches();
-  variant.program->run(frame.inputs, frame.outputs, symbols);
-  frame.locks.clear();
-  for (const Variant::Assignment& a : variant.assignments) {
-    VariableCell& cell = *variant.cells[a.cell];
-    Tensor next = Tensor::of_buffer(cell.spec, frame.outputs[a.output]);
-    std::lock_guard lock(cell.guard);
-    std::swap(cell.value, next);
-  }
-  Tensors results;
-  results.reserve(variant.results.size());
-  for (const Variant::Result& result : variant.results) {
-    if (result.output < 0) {
-      results.emplace_back();
+}
+
+/// Runs the segments of one path. Nothing: the call has to begin anew, and nothing has happened.
+std::optional<Called> TracedFunction::State::attempt(Variant& variant, Request& request) {
+  for (Segment* segment = variant.root.get(); segment; segment = next(variant, request)) {
+    if (const UsedCell* gone = segment->find_gone()) {
+      request.why = text("variable ", gone->name, ", which an earlier variant used, was destroyed");
+      retire(variant);
+      return {};
+    }
+    request.values.check(segment->bounds);
+    if (!segment->is_leaf()) {
+      request.values.take_way(*segment);
       continue;
     }
-    Spec spec = result.spec;
-    if (spec.shape.is_symbolic()) spec.shape = spec.shape.evaluated(symbols);
-    results.push_back(Tensor::of_buffer(spec, frame.outputs[static_cast<std::size_t>(result.output)]));
+    Called called{{}, segment->structure};
+    if (!request.values.finish(*segment, called.tensors)) return {};
+    return called;
   }
-  return results;
+  return {};
+}
+
+/// Where the path goes on; null: the call has to begin anew.
+Segment* TracedFunction::State::next(Variant& variant, Request& request) {
+  const PathStep last = request.values.path().back();
+  Segment::Way& way = last.segment->ways[last.taken];
+  if (Segment* known = way.segment.load(std::memory_order_acquire)) return known;
+  std::lock_guard lock(variant.tracing);
+  if (Segment* known = way.segment.load(std::memory_order_acquire)) return known;
+  const double start = steady_seconds();
+  try {
+    way.owned = extend(variant, request);
+  } catch (const ResourceExhausted&) { throw; } catch (const Error& error) {
+    if (!options.input_signature.empty() || variant.pattern.specs == request.signature.specs) throw;
+    std::lock_guard also(making);
+    admit(trace(request.signature, request),
+          text("sizes are fixed in it, since another path with sizes that vary: ", error.what()),
+          steady_seconds() - start);
+    return nullptr;
+  }
+  if (!way.owned) {
+    retire(variant);
+    return nullptr;
+  }
+  way.segment.store(way.owned.get(), std::memory_order_release);
+  ++variant.paths;
+  variant.bytes += footprint(*way.owned);
+  std::unique_lock counted(guard);
+  warn_of_captures(*way.owned);
+  ++paths;
+  compile_seconds += steady_seconds() - start;
+  evict();
+  return way.owned.get();
+}
+
+/// Traces again: the known way first, then as this call goes. Null: the C++ is another program than it was.
+std::unique_ptr<Segment> TracedFunction::State::extend(Variant& variant, Request& request) {
+  require<ResourceExhausted>(
+      variant.paths < Variant::most_paths, title, ": more than ", Variant::most_paths,
+      " paths through its C++ branches on tensor values; make a loop whose length depends on values a while_loop, one "
+      "of known length a scan, and a branch a cond");
+  require(!variant.is_being_traced, title, ": called by what it calls while it is traced");
+  struct BeingTraced {
+    bool& flag;
+    explicit BeingTraced(bool& f) : flag(f) { flag = true; }
+    ~BeingTraced() { flag = false; }
+  };
+  std::optional<Draft> draft;
+  {
+    const BeingTraced flag(variant.is_being_traced);
+    Guide guide(request.values, title);
+    Trace trace(variant.memory, closure, std::ref(guide));
+    Called called = request.body(trace.parameters());
+    if (guide.has_diverged(trace)) {
+      request.why =
+          "traced again for another path, it met other operations: a captured tensor or other C++ state has changed";
+      return nullptr;
+    }
+    draft.emplace(trace, std::move(called), request.values.path());
+  }
+  return std::move(*draft).compile(compile_options());
 }
 
 Called TracedFunction::State::run_eagerly(In arguments, const Body& body) {
@@ -335,8 +367,7 @@ Tensor detail::number_argument(double value) {
 }
 
 TracedFunction::TracedFunction(FunctionOptions options, const void* closure, std::size_t closure_bytes)
-    : state_(std::make_unique<State>()) {
-  state_->options = std::move(options);
+    : state_(std::make_unique<State>(std::move(options))) {
   state_->closure = {closure, closure_bytes};
   check_pass_names(state_->options.disable);
   require(state_->options.max_variants > 0, "function: max_variants must be positive, got ",
@@ -351,21 +382,9 @@ Called TracedFunction::call(In arguments, const std::string& statics, const Body
   Signature signature{.statics = statics, .mode = current_mode()};
   signature.specs.reserve(arguments.size());
   for (const Tensor& argument : arguments) signature.specs.push_back(argument.spec());
-  if (!state.options.input_signature.empty()) check_declared(state.title(), state.options.input_signature, signature);
+  if (!state.options.input_signature.empty()) check_declared(state.title, state.options.input_signature, signature);
   if (state.options.run_eagerly) return state.run_eagerly(arguments, body);
-  std::vector<std::int64_t> symbols;
-  std::shared_ptr<Variant> variant = state.find(signature, symbols);
-  if (!variant) {
-    variant = state.make(signature, body);
-    symbols = match(variant->pattern, signature).value();
-  }
-  for (const Trace::Bound& bound : variant->bounds)
-    require<OutOfRange>(dimension::evaluate(bound.dimension, symbols) >= 0, state.title(), ": ", bound.otherwise);
-  {
-    std::shared_lock lock(state.guard);
-    variant->last_use = ++state.uses;
-  }
-  return {state.run(*variant, arguments, symbols), variant->structure};
+  return state.call(signature, arguments, body);
 }
 
 Explanation TracedFunction::explain() const {
@@ -374,21 +393,12 @@ Explanation TracedFunction::explain() const {
   Explanation e;
   e.name = state.options.name.empty() ? "(unnamed)" : state.options.name;
   e.retraces = state.retraces;
-  e.variants = state.made;
+  e.variants = state.made - state.retired;
+  e.paths = state.paths;
   e.calls = state.calls;
   e.dispatches = state.dispatches;
   e.compile_seconds = state.compile_seconds;
-  if (state.variants.empty()) return e;
-  const Variant& newest = *state.variants.back();
-  const std::vector<std::int64_t> symbols = match(newest.pattern, newest.example).value();
-  e.kernels = newest.program->kernels(symbols);
-  e.graph_text = to_text(newest.program->graph());
-  e.peak_bytes = static_cast<std::size_t>(newest.program->arena_bytes(symbols));
-  for (const Variant::Result& result : newest.results)
-    if (result.output >= 0)
-      e.peak_bytes += static_cast<std::size_t>(bytes_of({result.spec.dtype, result.spec.shape.evaluated(symbols)}));
-  for (const auto& cell : newest.cells) e.variable_bytes += static_cast<std::size_t>(bytes_of(cell->spec));
-  for (const Tensor& capture : newest.captures) e.constant_bytes += capture.bytes();
+  if (!state.variants.empty()) describe(*state.variants.back(), e);
   return e;
 }
 

@@ -77,7 +77,10 @@ Variable::Variable(const Variable& other)
     : cell_(VariableCell::make(other.cell_->read(), other.cell_->name,
                                {other.cell_->trainable, other.cell_->aggregation})) {}
 Variable::Variable(Variable&& other) noexcept = default;
-Variable::~Variable() = default;
+Variable::~Variable() {
+  const bool owner = cell_.use_count() > 0;  // not the cell's own handle, nor moved from
+  if (owner) cell_->abandoned.store(true, std::memory_order_relaxed);
+}
 
 Tensor Variable::value() const {
   require(static_cast<bool>(cell_), "this Variable has been moved from");

@@ -13,7 +13,8 @@ struct VariableCell : std::enable_shared_from_this<VariableCell> {
   Aggregation aggregation = Aggregation::none;
   std::uint64_t id = 0;  // never reused: keys caches where addresses could be
   std::atomic<bool> assigning{false};
-  std::mutex guard;  // of what follows
+  std::atomic<bool> abandoned{false};  // its Variable was destroyed; lists may keep it alive
+  std::mutex guard;                    // of what follows
   Tensor value;
   Tensor committed;  // empty, or the computed value before a pending assignment: what a failure returns to
   Variable handle{std::shared_ptr<VariableCell>()};  // the cell's own: does not keep it alive

@@ -46,7 +46,7 @@ class Tensor {
   Tensor operator[](std::int64_t index) const;
   /// Rows [begin, end) of axis 0; OutOfRange past its ends, never silently empty.
   Tensor rows(std::int64_t begin, std::int64_t end) const;
-  /// The value of one boolean. Inside `function` it is an error until control flow can be traced.
+  /// The value of one boolean. Inside `function` it becomes a guard: each way is traced when a call first takes it.
   explicit operator bool() const;
   Tensor& operator+=(const Tensor& y);
   Tensor& operator-=(const Tensor& y);

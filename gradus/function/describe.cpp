@@ -1,0 +1,118 @@
+/// The explanation of one variant: its segments as one graph and one list of kernels, in the order of the tree.
+#include <algorithm>
+#include <sstream>
+#include "gradus/function/variant.h"
+
+namespace gradus {
+namespace {
+
+/// All segments of a variant in one graph, so that its text parses back: what one hands on is read where it is made.
+class Joiner {
+ public:
+  explicit Joiner(const Segment& root) { add(root, {}); }
+
+  std::string text() const {
+    std::istringstream lines(to_text(graph_));
+    std::ostringstream out;
+    std::string line;
+    for (int i = 0; std::getline(lines, line); ++i) {
+      for (const auto& [first, title] : titles_)
+        if (first == i) out << "# " << title << '\n';
+      out << line << '\n';
+    }
+    return std::move(out).str();
+  }
+
+ private:
+  using Outputs = std::vector<int>;
+
+  /// `path`: the outputs of the segments before, in terms of the joined graph.
+  void add(const Segment& segment, std::vector<Outputs> path) {
+    const std::size_t title = titles_.size();
+    titles_.emplace_back(graph_.size(), gradus::text("segment ", title));
+    const Graph& own = segment.program->graph();
+    std::vector<int> places(own.values.size(), -1);
+    for (std::size_t k = 0; k < own.inputs.size(); ++k)
+      if (segment.sources[k].kind == Source::Kind::yield)
+        places[static_cast<std::size_t>(own.inputs[k])] = path[static_cast<std::size_t>(segment.sources[k].segment)]
+                                                              [static_cast<std::size_t>(segment.sources[k].index)];
+    for (int i = 0; i < own.size(); ++i) copy(own, i, places);
+    Outputs outputs;
+    for (int o : own.outputs) outputs.push_back(places[static_cast<std::size_t>(o)]);
+    if (segment.is_leaf()) {
+      graph_.outputs.insert(graph_.outputs.end(), outputs.begin(), outputs.end());
+      for (int d : own.dying) graph_.dying.push_back(places[static_cast<std::size_t>(d)]);
+      titles_[title].second += ": results";
+      return;
+    }
+    const int predicate = outputs.front();
+    graph_.outputs.push_back(predicate);
+    path.push_back(std::move(outputs));
+    titles_[title].second += gradus::text(": guard %", predicate);
+    for (const bool taken : {false, true}) {
+      const Segment* next = segment.ways[taken].segment.load(std::memory_order_acquire);
+      titles_[title].second += gradus::text(taken ? "; true: " : "; false: ",
+                                            next ? gradus::text("segment ", titles_.size()) : "not taken yet");
+      if (next) add(*next, path);
+    }
+  }
+
+  void copy(const Graph& own, int i, std::vector<int>& places) {
+    int& place = places[static_cast<std::size_t>(i)];
+    if (place >= 0) return;
+    Value v = own[i];
+    for (int& operand : v.in) operand = places[static_cast<std::size_t>(operand)];
+    const bool is_input = v.is_input();
+    place = graph_.add(std::move(v));
+    if (is_input) graph_.inputs.push_back(place);
+  }
+
+  Graph graph_;
+  std::vector<std::pair<int, std::string>> titles_;  // by the first value of the segment
+};
+
+std::size_t bytes_for(const Spec& spec, std::span<const std::int64_t> symbols) {
+  return static_cast<std::size_t>(bytes_of({spec.dtype, spec.shape.evaluated(symbols)}));
+}
+
+/// The most that any path holds at once: what segments hand on stays to the end of the call.
+std::size_t peak_bytes(const Segment& segment, std::span<const std::int64_t> symbols) {
+  const auto arena = static_cast<std::size_t>(segment.program->arena_bytes(symbols));
+  std::size_t own = 0;
+  for (const Segment::Result& result : segment.results)
+    if (result.output >= 0) own += bytes_for(result.spec, symbols);
+  if (segment.is_leaf()) return arena + own;
+  for (const Ref<Node>& node : segment.yields) own += bytes_for(node->spec, symbols);
+  std::size_t later = 0;
+  for (const Segment::Way& way : segment.ways)
+    if (const Segment* next = way.segment.load(std::memory_order_acquire))
+      later = std::max(later, peak_bytes(*next, symbols));
+  return own + std::max(arena, later);
+}
+
+}  // namespace
+
+void describe(const Variant& variant, Explanation& e) {
+  const std::vector<std::int64_t> symbols = match(variant.pattern, variant.example).value();
+  std::vector<const VariableCell*> cells;
+  std::vector<const Node*> captures;
+  for_each_segment(*variant.root, [&](const Segment& segment) {
+    const auto kernels = segment.program->kernels(symbols);
+    e.kernels.insert(e.kernels.end(), kernels.begin(), kernels.end());
+    for (const UsedCell& used : segment.cells) {
+      const auto cell = used.alive.lock();
+      if (!cell || std::ranges::find(cells, cell.get()) != cells.end()) continue;
+      cells.push_back(cell.get());
+      e.variable_bytes += static_cast<std::size_t>(bytes_of(cell->spec));
+    }
+    for (const Tensor& capture : segment.captures) {
+      if (std::ranges::find(captures, capture.node().get()) != captures.end()) continue;
+      captures.push_back(capture.node().get());
+      e.constant_bytes += capture.bytes();
+    }
+  });
+  e.peak_bytes = peak_bytes(*variant.root, symbols);
+  e.graph_text = variant.root->is_leaf() ? to_text(variant.root->program->graph()) : Joiner(*variant.root).text();
+}
+
+}  // namespace gradus

@@ -1,0 +1,58 @@
+/// OneCall: the values of one call of a function: what its programs are bound to, what segments hand on, the path taken
+/// so far. All segments of a call see the same values of Variables and the same random key.
+#pragma once
+#include <mutex>
+#include "gradus/function/segment.h"
+
+namespace gradus {
+
+class OneCall {
+ public:
+  /// `dispatches` counts the programs started.
+  OneCall(const std::string& title, In arguments, std::atomic<std::int64_t>& dispatches)
+      : title_(title), arguments_(arguments), dispatches_(dispatches) {}
+  OneCall(const OneCall&) = delete;
+
+  /// Begins, or begins anew: nothing has been committed yet. The random key stays.
+  void begin(std::vector<std::int64_t> symbols);
+  /// The values of the symbols of the variant.
+  const std::vector<std::int64_t>& symbols() const { return symbols_; }
+
+  /// OutOfRange if a size of this call is too small for what was traced.
+  void check(std::span<const Trace::Bound> bounds) const;
+  /// Runs a segment that ends in a guard: the way to go on.
+  bool take_way(Segment& segment);
+  /// The segments run so far.
+  std::span<const PathStep> path() const { return path_; }
+  /// Runs a leaf and commits what it assigns. False: another thread has assigned one of those Variables since this call
+  /// read it; then nothing has happened.
+  bool finish(const Segment& leaf, Tensors& results);
+
+  /// While tracing: the value of a predicate, by the interpreter, which gives the bits of the compiled program.
+  Trace::Decision evaluate(const Trace& trace, const Tensor& predicate);
+
+ private:
+  void bind(const Segment& segment);
+  void run(const Program& program);
+  Ref<Buffer> value_of(const Source& source, const Segment& segment);
+  Ref<Buffer> value_of(const Trace& trace, const Ref<Node>& node);
+  Ref<Buffer> value_of_cell(int index, VariableCell& cell);
+  const Tensor& key();
+  bool is_as_read(const Segment& leaf) const;
+  void overwrite(const Segment& leaf, std::vector<std::unique_lock<std::mutex>>& locks);
+  void remember_path();
+  std::vector<Ref<Node>> worth_keeping(const Trace& trace, Node& predicate) const;
+
+  const std::string& title_;
+  In arguments_;
+  std::vector<std::int64_t> symbols_;
+  Tensor key_;                      // drawn when it is first needed
+  bool is_guarded_ = false;         // more than one program sees the Variables
+  std::vector<Ref<Buffer>> cells_;  // what they held when first read, if guarded
+  std::vector<PathStep> path_;
+  std::vector<std::vector<Ref<Buffer>>> yields_;        // of each segment of the path, with its predicate
+  std::unordered_map<const Node*, Ref<Buffer>> known_;  // values computed while tracing
+  std::atomic<std::int64_t>& dispatches_;
+};
+
+}  // namespace gradus

@@ -1,0 +1,214 @@
+/// Dividing a traced path among segments.
+#include "gradus/function/segment.h"
+#include <algorithm>
+#include <unordered_set>
+
+namespace gradus {
+namespace {
+
+/// Reading it again costs nothing, so it is never handed from one segment to another.
+bool is_free(const Node& node) { return node.op.is_view() || node.op.is_alias() || node.op.is_index(); }
+
+/// Which segment computes what, and what it hands on.
+class Division {
+ public:
+  Division(std::uint32_t trace, std::span<const PathStep> known) : trace_(trace) {
+    for (const PathStep& step : known) {
+      const int segment = static_cast<int>(yields_.size());
+      hand_on(*step.segment->predicate.node(), segment, 0);
+      yields_.emplace_back();
+      for (const Ref<Node>& node : step.segment->yields) hand_on(*node, segment, next_output(segment, node));
+    }
+  }
+
+  /// The next segment computes `roots`.
+  void add(const std::vector<Ref<Node>>& roots) {
+    const int segment = static_cast<int>(yields_.size());
+    yields_.emplace_back();
+    std::unordered_set<const Node*> seen;
+    std::vector<Node*> stack;
+    for (const Ref<Node>& root : roots) stack.push_back(root.get());
+    while (!stack.empty()) {
+      Node* node = stack.back();
+      stack.pop_back();
+      if (!seen.insert(node).second || !is_computed_in(*node, segment)) continue;
+      for (const Ref<Node>& operand : node->inputs) stack.push_back(operand.get());
+    }
+  }
+  void add_guard(const Tensor& predicate) {
+    add({predicate.node()});
+    hand_on(*predicate.node(), static_cast<int>(yields_.size()) - 1, 0);
+  }
+
+  const std::vector<Ref<Node>>& yields(std::size_t segment) const { return yields_[segment]; }
+  /// Where a segment finds a value that an earlier one hands on; a capture if there is none.
+  Source source_of(const Node& node, int segment) const {
+    const auto found = handed_on_.find(&node);
+    return found == handed_on_.end() || found->second.segment >= segment ? Source{} : found->second;
+  }
+
+ private:
+  bool is_computed_in(Node& node, int segment) {
+    if (node.trace != trace_ || node.is_leaf() || handed_on_.contains(&node)) return false;
+    const auto [home, fresh] = home_.try_emplace(&node, segment);
+    if (fresh || is_free(node)) return true;
+    const Ref<Node> again(&node);
+    hand_on(node, home->second, next_output(home->second, again));
+    return false;
+  }
+  int next_output(int segment, const Ref<Node>& node) {
+    auto& yields = yields_[static_cast<std::size_t>(segment)];
+    yields.push_back(node);
+    return static_cast<int>(yields.size());
+  }
+  void hand_on(const Node& node, int segment, int output) {
+    handed_on_.try_emplace(&node, Source{Source::Kind::yield, output, segment});
+  }
+
+  const std::uint32_t trace_;
+  std::vector<std::vector<Ref<Node>>> yields_;
+  std::unordered_map<const Node*, int> home_;  // the segment that computes it first; of new segments
+  std::unordered_map<const Node*, Source> handed_on_;
+};
+
+/// What of the trace one segment refers to.
+class SegmentBinder {
+ public:
+  SegmentBinder(const Trace& trace, const Division& division, int place, Segment& segment)
+      : trace_(trace), division_(division), place_(place), segment_(segment) {}
+
+  Graph bind(const std::vector<Ref<Node>>& roots) {
+    Flattened flat =
+        flatten(roots, [&](const Node& node) { return node.trace != trace_.memory().id() || is_handed_on(node); });
+    for (const Ref<Node>& node : flat.inputs) segment_.sources.push_back(source_of(node));
+    for (std::size_t k = 0; k < flat.inputs.size(); ++k)
+      if (is_assigned(segment_.sources[k])) flat.graph.dying.push_back(flat.graph.inputs[k]);
+    return std::move(flat.graph);
+  }
+
+  std::size_t use(const Trace::Cell& cell) {
+    for (std::size_t i = 0; i < segment_.cells.size(); ++i)
+      if (segment_.cells[i].cell == cell.cell.get()) return i;
+    segment_.cells.push_back({cell.cell.get(), cell.index, cell.cell, cell.was_abandoned, cell.cell->name});
+    return segment_.cells.size() - 1;
+  }
+
+ private:
+  bool is_handed_on(const Node& node) const { return division_.source_of(node, place_).kind == Source::Kind::yield; }
+
+  bool is_assigned(const Source& source) const {
+    return source.kind == Source::Kind::cell && std::ranges::any_of(segment_.assignments, [&](const auto& a) {
+             return a.cell == static_cast<std::size_t>(source.index);
+           });
+  }
+
+  /// A cell is named by its place among those of the segment.
+  Source source_of(const Ref<Node>& node) {
+    Source source = trace_.memory().source_of(*node);
+    if (source.kind == Source::Kind::capture) source = division_.source_of(*node, place_);
+    if (source.kind == Source::Kind::cell) {
+      const auto cell = std::ranges::find(trace_.cells(), source.index, [](const auto& c) { return c->index; });
+      source.index = static_cast<int>(use(**cell));
+    }
+    if (source.kind == Source::Kind::capture) {
+      source.index = static_cast<int>(segment_.captures.size());
+      segment_.captures.emplace_back(node);
+    }
+    return source;
+  }
+
+  const Trace& trace_;
+  const Division& division_;
+  const int place_;
+  Segment& segment_;
+};
+
+/// Results and assigned cells: what a leaf computes.
+std::vector<Ref<Node>> add_effects(const Trace& trace, Called called, SegmentBinder& binder, Segment& leaf) {
+  std::vector<Ref<Node>> roots;
+  for (const Tensor& result : called.tensors) {
+    leaf.results.push_back({});
+    if (!result.defined()) continue;
+    leaf.results.back() = {static_cast<int>(roots.size()), result.spec()};
+    roots.push_back(result.node());
+  }
+  for (const auto& cell : trace.cells()) {
+    if (!cell->assigned || cell->now.node() == cell->parameter.node()) continue;
+    leaf.assignments.push_back({.cell = binder.use(*cell), .output = roots.size()});
+    roots.push_back(cell->now.node());
+  }
+  std::ranges::sort(leaf.assignments, {}, [&](const auto& a) { return leaf.cells[a.cell].cell->id; });
+  leaf.structure = std::move(called.structure);
+  return roots;
+}
+
+std::vector<Trace::Bound> bounds_between(const Trace& trace, std::size_t begin, std::size_t end) {
+  const auto at = [&](std::size_t i) { return trace.bounds().begin() + static_cast<std::ptrdiff_t>(i); };
+  return {at(begin), at(end)};
+}
+
+}  // namespace
+
+const UsedCell* Segment::find_gone() const {
+  const auto gone = std::ranges::find_if(cells, &UsedCell::is_gone);
+  return gone == cells.end() ? nullptr : &*gone;
+}
+
+void for_each_segment(const Segment& root, const std::function<void(const Segment&)>& visit) {
+  std::vector<const Segment*> stack{&root};
+  while (!stack.empty()) {
+    const Segment* segment = stack.back();
+    stack.pop_back();
+    visit(*segment);
+    for (const bool taken : {true, false})
+      if (const Segment* next = segment->ways[taken].segment.load(std::memory_order_acquire)) stack.push_back(next);
+  }
+}
+
+Draft::Draft(const Trace& trace, Called called, std::span<const PathStep> known) {
+  auto leaf = std::make_unique<Segment>();  // its roots are needed before the segments before it can be divided
+  Division division(trace.memory().id(), known);
+  SegmentBinder leaf_binder(trace, division, static_cast<int>(trace.guards().size()), *leaf);
+  const std::vector<Ref<Node>> roots = add_effects(trace, std::move(called), leaf_binder, *leaf);
+  for (std::size_t k = known.size(); k < trace.guards().size(); ++k) division.add_guard(trace.guards()[k].predicate);
+  division.add(roots);
+  std::size_t bounds = known.empty() ? 0 : trace.guards()[known.size() - 1].bounds;
+  for (std::size_t k = known.size(); k < trace.guards().size(); ++k) {
+    const Trace::Guard& guard = trace.guards()[k];
+    Part& part = parts_.emplace_back(std::make_unique<Segment>(), Graph{}, guard.taken);
+    part.segment->predicate = guard.predicate;
+    part.segment->yields = division.yields(k);
+    part.segment->bounds = bounds_between(trace, std::exchange(bounds, guard.bounds), guard.bounds);
+    std::vector<Ref<Node>> outputs{guard.predicate.node()};
+    outputs.insert(outputs.end(), part.segment->yields.begin(), part.segment->yields.end());
+    part.graph = SegmentBinder(trace, division, static_cast<int>(k), *part.segment).bind(outputs);
+  }
+  leaf->bounds = bounds_between(trace, bounds, trace.bounds().size());
+  Graph graph = leaf_binder.bind(roots);
+  parts_.push_back({std::move(leaf), std::move(graph)});
+  for (const auto& cell : trace.cells())
+    if (!cell->was_abandoned) cells_.push_back(cell->cell);
+}
+
+std::unique_ptr<Segment> Draft::compile(const CompileOptions& options) && {
+  for (const auto& cell : cells_)
+    require(!cell->abandoned.load(), "variable ", cell->name,
+            " was made and destroyed while the function was traced, so nothing would be kept from call to call; make "
+            "it outside of the function");
+  std::unique_ptr<Segment> next;
+  for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {
+    Segment& segment = *part->segment;
+    for (const Tensor& capture : segment.captures) capture.observed();
+    segment.program = gradus::compile(std::move(part->graph), options);
+    for (Segment::Assignment& a : segment.assignments) a.overwrites = segment.program->may_overwrite()[a.output];
+    if (next) {
+      Segment::Way& way = segment.ways[part->taken];
+      way.segment.store(next.get(), std::memory_order_release);
+      way.owned = std::move(next);
+    }
+    next = std::move(part->segment);
+  }
+  return next;
+}
+
+}  // namespace gradus

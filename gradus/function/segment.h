@@ -1,0 +1,87 @@
+/// Segment: a piece of a variant between two guards, one compiled program. A guarded variant is a tree of them: a
+/// segment that ends in a guard computes its predicate and what later parts need of what it computed anyway; one that
+/// is a leaf computes results and assignments, so that nothing is committed before the path of a call is known.
+#pragma once
+#include <array>
+#include <atomic>
+#include "gradus/backend/program.h"
+#include "gradus/function/trace.h"
+#include "gradus/function/traced_function.h"
+
+namespace gradus {
+
+/// A Variable that a program reads or assigns. Not kept alive: one that dies is noticed.
+struct UsedCell {
+  VariableCell* cell = nullptr;
+  int index = 0;  // in the memory of the trace
+  std::weak_ptr<VariableCell> alive;
+  bool was_abandoned = false;  // when it was traced: something else kept it alive already
+  std::string name = {};
+
+  bool is_gone() const {
+    return alive.expired() || (!was_abandoned && cell->abandoned.load(std::memory_order_relaxed));
+  }
+};
+
+struct Segment {
+  std::shared_ptr<const Program> program;
+  std::vector<Source> sources;  // of the program's inputs
+  std::vector<Tensor> captures;
+  std::vector<UsedCell> cells;
+  std::vector<Trace::Bound> bounds;  // of sizes that vary: they hold before it runs
+
+  // What ends in a guard.
+  Tensor predicate;               // output 0; empty: a leaf
+  std::vector<Ref<Node>> yields;  // outputs 1, 2, ...
+  struct Way {
+    std::unique_ptr<Segment> owned;
+    std::atomic<Segment*> segment{nullptr};  // null: that way has not been traced
+  };
+  std::array<Way, 2> ways;
+
+  // What is a leaf.
+  struct Result {
+    int output = -1;  // -1: empty
+    Spec spec;        // may be symbolic
+  };
+  std::vector<Result> results;
+  struct Assignment {
+    std::size_t cell;  // in cells
+    std::size_t output;
+    int overwrites = -1;  // the input, if its memory may be taken
+  };
+  std::vector<Assignment> assignments;    // by the id of the cell, so that locks are taken in one order
+  std::shared_ptr<const void> structure;  // of the user's result
+
+  bool is_leaf() const { return !predicate.defined(); }
+  const UsedCell* find_gone() const;
+};
+
+/// Visits a tree, parents first, `false` before `true`.
+void for_each_segment(const Segment& root, const std::function<void(const Segment&)>& visit);
+
+/// A segment that a call has run, and the way it took.
+struct PathStep {
+  Segment* segment;
+  bool taken;
+};
+
+/// The segments that the run `trace` needs beyond those of `known`, the way to where it leaves them; each holds the
+/// next one as the way that was taken. `called` is what the run gave. Not compiled yet.
+class Draft {
+ public:
+  Draft(const Trace& trace, Called called, std::span<const PathStep> known);
+  /// InvalidArgument if a Variable of the trace has died: it was made within it.
+  std::unique_ptr<Segment> compile(const CompileOptions& options) &&;
+
+ private:
+  struct Part {
+    std::unique_ptr<Segment> segment;
+    Graph graph;
+    bool taken = false;
+  };
+  std::vector<Part> parts_;
+  std::vector<std::shared_ptr<VariableCell>> cells_;
+};
+
+}  // namespace gradus

@@ -1,0 +1,28 @@
+/// Variant: one compiled signature of a function: the tree of its segments, and what is needed to trace it again.
+#pragma once
+#include <mutex>
+#include "gradus/function/segment.h"
+#include "gradus/function/signature.h"
+
+namespace gradus {
+
+struct Variant {
+  /// Past them a ResourceExhausted names the ops that are made for it.
+  static constexpr int most_paths = 64;
+  static constexpr std::size_t most_guards = 128;  // on one path
+
+  Signature example, pattern;
+  std::unique_ptr<Segment> root;
+  std::atomic<int> paths{1};
+  std::atomic<std::size_t> bytes{0};  // what it costs a cache
+  std::atomic<std::uint64_t> last_use{0};
+
+  std::recursive_mutex tracing;         // of what follows: one thread adds a path at a time
+  std::shared_ptr<TraceMemory> memory;  // empty: without guards, so that it is never traced again
+  bool is_being_traced = false;
+};
+
+/// What explain() says of a variant: kernels, graph, bytes.
+void describe(const Variant& variant, Explanation& explanation);
+
+}  // namespace gradus
