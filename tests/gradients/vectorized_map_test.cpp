@@ -10,20 +10,10 @@
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "tests/errors.h"
 
 namespace gradus {
 namespace {
-
-template <class E = InvalidArgument> std::string error_of(auto f) {
-  try {
-    f();
-  } catch (const E& error) { return error.what(); }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
-void expect_says(const std::string& message, const std::string& part) {
-  EXPECT_NE(message.find(part), std::string::npos) << message;
-}
 
 /// f of each row, one by one.
 Tensor looped(auto f, const Tensor& xs) {
@@ -133,29 +123,31 @@ TEST(VectorizedMap, AssigningIsAMistake) {
     w.assign(x);
     return x;
   };
-  expect_says(error_of([&] { vectorized_map(assigning, constant({1.0, 2.0})); }),
+  expect_says(error_of<InvalidArgument>([&] { vectorized_map(assigning, constant({1.0, 2.0})); }),
               "kernel: each row of a vectorized_map");
-  expect_says(error_of([&] { function([&](Tensor x) { return vectorized_map(assigning, x); })(constant({1.0, 2.0})); }),
+  expect_says(error_of<InvalidArgument>(
+                  [&] { function([&](Tensor x) { return vectorized_map(assigning, x); })(constant({1.0, 2.0})); }),
               "kernel: each row of a vectorized_map");
   EXPECT_EQ(w.value().item(), 2);
 }
 
 TEST(VectorizedMap, BranchingIsAMistakeThatNamesCond) {
   const auto choose = [&](Tensor x) { return bool(x > 0) ? x : -x; };
-  expect_says(error_of([&] { vectorized_map(choose, constant({1.0, -2.0})); }), "use cond(");
+  expect_says(error_of<InvalidArgument>([&] { vectorized_map(choose, constant({1.0, -2.0})); }), "use cond(");
 }
 
 TEST(VectorizedMap, SymbolsThatEscapeAreNamed) {
   Tensor kept;
   vectorized_map([&](Tensor x) { return kept = x + 1; }, constant({1.0, 2.0}));
-  expect_says(error_of([&] { kept.item(); }), "symbolic");
-  expect_says(error_of([&] { kept + 1; }), "symbolic");
+  expect_says(error_of<InvalidArgument>([&] { kept.item(); }), "symbolic");
+  expect_says(error_of<InvalidArgument>([&] { kept + 1; }), "symbolic");
 }
 
 TEST(VectorizedMap, OtherMistakes) {
-  expect_says(error_of([&] { vectorized_map(normed, constant(1.0)); }),
+  expect_says(error_of<InvalidArgument>([&] { vectorized_map(normed, constant(1.0)); }),
               "vectorized_map: xs is f32[], which has no rows");
-  expect_says(error_of([&] { vectorized_map([](Tensor) { return Tensor(); }, zeros({2, 3})); }), "empty tensor");
+  expect_says(error_of<InvalidArgument>([&] { vectorized_map([](Tensor) { return Tensor(); }, zeros({2, 3})); }),
+              "empty tensor");
 }
 
 TEST(VectorizedMap, IndicesAreCheckedInEachRow) {

@@ -12,20 +12,11 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
 #include "gradus/optim/optimizers.h"
+#include "tests/errors.h"
 
 namespace gradus {
 namespace {
 
-std::string error_of(auto f) {
-  try {
-    f();
-  } catch (const Error& error) { return error.what(); }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
-void expect_says(const std::string& message, const std::string& part) {
-  EXPECT_NE(message.find(part), std::string::npos) << message;
-}
 std::vector<std::string> names_of(const Variables& variables) {
   std::vector<std::string> names;
   for (const Variable& variable : variables) names.push_back(variable.name());

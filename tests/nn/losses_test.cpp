@@ -11,22 +11,13 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
+#include "tests/errors.h"
 
 namespace gradus {
 namespace {
 
 using Row = std::vector<double>;
 
-std::string error_of(auto f) {
-  try {
-    f();
-  } catch (const Error& error) { return error.what(); }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
-void expect_says(const std::string& message, const std::string& part) {
-  EXPECT_NE(message.find(part), std::string::npos) << message;
-}
 void expect_near(const Tensor& x, const Row& wanted, double tolerance = 1e-12) {
   const Row got = x.to_vector<double>();
   ASSERT_EQ(got.size(), wanted.size());

@@ -9,13 +9,10 @@
 #include "gradus/ops/random.h"
 #include "gradus/optim/optimizers.h"
 #include "gradus/train/fit.h"
+#include "tests/errors.h"
 
 namespace gradus {
 namespace {
-
-void expect_says(const std::string& message, const std::string& part) {
-  EXPECT_NE(message.find(part), std::string::npos) << message;
-}
 
 std::string divergence_of(Module& model, Optimizer& optimizer, const Dataset<2>& dataset, FitOptions options = {}) {
   options.verbose = false;

@@ -10,20 +10,10 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/optim/optimizers.h"
+#include "tests/errors.h"
 
 namespace gradus {
 namespace {
-
-template <class E = Error> std::string error_of(auto f) {
-  try {
-    f();
-  } catch (const E& error) { return error.what(); }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
-void expect_says(const std::string& message, const std::string& part) {
-  EXPECT_NE(message.find(part), std::string::npos) << message;
-}
 
 /// Which of four numbers is the largest.
 struct Toy {
