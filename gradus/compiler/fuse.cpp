@@ -217,10 +217,11 @@ class Fuser {
     return true;
   }
 
-  /// Operands come first, so what runs together with nothing later than `first` cannot depend on it.
+  /// Operands come first, so what runs together with nothing later than `first` cannot depend on it. Of what is read in
+  /// place that says nothing: what it reads may run with something later.
   bool reaches_back(int i, int first) {
     const int g = group_of_[at(i)];
-    return (g < 0 ? i : group(g).members.back()) >= first;
+    return g < 0 || group(g).members.back() >= first;
   }
 
   void merge(int from, int into, const Space& space) {

@@ -35,9 +35,12 @@ class Orderer {
 
   void look_at(int s) {
     const Step& step = steps_[static_cast<std::size_t>(s)];
-    for (const Read& read : reads_of(graph_, step))
-      if (const int writer = writer_[static_cast<std::size_t>(read.storage)]; writer >= 0)
-        read_[static_cast<std::size_t>(writer)] = true;
+    for (const Read& read : reads_of(graph_, step)) {
+      const int writer = writer_[static_cast<std::size_t>(read.storage)];
+      internal_check(writer >= 0 || graph_[read.storage].is_input(), "step ", s, " reads %", read.storage,
+                     " before any step has written it");
+      if (writer >= 0) read_[static_cast<std::size_t>(writer)] = true;
+    }
     for (int i : step.outputs) writer_[static_cast<std::size_t>(i)] = s;
     if (may_fail(graph_, step)) make_urgent(s);
   }

@@ -68,6 +68,23 @@ return %5
             "[24,8] 1 3 5 -> 5\n");
 }
 
+/// %8 reads %1, which runs with %7, which depends on %5: so %5 and %8 may not run together.
+TEST(Fuse, WhatIsReadThroughAViewMayRunLater) {
+  EXPECT_EQ(steps_of(R"(
+%0 = input : f64[]
+%1 = broadcast{shape=[4]} %0 : f64[4]
+%2 = reshape{shape=[4,1]} %1 : f64[4,1]
+%3 = broadcast{shape=[4,3]} %2 : f64[4,3]
+%4 = input : f64[4,3]
+%5 = tanh %4 : f64[4,3]
+%6 = cumsum{axis=-1; exclusive=false; reverse=false} %5 : f64[4,3]
+%7 = multiply %3 %6 : f64[4,3]
+%8 = multiply %5 %3 : f64[4,3]
+return %7 %8
+)"),
+            "[12] 5 -> 5\nlibrary 6 -> 6\n[4,3] 1 7 8 -> 7 8\n");
+}
+
 TEST(Fuse, WhatReadsAcrossElementsWaits) {
   EXPECT_EQ(steps_of(R"(
 %0 = input : f32[8,8]
