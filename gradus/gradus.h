@@ -28,6 +28,7 @@
 #include "gradus/gradients/gradients.h"
 #include "gradus/gradients/loss.h"
 #include "gradus/gradients/micro_batches.h"
+#include "gradus/gradients/per_example.h"
 #include "gradus/gradients/tape.h"
 #include "gradus/graph/graph.h"
 #include "gradus/graph/scope.h"

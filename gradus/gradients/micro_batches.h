@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <iterator>
+#include <string_view>
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
@@ -30,14 +31,20 @@ template <std::size_t N> struct MicroBatchRange {
   std::default_sentinel_t end() const { return {}; }
 };
 
-/// Number of rows that all tensors of a batch share. InvalidArgument if they differ or `size` is not positive.
-std::int64_t rows_of_batch(std::span<const Tensor> batch, std::int64_t size);
+/// The number of rows that all tensors of a batch share; it may be symbolic. InvalidArgument, opened by `op`, if they
+/// differ.
+std::int64_t rows_of_batch(std::string_view op, std::span<const Tensor> batch);
+
+namespace detail {
+/// The same, known, for parts of `size` rows, which must be positive.
+std::int64_t rows_to_divide(std::span<const Tensor> batch, std::int64_t size);
+}  // namespace detail
 
 template <std::size_t N> MicroBatchRange<N> micro_batches(const Tensor (&batch)[N], std::int64_t size) {
   MicroBatchRange<N> range;
   for (std::size_t i = 0; i < N; ++i) range.batch[i] = batch[i];
   range.size = size;
-  range.rows = rows_of_batch(range.batch, size);
+  range.rows = detail::rows_to_divide(range.batch, size);
   return range;
 }
 

@@ -116,7 +116,7 @@ bool TrainStep::has_diverged() const { return diverged_.value().item() != 0; }
 std::vector<Tensors> TrainStep::parts_of(In fields) const {
   if (options_.micro_batch == 0) return {Tensors(fields.begin(), fields.end())};
   std::vector<Tensors> parts;
-  const std::int64_t rows = rows_of_batch(fields, options_.micro_batch);
+  const std::int64_t rows = detail::rows_to_divide(fields, options_.micro_batch);
   for (std::int64_t begin = 0; begin < rows; begin += options_.micro_batch) {
     parts.emplace_back();
     for (const Tensor& field : fields)

@@ -1,0 +1,139 @@
+/// vmap of the gradient over examples, and what can be had from factors without multiplying them out.
+#include "gradus/gradients/per_example.h"
+#include "gradus/autodiff/vmap.h"
+#include "gradus/gradients/micro_batches.h"
+#include "gradus/gradients/tape.h"
+#include "gradus/graph/context.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/matmul.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+using Part = PerExampleGradients::Part;
+
+/// [n, 1 ...]: a number for each example beside a tensor of this rank.
+Tensor beside(const Tensor& per_example, int rank) {
+  Shape shape{per_example.shape()[0]};
+  while (shape.rank() < rank) shape.push_back(1);
+  return reshape(per_example, shape);
+}
+
+std::vector<int> all_but_first(int rank) {
+  std::vector<int> axes;
+  for (int i = 1; i < rank; ++i) axes.push_back(i);
+  return axes;
+}
+
+Tensor sum_per_example(const Tensor& x) {
+  return x.shape().rank() == 1 ? x : reduce_sum(x, {.axis = all_but_first(x.shape().rank())});
+}
+
+/// The factors of what was just made as a product of one matrix for each example with another.
+Part part_of(const Tensor& gradient) {
+  const Node& node = *gradient.node();
+  const Matmul* product = node.op.as<Matmul>();
+  const auto is_batch = [](const Ref<Node>& operand) { return operand->spec.shape.rank() == 3; };
+  if (!product || !is_batch(node.inputs[0]) || !is_batch(node.inputs[1])) return {.whole = gradient};
+  const Tensor a(node.inputs[0]), b(node.inputs[1]);
+  return {.left = product->transpose_a ? transpose(a) : a, .right = product->transpose_b ? transpose(b) : b};
+}
+
+/// |A B|^2 = sum of (A'A) * (B B'), elementwise: small matrices where the inner dimension k is small.
+Tensor squared_norms(const Part& part) {
+  if (part.whole.defined()) return sum_per_example(square(part.whole));
+  const Tensor &a = part.left, &b = part.right;
+  const std::int64_t rows = a.shape()[1], k = a.shape()[2], columns = b.shape()[2];
+  if (k == 1) return sum_per_example(square(a)) * sum_per_example(square(b));
+  const bool known = rows >= 0 && k >= 0 && columns >= 0;
+  if (known && k * (rows + columns) > rows * columns) return sum_per_example(square(matmul(a, b)));
+  return sum_per_example(matmul(transpose(a), a) * matmul(b, transpose(b)));
+}
+
+}  // namespace
+
+PerExampleGradients::PerExampleGradients(Variables variables, std::vector<Part> parts, std::int64_t examples)
+    : variables_(std::move(variables)), parts_(std::move(parts)), examples_(examples) {}
+
+Tensor PerExampleGradients::whole(std::size_t i) const {
+  const Part& part = parts_[i];
+  const Tensor unscaled = part.whole.defined() ? part.whole : matmul(part.left, part.right);
+  if (!scale_.defined()) return unscaled;
+  return unscaled * beside(cast(scale_, unscaled.dtype()), unscaled.shape().rank());
+}
+
+Tensor PerExampleGradients::operator[](const Variable& variable) const {
+  const std::ptrdiff_t i = variables_.find(*variable.cell());
+  require(i >= 0, "per-example gradients: there is none of variable ", variable.name());
+  return whole(static_cast<std::size_t>(i));
+}
+
+Tensor PerExampleGradients::norms() const {
+  Tensor total;
+  for (const Part& part : parts_) {
+    const Tensor squares = squared_norms(part);
+    total = total.defined() ? total + cast(squares, total.dtype()) : squares;
+  }
+  const Tensor norms = sqrt(total);
+  return scale_.defined() ? norms * cast(scale_, norms.dtype()) : norms;
+}
+
+PerExampleGradients PerExampleGradients::clip_by_norm(double norm) const {
+  require(norm > 0, "clip_by_norm: the norm must be positive, got ", norm);
+  const Tensor own = norms();
+  const Tensor factor = norm / maximum(own, norm) + (own - own);  // NaN of an example whose norm is not finite
+  PerExampleGradients clipped = *this;
+  clipped.scale_ = scale_.defined() ? scale_ * factor : factor;
+  return clipped;
+}
+
+/// Of factors one product, as tall as all examples together.
+Tensor PerExampleGradients::sum_of(const Part& part) const {
+  const auto scaled = [&](const Tensor& x) {
+    return scale_.defined() ? x * beside(cast(scale_, x.dtype()), x.shape().rank()) : x;
+  };
+  if (part.whole.defined()) return reduce_sum(scaled(part.whole), {.axis = {0}});
+  const std::int64_t rows = part.left.shape()[1], columns = part.right.shape()[2];
+  const std::int64_t inner = dimension::multiply(part.left.shape()[0], part.left.shape()[2]);
+  const Tensor left = reshape(transpose(scaled(part.left)), {inner, rows});
+  return matmul(transpose(left), reshape(part.right, {inner, columns}));
+}
+
+Gradients PerExampleGradients::sum() const {
+  std::vector<Tensor> means;
+  for (const Part& part : parts_) {
+    const Tensor total = sum_of(part);
+    means.push_back(total / extent(examples_, total.dtype()));
+  }
+  const DType dtype = means.empty() ? f32 : means[0].dtype();
+  return {variables_, std::move(means), extent(examples_, dtype)};
+}
+
+PerExampleGradients detail::per_example_gradients(const std::function<Tensor(In)>& losses, const Variables& sources,
+                                                  In batch) {
+  const std::int64_t examples = rows_of_batch("per_example_gradients", batch);
+  require(examples != 0, "per_example_gradients: the batch has no examples");
+  require(sources.size() > 0, "per_example_gradients: there are no sources");
+  const auto of_one = [&](In example) {
+    Tensors rows;
+    for (const Tensor& x : example) rows.push_back(expand_dims(x, 0));
+    GradientTape tape;
+    const Tensor loss = losses(rows);
+    require(loss.spec().shape == Shape{1}, "per_example_gradients: of a batch of one example the losses are ",
+            loss.spec(), ", expected [1]: one number for each example");
+    const Gradients found = tape.gradient(reduce_sum(loss), sources);
+    Tensors gradients;
+    for (std::size_t i = 0; i < found.size(); ++i) gradients.push_back(found[i]);
+    return gradients;
+  };
+  const RecordingScope keep;  // the products are looked at below
+  const Tensors found = vmap(of_one, batch, examples);
+  std::vector<Part> parts;
+  for (const Tensor& gradient : found) parts.push_back(part_of(gradient));
+  return {sources, std::move(parts), examples};
+}
+
+}  // namespace gradus

@@ -1,0 +1,65 @@
+/// One gradient for each example of a batch: their norms, clipping each on its own, private sums.
+#pragma once
+#include <array>
+#include <functional>
+#include <utility>
+#include <vector>
+#include "gradus/gradients/gradients.h"
+
+namespace gradus {
+
+/// The gradient of a layer's kernel by one example is a product of what came in and the cotangent of what went out.
+/// Such gradients stay factors until they are read: norms and sums need nothing more.
+class PerExampleGradients {
+ public:
+  /// Number of examples.
+  std::size_t size() const { return static_cast<std::size_t>(examples_); }
+  const Variables& variables() const { return variables_; }
+  /// [examples, variable...]. InvalidArgument of a variable that is none of the sources.
+  Tensor operator[](const Variable& variable) const;
+  /// [examples]: the norm of each example's gradient over all variables.
+  Tensor norms() const;
+  /// Each example's gradient times min(1, norm / its norm), as for differential privacy.
+  PerExampleGradients clip_by_norm(double norm) const;
+  /// The sum over examples, as gradients of the mean and of the weight size().
+  Gradients sum() const;
+
+  // For the rooms of the library.
+
+  /// Per variable either `whole`, [n, variable...], or the factors of left[i] right[i]: [n, rows, k] and [n, k,
+  /// columns].
+  struct Part {
+    Tensor whole, left, right;
+  };
+  PerExampleGradients(Variables variables, std::vector<Part> parts, std::int64_t examples);
+
+ private:
+  Tensor whole(std::size_t i) const;
+  Tensor sum_of(const Part& part) const;
+
+  Variables variables_;
+  std::vector<Part> parts_;
+  Tensor scale_;  // [n], a factor for each example; empty: 1
+  std::int64_t examples_ = 0;
+};
+
+namespace detail {
+PerExampleGradients per_example_gradients(const std::function<Tensor(In batch)>& losses, const Variables& sources,
+                                          In batch);
+}  // namespace detail
+
+/// The gradient of each example's own loss. per_example_losses(batch...) gives [examples]; it is called once, on a
+/// batch of one example, and must treat examples alike and apart: batch statistics are those of that one. The tensors
+/// of `batch` have the examples along axis 0. InvalidArgument if it gives another number of losses than examples, if
+/// the batch is empty, or if a source has no part in the loss.
+template <class F, std::size_t N>
+PerExampleGradients per_example_gradients(F&& per_example_losses, const Variables& sources, const Tensor (&batch)[N]) {
+  const auto losses = [&](In in) {
+    return [&]<std::size_t... i>(std::index_sequence<i...>) -> Tensor {
+      return per_example_losses(in[i]...);
+    }(std::make_index_sequence<N>());
+  };
+  return detail::per_example_gradients(losses, sources, batch);
+}
+
+}  // namespace gradus
