@@ -1,16 +1,108 @@
 /// The transforms behind their templates.
 #include "gradus/gradients/functional.h"
+#include "gradus/autodiff/jvp.h"
+#include "gradus/autodiff/vmap.h"
+#include "gradus/function/pending.h"
+#include "gradus/gradients/jacobian.h"
+#include "gradus/graph/context.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/shape.h"
+#include "gradus/ops/views.h"
 
-namespace gradus {
+namespace gradus::detail {
+namespace {
 
-Tensor detail::vectorized_map(const TensorsFunction& f, const Tensor& xs) {
-  require(xs.shape().rank() > 0, "vectorized_map: xs is ", xs.spec(), ", which has no rows; expected [n, ...]");
-  const TensorsFunction checked = [&](In row) {
-    Tensors y = f(row);
-    require(y[0].defined(), "vectorized_map: the function gave an empty tensor for a row ", row[0].spec());
-    return y;
-  };
-  return vmap(checked, {&xs, 1}, xs.shape()[0])[0];
+/// f at a point of its own: what lies between x and y, and how far a walk has to look.
+struct Evaluated {
+  RecordingScope keep;  // should f observe a value
+  std::string_view op;
+  Tensor x, y;
+
+  Evaluated(std::string_view name, const TensorMap& f, const Tensor& given) : op(name) {
+    check("the argument", given);
+    x = as_argument(given);
+    y = f(x);
+    check("what the function gave", y);
+  }
+
+  Stops stops() const {
+    return [first = x.node()->sequence, thread = Pending::mine().number()](const Node& node) {
+      return node.sequence < first || (!node.trace && node.recorder != thread);
+    };
+  }
+  void require_scalar() const {
+    require(y.shape().size() == 1, op, ": expected a function that gives a scalar, got ", y.spec(),
+            "; reduce it with reduce_sum or reduce_mean");
+  }
+  void require_like(const Tensor& given, const Tensor& like, std::string_view what) const {
+    require(given.spec() == like.spec(), op, ": the ", what, " is ", given.spec(), ", expected ", like.spec());
+  }
+
+ private:
+  void check(std::string_view what, const Tensor& t) const {
+    require(t.defined(), op, ": ", what, " is empty");
+    require(is_floating(t.dtype()), op, ": ", what, " is ", t.spec(), "; only f32 and f64 have derivatives");
+  }
+};
+
+Tensor or_zeros(Tensor derivative, const Tensor& like) {
+  return derivative.defined() ? derivative : fill_like(like, 0);
 }
 
-}  // namespace gradus
+/// The gradient of a scalar function, at the same point.
+Tensor gradient_at(const Evaluated& at) {
+  at.require_scalar();
+  return or_zeros(gradus::vjp(at.y, {&at.x, 1}, {}, at.stops())[0], at.x);
+}
+
+}  // namespace
+
+Tensor as_argument(const Tensor& x) { return apply(Reshape{x.shape()}, x); }
+
+std::pair<Tensor, std::function<Tensor(Tensor)>> vjp(const TensorMap& f, const Tensor& x) {
+  const Evaluated at("vjp", f, x);
+  const auto pull = [pullback = Pullback(at.y, at.x, at.stops()), from = at.y.spec(), to = at.x.spec()](Tensor u) {
+    require(u.spec() == from, "vjp: the cotangent is ", u.spec(), ", expected that of the result, ", from);
+    const Tensor dx = pullback(u);
+    return dx.defined() ? dx : fill(to.shape, 0, to.dtype);
+  };
+  return {at.y, pull};
+}
+
+std::pair<Tensor, Tensor> jvp(const TensorMap& f, const Tensor& x, const Tensor& tangent) {
+  const Evaluated at("jvp", f, x);
+  at.require_like(tangent, at.x, "tangent");
+  return {at.y, or_zeros(Pushforward(at.y, at.x, at.stops())(tangent), at.y)};
+}
+
+Tensor hessian_vector_product(const TensorMap& f, const Tensor& x, const Tensor& v) {
+  const Evaluated at("hessian_vector_product", f, x);
+  at.require_like(v, at.x, "vector");
+  return or_zeros(Pushforward(gradient_at(at), at.x, at.stops())(v), at.x);
+}
+
+Tensor jacobian(const TensorMap& f, const Tensor& x) {
+  const Evaluated at("jacobian", f, x);
+  return jacobian_of(at.y, at.x, at.stops());
+}
+
+/// Its rows are its columns, so forward mode gives it as it is.
+Tensor hessian(const TensorMap& f, const Tensor& x) {
+  const Evaluated at("hessian", f, x);
+  const Pushforward push(gradient_at(at), at.x, at.stops());
+  Shape shape = at.x.shape();
+  for (std::int64_t d : at.x.shape()) shape.push_back(d);
+  return reshape(rows_of(push, at.x.spec(), at.x.spec()), shape);
+}
+
+Tensor vectorized_map(const TensorMap& f, const Tensor& xs) {
+  require(xs.shape().rank() > 0, "vectorized_map: xs is ", xs.spec(), ", which has no rows; expected [n, ...]");
+  const auto row = [&](In in) {
+    const Tensor y = f(in[0]);
+    require(y.defined(), "vectorized_map: the function gave an empty tensor for a row ", in[0].spec());
+    return Tensors{y};
+  };
+  return vmap(row, {&xs, 1}, xs.shape()[0])[0];
+}
+
+}  // namespace gradus::detail

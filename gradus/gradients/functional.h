@@ -2,10 +2,10 @@
 /// run lazily and traced, and take lambdas, models and compiled functions alike.
 #pragma once
 #include <array>
+#include <functional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include "gradus/autodiff/vmap.h"
 #include "gradus/gradients/tape.h"
 
 namespace gradus {
@@ -18,12 +18,28 @@ struct LossAndGradients {
   Gradients gradients;
 };
 
+namespace detail {
+using TensorMap = std::function<Tensor(const Tensor&)>;
+
+/// `x` as a node of its own: what a function that is differentiated makes of its argument is told apart from what it
+/// makes of the same tensor as a captured one, which is a constant.
+Tensor as_argument(const Tensor& x);
+
+std::pair<Tensor, std::function<Tensor(Tensor)>> vjp(const TensorMap& f, const Tensor& x);
+std::pair<Tensor, Tensor> jvp(const TensorMap& f, const Tensor& x, const Tensor& tangent);
+Tensor hessian_vector_product(const TensorMap& f, const Tensor& x, const Tensor& v);
+Tensor jacobian(const TensorMap& f, const Tensor& x);
+Tensor hessian(const TensorMap& f, const Tensor& x);
+Tensor vectorized_map(const TensorMap& f, const Tensor& xs);
+}  // namespace detail
+
 /// f(x) and its gradient by x; f must give a scalar.
 template <TensorFunction F> std::pair<Tensor, Tensor> value_and_gradient(F&& f, const Tensor& x) {
+  const Tensor at = detail::as_argument(x);
   GradientTape tape;
-  tape.watch(x);
-  const Tensor y = f(x);
-  return {y, tape.gradient(y, x)};
+  tape.watch(at);
+  const Tensor y = f(at);
+  return {y, tape.gradient(y, at)};
 }
 /// loss() and its gradients by the sources.
 template <class F>
@@ -38,21 +54,46 @@ LossAndGradients value_and_gradient(F&& loss, const Variables& sources) {
 template <TensorFunction F> Tensor gradient(F&& f, const Tensor& x) { return value_and_gradient(f, x).second; }
 /// Of f(x0, x1 ...), by each; f must give a scalar.
 template <class F, std::size_t N> std::array<Tensor, N> gradient(F&& f, const Tensor (&x)[N]) {
+  Tensor at[N];
+  for (std::size_t i = 0; i < N; ++i) at[i] = detail::as_argument(x[i]);
   GradientTape tape;
-  for (const Tensor& each : x) tape.watch(each);
-  const Tensor y = std::apply(f, std::to_array(x));
-  return tape.gradient(y, x);
+  for (const Tensor& each : at) tape.watch(each);
+  const Tensor y = std::apply(f, std::to_array(at));
+  return tape.gradient(y, at);
 }
 
-namespace detail {
-Tensor vectorized_map(const TensorsFunction& f, const Tensor& xs);
-}  // namespace detail
+// What follows takes any f: T[x...] -> U[y...] with T, U one of f32 and f64, and any x of T; else it is an
+// InvalidArgument. Where f does not depend on its argument, derivatives are zeros. Gradients of every order: each
+// result can be differentiated again.
+
+/// Reverse mode: f(x), and the pullback, which takes a cotangent of the spec of f(x) to J' u, of the spec of x. f is
+/// called once, however often the pullback is. `auto [y, pullback] = vjp(f, x);`
+template <TensorFunction F> std::pair<Tensor, std::function<Tensor(Tensor)>> vjp(F&& f, const Tensor& x) {
+  return detail::vjp([&](const Tensor& at) -> Tensor { return f(at); }, x);
+}
+/// Forward mode: f(x), and its derivative J v along a tangent of the spec of x.
+template <TensorFunction F> std::pair<Tensor, Tensor> jvp(F&& f, const Tensor& x, const Tensor& tangent) {
+  return detail::jvp([&](const Tensor& at) -> Tensor { return f(at); }, x, tangent);
+}
+/// H v of a scalar f, forward over reverse: about the cost of two gradients, and no matrix.
+template <TensorFunction F> Tensor hessian_vector_product(F&& f, const Tensor& x, const Tensor& v) {
+  return detail::hessian_vector_product([&](const Tensor& at) -> Tensor { return f(at); }, x, v);
+}
+/// All derivatives of f(x): U[y...] by x: T[x...], as [y..., x...]: a walk for each element of y, or of x if those are
+/// fewer, all of them at once.
+template <TensorFunction F> Tensor jacobian(F&& f, const Tensor& x) {
+  return detail::jacobian([&](const Tensor& at) -> Tensor { return f(at); }, x);
+}
+/// Second derivatives of a scalar f by x: T[x...], as [x..., x...].
+template <TensorFunction F> Tensor hessian(F&& f, const Tensor& x) {
+  return detail::hessian([&](const Tensor& at) -> Tensor { return f(at); }, x);
+}
 
 /// f of each row of axis 0, as one batched program: xs [n, x...], f: T[x...] -> U[y...] of any dtypes gives [n, y...].
 /// `f` is called once. Random ops draw other numbers for each row. A C++ branch on what depends on the row, or
 /// assigning a Variable, is an InvalidArgument.
 template <TensorFunction F> Tensor vectorized_map(F&& f, const Tensor& xs) {
-  return detail::vectorized_map([&](In row) { return Tensors{f(row[0])}; }, xs);
+  return detail::vectorized_map([&](const Tensor& row) -> Tensor { return f(row); }, xs);
 }
 
 }  // namespace gradus

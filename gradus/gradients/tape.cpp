@@ -8,6 +8,7 @@
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/views.h"
 
 namespace gradus {
 
@@ -76,6 +77,12 @@ void check_target(const Tensor& target, const GradientOptions& options) {
           options.output_gradients.spec(), ", expected that of the target, ", target.spec());
 }
 
+/// As a node of its own, which no rule looks through: it may be a source of another tape.
+Tensor seed_of(const GradientOptions& options) {
+  const Tensor& given = options.output_gradients;
+  return given.defined() ? apply(Reshape{given.shape()}, given) : Tensor();
+}
+
 void check_source(const Spec& spec, const std::string& what) {
   require(is_floating(spec.dtype), "gradient: ", what, " is ", spec, "; only f32 and f64 have gradients");
 }
@@ -108,7 +115,7 @@ Tensors GradientTape::of_tensors(const Tensor& target, std::span<const Tensor> s
     require(state.is_watched(sources[i]), "gradient: ", what, ", ", sources[i].spec(),
             ", was not watched; call tape.watch(source) before using it");
   }
-  Tensors found = vjp(target, sources, options.output_gradients, state.stops());
+  Tensors found = vjp(target, sources, seed_of(options), state.stops());
   for (std::size_t i = 0; i < found.size(); ++i)
     found[i] = connected(std::move(found[i]), sources[i].spec(),
                          sources.size() == 1 ? "argument `source`" : text("source ", i), options);
@@ -133,7 +140,7 @@ Tensors GradientTape::of_variables(const Tensor& target, const Variables& source
     }
   }
   check_target(target, options);
-  const Tensors found = vjp(target, nodes, options.output_gradients, state.stops());
+  const Tensors found = vjp(target, nodes, seed_of(options), state.stops());
   Tensors sums(sources.size());
   for (std::size_t k = 0; k < found.size(); ++k) {
     Tensor& sum = sums[owners[k]];

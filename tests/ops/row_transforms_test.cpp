@@ -1,8 +1,11 @@
 /// What holds of every op row under transforms: vmap is the loop over rows, bit for bit, whichever operands vary, and
-/// nested.
+/// nested; jvp is the transpose of vjp; second derivatives are symmetric.
+#include "gradus/autodiff/jvp.h"
 #include "gradus/autodiff/vmap.h"
+#include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "tests/ops/row_fixture.h"
 
@@ -113,6 +116,87 @@ TEST_P(RowTransforms, NestedVmapIsTheLoop) {
       all.push_back(
           {text(row().name, " ", listed(c.shapes), first ? "inner map over the first: " : "over the others: "),
            got.varies[0] ? got.results[0] : repeat_rows(got.results[0], outer), reshape(stack(want), shape)});
+    }
+  }
+  expect_same_bits(all);
+}
+
+struct Numbers {
+  std::string what;
+  Tensor got, want, size;  // scalars
+};
+
+/// |got - want| <= tolerance * size
+void expect_close(const std::vector<Numbers>& all, double tolerance) {
+  for (const Numbers& n : all) EXPECT_NEAR(n.got.item(), n.want.item(), tolerance * (1 + n.size.item())) << n.what;
+}
+
+/// <a, b>, and the sum of what it adds up.
+Tensor dot(const Tensor& a, const Tensor& b) { return reduce_sum(a * b); }
+Tensor size_of(const Tensor& a, const Tensor& b) { return reduce_sum(abs(a * b)); }
+
+/// <u, J v> = <J' u, v>
+TEST_P(RowTransforms, JvpIsTheTransposeOfVjp) {
+  if (!has_gradients() || !row().smooth) GTEST_SKIP() << "no gradient";
+  const RecordingScope keep;
+  std::vector<Numbers> all;
+  for (const auto& shapes : row().shapes) {
+    if (!worth_differences(shapes)) continue;
+    const Case c = make_case(shapes, f64);
+    const Tensor y = row().apply(c.inputs), u = noise(y);
+    for (const Tensor& x : sources(c.inputs, f64)) {
+      const Tensor v = noise(x), pulled = vjp(y, {&x, 1}, u)[0], pushed = Pushforward(y, x)(v);
+      if (!pushed.defined()) {  // of a function that is constant, piece by piece
+        EXPECT_EQ(max_abs_difference(pulled, zeros_like(x)), 0) << row().name;
+        continue;
+      }
+      ASSERT_EQ(pushed.spec(), y.spec());
+      const Tensor again = Pullback(y, x)(u);
+      all.push_back({text(row().name, " ", listed(shapes)), dot(u, pushed), dot(pulled, v), size_of(u, pushed)});
+      all.push_back(
+          {text(row().name, " recorded ", listed(shapes)), dot(again, v), dot(pulled, v), size_of(pulled, v)});
+    }
+  }
+  expect_close(all, 1e-13);
+}
+
+/// v' H w = w' H v for the scalar function <weights, f(x)>.
+TEST_P(RowTransforms, SecondOrderIsSymmetric) {
+  if (!has_gradients()) GTEST_SKIP() << "no gradient";
+  const RecordingScope keep;
+  std::vector<Numbers> all;
+  for (const auto& shapes : row().shapes) {
+    if (!worth_differences(shapes)) continue;
+    const Case c = make_case(shapes, f64);
+    const Tensor y = row().apply(c.inputs), weights = noise(y);
+    for (const Tensor& x : sources(c.inputs, f64)) {
+      const Tensor v = noise(x), w = noise(x);
+      const Pushforward second(vjp(y, {&x, 1}, weights)[0], x);
+      const Tensor hv = second(v), hw = second(w);
+      if (!hv.defined()) continue;  // f is linear in x
+      all.push_back({text(row().name, " ", listed(shapes)), dot(w, hv), dot(v, hw), size_of(w, hv) + size_of(v, hw)});
+    }
+  }
+  expect_close(all, 1e-12);
+}
+
+/// vmap of the pullback is the loop over cotangents, bit for bit: the rules of what gradients are made of.
+TEST_P(RowTransforms, VmapOfGradientsIsTheLoop) {
+  if (!has_gradients()) GTEST_SKIP() << "no gradient";
+  const RecordingScope keep;
+  constexpr std::int64_t n = 2;
+  std::vector<Comparison> all;
+  for (const auto& shapes : row().shapes) {
+    if (!worth_differences(shapes)) continue;
+    const Case c = make_case(shapes, f32);
+    const Tensor y = row().apply(c.inputs);
+    const std::vector<Tensor> seeds{noise(y), noise(y)};
+    for (const Tensor& x : sources(c.inputs, f32)) {
+      const Tensor stacked = stack(seeds);
+      const auto pull = [&](In u) { return vjp(y, {&x, 1}, u[0]); };
+      std::vector<Tensor> want;
+      for (const Tensor& u : seeds) want.push_back(vjp(y, {&x, 1}, u)[0]);
+      all.push_back({text(row().name, " ", listed(shapes)), vmap(pull, {&stacked, 1}, n)[0], stack(want)});
     }
   }
   expect_same_bits(all);
