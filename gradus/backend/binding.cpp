@@ -53,7 +53,7 @@ class Binder {
             .extent = b.extent,
             .grain = std::max<std::int64_t>(1, b.grain),
             .thunk = t,
-            .cost = static_cast<double>(b.bytes) / bytes_per_ns + static_cast<double>(b.flops) / flops_per_ns,
+            .cost = estimated_ns(b.bytes, b.flops),
             .may_fail = !b.failure.empty()};
   }
   bool is_divided(const Job& job) const {
@@ -107,16 +107,11 @@ class Binder {
   }
 
   void lay_out_arena() {
-    std::vector<Interval> intervals;
-    for (const Temporary& t : schedule_.temporaries) {
-      const std::int64_t bytes =
-          t.thunk >= 0 ? thunks_[static_cast<std::size_t>(t.thunk)].shared_scratch : bytes_of_value(t.slot);
-      intervals.push_back({bytes, t.first, t.last});
-    }
-    const Layout layout = lay_out(intervals);
-    for (std::size_t i = 0; i < intervals.size(); ++i)
+    const auto scratch_of = [&](int thunk) { return thunks_[static_cast<std::size_t>(thunk)].shared_scratch; };
+    const Layout layout = lay_out(intervals_of(graph_, schedule_, symbols_, scratch_of));
+    for (std::size_t i = 0; i < layout.offsets.size(); ++i)
       bound_->temporaries.emplace_back(schedule_.temporaries[i].slot, layout.offsets[i]);
-    bound_->scratch_offset = layout.bytes;
+    bound_->temporary_bytes = bound_->scratch_offset = layout.bytes;
     bound_->scratch_stride = scratch_ == 0 ? 0 : (scratch_ + 127) / 64 * 64;
     bound_->arena_bytes = layout.bytes + bound_->team * bound_->scratch_stride;
   }
@@ -150,6 +145,10 @@ class Binder {
 };
 
 }  // namespace
+
+double estimated_ns(std::int64_t bytes, std::int64_t flops) {
+  return static_cast<double>(bytes) / bytes_per_ns + static_cast<double>(flops) / flops_per_ns;
+}
 
 std::unique_ptr<Binding> bind(const Graph& graph, const Lowered& lowered, const Schedule& schedule,
                               std::span<const std::int64_t> symbols, int threads) {

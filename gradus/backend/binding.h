@@ -4,6 +4,9 @@
 
 namespace gradus {
 
+/// Nanoseconds on one thread of work that moves so many bytes and does so many operations.
+double estimated_ns(std::int64_t bytes, std::int64_t flops);
+
 /// One thunk, ready to run.
 struct Job {
   KernelFunction run = nullptr;
@@ -45,6 +48,7 @@ struct Binding {
   std::vector<OutputSource> outputs;
   std::vector<std::pair<int, std::int64_t>> temporaries;  // slots and their offsets in the arena
   std::int64_t scratch_offset = 0, scratch_stride = 0;    // in the arena: of worker 0, and from one to the next
+  std::int64_t temporary_bytes = 0;                       // of the arena: what lives between kernels
   std::int64_t arena_bytes = 0;                           // for the whole team
 };
 

@@ -1,11 +1,12 @@
 /// The whole compiler, readable from top to bottom.
 #include <algorithm>
+#include "gradus/backend/budget.h"
 #include "gradus/backend/cpu/isa.h"
-#include "gradus/base/clock.h"
 #include "gradus/backend/cpu/lower.h"
 #include "gradus/backend/interpreter/lower.h"
 #include "gradus/backend/library.h"
 #include "gradus/backend/program.h"
+#include "gradus/base/clock.h"
 
 namespace gradus {
 namespace {
@@ -33,14 +34,15 @@ std::shared_ptr<const Program> compile(Graph given, const CompileOptions& option
     return std::ranges::find(options.disable, pass) == options.disable.end();
   };
   run_graph_passes(given, options.disable);
+  const bool compiles = options.tier == Tier::compiled, budgeted = compiles && options.max_bytes > 0;
+  Plan plan = budgeted && enabled("recompute") ? plan_within_budget(given, options) : Plan();
   const auto graph = std::make_shared<const Graph>(std::move(given));
-  std::vector<Step> steps = options.tier == Tier::compiled ? fuse(*graph, enabled("fuse")) : single_steps(*graph);
-  steps = order_steps(*graph, std::move(steps));
-  Sharing sharing =
-      enabled("reuse") ? plan_sharing(*graph, steps) : Sharing{std::vector<int>(graph->outputs.size(), -1)};
-  Lowered lowered = lower(graph, steps, options.tier);
-  return std::make_shared<Program>(graph, std::move(steps), std::move(sharing), std::move(lowered),
-                                   steady_seconds() - start);
+  if (plan.steps.empty())
+    plan.steps = order_steps(*graph, compiles ? fuse(*graph, enabled("fuse")) : single_steps(*graph));
+  plan.sharing =
+      enabled("reuse") ? plan_sharing(*graph, plan.steps) : Sharing{std::vector<int>(graph->outputs.size(), -1)};
+  Lowered lowered = lower(graph, plan.steps, options.tier);
+  return std::make_shared<Program>(graph, std::move(plan), std::move(lowered), steady_seconds() - start);
 }
 
 }  // namespace gradus

@@ -41,6 +41,7 @@ struct Program::State {
   std::vector<int> may_overwrite;
   int symbols = 0;
   double compile_seconds = 0;
+  std::int64_t recomputed_bytes = 0;
 
   mutable std::mutex guard;                                      // of what follows
   mutable std::vector<std::shared_ptr<const Binding>> bindings;  // last used first
@@ -106,17 +107,17 @@ void Program::State::fail(const Binding& binding, const ErrorWord& error) const 
   throw OutOfRange(message);
 }
 
-Program::Program(std::shared_ptr<const Graph> graph, std::vector<Step> steps, Sharing sharing, Lowered lowered,
-                 double compile_seconds)
+Program::Program(std::shared_ptr<const Graph> graph, Plan plan, Lowered lowered, double compile_seconds)
     : state_(std::make_unique<State>()) {
   State& s = *state_;
-  s.schedule = plan_stages(*graph, steps, sharing, lowered.thunks);
+  s.schedule = plan_stages(*graph, plan.steps, plan.sharing, lowered.thunks, plan.staging);
   s.symbols = graph->symbols();
-  for (int input : sharing.may_overwrite)
+  for (int input : plan.sharing.may_overwrite)
     s.may_overwrite.push_back(
         input < 0 ? -1 : static_cast<int>(std::ranges::find(graph->inputs, input) - graph->inputs.begin()));
   s.graph = std::move(graph);
-  s.steps = std::move(steps);
+  s.steps = std::move(plan.steps);
+  s.recomputed_bytes = plan.recomputed_bytes;
   s.lowered = std::move(lowered);
   s.compile_seconds = compile_seconds;
 }
@@ -143,6 +144,12 @@ double Program::compile_seconds() const { return state_->compile_seconds; }
 std::int64_t Program::arena_bytes(std::span<const std::int64_t> symbols) const {
   return state_->binding_for(symbols, ThreadPool::global().threads())->arena_bytes;
 }
+
+std::int64_t Program::temporary_bytes(std::span<const std::int64_t> symbols) const {
+  return state_->binding_for(symbols, ThreadPool::global().threads())->temporary_bytes;
+}
+
+std::int64_t Program::recomputed_bytes() const { return state_->recomputed_bytes; }
 
 std::vector<Kernel> Program::kernels(std::span<const std::int64_t> symbols) const {
   const State& s = *state_;

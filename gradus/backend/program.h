@@ -78,12 +78,14 @@ enum class Tier { interpreted, compiled };
 struct CompileOptions {
   std::vector<std::string> disable = {};  // names of passes
   Tier tier = Tier::compiled;
+  /// Budget for temporaries when the graph's symbols have the values `symbols`; 0: none. Of compiled programs.
+  std::int64_t max_bytes = 0;
+  std::vector<std::int64_t> symbols = {};
 };
 
 class Program {
  public:
-  Program(std::shared_ptr<const Graph> graph, std::vector<Step> steps, Sharing sharing, Lowered lowered,
-          double compile_seconds);
+  Program(std::shared_ptr<const Graph> graph, Plan plan, Lowered lowered, double compile_seconds);
   ~Program();
 
   /// Binds inputs in the order of graph().inputs; fills outputs[k], in the order of graph().outputs. A buffer already
@@ -98,8 +100,12 @@ class Program {
   const std::vector<int>& may_overwrite() const;
   /// Per step, for the given symbols.
   std::vector<Kernel> kernels(std::span<const std::int64_t> symbols = {}) const;
-  /// Bytes of temporaries for the given symbols.
+  /// Bytes of temporaries for the given symbols, the workers' scratch included.
   std::int64_t arena_bytes(std::span<const std::int64_t> symbols = {}) const;
+  /// Of these, what lives between kernels: what a budget is about.
+  std::int64_t temporary_bytes(std::span<const std::int64_t> symbols = {}) const;
+  /// Of values that are computed again instead of being kept, for the symbols that it was planned for.
+  std::int64_t recomputed_bytes() const;
   double compile_seconds() const;
   /// What this program costs a cache: graph, thunks and code.
   std::size_t footprint() const;
@@ -109,7 +115,8 @@ class Program {
   std::unique_ptr<State> state_;
 };
 
-/// The whole compiler (backend/compile.cpp reads from top to bottom). Thread-safe.
+/// The whole compiler (backend/compile.cpp reads from top to bottom). Thread-safe. ResourceExhausted, naming the
+/// smallest that works, if the budget of the options is too small.
 std::shared_ptr<const Program> compile(Graph graph, const CompileOptions& options = {});
 
 }  // namespace gradus

@@ -11,8 +11,13 @@ bool may_fail(const Graph& graph, const Step& step) {
 
 class Stager {
  public:
-  Stager(const Graph& graph, const std::vector<Step>& steps, const Sharing& sharing, const std::vector<Thunk>& thunks)
-      : graph_(graph), steps_(steps), thunks_(thunks), writer_(static_cast<std::size_t>(graph.size()), -1) {
+  Stager(const Graph& graph, const std::vector<Step>& steps, const Sharing& sharing, const std::vector<Thunk>& thunks,
+         Staging staging)
+      : graph_(graph),
+        steps_(steps),
+        thunks_(thunks),
+        staging_(staging),
+        writer_(static_cast<std::size_t>(graph.size()), -1) {
     thunks_of_.resize(steps.size());
     for (std::size_t t = 0; t < thunks.size(); ++t)
       thunks_of_[static_cast<std::size_t>(thunks[t].step)].push_back(static_cast<int>(t));
@@ -39,6 +44,7 @@ class Stager {
   void place(int s) {
     const Step& step = steps_[static_cast<std::size_t>(s)];
     Span span;
+    if (staging_ == Staging::in_order) span.first = static_cast<int>(schedule_.stages.size());
     for (const Read& read : reads_of(graph_, step)) {
       span.reads.push_back(read.storage);
       if (const int writer = writer_[static_cast<std::size_t>(read.storage)]; writer >= 0)
@@ -91,6 +97,7 @@ class Stager {
   const Graph& graph_;
   const std::vector<Step>& steps_;
   const std::vector<Thunk>& thunks_;
+  const Staging staging_;
   std::vector<int> writer_;  // per value: the step that writes it
   std::vector<std::vector<int>> thunks_of_;
   std::vector<Overwrite> overwrites_;
@@ -101,8 +108,20 @@ class Stager {
 }  // namespace
 
 Schedule plan_stages(const Graph& graph, const std::vector<Step>& steps, const Sharing& sharing,
-                     const std::vector<Thunk>& thunks) {
-  return Stager(graph, steps, sharing, thunks).run();
+                     const std::vector<Thunk>& thunks, Staging staging) {
+  return Stager(graph, steps, sharing, thunks, staging).run();
+}
+
+std::vector<Interval> intervals_of(const Graph& graph, const Schedule& schedule, std::span<const std::int64_t> symbols,
+                                   const std::function<std::int64_t(int thunk)>& scratch_of) {
+  std::vector<Interval> intervals;
+  for (const Temporary& t : schedule.temporaries) {
+    const std::int64_t bytes = t.thunk >= 0
+                                   ? scratch_of(t.thunk)
+                                   : bytes_of({graph[t.slot].spec.dtype, graph[t.slot].spec.shape.evaluated(symbols)});
+    intervals.push_back({bytes, t.first, t.last});
+  }
+  return intervals;
 }
 
 }  // namespace gradus

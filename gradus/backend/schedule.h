@@ -16,9 +16,13 @@ struct Schedule {
   std::vector<Temporary> temporaries;
 };
 
-/// As early as operands allow; steps that may write over a dying input come after all that read it and all that may
-/// fail.
+/// As early as operands allow, or one step after the other; steps that may write over a dying input come after all that
+/// read it and all that may fail.
 Schedule plan_stages(const Graph& graph, const std::vector<Step>& steps, const Sharing& sharing,
-                     const std::vector<Thunk>& thunks);
+                     const std::vector<Thunk>& thunks, Staging staging);
+
+/// What the temporaries need, in their order. `scratch_of(thunk)`: what the thunks of its step share.
+std::vector<Interval> intervals_of(const Graph& graph, const Schedule& schedule, std::span<const std::int64_t> symbols,
+                                   const std::function<std::int64_t(int thunk)>& scratch_of);
 
 }  // namespace gradus

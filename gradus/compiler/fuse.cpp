@@ -30,8 +30,9 @@ constexpr std::size_t max_members = 256;
 
 class Fuser {
  public:
-  explicit Fuser(const Graph& graph)
+  Fuser(const Graph& graph, std::span<const int> copies)
       : graph_(graph),
+        copies_(copies),
         group_of_(static_cast<std::size_t>(graph.size()), -1),
         elements_(static_cast<std::size_t>(graph.size())) {
     for (int i = 0; i < graph.size(); ++i) elements_[at(i)] = graph[i].spec.shape.size();
@@ -89,10 +90,17 @@ class Fuser {
     for (int operand : v.in) {
       const int source = source_of(graph_, operand);
       const int other = group_of_[at(source)];
-      if (other < 0 || other == mine || group(other).kind != Step::Kind::loops) continue;
+      if (other < 0 || other == mine || group(other).kind != Step::Kind::loops || comes_early(other, i)) continue;
       if (const auto space = joint_space(other, mine, operand); space && may_merge(other, mine, *space))
         merge(other, mine, *space);
     }
+  }
+
+  /// Whether value i is a copy for late readers, and `g` holds nothing that was copied with it.
+  bool comes_early(int g, int i) const {
+    if (copies_.empty() || copies_[at(i)] == 0) return false;
+    return std::ranges::none_of(groups_[at(g)].members,
+                                [&](int member) { return copies_[at(member)] == copies_[at(i)]; });
   }
 
   // ---------------------------------------------------------------- one loop nest for two groups
@@ -313,6 +321,7 @@ class Fuser {
   }
 
   const Graph& graph_;
+  const std::span<const int> copies_;
   std::vector<Group> groups_;
   std::vector<int> group_of_;
   std::vector<std::int64_t> elements_;
@@ -323,6 +332,8 @@ class Fuser {
 
 }  // namespace
 
-std::vector<Step> fuse(const Graph& graph, bool merge) { return Fuser(graph).run(merge); }
+std::vector<Step> fuse(const Graph& graph, bool merge, std::span<const int> copies) {
+  return Fuser(graph, copies).run(merge);
+}
 
 }  // namespace gradus

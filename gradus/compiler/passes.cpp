@@ -14,7 +14,7 @@ struct Pass {
 };
 constexpr Pass graph_passes[] = {
     {"fold", fold_constants}, {"simplify", simplify}, {"eliminate", eliminate_common_subexpressions}};
-constexpr std::string_view names[] = {"fold", "simplify", "eliminate", "fuse", "reuse"};
+constexpr std::string_view names[] = {"fold", "simplify", "eliminate", "recompute", "fuse", "reuse"};
 
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
@@ -28,7 +28,7 @@ std::span<const std::string_view> pass_names() { return names; }
 std::vector<PassTime> run_graph_passes(Graph& graph, std::span<const std::string> disable) {
   for (const std::string& name : disable)
     require(std::ranges::find(names, name) != std::end(names), "compile: there is no pass `", name,
-            "`; the passes are fold, simplify, eliminate, fuse, reuse");
+            "`; the passes are fold, simplify, eliminate, recompute, fuse, reuse");
   const bool verifies = is_set("GRADUS_VERIFY"), prints = is_set("GRADUS_PRINT_PASSES");
   std::vector<PassTime> times;
   for (const Pass& pass : graph_passes) {

@@ -17,15 +17,18 @@ void simplify(Graph& graph);
 /// Keeps one of equal values and drops what no output needs (eliminate.cpp).
 void eliminate_common_subexpressions(Graph& graph);
 /// Groups values into steps, in execution order (fuse.cpp). No float operation is reordered, so fusion never changes a
-/// bit. Without `merge` every value that is computed is a step of its own.
-std::vector<Step> fuse(const Graph& graph, bool merge);
+/// bit. Without `merge` every value that is computed is a step of its own. `copies` (may be empty) says of each value
+/// which group of copies it belongs to, 0: none; a copy is computed with its own group and its late readers, never with
+/// what comes before.
+std::vector<Step> fuse(const Graph& graph, bool merge, std::span<const int> copies = {});
 
 struct PassTime {
   std::string name;
   double seconds;
   int values_before, values_after;
 };
-/// "fold" "simplify" "eliminate" "fuse" "reuse" ("reuse": outputs take the memory of dying inputs).
+/// "fold" "simplify" "eliminate" "recompute" "fuse" "reuse" ("recompute": to stay within a byte budget, which does not
+/// hold without it; "reuse": outputs take the memory of dying inputs).
 std::span<const std::string_view> pass_names();
 /// Runs the graph passes in order, those in `disable` excepted; InvalidArgument names an unknown one and lists the
 /// known.

@@ -120,9 +120,7 @@ class Sharer {
 Layout first_fit(std::span<const Interval> intervals, std::span<const std::size_t> order) {
   Layout layout{std::vector<std::int64_t>(intervals.size(), 0), 0};
   std::vector<std::size_t> placed;  // ascending by offset
-  const auto size = [&](std::size_t i) {
-    return (intervals[i].bytes + 2 * alignment - 1) / alignment * alignment;  // with padding behind
-  };
+  const auto size = [&](std::size_t i) { return (intervals[i].bytes + alignment - 1) / alignment * alignment; };
   for (std::size_t i : order) {
     std::int64_t at = 0;
     for (std::size_t other : placed) {

@@ -18,13 +18,24 @@ struct Sharing {
 /// may fail, and that step, if it reads the input, reads each element before it writes the same element.
 Sharing plan_sharing(const Graph& graph, const std::vector<Step>& steps);
 
+/// When steps run: as early as their operands allow, side by side with others, or one after the other.
+enum class Staging { early, in_order };
+
+/// What a program runs, decided before any code is made.
+struct Plan {
+  std::vector<Step> steps;
+  Sharing sharing;
+  Staging staging = Staging::early;
+  std::int64_t recomputed_bytes = 0;  // of values that are computed again instead of being kept
+};
+
 /// One temporary: `bytes` from step `first` up to and including step `last`.
 struct Interval {
   std::int64_t bytes = 0;
   int first = 0, last = 0;
 };
 struct Layout {
-  std::vector<std::int64_t> offsets;  // per interval, 64-byte aligned, with 64 bytes of padding behind each
+  std::vector<std::int64_t> offsets;  // per interval, 64-byte aligned; what reads behind one reads the next one
   std::int64_t bytes = 0;             // of the arena
 };
 /// Intervals that overlap in time do not overlap in memory. First fit by decreasing size, never worse than in order.

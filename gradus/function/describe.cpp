@@ -99,6 +99,7 @@ void describe(const Variant& variant, Explanation& e) {
   for_each_segment(*variant.root, [&](const Segment& segment) {
     const auto kernels = segment.program->kernels(symbols);
     e.kernels.insert(e.kernels.end(), kernels.begin(), kernels.end());
+    e.recomputed_bytes += static_cast<std::size_t>(segment.program->recomputed_bytes());
     for (const UsedCell& used : segment.cells) {
       const auto cell = used.alive.lock();
       if (!cell || std::ranges::find(cells, cell.get()) != cells.end()) continue;

@@ -17,6 +17,7 @@ struct Explanation {
   std::vector<Kernel> kernels;  // of the newest variant, in the order of execution; of each path, where it branches
   std::vector<Retrace> retraces;
   std::size_t peak_bytes = 0, variable_bytes = 0;  // temporaries and results of a call; variables read or assigned
+  std::size_t recomputed_bytes = 0;                // of values that max_bytes made it compute again
   std::size_t constant_bytes = 0;                  // tensors captured by the lambda: fixed when traced
   int variants = 0;                                // compiled signatures
   int paths = 0;                                   // control-flow paths among them: one each without C++ branches

@@ -52,7 +52,14 @@ struct TracedFunction::State {
   std::atomic<std::int64_t> calls{0}, dispatches{0};
   std::atomic<std::uint64_t> uses{0};
 
-  CompileOptions compile_options() const { return {.disable = options.disable}; }
+  std::int64_t budget() const {
+    const bool kept = std::ranges::find(options.disable, "recompute") == options.disable.end();
+    return kept ? static_cast<std::int64_t>(options.max_bytes) : 0;
+  }
+  /// Whether what the call keeps between kernels stays within the budget.
+  bool fits(const Variant& variant, const std::vector<std::int64_t>& symbols) const;
+  /// For the sizes of this call.
+  std::unique_ptr<Segment> compiled(Draft draft, const Signature& pattern, const Signature& call) const;
 
   /// One call, and why it needs a new variant where its signature does not say it.
   struct Request {
@@ -118,10 +125,30 @@ std::size_t footprint(const Segment& root) {
 
 }  // namespace
 
+bool TracedFunction::State::fits(const Variant& variant, const std::vector<std::int64_t>& symbols) const {
+  bool fits = true;
+  if (budget() > 0 && !symbols.empty())
+    for_each_segment(*variant.root, [&](const Segment& segment) {
+      fits = fits && segment.program->temporary_bytes(symbols) <= budget();
+    });
+  return fits;
+}
+
+std::unique_ptr<Segment> TracedFunction::State::compiled(Draft draft, const Signature& pattern,
+                                                         const Signature& call) const {
+  try {
+    return std::move(draft).compile(
+        {.disable = options.disable, .max_bytes = budget(), .symbols = match(pattern, call).value()});
+  } catch (const ResourceExhausted& error) {
+    if (budget() == 0) throw;
+    throw ResourceExhausted(text(title, ": max_bytes: ", error.what()));
+  }
+}
+
 std::shared_ptr<Variant> TracedFunction::State::find(const Signature& call, std::vector<std::int64_t>& symbols) const {
   std::shared_lock lock(guard);
   for (auto it = variants.rbegin(); it != variants.rend(); ++it)
-    if (auto found = match((*it)->pattern, call)) {
+    if (auto found = match((*it)->pattern, call); found && fits(**it, *found)) {
       symbols = std::move(*found);
       return *it;
     }
@@ -141,7 +168,7 @@ std::shared_ptr<Variant> TracedFunction::State::trace(const Signature& pattern, 
     Called called = request.body(trace.parameters());
     draft.emplace(trace, std::move(called), std::span<const PathStep>());
   }
-  variant->root = std::move(*draft).compile(compile_options());
+  variant->root = compiled(std::move(*draft), pattern, request.signature);
   variant->bytes = footprint(*variant->root);
   if (!variant->root->is_leaf()) {
     variant->bytes += memory->bytes();
@@ -170,6 +197,8 @@ std::shared_ptr<Variant> TracedFunction::State::make(Request& request) {
     check_variants();
     pattern = generalize(examples, request.signature, options.input_signature);
     if (!examples.empty()) reason = difference(examples.back(), request.signature);
+    if (std::ranges::any_of(variants, [&](const auto& v) { return match(v->pattern, request.signature).has_value(); }))
+      reason += " (what is compiled would not stay within max_bytes at these sizes)";
   }
   if (!request.why.empty()) reason = std::exchange(request.why, {});
   std::shared_ptr<Variant> variant;
@@ -341,7 +370,7 @@ std::unique_ptr<Segment> TracedFunction::State::extend(Variant& variant, Request
     }
     draft.emplace(trace, std::move(called), request.values.path());
   }
-  return std::move(*draft).compile(compile_options());
+  return compiled(std::move(*draft), variant.pattern, request.signature);
 }
 
 Called TracedFunction::State::run_eagerly(In arguments, const Body& body) {

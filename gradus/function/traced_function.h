@@ -15,6 +15,13 @@ struct FunctionOptions {
   /// Given: one variant serves all sizes marked any_size; other inputs are an InvalidArgument. Sizes that agree in the
   /// first call are taken to agree always; if they do not, a second variant is made.
   std::vector<Spec> input_signature = {};
+  /// Budget in bytes for what a call keeps between its kernels, above arguments, variables and results; 0: none. What
+  /// does not fit is computed again where it is read late, which changes no bit; ResourceExhausted, naming the smallest
+  /// budget that works, if that is not enough. It holds for every call: where sizes vary, one that would not fit into
+  /// what is compiled is a retrace for its sizes. What each thread uses within a kernel, such as packed parts of a
+  /// matrix product, is not counted; each part between two C++ branches on tensor values keeps to it by itself. A
+  /// function that is traced along keeps to the budget of the outer one.
+  std::size_t max_bytes = 0;
   int max_variants = 16;                  // past it: Error listing the reasons of every retrace
   std::vector<std::string> disable = {};  // names of compiler passes, each can be switched off alone: {"fuse"}
   bool run_eagerly = false;               // op by op, as the C++ runs: for a debugger

@@ -174,7 +174,7 @@ std::vector<std::vector<int>> stages_of(const std::string& source) {
   std::vector<Thunk> thunks;
   for (std::size_t s = 0; s < steps.size(); ++s) thunks.push_back({.step = static_cast<int>(s)});
   std::vector<std::vector<int>> stages;
-  for (const auto& stage : plan_stages(graph, steps, plan_sharing(graph, steps), thunks).stages) {
+  for (const auto& stage : plan_stages(graph, steps, plan_sharing(graph, steps), thunks, Staging::early).stages) {
     std::vector<int>& values = stages.emplace_back();
     for (int t : stage) values.push_back(steps[static_cast<std::size_t>(t)].members[0]);
     std::ranges::sort(values);
@@ -204,7 +204,7 @@ TEST(Stages, MemoryLivesFromItsWriterToItsLastReader) {
   const auto steps = single_steps(graph);
   std::vector<Thunk> thunks;
   for (int s = 0; s < 4; ++s) thunks.push_back({.step = s});
-  const Schedule schedule = plan_stages(graph, steps, plan_sharing(graph, steps), thunks);
+  const Schedule schedule = plan_stages(graph, steps, plan_sharing(graph, steps), thunks, Staging::early);
   ASSERT_EQ(schedule.temporaries.size(), 3u);
   const std::pair<int, int> lives[] = {{0, 3}, {1, 2}, {2, 3}};
   for (std::size_t i = 0; i < 3; ++i) {

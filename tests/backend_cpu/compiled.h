@@ -18,12 +18,12 @@ struct Way {
 
 inline std::shared_ptr<const Program> compiled(const Graph& given, const Way& way = {}) {
   const auto graph = std::make_shared<const Graph>(given);
-  std::vector<Step> steps = order_steps(*graph, fuse(*graph, way.merge));
-  Sharing sharing = way.reuse ? plan_sharing(*graph, steps) : Sharing{std::vector<int>(graph->outputs.size(), -1)};
+  Plan plan{.steps = order_steps(*graph, fuse(*graph, way.merge))};
+  plan.sharing = way.reuse ? plan_sharing(*graph, plan.steps) : Sharing{std::vector<int>(graph->outputs.size(), -1)};
   Lowered lowered{.slots = graph->size()};
-  for (std::vector<Thunk>& thunks : cpu_backend::lower_loops(*graph, steps, way.isa, lowered))
+  for (std::vector<Thunk>& thunks : cpu_backend::lower_loops(*graph, plan.steps, way.isa, lowered))
     for (Thunk& thunk : thunks) lowered.thunks.push_back(std::move(thunk));
-  return std::make_shared<Program>(graph, std::move(steps), std::move(sharing), std::move(lowered), 0);
+  return std::make_shared<Program>(graph, std::move(plan), std::move(lowered), 0);
 }
 
 inline std::shared_ptr<const Program> interpreted(const Graph& graph) {

@@ -112,7 +112,7 @@ TEST(PassRunner, NamesTheKnownPasses) {
     FAIL();
   } catch (const InvalidArgument& error) {
     EXPECT_STREQ(error.what(),
-                 "compile: there is no pass `inline`; the passes are fold, simplify, eliminate, fuse, reuse");
+                 "compile: there is no pass `inline`; the passes are fold, simplify, eliminate, recompute, fuse, reuse");
   }
 }
 

@@ -76,7 +76,8 @@ struct Kernels {
 
 class StepLowering {
  public:
-  StepLowering(Kernels& kernels, const Graph& graph, const Step& step, int index, Lowered& out)
+  /// Without `kernels` no code is made.
+  StepLowering(Kernels* kernels, const Graph& graph, const Step& step, int index, Lowered& out)
       : kernels_(kernels),
         graph_(graph),
         step_(step),
@@ -84,7 +85,7 @@ class StepLowering {
         context_{.graph = graph, .step = step, .loops = loops_, .dimensions = out.dimensions} {
     const std::int64_t bytes = lay_out_partials(context_);
     if (bytes != 0) context_.shared_slot = out.slots++;
-    key_ = kernel_key(context_);
+    if (kernels) key_ = kernel_key(context_);
     const auto slots = std::make_shared<std::vector<std::int64_t>>(context_.slots.begin(), context_.slots.end());
     common_ = {.data = {slots, slots->data()},
                .step = index,
@@ -109,12 +110,13 @@ class StepLowering {
   /// The next thunk; `emit(emitter)` makes its kernel.
   template <class Emit> Thunk& add(std::int64_t extent, std::int64_t grain, Emit emit) {
     const std::size_t part = planned_.size();
-    const std::string name = kernels_.name(key_, part);
-    Planned& planned = planned_.emplace_back(common_, name);
+    Planned& planned = planned_.emplace_back(common_, std::string());
     planned.thunk.extent = extent;
     planned.thunk.grain = grain;
-    planned.thunk.worker_scratch = kernels_.part(key_, part, [&] {
-      LoopEmitter emitter(kernels_.module, name, context_);
+    if (!kernels_) return planned.thunk;
+    planned.kernel = kernels_->name(key_, part);
+    planned.thunk.worker_scratch = kernels_->part(key_, part, [&] {
+      LoopEmitter emitter(kernels_->module, planned.kernel, context_);
       emit(emitter);
       return emitter.worker_scratch();
     });
@@ -158,7 +160,7 @@ class StepLowering {
       add_combination(loops_.rows(), 1, &LoopEmitter::emit_row_outputs);
   }
 
-  Kernels& kernels_;
+  Kernels* kernels_;
   const Graph& graph_;
   const Step& step_;
   const Loops loops_;
@@ -180,7 +182,7 @@ std::vector<std::vector<Thunk>> lower_in_module(const Graph& graph, std::span<co
   Kernels kernels{*module};
   for (std::size_t i = 0; i < steps.size(); ++i)
     if (steps[i].kind == Step::Kind::loops)
-      planned[i] = StepLowering(kernels, graph, steps[i], static_cast<int>(i), out).run();
+      planned[i] = StepLowering(&kernels, graph, steps[i], static_cast<int>(i), out).run();
   std::vector<std::vector<Thunk>> thunks(steps.size());
   if (module->empty()) return thunks;
   const std::shared_ptr<const MachineCode> code = generate(*module, isa);
@@ -203,6 +205,14 @@ std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const 
   } catch (const InternalError& fault) {
     throw InternalError(text(fault.what(), "\nwhile lowering\n", to_text(graph)));
   }
+}
+
+std::vector<Thunk> outline_loops(const Graph& graph, const Step& step) {
+  Lowered nowhere{.slots = graph.size()};
+  std::vector<Thunk> thunks;
+  for (Planned& planned : StepLowering(nullptr, graph, step, 0, nowhere).run())
+    thunks.push_back(std::move(planned.thunk));
+  return thunks;
 }
 
 }  // namespace gradus::cpu_backend

@@ -1,0 +1,101 @@
+/// The memory of a plan, found without making code: the same steps, stages and layout that a program has.
+#include "gradus/backend/budget.h"
+#include <algorithm>
+#include "gradus/backend/binding.h"
+#include "gradus/backend/cpu/lower.h"
+#include "gradus/backend/library.h"
+#include "gradus/compiler/memory_order.h"
+#include "gradus/compiler/recompute.h"
+
+namespace gradus {
+namespace {
+
+class Planner {
+ public:
+  explicit Planner(const CompileOptions& options)
+      : options_(options), merge_(std::ranges::find(options.disable, "fuse") == options.disable.end()) {}
+
+  /// As a program without a budget runs.
+  std::vector<Step> steps(const Graph& graph) const { return order_steps(graph, fuse(graph, merge_)); }
+  std::int64_t bytes(const Graph& graph, const std::vector<Step>& steps, Staging staging) const {
+    const bool reuse = std::ranges::find(options_.disable, "reuse") == options_.disable.end();
+    return lay_out(intervals(graph, outline(graph, steps), reuse ? plan_sharing(graph, steps) : no_sharing(graph),
+                             steps, staging))
+        .bytes;
+  }
+
+  /// One step after the other.
+  PlannedMemory use(const Graph& graph, std::span<const int> copies) const {
+    PlannedMemory use{.steps = order_for_memory(graph, fuse(graph, merge_, copies), options_.symbols)};
+    const std::vector<Thunk> thunks = outline(graph, use.steps);
+    const Schedule schedule = plan_stages(graph, use.steps, no_sharing(graph), thunks, Staging::in_order);
+    const std::vector<Interval> intervals = intervals_of(graph, schedule, options_.symbols, scratch_of(thunks));
+    std::vector<int> step_of_stage;
+    for (const std::vector<int>& stage : schedule.stages) step_of_stage.push_back(thunks[at(stage.at(0))].step);
+    for (std::size_t i = 0; i < intervals.size(); ++i) {
+      const Temporary& t = schedule.temporaries[i];
+      if (t.first >= static_cast<int>(step_of_stage.size()) || t.last < t.first) continue;  // written by no thunk
+      use.temporaries.push_back(
+          {t.thunk < 0 ? t.slot : -1, intervals[i].bytes, step_of_stage[at(t.first)], step_of_stage[at(t.last)]});
+    }
+    use.bytes = lay_out(intervals).bytes;
+    use.costs.resize(use.steps.size());
+    for (const Thunk& thunk : thunks)
+      use.costs[at(thunk.step)] += estimated_ns(extent(thunk.bytes), extent(thunk.flops));
+    return use;
+  }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  static Sharing no_sharing(const Graph& graph) { return {std::vector<int>(graph.outputs.size(), -1)}; }
+  std::int64_t extent(std::int64_t d) const { return dimension::evaluate(d, options_.symbols); }
+  std::function<std::int64_t(int)> scratch_of(const std::vector<Thunk>& thunks) const {
+    return [this, &thunks](int thunk) { return extent(thunks[at(thunk)].shared_scratch); };
+  }
+  std::vector<Interval> intervals(const Graph& graph, const std::vector<Thunk>& thunks, const Sharing& sharing,
+                                  const std::vector<Step>& steps, Staging staging) const {
+    return intervals_of(graph, plan_stages(graph, steps, sharing, thunks, staging), options_.symbols,
+                        scratch_of(thunks));
+  }
+
+  /// The thunks of all steps, without code.
+  std::vector<Thunk> outline(const Graph& graph, const std::vector<Step>& steps) const {
+    std::vector<Thunk> all;
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+      std::vector<Thunk> thunks;
+      if (steps[s].kind == Step::Kind::loops) {
+        thunks = cpu_backend::outline_loops(graph, steps[s]);
+      } else {
+        const int value = steps[s].members.at(0);
+        const BoundThunk bound = library_kernel(graph[value].op->library_kernel).bind(graph, value, options_.symbols);
+        thunks.push_back({.bytes = bound.bytes, .flops = bound.flops});
+      }
+      for (Thunk& thunk : thunks) {
+        thunk.step = static_cast<int>(s);
+        all.push_back(std::move(thunk));
+      }
+    }
+    return all;
+  }
+
+  const CompileOptions& options_;
+  const bool merge_;
+};
+
+}  // namespace
+
+Plan plan_within_budget(Graph& graph, const CompileOptions& options) {
+  const Planner planner(options);
+  Plan plan{.steps = planner.steps(graph)};
+  const std::int64_t side_by_side = planner.bytes(graph, plan.steps, Staging::early);
+  if (side_by_side <= options.max_bytes) return plan;
+  const auto use = [&](const Graph& candidate, std::span<const int> copies) { return planner.use(candidate, copies); };
+  Recomputed recomputed = recompute(graph, options.max_bytes, side_by_side, use);
+  graph = std::move(recomputed.graph);
+  return {.steps = std::move(recomputed.use.steps),
+          .sharing = {},
+          .staging = Staging::in_order,
+          .recomputed_bytes = recomputed.bytes};
+}
+
+}  // namespace gradus

@@ -1,0 +1,11 @@
+/// Plans whose temporaries stay within a byte budget.
+#pragma once
+#include "gradus/backend/program.h"
+
+namespace gradus {
+
+/// The steps of `graph`, side by side if that fits into options.max_bytes, else one after the other, else with values
+/// computed again for late readers, which changes `graph`. ResourceExhausted names the smallest budget that works.
+Plan plan_within_budget(Graph& graph, const CompileOptions& options);
+
+}  // namespace gradus

@@ -1,0 +1,300 @@
+/// Arranging, proposing and inserting copies.
+#include "gradus/compiler/late_copies.h"
+#include <algorithm>
+#include <map>
+
+namespace gradus {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+/// Past this a chain costs more than a user would think of it.
+constexpr int longest_chain = 2000;
+/// An operand that is smaller by this factor is rather kept than computed again.
+constexpr std::int64_t small_factor = 4;
+
+/// Values, moved to a new graph one by one.
+struct Moved {
+  explicit Moved(const Graph& from) : renamed(at(from.size()), -1) {}
+  CopiedGraph to;
+  std::vector<int> renamed;
+
+  int add(Value v, int copy, int origin) {
+    to.copies.push_back(copy);
+    to.origins.push_back(origin);
+    return to.graph.add(std::move(v));
+  }
+  /// A value of `from` with its operands.
+  void move(const CopiedGraph& from, int i) {
+    Value v = from.graph[i];
+    for (int& operand : v.in) operand = renamed[at(operand)];
+    renamed[at(i)] = add(std::move(v), from.copies[at(i)], from.origins[at(i)]);
+  }
+  void finish(const Graph& from) {
+    for (int i : from.inputs) to.graph.inputs.push_back(renamed[at(i)]);
+    for (int o : from.outputs) to.graph.outputs.push_back(renamed[at(o)]);
+    for (int d : from.dying) to.graph.dying.push_back(renamed[at(d)]);
+  }
+};
+
+/// Notes what stands where.
+void find_places(Arranged& now) {
+  now.step.assign(at(now.graph.size()), -1);
+  now.temporary.assign(at(now.graph.size()), -1);
+  now.yielded.assign(at(now.graph.size()), false);
+  now.readers.resize(at(now.graph.size()));
+  for (std::size_t s = 0; s < now.memory.steps.size(); ++s) {
+    for (int member : now.memory.steps[s].members) now.step[at(member)] = static_cast<int>(s);
+    for (const Read& read : reads_of(now.graph, now.memory.steps[s]))
+      if (auto& readers = now.readers[at(read.storage)]; readers.empty() || readers.back() != static_cast<int>(s))
+        readers.push_back(static_cast<int>(s));
+  }
+  for (std::size_t t = 0; t < now.memory.temporaries.size(); ++t)
+    if (now.memory.temporaries[t].value >= 0) now.temporary[at(now.memory.temporaries[t].value)] = static_cast<int>(t);
+  for (int o : now.graph.outputs) now.yielded[at(storage_of(now.graph, o))] = true;
+}
+
+class Arranger {
+ public:
+  explicit Arranger(const CopiedGraph& given) : given_(given), graph_(given.graph), moved_(given.graph) {}
+
+  Arranged run(PlannedMemory memory) {
+    for (int i : graph_.inputs) place(i);
+    for (const Step& step : memory.steps)
+      for (int member : step.members) place(member);
+    for (int o : graph_.outputs) place(o);
+    moved_.finish(graph_);
+    for (Step& step : memory.steps) {
+      for (auto* list : {&step.members, &step.outputs}) {
+        for (int& i : *list) i = moved_.renamed[at(i)];
+        std::ranges::sort(*list);
+      }
+    }
+    for (PlannedMemory::Temporary& t : memory.temporaries)
+      if (t.value >= 0) t.value = moved_.renamed[at(t.value)];
+    Arranged arranged{.graph = std::move(moved_.to.graph),
+                      .memory = std::move(memory),
+                      .copies = std::move(moved_.to.copies),
+                      .origins = std::move(moved_.to.origins)};
+    find_places(arranged);
+    return arranged;
+  }
+
+ private:
+  /// With the operands that belong to no step, which are read in place. An explicit stack: views may be many.
+  void place(int root) {
+    std::vector<int> pending{root};
+    while (!pending.empty()) {
+      const int i = pending.back();
+      if (moved_.renamed[at(i)] >= 0) {
+        pending.pop_back();
+        continue;
+      }
+      const std::size_t before = pending.size();
+      for (int operand : graph_[i].in)
+        if (moved_.renamed[at(operand)] < 0) pending.push_back(operand);
+      if (pending.size() > before) continue;
+      moved_.move(given_, i);
+      pending.pop_back();
+    }
+  }
+
+  const CopiedGraph& given_;
+  const Graph& graph_;
+  Moved moved_;
+};
+
+bool may_be_computed_again(const Value& v) {
+  const AnyOp& op = v.op;
+  return !op.may_fail() && (op.is_elementwise() || op.is_reduction() || op.is_view() || op.is_index() ||
+                            op.is_alias() || op.is_library_call() || v.is_constant);
+}
+
+class Proposer {
+ public:
+  Proposer(const Arranged& now, std::vector<int> values, Operands operands, int peak)
+      : now_(now), operands_(operands), peak_(peak) {
+    copy_.values = std::move(values);
+    for (int value : copy_.values) kept_ += now.memory.temporaries[at(now.temporary[at(value)])].bytes;
+  }
+
+  std::optional<LateCopy> run() {
+    copy_.reader = first_late_reader();
+    if (copy_.reader < 0) return {};
+    copy_.again.assign(at(now_.graph.size()), false);
+    copy_.instead.assign(at(now_.graph.size()), -1);
+    find_equals();
+    if (!mark()) return {};
+    drop_marks_without_need();
+    copy_.freed = kept_ - extended_;
+    if (copy_.freed <= 0) return {};
+    add_costs();
+    return std::move(copy_);
+  }
+
+ private:
+  /// -1: there is none, or a value is needed at the peak itself.
+  int first_late_reader() const {
+    int first = -1;
+    for (int value : copy_.values) {
+      const std::vector<int>& readers = now_.readers[at(value)];
+      const auto found = std::ranges::lower_bound(readers, peak_);
+      if (found == readers.end() || *found == peak_) return -1;
+      if (first < 0 || *found < first) first = *found;
+    }
+    return first;
+  }
+
+  bool is_copied(int value) const { return std::ranges::count(copy_.values, value) > 0; }
+
+  /// By origin: a value that is alive when the reader runs.
+  void find_equals() {
+    for (const PlannedMemory::Temporary& t : now_.memory.temporaries)
+      if (t.value >= 0 && t.first < copy_.reader && t.last >= copy_.reader && !is_copied(t.value))
+        alive_[now_.origins[at(t.value)]] = t.value;
+  }
+
+  /// Marks what has to be computed again, from the values back. Operands come first, so one walk down is enough.
+  bool mark() {
+    for (int value : copy_.values)
+      if (!has_equal(value)) copy_.again[at(value)] = true;
+    int chain = 0;
+    for (int i = *std::ranges::max_element(copy_.values); i >= 0; --i) {
+      if (!copy_.again[at(i)]) continue;
+      if (!may_be_computed_again(now_.graph[i]) || ++chain > longest_chain) return false;
+      for (int operand : now_.graph[i].in)
+        if (!is_at_hand(operand)) copy_.again[at(operand)] = true;
+    }
+    return true;
+  }
+
+  bool has_equal(int i) {
+    const auto found = alive_.find(now_.origins[at(i)]);
+    if (found == alive_.end()) return false;
+    copy_.instead[at(i)] = found->second;
+    return true;
+  }
+
+  bool is_at_hand(int i) {
+    const Value& v = now_.graph[i];
+    if (copy_.again[at(i)]) return false;
+    if (v.is_input() || v.is_constant || now_.yielded[at(i)]) return true;
+    if (is_copied(i)) return false;
+    if (now_.temporary[at(i)] < 0) return v.in.empty() || has_equal(i);
+    const PlannedMemory::Temporary& t = now_.memory.temporaries[at(now_.temporary[at(i)])];
+    if (t.last >= copy_.reader || has_equal(i)) return true;
+    const bool keeps = operands_ == Operands::kept || t.bytes * small_factor <= kept_ || !may_be_computed_again(v);
+    if (keeps && t.last < peak_ && !std::exchange(longer_[i], true)) extended_ += t.bytes;
+    return keeps;
+  }
+
+  /// A view or an alias of something that is at hand is at hand as well.
+  void drop_marks_without_need() {
+    for (int i = 0; i < now_.graph.size(); ++i) {
+      if (!copy_.again[at(i)] || now_.step[at(i)] >= 0) continue;
+      const auto needs = [&](int operand) { return copy_.again[at(operand)] || copy_.instead[at(operand)] >= 0; };
+      if (std::ranges::none_of(now_.graph[i].in, needs)) copy_.again[at(i)] = false;
+    }
+  }
+
+  void add_costs() {
+    std::vector<int> members(now_.memory.steps.size(), 0);
+    for (int i = 0; i < now_.graph.size(); ++i)
+      if (copy_.again[at(i)] && now_.step[at(i)] >= 0) ++members[at(now_.step[at(i)])];
+    for (std::size_t s = 0; s < members.size(); ++s)
+      copy_.cost += now_.memory.costs[s] * members[s] / static_cast<double>(now_.memory.steps[s].members.size());
+  }
+
+  const Arranged& now_;
+  const Operands operands_;
+  const int peak_;
+  LateCopy copy_;
+  std::int64_t kept_ = 0, extended_ = 0;  // bytes
+  std::map<int, bool> longer_;            // temporaries that would live longer
+  std::map<int, int> alive_;
+};
+
+/// Copies the graph; before the reader come the copies, and from there on the copied value is read from its copy.
+class Inserter {
+ public:
+  Inserter(const Arranged& now, const LateCopy& copy, int group)
+      : now_(now), copy_(copy), moved_(now.graph), late_(at(now.graph.size()), -1) {
+    const Step& reader = now.memory.steps[at(copy.reader)];
+    const int of_reader = now.copies[at(reader.members.front())];
+    const bool joins = std::ranges::all_of(reader.members, [&](int i) { return now.copies[at(i)] == of_reader; });
+    group_ = joins && of_reader > 0 ? of_reader : group;
+    begin_ = reader.members.front();
+  }
+
+  CopiedGraph run() {
+    for (int i = 0; i < now_.graph.size(); ++i) {
+      if (i == begin_) insert_copies();
+      Value v = now_.graph[i];
+      for (int& operand : v.in) operand = i < begin_ ? moved_.renamed[at(operand)] : late(operand);
+      moved_.renamed[at(i)] = moved_.add(std::move(v), now_.copies[at(i)], now_.origins[at(i)]);
+    }
+    moved_.finish(now_.graph);
+    return without_unneeded(moved_.to);
+  }
+
+ private:
+  void insert_copies() {
+    for (int i = 0; i < begin_; ++i) {
+      if (copy_.instead[at(i)] >= 0) late_[at(i)] = moved_.renamed[at(copy_.instead[at(i)])];
+      else if (copy_.again[at(i)]) late_[at(i)] = add_late(i);
+    }
+  }
+  int add_late(int i) {
+    Value v = now_.graph[i];
+    for (int& operand : v.in) operand = late(operand);
+    return moved_.add(std::move(v), group_, now_.origins[at(i)]);
+  }
+  /// What late readers of i read: a copy if there is one, through views and aliases as well.
+  int late(int i) {
+    if (late_[at(i)] >= 0) return late_[at(i)];
+    if (i < begin_ && leads_to_copy(i)) return late_[at(i)] = add_late(i);
+    return moved_.renamed[at(i)];
+  }
+  bool leads_to_copy(int i) const {
+    while (now_.step[at(i)] < 0 && (now_.graph[i].op.is_view() || now_.graph[i].op.is_alias())) {
+      i = now_.graph[i].in[0];
+      if (late_[at(i)] >= 0) return true;
+    }
+    return false;
+  }
+
+  const Arranged& now_;
+  const LateCopy& copy_;
+  Moved moved_;
+  std::vector<int> late_;  // per value: its copy, in the new graph
+  int group_ = 0, begin_ = 0;
+};
+
+}  // namespace
+
+Arranged arrange(const CopiedGraph& given, PlannedMemory memory) { return Arranger(given).run(std::move(memory)); }
+
+std::optional<LateCopy> propose_late_copy(const Arranged& now, std::vector<int> values, Operands operands, int peak) {
+  return Proposer(now, std::move(values), operands, peak).run();
+}
+
+CopiedGraph with_late_copy(const Arranged& now, const LateCopy& copy, int group) {
+  return Inserter(now, copy, group).run();
+}
+
+CopiedGraph without_unneeded(const CopiedGraph& given) {
+  const Graph& graph = given.graph;
+  std::vector<bool> needed(at(graph.size()));
+  for (int i : graph.inputs) needed[at(i)] = true;
+  for (int o : graph.outputs) needed[at(o)] = true;
+  for (int i = graph.size() - 1; i >= 0; --i)
+    if (needed[at(i)])
+      for (int operand : graph[i].in) needed[at(operand)] = true;
+  Moved moved(graph);
+  for (int i = 0; i < graph.size(); ++i)
+    if (needed[at(i)]) moved.move(given, i);
+  moved.finish(graph);
+  return std::move(moved.to);
+}
+
+}  // namespace gradus

@@ -1,0 +1,64 @@
+/// Splitting the life of a value: its late readers get a copy of their own, made just before the first of them.
+#pragma once
+#include <optional>
+#include <span>
+#include <vector>
+#include "gradus/compiler/steps.h"
+
+namespace gradus {
+
+/// Steps in the order of execution, and what is alive while they run.
+struct PlannedMemory {
+  struct Temporary {
+    int value;  // -1: scratch of a step
+    std::int64_t bytes;
+    int first, last;  // steps
+  };
+  std::vector<Step> steps = {};
+  std::vector<Temporary> temporaries = {};
+  std::vector<double> costs = {};  // per step: estimated nanoseconds
+  std::int64_t bytes = 0;          // of all temporaries, laid out
+};
+
+/// A graph whose values stand in the order of execution, so that what is inserted before a step is late.
+struct Arranged {
+  Graph graph;
+  PlannedMemory memory;
+  // Per value:
+  std::vector<int> copies;                // the group of copies that it belongs to; 0: none
+  std::vector<int> origins;               // in the graph before anything was copied: equal of equal values
+  std::vector<int> step;                  // of which it is a member; -1: none
+  std::vector<int> temporary;             // which one it is; -1: it is not stored, or not in the arena
+  std::vector<bool> yielded;              // its memory is an output's
+  std::vector<std::vector<int>> readers;  // steps that read it from memory
+};
+
+struct CopiedGraph {
+  Graph graph;
+  std::vector<int> copies, origins;  // as above
+};
+Arranged arrange(const CopiedGraph& given, PlannedMemory memory);
+
+/// How the readers of `values` from step `reader` on could have copies of them.
+struct LateCopy {
+  std::vector<int> values;
+  int reader = -1;
+  std::vector<bool> again;   // per value: computed again
+  std::vector<int> instead;  // per value: an equal one that is alive when the reader runs; -1: none
+  double cost = 0;           // estimated nanoseconds
+  std::int64_t freed = 0;    // bytes at the step where it is proposed
+};
+/// What a copy is computed from, if that is not alive by then: small operands are kept longer and others computed
+/// again, or all are kept longer.
+enum class Operands { again, kept };
+/// `values` are temporaries that are alive at step `peak`, but only for later. Nothing if no byte would be freed there,
+/// or if something would be needed that may not or should not be computed twice.
+std::optional<LateCopy> propose_late_copy(const Arranged& now, std::vector<int> values, Operands operands, int peak);
+
+/// `group` names the new copies, unless their reader is a copy itself: then they join its group.
+CopiedGraph with_late_copy(const Arranged& now, const LateCopy& copy, int group);
+
+/// Without what no output needs.
+CopiedGraph without_unneeded(const CopiedGraph& given);
+
+}  // namespace gradus

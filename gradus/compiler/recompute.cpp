@@ -1,0 +1,171 @@
+/// The search for what to compute again.
+#include "gradus/compiler/recompute.h"
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace gradus {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+/// The search ends after so many steps in a row that did not lower the peak, and after so many in all.
+constexpr int most_sideways = 24, most_steps = 2000;
+/// Of the proposals at a peak, so many are planned.
+constexpr std::size_t most_tried = 6;
+/// So many copies are tried to be left out in the end.
+constexpr int most_given_back = 48;
+/// What a copy costs besides its work.
+constexpr double overhead_ns = 200;
+
+/// How good a plan is: less alive at its worst moment, else fewer such moments.
+struct Peak {
+  std::int64_t bytes = 0;
+  int moments = 0;
+  int first = 0;  // step
+  auto key() const { return std::pair(bytes, moments); }
+};
+
+Peak peak_of(const PlannedMemory& memory) {
+  std::vector<std::int64_t> change(memory.steps.size() + 1, 0);
+  for (const PlannedMemory::Temporary& t : memory.temporaries) {
+    const std::int64_t bytes = (t.bytes + 63) / 64 * 64;
+    change[at(t.first)] += bytes;
+    change[at(t.last) + 1] -= bytes;
+  }
+  Peak peak;
+  std::int64_t alive = 0;
+  for (std::size_t s = 0; s < memory.steps.size(); ++s) {
+    alive += change[s];
+    if (alive > peak.bytes) peak = {alive, 0, static_cast<int>(s)};
+    peak.moments += alive == peak.bytes;
+  }
+  return peak;
+}
+
+class Search {
+ public:
+  Search(const Graph& graph, std::int64_t budget, std::int64_t known, const MemoryPlanner& planner)
+      : planner_(planner), budget_(budget), smallest_(known) {
+    CopiedGraph first{graph, std::vector<int>(at(graph.size()), 0), std::vector<int>(at(graph.size()))};
+    std::iota(first.origins.begin(), first.origins.end(), 0);
+    now_ = planned(std::move(first));
+    smallest_ = std::min(smallest_, now_.memory.bytes);
+    stored_.resize(at(graph.size()), 0);
+    for (const PlannedMemory::Temporary& t : now_.memory.temporaries)
+      if (t.value >= 0) stored_[at(now_.origins[at(t.value)])] = t.bytes;
+  }
+
+  Recomputed run() {
+    int sideways = 0;
+    Peak best = peak_of(now_.memory);
+    for (int step = 0; now_.memory.bytes > budget_; ++step) {
+      if (step == most_steps || sideways > most_sideways || !advance()) fail();
+      const Peak peak = peak_of(now_.memory);
+      sideways = peak.key() < best.key() ? 0 : sideways + 1;
+      if (peak.key() < best.key()) best = peak;
+    }
+    give_back();
+    return {std::move(now_.graph), std::move(now_.memory), recomputed_bytes()};
+  }
+
+ private:
+  Arranged planned(CopiedGraph next) const {
+    PlannedMemory memory = planner_(next.graph, next.copies);
+    return arrange(next, std::move(memory));
+  }
+
+  /// Splits one value that is only kept at the peak; prefers the cheapest per byte among those that lower it.
+  bool advance() {
+    const Peak peak = peak_of(now_.memory);
+    std::vector<LateCopy> proposals = proposals_at(peak.first);
+    std::optional<Arranged> aside;
+    for (std::size_t k = 0; k < std::min(proposals.size(), most_tried); ++k) {
+      Arranged next = planned(with_late_copy(now_, proposals[k], groups_ + 1));
+      const Peak reached = peak_of(next.memory);
+      if (reached.key() < peak.key()) return accept(std::move(next));
+      if (!aside && reached.bytes <= peak.bytes) aside = std::move(next);
+    }
+    return aside && accept(std::move(*aside));
+  }
+  bool accept(Arranged next) {
+    ++groups_;
+    now_ = std::move(next);
+    smallest_ = std::min(smallest_, now_.memory.bytes);
+    return true;
+  }
+
+  /// For what is alive at step `peak` but not read there. The cheapest per byte come first.
+  std::vector<LateCopy> proposals_at(int peak) const {
+    std::map<std::pair<int, int>, std::vector<int>> kept;  // by the steps that make them and that read them next
+    for (const PlannedMemory::Temporary& t : now_.memory.temporaries) {
+      if (t.value < 0 || t.bytes == 0 || t.first > peak || t.last <= peak) continue;
+      const int next = *std::ranges::lower_bound(now_.readers[at(t.value)], peak);
+      if (next != peak) kept[{t.first, next}].push_back(t.value);
+    }
+    std::vector<LateCopy> proposals;
+    const auto propose = [&](std::vector<int> values, Operands operands) {
+      if (auto copy = propose_late_copy(now_, std::move(values), operands, peak)) proposals.push_back(std::move(*copy));
+    };
+    for (const auto& [steps, values] : kept) {
+      propose(values, Operands::again);
+      propose(values, Operands::kept);
+      if (values.size() == 1) continue;
+      for (int value : values) propose({value}, Operands::again);
+    }
+    std::ranges::stable_sort(proposals, {}, [](const LateCopy& copy) {
+      return std::pair((copy.cost + overhead_ns) / static_cast<double>(copy.freed), -copy.reader);
+    });
+    return proposals;
+  }
+
+  // ---------------------------------------------------------------- what turned out to be too much
+
+  /// Where the budget allows it, a copy is replaced by the last equal value before it.
+  void give_back() {
+    for (int tries = 0, copy = now_.graph.size() - 1; copy >= 0 && tries < most_given_back; --copy) {
+      if (copy >= now_.graph.size() || now_.copies[at(copy)] == 0 || now_.temporary[at(copy)] < 0) continue;
+      int before = copy - 1;
+      while (before >= 0 && now_.origins[at(before)] != now_.origins[at(copy)]) --before;
+      if (before < 0) continue;
+      ++tries;
+      CopiedGraph next{now_.graph, now_.copies, now_.origins};
+      for (Value& v : next.graph.values) std::ranges::replace(v.in, copy, before);
+      Arranged less = planned(without_unneeded(next));
+      if (less.memory.bytes <= budget_) now_ = std::move(less);
+    }
+  }
+
+  /// Of copies of what stood in memory before, and was not just moved.
+  std::int64_t recomputed_bytes() const {
+    std::vector<bool> seen(stored_.size());
+    std::int64_t bytes = 0;
+    for (int origin : now_.origins) {
+      if (seen[at(origin)]) bytes += stored_[at(origin)];
+      seen[at(origin)] = true;
+    }
+    return bytes;
+  }
+
+  [[noreturn]] void fail() const {
+    throw ResourceExhausted(text("a budget of ", budget_,
+                                 " bytes is too small for what this program keeps between its "
+                                 "kernels, even if all that can be is computed again; the smallest that works is ",
+                                 smallest_, " bytes"));
+  }
+
+  const MemoryPlanner& planner_;
+  const std::int64_t budget_;
+  std::int64_t smallest_;  // bytes that some plan so far needs
+  Arranged now_;
+  std::vector<std::int64_t> stored_;  // per origin: the bytes that it took before anything was copied
+  int groups_ = 0;
+};
+
+}  // namespace
+
+Recomputed recompute(const Graph& graph, std::int64_t max_bytes, std::int64_t known, const MemoryPlanner& planner) {
+  return Search(graph, max_bytes, known, planner).run();
+}
+
+}  // namespace gradus

@@ -1,0 +1,127 @@
+/// Byte budgets: which graphs they lead to, that they are kept, and that no bit changes.
+#include <gtest/gtest.h>
+#include <charconv>
+#include "tests/backend_cpu/compiled.h"
+#include "tests/backend_cpu/random_graphs.h"
+
+namespace gradus {
+namespace {
+
+using testing_loops::RandomGraph;
+
+std::shared_ptr<const Program> within(const Graph& graph, std::int64_t max_bytes,
+                                      std::vector<std::string> disable = {}) {
+  return compile(graph, {.disable = std::move(disable), .max_bytes = max_bytes});
+}
+
+/// The smallest budget that works, as the error for one of a byte says; nothing if a byte is enough.
+std::optional<std::int64_t> smallest_budget(const Graph& graph, const std::vector<std::string>& disable = {}) {
+  try {
+    within(graph, 1, disable);
+    return {};
+  } catch (const ResourceExhausted& error) {
+    const std::string message = error.what();
+    std::int64_t bytes = 0;
+    const auto at = message.find("works is ");
+    EXPECT_NE(at, std::string::npos) << message;
+    std::from_chars(message.data() + at + 9, message.data() + message.size(), bytes);
+    return bytes;
+  }
+}
+
+struct Row {
+  const char* name;
+  std::int64_t budget;
+  std::string before, after;
+};
+void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
+class Recompute : public testing::TestWithParam<Row> {};
+
+TEST_P(Recompute, AsWritten) {
+  const auto program = within(parse_graph(GetParam().before), GetParam().budget);
+  EXPECT_EQ(to_text(program->graph()), to_text(parse_graph(GetParam().after)));
+  EXPECT_LE(program->temporary_bytes(), GetParam().budget);
+}
+
+const std::string chain =  // a value of 4 KiB that is read at the beginning and at the end
+    "%0 = input : f32[32,32]\n%1 = exp %0 : f32[32,32]\n"
+    "%2 = matmul{transpose_a=false; transpose_b=false} %1 %1 : f32[32,32]\n"
+    "%3 = matmul{transpose_a=false; transpose_b=false} %2 %2 : f32[32,32]\n"
+    "%4 = matmul{transpose_a=false; transpose_b=false} %3 %3 : f32[32,32]\n";
+const std::string product = "matmul{transpose_a=false; transpose_b=false} ";
+
+const Row rows[] = {
+    {"NothingIfItFits", 3 * 4096, chain + "%5 = multiply %4 %1 : f32[32,32]\nreturn %5\n",
+     chain + "%5 = multiply %4 %1 : f32[32,32]\nreturn %5\n"},
+    {"AFormulaWithinItsReader", 2 * 4096, chain + "%5 = multiply %4 %1 : f32[32,32]\nreturn %5\n",
+     chain + "%5 = exp %0 : f32[32,32]\n%6 = multiply %4 %5 : f32[32,32]\nreturn %6\n"},
+    {"AFormulaBeforeAProduct", 2 * 4096, chain + "%5 = " + product + "%4 %1 : f32[32,32]\nreturn %5\n",
+     chain + "%5 = exp %0 : f32[32,32]\n%6 = " + product + "%4 %5 : f32[32,32]\nreturn %6\n"},
+    {"ThroughAView", 2 * 4096,
+     chain + "%5 = transpose{order=[0,1]} %1 : f32[32,32]\n%6 = multiply %4 %5 : f32[32,32]\nreturn %6\n",
+     chain + "%5 = exp %0 : f32[32,32]\n%6 = transpose{order=[0,1]} %5 : f32[32,32]\n"
+             "%7 = multiply %4 %6 : f32[32,32]\nreturn %7\n"},
+    {"AProductIfNeeded", 2 * 4096,
+     "%0 = input : f32[32,32]\n%1 = " + product + "%0 %0 : f32[32,32]\n%2 = " + product +
+         "%1 %1 : f32[32,32]\n%3 = " + product + "%2 %2 : f32[32,32]\n%4 = " + product +
+         "%3 %3 : f32[32,32]\n%5 = multiply %4 %1 : f32[32,32]\nreturn %5\n",
+     "%0 = input : f32[32,32]\n%1 = " + product + "%0 %0 : f32[32,32]\n%2 = " + product +
+         "%1 %1 : f32[32,32]\n%3 = " + product + "%2 %2 : f32[32,32]\n%4 = " + product +
+         "%3 %3 : f32[32,32]\n%5 = " + product + "%0 %0 : f32[32,32]\n%6 = multiply %4 %5 : f32[32,32]\nreturn %6\n"},
+    {"WhatIsNeededLateIsMovedThere", 2 * 4096,  // nobody reads the exponential early
+     "%0 = input : f32[32,32]\n%1 = exp %0 : f32[32,32]\n%2 = " + product + "%0 %0 : f32[32,32]\n%3 = " + product +
+         "%2 %2 : f32[32,32]\n%4 = " + product + "%3 %3 : f32[32,32]\n%5 = " + product +
+         "%1 %4 : f32[32,32]\nreturn %5\n",
+     "%0 = input : f32[32,32]\n%1 = " + product + "%0 %0 : f32[32,32]\n%2 = " + product + "%1 %1 : f32[32,32]\n%3 = " +
+         product + "%2 %2 : f32[32,32]\n%4 = exp %0 : f32[32,32]\n%5 = " + product + "%4 %3 : f32[32,32]\nreturn %5\n"},
+};
+INSTANTIATE_TEST_SUITE_P(Rows, Recompute, testing::ValuesIn(rows), [](const auto& row) { return row.param.name; });
+
+TEST(Recompute, TheErrorNamesTheSmallestBudgetThatWorks) {
+  const Graph graph = parse_graph(chain + "%5 = multiply %4 %1 : f32[32,32]\nreturn %5\n");
+  EXPECT_EQ(smallest_budget(graph), 2 * 4096);
+  EXPECT_EQ(within(graph, 2 * 4096)->temporary_bytes(), 2 * 4096);
+  EXPECT_THROW(within(graph, 2 * 4096 - 1), ResourceExhausted);
+}
+
+TEST(Recompute, SwitchedOffThereIsNoBudget) {
+  const Graph graph = parse_graph(chain + "%5 = multiply %4 %1 : f32[32,32]\nreturn %5\n");
+  EXPECT_EQ(within(graph, 1, {"recompute"})->temporary_bytes(), 3 * 4096);
+}
+
+TEST(Recompute, WhatMayFailIsNotDoneTwice) {
+  const Graph graph = parse_graph(
+      "%0 = input : i32[1024]\n%1 = check_range{limit=4; labels=true} %0 : i32[1024]\n"
+      "%2 = reshape{shape=[32,32]} %1 : i32[32,32]\n%3 = " +
+      product + "%2 %2 : i32[32,32]\n%4 = " + product + "%3 %3 : i32[32,32]\n%5 = " + product +
+      "%4 %4 : i32[32,32]\n%6 = add %5 %2 : i32[32,32]\nreturn %6\n");
+  EXPECT_EQ(smallest_budget(graph), 3 * 4096);
+}
+
+void expect_same_bits(const Graph& graph, std::int64_t budget, const std::vector<std::string>& disable, unsigned seed) {
+  const auto plain = compile(graph), lean = within(graph, budget, disable);
+  EXPECT_LE(lean->temporary_bytes(), budget);
+  verify(lean->graph());
+  const auto inputs = testing_loops::random_inputs(graph, {}, seed);
+  testing_loops::expect_same(*lean, testing_loops::run(*lean, inputs), testing_loops::run(*plain, inputs), {},
+                             text("within ", budget));
+}
+
+/// Unfused, so that many values stand in memory.
+TEST(Recompute, RandomGraphsKeepTheirBits) {
+  int tight = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    const Graph graph = RandomGraph(seed, {24, 35}).make(20);
+    const std::vector<std::string> disable = seed % 3 ? std::vector<std::string>{"fuse"} : std::vector<std::string>{};
+    const std::int64_t all = compile(graph, {.disable = disable})->temporary_bytes();
+    const std::int64_t smallest = smallest_budget(graph, disable).value_or(0);
+    EXPECT_LE(smallest, all);
+    tight += smallest < all;
+    for (const std::int64_t budget : {smallest, (smallest + all) / 2})
+      if (budget > 0) expect_same_bits(graph, budget, disable, seed);
+  }
+  EXPECT_GT(tight, 20);
+}
+
+}  // namespace
+}  // namespace gradus

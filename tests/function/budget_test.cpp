@@ -1,0 +1,148 @@
+/// Byte budgets of functions: they are kept in every call, an error names the smallest, and no bit changes.
+#include <gtest/gtest.h>
+#include <charconv>
+#include "gradus/gradus.h"
+
+namespace gradus {
+namespace {
+
+Sequential deep(int layers, std::int64_t units) {
+  std::vector<Module> all;
+  for (int i = 0; i < layers; ++i) all.push_back(Dense(units, i % 2 ? Activation(gelu) : Activation(tanh)));
+  all.push_back(Dense(4));
+  return Sequential(std::move(all));
+}
+
+/// Loss and first gradient of a deep model.
+struct Problem {
+  Tensor x = random::normal({256, 32}, {.seed = 1}), y = random::integers({256}, {.high = 4, .seed = 2});
+  Sequential model = deep(8, 32);
+  auto body() const {
+    return [this](Tensor a, Tensor b) {
+      GradientTape tape;
+      const Loss loss = Loss::mean(sparse_categorical_crossentropy(b, model(a, training), from_logits));
+      return std::pair{loss, tape.gradient(loss, model.trainable_variables())};
+    };
+  }
+};
+
+std::size_t bytes_of_results(const Gradients& gradients) {
+  std::size_t bytes = 4 + 4 + 8;  // a loss, its weight and that of the gradients are not told apart
+  for (std::size_t i = 0; i < gradients.size(); ++i) bytes += gradients[i].bytes();
+  return bytes;
+}
+
+/// What the error for a budget of one byte says to be enough.
+std::size_t smallest_budget(const auto& body, const Tensor& x, const Tensor& y) {
+  try {
+    function(body, {.name = "lean", .max_bytes = 1})(x, y);
+  } catch (const ResourceExhausted& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("function lean: max_bytes: "), std::string::npos) << message;
+    std::size_t bytes = 0;
+    const auto at = message.find("works is ");
+    std::from_chars(message.data() + at + 9, message.data() + message.size(), bytes);
+    return bytes;
+  }
+  ADD_FAILURE() << "a byte was enough";
+  return 0;
+}
+
+TEST(Budget, EveryBudgetGivesTheSameBits) {
+  const Problem problem;
+  const auto plain = function(problem.body());
+  const auto [loss, gradients] = plain(problem.x, problem.y);
+  const std::size_t smallest = smallest_budget(problem.body(), problem.x, problem.y);
+  const std::size_t whole = plain.explain().peak_bytes;
+  EXPECT_EQ(plain.explain().recomputed_bytes, 0u);
+  EXPECT_LT(smallest, whole / 4);
+  std::size_t before = 0;
+  for (const std::size_t budget : {smallest, smallest * 3 / 2, smallest * 2, smallest * 3, whole}) {
+    const auto lean = function(problem.body(), {.max_bytes = budget});
+    const auto [lean_loss, lean_gradients] = lean(problem.x, problem.y);
+    EXPECT_TRUE(bitwise_equal(loss.value(), lean_loss.value()));
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      EXPECT_TRUE(bitwise_equal(gradients[i], lean_gradients[i])) << budget << ": " << i;
+    const Explanation e = lean.explain();
+    EXPECT_GE(e.peak_bytes, before);
+    EXPECT_EQ(e.recomputed_bytes > 0, budget < whole);
+    before = e.peak_bytes / 2;
+  }
+  EXPECT_THROW(function(problem.body(), {.max_bytes = smallest - 1})(problem.x, problem.y), ResourceExhausted);
+}
+
+TEST(Budget, IsKeptByWhatIsReallyAllocated) {
+  set_num_threads(1);  // packed parts of products are a thread's, and not counted
+  const Problem problem;
+  const std::size_t smallest = smallest_budget(problem.body(), problem.x, problem.y);
+  const auto plain = function(problem.body()), lean = function(problem.body(), {.max_bytes = smallest});
+  const auto growth = [&](const auto& f) {
+    f(problem.x, problem.y);
+    synchronize();
+    reset_peak_memory();
+    const std::size_t before = memory_use().live_bytes;
+    const auto [loss, gradients] = f(problem.x, problem.y);
+    return memory_use().peak_bytes - before - bytes_of_results(gradients);
+  };
+  EXPECT_LT(growth(lean), smallest + 128 * KiB);
+  EXPECT_GT(growth(plain), 3 * growth(lean));
+}
+
+TEST(Budget, TrainsInPlaceToTheSameWeights) {
+  const Problem problem;
+  Sequential a = problem.model, b = problem.model;
+  a.build({f32, {any_size, 32}});
+  b = a;
+  Sequential c = a;
+  const auto trained = [&](Sequential& model, std::size_t max_bytes) {
+    Adam optimizer({.learning_rate = 1e-2});
+    const auto step = function(
+        [&](Tensor x, Tensor y) {
+          GradientTape tape;
+          const Loss loss = Loss::mean(sparse_categorical_crossentropy(y, model(x, training), from_logits));
+          optimizer.apply_gradients(clip_by_global_norm(tape.gradient(loss, model.trainable_variables()), 1.0));
+          return loss;
+        },
+        {.max_bytes = max_bytes});
+    for (int i = 0; i < 5; ++i) step(problem.x, problem.y);
+    return step.explain();
+  };
+  const Explanation whole = trained(a, 0), lean = trained(c, 200 * KiB);
+  EXPECT_LT(lean.peak_bytes, whole.peak_bytes / 2);
+  EXPECT_GT(lean.recomputed_bytes, 0u);
+  for (std::size_t i = 0; i < a.variables().size(); ++i)
+    EXPECT_TRUE(bitwise_equal(a.variables()[i].value(), c.variables()[i].value())) << a.variables()[i].name();
+}
+
+TEST(Budget, HoldsForSizesThatComeLater) {
+  const Problem problem;
+  const std::vector<Spec> any{{f32, {any_size, 32}}, {i32, {any_size}}};
+  const std::size_t smallest = smallest_budget(problem.body(), problem.x, problem.y);
+  const auto lean = function(problem.body(), {.input_signature = any, .max_bytes = 2 * smallest});
+  const auto plain = function(problem.body());
+  const auto expect_equal = [&](std::int64_t rows) {
+    const Tensor x = problem.x.rows(0, rows), y = problem.y.rows(0, rows);
+    EXPECT_TRUE(bitwise_equal(lean(x, y).second[0], plain(x, y).second[0])) << rows;
+  };
+  expect_equal(32);
+  EXPECT_EQ(lean.explain().recomputed_bytes, 0u);
+  expect_equal(40);
+  EXPECT_EQ(lean.explain().variants, 1) << "it fits as it is";
+  expect_equal(256);
+  EXPECT_EQ(lean.explain().variants, 2) << "computed again, for this size";
+  EXPECT_GT(lean.explain().recomputed_bytes, 0u);
+  EXPECT_NE(lean.explain().retraces.at(0).reason.find("max_bytes"), std::string::npos)
+      << lean.explain().retraces[0].reason;
+  expect_equal(100);
+  EXPECT_EQ(lean.explain().variants, 2);
+}
+
+TEST(Budget, SwitchedOffThereIsNone) {
+  const Problem problem;
+  const auto free = function(problem.body(), {.max_bytes = 1, .disable = {"recompute"}});
+  free(problem.x, problem.y);
+  EXPECT_EQ(free.explain().recomputed_bytes, 0u);
+}
+
+}  // namespace
+}  // namespace gradus
