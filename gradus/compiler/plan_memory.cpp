@@ -63,54 +63,64 @@ class Orderer {
 class Sharer {
  public:
   Sharer(const Graph& graph, const std::vector<Step>& steps)
-      : graph_(graph), steps_(steps), free_(graph.dying), sharing_{std::vector<int>(graph.outputs.size(), -1)} {
-    for (const Step& step : steps) {
-      std::vector<int>& storages = reads_.emplace_back();
-      for (const Read& read : reads_of(graph, step)) storages.push_back(read.storage);
+      : graph_(graph),
+        steps_(steps),
+        free_(graph.dying),
+        writer_(static_cast<std::size_t>(graph.size()), -1),
+        last_reader_(writer_),
+        sharing_{std::vector<int>(graph.outputs.size(), -1)} {
+    for (std::size_t s = 0; s < steps.size(); ++s) look_at(static_cast<int>(s));
+    std::vector<bool> yielded(static_cast<std::size_t>(graph.size()));
+    for (int output : graph.outputs) {
+      const auto storage = static_cast<std::size_t>(storage_of(graph, output));
+      is_first_.push_back(!yielded[storage]);
+      yielded[storage] = true;
     }
-    std::erase_if(free_, [&](int input) {
-      return std::ranges::any_of(graph.outputs, [&](int o) { return storage_of(graph, o) == input; });
-    });
+    std::erase_if(free_, [&](int input) { return yielded[static_cast<std::size_t>(input)]; });
   }
   /// First what is read where it is written, then whatever else is free by then.
   Sharing run() {
     for (const bool in_place : {true, false})
-      for (std::size_t k = 0; k < graph_.outputs.size(); ++k)
-        if (sharing_.may_overwrite[k] < 0 && is_first(k)) give_memory(k, in_place);
+      for (std::size_t k = 0; k < graph_.outputs.size() && !free_.empty(); ++k)
+        if (sharing_.may_overwrite[k] < 0 && is_first_[k]) give_memory(k, in_place);
     return std::move(sharing_);
   }
 
  private:
-  bool is_first(std::size_t k) const {
-    const int storage = storage_of(graph_, graph_.outputs[k]);
-    return std::all_of(graph_.outputs.begin(), graph_.outputs.begin() + static_cast<std::ptrdiff_t>(k),
-                       [&](int o) { return storage_of(graph_, o) != storage; });
+  void look_at(int s) {
+    const Step& step = steps_[static_cast<std::size_t>(s)];
+    std::vector<int>& storages = reads_.emplace_back();
+    for (const Read& read : reads_of(graph_, step)) {
+      storages.push_back(read.storage);
+      last_reader_[static_cast<std::size_t>(read.storage)] = s;
+    }
+    for (int output : step.outputs) writer_[static_cast<std::size_t>(output)] = s;
+    if (may_fail(graph_, step)) last_failure_ = s;
   }
-  bool reads(std::size_t step, int input) const { return std::ranges::count(reads_[step], input) > 0; }
 
   void give_memory(std::size_t k, bool in_place) {
-    const int output = storage_of(graph_, graph_.outputs[k]);
-    for (std::size_t s = 0; s < steps_.size(); ++s) {
-      if (!std::ranges::binary_search(steps_[s].outputs, output)) continue;
-      const auto fits = [&](int input) { return may_take(s, output, input, in_place); };
-      if (const auto found = std::ranges::find_if(free_, fits); found != free_.end()) {
-        sharing_.may_overwrite[k] = *found;
-        free_.erase(found);
-      }
-    }
+    const int output = storage_of(graph_, graph_.outputs[k]), writer = writer_[static_cast<std::size_t>(output)];
+    if (writer < 0 || writer <= last_failure_) return;
+    const auto found = std::ranges::find_if(free_, [&](int i) { return may_take(writer, output, i, in_place); });
+    if (found == free_.end()) return;
+    sharing_.may_overwrite[k] = *found;
+    free_.erase(found);
   }
-  bool may_take(std::size_t writer, int output, int input, bool in_place) const {
-    if (graph_[input].spec != graph_[output].spec || reads(writer, input) != in_place) return false;
-    if (in_place && !may_write_over(graph_, steps_[writer], output, input)) return false;
-    for (std::size_t s = writer + 1; s < steps_.size(); ++s)
-      if (reads(s, input) || may_fail(graph_, steps_[s])) return false;
-    return !may_fail(graph_, steps_[writer]);
+  bool may_take(int writer, int output, int input, bool in_place) const {
+    const auto at = static_cast<std::size_t>(writer);
+    if (graph_[input].spec != graph_[output].spec || last_reader_[static_cast<std::size_t>(input)] > writer ||
+        (std::ranges::count(reads_[at], input) > 0) != in_place)
+      return false;
+    return !in_place || may_write_over(graph_, steps_[at], output, input);
   }
 
   const Graph& graph_;
   const std::vector<Step>& steps_;
-  std::vector<int> free_;                // dying inputs that nobody has taken
-  std::vector<std::vector<int>> reads_;  // per step: storages
+  std::vector<int> free_;                  // dying inputs that nobody has taken
+  std::vector<std::vector<int>> reads_;    // per step: storages
+  std::vector<int> writer_, last_reader_;  // per storage: steps
+  std::vector<bool> is_first_;             // per output: none before it lies in the same memory
+  int last_failure_ = -1;                  // the last step that may fail
   Sharing sharing_;
 };
 

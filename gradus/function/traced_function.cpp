@@ -14,6 +14,7 @@
 #include "gradus/function/pending.h"
 #include "gradus/function/variant.h"
 #include "gradus/graph/scope.h"
+#include "gradus/ops/shape.h"
 
 namespace gradus {
 namespace {
@@ -382,7 +383,7 @@ Called TracedFunction::State::run_eagerly(In arguments, const Body& body) {
   } eagerly{queue};
   const CallKeys keys;
   const std::int64_t before = queue.dispatches();
-  Called called = body(arguments);
+  Called called = body(as_arguments(arguments));
   queue.flush();
   dispatches += queue.dispatches() - before;
   return called;
@@ -407,7 +408,7 @@ TracedFunction::~TracedFunction() = default;
 Called TracedFunction::call(In arguments, const std::string& statics, const Body& body) {
   State& state = *state_;
   ++state.calls;
-  if (Context::current() || Pending::mine().is_recording()) return body(arguments);
+  if (Context::current() || Pending::mine().is_recording()) return body(as_arguments(arguments));
   Signature signature{.statics = statics, .mode = current_mode()};
   signature.specs.reserve(arguments.size());
   for (const Tensor& argument : arguments) signature.specs.push_back(argument.spec());

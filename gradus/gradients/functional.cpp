@@ -7,7 +7,6 @@
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/shape.h"
-#include "gradus/ops/views.h"
 
 namespace gradus::detail {
 namespace {
@@ -56,8 +55,6 @@ Tensor gradient_at(const Evaluated& at) {
 }
 
 }  // namespace
-
-Tensor as_argument(const Tensor& x) { return apply(Reshape{x.shape()}, x); }
 
 std::pair<Tensor, std::function<Tensor(Tensor)>> vjp(const TensorMap& f, const Tensor& x) {
   const Evaluated at("vjp", f, x);

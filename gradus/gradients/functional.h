@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 #include "gradus/gradients/tape.h"
+#include "gradus/ops/shape.h"
 
 namespace gradus {
 
@@ -21,10 +22,6 @@ struct LossAndGradients {
 namespace detail {
 using TensorMap = std::function<Tensor(const Tensor&)>;
 
-/// `x` as a node of its own: what a function that is differentiated makes of its argument is told apart from what it
-/// makes of the same tensor as a captured one, which is a constant.
-Tensor as_argument(const Tensor& x);
-
 std::pair<Tensor, std::function<Tensor(Tensor)>> vjp(const TensorMap& f, const Tensor& x);
 std::pair<Tensor, Tensor> jvp(const TensorMap& f, const Tensor& x, const Tensor& tangent);
 Tensor hessian_vector_product(const TensorMap& f, const Tensor& x, const Tensor& v);
@@ -35,7 +32,7 @@ Tensor vectorized_map(const TensorMap& f, const Tensor& xs);
 
 /// f(x) and its gradient by x; f must give a scalar.
 template <TensorFunction F> std::pair<Tensor, Tensor> value_and_gradient(F&& f, const Tensor& x) {
-  const Tensor at = detail::as_argument(x);
+  const Tensor at = as_argument(x);
   GradientTape tape;
   tape.watch(at);
   const Tensor y = f(at);
@@ -55,7 +52,7 @@ template <TensorFunction F> Tensor gradient(F&& f, const Tensor& x) { return val
 /// Of f(x0, x1 ...), by each; f must give a scalar.
 template <class F, std::size_t N> std::array<Tensor, N> gradient(F&& f, const Tensor (&x)[N]) {
   Tensor at[N];
-  for (std::size_t i = 0; i < N; ++i) at[i] = detail::as_argument(x[i]);
+  for (std::size_t i = 0; i < N; ++i) at[i] = as_argument(x[i]);
   GradientTape tape;
   for (const Tensor& each : at) tape.watch(each);
   const Tensor y = std::apply(f, std::to_array(at));

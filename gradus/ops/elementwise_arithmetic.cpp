@@ -42,7 +42,16 @@ struct CotangentTimes {
   static constexpr auto takes = Takes::floats;
   auto emit(auto cotangent, auto factor) const { return select(cotangent == 0.0, 0.0, cotangent * factor); }
   Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
-    return {cotangent_times(dy, in[1]), cotangent_times(in[0], dy)};
+    return {cotangent_times(dy, in[1]), product_of_cotangents(in[0], dy)};
+  }
+};
+
+struct ProductOfCotangents {
+  static constexpr auto name = "product_of_cotangents";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto a, auto b) const { return select((a == 0.0) | (b == 0.0), 0.0, a * b); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    return {product_of_cotangents(dy, in[1]), product_of_cotangents(in[0], dy)};
   }
 };
 
@@ -52,7 +61,7 @@ struct CotangentOver {
   auto emit(auto cotangent, auto divisor) const { return select(cotangent == 0.0, 0.0, cotangent / divisor); }
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
     const Tensor d = cotangent_over(dy, in[1]);
-    return {d, -cotangent_times(y, d)};
+    return {d, -product_of_cotangents(y, d)};
   }
 };
 
@@ -208,6 +217,7 @@ Tensor cotangent_times(const Tensor& cotangent, const Tensor& factor) {
 Tensor cotangent_over(const Tensor& cotangent, const Tensor& divisor) {
   return apply(CotangentOver{}, cotangent, divisor);
 }
+Tensor product_of_cotangents(const Tensor& a, const Tensor& b) { return apply(ProductOfCotangents{}, a, b); }
 
 Tensor operator+(const Tensor& a, const Tensor& b) { return broadcasting(Add{}, a, b); }
 Tensor operator+(const Tensor& a, Scalar b) { return a + beside(a, b, Add::name); }

@@ -64,6 +64,14 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
   return x.shape() == wanted ? x : apply(Reshape{wanted}, x);
 }
 
+Tensor as_argument(const Tensor& x) { return apply(Reshape{x.shape()}, x); }
+
+Tensors as_arguments(In tensors) {
+  Tensors result;
+  for (const Tensor& x : tensors) result.push_back(as_argument(x));
+  return result;
+}
+
 Tensor squeeze(const Tensor& x, const std::vector<int>& axis) {
   std::uint32_t dropped = 0;
   for (int a : axis) {

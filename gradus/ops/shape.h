@@ -53,6 +53,11 @@ Tensor slice_within(const Tensor& x, int axis, std::int64_t begin, std::int64_t 
 /// n rows that are all `x`: [n, x...].
 Tensor repeat_rows(const Tensor& x, std::int64_t n);
 
+/// `x` as a node of its own: what a function makes of its argument is told apart from what it makes of the same tensor
+/// as another argument, or as a captured one, which is a constant.
+Tensor as_argument(const Tensor& x);
+std::vector<Tensor> as_arguments(In tensors);
+
 /// What slices of dimensions that are not known when tracing rest on: while a function is traced, says that `dimension`
 /// (a difference, such as s0 - 32) must not be negative in any call, and how to put it to the user. Installed by
 /// function/; without it such slices are errors.

@@ -224,6 +224,10 @@ std::vector<Row> simple() {
                "cotangent_over", [](In in) { return cotangent_over(in[0], in[1]); }, {{}, {-3, 3, 0.5}},
                [](Scalars x) { return x[0] == 0 ? 0 : x[0] / x[1]; })),
            [](Row& row) { row.slopes = {{{0, 0}, {inf, 0}}, {{0, 0}, {0, 0}, 0}, {{0, 2}, {0.5, 0}}}; }),
+      with(unbroadcast(elementwise(
+               "product_of_cotangents", [](In in) { return product_of_cotangents(in[0], in[1]); }, {{}, {}},
+               [](Scalars x) { return x[0] == 0 || x[1] == 0 ? 0 : x[0] * x[1]; })),
+           [](Row& row) { row.slopes = {{{0, inf}, {inf, 0}}, {{0, inf}, {0, 0}, 0}, {{inf, 0}, {0, inf}}}; }),
   };
 }
 
