@@ -28,7 +28,8 @@ template <class T> Tensor broadcasting(const T& op, const Tensor& a, const Tenso
 /// masked where the factor is infinite. Both are linear in the cotangent also for differentiation.
 Tensor cotangent_times(const Tensor& cotangent, const Tensor& factor);
 Tensor cotangent_over(const Tensor& cotangent, const Tensor& divisor);
-/// a * b, but 0 wherever one of them is exactly 0: the gradients of the two above, of which both operands are cotangents.
+/// a * b, but 0 wherever one of them is exactly 0: the gradients of the two above, of which both operands are
+/// cotangents.
 Tensor product_of_cotangents(const Tensor& a, const Tensor& b);
 
 }  // namespace gradus
