@@ -83,6 +83,11 @@ Tensor jacobian(const TensorMap& f, const Tensor& x) {
   return jacobian_of(at.y, at.x, at.stops());
 }
 
+Tensor batch_jacobian(const TensorMap& f, const Tensor& x) {
+  const Evaluated at("batch_jacobian", f, x);
+  return batch_jacobian_of("batch_jacobian", at.y, at.x, at.stops());
+}
+
 /// Its rows are its columns, so forward mode gives it as it is.
 Tensor hessian(const TensorMap& f, const Tensor& x) {
   const Evaluated at("hessian", f, x);

@@ -1,5 +1,6 @@
 /// The rows, and which mode makes them.
 #include "gradus/gradients/jacobian.h"
+#include "gradus/autodiff/examples_apart.h"
 #include "gradus/autodiff/jvp.h"
 #include "gradus/autodiff/vmap.h"
 #include "gradus/ops/constant.h"
@@ -26,6 +27,15 @@ Shape joined(Shape a, const Shape& b) {
   return a;
 }
 
+bool reverse_is_cheaper(const Shape& y, const Shape& x) { return estimated(y.size()) <= estimated(x.size()); }
+
+/// The spec of one example.
+Spec example_of(const Tensor& batch) {
+  Spec spec = batch.spec();
+  spec.shape.erase(0);
+  return spec;
+}
+
 }  // namespace
 
 Tensor rows_of(const std::function<Tensor(const Tensor&)>& linear, const Spec& from, const Spec& to) {
@@ -40,13 +50,29 @@ Tensor rows_of(const std::function<Tensor(const Tensor&)>& linear, const Spec& f
 
 Tensor jacobian_of(const Tensor& y, const Tensor& x, const Stops& stops) {
   const Shape shape = joined(y.shape(), x.shape());
-  if (estimated(y.shape().size()) <= estimated(x.shape().size())) {
+  if (reverse_is_cheaper(y.shape(), x.shape())) {
     const auto pull = [&](const Tensor& u) { return vjp(y, {&x, 1}, u, stops)[0]; };
     return reshape(rows_of(pull, y.spec(), x.spec()), shape);
   }
   const Pushforward push(y, x, stops);
   const Tensor columns = rows_of(push, x.spec(), y.spec());
   return reshape(transpose(reshape(columns, {x.shape().size(), y.shape().size()})), shape);
+}
+
+Tensor batch_jacobian_of(std::string_view op, const Tensor& y, const Tensor& x, const Stops& stops) {
+  require(x.shape().rank() > 0 && y.shape().rank() > 0 && x.shape()[0] == y.shape()[0], op, ": the result, ", y.spec(),
+          ", and x, ", x.spec(), ", must have the same number of examples in dimension 0");
+  require_examples_apart(op, y, x, stops);
+  const Spec of_y = example_of(y), of_x = example_of(x);
+  const std::int64_t n = x.shape()[0], ys = of_y.shape.size(), xs = of_x.shape.size();
+  const Shape shape = joined(y.shape(), of_x.shape);
+  if (reverse_is_cheaper(of_y.shape, of_x.shape)) {
+    const auto pull = [&](const Tensor& u) { return vjp(y, {&x, 1}, repeat_rows(u, n), stops)[0]; };
+    return reshape(transpose(reshape(rows_of(pull, of_y, x.spec()), {ys, n, xs}), {1, 0, 2}), shape);
+  }
+  const Pushforward push(y, x, stops);
+  const auto push_all = [&](const Tensor& v) { return push(repeat_rows(v, n)); };
+  return reshape(transpose(reshape(rows_of(push_all, of_x, y.spec()), {xs, n, ys}), {1, 2, 0}), shape);
 }
 
 }  // namespace gradus

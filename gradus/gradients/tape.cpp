@@ -5,6 +5,7 @@
 #include "gradus/autodiff/vjp.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/variable_cell.h"
+#include "gradus/gradients/jacobian.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -172,6 +173,27 @@ Tensor GradientTape::gradient(const Tensor& target, const Variable& source, Grad
   Variables list;
   list.add(source);
   return of_variables(target, list, options)[0];
+}
+
+template <class Matrix>
+Tensor GradientTape::matrix(std::string_view op, const Tensor& target, const Tensor& source, Matrix&& of) {
+  State& state = *state_;
+  state.begin_gradient();
+  require(is_floating(target.dtype()), op, ": the target is ", target.spec(), ", expected f32 or f64");
+  check_source(source.spec(), "argument `source`");
+  require(state.is_watched(source), op, ": argument `source`, ", source.spec(),
+          ", was not watched; call tape.watch(source) before using it");
+  const Tensor found = of(target, source, state.stops());
+  state.end_gradient();
+  return found;
+}
+
+Tensor GradientTape::jacobian(const Tensor& target, const Tensor& source) {
+  return matrix("jacobian", target, source, jacobian_of);
+}
+Tensor GradientTape::batch_jacobian(const Tensor& target, const Tensor& source) {
+  return matrix("batch_jacobian", target, source,
+                [](const auto&... arguments) { return batch_jacobian_of("batch_jacobian", arguments...); });
 }
 
 }  // namespace gradus

@@ -51,8 +51,15 @@ class GradientTape {
   void gradient(const Loss& loss, std::initializer_list<Variable>, GradientOptions = {}) = delete;  // Variables{v}
   void gradient(const Tensor& target, std::initializer_list<Variable>, GradientOptions = {}) = delete;
 
+  /// All derivatives of a target of any shape by the source, as [target..., source...]; zeros if it does not depend on
+  /// it. Otherwise as gradient().
+  Tensor jacobian(const Tensor& target, const Tensor& source);
+  /// Of target [n, y...] by source [n, x...], example by example: [n, y..., x...]. InvalidArgument if examples mix.
+  Tensor batch_jacobian(const Tensor& target, const Tensor& source);
+
  private:
   struct State;
+  template <class Matrix> Tensor matrix(std::string_view op, const Tensor& target, const Tensor& source, Matrix&& of);
   Tensors of_tensors(const Tensor& target, std::span<const Tensor> sources, const GradientOptions& options);
   Tensors of_variables(const Tensor& target, const Variables& sources, const GradientOptions& options);
   std::unique_ptr<State> state_;

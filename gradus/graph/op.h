@@ -16,6 +16,10 @@
 ///     library_kernel           the name of a kernel of the backend
 ///     expand(inputs)           other ops: a composite, which is gone once applied
 ///
+/// A library kernel may say where an axis of an operand goes, for those who ask whether examples mix: what stands apart
+/// along axis `axis` of operand `i` stands apart along axis carries(specs, i, axis) of the result; 0 if it is mixed.
+/// Without the rule everything is.
+///
 /// A library kernel that data can make fail (an index out of range) says  static constexpr bool may_fail = true;
 ///
 /// Axes in attributes count from the end, which makes most batching rules the identity.
@@ -144,6 +148,7 @@ struct OpType {
   bool alias = false;
   bool composite = false;
   const char* library_kernel = nullptr;
+  int (*carries)(const void*, Specs, int operand, int axis) = nullptr;
   bool may_fail = false;  // for reasons that depend on data
   void (*print)(const void*, std::ostream&) = nullptr;
   AnyOp (*parse)(std::string_view attributes) = nullptr;

@@ -161,6 +161,8 @@ template <class T> OpType describe() {
   if constexpr (Views<T>)
     type.view = [](const void* op, const Shape& in, const Shape& out) { return self(op).view(in, out); };
   if constexpr (Calls<T>) type.library_kernel = T::library_kernel;
+  if constexpr (requires(const T op, Specs in) { op.carries(in, 0, -1); })
+    type.carries = [](const void* op, Specs in, int i, int axis) { return self(op).carries(in, i, axis); };
   if constexpr (requires { T::may_fail; }) type.may_fail = T::may_fail;
   type.alias = Aliases<T>;
   type.composite = Expands<T>;

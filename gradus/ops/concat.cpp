@@ -38,4 +38,6 @@ Tensor Concat::batch(In in, std::uint32_t mask, std::int64_t n) const {
   return apply(*this, In(parts));
 }
 
+int Concat::carries(Specs, int, int along) const { return along == axis ? 0 : along; }
+
 }  // namespace gradus

@@ -15,6 +15,7 @@ struct Concat {
   Spec infer(Specs in) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
+  int carries(Specs in, int operand, int along) const;
 };
 
 }  // namespace gradus

@@ -16,6 +16,7 @@ struct Cumsum {
   Spec infer(Specs in) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
+  int carries(Specs in, int operand, int along) const;
 };
 
 }  // namespace gradus

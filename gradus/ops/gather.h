@@ -18,6 +18,7 @@ struct Gather {
   Spec infer(Specs in) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
+  int carries(Specs in, int operand, int along) const;
 };
 
 /// indices: i32 or i64 [places...], updates: T[outer..., places..., inner...] -> T[outer..., n, inner...]:
@@ -32,6 +33,7 @@ struct ScatterAdd {
   Spec infer(Specs in) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
+  int carries(Specs in, int operand, int along) const;
 };
 
 /// x: an integer type, any shape -> the same values, all of which must lie in [0, limit).

@@ -105,6 +105,12 @@ Tensor Gather::batch(In in, std::uint32_t mask, std::int64_t) const {
   return apply(*this, reshape(in[0], merged(x, inner)), places);
 }
 
+/// Of x: inner dimensions stay, outer ones have the places behind them.
+int Gather::carries(Specs in, int operand, int along) const {
+  if (operand != 0 || along == axis) return 0;
+  return along > axis ? along : along + 1 - in[1].shape.rank();
+}
+
 Spec ScatterAdd::infer(Specs in) const {
   require(in.size() == 2, name, ": expected 2 operands, got ", in.size());
   require_index_dtype(name, in[0]);
@@ -135,6 +141,14 @@ Tensor ScatterAdd::batch(In in, std::uint32_t mask, std::int64_t n) const {
   shape.push_back(extent);
   for (int i = -inner; i < 0; ++i) shape.push_back(updates.shape()[i]);
   return reshape(apply(ScatterAdd{axis, blocks}, places, updates), shape);
+}
+
+/// Of the updates.
+int ScatterAdd::carries(Specs in, int operand, int along) const {
+  const int places = in[0].shape.rank(), inner = -1 - axis;
+  if (operand != 1) return 0;
+  if (along >= -inner) return along;
+  return along < -inner - places ? along + places - 1 : 0;
 }
 
 Spec CheckRange::infer(Specs in) const {

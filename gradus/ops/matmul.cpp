@@ -121,6 +121,12 @@ Tensor Matmul::batch(In in, std::uint32_t mask, std::int64_t n) const {
   return transpose(multiply_rows(b, !transpose_b, a, !transpose_a));
 }
 
+int Matmul::carries(Specs, int operand, int axis) const {
+  if (axis < -2) return axis;
+  if (operand == 0) return axis == (transpose_a ? -1 : -2) ? -2 : 0;
+  return axis == (transpose_b ? -2 : -1) ? -1 : 0;
+}
+
 Tensor matmul(const Tensor& a, const Tensor& b) {
   check_operands(a.spec(), b.spec(), false, false);
   const std::int64_t m = a.shape()[-2], k = a.shape()[-1], n = b.shape()[-1];

@@ -26,6 +26,7 @@ struct Matmul {
   Spec infer(Specs in) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
+  int carries(Specs in, int operand, int axis) const;
 };
 
 }  // namespace gradus

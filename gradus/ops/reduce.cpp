@@ -290,6 +290,8 @@ Tensors Cumsum::vjp(In, const Tensor&, const Tensor& dy) const {
 
 Tensor Cumsum::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
 
+int Cumsum::carries(Specs, int, int along) const { return along == axis ? 0 : along; }
+
 Tensor sum_to(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
   const int rank = x.shape().rank();
