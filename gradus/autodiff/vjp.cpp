@@ -3,29 +3,22 @@
 #include "gradus/autodiff/vjp.h"
 #include <algorithm>
 #include <unordered_map>
+#include "gradus/base/hash.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/scope.h"
+#include "gradus/graph/transforms.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 
 namespace gradus {
 namespace {
 
-/// The part of the graph on which y's gradient can depend, operands first.
-class Region {
+/// The part of the graph on which the gradient can depend, operands first.
+class Between {
  public:
-  Region(Node* y, std::span<const Tensor> sources, const Stops& stops) : stops_(stops) {
+  Between(In ys, std::span<const Tensor> sources, const Stops& stops) : stops_(stops) {
     for (const Tensor& source : sources) places_[source.node().get()] = Place{.is_source = true, .leads = true};
-    enter(y);
-    while (!stack_.empty()) {
-      auto& [node, next] = stack_.back();
-      if (next < node->inputs.size()) {
-        enter(node->inputs[next++].get());
-        continue;
-      }
-      finish(node);
-      stack_.pop_back();
-    }
+    for (const Tensor& y : ys) walk(y.node().get());
   }
 
   struct Place {
@@ -39,6 +32,18 @@ class Region {
   const std::vector<Node*>& order() const { return order_; }
 
  private:
+  void walk(Node* y) {
+    enter(y);
+    while (!stack_.empty()) {
+      auto& [node, next] = stack_.back();
+      if (next < node->inputs.size()) {
+        enter(node->inputs[next++].get());
+        continue;
+      }
+      finish(node);
+      stack_.pop_back();
+    }
+  }
   void enter(Node* node) {
     const auto [it, fresh] = places_.try_emplace(node);
     if (!fresh && (it->second.is_source || it->second.done)) return;
@@ -62,38 +67,137 @@ class Region {
   std::vector<std::pair<Node*, int>> stack_;
 };
 
-void hand_back(Region& region, Node* node, const Tensor& cotangent) {
-  const NameScope scope(node->scope);  // a gradient belongs to the layer of what it is of
-  // The operands are held here: a rule may be the last to use them.
-  Tensors in;
-  for (const Ref<Node>& operand : node->inputs) in.emplace_back(operand);
-  const Tensors terms = node->op->vjp(node->op.attributes(), in, Tensor(Ref<Node>(node)), cotangent);
-  internal_check(terms.empty() || terms.size() == in.size(), "the gradient of ", node->op, " has ", terms.size(),
-                 " parts for ", in.size(), " operands");
-  for (std::size_t i = 0; i < terms.size(); ++i) {
-    Region::Place* place = terms[i].defined() ? region.find(in[i].node().get()) : nullptr;
-    if (!place) continue;
-    internal_check(terms[i].spec() == in[i].spec(), "the gradient of ", node->op, " by operand ", i, " is ",
-                   terms[i].spec(), ", not ", in[i].spec());
-    place->cotangent = place->cotangent.defined() ? place->cotangent + terms[i] : terms[i];
+/// Nodes that are the results of one application: of one op but for `output`, with the same operands. Their rule is
+/// asked once, when the first of them comes up: by then nothing is left that depends on any.
+class Siblings {
+ public:
+  explicit Siblings(const std::vector<Node*>& order) {
+    for (Node* node : order)
+      if (node->op.has_siblings()) place(node);
   }
-}
+  /// The application that `node` begins, by output, or null if it is not the first of its kind.
+  const std::vector<Node*>* begun_by(Node* node) const {
+    const auto it = begins_.find(node);
+    return it == begins_.end() ? nullptr : &groups_[it->second];
+  }
+
+ private:
+  static bool same_application(const Node& a, const Node& b) {
+    return a.op.sibling(0) == b.op.sibling(0) &&
+           std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end());
+  }
+  static std::uint64_t hash_of_application(const Node& node) {
+    std::uint64_t hash = node.op.sibling(0).hash();
+    for (const Ref<Node>& operand : node.inputs) hash = mix(hash, reinterpret_cast<std::uintptr_t>(operand.get()));
+    return hash;
+  }
+  void place(Node* node) {
+    const auto output = static_cast<std::size_t>(node->op.output());
+    const std::uint64_t hash = hash_of_application(*node);
+    for (auto [it, last] = by_hash_.equal_range(hash); it != last; ++it) {
+      std::vector<Node*>& group = groups_[it->second];
+      const auto any = std::ranges::find_if(group, [](Node* member) { return member != nullptr; });
+      if (group[output] || !same_application(**any, *node)) continue;
+      group[output] = node;
+      return;
+    }
+    by_hash_.emplace(hash, groups_.size());
+    begins_.emplace(node, groups_.size());
+    groups_.emplace_back(static_cast<std::size_t>(node->op->outputs(node->op.attributes())))[output] = node;
+  }
+
+  std::vector<std::vector<Node*>> groups_;
+  std::unordered_multimap<std::uint64_t, std::size_t> by_hash_;
+  std::unordered_map<Node*, std::size_t> begins_;
+};
+
+class Walk {
+ public:
+  Walk(In ys, std::span<const Tensor> sources, const Stops& stops)
+      : between_(ys, sources, stops), siblings_(between_.order()) {}
+
+  void seed(const Tensor& y, const Tensor& cotangent) {
+    if (Between::Place* target = between_.find(y.node().get())) add(*target, cotangent);
+  }
+  void run() {
+    for (std::size_t k = between_.order().size(); k-- > 0;) {
+      Node* node = between_.order()[k];
+      if (node->op.has_siblings()) hand_back_of_all(node);
+      else if (Tensor cotangent = taken(node); cotangent.defined()) hand_back(node, cotangent);
+    }
+  }
+  Tensor result(const Tensor& source) { return between_.find(source.node().get())->cotangent; }
+
+ private:
+  static void add(Between::Place& place, const Tensor& term) {
+    place.cotangent = place.cotangent.defined() ? place.cotangent + term : term;
+  }
+  Tensor taken(Node* node) { return std::exchange(between_.find(node)->cotangent, {}); }
+
+  /// The operands are held: a rule may be the last to use them.
+  static Tensors operands_of(const Node& node) {
+    Tensors in;
+    for (const Ref<Node>& operand : node.inputs) in.emplace_back(operand);
+    return in;
+  }
+
+  void hand_back(Node* node, const Tensor& cotangent) {
+    const NameScope scope(node->scope);  // a gradient belongs to the layer of what it is of
+    const Tensors in = operands_of(*node);
+    pass_on(*node, in, node->op->vjp(node->op.attributes(), in, Tensor(Ref<Node>(node)), cotangent));
+  }
+
+  void hand_back_of_all(Node* node) {
+    const std::vector<Node*>* group = siblings_.begun_by(node);
+    if (!group) return;
+    Cotangents dy;
+    bool any = false;
+    for (Node* member : *group) {
+      dy.of.push_back(member ? taken(member) : Tensor());
+      any = any || dy.of.back().defined();
+    }
+    if (!any) return;
+    const NameScope scope(node->scope);
+    const Tensors in = operands_of(*node);
+    for (const Tensor& operand : in) dy.wanted.push_back(between_.find(operand.node().get()) != nullptr);
+    pass_on(*node, in, node->op->vjp_of_all(node->op.attributes(), in, dy));
+  }
+
+  void pass_on(const Node& node, In in, const Tensors& terms) {
+    internal_check(terms.empty() || terms.size() == in.size(), "the gradient of ", node.op, " has ", terms.size(),
+                   " parts for ", in.size(), " operands");
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      Between::Place* place = terms[i].defined() ? between_.find(in[i].node().get()) : nullptr;
+      if (!place) continue;
+      internal_check(terms[i].spec() == in[i].spec(), "the gradient of ", node.op, " by operand ", i, " is ",
+                     terms[i].spec(), ", not ", in[i].spec());
+      add(*place, terms[i]);
+    }
+  }
+
+  Between between_;
+  Siblings siblings_;
+};
 
 }  // namespace
 
 Tensors vjp(const Tensor& y, std::span<const Tensor> sources, const Tensor& seed, const Stops& stops) {
-  y.spec();                   // says so if it is empty
-  const RecordingScope keep;  // should pending work be computed in the midst of the walk
-  Region region(y.node().get(), sources, stops);
-  if (Region::Place* target = region.find(y.node().get()))
-    target->cotangent = seed.defined() ? seed : fill(y.shape(), 1, y.dtype());
-  for (std::size_t k = region.order().size(); k-- > 0;) {
-    Region::Place& place = *region.find(region.order()[k]);
-    if (place.cotangent.defined()) hand_back(region, region.order()[k], std::exchange(place.cotangent, {}));
-  }
+  const Tensor seeds[] = {seed.defined() ? seed : fill(y.shape(), 1, y.dtype())};
+  return vjp({&y, 1}, sources, seeds, stops);
+}
+
+Tensors vjp(In ys, std::span<const Tensor> sources, In seeds, const Stops& stops) {
+  for (const Tensor& y : ys) y.spec();  // says so if it is empty
+  const RecordingScope keep;            // should pending work be computed in the midst of the walk
+  Walk walk(ys, sources, stops);
+  for (std::size_t k = 0; k < ys.size(); ++k)
+    if (seeds[k].defined()) walk.seed(ys[k], seeds[k]);
+  walk.run();
   Tensors result;
-  for (const Tensor& source : sources) result.push_back(region.find(source.node().get())->cotangent);
+  for (const Tensor& source : sources) result.push_back(walk.result(source));
   return result;
 }
+
+Tensors (*Transforms::vjp)(In, In, In) = [](In ys, In sources, In seeds) { return gradus::vjp(ys, sources, seeds); };
 
 }  // namespace gradus

@@ -13,4 +13,7 @@ using Stops = std::function<bool(const Node&)>;
 /// seed is one. Nodes made by other threads are constants.
 Tensors vjp(const Tensor& y, std::span<const Tensor> sources, const Tensor& seed = {}, const Stops& stops = {});
 
+/// The same of several targets at once, d(sum over k of sum(ys[k] * seeds[k])): one walk. An empty seed counts as zero.
+Tensors vjp(In ys, std::span<const Tensor> sources, In seeds, const Stops& stops = {});
+
 }  // namespace gradus

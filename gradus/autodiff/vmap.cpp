@@ -4,6 +4,7 @@
 #include "gradus/autodiff/trace_nodes.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/scope.h"
+#include "gradus/graph/transforms.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/philox.h"
 #include "gradus/ops/shape.h"
@@ -133,5 +134,12 @@ Tensors vmap(const TensorsFunction& f, In xs, std::int64_t n) {
     if (results[k].defined() && !varies[k]) results[k] = repeat_rows(results[k], n);
   return results;
 }
+
+Tensors (*Transforms::vmap)(const TensorsFunction&, In, const std::vector<bool>&, std::int64_t, std::vector<bool>&) =
+    [](const TensorsFunction& f, In xs, const std::vector<bool>& varies, std::int64_t n, std::vector<bool>& varied) {
+      Vectorized made = gradus::vmap(f, xs, varies, n);
+      varied = std::move(made.varies);
+      return std::move(made.results);
+    };
 
 }  // namespace gradus

@@ -17,7 +17,7 @@ class Stager {
         steps_(steps),
         thunks_(thunks),
         staging_(staging),
-        writer_(static_cast<std::size_t>(graph.size()), -1) {
+        maker_(static_cast<std::size_t>(graph.size()), -1) {
     thunks_of_.resize(steps.size());
     for (std::size_t t = 0; t < thunks.size(); ++t)
       thunks_of_[static_cast<std::size_t>(thunks[t].step)].push_back(static_cast<int>(t));
@@ -45,11 +45,15 @@ class Stager {
     const Step& step = steps_[static_cast<std::size_t>(s)];
     Span span;
     if (staging_ == Staging::in_order) span.first = static_cast<int>(schedule_.stages.size());
+    const auto comes_after = [&](int value) {
+      if (const int maker = maker_[static_cast<std::size_t>(value)]; maker >= 0)
+        span.first = std::max(span.first, spans_[static_cast<std::size_t>(maker)].last + 1);
+    };
     for (const Read& read : reads_of(graph_, step)) {
       span.reads.push_back(read.storage);
-      if (const int writer = writer_[static_cast<std::size_t>(read.storage)]; writer >= 0)
-        span.first = std::max(span.first, spans_[static_cast<std::size_t>(writer)].last + 1);
+      comes_after(read.storage);
     }
+    for (int awaited : waits_of(graph_, step)) comes_after(awaited);
     for (const Overwrite& pair : overwrites_)
       if (std::ranges::binary_search(step.outputs, pair.output))
         span.first = std::max(span.first, after_all(pair.input));
@@ -60,7 +64,7 @@ class Stager {
       if (schedule_.stages.size() <= stage) schedule_.stages.resize(stage + 1);
       schedule_.stages[stage].push_back(thunks[i]);
     }
-    for (int i : step.outputs) writer_[static_cast<std::size_t>(i)] = s;
+    for (int i : step.members) maker_[static_cast<std::size_t>(i)] = s;
     spans_.push_back(std::move(span));
   }
 
@@ -98,7 +102,7 @@ class Stager {
   const std::vector<Step>& steps_;
   const std::vector<Thunk>& thunks_;
   const Staging staging_;
-  std::vector<int> writer_;  // per value: the step that writes it
+  std::vector<int> maker_;  // per value: the step of which it is a member
   std::vector<std::vector<int>> thunks_of_;
   std::vector<Overwrite> overwrites_;
   std::vector<Span> spans_;

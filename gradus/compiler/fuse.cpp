@@ -208,6 +208,8 @@ class Fuser {
           const int other = group_of_[at(source)];
           if (other != a && other != b) pending.push_back(operand);
           else if (!passes_in_register(member, operand, space)) return false;
+          else
+            for (int awaited : waits_of(graph_, operand)) pending.push_back(awaited);
         }
     while (!pending.empty()) {
       const int i = pending.back();
@@ -307,16 +309,18 @@ class Fuser {
       pending.pop_back();
       if (g < 0) continue;
       if (ready) {
-        order.push_back(steps[at(g)]);
+        if (!steps[at(g)].outputs.empty()) order.push_back(steps[at(g)]);  // else only a barrier named it
         continue;
       }
       if (done[at(g)]) continue;
       done[at(g)] = true;
       pending.push_back({g, true});
       const std::vector<Read> reads = reads_of(graph_, steps[at(g)]);
-      for (auto read = reads.rbegin(); read != reads.rend(); ++read)
-        if (const int other = group_of_[at(read->storage)]; other >= 0 && !done[at(other)])
-          pending.push_back({other, false});
+      const auto before = [&](int value) {
+        if (const int other = group_of_[at(value)]; other >= 0 && !done[at(other)]) pending.push_back({other, false});
+      };
+      for (auto read = reads.rbegin(); read != reads.rend(); ++read) before(read->storage);
+      for (int awaited : waits_of(graph_, steps[at(g)])) before(awaited);
     }
   }
 

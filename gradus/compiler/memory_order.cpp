@@ -42,7 +42,8 @@ class MemoryOrderer {
  private:
   struct Info {
     std::vector<int> reads;      // storages, each once
-    std::vector<int> followers;  // steps that read what this one writes
+    std::vector<int> followers;  // steps that read what this one writes, or wait for it
+    std::vector<int> waits;      // steps that have to come before, though nothing of theirs is read
     int missing = 0;             // steps that it waits for
     int overwrites = -1;         // the dying input that an output of it may take over
     int last = 0;                // member
@@ -68,6 +69,21 @@ class MemoryOrderer {
       }
     }
     writer_ = std::move(writer);
+    connect_waits();
+  }
+
+  /// Steps behind barriers follow those that make what the barriers wait for.
+  void connect_waits() {
+    std::vector<int> maker(at(graph_.size()), -1);
+    for (int s = 0; s < count(); ++s)
+      for (int i : steps_[at(s)].members) maker[at(i)] = s;
+    for (int s = 0; s < count(); ++s)
+      for (int awaited : waits_of(graph_, steps_[at(s)]))
+        if (const int before = maker[at(awaited)]; before >= 0 && before != s) {
+          info_[at(before)].followers.push_back(s);
+          info_[at(s)].waits.push_back(before);
+          ++info_[at(s)].missing;
+        }
   }
 
   void find_overwrites() {
@@ -92,6 +108,7 @@ class MemoryOrderer {
       pending.pop_back();
       for (int storage : info_[at(s)].reads)
         if (writer_[at(storage)] >= 0) mark(writer_[at(storage)]);
+      for (int before : info_[at(s)].waits) mark(before);
     }
   }
 

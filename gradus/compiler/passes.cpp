@@ -12,8 +12,10 @@ struct Pass {
   std::string_view name;
   void (*run)(Graph&);
 };
-constexpr Pass graph_passes[] = {
-    {"fold", fold_constants}, {"simplify", simplify}, {"eliminate", eliminate_common_subexpressions}};
+constexpr Pass graph_passes[] = {{"inline", inline_calls},
+                                 {"fold", fold_constants},
+                                 {"simplify", simplify},
+                                 {"eliminate", eliminate_common_subexpressions}};
 constexpr std::string_view names[] = {"fold", "simplify", "eliminate", "recompute", "fuse", "reuse"};
 
 bool is_set(const char* variable) {

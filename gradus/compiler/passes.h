@@ -9,6 +9,8 @@
 
 namespace gradus {
 
+/// Calls of regions give way to what they call (inline.cpp). Cannot be disabled: nothing else runs them.
+void inline_calls(Graph& graph);
 /// Evaluates what depends on constants alone (fold.cpp).
 void fold_constants(Graph& graph);
 /// Rewrites by rules that change no bit, such as x*1, a view of a view, a transpose that a product can read in place
@@ -27,8 +29,8 @@ struct PassTime {
   double seconds;
   int values_before, values_after;
 };
-/// "fold" "simplify" "eliminate" "recompute" "fuse" "reuse" ("recompute": to stay within a byte budget, which does not
-/// hold without it; "reuse": outputs take the memory of dying inputs).
+/// What can be disabled: "fold" "simplify" "eliminate" "recompute" "fuse" "reuse" ("recompute": to stay within a byte
+/// budget, which does not hold without it; "reuse": outputs take the memory of dying inputs).
 std::span<const std::string_view> pass_names();
 /// Runs the graph passes in order, those in `disable` excepted; InvalidArgument names an unknown one and lists the
 /// known.

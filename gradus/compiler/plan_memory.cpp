@@ -17,7 +17,7 @@ bool may_fail(const Graph& graph, const Step& step) {
 class Orderer {
  public:
   Orderer(const Graph& graph, std::vector<Step> steps) : graph_(graph), steps_(std::move(steps)) {
-    writer_.assign(static_cast<std::size_t>(graph.size()), -1);
+    maker_.assign(static_cast<std::size_t>(graph.size()), -1);
     urgent_.assign(steps_.size(), false);
     read_.assign(steps_.size(), false);
   }
@@ -36,25 +36,31 @@ class Orderer {
   void look_at(int s) {
     const Step& step = steps_[static_cast<std::size_t>(s)];
     for (const Read& read : reads_of(graph_, step)) {
-      const int writer = writer_[static_cast<std::size_t>(read.storage)];
-      internal_check(writer >= 0 || graph_[read.storage].is_input(), "step ", s, " reads %", read.storage,
+      const int maker = maker_[static_cast<std::size_t>(read.storage)];
+      internal_check(maker >= 0 || graph_[read.storage].is_input(), "step ", s, " reads %", read.storage,
                      " before any step has written it");
-      if (writer >= 0) read_[static_cast<std::size_t>(writer)] = true;
+      if (maker >= 0) read_[static_cast<std::size_t>(maker)] = true;
     }
-    for (int i : step.outputs) writer_[static_cast<std::size_t>(i)] = s;
+    for (int i : step.members) maker_[static_cast<std::size_t>(i)] = s;
+    for (int awaited : waits_of(graph_, step))
+      if (const int maker = maker_[static_cast<std::size_t>(awaited)]; maker >= 0)
+        read_[static_cast<std::size_t>(maker)] = true;
     if (may_fail(graph_, step)) make_urgent(s);
   }
   void make_urgent(int s) {
     if (urgent_[static_cast<std::size_t>(s)]) return;
     urgent_[static_cast<std::size_t>(s)] = true;
-    for (const Read& read : reads_of(graph_, steps_[static_cast<std::size_t>(s)]))
-      if (const int writer = writer_[static_cast<std::size_t>(read.storage)]; writer >= 0 && writer != s)
-        make_urgent(writer);
+    const Step& step = steps_[static_cast<std::size_t>(s)];
+    const auto before = [&](int value) {
+      if (const int maker = maker_[static_cast<std::size_t>(value)]; maker >= 0 && maker != s) make_urgent(maker);
+    };
+    for (const Read& read : reads_of(graph_, step)) before(read.storage);
+    for (int awaited : waits_of(graph_, step)) before(awaited);
   }
 
   const Graph& graph_;
   std::vector<Step> steps_;
-  std::vector<int> writer_;          // per value
+  std::vector<int> maker_;           // per value: the step of which it is a member
   std::vector<bool> urgent_, read_;  // per step: it or what needs it may fail; other steps read it
 };
 

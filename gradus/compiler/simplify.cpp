@@ -49,10 +49,13 @@ bool is_identity(const Graph& graph, const Value& v) {
   return view.offset == 0 && view.backwards == 0 && view.strides == dense_strides(source);
 }
 
+/// A barrier is none: what stands behind it is not to be found.
+bool is_plain_alias(const Value& v) { return v.op.is_alias() && v.in.size() == 1; }
+
 /// What `v` is the same as.
 std::optional<int> same_as(const Graph& graph, const Value& v) {
   if (v.op.is_elementwise()) return unchanged_operand(graph, v);
-  if (v.op.is_alias() && graph[v.in[0]].spec == v.spec) return v.in[0];
+  if (is_plain_alias(v) && graph[v.in[0]].spec == v.spec) return v.in[0];
   if (v.op.is_view() && is_identity(graph, v)) return v.in[0];
   return {};
 }
@@ -96,7 +99,7 @@ void simplify(Graph& graph) {
   for (int i = 0; i < graph.size(); ++i) {
     Value& v = graph[i];
     for (int& operand : v.in) operand = stands_for[static_cast<std::size_t>(operand)];
-    if (v.op.is_alias() && graph[v.in[0]].op.is_alias()) v.in[0] = graph[v.in[0]].in[0];
+    if (is_plain_alias(v) && is_plain_alias(graph[v.in[0]])) v.in[0] = graph[v.in[0]].in[0];
     absorb_transposes(graph, v);
     stands_for[static_cast<std::size_t>(i)] = same_as(graph, v).value_or(i);
   }

@@ -35,4 +35,21 @@ std::vector<Read> reads_of(const Graph& graph, const Step& step) {
   return reads;
 }
 
+std::vector<int> waits_of(const Graph& graph, int operand) {
+  std::vector<int> waits;
+  for (int i = operand; graph[i].op.is_alias() || graph[i].op.is_view(); i = graph[i].in[0])
+    if (graph[i].op.is_alias() && graph[i].in.size() == 2)
+      if (const int awaited = source_of(graph, graph[i].in[1]); !is_computed_where_read(graph, awaited))
+        waits.push_back(awaited);
+  return waits;
+}
+
+std::vector<int> waits_of(const Graph& graph, const Step& step) {
+  std::vector<int> waits;
+  for (int member : step.members)
+    for (int operand : graph[member].in)
+      for (int awaited : waits_of(graph, operand)) waits.push_back(awaited);
+  return waits;
+}
+
 }  // namespace gradus

@@ -39,6 +39,11 @@ struct Read {
 };
 std::vector<Read> reads_of(const Graph& graph, const Step& step);
 
+/// Values that have to be there before `operand` may be read, or before `step` runs, although they are not read: what
+/// barriers on the way wait for. Constants and index formulas always are there.
+std::vector<int> waits_of(const Graph& graph, int operand);
+std::vector<int> waits_of(const Graph& graph, const Step& step);
+
 /// Whether `step` (of loops) reads each element of `input` before it writes the same element of `output` and not after,
 /// so that both may lie in the same memory. Their specs agree.
 bool may_write_over(const Graph& graph, const Step& step, int output, int input);

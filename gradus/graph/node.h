@@ -58,7 +58,7 @@ struct Node : RefCounted {
   Inputs inputs;
   ValueCell value;                       // set once computed
   std::uint64_t sequence = 0;            // grows with every node made in the process
-  std::uint32_t trace = 0;               // the innermost trace whose symbols this node depends on; 0: concrete
+  std::uint32_t trace = 0;               // the innermost trace in which it was made; 0: concrete
   std::uint32_t scope = 0;               // layer and profile scope in which it was recorded (graph/scope.h)
   std::atomic<Pending*> queue{nullptr};  // where it waits to be computed; null: computed, symbolic, or a leaf
   std::uint32_t position = 0;            // its place in that queue

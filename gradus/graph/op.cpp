@@ -1,10 +1,12 @@
 /// The table of op records, the registry by name, and the rules that every op of a kind shares.
 #include "gradus/graph/op.h"
+#include <algorithm>
 #include <bit>
 #include <memory>
 #include <mutex>
 #include <sstream>
 #include <unordered_map>
+#include "gradus/graph/region.h"
 
 namespace gradus {
 namespace {
@@ -92,6 +94,16 @@ Spec AnyOp::infer(Specs in) const {
     require(static_cast<int>(in.size()) == record_->type->arity, record_->type->name, ": expected ",
             record_->type->arity, " operands, got ", in.size());
   return record_->type->infer(record_->attributes, in);
+}
+
+std::vector<const Region*> AnyOp::regions() const {
+  return record_ && record_->type->regions ? record_->type->regions(record_->attributes) : std::vector<const Region*>{};
+}
+
+bool AnyOp::may_fail() const {
+  if (!record_) return false;
+  return record_->type->may_fail ||
+         std::ranges::any_of(regions(), [](const Region* region) { return region->may_fail(); });
 }
 
 scalar::Code AnyOp::formula(std::span<const DType> inputs) const {
@@ -209,9 +221,19 @@ std::uint64_t hash_field(const scalar::Literal& value) {
   return value.is_integral() ? value.bits_as(i64) : hash_field(value.real());
 }
 
+std::size_t find_outside_braces(std::string_view text, char wanted) {
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (depth == 0 && text[i] == wanted) return i;
+    if (text[i] == '{') ++depth;
+    if (text[i] == '}') --depth;
+  }
+  return text.size();
+}
+
 std::string_view attribute_text(std::string_view op, std::string_view attributes, std::string_view name) {
   while (!attributes.empty()) {
-    const std::size_t end = std::min(attributes.find(';'), attributes.size());
+    const std::size_t end = find_outside_braces(attributes, ';');
     const std::string_view field = attributes.substr(0, end);
     const std::size_t equals = field.find('=');
     if (equals != std::string_view::npos && field.substr(0, equals) == name) return field.substr(equals + 1);
@@ -223,7 +245,12 @@ std::string_view attribute_text(std::string_view op, std::string_view attributes
 
 void check_attribute_count(std::string_view op, std::string_view attributes, int count) {
   int given = attributes.empty() ? 0 : 1;
-  for (char c : attributes) given += c == ';';
+  for (std::string_view rest = attributes;;) {
+    const std::size_t end = find_outside_braces(rest, ';');
+    if (end == rest.size()) break;
+    rest.remove_prefix(end + 1);
+    ++given;
+  }
   require(given == count, "graph text: op `", op, "` has ", count, " attributes, got ", given, " in {", attributes,
           "}");
 }

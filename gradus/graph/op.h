@@ -15,6 +15,12 @@
 ///     alias()                  the same bytes under another shape: free
 ///     library_kernel           the name of a kernel of the backend
 ///     expand(inputs)           other ops: a composite, which is gone once applied
+///     inlined()                the region (graph/region.h) that it stands for: replaced by it before compiling
+///     control                  the name of a construct of the backend that runs regions: a branch or a loop
+///
+/// An op of several results is several nodes: siblings, of one op type and the same operands, that differ in their
+/// field `int output` alone, one of `outputs()`. Its gradient rule is asked once for all of them:
+/// vjp(inputs, Cotangents).
 ///
 /// A library kernel may say where an axis of an operand goes, for those who ask whether examples mix: what stands apart
 /// along axis `axis` of operand `i` stands apart along axis carries(specs, i, axis) of the result; 0 if it is mixed.
@@ -41,6 +47,7 @@
 namespace gradus {
 
 class Tensor;
+class Region;
 using Tensors = std::vector<Tensor>;
 using In = std::span<const Tensor>;
 using Specs = std::span<const Spec>;
@@ -51,6 +58,12 @@ struct View {
   std::int64_t offset = 0;
   Shape strides;                // one per dimension of the output
   std::uint32_t backwards = 0;  // bit i: dimension i is walked towards lower addresses
+};
+
+/// What the gradient rule of an op of several results is given.
+struct Cotangents {
+  Tensors of;                // one per output of the op; empty where nothing depends on it
+  std::vector<bool> wanted;  // one per operand: whether its gradient is of use
 };
 
 /// Dtypes that an op takes.
@@ -94,13 +107,28 @@ concept Expands = requires(const T op, In in) {
   { op.expand(in) } -> std::same_as<Tensor>;
 };
 template <class T>
+concept Inlines = requires(const T op) {
+  { op.inlined() } -> std::same_as<const Region&>;
+};
+template <class T>
+concept Controls = requires { std::string_view(T::control); };
+template <class T>
+concept HasSiblings = requires(T op) {
+  { op.outputs() } -> std::same_as<int>;
+  { op.output } -> std::same_as<int&>;
+};
+template <class T>
 concept HasName = requires { std::string_view(T::name); };
 template <class T>
 concept HasInfer = Emits<T> || Reduces<T> || Expands<T> || requires(const T op, Specs in) {
   { op.infer(in) } -> std::same_as<Spec>;
 };
 template <class T>
-concept HasVjp = Expands<T> || requires(const T op, In in, const Tensor& y) {
+concept HasSiblingVjp = HasSiblings<T> && requires(const T op, In in, const Cotangents& dy) {
+  { op.vjp(in, dy) } -> std::same_as<Tensors>;
+};
+template <class T>
+concept HasVjp = Expands<T> || HasSiblingVjp<T> || requires(const T op, In in, const Tensor& y) {
   { op.vjp(in, y, y) } -> std::same_as<Tensors>;
 };
 template <class T>
@@ -109,16 +137,18 @@ concept HasBatch = Emits<T> || Reduces<T> || Indexes<T> || Expands<T> ||
                      { op.batch(in, mask, n) } -> std::same_as<Tensor>;
                    };
 template <class T>
-constexpr int ways_of_computing = Emits<T> + Reduces<T> + Views<T> + Indexes<T> + Aliases<T> + Calls<T> + Expands<T>;
+constexpr int ways_of_computing =
+    Emits<T> + Reduces<T> + Views<T> + Indexes<T> + Aliases<T> + Calls<T> + Expands<T> + Inlines<T> + Controls<T>;
 template <class T>
 concept IsOp = HasName<T> && HasInfer<T> && HasVjp<T> && HasBatch<T> && ways_of_computing<T> == 1;
 
 /// Says in one line what an op lacks.
 template <class T> consteval bool is_complete_op() {
   static_assert(HasName<T>, "this op has no name: add  static constexpr auto name = \"...\"");
-  static_assert(
-      ways_of_computing<T> == 1,
-      "an op is computed in exactly one way: emit, combine, view, emit_index, alias, library_kernel or expand");
+  static_assert(ways_of_computing<T> == 1,
+                "an op is computed in exactly one way: emit, combine, view, emit_index, alias, library_kernel, expand, "
+                "inlined or "
+                "control");
   static_assert(HasInfer<T>, "this op has no shape rule: add  Spec infer(Specs in) const");
   static_assert(HasVjp<T>, "this op has no gradient: add  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const");
   static_assert(HasBatch<T>,
@@ -149,7 +179,15 @@ struct OpType {
   bool composite = false;
   const char* library_kernel = nullptr;
   int (*carries)(const void*, Specs, int operand, int axis) = nullptr;
-  bool may_fail = false;  // for reasons that depend on data
+  bool may_fail = false;  // for reasons that depend on data; a region may too
+  const Region& (*inlined)(const void*) = nullptr;
+  const char* control = nullptr;
+  std::vector<const Region*> (*regions)(const void*) = nullptr;
+  // Of an op of several results.
+  int (*outputs)(const void*) = nullptr;
+  int (*output)(const void*) = nullptr;
+  AnyOp (*with_output)(const void*, int) = nullptr;
+  Tensors (*vjp_of_all)(const void*, In, const Cotangents&) = nullptr;
   void (*print)(const void*, std::ostream&) = nullptr;
   AnyOp (*parse)(std::string_view attributes) = nullptr;
   void (*destroy)(const void*) = nullptr;
@@ -193,7 +231,14 @@ class AnyOp {
   bool is_index() const { return record_ && record_->type->emit_index; }
   bool is_alias() const { return record_ && record_->type->alias; }
   bool is_library_call() const { return record_ && record_->type->library_kernel; }
-  bool may_fail() const { return record_ && record_->type->may_fail; }
+  bool is_control() const { return record_ && record_->type->control; }
+  bool has_siblings() const { return record_ && record_->type->with_output; }
+  bool may_fail() const;
+  /// The regions among its attributes.
+  std::vector<const Region*> regions() const;
+  /// Of an op of several results: the one with another `output`.
+  AnyOp sibling(int output) const { return record_->type->with_output(record_->attributes, output); }
+  int output() const { return record_->type->output(record_->attributes); }
   /// Of a reduction: the axis, counted from the end.
   int axis() const { return record_->type->axis(record_->attributes); }
 

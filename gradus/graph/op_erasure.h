@@ -40,6 +40,7 @@ void print_field(std::ostream& out, double value);
 void print_field(std::ostream& out, DType value);
 void print_field(std::ostream& out, const Shape& value);
 void print_field(std::ostream& out, const scalar::Literal& value);
+void print_field(std::ostream& out, const Region& value);
 
 void parse_field(std::string_view text, bool& value);
 void parse_field(std::string_view text, std::int64_t& value);
@@ -48,9 +49,11 @@ void parse_field(std::string_view text, double& value);
 void parse_field(std::string_view text, DType& value);
 void parse_field(std::string_view text, Shape& value);
 void parse_field(std::string_view text, scalar::Literal& value);
+void parse_field(std::string_view text, Region& value);
 
 std::uint64_t hash_field(double value);
 std::uint64_t hash_field(const scalar::Literal& value);
+std::uint64_t hash_field(const Region& value);
 inline std::uint64_t hash_field(const Shape& value) { return hash_of(value); }
 inline std::uint64_t hash_field(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 inline std::uint64_t hash_field(int value) { return static_cast<std::uint64_t>(value); }
@@ -83,6 +86,8 @@ template <class T> void print_attributes(const void* op, std::ostream& out) {
   out << '}';
 }
 
+/// Where `wanted` first stands in `text` outside of {}; its size if nowhere. Regions are printed within {}.
+std::size_t find_outside_braces(std::string_view text, char wanted);
 /// The text of attribute `name` within "a=1; b=true". InvalidArgument if it is not there.
 std::string_view attribute_text(std::string_view op, std::string_view attributes, std::string_view name);
 /// InvalidArgument if there is another number of attributes than `count`.
@@ -128,6 +133,42 @@ template <class T> void describe_inference(OpType& type) {
   }
 }
 
+template <class T> constexpr bool has_regions() {
+  bool found = false;
+  if constexpr (!std::is_empty_v<T>)
+    [&]<class... Fields>(std::type_identity<std::tuple<Fields...>>) {
+      found = (std::is_same_v<std::remove_cvref_t<Fields>, Region> || ...);
+    }(std::type_identity<decltype(reflect::tie(std::declval<const T&>()))>{});
+  return found;
+}
+
+template <class T> std::vector<const Region*> regions_among(const void* op) {
+  std::vector<const Region*> found;
+  reflect::for_each_field(*static_cast<const T*>(op), [&](std::string_view, const auto& field) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, Region>) found.push_back(&field);
+  });
+  return found;
+}
+
+/// Regions, and results of which there are several.
+template <class T> void describe_structure(OpType& type) {
+  [[maybe_unused]] static constexpr auto self = attributes_as<T>;
+  if constexpr (has_regions<T>()) type.regions = regions_among<T>;
+  if constexpr (Inlines<T>) type.inlined = [](const void* op) -> const Region& { return self(op).inlined(); };
+  if constexpr (Controls<T>) type.control = T::control;
+  if constexpr (HasSiblings<T>) {
+    type.outputs = [](const void* op) { return self(op).outputs(); };
+    type.output = [](const void* op) { return self(op).output; };
+    type.with_output = [](const void* op, int output) {
+      T sibling = self(op);
+      sibling.output = output;
+      return AnyOp::of(sibling);
+    };
+  }
+  if constexpr (HasSiblingVjp<T>)
+    type.vjp_of_all = [](const void* op, In in, const Cotangents& dy) { return self(op).vjp(in, dy); };
+}
+
 template <class T> OpType describe() {
   OpType type{.name = T::name, .arity = arity_of_formula<T>(), .takes = accepted_by<T>()};
   [[maybe_unused]] static constexpr auto self = attributes_as<T>;
@@ -164,6 +205,7 @@ template <class T> OpType describe() {
   if constexpr (requires(const T op, Specs in) { op.carries(in, 0, -1); })
     type.carries = [](const void* op, Specs in, int i, int axis) { return self(op).carries(in, i, axis); };
   if constexpr (requires { T::may_fail; }) type.may_fail = T::may_fail;
+  describe_structure<T>(type);
   type.alias = Aliases<T>;
   type.composite = Expands<T>;
   if constexpr (reflect::field_count<T> > 0) type.print = print_attributes<T>;

@@ -72,18 +72,14 @@ Tensor::operator bool() const {
 
 namespace {
 
-/// The innermost trace whose symbols the inputs depend on; 0: none.
-std::uint32_t trace_of(const AnyOp& op, In inputs) {
-  std::uint32_t innermost = 0;
+void check_traces(const AnyOp& op, In inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const std::uint32_t trace = (inputs[i].spec(), inputs[i].node()->trace);
-    innermost = std::max(innermost, trace);
+    const Spec& spec = inputs[i].spec();
     require(
-        Context::is_active(trace), op->name, ": operand ", i, ", ", inputs[i].spec(),
+        Context::is_active(inputs[i].node()->trace), op->name, ": operand ", i, ", ", spec,
         ", is symbolic: it was made while a function was traced, and that call is over; return it from the function or "
         "assign it to a Variable");
   }
-  return innermost;
 }
 
 Spec infer(const AnyOp& op, In inputs) {
@@ -97,14 +93,10 @@ Spec infer(const AnyOp& op, In inputs) {
 }  // namespace
 
 Tensor make_node(AnyOp op, In inputs) {
-  std::uint32_t trace = trace_of(op, inputs);
-  Context* context = nullptr;
-  if (trace) {
-    context = Context::find(trace);
-  } else if ((context = Context::current())) {
-    // Within a trace, what depends on no symbol joins the trace too: it is part of the program, not computed now.
-    trace = context->id();
-  }
+  check_traces(op, inputs);
+  // What is made within a trace belongs to it, whatever it depends on: it is part of that program, not computed now nor
+  // by a program around it.
+  Context* const context = Context::current();
   Ref<Node>* place = context ? context->place_of(op, inputs) : nullptr;
   if (place && *place) {
     renumber(**place);
@@ -116,8 +108,8 @@ Tensor make_node(AnyOp op, In inputs) {
   node->op = std::move(op);
   node->inputs = Inputs(inputs);
   node->scope = current_scope();
-  node->trace = trace;
-  if (!trace) Evaluation::recorded(node);
+  if (context) node->trace = context->id();
+  else Evaluation::recorded(node);
   if (place) *place = node;
   return Tensor(std::move(node));
 }

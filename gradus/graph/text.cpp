@@ -4,9 +4,10 @@
 ///   %2 = matmul{transpose_a=false; transpose_b=true} %0 %1 : f32[64,10]
 ///   return %2 %0
 ///   dying %0
+/// A region among the attributes of an op is such a text in braces, with | between its values.
 #include <charconv>
 #include <sstream>
-#include "gradus/graph/graph.h"
+#include "gradus/graph/region.h"
 
 namespace gradus {
 namespace {
@@ -19,13 +20,28 @@ std::string hexadecimal(std::uint64_t bits) {
 void print_list(std::ostream& out, const char* word, const std::vector<int>& values) {
   out << word;
   for (int i : values) out << " %" << i;
-  out << '\n';
+}
+
+void print_graph(std::ostream& out, const Graph& graph, const char* separator) {
+  for (int i = 0; i < graph.size(); ++i) {
+    const Value& v = graph[i];
+    out << '%' << i << " = ";
+    if (v.op) out << v.op;
+    else if (v.is_constant) out << "constant{" << hexadecimal(v.constant) << '}';
+    else out << "input";
+    for (int operand : v.in) out << " %" << operand;
+    out << " : " << v.spec << separator;
+  }
+  print_list(out, "return", graph.outputs);
+  if (graph.dying.empty()) return;
+  out << separator;
+  print_list(out, "dying", graph.dying);
 }
 
 /// Reads one line after the other; every complaint names its line.
 class Parser {
  public:
-  explicit Parser(std::string_view source) : rest_(source) {}
+  Parser(std::string_view source, char separator) : rest_(source), separator_(separator) {}
 
   Graph parse() {
     bool returned = false;
@@ -49,7 +65,8 @@ class Parser {
  private:
   bool next_line() {
     if (rest_.empty()) return false;
-    const std::size_t end = std::min(rest_.find('\n'), rest_.size());
+    const std::size_t end =
+        separator_ == '\n' ? std::min(rest_.find('\n'), rest_.size()) : detail::find_outside_braces(rest_, separator_);
     line_ = rest_.substr(0, end);
     rest_.remove_prefix(std::min(end + 1, rest_.size()));
     ++number_;
@@ -117,9 +134,10 @@ class Parser {
     line_.remove_prefix(name_end);
     std::string_view attributes;
     if (line_.starts_with('{')) {
-      const std::size_t close = line_.find('}');
-      complain_unless(close != std::string_view::npos, "{ is never closed");
-      attributes = line_.substr(1, close - 1);
+      line_.remove_prefix(1);
+      const std::size_t close = detail::find_outside_braces(line_, '}');
+      complain_unless(close != line_.size(), "{ is never closed");
+      attributes = line_.substr(0, close);
       line_.remove_prefix(close + 1);
     }
     skip_blanks();
@@ -152,6 +170,7 @@ class Parser {
   }
 
   std::string_view rest_, line_;
+  const char separator_;
   int number_ = 0;
   Graph graph_;
 };
@@ -160,20 +179,27 @@ class Parser {
 
 std::string to_text(const Graph& graph) {
   std::ostringstream out;
-  for (int i = 0; i < graph.size(); ++i) {
-    const Value& v = graph[i];
-    out << '%' << i << " = ";
-    if (v.op) out << v.op;
-    else if (v.is_constant) out << "constant{" << hexadecimal(v.constant) << '}';
-    else out << "input";
-    for (int operand : v.in) out << " %" << operand;
-    out << " : " << v.spec << '\n';
-  }
-  print_list(out, "return", graph.outputs);
-  if (!graph.dying.empty()) print_list(out, "dying", graph.dying);
+  print_graph(out, graph, "\n");
+  out << '\n';
   return std::move(out).str();
 }
 
-Graph parse_graph(std::string_view source) { return Parser(source).parse(); }
+std::string to_text(const Region& region) {
+  std::ostringstream out;
+  print_graph(out, region.graph(), " | ");
+  return std::move(out).str();
+}
+
+Graph parse_graph(std::string_view source) { return Parser(source, '\n').parse(); }
+
+Region parse_region(std::string_view source) {
+  thread_local int depth = 0;
+  require(depth < Region::max_depth, "graph text: regions are nested more than ", Region::max_depth, " deep");
+  struct Deeper {
+    Deeper() { ++depth; }
+    ~Deeper() { --depth; }
+  } const deeper;
+  return Region(Parser(source, '|').parse());
+}
 
 }  // namespace gradus

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <algorithm>
 #include <map>
+#include "gradus/graph/region.h"
 #include "gradus/ops/concat.h"
 #include "gradus/ops/cumsum.h"
 #include "gradus/ops/gather.h"
@@ -183,6 +184,13 @@ Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
   return found->second(v, in);
 }
 
+Numbers inlined(const Value& v, const std::vector<const Array*>& in) {
+  std::vector<Numbers> inputs;
+  for (const Array* operand : in) inputs.push_back(operand->values);
+  const auto output = static_cast<std::size_t>(v.op.has_siblings() ? v.op.output() : 0);
+  return evaluate(v.op->inlined(v.op.attributes()).graph(), inputs)[output];
+}
+
 Numbers compute(const Value& v, const std::vector<const Array*>& in) {
   if (v.is_constant) return Numbers(count(v.spec.shape), number_of(v.constant, v.spec.dtype));
   if (v.op.is_elementwise()) return elementwise(v, in);
@@ -190,6 +198,7 @@ Numbers compute(const Value& v, const std::vector<const Array*>& in) {
   if (v.op.is_index()) return index_formula(v);
   if (v.op.is_view()) return view(v, *in[0]);
   if (v.op.is_alias()) return in[0]->values;
+  if (v.op->inlined) return inlined(v, in);
   return library_call(v, in);
 }
 

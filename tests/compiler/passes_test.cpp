@@ -90,6 +90,20 @@ const Row rows[] = {
      "%0 = input : f32[4]\n%1 = exp %0 : f32[4]\n%2 = add %1 %1 : f32[4]\nreturn %2\ndying %0\n"},
     {"KeepsInputsThatNobodyReads", eliminate_common_subexpressions,
      "%0 = input : f32[4]\n%1 = input : f32[4]\nreturn %1\n", "%0 = input : f32[4]\n%1 = input : f32[4]\nreturn %1\n"},
+    {"CallsGiveWayToTheirRegions", inline_calls,
+     "%0 = input : f32[4]\n%1 = call{body={%0 = input : f32[4] | %1 = exp %0 : f32[4] | return %1 %0}; output=0} %0 : "
+     "f32[4]\n%2 = call{body={%0 = input : f32[4] | %1 = exp %0 : f32[4] | return %1 %0}; output=1} %0 : f32[4]\n"
+     "%3 = add %1 %2 : f32[4]\nreturn %3\n",
+     "%0 = input : f32[4]\n%1 = exp %0 : f32[4]\n%2 = add %1 %0 : f32[4]\nreturn %2\n"},
+    {"CallsWithinCallsGiveWayToo", inline_calls,
+     "%0 = input : f32[4]\n%1 = call{body={%0 = input : f32[4] | %1 = call{body={%0 = input : f32[4] | %1 = exp %0 : "
+     "f32[4] | return %1}; output=0} %0 : f32[4] | return %1}; output=0} %0 : f32[4]\nreturn %1\ndying %0\n",
+     "%0 = input : f32[4]\n%1 = exp %0 : f32[4]\nreturn %1\ndying %0\n"},
+    {"LeavesBarriers", simplify_and_clean,
+     "%0 = input : f32[4]\n%1 = input : f32[]\n%2 = barrier %0 %1 : f32[4]\n%3 = exp %0 : f32[4]\n"
+     "%4 = exp %2 : f32[4]\n%5 = add %3 %4 : f32[4]\nreturn %5\n",
+     "%0 = input : f32[4]\n%1 = input : f32[]\n%2 = barrier %0 %1 : f32[4]\n%3 = exp %0 : f32[4]\n"
+     "%4 = exp %2 : f32[4]\n%5 = add %3 %4 : f32[4]\nreturn %5\n"},
 };
 INSTANTIATE_TEST_SUITE_P(Rows, Passes, testing::ValuesIn(rows), [](const auto& row) { return row.param.name; });
 
@@ -97,22 +111,24 @@ TEST(PassRunner, RunsAllButTheDisabled) {
   Graph graph = parse_graph(rows[0].before);
   const std::string off[] = {"fold"};
   const auto times = run_graph_passes(graph, off);
-  ASSERT_EQ(times.size(), 2u);
-  EXPECT_EQ(times[0].name, "simplify");
-  EXPECT_EQ(times[1].name, "eliminate");
-  EXPECT_EQ(times[1].values_before, 3);
+  ASSERT_EQ(times.size(), 3u);
+  EXPECT_EQ(times[0].name, "inline");
+  EXPECT_EQ(times[1].name, "simplify");
+  EXPECT_EQ(times[2].name, "eliminate");
+  EXPECT_EQ(times[2].values_before, 3);
   EXPECT_EQ(graph.size(), 3);
 }
 
 TEST(PassRunner, NamesTheKnownPasses) {
   Graph graph;
-  const std::string off[] = {"inline"};
+  const std::string off[] = {"unroll"};
   try {
     run_graph_passes(graph, off);
     FAIL();
   } catch (const InvalidArgument& error) {
-    EXPECT_STREQ(error.what(),
-                 "compile: there is no pass `inline`; the passes are fold, simplify, eliminate, recompute, fuse, reuse");
+    EXPECT_STREQ(
+        error.what(),
+        "compile: there is no pass `unroll`; the passes are fold, simplify, eliminate, recompute, fuse, reuse");
   }
 }
 

@@ -1,0 +1,69 @@
+/// Gradients of one's own, and memory for time: functions that say how they are to be differentiated.
+#pragma once
+#include <array>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include "gradus/gradients/functional.h"
+#include "gradus/ops/call.h"
+
+namespace gradus {
+
+namespace detail {
+
+template <class R> Tensors as_tensors(R&& result) {
+  if constexpr (std::is_convertible_v<R, Tensor>) return {std::forward<R>(result)};
+  else return std::apply([](auto&&... part) { return Tensors{Tensor(part)...}; }, std::forward<R>(result));
+}
+
+/// The callables f(in[0], in[1], ...).
+template <class F, std::size_t... i> decltype(auto) apply_to(F& f, In in, std::index_sequence<i...>) {
+  return f(in[i]...);
+}
+
+}  // namespace detail
+
+/// A differentiable function of N tensors; made by custom_gradient.
+template <class F> class CustomGradient {
+ public:
+  explicit CustomGradient(F f) : f_(std::move(f)) {}
+
+  template <std::convertible_to<Tensor>... T>
+    requires(sizeof...(T) > 0) && std::invocable<const F&, const T&...>
+  Tensor operator()(const T&... x) const {
+    const std::array<Tensor, sizeof...(T)> arguments{Tensor(x)...};
+    return with_gradient(arguments, [this](In in) {
+      auto made = detail::apply_to(f_, in, std::make_index_sequence<sizeof...(T)>());
+      return WithPullback{Tensor(std::move(made.first)), [pullback = std::move(made.second)](const Tensor& dy) {
+                            return detail::as_tensors(pullback(dy));
+                          }};
+    });
+  }
+
+ private:
+  F f_;
+};
+
+/// A function with the gradient that it says: f(x...) gives pair{y, pullback}, and pullback(dy), of the spec of y, the
+/// gradient by x, or an array or tuple of one for each x, each of the spec of its x. Both are traced when the function
+/// is applied; the pullback may use whatever f computed, and can itself be differentiated. Tensors and Variables that f
+/// captures have their ordinary gradient. InvalidArgument if a gradient is missing, too many, empty or of another spec.
+template <class F> CustomGradient<F> custom_gradient(F f) { return CustomGradient<F>(std::move(f)); }
+
+/// A function that keeps nothing inside it alive for its gradient; made by recompute_grad.
+template <class F> class RecomputeGrad {
+ public:
+  explicit RecomputeGrad(F f) : f_(std::move(f)) {}
+  Tensor operator()(const Tensor& x) const {
+    return recomputed("recompute_grad", {&x, 1}, [this](In in) { return Tensors{Tensor(f_(in[0]))}; })[0];
+  }
+
+ private:
+  mutable F f_;
+};
+
+/// f, whose gradient computes f again instead of keeping its activations: memory for time, and the same bits. f must
+/// not assign Variables (InvalidArgument).
+template <TensorFunction F> RecomputeGrad<F> recompute_grad(F f) { return RecomputeGrad<F>(std::move(f)); }
+
+}  // namespace gradus

@@ -1,0 +1,172 @@
+/// Regions: their attributes, their making, their replay.
+#include "gradus/graph/region.h"
+#include <algorithm>
+#include <unordered_map>
+#include "gradus/graph/context.h"
+#include "gradus/graph/scope.h"
+
+namespace gradus {
+
+struct Region::Contents {
+  Graph graph;
+  std::uint64_t hash = 0;
+  int depth = 1;
+  bool may_fail = false;
+};
+
+Region::Region(Graph graph) {
+  internal_check(graph.dying.empty(), "nothing dies in a region:\n", to_text(graph));
+  auto contents = std::make_shared<Contents>();
+  for (const Value& v : graph.values) {
+    for (const Region* inner : v.op.regions()) contents->depth = std::max(contents->depth, inner->depth() + 1);
+    contents->may_fail = contents->may_fail || v.op.may_fail();
+  }
+  require(contents->depth <= max_depth, "control flow is nested more than ", max_depth,
+          " deep; use a loop in place of recursion");
+  contents->hash = hash_of(graph);
+  contents->graph = std::move(graph);
+  contents_ = std::move(contents);
+}
+
+const Graph& Region::graph() const {
+  internal_check(static_cast<bool>(contents_), "an empty region is used");
+  return contents_->graph;
+}
+std::uint64_t Region::hash() const { return contents_ ? contents_->hash : 0; }
+int Region::depth() const { return contents_ ? contents_->depth : 0; }
+bool Region::may_fail() const { return contents_ && contents_->may_fail; }
+bool Region::operator==(const Region& other) const {
+  if (contents_ == other.contents_) return true;
+  return contents_ && other.contents_ && hash() == other.hash() && graph() == other.graph();
+}
+
+std::vector<Spec> Region::input_specs() const {
+  std::vector<Spec> specs;
+  for (int i : graph().inputs) specs.push_back(graph()[i].spec);
+  return specs;
+}
+std::vector<Spec> Region::output_specs() const {
+  std::vector<Spec> specs;
+  for (int o : graph().outputs) specs.push_back(graph()[o].spec);
+  return specs;
+}
+
+namespace detail {
+
+void print_field(std::ostream& out, const Region& value) { out << '{' << (value ? to_text(value) : "") << '}'; }
+void parse_field(std::string_view written, Region& value) {
+  require(written.size() >= 2 && written.front() == '{' && written.back() == '}', "graph text: `", written,
+          "` is no region: {values | return ...}");
+  value = written.size() == 2 ? Region() : parse_region(written.substr(1, written.size() - 2));
+}
+std::uint64_t hash_field(const Region& value) { return value.hash(); }
+
+}  // namespace detail
+
+namespace {
+
+/// What may be done while a region is traced.
+class RegionContext final : public Context {
+ public:
+  explicit RegionContext(std::string_view construct)
+      : construct_(construct),
+        why_no_assignment_(
+            text("it happens inside ", construct, "; return the new value from it, and assign it after the call")) {}
+  std::string_view why_no_assignment() const override { return why_no_assignment_; }
+  bool decide(const Tensor& predicate) override {
+    throw InvalidArgument(text("if (tensor) inside ", construct_, ": ", predicate.spec(),
+                               " is not known while its body is traced, so C++ cannot branch on it; use "
+                               "cond(predicate, if_true, if_false), or where(condition, a, b)"));
+  }
+
+ private:
+  const std::string_view construct_;
+  const std::string why_no_assignment_;
+};
+
+}  // namespace
+
+RegionTrace::RegionTrace(std::string_view construct, std::span<const Spec> specs, const std::function<Tensors(In)>& f) {
+  RegionContext context(construct);
+  id_ = context.id();
+  for (const Spec& spec : specs) symbols_.push_back(Tensor::parameter(spec, id_));
+  results_ = f(symbols_);
+  for (const Tensor& result : results_) {
+    require(result.defined(), construct, ": a result is an empty tensor; every path must give a value");
+    require(Context::is_active(result.node()->trace), construct, ": a result, ", result.spec(),
+            ", was made in a call that is over; return what this call computes");
+  }
+}
+
+namespace {
+
+Flattened flatten_region(In roots, std::uint32_t id) {
+  std::vector<Ref<Node>> nodes;
+  for (const Tensor& root : roots) nodes.push_back(root.node());
+  return flatten(nodes, [id](const Node& node) { return node.trace != id; });
+}
+
+bool contains(In tensors, const Ref<Node>& node) {
+  return std::ranges::any_of(tensors, [&](const Tensor& t) { return t.node() == node; });
+}
+
+}  // namespace
+
+void RegionTrace::collect(In roots, Tensors& captures) const {
+  for (const Ref<Node>& node : flatten_region(roots, id_).inputs)
+    if (node->trace != id_ && !contains(captures, node)) captures.emplace_back(node);
+}
+
+Region RegionTrace::region(In roots, In symbols, In captures) const {
+  const Flattened flat = flatten_region(roots, id_);
+  Graph graph;
+  std::unordered_map<const Node*, int> places;
+  for (In list : {symbols, captures})
+    for (const Tensor& input : list) {
+      graph.inputs.push_back(graph.add({.spec = input.spec(), .scope = input.node()->scope}));
+      places.emplace(input.node().get(), graph.inputs.back());
+    }
+  std::vector<int> renamed(static_cast<std::size_t>(flat.graph.size()), -1);
+  for (std::size_t k = 0; k < flat.inputs.size(); ++k) {
+    const auto found = places.find(flat.inputs[k].get());
+    internal_check(found != places.end(), "a region uses what is neither its symbol nor captured");
+    renamed[static_cast<std::size_t>(flat.graph.inputs[k])] = found->second;
+  }
+  for (int i = 0; i < flat.graph.size(); ++i) {
+    if (flat.graph[i].is_input()) continue;
+    Value v = flat.graph[i];
+    for (int& operand : v.in) operand = renamed[static_cast<std::size_t>(operand)];
+    renamed[static_cast<std::size_t>(i)] = graph.add(std::move(v));
+  }
+  for (int o : flat.graph.outputs) graph.outputs.push_back(renamed[static_cast<std::size_t>(o)]);
+  return Region(std::move(graph));
+}
+
+Captured capture(const RegionTrace& trace) {
+  Captured made;
+  trace.collect(trace.results(), made.captures);
+  made.region = trace.region(trace.results(), trace.symbols(), made.captures);
+  return made;
+}
+
+Tensors replay(const Region& region, In inputs) {
+  const Graph& graph = region.graph();
+  internal_check(inputs.size() == graph.inputs.size(), "a region of ", graph.inputs.size(), " inputs is replayed with ",
+                 inputs.size());
+  Tensors made(static_cast<std::size_t>(graph.size()));
+  for (std::size_t k = 0; k < inputs.size(); ++k) made[static_cast<std::size_t>(graph.inputs[k])] = inputs[k];
+  for (int i = 0; i < graph.size(); ++i) {
+    const Value& v = graph[i];
+    if (v.is_input()) continue;
+    internal_check(!v.is_constant, "a region is replayed before it is compiled");
+    const NameScope scope(v.scope);
+    Tensors operands;
+    for (int operand : v.in) operands.push_back(made[static_cast<std::size_t>(operand)]);
+    made[static_cast<std::size_t>(i)] = make_node(v.op, operands);
+  }
+  Tensors results;
+  for (int o : graph.outputs) results.push_back(made[static_cast<std::size_t>(o)]);
+  return results;
+}
+
+}  // namespace gradus

@@ -1,0 +1,75 @@
+/// Region: a graph as an attribute of an op: the body of a loop, a branch, a function whose gradient is given.
+/// Immutable and shared; equal regions are equal attributes. And how regions come about and are applied: RegionTrace
+/// runs a C++ function on symbols, replay applies what it recorded to other tensors.
+///
+/// What a body uses from around it, Variables included, becomes further inputs, its captures: so a region is closed,
+/// and gradients by what it captured flow through the op's operands.
+#pragma once
+#include <functional>
+#include <memory>
+#include "gradus/graph/graph.h"
+
+namespace gradus {
+
+class Region {
+ public:
+  /// Regions in regions in regions: walks over them recurse.
+  static constexpr int max_depth = 32;
+
+  Region() = default;
+  /// `graph` must yield something and let nothing die. InvalidArgument if regions are nested more than max_depth deep.
+  explicit Region(Graph graph);
+
+  explicit operator bool() const { return static_cast<bool>(contents_); }
+  const Graph& graph() const;
+  std::size_t inputs() const { return graph().inputs.size(); }
+  std::size_t outputs() const { return graph().outputs.size(); }
+  const Spec& input(std::size_t k) const { return graph()[graph().inputs[k]].spec; }
+  const Spec& output(std::size_t k) const { return graph()[graph().outputs[k]].spec; }
+  std::vector<Spec> input_specs() const;
+  std::vector<Spec> output_specs() const;
+  std::uint64_t hash() const;
+  int depth() const;
+  bool may_fail() const;
+  bool operator==(const Region& other) const;
+
+ private:
+  struct Contents;
+  std::shared_ptr<const Contents> contents_;
+};
+
+/// On one line: %0 = input : f32[3] | %1 = exp %0 : f32[3] | return %1
+std::string to_text(const Region& region);
+/// InvalidArgument if `text` is no region.
+Region parse_region(std::string_view text);
+
+/// One run of a function on symbols, from which regions are made.
+class RegionTrace {
+ public:
+  /// Calls f on symbols of these specs. `construct` is what errors call it: "cond". Within f, assigning a Variable and
+  /// a C++ branch on what it computes are InvalidArguments, as is a result that is empty or of a call that is over.
+  RegionTrace(std::string_view construct, std::span<const Spec> specs, const std::function<Tensors(In)>& f);
+  const Tensors& symbols() const { return symbols_; }
+  const Tensors& results() const { return results_; }
+
+  /// Adds what `roots` use from around the trace to `captures`, each once.
+  void collect(In roots, Tensors& captures) const;
+  /// The region from (symbols, captures) to roots. The captures must hold all that collect(roots) adds.
+  Region region(In roots, In symbols, In captures) const;
+
+ private:
+  std::uint32_t id_ = 0;
+  Tensors symbols_, results_;
+};
+
+/// The region of all results, and what it captured: its inputs are (symbols, captures).
+struct Captured {
+  Region region;
+  Tensors captures;
+};
+Captured capture(const RegionTrace& trace);
+
+/// Applies the ops of `region` to `inputs`, whose specs are those of its inputs.
+Tensors replay(const Region& region, In inputs);
+
+}  // namespace gradus

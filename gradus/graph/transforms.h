@@ -1,0 +1,18 @@
+/// What rules in ops/ need of autodiff/ to transform regions; installed by autodiff/.
+#pragma once
+#include <functional>
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+struct Transforms {
+  /// d(sum over k of sum(ys[k] * seeds[k])) / d(source), of each source's spec; empty where nothing depends on it.
+  /// Empty seeds count as zero.
+  static Tensors (*vjp)(In ys, In sources, In seeds);
+  /// f on n rows at once: operand i of `f` is a row of xs[i] if varies[i], else xs[i] itself. A result that is the same
+  /// for all rows has no leading dimension; `varied` says which have it.
+  static Tensors (*vmap)(const std::function<Tensors(In)>& f, In xs, const std::vector<bool>& varies, std::int64_t n,
+                         std::vector<bool>& varied);
+};
+
+}  // namespace gradus
