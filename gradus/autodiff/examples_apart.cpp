@@ -1,11 +1,13 @@
-/// A walk from x to y that keeps, for each node, where the number of the example stands in an element's flat index f:
+/// A walk from x to y that keeps, for each value, where the number of the example stands in an element's flat index f:
 /// it is (f / inner) % n, where `inner` elements lie next to each other. A reshape so changes nothing, and an axis that
 /// examples share with another dimension, as the rows of a tall product, needs no special care.
 #include "gradus/autodiff/examples_apart.h"
 #include <optional>
 #include <unordered_map>
+#include "gradus/graph/region.h"
 #include "gradus/graph/scope.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/views.h"
 
 namespace gradus {
 namespace {
@@ -14,11 +16,12 @@ using Inner = std::optional<std::int64_t>;
 
 bool divides(std::int64_t divisor, std::int64_t d) { return dimension::divide(d, divisor).has_value(); }
 
-/// What a node's elements know of examples.
+/// What a value's elements know of examples.
 struct Knowledge {
   enum { independent, apart, mixed } kind = independent;
-  std::int64_t inner = 0;         // if apart
-  const Node* culprit = nullptr;  // if mixed
+  std::int64_t inner = 0;  // if apart
+  std::string culprit;     // if mixed
+  bool operator==(const Knowledge&) const = default;
 };
 
 /// The axis, counted from the end, along which examples lie, `sub` elements of it for each.
@@ -84,90 +87,155 @@ Inner through_view(const View& view, const Shape& out, std::int64_t inner, std::
   return dimension::multiply(elements_behind(out, *along - out.rank()), *dimension::divide(inner, step));
 }
 
+std::string described(const AnyOp& op, std::span<const Spec> in, std::uint32_t scope) {
+  const std::string layer = scope_path(scope);
+  std::string operands;
+  for (const Spec& spec : in) operands += text(operands.empty() ? "" : ", ", spec);
+  // A region says too much.
+  const std::string name = op->regions ? std::string(op->name) : text(op);
+  return text("`", name, "` of ", operands, layer.empty() ? "" : ", in " + layer);
+}
+
+/// One application of an op, in the graph of nodes or in a region.
+struct Application {
+  const AnyOp& op;
+  std::vector<Spec> in;
+  const Spec& out;
+  std::uint32_t scope;
+};
+
+Knowledge through(const Application& a, std::span<const Knowledge> operands, std::int64_t n);
+
+/// What output k of a region knows, given what its inputs know.
+Knowledge through_region(const Graph& graph, int k, std::span<const Knowledge> inputs, std::int64_t n) {
+  std::vector<Knowledge> known(graph.values.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) known[static_cast<std::size_t>(graph.inputs[i])] = inputs[i];
+  for (int i = 0; i < graph.size(); ++i) {
+    const Value& v = graph[i];
+    if (!v.op || !is_floating(v.spec.dtype)) continue;
+    Application a{v.op, {}, v.spec, v.scope};
+    std::vector<Knowledge> operands;
+    for (int operand : v.in) {
+      a.in.push_back(graph[operand].spec);
+      operands.push_back(known[static_cast<std::size_t>(operand)]);
+    }
+    known[static_cast<std::size_t>(i)] = through(a, operands, n);
+  }
+  return known[static_cast<std::size_t>(graph.outputs[static_cast<std::size_t>(k)])];
+}
+
+/// From operand i of an op without regions.
+Inner through_operand(const Application& a, int i, std::int64_t inner, std::int64_t n) {
+  const Shape& shape = a.in[static_cast<std::size_t>(i)].shape;
+  if (a.op.is_elementwise() || a.op.is_alias()) return inner;
+  if (a.op.is_reduction()) return through_reduction(shape, a.op.axis(), inner, n);
+  if (a.op.is_view()) return through_view(a.op->view(a.op.attributes(), shape, a.out.shape), a.out.shape, inner, n);
+  const std::optional<Place> place = place_of(shape, inner, n);
+  if (!a.op->carries || !place) return {};
+  const int axis = a.op->carries(a.op.attributes(), a.in, i, place->axis);
+  if (axis == 0 || a.out.shape[axis] != shape[place->axis]) return {};
+  return dimension::multiply(elements_behind(a.out.shape, axis), place->sub);
+}
+
+Knowledge through(const Application& a, std::span<const Knowledge> operands, std::int64_t n) {
+  if (a.op->inlined)
+    return through_region(a.op->inlined(a.op.attributes()).graph(), a.op.has_siblings() ? a.op.output() : 0, operands,
+                          n);
+  Knowledge result;
+  const std::size_t count = a.op.is_alias() ? 1 : operands.size();  // the others of an alias only come before it
+  for (std::size_t i = 0; i < count; ++i) {
+    if (operands[i].kind == Knowledge::mixed) return operands[i];
+    if (operands[i].kind == Knowledge::independent) continue;
+    const Inner inner = through_operand(a, static_cast<int>(i), operands[i].inner, n);
+    if (!inner || (result.kind == Knowledge::apart && result.inner != *inner))
+      return {.kind = Knowledge::mixed, .culprit = described(a.op, a.in, a.scope)};
+    result = {.kind = Knowledge::apart, .inner = *inner};
+  }
+  return result;
+}
+
 class Examples {
  public:
   Examples(const Tensor& x, const Stops& stops) : n_(x.shape()[0]), stops_(stops) {
-    known_[x.node().get()] = {Knowledge::apart, elements_behind(x.shape(), -x.shape().rank())};
+    known_[x.node().get()] = {Knowledge::apart, elements_behind(x.shape(), -x.shape().rank()), {}};
   }
 
   Knowledge of(Node* y) {
+    std::vector<std::pair<Node*, int>> stack;
+    const auto enter = [&](Node* node) {
+      if (known_.try_emplace(node).second && !node->is_leaf() && !(stops_ && stops_(*node)))
+        stack.emplace_back(node, 0);
+    };
     enter(y);
-    while (!stack_.empty()) {
-      auto& [node, next] = stack_.back();
+    while (!stack.empty()) {
+      auto& [node, next] = stack.back();
       if (next < node->inputs.size()) {
         enter(node->inputs[next++].get());
         continue;
       }
       Node* const done = node;
-      stack_.pop_back();
-      known_[done] = found(*done);
+      stack.pop_back();
+      Knowledge found = knowledge_of(*done);
+      known_[done] = std::move(found);
     }
     return known_.at(y);
   }
 
  private:
-  void enter(Node* node) {
-    if (!known_.try_emplace(node).second || node->is_leaf() || (stops_ && stops_(*node))) return;
-    stack_.emplace_back(node, 0);
-  }
-
-  Knowledge found(Node& node) {
+  Knowledge knowledge_of(Node& node) {
     if (!is_floating(node.spec.dtype)) return {};  // no gradient flows through integers and booleans
+    Application a{node.op, {}, node.spec, node.scope};
     std::vector<Knowledge> operands;
-    for (const Ref<Node>& operand : node.inputs) operands.push_back(known_.at(operand.get()));
-    for (std::size_t i = 0; i < operands.size(); ++i)
-      if (operands[i].kind == Knowledge::mixed) {
-        if (has_gradient_by(node, i)) return operands[i];
-        operands[i] = {};
-      }
-    Knowledge result;
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      if (operands[i].kind == Knowledge::independent) continue;
-      const Inner inner = through(node, static_cast<int>(i), operands[i].inner);
-      if (!inner || (result.kind == Knowledge::apart && result.inner != *inner))
-        return {.kind = Knowledge::mixed, .culprit = &node};
-      result = {.kind = Knowledge::apart, .inner = *inner};
+    for (const Ref<Node>& operand : node.inputs) {
+      a.in.push_back(operand->spec);
+      operands.push_back(known_.at(operand.get()));
     }
-    return result;
-  }
-
-  Inner through(const Node& node, int i, std::int64_t inner) const {
-    const Shape& shape = node.inputs[i]->spec.shape;
-    if (node.op.is_elementwise() || node.op.is_alias()) return inner;
-    if (node.op.is_reduction()) return through_reduction(shape, node.op.axis(), inner, n_);
-    if (node.op.is_view())
-      return through_view(node.op->view(node.op.attributes(), shape, node.spec.shape), node.spec.shape, inner, n_);
-    const std::optional<Place> place = place_of(shape, inner, n_);
-    if (!node.op->carries || !place) return {};
-    std::vector<Spec> specs;
-    for (const Ref<Node>& operand : node.inputs) specs.push_back(operand->spec);
-    const int axis = node.op->carries(node.op.attributes(), specs, i, place->axis);
-    if (axis == 0 || node.spec.shape[axis] != shape[place->axis]) return {};
-    return dimension::multiply(elements_behind(node.spec.shape, axis), place->sub);
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if (operands[i].kind == Knowledge::mixed && !has_gradient_by(node, i)) operands[i] = {};
+    const Knowledge result = through(a, operands, n_);
+    const bool own_gradient = node.op.regions().size() > 1;
+    if (result.kind != Knowledge::apart || !own_gradient || gradient_is_apart(node, operands, result)) return result;
+    return {.kind = Knowledge::mixed, .culprit = "the gradient of " + described(a.op, a.in, a.scope)};
   }
 
   /// Whether a gradient flows back from the node to operand i, as its rule says.
   static bool has_gradient_by(Node& node, std::size_t i) {
     if (!node.op->vjp) return true;
+    const Tensor y{Ref<Node>(&node)};
+    const Tensors terms = node.op->vjp(node.op.attributes(), operands_of(node), y, fill(y.shape(), 1, y.dtype()));
+    return i < terms.size() && terms[i].defined();
+  }
+
+  /// Of an op whose gradient is not that of what it computes: whether it keeps examples apart on the way back.
+  bool gradient_is_apart(Node& node, std::span<const Knowledge> operands, const Knowledge& of_result) {
+    if (!node.op->vjp_of_all) return false;
+    const Tensor dy = apply(Reshape{node.spec.shape}, fill(node.spec.shape, 0, node.spec.dtype));
+    known_[dy.node().get()] = of_result;
+    Cotangents cotangents{Tensors(static_cast<std::size_t>(node.op->outputs(node.op.attributes()))), {}};
+    cotangents.of[static_cast<std::size_t>(node.op.output())] = dy;
+    cotangents.wanted.assign(operands.size(), true);
+    const Tensors terms = node.op->vjp_of_all(node.op.attributes(), operands_of(node), cotangents);
+    made_.push_back(dy);
+    made_.insert(made_.end(), terms.begin(), terms.end());
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      if (!terms[i].defined() || operands[i].kind == Knowledge::independent) continue;
+      const Knowledge found = of(terms[i].node().get());
+      if (found.kind != Knowledge::independent && found != operands[i]) return false;
+    }
+    return true;
+  }
+
+  static Tensors operands_of(const Node& node) {
     Tensors in;
     for (const Ref<Node>& operand : node.inputs) in.emplace_back(operand);
-    const Tensor y{Ref<Node>(&node)};
-    const Tensors terms = node.op->vjp(node.op.attributes(), in, y, fill(y.shape(), 1, y.dtype()));
-    return i < terms.size() && terms[i].defined();
+    return in;
   }
 
   const std::int64_t n_;
   const Stops& stops_;
   std::unordered_map<const Node*, Knowledge> known_;
-  std::vector<std::pair<Node*, int>> stack_;
+  Tensors made_;  // their addresses are keys
 };
-
-std::string described(const Node& node) {
-  const std::string layer = scope_path(node.scope);
-  std::string operands;
-  for (const Ref<Node>& operand : node.inputs) operands += text(operands.empty() ? "" : ", ", operand->spec);
-  return text("`", node.op, "` of ", operands, layer.empty() ? "" : ", in " + layer);
-}
 
 }  // namespace
 
@@ -179,8 +247,7 @@ void require_examples_apart(std::string_view op, const Tensor& y, const Tensor& 
   constexpr std::string_view advice =
       "; use jacobian, or a function that treats each example on its own (batch normalization does so for inference "
       "only)";
-  require(known.kind != Knowledge::mixed, op, ": examples mix, or may mix, in ",
-          known.culprit ? described(*known.culprit) : "", advice);
+  require(known.kind != Knowledge::mixed, op, ": examples mix, or may mix, in ", known.culprit, advice);
   require(known.inner == elements_behind(y.shape(), -y.shape().rank()), op, ": the examples of the result, ", y.spec(),
           ", do not lie along dimension 0 as those of x, ", x.spec(), ", do", advice);
 }

@@ -87,10 +87,12 @@ class Rebuilding {
       varies = varies || image.varies;
       in.push_back(std::move(image.tensor));
     }
-    images_[&node] = {varies ? apply_to_rows(node, in, mask) : make_node(node.op, in), varies};
+    const Tensor image = varies ? apply_to_rows(node, in, mask) : make_node(node.op, in);
+    images_[&node] = {image, image.shape().rank() > node.spec.shape.rank()};
   }
 
-  /// Formulas, reductions and index formulas are the same op on rows; others have a rule.
+  /// Formulas, reductions and index formulas are the same op on rows; others have a rule. A rule may leave the leading
+  /// dimension away where the result is the same for all rows.
   Tensor apply_to_rows(const Node& node, Tensors& in, std::uint32_t mask) const {
     const bool too_many_for_mask = in.size() > 32, implied = !node.op->batch;
     if (too_many_for_mask || implied)
@@ -98,8 +100,8 @@ class Rebuilding {
         if (!image_of(node.inputs[static_cast<int>(i)]).varies) in[i] = repeat_rows(in[i], n_);
     const Tensor y =
         implied ? make_node(node.op, in) : node.op->batch(node.op.attributes(), in, too_many_for_mask ? ~0u : mask, n_);
-    internal_check(y.spec() == with_rows(node.spec, n_), "the batching rule of ", node.op, " gives ", y.spec(), " for ",
-                   n_, " rows of ", node.spec);
+    internal_check(y.spec() == with_rows(node.spec, n_) || y.spec() == node.spec, "the batching rule of ", node.op,
+                   " gives ", y.spec(), " for ", n_, " rows of ", node.spec);
     return y;
   }
 

@@ -1,6 +1,5 @@
 /// Rules of the barrier.
 #include "gradus/ops/barrier.h"
-#include "gradus/ops/shape.h"
 
 namespace gradus {
 
@@ -9,9 +8,8 @@ Spec Barrier::infer(Specs in) const {
   return in[0];
 }
 Tensors Barrier::vjp(In, const Tensor&, const Tensor& dy) const { return {dy, {}}; }
-Tensor Barrier::batch(In in, std::uint32_t mask, std::int64_t n) const {
-  return barrier(has_rows(mask, 0) ? in[0] : repeat_rows(in[0], n), in[1]);
-}
+/// What is the same for all rows stays so, whatever comes before it: a recomputation under vmap is done once.
+Tensor Barrier::batch(In in, std::uint32_t, std::int64_t) const { return barrier(in[0], in[1]); }
 Tensor barrier(const Tensor& x, const Tensor& after) { return apply(Barrier{}, x, after); }
 
 }  // namespace gradus

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <functional>
 #include "gradus/function/function.h"
+#include "gradus/gradients/custom_gradient.h"
 #include "gradus/gradients/functional.h"
 #include "gradus/nn/layers.h"
 #include "gradus/ops/constant.h"
@@ -80,6 +81,19 @@ const std::vector<Case> apart{
      [](Tensor x) { return gradient([](Tensor t) { return reduce_sum(exp(t) * t); }, x); },
      {4, 3}},
     {"stopped", [](Tensor x) { return x / stop_gradient(reduce_max(abs(x)) * 0 + 2); }, {4, 3}},
+    {"recomputed",
+     [](Tensor x) { return recompute_grad([](Tensor t) { return tanh(matmul(t, noise({3, 2}, 5))); })(x); },
+     {4, 3}},
+    {"gradient of a recomputed sum",
+     [](Tensor x) {
+       return gradient([](Tensor t) { return reduce_sum(recompute_grad([](Tensor r) { return exp(r) * r; })(t)); }, x);
+     },
+     {4, 3}},
+    {"a gradient of one's own",
+     [](Tensor x) {
+       return custom_gradient([](Tensor t) { return std::pair{exp(t), [t](Tensor dy) { return dy * sin(t); }}; })(x);
+     },
+     {4, 3}},
     {"constant", [](Tensor x) { return noise({x.shape()[0], 2}, 5); }, {4, 3}},
     {"identity", [](Tensor x) { return x; }, {4, 3}},
     {"examples of one number", [](Tensor x) { return x * x; }, {4}},
@@ -131,6 +145,16 @@ const std::vector<Mixing> mixing{
       {4, 3}},
      "`transpose"},
     {{"two directions at once", [](Tensor x) { return x + transpose(x); }, {3, 3}}, "`add` of f64[3,3], f64[3,3]"},
+    {{"recomputed batch statistics",
+      [](Tensor x) { return recompute_grad([](Tensor t) { return t / reduce_max(t); })(x); },
+      {4, 3}},
+     "`max"},
+    {{"a gradient of one's own that is normalized over the batch",
+      [](Tensor x) {
+        return custom_gradient([](Tensor t) { return std::pair{t * 2, [](Tensor dy) { return dy / norm(dy); }}; })(x);
+      },
+      {4, 3}},
+     "the gradient of `custom_call` of f64[4,3]"},
     {{"another number", [](Tensor x) { return x.rows(0, 2); }, {4, 3}}, "same number of examples"},
     {{"a scalar", [](Tensor x) { return reduce_sum(x); }, {4, 3}}, "same number of examples"},
 };

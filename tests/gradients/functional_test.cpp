@@ -4,6 +4,7 @@
 #include <cmath>
 #include "gradus/function/function.h"
 #include "gradus/function/synchronize.h"
+#include "gradus/gradients/custom_gradient.h"
 #include "gradus/gradients/functional.h"
 #include "gradus/nn/layers.h"
 #include "gradus/ops/constant.h"
@@ -245,6 +246,37 @@ TEST(Functional, AFunctionThatLooksAtItsValues) {
   const auto quiet = [](Tensor t) { return exp(t) * t; };
   expect_near(jacobian(f, x), jacobian(quiet, x), 1e-15);
   expect_near(vjp(f, x).second(x), vjp(quiet, x).second(x), 1e-15);
+}
+
+TEST(Functional, BranchesOfTheArgument) {
+  const auto f = [](Tensor t) { return bool(reduce_sum(t) > 0) ? t * t : t * 3; };
+  const auto compiled = function([&](Tensor x) { return jacobian(f, x); });
+  for (const Tensor& x : {constant({1.0, 2.0}), constant({1.0, -2.0})})
+    for (const Tensor& j : {jacobian(f, x), compiled(x)})
+      EXPECT_TRUE(bitwise_equal(j, x[1].item() > 0 ? constant({{2.0, 0.0}, {0.0, 4.0}}) : eye(2) * 3)) << j;
+}
+
+TEST(Functional, OpByOp) {
+  const auto all = [](Tensor x) { return std::pair{jacobian(bent, x), hessian(scalar_bent, x)}; };
+  const Tensor x = noise({3}, 1);
+  const auto [j, h] = function(all, {.run_eagerly = true})(x);
+  EXPECT_TRUE(bitwise_equal(j, jacobian(bent, x)));
+  EXPECT_TRUE(bitwise_equal(h, hessian(scalar_bent, x)));
+}
+
+TEST(Functional, OfRecomputedAndCustomGradients) {
+  const Tensor x = noise({3}, 1), v = noise({3}, 2);
+  const auto again = [](Tensor t) { return recompute_grad(bent)(t); };
+  EXPECT_TRUE(bitwise_equal(jacobian(again, x), jacobian(bent, x)));
+  expect_near(jvp(again, x, v).second, jvp(bent, x, v).second, 1e-14);
+  expect_near(hessian([&](Tensor t) { return reduce_sum(again(t) * again(t)); }, x), hessian(scalar_bent, x), 1e-12);
+  const auto odd = [](Tensor t) {
+    return custom_gradient([](Tensor s) { return std::pair{exp(s), [s](Tensor dy) { return dy * sin(s); }}; })(t);
+  };
+  expect_near(jvp(odd, x, v).second, v * sin(x), 1e-15);
+  expect_near(jacobian(odd, x), eye(3, f64) * sin(x), 1e-15);
+  expect_near(vectorized_map([&](Tensor d) { return jvp(odd, x, d).second; }, eye(3, f64)), eye(3, f64) * sin(x),
+              1e-15);
 }
 
 TEST(Functional, OfNoElements) {
