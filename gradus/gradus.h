@@ -38,6 +38,7 @@
 #include "gradus/nn/layers.h"
 #include "gradus/nn/losses.h"
 #include "gradus/nn/metrics.h"
+#include "gradus/nn/model.h"
 #include "gradus/nn/module.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"

@@ -1,4 +1,4 @@
-/// The fields of an aggregate, by value and by name, without macros (C++20, up to 16 fields, no C arrays).
+/// The fields of an aggregate, by value and by name, without macros (C++20, up to 24 fields, no C arrays).
 /// Hashing, printing and parsing of op attributes follow from it.
 #pragma once
 #include <array>
@@ -6,10 +6,11 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 namespace gradus::reflect {
 
-inline constexpr int max_fields = 16;
+inline constexpr int max_fields = 24;
 
 namespace detail {
 struct Anything {
@@ -21,6 +22,21 @@ template <class T, class... Args> constexpr int count_fields() {
   else return sizeof...(Args);
 }
 
+/// For types with fields that have no default: how many may be given is how many must be, or more.
+template <class T, int n> constexpr int count_down() {
+  constexpr bool takes = []<std::size_t... i>(std::index_sequence<i...>) {
+    return requires { T{(static_cast<void>(i), Anything{})...}; };
+  }(std::make_index_sequence<static_cast<std::size_t>(n)>());
+  if constexpr (takes || n == 0) return n;
+  else return count_down<T, n - 1>();
+}
+
+template <class T> constexpr int count() {
+  if constexpr (std::is_empty_v<T>) return 0;
+  else if constexpr (requires { T{}; }) return count_fields<T>();
+  else return count_down<T, max_fields + 1>();
+}
+
 /// Never defined: only the addresses of its parts are looked at, during compilation.
 template <class T> struct Holder {
   T value;
@@ -28,7 +44,7 @@ template <class T> struct Holder {
 template <class T> extern const Holder<T> specimen;
 }  // namespace detail
 
-template <class T> constexpr int field_count = std::is_empty_v<T> ? 0 : detail::count_fields<T>();
+template <class T> constexpr int field_count = detail::count<T>();
 
 /// References to the fields of `object`, as a tuple.
 template <class T> constexpr auto tie(T& object) {
@@ -84,6 +100,30 @@ template <class T> constexpr auto tie(T& object) {
   } else if constexpr (n == 16) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = object;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
+  } else if constexpr (n == 17) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q] = object;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q);
+  } else if constexpr (n == 18) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = object;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r);
+  } else if constexpr (n == 19) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = object;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s);
+  } else if constexpr (n == 20) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = object;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t);
+  } else if constexpr (n == 21) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u] = object;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u);
+  } else if constexpr (n == 22) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v] = object;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v);
+  } else if constexpr (n == 23) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w] = object;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w);
+  } else if constexpr (n == 24) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x] = object;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x);
   }
 }
 

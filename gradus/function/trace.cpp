@@ -1,5 +1,6 @@
 /// Cells, guards, keys and copies of one run of a trace.
 #include "gradus/function/trace.h"
+#include <algorithm>
 #include "gradus/function/call_keys.h"
 #include "gradus/ops/random_key.h"
 #include "gradus/ops/shape.h"
@@ -75,6 +76,11 @@ bool Trace::decide(const Tensor& predicate) {
 }
 
 Tensor Trace::next_random_key() { return fold_key(memory_->call_key(), ordinals_++); }
+
+void Trace::watch(WatchedFields fields) {
+  if (std::ranges::find(watched_, fields.object, &WatchedFields::object) == watched_.end())
+    watched_.push_back(std::move(fields));
+}
 
 void Trace::note_use(const void* object, const Variables& cells) {
   const auto* at = static_cast<const char*>(object);

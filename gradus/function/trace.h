@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include "gradus/function/trace_memory.h"
+#include "gradus/function/watched_fields.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/graph.h"
 
@@ -60,6 +61,10 @@ class Trace : public Context {
   /// A model that lies inside the closure is a copy: assigning one of its cells is a user's mistake.
   void note_use(const void* object, const Variables& cells);
 
+  /// What is traced holds for these values of these fields only.
+  void watch(WatchedFields fields);
+  const std::vector<WatchedFields>& watched() const { return watched_; }
+
   /// The innermost Trace of this thread, or null.
   static Trace* current();
 
@@ -86,6 +91,7 @@ class Trace : public Context {
   std::map<const VariableCell*, Cell*> by_cell_;
   std::set<const VariableCell*> copies_;
   std::vector<Bound> bounds_;
+  std::vector<WatchedFields> watched_;
   std::uint64_t ordinals_ = 0;
   ClosureRange closure_;
   Trace* outer_;

@@ -57,8 +57,10 @@ struct TracedFunction::State {
     const bool kept = std::ranges::find(options.disable, "recompute") == options.disable.end();
     return kept ? static_cast<std::int64_t>(options.max_bytes) : 0;
   }
-  /// Whether what the call keeps between kernels stays within the budget.
-  bool fits(const Variant& variant, const std::vector<std::int64_t>& symbols) const;
+  /// Whether watched fields are what they were, and what the call keeps between kernels stays within the budget.
+  bool is_valid(const Variant& variant, const std::vector<std::int64_t>& symbols) const;
+  /// Why this call needs a variant of its own; empty for the first.
+  std::string reason_for(const Signature& call) const;
   /// For the sizes of this call.
   std::unique_ptr<Segment> compiled(Draft draft, const Signature& pattern, const Signature& call) const;
 
@@ -83,6 +85,7 @@ struct TracedFunction::State {
   std::optional<Called> attempt(Variant& variant, Request& request);
   Segment* next(Variant& variant, Request& request);
   std::unique_ptr<Segment> extend(Variant& variant, Request& request);
+  void add_watched(Variant& variant, const std::vector<WatchedFields>& watched);
   Called run_eagerly(In arguments, const Body& body);
 };
 
@@ -126,8 +129,18 @@ std::size_t footprint(const Segment& root) {
 
 }  // namespace
 
-bool TracedFunction::State::fits(const Variant& variant, const std::vector<std::int64_t>& symbols) const {
-  bool fits = true;
+std::string TracedFunction::State::reason_for(const Signature& call) const {
+  const std::string sizes = examples.empty() ? "" : difference(examples.back(), call);
+  const auto unfit = std::ranges::find_if(variants.rbegin(), variants.rend(), [&](const auto& variant) {
+    return match(variant->pattern, call).has_value();
+  });
+  if (unfit == variants.rend()) return sizes;
+  const std::string changes = changed_fields(**unfit);
+  return changes.empty() ? sizes + " (what is compiled would not stay within max_bytes at these sizes)" : changes;
+}
+
+bool TracedFunction::State::is_valid(const Variant& variant, const std::vector<std::int64_t>& symbols) const {
+  bool fits = std::ranges::none_of(variant.watched, &WatchedFields::has_changed);
   if (budget() > 0 && !symbols.empty())
     for_each_segment(*variant.root, [&](const Segment& segment) {
       fits = fits && segment.program->temporary_bytes(symbols) <= budget();
@@ -149,7 +162,7 @@ std::unique_ptr<Segment> TracedFunction::State::compiled(Draft draft, const Sign
 std::shared_ptr<Variant> TracedFunction::State::find(const Signature& call, std::vector<std::int64_t>& symbols) const {
   std::shared_lock lock(guard);
   for (auto it = variants.rbegin(); it != variants.rend(); ++it)
-    if (auto found = match((*it)->pattern, call); found && fits(**it, *found)) {
+    if (auto found = match((*it)->pattern, call); found && is_valid(**it, *found)) {
       symbols = std::move(*found);
       return *it;
     }
@@ -167,6 +180,7 @@ std::shared_ptr<Variant> TracedFunction::State::trace(const Signature& pattern, 
     Guide guide(request.values, title);
     Trace trace(memory, closure, std::ref(guide));
     Called called = request.body(trace.parameters());
+    variant->watched = trace.watched();
     draft.emplace(trace, std::move(called), std::span<const PathStep>());
   }
   variant->root = compiled(std::move(*draft), pattern, request.signature);
@@ -197,9 +211,7 @@ std::shared_ptr<Variant> TracedFunction::State::make(Request& request) {
     std::shared_lock lock(guard);
     check_variants();
     pattern = generalize(examples, request.signature, options.input_signature);
-    if (!examples.empty()) reason = difference(examples.back(), request.signature);
-    if (std::ranges::any_of(variants, [&](const auto& v) { return match(v->pattern, request.signature).has_value(); }))
-      reason += " (what is compiled would not stay within max_bytes at these sizes)";
+    reason = reason_for(request.signature);
   }
   if (!request.why.empty()) reason = std::exchange(request.why, {});
   std::shared_ptr<Variant> variant;
@@ -346,6 +358,13 @@ Segment* TracedFunction::State::next(Variant& variant, Request& request) {
   return way.owned.get();
 }
 
+void TracedFunction::State::add_watched(Variant& variant, const std::vector<WatchedFields>& watched) {
+  std::unique_lock lock(guard);
+  for (const WatchedFields& fields : watched)
+    if (std::ranges::find(variant.watched, fields.object, &WatchedFields::object) == variant.watched.end())
+      variant.watched.push_back(fields);
+}
+
 /// Traces again: the known way first, then as this call goes. Null: the C++ is another program than it was.
 std::unique_ptr<Segment> TracedFunction::State::extend(Variant& variant, Request& request) {
   require<ResourceExhausted>(
@@ -369,6 +388,7 @@ std::unique_ptr<Segment> TracedFunction::State::extend(Variant& variant, Request
           "traced again for another path, it met other operations: a captured tensor or other C++ state has changed";
       return nullptr;
     }
+    add_watched(variant, trace.watched());
     draft.emplace(trace, std::move(called), request.values.path());
   }
   return compiled(std::move(*draft), variant.pattern, request.signature);

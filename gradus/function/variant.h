@@ -12,6 +12,7 @@ struct Variant {
   static constexpr std::size_t most_guards = 128;  // on one path
 
   Signature example, pattern;
+  std::vector<WatchedFields> watched;  // what it holds for besides; guarded by the function
   std::unique_ptr<Segment> root;
   std::atomic<int> paths{1};
   std::atomic<std::size_t> bytes{0};  // what it costs a cache
@@ -21,6 +22,9 @@ struct Variant {
   std::shared_ptr<TraceMemory> memory;  // empty: without guards, so that it is never traced again
   bool is_being_traced = false;
 };
+
+/// Which watched fields have changed; empty if none.
+std::string changed_fields(const Variant& variant);
 
 /// What explain() says of a variant: kernels, graph, bytes.
 void describe(const Variant& variant, Explanation& explanation);

@@ -21,11 +21,24 @@ Layer::Layer(const Layer& other)
   }
 }
 
-void Layer::ensure_built(const Spec& input) {
+void Layer::ensure_built(std::span<const Spec> inputs) {
   if (built_) return;
   const Untraced outside;
-  build(input);
-  input_ = input;
+  build_for(inputs);
+  note_built(inputs);
+}
+
+void Layer::build_for(std::span<const Spec> inputs) {
+  require(inputs.size() == 1, kind(), ": it takes one input, not ", inputs.size());
+  build(inputs[0]);
+}
+
+void Layer::note_built(std::span<const Spec> inputs) {
+  if (inputs.size() == 1) {
+    input_ = inputs[0];
+    for (int axis = 0; axis < input_->shape.rank(); ++axis)
+      if (dimension::is_symbolic(input_->shape[axis])) input_->shape.set(axis, any_size);
+  }
   built_ = true;
   name_variables();
 }

@@ -1,6 +1,7 @@
 /// Layer: what stands behind a Module. A layer of one's own is a struct with build, call and clone.
 #pragma once
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 #include "gradus/function/mode.h"
@@ -19,17 +20,20 @@ class Layer {
   virtual std::string_view kind() const = 0;
   /// Makes the variables. The last dimension of `input` is known.
   virtual void build(const Spec& input) = 0;
+  /// The same for several inputs, for layers that take them.
+  virtual void build_for(std::span<const Spec> inputs);
   virtual Tensor call(const Tensor& x) const = 0;
   /// Layers inside, in order.
   virtual std::vector<std::shared_ptr<Layer>> children() const { return {}; }
 
   /// Builds if it is not, outside of any trace.
-  void ensure_built(const Spec& input);
+  void ensure_built(const Spec& input) { ensure_built({&input, 1}); }
+  void ensure_built(std::span<const Spec> inputs);
   /// call() in the layer's name scope.
   Tensor run(const Tensor& x) const;
   bool is_built() const { return built_; }
   /// Own variables, then those of the children.
-  Variables variables() const;
+  virtual Variables variables() const;
   /// The spec of what call() gives for `input`; known sizes stay known.
   Spec output_of(const Spec& input) const;
 
@@ -44,13 +48,16 @@ class Layer {
  protected:
   Layer() = default;
   Layer(const Layer& other);
+  const std::string& prefix() const { return prefix_; }
+  virtual void name_variables();
+  /// It was built by running it.
+  void note_built(std::span<const Spec> inputs);
   /// Makes one of the layer's variables. Its first value is computed when it is needed.
   void add_variable(const std::string& name, const Tensor& initial, VariableOptions options = {});
   Variable& variable(std::size_t i) const { return own_[i]; }
   std::size_t own_count() const { return own_.size(); }
 
  private:
-  void name_variables();
   std::string name_, prefix_;
   bool own_name_ = false, built_ = false;
   std::optional<Spec> input_;  // that it was built for

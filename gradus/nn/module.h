@@ -43,6 +43,7 @@ class Module {
  protected:
   Module();
   explicit Module(std::shared_ptr<Layer> layer);
+  const std::shared_ptr<Layer>& shared_layer() const { return layer_; }
 
  private:
   std::shared_ptr<Layer> layer_;

@@ -88,7 +88,7 @@ template <std::size_t N, class M, class L> Task task_of(const M& model, const L&
   }
   const std::size_t inputs = sample_weight ? with : without;
   task.build = [&model, inputs](const std::vector<Spec>& specs) {
-    if (inputs == 1) model.layer_behind().ensure_built(specs[0]);
+    model.layer_behind().ensure_built(std::span(specs).first(inputs));
   };
   return task;
 }

@@ -1,5 +1,7 @@
 /// Fields of aggregates are found, named and visited in order.
 #include <gtest/gtest.h>
+#include <array>
+#include <memory>
 #include <string>
 #include <vector>
 #include "gradus/base/reflect.h"
@@ -15,11 +17,29 @@ struct Seven {
   long sixth = 6;
   char seventh = '7';
 };
+struct NoDefault {
+  explicit NoDefault(int) {}
+};
+struct WithoutDefaults {
+  int first = 1;
+  NoDefault second;
+  NoDefault third;
+  std::array<int, 3> fourth = {};
+};
+struct Many {
+  int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, last = 24;
+};
 }  // namespace reflect_test
 
 TEST(Reflect, CountsFields) {
   EXPECT_EQ(gradus::reflect::field_count<reflect_test::Empty>, 0);
   EXPECT_EQ(gradus::reflect::field_count<reflect_test::Seven>, 7);
+}
+
+TEST(Reflect, CountsFieldsWithoutDefaultsAndMany) {
+  EXPECT_EQ(gradus::reflect::field_count<reflect_test::WithoutDefaults>, 4);
+  EXPECT_EQ(gradus::reflect::field_count<reflect_test::Many>, 24);
+  EXPECT_EQ(std::get<23>(gradus::reflect::tie(*std::make_unique<reflect_test::Many>())), 24);
 }
 
 TEST(Reflect, VisitsNamesInOrder) {

@@ -5,6 +5,11 @@ using namespace gradus;
 
 enum class Mode { fast, exact };
 
+struct TwoInputs {
+  Dense first{4}, second{4};
+  std::tuple<Tensor, Tensor> operator()(Tensor a, Tensor b) const { return {first(a), second(b)}; }
+};
+
 int main() {
   const Tensor x = random::normal({8, 4}), y = random::integers({8}, {.high = 3});
   Sequential model{Dense(3)};
@@ -32,8 +37,12 @@ int main() {
   Sequential copy = model;
   Adam copied = optimizer;
   copied.rebind(copy.trainable_variables().filter([](std::string_view name) { return name.ends_with("kernel"); }));
+  Model<TwoInputs> two;
+  [[maybe_unused]] std::tuple<Tensor, Tensor> outputs = two(x, x, training);
   const auto weighted = data::from_tensor_slices(x, y, cast(y, f32));
   fit(model, optimizer, loss_function, weighted, {.validation = weighted, .sample_weight = true});
+  auto joint = [](Tensor t, const std::tuple<Tensor, Tensor>& p) { return Loss::mean(square(t - std::get<0>(p))); };
+  fit(two, optimizer, joint, data::from_tensor_slices(x, x, x));
 #if CASE == 1  // logits or probabilities? It has to be said.
   SparseCategoricalCrossentropy unsaid;
 #elif CASE == 2
@@ -97,6 +106,10 @@ int main() {
   function([n = 0](Tensor a) mutable { return a + n++; })(x);
 #elif CASE == 34  // an optimizer captured by value is a copy
   function([optimizer, &gradients] { optimizer.apply_gradients(gradients); })();
+#elif CASE == 35  // too few fields for a model of two inputs
+  fit(two, optimizer, joint, dataset);
+#elif CASE == 36  // too few inputs
+  two(x, training);
 #elif CASE == 37  // the mode comes last
   model(training, x);
 #elif CASE == 40  // a loss knows its weight: Loss::mean(x) or Loss::of(x)

@@ -1,0 +1,135 @@
+/// Model<Net>: a struct of layers becomes a model. Its public fields, and arrays, vectors, optionals and structs of
+/// them, that are layers or variables are found and named after the fields ("layers_0/kernel"); nothing is registered.
+///
+///   struct Net {
+///     Dense hidden{64, relu}, scores{10};
+///     Tensor operator()(Tensor x) const { return scores(hidden(x)); }
+///   };
+///   Model<Net> model;
+///
+/// Fields that are bool, numbers or enums belong to the signature of a compiled function that calls the model: a
+/// changed one is a retrace that names it. Other fields (tensors, texts, functions) are C++ state, frozen when traced.
+#pragma once
+#include <tuple>
+#include "gradus/nn/layers.h"
+#include "gradus/nn/net_layer.h"
+
+namespace gradus {
+
+namespace detail {
+
+template <class T>
+concept IsMode = std::same_as<T, training_t> || std::same_as<T, inference_t>;
+
+inline CallMode mode_of(training_t) { return CallMode::training; }
+inline CallMode mode_of(inference_t) { return CallMode::inference; }
+
+/// What Net gives for inputs A..., of which the last may be a mode. No type: it does not take them.
+template <class Net, class Inputs, class... Rest> struct net_result {};
+template <class Net, class... In>
+  requires std::invocable<const Net&, const In&...>
+struct net_result<Net, std::tuple<In...>> {
+  using type = std::invoke_result_t<const Net&, const In&...>;
+};
+template <class Net, class... In, IsMode Mode>
+  requires std::invocable<const Net&, const In&...>
+struct net_result<Net, std::tuple<In...>, Mode> {
+  using type = std::invoke_result_t<const Net&, const In&...>;
+};
+template <class Net, class... In, class Next, class... Rest>
+  requires(!IsMode<Next>)
+struct net_result<Net, std::tuple<In...>, Next, Rest...> : net_result<Net, std::tuple<In..., Next>, Rest...> {};
+
+inline void add_spec(std::vector<Spec>& specs, const Tensor& x) { specs.push_back(x.spec()); }
+void add_spec(std::vector<Spec>&, const auto&) {}
+
+/// Calls the struct with these tensors, at most six. Whether it takes so many.
+template <class Net> bool call_with_tensors(const Net& net, In in) {
+  const auto fits = [&]<std::size_t... i>(std::index_sequence<i...>) {
+    if constexpr (std::invocable<const Net&, decltype((static_cast<void>(i), std::declval<const Tensor&>()))...>) {
+      if (in.size() != sizeof...(i)) return false;
+      net(in[i]...);
+      return true;
+    }
+    return false;
+  };
+  return fits(std::make_index_sequence<1>()) || fits(std::make_index_sequence<2>()) ||
+         fits(std::make_index_sequence<3>()) || fits(std::make_index_sequence<4>()) ||
+         fits(std::make_index_sequence<5>()) || fits(std::make_index_sequence<6>());
+}
+
+template <class Net> struct NetLayerOf final : NetLayer {
+  explicit NetLayerOf(Net n) : net(std::move(n)) { name_variables(); }
+  std::shared_ptr<Layer> clone() const override { return std::make_shared<NetLayerOf>(*this); }
+  void visit(const FieldVisitor& visitor) const override { visit_fields(net, visitor); }
+  Tensor call(const Tensor& x) const override {
+    if constexpr (std::is_invocable_r_v<Tensor, const Net&, const Tensor&>) return net(x);
+    else fail_as_module(*this);
+  }
+  void run_on(In inputs) const override {
+    require(call_with_tensors(net, inputs), "build: the model does not take ", inputs.size(), " inputs");
+  }
+  Net net;
+};
+
+}  // namespace detail
+
+/// What a model of Net gives for inputs A..., the last of which may be a mode.
+template <class Net, class... A> using call_result_t = typename detail::net_result<Net, std::tuple<>, A...>::type;
+
+/// Net: a struct with public fields and a const operator() from tensors to a Tensor, or to a tuple or array of them.
+/// Copying copies the variables. Assigning to a model that is built writes values into its variables; of another
+/// structure: InvalidArgument, and nothing changes.
+template <class Net> struct Model : Module {
+  Model() : Model(Net()) {}
+  explicit Model(Net net, ModelOptions options = {})
+      : Module(std::make_shared<detail::NetLayerOf<Net>>(std::move(net))) {
+    if (!options.name.empty()) set_name(options.name);
+  }
+
+  /// model(a, b), model(a, b, training): a mode comes last. The first call builds.
+  template <class... A>
+    requires requires { typename call_result_t<Net, A...>; }
+  auto operator()(const A&... inputs) const -> call_result_t<Net, A...> {
+    return call_first(std::make_index_sequence<sizeof...(A)>(), std::tie(inputs...));
+  }
+
+  using Module::build;
+  /// Of several inputs: model.build({{f32, {any_size, 8}}, {i32, {any_size}}}).
+  void build(std::initializer_list<Spec> inputs) {
+    layer_behind().ensure_built(std::span(inputs.begin(), inputs.size()));
+  }
+
+  /// The struct, to reach its fields.
+  Net* operator->() const { return &net_layer()->net; }
+
+ private:
+  std::shared_ptr<detail::NetLayerOf<Net>> net_layer() const {
+    auto layer = std::dynamic_pointer_cast<detail::NetLayerOf<Net>>(shared_layer());
+    require(static_cast<bool>(layer),
+            "this model is empty or holds another kind of module: it was moved from, or a "
+            "module that is no such model was assigned to it; assign a model to it first");
+    return layer;
+  }
+
+  template <std::size_t... i, class Inputs> auto call_first(std::index_sequence<i...>, const Inputs& inputs) const {
+    constexpr std::size_t n = sizeof...(i);
+    if constexpr (detail::IsMode<std::remove_cvref_t<std::tuple_element_t<n - 1, Inputs>>>) {
+      const ModeScope mode(detail::mode_of(std::get<n - 1>(inputs)));
+      return call(std::make_index_sequence<n - 1>(), inputs);
+    } else {
+      return call(std::make_index_sequence<n>(), inputs);
+    }
+  }
+  template <std::size_t... i, class Inputs> auto call(std::index_sequence<i...>, const Inputs& inputs) const {
+    const std::shared_ptr<NetLayer> layer = net_layer();
+    const NetCall entered(*this, layer);
+    auto result = std::as_const(static_cast<const detail::NetLayerOf<Net>&>(*layer).net)(std::get<i>(inputs)...);
+    std::vector<Spec> specs;
+    (detail::add_spec(specs, std::get<i>(inputs)), ...);
+    entered.finish(std::move(specs));
+    return result;
+  }
+};
+
+}  // namespace gradus
