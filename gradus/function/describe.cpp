@@ -30,7 +30,7 @@ class Joiner {
   void add(const Segment& segment, std::vector<Outputs> path) {
     const std::size_t title = titles_.size();
     titles_.emplace_back(graph_.size(), gradus::text("segment ", title));
-    const Graph& own = segment.program->graph();
+    const Graph& own = segment.program->compiled().graph();
     std::vector<int> places(own.values.size(), -1);
     for (std::size_t k = 0; k < own.inputs.size(); ++k)
       if (segment.sources[k].kind == Source::Kind::yield)
@@ -77,7 +77,7 @@ std::size_t bytes_for(const Spec& spec, std::span<const std::int64_t> symbols) {
 
 /// The most that any path holds at once: what segments hand on stays to the end of the call.
 std::size_t peak_bytes(const Segment& segment, std::span<const std::int64_t> symbols) {
-  const auto arena = static_cast<std::size_t>(segment.program->arena_bytes(symbols));
+  const auto arena = static_cast<std::size_t>(segment.program->compiled().arena_bytes(symbols));
   std::size_t own = 0;
   for (const Segment::Result& result : segment.results)
     if (result.output >= 0) own += bytes_for(result.spec, symbols);
@@ -104,9 +104,9 @@ void describe(const Variant& variant, Explanation& e) {
   std::vector<const VariableCell*> cells;
   std::vector<const Node*> captures;
   for_each_segment(*variant.root, [&](const Segment& segment) {
-    const auto kernels = segment.program->kernels(symbols);
+    const auto kernels = segment.program->compiled().kernels(symbols);
     e.kernels.insert(e.kernels.end(), kernels.begin(), kernels.end());
-    e.recomputed_bytes += static_cast<std::size_t>(segment.program->recomputed_bytes());
+    e.recomputed_bytes += static_cast<std::size_t>(segment.program->compiled().recomputed_bytes());
     for (const UsedCell& used : segment.cells) {
       const auto cell = used.alive.lock();
       if (!cell || std::ranges::find(cells, cell.get()) != cells.end()) continue;
@@ -120,7 +120,8 @@ void describe(const Variant& variant, Explanation& e) {
     }
   });
   e.peak_bytes = peak_bytes(*variant.root, symbols);
-  e.graph_text = variant.root->is_leaf() ? to_text(variant.root->program->graph()) : Joiner(*variant.root).text();
+  e.graph_text =
+      variant.root->is_leaf() ? to_text(variant.root->program->compiled().graph()) : Joiner(*variant.root).text();
 }
 
 }  // namespace gradus

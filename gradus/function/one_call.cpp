@@ -105,7 +105,6 @@ Ref<Buffer> OneCall::value_of(const Trace& trace, const Ref<Node>& node) {
 
 void OneCall::bind(const Segment& segment) {
   for (const Source& source : segment.sources) frame().inputs.push_back(value_of(source, segment));
-  frame().outputs.resize(segment.program->graph().outputs.size());
 }
 
 void OneCall::run(const Program& program) {
@@ -118,7 +117,9 @@ bool OneCall::take_way(Segment& segment) {
   const FrameInUse in_use;
   is_guarded_ = true;
   bind(segment);
-  run(*segment.program);
+  const auto program = segment.program->next();
+  frame().outputs.resize(program->graph().outputs.size());
+  run(*program);
   yields_.push_back(std::exchange(frame().outputs, {}));
   path_.push_back({&segment, predicate_in(yields_.back().front())});
   return path_.back().taken;
@@ -138,12 +139,13 @@ bool OneCall::is_as_read(const Segment& leaf) const {
 
 /// Lets assigned Variables be computed in their own memory where nobody else holds it. `locks`: nobody may take a
 /// handle on what is being overwritten.
-void OneCall::overwrite(const Segment& leaf, std::vector<std::unique_lock<std::mutex>>& locks) {
+void OneCall::overwrite(const Segment& leaf, const Program& program, std::vector<std::unique_lock<std::mutex>>& locks) {
   for (const Segment::Assignment& a : leaf.assignments) {
-    if (a.overwrites < 0) continue;
+    const int place_taken = program.may_overwrite()[a.output];
+    if (place_taken < 0) continue;
     VariableCell& cell = *leaf.cells[a.cell].cell;
     std::unique_lock lock(cell.guard);
-    const Ref<Buffer>& input = frame().inputs[static_cast<std::size_t>(a.overwrites)];
+    const Ref<Buffer>& input = frame().inputs[static_cast<std::size_t>(place_taken)];
     const Ref<Node>& node = cell.value.node();
     const auto place = static_cast<std::size_t>(leaf.cells[a.cell].index);
     const bool held_by_call = place < cells_.size() && cells_[place].get() == input.get();
@@ -164,8 +166,10 @@ bool OneCall::finish(const Segment& leaf, Tensors& results) {
   {
     bind(leaf);
     std::vector<std::unique_lock<std::mutex>> locks;
-    overwrite(leaf, locks);
-    run(*leaf.program);
+    const auto program = leaf.program->next();
+    frame().outputs.resize(program->graph().outputs.size());
+    overwrite(leaf, *program, locks);
+    run(*program);
   }
   for (const Segment::Assignment& a : leaf.assignments) {
     VariableCell& cell = *leaf.cells[a.cell].cell;

@@ -2,9 +2,12 @@
 #include "gradus/function/segment.h"
 #include <algorithm>
 #include <unordered_set>
+#include "gradus/graph/scope.h"
 
 namespace gradus {
 namespace {
+
+constexpr std::int64_t large_capture_bytes = std::int64_t{1} << 20;
 
 /// Reading it again costs nothing, so it is never handed from one segment to another.
 bool is_free(const Node& node) { return node.op.is_view() || node.op.is_alias() || node.op.is_index(); }
@@ -83,6 +86,7 @@ class SegmentBinder {
     for (const Ref<Node>& node : flat.inputs) segment_.sources.push_back(source_of(node));
     for (std::size_t k = 0; k < flat.inputs.size(); ++k)
       if (is_assigned(segment_.sources[k])) flat.graph.dying.push_back(flat.graph.inputs[k]);
+    for (std::size_t k = 0; k < flat.inputs.size(); ++k) note_large(flat, k);
     return std::move(flat.graph);
   }
 
@@ -94,6 +98,17 @@ class SegmentBinder {
   }
 
  private:
+  void note_large(const Flattened& flat, std::size_t k) {
+    const Node& node = *flat.inputs[k];
+    if (segment_.sources[k].kind != Source::Kind::capture || bytes_of(node.spec) <= large_capture_bytes) return;
+    const auto reader = std::ranges::find_if(
+        flat.graph.values, [&](const Value& v) { return std::ranges::find(v.in, flat.graph.inputs[k]) != v.in.end(); });
+    const std::string where = reader == flat.graph.values.end() ? "its result"
+                              : reader->scope == 0              ? std::string(reader->op->name)
+                                                   : text(reader->op->name, " in ", scope_path(reader->scope));
+    segment_.large_captures.emplace_back(node.sequence,
+                                         text(node.spec, " of ", bytes_of(node.spec), " bytes, read by ", where));
+  }
   bool is_handed_on(const Node& node) const { return division_.source_of(node, place_).kind == Source::Kind::yield; }
 
   bool is_assigned(const Source& source) const {
@@ -199,8 +214,7 @@ std::unique_ptr<Segment> Draft::compile(const CompileOptions& options) && {
   for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {
     Segment& segment = *part->segment;
     for (const Tensor& capture : segment.captures) capture.observed();
-    segment.program = gradus::compile(std::move(part->graph), options);
-    for (Segment::Assignment& a : segment.assignments) a.overwrites = segment.program->may_overwrite()[a.output];
+    segment.program = std::make_unique<TieredProgram>(std::move(part->graph), options);
     if (next) {
       Segment::Way& way = segment.ways[part->taken];
       way.segment.store(next.get(), std::memory_order_release);

@@ -4,7 +4,7 @@
 #pragma once
 #include <array>
 #include <atomic>
-#include "gradus/backend/program.h"
+#include "gradus/function/tiered_program.h"
 #include "gradus/function/trace.h"
 #include "gradus/function/traced_function.h"
 
@@ -24,9 +24,10 @@ struct UsedCell {
 };
 
 struct Segment {
-  std::shared_ptr<const Program> program;
+  std::unique_ptr<TieredProgram> program;
   std::vector<Source> sources;  // of the program's inputs
   std::vector<Tensor> captures;
+  std::vector<std::pair<std::uint64_t, std::string>> large_captures;  // numbers of their nodes, and what to say of them
   std::vector<UsedCell> cells;
   std::vector<Trace::Bound> bounds;  // of sizes that vary: they hold before it runs
 
@@ -48,7 +49,6 @@ struct Segment {
   struct Assignment {
     std::size_t cell;  // in cells
     std::size_t output;
-    int overwrites = -1;  // the input, if its memory may be taken
   };
   std::vector<Assignment> assignments;    // by the id of the cell, so that locks are taken in one order
   std::shared_ptr<const void> structure;  // of the user's result

@@ -13,7 +13,6 @@
 #include "gradus/function/one_call.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/variant.h"
-#include "gradus/graph/scope.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {
@@ -21,7 +20,6 @@ namespace {
 
 constexpr std::size_t cache_limit_bytes = std::size_t{512} << 20;
 constexpr int warn_at_variants = 8;
-constexpr std::size_t large_capture_bytes = std::size_t{1} << 20;
 
 /// InvalidArgument names a pass that does not exist and lists those that do.
 void check_pass_names(const std::vector<std::string>& disable) {
@@ -121,9 +119,10 @@ class Guide {
   bool diverged_ = false;
 };
 
-std::size_t footprint(const Segment& root) {
-  std::size_t bytes = 0;
-  for_each_segment(root, [&](const Segment& segment) { bytes += segment.program->footprint(); });
+/// What a variant costs a cache.
+std::size_t footprint(const Variant& variant) {
+  std::size_t bytes = variant.memory_bytes;
+  for_each_segment(*variant.root, [&](const Segment& segment) { bytes += segment.program->footprint(); });
   return bytes;
 }
 
@@ -143,7 +142,7 @@ bool TracedFunction::State::is_valid(const Variant& variant, const std::vector<s
   bool fits = std::ranges::none_of(variant.watched, &WatchedFields::has_changed);
   if (budget() > 0 && !symbols.empty())
     for_each_segment(*variant.root, [&](const Segment& segment) {
-      fits = fits && segment.program->temporary_bytes(symbols) <= budget();
+      fits = fits && segment.program->compiled().temporary_bytes(symbols) <= budget();
     });
   return fits;
 }
@@ -184,9 +183,8 @@ std::shared_ptr<Variant> TracedFunction::State::trace(const Signature& pattern, 
     draft.emplace(trace, std::move(called), std::span<const PathStep>());
   }
   variant->root = compiled(std::move(*draft), pattern, request.signature);
-  variant->bytes = footprint(*variant->root);
   if (!variant->root->is_leaf()) {
-    variant->bytes += memory->bytes();
+    variant->memory_bytes = memory->bytes();
     variant->memory = std::move(memory);
   }
   return variant;
@@ -244,11 +242,11 @@ void TracedFunction::State::admit(std::shared_ptr<Variant> variant, const std::s
 /// Keeps the newest, and of the others those that were used last.
 void TracedFunction::State::evict() {
   std::size_t bytes = 0;
-  for (const auto& known : variants) bytes += known->bytes;
+  for (const auto& known : variants) bytes += footprint(*known);
   while (bytes > cache_limit_bytes && variants.size() > 1) {
     const auto oldest = std::ranges::min_element(variants.begin(), variants.end() - 1, {},
                                                  [](const auto& known) { return known->last_use.load(); });
-    bytes -= (*oldest)->bytes;
+    bytes -= footprint(**oldest);
     variants.erase(oldest);
   }
 }
@@ -268,20 +266,10 @@ void TracedFunction::State::retire(const Variant& variant) {
 /// Constants stay in memory as long as the variant, and another value of them is never seen: large ones are told, once.
 void TracedFunction::State::warn_of_captures(const Segment& root) {
   for_each_segment(root, [&](const Segment& segment) {
-    const Graph& graph = segment.program->graph();
-    for (std::size_t k = 0; k < segment.sources.size(); ++k) {
-      if (segment.sources[k].kind != Source::Kind::capture) continue;
-      const Tensor& capture = segment.captures[static_cast<std::size_t>(segment.sources[k].index)];
-      if (capture.bytes() <= large_capture_bytes || !warned_captures.insert(capture.node()->sequence).second) continue;
-      const auto reader = std::ranges::find_if(
-          graph.values, [&](const Value& v) { return std::ranges::find(v.in, graph.inputs[k]) != v.in.end(); });
-      const std::string where = reader == graph.values.end() ? "its result"
-                                : reader->scope == 0         ? std::string(reader->op->name)
-                                                     : text(reader->op->name, " in ", scope_path(reader->scope));
-      std::cerr << "gradus: " << title << " has captured a tensor " << capture.spec() << " of " << capture.bytes()
-                << " bytes, read by " << where
-                << ": a constant from now on; pass it as an argument or make it a Variable if it changes\n";
-    }
+    for (const auto& [number, what] : segment.large_captures)
+      if (warned_captures.insert(number).second)
+        std::cerr << "gradus: " << title << " has captured a tensor " << what
+                  << ": a constant from now on; pass it as an argument or make it a Variable if it changes\n";
   });
 }
 
@@ -349,7 +337,7 @@ Segment* TracedFunction::State::next(Variant& variant, Request& request) {
   }
   way.segment.store(way.owned.get(), std::memory_order_release);
   ++variant.paths;
-  variant.bytes += footprint(*way.owned);
+  variant.memory_bytes = variant.memory->bytes();
   std::unique_lock counted(guard);
   warn_of_captures(*way.owned);
   ++paths;
@@ -447,8 +435,10 @@ Explanation TracedFunction::explain() const {
   e.paths = state.paths;
   e.calls = state.calls;
   e.dispatches = state.dispatches;
-  e.compile_seconds = state.compile_seconds;
   if (!state.variants.empty()) describe(*state.variants.back(), e);
+  e.compile_seconds = state.compile_seconds;
+  for (const auto& variant : state.variants)
+    for_each_segment(*variant->root, [&](const Segment& s) { e.compile_seconds += s.program->later_seconds(); });
   return e;
 }
 

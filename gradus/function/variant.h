@@ -15,8 +15,8 @@ struct Variant {
   std::vector<WatchedFields> watched;  // what it holds for besides; guarded by the function
   std::unique_ptr<Segment> root;
   std::atomic<int> paths{1};
-  std::atomic<std::size_t> bytes{0};  // what it costs a cache
   std::atomic<std::uint64_t> last_use{0};
+  std::atomic<std::size_t> memory_bytes{0};  // what is kept to trace it again costs a cache
 
   std::recursive_mutex tracing;         // of what follows: one thread adds a path at a time
   std::shared_ptr<TraceMemory> memory;  // empty: without guards, so that it is never traced again

@@ -234,8 +234,10 @@ TEST_P(OpRow, LazyAndTracedAgreeInEveryBit) {
   const Tensors inputs = batch.inputs(), lazy = batch.apply(inputs);
   for (const Tensor& x : lazy) x.observed();
   TracedFunction function({}, nullptr, 0);
-  const Called traced = function.call(inputs, {}, [&](In in) { return Called{batch.apply(in), {}}; });
-  expect_same_bits(lazy, traced.tensors, row().name + ", lazy and traced");
+  for (const char* call : {"first, interpreted", "second, compiled"}) {
+    const Called traced = function.call(inputs, {}, [&](In in) { return Called{batch.apply(in), {}}; });
+    expect_same_bits(lazy, traced.tensors, row().name + ", lazy and traced, call " + call);
+  }
 }
 
 /// The second is compiled. One case tells, since what is compiled of the others was compared above.

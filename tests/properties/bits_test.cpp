@@ -30,6 +30,7 @@ std::vector<Way> ways(const Computation& computation, std::uint64_t turn) {
   const int threads = std::array{1, 2, 3, 8}[turn % 4];
   std::vector<Way> others{
       {"lazily again", [&] { return computation.lazily(); }},
+      {"called for the first time", [&] { return computation.called_once(); }},
       {"without " + one, [&, one] { return computation.compiled({.disable = {one}}); }},
       {"without any pass", [&, passes] { return computation.compiled({.disable = passes}); }},
       {text("on ", threads, " threads"),

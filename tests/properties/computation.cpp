@@ -41,6 +41,12 @@ Tensors Computation::lazily() const {
 
 Tensors Computation::compiled(FunctionOptions options) const {
   TracedFunction function(std::move(options), nullptr, 0);
+  call(function, at_);  // the first call of a small one is interpreted
+  return call(function, at_);
+}
+
+Tensors Computation::called_once() const {
+  TracedFunction function({}, nullptr, 0);
   return call(function, at_);
 }
 

@@ -21,6 +21,7 @@ class Computation {
   Tensors lazily() const;
   /// Through a function of its own.
   Tensors compiled(FunctionOptions options) const;
+  Tensors called_once() const;
   Tensors call(TracedFunction& function, In arguments) const;
 
  private:

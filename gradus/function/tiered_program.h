@@ -1,0 +1,34 @@
+/// TieredProgram: a program in two tiers that give the same bits. The first run of a small one is interpreted, so that
+/// a first result does not wait for code generation; the second run compiles.
+#pragma once
+#include <mutex>
+#include "gradus/backend/program.h"
+
+namespace gradus {
+
+class TieredProgram {
+ public:
+  /// `options.symbols`: of the first run.
+  TieredProgram(Graph graph, CompileOptions options);
+
+  /// The program for one run.
+  std::shared_ptr<const Program> next();
+  /// The compiled one; compiles it if need be.
+  const Program& compiled();
+  /// Seconds of compiling since it was made.
+  double later_seconds() const { return later_seconds_.load(std::memory_order_relaxed); }
+  /// What it costs a cache now.
+  std::size_t footprint() const;
+
+ private:
+  void compile_now();
+  void compile_later();
+  std::atomic<const Program*> ready_{nullptr};  // owned by compiled_
+  std::atomic<double> later_seconds_{0};
+  mutable std::mutex guard_;  // of what follows
+  std::shared_ptr<const Program> compiled_, interpreted_;
+  Graph graph_;  // until it is compiled
+  CompileOptions options_;
+};
+
+}  // namespace gradus

@@ -1,0 +1,47 @@
+/// The tiers of traced functions: which call is interpreted, and what explain() shows.
+#include <gtest/gtest.h>
+#include "gradus/function/function.h"
+#include "gradus/function/tiered_program.h"
+#include "gradus/graph/graph.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/matmul.h"
+#include "gradus/ops/random.h"
+#include "gradus/ops/reduce.h"
+
+namespace gradus {
+namespace {
+
+const std::string small_graph =
+    "%0 = input : f32[s0,4]\n%1 = tanh %0 : f32[s0,4]\n%2 = add %1 %1 : f32[s0,4]\nreturn %2\n";
+
+TEST(Tiers, TheFirstRunOfASmallProgramIsInterpretedTheSecondCompiled) {
+  TieredProgram program(parse_graph(small_graph), {.symbols = {3}});
+  const auto first = program.next(), second = program.next(), third = program.next();
+  EXPECT_EQ(first->kernels(std::vector<std::int64_t>{3}).size(), 2u) << "value by value";
+  EXPECT_EQ(second->kernels(std::vector<std::int64_t>{3}).size(), 1u) << "fused";
+  EXPECT_EQ(second, third);
+  EXPECT_GT(program.later_seconds(), 0);
+}
+
+TEST(Tiers, ALargeOneIsCompiledAtOnce) {
+  TieredProgram program(parse_graph(small_graph), {.symbols = {1 << 20}});
+  EXPECT_EQ(program.next(), program.next());
+  EXPECT_EQ(program.later_seconds(), 0);
+}
+
+TEST(Tiers, AskingForTheCompiledOneKeepsAFirstRunValid) {
+  TieredProgram program(parse_graph(small_graph), {.symbols = {3}});
+  const auto first = program.next();
+  EXPECT_NE(&program.compiled(), first.get());
+  EXPECT_EQ(program.next().get(), &program.compiled());
+}
+
+TEST(Tiers, ExplainShowsTheCompiledProgramAfterOneCall) {
+  const auto f = function([](Tensor x) { return reduce_sum(exp(x) * 2 + 1); });
+  f(ones({4, 5}));
+  EXPECT_EQ(f.explain().kernels.size(), 1u);
+}
+
+}  // namespace
+}  // namespace gradus
