@@ -98,7 +98,7 @@ std::vector<Row> rearrangements() {
       moves(
           "pad", {"concat"}, [](In in) { return pad(in[0], {{1, 2}, {0, 1}}, 1); }, planes, padded),
       moves("split", {"slice"}, [](In in) { return split(in[0], 2, 0)[1]; }, {{2, 3}, {4}, {6, 1000}}),
-      moves("unstack", {"slice"}, [](In in) { return unstack(in[0], -1)[1]; }, {{2, 3}, {4}, {17, 8}}),
+      moves("unstack", {"slice"}, [](In in) { return unstack(in[0], -1).at(1); }, {{2, 3}, {4}, {17, 8}}),
   };
 }
 

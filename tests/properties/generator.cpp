@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <stdexcept>
 #include "gradus/base/error.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -100,7 +101,9 @@ class Generator {
         if (!(std::abs(x) <= 1e4)) return -1;
       program_.steps.push_back({what, apply, std::move(in), y.dtype(), std::move(value)});
       return size() - 1;
-    } catch (const Error&) { return -1; }
+    } catch (const Error&) { return -1; } catch (const std::out_of_range&) {
+      return -1;
+    }  // the row expects more parts than these shapes have
   }
 
   /// A row's domain, where ops that take any number are only kept from growing without bound.
