@@ -22,6 +22,9 @@ std::vector<bool> varying(const Program& program, std::size_t arguments) {
   return varies;
 }
 
+/// The program has an argument to map over.
+bool is_mappable(const Program& program) { return !program.arguments().empty(); }
+
 /// The arguments of one row: floats a little off, so that they stay in their domains.
 Tensors arguments_of_row(const Computation& computation, const Program& program, const std::vector<bool>& varies,
                          std::int64_t row) {
@@ -70,6 +73,7 @@ Tensors looped(const Computation& computation, const Rows& rows) {
 }
 
 Outcome vmap_is_the_loop(const Program& program) {
+  if (!is_mappable(program)) return unclear();
   const Computation computation(program);
   const std::vector<bool> varies = varying(program, computation.arguments().size());
   const Rows rows = make_rows(computation, program, varies, 3);
@@ -89,6 +93,7 @@ TEST(Transforms, VmapIsTheLoop) {
 
 /// One function, called with 2, 3, 4 and 1 rows: from the second call on their number is a symbol.
 Outcome any_number_of_rows(const Program& program) {
+  if (!is_mappable(program)) return unclear();
   const Computation computation(program);
   const std::vector<bool> varies = varying(program, computation.arguments().size());
   TracedFunction function({}, nullptr, 0);
