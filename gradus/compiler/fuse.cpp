@@ -34,8 +34,13 @@ class Fuser {
       : graph_(graph),
         copies_(copies),
         group_of_(static_cast<std::size_t>(graph.size()), -1),
+        users_(static_cast<std::size_t>(graph.size())),
+        overtaken_(static_cast<std::size_t>(graph.size())),
         elements_(static_cast<std::size_t>(graph.size())) {
-    for (int i = 0; i < graph.size(); ++i) elements_[at(i)] = graph[i].spec.shape.size();
+    for (int i = 0; i < graph.size(); ++i) {
+      elements_[at(i)] = graph[i].spec.shape.size();
+      for (int operand : graph[i].in) users_[at(operand)].push_back(i);
+    }
   }
 
   std::vector<Step> run(bool merging) {
@@ -86,6 +91,9 @@ class Fuser {
     const auto kind = v.op.is_library_call() ? Step::Kind::library : Step::Kind::loops;
     groups_.push_back({kind, {i}, kind == Step::Kind::loops ? space_of(i) : Space{}});
     const int mine = group_of_[at(i)] = static_cast<int>(groups_.size()) - 1;
+    overtaken_[at(i)] = std::ranges::any_of(v.in, [&](int operand) {
+      return overtaken_[at(source_of(graph_, operand))] || overtaken_[at(storage_of(graph_, operand))];
+    });
     if (!merging || !is_computed_in_loops(v) || group(mine).space.elements == 0) return;
     for (int operand : v.in) {
       const int source = source_of(graph_, operand);
@@ -227,20 +235,45 @@ class Fuser {
     return true;
   }
 
-  /// Operands come first, so what runs together with nothing later than `first` cannot depend on it. Of what is read in
-  /// place that says nothing: what it reads may run with something later.
+  /// Operands come first, so what runs together with nothing later than `first` cannot depend on it, unless what it
+  /// depends on runs together with something later.
   bool reaches_back(int i, int first) {
     const int g = group_of_[at(i)];
-    return g < 0 || group(g).members.back() >= first;
+    return g < 0 || overtaken_[at(i)] || group(g).members.back() >= first;
   }
 
   void merge(int from, int into, const Space& space) {
     Group &source = group(from), &target = group(into);
+    const bool overtaken = overtaken_[at(source.members[0])] || overtaken_[at(target.members[0])];
     for (int i : source.members) group_of_[at(i)] = into;
     target.members.insert(target.members.end(), source.members.begin(), source.members.end());
     std::sort(target.members.begin(), target.members.end());
     target.space = space;
     source.members.clear();
+    for (int i : target.members) overtaken_[at(i)] = overtaken;
+    overtake_readers(into);
+  }
+
+  /// Group `g` has taken in the latest value: whatever depends on it stands before that.
+  void overtake_readers(int g) {
+    const int latest = group(g).members.back();
+    std::vector<int> pending = group(g).members;
+    while (!pending.empty()) {
+      const int i = pending.back();
+      pending.pop_back();
+      for (int reader : users_[at(i)]) {
+        const int other = group_of_[at(reader)];
+        if (reader > latest || other == g || overtaken_[at(reader)]) continue;
+        if (other < 0) {  // read in place
+          pending.push_back(reader);
+          continue;
+        }
+        for (int member : group(other).members) {
+          overtaken_[at(member)] = true;
+          pending.push_back(member);
+        }
+      }
+    }
   }
 
   // ---------------------------------------------------------------- steps
@@ -328,6 +361,8 @@ class Fuser {
   const std::span<const int> copies_;
   std::vector<Group> groups_;
   std::vector<int> group_of_;
+  std::vector<std::vector<int>> users_;
+  std::vector<bool> overtaken_;  // per value in a group: what that depends on runs together with later values
   std::vector<std::int64_t> elements_;
   std::vector<bool> materialized_, read_later_;
   std::vector<std::uint32_t> visited_;

@@ -85,6 +85,25 @@ return %7 %8
             "[12] 5 -> 5\nlibrary 6 -> 6\n[4,3] 1 7 8 -> 7 8\n");
 }
 
+/// %10 depends on %2, and so on all that runs with %1: on %7, and by that on %4, with which it may not run.
+TEST(Fuse, WhatStandsBeforeMayRunWithSomethingLater) {
+  EXPECT_EQ(steps_of(R"(
+%0 = input : f64[6]
+%1 = exp %0 : f64[6]
+%2 = cumsum{axis=-1; exclusive=false; reverse=false} %1 : f64[6]
+%3 = input : f64[8]
+%4 = tanh %3 : f64[8]
+%5 = cumsum{axis=-1; exclusive=false; reverse=false} %4 : f64[8]
+%6 = slice{begin=[0]; size=[6]} %5 : f64[6]
+%7 = multiply %1 %6 : f64[6]
+%8 = slice{begin=[0]; size=[4]} %2 : f64[4]
+%9 = concat{axis=-1} %8 %8 : f64[8]
+%10 = multiply %4 %9 : f64[8]
+return %7 %10
+)"),
+            "[8] 4 -> 4\nlibrary 5 -> 5\n[6] 1 7 -> 1 7\nlibrary 2 -> 2\n[4] 8 -> 8\nlibrary 9 -> 9\n[8] 10 -> 10\n");
+}
+
 TEST(Fuse, WhatReadsAcrossElementsWaits) {
   EXPECT_EQ(steps_of(R"(
 %0 = input : f32[8,8]
