@@ -1,6 +1,7 @@
 /// Dividing a traced path among segments.
 #include "gradus/function/segment.h"
 #include <algorithm>
+#include <map>
 #include <unordered_set>
 #include "gradus/graph/scope.h"
 
@@ -53,11 +54,19 @@ class Division {
  private:
   bool is_computed_in(Node& node, int segment) {
     if (node.trace != trace_ || node.is_leaf() || handed_on_.contains(&node)) return false;
-    const auto [home, fresh] = home_.try_emplace(&node, segment);
-    if (fresh || is_free(node)) return true;
+    const auto [home, fresh] = home_.try_emplace(&node, home_of_siblings(node, segment));
+    if (is_free(node) || home->second == segment) return true;
     const Ref<Node> again(&node);
     hand_on(node, home->second, next_output(home->second, again));
     return false;
+  }
+  /// Results of one op are computed together: by the first segment that needs one of them.
+  int home_of_siblings(const Node& node, int segment) {
+    if (!node.op.has_siblings()) return segment;
+    std::vector<const Node*> operands;
+    for (const Ref<Node>& operand : node.inputs) operands.push_back(operand.get());
+    const AnyOp first = node.op.sibling(0);
+    return siblings_.try_emplace({first.record(), std::move(operands)}, std::pair{segment, first}).first->second.first;
   }
   int next_output(int segment, const Ref<Node>& node) {
     auto& yields = yields_[static_cast<std::size_t>(segment)];
@@ -71,6 +80,7 @@ class Division {
   const std::uint32_t trace_;
   std::vector<std::vector<Ref<Node>>> yields_;
   std::unordered_map<const Node*, int> home_;  // the segment that computes it first; of new segments
+  std::map<std::pair<const OpRecord*, std::vector<const Node*>>, std::pair<int, AnyOp>> siblings_;  // as home_
   std::unordered_map<const Node*, Source> handed_on_;
 };
 
