@@ -31,6 +31,7 @@ std::vector<double> in_every_way(const Map& f, const Tensor& x, const std::strin
   const Tensor lazy = f(x);
   const auto compiled = function([&](Tensor t) { return f(t); });
   EXPECT_TRUE(bitwise_equal(f(x), lazy)) << what << ", seen again";
+  EXPECT_TRUE(bitwise_equal(compiled(x), lazy)) << what << ", traced";
   EXPECT_TRUE(bitwise_equal(compiled(x), lazy)) << what << ", compiled";
   return lazy.to_vector<double>();
 }
