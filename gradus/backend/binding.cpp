@@ -74,13 +74,30 @@ class Binder {
     jobs.back().may_fail = may_fail;
     const int first = static_cast<int>(bound_->jobs.size());
     const int divided = first + static_cast<int>(jobs.size() - whole.size());
-    if (!alone) give_owners(std::span(whole.begin(), whole.end()));
+    if (!alone) {
+      give_owners(std::span(whole.begin(), whole.end()));
+      bound_->side_by_side_ns += gain_of(jobs, jobs.size() - whole.size());
+    }
     bound_->jobs.insert(bound_->jobs.end(), jobs.begin(), jobs.end());
     const int last = static_cast<int>(bound_->jobs.size());
     if (alone && !bound_->sections.empty() && bound_->sections.back().alone) bound_->sections.back().last = last;
     else bound_->sections.push_back({first, divided, last, alone});
     for (const Job& job : jobs)
       bound_->section_of[static_cast<std::size_t>(job.thunk)] = static_cast<int>(bound_->sections.size()) - 1;
+  }
+
+  /// What running these jobs together gains over one after the other.
+  double gain_of(const std::vector<Job>& jobs, std::size_t divided) const {
+    if (jobs.size() == 1) return 0;
+    std::vector<double> load(static_cast<std::size_t>(bound_->threads));
+    double one_by_one = 0;
+    for (std::size_t k = 0; k < jobs.size(); ++k) {
+      one_by_one += barrier_ns + (k < divided ? jobs[k].cost / bound_->threads : jobs[k].cost);
+      if (k < divided)
+        for (double& each : load) each += jobs[k].cost / bound_->threads;
+      else load[static_cast<std::size_t>(jobs[k].owner)] += jobs[k].cost;
+    }
+    return one_by_one - barrier_ns - std::ranges::max(load);
   }
 
   /// The longest job goes to whoever has least to do.
@@ -104,11 +121,14 @@ class Binder {
         gain += bound_->jobs[static_cast<std::size_t>(i)].cost * (1 - 1.0 / bound_->threads);
     }
     bound_->team = gain > 0 ? bound_->threads : 1;
+    if (bound_->team == 1) bound_->side_by_side_ns = 0;
   }
 
   void lay_out_arena() {
     const auto scratch_of = [&](int thunk) { return thunks_[static_cast<std::size_t>(thunk)].shared_scratch; };
-    const Layout layout = lay_out(intervals_of(graph_, schedule_, symbols_, scratch_of));
+    const std::vector<Interval> intervals = intervals_of(graph_, schedule_, symbols_, scratch_of);
+    const Layout layout = lay_out(intervals);
+    for (const Interval& interval : intervals) bound_->bytes.push_back(interval.bytes);
     for (std::size_t i = 0; i < layout.offsets.size(); ++i)
       bound_->temporaries.emplace_back(schedule_.temporaries[i].slot, layout.offsets[i]);
     bound_->temporary_bytes = bound_->scratch_offset = layout.bytes;

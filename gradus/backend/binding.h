@@ -45,8 +45,10 @@ struct Binding {
   std::vector<Section> sections;
   std::vector<int> section_of;  // per thunk
   int team = 1;                 // how many workers are worth it
+  double side_by_side_ns = 0;   // estimated, that running independent steps together gains
   std::vector<OutputSource> outputs;
   std::vector<std::pair<int, std::int64_t>> temporaries;  // slots and their offsets in the arena
+  std::vector<std::int64_t> bytes;                        // of each of them
   std::int64_t scratch_offset = 0, scratch_stride = 0;    // in the arena: of worker 0, and from one to the next
   std::int64_t temporary_bytes = 0;                       // of the arena: what lives between kernels
   std::int64_t arena_bytes = 0;                           // for the whole team

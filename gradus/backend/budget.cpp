@@ -87,10 +87,11 @@ class Planner {
 Plan plan_within_budget(Graph& graph, const CompileOptions& options) {
   const Planner planner(options);
   Plan plan{.steps = planner.steps(graph)};
-  const std::int64_t side_by_side = planner.bytes(graph, plan.steps, Staging::early);
-  if (side_by_side <= options.max_bytes) return plan;
+  const bool concurrent = std::ranges::find(options.disable, "concurrency") == options.disable.end();
+  const std::int64_t usual = planner.bytes(graph, plan.steps, concurrent ? Staging::early : Staging::in_order);
+  if (usual <= options.max_bytes) return plan;
   const auto use = [&](const Graph& candidate, std::span<const int> copies) { return planner.use(candidate, copies); };
-  Recomputed recomputed = recompute(graph, options.max_bytes, side_by_side, use);
+  Recomputed recomputed = recompute(graph, options.max_bytes, usual, use);
   graph = std::move(recomputed.graph);
   return {.steps = std::move(recomputed.use.steps),
           .sharing = {},

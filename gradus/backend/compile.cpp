@@ -39,6 +39,7 @@ std::shared_ptr<const Program> compile(Graph given, const CompileOptions& option
   const auto graph = std::make_shared<const Graph>(std::move(given));
   if (plan.steps.empty())
     plan.steps = order_steps(*graph, compiles ? fuse(*graph, enabled("fuse")) : single_steps(*graph));
+  if (!enabled("concurrency")) plan.staging = Staging::in_order;
   plan.sharing =
       enabled("reuse") ? plan_sharing(*graph, plan.steps) : Sharing{std::vector<int>(graph->outputs.size(), -1)};
   Lowered lowered = lower(graph, plan.steps, options.tier);

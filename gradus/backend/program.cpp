@@ -67,6 +67,8 @@ struct Program::State {
   }
 
   void run(const Binding& binding, std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs) const;
+  void add_times(const Binding& binding, std::vector<Kernel>& kernels) const;
+  void add_memory(const Binding& binding, std::vector<Kernel>& kernels) const;
   [[noreturn]] void fail(const Binding& binding, const ErrorWord& error) const;
 };
 
@@ -105,6 +107,43 @@ void Program::State::fail(const Binding& binding, const ErrorWord& error) const 
   message = text(value.op->name, ": ", with_number(std::move(message), "{index}", error.index));
   if (value.scope != 0) message += text(", in ", scope_path(value.scope));
   throw OutOfRange(message);
+}
+
+/// When kernels run, and what they cost: those of one section run side by side unless one worker does all of them.
+void Program::State::add_times(const Binding& binding, std::vector<Kernel>& kernels) const {
+  std::vector<bool> seen(kernels.size());
+  int stage = -1;
+  for (const Section& section : binding.sections) {
+    const bool together = !section.alone && binding.team > 1;
+    if (together) ++stage;
+    for (int i = section.first; i < section.last; ++i) {
+      const Job& job = binding.jobs[static_cast<std::size_t>(i)];
+      const auto k = static_cast<std::size_t>(lowered.thunks[static_cast<std::size_t>(job.thunk)].step);
+      kernels[k].seconds += job.cost * 1e-9;
+      if (seen[k]) continue;
+      seen[k] = true;
+      kernels[k].stage = together ? stage : ++stage;
+      kernels[k].divided = together && i < section.divided;
+    }
+  }
+}
+
+void Program::State::add_memory(const Binding& binding, std::vector<Kernel>& kernels) const {
+  std::vector<std::int64_t> alive(schedule.stages.size() + 1, 0);
+  for (std::size_t i = 0; i < binding.temporaries.size(); ++i) {
+    const Temporary& t = schedule.temporaries[i];
+    if (t.last < t.first) continue;  // of a step without work
+    alive[static_cast<std::size_t>(t.first)] += binding.bytes[i];
+    alive[static_cast<std::size_t>(t.last) + 1] -= binding.bytes[i];
+  }
+  std::int64_t bytes = 0;
+  for (std::size_t stage = 0; stage < schedule.stages.size(); ++stage) {
+    bytes += alive[stage];
+    for (int t : schedule.stages[stage]) {
+      Kernel& kernel = kernels[static_cast<std::size_t>(lowered.thunks[static_cast<std::size_t>(t)].step)];
+      kernel.bytes_alive = std::max(kernel.bytes_alive, static_cast<std::size_t>(bytes));
+    }
+  }
 }
 
 Program::Program(std::shared_ptr<const Graph> graph, Plan plan, Lowered lowered, double compile_seconds)
@@ -149,6 +188,10 @@ std::int64_t Program::temporary_bytes(std::span<const std::int64_t> symbols) con
   return state_->binding_for(symbols, ThreadPool::global().threads())->temporary_bytes;
 }
 
+double Program::side_by_side_seconds(std::span<const std::int64_t> symbols) const {
+  return state_->binding_for(symbols, ThreadPool::global().threads())->side_by_side_ns * 1e-9;
+}
+
 std::int64_t Program::recomputed_bytes() const { return state_->recomputed_bytes; }
 
 std::vector<Kernel> Program::kernels(std::span<const std::int64_t> symbols) const {
@@ -174,6 +217,8 @@ std::vector<Kernel> Program::kernels(std::span<const std::int64_t> symbols) cons
     if (kernel.name.empty()) kernel.name = s.lowered.thunks[t].label;
     kernel.flops += static_cast<double>(binding->flops[t]);
   }
+  s.add_times(*binding, kernels);
+  s.add_memory(*binding, kernels);
   return kernels;
 }
 

@@ -98,6 +98,8 @@ class Program {
   const Graph& graph() const;
   /// Per output: the position among the inputs of the one whose buffer it may take over, or -1.
   const std::vector<int>& may_overwrite() const;
+  /// What running independent steps together gains in a run, in seconds, estimated.
+  double side_by_side_seconds(std::span<const std::int64_t> symbols = {}) const;
   /// Per step, for the given symbols.
   std::vector<Kernel> kernels(std::span<const std::int64_t> symbols = {}) const;
   /// Bytes of temporaries for the given symbols, the workers' scratch included.

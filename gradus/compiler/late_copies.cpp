@@ -162,8 +162,10 @@ class Proposer {
     for (int i = *std::ranges::max_element(copy_.values); i >= 0; --i) {
       if (!copy_.again[at(i)]) continue;
       if (!may_be_computed_again(now_.graph[i]) || ++chain > longest_chain) return false;
-      for (int operand : now_.graph[i].in)
-        if (!is_at_hand(operand)) copy_.again[at(operand)] = true;
+      const Value& v = now_.graph[i];
+      const std::size_t read = v.op.is_alias() ? 1 : v.in.size();  // a barrier only waits for its second operand
+      for (std::size_t k = 0; k < read; ++k)
+        if (!is_at_hand(v.in[k])) copy_.again[at(v.in[k])] = true;
     }
     return true;
   }

@@ -64,9 +64,10 @@ class MemoryOrderer {
       for (int storage : info.reads) {
         ++readers_left_[at(storage)];
         if (writer[at(storage)] < 0) continue;
-        info_[at(writer[at(storage)])].followers.push_back(s);
-        ++info.missing;
+        follow(writer[at(storage)], s);
       }
+      for (int awaited : waits_of(graph_, steps_[at(s)]))
+        if (writer[at(awaited)] >= 0) follow(writer[at(awaited)], s);
     }
     writer_ = std::move(writer);
     connect_waits();
@@ -84,6 +85,11 @@ class MemoryOrderer {
           info_[at(s)].waits.push_back(before);
           ++info_[at(s)].missing;
         }
+  }
+
+  void follow(int before, int s) {
+    info_[at(before)].followers.push_back(s);
+    ++info_[at(s)].missing;
   }
 
   void find_overwrites() {
@@ -108,6 +114,8 @@ class MemoryOrderer {
       pending.pop_back();
       for (int storage : info_[at(s)].reads)
         if (writer_[at(storage)] >= 0) mark(writer_[at(storage)]);
+      for (int awaited : waits_of(graph_, steps_[at(s)]))
+        if (writer_[at(awaited)] >= 0) mark(writer_[at(awaited)]);
       for (int before : info_[at(s)].waits) mark(before);
     }
   }

@@ -30,7 +30,8 @@ struct PassTime {
   int values_before, values_after;
 };
 /// What can be disabled: "fold" "simplify" "eliminate" "recompute" "fuse" "reuse" ("recompute": to stay within a byte
-/// budget, which does not hold without it; "reuse": outputs take the memory of dying inputs).
+/// budget, which does not hold without it; "reuse": outputs take the memory of dying inputs; "concurrency": steps run
+/// side by side).
 std::span<const std::string_view> pass_names();
 /// Runs the graph passes in order, those in `disable` excepted; InvalidArgument names an unknown one and lists the
 /// known.

@@ -104,9 +104,15 @@ void describe(const Variant& variant, Explanation& e) {
   std::vector<const VariableCell*> cells;
   std::vector<const Node*> captures;
   for_each_segment(*variant.root, [&](const Segment& segment) {
-    const auto kernels = segment.program->compiled().kernels(symbols);
-    e.kernels.insert(e.kernels.end(), kernels.begin(), kernels.end());
-    e.recomputed_bytes += static_cast<std::size_t>(segment.program->compiled().recomputed_bytes());
+    int stages = 0;
+    for (const Kernel& kernel : e.kernels) stages = std::max(stages, kernel.stage + 1);
+    const Program& program = segment.program->compiled();
+    for (Kernel& kernel : program.kernels(symbols)) {
+      kernel.stage += stages;
+      e.kernels.push_back(std::move(kernel));
+    }
+    e.side_by_side_seconds += program.side_by_side_seconds(symbols);
+    e.recomputed_bytes += static_cast<std::size_t>(program.recomputed_bytes());
     for (const UsedCell& used : segment.cells) {
       const auto cell = used.alive.lock();
       if (!cell || std::ranges::find(cells, cell.get()) != cells.end()) continue;

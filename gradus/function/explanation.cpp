@@ -2,29 +2,121 @@
 #include "gradus/function/explanation.h"
 #include <algorithm>
 #include <iomanip>
+#include <map>
 #include <ostream>
+#include <sstream>
+#include "gradus/base/error.h"
 
 namespace gradus {
+namespace {
+
+constexpr std::size_t longest_name = 48, bar_length = 12;
+
+std::string counted(std::int64_t n, const char* what) { return text(n, " ", what, n == 1 ? "" : "s"); }
+
+std::string number(double value, int digits) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(digits) << value;
+  return std::move(out).str();
+}
+
+/// "512 B", "12.0 KiB", "3.4 MiB"
+std::string bytes(std::size_t n) {
+  if (n < 1024) return text(n, " B");
+  double value = static_cast<double>(n);
+  for (const char* unit : {" KiB", " MiB"}) {
+    value /= 1024;
+    if (value < 1000) return number(value, 1) + unit;
+  }
+  return number(value / 1024, 1) + " GiB";
+}
+
+/// "12.3 us", "4.56 ms"
+std::string duration(double seconds) {
+  if (seconds < 1e-3) return number(seconds * 1e6, 1) + " us";
+  return seconds < 1 ? number(seconds * 1e3, 2) + " ms" : number(seconds, 2) + " s";
+}
+
+std::string shortened(const std::string& name) {
+  return name.size() <= longest_name ? name : name.substr(0, longest_name - 3) + "...";
+}
+
+/// What is alive, as a part of the most that is.
+std::string bar(std::size_t alive, std::size_t most) {
+  const std::size_t length = most == 0 ? 0 : (alive * bar_length + most - 1) / most;
+  return std::string(length, '#');
+}
+
+/// One line a kernel; a bracket joins those that run side by side.
+class KernelTable {
+ public:
+  explicit KernelTable(const std::vector<Kernel>& kernels) : kernels_(kernels) {
+    for (const Kernel& kernel : kernels) {
+      width_ = std::max(width_, shortened(kernel.name).size());
+      most_ = std::max(most_, kernel.bytes_alive);
+      ++stages_[kernel.stage];
+    }
+    for (std::size_t k = 0; k < kernels.size(); ++k) order_.push_back(k);
+    std::ranges::stable_sort(order_, {}, [&](std::size_t k) { return kernels[k].stage; });
+  }
+
+  void print(std::ostream& out) const {
+    print_line(out, "stage", "kernel", "read", "written", "MFLOP", "estimated", "alive");
+    int last = -1;
+    for (std::size_t k : order_) {
+      const Kernel& kernel = kernels_[k];
+      const bool joined = stages_.at(kernel.stage) > 1;
+      const std::string stage = (kernel.stage == last ? "" : std::to_string(kernel.stage)) + (joined           ? " |"
+                                                                                              : kernel.divided ? " /"
+                                                                                                               : "  ");
+      last = kernel.stage;
+      print_line(out, stage, shortened(kernel.name), bytes(kernel.bytes_read), bytes(kernel.bytes_written),
+                 number(kernel.flops / 1e6, 2), duration(kernel.seconds),
+                 bytes(kernel.bytes_alive) + "  " + bar(kernel.bytes_alive, most_));
+    }
+  }
+  /// Stages of several kernels.
+  std::int64_t joined() const {
+    return std::ranges::count_if(stages_, [](const auto& stage) { return stage.second > 1; });
+  }
+  std::size_t most() const { return most_; }
+
+ private:
+  void print_line(std::ostream& out, const std::string& stage, const std::string& name, const std::string& read,
+                  const std::string& written, const std::string& flops, const std::string& time,
+                  const std::string& alive) const {
+    out << std::right << std::setw(8) << stage << "  " << std::left << std::setw(static_cast<int>(width_)) << name
+        << std::right << std::setw(11) << read << std::setw(11) << written << std::setw(10) << flops << std::setw(11)
+        << time << "  " << std::setw(10) << alive.substr(0, alive.find("  "))
+        << (alive.find("  ") == std::string::npos ? "" : alive.substr(alive.find("  "))) << '\n';
+  }
+
+  const std::vector<Kernel>& kernels_;
+  std::vector<std::size_t> order_;
+  std::map<int, int> stages_;  // how many kernels each has
+  std::size_t width_ = 6, most_ = 0;
+};
+
+}  // namespace
 
 std::ostream& operator<<(std::ostream& out, const Explanation& e) {
   const auto flags = out.flags();
-  const auto precision = out.precision();
-  out << std::fixed << std::setprecision(2);
-  out << "function " << e.name << ": " << e.variants << (e.variants == 1 ? " variant, " : " variants, ") << e.paths
-      << (e.paths == 1 ? " path, " : " paths, ") << e.calls << (e.calls == 1 ? " call, " : " calls, ") << e.dispatches
-      << " programs started, traced and compiled in " << e.compile_seconds * 1e3 << " ms\n";
-  out << "memory: temporaries and results " << e.peak_bytes << " bytes, variables " << e.variable_bytes
-      << " bytes, captured constants " << e.constant_bytes << " bytes\n";
-  std::size_t width = 6;
-  for (const Kernel& kernel : e.kernels) width = std::max(width, std::min<std::size_t>(kernel.name.size(), 60));
-  out << "kernels: " << e.kernels.size() << '\n';
-  for (const Kernel& kernel : e.kernels)
-    out << "  " << std::left << std::setw(static_cast<int>(width)) << kernel.name.substr(0, 60) << std::right
-        << "  read " << std::setw(10) << kernel.bytes_read << "  written " << std::setw(10) << kernel.bytes_written
-        << "  MFLOP " << std::setw(9) << kernel.flops / 1e6 << '\n';
+  out << "function " << e.name << ": " << counted(e.variants, "variant") << ", " << counted(e.paths, "path") << ", "
+      << counted(e.calls, "call") << ", " << counted(e.dispatches, "program") << " started; traced and compiled in "
+      << duration(e.compile_seconds) << '\n';
+  out << "memory: " << bytes(e.peak_bytes) << " of temporaries and results, " << bytes(e.variable_bytes)
+      << " of variables, " << bytes(e.constant_bytes) << " of captured constants";
+  if (e.recomputed_bytes > 0) out << "; " << bytes(e.recomputed_bytes) << " computed again to keep to max_bytes";
+  out << '\n';
   for (const Retrace& retrace : e.retraces) out << "variant " << retrace.variant << ": " << retrace.reason << '\n';
+  const KernelTable table(e.kernels);
+  out << counted(static_cast<std::int64_t>(e.kernels.size()), "kernel") << " of the newest variant ( | side by side, / "
+      << "divided among threads; time on one thread):\n";
+  if (!e.kernels.empty()) table.print(out);
+  if (const std::int64_t joined = table.joined(); joined > 0)
+    out << "kernels run side by side in " << counted(joined, "stage") << ": about " << duration(e.side_by_side_seconds)
+        << " a call less than one after the other\n";
   out.flags(flags);
-  out.precision(precision);
   return out;
 }
 

@@ -23,6 +23,7 @@ struct Explanation {
   int paths = 0;                                   // control-flow paths among them: one each without C++ branches
   std::int64_t calls = 0, dispatches = 0;          // so far; a dispatch starts one program
   double compile_seconds = 0;                      // tracing and compiling, of all variants
+  double side_by_side_seconds = 0;                 // a call, estimated: gained by kernels of one stage running together
   /// Text form of the newest variant; parses back. Comments say where segments between C++ branches begin.
   std::string graph() const { return graph_text; }
   friend std::ostream& operator<<(std::ostream& out, const Explanation& explanation);

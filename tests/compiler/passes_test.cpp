@@ -126,9 +126,9 @@ TEST(PassRunner, NamesTheKnownPasses) {
     run_graph_passes(graph, off);
     FAIL();
   } catch (const InvalidArgument& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "compile: there is no pass `unroll`; the passes are fold, simplify, eliminate, recompute, fuse, reuse");
+    EXPECT_STREQ(error.what(),
+                 "compile: there is no pass `unroll`; the passes are fold, simplify, eliminate, recompute, fuse, "
+                 "reuse, concurrency");
   }
 }
 

@@ -137,6 +137,23 @@ TEST(Budget, HoldsForSizesThatComeLater) {
   EXPECT_EQ(lean.explain().variants, 2);
 }
 
+TEST(Budget, WithPartsThatAreRecomputedAnyway) {
+  const Problem problem;
+  const std::vector<Dense> layers(6, Dense(32, gelu));
+  const auto body = [&](Tensor x) {
+    GradientTape tape;
+    tape.watch(x);
+    Tensor h = x;
+    for (std::size_t i = 0; i < layers.size(); ++i)
+      h = i % 2 ? recompute_grad([&, i](Tensor t) { return layers[i](t) * 2; })(h) : layers[i](h);
+    return tape.gradient(reduce_sum(square(h)), x);
+  };
+  const auto plain = function(body);
+  const Tensor gradient = plain(problem.x);
+  for (const std::size_t budget : {100 * KiB, 140 * KiB, 200 * KiB, 400 * KiB})
+    EXPECT_TRUE(bitwise_equal(gradient, function(body, {.max_bytes = budget})(problem.x))) << budget;
+}
+
 TEST(Budget, SwitchedOffThereIsNone) {
   const Problem problem;
   const auto free = function(problem.body(), {.max_bytes = 1, .disable = {"recompute"}});
