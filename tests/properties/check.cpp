@@ -19,9 +19,9 @@ Outcome judged(const Property& property, const Program& program) {
 
 }  // namespace
 
-int wanted_programs(int usual) {
+int wanted_programs(int usual, int cost) {
   const char* said = std::getenv("GRADUS_PROGRAMS");
-  return said ? std::atoi(said) : usual;
+  return said ? std::atoi(said) / cost : usual;
 }
 
 Census survey(const Property& property, const Taste& taste, int programs, std::uint64_t first,

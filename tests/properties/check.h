@@ -20,8 +20,9 @@ struct Census {
   std::vector<std::string> findings;  // seed, reason, the program and its shrunk form
 };
 
-/// How many programs a test looks at: `usual`, or what the environment variable GRADUS_PROGRAMS says.
-int wanted_programs(int usual);
+/// How many programs a test looks at: `usual`, or if the environment variable GRADUS_PROGRAMS says a number, that one
+/// divided by `cost`.
+int wanted_programs(int usual, int cost = 1);
 /// Checks programs of the seeds that follow `first`; gives up after three findings.
 Census survey(const Property& property, const Taste& taste, int programs, std::uint64_t first,
               const std::vector<rows::Row>& rows = rows::all_rows());

@@ -111,7 +111,7 @@ Outcome any_number_of_rows(const Program& program) {
 }
 
 TEST(Transforms, CompiledForAnyNumberOfRows) {
-  expect_clean(survey(any_number_of_rows, {.smooth = false, .most_steps = 15}, wanted_programs(20), 8'000'000,
+  expect_clean(survey(any_number_of_rows, {.smooth = false, .most_steps = 15}, wanted_programs(20, 5), 8'000'000,
                       rows_without_chance()));
 }
 
@@ -217,7 +217,7 @@ Outcome branches(const Program& program) {
 }
 
 TEST(Transforms, BranchesTakeThePathOfTheLazyRun) {
-  expect_clean(survey(branches, {.smooth = true, .most_steps = 10}, wanted_programs(20), 11'000'000));
+  expect_clean(survey(branches, {.smooth = true, .most_steps = 10}, wanted_programs(20, 5), 11'000'000));
 }
 
 }  // namespace
