@@ -392,6 +392,20 @@ TEST(Guard, TooManyOfThemNameTheOpsThatAreMadeForIt) {
   EXPECT_EQ(many(constant(5.0)).item(), 0) << "what is compiled stays of use";
 }
 
+TEST(Guard, ACallBeginsAnewIfAVariableItAssignsHasChangedSinceItWasRead) {
+  Variable w(constant(1.0), "w");
+  int runs = 0;
+  const auto f = function([&](Tensor x) {
+    const bool is_positive(w.value() > 0);
+    if (++runs == 1) std::thread([&] { w.assign(constant(5.0)); }).join();  // not traced: another thread
+    if (is_positive) w.assign(w.value() + x);
+    return w.value();
+  });
+  EXPECT_EQ(f(constant(1.0)).item(), 6) << "neither the old value nor a lost assignment";
+  EXPECT_EQ(f(constant(1.0)).item(), 7);
+  EXPECT_EQ(runs, 1);
+}
+
 TEST(Guard, SeveralThreadsCallOneFunction) {
   std::atomic<int> runs = 0;
   const auto f = function([&](Tensor x) {
