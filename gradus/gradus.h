@@ -41,6 +41,7 @@
 #include "gradus/nn/model.h"
 #include "gradus/nn/module.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/control.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/matmul.h"

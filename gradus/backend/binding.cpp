@@ -54,6 +54,7 @@ class Binder {
             .grain = std::max<std::int64_t>(1, b.grain),
             .thunk = t,
             .cost = estimated_ns(b.bytes, b.flops),
+            .controls = lowered_.thunks[static_cast<std::size_t>(t)].controls,
             .may_fail = !b.failure.empty()};
   }
   bool is_divided(const Job& job) const {
@@ -62,9 +63,22 @@ class Binder {
 
   void add_stage(const std::vector<int>& stage) {
     std::vector<Job> jobs;
+    std::vector<Job> controls;
     for (int t : stage)
-      if (const Job job = job_of(t); job.extent > 0) jobs.push_back(job);
-    if (jobs.empty()) return;
+      if (const Job job = job_of(t); job.extent > 0) (job.controls ? controls : jobs).push_back(job);
+    if (!jobs.empty()) add_section(std::move(jobs));
+    for (const Job& job : controls) add_control(job);
+  }
+
+  void add_control(const Job& job) {
+    const int first = static_cast<int>(bound_->jobs.size());
+    bound_->jobs.push_back(job);
+    bound_->section_of[static_cast<std::size_t>(job.thunk)] = static_cast<int>(bound_->sections.size());
+    bound_->sections.push_back({.first = first, .divided = first, .last = first + 1, .alone = true, .controls = true});
+    bound_->controls = true;
+  }
+
+  void add_section(std::vector<Job> jobs) {
     const auto whole = std::ranges::stable_partition(jobs, [&](const Job& job) { return is_divided(job); });
     const double cost =
         std::accumulate(jobs.begin(), jobs.end(), 0.0, [](double c, const Job& j) { return c + j.cost; });
@@ -80,7 +94,8 @@ class Binder {
     }
     bound_->jobs.insert(bound_->jobs.end(), jobs.begin(), jobs.end());
     const int last = static_cast<int>(bound_->jobs.size());
-    if (alone && !bound_->sections.empty() && bound_->sections.back().alone) bound_->sections.back().last = last;
+    const Section* before = bound_->sections.empty() ? nullptr : &bound_->sections.back();
+    if (alone && before && before->alone && !before->controls) bound_->sections.back().last = last;
     else bound_->sections.push_back({first, divided, last, alone});
     for (const Job& job : jobs)
       bound_->section_of[static_cast<std::size_t>(job.thunk)] = static_cast<int>(bound_->sections.size()) - 1;

@@ -15,6 +15,7 @@ struct Job {
   std::int64_t thunk = 0;
   double cost = 0;        // nanoseconds on one thread, estimated
   int owner = 0;          // the worker that runs it if it is not divided
+  bool controls = false;  // it runs on the calling thread, outside of the team
   bool may_fail = false;  // somewhere in its stage: the error word is looked at after the stage's last job
 };
 
@@ -23,6 +24,7 @@ struct Job {
 struct Section {
   int first = 0, divided = 0, last = 0;
   bool alone = true;
+  bool controls = false;  // one job, which is a branch or a loop
 };
 
 /// Where output k comes from.
@@ -44,6 +46,7 @@ struct Binding {
   std::vector<Job> jobs;
   std::vector<Section> sections;
   std::vector<int> section_of;  // per thunk
+  bool controls = false;        // some section does
   int team = 1;                 // how many workers are worth it
   double side_by_side_ns = 0;   // estimated, that running independent steps together gains
   std::vector<OutputSource> outputs;

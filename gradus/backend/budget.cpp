@@ -2,6 +2,7 @@
 #include "gradus/backend/budget.h"
 #include <algorithm>
 #include "gradus/backend/binding.h"
+#include "gradus/backend/control.h"
 #include "gradus/backend/cpu/lower.h"
 #include "gradus/backend/library.h"
 #include "gradus/compiler/memory_order.h"
@@ -65,6 +66,9 @@ class Planner {
       std::vector<Thunk> thunks;
       if (steps[s].kind == Step::Kind::loops) {
         thunks = cpu_backend::outline_loops(graph, steps[s]);
+      } else if (steps[s].kind == Step::Kind::control) {
+        thunks.push_back({.shared_scratch = control_bytes(graph, steps[s], options_.symbols),
+                          .shared_slot = graph.size() + static_cast<int>(s)});
       } else {
         const int value = steps[s].members.at(0);
         const BoundThunk bound = library_kernel(graph[value].op->library_kernel).bind(graph, value, options_.symbols);
@@ -97,6 +101,13 @@ Plan plan_within_budget(Graph& graph, const CompileOptions& options) {
           .sharing = {},
           .staging = Staging::in_order,
           .recomputed_bytes = recomputed.bytes};
+}
+
+std::int64_t planned_bytes(Graph graph, std::span<const std::int64_t> symbols) {
+  const CompileOptions options{.symbols = {symbols.begin(), symbols.end()}};
+  run_graph_passes(graph, options.disable);
+  const Planner planner(options);
+  return planner.bytes(graph, planner.steps(graph), Staging::early);
 }
 
 }  // namespace gradus

@@ -1,6 +1,7 @@
 /// The whole compiler, readable from top to bottom.
 #include <algorithm>
 #include "gradus/backend/budget.h"
+#include "gradus/backend/control.h"
 #include "gradus/backend/cpu/isa.h"
 #include "gradus/backend/cpu/lower.h"
 #include "gradus/backend/interpreter/lower.h"
@@ -12,12 +13,13 @@ namespace gradus {
 namespace {
 
 /// Thunks of all steps, in order: loops from the tier, library calls from the registry.
-Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> steps, Tier tier) {
+Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> steps, const CompileOptions& options) {
   Lowered lowered{.slots = graph->size()};
-  auto thunks = tier == Tier::compiled ? cpu_backend::lower_loops(*graph, steps, cpu_backend::isa(), lowered)
-                                       : interpreter::lower_loops(graph, steps);
+  auto thunks = options.tier == Tier::compiled ? cpu_backend::lower_loops(*graph, steps, cpu_backend::isa(), lowered)
+                                               : interpreter::lower_loops(graph, steps);
   for (std::size_t s = 0; s < steps.size(); ++s) {
     if (steps[s].kind == Step::Kind::library) thunks[s].push_back(lower_library(graph, steps[s]));
+    if (steps[s].kind == Step::Kind::control) thunks[s].push_back(lower_control(graph, steps[s], options, lowered));
     for (Thunk& thunk : thunks[s]) {
       thunk.step = static_cast<int>(s);
       lowered.thunks.push_back(std::move(thunk));
@@ -42,7 +44,7 @@ std::shared_ptr<const Program> compile(Graph given, const CompileOptions& option
   if (!enabled("concurrency")) plan.staging = Staging::in_order;
   plan.sharing =
       enabled("reuse") ? plan_sharing(*graph, plan.steps) : Sharing{std::vector<int>(graph->outputs.size(), -1)};
-  Lowered lowered = lower(graph, plan.steps, options.tier);
+  Lowered lowered = lower(graph, plan.steps, options);
   return std::make_shared<Program>(graph, std::move(plan), std::move(lowered), steady_seconds() - start);
 }
 

@@ -41,10 +41,11 @@ void run_in_order(KernelArguments& arguments, const Job* first, const Job* last)
 }
 
 /// What one worker of a team does. After a failure it does nothing more, but meets the others at every barrier.
-void work(const Binding& binding, KernelArguments arguments, Barrier& barrier, int worker, int team) {
+void work(const Binding& binding, std::span<const Section> sections, KernelArguments arguments, Barrier& barrier,
+          int worker, int team) {
   const Job* jobs = binding.jobs.data();
-  for (const Section& section : binding.sections) {
-    if (&section != binding.sections.data()) barrier.wait(worker);
+  for (const Section& section : sections) {
+    if (&section != sections.data()) barrier.wait(worker);
     if (failed_before(binding, section, *arguments.error)) continue;
     if (section.alone) {
       if (worker == 0) run_in_order(arguments, jobs + section.first, jobs + section.last);
@@ -53,6 +54,41 @@ void work(const Binding& binding, KernelArguments arguments, Barrier& barrier, i
     for (int i = section.first; i < section.divided; ++i) run_share(arguments, jobs[i], worker, team);
     for (int i = section.divided; i < section.last; ++i)
       if (jobs[i].owner % team == worker) run_whole(arguments, jobs[i]);
+  }
+}
+
+/// Sections without branches and loops, with one fork.
+void run_together(const Binding& binding, std::span<const Section> sections, KernelArguments& arguments) {
+  thread_local std::optional<Barrier> barrier;
+  thread_local int seats = 0;
+  if (seats != binding.team) {
+    barrier.emplace(binding.team);
+    seats = binding.team;
+  }
+  const Job* jobs = binding.jobs.data();
+  auto* const scratch = static_cast<std::byte*>(arguments.scratch);
+  ThreadPool::global().run(binding.team, [&, meeting = &*barrier](int worker, int team) {
+    KernelArguments mine = arguments;
+    mine.scratch = scratch + worker * binding.scratch_stride;
+    if (team == binding.team) work(binding, sections, mine, *meeting, worker, team);
+    else if (worker == 0)  // the pool is busy, or was made smaller just now
+      run_in_order(mine, jobs + sections.front().first, jobs + sections.back().last);
+  });
+}
+
+/// Phases: what lies between branches and loops runs together, they themselves on this thread.
+void run_in_phases(const Binding& binding, KernelArguments& arguments) {
+  std::span<const Section> rest = binding.sections;
+  while (!rest.empty() && !failed(*arguments.error)) {
+    const auto next = std::ranges::find_if(rest, &Section::controls);
+    const auto together = static_cast<std::size_t>(next - rest.begin());
+    if (together > 0) {
+      run_together(binding, rest.first(together), arguments);
+      rest = rest.subspan(together);
+    } else {
+      run_whole(arguments, binding.jobs[static_cast<std::size_t>(rest.front().first)]);
+      rest = rest.subspan(1);
+    }
   }
 }
 
@@ -66,19 +102,8 @@ void execute(const Binding& binding, void* const* slots, std::byte* scratch, Err
     run_in_order(arguments, jobs, jobs + binding.jobs.size());
     return;
   }
-  thread_local std::optional<Barrier> barrier;
-  thread_local int seats = 0;
-  if (seats != binding.team) {
-    barrier.emplace(binding.team);
-    seats = binding.team;
-  }
-  ThreadPool::global().run(binding.team, [&, meeting = &*barrier](int worker, int team) {
-    KernelArguments mine = arguments;
-    mine.scratch = scratch + worker * binding.scratch_stride;
-    if (team == binding.team) work(binding, mine, *meeting, worker, team);
-    else if (worker == 0)  // the pool is busy, or was made smaller just now
-      run_in_order(mine, jobs, jobs + binding.jobs.size());
-  });
+  if (binding.controls) run_in_phases(binding, arguments);
+  else run_together(binding, binding.sections, arguments);
 }
 
 void report_failure(const KernelArguments* arguments, std::int64_t index, std::int64_t value) {

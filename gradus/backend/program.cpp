@@ -69,6 +69,8 @@ struct Program::State {
   void run(const Binding& binding, std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs) const;
   void add_times(const Binding& binding, std::vector<Kernel>& kernels) const;
   void add_memory(const Binding& binding, std::vector<Kernel>& kernels) const;
+  void execute_checked(const Binding& binding, void* const* slots, std::byte* arena) const;
+  std::vector<Kernel> kernels(const Binding& binding, std::span<const std::int64_t> symbols) const;
   [[noreturn]] void fail(const Binding& binding, const ErrorWord& error) const;
 };
 
@@ -93,8 +95,12 @@ void Program::State::run(const Binding& binding, std::span<const Ref<Buffer>> in
     memory = arena->data<std::byte>();
     for (const auto& [slot, offset] : binding.temporaries) slots[slot] = memory + offset;
   }
+  execute_checked(binding, slots, memory);
+}
+
+void Program::State::execute_checked(const Binding& binding, void* const* slots, std::byte* arena) const {
   ErrorWord error;
-  execute(binding, slots, memory + binding.scratch_offset, error);
+  execute(binding, slots, arena + binding.scratch_offset, error);
   if (error.thunk.load(std::memory_order_relaxed) != -1) [[unlikely]]
     fail(binding, error);
 }
@@ -176,6 +182,14 @@ void Program::run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> ou
   state_->run(*binding, inputs, outputs);
 }
 
+std::shared_ptr<const Binding> Program::bound(std::span<const std::int64_t> symbols, int threads) const {
+  return gradus::bind(*state_->graph, state_->lowered, state_->schedule, symbols, threads);
+}
+int Program::slots() const { return state_->lowered.slots; }
+void Program::run_bound(const Binding& binding, void* const* slots, std::byte* arena) const {
+  state_->execute_checked(binding, slots, arena);
+}
+
 const Graph& Program::graph() const { return *state_->graph; }
 const std::vector<int>& Program::may_overwrite() const { return state_->may_overwrite; }
 double Program::compile_seconds() const { return state_->compile_seconds; }
@@ -195,11 +209,14 @@ double Program::side_by_side_seconds(std::span<const std::int64_t> symbols) cons
 std::int64_t Program::recomputed_bytes() const { return state_->recomputed_bytes; }
 
 std::vector<Kernel> Program::kernels(std::span<const std::int64_t> symbols) const {
-  const State& s = *state_;
+  return state_->kernels(*state_->binding_for(symbols, ThreadPool::global().threads()), symbols);
+}
+
+std::vector<Kernel> Program::State::kernels(const Binding& binding, std::span<const std::int64_t> symbols) const {
+  const State& s = *this;
   const auto bytes = [&](int i) {
     return static_cast<std::size_t>(bytes_of({(*s.graph)[i].spec.dtype, (*s.graph)[i].spec.shape.evaluated(symbols)}));
   };
-  const auto binding = s.binding_for(symbols, ThreadPool::global().threads());
   std::vector<Kernel> kernels;
   for (const Step& step : s.steps) {
     Kernel& kernel = kernels.emplace_back();
@@ -215,10 +232,15 @@ std::vector<Kernel> Program::kernels(std::span<const std::int64_t> symbols) cons
   for (std::size_t t = 0; t < s.lowered.thunks.size(); ++t) {
     Kernel& kernel = kernels[static_cast<std::size_t>(s.lowered.thunks[t].step)];
     if (kernel.name.empty()) kernel.name = s.lowered.thunks[t].label;
-    kernel.flops += static_cast<double>(binding->flops[t]);
+    kernel.flops += static_cast<double>(binding.flops[t]);
   }
-  s.add_times(*binding, kernels);
-  s.add_memory(*binding, kernels);
+  s.add_times(binding, kernels);
+  s.add_memory(binding, kernels);
+  for (std::size_t t = 0; t < s.lowered.thunks.size(); ++t)
+    for (const auto& nested : s.lowered.thunks[t].nested) {
+      const auto inner = nested->bound(symbols, ThreadPool::global().threads());
+      std::ranges::move(nested->state_->kernels(*inner, symbols), std::back_inserter(kernels));
+    }
   return kernels;
 }
 
@@ -229,6 +251,8 @@ std::size_t Program::footprint() const {
     bytes += sizeof step + (step.members.capacity() + step.outputs.capacity()) * sizeof(int);
   for (const Thunk& thunk : state_->lowered.thunks)  // and about as much for its data and each of a few bindings
     bytes += sizeof thunk + thunk.label.capacity() + thunk.failure.capacity() + 512;
+  for (const Thunk& thunk : state_->lowered.thunks)
+    for (const auto& nested : thunk.nested) bytes += nested->footprint();
   return bytes;
 }
 

@@ -10,6 +10,8 @@
 
 namespace gradus {
 
+struct Binding;
+
 /// The failure that depends on data: of several in one stage that of the first thunk, and there the lowest index.
 struct ErrorWord {
   std::atomic<std::int64_t> thunk{-1};  // -1: none
@@ -47,6 +49,8 @@ struct BoundThunk {
   std::string failure;
 };
 
+class Program;
+
 /// One piece of work over [0, extent), which may be divided at multiples of `grain` without changing any bit.
 struct Thunk {
   KernelFunction run = nullptr;
@@ -60,7 +64,10 @@ struct Thunk {
   std::int64_t shared_scratch = 0;  // bytes that live from the first to the last thunk of the step; a dimension.
   int shared_slot = -1;             // the slot (past the graph's values) that holds them
   std::string label;                // "add+relu+sum"
-  std::string failure;              // what ErrorWord means here: "label {value} at index {index} is outside ..."
+  /// Of a branch or a loop: it runs on the calling thread, outside of the team, and runs these.
+  bool controls = false;
+  std::vector<std::shared_ptr<const Program>> nested = {};
+  std::string failure;  // what ErrorWord means here: "label {value} at index {index} is outside ..."
   /// If set, it says once for all runs with these symbols what data, extent, ... failure are, instead of the above.
   std::function<BoundThunk(std::span<const std::int64_t> symbols)> bind = {};
 };
@@ -100,7 +107,7 @@ class Program {
   const std::vector<int>& may_overwrite() const;
   /// What running independent steps together gains in a run, in seconds, estimated.
   double side_by_side_seconds(std::span<const std::int64_t> symbols = {}) const;
-  /// Per step, for the given symbols.
+  /// Per step, for the given symbols; those of branches and loops follow, as often as one iteration runs them.
   std::vector<Kernel> kernels(std::span<const std::int64_t> symbols = {}) const;
   /// Bytes of temporaries for the given symbols, the workers' scratch included.
   std::int64_t arena_bytes(std::span<const std::int64_t> symbols = {}) const;
@@ -109,6 +116,14 @@ class Program {
   /// Of values that are computed again instead of being kept, for the symbols that it was planned for.
   std::int64_t recomputed_bytes() const;
   double compile_seconds() const;
+
+  // For programs that run this one as a part of them (backend/nested.h).
+  /// `symbols` may be more than this graph has.
+  std::shared_ptr<const Binding> bound(std::span<const std::int64_t> symbols, int threads) const;
+  int slots() const;
+  /// Runs with all slots but temporaries set. Throws as run does.
+  void run_bound(const Binding& binding, void* const* slots, std::byte* arena) const;
+
   /// What this program costs a cache: graph, thunks and code.
   std::size_t footprint() const;
 

@@ -65,7 +65,7 @@ class Fuser {
   /// The value that has to stand in memory because `v` reads `operand`; -1: none.
   int needed_in_memory(const Value& v, int operand) const {
     if (v.op.is_alias()) return -1;  // whoever reads the alias decides
-    if (v.op.is_library_call()) return storage_of(graph_, operand);
+    if (kind_of(v) != Step::Kind::loops) return storage_of(graph_, operand);
     const int source = v.op.is_view() ? storage_of(graph_, operand) : source_of(graph_, operand);
     return is_computed_where_read(graph_, source) ? -1 : source;
   }
@@ -88,7 +88,8 @@ class Fuser {
   void place(int i, bool merging) {
     const Value& v = graph_[i];
     if (v.is_input() || v.op.is_alias() || (is_read_in_place(v) && !materialized_[at(i)])) return;
-    const auto kind = v.op.is_library_call() ? Step::Kind::library : Step::Kind::loops;
+    const auto kind = kind_of(v);
+    if (kind == Step::Kind::control && joins_siblings(i)) return;
     groups_.push_back({kind, {i}, kind == Step::Kind::loops ? space_of(i) : Space{}});
     const int mine = group_of_[at(i)] = static_cast<int>(groups_.size()) - 1;
     overtaken_[at(i)] = std::ranges::any_of(v.in, [&](int operand) {
@@ -109,6 +110,16 @@ class Fuser {
     if (copies_.empty() || copies_[at(i)] == 0) return false;
     return std::ranges::none_of(groups_[at(g)].members,
                                 [&](int member) { return copies_[at(member)] == copies_[at(i)]; });
+  }
+
+  /// Results of one branch or loop are one group.
+  bool joins_siblings(int i) {
+    const std::optional<int> known = controls_.find_or_add(i, static_cast<int>(groups_.size()));
+    if (!known) return false;
+    overtaken_[at(i)] = overtaken_[at(groups_[at(*known)].members[0])];  // it depends on nothing that they do not
+    groups_[at(*known)].members.push_back(i);
+    group_of_[at(i)] = *known;
+    return true;
   }
 
   // ---------------------------------------------------------------- one loop nest for two groups
@@ -280,7 +291,7 @@ class Fuser {
 
   Shape space_of_step(int g) const {
     Space space = groups_[at(g)].space;
-    if (groups_[at(g)].kind == Step::Kind::library) return graph_[groups_[at(g)].members[0]].spec.shape;
+    if (groups_[at(g)].kind != Step::Kind::loops) return graph_[groups_[at(g)].members[0]].spec.shape;
     if (space.elements == 0) return empty_space(space, graph_[groups_[at(g)].members[0]]);
     if (!space.columns) {
       const auto columns = choose_columns(space, {g});
@@ -359,6 +370,7 @@ class Fuser {
 
   const Graph& graph_;
   const std::span<const int> copies_;
+  Applications controls_{graph_};
   std::vector<Group> groups_;
   std::vector<int> group_of_;
   std::vector<std::vector<int>> users_;

@@ -24,11 +24,19 @@ std::vector<bool> find_stored(const Graph& graph) {
 
 std::vector<Step> single_steps(const Graph& graph) {
   const std::vector<bool> stored = find_stored(graph);
+  Applications controls(graph);
   std::vector<Step> steps;
   for (int i = 0; i < graph.size(); ++i) {
     const Value& v = graph[i];
     if (v.is_input() || v.op.is_alias() || !stored[static_cast<std::size_t>(i)]) continue;
-    const auto kind = v.op.is_library_call() ? Step::Kind::library : Step::Kind::loops;
+    if (v.op.is_control()) {
+      if (const auto known = controls.find_or_add(i, static_cast<int>(steps.size()))) {
+        steps[static_cast<std::size_t>(*known)].members.push_back(i);
+        steps[static_cast<std::size_t>(*known)].outputs.push_back(i);
+        continue;
+      }
+    }
+    const auto kind = kind_of(v);
     const Shape& space = v.op.is_reduction() ? graph[v.in[0]].spec.shape : v.spec.shape;
     steps.push_back({kind, space, {i}, {i}});
   }

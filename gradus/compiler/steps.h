@@ -1,7 +1,9 @@
 /// Steps: what fusion makes of a graph. A step becomes one or a few thunks, with a barrier between those that depend on
 /// each other.
 #pragma once
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 #include "gradus/graph/graph.h"
 
@@ -12,11 +14,31 @@ struct Step {
   enum class Kind {
     loops,    // formulas, row and column reductions, and views, indexes or constants that have to stand in memory
     library,  // one call of a kernel of the backend
+    control,  // a branch or a loop: its results, which are siblings
   };
   Kind kind = Kind::loops;
   Shape space;               // what loops iterate over: all but the last dimension are rows
   std::vector<int> members;  // values, ascending
   std::vector<int> outputs;  // members that others read from memory, or that the graph yields; ascending
+};
+
+Step::Kind kind_of(const Value& v);
+
+/// Which values are results of one application of a branch or a loop: they belong into one step.
+class Applications {
+ public:
+  explicit Applications(const Graph& graph) : graph_(graph) {}
+  /// The number that was given for a sibling of value i, if this output is not yet among its siblings; else nothing,
+  /// and `fresh` is the number of a new application.
+  std::optional<int> find_or_add(int i, int fresh);
+
+ private:
+  struct Application {
+    int number;
+    std::vector<int> members;
+  };
+  const Graph& graph_;
+  std::unordered_multimap<std::uint64_t, Application> known_;
 };
 
 /// Every value that is computed as a step of its own; values that nobody needs in memory are no step.

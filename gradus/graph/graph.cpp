@@ -2,13 +2,16 @@
 #include "gradus/graph/graph.h"
 #include <sstream>
 #include <unordered_map>
+#include "gradus/graph/region.h"
 
 namespace gradus {
 
 int Graph::symbols() const {
   int count = 0;
-  for (const Value& v : values)
+  for (const Value& v : values) {
     for (std::int64_t d : v.spec.shape) count = std::max(count, dimension::symbols_in(d));
+    for (const Region* region : v.op.regions()) count = std::max(count, region->symbols());
+  }
   return count;
 }
 

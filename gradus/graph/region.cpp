@@ -10,7 +10,7 @@ namespace gradus {
 struct Region::Contents {
   Graph graph;
   std::uint64_t hash = 0;
-  int depth = 1;
+  int depth = 1, symbols = 0;
   bool may_fail = false;
 };
 
@@ -23,6 +23,7 @@ Region::Region(Graph graph) {
   }
   require(contents->depth <= max_depth, "control flow is nested more than ", max_depth,
           " deep; use a loop in place of recursion");
+  contents->symbols = graph.symbols();
   contents->hash = hash_of(graph);
   contents->graph = std::move(graph);
   contents_ = std::move(contents);
@@ -34,6 +35,7 @@ const Graph& Region::graph() const {
 }
 std::uint64_t Region::hash() const { return contents_ ? contents_->hash : 0; }
 int Region::depth() const { return contents_ ? contents_->depth : 0; }
+int Region::symbols() const { return contents_ ? contents_->symbols : 0; }
 bool Region::may_fail() const { return contents_ && contents_->may_fail; }
 bool Region::operator==(const Region& other) const {
   if (contents_ == other.contents_) return true;
@@ -147,6 +149,18 @@ Captured capture(const RegionTrace& trace) {
   trace.collect(trace.results(), made.captures);
   made.region = trace.region(trace.results(), trace.symbols(), made.captures);
   return made;
+}
+
+std::vector<Spec> specs_of(In in) {
+  std::vector<Spec> specs;
+  for (const Tensor& x : in) specs.push_back(x.spec());
+  return specs;
+}
+
+Tensors concatenated(std::initializer_list<In> lists) {
+  Tensors all;
+  for (In list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
 }
 
 Tensors replay(const Region& region, In inputs) {

@@ -31,6 +31,7 @@ class Region {
   std::uint64_t hash() const;
   int depth() const;
   bool may_fail() const;
+  int symbols() const;
   bool operator==(const Region& other) const;
 
  private:
@@ -51,6 +52,8 @@ class RegionTrace {
   RegionTrace(std::string_view construct, std::span<const Spec> specs, const std::function<Tensors(In)>& f);
   const Tensors& symbols() const { return symbols_; }
   const Tensors& results() const { return results_; }
+  /// One more symbol, for an input that the function did not ask for.
+  Tensor symbol(const Spec& spec) const { return Tensor::parameter(spec, id_); }
 
   /// Adds what `roots` use from around the trace to `captures`, each once.
   void collect(In roots, Tensors& captures) const;
@@ -68,6 +71,9 @@ struct Captured {
   Tensors captures;
 };
 Captured capture(const RegionTrace& trace);
+
+std::vector<Spec> specs_of(In in);
+Tensors concatenated(std::initializer_list<In> lists);
 
 /// Applies the ops of `region` to `inputs`, whose specs are those of its inputs.
 Tensors replay(const Region& region, In inputs);

@@ -6,6 +6,7 @@
 #include "gradus/ops/barrier.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/views.h"
 
 namespace gradus {
 namespace {
@@ -17,18 +18,6 @@ void check_operands(std::string_view op, const Region& region, Specs in) {
           " operands");
   for (std::size_t i = 0; i < in.size(); ++i)
     require(in[i] == region.input(i), op, ": input ", i, " of its region is ", region.input(i), ", got ", in[i]);
-}
-
-std::vector<Spec> specs_of(In in) {
-  std::vector<Spec> specs;
-  for (const Tensor& x : in) specs.push_back(x.spec());
-  return specs;
-}
-
-Tensors concatenated(In a, In b) {
-  Tensors all(a.begin(), a.end());
-  all.insert(all.end(), b.begin(), b.end());
-  return all;
 }
 
 std::vector<bool> rows_of(std::uint32_t mask, std::size_t count) {
@@ -83,7 +72,7 @@ struct Call {
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const {
     const auto all = [](std::size_t) { return true; };
     const Captured made = capture(trace_on_rows(body, in, rows_of(mask, in.size()), n, all));
-    return gradus::apply(Call{made.region, output}, In(concatenated(in, made.captures)));
+    return gradus::apply(Call{made.region, output}, In(concatenated({in, made.captures})));
   }
 };
 
@@ -140,21 +129,22 @@ struct CustomCall {
     gradients.collect(gradients.results(), captures);
     const CustomCall call{value.region(value.results(), value.symbols(), captures),
                           gradients.region(gradients.results(), gradients.symbols(), captures), arguments};
-    return gradus::apply(call, In(concatenated(in, captures)));
+    return gradus::apply(call, In(concatenated({in, captures})));
   }
 
  private:
   /// What the function captured has its ordinary gradient.
   void add_captured(In in, const Cotangents& dy, Tensors& terms) const {
-    Tensors sources;
+    Tensors held, sources;
     std::vector<std::size_t> places;
-    for (auto i = static_cast<std::size_t>(arguments); i < in.size(); ++i)
-      if (dy.wanted[i] && is_floating(in[i].dtype())) {
-        sources.push_back(in[i]);
-        places.push_back(i);
-      }
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      held.push_back(gradus::apply(Reshape{in[i].shape()}, in[i]));  // where the walk back ends
+      if (i < static_cast<std::size_t>(arguments) || !dy.wanted[i] || !is_floating(in[i].dtype())) continue;
+      sources.push_back(held[i]);
+      places.push_back(i);
+    }
     if (sources.empty()) return;
-    const Tensors found = Transforms::vjp(replay(forward, in), sources, dy.of);
+    const Tensors found = Transforms::vjp(replay(forward, held), sources, dy.of);
     for (std::size_t k = 0; k < places.size(); ++k) terms[places[k]] = found[k];
   }
 };
@@ -175,7 +165,7 @@ void check_gradients(In in, In gradients) {
 Tensors recomputed(std::string_view construct, In in, const std::function<Tensors(In)>& f) {
   const RegionTrace trace(construct, specs_of(in), f);
   const Captured made = capture(trace);
-  const Tensors operands = concatenated(in, made.captures);
+  const Tensors operands = concatenated({in, made.captures});
   Tensors results;
   for (std::size_t k = 0; k < made.region.outputs(); ++k)
     results.push_back(gradus::apply(Call{made.region, static_cast<int>(k)}, In(operands)));
@@ -190,7 +180,7 @@ Tensor with_gradient(In in, const std::function<WithPullback(In)>& f) {
     const Tensor dy = Tensor::parameter(made.value.spec(), Context::current()->id());
     const Tensors gradients = made.pullback(dy);
     check_gradients(in, gradients);
-    return concatenated(Tensors{made.value, dy}, gradients);
+    return concatenated({Tensors{made.value, dy}, gradients});
   });
   const In results = trace.results();
   const In value = results.first(1), gradients = results.subspan(2);
@@ -200,7 +190,7 @@ Tensor with_gradient(In in, const std::function<WithPullback(In)>& f) {
   trace.collect(gradients, captures);
   const CustomCall call{trace.region(value, trace.symbols(), captures),
                         trace.region(gradients, arguments_and_dy, captures), static_cast<int>(in.size())};
-  return gradus::apply(call, In(concatenated(in, captures)));
+  return gradus::apply(call, In(concatenated({in, captures})));
 }
 
 }  // namespace gradus

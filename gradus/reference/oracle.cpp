@@ -8,6 +8,7 @@
 #include "gradus/ops/cumsum.h"
 #include "gradus/ops/gather.h"
 #include "gradus/ops/matmul.h"
+#include "gradus/reference/oracle_control.h"
 
 namespace gradus::reference {
 namespace {
@@ -199,6 +200,11 @@ Numbers compute(const Value& v, const std::vector<const Array*>& in) {
   if (v.op.is_view()) return view(v, *in[0]);
   if (v.op.is_alias()) return in[0]->values;
   if (v.op->inlined) return inlined(v, in);
+  if (v.op.is_control()) {
+    std::vector<Numbers> operands;
+    for (const Array* operand : in) operands.push_back(operand->values);
+    return control(v, operands);
+  }
   return library_call(v, in);
 }
 

@@ -68,8 +68,21 @@ TEST(Region, MistakesInside) {
   }
 }
 
-/// A graph with a call in a call.
-Graph nested_graph() {
+/// A graph with a call in a call, and one with a branch and loops in each other.
+Graph nested_graph(bool control) {
+  if (control) {
+    const auto step = [](Tensor s, Tensor x) {
+      const Tensor next = cond(reduce_sum(s) > 1, [&] { return s * x; }, [&] { return s + x; });
+      const auto grown = while_loop([](Tensor t) { return t[0] < 2; }, [](Tensor t) { return t * 2 + 1; }, next,
+                                    {.max_iterations = 5});
+      return std::pair{grown, reduce_sum(grown)};
+    };
+    const Captured made = capture(RegionTrace("test", std::vector<Spec>{{f32, {3}}, {f32, {4, 3}}}, [&](In in) {
+      const auto [last, all] = scan(step, in[0], in[1]);
+      return Tensors{last, all};
+    }));
+    return made.region.graph();
+  }
   const auto inner = recompute_grad([](Tensor x) { return exp(x) + 1; });
   const auto outer = recompute_grad([&](Tensor x) { return inner(x) * inner(2 * x); });
   const Captured made =
@@ -78,19 +91,21 @@ Graph nested_graph() {
 }
 
 TEST(RegionText, ParsesBack) {
-  const Graph graph = nested_graph();
-  const std::string written = to_text(graph);
-  EXPECT_NE(written.find("call{body={"), std::string::npos) << written;
-  EXPECT_EQ(parse_graph(written), graph);
-  EXPECT_EQ(to_text(parse_graph(written)), written);
+  for (const bool control : {false, true}) {
+    const Graph graph = nested_graph(control);
+    const std::string written = to_text(graph);
+    EXPECT_NE(written.find(control ? "scan{body={" : "call{body={"), std::string::npos) << written;
+    EXPECT_EQ(parse_graph(written), graph);
+    EXPECT_EQ(to_text(parse_graph(written)), written);
+  }
 }
 
 TEST(RegionText, WhateverIsReadIsAGraphOrAnError) {
-  const std::string written = to_text(nested_graph());
+  const std::string texts[] = {to_text(nested_graph(false)), to_text(nested_graph(true))};
   std::mt19937 random(7);
   int read = 0;
-  for (int i = 0; i < 4000; ++i) {
-    std::string damaged = written;
+  for (int i = 0; i < 8000; ++i) {
+    std::string damaged = texts[i % 2];
     for (int k = 0; k < 1 + i % 3; ++k) {
       const std::size_t at = random() % damaged.size();
       constexpr std::string_view letters = "{}|;=%0123456789 :[]fireturn\n";

@@ -1,0 +1,117 @@
+/// Branches and loops as ops: their bodies are regions, compiled with the program around them. The callables are traced
+/// once, on symbols; what they use from around them, Variables included, is captured. Inside they may not assign
+/// Variables nor branch in C++ on what they compute (InvalidArgument). Random ops in the body of a loop draw other
+/// numbers in every iteration.
+#pragma once
+#include <array>
+#include <concepts>
+#include <tuple>
+#include <utility>
+#include "gradus/graph/region.h"
+
+namespace gradus {
+
+namespace detail {
+
+template <class R> Tensors flattened(const R& result) {
+  if constexpr (std::convertible_to<R, Tensor>) return {Tensor(result)};
+  else
+    return std::apply(
+        [](const auto&... part) {
+          Tensors all;
+          (
+              [&] {
+                for (Tensor& t : flattened(part)) all.push_back(std::move(t));
+              }(),
+              ...);
+          return all;
+        },
+        result);
+}
+
+/// A result of type R with tensors taken from `in`, in order.
+template <class R> R rebuilt(In in, std::size_t& next) {
+  if constexpr (std::same_as<R, Tensor>) return in[next++];
+  else
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+      return R{rebuilt<std::tuple_element_t<i, R>>(in, next)...};
+    }(std::make_index_sequence<std::tuple_size_v<R>>());
+}
+template <class R> R rebuilt(In in) {
+  std::size_t next = 0;
+  return rebuilt<R>(in, next);
+}
+
+/// f(in[0], in[1], ...) with as many tensors as the state has.
+template <class F, class S, std::size_t... i>
+decltype(auto) call_with_state(F& f, In in, std::index_sequence<i...>, auto&&... more) {
+  return f(in[i]..., more...);
+}
+
+template <class S> struct loop_state : std::false_type {};
+template <> struct loop_state<Tensor> : std::true_type {
+  static constexpr std::size_t size = 1;
+};
+template <std::same_as<Tensor>... T>
+  requires(sizeof...(T) > 0)
+struct loop_state<std::tuple<T...>> : std::true_type {
+  static constexpr std::size_t size = sizeof...(T);
+};
+
+using Traced = std::function<Tensors(In)>;
+Tensors cond(const Tensor& predicate, const Traced& if_true, const Traced& if_false);
+Tensors while_loop(const Traced& condition, const Traced& body, In state, std::int64_t max_iterations);
+/// The final state, then the stacked result.
+Tensors scan(const Traced& body, In state, const Tensor& xs);
+
+}  // namespace detail
+
+/// The state of a loop: a Tensor, or a std::tuple of Tensors. Callables take its tensors one by one and give it back
+/// whole.
+template <class S>
+concept LoopState = detail::loop_state<S>::value;
+
+/// if_true() where `predicate`, one boolean, holds, else if_false(): a Tensor, or an array, pair or tuple of them. One
+/// of the two is computed. InvalidArgument if the predicate is not one boolean, or if the results of the two differ in
+/// number, dtype or shape.
+template <class T, class F> auto cond(const Tensor& predicate, T&& if_true, F&& if_false) -> std::invoke_result_t<T> {
+  using Result = std::invoke_result_t<T>;
+  static_assert(std::same_as<Result, std::invoke_result_t<F>>, "cond: both branches must give the same type");
+  return detail::rebuilt<Result>(detail::cond(
+      predicate, [&](In) { return detail::flattened(if_true()); }, [&](In) { return detail::flattened(if_false()); }));
+}
+
+struct WhileOptions {
+  std::int64_t max_iterations = 0;  // 0: no bound; a bound ends the loop, and lets its gradient plan its memory
+};
+
+/// state = body(state...) as long as condition(state...), one boolean, holds. The tensors of the state keep their
+/// dtypes and shapes (else InvalidArgument). Differentiable: its gradient keeps the state of every iteration; within a
+/// trace that takes max_iterations (InvalidArgument without).
+template <class C, class B, LoopState S>
+S while_loop(C&& condition, B&& body, const S& state, WhileOptions options = {}) {
+  constexpr auto parts = std::make_index_sequence<detail::loop_state<S>::size>();
+  return detail::rebuilt<S>(
+      detail::while_loop([&](In in) { return detail::flattened(detail::call_with_state<C, S>(condition, in, parts)); },
+                         [&](In in) { return detail::flattened(S(detail::call_with_state<B, S>(body, in, parts))); },
+                         detail::flattened(state), options.max_iterations));
+}
+
+/// For each row x of `xs` along axis 0: pair{state, y} = body(state..., x). The last state, and all y stacked along a
+/// new axis 0. The tensors of the state keep their dtypes and shapes (else InvalidArgument).
+template <class B, LoopState S> std::pair<S, Tensor> scan(B&& body, const S& state, const Tensor& xs) {
+  constexpr std::size_t size = detail::loop_state<S>::size;
+  Tensors results = detail::scan(
+      [&](In in) {
+        const auto& [next, y] = detail::call_with_state<B, S>(body, in, std::make_index_sequence<size>(), in[size]);
+        Tensors all = detail::flattened(S(next));
+        all.push_back(Tensor(y));
+        return all;
+      },
+      detail::flattened(state), xs);
+  const Tensor stacked = std::move(results.back());
+  results.pop_back();
+  return {detail::rebuilt<S>(results), stacked};
+}
+
+}  // namespace gradus
