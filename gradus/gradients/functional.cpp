@@ -3,9 +3,11 @@
 #include "gradus/autodiff/jvp.h"
 #include "gradus/autodiff/vmap.h"
 #include "gradus/function/pending.h"
+#include "gradus/gradients/chunks.h"
 #include "gradus/gradients/jacobian.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/control_ops.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus::detail {
@@ -78,23 +80,38 @@ Tensor hessian_vector_product(const TensorMap& f, const Tensor& x, const Tensor&
   return or_zeros(Pushforward(gradient_at(at), at.x, at.stops())(v), at.x);
 }
 
-Tensor jacobian(const TensorMap& f, const Tensor& x) {
+Tensor jacobian(const TensorMap& f, const Tensor& x, JacobianOptions options) {
   const Evaluated at("jacobian", f, x);
-  return jacobian_of(at.y, at.x, at.stops());
+  return jacobian_of(at.op, at.y, at.x, at.stops(), options.max_bytes);
 }
 
-Tensor batch_jacobian(const TensorMap& f, const Tensor& x) {
-  const Evaluated at("batch_jacobian", f, x);
-  return batch_jacobian_of("batch_jacobian", at.y, at.x, at.stops());
+/// A part of the batch at a time: so not even what f computes is kept for all examples. That the parts may be told
+/// apart is found on the whole.
+Tensor batch_jacobian(const TensorMap& f, const Tensor& x, JacobianOptions options) {
+  const auto of = [&](const Tensor& part) {
+    const Evaluated at("batch_jacobian", f, part);
+    return batch_jacobian_of(at.op, at.y, at.x, at.stops(), 0);
+  };
+  if (options.max_bytes == 0) return of(x);
+  require(x.shape().rank() > 0, "batch_jacobian: x is ", x.spec(), ", which has no examples");
+  const std::uint64_t began = as_argument(x).node()->sequence;
+  return within_budget("batch_jacobian", options.max_bytes, began, x.shape()[0], [&](std::int64_t examples) {
+    if (examples == x.shape()[0]) return of(x);
+    const auto of_part = [&](In, In part) { return Tensors{of(part[0])}; };
+    return scan_rows("batch_jacobian", of_part, {}, {&x, 1}, examples)[0];
+  });
 }
 
 /// Its rows are its columns, so forward mode gives it as it is.
-Tensor hessian(const TensorMap& f, const Tensor& x) {
+Tensor hessian(const TensorMap& f, const Tensor& x, JacobianOptions options) {
   const Evaluated at("hessian", f, x);
-  const Pushforward push(gradient_at(at), at.x, at.stops());
+  const Tensor gradient = gradient_at(at);
   Shape shape = at.x.shape();
   for (std::int64_t d : at.x.shape()) shape.push_back(d);
-  return reshape(rows_of(push, at.x.spec(), at.x.spec()), shape);
+  return within_budget(at.op, options.max_bytes, at.x.node()->sequence, at.x.shape().size(), [&](std::int64_t at_once) {
+    const Pushforward push(gradient, at.x, at.stops());
+    return reshape(rows_of(at.op, push, at.x.spec(), at.x.spec(), at_once), shape);
+  });
 }
 
 Tensor vectorized_map(const TensorMap& f, const Tensor& xs) {

@@ -25,9 +25,9 @@ using TensorMap = std::function<Tensor(const Tensor&)>;
 std::pair<Tensor, std::function<Tensor(Tensor)>> vjp(const TensorMap& f, const Tensor& x);
 std::pair<Tensor, Tensor> jvp(const TensorMap& f, const Tensor& x, const Tensor& tangent);
 Tensor hessian_vector_product(const TensorMap& f, const Tensor& x, const Tensor& v);
-Tensor jacobian(const TensorMap& f, const Tensor& x);
-Tensor batch_jacobian(const TensorMap& f, const Tensor& x);
-Tensor hessian(const TensorMap& f, const Tensor& x);
+Tensor jacobian(const TensorMap& f, const Tensor& x, JacobianOptions options);
+Tensor batch_jacobian(const TensorMap& f, const Tensor& x, JacobianOptions options);
+Tensor hessian(const TensorMap& f, const Tensor& x, JacobianOptions options);
 Tensor vectorized_map(const TensorMap& f, const Tensor& xs);
 }  // namespace detail
 
@@ -79,18 +79,18 @@ template <TensorFunction F> Tensor hessian_vector_product(F&& f, const Tensor& x
 }
 /// All derivatives of f(x): U[y...] by x: T[x...], as [y..., x...]: a walk for each element of y, or of x if those are
 /// fewer, all of them at once.
-template <TensorFunction F> Tensor jacobian(F&& f, const Tensor& x) {
-  return detail::jacobian([&](const Tensor& at) -> Tensor { return f(at); }, x);
+template <TensorFunction F> Tensor jacobian(F&& f, const Tensor& x, JacobianOptions options = {}) {
+  return detail::jacobian([&](const Tensor& at) -> Tensor { return f(at); }, x, options);
 }
 /// The Jacobian of each example: f gives U[n, y...] of x: T[n, x...] example by example, and the result is [n, y...,
 /// x...]. One walk serves an element of y, or of x if those are fewer, in all examples. That examples do not mix is
 /// checked on the graph: an InvalidArgument names the op that mixes them.
-template <TensorFunction F> Tensor batch_jacobian(F&& f, const Tensor& x) {
-  return detail::batch_jacobian([&](const Tensor& at) -> Tensor { return f(at); }, x);
+template <TensorFunction F> Tensor batch_jacobian(F&& f, const Tensor& x, JacobianOptions options = {}) {
+  return detail::batch_jacobian([&](const Tensor& at) -> Tensor { return f(at); }, x, options);
 }
 /// Second derivatives of a scalar f by x: T[x...], as [x..., x...].
-template <TensorFunction F> Tensor hessian(F&& f, const Tensor& x) {
-  return detail::hessian([&](const Tensor& at) -> Tensor { return f(at); }, x);
+template <TensorFunction F> Tensor hessian(F&& f, const Tensor& x, JacobianOptions options = {}) {
+  return detail::hessian([&](const Tensor& at) -> Tensor { return f(at); }, x, options);
 }
 
 /// f of each row of axis 0, as one batched program: xs [n, x...], f: T[x...] -> U[y...] of any dtypes gives [n, y...].

@@ -188,12 +188,14 @@ Tensor GradientTape::matrix(std::string_view op, const Tensor& target, const Ten
   return found;
 }
 
-Tensor GradientTape::jacobian(const Tensor& target, const Tensor& source) {
-  return matrix("jacobian", target, source, jacobian_of);
+Tensor GradientTape::jacobian(const Tensor& target, const Tensor& source, JacobianOptions options) {
+  return matrix("jacobian", target, source,
+                [&](const auto&... arguments) { return jacobian_of("jacobian", arguments..., options.max_bytes); });
 }
-Tensor GradientTape::batch_jacobian(const Tensor& target, const Tensor& source) {
-  return matrix("batch_jacobian", target, source,
-                [](const auto&... arguments) { return batch_jacobian_of("batch_jacobian", arguments...); });
+Tensor GradientTape::batch_jacobian(const Tensor& target, const Tensor& source, JacobianOptions options) {
+  return matrix("batch_jacobian", target, source, [&](const auto&... arguments) {
+    return batch_jacobian_of("batch_jacobian", arguments..., options.max_bytes);
+  });
 }
 
 }  // namespace gradus

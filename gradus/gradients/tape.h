@@ -19,6 +19,13 @@ struct TapeOptions {
   bool watch_accessed_variables = true;
 };
 
+/// Of matrices of derivatives.
+struct JacobianOptions {
+  /// Bytes that may be live above what is read and the result; 0: no limit. What does not fit is computed in chunks, of
+  /// the same bits; ResourceExhausted names the smallest budget that works.
+  std::size_t max_bytes = 0;
+};
+
 class GradientTape {
  public:
   explicit GradientTape(TapeOptions options = {});
@@ -53,9 +60,9 @@ class GradientTape {
 
   /// All derivatives of a target of any shape by the source, as [target..., source...]; zeros if it does not depend on
   /// it. Otherwise as gradient().
-  Tensor jacobian(const Tensor& target, const Tensor& source);
+  Tensor jacobian(const Tensor& target, const Tensor& source, JacobianOptions options = {});
   /// Of target [n, y...] by source [n, x...], example by example: [n, y..., x...]. InvalidArgument if examples mix.
-  Tensor batch_jacobian(const Tensor& target, const Tensor& source);
+  Tensor batch_jacobian(const Tensor& target, const Tensor& source, JacobianOptions options = {});
 
  private:
   struct State;

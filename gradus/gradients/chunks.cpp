@@ -1,0 +1,56 @@
+/// The search for the number of rows. Plans are linear in it but for what is the same for any number, so that one guess
+/// between a single row and all of them is seldom far off.
+#include "gradus/gradients/chunks.h"
+#include <algorithm>
+#include "gradus/backend/budget.h"
+#include "gradus/graph/graph.h"
+
+namespace gradus {
+namespace {
+
+/// A result, with the bytes that the plan of its making takes.
+struct Built {
+  Tensor result;
+  std::int64_t bytes;
+};
+
+Built measured(std::string_view op, std::uint64_t began, Tensor result) {
+  const auto is_given = [&](const Node& node) { return node.sequence <= began || node.value; };
+  Graph graph = flatten({&result.node(), 1}, is_given).graph;
+  require(graph.symbols() == 0, op,
+          ": max_bytes needs sizes that are known, and within this function some are not; leave any_size out of its "
+          "input_signature");
+  const std::int64_t bytes = planned_bytes(std::move(graph));
+  return {std::move(result), bytes};
+}
+
+/// At most `rows`, in chunks of nearly the same size.
+std::int64_t even(std::int64_t rows, std::int64_t total) {
+  const std::int64_t chunks = (total + rows - 1) / rows;
+  return (total + chunks - 1) / chunks;
+}
+
+}  // namespace
+
+Tensor within_budget(std::string_view op, std::size_t max_bytes, std::uint64_t began, std::int64_t total,
+                     const std::function<Tensor(std::int64_t)>& build) {
+  if (max_bytes == 0 || total <= 1) return build(total);
+  const auto limit = static_cast<std::int64_t>(max_bytes);
+  const Built whole = measured(op, began, build(total));
+  if (whole.bytes <= limit) return whole.result;
+  const Built least = measured(op, began, build(1));
+  if (least.bytes > limit)
+    throw ResourceExhausted(text(op, ": max_bytes is ", limit, ", but one row at a time takes ", least.bytes,
+                                 " bytes above what it reads and gives; that is the smallest budget that works"));
+  const double share = static_cast<double>(limit - least.bytes) /
+                       static_cast<double>(std::max<std::int64_t>(1, whole.bytes - least.bytes));
+  std::int64_t rows = 1 + static_cast<std::int64_t>(share * static_cast<double>(total - 1));
+  for (; rows > 1; rows -= std::max<std::int64_t>(1, rows / 8)) {
+    rows = even(std::min(rows, total - 1), total);
+    Built built = measured(op, began, build(rows));
+    if (built.bytes <= limit) return built.result;
+  }
+  return least.result;
+}
+
+}  // namespace gradus
