@@ -52,6 +52,11 @@ std::uint64_t hash_of_words(std::span<const std::uint64_t> words) {
   return hash;
 }
 
+/// A loop comes back by itself.
+bool has_control(const Graph& graph) {
+  return std::ranges::any_of(graph.values, [](const Value& v) { return v.op.is_control(); });
+}
+
 /// Compiling takes about a millisecond an op, so that a long chain has to come back more often before it pays.
 bool worth_compiling(const Entry& entry) {
   return entry.sights >= 1 + static_cast<int>(entry.graph.values.size() / 512);
@@ -76,7 +81,10 @@ std::shared_ptr<const Program> cached_program(std::span<const std::uint64_t> key
       graph = known->graph;
     }
   }
-  if (graph.values.empty()) graph = build();
+  if (graph.values.empty()) {
+    graph = build();
+    worth = has_control(graph);
+  }
   const auto program = compile(graph, {.tier = worth ? Tier::compiled : Tier::interpreted});
   std::lock_guard lock(cache().guard);
   Entry* entry = cache().find(hash, key);
