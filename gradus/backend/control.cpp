@@ -513,4 +513,8 @@ std::int64_t control_bytes(const Graph& graph, const Step& step, Symbols symbols
   return bytes;
 }
 
+bool has_control(const Graph& graph) {
+  return std::ranges::any_of(graph.values, [](const Value& v) { return v.op.is_control(); });
+}
+
 }  // namespace gradus

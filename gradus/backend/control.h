@@ -12,4 +12,8 @@ Thunk lower_control(std::shared_ptr<const Graph> graph, const Step& step, const 
 /// Bytes of that shared scratch, about, found without making code.
 std::int64_t control_bytes(const Graph& graph, const Step& step, std::span<const std::int64_t> symbols);
 
+/// Whether a branch or a loop stands in the graph: then it is never interpreted, since a loop comes back by itself, and
+/// memory that was planned for its body is that of compiled code.
+bool has_control(const Graph& graph);
+
 }  // namespace gradus

@@ -4,6 +4,7 @@
 #include <list>
 #include <mutex>
 #include <unordered_map>
+#include "gradus/backend/control.h"
 
 namespace gradus {
 namespace {
@@ -50,11 +51,6 @@ std::uint64_t hash_of_words(std::span<const std::uint64_t> words) {
   std::uint64_t hash = words.size();
   for (std::uint64_t word : words) hash = mix(hash, word);
   return hash;
-}
-
-/// A loop comes back by itself.
-bool has_control(const Graph& graph) {
-  return std::ranges::any_of(graph.values, [](const Value& v) { return v.op.is_control(); });
 }
 
 /// Compiling takes about a millisecond an op, so that a long chain has to come back more often before it pays.
