@@ -8,20 +8,23 @@
 namespace gradus {
 namespace {
 
-/// A result, with the bytes that the plan of its making takes.
+/// Results, with the bytes that the plan of their making takes.
 struct Built {
-  Tensor result;
+  Tensors results;
   std::int64_t bytes;
 };
 
-Built measured(std::string_view op, std::uint64_t began, Tensor result) {
+Built measured(std::string_view op, std::uint64_t began, Tensors results) {
   const auto is_given = [&](const Node& node) { return node.sequence <= began || node.value; };
-  Graph graph = flatten({&result.node(), 1}, is_given).graph;
+  std::vector<Ref<Node>> roots;
+  for (const Tensor& result : results)
+    if (result.defined()) roots.push_back(result.node());
+  Graph graph = flatten(roots, is_given).graph;
   require(graph.symbols() == 0, op,
           ": max_bytes needs sizes that are known, and within this function some are not; leave any_size out of its "
           "input_signature");
   const std::int64_t bytes = planned_bytes(std::move(graph));
-  return {std::move(result), bytes};
+  return {std::move(results), bytes};
 }
 
 /// At most `rows`, in chunks of nearly the same size.
@@ -32,12 +35,12 @@ std::int64_t even(std::int64_t rows, std::int64_t total) {
 
 }  // namespace
 
-Tensor within_budget(std::string_view op, std::size_t max_bytes, std::uint64_t began, std::int64_t total,
-                     const std::function<Tensor(std::int64_t)>& build) {
+Tensors within_budget(std::string_view op, std::size_t max_bytes, std::uint64_t began, std::int64_t total,
+                      const std::function<Tensors(std::int64_t)>& build) {
   if (max_bytes == 0 || total <= 1) return build(total);
   const auto limit = static_cast<std::int64_t>(max_bytes);
   const Built whole = measured(op, began, build(total));
-  if (whole.bytes <= limit) return whole.result;
+  if (whole.bytes <= limit) return whole.results;
   const Built least = measured(op, began, build(1));
   if (least.bytes > limit)
     throw ResourceExhausted(text(op, ": max_bytes is ", limit, ", but one row at a time takes ", least.bytes,
@@ -48,9 +51,15 @@ Tensor within_budget(std::string_view op, std::size_t max_bytes, std::uint64_t b
   for (; rows > 1; rows -= std::max<std::int64_t>(1, rows / 8)) {
     rows = even(std::min(rows, total - 1), total);
     Built built = measured(op, began, build(rows));
-    if (built.bytes <= limit) return built.result;
+    if (built.bytes <= limit) return built.results;
   }
-  return least.result;
+  return least.results;
+}
+
+Tensor within_budget(std::string_view op, std::size_t max_bytes, std::uint64_t began, std::int64_t total,
+                     const std::function<Tensor(std::int64_t)>& build) {
+  const auto build_list = [&](std::int64_t rows) { return Tensors{build(rows)}; };
+  return within_budget(op, max_bytes, began, total, build_list)[0];
 }
 
 }  // namespace gradus

@@ -10,6 +10,8 @@ namespace gradus {
 /// which the memory plan of what was made since node number `began` stays within max_bytes, above what it reads and
 /// yields. `build` is called a few times. ResourceExhausted, opened by `op`, names the smallest budget that works;
 /// InvalidArgument if sizes are not known when tracing.
+Tensors within_budget(std::string_view op, std::size_t max_bytes, std::uint64_t began, std::int64_t total,
+                      const std::function<Tensors(std::int64_t rows)>& build);
 Tensor within_budget(std::string_view op, std::size_t max_bytes, std::uint64_t began, std::int64_t total,
                      const std::function<Tensor(std::int64_t rows)>& build);
 
