@@ -61,8 +61,9 @@ template <class F, std::size_t N> std::array<Tensor, N> gradient(F&& f, const Te
 }
 
 // What follows takes any f: T[x...] -> U[y...] with T, U one of f32 and f64, and any x of T; else it is an
-// InvalidArgument. Where f does not depend on its argument, derivatives are zeros. Gradients of every order: each
-// result can be differentiated again.
+// InvalidArgument. Where f does not depend on its argument, derivatives are zeros. With max_bytes, which needs sizes
+// that are known, matrices are computed in chunks of the same bits; a ResourceExhausted names the smallest that works.
+// Gradients of every order: each result can be differentiated again.
 
 /// Reverse mode: f(x), and the pullback, which takes a cotangent of the spec of f(x) to J' u, of the spec of x. f is
 /// called once, however often the pullback is. `auto [y, pullback] = vjp(f, x);`
@@ -84,7 +85,8 @@ template <TensorFunction F> Tensor jacobian(F&& f, const Tensor& x, JacobianOpti
 }
 /// The Jacobian of each example: f gives U[n, y...] of x: T[n, x...] example by example, and the result is [n, y...,
 /// x...]. One walk serves an element of y, or of x if those are fewer, in all examples. That examples do not mix is
-/// checked on the graph: an InvalidArgument names the op that mixes them.
+/// checked on the graph: an InvalidArgument names the op that mixes them. With max_bytes the batch is cut: f is called
+/// for a part of it, and random ops in it draw other numbers.
 template <TensorFunction F> Tensor batch_jacobian(F&& f, const Tensor& x, JacobianOptions options = {}) {
   return detail::batch_jacobian([&](const Tensor& at) -> Tensor { return f(at); }, x, options);
 }
