@@ -2,6 +2,7 @@
 #include "gradus/compiler/late_copies.h"
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace gradus {
 namespace {
@@ -133,13 +134,14 @@ class Proposer {
   }
 
  private:
-  /// -1: there is none, or a value is needed at the peak itself.
+  /// The first reader at the peak, unless a value is made there, or after it; -1: there is none.
   int first_late_reader() const {
     int first = -1;
     for (int value : copy_.values) {
       const std::vector<int>& readers = now_.readers[at(value)];
-      const auto found = std::ranges::lower_bound(readers, peak_);
-      if (found == readers.end() || *found == peak_) return -1;
+      const bool is_made_there = now_.memory.temporaries[at(now_.temporary[at(value)])].first == peak_;
+      const auto found = std::ranges::upper_bound(readers, is_made_there ? peak_ : peak_ - 1);
+      if (found == readers.end()) return -1;
       if (first < 0 || *found < first) first = *found;
     }
     return first;
@@ -224,13 +226,14 @@ class Inserter {
     const Step& reader = now.memory.steps[at(copy.reader)];
     const int of_reader = now.copies[at(reader.members.front())];
     const bool joins = std::ranges::all_of(reader.members, [&](int i) { return now.copies[at(i)] == of_reader; });
-    group_ = joins && of_reader > 0 ? of_reader : group;
+    group_ = joins && of_reader > 0 && !copy.each ? of_reader : group;
     begin_ = reader.members.front();
   }
 
   CopiedGraph run() {
     for (int i = 0; i < now_.graph.size(); ++i) {
       if (i == begin_) insert_copies();
+      if (i >= begin_) enter(now_.step[at(i)]);
       Value v = now_.graph[i];
       for (int& operand : v.in) operand = i < begin_ ? moved_.renamed[at(operand)] : late(operand);
       moved_.renamed[at(i)] = moved_.add(std::move(v), now_.copies[at(i)], now_.origins[at(i)]);
@@ -243,7 +246,7 @@ class Inserter {
   void insert_copies() {
     for (int i = 0; i < begin_; ++i) {
       if (copy_.instead[at(i)] >= 0) late_[at(i)] = moved_.renamed[at(copy_.instead[at(i)])];
-      else if (copy_.again[at(i)]) late_[at(i)] = add_late(i);
+      else if (copy_.again[at(i)] && !copy_.each) late_[at(i)] = add_late(i);
     }
   }
   int add_late(int i) {
@@ -251,16 +254,24 @@ class Inserter {
     for (int& operand : v.in) operand = late(operand);
     return moved_.add(std::move(v), group_, now_.origins[at(i)]);
   }
+  /// Another step begins; where each reader has its own copies, those of the step before are not for it.
+  void enter(int step) {
+    if (!copy_.each || step < 0 || step == inside_) return;
+    if (inside_ >= 0) ++group_;
+    inside_ = step;
+    for (int i = 0; i < begin_; ++i)
+      if (copy_.instead[at(i)] < 0) late_[at(i)] = -1;
+  }
   /// What late readers of i read: a copy if there is one, through views and aliases as well.
   int late(int i) {
     if (late_[at(i)] >= 0) return late_[at(i)];
-    if (i < begin_ && leads_to_copy(i)) return late_[at(i)] = add_late(i);
+    if (i < begin_ && (copy_.again[at(i)] || leads_to_copy(i))) return late_[at(i)] = add_late(i);
     return moved_.renamed[at(i)];
   }
   bool leads_to_copy(int i) const {
     while (now_.step[at(i)] < 0 && (now_.graph[i].op.is_view() || now_.graph[i].op.is_alias())) {
       i = now_.graph[i].in[0];
-      if (late_[at(i)] >= 0) return true;
+      if (late_[at(i)] >= 0 || copy_.again[at(i)]) return true;
     }
     return false;
   }
@@ -270,6 +281,7 @@ class Inserter {
   Moved moved_;
   std::vector<int> late_;  // per value: its copy, in the new graph
   int group_ = 0, begin_ = 0;
+  int inside_ = -1;  // the step whose copies late_ holds, where each reader has its own
 };
 
 }  // namespace
@@ -278,6 +290,23 @@ Arranged arrange(const CopiedGraph& given, PlannedMemory memory) { return Arrang
 
 std::optional<LateCopy> propose_late_copy(const Arranged& now, std::vector<int> values, Operands operands, int peak) {
   return Proposer(now, std::move(values), operands, peak).run();
+}
+
+std::optional<LateCopy> for_each_reader(const Arranged& now, LateCopy copy) {
+  constexpr int most_formulas = 200, most_readers = 8;
+  int formulas = 0;
+  std::set<int> readers;
+  for (int i = 0; i < now.graph.size(); ++i) {
+    if (!copy.again[at(i)]) continue;
+    if (now.graph[i].op.is_library_call() || ++formulas > most_formulas) return {};
+  }
+  for (int value : copy.values)
+    for (int reader : now.readers[at(value)])
+      if (reader >= copy.reader) readers.insert(reader);
+  if (readers.size() < 2 || readers.size() > most_readers) return {};
+  copy.each = true;
+  copy.cost *= static_cast<double>(readers.size());
+  return copy;
 }
 
 CopiedGraph with_late_copy(const Arranged& now, const LateCopy& copy, int group) {

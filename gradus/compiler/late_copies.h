@@ -45,17 +45,22 @@ struct LateCopy {
   int reader = -1;
   std::vector<bool> again;   // per value: computed again
   std::vector<int> instead;  // per value: an equal one that is alive when the reader runs; -1: none
+  bool each = false;         // each reader has copies of its own
   double cost = 0;           // estimated nanoseconds
   std::int64_t freed = 0;    // bytes at the step where it is proposed
 };
 /// What a copy is computed from, if that is not alive by then: small operands are kept longer and others computed
 /// again, or all are kept longer.
 enum class Operands { again, kept };
-/// `values` are temporaries that are alive at step `peak`, but only for later. Nothing if no byte would be freed there,
-/// or if something would be needed that may not or should not be computed twice.
+/// `values` are temporaries that are alive at step `peak`; what is read there gets its copy just before. Nothing if no
+/// byte would be freed, or if something would be needed that may not or should not be computed twice.
 std::optional<LateCopy> propose_late_copy(const Arranged& now, std::vector<int> values, Operands operands, int peak);
 
-/// `group` names the new copies, unless their reader is a copy itself: then they join its group.
+/// The same where formulas alone are computed again, with copies of its own for each of several readers; nothing if
+/// that is not so.
+std::optional<LateCopy> for_each_reader(const Arranged& now, LateCopy copy);
+
+/// New copies form groups from `group` on, unless their only reader is a copy itself: then they join its group.
 CopiedGraph with_late_copy(const Arranged& now, const LateCopy& copy, int group);
 
 /// Without what no output needs.

@@ -12,7 +12,7 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 /// The search ends after so many steps in a row that did not lower the peak, and after so many in all.
 constexpr int most_sideways = 24, most_steps = 2000;
 /// Of the proposals at a peak, so many are planned.
-constexpr std::size_t most_tried = 6;
+constexpr std::size_t most_tried = 10;
 /// So many copies are tried to be left out in the end.
 constexpr int most_given_back = 48;
 /// What a copy costs besides its work.
@@ -84,28 +84,35 @@ class Search {
       Arranged next = planned(with_late_copy(now_, proposals[k], groups_ + 1));
       const Peak reached = peak_of(next.memory);
       if (reached.key() < peak.key()) return accept(std::move(next));
-      if (!aside && reached.bytes <= peak.bytes) aside = std::move(next);
+      if (!aside && reached.bytes <= peak.bytes && proposals[k].reader > peak.first) aside = std::move(next);
     }
     return aside && accept(std::move(*aside));
   }
   bool accept(Arranged next) {
-    ++groups_;
+    groups_ = std::max(groups_, std::ranges::max(next.copies));
     now_ = std::move(next);
     smallest_ = std::min(smallest_, now_.memory.bytes);
     return true;
   }
 
-  /// For what is alive at step `peak` but not read there. The cheapest per byte come first.
+  /// Whether a copy that only this step reads may become a part of it, and need no memory.
+  bool may_take_in(int step) const { return now_.memory.steps[at(step)].kind == Step::Kind::loops; }
+
+  /// For what is alive at step `peak`, kept for later or for this step. The cheapest per byte come first.
   std::vector<LateCopy> proposals_at(int peak) const {
     std::map<std::pair<int, int>, std::vector<int>> kept;  // by the steps that make them and that read them next
     for (const PlannedMemory::Temporary& t : now_.memory.temporaries) {
-      if (t.value < 0 || t.bytes == 0 || t.first > peak || t.last <= peak) continue;
-      const int next = *std::ranges::lower_bound(now_.readers[at(t.value)], peak);
-      if (next != peak) kept[{t.first, next}].push_back(t.value);
+      if (t.value < 0 || t.bytes == 0 || t.first > peak || t.last < peak || t.last == t.first) continue;
+      const int next = *std::ranges::upper_bound(now_.readers[at(t.value)], peak - (t.first < peak));
+      const bool is_used_at_once = next == t.first + 1 && t.first == peak;
+      if (next > peak ? !is_used_at_once : may_take_in(peak)) kept[{t.first, next}].push_back(t.value);
     }
     std::vector<LateCopy> proposals;
     const auto propose = [&](std::vector<int> values, Operands operands) {
-      if (auto copy = propose_late_copy(now_, std::move(values), operands, peak)) proposals.push_back(std::move(*copy));
+      auto copy = propose_late_copy(now_, std::move(values), operands, peak);
+      if (!copy) return;
+      if (auto each = for_each_reader(now_, *copy)) proposals.push_back(std::move(*each));
+      proposals.push_back(std::move(*copy));
     };
     for (const auto& [steps, values] : kept) {
       propose(values, Operands::again);
