@@ -154,6 +154,32 @@ TEST(Budget, WithPartsThatAreRecomputedAnyway) {
     EXPECT_TRUE(bitwise_equal(gradient, function(body, {.max_bytes = budget})(problem.x))) << budget;
 }
 
+TEST(Budget, WithLoopsAndBranches) {
+  const Problem problem;
+  const Tensor w = random::normal({32, 32}, {.mean = 0, .stddev = 0.2, .seed = 9});
+  const auto body = [&](Tensor x, Tensor steps) {
+    GradientTape tape;
+    tape.watch(x);
+    Tensor h = tanh(matmul(x, w));
+    const auto [last, all] = scan(
+        [&](Tensor state, Tensor row) {
+          const Tensor next = tanh(matmul(state, w) + row);
+          return std::pair{next, reduce_sum(next, {.axis = {0}})};
+        },
+        h, steps);
+    h = cond(reduce_sum(all) > 0, [&] { return gelu(matmul(last, w)); }, [&] { return matmul(h, w); });
+    for (int i = 0; i < 4; ++i) h = gelu(matmul(h, w));
+    return tape.gradient(reduce_sum(square(h)), x);
+  };
+  const Tensor steps = random::normal({5, 32}, {.seed = 10});
+  const auto plain = function(body);
+  const Tensor gradient = plain(problem.x, steps);
+  const std::size_t smallest = smallest_budget(body, problem.x, steps);
+  EXPECT_LT(smallest, plain.explain().peak_bytes);
+  for (const std::size_t budget : {smallest, smallest * 5 / 4, smallest * 2})
+    EXPECT_TRUE(bitwise_equal(gradient, function(body, {.max_bytes = budget})(problem.x, steps))) << budget;
+}
+
 TEST(Budget, SwitchedOffThereIsNone) {
   const Problem problem;
   const auto free = function(problem.body(), {.max_bytes = 1, .disable = {"recompute"}});
