@@ -30,8 +30,8 @@ Tensor Context::random_key(const Tensor& key) { return parent_ ? parent_->random
 bool Context::decide(const Tensor& predicate) {
   throw InvalidArgument(
       text("if (tensor): ", predicate.spec(),
-           " is symbolic, so a C++ branch on it cannot be taken while this is traced; use where(condition, a, b), or "
-           "decide outside"));
+           " is symbolic, so a C++ branch on it cannot be taken while this is traced; use cond(condition, if_true, "
+           "if_false) or where(condition, a, b), or decide outside"));
 }
 Ref<Node>* Context::place_of(const AnyOp&, In) { return nullptr; }
 Tensor Context::literal(const Tensor& made) { return parent_ ? parent_->literal(made) : made; }

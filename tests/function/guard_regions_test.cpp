@@ -1,5 +1,6 @@
 /// C++ branches beside branches and loops that are ops.
 #include <gtest/gtest.h>
+#include "gradus/data/dataset.h"
 #include "gradus/function/function.h"
 #include "gradus/gradients/functional.h"
 #include "gradus/ops/constant.h"
@@ -36,6 +37,25 @@ TEST(GuardRegions, ABranchOnWhatARegionComputesNamesCond) {
   } catch (const InvalidArgument& error) {
     EXPECT_NE(std::string(error.what()).find("cond"), std::string::npos) << error.what();
   }
+}
+
+TEST(GuardRegions, WhereNoCallDecidesTheErrorNamesCond) {
+  const auto halved = [](Tensor x) {
+    if (reduce_sum(x) > 4) return x / 2;
+    return x;
+  };
+  const Tensor xs = constant({{1.0, 2.0}, {3.0, 4.0}});
+  const auto expect_named = [](const auto& call) {
+    try {
+      call();
+      ADD_FAILURE() << "accepted";
+    } catch (const InvalidArgument& error) {
+      EXPECT_NE(std::string(error.what()).find("cond("), std::string::npos) << error.what();
+    }
+  };
+  expect_named([&] { vectorized_map(function(halved), xs); });
+  expect_named([&] { function([&](Tensor t) { return vectorized_map(halved, t); })(xs); });
+  expect_named([&] { data::from_tensor_slices(xs).map(halved); });
 }
 
 TEST(GuardRegions, OnTheResultsOfALoopWhichRunsOnceForAllOfThem) {
