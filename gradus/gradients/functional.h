@@ -31,13 +31,13 @@ Tensor hessian(const TensorMap& f, const Tensor& x, JacobianOptions options);
 Tensor vectorized_map(const TensorMap& f, const Tensor& xs);
 }  // namespace detail
 
-/// f(x) and its gradient by x; f must give a scalar.
+/// f(x) and its gradient by x, zeros where f does not depend on it; f must give a scalar.
 template <TensorFunction F> std::pair<Tensor, Tensor> value_and_gradient(F&& f, const Tensor& x) {
   const Tensor at = as_argument(x);
   GradientTape tape;
   tape.watch(at);
   const Tensor y = f(at);
-  return {y, tape.gradient(y, at)};
+  return {y, tape.gradient(y, at, {.unconnected = Unconnected::zero})};
 }
 /// loss() and its gradients by the sources.
 template <class F>
@@ -48,16 +48,16 @@ LossAndGradients value_and_gradient(F&& loss, const Variables& sources) {
   Gradients gradients = tape.gradient(value, sources);
   return {std::move(value), std::move(gradients)};
 }
-/// The gradient of f by x; f must give a scalar.
+/// The gradient of f by x, zeros where f does not depend on it; f must give a scalar.
 template <TensorFunction F> Tensor gradient(F&& f, const Tensor& x) { return value_and_gradient(f, x).second; }
-/// Of f(x0, x1 ...), by each; f must give a scalar.
+/// Of f(x0, x1 ...), by each, zeros where f does not depend on one; f must give a scalar.
 template <class F, std::size_t N> std::array<Tensor, N> gradient(F&& f, const Tensor (&x)[N]) {
   Tensor at[N];
   for (std::size_t i = 0; i < N; ++i) at[i] = as_argument(x[i]);
   GradientTape tape;
   for (const Tensor& each : at) tape.watch(each);
   const Tensor y = std::apply(f, std::to_array(at));
-  return tape.gradient(y, at);
+  return tape.gradient(y, at, {.unconnected = Unconnected::zero});
 }
 
 // What follows takes any f: T[x...] -> U[y...] with T, U one of f32 and f64, and any x of T; else it is an

@@ -118,6 +118,12 @@ TEST(Functional, WhatDoesNotDependHasZeros) {
   EXPECT_TRUE(bitwise_equal(hessian([](Tensor t) { return reduce_sum(t); }, x), zeros({2, 2})));
   EXPECT_TRUE(bitwise_equal(hessian_vector_product(constant_function, x, x), zeros({2})));
   EXPECT_TRUE(bitwise_equal(jacobian([](Tensor t) { return stop_gradient(t); }, x), zeros({2, 2})));
+  // Of a function that is linear, piece by piece, second gradients are zero.
+  const auto slope = [](Tensor t) { return reduce_sum(gradient([](Tensor s) { return reduce_sum(relu(s) * 3); }, t)); };
+  EXPECT_TRUE(bitwise_equal(gradient(slope, x), zeros({2})));
+  const auto [by_a, by_b] = gradient([](Tensor a, Tensor) { return reduce_sum(a); }, {x, c});
+  EXPECT_TRUE(bitwise_equal(by_a, ones({2})));
+  EXPECT_EQ(by_b.item(), 0);
 }
 
 TEST(Functional, SumsRepeatNumbersThatMustNotBeLookedThrough) {
@@ -277,6 +283,18 @@ TEST(Functional, OfRecomputedAndCustomGradients) {
   expect_near(jacobian(odd, x), eye(3, f64) * sin(x), 1e-15);
   expect_near(vectorized_map([&](Tensor d) { return jvp(odd, x, d).second; }, eye(3, f64)), eye(3, f64) * sin(x),
               1e-15);
+}
+
+TEST(Functional, APullbackOfAnotherTraceIsAMistake) {
+  std::function<Tensor(Tensor)> escaped;
+  const auto f = function([&](Tensor x) {
+    auto [y, pullback] = vjp([](Tensor t) { return exp(t); }, x);
+    escaped = pullback;
+    return pullback(y);
+  });
+  const Tensor x = constant({1.0, 2.0});
+  expect_near(f(x), exp(x + x), 1e-5);
+  expect_says(error_of<InvalidArgument>([&] { escaped(x); }), "symbolic");
 }
 
 TEST(Functional, OfNoElements) {
