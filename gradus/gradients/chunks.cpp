@@ -14,15 +14,20 @@ struct Built {
   std::int64_t bytes;
 };
 
+/// Budgets are about bytes, which sizes that are not known do not tell.
+void require_known(std::string_view op, bool known) {
+  require(known, op,
+          ": max_bytes needs sizes that are known, and within this function some are not; leave any_size out of its "
+          "input_signature");
+}
+
 Built measured(std::string_view op, std::uint64_t began, Tensors results) {
   const auto is_given = [&](const Node& node) { return node.sequence <= began || node.value; };
   std::vector<Ref<Node>> roots;
   for (const Tensor& result : results)
     if (result.defined()) roots.push_back(result.node());
   Graph graph = flatten(roots, is_given).graph;
-  require(graph.symbols() == 0, op,
-          ": max_bytes needs sizes that are known, and within this function some are not; leave any_size out of its "
-          "input_signature");
+  require_known(op, graph.symbols() == 0);
   const std::int64_t bytes = planned_bytes(std::move(graph));
   return {std::move(results), bytes};
 }
@@ -37,11 +42,12 @@ std::int64_t even(std::int64_t rows, std::int64_t total) {
 
 Tensors within_budget(std::string_view op, std::size_t max_bytes, std::uint64_t began, std::int64_t total,
                       const std::function<Tensors(std::int64_t)>& build) {
-  if (max_bytes == 0 || total <= 1) return build(total);
+  if (max_bytes == 0) return build(total);
+  require_known(op, total >= 0);
   const auto limit = static_cast<std::int64_t>(max_bytes);
   const Built whole = measured(op, began, build(total));
   if (whole.bytes <= limit) return whole.results;
-  const Built least = measured(op, began, build(1));
+  const Built least = total > 1 ? measured(op, began, build(1)) : whole;
   if (least.bytes > limit)
     throw ResourceExhausted(text(op, ": max_bytes is ", limit, ", but one row at a time takes ", least.bytes,
                                  " bytes above what it reads and gives; that is the smallest budget that works"));

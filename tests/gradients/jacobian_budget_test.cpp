@@ -105,6 +105,26 @@ TEST(JacobianBudget, ExamplesThatMixAreFoundOnTheWhole) {
               "examples mix");
 }
 
+TEST(JacobianBudget, OfOneRow) {
+  const auto f = [](Tensor x) { return reduce_sum(exp(matmul(x, weights(32, 32)))); };
+  const Tensor x = random::normal({4, 32}, {.seed = 1});
+  expect_says(error_of<ResourceExhausted>([&] { jacobian(f, x, {.max_bytes = 16}); }), "jacobian: max_bytes is 16");
+  EXPECT_TRUE(bitwise_equal(jacobian(f, x, {.max_bytes = 1 << 16}), jacobian(f, x)));
+}
+
+TEST(JacobianBudget, NeedsKnownSizes) {
+  const auto f = [](Tensor x) { return tanh(x) * reduce_sum(x); };
+  const auto matrix = [&](Tensor x) { return jacobian(f, x, {.max_bytes = 4096}); };
+  const auto open = function(matrix, {.input_signature = {{f32, {any_size}}}});
+  expect_says(error_of<InvalidArgument>([&] { open(ones({3})); }), "max_bytes needs sizes that are known");
+  const auto free = function(matrix);  // each size is a variant
+  for (const std::int64_t n : {3, 60, 70}) {
+    const Tensor x = random::normal({n}, {.seed = 1});
+    EXPECT_TRUE(bitwise_equal(free(x), jacobian(f, x))) << n;
+  }
+  EXPECT_EQ(free.explain().variants, 3);
+}
+
 TEST(JacobianBudget, DerivativesGoThroughIt) {
   const Tensor x = random::normal({6, 3}, {.dtype = f64, .seed = 1});
   const auto f = [](Tensor t) { return tanh(t) * t; };
