@@ -24,8 +24,10 @@ class Generator {
  public:
   Generator(std::uint64_t seed, const Taste& taste, const std::vector<Row>& rows) : taste_(taste), random_(seed) {
     program_.seed = seed;
+    const bool branches_and_loops = chance(0.1);  // they take a hundred times as long
     for (const Row& row : rows)
-      if (is_wanted(row)) (row.elementwise ? elementwise_ : others_).push_back(&row);
+      if (is_wanted(row) && (branches_and_loops || !has_control(row)))
+        (row.elementwise ? elementwise_ : others_).push_back(&row);
   }
 
   Program make() {
@@ -52,6 +54,13 @@ class Generator {
     if (!taste_.smooth) return true;
     if (!row.smooth || row.name == "stop_gradient") return false;
     return std::ranges::find(row.dtypes, f64) != row.dtypes.end() || !is_floating(row.dtypes.front());
+  }
+
+  static bool has_control(const Row& row) {
+    return std::ranges::any_of(row.covers, [](const std::string& name) {
+      const auto op = registered_ops().find(name);
+      return op != registered_ops().end() && op->second->control;
+    });
   }
 
   void choose_base() {

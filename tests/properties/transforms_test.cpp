@@ -2,6 +2,7 @@
 /// gradients are linear in the cotangent in every bit; C++ branches take the path of the lazy run.
 #include <gtest/gtest.h>
 #include <cmath>
+#include <cstdlib>
 #include "gradus/autodiff/jvp.h"
 #include "gradus/autodiff/vmap.h"
 #include "gradus/gradients/functional.h"
@@ -158,6 +159,54 @@ Outcome transposed(const Program& program) {
 
 TEST(Transforms, JvpIsTheTransposeOfVjp) {
   expect_clean(survey(transposed, {.smooth = true, .most_steps = 15}, wanted_programs(150), 9'000'000));
+}
+
+/// The smallest budget of a Jacobian, as the error for one byte names it; 0: a byte is enough.
+std::size_t smallest_budget(const std::function<Tensor(JacobianOptions)>& matrix) {
+  try {
+    matrix({.max_bytes = 1}).observed();
+  } catch (const ResourceExhausted& error) {
+    const std::string message = error.what();
+    const std::size_t end = message.rfind(" bytes above");
+    return std::strtoull(message.data() + message.rfind(' ', end - 1) + 1, nullptr, 10);
+  }
+  return 0;
+}
+
+/// A Jacobian in chunks is the whole one, lazily and compiled.
+Outcome chunked(const Program& program) {
+  const Tensors at = program.arguments();
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    if (!is_floating(at[i].dtype())) continue;
+    const auto f = [&](const Tensor& t) {
+      Tensors arguments = at;
+      arguments[i] = t;
+      return floats_of(program(arguments))[0];
+    };
+    const auto matrix = [&](JacobianOptions options) { return jacobian(f, at[i], options); };
+    const Tensor whole = matrix({});
+    double size = 1;
+    for (double x : rows::to_array(whole).values) size = std::max(size, std::abs(x));
+    const std::size_t smallest = smallest_budget(matrix);
+    for (std::size_t budget : {smallest, smallest * 2}) {
+      if (budget == 0) continue;
+      const Tensor parts = matrix({.max_bytes = budget});
+      if (!(max_abs_difference(parts, whole) <= 1e-12 * size))
+        return fails(text("in chunks of ", budget, " bytes, off by ", max_abs_difference(parts, whole)));
+      TracedFunction function({}, nullptr, 0);
+      const auto traced = [&](In in) { return Called{{jacobian(f, in[0], {.max_bytes = budget})}, {}}; };
+      function.call({&at[i], 1}, {}, traced);  // which may be interpreted
+      const Tensor compiled = function.call({&at[i], 1}, {}, traced).tensors[0];
+      if (!(max_abs_difference(compiled, whole) <= 1e-12 * size))
+        return fails(text("compiled in chunks of ", budget, " bytes, off by ", max_abs_difference(compiled, whole)));
+    }
+    break;  // one argument tells
+  }
+  return holds();
+}
+
+TEST(Transforms, AJacobianInChunksIsTheWholeOne) {
+  expect_clean(survey(chunked, {.smooth = true, .most_steps = 10}, wanted_programs(20, 10), 15'000'000));
 }
 
 /// vjp(2^k u) = 2^k vjp(u), in every bit.
