@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
   Workloads workloads;
   add_mlp(workloads);
   add_updates(workloads);
+  add_derivatives(workloads);
   add_chain(workloads);
   add_fit(workloads);
 
