@@ -24,7 +24,7 @@ def step_time(line):
     """A step's microseconds, the smallest of: the loss read at each step, or at the end; the peer's library, or by hand."""
     extra = line["extra"]
     return min(t for t in (line.get("median_us"), extra.get("sustained_us"), extra.get("raw_us"),
-                           extra.get("raw_sustained_us")) if t)
+                           extra.get("raw_sustained_us"), extra.get("loop10_us")) if t)
 
 
 def chain_forward(line):
@@ -47,6 +47,7 @@ class Figure:
 
 STEP_US = Figure("step", "us", step_time)
 STEP_MS = Figure("step", "ms", lambda line: step_time(line) / 1e3)
+GROWTH_MB = Figure("growth of memory", "MB", lambda line: line["extra"]["rss_growth_mb"])
 WORKLOADS = {
     "mlp_tiny": [STEP_US],
     "mlp_tiny_b16": [STEP_US],
@@ -54,6 +55,9 @@ WORKLOADS = {
     "mlp_big": [STEP_MS],
     "accumulate": [STEP_MS],
     "adamw_update": [STEP_MS],
+    "jacobian": [STEP_MS, GROWTH_MB],
+    "input_grad": [STEP_MS, GROWTH_MB],
+    "pegn": [STEP_MS, GROWTH_MB],
     "eager_chain": [Figure("forward", "us/op", chain_forward),
                     Figure("forward+gradient", "us/op", lambda line: line["extra"]["fwd_bwd_us_per_op"])],
     "cold_mlp": [Figure("exec to first loss", "ms", lambda line: 1e3 * line["extra"]["cold_s"])],

@@ -24,6 +24,7 @@
 #include "gradus/function/mode.h"
 #include "gradus/function/synchronize.h"
 #include "gradus/function/variable.h"
+#include "gradus/gradients/batches.h"
 #include "gradus/gradients/custom_gradient.h"
 #include "gradus/gradients/functional.h"
 #include "gradus/gradients/gradients.h"

@@ -5,6 +5,7 @@
 #include "gradus/backend/control.h"
 #include "gradus/backend/cpu/lower.h"
 #include "gradus/backend/library.h"
+#include "gradus/base/thread_pool.h"
 #include "gradus/compiler/memory_order.h"
 #include "gradus/compiler/recompute.h"
 
@@ -23,6 +24,15 @@ class Planner {
     return lay_out(intervals(graph, outline(graph, steps), reuse ? plan_sharing(graph, steps) : no_sharing(graph),
                              steps, staging))
         .bytes;
+  }
+
+  /// Of all that a run allocates but its outputs.
+  std::int64_t arena_bytes(const Graph& graph) const {
+    const std::vector<Step> order = steps(graph);
+    std::int64_t of_worker = 0;
+    for (const Thunk& thunk : outline(graph, order)) of_worker = std::max(of_worker, extent(thunk.worker_scratch));
+    const std::int64_t workers = of_worker == 0 ? 0 : ThreadPool::global().threads();
+    return bytes(graph, order, Staging::early) + workers * (of_worker + 128);
   }
 
   /// One step after the other.
@@ -72,7 +82,7 @@ class Planner {
       } else {
         const int value = steps[s].members.at(0);
         const BoundThunk bound = library_kernel(graph[value].op->library_kernel).bind(graph, value, options_.symbols);
-        thunks.push_back({.bytes = bound.bytes, .flops = bound.flops});
+        thunks.push_back({.bytes = bound.bytes, .flops = bound.flops, .worker_scratch = bound.worker_scratch});
       }
       for (Thunk& thunk : thunks) {
         thunk.step = static_cast<int>(s);
@@ -106,8 +116,7 @@ Plan plan_within_budget(Graph& graph, const CompileOptions& options) {
 std::int64_t planned_bytes(Graph graph, std::span<const std::int64_t> symbols) {
   const CompileOptions options{.symbols = {symbols.begin(), symbols.end()}};
   run_graph_passes(graph, options.disable);
-  const Planner planner(options);
-  return planner.bytes(graph, planner.steps(graph), Staging::early);
+  return Planner(options).arena_bytes(graph);
 }
 
 }  // namespace gradus

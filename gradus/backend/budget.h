@@ -8,8 +8,8 @@ namespace gradus {
 /// computed again for late readers, which changes `graph`. ResourceExhausted names the smallest budget that works.
 Plan plan_within_budget(Graph& graph, const CompileOptions& options);
 
-/// Bytes of temporaries that a program of `graph` would need between its kernels for these values of its symbols, found
-/// without making code.
+/// Bytes that a run of a compiled program of `graph` allocates besides its outputs, about and rather more, for these
+/// values of its symbols and as many threads as now; found without making code.
 std::int64_t planned_bytes(Graph graph, std::span<const std::int64_t> symbols = {});
 
 }  // namespace gradus

@@ -44,6 +44,12 @@ Gradients::Gradients(Variables variables, std::vector<Tensor> means, Tensor weig
   weight_ = std::move(weight);
 }
 
+Gradients Gradients::of_sums(Variables variables, std::vector<Tensor> sums, Tensor weight) {
+  Gradients gradients(std::move(variables), std::move(sums), std::move(weight));
+  gradients.are_sums_ = true;
+  return gradients;
+}
+
 Tensor Gradients::weight() const { return weight_.defined() ? weight_ : zeros({}); }
 
 Gradients& Gradients::operator+=(const Gradients& other) {

@@ -40,6 +40,8 @@ class Gradients : public GradientsView {
 
   // For the rooms of the library: means over examples of this joint weight.
   Gradients(Variables variables, std::vector<Tensor> means, Tensor weight);
+  /// Sums over examples of this joint weight.
+  static Gradients of_sums(Variables variables, std::vector<Tensor> sums, Tensor weight);
 };
 
 class ClippedGradients : public GradientsView {

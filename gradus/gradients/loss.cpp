@@ -51,6 +51,13 @@ Loss Loss::of(const Tensor& scalar) {
   return {reduce_sum(scalar), fill({}, 1, scalar.dtype())};
 }
 
+Loss Loss::of_sums(Tensor sum, Tensor weight) {
+  Loss loss;
+  loss.sum_ = std::move(sum);
+  loss.weight_ = std::move(weight);
+  return loss;
+}
+
 Tensor Loss::value() const {
   if (!defined()) return zeros({});
   return sum_.defined() ? divide_or_zero(sum_, weight_) : mean_;

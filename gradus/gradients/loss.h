@@ -33,6 +33,8 @@ class Loss {
 
   // For the rooms of the library.
   bool defined() const { return weight_.defined(); }
+  static Loss of_mean(Tensor mean, Tensor weight) { return {std::move(mean), std::move(weight)}; }
+  static Loss of_sums(Tensor sum, Tensor weight);
   void for_each_tensor(auto visit) {
     visit(mean_);
     visit(sum_);

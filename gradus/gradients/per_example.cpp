@@ -1,10 +1,11 @@
 /// vmap of the gradient over examples, and what can be had from factors without multiplying them out.
 #include "gradus/gradients/per_example.h"
 #include "gradus/autodiff/vmap.h"
+#include "gradus/gradients/chunks.h"
 #include "gradus/gradients/micro_batches.h"
-#include "gradus/gradients/tape.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/control_ops.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/reduce.h"
@@ -113,26 +114,47 @@ Gradients PerExampleGradients::sum() const {
 }
 
 PerExampleGradients detail::per_example_gradients(const std::function<Tensor(In)>& losses, const Variables& sources,
-                                                  In batch) {
-  const std::int64_t examples = rows_of_batch("per_example_gradients", batch);
-  require(examples != 0, "per_example_gradients: the batch has no examples");
-  require(sources.size() > 0, "per_example_gradients: there are no sources");
+                                                  In batch, const JacobianOptions& options) {
+  constexpr std::string_view op = "per_example_gradients";
+  const std::int64_t examples = rows_of_batch(op, batch);
+  require(examples != 0, op, ": the batch has no examples");
+  require(sources.size() > 0, op, ": there are no sources");
   const auto of_one = [&](In example) {
     Tensors rows;
     for (const Tensor& x : example) rows.push_back(expand_dims(x, 0));
     GradientTape tape;
     const Tensor loss = losses(rows);
-    require(loss.spec().shape == Shape{1}, "per_example_gradients: of a batch of one example the losses are ",
-            loss.spec(), ", expected [1]: one number for each example");
+    require(loss.spec().shape == Shape{1}, op, ": of a batch of one example the losses are ", loss.spec(),
+            ", expected [1]: one number for each example");
     const Gradients found = tape.gradient(reduce_sum(loss), sources);
     Tensors gradients;
     for (std::size_t i = 0; i < found.size(); ++i) gradients.push_back(found[i]);
     return gradients;
   };
-  const RecordingScope keep;  // the products are looked at below
-  const Tensors found = vmap(of_one, batch, examples);
+  std::vector<bool> in_factors(sources.size());
+  const auto of_examples = [&](In, In some) {
+    const RecordingScope keep;  // the products are looked at
+    Tensors results;
+    const Tensors gradients = vmap(of_one, some, some[0].shape()[0]);
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      const Part part = part_of(gradients[i]);
+      in_factors[i] = part.left.defined();
+      for (const Tensor& t : {part.whole, part.left, part.right})
+        if (t.defined()) results.push_back(t);
+    }
+    return results;
+  };
+  const auto work = [&](std::int64_t rows) {
+    return rows == examples ? of_examples({}, batch) : scan_rows(op, of_examples, {}, batch, rows);
+  };
+  const std::uint64_t began = Tensor::parameter({}, 0).node()->sequence;
+  const Tensors found = within_budget(op, options.max_bytes, began, examples, work);
   std::vector<Part> parts;
-  for (const Tensor& gradient : found) parts.push_back(part_of(gradient));
+  for (std::size_t i = 0, k = 0; i < sources.size(); ++i) {
+    if (in_factors[i]) parts.push_back({.left = found[k], .right = found[k + 1]});
+    else parts.push_back({.whole = found[k]});
+    k += in_factors[i] ? 2 : 1;
+  }
   return {sources, std::move(parts), examples};
 }
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 #include <vector>
-#include "gradus/gradients/gradients.h"
+#include "gradus/gradients/tape.h"
 
 namespace gradus {
 
@@ -45,7 +45,7 @@ class PerExampleGradients {
 
 namespace detail {
 PerExampleGradients per_example_gradients(const std::function<Tensor(In batch)>& losses, const Variables& sources,
-                                          In batch);
+                                          In batch, const JacobianOptions& options);
 }  // namespace detail
 
 /// The gradient of each example's own loss. per_example_losses(batch...) gives [examples]; it is called once, on a
@@ -53,13 +53,14 @@ PerExampleGradients per_example_gradients(const std::function<Tensor(In batch)>&
 /// of `batch` have the examples along axis 0. InvalidArgument if it gives another number of losses than examples, if
 /// the batch is empty, or if a source has no part in the loss.
 template <class F, std::size_t N>
-PerExampleGradients per_example_gradients(F&& per_example_losses, const Variables& sources, const Tensor (&batch)[N]) {
+PerExampleGradients per_example_gradients(F&& per_example_losses, const Variables& sources, const Tensor (&batch)[N],
+                                          JacobianOptions options = {}) {
   const auto losses = [&](In in) {
     return [&]<std::size_t... i>(std::index_sequence<i...>) -> Tensor {
       return per_example_losses(in[i]...);
     }(std::make_index_sequence<N>());
   };
-  return detail::per_example_gradients(losses, sources, batch);
+  return detail::per_example_gradients(losses, sources, batch, options);
 }
 
 }  // namespace gradus

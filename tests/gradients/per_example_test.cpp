@@ -12,6 +12,7 @@
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/tensor/memory.h"
 #include "tests/errors.h"
 
 namespace gradus {
@@ -121,6 +122,20 @@ TEST(PerExampleGradients, WithSizesThatVaryInOneProgram) {
   for (std::int64_t rows : {9, 4, 1})
     EXPECT_LE(max_abs_difference(norms(p.x.rows(0, rows), p.y.rows(0, rows)), wanted.rows(0, rows)), 1e-6);
   EXPECT_EQ(norms.explain().variants, 1);
+}
+
+TEST(PerExampleGradients, OfAPartOfTheBatchAtATime) {
+  Problem p;
+  const Tensor x = random::normal({3000, 5}, {.seed = 4}), y = random::integers({3000}, {.high = 3, .seed = 5});
+  const Variables variables = p.model.trainable_variables();
+  const PerExampleGradients whole = per_example_gradients(p.losses(), variables, {x, y});
+  for (std::size_t budget : {20 * KiB, 100 * KiB, 100 * MiB}) {
+    const PerExampleGradients parts = per_example_gradients(p.losses(), variables, {x, y}, {.max_bytes = budget});
+    EXPECT_TRUE(bitwise_equal(parts.norms(), whole.norms())) << budget;
+    for (const Variable& variable : variables) EXPECT_TRUE(bitwise_equal(parts[variable], whole[variable])) << budget;
+  }
+  expect_says(error_of([&] { per_example_gradients(p.losses(), variables, {x, y}, {.max_bytes = 8}); }),
+              "the smallest budget that works");
 }
 
 TEST(PerExampleGradients, MistakesAreExplained) {

@@ -113,7 +113,10 @@ class StepLowering {
     Planned& planned = planned_.emplace_back(common_, std::string());
     planned.thunk.extent = extent;
     planned.thunk.grain = grain;
-    if (!kernels_) return planned.thunk;
+    if (!kernels_) {
+      planned.thunk.worker_scratch = most_worker_scratch();
+      return planned.thunk;
+    }
     planned.kernel = kernels_->name(key_, part);
     planned.thunk.worker_scratch = kernels_->part(key_, part, [&] {
       LoopEmitter emitter(kernels_->module, planned.kernel, context_);
@@ -127,6 +130,16 @@ class StepLowering {
     thunk.label += " (combined)";
     thunk.bytes = thunk.flops = common_.shared_scratch;
     return thunk;
+  }
+
+  /// What row buffers may take, which are decided upon when code is made.
+  std::int64_t most_worker_scratch() const {
+    if (loops_.phases() == 1 || loops_.blocked()) return 0;
+    std::int64_t bytes = 0;
+    for (int member : step_.members)
+      bytes =
+          dimension::add(bytes, times(dimension::add(loops_.columns(), 2 * lanes), size_of(graph_[member].spec.dtype)));
+    return bytes;
   }
 
   std::int64_t rows_at_once() const {

@@ -14,7 +14,8 @@ enum class Isa : std::uint8_t;
 /// first, so it has to be at least graph.size() before) and makes out.owner keep the code. Thread-safe.
 std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out);
 
-/// The thunks of one step of loops without their code: what they cost and the scratch that they share. A shared_slot of
+/// The thunks of one step of loops without their code: what they cost, the scratch that they share, and at
+/// least that of a worker. A shared_slot of
 /// graph.size() stands for any.
 std::vector<Thunk> outline_loops(const Graph& graph, const Step& step);
 

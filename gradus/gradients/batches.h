@@ -1,0 +1,46 @@
+/// Batches too large for one pass: functions of rows, and gradients of their sum, a part of the batch at a time.
+#pragma once
+#include <functional>
+#include <utility>
+#include "gradus/gradients/functional.h"
+
+namespace gradus {
+
+/// One of the two.
+struct MapBatchesOptions {
+  std::size_t max_bytes = 0;    // live above inputs and result
+  std::int64_t batch_size = 0;  // rows at once
+};
+struct AccumulateOptions {
+  std::int64_t micro_batch = 0;  // rows at once
+  std::size_t max_bytes = 0;     // live above inputs, variables and gradients
+};
+
+namespace detail {
+Tensor map_batches(const TensorMap& f, const Tensor& xs, const MapBatchesOptions& options);
+LossAndGradients accumulated_gradients(const std::function<Loss(In parts)>& loss, const Variables& sources, In batch,
+                                       const AccumulateOptions& options);
+}  // namespace detail
+
+/// f on slices of axis 0, the results joined along axis 0: one loop in one program, memory of one slice. xs: [n, x...],
+/// n known; f must give as many rows as it gets (InvalidArgument); the last slice may be smaller. A max_bytes that does
+/// not suffice for one row is a ResourceExhausted that names the smallest one that does.
+template <TensorFunction F> Tensor map_batches(F&& f, const Tensor& xs, MapBatchesOptions options) {
+  return detail::map_batches([&](const Tensor& slice) -> Tensor { return f(slice); }, xs, options);
+}
+
+/// loss(parts...) of micro-batches of the tensors in `batch`, added up: the Loss and Gradients of the whole batch in
+/// the memory of one micro-batch, exactly as with `+=`, unequal last one included. One loop in one program; `loss` is
+/// called while it is traced and may not assign Variables. Errors as for map_batches.
+template <class F, std::size_t N>
+LossAndGradients accumulated_gradients(F&& loss, const Variables& sources, const Tensor (&batch)[N],
+                                       AccumulateOptions options) {
+  const auto of_parts = [&](In in) {
+    return [&]<std::size_t... i>(std::index_sequence<i...>) -> Loss {
+      return loss(in[i]...);
+    }(std::make_index_sequence<N>());
+  };
+  return detail::accumulated_gradients(of_parts, sources, batch, options);
+}
+
+}  // namespace gradus
