@@ -8,6 +8,10 @@
 /// closure must see models and optimizers by reference. Called under a tape, or inside another trace, a function is
 /// traced along.
 ///
+/// A size that varied between calls is a symbol in the next trace: to C++ a negative number, which ops understand. C++
+/// that counts or computes with it (`for (i = 0; i < x.shape()[0]; ++i)`) does not: write such a loop as a scan, or fix
+/// the size in `input_signature`.
+///
 /// ResourceExhausted: more than max_variants signatures, more than 64 paths in one of them, or more than 128 branches
 /// on one path: cond, while_loop and scan are made for that.
 #pragma once
