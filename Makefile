@@ -8,6 +8,7 @@ BENCH_FLAGS ?=
 
 .PHONY: setup build run test test-full sanitize fuzz bench bench-peers format install clean
 .DEFAULT_GOAL := build
+.PRECIOUS: build/%/build.ninja
 
 setup:
 	@tools/setup.sh build
