@@ -20,19 +20,17 @@ class Planner {
   /// As a program without a budget runs.
   std::vector<Step> steps(const Graph& graph) const { return order_steps(graph, fuse(graph, merge_)); }
   std::int64_t bytes(const Graph& graph, const std::vector<Step>& steps, Staging staging) const {
-    const bool reuse = std::ranges::find(options_.disable, "reuse") == options_.disable.end();
-    return lay_out(intervals(graph, outline(graph, steps), reuse ? plan_sharing(graph, steps) : no_sharing(graph),
-                             steps, staging))
-        .bytes;
+    return bytes(graph, steps, outline(graph, steps), staging);
   }
 
   /// Of all that a run allocates but its outputs.
   std::int64_t arena_bytes(const Graph& graph) const {
     const std::vector<Step> order = steps(graph);
+    const std::vector<Thunk> thunks = outline(graph, order);
     std::int64_t of_worker = 0;
-    for (const Thunk& thunk : outline(graph, order)) of_worker = std::max(of_worker, extent(thunk.worker_scratch));
+    for (const Thunk& thunk : thunks) of_worker = std::max(of_worker, extent(thunk.worker_scratch));
     const std::int64_t workers = of_worker == 0 ? 0 : ThreadPool::global().threads();
-    return bytes(graph, order, Staging::early) + workers * (of_worker + 128);
+    return bytes(graph, order, thunks, Staging::early) + workers * (of_worker + 128);
   }
 
   /// One step after the other.
@@ -59,6 +57,12 @@ class Planner {
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   static Sharing no_sharing(const Graph& graph) { return {std::vector<int>(graph.outputs.size(), -1)}; }
+  std::int64_t bytes(const Graph& graph, const std::vector<Step>& steps, const std::vector<Thunk>& thunks,
+                     Staging staging) const {
+    const bool reuse = std::ranges::find(options_.disable, "reuse") == options_.disable.end();
+    return lay_out(intervals(graph, thunks, reuse ? plan_sharing(graph, steps) : no_sharing(graph), steps, staging))
+        .bytes;
+  }
   std::int64_t extent(std::int64_t d) const { return dimension::evaluate(d, options_.symbols); }
   std::function<std::int64_t(int)> scratch_of(const std::vector<Thunk>& thunks) const {
     return [this, &thunks](int thunk) { return extent(thunks[at(thunk)].shared_scratch); };

@@ -16,14 +16,6 @@ void require_one_of(std::string_view op, std::string_view rows_name, std::int64_
           " and max_bytes ", max_bytes);
 }
 
-std::int64_t known_rows(std::string_view op, In batch) {
-  const std::int64_t rows = rows_of_batch(op, batch);
-  require(rows >= 0, op,
-          ": the number of rows is not known while tracing; give the function an input signature with "
-          "a fixed first dimension");
-  return rows;
-}
-
 /// Gives the results when the loop within takes `rows` rows an iteration.
 using ChunkedWork = std::function<Tensors(std::int64_t rows)>;
 
@@ -31,8 +23,7 @@ using ChunkedWork = std::function<Tensors(std::int64_t rows)>;
 Tensors in_chunks(std::string_view op, const ChunkedWork& work, std::int64_t total, std::int64_t rows,
                   std::size_t max_bytes) {
   if (rows > 0) return work(std::min(rows, std::max<std::int64_t>(total, 1)));
-  const std::uint64_t began = Tensor::parameter({}, 0).node()->sequence;
-  return within_budget(op, max_bytes, began, total, work);
+  return within_budget(op, max_bytes, new_sequence(), total, work);
 }
 
 /// What a loss of parts adds up to: the loss, the weight and the gradients, as means of one part or as sums of several.
@@ -73,7 +64,7 @@ struct Sums {
 Tensor detail::map_batches(const TensorMap& f, const Tensor& xs, const MapBatchesOptions& options) {
   constexpr std::string_view op = "map_batches";
   require_one_of(op, "batch_size", options.batch_size, options.max_bytes);
-  const std::int64_t total = known_rows(op, {&xs, 1});
+  const std::int64_t total = known_rows_of_batch(op, {&xs, 1});
   const auto of_rows = [&](In, In slices) {
     const Tensor y = f(slices[0]);
     require(y.defined() && y.shape().rank() > 0 && y.shape()[0] == slices[0].shape()[0], op,
@@ -91,7 +82,7 @@ LossAndGradients detail::accumulated_gradients(const std::function<Loss(In)>& lo
                                                const AccumulateOptions& options) {
   constexpr std::string_view op = "accumulated_gradients";
   require_one_of(op, "micro_batch", options.micro_batch, options.max_bytes);
-  const std::int64_t total = known_rows(op, batch);
+  const std::int64_t total = known_rows_of_batch(op, batch);
   require(total > 0, op, ": the batch has no rows");
   const Sums sums{loss, sources};
   const auto add_part = [&](In so_far, In parts) {

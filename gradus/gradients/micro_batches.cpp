@@ -13,13 +13,17 @@ std::int64_t rows_of_batch(std::string_view op, std::span<const Tensor> batch) {
   return batch[0].shape()[0];
 }
 
-std::int64_t detail::rows_to_divide(std::span<const Tensor> batch, std::int64_t size) {
-  require(size > 0, "micro_batches: the size must be positive, got ", size);
-  const std::int64_t rows = rows_of_batch("micro_batches", batch);
-  require(rows >= 0,
-          "micro_batches: the number of rows is not known while tracing; give the function an input signature "
+std::int64_t known_rows_of_batch(std::string_view op, std::span<const Tensor> batch) {
+  const std::int64_t rows = rows_of_batch(op, batch);
+  require(rows >= 0, op,
+          ": the number of rows is not known while tracing; give the function an input signature "
           "with a fixed first dimension");
   return rows;
+}
+
+std::int64_t detail::rows_to_divide(std::span<const Tensor> batch, std::int64_t size) {
+  require(size > 0, "micro_batches: the size must be positive, got ", size);
+  return known_rows_of_batch("micro_batches", batch);
 }
 
 }  // namespace gradus

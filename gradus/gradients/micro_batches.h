@@ -35,6 +35,9 @@ template <std::size_t N> struct MicroBatchRange {
 /// differ.
 std::int64_t rows_of_batch(std::string_view op, std::span<const Tensor> batch);
 
+/// The same; InvalidArgument if it is not known while tracing.
+std::int64_t known_rows_of_batch(std::string_view op, std::span<const Tensor> batch);
+
 namespace detail {
 /// The same, known, for parts of `size` rows, which must be positive.
 std::int64_t rows_to_divide(std::span<const Tensor> batch, std::int64_t size);

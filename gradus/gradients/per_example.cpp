@@ -147,8 +147,7 @@ PerExampleGradients detail::per_example_gradients(const std::function<Tensor(In)
   const auto work = [&](std::int64_t rows) {
     return rows == examples ? of_examples({}, batch) : scan_rows(op, of_examples, {}, batch, rows);
   };
-  const std::uint64_t began = Tensor::parameter({}, 0).node()->sequence;
-  const Tensors found = within_budget(op, options.max_bytes, began, examples, work);
+  const Tensors found = within_budget(op, options.max_bytes, new_sequence(), examples, work);
   std::vector<Part> parts;
   for (std::size_t i = 0, k = 0; i < sources.size(); ++i) {
     if (in_factors[i]) parts.push_back({.left = found[k], .right = found[k + 1]});

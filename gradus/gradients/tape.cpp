@@ -52,7 +52,7 @@ struct GradientTape::State final : ReadListener {
   }
 
   TapeOptions options;
-  std::uint64_t began = new_node_sequence();
+  std::uint64_t began = new_sequence();
   std::uint32_t thread = Pending::mine().number();
   bool listening = true;
   std::optional<RecordingScope> recording{std::in_place};
@@ -60,9 +60,6 @@ struct GradientTape::State final : ReadListener {
   std::unordered_map<const VariableCell*, std::vector<Tensor>> reads;  // the nodes that a Variable's value was
   std::unordered_map<const Node*, const VariableCell*> read_nodes;
   std::vector<std::shared_ptr<VariableCell>> cells;
-
- private:
-  static std::uint64_t new_node_sequence() { return Tensor::parameter({}, 0).node()->sequence; }
 };
 
 namespace {

@@ -56,7 +56,8 @@ Node* new_node() {
   return node;
 }
 
-void renumber(Node& node) { node.sequence = next_sequence.fetch_add(1, std::memory_order_relaxed); }
+std::uint64_t new_sequence() { return next_sequence.fetch_add(1, std::memory_order_relaxed); }
+void renumber(Node& node) { node.sequence = new_sequence(); }
 
 namespace {
 

@@ -69,6 +69,8 @@ struct Node : RefCounted {
 
 /// A node from this thread's free list.
 Node* new_node();
+/// Larger than that of every node made before, smaller than that of every node made later.
+std::uint64_t new_sequence();
 /// The node counts as made now: what looks at the order of making sees the order of this run.
 void renumber(Node& node);
 

@@ -189,15 +189,6 @@ Region region_of_rows(const BodyTrace& body, std::size_t carries, bool numbered,
 
 }  // namespace
 
-Region region_of_chunk(std::string_view construct, const std::function<Tensors(In carries, In chunks)>& body,
-                       In carries, In xs, std::int64_t rows) {
-  rows_of(construct, xs);
-  const BodyTrace whole = trace_of_rows(construct, body, carries, xs, rows);
-  Tensors captures;
-  whole.trace.collect(whole.trace.results(), captures);
-  return region_of_rows(whole, carries.size(), whole.iteration.defined(), captures);
-}
-
 Tensors scan_rows(std::string_view construct, const std::function<Tensors(In carries, In chunks)>& body, In carries,
                   In xs, std::int64_t rows) {
   const std::int64_t total = rows_of(construct, xs);

@@ -11,11 +11,6 @@ namespace gradus {
 Tensors scan_rows(std::string_view construct, const std::function<Tensors(In carries, In chunks)>& body, In carries,
                   In xs, std::int64_t rows);
 
-/// The body of such a loop for chunks of `rows` rows, such as to ask for the memory that it would need
-/// (planned_bytes in backend/budget.h). Its inputs are the carries, the chunks, and what the body captures.
-Region region_of_chunk(std::string_view construct, const std::function<Tensors(In carries, In chunks)>& body,
-                       In carries, In xs, std::int64_t rows);
-
 /// One of two regions, which have the same inputs and outputs. Operands: the predicate, the inputs.
 struct Cond {
   static constexpr auto name = "cond";

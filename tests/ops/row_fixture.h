@@ -32,20 +32,9 @@ class RowTest : public ::testing::TestWithParam<Row> {
  protected:
   const Row& row() const { return GetParam(); }
 
-  double draw(const Operand& operand, DType t) {
-    std::uniform_real_distribution<double> any(operand.low, operand.high);
-    for (;;) {
-      double x = any(random_);
-      if (t == boolean) return x > (operand.low + operand.high) / 2;
-      if (is_integer(t)) x = std::nearbyint(x);
-      if (t == u8) x = std::min(std::abs(x), 255.0);
-      if (t == f32) x = static_cast<float>(x);
-      if (std::abs(x) >= operand.gap) return x;
-    }
-  }
   Array draw(const Operand& operand, const Shape& shape, DType t) {
     Array array{shape, {}};
-    for (std::int64_t i = 0; i < shape.size(); ++i) array.values.push_back(draw(operand, t));
+    for (std::int64_t i = 0; i < shape.size(); ++i) array.values.push_back(draw_element(operand, t, random_));
     return array;
   }
   DType dtype_of(std::size_t operand, DType t) const { return row().operands[operand].dtype.value_or(t); }

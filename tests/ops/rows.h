@@ -1,8 +1,11 @@
 /// Op rows: one row of data per op, from which rows_test.cpp generates every check. A family registers its rows in a
 /// file rows_<family>.cpp; an op that no row covers fails the suite.
 #pragma once
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <optional>
+#include <random>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +27,19 @@ struct Operand {
   std::optional<DType> dtype = {};  // unless it is the row's: indices, conditions
   bool has_gradient = true;
 };
+
+/// A random element of `operand` in dtype `t`.
+template <class Random> double draw_element(const Operand& operand, DType t, Random& random) {
+  std::uniform_real_distribution<double> any(operand.low, operand.high);
+  for (;;) {
+    double x = any(random);
+    if (t == boolean) return x > (operand.low + operand.high) / 2;
+    if (is_integer(t)) x = std::nearbyint(x);
+    if (t == u8) x = std::min(std::abs(x), 255.0);
+    if (t == f32) x = static_cast<float>(x);
+    if (std::abs(x) >= operand.gap) return x;
+  }
+}
 
 /// Gradients at one point of an elementwise op: ties, kinks and poles. One number an operand.
 struct Slope {

@@ -80,20 +80,9 @@ class Generator {
     return shape;
   }
 
-  double draw(const Operand& operand, DType t) {
-    std::uniform_real_distribution<double> any(operand.low, operand.high);
-    for (;;) {
-      double x = any(random_);
-      if (t == boolean) return x > (operand.low + operand.high) / 2;
-      if (is_integer(t)) x = std::nearbyint(x);
-      if (t == u8) x = std::min(std::abs(x), 255.0);
-      if (t == f32) x = static_cast<float>(x);
-      if (std::abs(x) >= operand.gap) return x;
-    }
-  }
   int add_input(DType t, const Shape& shape, const Operand& domain, std::string what) {
     Array array{shape, {}};
-    for (std::int64_t i = 0; i < shape.size(); ++i) array.values.push_back(draw(domain, t));
+    for (std::int64_t i = 0; i < shape.size(); ++i) array.values.push_back(draw_element(domain, t, random_));
     program_.steps.push_back({std::move(what), {}, {}, t, std::move(array)});
     return size() - 1;
   }
