@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace gradus::command {
 
@@ -24,6 +25,12 @@ struct EvalArguments {
   bool json = false;
 };
 int eval(const EvalArguments& arguments);
+
+struct OnnxTestArguments {
+  std::vector<std::filesystem::path> directories;
+};
+/// A line for each directory in the layout of ONNX's conformance suite, then the counts.
+int onnx_test(const OnnxTestArguments& arguments);
 
 int list_devices(bool json);
 

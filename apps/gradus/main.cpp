@@ -45,12 +45,20 @@ int main(int count, char** arguments) {
   CLI::App* devices_command = app.add_subcommand("devices", "List where Gradus can compute");
   devices_command->add_flag("--json", devices_as_json, "As JSON");
 
+  OnnxTestArguments onnx_test_arguments;
+  CLI::App* onnx_test_command =
+      app.add_subcommand("onnx-test", "Run directories in the layout of ONNX's conformance suite");
+  onnx_test_command
+      ->add_option("directories", onnx_test_arguments.directories, "Directories with a model.onnx, or with such below")
+      ->required();
+
   try {
     app.parse(count, arguments);
   } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? ok : usage; }
   try {
     if (train_command->parsed()) return train(train_arguments);
     if (eval_command->parsed()) return eval(eval_arguments);
+    if (onnx_test_command->parsed()) return onnx_test(onnx_test_arguments);
     return list_devices(devices_as_json);
   } catch (...) { return report_failure(); }
 }

@@ -1,0 +1,29 @@
+/// Data of a model that lies in files beside it, within its folder.
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gradus::onnx {
+
+class ExternalData {
+ public:
+  /// Empty: there is none to be had.
+  explicit ExternalData(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  /// `bytes` bytes from the place that the entries name: location, offset, length. DataError if that is not a plain
+  /// file within the folder (no "..", no link on the way), or has fewer bytes.
+  std::string read(const std::vector<std::pair<std::string, std::string>>& entries, std::int64_t bytes) const;
+
+ private:
+  std::filesystem::path place_of(const std::string& location) const;
+  std::filesystem::path folder_;
+};
+
+/// All bytes of a file. Unavailable if it cannot be read.
+std::vector<std::byte> read_whole_file(const std::filesystem::path& file);
+
+}  // namespace gradus::onnx

@@ -1,0 +1,17 @@
+/// Tensors whose values steer how a graph is built: shapes, axes, pads. On the host they are vectors.
+#pragma once
+#include <string_view>
+#include <vector>
+#include "gradus/graph/tensor.h"
+
+namespace gradus::onnx {
+
+/// Values of an integer or boolean tensor. DataError, opened by `what`, if it is of another type, of more than 2^20
+/// elements, or depends on the arguments of a trace.
+std::vector<std::int64_t> host_integers(const Tensor& x, std::string_view what);
+/// Values of any tensor.
+std::vector<double> host_numbers(const Tensor& x, std::string_view what);
+/// Values of a tensor of rank 0 or 1 as extents. Those that follow from the shape of a symbolic tensor are symbolic.
+Shape host_shape(const Tensor& x, std::string_view what);
+
+}  // namespace gradus::onnx

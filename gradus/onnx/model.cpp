@@ -1,0 +1,133 @@
+#include "gradus/onnx/model.h"
+#include <algorithm>
+#include "gradus/graph/context.h"
+#include "gradus/onnx/resolve.h"
+#include "gradus/onnx/scope.h"
+
+namespace gradus::onnx {
+
+struct Model::State {
+  ModelFile file;
+  std::vector<Port> inputs, outputs;
+  std::vector<const ValueInfo*> declared;  // of the inputs
+  std::vector<Variable> variables;
+  std::vector<NamedTensor> constants;
+  bool keeps_history = false;  // a Gradient walks back over what was computed
+};
+
+namespace {
+
+bool has_gradient(const GraphDefinition& graph) {
+  return std::ranges::any_of(graph.nodes, [](const NodeDefinition& node) {
+    return node.op == "Gradient" || (node.function && has_gradient(node.function->body)) ||
+           std::ranges::any_of(node.attributes, [](const Attribute& a) { return a.graph && has_gradient(*a.graph); });
+  });
+}
+
+/// Inputs against what the file declares of them: dtype, rank, extents, and dimensions of one name that must agree.
+void check_inputs(const std::vector<const ValueInfo*>& declared, In inputs) {
+  require(inputs.size() == declared.size(), "the ONNX model takes ", declared.size(), " inputs, given ", inputs.size());
+  std::map<std::string, std::int64_t> named;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const ValueInfo& port = *declared[i];
+    const Spec& given = inputs[i].spec();
+    require(given.dtype == port.dtype, "the ONNX model's input `", port.name, "` is of ", port.dtype, ", given ",
+            given);
+    if (!port.shape) continue;
+    require(given.shape.rank() == port.shape->rank(), "the ONNX model's input `", port.name, "` has ",
+            port.shape->rank(), " dimensions, given ", given);
+    for (int d = 0; d < given.shape.rank(); ++d) {
+      const std::int64_t extent = (*port.shape)[d];
+      require(extent == any_size || extent == given.shape[d] || dimension::is_symbolic(given.shape[d]),
+              "the ONNX model's input `", port.name, "` is ", Spec{port.dtype, *port.shape}, ", given ", given);
+      const std::string& name = port.dimension_names[static_cast<std::size_t>(d)];
+      if (name.empty()) continue;
+      const auto [known, is_new] = named.emplace(name, given.shape[d]);
+      require(is_new || known->second == given.shape[d], "the ONNX model's input `", port.name, "`: dimension `", name,
+              "` is ", given.shape[d], ", but ", known->second, " in another place");
+    }
+  }
+}
+
+Port port_of(const ValueInfo& info) { return {info.name, info.dtype, info.shape}; }
+
+std::shared_ptr<const Model::State> prepared(ModelFile file, const std::string& name, const LoadOptions& options) {
+  auto state = std::make_shared<Model::State>();
+  state->file = std::move(file);
+  resolve(state->file, name);
+  GraphDefinition& graph = state->file.graph;
+  const auto is_made = [&](const ValueInfo& input) {
+    return std::ranges::any_of(graph.initializers, [&](const NamedTensor& t) { return t.name == input.name; });
+  };
+  for (const ValueInfo& input : graph.inputs) {
+    if (is_made(input)) continue;
+    state->inputs.push_back(port_of(input));
+    state->declared.push_back(&input);
+  }
+  for (const ValueInfo& output : graph.outputs) state->outputs.push_back(port_of(output));
+  for (NamedTensor& made : graph.initializers) {
+    if (is_floating(made.value.dtype()))
+      state->variables.emplace_back(made.value, made.name, VariableOptions{options.trainable});
+    else state->constants.push_back(made);
+  }
+  graph.initializers.clear();
+  state->keeps_history = has_gradient(graph);
+  return state;
+}
+
+}  // namespace
+
+const std::vector<Port>& Model::inputs() const { return state_->inputs; }
+const std::vector<Port>& Model::outputs() const { return state_->outputs; }
+
+Variables Model::variables() const {
+  Variables all;
+  for (const Variable& v : state_->variables) all.add(v);
+  return all;
+}
+Variables Model::trainable_variables() const {
+  Variables all;
+  for (const Variable& v : state_->variables)
+    if (v.trainable()) all.add(v);
+  return all;
+}
+
+Tensors Model::operator()(std::span<const Tensor> inputs) const {
+  check_inputs(state_->declared, inputs);
+  std::optional<RecordingScope> recording;
+  if (state_->keeps_history) recording.emplace();
+  Scope scope(state_->file.graph);
+  for (const NamedTensor& constant : state_->constants) scope.set(constant.name, constant.value);
+  for (const Variable& variable : state_->variables) scope.set(variable.name(), variable.value());
+  for (std::size_t i = 0; i < inputs.size(); ++i) scope.set(state_->declared[i]->name, inputs[i]);
+  return scope.run_all();
+}
+
+Tensor Model::operator()(const Tensor& x) const {
+  require(inputs().size() == 1 && outputs().size() == 1, "the ONNX model has ", inputs().size(), " inputs and ",
+          outputs().size(), " outputs: call it with a list of tensors");
+  return (*this)(In(&x, 1)).front();
+}
+
+std::map<std::string, Tensor> Model::operator()(const std::map<std::string, Tensor>& given) const {
+  Tensors in_order;
+  for (const Port& port : inputs()) {
+    const auto found = given.find(port.name);
+    require(found != given.end(), "the ONNX model's input `", port.name, "` is not given");
+    in_order.push_back(found->second);
+  }
+  require(given.size() == inputs().size(), "the ONNX model takes ", inputs().size(), " inputs, given ", given.size());
+  const Tensors results = (*this)(In(in_order));
+  std::map<std::string, Tensor> named;
+  for (std::size_t i = 0; i < results.size(); ++i) named.insert_or_assign(outputs()[i].name, results[i]);
+  return named;
+}
+
+Model load(const std::filesystem::path& file, LoadOptions options) {
+  return Model(prepared(read_model(file), file.string(), options));
+}
+Model parse(std::span<const std::byte> bytes, const std::string& name, LoadOptions options) {
+  return Model(prepared(parse_model(bytes, {}, name), name, options));
+}
+
+}  // namespace gradus::onnx

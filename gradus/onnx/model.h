@@ -1,0 +1,60 @@
+/// ONNX models as callables. `auto net = onnx::load("net.onnx"); Tensor y = net(x);` The floating initializers of the
+/// file are Variables, so a model can be trained, and traced like any function.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+#include "gradus/function/variable.h"
+#include "gradus/onnx/unsupported.h"
+
+namespace gradus::onnx {
+
+struct LoadOptions {
+  /// Whether the Variables are trainable.
+  bool trainable = true;
+};
+
+/// An input or output as the file declares it. any_size stands where a dimension is open.
+struct Port {
+  std::string name;
+  DType dtype = f32;
+  std::optional<Shape> shape;  // nothing: any rank
+};
+
+/// Copies share their variables.
+class Model {
+ public:
+  /// What the file asks to be given: initializers are not among them.
+  const std::vector<Port>& inputs() const;
+  const std::vector<Port>& outputs() const;
+  /// The floating initializers by name; the others are constants.
+  Variables variables() const;
+  Variables trainable_variables() const;
+
+  /// One tensor for each input, in order; gives one for each output. InvalidArgument if an input does not fit its port;
+  /// DataError, naming the node, for what the graph cannot do.
+  Tensors operator()(std::span<const Tensor> inputs) const;
+  /// Of a model with one input and one output. InvalidArgument for others.
+  Tensor operator()(const Tensor& x) const;
+  /// By name, in and out.
+  std::map<std::string, Tensor> operator()(const std::map<std::string, Tensor>& inputs) const;
+
+  // For the rooms of the library.
+  struct State;
+  explicit Model(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<const State> state_;
+};
+
+/// Reads a model file. Unavailable if it cannot be read, DataError with the node and the reason if it is broken,
+/// Unsupported with all ops that are not to be had. External data must lie in the file's folder.
+Model load(const std::filesystem::path& file, LoadOptions options = {});
+/// The same for bytes in memory, without external data; `name` opens the errors.
+Model parse(std::span<const std::byte> bytes, const std::string& name, LoadOptions options = {});
+
+}  // namespace gradus::onnx

@@ -1,0 +1,80 @@
+/// ONNX ops on elements.
+#include "gradus/onnx/row.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/reduce.h"
+
+namespace gradus::onnx {
+namespace {
+
+/// One after the other over any number of inputs.
+template <class F> Tensor folded(const Call& c, const F& f) {
+  Tensor result = c[0];
+  for (int i = 1; i < c.inputs(); ++i) result = f(result, c[i]);
+  return result;
+}
+
+/// Without bounds, one of them, or both: attributes before 11, inputs since.
+Tensor clip(const Call& c) {
+  Tensor x = c[0];
+  if (c.version() < 11) {
+    if (c.has_attribute("min")) x = maximum(x, c.number("min"));
+    return c.has_attribute("max") ? minimum(x, c.number("max")) : x;
+  }
+  if (c.has(1)) x = maximum(x, c[1]);
+  return c.has(2) ? minimum(x, c[2]) : x;
+}
+
+/// fmod keeps the sign of the dividend, integers by default that of the divisor.
+Tensor remainder(const Call& c) {
+  if (!c.flag("fmod")) return mod(c[0], c[1]);
+  const Tensor size = abs(c[1]);
+  const Tensor rest = mod(abs(c[0]), size);
+  return where(c[0] < 0, -rest, rest);
+}
+
+const Table elementwise{
+    {"Abs", {6, 13}, [](const Call& c) { return abs(c[0]); }},
+    {"Add", {7, 13, 14}, [](const Call& c) { return c[0] + c[1]; }},
+    {"And", {7}, [](const Call& c) { return logical_and(c[0], c[1]); }},
+    {"Ceil", {6, 13}, [](const Call& c) { return ceil(c[0]); }},
+    {"Clip", {6, 11, 12, 13}, clip},
+    {"Cos", {7, 22}, [](const Call& c) { return cos(c[0]); }},
+    {"Div", {7, 13, 14}, [](const Call& c) { return c[0] / c[1]; }},
+    {"Equal", {7, 11, 13, 19}, [](const Call& c) { return equal(c[0], c[1]); }},
+    {"Erf", {9, 13}, [](const Call& c) { return erf(c[0]); }},
+    {"Exp", {6, 13}, [](const Call& c) { return exp(c[0]); }},
+    {"Floor", {6, 13}, [](const Call& c) { return floor(c[0]); }},
+    {"Greater", {7, 9, 13}, [](const Call& c) { return c[0] > c[1]; }},
+    {"GreaterOrEqual", {12, 16}, [](const Call& c) { return c[0] >= c[1]; }},
+    {"Identity", {1, 13, 14, 16, 19, 21, 23, 24, 25}, [](const Call& c) { return c[0]; }},
+    {"IsNaN", {9, 13, 20}, [](const Call& c) { return is_nan(c[0]); }},
+    {"Less", {7, 9, 13}, [](const Call& c) { return c[0] < c[1]; }},
+    {"LessOrEqual", {12, 16}, [](const Call& c) { return c[0] <= c[1]; }},
+    {"Log", {6, 13}, [](const Call& c) { return log(c[0]); }},
+    {"Max", {6, 8, 12, 13}, [](const Call& c) { return folded(c, [](auto& a, auto& b) { return maximum(a, b); }); }},
+    {"Mean", {6, 8, 13}, [](const Call& c) { return folded(c, [](auto& a, auto& b) { return a + b; }) / c.inputs(); }},
+    {"Min", {6, 8, 12, 13}, [](const Call& c) { return folded(c, [](auto& a, auto& b) { return minimum(a, b); }); }},
+    {"Mod", {10, 13}, remainder},
+    {"Mul", {7, 13, 14}, [](const Call& c) { return c[0] * c[1]; }},
+    {"Neg", {6, 13}, [](const Call& c) { return -c[0]; }},
+    {"Not", {1}, [](const Call& c) { return logical_not(c[0]); }},
+    {"Or", {7}, [](const Call& c) { return logical_or(c[0], c[1]); }},
+    {"Reciprocal", {6, 13}, [](const Call& c) { return 1 / c[0]; }},
+    {"Relu", {6, 13, 14}, [](const Call& c) { return relu(c[0]); }},
+    {"Round", {11, 22}, [](const Call& c) { return round(c[0]); }},
+    {"Sigmoid", {6, 13}, [](const Call& c) { return sigmoid(c[0]); }},
+    {"Sign", {9, 13}, [](const Call& c) { return sign(c[0]); }},
+    {"Sin", {7, 22}, [](const Call& c) { return sin(c[0]); }},
+    {"Softplus", {1, 22}, [](const Call& c) { return softplus(c[0]); }},
+    {"Sqrt", {6, 13}, [](const Call& c) { return sqrt(c[0]); }},
+    {"Sub", {7, 13, 14}, [](const Call& c) { return c[0] - c[1]; }},
+    {"Sum", {6, 8, 13}, [](const Call& c) { return folded(c, [](auto& a, auto& b) { return a + b; }); }},
+    {"Tan", {7, 22}, [](const Call& c) { return tan(c[0]); }},
+    {"Tanh", {6, 13}, [](const Call& c) { return tanh(c[0]); }},
+    {"Where", {9, 16}, [](const Call& c) { return where(c[0], c[1], c[2]); }},
+    {"Xor", {7}, [](const Call& c) { return logical_xor(c[0], c[1]); }},
+};
+
+}  // namespace
+}  // namespace gradus::onnx

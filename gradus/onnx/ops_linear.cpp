@@ -1,0 +1,35 @@
+/// ONNX's matrix products.
+#include "gradus/onnx/row.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/matmul.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus::onnx {
+namespace {
+
+/// As in NumPy: a vector on the left is a row, on the right a column, and the dimension of 1 goes again.
+Tensor matrix_product(const Tensor& a, const Tensor& b) {
+  const bool row = a.shape().rank() == 1, column = b.shape().rank() == 1;
+  Tensor y = matmul(row ? expand_dims(a, 0) : a, column ? expand_dims(b, 1) : b);
+  if (column) y = squeeze(y, {-1});
+  return row ? squeeze(y, {column ? -1 : -2}) : y;
+}
+
+Tensor gemm(const Call& c) {
+  const Tensor a = c.flag("transA") ? transpose(c[0]) : c[0];
+  const Tensor b = c.flag("transB") ? transpose(c[1]) : c[1];
+  Tensor y = matmul(a, b);
+  if (const double alpha = c.number("alpha", 1); alpha != 1) y = y * alpha;
+  if (!c.has(2)) return y;
+  const double beta = c.number("beta", 1);
+  return y + (beta == 1 ? c[2] : c[2] * beta);
+}
+
+const Table linear{
+    {"Einsum", {12}, [](const Call& c) { return einsum(c.word("equation", ""), c.all_inputs()); }},
+    {"Gemm", {7, 9, 11, 13}, gemm},
+    {"MatMul", {1, 9, 13}, [](const Call& c) { return matrix_product(c[0], c[1]); }},
+};
+
+}  // namespace
+}  // namespace gradus::onnx

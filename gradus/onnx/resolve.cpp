@@ -1,0 +1,181 @@
+#include "gradus/onnx/resolve.h"
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include "gradus/onnx/row.h"
+#include "gradus/onnx/scope.h"
+
+namespace gradus::onnx {
+namespace {
+
+/// Calls of functions within functions multiply: so many nodes may run for one call of the model, loops aside.
+constexpr std::int64_t most_nodes = 1'000'000;
+
+class Resolver {
+ public:
+  Resolver(ModelFile& model, const std::string& file) : model_(model), file_(file) {}
+  void run();
+
+ private:
+  using Names = std::unordered_set<std::string>;
+  template <class... Parts> void expect(bool ok, const Parts&... parts) const {
+    require<DataError>(ok, file_, ": ", parts...);
+  }
+  void enter_functions();
+  void resolve_graph(GraphDefinition& graph, const std::vector<OperatorSet>& opsets, Names known, const Names& outer);
+  void resolve_node(NodeDefinition& node, const std::vector<OperatorSet>& opsets);
+  void find_function(NodeDefinition& node, std::int64_t opset);
+  void mark_dying(GraphDefinition& graph, const Names& kept) const;
+  std::int64_t nodes_within(const GraphDefinition& graph);
+  std::int64_t nodes_of(const FunctionDefinition& function);
+
+  ModelFile& model_;
+  const std::string& file_;
+  std::map<std::string, FunctionDefinition*> functions_;
+  std::set<std::string> unknown_;
+  std::unordered_map<const FunctionDefinition*, std::int64_t> counted_;  // -1: being counted
+};
+
+std::string key_of(const auto& f, std::string_view name) { return text(f.domain, "::", name, "::", f.overload); }
+
+std::optional<std::int64_t> version_of(const std::vector<OperatorSet>& opsets, const std::string& domain) {
+  for (const OperatorSet& set : opsets)
+    if (set.domain == domain) return set.version;
+  return {};
+}
+
+/// The latest of the row's versions up to this opset; 0 if all are later.
+int version_at(const Row& row, std::int64_t opset) {
+  int best = 0;
+  for (const int version : row.versions)
+    if (version <= opset) best = std::max(best, version);
+  return best;
+}
+
+void Resolver::find_function(NodeDefinition& node, std::int64_t opset) {
+  const auto found = functions_.find(key_of(node, node.op));
+  if (found != functions_.end()) {
+    node.function = found->second;
+    node.version = static_cast<int>(opset);
+    return;
+  }
+  unknown_.insert(text(node.domain, node.domain.empty() ? "" : ".", node.op, "-", opset));
+}
+
+void Resolver::resolve_node(NodeDefinition& node, const std::vector<OperatorSet>& opsets) {
+  const std::optional<std::int64_t> opset = version_of(opsets, node.domain);
+  const bool is_local = functions_.contains(key_of(node, node.op));
+  expect(opset || is_local, node.where(), ": the model imports no operator set of domain `", node.domain, "`");
+  if (is_local) return find_function(node, opset.value_or(1));
+  const Row* row = find_row(node.domain, node.op);
+  node.version = row ? version_at(*row, *opset) : 0;
+  if (node.version == 0) return find_function(node, *opset);
+  node.row = row;
+}
+
+/// `known`: names that the graph has before its nodes. `outer`: those of the graphs around it.
+void Resolver::resolve_graph(GraphDefinition& graph, const std::vector<OperatorSet>& opsets, Names known,
+                             const Names& outer) {
+  const auto is_there = [&](const std::string& name) { return known.contains(name) || outer.contains(name); };
+  for (NodeDefinition& node : graph.nodes) {
+    expect(!node.op.empty(), node.where(), ": a node without an op");
+    for (const std::string& name : node.inputs)
+      expect(name.empty() || is_there(name), node.where(), ": input `", name,
+             "` is made by no node before it: the graph has a cycle, is not in order, or lacks it");
+    resolve_node(node, opsets);
+    Names around = outer;
+    around.insert(known.begin(), known.end());
+    for (const Attribute& a : node.attributes) {
+      if (!a.graph) continue;
+      Names inner;
+      for (const ValueInfo& input : a.graph->inputs)
+        expect(inner.insert(input.name).second, node.where(), ": two inputs of graph `", a.name, "` are named `",
+               input.name, "`");
+      for (const NamedTensor& made : a.graph->initializers) inner.insert(made.name);
+      resolve_graph(*a.graph, opsets, std::move(inner), around);
+    }
+    for (const std::string& name : node.outputs)
+      expect(name.empty() || known.insert(name).second, node.where(), ": output `", name,
+             "` is the name of another value");
+  }
+  for (const ValueInfo& output : graph.outputs)
+    expect(is_there(output.name), "graph `", graph.name, "`: output `", output.name, "` is made by no node");
+  Names kept;
+  for (const ValueInfo& output : graph.outputs) kept.insert(output.name);
+  mark_dying(graph, kept);
+}
+
+/// A Gradient runs nodes again that come before it, so nothing dies in its graph.
+void Resolver::mark_dying(GraphDefinition& graph, const Names& kept) const {
+  if (std::ranges::any_of(graph.nodes, [](const NodeDefinition& n) { return n.op == "Gradient"; })) return;
+  Names seen = kept;
+  Names made;
+  for (const NodeDefinition& node : graph.nodes) made.insert(node.outputs.begin(), node.outputs.end());
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    std::vector<std::string> used = captured_names(*node);
+    used.insert(used.end(), node->inputs.begin(), node->inputs.end());
+    used.insert(used.end(), node->outputs.begin(), node->outputs.end());
+    for (const std::string& name : used)
+      if (made.contains(name) && seen.insert(name).second) node->dying.push_back(name);
+  }
+}
+
+std::int64_t Resolver::nodes_within(const GraphDefinition& graph) {
+  std::int64_t count = 0;
+  for (const NodeDefinition& node : graph.nodes) {
+    count += node.function ? nodes_of(*node.function) : 1;
+    for (const Attribute& a : node.attributes)
+      if (a.graph) count += nodes_within(*a.graph);
+    expect(count <= most_nodes, "the functions that call functions make up more than ", most_nodes, " nodes");
+  }
+  return count;
+}
+
+std::int64_t Resolver::nodes_of(const FunctionDefinition& function) {
+  const auto [place, is_new] = counted_.emplace(&function, -1);
+  expect(is_new || place->second >= 0, "function `", function.name, "` calls itself");
+  if (!is_new) return place->second;
+  const std::int64_t count = nodes_within(function.body);
+  return counted_[&function] = count + 1;
+}
+
+void Resolver::enter_functions() {
+  for (const auto& f : model_.functions)
+    expect(functions_.emplace(key_of(*f, f->name), f.get()).second, "two functions are named `", f->name, "`");
+  for (const auto& f : model_.functions) {
+    Names known;
+    for (const std::string& input : f->inputs)
+      expect(known.insert(input).second, "function `", f->name, "`: two inputs are named `", input, "`");
+    for (const std::string& output : f->outputs) f->body.outputs.push_back({.name = output});
+    resolve_graph(f->body, f->opsets.empty() ? model_.opsets : f->opsets, std::move(known), {});
+  }
+}
+
+void Resolver::run() {
+  for (const OperatorSet& set : model_.opsets)
+    if (set.domain.empty() && set.version > newest_opset)
+      throw Unsupported(text(file_, ": operator set ", set.version, "; the newest that is known is ", newest_opset));
+  enter_functions();
+  Names known;
+  for (const ValueInfo& input : model_.graph.inputs)
+    expect(!input.name.empty() && known.insert(input.name).second, "two inputs are named `", input.name, "`");
+  Names made;
+  for (const NamedTensor& each : model_.graph.initializers)
+    expect(!each.name.empty() && made.insert(each.name).second, "two initializers are named `", each.name, "`");
+  known.insert(made.begin(), made.end());
+  resolve_graph(model_.graph, model_.opsets, std::move(known), {});
+  if (!unknown_.empty()) {
+    std::string list;
+    for (const std::string& op : unknown_) list += (list.empty() ? "" : ", ") + op;
+    throw Unsupported(text("op ", list));
+  }
+  nodes_within(model_.graph);
+}
+
+}  // namespace
+
+void resolve(ModelFile& model, const std::string& file) { Resolver(model, file).run(); }
+
+}  // namespace gradus::onnx

@@ -1,0 +1,43 @@
+/// Running a graph: the values by name that its nodes see, and its nodes one after the other.
+#pragma once
+#include <string>
+#include <unordered_map>
+#include "gradus/onnx/model_file.h"
+
+namespace gradus::onnx {
+
+class Scope {
+ public:
+  /// `outer`: the graph around this one, or null. `call`: the node whose function this is the body of, or null.
+  explicit Scope(const GraphDefinition& graph, const Scope* outer = nullptr, const NodeDefinition* call = nullptr,
+                 const FunctionDefinition* function = nullptr)
+      : graph_(graph), outer_(outer), call_(call), function_(function) {}
+
+  void set(const std::string& name, Tensor value) { values_.insert_or_assign(name, std::move(value)); }
+  void forget(const std::string& name) { values_.erase(name); }
+  /// DataError if neither this nor a graph around it has the value.
+  const Tensor& get(const std::string& name) const;
+  bool has(const std::string& name) const;
+  /// The value that an attribute of the function around has in this call; null: none.
+  const Attribute* function_attribute(const std::string& name) const;
+  const GraphDefinition& graph() const { return graph_; }
+
+  void run(const NodeDefinition& node);
+  /// All nodes, and then the values of the graph's outputs.
+  Tensors run_all();
+
+ private:
+  const GraphDefinition& graph_;
+  const Scope* outer_;
+  const NodeDefinition* call_;
+  const FunctionDefinition* function_;
+  std::unordered_map<std::string, Tensor> values_;
+};
+
+/// The outputs of a graph for these inputs. DataError if it takes another number of them.
+Tensors run_graph(const GraphDefinition& graph, In inputs, const Scope* outer);
+
+/// The names from outside of itself that the graphs among the node's attributes use.
+std::vector<std::string> captured_names(const NodeDefinition& node);
+
+}  // namespace gradus::onnx
