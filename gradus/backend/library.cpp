@@ -13,6 +13,13 @@ const LibraryKernel& library_kernel(std::string_view name) {
       {"check_range", library::bind_check_range, library::run_check_range},
       {"concat", library::bind_concat, library::run_concat},
       {"cumsum", library::bind_cumsum, library::run_cumsum},
+      {"convolution", library::bind_convolution, library::run_convolution},
+      {"transposed_convolution", library::bind_transposed_convolution, library::run_convolution},
+      {"kernel_convolution", library::bind_kernel_convolution, library::run_kernel_convolution},
+      {"window_argmax", library::bind_window_argmax, library::run_window_argmax},
+      {"window_select", library::bind_window_select, library::run_window_select},
+      {"window_deposit", library::bind_window_deposit, library::run_window_deposit},
+      {"fold", library::bind_fold, library::run_fold},
   };
   const auto found = std::ranges::find(kernels, name, &LibraryKernel::name);
   internal_check(found != std::end(kernels), "the backend has no kernel `", name, "`");

@@ -112,6 +112,8 @@ int main() {
   two(x, training);
 #elif CASE == 37  // the mode comes last
   model(training, x);
+#elif CASE == 38  // a padding is not a text
+  Conv2D convolution(8, 3, {.padding = "same"});
 #elif CASE == 40  // a loss knows its weight: Loss::mean(x) or Loss::of(x)
   Loss total = reduce_mean(x);
 #endif

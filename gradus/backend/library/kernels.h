@@ -19,6 +19,19 @@ BoundThunk bind_concat(const Graph& graph, int value, Symbols symbols);
 void run_concat(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_cumsum(const Graph& graph, int value, Symbols symbols);
 void run_cumsum(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_convolution(const Graph& graph, int value, Symbols symbols);
+void run_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_transposed_convolution(const Graph& graph, int value, Symbols symbols);
+BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbols);
+void run_kernel_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_window_argmax(const Graph& graph, int value, Symbols symbols);
+void run_window_argmax(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_window_select(const Graph& graph, int value, Symbols symbols);
+void run_window_select(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_window_deposit(const Graph& graph, int value, Symbols symbols);
+void run_window_deposit(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_fold(const Graph& graph, int value, Symbols symbols);
+void run_fold(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 
 /// A shape as [outer, n, inner] around an axis that counts from the end.
 struct AroundAxis {

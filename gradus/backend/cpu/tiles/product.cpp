@@ -39,7 +39,7 @@ class Driver {
         i += count;
       }
     }
-    if (p_.k == 0) clear(outer, begin, end);
+    if (p_.k == 0 && !p_.resume) clear(outer, begin, end);
   }
 
  private:
@@ -91,7 +91,7 @@ class Driver {
       const std::int64_t left = columns_ - j;
       Bytes b = plan_.pack_b ? packed_b_ + j / plan_.width * plan_.b_panel_bytes()
                              : b_block_ + (step_ * p_.b_row + j) * size_;
-      tiles_[left > plan_.lanes][rows - 1](a, b, c + j * size_, &shape_, left, step_ > 0);
+      tiles_[left > plan_.lanes][rows - 1](a, b, c + j * size_, &shape_, left, step_ > 0 || p_.resume);
     }
   }
 

@@ -1,0 +1,499 @@
+/// Convolutions as products: the rows of a block of targets are packed, tap after tap, and multiplied with the weights
+/// by the tiles of matrix products, so that patches never stand in memory for more than a block. The chain of an
+/// element goes on from one run of taps to the next.
+#include "gradus/backend/library/convolution.h"
+#include <cstring>
+#include "gradus/backend/cpu/tiles/product.h"
+#include "gradus/ops/convolution.h"
+
+namespace gradus::library {
+namespace {
+
+using cpu_backend::Product;
+
+constexpr std::int64_t block_rows = 168;         // whole tiles: 14, 12, 24 and 6 rows
+constexpr std::int64_t block_bytes = 256 << 10;  // of packed rows: a part of the second-level cache
+constexpr std::int64_t block_depth = 384;        // of packed columns, where rows are to be many
+constexpr std::int64_t enough_units = 16;
+
+std::int64_t divide_up(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
+
+/// Bytes from a packed row to the next: an odd number of cache lines.
+std::int64_t pitch_of(std::int64_t columns, std::int64_t size) { return (divide_up(columns * size, 64) | 1) * 64; }
+
+// ---------------------------------------------------------------- what both directions share
+
+template <std::int64_t bytes>
+void copy_fixed(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step,
+                std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, bytes);
+}
+
+/// `count` pieces of `bytes`.
+void copy_pieces(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step, std::int64_t count,
+                 std::int64_t bytes) {
+  if (bytes == 4) return copy_fixed<4>(to, to_step, from, from_step, count);
+  if (bytes == 8) return copy_fixed<8>(to, to_step, from, from_step, count);
+  if (bytes == 64) return copy_fixed<64>(to, to_step, from, from_step, count);
+  if (bytes == 128) return copy_fixed<128>(to, to_step, from, from_step, count);
+  if (bytes == 256) return copy_fixed<256>(to, to_step, from, from_step, count);
+  for (std::int64_t i = 0; i < count; ++i)
+    std::memcpy(to + i * to_step, from + i * from_step, static_cast<std::size_t>(bytes));
+}
+
+void clear_pieces(std::byte* to, std::int64_t to_step, std::int64_t count, std::int64_t bytes) {
+  for (std::int64_t i = 0; i < count; ++i) std::memset(to + i * to_step, 0, static_cast<std::size_t>(bytes));
+}
+
+/// Targets of one dimension that the same taps give anything, since they have one remainder by the divisor: target
+/// first + divisor * j reads source base + step * j at a tap.
+struct Residue {
+  struct Tap {
+    std::int64_t number, base;
+  };
+  std::int64_t first = 0, count = 0, step = 1;
+  std::vector<Tap> taps;
+};
+
+std::vector<Residue> residues_of(const WindowAxis& axis) {
+  std::vector<Residue> residues;
+  for (std::int64_t first = 0; first < std::min(axis.divisor, axis.targets); ++first) {
+    Residue r{first, divide_up(axis.targets - first, axis.divisor), axis.divisor == 1 ? axis.scale : 1, {}};
+    for (std::int64_t k = 0; k < axis.taps; ++k) {
+      const std::int64_t at = first * axis.scale + k * axis.tap + axis.offset;
+      if (at % axis.divisor == 0) r.taps.push_back({k, at / axis.divisor});
+    }
+    if (!r.taps.empty()) residues.push_back(std::move(r));
+  }
+  return residues;
+}
+
+/// One tap of three dimensions, and where the first target of a phase reads.
+struct Tap {
+  std::int64_t number;
+  std::array<std::int64_t, 3> base;
+};
+/// Targets that share their taps.
+struct Phase {
+  std::array<std::int64_t, 3> first, count, step;
+  std::vector<Tap> taps;
+  std::int64_t rows = 0, blocks = 0, first_unit = 0;
+};
+
+std::vector<Phase> phases_of(const WindowAxes& axes) {
+  std::vector<Phase> phases;
+  for (const Residue& a : residues_of(axes[0]))
+    for (const Residue& b : residues_of(axes[1]))
+      for (const Residue& c : residues_of(axes[2])) {
+        Phase phase{{a.first, b.first, c.first}, {a.count, b.count, c.count}, {a.step, b.step, c.step}, {}};
+        for (const auto& [ka, base_a] : a.taps)
+          for (const auto& [kb, base_b] : b.taps)
+            for (const auto& [kc, base_c] : c.taps)
+              phase.taps.push_back({(ka * axes[1].taps + kb) * axes[2].taps + kc, {base_a, base_b, base_c}});
+        phases.push_back(std::move(phase));
+      }
+  return phases;
+}
+
+/// Copies what tap `tap` reads for rows [begin, end) of a phase, counted over (example, j0, j1, j2), into pieces that
+/// are `pitch` bytes apart; zeros where it reads nothing.
+struct PieceCopier {
+  const WindowAxes& axes;
+  const Phase& phase;
+  const std::byte* source;     // of the first piece of the first example
+  std::int64_t position_step;  // bytes from a source position to the next
+  std::int64_t pitch, bytes;
+
+  void copy(const Tap& tap, std::int64_t begin, std::int64_t end, std::byte* to) const {
+    const auto& count = phase.count;
+    while (begin < end) {
+      const std::int64_t j2 = begin % count[2], line = begin / count[2];
+      const std::int64_t pieces = std::min(end - begin, count[2] - j2);
+      const std::int64_t s1 = tap.base[1] + line % count[1] * phase.step[1];
+      const std::int64_t s0 = tap.base[0] + line / count[1] % count[0] * phase.step[0];
+      const std::int64_t example = line / (count[1] * count[0]);
+      const bool inside = s0 >= 0 && s0 < axes[0].sources && s1 >= 0 && s1 < axes[1].sources;
+      copy_line(tap, inside ? ((example * axes[0].sources + s0) * axes[1].sources + s1) * axes[2].sources : -1, j2,
+                pieces, to);
+      begin += pieces;
+      to += pieces * pitch;
+    }
+  }
+
+ private:
+  /// Pieces [j2, j2 + pieces) of a line, which reads the line of sources that begins at `line`; -1: none.
+  void copy_line(const Tap& tap, std::int64_t line, std::int64_t j2, std::int64_t pieces, std::byte* to) const {
+    const std::int64_t step = phase.step[2], base = tap.base[2], end = j2 + pieces;
+    std::int64_t first = base >= 0 ? 0 : divide_up(-base, step);
+    std::int64_t last = base >= axes[2].sources ? 0 : divide_up(axes[2].sources - base, step);
+    first = line < 0 ? end : std::clamp(first, j2, end);
+    last = std::clamp(last, first, end);
+    clear_pieces(to, pitch, first - j2, bytes);
+    if (last > first)
+      copy_pieces(to + (first - j2) * pitch, pitch, source + (line + base + first * step) * position_step,
+                  step * position_step, last - first, bytes);
+    clear_pieces(to + (last - j2) * pitch, pitch, end - last, bytes);
+  }
+};
+
+// ---------------------------------------------------------------- targets from sources
+
+/// Taps whose weights follow one another.
+struct TapRun {
+  std::size_t first, last;
+};
+
+struct Gathered : ConvolutionCall {
+  std::vector<Phase> phases;
+  bool direct = false;                                                  // rows of targets are written in place
+  bool covers = true;                                                   // every target belongs to a phase
+  std::int64_t inner = 0, columns = 0;                                  // channels of a group: sources, targets
+  std::int64_t weight_rows = 0, weight_group_rows = 0, weight_row = 0;  // of a tap; of a group; elements of a row
+  std::int64_t weight_group_columns = 0;
+  std::int64_t rows_at_once = 1, taps_at_once = 1, units = 0;
+  std::int64_t packed_bytes = 0, sums_bytes = 0;
+
+  std::int64_t pitch() const { return pitch_of(taps_at_once * inner, size_of(dtype)); }
+
+  /// The next run of a phase's taps from `first` on.
+  TapRun run_from(const Phase& phase, std::size_t first) const {
+    std::size_t last = first + 1;
+    while (last < phase.taps.size() && static_cast<std::int64_t>(last - first) < taps_at_once && inner == weight_rows &&
+           phase.taps[last].number == phase.taps[last - 1].number + 1)
+      ++last;
+    return {first, last};
+  }
+  Product product(std::int64_t rows, std::int64_t k, bool resume) const {
+    const std::int64_t size = size_of(dtype);
+    return {.dtype = dtype,
+            .m = rows,
+            .n = columns,
+            .k = k,
+            .a_row = pitch() / size,
+            .b_row = weight_row,
+            .c_row = direct ? target_channels : columns,
+            .resume = resume};
+  }
+};
+
+/// How many rows and taps are packed at once.
+void choose_blocks(Gathered& g) {
+  const std::int64_t size = size_of(g.dtype);
+  std::int64_t taps = 1, rows = 0;
+  for (Phase& phase : g.phases) {
+    phase.rows = g.examples * phase.count[0] * phase.count[1] * phase.count[2];
+    rows += phase.rows;
+    taps = std::max(taps, std::ssize(phase.taps));
+  }
+  const std::int64_t k = std::max<std::int64_t>(g.inner, 1);
+  g.taps_at_once =
+      std::clamp<std::int64_t>(taps * k * block_rows * size <= block_bytes ? taps : block_depth / k, 1, taps);
+  g.rows_at_once = std::clamp<std::int64_t>(block_bytes / (g.taps_at_once * k * size), 42, block_rows);
+  const std::int64_t fair = divide_up(rows * g.groups, enough_units);  // smaller where that makes too few units
+  g.rows_at_once = std::max<std::int64_t>(1, std::min(g.rows_at_once, divide_up(fair, 14) * 14));
+  std::int64_t next = 0;
+  for (Phase& phase : g.phases) {
+    phase.blocks = divide_up(phase.rows, g.rows_at_once);
+    phase.first_unit = next;
+    next += phase.blocks;
+  }
+  g.units = next * g.groups;
+}
+
+/// What the products of all blocks need.
+std::int64_t product_scratch(const Gathered& g) {
+  std::size_t most = 0;
+  for (const Phase& phase : g.phases)
+    for (std::size_t tap = 0; tap < phase.taps.size();) {
+      const TapRun run = g.run_from(phase, tap);
+      const auto k = static_cast<std::int64_t>(run.last - run.first) * g.inner;
+      for (std::int64_t rows : {g.rows_at_once, phase.rows % g.rows_at_once})
+        if (rows > 0) most = std::max(most, cpu_backend::scratch_bytes(g.product(rows, k, false)));
+      tap = run.last;
+    }
+  return static_cast<std::int64_t>(most);
+}
+
+class GatheredProduct {
+ public:
+  GatheredProduct(const Gathered& g, const KernelArguments* arguments)
+      : g_(g),
+        size_(size_of(g.dtype)),
+        x_(static_cast<const std::byte*>(arguments->slots[g.source])),
+        w_(static_cast<const std::byte*>(arguments->slots[g.weights])),
+        y_(static_cast<std::byte*>(arguments->slots[g.target])),
+        packed_(static_cast<std::byte*>(arguments->scratch)),
+        sums_(packed_ + g.packed_bytes),
+        scratch_(sums_ + g.sums_bytes) {}
+
+  void run(std::int64_t unit) {
+    const std::int64_t of_group = g_.units / g_.groups, within = unit % of_group;
+    group_ = unit / of_group;
+    const Phase& phase =
+        *(std::ranges::upper_bound(g_.phases, within, {}, [](const Phase& p) { return p.first_unit; }) - 1);
+    const std::int64_t begin = (within - phase.first_unit) * g_.rows_at_once;
+    block(phase, begin, std::min(phase.rows, begin + g_.rows_at_once));
+  }
+
+ private:
+  void block(const Phase& phase, std::int64_t begin, std::int64_t end) {
+    std::byte* c = g_.direct ? y_ + (begin * g_.target_channels + group_ * g_.columns) * size_ : sums_;
+    const PieceCopier copier{g_.axes,    phase,           x_ + group_ * g_.inner * size_, g_.source_channels * size_,
+                             g_.pitch(), g_.inner * size_};
+    for (std::size_t tap = 0; tap < phase.taps.size();) {
+      const TapRun run = g_.run_from(phase, tap);
+      for (std::size_t i = run.first; i < run.last; ++i)
+        copier.copy(phase.taps[i], begin, end, packed_ + static_cast<std::int64_t>(i - run.first) * g_.inner * size_);
+      const auto k = static_cast<std::int64_t>(run.last - run.first) * g_.inner;
+      const Product p = g_.product(end - begin, k, tap > 0);
+      const std::byte* b =
+          w_ + ((phase.taps[tap].number * g_.weight_rows + group_ * g_.weight_group_rows) * g_.weight_row +
+                group_ * g_.weight_group_columns) *
+                   size_;
+      cpu_backend::run_units(p, packed_, b, c, 0, cpu_backend::units(p), scratch_);
+      tap = run.last;
+    }
+    if (!g_.direct) spread(phase, begin, end);
+  }
+
+  /// Rows of sums go where their targets lie.
+  void spread(const Phase& phase, std::int64_t begin, std::int64_t end) const {
+    const auto& axes = g_.axes;
+    for (std::int64_t row = begin; row < end; ++row) {
+      std::int64_t rest = row, position = 0, pitch = 1;
+      for (std::size_t i = 3; i-- > 0;) {
+        position += (phase.first[i] + rest % phase.count[i] * axes[i].divisor) * pitch;
+        pitch *= axes[i].targets;
+        rest /= phase.count[i];
+      }
+      position += rest * pitch;
+      std::memcpy(y_ + (position * g_.target_channels + group_ * g_.columns) * size_,
+                  sums_ + (row - begin) * g_.columns * size_, static_cast<std::size_t>(g_.columns * size_));
+    }
+  }
+
+  const Gathered& g_;
+  const std::int64_t size_;
+  const std::byte *x_, *w_;
+  std::byte *y_, *packed_, *sums_, *scratch_;
+  std::int64_t group_ = 0;
+};
+
+/// Targets of no phase: windows with gaps between them leave them out.
+void clear_uncovered(const Gathered& g, const KernelArguments* arguments, std::int64_t example) {
+  const auto& axes = g.axes;
+  std::array<std::vector<bool>, 3> covered;
+  for (std::size_t i = 0; i < 3; ++i) {
+    covered[i].resize(static_cast<std::size_t>(axes[i].targets));
+    for (const Residue& r : residues_of(axes[i]))
+      for (std::int64_t j = 0; j < r.count; ++j)
+        covered[i][static_cast<std::size_t>(r.first + j * axes[i].divisor)] = true;
+  }
+  const std::int64_t bytes = g.target_channels * size_of(g.dtype);
+  auto* y = static_cast<std::byte*>(arguments->slots[g.target]) + example * targets_of(axes) * bytes;
+  for (std::size_t a = 0; a < covered[0].size(); ++a)
+    for (std::size_t b = 0; b < covered[1].size(); ++b)
+      for (std::size_t c = 0; c < covered[2].size(); ++c, y += bytes)
+        if (!covered[0][a] || !covered[1][b] || !covered[2][c]) std::memset(y, 0, static_cast<std::size_t>(bytes));
+}
+
+BoundThunk bind_gathered(const ConvolutionCall& call, bool transposed) {
+  if (is_depthwise(call)) {
+    BoundThunk bound = bind_depthwise(call);
+    auto g = std::make_shared<Gathered>();
+    static_cast<ConvolutionCall&>(*g) = call;
+    bound.data = std::move(g);
+    return bound;
+  }
+  auto g = std::make_shared<Gathered>();
+  static_cast<ConvolutionCall&>(*g) = call;
+  g->inner = call.source_channels / call.groups;
+  g->columns = call.target_channels / call.groups;
+  g->weight_rows = transposed ? call.source_channels : g->inner;
+  g->weight_group_rows = transposed ? g->inner : 0;
+  g->weight_row = transposed ? g->columns : call.target_channels;
+  g->weight_group_columns = transposed ? 0 : g->columns;
+  const std::int64_t targets = call.examples * targets_of(call.axes);
+  BoundThunk bound{.extent = 0};
+  bound.bytes = (targets * call.target_channels + call.examples * sources_of(call.axes) * call.source_channels) *
+                size_of(call.dtype);
+  bound.flops = 2 * targets * call.target_channels * taps_of(call.axes) * g->inner;
+  if (targets * call.target_channels > 0) {
+    g->phases = phases_of(call.axes);
+    g->direct = std::ranges::all_of(call.axes, [](const WindowAxis& a) { return a.divisor == 1; });
+    std::int64_t covered = 0;
+    for (const Phase& phase : g->phases) covered += phase.count[0] * phase.count[1] * phase.count[2];
+    g->covers = covered == targets_of(call.axes);
+    choose_blocks(*g);
+    g->packed_bytes = g->rows_at_once * g->pitch() + 64;
+    g->sums_bytes = g->direct ? 0 : divide_up(g->rows_at_once * g->columns * size_of(call.dtype), 64) * 64 + 64;
+    bound.worker_scratch = g->packed_bytes + g->sums_bytes + product_scratch(*g);
+    bound.extent = g->units + (g->covers ? 0 : call.examples);
+  }
+  bound.data = std::move(g);
+  return bound;
+}
+
+template <class Op>
+ConvolutionCall call_of(const Graph& graph, int value, Symbols symbols, const Op& op, const WindowAxes& axes) {
+  const Value& v = graph[value];
+  const Shape x = graph[v.in[0]].spec.shape.evaluated(symbols), y = v.spec.shape.evaluated(symbols);
+  return {v.spec.dtype,
+          axes,
+          x[0],
+          dimension::evaluate(op.groups, symbols),
+          x[-1],
+          y[-1],
+          storage_of(graph, v.in[0]),
+          storage_of(graph, v.in[1]),
+          value};
+}
+
+Shape spatial(const Shape& shape) { return Shape(std::span(shape.begin() + 1, shape.end() - 1)); }
+Shape kernel(const Shape& shape) { return Shape(std::span(shape.begin(), shape.end() - 2)); }
+template <class Op> WindowShapes shapes_of(const Op& op, const Shape& kernel) {
+  return {op.strides, op.dilations, op.before, kernel};
+}
+
+}  // namespace
+
+BoundThunk bind_convolution(const Graph& graph, int value, Symbols symbols) {
+  const Value& v = graph[value];
+  const Convolution& op = *v.op.as<Convolution>();
+  const Shape x = graph[v.in[0]].spec.shape.evaluated(symbols), w = graph[v.in[1]].spec.shape.evaluated(symbols);
+  const WindowAxes axes = windows_to_elements(shapes_of(op, kernel(w)), op.size.evaluated(symbols), spatial(x));
+  return bind_gathered(call_of(graph, value, symbols, op, axes), false);
+}
+
+BoundThunk bind_transposed_convolution(const Graph& graph, int value, Symbols symbols) {
+  const Value& v = graph[value];
+  const TransposedConvolution& op = *v.op.as<TransposedConvolution>();
+  const Shape y = graph[v.in[0]].spec.shape.evaluated(symbols), w = graph[v.in[1]].spec.shape.evaluated(symbols);
+  const WindowAxes axes = elements_to_windows(shapes_of(op, kernel(w)), op.size.evaluated(symbols), spatial(y));
+  return bind_gathered(call_of(graph, value, symbols, op, axes), true);
+}
+
+void run_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  const auto& g = *static_cast<const Gathered*>(arguments->data);
+  if (is_depthwise(g)) return run_depthwise(arguments, g, begin, end);
+  GatheredProduct product(g, arguments);
+  for (std::int64_t unit = begin; unit < end; ++unit)
+    if (unit < g.units) product.run(unit);
+    else clear_uncovered(g, arguments, unit - g.units);
+}
+
+// ---------------------------------------------------------------- weights
+
+namespace {
+
+struct Weights : KernelConvolutionCall {
+  Phase phase;                          // all windows
+  std::int64_t inner = 0, columns = 0;  // channels of a group: elements, windows
+  std::int64_t rows_at_once = 1, row_blocks = 1, columns_at_once = 1, column_blocks = 1;
+  std::int64_t windows_at_once = 256;
+  std::int64_t rows() const { return taps_of(axes) * inner; }
+  std::int64_t pitch() const { return pitch_of(rows_at_once, size_of(dtype)); }
+  std::int64_t all_windows() const { return examples * targets_of(axes); }
+  std::int64_t packed_bytes() const { return windows_at_once * pitch() + 64; }
+  Product product(std::int64_t rows, std::int64_t columns_now, std::int64_t k, bool resume) const {
+    return {.dtype = dtype,
+            .m = rows,
+            .n = columns_now,
+            .k = k,
+            .a_row = 1,
+            .a_column = pitch() / size_of(dtype),
+            .b_row = window_channels,
+            .c_row = window_channels,
+            .resume = resume};
+  }
+};
+
+/// Rows and columns of the result, as few as make enough units; chains are never cut.
+void choose_blocks(Weights& w) {
+  const std::int64_t rows = w.rows();
+  w.row_blocks = divide_up(rows, block_rows);
+  if (w.row_blocks * w.groups < 4)
+    w.row_blocks = std::clamp<std::int64_t>(divide_up(4, w.groups), 1, divide_up(rows, 28));
+  w.rows_at_once = divide_up(divide_up(rows, w.row_blocks), 2) * 2;
+  w.row_blocks = divide_up(rows, w.rows_at_once);
+  if (w.row_blocks * w.groups < 4) w.column_blocks = std::max<std::int64_t>(1, w.columns / 32);
+  w.columns_at_once = divide_up(w.columns, w.column_blocks);
+  w.column_blocks = divide_up(w.columns, w.columns_at_once);
+}
+
+/// Rows [first, last) x columns of group `group`: windows are packed block by block.
+void run_weights(const Weights& w, const KernelArguments* arguments, std::int64_t unit) {
+  const std::int64_t size = size_of(w.dtype), column_block = unit % w.column_blocks,
+                     row_block = unit / w.column_blocks % w.row_blocks, group = unit / (w.column_blocks * w.row_blocks);
+  const std::int64_t first = row_block * w.rows_at_once, last = std::min(w.rows(), first + w.rows_at_once);
+  const std::int64_t column = group * w.columns + column_block * w.columns_at_once;
+  const std::int64_t columns = std::min(w.columns_at_once, (group + 1) * w.columns - column);
+  const auto* x = static_cast<const std::byte*>(arguments->slots[w.elements]) + group * w.inner * size;
+  const auto* dy = static_cast<const std::byte*>(arguments->slots[w.windows]) + column * size;
+  auto* dw = static_cast<std::byte*>(arguments->slots[w.target]) + (first * w.window_channels + column) * size;
+  auto* packed = static_cast<std::byte*>(arguments->scratch);
+  std::byte* scratch = packed + w.packed_bytes();
+  for (std::int64_t begin = 0; begin < w.all_windows() || begin == 0; begin += w.windows_at_once) {
+    const std::int64_t end = std::min(w.all_windows(), begin + w.windows_at_once);
+    for (std::int64_t row = first; row < last;) {
+      const std::int64_t channel = row % w.inner, pieces = std::min(w.inner - channel, last - row);
+      const PieceCopier copier{w.axes,    w.phase,      x + channel * size, w.element_channels * size,
+                               w.pitch(), pieces * size};
+      copier.copy(w.phase.taps[static_cast<std::size_t>(row / w.inner)], begin, end, packed + (row - first) * size);
+      row += pieces;
+    }
+    const Product p = w.product(last - first, columns, end - begin, begin > 0);
+    cpu_backend::run_units(p, packed, dy + begin * w.window_channels * size, dw, 0, cpu_backend::units(p), scratch);
+  }
+}
+
+}  // namespace
+
+BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbols) {
+  const Value& v = graph[value];
+  const KernelConvolution& op = *v.op.as<KernelConvolution>();
+  const Shape x = graph[v.in[0]].spec.shape.evaluated(symbols), y = graph[v.in[1]].spec.shape.evaluated(symbols);
+  auto w = std::make_shared<Weights>();
+  static_cast<KernelConvolutionCall&>(*w) = {
+      v.spec.dtype,
+      windows_to_elements(shapes_of(op, op.size.evaluated(symbols)), spatial(y), spatial(x)),
+      x[0],
+      dimension::evaluate(op.groups, symbols),
+      x[-1],
+      y[-1],
+      storage_of(graph, v.in[0]),
+      storage_of(graph, v.in[1]),
+      value};
+  BoundThunk bound{.extent = 0};
+  if (v.spec.shape.evaluated(symbols).size() > 0 && is_depthwise(*w)) bound = bind_depthwise(*w);
+  else if (v.spec.shape.evaluated(symbols).size() > 0) {
+    w->inner = x[-1] / w->groups;
+    w->columns = y[-1] / w->groups;
+    // Without windows there are no phases; chains of nothing are zeros.
+    if (w->all_windows() > 0) w->phase = phases_of(w->axes).front();
+    else w->phase.taps.resize(static_cast<std::size_t>(taps_of(w->axes)));
+    choose_blocks(*w);
+    bound.extent = w->groups * w->row_blocks * w->column_blocks;
+    bound.bytes = (x.size() + y.size()) * size_of(w->dtype);
+    bound.flops = 2 * w->all_windows() * w->rows() * y[-1];
+    std::size_t most = 0;
+    const auto tail = [](std::int64_t all, std::int64_t at_once) {
+      return all % at_once == 0 ? at_once : all % at_once;
+    };
+    for (std::int64_t rows : {w->rows_at_once, tail(w->rows(), w->rows_at_once)})
+      for (std::int64_t columns : {w->columns_at_once, tail(w->columns, w->columns_at_once)})
+        for (std::int64_t k : {w->windows_at_once, w->all_windows() % w->windows_at_once})
+          most = std::max(most, cpu_backend::scratch_bytes(w->product(rows, columns, k, false)));
+    bound.worker_scratch = w->packed_bytes() + static_cast<std::int64_t>(most);
+  }
+  bound.data = std::move(w);
+  return bound;
+}
+
+void run_kernel_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  const auto& w = *static_cast<const Weights*>(arguments->data);
+  if (is_depthwise(w)) return run_depthwise(arguments, w, begin, end);
+  for (std::int64_t unit = begin; unit < end; ++unit) run_weights(w, arguments, unit);
+}
+
+}  // namespace gradus::library

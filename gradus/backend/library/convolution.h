@@ -1,0 +1,43 @@
+/// What the kernels of convolution share: an op's geometry for given symbols.
+#pragma once
+#include "gradus/backend/library/kernels.h"
+#include "gradus/backend/library/windows.h"
+
+namespace gradus::library {
+
+/// Calls visit with the type of a convolution's elements.
+template <class Visit> void with_convolved_type(DType t, Visit visit) {
+  if (t == f32) visit(float{});
+  else if (t == f64) visit(double{});
+  else if (t == i32) visit(std::int32_t{});
+  else visit(std::int64_t{});
+}
+
+/// Of a convolution or a transposed one: weights are [taps, inner channels, columns].
+struct ConvolutionCall {
+  DType dtype;
+  WindowAxes axes;
+  std::int64_t examples, groups;
+  std::int64_t source_channels, target_channels;  // of all groups
+  int source, weights, target;                    // slots
+};
+
+/// Every group has one channel in and one out: loops over lines of targets and channels.
+bool is_depthwise(const ConvolutionCall& call);
+BoundThunk bind_depthwise(const ConvolutionCall& call);
+void run_depthwise(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin, std::int64_t end);
+
+/// Of the gradient by the weights: targets of `axes` are windows, sources elements.
+struct KernelConvolutionCall {
+  DType dtype;
+  WindowAxes axes;
+  std::int64_t examples, groups;
+  std::int64_t element_channels, window_channels;
+  int elements, windows, target;  // slots
+};
+bool is_depthwise(const KernelConvolutionCall& call);
+BoundThunk bind_depthwise(const KernelConvolutionCall& call);
+void run_depthwise(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
+                   std::int64_t end);
+
+}  // namespace gradus::library

@@ -1,0 +1,142 @@
+/// Layers that are functions of a kind and a few numbers.
+#include "gradus/nn/pools.h"
+#include <functional>
+#include "gradus/nn/cloned.h"
+#include "gradus/ops/pool.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+struct SpatialLayer final : Cloned<SpatialLayer> {
+  SpatialLayer(std::string_view layer, std::string_view kind, int spatial, std::function<Tensor(const Tensor&)> f)
+      : name_of_layer(layer), name_of_kind(kind), spatial(spatial), f(std::move(f)) {}
+  std::string_view kind() const override { return name_of_kind; }
+  void build(const Spec& input) override { check(input); }
+  Tensor call(const Tensor& x) const override {
+    check(x.spec());
+    return f(x);
+  }
+  void check(const Spec& input) const {
+    require(input.shape.rank() == spatial + 2, name_of_layer, ": the input is ", input, ", expected ", spatial + 2,
+            " dimensions: [batch, spatial..., channels]");
+  }
+  std::string_view name_of_layer, name_of_kind;
+  int spatial;
+  std::function<Tensor(const Tensor&)> f;
+};
+
+std::shared_ptr<Layer> layer_of(std::string_view layer, std::string_view kind, int spatial,
+                                std::function<Tensor(const Tensor&)> f) {
+  return std::make_shared<SpatialLayer>(layer, kind, spatial, std::move(f));
+}
+
+using Pool = Tensor (*)(const Tensor&, const Sizes&, const PoolingOptions&);
+
+template <class Size>
+std::shared_ptr<Layer> pooling(std::string_view layer, std::string_view kind, Pool pool, Size size,
+                               const PoolOptionsOf<Size>& options) {
+  const Sizes window = size, strides = options.strides.value_or(size);
+  for (const Sizes& sizes : {window, strides})
+    for (std::int64_t each : sizes) require(each > 0, layer, ": sizes and strides must be positive, got ", each);
+  return layer_of(layer, kind, static_cast<int>(window.size()), [=, padding = options.padding](const Tensor& x) {
+    return pool(x, window, {.strides = strides, .padding = padding});
+  });
+}
+
+using Reduce = Tensor (*)(const Tensor&, ReduceOptions);
+
+std::shared_ptr<Layer> global(std::string_view layer, std::string_view kind, Reduce reduce, int spatial,
+                              bool keepdims) {
+  return layer_of(layer, kind, spatial, [=](const Tensor& x) {
+    std::vector<int> axes;
+    for (int i = 1; i <= spatial; ++i) axes.push_back(i);
+    return reduce(x, {.axis = axes, .keepdims = keepdims});
+  });
+}
+
+std::shared_ptr<Layer> padded(std::string_view layer, std::string_view kind, const Paddings& spatial) {
+  Paddings all(1, {0, 0});
+  for (const auto& [before, after] : spatial) {
+    require(before >= 0 && after >= 0, layer, ": padding must not be negative, got {", before, ", ", after, "}");
+    all.push_back({before, after});
+  }
+  all.push_back({0, 0});
+  return layer_of(layer, kind, static_cast<int>(spatial.size()), [all](const Tensor& x) { return pad(x, all); });
+}
+
+Paddings on_either_side(const Sizes& sizes) {
+  Paddings paddings;
+  for (std::int64_t size : sizes) paddings.push_back({size, size});
+  return paddings;
+}
+
+/// Each element of dimension `axis` `times` times.
+Tensor repeated(const Tensor& x, int axis, std::int64_t times) {
+  Shape apart = x.shape(), spread, whole = x.shape();
+  apart.insert(axis + 1, 1);
+  spread = apart;
+  spread.set(axis + 1, times);
+  whole.set(axis, dimension::multiply(whole[axis], times));
+  return reshape(broadcast_to(reshape(x, apart), spread), whole);
+}
+
+std::shared_ptr<Layer> upsampling(std::string_view layer, std::string_view kind, const Sizes& sizes) {
+  for (std::int64_t size : sizes) require(size > 0, layer, ": sizes must be positive, got ", size);
+  return layer_of(layer, kind, static_cast<int>(sizes.size()), [sizes](Tensor x) {
+    for (std::size_t i = 0; i < sizes.size(); ++i) x = repeated(x, static_cast<int>(i) + 1, sizes[i]);
+    return x;
+  });
+}
+
+}  // namespace
+
+MaxPooling1D::MaxPooling1D() : MaxPooling1D(2) {}
+MaxPooling2D::MaxPooling2D() : MaxPooling2D(2) {}
+MaxPooling3D::MaxPooling3D() : MaxPooling3D(2) {}
+MaxPooling1D::MaxPooling1D(Single size, Pool1DOptions options)
+    : Module(pooling("MaxPooling1D", "max_pooling1d", max_pool1d, size, options)) {}
+MaxPooling2D::MaxPooling2D(Pair size, PoolOptions options)
+    : Module(pooling("MaxPooling2D", "max_pooling2d", max_pool2d, size, options)) {}
+MaxPooling3D::MaxPooling3D(Triple size, Pool3DOptions options)
+    : Module(pooling("MaxPooling3D", "max_pooling3d", max_pool3d, size, options)) {}
+
+AveragePooling1D::AveragePooling1D() : AveragePooling1D(2) {}
+AveragePooling2D::AveragePooling2D() : AveragePooling2D(2) {}
+AveragePooling3D::AveragePooling3D() : AveragePooling3D(2) {}
+AveragePooling1D::AveragePooling1D(Single size, Pool1DOptions options)
+    : Module(pooling("AveragePooling1D", "average_pooling1d", avg_pool1d, size, options)) {}
+AveragePooling2D::AveragePooling2D(Pair size, PoolOptions options)
+    : Module(pooling("AveragePooling2D", "average_pooling2d", avg_pool2d, size, options)) {}
+AveragePooling3D::AveragePooling3D(Triple size, Pool3DOptions options)
+    : Module(pooling("AveragePooling3D", "average_pooling3d", avg_pool3d, size, options)) {}
+
+GlobalMaxPooling1D::GlobalMaxPooling1D(bool keepdims)
+    : Module(global("GlobalMaxPooling1D", "global_max_pooling1d", reduce_max, 1, keepdims)) {}
+GlobalMaxPooling2D::GlobalMaxPooling2D(bool keepdims)
+    : Module(global("GlobalMaxPooling2D", "global_max_pooling2d", reduce_max, 2, keepdims)) {}
+GlobalMaxPooling3D::GlobalMaxPooling3D(bool keepdims)
+    : Module(global("GlobalMaxPooling3D", "global_max_pooling3d", reduce_max, 3, keepdims)) {}
+GlobalAveragePooling1D::GlobalAveragePooling1D(bool keepdims)
+    : Module(global("GlobalAveragePooling1D", "global_average_pooling1d", reduce_mean, 1, keepdims)) {}
+GlobalAveragePooling2D::GlobalAveragePooling2D(bool keepdims)
+    : Module(global("GlobalAveragePooling2D", "global_average_pooling2d", reduce_mean, 2, keepdims)) {}
+GlobalAveragePooling3D::GlobalAveragePooling3D(bool keepdims)
+    : Module(global("GlobalAveragePooling3D", "global_average_pooling3d", reduce_mean, 3, keepdims)) {}
+
+ZeroPadding1D::ZeroPadding1D(std::int64_t padding) : ZeroPadding1D(std::array{padding, padding}) {}
+ZeroPadding1D::ZeroPadding1D(std::array<std::int64_t, 2> padding)
+    : Module(padded("ZeroPadding1D", "zero_padding1d", {padding})) {}
+ZeroPadding2D::ZeroPadding2D(Pair padding)
+    : Module(padded("ZeroPadding2D", "zero_padding2d", on_either_side(padding))) {}
+ZeroPadding2D::ZeroPadding2D(std::array<std::int64_t, 2> rows, std::array<std::int64_t, 2> columns)
+    : Module(padded("ZeroPadding2D", "zero_padding2d", {rows, columns})) {}
+ZeroPadding3D::ZeroPadding3D(Triple padding)
+    : Module(padded("ZeroPadding3D", "zero_padding3d", on_either_side(padding))) {}
+
+UpSampling1D::UpSampling1D(Single size) : Module(upsampling("UpSampling1D", "up_sampling1d", size)) {}
+UpSampling2D::UpSampling2D(Pair size) : Module(upsampling("UpSampling2D", "up_sampling2d", size)) {}
+UpSampling3D::UpSampling3D(Triple size) : Module(upsampling("UpSampling3D", "up_sampling3d", size)) {}
+
+}  // namespace gradus
