@@ -18,7 +18,7 @@ struct Product {
   std::int64_t a_row = 0, a_column = 1, a_batch = 0;
   std::int64_t b_row = 0, b_column = 1, b_batch = 0;
   std::int64_t c_row = 0, c_batch = 0;
-  bool resume = false;  // c holds the beginnings of its chains, which go on with these k
+  bool resume = false;           // c holds the beginnings of its chains, which go on with these k
   Isa isa = cpu_backend::isa();  // fixes what units are
 };
 
