@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   add_updates(workloads);
   add_derivatives(workloads);
   add_chain(workloads);
+  add_cnn(workloads);
   add_fit(workloads);
 
   CLI::App app{"Runs one workload of bench/WORKLOADS.md and prints its figures as a JSON line."};

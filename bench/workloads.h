@@ -17,6 +17,7 @@ void add_mlp(Workloads& workloads);          // mlp_tiny..., mlp_big, retrace, c
 void add_updates(Workloads& workloads);      // accumulate, adamw_update
 void add_derivatives(Workloads& workloads);  // jacobian, input_grad, pegn
 void add_chain(Workloads& workloads);        // eager_chain
+void add_cnn(Workloads& workloads);          // cnn, dwsep
 void add_fit(Workloads& workloads);          // fit
 
 }  // namespace gradus::bench

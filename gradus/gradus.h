@@ -46,6 +46,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control.h"
 #include "gradus/ops/conv.h"
+#include "gradus/ops/deform_conv.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/matmul.h"

@@ -98,6 +98,27 @@ class Reader {
     require<ConfigError>(value >= least && value <= most, place(source_, *node), "`", full(key), "` is ", value,
                          "; expected ", least, " to ", most);
   }
+  /// An integer, which stands for `count` equal ones, or an array of `count`; of any positive number if that is 0.
+  void read(std::string_view key, std::vector<std::int64_t>& values, std::size_t count, std::int64_t least,
+            std::int64_t most) {
+    const toml::node* node = find(key);
+    if (!node) return;
+    const std::string expected =
+        text(count > 0 ? text("an integer or ", count, " of them") : "integers", " from ", least, " to ", most);
+    values.clear();
+    const auto add = [&](const toml::node& each) {
+      const auto value = each.value_exact<std::int64_t>();
+      require<ConfigError>(value && *value >= least && *value <= most, place(source_, each), "`", full(key),
+                           "`: expected ", expected);
+      values.push_back(*value);
+    };
+    if (const toml::array* array = node->as_array())
+      for (const toml::node& each : *array) add(each);
+    else add(*node);
+    if (values.size() == 1 && count > 0) values.resize(count, values[0]);
+    require<ConfigError>(count > 0 ? values.size() == count : !values.empty(), place(source_, *node), "`", full(key),
+                         "` has ", values.size(), " numbers; expected ", expected);
+  }
   void read(std::string_view key, bool& value) {
     if (const toml::node* node = find(key)) value = get<bool>(*node, key, "true or false");
   }
@@ -191,23 +212,97 @@ DataConfig read_data(Reader r) {
   return data;
 }
 
+const std::vector<std::string> layer_types{"flatten",
+                                           "reshape",
+                                           "dense",
+                                           "conv2d",
+                                           "depthwise_conv2d",
+                                           "separable_conv2d",
+                                           "max_pooling2d",
+                                           "average_pooling2d",
+                                           "global_max_pooling2d",
+                                           "global_average_pooling2d",
+                                           "dropout",
+                                           "batch_normalization"};
+
+/// The keys of each type of layer, for whoever reads or writes them: `key` is a KeyReader or a KeyWriter.
+template <class Key> void visit_keys(LayerConfig& l, const Key& key) {
+  const bool depthwise = l.type == "depthwise_conv2d";
+  if (l.type == "reshape") key.sizes("shape", l.shape);
+  if (l.type == "dense") key.size("units", l.units);
+  if (l.type == "conv2d" || l.type == "separable_conv2d") key.size("filters", l.filters);
+  if (l.type == "conv2d" || l.type == "separable_conv2d" || depthwise) {
+    key.pair("kernel_size", l.kernel_size, true);
+    key.pair("strides", l.strides, false);
+    key.choice("padding", l.padding, {"valid", "same"});
+  }
+  if (l.type == "dense" || l.type == "conv2d" || l.type == "separable_conv2d" || depthwise) {
+    key.choice("activation", l.activation,
+               {"linear", "relu", "tanh", "sigmoid", "gelu", "silu", "elu", "selu", "softplus", "leaky_relu"});
+    key.flag("use_bias", l.use_bias);
+  }
+  if (l.type == "max_pooling2d" || l.type == "average_pooling2d") {
+    key.pair("pool_size", l.pool_size, false);
+    key.pair("strides", l.strides, false);
+    key.choice("padding", l.padding, {"valid", "same"});
+  }
+  if (l.type == "dropout") key.number("rate", l.rate, "at least 0 and below 1", is_below_one, true);
+  if (l.type == "batch_normalization") {
+    key.number("momentum", l.momentum, "at least 0 and below 1", is_below_one, false);
+    key.number("epsilon", l.epsilon, "a positive number", is_positive, false);
+  }
+}
+
+struct KeyReader {
+  Reader& r;
+  void size(std::string_view key, std::int64_t& value) const {
+    r.require_key(key);
+    r.read(key, value, 1, most);
+  }
+  void sizes(std::string_view key, std::vector<std::int64_t>& values) const {
+    r.require_key(key);
+    r.read(key, values, 0, 1, most);
+  }
+  void pair(std::string_view key, std::vector<std::int64_t>& values, bool needed) const {
+    if (needed) r.require_key(key);
+    r.read(key, values, 2, 1, 1 << 20);
+  }
+  void choice(std::string_view key, std::string& value, const std::vector<std::string>& choices) const {
+    r.read_choice(key, value, choices);
+  }
+  void flag(std::string_view key, bool& value) const { r.read(key, value); }
+  void number(std::string_view key, double& value, std::string_view expected, bool (*check)(double),
+              bool needed) const {
+    if (needed) r.require_key(key);
+    r.read(key, value, expected, check);
+  }
+};
+
+struct KeyWriter {
+  toml::table& t;
+  void size(std::string_view key, std::int64_t value) const { t.insert(key, value); }
+  void sizes(std::string_view key, const std::vector<std::int64_t>& values) const {
+    toml::array array;
+    for (std::int64_t value : values) array.push_back(value);
+    t.insert(key, std::move(array));
+  }
+  void pair(std::string_view key, const std::vector<std::int64_t>& values, bool) const {
+    if (!values.empty()) sizes(key, values);
+  }
+  void choice(std::string_view key, const std::string& value, const std::vector<std::string>&) const {
+    t.insert(key, value);
+  }
+  void flag(std::string_view key, bool value) const { t.insert(key, value); }
+  void number(std::string_view key, double value, std::string_view, bool (*)(double), bool) const {
+    t.insert(key, value);
+  }
+};
+
 LayerConfig read_layer(Reader r) {
   LayerConfig layer;
   r.require_key("type");
-  r.read_choice("type", layer.type, {"flatten", "dense", "dropout", "batch_normalization"});
-  if (layer.type == "dense") {
-    r.require_key("units");
-    r.read("units", layer.units, 1, most);
-    r.read_choice("activation", layer.activation,
-                  {"linear", "relu", "tanh", "sigmoid", "gelu", "silu", "elu", "selu", "softplus", "leaky_relu"});
-    r.read("use_bias", layer.use_bias);
-  } else if (layer.type == "dropout") {
-    r.require_key("rate");
-    r.read("rate", layer.rate, "at least 0 and below 1", is_below_one);
-  } else if (layer.type == "batch_normalization") {
-    r.read("momentum", layer.momentum, "at least 0 and below 1", is_below_one);
-    r.read("epsilon", layer.epsilon, "a positive number", is_positive);
-  }
+  r.read_choice("type", layer.type, layer_types);
+  visit_keys(layer, KeyReader{r});
   r.finish();
   return layer;
 }
@@ -282,18 +377,9 @@ TrainConfig read_config(const std::filesystem::path& file) {
 
 std::string to_toml(const TrainConfig& config) {
   toml::array layers;
-  for (const LayerConfig& layer : config.layers) {
+  for (LayerConfig layer : config.layers) {
     toml::table t{{"type", layer.type}};
-    if (layer.type == "dense") {
-      t.insert("units", layer.units);
-      t.insert("activation", layer.activation);
-      t.insert("use_bias", layer.use_bias);
-    }
-    if (layer.type == "dropout") t.insert("rate", layer.rate);
-    if (layer.type == "batch_normalization") {
-      t.insert("momentum", layer.momentum);
-      t.insert("epsilon", layer.epsilon);
-    }
+    visit_keys(layer, KeyWriter{t});
     layers.push_back(std::move(t));
   }
   const OptimizerConfig& o = config.optimizer;

@@ -19,11 +19,15 @@ struct DataConfig {
   std::string train_images, train_labels, test_images, test_labels;
   double mean = 0, deviation = 1;  // of pixels divided by 255: (x / 255 - mean) / deviation
 };
+/// Which of the fields a type has says the table in config.cpp; what it becomes, the one in model.cpp.
 struct LayerConfig {
-  std::string type;  // "flatten" "dense" "dropout" "batch_normalization"
-  std::int64_t units = 0;
+  std::string type;
+  std::int64_t units = 0, filters = 0;
   std::string activation = "linear";
   bool use_bias = true;
+  std::vector<std::int64_t> kernel_size, strides, pool_size;  // rows and columns
+  std::string padding = "valid";
+  std::vector<std::int64_t> shape;  // without the batch
   double rate = 0;
   double momentum = 0.99, epsilon = 1e-3;
 };

@@ -13,12 +13,59 @@ Activation activation_named(const std::string& name) {
   return known.at(name);
 }
 
+Pair pair_of(const std::vector<std::int64_t>& sizes, std::int64_t otherwise) {
+  return sizes.empty() ? Pair(otherwise) : Pair(sizes.at(0), sizes.at(1));
+}
+
+Padding padding_of(const LayerConfig& l) { return l.padding == "same" ? Padding::same : Padding::valid; }
+
+ConvOptions convolution_options(const LayerConfig& l) {
+  return {.strides = pair_of(l.strides, 1),
+          .padding = padding_of(l),
+          .activation = activation_named(l.activation),
+          .use_bias = l.use_bias};
+}
+
+template <class Pooling> Module make_pooling(const LayerConfig& l) {
+  const Pair size = pair_of(l.pool_size, 2);
+  const Pair strides = l.strides.empty() ? size : pair_of(l.strides, 1);
+  return Pooling(size, {.strides = strides, .padding = padding_of(l)});
+}
+
+Module make_reshape(const LayerConfig& l) {
+  return Lambda(
+      [shape = l.shape](const Tensor& x) {
+        Shape whole{x.shape()[0]};
+        for (std::int64_t d : shape) whole.push_back(d);
+        return reshape(x, whole);
+      },
+      "reshape");
+}
+
 Module make_layer(const LayerConfig& layer) {
-  if (layer.type == "flatten") return Flatten();
-  if (layer.type == "dropout") return Dropout(layer.rate);
-  if (layer.type == "batch_normalization")
-    return BatchNormalization({.momentum = layer.momentum, .epsilon = layer.epsilon});
-  return Dense(layer.units, activation_named(layer.activation), {.use_bias = layer.use_bias});
+  using Make = std::function<Module(const LayerConfig&)>;
+  static const std::map<std::string, Make> makers{
+      {"flatten", [](const LayerConfig&) { return Flatten(); }},
+      {"reshape", make_reshape},
+      {"dense",
+       [](const LayerConfig& l) { return Dense(l.units, activation_named(l.activation), {.use_bias = l.use_bias}); }},
+      {"conv2d",
+       [](const LayerConfig& l) { return Conv2D(l.filters, pair_of(l.kernel_size, 3), convolution_options(l)); }},
+      {"depthwise_conv2d",
+       [](const LayerConfig& l) { return DepthwiseConv2D(pair_of(l.kernel_size, 3), convolution_options(l)); }},
+      {"separable_conv2d",
+       [](const LayerConfig& l) {
+         return SeparableConv2D(l.filters, pair_of(l.kernel_size, 3), convolution_options(l));
+       }},
+      {"max_pooling2d", make_pooling<MaxPooling2D>},
+      {"average_pooling2d", make_pooling<AveragePooling2D>},
+      {"global_max_pooling2d", [](const LayerConfig&) { return GlobalMaxPooling2D(); }},
+      {"global_average_pooling2d", [](const LayerConfig&) { return GlobalAveragePooling2D(); }},
+      {"dropout", [](const LayerConfig& l) { return Dropout(l.rate); }},
+      {"batch_normalization",
+       [](const LayerConfig& l) { return BatchNormalization({.momentum = l.momentum, .epsilon = l.epsilon}); }},
+  };
+  return makers.at(layer.type)(layer);
 }
 
 Split load_split(const DataConfig& config, const std::string& images, const std::string& labels) {

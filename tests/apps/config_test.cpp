@@ -50,6 +50,34 @@ TEST(Config, TheResolvedOneIsReadBack) {
   EXPECT_EQ(to_toml(parse_config(once, "again.toml")), once);
 }
 
+TEST(Config, LayersOfImagesAreReadBack) {
+  const std::string text = replaced("[[layers]]\ntype = \"flatten\"\n", R"([[layers]]
+type = "reshape"
+shape = [28, 28, 1]
+[[layers]]
+type = "conv2d"
+filters = 8
+kernel_size = [3, 5]
+strides = 2
+padding = "same"
+[[layers]]
+type = "depthwise_conv2d"
+kernel_size = 3
+[[layers]]
+type = "max_pooling2d"
+[[layers]]
+type = "global_average_pooling2d"
+)");
+  const TrainConfig config = parse_config(text, "test.toml");
+  EXPECT_EQ(config.layers[0].shape, (std::vector<std::int64_t>{28, 28, 1}));
+  EXPECT_EQ(config.layers[1].kernel_size, (std::vector<std::int64_t>{3, 5}));
+  EXPECT_EQ(config.layers[1].strides, (std::vector<std::int64_t>{2, 2}));
+  EXPECT_EQ(config.layers[2].kernel_size, (std::vector<std::int64_t>{3, 3}));
+  EXPECT_TRUE(config.layers[3].pool_size.empty());
+  const std::string once = to_toml(config);
+  EXPECT_EQ(to_toml(parse_config(once, "again.toml")), once);
+}
+
 TEST(Config, LettersBeyondAsciiAreKept) {
   const std::string path = "~/données/Одежда~c3 ";
   const TrainConfig config = parse_config(
@@ -88,6 +116,14 @@ INSTANTIATE_TEST_SUITE_P(
                 "unknown key `layers[0].units`"},
         Mistake{"missing_key", "units = 7", "", "`layers[1].units` is missing"},
         Mistake{"missing_data", "train_labels = \"b\"", "", "`data.train_labels` is missing"},
+        Mistake{"no_kernel", "type = \"flatten\"", "type = \"conv2d\"\nfilters = 3",
+                "`layers[0].kernel_size` is missing"},
+        Mistake{"kernel_of_three", "type = \"flatten\"", "type = \"conv2d\"\nfilters = 3\nkernel_size = [1, 2, 3]",
+                "`layers[0].kernel_size` has 3 numbers"},
+        Mistake{"kernel_of_nothing", "type = \"flatten\"", "type = \"conv2d\"\nfilters = 3\nkernel_size = [0, 1]",
+                "`layers[0].kernel_size`: expected an integer or 2 of them"},
+        Mistake{"shape_of_nothing", "type = \"flatten\"", "type = \"reshape\"\nshape = []",
+                "`layers[0].shape` has 0 numbers"},
         Mistake{"no_layers",
                 "[[layers]]\ntype = \"flatten\"\n[[layers]]\ntype = \"dense\"\nunits = 7\nactivation = \"relu\"\n", "",
                 "there are no layers"},

@@ -173,7 +173,7 @@ TEST(Convolutions, InAModel) {
                    GlobalAveragePooling2D(), Dense(2)};
   model.build({f32, {any_size, 8, 8, 1}});
   const std::string table = model.summary();
-  for (const char* part : {"conv2d", "max_pooling2d", "conv2d_1", "(None, 4, 4, 4)", "(None, 2, 2, 8)"})
+  for (const char* part : {"conv2d", "max_pooling2d", "conv2d_1", "(?, 4, 4, 4)", "(?, 2, 2, 8)"})
     EXPECT_NE(table.find(part), std::string::npos) << part << "\n" << table;
   Sequential copy = model;
   const Tensor x = random::normal({3, 8, 8, 1}, {.seed = 4});

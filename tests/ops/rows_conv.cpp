@@ -1,7 +1,9 @@
 /// Rows of the convolutions: every padding, stride, dilation and group against the sums of their definitions.
+#include <cmath>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/conv.h"
 #include "gradus/ops/convolution.h"
+#include "gradus/ops/deform_conv.h"
 #include "tests/ops/rows.h"
 
 namespace gradus::rows {
@@ -290,6 +292,54 @@ std::vector<Row> weights() {
   return rows;
 }
 
+/// A tap that stands between elements reads them bilinearly; zeros are outside.
+double between(const Array& x, std::int64_t n, double row, double column, std::int64_t c) {
+  double sum = 0;
+  for (std::int64_t r = 0; r < x.shape[1]; ++r)
+    for (std::int64_t k = 0; k < x.shape[2]; ++k)
+      sum += std::max(0.0, 1 - std::abs(row - static_cast<double>(r))) *
+             std::max(0.0, 1 - std::abs(column - static_cast<double>(k))) * element(x, {n, r, k, c});
+  return sum;
+}
+
+/// Two groups of channels, two parts with offsets of their own, stride 2 along columns, one row of padding before.
+Array deformed(Arrays in) {
+  const Array &x = in[0], &w = in[1], &offsets = in[2], &mask = in[3];
+  Array y = zeros_of({x.shape[0], 3, 2, 4});
+  for_each_index(y.shape, [&](std::span<const std::int64_t> o, std::int64_t flat) {
+    for (std::int64_t tap = 0; tap < 4; ++tap)
+      for (std::int64_t c = 0; c < 2; ++c) {
+        const std::int64_t channel = o[3] / 2 * 2 + c, part = channel / 2, at = part * 4 + tap;
+        const double row = static_cast<double>(o[1] + tap / 2 - 1) + element(offsets, {o[0], o[1], o[2], at * 2});
+        const double column =
+            static_cast<double>(2 * o[2] + tap % 2) + element(offsets, {o[0], o[1], o[2], at * 2 + 1});
+        y.values[static_cast<std::size_t>(flat)] += between(x, o[0], row, column, channel) *
+                                                    element(w, {tap / 2, tap % 2, c, o[3]}) *
+                                                    element(mask, {o[0], o[1], o[2], at});
+      }
+  });
+  return y;
+}
+
+std::vector<Row> deformable() {
+  Row row = row_of(
+      "deform_conv2d", {"gather", "matmul"},
+      [](In in) {
+        (void)in[3].spec();  // an empty mask is no mistake
+        return deform_conv2d(in[0], in[1], in[2], in[3],
+                             {.strides = {1, 2}, .paddings = {{1, 0}, {0, 0}}, .offset_groups = 2});
+      },
+      {{{1, 3, 4, 4}, {2, 2, 2, 4}, {1, 3, 2, 16}, {1, 3, 2, 8}}}, deformed);
+  row.slack = 10;
+  row.mistakes = {
+      {[] { deform_conv2d(zeros({1, 3, 3, 1}), zeros({2, 2, 1, 1}), zeros({1, 2, 2, 4})); }, "offsets are"},
+      {[] { deform_conv2d(zeros({1, 3, 3, 1}), zeros({2, 2, 1, 1}), zeros({1, 2, 2, 8}), zeros({1, 2, 2, 3})); },
+       "the mask is"},
+  };
+  return {row};
+}
+
+const bool registered_deformable = add_rows(deformable());
 const bool registered =
     add_rows(convolutions()) && add_rows(depthwise()) && add_rows(transposed()) && add_rows(weights());
 

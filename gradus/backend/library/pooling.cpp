@@ -45,6 +45,13 @@ template <class Visit> void for_each_line(const Call& call, std::int64_t begin, 
   for (std::int64_t at = begin; at < end; ++at) visit(at, at / lines * sources_of(call.axes), at % lines);
 }
 
+/// Integers wrap around.
+template <class T> [[gnu::always_inline]] inline T sum_of(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+  else return static_cast<T>(a + b);
+}
+
 /// Where x is larger than the best so far, or the first at all, or the first NaN.
 template <class T>
 [[gnu::target("avx2")]] void choose(const T* __restrict x, T* __restrict best, std::int32_t* __restrict taps,
@@ -59,18 +66,11 @@ template <class T>
 template <class T>
 [[gnu::target("avx2")]] void deposit(const T* __restrict y, const std::int32_t* __restrict taps, T* __restrict x,
                                      std::int32_t tap, std::int64_t channels) {
-  for (std::int64_t c = 0; c < channels; ++c) {
-    if constexpr (std::is_floating_point_v<T>) x[c] += taps[c] == tap ? y[c] : T{};
-    else
-      x[c] = static_cast<T>(static_cast<std::uint64_t>(x[c]) + static_cast<std::uint64_t>(taps[c] == tap ? y[c] : T{}));
-  }
+  for (std::int64_t c = 0; c < channels; ++c) { x[c] = sum_of(x[c], taps[c] == tap ? y[c] : T{}); }
 }
 
 template <class T> void add(const T* __restrict from, T* __restrict to, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    if constexpr (std::is_floating_point_v<T>) to[i] += from[i];
-    else to[i] = static_cast<T>(static_cast<std::uint64_t>(to[i]) + static_cast<std::uint64_t>(from[i]));
-  }
+  for (std::int64_t i = 0; i < count; ++i) to[i] = sum_of(to[i], from[i]);
 }
 
 template <class T> const T* read(const KernelArguments* arguments, int slot) {

@@ -1,0 +1,72 @@
+/// Training steps of convolutional networks: full convolutions, and depthwise-separable ones with normalisation.
+#include "bench/workloads.h"
+#include "gradus/function/function.h"
+#include "gradus/function/synchronize.h"
+#include "gradus/gradients/tape.h"
+#include "gradus/nn/convolutions.h"
+#include "gradus/nn/layers.h"
+#include "gradus/nn/losses.h"
+#include "gradus/nn/pools.h"
+#include "gradus/ops/random.h"
+#include "gradus/optim/optimizers.h"
+
+namespace gradus::bench {
+namespace {
+
+Sequential full_network() {
+  const auto layer = [](std::int64_t filters, std::int64_t stride) {
+    return Conv2D(filters, 3, {.strides = stride, .padding = Padding::same, .activation = relu});
+  };
+  return Sequential{layer(32, 1), layer(64, 2), layer(64, 1), MaxPooling2D(), Flatten(), Dense(128, relu), Dense(10)};
+}
+
+Sequential separable_network() {
+  Sequential model{Conv2D(32, 3, {.strides = 2, .padding = Padding::same, .use_bias = false})};
+  const auto normalize = [&] {
+    model.add(BatchNormalization({.momentum = 0.99, .epsilon = 1e-5}));
+    model.add(Lambda([](const Tensor& x) { return relu(x); }));
+  };
+  normalize();
+  for (const auto [channels, stride] : {std::pair{64, 1}, {128, 2}, {128, 1}, {256, 2}, {256, 1}, {256, 1}}) {
+    model.add(DepthwiseConv2D(3, {.strides = stride, .padding = Padding::same, .use_bias = false}));
+    normalize();
+    model.add(Conv2D(channels, 1, {.use_bias = false}));
+    normalize();
+  }
+  model.add(GlobalAveragePooling2D());
+  model.add(Dense(10));
+  return model;
+}
+
+Figures train(Sequential model, Optimizer optimizer, const Shape& images) {
+  SparseCategoricalCrossentropy loss_function(from_logits);
+  const Tensor x = random::uniform(images, {.seed = 0}), y = random::integers({images[0]}, {.high = 10, .seed = 1});
+  const auto train_step = function(
+      [&](Tensor images, Tensor labels) {
+        GradientTape tape;
+        Loss loss = loss_function(labels, model(images, training));
+        optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
+        return loss;
+      },
+      function_options);
+  model.build(x.spec());
+  synchronize();
+  Figures figures = measure({.step = [&] { train_step(x, y).item(); },
+                             .step_without_reading = [&] { train_step(x, y); },
+                             .wait = synchronize});
+  figures.extra["compile_s"] = train_step.explain().compile_seconds;
+  figures.extra["kernels"] = train_step.explain().kernels.size();
+  figures.extra["loss"] = train_step(x, y).item();
+  return figures;
+}
+
+}  // namespace
+
+void add_cnn(Workloads& workloads) {
+  workloads["cnn"] = [] { return train(full_network(), Adam({.learning_rate = 1e-3}), {64, 28, 28, 1}); };
+  workloads["dwsep"] = [] {
+    return train(separable_network(), SGD({.learning_rate = 0.01, .momentum = 0.9}), {64, 32, 32, 3});
+  };
+}
+
+}  // namespace gradus::bench
