@@ -334,7 +334,7 @@ Results convolve_with_state(const Call& c) {
 }
 
 const Table table{
-    {"AveragePool", {7, 10, 11, 19, 22}, average_pool},
+    {"AveragePool", {1, 7, 10, 11, 19, 22}, average_pool},
     {"CausalConvWithState", {27}, convolve_with_state},
     {"Col2Im", {18}, column_to_image},
     {"Conv", {1, 11, 22}, convolve},

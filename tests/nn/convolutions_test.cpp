@@ -2,6 +2,7 @@
 #include "gradus/nn/convolutions.h"
 #include <gtest/gtest.h>
 #include <cmath>
+#include "gradus/base/threads.h"
 #include "gradus/function/function.h"
 #include "gradus/gradients/tape.h"
 #include "gradus/nn/layers.h"
@@ -166,6 +167,32 @@ TEST(Convolutions, OfSizesThatAreNotKnown) {
                          {.input_signature = {{f32, {any_size, any_size, 8, 2}}}})(zeros({1, 8, 8, 2}));
               }),
               "needs a stride of 1");
+}
+
+/// Forward, both gradients, depthwise and pooling, whatever the number of threads: the same bits.
+TEST(Convolutions, DoNotDependOnThreads) {
+  const Tensor x = random::normal({3, 17, 16, 5}, {.seed = 1}), w = random::normal({3, 3, 5, 24}, {.seed = 2}),
+               d = random::normal({3, 3, 24, 1}, {.seed = 3});
+  const auto f = function([](const Tensor& images, const Tensor& full, const Tensor& depthwise) {
+    GradientTape tape;
+    for (const Tensor& source : {images, full, depthwise}) tape.watch(source);
+    const Tensor y = conv2d(images, full, {.strides = {2}, .padding = Padding::same});
+    const Tensor z = max_pool(depthwise_conv2d(y, depthwise, {.padding = Padding::same}), {3}, {.strides = {2}});
+    const auto gradients = tape.gradient(reduce_sum(z * z), {images, full, depthwise});
+    return std::tuple{z, gradients[0], gradients[1], gradients[2]};
+  });
+  const int before = num_threads();
+  std::vector<Tensors> results;
+  for (int threads : {1, 2, 5})
+    for (int call = 0; call < 2; ++call) {
+      set_num_threads(threads);
+      const auto [z, dx, dw, dd] = f(x, w, d);
+      results.push_back({z, dx, dw, dd});
+      for (const Tensor& result : results.back()) result.observed();
+    }
+  set_num_threads(before);
+  for (const Tensors& result : results)
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(bitwise_equal(result[i], results[0][i])) << i;
 }
 
 TEST(Convolutions, InAModel) {
