@@ -27,7 +27,7 @@ Sequential separable_network() {
     model.add(Lambda([](const Tensor& x) { return relu(x); }));
   };
   normalize();
-  for (const auto [channels, stride] : {std::pair{64, 1}, {128, 2}, {128, 1}, {256, 2}, {256, 1}, {256, 1}}) {
+  for (const auto& [channels, stride] : {std::pair{64, 1}, {128, 2}, {128, 1}, {256, 2}, {256, 1}, {256, 1}}) {
     model.add(DepthwiseConv2D(3, {.strides = stride, .padding = Padding::same, .use_bias = false}));
     normalize();
     model.add(Conv2D(channels, 1, {.use_bias = false}));
