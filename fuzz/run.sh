@@ -10,6 +10,12 @@ subject=$(basename "$target" _fuzz)
 seeds=$(dirname "$0")/seeds/$subject
 corpus=build/fuzz/corpus/$subject
 mkdir -p "$corpus" "$seeds" build/fuzz/findings
+if [ "$subject" = onnx ]; then  # from the models of ONNX's own suite
+  tools/onnx_suite.sh build/onnx-suite
+  find build/onnx-suite -name model.onnx -size -4k | while read -r model; do
+    cp "$model" "$corpus/$(basename "$(dirname "$model")")"
+  done
+fi
 log=build/fuzz/$subject.log
 words=$(dirname "$0")/$subject.dict
 [ ! -e "$words" ] || set -- -dict="$words" "$@"

@@ -3,7 +3,7 @@
 #   tools/setup.sh [build] [format] [full] [bench]      what for: `build` where nothing is said
 set -eu
 
-build="g++ make cmake ninja-build pkg-config python3 llvm-19-dev libgtest-dev libcli11-dev libtomlplusplus-dev
+build="g++ make cmake ninja-build pkg-config python3 python3-venv llvm-19-dev libgtest-dev libcli11-dev libtomlplusplus-dev
        nlohmann-json3-dev zlib1g-dev libprotobuf-dev protobuf-compiler dataset-fashion-mnist"
 format="clang-format-19"
 full="clang-19 libclang-rt-19-dev clang-format-19"

@@ -26,6 +26,14 @@ struct EvalArguments {
 };
 int eval(const EvalArguments& arguments);
 
+struct RunArguments {
+  std::filesystem::path model, output;
+  std::vector<std::string> inputs;  // name=file.npy
+  std::optional<std::int64_t> threads;
+};
+/// Runs an ONNX model on arrays of .npy files; a file for each output, and a line on stdout.
+int run_model(const RunArguments& arguments);
+
 struct OnnxTestArguments {
   std::vector<std::filesystem::path> directories;
 };

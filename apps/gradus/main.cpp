@@ -45,6 +45,15 @@ int main(int count, char** arguments) {
   CLI::App* devices_command = app.add_subcommand("devices", "List where Gradus can compute");
   devices_command->add_flag("--json", devices_as_json, "As JSON");
 
+  RunArguments run_arguments;
+  CLI::App* run_command = app.add_subcommand("run", "Run an ONNX model on arrays");
+  run_command->add_option("model", run_arguments.model, "ONNX file")->required();
+  run_command->add_option("--input", run_arguments.inputs, "NAME=FILE.npy, once for each input of the model");
+  run_command->add_option("--output", run_arguments.output, "Directory for NAME.npy of each output")->required();
+  run_command->add_option("--threads", run_arguments.threads, "Computing threads (0: all cores)")
+      ->envname("GRADUS_NUM_THREADS")
+      ->check(CLI::NonNegativeNumber);
+
   OnnxTestArguments onnx_test_arguments;
   CLI::App* onnx_test_command =
       app.add_subcommand("onnx-test", "Run directories in the layout of ONNX's conformance suite");
@@ -58,6 +67,7 @@ int main(int count, char** arguments) {
   try {
     if (train_command->parsed()) return train(train_arguments);
     if (eval_command->parsed()) return eval(eval_arguments);
+    if (run_command->parsed()) return run_model(run_arguments);
     if (onnx_test_command->parsed()) return onnx_test(onnx_test_arguments);
     return list_devices(devices_as_json);
   } catch (...) { return report_failure(); }

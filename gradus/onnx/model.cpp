@@ -1,7 +1,9 @@
 #include "gradus/onnx/model.h"
 #include <algorithm>
+#include <unordered_set>
 #include "gradus/graph/context.h"
 #include "gradus/onnx/resolve.h"
+#include "gradus/onnx/row.h"
 #include "gradus/onnx/scope.h"
 
 namespace gradus::onnx {
@@ -49,6 +51,18 @@ void check_inputs(const std::vector<const ValueInfo*>& declared, In inputs) {
   }
 }
 
+/// The values that some node computes with, rather than being steered by them.
+std::unordered_set<std::string> computed_with(const GraphDefinition& graph) {
+  std::unordered_set<std::string> names;
+  for (const ValueInfo& output : graph.outputs) names.insert(output.name);
+  for (const NodeDefinition& node : graph.nodes) {
+    for (const std::string& name : captured_names(node)) names.insert(name);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      if (!node.row || !std::ranges::count(node.row->steering, static_cast<int>(i))) names.insert(node.inputs[i]);
+  }
+  return names;
+}
+
 Port port_of(const ValueInfo& info) { return {info.name, info.dtype, info.shape}; }
 
 std::shared_ptr<const Model::State> prepared(ModelFile file, const std::string& name, const LoadOptions& options) {
@@ -65,8 +79,9 @@ std::shared_ptr<const Model::State> prepared(ModelFile file, const std::string& 
     state->declared.push_back(&input);
   }
   for (const ValueInfo& output : graph.outputs) state->outputs.push_back(port_of(output));
+  const std::unordered_set<std::string> data = computed_with(graph);
   for (NamedTensor& made : graph.initializers) {
-    if (is_floating(made.value.dtype()))
+    if (is_floating(made.value.dtype()) && data.contains(made.name))
       state->variables.emplace_back(made.value, made.name, VariableOptions{options.trainable});
     else state->constants.push_back(made);
   }

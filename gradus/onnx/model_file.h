@@ -98,6 +98,10 @@ ModelFile read_model(const std::filesystem::path& file);
 /// A serialized tensor, as in the data sets of ONNX's suite.
 NamedTensor parse_tensor(std::span<const std::byte> bytes, const std::string& name);
 
+/// The bytes of a file. ResourceExhausted from 2 GiB on; `name`
+/// opens the error.
+std::string written(const ModelFile& model, const std::string& name);
+
 /// The dtype of an ONNX element type. Unsupported, with its name, if there is none.
 DType dtype_of_code(std::int64_t code);
 std::int64_t code_of(DType dtype);

@@ -25,6 +25,23 @@ Tensor clip(const Call& c) {
   return c.has(2) ? minimum(x, c[2]) : x;
 }
 
+/// The exponent may be of another dtype; the result is of that of the base. Integers take no fraction and are computed
+/// as doubles.
+Tensor power(const Call& c) {
+  const DType dtype = c[0].dtype();
+  if (is_floating(dtype)) return pow(c[0], cast(c[1], dtype));
+  return cast(pow(cast(c[0], f64), cast(c[1], f64)), dtype);
+}
+
+Tensor is_infinite(const Call& c) {
+  const Tensor& x = c[0];
+  const bool positive = c.flag("detect_positive", true), negative = c.flag("detect_negative", true);
+  const Tensor infinite = logical_not(logical_or(is_finite(x), is_nan(x)));
+  if (positive && negative) return infinite;
+  if (!positive && !negative) return logical_and(infinite, logical_not(infinite));
+  return logical_and(infinite, positive ? x > 0 : x < 0);
+}
+
 /// fmod keeps the sign of the dividend, integers by default that of the divisor.
 Tensor remainder(const Call& c) {
   if (!c.flag("fmod")) return mod(c[0], c[1]);
@@ -48,6 +65,7 @@ const Table elementwise{
     {"Greater", {7, 9, 13}, [](const Call& c) { return c[0] > c[1]; }},
     {"GreaterOrEqual", {12, 16}, [](const Call& c) { return c[0] >= c[1]; }},
     {"Identity", {1, 13, 14, 16, 19, 21, 23, 24, 25}, [](const Call& c) { return c[0]; }},
+    {"IsInf", {10, 20}, is_infinite},
     {"IsNaN", {9, 13, 20}, [](const Call& c) { return is_nan(c[0]); }},
     {"Less", {7, 9, 13}, [](const Call& c) { return c[0] < c[1]; }},
     {"LessOrEqual", {12, 16}, [](const Call& c) { return c[0] <= c[1]; }},
@@ -60,6 +78,7 @@ const Table elementwise{
     {"Neg", {6, 13}, [](const Call& c) { return -c[0]; }},
     {"Not", {1}, [](const Call& c) { return logical_not(c[0]); }},
     {"Or", {7}, [](const Call& c) { return logical_or(c[0], c[1]); }},
+    {"Pow", {7, 12, 13, 15}, power},
     {"Reciprocal", {6, 13}, [](const Call& c) { return 1 / c[0]; }},
     {"Relu", {6, 13, 14}, [](const Call& c) { return relu(c[0]); }},
     {"Round", {11, 22}, [](const Call& c) { return round(c[0]); }},

@@ -20,11 +20,19 @@ class Resolver {
 
  private:
   using Names = std::unordered_set<std::string>;
+  /// The names of a graph and of those around it.
+  struct Known {
+    Names names;
+    const Known* outer = nullptr;
+    bool has(const std::string& name) const { return names.contains(name) || (outer && outer->has(name)); }
+  };
   template <class... Parts> void expect(bool ok, const Parts&... parts) const {
     require<DataError>(ok, file_, ": ", parts...);
   }
   void enter_functions();
-  void resolve_graph(GraphDefinition& graph, const std::vector<OperatorSet>& opsets, Names known, const Names& outer);
+  void resolve_graph(GraphDefinition& graph, const std::vector<OperatorSet>& opsets, Known known);
+  void resolve_subgraph(const NodeDefinition& node, const Attribute& attribute, const std::vector<OperatorSet>& opsets,
+                        const Known& around);
   void resolve_node(NodeDefinition& node, const std::vector<OperatorSet>& opsets);
   void find_function(NodeDefinition& node, std::int64_t opset);
   void mark_dying(GraphDefinition& graph, const Names& kept) const;
@@ -75,35 +83,35 @@ void Resolver::resolve_node(NodeDefinition& node, const std::vector<OperatorSet>
   node.row = row;
 }
 
-/// `known`: names that the graph has before its nodes. `outer`: those of the graphs around it.
-void Resolver::resolve_graph(GraphDefinition& graph, const std::vector<OperatorSet>& opsets, Names known,
-                             const Names& outer) {
-  const auto is_there = [&](const std::string& name) { return known.contains(name) || outer.contains(name); };
+void Resolver::resolve_subgraph(const NodeDefinition& node, const Attribute& attribute,
+                                const std::vector<OperatorSet>& opsets, const Known& around) {
+  Known inner{.outer = &around};
+  for (const ValueInfo& input : attribute.graph->inputs)
+    expect(inner.names.insert(input.name).second, node.where(), ": two inputs of graph `", attribute.name,
+           "` are named `", input.name, "`");
+  for (const NamedTensor& made : attribute.graph->initializers) inner.names.insert(made.name);
+  resolve_graph(*attribute.graph, opsets, std::move(inner));
+}
+
+/// `known`: names that are there before the graph's nodes.
+void Resolver::resolve_graph(GraphDefinition& graph, const std::vector<OperatorSet>& opsets, Known known) {
   for (NodeDefinition& node : graph.nodes) {
     expect(!node.op.empty(), node.where(), ": a node without an op");
     for (const std::string& name : node.inputs)
-      expect(name.empty() || is_there(name), node.where(), ": input `", name,
+      expect(name.empty() || known.has(name), node.where(), ": input `", name,
              "` is made by no node before it: the graph has a cycle, is not in order, or lacks it");
     resolve_node(node, opsets);
-    Names around = outer;
-    around.insert(known.begin(), known.end());
-    for (const Attribute& a : node.attributes) {
-      if (!a.graph) continue;
-      Names inner;
-      for (const ValueInfo& input : a.graph->inputs)
-        expect(inner.insert(input.name).second, node.where(), ": two inputs of graph `", a.name, "` are named `",
-               input.name, "`");
-      for (const NamedTensor& made : a.graph->initializers) inner.insert(made.name);
-      resolve_graph(*a.graph, opsets, std::move(inner), around);
-    }
+    for (const Attribute& a : node.attributes)
+      if (a.graph) resolve_subgraph(node, a, opsets, known);
     for (const std::string& name : node.outputs)
-      expect(name.empty() || known.insert(name).second, node.where(), ": output `", name,
+      expect(name.empty() || known.names.insert(name).second, node.where(), ": output `", name,
              "` is the name of another value");
   }
-  for (const ValueInfo& output : graph.outputs)
-    expect(is_there(output.name), "graph `", graph.name, "`: output `", output.name, "` is made by no node");
   Names kept;
-  for (const ValueInfo& output : graph.outputs) kept.insert(output.name);
+  for (const ValueInfo& output : graph.outputs) {
+    expect(known.has(output.name), "graph `", graph.name, "`: output `", output.name, "` is made by no node");
+    kept.insert(output.name);
+  }
   mark_dying(graph, kept);
 }
 
@@ -145,11 +153,11 @@ void Resolver::enter_functions() {
   for (const auto& f : model_.functions)
     expect(functions_.emplace(key_of(*f, f->name), f.get()).second, "two functions are named `", f->name, "`");
   for (const auto& f : model_.functions) {
-    Names known;
+    Known known;
     for (const std::string& input : f->inputs)
-      expect(known.insert(input).second, "function `", f->name, "`: two inputs are named `", input, "`");
+      expect(known.names.insert(input).second, "function `", f->name, "`: two inputs are named `", input, "`");
     for (const std::string& output : f->outputs) f->body.outputs.push_back({.name = output});
-    resolve_graph(f->body, f->opsets.empty() ? model_.opsets : f->opsets, std::move(known), {});
+    resolve_graph(f->body, f->opsets.empty() ? model_.opsets : f->opsets, std::move(known));
   }
 }
 
@@ -158,14 +166,14 @@ void Resolver::run() {
     if (set.domain.empty() && set.version > newest_opset)
       throw Unsupported(text(file_, ": operator set ", set.version, "; the newest that is known is ", newest_opset));
   enter_functions();
-  Names known;
+  Known known;
   for (const ValueInfo& input : model_.graph.inputs)
-    expect(!input.name.empty() && known.insert(input.name).second, "two inputs are named `", input.name, "`");
+    expect(!input.name.empty() && known.names.insert(input.name).second, "two inputs are named `", input.name, "`");
   Names made;
   for (const NamedTensor& each : model_.graph.initializers)
     expect(!each.name.empty() && made.insert(each.name).second, "two initializers are named `", each.name, "`");
-  known.insert(made.begin(), made.end());
-  resolve_graph(model_.graph, model_.opsets, std::move(known), {});
+  known.names.insert(made.begin(), made.end());
+  resolve_graph(model_.graph, model_.opsets, std::move(known));
   if (!unknown_.empty()) {
     std::string list;
     for (const std::string& op : unknown_) list += (list.empty() ? "" : ", ") + op;

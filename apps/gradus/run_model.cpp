@@ -1,0 +1,46 @@
+/// `gradus run`.
+#include <iostream>
+#include "apps/gradus/commands.h"
+#include "gradus/base/threads.h"
+#include "gradus/formats/npy.h"
+#include "gradus/onnx/model.h"
+
+namespace gradus::command {
+namespace {
+
+/// "name=file.npy" -> what is in the file, by name.
+std::map<std::string, Tensor> read_inputs(const std::vector<std::string>& given) {
+  std::map<std::string, Tensor> inputs;
+  for (const std::string& each : given) {
+    const std::size_t sign = each.find('=');
+    require(sign != std::string::npos && sign > 0, "--input ", each, ": expected NAME=FILE.npy");
+    const bool is_new = inputs.emplace(each.substr(0, sign), load_npy(each.substr(sign + 1))).second;
+    require(is_new, "--input ", each, ": that input is given twice");
+  }
+  return inputs;
+}
+
+/// Names of values may hold what names of files may not.
+std::string file_name_of(const std::string& output) {
+  std::string name = output;
+  for (char& c : name)
+    if (c == '/' || c == '\\' || c == ':' || c == '\0') c = '_';
+  return (name.empty() || name.front() == '.' ? "_" + name : name) + ".npy";
+}
+
+}  // namespace
+
+int run_model(const RunArguments& arguments) {
+  if (arguments.threads) set_num_threads(static_cast<int>(*arguments.threads));
+  const onnx::Model model = onnx::load(arguments.model);
+  const std::map<std::string, Tensor> results = model(read_inputs(arguments.inputs));
+  std::filesystem::create_directories(arguments.output);
+  for (const auto& [name, value] : results) {
+    const std::filesystem::path file = arguments.output / file_name_of(name);
+    save_npy(file, value);
+    std::cout << name << ' ' << value.spec() << ' ' << file.string() << '\n';
+  }
+  return ok;
+}
+
+}  // namespace gradus::command

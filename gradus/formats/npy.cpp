@@ -1,0 +1,201 @@
+/// Every number in the header is checked against the bytes that are there before anything is allocated.
+#include "gradus/formats/npy.h"
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include "gradus/formats/atomic_file.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+constexpr std::string_view magic = "\x93NUMPY";
+
+/// The letter and the width by which NumPy calls a dtype. A dtype that is not in the table cannot be written.
+struct TypeCode {
+  std::string_view name, code;
+};
+constexpr TypeCode type_codes[] = {{"f64", "f8"}, {"f32", "f4"}, {"f16", "f2"}, {"bf16", "V2"}, {"i64", "i8"},
+                                   {"i32", "i4"}, {"i16", "i2"}, {"i8", "i1"},  {"u64", "u8"},  {"u32", "u4"},
+                                   {"u16", "u2"}, {"u8", "u1"},  {"bool", "b1"}};
+
+struct Header {
+  DType dtype = f32;
+  bool big_endian = false, fortran = false;
+  Shape shape;
+};
+
+/// Reads the dictionary {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }.
+class HeaderParser {
+ public:
+  HeaderParser(std::string_view source, const std::string& name) : rest_(source), name_(name) {}
+
+  Header parse() {
+    Header header;
+    bool type = false, order = false, shape = false;
+    expect(take("{"), "it is no dictionary");
+    while (!take("}")) {
+      const std::string_view key = quoted();
+      expect(take(":"), "a key has no value");
+      if (key == "descr") type = read_type(header);
+      else if (key == "fortran_order") order = read_order(header);
+      else if (key == "shape") shape = read_shape(header);
+      else expect(false, text("the key `", key, "` is unknown"));
+      if (!take(",")) {
+        expect(take("}"), "a comma is missing");
+        break;
+      }
+    }
+    expect(type && order && shape, "it must have descr, fortran_order and shape");
+    return header;
+  }
+
+ private:
+  void expect(bool ok, std::string_view what) const { require<DataError>(ok, name_, ": header of the array: ", what); }
+  void skip_spaces() {
+    while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\n')) rest_.remove_prefix(1);
+  }
+  bool take(std::string_view word) {
+    skip_spaces();
+    if (!rest_.starts_with(word)) return false;
+    rest_.remove_prefix(word.size());
+    return true;
+  }
+  std::string_view quoted() {
+    skip_spaces();
+    expect(!rest_.empty() && (rest_.front() == '\'' || rest_.front() == '"'), "a name in quotes is missing");
+    const std::size_t end = rest_.find(rest_.front(), 1);
+    expect(end != std::string_view::npos, "a quote is not closed");
+    const std::string_view inside = rest_.substr(1, end - 1);
+    rest_.remove_prefix(end + 1);
+    return inside;
+  }
+  bool read_type(Header& header) {
+    const std::string_view descr = quoted();
+    expect(descr.size() == 3 && std::string_view("<>|=").find(descr[0]) != std::string_view::npos,
+           text("the type `", descr, "` is not supported"));
+    header.big_endian = descr[0] == '>';
+    const std::string_view code = descr.substr(1);
+    for (const TypeCode& known : type_codes)
+      for (const DType dtype : all_dtypes)
+        if (known.code == code && known.name == name_of(dtype)) {
+          header.dtype = dtype;
+          return true;
+        }
+    throw DataError(text(name_, ": the type `", descr, "` is not supported"));
+  }
+  bool read_order(Header& header) {
+    header.fortran = take("True");
+    expect(header.fortran || take("False"), "fortran_order must be True or False");
+    return true;
+  }
+  bool read_shape(Header& header) {
+    expect(take("("), "shape must be a tuple");
+    while (!take(")")) {
+      skip_spaces();
+      std::int64_t extent = 0;
+      const auto [end, problem] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), extent);
+      expect(problem == std::errc() && extent >= 0, "an extent is no size");
+      rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+      expect(header.shape.rank() < Shape::max_rank, text("more than ", Shape::max_rank, " dimensions"));
+      header.shape.push_back(extent);
+      if (take(",")) continue;
+      expect(take(")"), "shape is not closed");
+      break;
+    }
+    return true;
+  }
+
+  std::string_view rest_;
+  const std::string& name_;
+};
+
+/// The header, and where the elements begin.
+std::pair<Header, std::size_t> header_of(std::span<const std::byte> bytes, const std::string& name) {
+  const auto byte = [&](std::size_t i) { return std::to_integer<std::size_t>(bytes[i]); };
+  require<DataError>(bytes.size() >= 12 && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0, name,
+                     ": no NumPy file: it does not begin with \\x93NUMPY");
+  const std::size_t version = byte(6);
+  require<DataError>(version >= 1 && version <= 3, name, ": version ", version, " of the format is unknown");
+  const std::size_t begin = version == 1 ? 10 : 12;
+  std::size_t length = byte(8) | byte(9) << 8;
+  if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
+  require<DataError>(length <= bytes.size() - begin, name, ": the header claims ", length, " bytes, ",
+                     bytes.size() - begin, " follow");
+  const std::string_view source(reinterpret_cast<const char*>(bytes.data()) + begin, length);
+  return {HeaderParser(source, name).parse(), begin + length};
+}
+
+void swap_bytes(std::byte* data, std::int64_t count, std::int64_t width) {
+  for (std::int64_t i = 0; i < count; ++i, data += width) std::reverse(data, data + width);
+}
+
+std::string written_shape(const Shape& shape) {
+  std::string out = "(";
+  for (int i = 0; i < shape.rank(); ++i)
+    out += text(shape[i], i + 1 < shape.rank() ? ", " : shape.rank() == 1 ? "," : "");
+  return out + ")";
+}
+
+}  // namespace
+
+Tensor parse_npy(std::span<const std::byte> bytes, const std::string& name) {
+  const auto [header, begin] = header_of(bytes, name);
+  Shape stored = header.shape;
+  if (header.fortran)
+    for (int i = 0; i < stored.rank(); ++i) stored.set(i, header.shape[-1 - i]);
+  const Spec spec{header.dtype, stored};
+  std::int64_t size = 0;
+  try {
+    size = bytes_of(spec);
+  } catch (const Error& error) { throw DataError(text(name, ": ", error.what())); }
+  require<DataError>(static_cast<std::uint64_t>(size) == bytes.size() - begin, name, ": ",
+                     Spec{spec.dtype, header.shape}, " needs ", size, " bytes, ", bytes.size() - begin,
+                     " follow the header");
+  Ref<Buffer> buffer = Buffer::allocate(size, "npy file");
+  if (size) std::memcpy(buffer->data(), bytes.data() + begin, static_cast<std::size_t>(size));
+  if (header.big_endian) swap_bytes(buffer->data<std::byte>(), spec.shape.size(), size_of(spec.dtype));
+  if (spec.dtype == boolean)
+    for (std::int64_t i = 0; i < size; ++i)
+      require<DataError>(buffer->data<std::uint8_t>()[i] <= 1, name, ": a bool is neither 0 nor 1");
+  const Tensor x = Tensor::of_buffer(spec, std::move(buffer));
+  if (!header.fortran || stored.rank() < 2) return x;
+  std::vector<int> backwards;
+  for (int i = stored.rank() - 1; i >= 0; --i) backwards.push_back(i);
+  return transpose(x, backwards);
+}
+
+Tensor load_npy(const std::filesystem::path& file) {
+  std::error_code problem;
+  const auto size = std::filesystem::file_size(file, problem);
+  std::ifstream in(file, std::ios::binary);
+  require<Unavailable>(!problem && in, file.string(), ": cannot be read; is it there, and a file?");
+  std::vector<std::byte> bytes(size);
+  in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
+  require<Unavailable>(in.gcount() == static_cast<std::streamsize>(size), file.string(), ": cannot be read");
+  return parse_npy(bytes, file.string());
+}
+
+void save_npy(const std::filesystem::path& file, const Tensor& x) {
+  const auto known = std::ranges::find(type_codes, name_of(x.dtype()), &TypeCode::name);
+  require(known != std::end(type_codes), "save_npy: NumPy has no type for ", x.dtype(), "; cast it first");
+  std::string header = text("{'descr': '", size_of(x.dtype()) == 1 ? '|' : '<', known->code,
+                            "', 'fortran_order': False, 'shape': ", written_shape(x.shape()), ", }");
+  header.resize((header.size() + 11) / 64 * 64 + 53, ' ');  // with what stands before it a multiple of 64
+  header += '\n';
+  const std::uint16_t length = static_cast<std::uint16_t>(header.size());
+  const Buffer& values = x.observed();
+  AtomicFile out(file);
+  out.write(magic);
+  out.write(std::string_view("\x01\x00", 2));
+  out.write(std::as_bytes(std::span(&length, 1)));
+  out.write(header);
+  out.write(std::span(values.data<const std::byte>(), static_cast<std::size_t>(bytes_of(x.spec()))));
+  out.commit();
+}
+
+}  // namespace gradus

@@ -1,0 +1,20 @@
+/// NumPy's file format of one array: a header in Python's notation, then the elements.
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+/// Any dtype, row-major; bf16 as two bytes without a meaning ("V2"), as NumPy has no such type. The file appears whole
+/// or not at all. Unavailable where it may not be written, ResourceExhausted on a full disk.
+void save_npy(const std::filesystem::path& file, const Tensor& x);
+/// Arrays of both orders and both byte orders. DataError names the file and what is wrong with it, Unavailable if it
+/// cannot be read.
+Tensor load_npy(const std::filesystem::path& file);
+/// The same for bytes in memory; `name` stands for the file in messages.
+Tensor parse_npy(std::span<const std::byte> bytes, const std::string& name);
+
+}  // namespace gradus

@@ -1,0 +1,170 @@
+#include "gradus/onnx/export.h"
+#include <algorithm>
+#include <set>
+#include "gradus/compiler/passes.h"
+#include "gradus/formats/atomic_file.h"
+#include "gradus/function/mode.h"
+#include "gradus/graph/region.h"
+#include "gradus/onnx/export_ops.h"
+#include "gradus/ops/views.h"
+
+namespace gradus {
+namespace onnx {
+namespace {
+
+constexpr std::int64_t written_opset = 23, written_ir_version = 11;
+
+using TensorFunction = std::function<Tensors(In)>;
+/// What a captured tensor is called in the file; empty: it has no name.
+using NameOfCapture = std::function<std::string(const Tensor&)>;
+
+/// Open dimensions become symbols, numbered in order.
+std::vector<Spec> with_symbols(const std::vector<Spec>& specs) {
+  std::vector<Spec> named = specs;
+  int next = 0;
+  for (Spec& spec : named)
+    for (int d = 0; d < spec.shape.rank(); ++d)
+      if (spec.shape[d] == any_size) spec.shape.set(d, dimension::symbol(next++));
+  return named;
+}
+
+std::string name_of(const std::vector<std::string>& given, std::size_t i, std::size_t count, std::string_view letter) {
+  if (i < given.size()) return given[i];
+  return count == 1 ? std::string(letter) : text(letter, i);
+}
+
+ValueInfo info_of(const std::string& name, const Spec& spec) {
+  ValueInfo info{.name = name, .dtype = spec.dtype, .shape = Shape()};
+  for (const std::int64_t d : spec.shape) {
+    info.shape->push_back(d < 0 ? any_size : d);
+    info.dimension_names.push_back(d < 0 ? dimension::to_text(d) : "");
+  }
+  return info;
+}
+
+/// A flat graph, value by value.
+class Exporter {
+ public:
+  Exporter(const Graph& graph, GraphWriter& out)
+      : graph_(graph), out_(out), names_(static_cast<std::size_t>(graph.size())) {}
+
+  void bind(int value, std::string name) { names_[static_cast<std::size_t>(value)] = std::move(name); }
+  void write() {
+    for (int i = 0; i < graph_.size(); ++i)
+      if (names_[static_cast<std::size_t>(i)].empty()) bind(i, written(graph_[i]));
+  }
+  const std::string& name(int value) const { return names_[static_cast<std::size_t>(value)]; }
+
+ private:
+  std::string written(const Value& v) {
+    if (v.is_constant) {
+      const std::string one = out_.scalar(v.spec.dtype, v.constant);
+      return v.spec.shape.rank() == 0 ? one : out_.node("Expand", {one, out_.shape(v.spec.shape)});
+    }
+    std::vector<std::string> in;
+    std::vector<Spec> specs;
+    for (const int operand : v.in) {
+      in.push_back(operand_name(v, operand));
+      specs.push_back(graph_[operand].spec);
+    }
+    return write_value(out_, v, in, specs);
+  }
+  /// ONNX's elementwise ops stretch their operands themselves, as long as one of them has the shape of the result.
+  std::string operand_name(const Value& v, int operand) {
+    const Value& made = graph_[operand];
+    const bool stretched = v.op.is_elementwise() && made.op && made.op.as<Broadcast>();
+    const bool another_has_it = std::ranges::any_of(v.in, [&](int other) {
+      const Value& o = graph_[other];
+      return other != operand && !(o.op && o.op.as<Broadcast>()) && !o.is_constant && o.spec.shape == v.spec.shape;
+    });
+    return name(stretched && another_has_it ? made.in[0] : operand);
+  }
+
+  const Graph& graph_;
+  GraphWriter& out_;
+  std::vector<std::string> names_;
+};
+
+/// Drops what only served operands that are stretched by their readers.
+void drop_unused(GraphDefinition& graph) {
+  std::set<std::string> used;
+  for (const ValueInfo& output : graph.outputs) used.insert(output.name);
+  std::vector<NodeDefinition> kept;
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    if (!used.contains(node->outputs.front())) continue;
+    used.insert(node->inputs.begin(), node->inputs.end());
+    kept.push_back(std::move(*node));
+  }
+  std::ranges::reverse(kept);
+  graph.nodes = std::move(kept);
+  std::erase_if(graph.initializers, [&](const NamedTensor& t) { return !used.contains(t.name); });
+}
+
+ModelFile model_of(const TensorFunction& f, const std::vector<Spec>& given, const ExportOptions& options,
+                   const NameOfCapture& name_of_capture) {
+  const std::vector<Spec> specs = with_symbols(given);
+  const RegionTrace trace("export_onnx", specs, f);
+  const Captured captured = capture(trace);
+  Graph graph = captured.region.graph();
+  inline_calls(graph);
+  fold_constants(graph);
+  simplify(graph);
+  eliminate_common_subexpressions(graph);
+  GraphWriter out;
+  out.graph.name = "gradus";
+  Exporter exporter(graph, out);
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const std::string name = name_of(options.input_names, i, specs.size(), "x");
+    out.graph.inputs.push_back(info_of(name, specs[i]));
+    exporter.bind(graph.inputs[i], name);
+    for (int d = 0; d < specs[i].shape.rank(); ++d)
+      if (given[i].shape[d] == any_size) out.bind_symbol(name, d);
+  }
+  for (std::size_t i = 0; i < captured.captures.size(); ++i)
+    exporter.bind(graph.inputs[specs.size() + i],
+                  out.initializer(captured.captures[i], name_of_capture(captured.captures[i])));
+  exporter.write();
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    const std::string name = name_of(options.output_names, i, graph.outputs.size(), "y");
+    out.graph.outputs.push_back(info_of(name, graph[graph.outputs[i]].spec));
+    out.graph.nodes.push_back(
+        {.name = name, .op = "Identity", .inputs = {exporter.name(graph.outputs[i])}, .outputs = {name}});
+  }
+  drop_unused(out.graph);
+  return {.ir_version = written_ir_version, .opsets = {{"", written_opset}}, .graph = std::move(out.graph)};
+}
+
+void write_file(const std::filesystem::path& file, const ModelFile& model) {
+  const std::string bytes = written(model, file.string());
+  AtomicFile out(file);
+  out.write(bytes);
+  out.commit();
+}
+
+}  // namespace
+}  // namespace onnx
+
+void export_onnx(const std::filesystem::path& file, const std::function<Tensors(std::span<const Tensor>)>& f,
+                 const std::vector<Spec>& inputs, ExportOptions options) {
+  onnx::write_file(file, onnx::model_of(f, inputs, options, [](const Tensor&) { return std::string(); }));
+}
+
+void export_onnx(const std::filesystem::path& file, const Module& model, const Spec& input) {
+  if (!model.is_built()) {
+    Module built = model;
+    built.build(input);
+    return export_onnx(file, built, input);
+  }
+  const Variables variables = model.variables();
+  std::vector<std::pair<const Node*, std::string>> names;
+  for (const Variable& variable : variables) names.emplace_back(variable.value().node().get(), variable.name());
+  const auto name_of_capture = [&](const Tensor& captured) {
+    for (const auto& [node, name] : names)
+      if (node == captured.node().get()) return name;
+    return std::string();
+  };
+  onnx::write_file(
+      file, onnx::model_of([&](In in) { return Tensors{model(in[0], inference)}; }, {input}, {}, name_of_capture));
+}
+
+}  // namespace gradus

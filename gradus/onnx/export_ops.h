@@ -1,0 +1,15 @@
+/// How the ops of a flat graph are written as ONNX nodes.
+#pragma once
+#include <string>
+#include <vector>
+#include "gradus/graph/graph.h"
+#include "gradus/onnx/graph_writer.h"
+
+namespace gradus::onnx {
+
+/// Writes value `v` of a flat graph, whose operands are written under the names `in`; gives its own name. `specs` are
+/// those of the operands. InvalidArgument, naming the op, if ONNX has no form of it.
+std::string write_value(GraphWriter& out, const Value& v, const std::vector<std::string>& in,
+                        const std::vector<Spec>& specs);
+
+}  // namespace gradus::onnx

@@ -1,0 +1,95 @@
+/// NumPy's files: what is written comes back, both orders and byte orders are read, and anything else is a DataError.
+#include "gradus/formats/npy.h"
+#include <gtest/gtest.h>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+std::filesystem::path scratch(const char* name) {
+  const auto folder = std::filesystem::temp_directory_path() / "gradus_npy_test";
+  std::filesystem::create_directories(folder);
+  return folder / name;
+}
+
+std::string bytes_of_file(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// A file of version 1.0 with this header, and bytes behind it.
+std::string npy(std::string header, const std::string& data) {
+  std::string file("\x93NUMPY\x01\x00", 8);
+  file += static_cast<char>(header.size() & 255);
+  file += static_cast<char>(header.size() >> 8);
+  return file + header + data;
+}
+
+Tensor parsed(const std::string& bytes) { return parse_npy(std::as_bytes(std::span(bytes)), "array.npy"); }
+
+TEST(Npy, EveryDtypeComesBack) {
+  for (const DType dtype : all_dtypes) {
+    for (const Shape& shape : {Shape{}, Shape{0, 3}, Shape{5}, Shape{2, 3, 4}}) {
+      const Tensor x = cast(reshape(range(shape.size(), i64), shape), dtype);
+      save_npy(scratch("x.npy"), x);
+      EXPECT_TRUE(bitwise_equal(load_npy(scratch("x.npy")), x)) << x.spec();
+    }
+  }
+}
+
+// Byte for byte what numpy.save writes.
+TEST(Npy, WritesWhatNumPyWrites) {
+  save_npy(scratch("y.npy"), constant({{1.0, 2.0}}));
+  const std::string file = bytes_of_file(scratch("y.npy"));
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }";
+  header.resize(117, ' ');
+  header += '\n';
+  EXPECT_EQ(file, npy(header, std::string("\0\0\x80\x3f\0\0\0\x40", 8)));
+  EXPECT_EQ((file.size() - 8) % 64, 0u);
+}
+
+TEST(Npy, FortranOrderAndBigEndian) {
+  const Tensor x =
+      parsed(npy("{'shape': (2, 3), 'fortran_order': True, 'descr': '|u1'}", std::string("\0\1\2\3\4\5", 6)));
+  EXPECT_EQ(x.shape(), (Shape{2, 3}));
+  EXPECT_EQ(x.to_vector<std::uint8_t>(), (std::vector<std::uint8_t>{0, 2, 4, 1, 3, 5}));
+  const Tensor y = parsed(npy("{'descr':'>i4','fortran_order':False,'shape':(1,)}", std::string("\0\0\1\2", 4)));
+  EXPECT_EQ(y.item(), 258);
+}
+
+TEST(Npy, BrokenFilesAreDataErrors) {
+  const std::string good = "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}";
+  const std::pair<std::string, const char*> broken[] = {
+      {"", "no NumPy file"},
+      {"\x93NUMPY", "no NumPy file"},
+      {npy(good, "abc"), "needs 4 bytes, 3 follow"},
+      {npy(good, "abcde"), "needs 4 bytes, 5 follow"},
+      {npy(good, "").substr(0, 30), "the header claims"},
+      {npy("[]", ""), "no dictionary"},
+      {npy("{'descr': '<f4'}", ""), "must have descr"},
+      {npy("{'descr': '<c8', 'fortran_order': False, 'shape': ()}", ""), "`<c8` is not supported"},
+      {npy("{'descr': '<f4', 'fortran_order': 1, 'shape': ()}", ""), "True or False"},
+      {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", ""), "no size"},
+      {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4)}", ""), "array.npy"},
+      {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1)}", "abcd"), "more than 8 dimensions"},
+      {npy("{'descr': '|b1', 'fortran_order': False, 'shape': ()}", "\x02"), "neither 0 nor 1"},
+      {npy("{'descr", ""), "not closed"}};
+  for (const auto& [bytes, why] : broken) {
+    try {
+      parsed(bytes);
+      ADD_FAILURE() << why;
+    } catch (const DataError& error) {
+      EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_THROW(load_npy(scratch("absent.npy")), Unavailable);
+}
+
+}  // namespace
+}  // namespace gradus

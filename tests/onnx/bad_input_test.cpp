@@ -1,0 +1,218 @@
+/// Any file either loads or gives one error that names the place and the reason.
+#include <gtest/gtest.h>
+#include <filesystem>
+#include <fstream>
+#include "gradus/ops/elementwise.h"
+#include "gradus/tensor/memory.h"
+#include "tests/onnx/sample_models.h"
+
+namespace gradus::onnx {
+namespace {
+
+namespace fs = std::filesystem;
+
+ModelFile good() {
+  return file_of(graph({node("Exp", {"x"}, {"e"}), node("Add", {"e", "w"}, {"y"})}, {port("x", f32, Shape{2})},
+                       {port("y")}, {{"w", constant({1.0, 2.0})}}));
+}
+
+/// What is said about a model that was good before `spoil`.
+std::string said_of(const std::function<void(ModelFile&)>& spoil) {
+  ModelFile file = good();
+  spoil(file);
+  return complaint([&] { model_of(file)(constant({0.0, 0.0})); });
+}
+
+TEST(OnnxBadInput, GraphsThatCannotRun) {
+  struct Case {
+    const char* why;
+    std::function<void(ModelFile&)> spoil;
+  };
+  const Case cases[] = {
+      {"node `e` (Exp): input `y` is made by no node before it", [](ModelFile& f) { f.graph.nodes[0].inputs = {"y"}; }},
+      {"input `nowhere`", [](ModelFile& f) { f.graph.nodes[1].inputs[1] = "nowhere"; }},
+      {"output `e` is the name of another value", [](ModelFile& f) { f.graph.nodes[1].outputs = {"e"}; }},
+      {"output `x` is the name of another value", [](ModelFile& f) { f.graph.nodes[0].outputs = {"x"}; }},
+      {"two inputs are named `x`", [](ModelFile& f) { f.graph.inputs.push_back(port("x")); }},
+      {"two initializers are named `w`", [](ModelFile& f) { f.graph.initializers.push_back({"w", constant(1.0)}); }},
+      {"output `z` is made by no node", [](ModelFile& f) { f.graph.outputs = {port("z")}; }},
+      {"input 1 is missing", [](ModelFile& f) { f.graph.nodes[1].inputs = {"e"}; }},
+      {"imports no operator set of domain `far`", [](ModelFile& f) { f.graph.nodes[0].domain = "far"; }},
+      {"operator set 99", [](ModelFile& f) { f.opsets[0].version = 99; }},
+      {"op Add-6", [](ModelFile& f) { f.opsets[0].version = 6; }},
+      {"a node without an op", [](ModelFile& f) { f.graph.nodes[0].op = ""; }},
+      {"there is no output 1", [](ModelFile& f) { f.graph.nodes[0].outputs = {"e", "more"}; }},
+      {"node `y` (Add-14): ", [](ModelFile& f) { f.graph.initializers[0].value = constant({1.0, 2.0, 3.0}); }},
+      {"attribute `to` is a float, it must be an int",
+       [](ModelFile& f) { f.graph.nodes[0] = node("Cast", {"x"}, {"e"}, {number("to", 1)}); }},
+      {"attribute `to` is missing", [](ModelFile& f) { f.graph.nodes[0] = node("Cast", {"x"}, {"e"}); }},
+      {"element type 99 is none of ONNX",
+       [](ModelFile& f) { f.graph.nodes[0] = node("Cast", {"x"}, {"e"}, {integer("to", 99)}); }},
+      {"axis 7 does not exist",
+       [](ModelFile& f) { f.graph.nodes[0] = node("Softmax", {"x"}, {"e"}, {integer("axis", 7)}); }},
+      {"two attributes are named `axis`",
+       [](ModelFile& f) {
+         f.graph.nodes[0] = node("Softmax", {"x"}, {"e"}, {integer("axis", 0), integer("axis", 0)});
+       }},
+  };
+  EXPECT_EQ(said_of([](ModelFile&) {}), "");
+  for (const Case& each : cases) {
+    const std::string said = said_of(each.spoil);
+    EXPECT_NE(said.find(each.why), std::string::npos) << each.why << " | " << said;
+  }
+}
+
+FunctionDefinition calling(std::string name, const Words& callees) {
+  FunctionDefinition f{
+      .name = std::move(name), .domain = "own", .inputs = {"a"}, .outputs = {"b"}, .opsets = {{"", 21}, {"own", 1}}};
+  std::string value = "a";
+  for (std::size_t i = 0; i < callees.size(); ++i) {
+    const std::string next = i + 1 == callees.size() ? "b" : text("t", i);
+    f.body.nodes.push_back(node(callees[i], {value}, {next}, {}, callees[i] == "Exp" ? "" : "own"));
+    value = next;
+  }
+  return f;
+}
+
+std::string said_of_functions(std::vector<FunctionDefinition> functions) {
+  return said_of([&](ModelFile& file) {
+    file.graph.nodes[0] = node(functions[0].name, {"x"}, {"e"}, {}, "own");
+    for (FunctionDefinition& f : functions)
+      file.functions.push_back(std::make_unique<FunctionDefinition>(std::move(f)));
+  });
+}
+
+TEST(OnnxBadInput, FunctionsThatCallThemselves) {
+  EXPECT_NE(said_of_functions({calling("F", {"F"})}).find("calls itself"), std::string::npos);
+  EXPECT_NE(said_of_functions({calling("F", {"G"}), calling("G", {"H"}), calling("H", {"F"})}).find("calls itself"),
+            std::string::npos);
+  EXPECT_NE(said_of_functions({calling("F", {"Exp"}), calling("F", {"Exp"})}).find("two functions are named `F`"),
+            std::string::npos);
+}
+
+// Forty functions, each of which calls the next one twice.
+TEST(OnnxBadInput, FunctionsThatMultiply) {
+  std::vector<FunctionDefinition> chain;
+  for (int i = 0; i < 40; ++i) chain.push_back(calling(text("F", i), {text("F", i + 1), text("F", i + 1)}));
+  chain.push_back(calling("F40", {"Exp"}));
+  EXPECT_NE(said_of_functions(std::move(chain)).find("make up more than"), std::string::npos);
+}
+
+TEST(OnnxBadInput, EveryTruncationIsAnError) {
+  const std::string bytes = written(good(), "good");
+  int loaded = 0;
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    try {
+      parse(std::as_bytes(std::span(bytes).first(size)), "cut.onnx");
+      ++loaded;  // a whole number of fields
+    } catch (const Error& error) { EXPECT_NE(std::string(error.what()), ""); }
+  }
+  EXPECT_LT(loaded, 8);
+}
+
+/// A tensor message by hand: what no writer of ours gives.
+std::string varint(int number, std::uint64_t value) {
+  std::string out(1, static_cast<char>(number << 3));
+  for (; value >= 128; value >>= 7) out += static_cast<char>(value | 128);
+  return out + static_cast<char>(value);
+}
+std::string field(int number, const std::string& bytes) {
+  std::string length = varint(0, bytes.size());
+  length.front() = static_cast<char>(number << 3 | 2);
+  return length + bytes;
+}
+std::string said_of_tensor(const std::string& message) {
+  return complaint([&] { parse_tensor(std::as_bytes(std::span(message)), "t.pb"); });
+}
+
+TEST(OnnxBadInput, TensorsThatPromiseMoreThanThereIs) {
+  constexpr int dims = 1, data_type = 2, floats = 4, raw = 9, external = 13, location = 14;
+  const std::string f32_type = varint(data_type, 1);
+  EXPECT_EQ(said_of_tensor(f32_type + varint(dims, 1) + field(raw, "abcd")), "");
+  EXPECT_NE(said_of_tensor(f32_type + varint(dims, 2) + field(raw, "abcd")).find("raw_data has 4 bytes"),
+            std::string::npos);
+  EXPECT_NE(said_of_tensor(f32_type + varint(dims, 1) + field(floats, "")).find("0 elements are there"),
+            std::string::npos);
+  EXPECT_NE(said_of_tensor(f32_type + varint(dims, ~std::uint64_t{0}) + field(raw, "")).find("dimension of -1"),
+            std::string::npos);
+  const std::string huge = varint(dims, std::uint64_t{1} << 62) + varint(dims, std::uint64_t{1} << 40);
+  EXPECT_NE(said_of_tensor(f32_type + huge + field(raw, "abcd")), "");
+  const auto before = memory_use().peak_bytes;
+  EXPECT_NE(said_of_tensor(f32_type + varint(dims, std::uint64_t{1} << 40) + field(floats, "abcd")), "");
+  EXPECT_NE(said_of_tensor(f32_type + varint(dims, std::uint64_t{1} << 40) + varint(location, 1) +
+                           field(external, field(1, "location") + field(2, "x"))),
+            "");
+  EXPECT_LE(memory_use().peak_bytes, before + 4096);
+  std::string nine;
+  for (int i = 0; i < 9; ++i) nine += varint(dims, 1);
+  EXPECT_NE(said_of_tensor(f32_type + nine + field(raw, "abcd")).find("9 dimensions"), std::string::npos);
+  EXPECT_EQ(said_of_tensor(varint(data_type, 8)), "type string");
+  EXPECT_EQ(said_of_tensor(varint(data_type, 17)), "type f8_e4m3fn");
+  EXPECT_NE(said_of_tensor(varint(data_type, 77)).find("none of ONNX"), std::string::npos);
+}
+
+/// A model whose initializer w lies outside, at the place that the entries name.
+std::string with_external(const std::string& location, const std::string& offset = "0") {
+  constexpr int dims = 1, data_type = 2, name = 8, external = 13, data_location = 14;
+  const auto entry = [](const std::string& key, const std::string& value) {
+    return field(external, field(1, key) + field(2, value));
+  };
+  const std::string tensor = varint(dims, 2) + varint(data_type, 1) + field(name, "w") + varint(data_location, 1) +
+                             entry("location", location) + entry("offset", offset) + entry("length", "8");
+  ModelFile file = good();
+  file.graph.initializers.clear();
+  file.graph.inputs.push_back(port("w"));
+  const std::string rest = written(file, "m");
+  // The initializer as a further part of the graph: messages that come twice are merged.
+  return rest + field(7, field(5, tensor));
+}
+
+class OnnxExternal : public testing::Test {
+ protected:
+  OnnxExternal() {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_ / "inner");
+    const float values[] = {0, 10, 20};
+    for (const fs::path& place :
+         {folder_ / "data.bin", folder_ / "inner" / "data.bin", folder_.parent_path() / "gradus_outside.bin"})
+      std::ofstream(place, std::ios::binary).write(reinterpret_cast<const char*>(values), sizeof values);
+    fs::create_symlink(folder_.parent_path() / "gradus_outside.bin", folder_ / "link.bin");
+    fs::create_directory_symlink(folder_.parent_path(), folder_ / "way");
+  }
+  ~OnnxExternal() override { fs::remove_all(folder_); }
+
+  std::string said(const std::string& bytes) {
+    std::ofstream(folder_ / "m.onnx", std::ios::binary) << bytes;
+    return complaint([&] { last_ = load(folder_ / "m.onnx")(constant({0.0, 0.0})); });
+  }
+  const fs::path folder_ = fs::temp_directory_path() / "gradus_onnx_external";
+  Tensor last_;
+};
+
+TEST_F(OnnxExternal, WithinTheFolder) {
+  EXPECT_EQ(said(with_external("data.bin", "4")), "");
+  EXPECT_EQ(last_.to_vector<float>(), (std::vector<float>{11, 21}));
+  EXPECT_EQ(said(with_external("inner/data.bin")), "");
+}
+
+TEST_F(OnnxExternal, NothingElse) {
+  const std::pair<std::string, const char*> refused[] = {
+      {with_external("../gradus_outside.bin"), "leads out"},
+      {with_external("inner/../../gradus_outside.bin"), "leads out"},
+      {with_external((folder_ / "data.bin").string()), "no file within"},
+      {with_external("link.bin"), "is a link"},
+      {with_external("way/gradus_outside.bin"), "is a link"},
+      {with_external("inner"), "is no file"},
+      {with_external("absent.bin"), "is not there"},
+      {with_external(""), "no file within"},
+      {with_external("data.bin", "8"), "12 bytes"},
+      {with_external("data.bin", "-1"), "not a number"},
+      {with_external("data.bin", "9223372036854775807"), "12 bytes"}};
+  for (const auto& [bytes, why] : refused) {
+    const std::string what = said(bytes);
+    EXPECT_NE(what.find(why), std::string::npos) << why << " | " << what;
+  }
+}
+
+}  // namespace
+}  // namespace gradus::onnx

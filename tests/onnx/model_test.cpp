@@ -1,0 +1,134 @@
+/// Models: variables, operator sets, functions, tracing, sizes that are not known.
+#include <gtest/gtest.h>
+#include "gradus/function/function.h"
+#include "gradus/gradients/tape.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
+#include "tests/onnx/sample_models.h"
+
+namespace gradus::onnx {
+namespace {
+
+using Floats = std::vector<float>;
+
+Model dense() {
+  return model_of(graph({node("MatMul", {"x", "w"}, {"p"}), node("Add", {"p", "b"}, {"y"})},
+                        {port("x", f32, Shape{any_size, 2})}, {port("y", f32, Shape{any_size, 3})},
+                        {{"w", constant({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}})}, {"b", constant({0.5, 0.5, 0.5})}}));
+}
+
+TEST(OnnxModel, InitializersAreVariablesThatLearn) {
+  const Model model = dense();
+  ASSERT_EQ(model.variables().size(), 2u);
+  EXPECT_EQ(model.inputs().front().name, "x");
+  const Tensor x = constant({{1.0, 1.0}});
+  EXPECT_EQ(model(x).to_vector<float>(), (Floats{5.5, 7.5, 9.5}));
+  GradientTape tape;
+  const Tensor loss = reduce_sum(model(x));
+  Variable& w = model.variables()["w"];
+  EXPECT_EQ(tape.gradient(loss, w).to_vector<float>(), Floats(6, 1));
+  w.assign(zeros({2, 3}));
+  EXPECT_EQ(model(x).to_vector<float>(), Floats(3, 0.5));
+}
+
+TEST(OnnxModel, ByName) {
+  const std::map<std::string, Tensor> results = dense()({{"x", constant({{1.0, 0.0}})}});
+  EXPECT_EQ(results.at("y").to_vector<float>(), (Floats{1.5, 2.5, 3.5}));
+  EXPECT_NE(complaint([] { dense()(std::map<std::string, Tensor>{{"z", constant(1.0)}}); }).find("`x`"),
+            std::string::npos);
+}
+
+TEST(OnnxModel, InputsThatDoNotFit) {
+  const Model model = dense();
+  EXPECT_NE(complaint([&] { model(constant({{1.0, 1.0, 1.0}})); }).find("`x` is f32[?,2]"), std::string::npos);
+  EXPECT_NE(complaint([&] { model(constant({{1, 1}})); }).find("is of f32"), std::string::npos);
+  EXPECT_NE(complaint([&] { call(model, {}); }).find("takes 1 inputs"), std::string::npos);
+}
+
+TEST(OnnxModel, TracedIsTheSame) {
+  const Model model = dense();
+  const auto traced = function([&](const Tensor& x) { return model(x); });
+  for (int rows = 1; rows < 5; ++rows) {
+    const Tensor x = reshape(cast(range(rows * 2), f32), {rows, 2});
+    EXPECT_TRUE(bitwise_equal(traced(x), model(x)));
+  }
+}
+
+// Shape -> Gather -> Concat -> Reshape, with a size that varies between calls.
+TEST(OnnxModel, ShapeArithmeticWithSymbolicSizes) {
+  const Model model = model_of(
+      graph({node("Shape", {"x"}, {"s"}), node("Slice", {"s", "zero", "one"}, {"rows"}),
+             node("Mul", {"rows", "two"}, {"twice"}), node("Concat", {"twice", "rest"}, {"to"}, {integer("axis", 0)}),
+             node("Reshape", {"x", "to"}, {"y"})},
+            {port("x", f32, Shape{any_size, 4})}, {port("y")},
+            {{"zero", constant({std::int64_t{0}})},
+             {"one", constant({std::int64_t{1}})},
+             {"two", constant({std::int64_t{2}})},
+             {"rest", constant({std::int64_t{2}})}}));
+  const auto traced = function([&](const Tensor& x) { return model(x); });
+  for (int rows = 1; rows < 5; ++rows) {
+    const Tensor x = reshape(cast(range(rows * 4), f32), {rows, 4});
+    const Tensor y = traced(x);
+    EXPECT_EQ(y.shape(), (Shape{rows * 2, 2}));
+    EXPECT_TRUE(bitwise_equal(y, model(x)));
+  }
+}
+
+TEST(OnnxModel, ShapesFromArgumentsOfATraceAreRefused) {
+  const Model model = model_of(graph({node("Reshape", {"x", "to"}, {"y"})}, {port("x"), port("to", i64)}, {port("y")}));
+  const auto traced = function([&](const Tensor& x, const Tensor& to) { return call(model, {x, to})[0]; });
+  const std::string said = complaint([&] { traced(zeros({4}), constant({std::int64_t{2}, std::int64_t{2}})); });
+  EXPECT_NE(said.find("(Reshape-21): input 1 decides about shapes"), std::string::npos) << said;
+  EXPECT_EQ(call(model, {zeros({4}), constant({std::int64_t{2}, std::int64_t{2}})})[0].shape(), (Shape{2, 2}));
+}
+
+TEST(OnnxModel, DefaultsFollowTheOperatorSet) {
+  const auto softmax = [](std::int64_t opset) {
+    return model_of(graph({node("Softmax", {"x"}, {"y"})}, {port("x")}, {port("y")}), opset)(zeros({2, 2, 2}));
+  };
+  EXPECT_EQ(softmax(12).to_vector<float>(), Floats(8, 0.25));
+  EXPECT_EQ(softmax(13).to_vector<float>(), Floats(8, 0.5));
+  const auto clipped = [](std::int64_t opset) {
+    return model_of(graph({node("Clip", {"x"}, {"y"}, {number("max", 1)})}, {port("x")}, {port("y")}),
+                    opset)(constant({3.0}));
+  };
+  EXPECT_EQ(clipped(6).item(), 1);
+  EXPECT_EQ(clipped(11).item(), 3);
+}
+
+FunctionDefinition scaled() {
+  FunctionDefinition f{.name = "Scaled",
+                       .domain = "own",
+                       .inputs = {"a"},
+                       .outputs = {"b"},
+                       .attributes = {"axis"},
+                       .opsets = {{"", 13}}};
+  f.defaults.push_back(number("factor", 3));
+  f.body.nodes = {node("Constant", {}, {"k"}, {{.name = "value_float", .kind = Kind::number, .reference = "factor"}}),
+                  node("Mul", {"a", "k"}, {"m"}),
+                  node("Concat", {"m", "a"}, {"b"}, {{.name = "axis", .kind = Kind::integer, .reference = "axis"}})};
+  return f;
+}
+
+TEST(OnnxModel, FunctionsTakeAttributesAndDefaults) {
+  ModelFile file = file_of(graph({node("Scaled", {"x"}, {"p"}, {integer("axis", 0)}, "own"),
+                                  node("Scaled", {"p"}, {"y"}, {integer("axis", 1), number("factor", 0)}, "own")},
+                                 {port("x")}, {port("y")}));
+  file.functions.push_back(std::make_unique<FunctionDefinition>(scaled()));
+  const Tensor y = model_of(file)(constant({{1.0, 2.0}}));
+  EXPECT_EQ(y.shape(), (Shape{2, 4}));
+  EXPECT_EQ(y.to_vector<float>(), (Floats{0, 0, 3, 6, 0, 0, 1, 2}));
+}
+
+TEST(OnnxModel, EveryUnknownOpIsNamed) {
+  const std::string said = complaint([] {
+    model_of(graph({node("Foo", {"x"}, {"a"}), node("Add", {"a", "x"}, {"b"}), node("Bar", {"b"}, {"y"}, {}, "own")},
+                   {port("x")}, {port("y")}));
+  });
+  EXPECT_EQ(said, "op Foo-21, own.Bar-1");
+}
+
+}  // namespace
+}  // namespace gradus::onnx
