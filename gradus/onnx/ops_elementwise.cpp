@@ -46,8 +46,7 @@ Tensor is_infinite(const Call& c) {
 Tensor remainder(const Call& c) {
   if (!c.flag("fmod")) return mod(c[0], c[1]);
   const Tensor size = abs(c[1]);
-  const Tensor rest = mod(abs(c[0]), size);
-  return where(c[0] < 0, -rest, rest);
+  return where(c[0] < 0, -mod(-c[0], size), mod(c[0], size));
 }
 
 const Table elementwise{

@@ -12,6 +12,8 @@ namespace {
 
 /// Calls of functions within functions multiply: so many nodes may run for one call of the model, loops aside.
 constexpr std::int64_t most_nodes = 1'000'000;
+/// Functions that call functions: each call stands on the stack.
+constexpr int most_calls = 200;
 
 class Resolver {
  public:
@@ -36,14 +38,24 @@ class Resolver {
   void resolve_node(NodeDefinition& node, const std::vector<OperatorSet>& opsets);
   void find_function(NodeDefinition& node, std::int64_t opset);
   void mark_dying(GraphDefinition& graph, const Names& kept) const;
-  std::int64_t nodes_within(const GraphDefinition& graph);
-  std::int64_t nodes_of(const FunctionDefinition& function);
+  /// How many nodes a graph is when functions stand in place of their calls, and how deep these are nested.
+  struct Size {
+    std::int64_t nodes = 0;
+    int depth = 0;
+    void add(const Size& part) {
+      nodes += part.nodes;
+      depth = std::max(depth, part.depth);
+    }
+  };
+  Size size_of(const GraphDefinition& graph);
+  Size size_of(const FunctionDefinition& function);
 
   ModelFile& model_;
   const std::string& file_;
   std::map<std::string, FunctionDefinition*> functions_;
   std::set<std::string> unknown_;
-  std::unordered_map<const FunctionDefinition*, std::int64_t> counted_;  // -1: being counted
+  std::unordered_map<const FunctionDefinition*, Size> sizes_;  // of no node: being counted
+  int level_ = 0;
 };
 
 std::string key_of(const auto& f, std::string_view name) { return text(f.domain, "::", name, "::", f.overload); }
@@ -130,23 +142,30 @@ void Resolver::mark_dying(GraphDefinition& graph, const Names& kept) const {
   }
 }
 
-std::int64_t Resolver::nodes_within(const GraphDefinition& graph) {
-  std::int64_t count = 0;
+Resolver::Size Resolver::size_of(const GraphDefinition& graph) {
+  Size size;
   for (const NodeDefinition& node : graph.nodes) {
-    count += node.function ? nodes_of(*node.function) : 1;
+    size.add(node.function ? size_of(*node.function) : Size{1, 0});
     for (const Attribute& a : node.attributes)
-      if (a.graph) count += nodes_within(*a.graph);
-    expect(count <= most_nodes, "the functions that call functions make up more than ", most_nodes, " nodes");
+      if (a.graph) size.add(size_of(*a.graph));
+    expect(size.nodes <= most_nodes, "the functions that call functions make up more than ", most_nodes, " nodes");
   }
-  return count;
+  return size;
 }
 
-std::int64_t Resolver::nodes_of(const FunctionDefinition& function) {
-  const auto [place, is_new] = counted_.emplace(&function, -1);
-  expect(is_new || place->second >= 0, "function `", function.name, "` calls itself");
+Resolver::Size Resolver::size_of(const FunctionDefinition& function) {
+  const auto [place, is_new] = sizes_.emplace(&function, Size{});
+  expect(is_new || place->second.nodes > 0, "function `", function.name, "` calls itself");
   if (!is_new) return place->second;
-  const std::int64_t count = nodes_within(function.body);
-  return counted_[&function] = count + 1;
+  const auto expect_flat = [&](int depth) {
+    expect(depth <= most_calls, "functions call functions more than ", most_calls, " deep");
+  };
+  expect_flat(++level_);  // before the walk goes deeper, and below for what was counted before
+  Size size = size_of(function.body);
+  --level_;
+  size.add({1, size.depth + 1});
+  expect_flat(size.depth);
+  return sizes_[&function] = size;
 }
 
 void Resolver::enter_functions() {
@@ -179,7 +198,7 @@ void Resolver::run() {
     for (const std::string& op : unknown_) list += (list.empty() ? "" : ", ") + op;
     throw Unsupported(text("op ", list));
   }
-  nodes_within(model_.graph);
+  size_of(model_.graph);
 }
 
 }  // namespace

@@ -46,10 +46,9 @@ std::vector<NamedTensor> read_tensors(const fs::path& data_set, const char* word
 
 bool agree(double got, double want, const Tolerance& tolerance) {
   if (got == want || (std::isnan(got) && std::isnan(want))) return true;
-  return std::fabs(got - want) <= tolerance.absolute + tolerance.relative * std::fabs(want);
+  return std::isfinite(want) && std::fabs(got - want) <= tolerance.absolute + tolerance.relative * std::fabs(want);
 }
 
-/// i64 and u64 are compared exactly where they do not fit into a double.
 void compare_values(const Tensor& got, const Tensor& want, const Tolerance& tolerance, const std::string& what) {
   const Tensor got_wide = cast(got, f64), want_wide = cast(want, f64);
   const auto left = got_wide.span<double>(), right = want_wide.span<double>();

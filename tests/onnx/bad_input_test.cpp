@@ -90,6 +90,13 @@ TEST(OnnxBadInput, FunctionsThatCallThemselves) {
             std::string::npos);
 }
 
+TEST(OnnxBadInput, FunctionsThatCallTooDeep) {
+  std::vector<FunctionDefinition> chain;
+  for (int i = 0; i < 1000; ++i) chain.push_back(calling(text("F", i), {text("F", i + 1)}));
+  chain.push_back(calling("F1000", {"Exp"}));
+  EXPECT_NE(said_of_functions(std::move(chain)).find("more than 200 deep"), std::string::npos);
+}
+
 // Forty functions, each of which calls the next one twice.
 TEST(OnnxBadInput, FunctionsThatMultiply) {
   std::vector<FunctionDefinition> chain;

@@ -1,0 +1,100 @@
+/// `gradus run` and `gradus onnx-test` on small models: what they write, print and give back.
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <filesystem>
+#include <fstream>
+#include "apps/gradus/commands.h"
+#include "gradus/formats/npy.h"
+#include "gradus/onnx/export.h"
+#include "gradus/onnx/model_file.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+
+namespace gradus::command {
+namespace {
+namespace fs = std::filesystem;
+
+class OnnxCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    root_ = fs::temp_directory_path() / (std::string("gradus_onnx_") + test->name() + std::to_string(::getpid()));
+    write_case("good", 6);
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  /// A directory of the suite whose model doubles x = 3.
+  void write_case(const std::string& name, double wanted) {
+    fs::create_directories(root_ / "suite" / name / "test_data_set_0");
+    export_onnx(root_ / "suite" / name / "model.onnx", [](auto in) { return Tensors{in[0] + in[0]}; }, {{f32, {}}});
+    write_tensor(name, "input_0.pb", 3);
+    write_tensor(name, "output_0.pb", wanted);
+  }
+  void write_tensor(const std::string& name, const char* file, double value) {
+    const float number = static_cast<float>(value);
+    std::string message("\x10\x01\x4a\x04", 4);  // data_type: float; raw_data: 4 bytes
+    message.append(reinterpret_cast<const char*>(&number), 4);
+    std::ofstream(root_ / "suite" / name / "test_data_set_0" / file, std::ios::binary) << message;
+  }
+  std::string suite(ExitStatus expected) {
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(onnx_test({{root_ / "suite"}}), expected);
+    return testing::internal::GetCapturedStdout();
+  }
+  std::string verdict(const std::string& word, const std::string& name) {
+    return word + " " + (root_ / "suite" / name).string();
+  }
+
+  fs::path root_;
+};
+
+TEST_F(OnnxCommand, SuiteThatPasses) {
+  EXPECT_EQ(suite(ok), verdict("PASS", "good") + "\n1 passed, 0 failed, 0 skipped\n");
+}
+
+TEST_F(OnnxCommand, SuiteWithFailures) {
+  write_case("off", 6.1);
+  write_case("broken", 6);
+  std::ofstream(root_ / "suite" / "broken" / "model.onnx") << "not a model";
+  const std::string said = suite(failed);
+  EXPECT_NE(said.find(verdict("FAIL", "broken") + ": "), std::string::npos) << said;
+  EXPECT_NE(said.find(verdict("FAIL", "off") + ": test_data_set_0, output 0 `y`: 1 of 1 elements differ"),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find("\n1 passed, 2 failed, 0 skipped\n"), std::string::npos) << said;
+}
+
+TEST_F(OnnxCommand, ToleranceComesFromTheDirectory) {
+  write_case("near", 6.1);
+  std::ofstream(root_ / "suite" / "near" / "data.json") << R"({"rtol": 0.1, "atol": 0})";
+  EXPECT_NE(suite(ok).find("2 passed"), std::string::npos);
+}
+
+TEST_F(OnnxCommand, OpsThatAreNotToBeHad) {
+  write_case("other", 6);
+  onnx::ModelFile file = onnx::read_model(root_ / "suite" / "other" / "model.onnx");
+  file.graph.nodes[0].op = "Foo";
+  std::ofstream(root_ / "suite" / "other" / "model.onnx", std::ios::binary) << onnx::written(file, "other");
+  const std::string said = suite(ok);
+  EXPECT_NE(said.find(verdict("UNSUPPORTED", "other") + ": op Foo-23\n"), std::string::npos) << said;
+  EXPECT_NE(said.find("1 passed, 0 failed, 1 skipped"), std::string::npos);
+}
+
+TEST_F(OnnxCommand, RunWritesEachOutput) {
+  save_npy(root_ / "x.npy", constant(4.0));
+  const RunArguments arguments{.model = root_ / "suite" / "good" / "model.onnx",
+                               .output = root_ / "results",
+                               .inputs = {"x=" + (root_ / "x.npy").string()}};
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(run_model(arguments), ok);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "y f32[] " + (root_ / "results" / "y.npy").string() + "\n");
+  EXPECT_EQ(load_npy(root_ / "results" / "y.npy").item(), 8);
+  RunArguments wrong = arguments;
+  wrong.inputs = {"x"};
+  EXPECT_THROW(run_model(wrong), InvalidArgument);
+  wrong.inputs = {};
+  EXPECT_THROW(run_model(wrong), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace gradus::command
