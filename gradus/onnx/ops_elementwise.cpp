@@ -3,6 +3,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
 
 namespace gradus::onnx {
 namespace {
@@ -12,6 +13,18 @@ template <class F> Tensor folded(const Call& c, const F& f) {
   Tensor result = c[0];
   for (int i = 1; i < c.inputs(); ++i) result = f(result, c[i]);
   return result;
+}
+
+/// The second operand. Before 7 it was stretched only if `broadcast` said so, and `axis` told where it begins.
+Tensor second(const Call& c) {
+  const Tensor& b = c[1];
+  if (c.version() >= 7 || !c.has_attribute("axis")) return b;
+  const int rank = c[0].shape().rank(), axis = c.axis(c.integer("axis"), rank);
+  c.require(axis + b.shape().rank() <= rank, "the second operand, ", b.spec(), ", does not fit at axis ", axis, " of ",
+            c[0].spec());
+  Shape shape = b.shape();
+  for (int i = axis + b.shape().rank(); i < rank; ++i) shape.push_back(1);
+  return reshape(b, shape);
 }
 
 /// Without bounds, one of them, or both: attributes before 11, inputs since.
@@ -29,7 +42,7 @@ Tensor clip(const Call& c) {
 /// as doubles.
 Tensor power(const Call& c) {
   const DType dtype = c[0].dtype();
-  if (is_floating(dtype)) return pow(c[0], cast(c[1], dtype));
+  if (is_floating(dtype)) return pow(c[0], cast(second(c), dtype));
   return cast(pow(cast(c[0], f64), cast(c[1], f64)), dtype);
 }
 
@@ -46,38 +59,39 @@ Tensor is_infinite(const Call& c) {
 Tensor remainder(const Call& c) {
   if (!c.flag("fmod")) return mod(c[0], c[1]);
   const Tensor size = abs(c[1]);
-  return where(c[0] < 0, -mod(-c[0], size), mod(c[0], size));
+  const Tensor rest = where(c[0] < 0, -mod(-c[0], size), mod(c[0], size));
+  return where(logical_and(equal(c[0], 0), size > 0), c[0], rest);  // -0 stays -0
 }
 
 const Table elementwise{
     {"Abs", {6, 13}, [](const Call& c) { return abs(c[0]); }},
-    {"Add", {7, 13, 14}, [](const Call& c) { return c[0] + c[1]; }},
-    {"And", {7}, [](const Call& c) { return logical_and(c[0], c[1]); }},
+    {"Add", {1, 6, 7, 13, 14}, [](const Call& c) { return c[0] + second(c); }},
+    {"And", {1, 7}, [](const Call& c) { return logical_and(c[0], second(c)); }},
     {"Ceil", {6, 13}, [](const Call& c) { return ceil(c[0]); }},
     {"Clip", {6, 11, 12, 13}, clip},
     {"Cos", {7, 22}, [](const Call& c) { return cos(c[0]); }},
-    {"Div", {7, 13, 14}, [](const Call& c) { return c[0] / c[1]; }},
-    {"Equal", {7, 11, 13, 19}, [](const Call& c) { return equal(c[0], c[1]); }},
+    {"Div", {1, 6, 7, 13, 14}, [](const Call& c) { return c[0] / second(c); }},
+    {"Equal", {1, 7, 11, 13, 19}, [](const Call& c) { return equal(c[0], second(c)); }},
     {"Erf", {9, 13}, [](const Call& c) { return erf(c[0]); }},
     {"Exp", {6, 13}, [](const Call& c) { return exp(c[0]); }},
     {"Floor", {6, 13}, [](const Call& c) { return floor(c[0]); }},
-    {"Greater", {7, 9, 13}, [](const Call& c) { return c[0] > c[1]; }},
+    {"Greater", {1, 7, 9, 13}, [](const Call& c) { return c[0] > second(c); }},
     {"GreaterOrEqual", {12, 16}, [](const Call& c) { return c[0] >= c[1]; }},
     {"Identity", {1, 13, 14, 16, 19, 21, 23, 24, 25}, [](const Call& c) { return c[0]; }},
     {"IsInf", {10, 20}, is_infinite},
     {"IsNaN", {9, 13, 20}, [](const Call& c) { return is_nan(c[0]); }},
-    {"Less", {7, 9, 13}, [](const Call& c) { return c[0] < c[1]; }},
+    {"Less", {1, 7, 9, 13}, [](const Call& c) { return c[0] < second(c); }},
     {"LessOrEqual", {12, 16}, [](const Call& c) { return c[0] <= c[1]; }},
     {"Log", {6, 13}, [](const Call& c) { return log(c[0]); }},
     {"Max", {6, 8, 12, 13}, [](const Call& c) { return folded(c, [](auto& a, auto& b) { return maximum(a, b); }); }},
     {"Mean", {6, 8, 13}, [](const Call& c) { return folded(c, [](auto& a, auto& b) { return a + b; }) / c.inputs(); }},
     {"Min", {6, 8, 12, 13}, [](const Call& c) { return folded(c, [](auto& a, auto& b) { return minimum(a, b); }); }},
     {"Mod", {10, 13}, remainder},
-    {"Mul", {7, 13, 14}, [](const Call& c) { return c[0] * c[1]; }},
+    {"Mul", {1, 6, 7, 13, 14}, [](const Call& c) { return c[0] * second(c); }},
     {"Neg", {6, 13}, [](const Call& c) { return -c[0]; }},
     {"Not", {1}, [](const Call& c) { return logical_not(c[0]); }},
-    {"Or", {7}, [](const Call& c) { return logical_or(c[0], c[1]); }},
-    {"Pow", {7, 12, 13, 15}, power},
+    {"Or", {1, 7}, [](const Call& c) { return logical_or(c[0], second(c)); }},
+    {"Pow", {1, 7, 12, 13, 15}, power},
     {"Reciprocal", {6, 13}, [](const Call& c) { return 1 / c[0]; }},
     {"Relu", {6, 13, 14}, [](const Call& c) { return relu(c[0]); }},
     {"Round", {11, 22}, [](const Call& c) { return round(c[0]); }},
@@ -86,12 +100,12 @@ const Table elementwise{
     {"Sin", {7, 22}, [](const Call& c) { return sin(c[0]); }},
     {"Softplus", {1, 22}, [](const Call& c) { return softplus(c[0]); }},
     {"Sqrt", {6, 13}, [](const Call& c) { return sqrt(c[0]); }},
-    {"Sub", {7, 13, 14}, [](const Call& c) { return c[0] - c[1]; }},
+    {"Sub", {1, 6, 7, 13, 14}, [](const Call& c) { return c[0] - second(c); }},
     {"Sum", {6, 8, 13}, [](const Call& c) { return folded(c, [](auto& a, auto& b) { return a + b; }); }},
     {"Tan", {7, 22}, [](const Call& c) { return tan(c[0]); }},
     {"Tanh", {6, 13}, [](const Call& c) { return tanh(c[0]); }},
     {"Where", {9, 16}, [](const Call& c) { return where(c[0], c[1], c[2]); }},
-    {"Xor", {7}, [](const Call& c) { return logical_xor(c[0], c[1]); }},
+    {"Xor", {1, 7}, [](const Call& c) { return logical_xor(c[0], second(c)); }},
 };
 
 }  // namespace
