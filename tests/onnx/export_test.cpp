@@ -77,9 +77,6 @@ const Case cases[] = {
            reshape(in[0], {-1}),          transpose(in[0]),      reverse(in[0], {0, 1}), split(in[0], 2, 1)[1],
            concat({in[0], in[0] * 2}, 1), expand_dims(in[0], 1), tile(in[0], {2, 1})};
      }},
-    {"indices",
-     {{f32, {4, 3}}, {i32, {2}}},
-     [](auto in) { return Tensors{gather(in[0], in[1]), one_hot(in[1], 4), cast(range(6), f32)}; }},
     {"products",
      {{f32, {any_size, 3}}, {f32, {4, 3}}},
      [](auto in) { return Tensors{matmul(in[0], transpose(in[1])), einsum("ij,kj->ik", {in[0], in[1]})}; }},
