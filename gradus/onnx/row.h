@@ -111,8 +111,8 @@ struct Row {
   std::string_view domain = "";
   /// Draws random numbers: never computed once and for all while a model is traced.
   bool random = false;
-  /// Inputs that steer the op (c.numbers_of reads them): a floating initializer that is nothing else is a constant, not a
-  /// Variable.
+  /// Inputs that steer the op (c.numbers_of reads them): a floating initializer that is nothing else is a constant, not
+  /// a Variable.
   std::vector<int> steering = {};
 };
 
