@@ -29,16 +29,28 @@ std::optional<int> neutral_operand(const Graph& graph, const Value& v, Opcode op
   return {};
 }
 
+/// The instruction behind a conversion between a narrow float and the type in which it is computed, if `i` is one.
+int unrounded(const scalar::Code& code, int i) {
+  const scalar::Instruction& in = code.instructions[static_cast<std::size_t>(i)];
+  if (in.op != Opcode::convert) return i;
+  const DType from = code.instructions[static_cast<std::size_t>(in.a)].type;
+  const bool widens = is_narrow(from) && in.type == computed_in(from);
+  const bool rounds = is_narrow(in.type) && from == computed_in(in.type);
+  return widens || rounds ? in.a : i;
+}
+
 /// A formula that gives back an operand, such as a cast to the type that is there already, or that has no effect.
 std::optional<int> unchanged_operand(const Graph& graph, const Value& v) {
   std::vector<DType> types;
   for (int operand : v.in) types.push_back(graph[operand].spec.dtype);
   const scalar::Code code = v.op.formula(types);
   const auto at = [&](int i) -> const scalar::Instruction& { return code.instructions[static_cast<std::size_t>(i)]; };
-  const scalar::Instruction& result = at(code.result);
-  if (result.op == Opcode::input) return v.in[static_cast<std::size_t>(result.a)];
-  const bool of_operands = result.a >= 0 && result.b >= 0 && at(result.a).op == Opcode::input &&
-                           at(result.b).op == Opcode::input && at(result.a).a == 0 && at(result.b).a == 1;
+  if (const auto& result = at(code.result); result.op == Opcode::input) return v.in[static_cast<std::size_t>(result.a)];
+  if (graph[v.in[0]].spec.dtype != v.spec.dtype) return {};
+  const scalar::Instruction& result = at(unrounded(code, code.result));
+  if (result.a < 0 || result.b < 0) return {};
+  const scalar::Instruction &a = at(unrounded(code, result.a)), &b = at(unrounded(code, result.b));
+  const bool of_operands = a.op == Opcode::input && b.op == Opcode::input && a.a == 0 && b.a == 1;
   return of_operands ? neutral_operand(graph, v, result.op) : std::nullopt;
 }
 

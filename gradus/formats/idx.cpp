@@ -18,8 +18,8 @@ struct Code {
   unsigned code;
   DType dtype;
 };
-constexpr Code codes[] = {{0x08, u8}, {0x0c, i32}, {0x0d, f32}, {0x0e, f64}};
-constexpr const char* known_codes = "8 (u8), 12 (i32), 13 (f32) and 14 (f64)";
+constexpr Code codes[] = {{0x08, u8}, {0x09, i8}, {0x0b, i16}, {0x0c, i32}, {0x0d, f32}, {0x0e, f64}};
+constexpr const char* known_codes = "8 (u8), 9 (i8), 11 (i16), 12 (i32), 13 (f32) and 14 (f64)";
 
 std::uint32_t from_big_endian(std::span<const std::byte, 4> bytes) {
   std::uint32_t value = 0;
@@ -38,6 +38,7 @@ template <class Word> void swap_bytes(std::byte* data, std::int64_t count) {
 }
 /// Between big endian and the machine's order, either way.
 void swap_elements(std::byte* data, std::int64_t bytes, DType dtype) {
+  if (size_of(dtype) == 2) swap_bytes<std::uint16_t>(data, bytes / 2);
   if (size_of(dtype) == 4) swap_bytes<std::uint32_t>(data, bytes / 4);
   if (size_of(dtype) == 8) swap_bytes<std::uint64_t>(data, bytes / 8);
 }
@@ -69,8 +70,7 @@ struct Header {
 DType dtype_of_code(const ByteStream& stream, unsigned code) {
   for (const Code& known : codes)
     if (known.code == code) return known.dtype;
-  const char* name = code == 0x09 ? " (i8)" : code == 0x0b ? " (i16)" : "";
-  throw DataError(text(stream.name(), ": ", stream.place_of(2), ": element type ", code, name,
+  throw DataError(text(stream.name(), ": ", stream.place_of(2), ": element type ", code,
                        " is not supported; the types read are ", known_codes));
 }
 
@@ -125,7 +125,8 @@ IdxArray read_array(std::unique_ptr<ByteStream> source) {
 unsigned code_of(DType dtype) {
   for (const Code& known : codes)
     if (known.dtype == dtype) return known.code;
-  throw InvalidArgument(text("write_idx: an IDX file holds u8, i32, f32 or f64, given ", dtype, "; cast it first"));
+  throw InvalidArgument(
+      text("write_idx: an IDX file holds u8, i8, i16, i32, f32 or f64, given ", dtype, "; cast it first"));
 }
 
 void write_word(AtomicFile& file, std::uint32_t value) {

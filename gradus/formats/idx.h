@@ -24,7 +24,7 @@ IdxArray read_idx(const std::filesystem::path& file);
 /// The same of bytes in memory; `name` opens the errors.
 IdxArray parse_idx(std::span<const std::byte> bytes, std::string name = "idx data");
 
-/// Writes u8, i32, f32 or f64, whole or not at all. InvalidArgument for another type or rank; Unavailable or
+/// Writes u8, i8, i16, i32, f32 or f64, whole or not at all. InvalidArgument for another type or rank; Unavailable or
 /// ResourceExhausted if the file cannot be written.
 void write_idx(const std::filesystem::path& file, DType dtype, std::span<const std::int64_t> dims, const void* data);
 

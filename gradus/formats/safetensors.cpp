@@ -14,8 +14,9 @@ struct TypeName {
   DType type;
   std::string_view name;
 };
-constexpr TypeName type_names[] = {{f64, "F64"}, {f32, "F32"}, {i64, "I64"},
-                                   {i32, "I32"}, {u8, "U8"},   {boolean, "BOOL"}};
+constexpr TypeName type_names[] = {{f64, "F64"}, {f32, "F32"}, {f16, "F16"},     {bf16, "BF16"}, {i64, "I64"},
+                                   {i32, "I32"}, {i16, "I16"}, {i8, "I8"},       {u8, "U8"},     {u16, "U16"},
+                                   {u32, "U32"}, {u64, "U64"}, {boolean, "BOOL"}};
 
 std::string_view written_name(DType t) {
   for (const TypeName& known : type_names)
@@ -26,7 +27,8 @@ std::string_view written_name(DType t) {
 DType dtype_named(const std::string& name, std::string_view file, const std::string& array) {
   for (const TypeName& known : type_names)
     if (known.name == name) return known.type;
-  throw DataError(text(file, ": array `", array, "` has dtype ", name, "; supported are F64 F32 I64 I32 U8 BOOL"));
+  throw DataError(text(file, ": array `", array, "` has dtype ", name,
+                       "; supported are F64 F32 F16 BF16 I64 I32 I16 I8 U8 U16 U32 U64 BOOL"));
 }
 
 constexpr std::size_t max_header = std::size_t{100} << 20;

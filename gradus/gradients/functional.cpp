@@ -42,7 +42,7 @@ struct Evaluated {
  private:
   void check(std::string_view what, const Tensor& t) const {
     require(t.defined(), op, ": ", what, " is empty");
-    require(is_floating(t.dtype()), op, ": ", what, " is ", t.spec(), "; only f32 and f64 have derivatives");
+    require(is_floating(t.dtype()), op, ": ", what, " is ", t.spec(), "; only floating types have derivatives");
   }
 };
 

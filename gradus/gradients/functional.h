@@ -60,7 +60,7 @@ template <class F, std::size_t N> std::array<Tensor, N> gradient(F&& f, const Te
   return tape.gradient(y, at, {.unconnected = Unconnected::zero});
 }
 
-// What follows takes any f: T[x...] -> U[y...] with T, U one of f32 and f64, and any x of T; else it is an
+// What follows takes any f: T[x...] -> U[y...] with T, U floating types, and any x of T; else it is an
 // InvalidArgument. Where f does not depend on its argument, derivatives are zeros. With max_bytes, which needs sizes
 // that are known, matrices are computed in chunks of the same bits; a ResourceExhausted names the smallest that works.
 // Gradients of every order: each result can be differentiated again.

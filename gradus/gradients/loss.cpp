@@ -26,7 +26,7 @@ Tensor divide_or_zero(const Tensor& sum, const Tensor& weight) {
 }
 
 void check_floating(const Tensor& x, std::string_view what) {
-  require(is_floating(x.dtype()), "Loss::mean: ", what, " is ", x.spec(), ", expected f32 or f64; cast it first");
+  require(is_floating(x.dtype()), "Loss::mean: ", what, " is ", x.spec(), ", expected a floating type; cast it first");
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ struct GradientTape::State final : ReadListener {
 namespace {
 
 void check_target(const Tensor& target, const GradientOptions& options) {
-  require(is_floating(target.dtype()), "gradient: the target is ", target.spec(), ", expected f32 or f64");
+  require(is_floating(target.dtype()), "gradient: the target is ", target.spec(), ", expected a floating type");
   if (!options.output_gradients.defined()) {
     require(target.shape().size() == 1, "gradient: the target is ", target.spec(),
             ", not a scalar; reduce it with reduce_sum or reduce_mean, or give {.output_gradients = ...}");
@@ -82,7 +82,7 @@ Tensor seed_of(const GradientOptions& options) {
 }
 
 void check_source(const Spec& spec, const std::string& what) {
-  require(is_floating(spec.dtype), "gradient: ", what, " is ", spec, "; only f32 and f64 have gradients");
+  require(is_floating(spec.dtype), "gradient: ", what, " is ", spec, "; only floating types have gradients");
 }
 
 Tensor connected(Tensor gradient, const Spec& spec, const std::string& what, const GradientOptions& options) {
@@ -176,7 +176,7 @@ template <class Matrix>
 Tensor GradientTape::matrix(std::string_view op, const Tensor& target, const Tensor& source, Matrix&& of) {
   State& state = *state_;
   state.begin_gradient();
-  require(is_floating(target.dtype()), op, ": the target is ", target.spec(), ", expected f32 or f64");
+  require(is_floating(target.dtype()), op, ": the target is ", target.spec(), ", expected a floating type");
   check_source(source.spec(), "argument `source`");
   require(state.is_watched(source), op, ": argument `source`, ", source.spec(),
           ", was not watched; call tape.watch(source) before using it");

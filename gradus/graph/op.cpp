@@ -39,7 +39,7 @@ std::map<std::string_view, const OpType*>& registry() {
 
 std::string_view allowed(Takes set) {
   switch (set) {
-    case Takes::floats: return "f32 or f64";
+    case Takes::floats: return "a floating type";
     case Takes::integers: return "an integer type";
     case Takes::booleans: return "bool";
     case Takes::numbers: return "a number type";
@@ -109,14 +109,25 @@ bool AnyOp::may_fail() const {
 scalar::Code AnyOp::formula(std::span<const DType> inputs) const {
   scalar::Code code;
   std::vector<scalar::Value> in;
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    in.emplace_back(&code, code.add({.op = scalar::Opcode::input, .type = inputs[i], .a = static_cast<int>(i)}));
-  code.result = record_->type->emit(record_->attributes, in).id();
+  bool narrow = false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const scalar::Value x(&code, code.add({.op = scalar::Opcode::input, .type = inputs[i], .a = static_cast<int>(i)}));
+    in.push_back(scalar::convert(x, computed_in(inputs[i])));
+    narrow |= is_narrow(inputs[i]);
+  }
+  scalar::Value result = record_->type->emit(record_->attributes, in);
+  if (narrow) {
+    std::vector<Spec> specs;
+    for (DType t : inputs) specs.push_back({t, {}});
+    result = scalar::convert(result, record_->type->result(record_->attributes, specs));
+  }
+  code.result = result.id();
   return code;
 }
 
 scalar::Code AnyOp::combination(DType t) const {
   scalar::Code code;
+  t = computed_in(t);
   const scalar::Value sum(&code, code.add({.op = scalar::Opcode::input, .type = t, .a = 0}));
   const scalar::Value x(&code, code.add({.op = scalar::Opcode::input, .type = t, .a = 1}));
   code.result = record_->type->combine(record_->attributes, sum, x).id();
@@ -171,7 +182,8 @@ void print_field(std::ostream& out, double value) {
 }
 void print_field(std::ostream& out, const scalar::Literal& value) {
   if (value.is_integral()) {
-    out << std::bit_cast<std::int64_t>(value.bits_as(i64));
+    if (value.is_huge()) out << value.bits_as(u64);
+    else out << std::bit_cast<std::int64_t>(value.bits_as(i64));
     return;
   }
   std::ostringstream written;
@@ -212,6 +224,13 @@ void parse_field(std::string_view written, scalar::Literal& value) {
     return;
   }
   std::int64_t number = 0;
+  if (std::from_chars(written.data(), written.data() + written.size(), number).ec == std::errc::result_out_of_range &&
+      !written.starts_with('-')) {
+    std::uint64_t huge = 0;
+    parse_number(written, huge);
+    value = scalar::Literal(huge);
+    return;
+  }
   parse_number(written, number);
   value = scalar::Literal(number);
 }

@@ -168,6 +168,7 @@ struct OpType {
   Tensor (*batch)(const void*, In, std::uint32_t mask, std::int64_t n) = nullptr;  // null: implied
   scalar::Value (*emit)(const void*, std::span<const scalar::Value>) = nullptr;
   scalar::Real (*emit_real)(const void*, std::span<const scalar::Real>) = nullptr;
+  DType (*result)(const void*, Specs) = nullptr;  // of a formula
   scalar::Value (*combine)(const void*, scalar::Value, scalar::Value) = nullptr;
   scalar::Real (*combine_real)(const void*, scalar::Real, scalar::Real) = nullptr;
   scalar::Literal (*identity)(DType) = nullptr;
@@ -244,9 +245,10 @@ class AnyOp {
 
   /// Shape and dtype of the result. Throws what the user did wrong.
   Spec infer(Specs in) const;
-  /// Records the formula of an elementwise op on inputs of these dtypes.
+  /// Records the formula of an elementwise op on inputs of these dtypes: narrow floats are widened first, and the
+  /// result is rounded once.
   scalar::Code formula(std::span<const DType> inputs) const;
-  /// Records combine(acc, x) of a reduction of dtype t: inputs 0 and 1.
+  /// Records combine(acc, x) of a reduction of dtype t: inputs 0 and 1, of type computed_in(t).
   scalar::Code combination(DType t) const;
   /// Records the index formula: input 0 is the i64 index.
   scalar::Code index_formula() const;

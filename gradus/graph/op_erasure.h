@@ -184,6 +184,7 @@ template <class T> OpType describe() {
     type.emit_real = [](const void* op, std::span<const scalar::Real> x) -> scalar::Real {
       return emit_with(self(op), x);
     };
+    type.result = [](const void* op, Specs in) { return result_dtype(self(op), in); };
   }
   if constexpr (Reduces<T>) {
     type.combine = [](const void* op, scalar::Value a, scalar::Value x) -> scalar::Value {

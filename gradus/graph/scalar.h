@@ -3,6 +3,9 @@
 ///   scalar::Value  records the formula as a short typed program, which each code generator translates and the
 ///                  interpreter runs, bit for bit alike.
 /// The instruction set below is all that a new code generator has to know.
+///
+/// f16 and bf16 are types of inputs, constants and results alone: a formula on them is recorded in f32, and its result
+/// converted once.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -36,10 +39,11 @@ enum class Opcode : std::uint8_t {
   bit_or,
   bit_xor,
   shift_left,           // by b, 0 <= b < width
-  shift_right,          // arithmetic of i64 and i32
+  shift_right,          // arithmetic of signed types
   shift_right_logical,  // zeros enter from the left
   select,               // a ? b : c
-  convert,  // float to integer: towards zero, saturating, NaN gives 0; integer to narrower: wraps; to boolean: != 0
+  convert,  // to a float: one rounding to nearest even; float to integer: towards zero, saturating, NaN gives 0;
+            // integer to narrower: wraps; to boolean: != 0
   bitcast,  // between types of one width
 };
 
@@ -58,25 +62,33 @@ struct Code {
   int add(const Instruction& instruction);
 };
 
-/// A number that has no type yet: takes that of what it meets. Exact for every i64 and every f64.
+/// A number that has no type yet: takes that of what it meets. Exact for every i64, u64 and f64.
 class Literal {
  public:
   constexpr Literal() = default;
   constexpr Literal(double value) : real_(value), integer_(0), integral_(false) {}
   constexpr Literal(float value) : Literal(static_cast<double>(value)) {}
+  template <NarrowElement T> constexpr Literal(T value) : Literal(static_cast<double>(value)) {}
   template <std::integral T>
   constexpr Literal(T value)
-      : real_(static_cast<double>(value)), integer_(static_cast<std::int64_t>(value)), integral_(true) {}
+      : real_(static_cast<double>(value)),
+        integer_(static_cast<std::int64_t>(value)),
+        integral_(true),
+        huge_(value > 0 && integer_ < 0) {}
   constexpr double real() const { return real_; }
   constexpr bool is_integral() const { return integral_; }
+  /// Whether it is an integer of 2^63 or more, which only u64 holds.
+  constexpr bool is_huge() const { return huge_; }
+  /// Whether `t` has this number; of floats: whether it stays finite. Fractions are numbers of no integer type.
+  bool fits(DType t) const;
   /// The bits of this number as type `t`. A fraction is cut off: callers who care check first.
   std::uint64_t bits_as(DType t) const;
   bool operator==(const Literal& other) const = default;
 
  private:
   double real_ = 0;
-  std::int64_t integer_ = 0;
-  bool integral_ = true;
+  std::int64_t integer_ = 0;  // of a huge one its bits
+  bool integral_ = true, huge_ = false;
 };
 
 // ---------------------------------------------------------------- recording
@@ -174,9 +186,11 @@ inline Real operator>(Real a, Real b) { return truth(a.v > b.v); }
 inline Real operator>=(Real a, Real b) { return truth(a.v >= b.v); }
 inline Real operator==(Real a, Real b) { return truth(a.v == b.v); }
 inline Real operator!(Real a) { return truth(a.v == 0); }
+inline std::int64_t integer_bits(double v) {
+  return v < 0x1p63 ? static_cast<std::int64_t>(v) : static_cast<std::int64_t>(static_cast<std::uint64_t>(v));
+}
 inline Real bitwise(Real a, Real b, auto f) {
-  return wrapped(static_cast<double>(f(static_cast<std::int64_t>(a.v), static_cast<std::int64_t>(b.v))),
-                 joint_type(a, b));
+  return wrapped(static_cast<double>(f(integer_bits(a.v), integer_bits(b.v))), joint_type(a, b));
 }
 inline Real operator&(Real a, Real b) {
   return bitwise(a, b, [](auto x, auto y) { return x & y; });

@@ -29,7 +29,7 @@ struct DenseLayer final : Cloned<DenseLayer> {
     require(input.shape.rank() >= 1 && input.shape.back() >= 0,
             "Dense: the last dimension of the input must be known, got ", input);
     require(is_floating(input.dtype), "Dense: the input is ", input,
-            ", expected f32 or f64; cast it, for example "
+            ", expected a floating type; cast it, for example "
             "with dataset.map");
     const DType t = options.dtype.value_or(input.dtype);
     add_variable("kernel", cast(options.kernel_initializer({input.shape.back(), units}), t));
@@ -85,7 +85,7 @@ struct BatchNormalizationLayer final : Cloned<BatchNormalizationLayer> {
   void build(const Spec& input) override {
     require(input.shape.rank() >= 2 && input.shape.back() >= 0,
             "BatchNormalization: expected [batch, ..., features] with known features, got ", input);
-    require(is_floating(input.dtype), "BatchNormalization: the input is ", input, ", expected f32 or f64");
+    require(is_floating(input.dtype), "BatchNormalization: the input is ", input, ", expected a floating type");
     const Shape features{input.shape.back()};
     if (options.scale) add_variable("gamma", ones(features, input.dtype));
     if (options.center) add_variable("beta", zeros(features, input.dtype));

@@ -20,7 +20,7 @@ const Node* behind_views(const Node* node) {
 }
 
 void check_floats(std::string_view op, const Tensor& prediction) {
-  require(is_floating(prediction.dtype()), op, ": the prediction is ", prediction.spec(), ", expected f32 or f64");
+  require(is_floating(prediction.dtype()), op, ": the prediction is ", prediction.spec(), ", expected a floating type");
 }
 
 void check_classes(std::string_view op, const Tensor& prediction) {
@@ -90,7 +90,7 @@ void check_labels(std::string_view op, const Tensor& y, const Tensor& prediction
   check_classes(op, prediction);
   Shape expected = prediction.shape();
   expected.erase(-1);
-  require(is_integer(y.dtype()), op, ": y is ", y.spec(), ", expected classes as i32, i64 or u8",
+  require(is_integer(y.dtype()), op, ": y is ", y.spec(), ", expected classes as integers",
           y.shape() == prediction.shape() ? "; for one-hot rows take the categorical one, without `sparse`" : "");
   require(y.shape() == expected, op, ": y is ", y.spec(), ", but a prediction of ", prediction.spec(),
           " needs one label a row, ", Spec{y.dtype(), expected});
@@ -132,7 +132,7 @@ Tensor detail::sparse_categorical_crossentropy(const Tensor& y, const Tensor& pr
   require(!logits || !is_softmax(prediction), op, twice);
   const LogSumExp row(logits ? prediction : log(clipped(prediction)));
   const std::int64_t classes = prediction.shape().back();
-  const Tensor labels = check_range(y.dtype() == u8 ? cast(y, i32) : y, classes, true);
+  const Tensor labels = check_range(as_indices("loss", y), classes, true);
   const Tensor chosen = equal(expand_dims(labels, -1), range(classes, labels.dtype()));
   return row.log_sum - reduce_sum(where(chosen, row.shifted, 0), {.axis = {-1}});
 }
@@ -197,7 +197,7 @@ SparseCategoricalCrossentropy::SparseCategoricalCrossentropy(bool logits, Ignore
     : LossFunction([logits, ignored = options.ignore_class](const Tensor& y, const Tensor& prediction) {
         if (!ignored) return PerExample{detail::sparse_categorical_crossentropy(y, prediction, logits)};
         check_labels("SparseCategoricalCrossentropy", y, prediction);
-        const Tensor labels = y.dtype() == u8 ? cast(y, i32) : y;
+        const Tensor labels = as_indices("loss", y);
         const Tensor counts = not_equal(labels, *ignored);
         return PerExample{detail::sparse_categorical_crossentropy(where(counts, labels, 0), prediction, logits),
                           cast(counts, prediction.dtype())};

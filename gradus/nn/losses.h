@@ -31,7 +31,7 @@ Tensor binary_crossentropy(const Tensor& y, const Tensor& prediction, bool logit
 template <PredictionForm P> Tensor categorical_crossentropy(const Tensor& y, const Tensor& prediction, P) {
   return detail::categorical_crossentropy(y, prediction, std::same_as<P, from_logits_t>);
 }
-/// -log(p[y]); y holds classes as i32, i64 or u8, of the prediction's shape without the last axis. A label outside the
+/// -log(p[y]); y holds classes as integers, of the prediction's shape without the last axis. A label outside the
 /// classes is an OutOfRange when the value is observed.
 template <PredictionForm P> Tensor sparse_categorical_crossentropy(const Tensor& y, const Tensor& prediction, P) {
   return detail::sparse_categorical_crossentropy(y, prediction, std::same_as<P, from_logits_t>);

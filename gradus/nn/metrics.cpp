@@ -5,6 +5,7 @@
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
 #include "gradus/ops/reduce.h"
 
 namespace gradus {
@@ -86,7 +87,7 @@ const std::string& Metric::name() const { return state_->name; }
 SparseCategoricalAccuracy::SparseCategoricalAccuracy()
     : Metric("sparse_categorical_accuracy", [](const Tensor& y, const Tensor& prediction) {
         check_labels("SparseCategoricalAccuracy", y, prediction);
-        const Tensor labels = y.dtype() == u8 ? cast(y, i32) : y, best = argmax(prediction);
+        const Tensor labels = as_indices("accuracy", y), best = argmax(prediction);
         return equal(labels, labels.dtype() == i32 ? best : cast(best, labels.dtype()));
       }) {}
 

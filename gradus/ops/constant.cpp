@@ -25,7 +25,8 @@ struct Fill {
 };
 
 void print_literal(std::ostream& out, const scalar::Literal& value) {
-  if (value.is_integral()) out << static_cast<std::int64_t>(value.bits_as(i64));
+  if (value.is_huge()) out << value.bits_as(u64);
+  else if (value.is_integral()) out << static_cast<std::int64_t>(value.bits_as(i64));
   else out << value.real();
 }
 
@@ -33,23 +34,8 @@ bool is_fraction(const scalar::Literal& value) {
   return !value.is_integral() && std::trunc(value.real()) != value.real();  // NaN is one, infinity out of range
 }
 
-bool fits(const scalar::Literal& value, DType t) {
-  const double x = value.real();
-  const std::int64_t n = static_cast<std::int64_t>(value.bits_as(i64));
-  switch (t) {
-    case f64: return true;
-    case f32: return !std::isfinite(x) || std::isfinite(static_cast<float>(x));
-    case i64: return value.is_integral() || (x >= -0x1p63 && x < 0x1p63);
-    case i32: return x >= -0x1p31 && x < 0x1p31;
-    case u8: return x >= 0 && x <= 255;
-    case boolean: return value.is_integral() ? n == 0 || n == 1 : x == 0 || x == 1;
-  }
-  return false;
-}
-
 void check_fits(std::string_view op, const scalar::Literal& value, DType t) {
-  const bool ok = fits(value, t) && (is_floating(t) || !is_fraction(value));
-  if (ok) [[likely]]
+  if (value.fits(t)) [[likely]]
     return;
   std::ostringstream number;
   print_literal(number, value);
@@ -102,7 +88,7 @@ Tensor scalar_like(const Tensor& x, Scalar value, std::string_view op) {
   const scalar::Literal& literal = value.literal();
   const DType t = x.dtype();
   require(!is_integer(t) || !is_fraction(literal), op, ": the number ", literal.real(), " stands beside a tensor ",
-          x.spec(), ", which cannot hold a fraction; cast the tensor to f32 or f64 first");
+          x.spec(), ", which cannot hold a fraction; cast the tensor to a floating type first");
   check_fits(op, literal, t);
   if (Context::current()) return apply(Fill{literal, t});
   return detail::from_literals({&literal, 1}, {}, t);

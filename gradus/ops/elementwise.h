@@ -133,6 +133,8 @@ Tensor stop_gradient(const Tensor& x);
 /// Between any dtypes. Float to integer: towards zero, saturating, NaN gives 0; integer to narrower: wraps; to bool:
 /// whether it is not 0. The gradient passes between floats.
 Tensor cast(const Tensor& x, DType dtype);
+/// For composites that take f16 and bf16: f of x in f32, whose result is rounded once.
+template <class F> Tensor in_f32(const Tensor& x, const F& f) { return cast(f(cast(x, f32)), x.dtype()); }
 
 /// The largest |a - b|, NaN if there is one, 0 of nothing; on the host, for tests. Specs must agree.
 double max_abs_difference(const Tensor& a, const Tensor& b);

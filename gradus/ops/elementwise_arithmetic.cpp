@@ -246,7 +246,7 @@ Tensor pow(const Tensor& a, Scalar b) {
   const bool integral = std::trunc(exponent) == exponent && std::abs(exponent) <= (floating ? 64 : 0x1p53);
   if (!integral) return pow(a, beside(a, b, Pow::name));
   require(floating || exponent >= 0, "pow: the exponent ", exponent, " of a tensor ", a.spec(),
-          " is negative; cast the tensor to f32 or f64 first");
+          " is negative; cast the tensor to a floating type first");
   return apply(IntegerPower{scalar::Literal(static_cast<std::int64_t>(exponent))}, a);
 }
 
@@ -265,7 +265,7 @@ Tensor clip_by_value(const Tensor& x, Scalar low, Scalar high) {
 }
 
 Tensor clip_by_norm(const Tensor& x, double norm) {
-  require(is_floating(x.dtype()), "clip_by_norm: expected f32 or f64, got ", x.spec(), "; cast it first");
+  require(is_floating(x.dtype()), "clip_by_norm: expected a floating type, got ", x.spec(), "; cast it first");
   require(norm >= 0, "clip_by_norm: expected a norm of at least 0, got ", norm);
   return apply(ClipByNorm{}, x, beside(x, norm, ClipByNorm::name));
 }

@@ -37,10 +37,15 @@ int inner_rank(std::string_view op, int axis, int rank, const Spec& spec) {
   return -1 - axis;
 }
 
+}  // namespace
+
 Tensor as_indices(std::string_view op, const Tensor& indices) {
   require(is_integer(indices.dtype()), op, ": indices are ", indices.spec(), ", expected an integer type");
-  return indices.dtype() == u8 ? cast(indices, i32) : indices;
+  const DType t = indices.dtype();
+  return cast(indices, t == i64 || t == u32 || t == u64 ? i64 : i32);
 }
+
+namespace {
 
 /// Of an attribute, which may come from a text.
 bool is_dimension(std::int64_t d) { return d >= 0 || dimension::symbols_in(d) > 0; }
@@ -168,14 +173,13 @@ Tensor iota(const Shape& shape, DType dtype) { return apply(Iota{shape, dtype});
 Tensor range(std::int64_t n, DType dtype) {
   require(is_size(n), "range: ", n, " is no number of elements");
   require(dtype != boolean, "range: expected a number type, got bool");
-  require<OutOfRange>(dtype != u8 || n <= 256, "range: u8 holds numbers to 255, not to ", n - 1, "; use i32");
-  require<OutOfRange>(dtype != i32 || n <= std::int64_t{1} << 31, "range: i32 does not hold numbers to ", n - 1,
-                      "; use i64");
+  require<OutOfRange>(n <= 0 || scalar::Literal(n - 1).fits(dtype), "range: ", dtype, " does not hold numbers to ",
+                      n - 1, "; use ", n - 1 <= std::numeric_limits<std::int32_t>::max() ? i32 : i64);
   return iota({n}, dtype);
 }
 
 Tensor linspace(double first, double last, std::int64_t n, DType dtype) {
-  require(is_floating(dtype), "linspace: expected f32 or f64, got ", dtype);
+  require(is_floating(dtype), "linspace: expected a floating type, got ", dtype);
   require(n > 0, "linspace: expected at least one number, got ", n);
   std::vector<double> values(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < n; ++i)

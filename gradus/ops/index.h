@@ -23,7 +23,10 @@ Tensor gather_nd(const Tensor& x, const Tensor& indices);
 
 // For the rooms of the library.
 
-/// The flat row-major index of every element, in `dtype` (an integer type). Dimensions may be symbolic.
+/// Integers of any type as i32 or i64, which hold them: what primitives take as indices. `op` opens the error.
+Tensor as_indices(std::string_view op, const Tensor& indices);
+
+/// The flat row-major index of every element, in `dtype` (a number type). Dimensions may be symbolic.
 Tensor iota(const Shape& shape, DType dtype = i64);
 
 }  // namespace gradus

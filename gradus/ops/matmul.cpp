@@ -1,6 +1,7 @@
 /// Matrix products: shape rule, gradients without transposed copies, batches.
 #include "gradus/ops/matmul.h"
 #include <algorithm>
+#include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 
@@ -24,8 +25,8 @@ std::string hint(const Shape& a, const Shape& b) {
 /// Everything but the batches.
 void check_operands(const Spec& a, const Spec& b, bool transpose_a, bool transpose_b) {
   for (const auto& [name, spec] : {std::pair{"a", a}, std::pair{"b", b}}) {
-    require(is_floating(spec.dtype) || spec.dtype == i32 || spec.dtype == i64, "matmul: ", name, " is ", spec,
-            ", expected f32, f64, i32 or i64; cast it first");
+    require(is_floating(spec.dtype) || (is_integer(spec.dtype) && size_of(spec.dtype) >= 4), "matmul: ", name, " is ",
+            spec, ", expected a floating type or an integer type of 32 or 64 bits; cast it first");
     require(spec.shape.rank() >= 2, "matmul: ", name, " is ", spec, ", expected a matrix or a batch of matrices");
   }
   require(a.dtype == b.dtype, "matmul: a is ", a, ", b is ", b, ": their dtypes differ; cast one of them");
@@ -129,6 +130,7 @@ int Matmul::carries(Specs, int operand, int axis) const {
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   check_operands(a.spec(), b.spec(), false, false);
+  if (is_narrow(a.dtype())) return cast(matmul(cast(a, f32), cast(b, f32)), a.dtype());
   const std::int64_t m = a.shape()[-2], k = a.shape()[-1], n = b.shape()[-1];
   const Shape batches_a = leading(a.shape()), batches_b = leading(b.shape());
   const Shape batches = broadcast_shape(batches_a, batches_b, "matmul: batches");

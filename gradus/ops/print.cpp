@@ -12,11 +12,24 @@ namespace {
 constexpr std::int64_t elide_past = 1000, ends = 3;
 
 /// The shortest text that reads back as the same number; of doubles within arrays eight digits.
+template <NarrowElement T> std::string number(T value) {
+  const auto exact = static_cast<float>(value);
+  if (std::isnan(exact)) return "nan";
+  char digits[48];
+  for (int precision = 1;; ++precision) {
+    const auto end = std::to_chars(digits, digits + sizeof digits, exact, std::chars_format::general, precision);
+    float read = 0;
+    std::from_chars(digits, end.ptr, read);
+    if (T(read) == value || precision == 9) return {digits, end.ptr};
+  }
+}
 template <class T> std::string number(T value, bool within_array) {
   if constexpr (std::is_same_v<T, bool>) {
     return value ? "true" : "false";
   } else if constexpr (std::is_integral_v<T>) {
     return std::to_string(value);
+  } else if constexpr (NarrowElement<T>) {
+    return number(value);
   } else {
     if (std::isnan(value)) return "nan";  // of either sign
     char digits[48];

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -115,8 +116,33 @@ Source source(std::string_view op, const Shape& shape, std::optional<std::uint64
 }
 
 void require_floats(std::string_view op, DType dtype) {
-  require(is_floating(dtype), op, ": expected f32 or f64, got ", dtype,
+  require(is_floating(dtype), op, ": expected a floating type, got ", dtype,
           is_integer(dtype) ? "; random::integers gives integers" : "");
+}
+
+/// Narrow floats are f32 rounded, so that no draw is worth less for them.
+template <class Options>
+Tensor drawn_in_f32(Tensor (*draw)(const Shape&, Options), const Shape& shape, Options options) {
+  const DType narrow = std::exchange(options.dtype, f32);
+  return cast(draw(shape, options), narrow);
+}
+
+/// The largest number of `dtype`, a floating type, that is less than `x`.
+double largest_below(double x, DType dtype) {
+  return with_type(dtype, [&]<class T>(T) {
+    if constexpr (NarrowElement<T>) {
+      T found(x);
+      const bool positive = static_cast<double>(found) > 0;
+      if (static_cast<double>(found) == 0 && x <= 0) found = T::from_bits(0x8000);  // towards lower numbers
+      while (!(static_cast<double>(found) < x))
+        found = T::from_bits(static_cast<std::uint16_t>(positive ? found.bits - 1 : found.bits + 1));
+      return static_cast<double>(found);
+    } else if constexpr (std::is_same_v<T, float>) {
+      return static_cast<double>(std::nextafter(static_cast<float>(x), -std::numeric_limits<float>::infinity()));
+    } else {
+      return std::nextafter(x, -std::numeric_limits<double>::infinity());
+    }
+  });
 }
 
 Tensor scaled(const Tensor& z, const NormalOptions& options) {
@@ -125,19 +151,15 @@ Tensor scaled(const Tensor& z, const NormalOptions& options) {
 }
 
 void check_range_of(DType dtype, std::int64_t low, std::int64_t high) {
-  std::int64_t lowest = 0, highest = 255;
-  if (dtype == i32) {
-    lowest = std::numeric_limits<std::int32_t>::min();
-    highest = std::numeric_limits<std::int32_t>::max();
-  }
-  require<OutOfRange>(dtype == i64 || (low >= lowest && high - 1 <= highest), "random::integers: ", dtype,
-                      " does not hold all of [", low, ", ", high, ")");
+  require<OutOfRange>(scalar::Literal(low).fits(dtype) && scalar::Literal(high - 1).fits(dtype),
+                      "random::integers: ", dtype, " does not hold all of [", low, ", ", high, ")");
 }
 
 }  // namespace
 
 Tensor normal(const Shape& shape, NormalOptions options) {
   require_floats("random::normal", options.dtype);
+  if (is_narrow(options.dtype)) return drawn_in_f32(normal, shape, options);
   const Source from = source("random::normal", shape, options.seed);
   const Tensor radius = from.bits(0), angle = options.dtype == f32 ? radius : from.bits(1);
   const Tensor u = apply(PositiveUnit{options.dtype}, radius), v = apply(HalfOpenUnit{options.dtype}, angle);
@@ -146,6 +168,7 @@ Tensor normal(const Shape& shape, NormalOptions options) {
 
 Tensor truncated_normal(const Shape& shape, NormalOptions options) {
   require_floats("random::truncated_normal", options.dtype);
+  if (is_narrow(options.dtype)) return drawn_in_f32(truncated_normal, shape, options);
   const Source from = source("random::truncated_normal", shape, options.seed);
   // q + 1/2 is uniform between the normal distribution's values at -2 and 2.
   const Tensor u = apply(PositiveUnit{options.dtype}, from.bits(0)), half = fill_like(u, 0.5);
@@ -158,13 +181,15 @@ Tensor uniform(const Shape& shape, UniformOptions options) {
   require_floats("random::uniform", options.dtype);
   require(options.low < options.high && std::isfinite(options.high - options.low),
           "random::uniform: expected low < high, got ", options.low, " and ", options.high);
+  if (is_narrow(options.dtype)) {
+    const Tensor drawn = drawn_in_f32(uniform, shape, options);
+    return minimum(drawn, Scalar(largest_below(options.high, options.dtype)));
+  }
   const Source from = source("random::uniform", shape, options.seed);
   const Tensor u = apply(HalfOpenUnit{options.dtype}, from.bits(0));
   if (options.low == 0 && options.high == 1) return u;
   // Rounding may reach `high`, which is not in the range.
-  const double last = options.dtype == f32
-                          ? std::nextafter(static_cast<float>(options.high), static_cast<float>(options.low))
-                          : std::nextafter(options.high, options.low);
+  const double last = largest_below(options.high, options.dtype);
   return minimum(u * Scalar(options.high - options.low) + Scalar(options.low), Scalar(last));
 }
 

@@ -23,11 +23,11 @@ struct IntegerOptions {
   std::optional<std::uint64_t> seed = {};
 };
 
-/// Gaussian numbers (Box and Muller 1958), f32 or f64.
+/// Gaussian numbers (Box and Muller 1958), of a floating type.
 Tensor normal(const Shape& shape, NormalOptions options = {});
-/// Gaussian numbers given that they lie within two standard deviations of the mean, f32 or f64.
+/// Gaussian numbers given that they lie within two standard deviations of the mean, of a floating type.
 Tensor truncated_normal(const Shape& shape, NormalOptions options = {});
-/// Uniform in [low, high): 2^24 equidistant values in f32, 2^53 in f64.
+/// Uniform in [low, high): 2^24 equidistant values in f32, 2^53 in f64, those of f32 rounded in f16 and bf16.
 Tensor uniform(const Shape& shape, UniformOptions options = {});
 /// Uniform in [low, high), an integer type.
 Tensor integers(const Shape& shape, IntegerOptions options = {});

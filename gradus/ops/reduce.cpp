@@ -15,14 +15,16 @@ DType type_of(const scalar::Real& x) { return x.type; }
 
 /// Integers have no infinity: their lowest number stands for it.
 scalar::Literal lowest(DType t) {
-  if (is_floating(t)) return -std::numeric_limits<double>::infinity();
-  if (t == i64) return std::numeric_limits<std::int64_t>::min();
-  return t == i32 ? std::numeric_limits<std::int32_t>::min() : 0;
+  return with_type(t, []<class T>(T) -> scalar::Literal {
+    if constexpr (FloatingElement<T>) return -std::numeric_limits<double>::infinity();
+    else return std::numeric_limits<T>::min();
+  });
 }
 scalar::Literal highest(DType t) {
-  if (is_floating(t)) return std::numeric_limits<double>::infinity();
-  if (t == i64) return std::numeric_limits<std::int64_t>::max();
-  return t == i32 ? std::numeric_limits<std::int32_t>::max() : t == u8 ? 255 : 1;
+  return with_type(t, []<class T>(T) -> scalar::Literal {
+    if constexpr (FloatingElement<T>) return std::numeric_limits<double>::infinity();
+    else return std::numeric_limits<T>::max();
+  });
 }
 
 /// The cotangent of an extreme element, split evenly among those that are it.
@@ -189,7 +191,7 @@ template <class Op> Tensor reduce(std::string_view op, const Tensor& x, const Re
 }
 
 void require_floats(std::string_view op, const Tensor& x) {
-  require(is_floating(x.dtype()), op, ": expected f32 or f64, got ", x.spec(), "; cast(x, f32) first");
+  require(is_floating(x.dtype()), op, ": expected a floating type, got ", x.spec(), "; cast(x, f32) first");
 }
 
 /// sqrt(x) whose gradients of every order are 0 where x is 0.
@@ -238,6 +240,7 @@ Tensor reduce_all(const Tensor& x, ReduceOptions options) { return reduce<All>("
 
 Tensor reduce_mean(const Tensor& x, ReduceOptions options) {
   require_floats("reduce_mean", x);
+  if (is_narrow(x.dtype())) return in_f32(x, [&](const Tensor& wide) { return reduce_mean(wide, options); });
   const std::uint32_t mask = mask_of("reduce_mean", x, options.axis);
   std::int64_t elements = 1;
   for (int i = 0; i < x.shape().rank(); ++i)
@@ -247,6 +250,7 @@ Tensor reduce_mean(const Tensor& x, ReduceOptions options) {
 
 Tensor reduce_logsumexp(const Tensor& x, ReduceOptions options) {
   require_floats("reduce_logsumexp", x);
+  if (is_narrow(x.dtype())) return in_f32(x, [&](const Tensor& wide) { return reduce_logsumexp(wide, options); });
   const Tensor largest = stop_gradient(reduce_max(x, keeping(options)));
   const Tensor shift =
       where(is_finite(largest), largest, fill_like(largest, 0));  // of infinities none: they would cancel to NaN
@@ -256,16 +260,19 @@ Tensor reduce_logsumexp(const Tensor& x, ReduceOptions options) {
 
 Tensor reduce_variance(const Tensor& x, ReduceOptions options) {
   require_floats("reduce_variance", x);
+  if (is_narrow(x.dtype())) return in_f32(x, [&](const Tensor& wide) { return reduce_variance(wide, options); });
   return reduce_mean(square(x - reduce_mean(x, keeping(options))), options);
 }
 
 Tensor reduce_std(const Tensor& x, ReduceOptions options) {
   require_floats("reduce_std", x);
+  if (is_narrow(x.dtype())) return in_f32(x, [&](const Tensor& wide) { return reduce_std(wide, options); });
   return flat_sqrt(reduce_variance(x, options));
 }
 
 Tensor norm(const Tensor& x, ReduceOptions options) {
   require_floats("norm", x);
+  if (is_narrow(x.dtype())) return in_f32(x, [&](const Tensor& wide) { return norm(wide, options); });
   return flat_sqrt(reduce_sum(square(x), options));
 }
 

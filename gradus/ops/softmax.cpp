@@ -11,7 +11,7 @@ struct Shifted {
 };
 
 Shifted shifted(std::string_view op, const Tensor& x, int axis) {
-  require(is_floating(x.dtype()), op, ": expected f32 or f64, got ", x.spec(), "; cast(x, f32) first");
+  require(is_floating(x.dtype()), op, ": expected a floating type, got ", x.spec(), "; cast(x, f32) first");
   require(x.shape().rank() > 0, op, ": ", x.spec(), " has no axis");
   const ReduceOptions along{.axis = {axis}, .keepdims = true};
   const Tensor less = x - stop_gradient(reduce_max(x, along));
@@ -25,6 +25,7 @@ struct Softmax {
   static constexpr auto name = "softmax";
   int axis = -1;
   Tensor expand(In in) const {
+    if (is_narrow(in[0].dtype())) return in_f32(in[0], [&](const Tensor& x) { return softmax(x, axis); });
     const Shifted s = shifted(name, in[0], axis);
     return exp(s.x) / s.sum;
   }
@@ -34,6 +35,7 @@ struct LogSoftmax {
   static constexpr auto name = "log_softmax";
   int axis = -1;
   Tensor expand(In in) const {
+    if (is_narrow(in[0].dtype())) return in_f32(in[0], [&](const Tensor& x) { return log_softmax(x, axis); });
     const Shifted s = shifted(name, in[0], axis);
     return s.x - log(s.sum);
   }

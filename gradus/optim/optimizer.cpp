@@ -74,7 +74,7 @@ struct Optimizer::State {
   void take_in(const Variable& variable) {
     if (bound.find(*variable.cell()) >= 0) return;
     require(is_floating(variable.dtype()), rule->name(), ": variable ", variable.name(), " is of ", variable.dtype(),
-            ", expected f32 or f64");
+            ", expected a floating type");
     const Untraced outside;
     Variables made;
     for (std::string_view name : rule->slots()) {

@@ -154,14 +154,16 @@ struct ShiftRight {
 struct ShiftRightLogical {
   static constexpr int arity = 2;
   template <class D> [[gnu::always_inline]] static D of(D a, D b) {
-    return static_cast<D>(static_cast<Wrapping<D>>(a) >> b);
+    return static_cast<D>(static_cast<std::make_unsigned_t<D>>(a) >> b);
   }
 };
 
 struct Convert {
   static constexpr int arity = 1;
   template <class D, class A> [[gnu::always_inline]] static D of(A a) {
-    if constexpr (is_float<A> && !is_float<D>) {
+    if constexpr (NarrowElement<A>) {
+      return of<D>(static_cast<float>(a));
+    } else if constexpr (is_float<A> && !FloatingElement<D>) {
       constexpr A low = static_cast<A>(std::numeric_limits<D>::min());
       constexpr A high = static_cast<A>(std::numeric_limits<D>::max());  // of wide integers: one more
       if (a != a) return 0;
@@ -173,7 +175,7 @@ struct Convert {
 };
 struct ConvertToBoolean {
   static constexpr int arity = 1;
-  template <class D, class A> [[gnu::always_inline]] static D of(A a) { return a != 0; }
+  template <class D, class A> [[gnu::always_inline]] static D of(A a) { return a != A(0); }
 };
 
 /// A boolean in the first operand, so no Loop of one operand type.
@@ -195,35 +197,37 @@ template <class D>
 
 /// Calls visit with the type that holds `t` in memory: booleans are bytes 0 and 1.
 template <class Visit> Loop with_storage(DType t, Visit visit) {
-  switch (t) {
-    case f64: return visit(double{});
-    case f32: return visit(float{});
-    case i64: return visit(std::int64_t{});
-    case i32: return visit(std::int32_t{});
-    case u8:
-    case boolean: return visit(std::uint8_t{});
-  }
-  throw InternalError("an element type that does not exist");
+  return with_type(t, [&]<class T>(T) -> Loop {
+    if constexpr (std::is_same_v<T, bool>) return visit(std::uint8_t{});
+    else return visit(T{});
+  });
+}
+/// The same for types that instructions compute with.
+template <class Visit> Loop with_computing(DType t, Visit visit) {
+  return with_storage(t, [&]<class T>(T) -> Loop {
+    if constexpr (NarrowElement<T>) throw InternalError(text("internal fault: an instruction computes with ", t));
+    else return visit(T{});
+  });
 }
 
 template <class F> Loop of_numbers(DType t) {
-  return with_storage(t, []<class T>(T) { return choose<F, T, T>(); });
+  return with_computing(t, []<class T>(T) { return choose<F, T, T>(); });
 }
 template <class F> Loop of_comparison(DType t) {
-  return with_storage(t, []<class T>(T) { return choose<F, std::uint8_t, T>(); });
+  return with_computing(t, []<class T>(T) { return choose<F, std::uint8_t, T>(); });
 }
 template <class F> Loop of_floats(DType t) {
-  internal_check(is_floating(t), "an instruction for floats on ", t);
+  internal_check(t == f64 || t == f32, "an instruction for floats on ", t);
   return t == f64 ? choose<F, double, double>() : choose<F, float, float>();
 }
 template <class F> Loop of_integers(DType t) {
-  return with_storage(t, [&]<class T>(T) -> Loop {
+  return with_computing(t, [&]<class T>(T) -> Loop {
     if constexpr (is_float<T>) throw InternalError(text("internal fault: an instruction for integers on ", t));
     else return choose<F, T, T>();
   });
 }
 Loop conversion(DType from, DType to) {
-  return with_storage(from, [&]<class A>(A) {
+  return with_storage(from, [&]<class A>(A) -> Loop {
     if (to == boolean) return choose<ConvertToBoolean, std::uint8_t, A>();
     return with_storage(to, []<class D>(D) { return choose<Convert, D, A>(); });
   });
@@ -275,6 +279,7 @@ Loop copy_loop(DType t) {
   switch (size_of(t)) {
     case 8: return choose<Copy, std::uint64_t, std::uint64_t>();
     case 4: return choose<Copy, std::uint32_t, std::uint32_t>();
+    case 2: return choose<Copy, std::uint16_t, std::uint16_t>();
     default: return choose<Copy, std::uint8_t, std::uint8_t>();
   }
 }

@@ -27,7 +27,7 @@ std::size_t count(const Shape& shape) { return static_cast<std::size_t>(shape.si
 
 double number_of(std::uint64_t bits, DType t) {
   return with_type(t, [&]<class T>(T value) {
-    std::memcpy(&value, &bits, sizeof value);
+    std::memcpy(static_cast<void*>(&value), &bits, sizeof value);
     return static_cast<double>(value);
   });
 }

@@ -29,16 +29,17 @@ template <class T> std::optional<double> first_odd(const Node& node) {
   const T* values = node.value.get()->data<const T>();
   const std::int64_t n = node.spec.shape.size();
   for (std::int64_t i = 0; i < n; ++i)
-    if (!std::isfinite(values[i])) return static_cast<double>(values[i]);
+    if (const auto value = static_cast<double>(values[i]); !std::isfinite(value)) return value;
   return {};
 }
 
 /// The first element that is not finite, of a node that has its value.
 std::optional<double> odd_value(const Node& node) {
   if (!node.value) return {};
-  if (node.spec.dtype == f32) return first_odd<float>(node);
-  if (node.spec.dtype == f64) return first_odd<double>(node);
-  return {};
+  return with_type(node.spec.dtype, [&]<class T>(T) -> std::optional<double> {
+    if constexpr (FloatingElement<T>) return first_odd<T>(node);
+    else return {};
+  });
 }
 
 std::optional<double> odd_value(const Tensor& x) {

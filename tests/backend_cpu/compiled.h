@@ -39,6 +39,9 @@ inline double extreme(unsigned which) {
                                 1e20,
                                 -1e20,
                                 1e-42,
+                                3e-8,
+                                65519.0,
+                                65520.0,
                                 2147483648.0,
                                 -2147483649.0,
                                 9223372036854775808.0,
@@ -51,11 +54,11 @@ inline double extreme(unsigned which) {
 }
 
 template <class T> T random_element(std::mt19937& random, bool extremes) {
-  if constexpr (std::is_floating_point_v<T>)
+  if constexpr (FloatingElement<T>)
     if (extremes && random() % 4 == 0) return static_cast<T>(extreme(static_cast<unsigned>(random())));
   const int special = static_cast<int>(random() % 24);
   if constexpr (std::is_same_v<T, bool>) return random() % 2 == 0;
-  else if constexpr (std::is_floating_point_v<T>) {
+  else if constexpr (FloatingElement<T>) {
     if (special == 0) return T(0);
     if (special == 1) return -T(0);
     return static_cast<T>(std::normal_distribution<double>(0, 2)(random));
@@ -95,8 +98,8 @@ inline std::vector<Ref<Buffer>> run(const Program& program, const std::vector<Re
 
 /// Whether two elements have the same bits, or are both NaN: which NaN is nobody's contract.
 template <class T> bool same(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>)
-    if (std::isnan(a) && std::isnan(b)) return true;
+  if constexpr (FloatingElement<T>)
+    if (a != a && b != b) return true;
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
@@ -105,7 +108,9 @@ inline std::string difference(const Spec& spec, const Ref<Buffer>& got, const Re
   return with_type(spec.dtype, [&]<class T>(T) -> std::string {
     const T *a = got->data<T>(), *b = expected->data<T>();
     for (std::int64_t i = 0; i < spec.shape.size(); ++i)
-      if (!same(a[i], b[i])) return text("element ", i, " of ", spec, ": got ", +a[i], ", expected ", +b[i]);
+      if (!same(a[i], b[i]))
+        return text("element ", i, " of ", spec, ": got ", static_cast<double>(a[i]), ", expected ",
+                    static_cast<double>(b[i]));
     return {};
   });
 }

@@ -9,7 +9,9 @@ namespace gradus::testing_loops {
 class RandomGraph {
  public:
   /// Over shapes made of `base`: the whole, with single dimensions, merged, transposed, cut.
-  RandomGraph(unsigned seed, Shape base) : random_(seed), base_(std::move(base)) {}
+  /// `all_types`: also those that the float64 oracle does not follow closely.
+  RandomGraph(unsigned seed, Shape base, bool all_types = true)
+      : random_(seed), base_(std::move(base)), all_types_(all_types) {}
 
   Graph make(int length) {
     const int inputs = 1 + below(3);
@@ -21,6 +23,7 @@ class RandomGraph {
   }
 
  private:
+  int below(std::size_t n) { return below(static_cast<int>(n)); }
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
   /// Rather a late value.
   int pick() {
@@ -29,7 +32,11 @@ class RandomGraph {
   }
   const Spec& spec(int value) const { return graph_[value].spec; }
 
-  DType any_dtype() { return all_dtypes[below(2) ? 1 : below(6)]; }
+  DType any_dtype() {
+    if (below(2)) return f32;
+    for (;;)
+      if (const DType t = all_dtypes[below(std::size(all_dtypes))]; all_types_ || (!is_narrow(t) && t != u64)) return t;
+  }
 
   void add_input() {
     Shape shape = base_;
@@ -167,6 +174,7 @@ class RandomGraph {
 
   std::mt19937 random_;
   Shape base_;
+  bool all_types_;
   Graph graph_;
   std::vector<int> pool_;
 };

@@ -17,7 +17,10 @@ inline std::string listed(const std::vector<Shape>& shapes) {
 }
 
 inline double epsilon_of(DType t) {
-  return t == f32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+  return with_type(t, []<class T>(T) {
+    if constexpr (FloatingElement<T>) return static_cast<double>(std::numeric_limits<T>::epsilon());
+    else return std::numeric_limits<double>::epsilon();
+  });
 }
 
 /// One application of a row's op: shapes and dtype of its operands, and their values.
@@ -39,6 +42,15 @@ class RowTest : public ::testing::TestWithParam<Row> {
   }
   DType dtype_of(std::size_t operand, DType t) const { return row().operands[operand].dtype.value_or(t); }
 
+  /// A case of several elements, and the last.
+  std::vector<std::vector<Shape>> few_shapes() const {
+    std::vector<std::vector<Shape>> few{row().shapes.back()};
+    const auto some = std::ranges::find_if(row().shapes, [](const std::vector<Shape>& shapes) {
+      return std::ranges::any_of(shapes, [](const Shape& shape) { return shape.size() > 4 && shape.size() <= 64; });
+    });
+    if (some != row().shapes.end() && *some != row().shapes.back()) few.push_back(*some);
+    return few;
+  }
   Case make_case(const std::vector<Shape>& shapes, DType t) {
     Case made{shapes, t, {}, {}};
     for (std::size_t i = 0; i < shapes.size(); ++i) {

@@ -15,6 +15,19 @@ bool add_rows(std::vector<Row> rows) {
   return true;
 }
 
+std::vector<DType> Row::further_dtypes() const {
+  const auto takes = [&](DType t) { return std::ranges::find(dtypes, t) != dtypes.end(); };
+  std::vector<DType> further;
+  const auto add = [&](DType t) {
+    if (!takes(t)) further.push_back(t);
+  };
+  if (takes_narrow && takes(f32) && takes(f64))
+    for (DType t : {f16, bf16}) add(t);
+  if (takes_other_integers && takes(i32) && takes(i64))
+    for (DType t : {i16, i8, u8, u16, u32, u64}) add(t);
+  return further;
+}
+
 Tensor to_tensor(const Array& array, DType dtype) {
   return with_type(dtype, [&]<class T>(T) {
     std::vector<T> values;

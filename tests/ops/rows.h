@@ -28,6 +28,14 @@ struct Operand {
   bool has_gradient = true;
 };
 
+/// `x` as the nearest number of `t`, if that is a floating type.
+inline double rounded_to(DType t, double x) {
+  return with_type(t, [x]<class T>(T) {
+    if constexpr (FloatingElement<T>) return static_cast<double>(static_cast<T>(x));
+    else return x;
+  });
+}
+
 /// A random element of `operand` in dtype `t`.
 template <class Random> double draw_element(const Operand& operand, DType t, Random& random) {
   std::uniform_real_distribution<double> any(operand.low, operand.high);
@@ -35,8 +43,10 @@ template <class Random> double draw_element(const Operand& operand, DType t, Ran
     double x = any(random);
     if (t == boolean) return x > (operand.low + operand.high) / 2;
     if (is_integer(t)) x = std::nearbyint(x);
-    if (t == u8) x = std::min(std::abs(x), 255.0);
-    if (t == f32) x = static_cast<float>(x);
+    if (is_integer(t) && !is_signed(t)) x = std::abs(x);
+    if (t == u8) x = std::min(x, 255.0);
+    if (t == i8) x = std::clamp(x, -128.0, 127.0);
+    x = rounded_to(t, x);
     if (std::abs(x) >= operand.gap) return x;
   }
 }
@@ -61,6 +71,9 @@ struct Row {
   std::vector<Operand> operands;
   std::vector<std::vector<Shape>> shapes;  // a case each: the shapes of the operands
   std::vector<DType> dtypes = {f32, f64};
+  /// Rows of f32 and f64 take f16 and bf16 too, rows of i32 and i64 all integers: tested on fewer cases.
+  bool takes_narrow = true, takes_other_integers = true;
+  std::vector<DType> further_dtypes() const;
 
   /// An independent definition of the values, in double. Empty: the oracle, which runs the op's own formula in double,
   /// is enough, since the formula consists of exact instructions.

@@ -139,7 +139,7 @@ std::vector<Row> choices() {
       cast_row(u8, {f32, f64}, [](double x) { return std::clamp(std::trunc(x), 0.0, 255.0); }),
   };
   rows.push_back(with(cast_row(u8, {i64, i32}, [](double x) { return static_cast<std::uint8_t>(static_cast<int>(x)); }),
-                      [](Row& row) { row.name = "cast integers to u8"; }));
+                      [](Row& row) { row.name = "cast integers to u8", row.takes_other_integers = false; }));
   return rows;
 }
 

@@ -165,7 +165,8 @@ std::vector<Row> products() {
   matrices.shapes = {{{2, 3}, {3, 4}},    {{1, 1}, {1, 1}},          {{7, 8}, {8, 17}},      {{17, 1000}, {1000, 3}},
                      {{0, 3}, {3, 2}},    {{2, 0}, {0, 3}},          {{2, 2, 3}, {2, 3, 4}}, {{2, 2, 3}, {3, 4}},
                      {{2, 3}, {2, 3, 4}}, {{2, 1, 2, 3}, {3, 3, 2}}, {{1, 4, 3}, {5, 3, 2}}, {{33, 64}, {64, 40}}};
-  matrices.dtypes = {f32, f64, i64, i32};
+  matrices.dtypes = {f32, f64, i64, i32, u32};
+  matrices.takes_other_integers = false;
   matrices.reference = product;
   matrices.tolerance = 32;
   matrices.magnitude = 64;

@@ -22,6 +22,10 @@ struct Batch {
   std::vector<Case> cases;
   std::vector<Tensors> seeds;
 
+  void append(Batch further) {
+    std::ranges::move(further.cases, std::back_inserter(cases));
+    std::ranges::move(further.seeds, std::back_inserter(seeds));
+  }
   Tensors inputs() const {
     Tensors all;
     for (std::size_t k = 0; k < cases.size(); ++k) {
@@ -61,6 +65,12 @@ class OpRow : public RowTest {
   }
 };
 
+std::vector<DType> all_of(const Row& row) {
+  std::vector<DType> all = row.dtypes;
+  for (DType t : row.further_dtypes()) all.push_back(t);
+  return all;
+}
+
 void expect_close(const Array& got, const Array& want, double epsilon, double magnitude, const std::string& what) {
   ASSERT_EQ(got.shape, want.shape) << what;
   for (std::size_t i = 0; i < got.values.size(); ++i) {
@@ -77,13 +87,16 @@ void expect_close(const Array& got, const Array& want, double epsilon, double ma
 
 /// Rounds a reference to the dtype that was asked, so that overflow is overflow.
 Array rounded(Array array, DType t) {
-  if (t == f32)
-    for (double& x : array.values) {
-      const float narrow = static_cast<float>(x);
-      x = std::abs(narrow) < std::numeric_limits<float>::min() ? 0 : static_cast<double>(narrow);
-    }
+  for (double& x : array.values) {
+    if (t == f64) continue;
+    x = is_floating(t) ? rounded_to(t, x) : scalar::wrapped(x, t).v;
+    if (is_floating(t) && std::abs(x) < std::numeric_limits<float>::min()) x = 0;
+  }
   return array;
 }
+
+/// What errors are measured by at least: subnormals of f16 are an equal distance apart.
+double least_magnitude(const Row& row, DType t) { return t == f16 ? std::max(row.magnitude, 0x1p-14) : row.magnitude; }
 
 /// All cases are recorded before any is observed, so that they are computed as one program.
 TEST_P(OpRow, ValuesMatchTheReference) {
@@ -94,19 +107,22 @@ TEST_P(OpRow, ValuesMatchTheReference) {
     std::vector<Array> wants;
   };
   std::vector<Expected> all;
+  const auto expect = [&](DType t, const std::vector<Shape>& shapes) {
+    const Case c = make_case(shapes, t);
+    const Tensor y = row().apply(c.inputs);
+    Expected expected{text(row().name, " of ", t, " ", listed(shapes)), t, y, {}};
+    expected.wants.push_back(oracle(y));
+    if (row().reference) expected.wants.push_back(row().reference(c.arrays));
+    all.push_back(std::move(expected));
+  };
   for (DType t : row().dtypes)
-    for (const auto& shapes : row().shapes) {
-      const Case c = make_case(shapes, t);
-      const Tensor y = row().apply(c.inputs);
-      Expected expected{text(row().name, " of ", t, " ", listed(shapes)), t, y, {}};
-      expected.wants.push_back(oracle(y));
-      if (row().reference) expected.wants.push_back(row().reference(c.arrays));
-      all.push_back(std::move(expected));
-    }
+    for (const auto& shapes : row().shapes) expect(t, shapes);
+  for (DType t : row().further_dtypes())
+    for (const auto& shapes : few_shapes()) expect(t, shapes);
   for (const Expected& e : all)
     for (const Array& want : e.wants)
-      expect_close(to_array(e.y), rounded(want, e.y.dtype()), row().tolerance * epsilon_of(e.dtype), row().magnitude,
-                   e.what);
+      expect_close(to_array(e.y), rounded(want, e.y.dtype()), row().tolerance * epsilon_of(e.dtype),
+                   least_magnitude(row(), e.dtype), e.what);
 }
 
 /// What the row says that it covers stands in the graph.
@@ -214,7 +230,7 @@ TEST_P(OpRow, SecondOrderMatchesDifferences) {
 }
 
 TEST_P(OpRow, IntegersAndBooleansHaveNoGradient) {
-  for (DType t : row().dtypes) {
+  for (DType t : all_of(row())) {
     if (is_floating(t) && row().differentiable) continue;
     const Case c = make_case(row().shapes.front(), t);
     for (const Tensor& gradient : vjp(row().apply(c.inputs), c.inputs))
@@ -230,7 +246,8 @@ void expect_same_bits(const Tensors& got, const Tensors& want, const std::string
 
 /// The first sight of a structure is interpreted.
 TEST_P(OpRow, LazyAndTracedAgreeInEveryBit) {
-  const Batch batch = make_batch(row().shapes, row().dtypes);
+  Batch batch = make_batch(row().shapes, row().dtypes);
+  batch.append(make_batch({row().shapes.back()}, row().further_dtypes()));
   const Tensors inputs = batch.inputs(), lazy = batch.apply(inputs);
   for (const Tensor& x : lazy) x.observed();
   TracedFunction function({}, nullptr, 0);
@@ -279,7 +296,7 @@ std::vector<Array> columns(const std::vector<std::vector<double>>& tuples, std::
 
 TEST_P(OpRow, SpecialValuesMatchTheReference) {
   if (!row().elementwise || row().skip_specials) GTEST_SKIP() << "not elementwise";
-  for (DType t : row().dtypes) {
+  for (DType t : all_of(row())) {
     if (!is_floating(t)) continue;
     const auto tuples = row().specials.empty() ? usual_specials(row().operands.size()) : row().specials;
     std::vector<Array> arrays = columns(tuples, row().operands.size());
@@ -287,11 +304,12 @@ TEST_P(OpRow, SpecialValuesMatchTheReference) {
     for (std::size_t i = 0; i < arrays.size(); ++i) {
       if (dtype_of(i, t) == boolean)
         for (double& x : arrays[i].values) x = x > 0;
+      for (double& x : arrays[i].values) x = rounded_to(dtype_of(i, t), x);
       inputs.push_back(to_tensor(arrays[i], dtype_of(i, t)));
     }
     const Tensor y = row().apply(inputs);
     const Array want = row().reference ? row().reference(arrays) : oracle(y);
-    expect_close(to_array(y), rounded(want, y.dtype()), row().tolerance * epsilon_of(t), row().magnitude,
+    expect_close(to_array(y), rounded(want, y.dtype()), row().tolerance * epsilon_of(t), least_magnitude(row(), t),
                  text(row().name, " of ", t, " at special values"));
   }
 }
@@ -299,7 +317,7 @@ TEST_P(OpRow, SpecialValuesMatchTheReference) {
 TEST_P(OpRow, GradientsAtKinksAndPoles) {
   if (row().slopes.empty()) GTEST_SKIP() << "no kinks";
   const std::size_t n = row().operands.size();
-  for (DType t : row().dtypes) {
+  for (DType t : all_of(row())) {
     if (!is_floating(t)) continue;
     std::vector<std::vector<double>> at;
     Array seed{{static_cast<std::int64_t>(row().slopes.size())}, {}};
@@ -375,7 +393,8 @@ TEST_P(OpRow, MistakesAreNamed) {
   }
   if (row().elementwise) {
     for (DType other : all_dtypes) {
-      const bool accepted = std::ranges::find(row().dtypes, other) != row().dtypes.end();
+      const std::vector<DType> taken = all_of(row());
+      const bool accepted = std::ranges::find(taken, other) != taken.end();
       if (row().refuses ? std::ranges::find(*row().refuses, other) == row().refuses->end() : accepted) continue;
       Tensors bad;
       for (std::size_t i = 0; i < good.size(); ++i)

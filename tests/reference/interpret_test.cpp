@@ -101,7 +101,12 @@ TEST(Instructions, OfFloats) {
 TEST(Instructions, OfIntegers) {
   check_integers<std::int64_t>();
   check_integers<std::int32_t>();
+  check_integers<std::int16_t>();
+  check_integers<std::int8_t>();
   check_integers<std::uint8_t>();
+  check_integers<std::uint16_t>();
+  check_integers<std::uint32_t>();
+  check_integers<std::uint64_t>();
 }
 
 template <class From, class To> void converts(From from, To to) {

@@ -131,7 +131,8 @@ void LoopEmitter::emit_columns(int phase, V begin, V end) {
   });
   for (std::size_t k = 0; k < reductions.size(); ++k) {
     const Value& v = graph_[reductions[k]];
-    row_values_[reductions[k]] = combine_lanes(v.op, v.spec.dtype, results[k]);
+    V result = combine_lanes(v.op, v.spec.dtype, results[k]);
+    row_values_[reductions[k]] = loops_.blocked() ? result : rounded(reductions[k], result);
   }
 }
 

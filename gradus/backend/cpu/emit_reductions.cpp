@@ -1,5 +1,6 @@
 /// Reductions: the lanes of a row and their tree, blocks of long rows, blocks of rows for columns. The order of every
-/// combination is the numeric contract's.
+/// combination is the numeric contract's. Partial results are of the type in which the reduction computes; what is
+/// reduced is rounded to the type of the result once, at the end.
 #include <algorithm>
 #include "gradus/backend/cpu/loop_emitter.h"
 #include "gradus/backend/cpu/lower_scalar.h"
@@ -20,7 +21,13 @@ std::int64_t bytes_of_blocks(std::int64_t n, std::int64_t block, std::int64_t by
 
 }  // namespace
 
-bool is_reduced_at_once(const Reduced& view) { return view.n > 0 && view.n <= column_block; }
+bool is_reduced_at_once(const StepContext& context) {
+  const std::int64_t n = context.loops.column_reduction()->n;
+  const bool narrow = std::ranges::any_of(context.step.members, [&](int member) {
+    return is_column_reduction(context.graph[member]) && is_narrow(context.graph[member].spec.dtype);
+  });
+  return n > 0 && n <= column_block && !narrow;
+}
 
 std::int64_t lay_out_partials(StepContext& context) {
   std::int64_t bytes = 0;
@@ -33,10 +40,10 @@ std::int64_t lay_out_partials(StepContext& context) {
   for (int member : context.step.members) {
     const Value& v = context.graph[member];
     if (!v.op.is_reduction()) continue;
-    const std::int64_t size = size_of(v.spec.dtype);
+    const std::int64_t size = size_of(computed_in(v.spec.dtype));
     if (is_column_reduction(v)) {
       const Reduced view = reduced_view(context.graph, member);
-      if (is_reduced_at_once(view)) continue;
+      if (is_reduced_at_once(context)) continue;
       const std::int64_t row = dimension::multiply(view.inner, size);
       take(member, dimension::multiply(view.outer, bytes_of_blocks(view.n, column_block, row)));
     } else if (context.loops.blocked()) {
@@ -47,7 +54,14 @@ std::int64_t lay_out_partials(StepContext& context) {
   return bytes;
 }
 
-V LoopEmitter::identity(const AnyOp& op, DType t, int n) { return constant(b_, t, op->identity(t).bits_as(t), n); }
+V LoopEmitter::identity(const AnyOp& op, DType t, int n) {
+  return constant(b_, computed_in(t), op->identity(t).bits_as(computed_in(t)), n);
+}
+
+V LoopEmitter::rounded(int reduction, V result) {
+  const DType t = graph_[reduction].spec.dtype;
+  return is_narrow(t) ? rounded_to(b_, t, result) : result;
+}
 
 V LoopEmitter::combine(const AnyOp& op, DType t, V accumulated, V x) {
   const V inputs[] = {accumulated, x};
@@ -110,14 +124,14 @@ void LoopEmitter::reduce_in_blocks(int phase, const std::vector<int>& reductions
   for (std::size_t k = 0; k < count; ++k) {
     const Value& v = graph_[reductions[k]];
     V joined = combine_lanes(v.op, v.spec.dtype, blocks[k]);
-    row_values_[reductions[k]] = b_.CreateSelect(short_row, blocks[count + k], joined);
+    row_values_[reductions[k]] = rounded(reductions[k], b_.CreateSelect(short_row, blocks[count + k], joined));
   }
 }
 
 /// The results of the blocks of the current row, reduced as a row.
 V LoopEmitter::reduce_partials(int reduction) {
   const Value& v = graph_[reduction];
-  const DType t = v.spec.dtype;
+  const DType t = computed_in(v.spec.dtype);
   const std::int64_t count = ceil_divide(loops_.columns(), row_block);
   V row = element_address(b_, t, partial_pointer(reduction), b_.CreateMul(row_, dimension(count)));
   V sum = identity(v.op, t, lanes);
@@ -131,7 +145,7 @@ V LoopEmitter::reduce_partials(int reduction) {
     sum = emit_loop(b_, b_.getInt64(0), dimension(whole), lanes, {sum},
                     [&](V i, const Carried& carried) { return Carried{add(i, nullptr, carried[0])}; })[0];
   if (whole < count) sum = add(dimension(whole), lanes_below(b_, dimension(count - whole)), sum);
-  return combine_lanes(v.op, t, sum);
+  return rounded(reduction, combine_lanes(v.op, t, sum));
 }
 
 void LoopEmitter::emit_blocks(int phase) {
@@ -151,7 +165,7 @@ void LoopEmitter::emit_blocks(int phase) {
     end = b_.CreateSelect(b_.CreateICmpSLT(end, columns), end, columns);
     emit_columns(phase, begin, end);
     for (int r : members_of(phase, &LoopEmitter::is_row_reduced)) {
-      const DType t = graph_[r].spec.dtype;
+      const DType t = computed_in(graph_[r].spec.dtype);
       store(b_, t, row_values_.at(r), element_address(b_, t, partial_pointer(r), item));
     }
     return Carried{};
@@ -242,7 +256,7 @@ void LoopEmitter::emit_column_block(V outer, V block, V begin, V end) {
   V first_row = b_.CreateMul(outer, n);
   const auto partial_row = [&](int reduction, V inside) {
     V element = b_.CreateMul(b_.CreateAdd(partial_block, inside), columns);
-    return element_address(b_, graph_[reduction].spec.dtype, partial_pointer(reduction), element);
+    return element_address(b_, computed_in(graph_[reduction].spec.dtype), partial_pointer(reduction), element);
   };
   const auto row = [&](V i, V inside) {
     begin_row(b_.CreateAdd(b_.CreateMul(b_.CreateAdd(first_row, i), rows_inside), inside));
@@ -268,7 +282,7 @@ void LoopEmitter::emit_column_block(V outer, V block, V begin, V end) {
   });
   V mask = loops_.columns() == lanes ? nullptr : lanes_below(b_, columns);
   for (std::size_t k = 0; k < reductions.size(); ++k)
-    store(b_, graph_[reductions[k]].spec.dtype, sums[k], partial_row(reductions[k], b_.getInt64(0)), mask);
+    store(b_, computed_in(graph_[reductions[k]].spec.dtype), sums[k], partial_row(reductions[k], b_.getInt64(0)), mask);
 }
 
 std::vector<int> LoopEmitter::column_reductions() const {
@@ -280,7 +294,7 @@ std::vector<int> LoopEmitter::column_reductions() const {
 
 void LoopEmitter::accumulate_columns(int reduction, const Columns& at) {
   const Value& v = graph_[reduction];
-  const DType t = v.spec.dtype;
+  const DType t = computed_in(v.spec.dtype);
   V x = value(v.in[0], &at);
   if (const auto it = column_accumulators_.find(reduction); it != column_accumulators_.end()) {
     it->second = combine(v.op, t, it->second, x);
@@ -314,7 +328,7 @@ void LoopEmitter::combine_columns_of(V outer, V begin, V end) {
   walk_columns(begin, end, {}, [&](const Columns& at, const Carried&) {
     for (int r : column_reductions()) {
       const DType t = graph_[r].spec.dtype;
-      V result = combine_partials(r, outer, at, levels, b_.getInt64(0), column_blocks());
+      V result = rounded(r, combine_partials(r, outer, at, levels, b_.getInt64(0), column_blocks()));
       V element = b_.CreateAdd(b_.CreateMul(outer, dimension(view.inner)), at.first);
       store(b_, t, result, element_address(b_, t, slot(r), element), at.mask);
     }
@@ -325,7 +339,7 @@ void LoopEmitter::combine_columns_of(V outer, V begin, V end) {
 /// Blocks [begin, end) in order; more than 32 of them again in blocks of 32.
 V LoopEmitter::combine_partials(int reduction, V outer, const Columns& at, int level, V begin, V end) {
   const Value& v = graph_[reduction];
-  const DType t = v.spec.dtype;
+  const DType t = computed_in(v.spec.dtype);
   std::int64_t reach = 1;  // blocks that one round combines
   for (int i = 1; i < level; ++i) reach *= column_block;
   return emit_loop(b_, begin, end, reach, {identity(v.op, t, lanes)}, [&](V k, const Carried& carried) {

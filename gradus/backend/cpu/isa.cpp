@@ -20,7 +20,7 @@ Isa chosen_by_environment() {
 std::string_view name(Isa isa) { return isa == Isa::avx2 ? "avx2" : "avx512"; }
 
 std::optional<Isa> widest_isa() {
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
   if (!avx2) return std::nullopt;
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
@@ -28,7 +28,8 @@ std::optional<Isa> widest_isa() {
 }
 
 Isa choose_isa(std::string_view setting, std::optional<Isa> widest) {
-  require<Unavailable>(widest.has_value(), "gradus computes with AVX2 and FMA, which this processor does not have");
+  require<Unavailable>(widest.has_value(),
+                       "gradus computes with AVX2, FMA and F16C, which this processor does not have");
   if (setting.empty()) return *widest;
   for (Isa isa : {Isa::avx2, Isa::avx512}) {
     if (setting != name(isa)) continue;

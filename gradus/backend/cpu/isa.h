@@ -10,8 +10,8 @@ enum class Isa : std::uint8_t { avx2, avx512 };
 
 std::string_view name(Isa);
 
-/// The widest instruction set of this processor, if any: avx2 needs AVX2 and FMA, avx512 needs AVX-512 F, BW, DQ, VL
-/// too.
+/// The widest instruction set of this processor, if any: avx2 needs AVX2, FMA and F16C, avx512 needs AVX-512 F, BW,
+/// DQ, VL too.
 std::optional<Isa> widest_isa();
 
 /// The one that `setting` (GRADUS_ISA; empty: none) and a processor whose widest is `widest` make. InvalidArgument for

@@ -6,18 +6,15 @@
 namespace gradus::cpu_backend {
 
 llvm::Type* register_type(Builder& b, DType t) {
-  switch (t) {
-    case DType::f64: return b.getDoubleTy();
-    case DType::f32: return b.getFloatTy();
-    case DType::i64: return b.getInt64Ty();
-    case DType::i32: return b.getInt32Ty();
-    case DType::u8: return b.getInt8Ty();
-    case DType::boolean: return b.getInt1Ty();
-  }
-  throw InternalError("an element type that does not exist");
+  if (t == f64) return b.getDoubleTy();
+  if (computed_in(t) == f32) return b.getFloatTy();
+  return t == boolean ? b.getInt1Ty() : b.getIntNTy(static_cast<unsigned>(8 * size_of(t)));
 }
 
-llvm::Type* memory_type(Builder& b, DType t) { return t == boolean ? b.getInt8Ty() : register_type(b, t); }
+llvm::Type* memory_type(Builder& b, DType t) {
+  if (is_narrow(t)) return b.getInt16Ty();
+  return t == boolean ? b.getInt8Ty() : register_type(b, t);
+}
 llvm::Type* widen(llvm::Type* t, int n) { return n == 1 ? t : llvm::FixedVectorType::get(t, static_cast<unsigned>(n)); }
 
 V constant(Builder& b, DType t, std::uint64_t bits, int n) {
@@ -26,12 +23,48 @@ V constant(Builder& b, DType t, std::uint64_t bits, int n) {
   if (t == f64) c = llvm::ConstantFP::get(b.getContext(), llvm::APFloat(std::bit_cast<double>(bits)));
   else if (t == f32)
     c = llvm::ConstantFP::get(b.getContext(), llvm::APFloat(std::bit_cast<float>(static_cast<std::uint32_t>(bits))));
-  else if (t == boolean) c = b.getInt1((bits & 0xff) != 0);
+  else if (is_narrow(t)) {
+    const auto raw = static_cast<std::uint16_t>(bits);
+    const float number =
+        t == f16 ? static_cast<float>(half::from_bits(raw)) : static_cast<float>(bfloat16::from_bits(raw));
+    c = llvm::ConstantFP::get(b.getContext(), llvm::APFloat(number));
+  } else if (t == boolean) c = b.getInt1((bits & 0xff) != 0);
   else c = llvm::ConstantInt::get(b.getContext(), llvm::APInt(type->getIntegerBitWidth(), bits));
   return n == 1 ? c : llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(static_cast<unsigned>(n)), c);
 }
 
 V splat(Builder& b, V scalar, int n) { return n == 1 ? scalar : b.CreateVectorSplat(static_cast<unsigned>(n), scalar); }
+
+namespace {
+/// `type` in as many lanes as `x` has.
+llvm::Type* like(V x, llvm::Type* type) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  return vector ? llvm::FixedVectorType::get(type, vector->getNumElements()) : type;
+}
+llvm::Constant* number(V x, std::uint64_t value) { return llvm::ConstantInt::get(x->getType(), value); }
+}  // namespace
+
+V rounded_to(Builder& b, DType t, V x) {
+  if (t == f16) return b.CreateFPExt(b.CreateFPTrunc(x, like(x, b.getHalfTy())), x->getType());
+  V bits = b.CreateBitCast(x, like(x, b.getInt32Ty()));
+  V odd = b.CreateAnd(b.CreateLShr(bits, 16), number(bits, 1));
+  V nearest = b.CreateAdd(b.CreateAdd(bits, number(bits, 0x7fff)), odd);
+  V quiet = b.CreateOr(bits, number(bits, 0x400000));
+  V upper = b.CreateAnd(b.CreateSelect(b.CreateFCmpUNO(x, x), quiet, nearest), number(bits, 0xffff0000));
+  return b.CreateBitCast(upper, x->getType());
+}
+
+V narrow_bits(Builder& b, DType t, V x) {
+  llvm::Type* type = like(x, b.getInt16Ty());
+  if (t == f16) return b.CreateBitCast(b.CreateFPTrunc(x, like(x, b.getHalfTy())), type);
+  return b.CreateTrunc(b.CreateLShr(b.CreateBitCast(x, like(x, b.getInt32Ty())), 16), type);
+}
+
+V from_narrow_bits(Builder& b, DType t, V bits) {
+  llvm::Type* type = like(bits, b.getFloatTy());
+  if (t == f16) return b.CreateFPExt(b.CreateBitCast(bits, like(bits, b.getHalfTy())), type);
+  return b.CreateBitCast(b.CreateShl(b.CreateZExt(bits, like(bits, b.getInt32Ty())), 16), type);
+}
 
 namespace {
 llvm::Constant* lane_numbers(Builder& b) {
@@ -63,6 +96,7 @@ V element_address(Builder& b, DType t, V base, V index) { return b.CreateGEP(mem
 
 namespace {
 V as_register(Builder& b, DType t, V raw) {
+  if (is_narrow(t)) return from_narrow_bits(b, t, raw);
   return t == boolean ? b.CreateICmpNE(raw, llvm::Constant::getNullValue(raw->getType())) : raw;
 }
 llvm::Align alignment(DType t) { return llvm::Align(static_cast<std::uint64_t>(size_of(t))); }
@@ -85,6 +119,7 @@ V gather(Builder& b, DType t, V addresses) {
 void store(Builder& b, DType t, V value, V address, V mask) {
   const int n = value->getType()->isVectorTy() ? lanes : 1;
   if (t == boolean) value = b.CreateZExt(value, widen(b.getInt8Ty(), n));
+  if (is_narrow(t)) value = narrow_bits(b, t, value);
   if (mask) b.CreateMaskedStore(value, address, alignment(t), mask);
   else b.CreateAlignedStore(value, address, alignment(t));
 }

@@ -13,7 +13,7 @@ using Builder = llvm::IRBuilder<>;
 /// Lanes of every vector loop and of every reduction, whatever the machine's vectors: part of the numeric contract.
 inline constexpr int lanes = 16;
 
-/// Booleans are one bit in registers and one byte in memory.
+/// Booleans are one bit in registers and one byte in memory; narrow floats are floats in registers, already rounded.
 llvm::Type* register_type(Builder& b, DType t);
 llvm::Type* memory_type(Builder& b, DType t);
 llvm::Type* widen(llvm::Type* t, int n);
@@ -21,6 +21,12 @@ llvm::Type* widen(llvm::Type* t, int n);
 /// The bits of `value`, as type t lies in memory, in n lanes.
 V constant(Builder& b, DType t, std::uint64_t bits, int n);
 V splat(Builder& b, V scalar, int n);
+
+/// A float rounded to the narrow float `t`, still as a float.
+V rounded_to(Builder& b, DType t, V x);
+/// A narrow float as its 16 bits, and back.
+V narrow_bits(Builder& b, DType t, V x);
+V from_narrow_bits(Builder& b, DType t, V bits);
 /// first, first + step, first + 2*step ... as i64.
 V sequence(Builder& b, V first, V step);
 /// Lane l is on where l < count.

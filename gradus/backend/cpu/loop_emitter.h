@@ -29,8 +29,9 @@ struct StepContext {
 
 /// Memory that the partial results of the step's reductions need, and where each lies; 0 if there are none.
 std::int64_t lay_out_partials(StepContext& context);
-/// A column reduction of at most one block needs no partial results.
-bool is_reduced_at_once(const Reduced& view);
+/// A column reduction of at most one block needs no partial results, unless they are kept in a wider type than the
+/// result.
+bool is_reduced_at_once(const StepContext& context);
 /// Into how many parts the columns of a column reduction are divided among workers.
 std::int64_t column_chunks(const StepContext& context);
 
@@ -108,6 +109,7 @@ class LoopEmitter {
   V identity(const AnyOp& op, DType t, int n);
   V combine(const AnyOp& op, DType t, V accumulated, V x);
   V combine_lanes(const AnyOp& op, DType t, V vector);
+  V rounded(int reduction, V result);
   Carried identities(const std::vector<int>& reductions);
   void reduce_in_blocks(int phase, const std::vector<int>& reductions, V end);
   V reduce_partials(int reduction);

@@ -159,7 +159,7 @@ class StepLowering {
     if (view.n >= 0) add(times(times(view.outer, blocks), column_chunks(context_)), 1, emit);
     else if (view.outer == 1) add(view.n, column_block, emit);
     else add(view.outer, 1, emit);
-    if (is_reduced_at_once(view)) return;
+    if (is_reduced_at_once(context_)) return;
     if (view.outer == 1) add_combination(view.inner, 64, &LoopEmitter::emit_column_combination);
     else add_combination(view.outer, 1, &LoopEmitter::emit_column_combination);
   }

@@ -20,15 +20,17 @@ V divide_as_floats(Builder& b, V x, V y, llvm::Type* real, bool is_signed) {
 V divide_integers(Builder& b, DType t, V x, V y, int n) {
   V zero = constant(b, t, 0, n), one = constant(b, t, 1, n);
   V by_zero = b.CreateICmpEQ(y, zero), unsafe = by_zero;
-  if (t != u8) {
-    V lowest = constant(b, t, t == i64 ? std::uint64_t{1} << 63 : std::uint64_t{1} << 31, n);
+  if (is_signed(t)) {
+    V lowest = constant(b, t, std::uint64_t{1} << (8 * size_of(t) - 1), n);
     V minus_one = llvm::Constant::getAllOnesValue(y->getType());
     unsafe = b.CreateOr(unsafe, b.CreateAnd(b.CreateICmpEQ(x, lowest), b.CreateICmpEQ(y, minus_one)));
   }
   V safe = b.CreateSelect(unsafe, one, y);
   V quotient = nullptr;
-  if (llvm::isa<llvm::Constant>(safe) || t == i64) quotient = t == u8 ? b.CreateUDiv(x, safe) : b.CreateSDiv(x, safe);
-  else quotient = divide_as_floats(b, x, safe, widen(t == u8 ? b.getFloatTy() : b.getDoubleTy(), n), t != u8);
+  if (llvm::isa<llvm::Constant>(safe) || size_of(t) == 8)
+    quotient = is_signed(t) ? b.CreateSDiv(x, safe) : b.CreateUDiv(x, safe);
+  else
+    quotient = divide_as_floats(b, x, safe, widen(size_of(t) < 4 ? b.getFloatTy() : b.getDoubleTy(), n), is_signed(t));
   return b.CreateSelect(by_zero, zero, quotient);
 }
 
@@ -44,46 +46,87 @@ V arithmetic(Builder& b, Opcode op, DType t, V x, V y, int n) {
 
 V less(Builder& b, DType t, V x, V y) {
   if (is_floating(t)) return b.CreateFCmpOLT(x, y);
-  return t == u8 || t == boolean ? b.CreateICmpULT(x, y) : b.CreateICmpSLT(x, y);
+  return is_signed(t) ? b.CreateICmpSLT(x, y) : b.CreateICmpULT(x, y);
 }
 
 V less_equal(Builder& b, DType t, V x, V y) {
   if (is_floating(t)) return b.CreateFCmpOLE(x, y);
-  return t == u8 || t == boolean ? b.CreateICmpULE(x, y) : b.CreateICmpSLE(x, y);
+  return is_signed(t) ? b.CreateICmpSLE(x, y) : b.CreateICmpULE(x, y);
 }
 
 V absolute(Builder& b, DType t, V x) {
   if (is_floating(t)) return b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
-  if (t == u8) return x;
+  if (!is_signed(t)) return x;
   return b.CreateIntrinsic(x->getType(), llvm::Intrinsic::abs, {x, b.getFalse()});
 }
 
-V convert_from_float(Builder& b, DType to, V x, int n) {
+/// A double rounded to a narrow float at once, as rounded_bits of tensor/half.h does it.
+V narrow_double(Builder& b, DType to, V x, int n) {
+  const std::uint64_t mantissa = to == f16 ? 10 : 7, bias = to == f16 ? 15 : 127, cut = 52 - mantissa;
+  const std::uint64_t infinity = (2 * bias + 1) << mantissa;
+  const auto number = [&](std::uint64_t value) { return constant(b, i64, value, n); };
+  V all = b.CreateBitCast(x, widen(b.getInt64Ty(), n)), size = b.CreateAnd(all, number(~std::uint64_t{0} >> 1));
+  V moved = b.CreateSub(size, number((1023 - bias) << 52));
+  V odd = b.CreateAnd(b.CreateLShr(moved, number(cut)), number(1));
+  V nearest = b.CreateAdd(b.CreateAdd(moved, number((std::uint64_t{1} << (cut - 1)) - 1)), odd);
+  V result = b.CreateLShr(nearest, number(cut));
+  const std::uint64_t aligner = (1023 + cut + 1 - bias) << 52;
+  V sum = b.CreateFAdd(b.CreateBitCast(size, x->getType()), constant(b, f64, aligner, n));
+  V subnormal = b.CreateSub(b.CreateBitCast(sum, size->getType()), number(aligner));
+  result = b.CreateSelect(b.CreateICmpULT(size, number((1023 - bias + 1) << 52)), subnormal, result);
+  result = b.CreateSelect(b.CreateICmpUGE(size, number((1023 + bias + 1) << 52)), number(infinity), result);
+  const std::uint64_t quiet = infinity | std::uint64_t{1} << (mantissa - 1);
+  result = b.CreateSelect(b.CreateFCmpUNO(x, x), number(quiet), result);
+  V sign = b.CreateShl(b.CreateLShr(all, number(63)), number(15));
+  return from_narrow_bits(b, to, b.CreateTrunc(b.CreateOr(result, sign), widen(b.getInt16Ty(), n)));
+}
+
+V convert_from_float(Builder& b, DType from, DType to, V x, int n) {
   llvm::Type* type = widen(register_type(b, to), n);
   if (to == boolean) return b.CreateFCmpUNE(x, llvm::Constant::getNullValue(x->getType()));
+  if (is_narrow(to)) return from == f64 ? narrow_double(b, to, x, n) : rounded_to(b, to, x);
   if (is_floating(to)) return b.CreateFPCast(x, type);
-  return b.CreateIntrinsic(to == u8 ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat, {type, x->getType()},
-                           {x});
+  return b.CreateIntrinsic(is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
+                           {type, x->getType()}, {x});
+}
+
+/// As rounding_double of tensor/half.h.
+V rounding_double(Builder& b, DType from, V x, int n) {
+  llvm::Type* type = widen(b.getDoubleTy(), n);
+  const auto number = [&](std::uint64_t value) { return constant(b, from, value, n); };
+  if (size_of(from) == 8) {
+    constexpr std::uint64_t low = 0x7ff, exact = std::uint64_t{1} << 53;
+    V joined = b.CreateAnd(x, number(~low));
+    V rest = b.CreateICmpNE(b.CreateAnd(x, number(low)), number(0));
+    joined = b.CreateOr(joined, b.CreateSelect(rest, number(low + 1), number(0)));
+    V is_exact = is_signed(from) ? b.CreateICmpULE(b.CreateAdd(x, number(exact)), number(2 * exact))
+                                 : b.CreateICmpULE(x, number(exact));
+    x = b.CreateSelect(is_exact, x, joined);
+  }
+  return is_signed(from) ? b.CreateSIToFP(x, type) : b.CreateUIToFP(x, type);
 }
 
 V convert(Builder& b, DType from, DType to, V x, int n) {
   if (from == to) return x;
-  if (is_floating(from)) return convert_from_float(b, to, x, n);
+  if (is_floating(from)) return convert_from_float(b, computed_in(from), to, x, n);
   llvm::Type* type = widen(register_type(b, to), n);
-  const bool is_signed = from == i64 || from == i32;
   if (to == boolean) return b.CreateICmpNE(x, llvm::Constant::getNullValue(x->getType()));
-  if (is_floating(to)) return is_signed ? b.CreateSIToFP(x, type) : b.CreateUIToFP(x, type);
-  return b.CreateIntCast(x, type, is_signed);
+  if (to == bf16 && size_of(from) >= 4) return narrow_double(b, to, rounding_double(b, from, x, n), n);
+  if (!is_floating(to)) return b.CreateIntCast(x, type, is_signed(from));
+  V real = is_signed(from) ? b.CreateSIToFP(x, type) : b.CreateUIToFP(x, type);
+  return is_narrow(to) ? rounded_to(b, to, real) : real;
 }
 
 V bitcast(Builder& b, DType from, DType to, V x, int n) {
   if (from == boolean || to == boolean) return convert(b, from, to, x, n);
+  if (is_narrow(from)) x = narrow_bits(b, from, x);
+  if (is_narrow(to)) return from_narrow_bits(b, to, x);
   return b.CreateBitCast(x, widen(register_type(b, to), n));
 }
 
 V shift(Builder& b, Opcode op, DType t, V x, V y) {
   if (op == Opcode::shift_left) return b.CreateShl(x, y);
-  return op == Opcode::shift_right && t != u8 ? b.CreateAShr(x, y) : b.CreateLShr(x, y);
+  return op == Opcode::shift_right && is_signed(t) ? b.CreateAShr(x, y) : b.CreateLShr(x, y);
 }
 
 /// `from`: the type of the first operand.

@@ -18,6 +18,23 @@ struct Reduction {
   int target;
   std::int64_t length;     // of the reduced axis
   std::int64_t inner = 1;  // elements behind the axis
+  // Of narrow floats: to the type that accumulates, and back.
+  reference::Loop widen = nullptr, round = nullptr;
+
+  std::int64_t scratch_bytes() const { return source.scratch_bytes() + (widen ? block * 4 : 0); }
+  /// As Source::read, in the type that accumulates.
+  const void* read(void* const* slots, std::int64_t begin, std::int64_t count, std::byte* scratch) const {
+    const void* elements = source.read(slots, begin, count, scratch);
+    if (!widen) return elements;
+    std::byte* wide = scratch + source.scratch_bytes();
+    widen(wide, elements, nullptr, nullptr, count);
+    return wide;
+  }
+  void write(std::byte* target, std::int64_t element, const void* results, std::int64_t count) const {
+    const std::int64_t size = size_of(source.dtype());
+    if (round) round(target + element * size, results, nullptr, nullptr, count);
+    else std::memcpy(target + element * size, results, static_cast<std::size_t>(count * size));
+  }
 };
 
 /// One row, fed from left to right. Rows of more than 32768 elements are rows of the results of their blocks.
@@ -40,13 +57,13 @@ class RowSum {
   }
   /// More elements follow after those of the add() that comes next.
   void expect_more(bool more) { pending_ = more; }
-  void finish(void* result) {
+  const void* finish() {
     if (levels_[0].count == 0) combination_.reset(levels_[0].sums, lanes);  // an empty row
     int level = 0;
     for (; level + 1 < row_levels && is_below_another(level); ++level)
       if (levels_[level].count > 0) carry(level);
     fold(levels_[level]);
-    std::memcpy(result, levels_[level].sums, static_cast<std::size_t>(combination_.size));
+    return levels_[level].sums;
   }
 
  private:
@@ -130,10 +147,14 @@ BoundThunk bind(const Graph& graph, int value, std::span<const std::int64_t> sym
   auto work = std::make_shared<Reduction>(
       Reduction{Source(graph, v.in[0], symbols), Combination(v, symbols), value, in[axis], 1});
   for (int i = in.normalized(axis) + 1; i < in.rank(); ++i) work->inner *= in[i];
+  if (const DType t = v.spec.dtype; is_narrow(t)) {
+    work->widen = reference::loop_of(scalar::Opcode::convert, t, computed_in(t));
+    work->round = reference::loop_of(scalar::Opcode::convert, computed_in(t), t);
+  }
   BoundThunk bound{.extent = out.size()};
-  bound.bytes = (in.size() + out.size()) * work->combination.size;
+  bound.bytes = (in.size() + out.size()) * size_of(v.spec.dtype);
   bound.flops = in.size() * 4;
-  bound.worker_scratch = work->source.scratch_bytes() + work->combination.formula.scratch_bytes();
+  bound.worker_scratch = work->scratch_bytes() + work->combination.formula.scratch_bytes();
   bound.data = std::move(work);
   return bound;
 }
@@ -142,8 +163,8 @@ BoundThunk bind(const Graph& graph, int value, std::span<const std::int64_t> sym
 
 Combination::Combination(const Value& reduction, std::span<const std::int64_t> symbols)
     : formula(reduction.op.combination(reduction.spec.dtype), symbols),
-      size(size_of(reduction.spec.dtype)),
-      identity(reduction.op->identity(reduction.spec.dtype).bits_as(reduction.spec.dtype)) {}
+      size(size_of(computed_in(reduction.spec.dtype))),
+      identity(reduction.op->identity(reduction.spec.dtype).bits_as(computed_in(reduction.spec.dtype))) {}
 
 void Combination::into(void* acc, const void* x, std::int64_t count, void* scratch) const {
   const void* inputs[] = {acc, x};
@@ -164,13 +185,13 @@ void run_row_reduction(const KernelArguments* arguments, std::int64_t begin, std
   auto* scratch = static_cast<std::byte*>(arguments->scratch);
   auto* target = static_cast<std::byte*>(arguments->slots[work.target]);
   for (std::int64_t row = begin; row < end; ++row) {
-    RowSum sum(work.combination, scratch + work.source.scratch_bytes());
+    RowSum sum(work.combination, scratch + work.scratch_bytes());
     for (std::int64_t at = 0; at < work.length; at += block) {
       const std::int64_t count = std::min(block, work.length - at);
       sum.expect_more(at + count < work.length);
-      sum.add(work.source.read(arguments->slots, row * work.length + at, count, scratch), count);
+      sum.add(work.read(arguments->slots, row * work.length + at, count, scratch), count);
     }
-    sum.finish(target + row * work.combination.size);
+    work.write(target, row, sum.finish(), 1);
   }
 }
 
@@ -184,16 +205,15 @@ BoundThunk bind_column_reduction(const Graph& graph, int value, std::span<const 
 void run_column_reduction(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
   const auto& work = *static_cast<const Reduction*>(arguments->data);
   auto* sums = static_cast<std::byte*>(arguments->scratch);
-  std::byte *scratch = sums + levels * level_bytes, *formula_scratch = scratch + work.source.scratch_bytes();
+  std::byte *scratch = sums + levels * level_bytes, *formula_scratch = scratch + work.scratch_bytes();
   auto* target = static_cast<std::byte*>(arguments->slots[work.target]);
   for (std::int64_t at = begin; at < end;) {
     const std::int64_t outer = at / work.inner, column = at % work.inner;
     const std::int64_t count = std::min({block, end - at, work.inner - column});
     ColumnSum sum(work.combination, count, sums, formula_scratch);
     for (std::int64_t row = 0; row < work.length; ++row)
-      sum.add(work.source.read(arguments->slots, (outer * work.length + row) * work.inner + column, count, scratch));
-    std::memcpy(target + at * work.combination.size, sum.finish(),
-                static_cast<std::size_t>(count * work.combination.size));
+      sum.add(work.read(arguments->slots, (outer * work.length + row) * work.inner + column, count, scratch));
+    work.write(target, at, sum.finish(), count);
     at += count;
   }
 }

@@ -5,7 +5,7 @@
 
 namespace gradus::interpreter {
 
-/// combine(acc, x) on arrays, and its identity.
+/// combine(acc, x) on arrays, and its identity, in the type in which the reduction computes.
 struct Combination {
   Combination(const Value& reduction, std::span<const std::int64_t> symbols);
   /// acc[i] = combine(acc[i], x[i])

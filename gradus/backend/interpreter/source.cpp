@@ -113,6 +113,7 @@ const void* Source::gather(const void* memory, std::int64_t begin, std::int64_t 
   switch (size_of(dtype_)) {
     case 8: copy(std::uint64_t{}); break;
     case 4: copy(std::uint32_t{}); break;
+    case 2: copy(std::uint16_t{}); break;
     default: copy(std::uint8_t{});
   }
   return scratch;

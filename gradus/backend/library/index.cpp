@@ -11,13 +11,17 @@ struct Call {
   DType dtype, index_dtype;
   std::int64_t outer, n, places, inner;  // x [outer, n, inner], indices [places], selected [outer, places, inner]
   int indexed, indices, target;          // slots
+
+  /// Columns of which the sums of narrow floats are kept at once, so that they stay within reach.
+  std::int64_t columns_at_once() const {
+    return std::min(inner, std::clamp<std::int64_t>((1 << 18) / std::max<std::int64_t>(n, 1), 4, 64));
+  }
 };
 
 /// Calls visit with the type of the indices.
 template <class Visit> void with_index_type(DType t, Visit visit) {
   if (t == i64) visit(std::int64_t{});
-  else if (t == i32) visit(std::int32_t{});
-  else visit(std::uint8_t{});
+  else visit(std::int32_t{});
 }
 
 std::shared_ptr<Call> call_of(const Graph& graph, int whole, int axis, int indices, int read, int target,
@@ -80,33 +84,50 @@ BoundThunk bind_scatter_add(const Graph& graph, int value, Symbols symbols) {
   BoundThunk bound{.extent = call->outer * call->inner, .grain = 16, .failure = failure_of_index(call->n)};
   bound.bytes = call->outer * call->inner * (call->n + 3 * call->places) * size_of(call->dtype);
   bound.flops = 16 * call->outer * call->places;
+  // Sums of narrow floats, until they are rounded.
+  if (is_narrow(call->dtype)) bound.worker_scratch = call->n * call->columns_at_once() * size_of(f32);
   bound.data = std::move(call);
   return bound;
 }
 
 namespace {
 
-/// Columns [first, last) of the inner dimensions under one outer index.
-template <class T, class Index>
+/// a + b, wrapping around.
+template <class T> T sum_of(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) return a + b;
+  else return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+
+/// Columns [first, last) of the inner dimensions under one outer index. The sums stand `pitch` elements a row apart.
+template <class T, class Index, class Sum>
 void scatter_columns(const KernelArguments* arguments, const Call& call, std::int64_t outer, std::int64_t first,
-                     std::int64_t last) {
+                     std::int64_t last, Sum* sums, std::int64_t pitch) {
   const auto* indices = static_cast<const Index*>(arguments->slots[call.indices]);
   const T* updates = static_cast<const T*>(arguments->slots[call.indexed]) + outer * call.places * call.inner;
-  T* target = static_cast<T*>(arguments->slots[call.target]) + outer * call.n * call.inner;
-  for (std::int64_t row = 0; row < call.n; ++row)
-    std::fill(target + row * call.inner + first, target + row * call.inner + last, T{});
+  for (std::int64_t row = 0; row < call.n; ++row) std::fill_n(sums + row * pitch, last - first, Sum{});
   for (std::int64_t p = 0; p < call.places; ++p) {
     const auto index = static_cast<std::int64_t>(indices[p]);
     if (index < 0 || index >= call.n) {
       report_failure(arguments, p, index);
       continue;
     }
-    T* to = target + index * call.inner;
-    const T* from = updates + p * call.inner;
-    for (std::int64_t i = first; i < last; ++i) {
-      if constexpr (std::is_floating_point_v<T>) to[i] += from[i];
-      else to[i] = static_cast<T>(static_cast<std::uint64_t>(to[i]) + static_cast<std::uint64_t>(from[i]));
-    }
+    Sum* to = sums + index * pitch;
+    const T* from = updates + p * call.inner + first;
+    for (std::int64_t i = 0; i < last - first; ++i) to[i] = sum_of(to[i], static_cast<Sum>(from[i]));
+  }
+}
+
+template <class T, class Index>
+void scatter_into_target(const KernelArguments* arguments, const Call& call, std::int64_t outer, std::int64_t first,
+                         std::int64_t last) {
+  T* target = static_cast<T*>(arguments->slots[call.target]) + outer * call.n * call.inner + first;
+  if constexpr (!NarrowElement<T>) {
+    scatter_columns<T, Index>(arguments, call, outer, first, last, target, call.inner);
+  } else {
+    auto* sums = static_cast<float*>(arguments->scratch);
+    scatter_columns<T, Index>(arguments, call, outer, first, last, sums, last - first);
+    for (std::int64_t row = 0; row < call.n; ++row)
+      for (std::int64_t i = 0; i < last - first; ++i) target[row * call.inner + i] = T(*sums++);
   }
 }
 
@@ -117,8 +138,10 @@ void run_scatter_add(const KernelArguments* arguments, std::int64_t begin, std::
   with_type(call.dtype, [&]<class T>(T) {
     with_index_type(call.index_dtype, [&]<class Index>(Index) {
       while (begin < end) {
-        const std::int64_t first = begin % call.inner, last = std::min(call.inner, first + end - begin);
-        scatter_columns<T, Index>(arguments, call, begin / call.inner, first, last);
+        const std::int64_t first = begin % call.inner;
+        std::int64_t last = std::min(call.inner, first + end - begin);
+        if (NarrowElement<T>) last = std::min(last, first + call.columns_at_once());
+        scatter_into_target<T, Index>(arguments, call, begin / call.inner, first, last);
         begin += last - first;
       }
     });
@@ -148,16 +171,25 @@ BoundThunk bind_check_range(const Graph& graph, int value, Symbols symbols) {
   return bound;
 }
 
+namespace {
+
+template <class T>
+void check_elements(const KernelArguments* arguments, const Check& check, std::int64_t begin, std::int64_t end) {
+  const T* from = static_cast<const T*>(arguments->slots[check.source]);
+  T* to = static_cast<T*>(arguments->slots[check.target]);
+  for (std::int64_t i = begin; i < end; ++i) {
+    const auto number = static_cast<std::int64_t>(from[i]);  // of a u64 past all limits: negative
+    if (number < 0 || number >= check.limit) report_failure(arguments, i, number);
+    to[i] = from[i];
+  }
+}
+
+}  // namespace
+
 void run_check_range(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
   const auto& check = *static_cast<const Check*>(arguments->data);
-  with_index_type(check.dtype, [&]<class T>(T) {
-    const T* from = static_cast<const T*>(arguments->slots[check.source]);
-    T* to = static_cast<T*>(arguments->slots[check.target]);
-    for (std::int64_t i = begin; i < end; ++i) {
-      const auto number = static_cast<std::int64_t>(from[i]);
-      if (number < 0 || number >= check.limit) report_failure(arguments, i, number);
-      to[i] = from[i];
-    }
+  with_type(check.dtype, [&]<class T>(T) {
+    if constexpr (std::is_integral_v<T>) check_elements<T>(arguments, check, begin, end);
   });
 }
 

@@ -72,16 +72,24 @@ template <class T> T sum_of(T a, T b) {
   else return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
+constexpr std::int64_t most_columns = 64;  // whose sums are kept in another type at once
+
 /// Columns [first, last) of the inner dimensions under one outer index.
 template <class T> void run_columns(const Running& running, const T* x, T* y, std::int64_t first, std::int64_t last) {
   const std::int64_t n = running.around.n, inner = running.around.inner;
   const std::int64_t step = running.reverse ? -inner : inner, start = running.reverse ? (n - 1) * inner : 0;
   if (running.exclusive) std::fill(y + start + first, y + start + last, T{});
   else std::copy(x + start + first, x + start + last, y + start + first);
+  [[maybe_unused]] ComputedIn<T> sums[most_columns];
+  if constexpr (NarrowElement<T>)
+    std::transform(y + start + first, y + start + last, sums, [](T sum) { return static_cast<float>(sum); });
   for (std::int64_t j = 1; j < n; ++j) {
     const std::int64_t at = start + j * step, before = at - step;
     const T* added = x + (running.exclusive ? before : at);
-    for (std::int64_t i = first; i < last; ++i) y[at + i] = sum_of(y[before + i], added[i]);
+    for (std::int64_t i = first; i < last; ++i) {
+      if constexpr (NarrowElement<T>) y[at + i] = T(sums[i - first] += static_cast<float>(added[i]));
+      else y[at + i] = sum_of(y[before + i], added[i]);
+    }
   }
 }
 
@@ -105,7 +113,9 @@ void run_cumsum(const KernelArguments* arguments, std::int64_t begin, std::int64
   const AroundAxis& around = running.around;
   with_type(running.dtype, [&]<class T>(T) {
     while (begin < end) {
-      const std::int64_t first = begin % around.inner, last = std::min(around.inner, first + end - begin);
+      const std::int64_t first = begin % around.inner;
+      std::int64_t last = std::min(around.inner, first + end - begin);
+      if (NarrowElement<T>) last = std::min(last, first + most_columns);
       const std::int64_t offset = begin / around.inner * around.n * around.inner;
       run_columns(running, static_cast<const T*>(arguments->slots[running.source]) + offset,
                   static_cast<T*>(arguments->slots[running.target]) + offset, first, last);

@@ -10,7 +10,8 @@ std::int64_t divide_up(std::int64_t x, std::int64_t by) { return (x + by - 1) / 
 std::int64_t round_up(std::int64_t x, std::int64_t to) { return divide_up(x, to) * to; }
 
 void check(const Product& p) {
-  internal_check(p.dtype == f32 || p.dtype == f64 || p.dtype == i32 || p.dtype == i64, "product of ", p.dtype);
+  internal_check(p.dtype == f32 || p.dtype == f64 || (is_integer(p.dtype) && size_of(p.dtype) >= 4), "product of ",
+                 p.dtype);
   internal_check(std::min({p.batch, p.m, p.n, p.k}) >= 0, "product of negative size");
   internal_check(std::min({p.a_row, p.a_column, p.a_batch, p.b_row, p.b_column, p.b_batch, p.c_row, p.c_batch}) >= 0,
                  "product with a negative stride");

@@ -21,7 +21,7 @@ class Driver {
         c_(static_cast<char*>(c)),
         packed_b_(static_cast<char*>(scratch)),
         packed_a_(packed_b_ + plan.packed_b_bytes()),
-        tiles_(plan.table->tiles[static_cast<int>(p_.dtype)]) {}
+        tiles_(plan.table->tiles[TileTable::kind_of(p_.dtype)]) {}
 
   /// Row panels [begin, end), counted over the inner batch.
   void run(std::int64_t outer, std::int64_t column_block, std::int64_t begin, std::int64_t end) {

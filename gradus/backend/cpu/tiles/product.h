@@ -10,8 +10,9 @@ namespace gradus::cpu_backend {
 /// c[i] = a[i] b[i] for i in [0, batch): a [m, k], b [k, n], c [m, n]; strides count elements.
 /// Strides are not negative; of the two strides of a one is 1, and so for b (what is not must be copied before).
 /// Columns of c are adjacent; its rows do not overlap, nor does c overlap a or b. A batch stride of 0 repeats an
-/// operand. dtype is f32, f64, i32 or i64. Every element of c is one chain in order of k that begins with 0, of fma for
-/// floats, of wrapping multiplications and additions for integers: its bits depend on nothing else. k = 0 gives zeros.
+/// operand. dtype is f32, f64, or an integer of 32 or 64 bits. Every element of c is one chain in order of k that
+/// begins with 0, of fma for floats, of wrapping multiplications and additions for integers: its bits depend on nothing
+/// else. k = 0 gives zeros.
 struct Product {
   DType dtype = f32;
   std::int64_t batch = 1, m = 0, n = 0, k = 0;

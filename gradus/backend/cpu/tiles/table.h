@@ -2,6 +2,7 @@
 /// sizes of tiles, their arguments, the layout of packed panels. Strides are bytes here, elements everywhere else.
 #pragma once
 #include <cstdint>
+#include "gradus/tensor/dtype.h"
 
 namespace gradus::cpu_backend {
 
@@ -37,8 +38,11 @@ struct PackShape {
 using PackFunction = void (*)(const void* source, void* target, const PackShape*);
 
 struct TileTable {
+  /// Of unsigned integers the products are those of signed ones.
+  static constexpr DType kinds[] = {f64, f32, i64, i32};
   static constexpr int dtypes = 4, widths = 2, heights = 24, sizes = 2;
-  TileFunction tiles[dtypes][widths][heights];  // by DType, vectors - 1, rows - 1; null past the greatest height
+  static constexpr int kind_of(DType t) { return t == f64 ? 0 : t == f32 ? 1 : t == i64 || t == u64 ? 2 : 3; }
+  TileFunction tiles[dtypes][widths][heights];  // by kind, vectors - 1, rows - 1; null past the greatest height
   PackFunction copy[sizes][widths];             // by bytes of an element (4, 8), vectors - 1
   PackFunction transpose[sizes][widths];
 };

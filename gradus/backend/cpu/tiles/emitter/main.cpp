@@ -58,12 +58,11 @@ void emit_functions(llvm::Module& module, const Target& target) {
   auto& context = module.getContext();
   auto* pointer = llvm::PointerType::get(context, 0);
   std::vector<llvm::Constant*> table;
-  for (int dtype = 0; dtype < TileTable::dtypes; ++dtype)
+  for (DType dtype : TileTable::kinds)
     for (int vectors = 1; vectors <= TileTable::widths; ++vectors)
       for (int rows = 1; rows <= TileTable::heights; ++rows) {
-        llvm::Type* element = type_of(context, static_cast<DType>(dtype));
-        const int lanes =
-            static_cast<int>(target.sizes.vector_bytes) / static_cast<int>(size_of(static_cast<DType>(dtype)));
+        llvm::Type* element = type_of(context, dtype);
+        const int lanes = static_cast<int>(target.sizes.vector_bytes) / static_cast<int>(size_of(dtype));
         if (rows > target.sizes.rows[vectors - 1]) table.push_back(llvm::ConstantPointerNull::get(pointer));
         else table.push_back(emit_tile(module, {element, rows, vectors, lanes}, "tile"));
       }
