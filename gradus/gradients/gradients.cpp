@@ -23,7 +23,7 @@ bool same_cells(const Variables& a, const Variables& b) { return a.cells() == b.
 Tensor GradientsView::operator[](std::size_t i) const {
   require<OutOfRange>(i < parts_.size(), "gradient ", i, " of ", parts_.size());
   if (!are_sums_) return parts_[i];
-  return parts_[i] / cast(weight_, parts_[i].dtype());
+  return cast(parts_[i] / cast(weight_, parts_[i].dtype()), variables_[i].dtype());
 }
 
 Tensor GradientsView::operator[](const Variable& variable) const {
@@ -59,7 +59,8 @@ Gradients& Gradients::operator+=(const Gradients& other) {
           "adding gradients: they belong to different lists of variables, of ", size(), " and ", other.size(),
           "; take both from the same trainable_variables()");
   const auto sum_of = [](const Gradients& g, std::size_t i) {
-    return g.are_sums_ ? g.parts_[i] : g.parts_[i] * cast(g.weight_, g.parts_[i].dtype());
+    const Tensor wide = cast(g.parts_[i], computed_in(g.parts_[i].dtype()));
+    return g.are_sums_ ? wide : wide * cast(g.weight_, wide.dtype());
   };
   for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i] = sum_of(*this, i) + sum_of(other, i);
   weight_ = weight_ + cast(other.weight_, weight_.dtype());
@@ -99,7 +100,7 @@ ClippedGradients clip_by_value(const Gradients& gradients, double low, double hi
 Tensor global_norm(const GradientsView& gradients) {
   Tensor sum;
   for (const Tensor& mean : means_of(gradients)) {
-    const Tensor squares = reduce_sum(square(mean));
+    const Tensor squares = reduce_sum(square(cast(mean, computed_in(mean.dtype()))));
     sum = sum.defined() ? sum + cast(squares, sum.dtype()) : squares;
   }
   return sum.defined() ? sqrt(sum) : zeros({});

@@ -29,26 +29,31 @@ void check_floating(const Tensor& x, std::string_view what) {
   require(is_floating(x.dtype()), "Loss::mean: ", what, " is ", x.spec(), ", expected a floating type; cast it first");
 }
 
+/// Weights and sums over many examples are too large for narrow floats.
+Tensor widened(const Tensor& x) { return cast(x, computed_in(x.dtype())); }
+
 }  // namespace
 
 Loss Loss::mean(const Tensor& per_example) {
   check_floating(per_example, "per_example");
-  return {reduce_mean(per_example), element_count(per_example, per_example.dtype())};
+  const Tensor wide = widened(per_example);
+  return {reduce_mean(wide), element_count(wide, wide.dtype())};
 }
 
 Loss Loss::mean(const Tensor& per_example, const Tensor& sample_weight) {
   check_floating(per_example, "per_example");
   require(sample_weight.spec() == per_example.spec(), "Loss::mean: sample_weight is ", sample_weight.spec(),
           ", expected that of the losses, ", per_example.spec());
-  const Tensor weight = reduce_sum(sample_weight);
-  return {divide_or_zero(reduce_sum(per_example * sample_weight), weight), weight};
+  const Tensor weights = widened(sample_weight), weight = reduce_sum(weights);
+  return {divide_or_zero(reduce_sum(widened(per_example) * weights), weight), weight};
 }
 
 Loss Loss::of(const Tensor& scalar) {
   check_floating(scalar, "scalar");
   require(scalar.shape().size() == 1, "Loss::of: expected a scalar, got ", scalar.spec(),
           "; Loss::mean takes examples");
-  return {reduce_sum(scalar), fill({}, 1, scalar.dtype())};
+  const Tensor wide = widened(scalar);
+  return {reduce_sum(wide), fill({}, 1, wide.dtype())};
 }
 
 Loss Loss::of_sums(Tensor sum, Tensor weight) {

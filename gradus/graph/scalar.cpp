@@ -102,7 +102,8 @@ Value bitcast(const Value& a, DType to) {
   const Instruction& made = a.code()->instructions[static_cast<std::size_t>(a.id())];
   if (made.op == Opcode::convert) {  // the bits of a narrow float are those before it was widened
     const Value source(a.code(), made.a);
-    if (is_narrow(source.type()) && made.type == computed_in(source.type())) return bitcast(source, to);
+    const bool widened = is_narrow(source.type()) && made.type == computed_in(source.type());
+    if (widened && size_of(source.type()) == size_of(to)) return bitcast(source, to);
   }
   internal_check(size_of(a.type()) == size_of(to), "bitcast keeps the width");
   return {a.code(), a.code()->add({.op = Opcode::bitcast, .type = to, .a = a.id()})};

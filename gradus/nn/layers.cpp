@@ -69,7 +69,7 @@ struct DropoutLayer final : Cloned<DropoutLayer> {
   Tensor call(const Tensor& x) const override {
     warn_if_mode_unsaid("dropout");
     if (!is_training() || rate == 0) return x;
-    const Tensor drawn = random::uniform(x.shape(), {.dtype = x.dtype()});
+    const Tensor drawn = random::uniform(x.shape(), {.dtype = computed_in(x.dtype())});
     return where(drawn < rate, fill(x.shape(), 0, x.dtype()), x * (1 / (1 - rate)));
   }
   double rate;

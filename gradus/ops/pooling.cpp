@@ -1,5 +1,6 @@
 /// The primitives of pooling: shapes, gradients, and rows as more examples.
 #include "gradus/ops/pooling.h"
+#include "gradus/ops/elementwise.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/windows.h"
 
@@ -31,6 +32,16 @@ template <class Op> void check_geometry(const Op& op, int count) {
 void check_operands(std::string_view op, Specs in, std::size_t expected) {
   require(in.size() == expected, op, ": expected ", expected, " operands, got ", in.size());
   require(in[0].dtype != boolean, op, ": expected numbers, got ", in[0]);
+}
+
+/// The operand of a sum; narrow floats are summed in f32.
+void check_terms(std::string_view op, const Spec& x) {
+  require(!is_narrow(x.dtype), op, ": sums of ", x, " are made in f32; cast it first");
+}
+
+/// A sum of parts of dy, in dy's dtype.
+template <class Op, class... Others> Tensor summed(const Op& op, const Tensor& dy, const Others&... others) {
+  return cast(apply(op, cast(dy, computed_in(dy.dtype())), others...), dy.dtype());
 }
 
 void check_taps(std::string_view op, const Spec& taps, const Shape& shape) {
@@ -92,7 +103,7 @@ Spec WindowSelect::infer(Specs in) const {
   return {in[0].dtype, in[1].shape};
 }
 Tensors WindowSelect::vjp(In in, const Tensor&, const Tensor& dy) const {
-  return {apply(WindowDeposit{window, strides, dilations, before, spatial_of(in[0].shape())}, dy, in[1]), {}};
+  return {summed(WindowDeposit{window, strides, dilations, before, spatial_of(in[0].shape())}, dy, in[1]), {}};
 }
 Tensor WindowSelect::batch(In in, std::uint32_t mask, std::int64_t n) const {
   return over_examples(*this, in, mask, n);
@@ -101,6 +112,7 @@ int WindowSelect::carries(Specs in, int, int axis) const { return outer_axes(in[
 
 Spec WindowDeposit::infer(Specs in) const {
   check_operands(name, in, 2);
+  check_terms(name, in[0]);
   check_geometry(*this, spatial_rank(name, in[0]));
   check_taps(name, in[1], in[0].shape);
   return {in[0].dtype, with_spatial(in[0].shape, size, in[0].shape[-1])};
@@ -140,12 +152,13 @@ View Patches::view(const Shape& in, const Shape& out) const {
 }
 
 Tensors Patches::vjp(In in, const Tensor&, const Tensor& dy) const {
-  return {apply(Fold{strides, dilations, spatial_of(in[0].shape())}, dy)};
+  return {summed(Fold{strides, dilations, spatial_of(in[0].shape())}, dy)};
 }
 Tensor Patches::batch(In in, std::uint32_t mask, std::int64_t n) const { return over_examples(*this, in, mask, n); }
 
 Spec Fold::infer(Specs in) const {
   check_operands(name, in, 1);
+  check_terms(name, in[0]);
   const int count = spatial_rank(name, in[0], 2);
   check_geometry(*this, count);
   for (int i = 0; i < count; ++i)

@@ -18,9 +18,10 @@ template <NarrowElement T> std::string number(T value) {
   char digits[48];
   for (int precision = 1;; ++precision) {
     const auto end = std::to_chars(digits, digits + sizeof digits, exact, std::chars_format::general, precision);
-    float read = 0;
+    double read = 0;
     std::from_chars(digits, end.ptr, read);
-    if (T(read) == value || precision == 9) return {digits, end.ptr};
+    if (T(read) != value && precision < 9) continue;
+    return {digits, std::to_chars(digits, digits + sizeof digits, read).ptr};
   }
 }
 template <class T> std::string number(T value, bool within_array) {

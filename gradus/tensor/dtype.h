@@ -83,4 +83,10 @@ template <class Visit> decltype(auto) with_type(DType t, Visit&& visit) {
   throw InternalError("an element type that does not exist");
 }
 
+/// The same for kernels that compute with elements, as nothing does with narrow floats: their operands are cast first.
+template <class Visit> decltype(auto) with_computing_type(DType t, Visit&& visit) {
+  if (is_narrow(t)) throw InternalError("internal fault: a kernel computes with elements of 16 bits");
+  return with_type(t, [&]<class T>(T) { return visit(ComputedIn<T>{}); });
+}
+
 }  // namespace gradus

@@ -104,6 +104,7 @@ Array depthwise_weights(const Array& w) {
 Row row_of(std::string name, std::vector<std::string> covers, std::function<Tensor(In)> apply,
            std::vector<std::vector<Shape>> shapes, std::function<Array(Arrays)> reference) {
   Row row{.name = std::move(name), .covers = std::move(covers), .apply = std::move(apply), .operands = {{}, {}}};
+  row.takes_other_integers = false;
   row.shapes = std::move(shapes);
   row.operands.resize(row.shapes[0].size());
   row.reference = std::move(reference);
@@ -280,6 +281,7 @@ std::vector<Row> weights() {
           g.size = spatial_of(in[1]);
           return by_weights(in[0], in[1], g, kernel);
         }));
+    rows.back().takes_narrow = false;
   };
   add("kernel_convolution", {{2, 1}, {1, 2}, {1, 0}, {2, 2}, 1},
       {{{2, 4, 4, 2}, {2, 2, 2, 3}}, {{0, 4, 4, 2}, {0, 2, 2, 3}}}, {{2, 1}, {1, 2}, {1, 0}, {}}, {2, 2});
@@ -331,6 +333,7 @@ std::vector<Row> deformable() {
       },
       {{{1, 3, 4, 4}, {2, 2, 2, 4}, {1, 3, 2, 16}, {1, 3, 2, 8}}}, deformed);
   row.slack = 10;
+  row.takes_narrow = false;
   row.mistakes = {
       {[] { deform_conv2d(zeros({1, 3, 3, 1}), zeros({2, 2, 1, 1}), zeros({1, 2, 2, 4})); }, "offsets are"},
       {[] { deform_conv2d(zeros({1, 3, 3, 1}), zeros({2, 2, 1, 1}), zeros({1, 2, 2, 8}), zeros({1, 2, 2, 3})); },

@@ -263,6 +263,7 @@ std::vector<Row> other_rows() {
   rows.back().operands.push_back(taps);
   rows.back().shapes = {{{1, 3, 4, 2}, {1, 3, 4, 2}}};
   rows.back().dtypes = {f32, f64, i32};
+  rows.back().takes_narrow = false;
   return rows;
 }
 

@@ -175,7 +175,7 @@ BoundThunk bind_window_deposit(const Graph& graph, int value, Symbols symbols) {
 void run_window_deposit(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
   const auto& call = *static_cast<const Call*>(arguments->data);
   const std::int64_t channels = call.channels;
-  with_type(call.dtype, [&]<class T>(T) {
+  with_computing_type(call.dtype, [&]<class T>(T) {
     for_each_line(call, begin, end, [&](std::int64_t at, std::int64_t example, std::int64_t line) {
       T* x = written<T>(arguments, call.target) + at * call.line();
       std::fill(x, x + call.line(), T{});
@@ -202,7 +202,7 @@ BoundThunk bind_fold(const Graph& graph, int value, Symbols symbols) {
 void run_fold(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
   const auto& call = *static_cast<const Call*>(arguments->data);
   const std::int64_t channels = call.channels, count = taps_of(call.axes);
-  with_type(call.dtype, [&]<class T>(T) {
+  with_computing_type(call.dtype, [&]<class T>(T) {
     for_each_line(call, begin, end, [&](std::int64_t at, std::int64_t example, std::int64_t line) {
       T* x = written<T>(arguments, call.target) + at * call.line();
       std::fill(x, x + call.line(), T{});
