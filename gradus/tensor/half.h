@@ -75,9 +75,7 @@ struct half {
     if constexpr (std::is_same_v<T, double>) bits = detail::rounded_bits<5, 10>(value);
     else bits = detail::rounded_bits<5, 10>(static_cast<float>(value));
   }
-  template <Arithmetic T> constexpr explicit operator T() const {
-    return static_cast<T>(detail::float_of_half(bits));
-  }
+  template <Arithmetic T> constexpr explicit operator T() const { return static_cast<T>(detail::float_of_half(bits)); }
   constexpr half operator-() const { return from_bits(static_cast<std::uint16_t>(bits ^ 0x8000u)); }
   static constexpr half from_bits(std::uint16_t bits) {
     half made;
@@ -96,8 +94,7 @@ struct bfloat16 {
 
   constexpr bfloat16() = default;
   template <Arithmetic T> constexpr explicit bfloat16(T value) {
-    if constexpr (std::integral<T> && sizeof(T) >= 4)
-      bits = detail::rounded_bits<8, 7>(detail::rounding_double(value));
+    if constexpr (std::integral<T> && sizeof(T) >= 4) bits = detail::rounded_bits<8, 7>(detail::rounding_double(value));
     else if constexpr (std::is_same_v<T, double>) bits = detail::rounded_bits<8, 7>(value);
     else bits = detail::rounded_bits<8, 7>(static_cast<float>(value));
   }

@@ -209,7 +209,8 @@ TEST(Losses, RefuseWhatDoesNotFit) {
   expect_says(error_of([&] { mean_squared_error(zeros({4, 1}), zeros({4, 2})); }), "shapes");
   expect_says(error_of([&] { mean_squared_error(zeros({4}, f64), zeros({4})); }), "dtype");
   expect_says(error_of([&] { sparse_categorical_crossentropy(constant({0, 1}), logits, from_logits); }), "label");
-  expect_says(error_of([&] { sparse_categorical_crossentropy(cast(labels, f32), logits, from_logits); }), "classes as integers");
+  expect_says(error_of([&] { sparse_categorical_crossentropy(cast(labels, f32), logits, from_logits); }),
+              "classes as integers");
   expect_says(error_of([&] { sparse_categorical_crossentropy(logits, logits, from_logits); }), "one-hot");
   expect_says(error_of([&] { categorical_crossentropy(labels, logits, from_logits); }), "shapes");
   expect_says(error_of([&] { CategoricalCrossentropy(from_logits, {.label_smoothing = 2}); }), "label_smoothing");
