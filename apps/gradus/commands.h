@@ -40,6 +40,15 @@ struct OnnxTestArguments {
 /// A line for each directory in the layout of ONNX's conformance suite, then the counts.
 int onnx_test(const OnnxTestArguments& arguments);
 
+struct SampleArguments {
+  std::filesystem::path run;
+  std::string prompt;
+  std::int64_t characters = 400, seed = 0;
+  double temperature = 0.8;
+  std::optional<std::int64_t> threads;
+};
+int sample(const SampleArguments& arguments);
+
 int list_devices(bool json);
 
 /// Within a handler: says on stderr what was thrown, and gives its exit status.

@@ -190,15 +190,30 @@ class Reader {
 bool is_positive(double x) { return x > 0; }
 bool is_not_negative(double x) { return x >= 0; }
 bool is_below_one(double x) { return x >= 0 && x < 1; }
+bool is_share(double x) { return x > 0 && x < 1; }
 bool is_any(double) { return true; }
 
 constexpr std::int64_t most = std::int64_t{1} << 40;
 
+void read_text_data(Reader& r, DataConfig& data) {
+  r.require_key("text");
+  r.read("text", data.text);
+  r.read("context", data.context, 1, 1 << 20);
+  r.read("stride", data.stride, 1, most);
+  r.read("test_share", data.test_share, "above 0 and below 1", is_share);
+}
+
 DataConfig read_data(Reader r) {
   DataConfig data;
   std::string directory;
+  r.read_choice("kind", data.kind, {"images", "text"});
   r.read("directory", directory);
   data.directory = directory;
+  if (data.kind == "text") {
+    read_text_data(r, data);
+    r.finish();
+    return data;
+  }
   for (auto [key, value] : {std::pair{"train_images", &data.train_images},
                             {"train_labels", &data.train_labels},
                             {"test_images", &data.test_images},
@@ -223,13 +238,23 @@ const std::vector<std::string> layer_types{"flatten",
                                            "global_max_pooling2d",
                                            "global_average_pooling2d",
                                            "dropout",
-                                           "batch_normalization"};
+                                           "batch_normalization",
+                                           "layer_normalization",
+                                           "embedding",
+                                           "position_embedding",
+                                           "transformer_block",
+                                           "gru",
+                                           "lstm",
+                                           "scores"};
 
 /// The keys of each type of layer, for whoever reads or writes them: `key` is a KeyReader or a KeyWriter.
 template <class Key> void visit_keys(LayerConfig& l, const Key& key) {
   const bool depthwise = l.type == "depthwise_conv2d";
   if (l.type == "reshape") key.sizes("shape", l.shape);
-  if (l.type == "dense") key.size("units", l.units);
+  const bool recurrent = l.type == "gru" || l.type == "lstm", block = l.type == "transformer_block";
+  if (l.type == "dense" || recurrent || block) key.size("units", l.units);
+  if (l.type == "embedding") key.size("width", l.width);
+  if (block) key.size("heads", l.heads);
   if (l.type == "conv2d" || l.type == "separable_conv2d") key.size("filters", l.filters);
   if (l.type == "conv2d" || l.type == "separable_conv2d" || depthwise) {
     key.pair("kernel_size", l.kernel_size, true);
@@ -246,7 +271,9 @@ template <class Key> void visit_keys(LayerConfig& l, const Key& key) {
     key.pair("strides", l.strides, false);
     key.choice("padding", l.padding, {"valid", "same"});
   }
-  if (l.type == "dropout") key.number("rate", l.rate, "at least 0 and below 1", is_below_one, true);
+  if (l.type == "dropout" || recurrent || block)
+    key.number("rate", l.rate, "at least 0 and below 1", is_below_one, l.type == "dropout");
+  if (l.type == "layer_normalization") key.number("epsilon", l.epsilon, "a positive number", is_positive, false);
   if (l.type == "batch_normalization") {
     key.number("momentum", l.momentum, "at least 0 and below 1", is_below_one, false);
     key.number("epsilon", l.epsilon, "a positive number", is_positive, false);
@@ -375,6 +402,28 @@ TrainConfig read_config(const std::filesystem::path& file) {
   return config;
 }
 
+namespace {
+
+toml::table table_of(const DataConfig& d) {
+  toml::table data{{"kind", d.kind}, {"directory", to_ascii(d.directory.string())}};
+  if (d.kind == "text") {
+    data.insert("text", to_ascii(d.text));
+    data.insert("context", d.context);
+    data.insert("stride", d.stride);
+    data.insert("test_share", d.test_share);
+    return data;
+  }
+  data.insert("train_images", to_ascii(d.train_images));
+  data.insert("train_labels", to_ascii(d.train_labels));
+  data.insert("test_images", to_ascii(d.test_images));
+  data.insert("test_labels", to_ascii(d.test_labels));
+  data.insert("mean", d.mean);
+  data.insert("deviation", d.deviation);
+  return data;
+}
+
+}  // namespace
+
 std::string to_toml(const TrainConfig& config) {
   toml::array layers;
   for (LayerConfig layer : config.layers) {
@@ -396,16 +445,9 @@ std::string to_toml(const TrainConfig& config) {
     optimizer.insert("beta_2", o.beta_2);
     optimizer.insert("epsilon", o.epsilon);
   }
-  const DataConfig& d = config.data;
   const toml::table root{{"seed", config.seed},
                          {"threads", config.threads},
-                         {"data", toml::table{{"directory", to_ascii(d.directory.string())},
-                                              {"train_images", to_ascii(d.train_images)},
-                                              {"train_labels", to_ascii(d.train_labels)},
-                                              {"test_images", to_ascii(d.test_images)},
-                                              {"test_labels", to_ascii(d.test_labels)},
-                                              {"mean", d.mean},
-                                              {"deviation", d.deviation}}},
+                         {"data", table_of(config.data)},
                          {"layers", std::move(layers)},
                          {"optimizer", std::move(optimizer)},
                          {"train", toml::table{{"epochs", config.epochs},

@@ -15,9 +15,13 @@ class ConfigError : public Error {
 };
 
 struct DataConfig {
-  std::filesystem::path directory;  // of the four files; empty: that of the configuration file
+  std::string kind = "images";      // "images" "text"
+  std::filesystem::path directory;  // of the files; empty: that of the configuration file
   std::string train_images, train_labels, test_images, test_labels;
-  double mean = 0, deviation = 1;  // of pixels divided by 255: (x / 255 - mean) / deviation
+  double mean = 0, deviation = 1;          // of pixels divided by 255: (x / 255 - mean) / deviation
+  std::string text;                        // of a text: the file, UTF-8
+  std::int64_t context = 64, stride = 32;  // windows of so many characters, that begin so many apart
+  double test_share = 0.1;                 // of the text, at its end
 };
 /// Which of the fields a type has says the table in config.cpp; what it becomes, the one in model.cpp.
 struct LayerConfig {
@@ -30,6 +34,7 @@ struct LayerConfig {
   std::vector<std::int64_t> shape;  // without the batch
   double rate = 0;
   double momentum = 0.99, epsilon = 1e-3;
+  std::int64_t width = 0, heads = 4;
 };
 struct OptimizerConfig {
   std::string type = "adam";  // "sgd" "adam" "adamw"

@@ -12,13 +12,13 @@ int eval(const EvalArguments& arguments) {
   if (arguments.data_directory) config.data.directory = *arguments.data_directory;
   if (const std::int64_t threads = arguments.threads.value_or(config.threads))
     set_num_threads(static_cast<int>(threads));
-  const Data data = load_data(config.data);
-  Sequential model = make_model(config);
+  const Data data = load_data(config.data, arguments.run);
+  Sequential model = make_model(config, data.vocabulary ? data.vocabulary->size() : 0);
   model.build(data.input);
   load_safetensors(arguments.run / "weights.safetensors", model);
-  const Evaluation result =
-      evaluate(model, SparseCategoricalCrossentropy(from_logits), batches(data.test.raw, config.data, 1000),
-               {.metrics = {SparseCategoricalAccuracy()}});
+  const Evaluation result = evaluate(model, SparseCategoricalCrossentropy(from_logits),
+                                     batches(data.test.raw, config.data, test_batch(config.data)),
+                                     {.metrics = {SparseCategoricalAccuracy()}});
   const double accuracy = result["sparse_categorical_accuracy"];
   if (arguments.json)
     std::cout << nlohmann::json{{"test_accuracy", accuracy}, {"test_loss", result.loss}}.dump() << '\n';

@@ -41,6 +41,22 @@ int main(int count, char** arguments) {
       ->check(CLI::NonNegativeNumber);
   eval_command->add_flag("--json", eval_arguments.json, "Result as one JSON line");
 
+  SampleArguments sample_arguments;
+  CLI::App* sample_command = app.add_subcommand("sample", "Write a text as the model of a run directory thinks");
+  sample_command->add_option("run", sample_arguments.run, "Run directory that `gradus train` wrote for a text")
+      ->required();
+  sample_command->add_option("--prompt", sample_arguments.prompt, "What to go on with");
+  sample_command->add_option("--characters", sample_arguments.characters, "How many to write")
+      ->check(CLI::NonNegativeNumber);
+  sample_command->add_option("--temperature", sample_arguments.temperature, "0: always the likeliest")
+      ->check(CLI::NonNegativeNumber);
+  sample_command->add_option("--seed", sample_arguments.seed, "Of what is drawn")
+      ->envname("GRADUS_SEED")
+      ->check(CLI::NonNegativeNumber);
+  sample_command->add_option("--threads", sample_arguments.threads, "Computing threads (0: all cores)")
+      ->envname("GRADUS_NUM_THREADS")
+      ->check(CLI::NonNegativeNumber);
+
   bool devices_as_json = false;
   CLI::App* devices_command = app.add_subcommand("devices", "List where Gradus can compute");
   devices_command->add_flag("--json", devices_as_json, "As JSON");
@@ -69,6 +85,7 @@ int main(int count, char** arguments) {
     if (eval_command->parsed()) return eval(eval_arguments);
     if (run_command->parsed()) return run_model(run_arguments);
     if (onnx_test_command->parsed()) return onnx_test(onnx_test_arguments);
+    if (sample_command->parsed()) return sample(sample_arguments);
     return list_devices(devices_as_json);
   } catch (...) { return report_failure(); }
 }

@@ -96,14 +96,15 @@ int train(const TrainArguments& arguments) {
   run.write(run.config(), to_toml(config));
   if (!arguments.quiet) std::cerr << "reading " << config.data.directory.string() << '\n';
   const Data data = load_data(config.data);
-  Sequential model = make_model(config);
+  if (data.vocabulary) run.write(run.path() / "vocabulary.json", data.vocabulary->to_json());
+  Sequential model = make_model(config, data.vocabulary ? data.vocabulary->size() : 0);
   model.build(data.input);
   if (!arguments.quiet) std::cerr << model.summary();
   Optimizer optimizer = make_optimizer(config.optimizer);
   const SparseCategoricalCrossentropy loss(from_logits);
 
   const InterruptGuard guard;
-  const Dataset<2> test = batches(data.test.raw, config.data, 1000);
+  const Dataset<2> test = batches(data.test.raw, config.data, test_batch(config.data));
   FitOptions options{.epochs = static_cast<int>(config.epochs),
                      .metrics = {SparseCategoricalAccuracy()},
                      .micro_batch = config.micro_batch,

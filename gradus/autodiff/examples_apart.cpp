@@ -209,7 +209,7 @@ class Examples {
   /// Of an op whose gradient is not that of what it computes: whether it keeps examples apart on the way back.
   bool gradient_is_apart(Node& node, std::span<const Knowledge> operands, const Knowledge& of_result) {
     if (!node.op->vjp_of_all) return false;
-    const Tensor dy = apply(Reshape{node.spec.shape}, fill(node.spec.shape, 0, node.spec.dtype));
+    const Tensor dy = apply(ReshapeOp{node.spec.shape}, fill(node.spec.shape, 0, node.spec.dtype));
     known_[dy.node().get()] = of_result;
     Cotangents cotangents{Tensors(static_cast<std::size_t>(node.op->outputs(node.op.attributes()))), {}};
     cotangents.of[static_cast<std::size_t>(node.op.output())] = dy;

@@ -13,7 +13,7 @@ namespace gradus {
 /// The cotangent's symbol is zero: whatever of the walk back is computed before it is dropped, is computed of numbers.
 /// It is a node that no rule looks through.
 Pushforward::Pushforward(const Tensor& y, const Tensor& x, const Stops& stops)
-    : cotangent_(apply(Reshape{y.shape()}, fill(y.shape(), 0, y.dtype()))),
+    : cotangent_(apply(ReshapeOp{y.shape()}, fill(y.shape(), 0, y.dtype()))),
       gradient_(vjp(y, {&x, 1}, cotangent_, stops)[0]) {}
 
 Tensor Pushforward::operator()(const Tensor& tangent) const {

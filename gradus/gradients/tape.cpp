@@ -78,7 +78,7 @@ void check_target(const Tensor& target, const GradientOptions& options) {
 /// As a node of its own, which no rule looks through: it may be a source of another tape.
 Tensor seed_of(const GradientOptions& options) {
   const Tensor& given = options.output_gradients;
-  return given.defined() ? apply(Reshape{given.shape()}, given) : Tensor();
+  return given.defined() ? apply(ReshapeOp{given.shape()}, given) : Tensor();
 }
 
 void check_source(const Spec& spec, const std::string& what) {

@@ -24,6 +24,9 @@ Tensor he_uniform(const Shape& shape);      // uniform within sqrt(6 / fan_in) (
 Tensor he_normal(const Shape& shape);       // truncated normal of variance 2 / fan_in
 Tensor lecun_uniform(const Shape& shape);   // uniform within sqrt(3 / fan_in)
 Tensor lecun_normal(const Shape& shape);    // truncated normal of variance 1 / fan_in
+/// Orthonormal columns or, where it has more columns than rows, rows, of all dimensions but the last by the last: the
+/// orthogonal factor of a normal matrix (Saxe et al. 2014). InvalidArgument below two dimensions.
+Tensor orthogonal(const Shape& shape);
 Tensor zeros(const Shape& shape);
 Tensor ones(const Shape& shape);
 Initializer constant(double value);

@@ -1,24 +1,13 @@
 /// What the layers compute, and the variables that they have.
 #include "gradus/nn/layers.h"
-#include "gradus/nn/layer.h"
+#include "gradus/nn/cloned.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/random.h"
-#include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {
 namespace {
-
-/// A layer that can be copied by its copy constructor.
-template <class Self> struct Cloned : Layer {
-  std::shared_ptr<Layer> clone() const override { return std::make_shared<Self>(static_cast<const Self&>(*this)); }
-};
-
-template <class L> std::shared_ptr<Layer> named(std::shared_ptr<L> layer, const std::string& name) {
-  if (!name.empty()) layer->rename(name, true);
-  return layer;
-}
 
 struct DenseLayer final : Cloned<DenseLayer> {
   DenseLayer(std::int64_t n, Activation a, DenseOptions o) : units(n), activation(std::move(a)), options(std::move(o)) {
@@ -73,47 +62,6 @@ struct DropoutLayer final : Cloned<DropoutLayer> {
     return where(drawn < rate, fill(x.shape(), 0, x.dtype()), x * (1 / (1 - rate)));
   }
   double rate;
-};
-
-struct BatchNormalizationLayer final : Cloned<BatchNormalizationLayer> {
-  explicit BatchNormalizationLayer(BatchNormalizationOptions o) : options(o) {
-    require(options.momentum >= 0 && options.momentum <= 1, "BatchNormalization: momentum must be within 0 and 1, got ",
-            options.momentum);
-    require(options.epsilon > 0, "BatchNormalization: epsilon must be positive, got ", options.epsilon);
-  }
-  std::string_view kind() const override { return "batch_normalization"; }
-  void build(const Spec& input) override {
-    require(input.shape.rank() >= 2 && input.shape.back() >= 0,
-            "BatchNormalization: expected [batch, ..., features] with known features, got ", input);
-    require(is_floating(input.dtype), "BatchNormalization: the input is ", input, ", expected a floating type");
-    const Shape features{input.shape.back()};
-    if (options.scale) add_variable("gamma", ones(features, input.dtype));
-    if (options.center) add_variable("beta", zeros(features, input.dtype));
-    const VariableOptions moving{.trainable = false, .aggregation = Aggregation::mean};
-    add_variable("moving_mean", zeros(features, input.dtype), moving);
-    add_variable("moving_variance", ones(features, input.dtype), moving);
-  }
-  Tensor call(const Tensor& x) const override {
-    warn_if_mode_unsaid("batch normalization");
-    Variable &moving_mean = variable(own_count() - 2), &moving_variance = variable(own_count() - 1);
-    Tensor mean = moving_mean, variance = moving_variance;
-    if (is_training()) {
-      std::vector<int> axes;
-      for (int axis = 0; axis < x.shape().rank() - 1; ++axis) axes.push_back(axis);
-      mean = reduce_mean(x, {.axis = axes});
-      variance = reduce_variance(x, {.axis = axes});
-      move(moving_mean, mean);
-      move(moving_variance, variance);
-    }
-    Tensor factor = rsqrt(variance + options.epsilon);
-    if (options.scale) factor = factor * variable(0);
-    const Tensor y = (x - mean) * factor;
-    return options.center ? y + variable(options.scale ? 1 : 0) : y;
-  }
-  void move(Variable& statistic, const Tensor& batch) const {
-    statistic.assign(statistic.value() * options.momentum + stop_gradient(batch) * (1 - options.momentum));
-  }
-  BatchNormalizationOptions options;
 };
 
 struct LambdaLayer final : Cloned<LambdaLayer> {
@@ -195,9 +143,6 @@ Variable& Dense::bias() const {
 
 Flatten::Flatten() : Module(std::make_shared<FlattenLayer>()) {}
 Dropout::Dropout(double rate) : Module(std::make_shared<DropoutLayer>(rate)) {}
-BatchNormalization::BatchNormalization() : BatchNormalization(BatchNormalizationOptions{}) {}
-BatchNormalization::BatchNormalization(BatchNormalizationOptions options)
-    : Module(std::make_shared<BatchNormalizationLayer>(options)) {}
 Lambda::Lambda(std::function<Tensor(const Tensor&)> f, std::string name)
     : Module(named(std::make_shared<LambdaLayer>(std::move(f)), name)) {}
 

@@ -5,6 +5,7 @@
 #include "gradus/nn/activation.h"
 #include "gradus/nn/initializers.h"
 #include "gradus/nn/module.h"
+#include "gradus/nn/normalization.h"
 #include "gradus/ops/elementwise.h"
 
 namespace gradus {
@@ -30,17 +31,6 @@ struct Flatten : Module {
 /// In training: each element is 0 with probability `rate`, else divided by 1 - rate. In inference: nothing.
 struct Dropout : Module {
   explicit Dropout(double rate);
-};
-
-struct BatchNormalizationOptions {
-  double momentum = 0.99, epsilon = 1e-3;
-  bool center = true, scale = true;
-};
-/// Over the last axis: in training by the mean and biased variance of the batch, which also move the statistics
-/// `moving = momentum * moving + (1 - momentum) * batch`; in inference by those (Ioffe and Szegedy 2015).
-struct BatchNormalization : Module {
-  BatchNormalization();
-  explicit BatchNormalization(BatchNormalizationOptions options);
 };
 
 /// A function without variables as a layer.

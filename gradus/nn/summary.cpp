@@ -24,8 +24,8 @@ void print(std::ostream& out, const Row& row) {
 
 Row row_of(const Layer& layer) {
   const Variables variables = layer.variables();
-  const std::string name = layer.name().empty() ? std::string(layer.kind()) : layer.name();
-  return {name + " (" + std::string(layer.kind()) + ")",
+  const std::string kind(layer.kind()), name = layer.name().empty() ? kind : layer.name();
+  return {name.starts_with(kind) ? name : name + " (" + kind + ")",
           layer.input() ? text(layer.output_of(*layer.input()).shape) : "not built",
           std::to_string(variables.parameters()), std::to_string(bytes_of_variables(variables))};
 }

@@ -209,7 +209,7 @@ std::string write_value(GraphWriter& out, const Value& v, const Names& in, const
   if (const auto* slice = op.as<Slice>()) return write_slice(out, *slice, in[0]);
   if (const auto* reverse = op.as<Reverse>()) return write_reverse(out, *reverse, in[0]);
   if (const auto* transpose = op.as<Transpose>()) return write_transpose(out, *transpose, in[0]);
-  if (op.as<Reshape>()) return out.reshape(in[0], v.spec.shape);
+  if (op.as<ReshapeOp>()) return out.reshape(in[0], v.spec.shape);
   if (op.as<Barrier>() || op.as<CheckRange>()) return out.node("Identity", {in[0]});
   if (const auto* concat = op.as<Concat>()) return out.node("Concat", in, {GraphWriter::integer("axis", concat->axis)});
   if (const auto* gather = op.as<Gather>()) return out.node("Gather", in, {GraphWriter::integer("axis", gather->axis)});

@@ -138,7 +138,7 @@ struct CustomCall {
     Tensors held, sources;
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < in.size(); ++i) {
-      held.push_back(gradus::apply(Reshape{in[i].shape()}, in[i]));  // where the walk back ends
+      held.push_back(gradus::apply(ReshapeOp{in[i].shape()}, in[i]));  // where the walk back ends
       if (i < static_cast<std::size_t>(arguments) || !dy.wanted[i] || !is_floating(in[i].dtype())) continue;
       sources.push_back(held[i]);
       places.push_back(i);

@@ -61,10 +61,10 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
     wanted.set(at, fraction_of(x.shape().size(), wanted.size(), x, shape));
   }
   require_sizes("reshape", wanted);
-  return x.shape() == wanted ? x : apply(Reshape{wanted}, x);
+  return x.shape() == wanted ? x : apply(ReshapeOp{wanted}, x);
 }
 
-Tensor as_argument(const Tensor& x) { return apply(Reshape{x.shape()}, x); }
+Tensor as_argument(const Tensor& x) { return apply(ReshapeOp{x.shape()}, x); }
 
 Tensors as_arguments(In tensors) {
   Tensors result;

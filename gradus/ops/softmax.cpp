@@ -21,7 +21,7 @@ Shifted shifted(std::string_view op, const Tensor& x, int axis) {
 }  // namespace
 
 /// The vjp that follows from the parts is y*(dy - sum(dy*y)), and keeps its precision.
-struct Softmax {
+struct SoftmaxOp {
   static constexpr auto name = "softmax";
   int axis = -1;
   Tensor expand(In in) const {
@@ -41,7 +41,7 @@ struct LogSoftmax {
   }
 };
 
-Tensor softmax(const Tensor& x, int axis) { return apply(Softmax{axis}, x); }
+Tensor softmax(const Tensor& x, int axis) { return apply(SoftmaxOp{axis}, x); }
 Tensor log_softmax(const Tensor& x, int axis) { return apply(LogSoftmax{axis}, x); }
 
 }  // namespace gradus

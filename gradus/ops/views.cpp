@@ -184,7 +184,7 @@ Tensors Reverse::vjp(In, const Tensor&, const Tensor& dy) const { return {apply(
 
 Tensor Reverse::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
 
-Spec Reshape::infer(Specs in) const {
+Spec ReshapeOp::infer(Specs in) const {
   require_one_operand(name, in);
   require_known(name, shape);
   require(in[0].shape.size() == shape.size(), name, ": ", in[0], " has ", dimension::to_text(in[0].shape.size()),
@@ -192,8 +192,8 @@ Spec Reshape::infer(Specs in) const {
   return {in[0].dtype, shape};
 }
 
-Tensors Reshape::vjp(In in, const Tensor&, const Tensor& dy) const { return {reshaped_cotangent(dy, in[0].shape())}; }
+Tensors ReshapeOp::vjp(In in, const Tensor&, const Tensor& dy) const { return {reshaped_cotangent(dy, in[0].shape())}; }
 
-Tensor Reshape::batch(In in, std::uint32_t, std::int64_t n) const { return reshape(in[0], with_leading(n, shape)); }
+Tensor ReshapeOp::batch(In in, std::uint32_t, std::int64_t n) const { return reshape(in[0], with_leading(n, shape)); }
 
 }  // namespace gradus

@@ -51,8 +51,8 @@ struct Reverse {
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
 };
 
-/// The same elements in the same order under another shape.
-struct Reshape {
+/// The same elements in the same order under another shape. (Reshape is the layer.)
+struct ReshapeOp {
   static constexpr auto name = "reshape";
   static constexpr auto takes = Takes::anything;
   Shape shape = {};

@@ -1,0 +1,31 @@
+/// `gradus sample`.
+#include <iostream>
+#include "apps/gradus/commands.h"
+#include "apps/gradus/model.h"
+#include "apps/gradus/text.h"
+
+namespace gradus::command {
+
+int sample(const SampleArguments& arguments) {
+  const TrainConfig config = read_config(arguments.run / "config.toml");
+  require(config.data.kind == "text", arguments.run.string(), ": this run is not of a text; its data are ",
+          config.data.kind);
+  if (const std::int64_t threads = arguments.threads.value_or(config.threads))
+    set_num_threads(static_cast<int>(threads));
+  const Vocabulary vocabulary = Vocabulary::read(arguments.run / "vocabulary.json");
+  Sequential model = make_model(config, vocabulary.size());
+  model.build({i32, {any_size, config.data.context}});
+  load_safetensors(arguments.run / "weights.safetensors", model);
+  const std::string begin = arguments.prompt.empty() ? "\n" : arguments.prompt;
+  std::cout << arguments.prompt << std::flush;
+  sample(model, vocabulary.encode(begin, "the prompt"),
+         {.characters = arguments.characters,
+          .temperature = arguments.temperature,
+          .seed = static_cast<std::uint64_t>(arguments.seed),
+          .context = config.data.context},
+         [&](std::int64_t number) { std::cout << vocabulary[number] << std::flush; });
+  std::cout << '\n';
+  return ok;
+}
+
+}  // namespace gradus::command

@@ -1,0 +1,104 @@
+/// Projections around attention.
+#include "gradus/nn/attention.h"
+#include "gradus/function/trace.h"
+#include "gradus/graph/scope.h"
+#include "gradus/nn/cloned.h"
+#include "gradus/nn/initializers.h"
+#include "gradus/ops/attention.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/matmul.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+constexpr std::string_view layer = "MultiHeadAttention";
+
+struct AttentionLayer final : Cloned<AttentionLayer> {
+  AttentionLayer(std::int64_t h, std::int64_t k, std::int64_t d, AttentionOptions o)
+      : heads(h), key_heads(k), key_dim(d), value_dim(o.value_dim.value_or(d)), options(std::move(o)) {
+    require(heads > 0 && key_dim > 0 && value_dim > 0, layer, ": heads, key_dim and value_dim must be positive, got ",
+            heads, ", ", key_dim, " and ", value_dim);
+    require(key_heads > 0 && heads % key_heads == 0, layer, ": ", key_heads,
+            " heads of keys and values do not divide the ", heads, " heads of the query");
+    require(options.dropout >= 0 && options.dropout < 1, layer, ": dropout must be at least 0 and below 1, got ",
+            options.dropout);
+  }
+  std::string_view kind() const override { return "multi_head_attention"; }
+  void build(const Spec& input) override { build_for({&input, 1}); }
+  void build_for(std::span<const Spec> inputs) override {
+    require(inputs.size() == 1 || inputs.size() == 3, layer, ": it takes one input, or query, key and value, not ",
+            inputs.size());
+    const Spec &query = inputs[0], &key = inputs.size() == 3 ? inputs[1] : query,
+               &value = inputs.size() == 3 ? inputs[2] : query;
+    for (const Spec& spec : {query, key, value})
+      require(is_floating(spec.dtype) && spec.shape.rank() == 3 && spec.shape[2] >= 0, layer, ": the input is ", spec,
+              ", expected floats [batch, time, width] with a known width");
+    add_projection("query", query, heads, key_dim);
+    add_projection("key", key, key_heads, key_dim);
+    add_projection("value", value, key_heads, value_dim);
+    const std::int64_t outputs = query.shape[2];
+    add_variable("attention_output/kernel",
+                 cast(initializers::glorot_uniform({heads, value_dim, outputs}), query.dtype));
+    if (options.use_bias) add_variable("attention_output/bias", zeros({outputs}, query.dtype));
+  }
+  Tensor call(const Tensor& x) const override { return attend(x, x, x, {}); }
+
+  Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask) const {
+    if (options.dropout > 0) warn_if_mode_unsaid("the dropout of an attention");
+    const Tensor y = scaled_dot_product_attention(
+        project(0, "query", query), project(1, "key", key), project(2, "value", value),
+        {.mask = mask, .causal = options.causal, .dropout = is_training() ? options.dropout : 0});
+    const Tensor kernel = variable(index_of(3));
+    const Tensor joined = matmul(join_heads(y), reshape(kernel, {heads * value_dim, kernel.shape()[2]}));
+    return options.use_bias ? joined + variable(index_of(3) + 1) : joined;
+  }
+
+  std::int64_t heads, key_heads, key_dim, value_dim;
+  AttentionOptions options;
+
+ private:
+  std::size_t index_of(std::size_t projection) const { return projection * (options.use_bias ? 2 : 1); }
+  void add_projection(const std::string& name, const Spec& input, std::int64_t count, std::int64_t width) {
+    add_variable(name + "/kernel", cast(initializers::glorot_uniform({input.shape[2], count, width}), input.dtype));
+    if (options.use_bias) add_variable(name + "/bias", zeros({count, width}, input.dtype));
+  }
+  /// [batch, time, inputs] -> [batch, heads, time, width]
+  Tensor project(std::size_t which, std::string_view name, const Tensor& x) const {
+    const Tensor kernel = variable(index_of(which));
+    const Shape& k = kernel.shape();
+    require(x.shape().rank() == 3 && x.shape()[2] == k[0], layer, " ", this->name(), ": the ", name, " is ", x.spec(),
+            ", expected [batch, time, ", k[0], "]");
+    Tensor y = matmul(x, reshape(kernel, {k[0], k[1] * k[2]}));
+    if (options.use_bias) y = y + reshape(variable(index_of(which) + 1), {k[1] * k[2]});
+    return split_heads(y, k[1]);
+  }
+};
+
+}  // namespace
+
+MultiHeadAttention::MultiHeadAttention(std::int64_t heads, std::int64_t key_heads, std::int64_t key_dim,
+                                       AttentionOptions options)
+    : Module(named(std::make_shared<AttentionLayer>(heads, key_heads, key_dim, options), options.name)) {}
+MultiHeadAttention::MultiHeadAttention(std::int64_t heads, std::int64_t key_dim, AttentionOptions options)
+    : MultiHeadAttention(heads, heads, key_dim, std::move(options)) {}
+
+Tensor MultiHeadAttention::operator()(const Tensor& x, AttentionMask mask) const {
+  return (*this)(x, x, x, std::move(mask));
+}
+
+Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
+                                      AttentionMask mask) const {
+  auto& attention = static_cast<AttentionLayer&>(layer_behind());
+  attention.ensure_built(std::array{query.spec(), key.spec(), value.spec()});
+  if (Trace* trace = Trace::current()) trace->note_use(this, attention.variables());
+  const NameScope scope(attention.name().empty() ? attention.kind() : std::string_view(attention.name()));
+  return attention.attend(query, key, value, mask.mask);
+}
+
+GroupedQueryAttention::GroupedQueryAttention(std::int64_t head_dim, std::int64_t query_heads,
+                                             std::int64_t key_value_heads, AttentionOptions options)
+    : MultiHeadAttention(query_heads, key_value_heads, head_dim, std::move(options)) {}
+
+}  // namespace gradus

@@ -1,0 +1,63 @@
+/// The tables behind embeddings.
+#include "gradus/nn/embedding.h"
+#include "gradus/nn/cloned.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+struct EmbeddingLayer final : Cloned<EmbeddingLayer> {
+  EmbeddingLayer(std::int64_t n, std::int64_t w, EmbeddingOptions o) : vocabulary(n), width(w), options(std::move(o)) {
+    require(vocabulary > 0 && width > 0, "Embedding: vocabulary and width must be positive, got ", vocabulary, " and ",
+            width);
+  }
+  std::string_view kind() const override { return "embedding"; }
+  void build(const Spec& input) override {
+    require(is_integer(input.dtype), "Embedding: the input is ", input, ", expected integers; cast(x, i32) first");
+    add_variable("embeddings", options.embeddings_initializer({vocabulary, width}));
+  }
+  Tensor call(const Tensor& x) const override {
+    require(is_integer(x.dtype()), "Embedding ", name(), ": the input is ", x.spec(),
+            ", expected integers; cast(x, i32) first");
+    return gather(variable(0), x);
+  }
+  std::int64_t vocabulary, width;
+  EmbeddingOptions options;
+  using Layer::variable;
+};
+
+struct PositionEmbeddingLayer final : Cloned<PositionEmbeddingLayer> {
+  PositionEmbeddingLayer(std::int64_t n, EmbeddingOptions o) : length(n), options(std::move(o)) {
+    require(length > 0, "PositionEmbedding: length must be positive, got ", length);
+  }
+  std::string_view kind() const override { return "position_embedding"; }
+  void build(const Spec& input) override {
+    require(is_floating(input.dtype) && input.shape.rank() >= 2 && input.shape.back() >= 0,
+            "PositionEmbedding: the input is ", input, ", expected floats [..., time, width] with a known width");
+    add_variable("embeddings", cast(options.embeddings_initializer({length, input.shape.back()}), input.dtype));
+  }
+  Tensor call(const Tensor& x) const override {
+    const std::int64_t time = x.shape()[-2];
+    require(time <= length, "PositionEmbedding ", name(), ": the input is ", x.spec(), ", more than the ", length,
+            " places that there are");
+    const Tensor table = variable(0);
+    return x + slice_axis(table, 0, 0, time, "PositionEmbedding");
+  }
+  std::int64_t length;
+  EmbeddingOptions options;
+};
+
+}  // namespace
+
+Embedding::Embedding(std::int64_t vocabulary, std::int64_t width, EmbeddingOptions options)
+    : Module(named(std::make_shared<EmbeddingLayer>(vocabulary, width, options), options.name)) {}
+Variable& Embedding::table() const {
+  require(is_built(), "Embedding: it has no table before it is built");
+  return static_cast<const EmbeddingLayer&>(layer_behind()).variable(0);
+}
+PositionEmbedding::PositionEmbedding(std::int64_t length, EmbeddingOptions options)
+    : Module(named(std::make_shared<PositionEmbeddingLayer>(length, options), options.name)) {}
+
+}  // namespace gradus

@@ -1,0 +1,26 @@
+/// Embeddings: rows of a table by integers, and by place.
+#pragma once
+#include <string>
+#include "gradus/nn/initializers.h"
+#include "gradus/nn/module.h"
+
+namespace gradus {
+
+struct EmbeddingOptions {
+  Initializer embeddings_initializer = initializers::uniform(0.05);
+  std::string name = {};
+};
+/// integers [...] in [0, vocabulary) -> f32 [..., width]; another number is an OutOfRange when the value is observed.
+struct Embedding : Module {
+  Embedding(std::int64_t vocabulary, std::int64_t width, EmbeddingOptions options = {});
+  /// [vocabulary, width]
+  Variable& table() const;
+};
+
+/// x + the rows of a table that belong to its places: [batch, time, width] with time <= length, as KerasHub's
+/// PositionEmbedding added to its input. InvalidArgument for more places.
+struct PositionEmbedding : Module {
+  explicit PositionEmbedding(std::int64_t length, EmbeddingOptions options = {});
+};
+
+}  // namespace gradus

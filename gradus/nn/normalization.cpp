@@ -1,0 +1,164 @@
+/// Normalising layers: their variables, and which op they are.
+#include "gradus/ops/normalization.h"
+#include "gradus/nn/cloned.h"
+#include "gradus/nn/normalization.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+
+namespace gradus {
+namespace {
+
+void require_floats(std::string_view layer, const Spec& input) {
+  require(is_floating(input.dtype), layer, ": the input is ", input,
+          ", expected floats; cast it, for example with "
+          "dataset.map");
+}
+
+/// Statistics and parameters of narrow types would not add up: they are f32.
+DType parameter_dtype(const Spec& input) { return size_of(input.dtype) < size_of(f32) ? f32 : input.dtype; }
+
+/// The extents of `axis`, which must be known.
+Shape extents_of(std::string_view layer, const Spec& input, const std::vector<int>& axis) {
+  require(!axis.empty(), layer, ": expected at least one axis");
+  std::uint32_t named = 0;
+  for (int a : axis) {
+    const int at = input.shape.normalized(a);
+    require(!(named >> at & 1), layer, ": axis ", a, " of ", input, " is named twice");
+    require(input.shape[at] >= 0, layer, ": the input is ", input, ", its dimension ", at, " must be known");
+    named |= 1u << at;
+  }
+  Shape extents;
+  for (int i = 0; i < input.shape.rank(); ++i)
+    if (named >> i & 1) extents.push_back(input.shape[i]);
+  return extents;
+}
+
+struct BatchNormalizationLayer final : Cloned<BatchNormalizationLayer> {
+  explicit BatchNormalizationLayer(BatchNormalizationOptions o) : options(o) {
+    require(options.momentum >= 0 && options.momentum <= 1, "BatchNormalization: momentum must be within 0 and 1, got ",
+            options.momentum);
+    require(options.epsilon > 0, "BatchNormalization: epsilon must be positive, got ", options.epsilon);
+  }
+  std::string_view kind() const override { return "batch_normalization"; }
+  void build(const Spec& input) override {
+    require(input.shape.rank() >= 2 && input.shape.back() >= 0,
+            "BatchNormalization: expected [batch, ..., features] with known features, got ", input);
+    require_floats("BatchNormalization", input);
+    const Shape features{input.shape.back()};
+    const DType t = parameter_dtype(input);
+    if (options.scale) add_variable("gamma", ones(features, t));
+    if (options.center) add_variable("beta", zeros(features, t));
+    const VariableOptions moving{.trainable = false, .aggregation = Aggregation::mean};
+    add_variable("moving_mean", zeros(features, t), moving);
+    add_variable("moving_variance", ones(features, t), moving);
+  }
+  Tensor call(const Tensor& x) const override {
+    warn_if_mode_unsaid("batch normalization");
+    Variable &moving_mean = variable(own_count() - 2), &moving_variance = variable(own_count() - 1);
+    Tensor mean = moving_mean, variance = moving_variance;
+    if (is_training()) {
+      std::vector<int> axes;
+      for (int axis = 0; axis < x.shape().rank() - 1; ++axis) axes.push_back(axis);
+      const Moments batch = moments(cast(x, mean.dtype()), {.axis = axes});
+      mean = batch.mean;
+      variance = batch.variance;
+      move(moving_mean, mean);
+      move(moving_variance, variance);
+    }
+    return batch_normalization(x, mean, variance,
+                               {.scale = options.scale ? Tensor(variable(0)) : Tensor(),
+                                .offset = options.center ? Tensor(variable(options.scale ? 1 : 0)) : Tensor(),
+                                .epsilon = options.epsilon});
+  }
+  void move(Variable& statistic, const Tensor& batch) const {
+    statistic.assign(statistic.value() * options.momentum + stop_gradient(batch) * (1 - options.momentum));
+  }
+  BatchNormalizationOptions options;
+};
+
+struct LayerNormalizationLayer final : Cloned<LayerNormalizationLayer> {
+  explicit LayerNormalizationLayer(LayerNormalizationOptions o) : options(std::move(o)) {
+    require(options.epsilon > 0, "LayerNormalization: epsilon must be positive, got ", options.epsilon);
+  }
+  std::string_view kind() const override { return "layer_normalization"; }
+  void build(const Spec& input) override {
+    require_floats("LayerNormalization", input);
+    const Shape extents = extents_of("LayerNormalization", input, options.axis);
+    if (options.scale) add_variable("gamma", ones(extents, parameter_dtype(input)));
+    if (options.center) add_variable("beta", zeros(extents, parameter_dtype(input)));
+  }
+  Tensor call(const Tensor& x) const override {
+    return layer_normalization(x, {.scale = options.scale ? Tensor(variable(0)) : Tensor(),
+                                   .offset = options.center ? Tensor(variable(options.scale ? 1 : 0)) : Tensor(),
+                                   .axis = options.axis,
+                                   .epsilon = options.epsilon});
+  }
+  LayerNormalizationOptions options;
+};
+
+struct RMSNormalizationLayer final : Cloned<RMSNormalizationLayer> {
+  explicit RMSNormalizationLayer(RMSNormalizationOptions o) : options(std::move(o)) {
+    require(options.epsilon > 0, "RMSNormalization: epsilon must be positive, got ", options.epsilon);
+  }
+  std::string_view kind() const override { return "rms_normalization"; }
+  void build(const Spec& input) override {
+    require_floats("RMSNormalization", input);
+    add_variable("scale", ones(extents_of("RMSNormalization", input, options.axis), parameter_dtype(input)));
+  }
+  Tensor call(const Tensor& x) const override {
+    return rms_normalization(x, {.scale = variable(0), .axis = options.axis, .epsilon = options.epsilon});
+  }
+  RMSNormalizationOptions options;
+};
+
+struct GroupNormalizationLayer final : Cloned<GroupNormalizationLayer> {
+  GroupNormalizationLayer(std::int64_t n, GroupNormalizationOptions o) : groups(n), options(std::move(o)) {
+    require(groups > 0 || groups == -1, "GroupNormalization: groups must be positive, or -1 for one a channel, got ",
+            groups);
+    require(options.epsilon > 0, "GroupNormalization: epsilon must be positive, got ", options.epsilon);
+  }
+  std::string_view kind() const override { return "group_normalization"; }
+  void build(const Spec& input) override {
+    require_floats("GroupNormalization", input);
+    const Shape channels = extents_of("GroupNormalization", input, {options.axis});
+    require(groups == -1 || channels[0] % groups == 0, "GroupNormalization: ", groups,
+            " groups do not divide the channels of ", input);
+    if (options.scale) add_variable("gamma", ones(channels, parameter_dtype(input)));
+    if (options.center) add_variable("beta", zeros(channels, parameter_dtype(input)));
+  }
+  Tensor call(const Tensor& x) const override {
+    return group_normalization(x, groups == -1 ? x.shape()[options.axis] : groups,
+                               {.scale = options.scale ? Tensor(variable(0)) : Tensor(),
+                                .offset = options.center ? Tensor(variable(options.scale ? 1 : 0)) : Tensor(),
+                                .axis = options.axis,
+                                .epsilon = options.epsilon});
+  }
+  std::int64_t groups;
+  GroupNormalizationOptions options;
+};
+
+struct UnitNormalizationLayer final : Cloned<UnitNormalizationLayer> {
+  explicit UnitNormalizationLayer(std::vector<int> a) : axis(std::move(a)) {}
+  std::string_view kind() const override { return "unit_normalization"; }
+  void build(const Spec&) override {}
+  Tensor call(const Tensor& x) const override { return l2_normalize(x, axis); }
+  std::vector<int> axis;
+};
+
+}  // namespace
+
+BatchNormalization::BatchNormalization() : BatchNormalization(BatchNormalizationOptions{}) {}
+BatchNormalization::BatchNormalization(BatchNormalizationOptions options)
+    : Module(std::make_shared<BatchNormalizationLayer>(options)) {}
+LayerNormalization::LayerNormalization() : LayerNormalization(LayerNormalizationOptions{}) {}
+LayerNormalization::LayerNormalization(LayerNormalizationOptions options)
+    : Module(named(std::make_shared<LayerNormalizationLayer>(options), options.name)) {}
+RMSNormalization::RMSNormalization() : RMSNormalization(RMSNormalizationOptions{}) {}
+RMSNormalization::RMSNormalization(RMSNormalizationOptions options)
+    : Module(named(std::make_shared<RMSNormalizationLayer>(options), options.name)) {}
+GroupNormalization::GroupNormalization(std::int64_t groups, GroupNormalizationOptions options)
+    : Module(named(std::make_shared<GroupNormalizationLayer>(groups, options), options.name)) {}
+UnitNormalization::UnitNormalization(std::vector<int> axis)
+    : Module(std::make_shared<UnitNormalizationLayer>(std::move(axis))) {}
+
+}  // namespace gradus

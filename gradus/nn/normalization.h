@@ -1,0 +1,59 @@
+/// Normalising layers, with Keras's defaults. Each has the variables gamma (ones) and beta (zeros) unless it is told
+/// not to scale or centre.
+#pragma once
+#include <vector>
+#include "gradus/nn/module.h"
+
+namespace gradus {
+
+struct BatchNormalizationOptions {
+  double momentum = 0.99, epsilon = 1e-3;
+  bool center = true, scale = true;
+};
+/// Over the last axis: in training by the mean and biased variance of the batch, which also move the statistics
+/// `moving = momentum * moving + (1 - momentum) * batch`; in inference by those (Ioffe and Szegedy 2015).
+struct BatchNormalization : Module {
+  BatchNormalization();
+  explicit BatchNormalization(BatchNormalizationOptions options);
+};
+
+struct LayerNormalizationOptions {
+  double epsilon = 1e-3;
+  bool center = true, scale = true;
+  std::vector<int> axis = {-1};
+  std::string name = {};
+};
+/// Each example by its own mean and biased variance over `axis`, whose extents must be known (Ba et al. 2016).
+struct LayerNormalization : Module {
+  LayerNormalization();
+  explicit LayerNormalization(LayerNormalizationOptions options);
+};
+
+struct RMSNormalizationOptions {
+  double epsilon = 1e-6;
+  std::vector<int> axis = {-1};
+  std::string name = {};
+};
+/// x / sqrt(mean(x^2) + epsilon) * scale over `axis` (Zhang and Sennrich 2019). Its variable is called scale.
+struct RMSNormalization : Module {
+  RMSNormalization();
+  explicit RMSNormalization(RMSNormalizationOptions options);
+};
+
+struct GroupNormalizationOptions {
+  int axis = -1;  // of the channels
+  double epsilon = 1e-3;
+  bool center = true, scale = true;
+  std::string name = {};
+};
+/// Each example by the moments of groups of neighbouring channels (Wu and He 2018); -1 groups: one a channel.
+struct GroupNormalization : Module {
+  explicit GroupNormalization(std::int64_t groups = 32, GroupNormalizationOptions options = {});
+};
+
+/// x / |x|, the Euclidean norm over `axis`. No variables.
+struct UnitNormalization : Module {
+  explicit UnitNormalization(std::vector<int> axis = {-1});
+};
+
+}  // namespace gradus

@@ -1,0 +1,166 @@
+/// Recurrent layers and what wraps layers along time.
+#include "gradus/ops/recurrent.h"
+#include "gradus/nn/cloned.h"
+#include "gradus/nn/recurrent.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/random.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+enum class Kind { simple_rnn, gru, lstm };
+
+struct RecurrentLayer final : Cloned<RecurrentLayer> {
+  RecurrentLayer(Kind k, std::int64_t n, RecurrentOptions o) : cell(k), units(n), options(std::move(o)) {
+    require(units > 0, kind(), ": units must be positive, got ", units);
+    require(options.dropout >= 0 && options.dropout < 1, kind(), ": dropout must be at least 0 and below 1, got ",
+            options.dropout);
+  }
+  std::string_view kind() const override {
+    return cell == Kind::lstm ? "lstm" : cell == Kind::gru ? "gru" : "simple_rnn";
+  }
+  std::int64_t gates() const { return cell == Kind::lstm ? 4 : cell == Kind::gru ? 3 : 1; }
+  bool has_two_biases() const { return cell == Kind::gru && options.reset_after; }
+
+  void build(const Spec& input) override {
+    require(is_floating(input.dtype) && input.shape.rank() == 3 && input.shape[2] >= 0, kind(), ": the input is ",
+            input, ", expected floats [batch, time, inputs] with known inputs");
+    const std::int64_t columns = gates() * units;
+    add_variable("kernel", cast(options.kernel_initializer({input.shape[2], columns}), input.dtype));
+    add_variable("recurrent_kernel", cast(options.recurrent_initializer({units, columns}), input.dtype));
+    if (options.use_bias) add_variable("bias", first_bias(input.dtype));
+  }
+
+  Tensor call(const Tensor& x) const override {
+    require(x.shape().rank() == 3, kind(), " ", name(), ": the input is ", x.spec(),
+            ", expected [batch, time, inputs]");
+    if (options.dropout > 0) warn_if_mode_unsaid("the dropout of a recurrent layer");
+    const RecurrentResult result = over_time(transpose(with_dropout(x), {1, 0, 2}));
+    if (!options.return_sequences) return result.state;
+    const Tensor sequence = options.go_backwards ? reverse(result.sequence, {0}) : result.sequence;
+    return transpose(sequence, {1, 0, 2});
+  }
+
+  Kind cell;
+  std::int64_t units;
+  RecurrentOptions options;
+
+ private:
+  Tensor first_bias(DType t) const {
+    const std::int64_t columns = gates() * units;
+    if (has_two_biases()) return zeros({2, columns}, t);
+    if (cell != Kind::lstm || !options.unit_forget_bias) return zeros({columns}, t);
+    return concat({zeros({units}, t), ones({units}, t), zeros({2 * units}, t)});
+  }
+  Tensor with_dropout(const Tensor& x) const {
+    if (!is_training() || options.dropout == 0) return x;
+    const Tensor drawn = random::uniform({x.shape()[0], 1, x.shape()[2]}, {.dtype = x.dtype()});
+    return where(drawn < options.dropout, fill_like(x, 0), x * (1 / (1 - options.dropout)));
+  }
+  RecurrentResult over_time(const Tensor& x) const {
+    RecurrentWeights weights{.kernel = variable(0), .recurrent_kernel = variable(1)};
+    if (has_two_biases() && options.use_bias) {
+      const Tensor both = variable(2);
+      weights.bias = both[0];
+      weights.recurrent_bias = both[1];
+    } else if (options.use_bias) {
+      weights.bias = variable(2);
+    }
+    RecurrentRun how{.reverse = options.go_backwards, .reset_after = options.reset_after};
+    if (options.activation) how.activation = *options.activation;
+    if (options.recurrent_activation) how.recurrent_activation = *options.recurrent_activation;
+    return cell == Kind::lstm  ? lstm(x, weights, how)
+           : cell == Kind::gru ? gru(x, weights, how)
+                               : simple_rnn(x, weights, how);
+  }
+};
+
+std::shared_ptr<Layer> recurrent(Kind kind, std::int64_t units, RecurrentOptions options) {
+  const std::string name = options.name;
+  return named(std::make_shared<RecurrentLayer>(kind, units, std::move(options)), name);
+}
+
+struct BidirectionalLayer final : Cloned<BidirectionalLayer> {
+  BidirectionalLayer(const Module& layer, BidirectionalOptions o) : options(std::move(o)) {
+    const auto* given = dynamic_cast<const RecurrentLayer*>(&layer.layer_behind());
+    require(given != nullptr, "Bidirectional: expected a SimpleRNN, GRU or LSTM, got a ", layer.layer_behind().kind());
+    require(!given->is_built(), "Bidirectional: the layer is built; give it one that is not");
+    forward = std::make_shared<RecurrentLayer>(*given);
+    backward = std::make_shared<RecurrentLayer>(*given);
+    backward->options.go_backwards = !forward->options.go_backwards;
+    const std::string name = given->has_own_name() ? given->name() : std::string(given->kind());
+    forward->rename("forward_" + name, true);
+    backward->rename("backward_" + name, true);
+  }
+  BidirectionalLayer(const BidirectionalLayer& other)
+      : Cloned<BidirectionalLayer>(other),
+        options(other.options),
+        forward(std::make_shared<RecurrentLayer>(*other.forward)),
+        backward(std::make_shared<RecurrentLayer>(*other.backward)) {}
+  std::string_view kind() const override { return "bidirectional"; }
+  void build(const Spec& input) override {
+    forward->ensure_built(input);
+    backward->ensure_built(input);
+  }
+  std::vector<std::shared_ptr<Layer>> children() const override { return {forward, backward}; }
+  Tensor call(const Tensor& x) const override {
+    const Tensor a = forward->run(x);
+    Tensor b = backward->run(x);
+    if (forward->options.return_sequences) b = reverse(b, {1});
+    switch (options.merge_mode) {
+      case Merge::concat: return concat({a, b}, -1);
+      case Merge::sum: return a + b;
+      case Merge::mul: return a * b;
+      case Merge::ave: return (a + b) * 0.5;
+    }
+    throw InternalError("a merge mode that does not exist");
+  }
+  BidirectionalOptions options;
+  std::shared_ptr<RecurrentLayer> forward, backward;
+};
+
+struct TimeDistributedLayer final : Cloned<TimeDistributedLayer> {
+  explicit TimeDistributedLayer(Module given) : layer(std::move(given)) {
+    Layer& inner = layer.layer_behind();
+    if (!inner.has_own_name()) inner.rename(std::string(inner.kind()), false);
+  }
+  std::string_view kind() const override { return "time_distributed"; }
+  void build(const Spec& input) override {
+    require(input.shape.rank() >= 3, "TimeDistributed: the input is ", input, ", expected [batch, time, ...]");
+    Spec one = input;
+    one.shape.erase(1);
+    one.shape.set(0, any_size);
+    layer.layer_behind().ensure_built(one);
+  }
+  std::vector<std::shared_ptr<Layer>> children() const override {
+    return {std::shared_ptr<Layer>(std::shared_ptr<void>(), &layer.layer_behind())};  // an alias: the module keeps it
+  }
+  Tensor call(const Tensor& x) const override {
+    require(x.shape().rank() >= 3, "TimeDistributed: the input is ", x.spec(), ", expected [batch, time, ...]");
+    const std::int64_t batch = x.shape()[0], time = x.shape()[1];
+    Shape all = x.shape();
+    all.erase(1);
+    all.set(0, dimension::multiply(batch, time));
+    const Tensor y = layer.layer_behind().run(reshape(x, all));
+    Shape divided = y.shape();
+    divided.set(0, time);
+    divided.insert(0, batch);
+    return reshape(y, divided);
+  }
+  Module layer;
+};
+
+}  // namespace
+
+SimpleRNN::SimpleRNN(std::int64_t units, RecurrentOptions options)
+    : Module(recurrent(Kind::simple_rnn, units, std::move(options))) {}
+GRU::GRU(std::int64_t units, RecurrentOptions options) : Module(recurrent(Kind::gru, units, std::move(options))) {}
+LSTM::LSTM(std::int64_t units, RecurrentOptions options) : Module(recurrent(Kind::lstm, units, std::move(options))) {}
+
+Bidirectional::Bidirectional(Module layer, BidirectionalOptions options)
+    : Module(named(std::make_shared<BidirectionalLayer>(layer, options), options.name)) {}
+TimeDistributed::TimeDistributed(Module layer) : Module(std::make_shared<TimeDistributedLayer>(std::move(layer))) {}
+
+}  // namespace gradus

@@ -1,0 +1,45 @@
+/// Recurrent networks over a sequence: one `scan` in one direction. Products with the inputs are made for all places at
+/// once, before the loop. Gates lie side by side in Keras's order: z r h of a GRU, i f c o of an LSTM.
+#pragma once
+#include <functional>
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+/// Of one floating dtype; what is empty is left out.
+struct RecurrentWeights {
+  Tensor kernel;               // [inputs, gates * units]
+  Tensor recurrent_kernel;     // [units, gates * units]
+  Tensor bias = {};            // [gates * units], of the product with the kernel
+  Tensor recurrent_bias = {};  // [gates * units], of the product with the recurrent kernel
+  Tensor peephole = {};        // LSTM: [3 * units], weights of the cell in the gates i, f and o
+};
+
+using Nonlinearity = std::function<Tensor(const Tensor&)>;
+
+struct RecurrentRun {
+  Tensor initial_state = {};               // [batch, units]; else zeros
+  Tensor initial_cell = {};                // LSTM: the same
+  Tensor sequence_lengths = {};            // integers [batch]: places after so many keep the state and give zeros
+  bool reverse = false;                    // from the last place to the first; results stand at their places
+  double clip = 0;                         // > 0: what goes into an activation is clipped to [-clip, clip]
+  Nonlinearity activation = {};            // of the new state (LSTM: of the candidate c); else tanh
+  Nonlinearity recurrent_activation = {};  // of the gates; else sigmoid
+  Nonlinearity cell_activation = {};       // LSTM: of the cell within the state; else tanh
+  bool reset_after = true;                 // GRU: the gate r applies after the recurrent product (linear_before_reset)
+  bool couple_input_forget = false;        // LSTM: f = 1 - i
+};
+
+struct RecurrentResult {
+  Tensor sequence;     // the state after each place, [time, batch, units]
+  Tensor state, cell;  // after the last place; the cell is an LSTM's
+};
+
+/// h' = activation(x kernel + bias + h recurrent_kernel + recurrent_bias). x: [time, batch, inputs].
+RecurrentResult simple_rnn(const Tensor& x, const RecurrentWeights& weights, const RecurrentRun& options = {});
+/// h' = z h + (1 - z) h~ (Cho et al. 2014). x: [time, batch, inputs].
+RecurrentResult gru(const Tensor& x, const RecurrentWeights& weights, const RecurrentRun& options = {});
+/// c' = f c + i c~, h' = o cell_activation(c') (Hochreiter and Schmidhuber 1997). x: [time, batch, inputs].
+RecurrentResult lstm(const Tensor& x, const RecurrentWeights& weights, const RecurrentRun& options = {});
+
+}  // namespace gradus
