@@ -36,7 +36,7 @@ double checked_rate(std::string_view layer, double rate) {
 Tensor spatial_dropout(const Tensor& x, double rate) {
   Shape channels = x.shape();
   for (int i = 1; i < channels.rank() - 1; ++i) channels.set(i, 1);
-  const Tensor drawn = random::uniform(channels, {.dtype = x.dtype()});
+  const Tensor drawn = random::uniform(channels, {.dtype = computed_in(x.dtype())});
   return where(drawn < rate, fill_like(x, 0), x * (1 / (1 - rate)));
 }
 Tensor spatial_dropout_1d(const Tensor& x, double rate) {
@@ -60,7 +60,7 @@ Tensor gaussian_dropout(const Tensor& x, double rate) {
 Tensor alpha_dropout(const Tensor& x, double rate) {
   constexpr double saturated = -1.0507009873554805 * 1.6732632423543772;
   const double a = 1 / std::sqrt((1 - rate) * (1 + rate * saturated * saturated)), b = -a * saturated * rate;
-  const Tensor drawn = random::uniform(x.shape(), {.dtype = x.dtype()});
+  const Tensor drawn = random::uniform(x.shape(), {.dtype = computed_in(x.dtype())});
   return where(drawn < rate, scalar_like(x, saturated, "AlphaDropout"), x) * a + b;
 }
 

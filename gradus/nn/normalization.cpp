@@ -15,7 +15,7 @@ void require_floats(std::string_view layer, const Spec& input) {
 }
 
 /// Statistics and parameters of narrow types would not add up: they are f32.
-DType parameter_dtype(const Spec& input) { return size_of(input.dtype) < size_of(f32) ? f32 : input.dtype; }
+DType parameter_dtype(const Spec& input) { return computed_in(input.dtype); }
 
 /// The extents of `axis`, which must be known.
 Shape extents_of(std::string_view layer, const Spec& input, const std::vector<int>& axis) {

@@ -56,7 +56,7 @@ struct RecurrentLayer final : Cloned<RecurrentLayer> {
   }
   Tensor with_dropout(const Tensor& x) const {
     if (!is_training() || options.dropout == 0) return x;
-    const Tensor drawn = random::uniform({x.shape()[0], 1, x.shape()[2]}, {.dtype = x.dtype()});
+    const Tensor drawn = random::uniform({x.shape()[0], 1, x.shape()[2]}, {.dtype = computed_in(x.dtype())});
     return where(drawn < options.dropout, fill_like(x, 0), x * (1 / (1 - options.dropout)));
   }
   RecurrentResult over_time(const Tensor& x) const {

@@ -52,7 +52,7 @@ Results rotary(const Call& c) {
 /// The graphs change scores and weights in the type of the softmax.
 Results flex_attention(const Call& c) {
   const Tensor &q = c[0], &k = c[1], &v = c[2];
-  const DType t = c.dtype("softmax_precision", size_of(q.dtype()) < size_of(f32) ? f32 : q.dtype());
+  const DType t = c.dtype("softmax_precision", computed_in(q.dtype()));
   DotProductAttentionOptions options;
   if (c.has_attribute("scale")) options.scale = c.number("scale");
   Tensor scores = cast(attention_steps(q, k, v, options).scores, t);

@@ -134,7 +134,7 @@ Tensor any_key_left(const Masks& masks) {
 
 Tensor dropped_out(const Tensor& weights, double rate) {
   if (rate == 0) return weights;
-  const Tensor drawn = random::uniform(weights.shape(), {.dtype = weights.dtype()});
+  const Tensor drawn = random::uniform(weights.shape(), {.dtype = computed_in(weights.dtype())});
   return where(drawn < rate, fill_like(weights, 0), weights * (1 / (1 - rate)));
 }
 

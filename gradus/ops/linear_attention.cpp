@@ -67,7 +67,7 @@ LinearAttentionResult linear_attention(const Tensor& query, const Tensor& key, c
   add("decay", options.decay, groups, groups * width);
   add("beta", options.beta, groups, 1);
 
-  const DType t = size_of(query.dtype()) < size_of(f32) ? f32 : query.dtype();
+  const DType t = computed_in(query.dtype());
   const Shape state_shape{batch, groups, width, value_width};
   require(!options.past_state.defined() || options.past_state.shape() == state_shape, op, ": past_state is ",
           options.past_state.defined() ? text(options.past_state.spec()) : "", ", expected ", brackets(state_shape));
