@@ -64,17 +64,24 @@ Geometry geometry_of(const Call& c, const Tensor& x, Integers kernel) {
   return {std::move(kernel), spatial_numbers(c, "strides", count, 1, 1), spatial_numbers(c, "dilations", count, 1, 1)};
 }
 
+constexpr std::int64_t most = std::int64_t{1} << 31;
+
+/// `pads`: all that stand before, then all that stand after.
+Paddings explicit_pads(const Call& c, std::size_t count) {
+  const Integers pads = c.integers("pads", Integers(2 * count, 0));
+  c.require(pads.size() == 2 * count, "pads has ", pads.size(), " numbers, expected ", 2 * count);
+  for (std::int64_t each : pads) c.require(each >= 0 && each < most, "pads: ", each, ", expected at least 0");
+  Paddings paddings;
+  for (std::size_t i = 0; i < count; ++i) paddings.push_back({pads[i], pads[count + i]});
+  return paddings;
+}
+
 /// `pads` or what auto_pad makes of them: SAME_UPPER has the odd one at the end, SAME_LOWER at the beginning.
 Paddings paddings_of(const Call& c, const Tensor& x, const Geometry& g) {
   const std::size_t count = g.kernel.size();
   const std::string automatic = c.word("auto_pad", "NOTSET");
+  if (automatic == "NOTSET") return explicit_pads(c, count);
   Paddings paddings(count, {0, 0});
-  if (automatic == "NOTSET") {
-    const Integers pads = c.integers("pads", Integers(2 * count, 0));
-    c.require(pads.size() == 2 * count, "pads has ", pads.size(), " numbers, expected ", 2 * count);
-    for (std::size_t i = 0; i < count; ++i) paddings[i] = {pads[i], pads[count + i]};
-    return paddings;
-  }
   if (automatic == "VALID") return paddings;
   c.require(automatic == "SAME_UPPER" || automatic == "SAME_LOWER", "auto_pad is ", automatic,
             ", expected NOTSET, VALID, SAME_UPPER or SAME_LOWER");
@@ -132,28 +139,20 @@ Results convolve_transposed(const Call& c) {
   if (std::ssize(shape) == count + 2) shape.erase(shape.begin(), shape.begin() + 2);
   c.require(shape.empty() || std::ssize(shape) == count, "output_shape has ", shape.size(), " numbers");
   const std::string automatic = c.word("auto_pad", "NOTSET");
-  Paddings paddings(static_cast<std::size_t>(count), {0, 0});
+  for (std::int64_t each : shape) c.require(each >= 0 && each < most, "output_shape: ", each);
+  const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
+  Paddings paddings = explicit_pads(c, g.kernel.size());
   Integers size;
   for (std::size_t i = 0; i < g.kernel.size(); ++i) {
     const std::int64_t input = x.shape()[static_cast<int>(i) + 2];
-    c.require(input >= 0, "the size of ", x.spec(), " is not known when tracing");
+    c.require(input >= 0 && input < most, "the size of ", x.spec(), " is not known when tracing, or absurd");
     const std::int64_t whole = g.strides[i] * (input - 1) + more[i] + g.reach(i);
-    const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
-    if (shape.empty() && !same) {
-      const Integers pads = c.integers("pads", Integers(2 * g.kernel.size(), 0));
-      c.require(pads.size() == 2 * g.kernel.size(), "pads has ", pads.size(), " numbers");
-      paddings[i] = {pads[i], pads[g.kernel.size() + i]};
-    } else {
-      const std::int64_t wanted = shape.empty() ? input * g.strides[i] : shape[i];
-      const std::int64_t total = std::max<std::int64_t>(whole - wanted, 0), less = total / 2;
-      if (automatic == "SAME_UPPER") paddings[i] = {less, total - less};
-      else paddings[i] = {total - less, less};
-    }
-    const std::int64_t wanted = !shape.empty() ? shape[i]
-                                : same         ? input * g.strides[i]
-                                               : whole - paddings[i][0] - paddings[i][1];
-    c.require(wanted >= 0 && wanted < std::int64_t{1} << 40, "a result of size ", wanted);
-    size.push_back(wanted);
+    size.push_back(!shape.empty() ? shape[i] : same ? input * g.strides[i] : whole - paddings[i][0] - paddings[i][1]);
+    c.require(size[i] >= 0, "a result of size ", size[i]);
+    if (shape.empty() && !same) continue;
+    const std::int64_t total = std::max<std::int64_t>(whole - size[i], 0), less = total / 2;
+    if (automatic == "SAME_UPPER") paddings[i] = {less, total - less};
+    else paddings[i] = {total - less, less};
   }
   const Tensor y = conv_transpose(channels_last(x), kernel_first(w),
                                   {.strides = g.strides,
@@ -273,17 +272,14 @@ Results column_to_image(const Call& c) {
             " dimensions and blocks of ", block.size(), ", expected one to three of both");
   c.require(x.shape().rank() == 3, "the input is ", x.spec(), ", expected [N, C * taps, windows]");
   const Integers strides = spatial_numbers(c, "strides", count, 1, 1),
-                 dilations = spatial_numbers(c, "dilations", count, 1, 1),
-                 pads = c.integers("pads", Integers(2 * image.size(), 0));
-  c.require(pads.size() == 2 * image.size(), "pads has ", pads.size(), " numbers");
+                 dilations = spatial_numbers(c, "dilations", count, 1, 1);
+  const Paddings paddings = explicit_pads(c, image.size());
   Shape apart{x.shape()[0], 1}, windows;
-  Paddings paddings;
   std::int64_t taps = 1;
   for (std::size_t i = 0; i < image.size(); ++i) {
-    c.require(block[i] >= 1 && block[i] < std::int64_t{1} << 20 && image[i] >= 0, "blocks of ", block[i],
-              " in an image of ", image[i]);
-    paddings.push_back({pads[i], pads[image.size() + i]});
-    const std::int64_t room = image[i] + pads[i] + pads[image.size() + i] - (block[i] - 1) * dilations[i] - 1;
+    c.require(block[i] >= 1 && block[i] < std::int64_t{1} << 20 && image[i] >= 0 && image[i] < most, "blocks of ",
+              block[i], " in an image of ", image[i]);
+    const std::int64_t room = image[i] + paddings[i][0] + paddings[i][1] - (block[i] - 1) * dilations[i] - 1;
     c.require(room >= 0, "blocks do not fit into an image of ", image[i]);
     windows.push_back(room / strides[i] + 1);
     taps = dimension::multiply(taps, block[i]);
