@@ -195,6 +195,24 @@ TEST(Convolutions, DoNotDependOnThreads) {
     for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(bitwise_equal(result[i], results[0][i])) << i;
 }
 
+/// Examples do not mix in convolutions and pooling, so that their Jacobians are computed for all of them at once.
+TEST(Convolutions, KeepExamplesApart) {
+  const Tensor x = random::normal({2, 4, 4, 2}, {.seed = 1}), w = random::normal({2, 2, 2, 3}, {.seed = 2});
+  const auto f = [&](const Tensor& images) {
+    const Tensor y = conv2d(images, w, {.padding = Padding::same});
+    return max_pool(conv2d_transpose(y, w, {.padding = Padding::same}) *
+                        avg_pool(images, {2}, {.strides = {1}, .padding = Padding::same}),
+                    {2});
+  };
+  GradientTape tape({.persistent = true});
+  tape.watch(x);
+  const Tensor y = f(x), by_example = tape.batch_jacobian(y, x), whole = tape.jacobian(y, x);
+  for (int n = 0; n < 2; ++n)
+    EXPECT_LT(
+        max_abs_difference(by_example[n], squeeze(slice(whole[n], {0, 0, 0, n, 0, 0, 0}, {2, 2, 2, 1, 4, 4, 2}), {3})),
+        1e-5);
+}
+
 TEST(Convolutions, InAModel) {
   Sequential model{Conv2D(4, 3, {.padding = Padding::same, .activation = relu}), MaxPooling2D(), Conv2D(8, 3),
                    GlobalAveragePooling2D(), Dense(2)};

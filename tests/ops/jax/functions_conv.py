@@ -158,7 +158,7 @@ FUNCTIONS = {
     "conv3d_transpose, same, output_shape": transposed((3, 2, 4), strides=(2, 1, 2), padding="SAME"),
     "conv2d_transpose, depthwise": transposed((4, 6), groups=3, strides=(2, 2), padding="SAME"),
     "kernel_convolution": by_weights((2, 2), strides=(2, 1), padding=((1, 0), (0, 0)), dilations=(1, 2)),
-    "kernel_convolution, depthwise": by_weights((3,), groups=3, padding=((1, 0),)),
+    "kernel_convolution, depthwise": by_weights((3,), groups=3, padding=((1, 1),)),
     "deform_conv2d": deformed,
     "max_pool2d": largest((2, 2), (2, 2), (0, 0), halves),
     "max_pool, overlapping, same": largest((3, 2), (2, 1), (0, 0), lambda x: (2, 5)),
