@@ -62,12 +62,8 @@ class Exporter {
       return v.spec.shape.rank() == 0 ? one : out_.node("Expand", {one, out_.shape(v.spec.shape)});
     }
     std::vector<std::string> in;
-    std::vector<Spec> specs;
-    for (const int operand : v.in) {
-      in.push_back(operand_name(v, operand));
-      specs.push_back(graph_[operand].spec);
-    }
-    return write_value(out_, v, in, specs);
+    for (const int operand : v.in) in.push_back(operand_name(v, operand));
+    return write_value(out_, graph_, v, in);
   }
   /// ONNX's elementwise ops stretch their operands themselves, as long as one of them has the shape of the result.
   std::string operand_name(const Value& v, int operand) {

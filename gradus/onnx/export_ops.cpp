@@ -1,6 +1,6 @@
 #include "gradus/onnx/export_ops.h"
 #include <algorithm>
-#include <functional>
+#include "gradus/onnx/export_windows.h"
 #include "gradus/ops/barrier.h"
 #include "gradus/ops/concat.h"
 #include "gradus/ops/cumsum.h"
@@ -200,7 +200,10 @@ std::string exchanged(GraphWriter& out, const std::string& x, int rank) {
 
 }  // namespace
 
-std::string write_value(GraphWriter& out, const Value& v, const Names& in, const std::vector<Spec>& specs) {
+std::string write_value(GraphWriter& out, const Graph& graph, const Value& v, const Names& in) {
+  std::vector<Spec> specs;
+  for (const int operand : v.in) specs.push_back(graph[operand].spec);
+  if (std::string written = write_windows(out, graph, v, in); !written.empty()) return written;
   const AnyOp& op = v.op;
   if (op.is_elementwise()) return write_elementwise(out, v, in, specs);
   if (op.is_reduction()) return write_reduction(out, v, in[0]);

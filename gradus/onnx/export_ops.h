@@ -7,9 +7,8 @@
 
 namespace gradus::onnx {
 
-/// Writes value `v` of a flat graph, whose operands are written under the names `in`; gives its own name. `specs` are
-/// those of the operands. InvalidArgument, naming the op, if ONNX has no form of it.
-std::string write_value(GraphWriter& out, const Value& v, const std::vector<std::string>& in,
-                        const std::vector<Spec>& specs);
+/// Writes value `v` of a flat graph, whose operands are written under the names `in`; gives its own name.
+/// InvalidArgument, naming the op, if ONNX has no form of it.
+std::string write_value(GraphWriter& out, const Graph& graph, const Value& v, const std::vector<std::string>& in);
 
 }  // namespace gradus::onnx

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include "gradus/ops/elementwise.h"
 #include "gradus/tensor/memory.h"
 #include "tests/onnx/sample_models.h"
@@ -115,6 +116,50 @@ TEST(OnnxBadInput, EveryTruncationIsAnError) {
     } catch (const Error& error) { EXPECT_NE(std::string(error.what()), ""); }
   }
   EXPECT_LT(loaded, 8);
+}
+
+/// A model with a bit of everything.
+ModelFile rich() {
+  GraphDefinition body =
+      graph({node("Add", {"v", "v"}, {"twice"}), node("Identity", {"c"}, {"goes_on"})},
+            {port("i", i64), port("c", boolean), port("v")}, {port("goes_on", boolean), port("twice")});
+  ModelFile file =
+      file_of(graph({node("Loop", {"m", "", "x"}, {"l"}, {subgraph("body", std::move(body))}),
+                     node("F", {"l"}, {"f"}, {number("alpha", 2)}, "own"), node("Reshape", {"f", "shape"}, {"r"}),
+                     node("ReduceSum", {"r"}, {"y"}, {integer("keepdims", 0)}),
+                     node("Gradient", {"x"}, {"d"}, {words("xs", {"x"}), word("y", "y")}, "ai.onnx.preview.training")},
+                    {port("x", f32, Shape{any_size, 2})}, {port("y"), port("d")},
+                    {{"m", from_values(std::vector<std::int64_t>{3}, {})},
+                     {"shape", from_values(std::vector<std::int64_t>{-1}, {1})},
+                     {"w", constant({{1.0}})}}));
+  file.functions.push_back(std::make_unique<FunctionDefinition>(calling("F", {"Exp"})));
+  return file;
+}
+
+// Bytes that are changed, cut out, doubled: an error, or a model. The fuzz target does the same for longer.
+TEST(OnnxBadInput, DamagedFilesAreErrors) {
+  const std::string original = written(rich(), "rich");
+  EXPECT_EQ(call(model_of(rich()), {constant({{0.0, 0.0}})})[1].shape(), (Shape{1, 2}));
+  std::mt19937 engine(7);
+  const auto below = [&](std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(engine); };
+  int loaded = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes = original;
+    for (std::size_t changes = 1 + below(3); changes-- > 0;) {
+      const std::size_t at = below(bytes.size()), length = 1 + below(std::min<std::size_t>(16, bytes.size() - at));
+      switch (below(4)) {
+        case 0: bytes[at] = static_cast<char>(below(256)); break;
+        case 1: bytes[at] = static_cast<char>(bytes[at] ^ 1 << below(8)); break;
+        case 2: bytes.erase(at, std::min(length, bytes.size() - 1)); break;
+        default: bytes.insert(below(bytes.size()), bytes.substr(at, length));
+      }
+    }
+    try {
+      parse(std::as_bytes(std::span(bytes)), "damaged.onnx");
+      ++loaded;
+    } catch (const Error&) {}
+  }
+  EXPECT_GT(loaded, 100);
 }
 
 /// A tensor message by hand: what no writer of ours gives.

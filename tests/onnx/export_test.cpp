@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <cstdlib>
 #include <filesystem>
+#include "gradus/nn/convolutions.h"
 #include "gradus/nn/layers.h"
+#include "gradus/nn/pools.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/matmul.h"
@@ -109,6 +111,23 @@ TEST(OnnxExport, AModelKeepsTheNamesOfItsWeights) {
       bitwise_equal(read.variables()["sequential/hidden/kernel"], model.variables()["sequential/hidden/kernel"]));
   const Tensor x = random::normal({5, 4}, {.seed = 1});
   EXPECT_TRUE(bitwise_equal(read(x), model(x)));
+}
+
+TEST(OnnxExport, ConvolutionsAndPooling) {
+  Sequential model{Conv2D(4, 3, {.strides = 2, .padding = Padding::same, .activation = relu}),
+                   MaxPooling2D(2),
+                   DepthwiseConv2D(3),
+                   Conv2DTranspose(3, 3, {.strides = 2}),
+                   AveragePooling2D(2),
+                   Flatten(),
+                   Dense(2)};
+  const Spec input{f32, {any_size, 17, 16, 3}};
+  model.build(input);
+  export_onnx(place("images"), model, input);
+  const Tensor x = random::normal({2, 17, 16, 3}, {.seed = 1});
+  const Tensor want = model(x), got = load(place("images"))(x);
+  ASSERT_EQ(got.spec(), want.spec());
+  EXPECT_LE(max_abs_difference(got, want), 1e-6);
 }
 
 TEST(OnnxExport, WhatHasNoForm) {

@@ -1,0 +1,13 @@
+/// Convolutions and pooling as ONNX nodes: channels last here, first there.
+#pragma once
+#include <string>
+#include <vector>
+#include "gradus/graph/graph.h"
+#include "gradus/onnx/graph_writer.h"
+
+namespace gradus::onnx {
+
+/// As write_value of export_ops.h, for the primitives of convolution.h and pooling.h; empty if `v` is none of them.
+std::string write_windows(GraphWriter& out, const Graph& graph, const Value& v, const std::vector<std::string>& in);
+
+}  // namespace gradus::onnx
