@@ -5,8 +5,8 @@
 #include "gradus/formats/atomic_file.h"
 #include "gradus/function/mode.h"
 #include "gradus/graph/region.h"
-#include "gradus/onnx/export_ops.h"
-#include "gradus/ops/views.h"
+#include "gradus/onnx/graph_exporter.h"
+#include "gradus/onnx/scope.h"
 
 namespace gradus {
 namespace onnx {
@@ -42,53 +42,15 @@ ValueInfo info_of(const std::string& name, const Spec& spec) {
   return info;
 }
 
-/// A flat graph, value by value.
-class Exporter {
- public:
-  Exporter(const Graph& graph, GraphWriter& out)
-      : graph_(graph), out_(out), names_(static_cast<std::size_t>(graph.size())) {}
-
-  void bind(int value, std::string name) { names_[static_cast<std::size_t>(value)] = std::move(name); }
-  void write() {
-    for (int i = 0; i < graph_.size(); ++i)
-      if (names_[static_cast<std::size_t>(i)].empty()) bind(i, written(graph_[i]));
-  }
-  const std::string& name(int value) const { return names_[static_cast<std::size_t>(value)]; }
-
- private:
-  std::string written(const Value& v) {
-    if (v.is_constant) {
-      const std::string one = out_.scalar(v.spec.dtype, v.constant);
-      return v.spec.shape.rank() == 0 ? one : out_.node("Expand", {one, out_.shape(v.spec.shape)});
-    }
-    std::vector<std::string> in;
-    for (const int operand : v.in) in.push_back(operand_name(v, operand));
-    return write_value(out_, graph_, v, in);
-  }
-  /// ONNX's elementwise ops stretch their operands themselves, as long as one of them has the shape of the result.
-  std::string operand_name(const Value& v, int operand) {
-    const Value& made = graph_[operand];
-    const bool stretched = v.op.is_elementwise() && made.op && made.op.as<Broadcast>();
-    const bool another_has_it = std::ranges::any_of(v.in, [&](int other) {
-      const Value& o = graph_[other];
-      return other != operand && !(o.op && o.op.as<Broadcast>()) && !o.is_constant && o.spec.shape == v.spec.shape;
-    });
-    return name(stretched && another_has_it ? made.in[0] : operand);
-  }
-
-  const Graph& graph_;
-  GraphWriter& out_;
-  std::vector<std::string> names_;
-};
-
 /// Drops what only served operands that are stretched by their readers.
 void drop_unused(GraphDefinition& graph) {
   std::set<std::string> used;
   for (const ValueInfo& output : graph.outputs) used.insert(output.name);
   std::vector<NodeDefinition> kept;
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
-    if (!used.contains(node->outputs.front())) continue;
+    if (std::ranges::none_of(node->outputs, [&](const std::string& name) { return used.contains(name); })) continue;
     used.insert(node->inputs.begin(), node->inputs.end());
+    for (const std::string& name : captured_names(*node)) used.insert(name);
     kept.push_back(std::move(*node));
   }
   std::ranges::reverse(kept);
@@ -108,7 +70,7 @@ ModelFile model_of(const TensorFunction& f, const std::vector<Spec>& given, cons
   eliminate_common_subexpressions(graph);
   GraphWriter out;
   out.graph.name = "gradus";
-  Exporter exporter(graph, out);
+  GraphExporter exporter(graph, out);
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const std::string name = name_of(options.input_names, i, specs.size(), "x");
     out.graph.inputs.push_back(info_of(name, specs[i]));

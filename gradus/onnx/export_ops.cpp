@@ -1,5 +1,6 @@
 #include "gradus/onnx/export_ops.h"
 #include <algorithm>
+#include "gradus/onnx/export_control.h"
 #include "gradus/onnx/export_windows.h"
 #include "gradus/ops/barrier.h"
 #include "gradus/ops/concat.h"
@@ -204,6 +205,7 @@ std::string write_value(GraphWriter& out, const Graph& graph, const Value& v, co
   std::vector<Spec> specs;
   for (const int operand : v.in) specs.push_back(graph[operand].spec);
   if (std::string written = write_windows(out, graph, v, in); !written.empty()) return written;
+  if (std::string written = write_control(out, v, in); !written.empty()) return written;
   const AnyOp& op = v.op;
   if (op.is_elementwise()) return write_elementwise(out, v, in, specs);
   if (op.is_reduction()) return write_reduction(out, v, in[0]);
@@ -223,7 +225,7 @@ std::string write_value(GraphWriter& out, const Graph& graph, const Value& v, co
   if (const auto* product = op.as<Matmul>())
     return out.node("MatMul", {product->transpose_a ? exchanged(out, in[0], specs[0].shape.rank()) : in[0],
                                product->transpose_b ? exchanged(out, in[1], specs[1].shape.rank()) : in[1]});
-  refuse(v, op.is_control() ? ": export what is within branches and loops alone" : "");
+  refuse(v, op.is_control() ? ": a loop whose end depends on data" : "");
 }
 
 }  // namespace gradus::onnx

@@ -28,6 +28,38 @@ std::string GraphWriter::node(std::string_view op, std::vector<std::string> inpu
   return name;
 }
 
+std::vector<std::string> GraphWriter::node_of(std::string_view op, std::vector<std::string> inputs, std::size_t count,
+                                              std::vector<Attribute> attributes) {
+  std::vector<std::string> outputs;
+  for (std::size_t i = 0; i < count; ++i) outputs.push_back(fresh(op));
+  graph.nodes.push_back({.name = outputs.front(),
+                         .op = std::string(op),
+                         .inputs = std::move(inputs),
+                         .outputs = outputs,
+                         .attributes = std::move(attributes)});
+  return outputs;
+}
+
+/// Constants go into the graph at the top; what was made within is not seen outside.
+GraphDefinition GraphWriter::body(const std::function<void()>& write) {
+  const auto outer = std::exchange(graph.nodes, {});
+  const auto dimensions = dimensions_;
+  const auto applied = applied_;
+  write();
+  GraphDefinition inner{.name = fresh("body"), .nodes = std::exchange(graph.nodes, outer)};
+  dimensions_ = dimensions;
+  applied_ = applied;
+  return inner;
+}
+
+const std::vector<std::string>& GraphWriter::outputs_of(const AnyOp& op, const std::vector<std::string>& inputs,
+                                                        const std::function<std::vector<std::string>()>& make) {
+  const std::pair key{op.sibling(0).record(), inputs};
+  if (const auto known = applied_.find(key); known != applied_.end()) return known->second;
+  std::vector<std::string> made = make();
+  return applied_[key] = std::move(made);
+}
+
 std::string GraphWriter::initializer(const Tensor& value, std::string name) {
   if (name.empty()) name = fresh("constant");
   graph.initializers.push_back({name, value});

@@ -1,5 +1,6 @@
 /// A graph of ONNX nodes while it is being made: fresh names, constants, and sizes that are known at each call only.
 #pragma once
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -12,6 +13,14 @@ class GraphWriter {
  public:
   /// Adds a node with one output, and gives the name of that.
   std::string node(std::string_view op, std::vector<std::string> inputs, std::vector<Attribute> attributes = {});
+  /// The same of a node with `count` outputs.
+  std::vector<std::string> node_of(std::string_view op, std::vector<std::string> inputs, std::size_t count,
+                                   std::vector<Attribute> attributes);
+  /// What `write` adds, as a graph of its own that sees the values around it.
+  GraphDefinition body(const std::function<void()>& write);
+  /// The outputs of an op of several results: made at its first sight.
+  const std::vector<std::string>& outputs_of(const AnyOp& op, const std::vector<std::string>& inputs,
+                                             const std::function<std::vector<std::string>()>& make);
   /// An initializer of this name, or of a fresh one.
   std::string initializer(const Tensor& value, std::string name = {});
   /// Integers as an initializer i64 [n]; equal ones share it.
@@ -30,16 +39,18 @@ class GraphWriter {
   static Attribute integer(std::string name, std::int64_t value);
   static Attribute integers(std::string name, std::vector<std::int64_t> values);
 
+  std::string fresh(std::string_view hint);
+
   GraphDefinition graph;
 
  private:
-  std::string fresh(std::string_view hint);
   std::string product(std::string_view term);
   std::string factor(std::string_view word);
   std::vector<std::pair<std::string, int>> symbols_;
   std::map<std::vector<std::int64_t>, std::string> integers_;
   std::map<std::pair<int, std::uint64_t>, std::string> scalars_;
   std::map<std::int64_t, std::string> dimensions_;
+  std::map<std::pair<const OpRecord*, std::vector<std::string>>, std::vector<std::string>> applied_;
   int next_ = 0;
 };
 

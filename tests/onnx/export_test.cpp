@@ -6,6 +6,7 @@
 #include "gradus/nn/convolutions.h"
 #include "gradus/nn/layers.h"
 #include "gradus/nn/pools.h"
+#include "gradus/ops/control.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/matmul.h"
@@ -78,6 +79,14 @@ const Case cases[] = {
        return Tensors{
            reshape(in[0], {-1}),          transpose(in[0]),      reverse(in[0], {0, 1}), split(in[0], 2, 1)[1],
            concat({in[0], in[0] * 2}, 1), expand_dims(in[0], 1), tile(in[0], {2, 1})};
+     }},
+    {"loops",
+     {{f32, {5, 2}}, {f32, {2}}},
+     [](auto in) {
+       const auto step = [&](const Tensor& s, const Tensor& x) { return std::pair{tanh(s * in[1] + x), s - x}; };
+       const auto [last, all] = scan(step, in[1], in[0]);
+       const Tensor chosen = cond(reduce_sum(last) > 0, [&] { return last * 2; }, [&] { return last - 1; });
+       return Tensors{last, all, chosen};
      }},
     {"products",
      {{f32, {any_size, 3}}, {f32, {4, 3}}},
