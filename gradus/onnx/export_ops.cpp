@@ -148,8 +148,13 @@ std::string write_index_function(GraphWriter& out, const Value& v) {
   const auto scalar = [&](std::int64_t d) { return out.reshape(out.dimension(d), {}); };
   const bool uses_index = std::ranges::any_of(
       code.instructions, [](const scalar::Instruction& i) { return i.op == scalar::Opcode::input; });
-  const std::string index =
-      uses_index ? out.node("Range", {scalar(0), scalar(v.spec.shape.size()), scalar(1)}) : std::string();
+  const std::int64_t count = v.spec.shape.size();
+  const bool short_and_known = count >= 0 && count <= 4096;
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = 0; uses_index && short_and_known && i < count; ++i) numbers.push_back(i);
+  const std::string index = !uses_index       ? std::string()
+                            : short_and_known ? out.integers(numbers)
+                                              : out.node("Range", {scalar(0), scalar(count), scalar(1)});
   const std::string flat = write_formula(out, v, code, {index});
   if (uses_index) return out.reshape(flat, v.spec.shape);
   return v.spec.shape.rank() == 0 ? flat : out.node("Expand", {flat, out.shape(v.spec.shape)});

@@ -89,8 +89,8 @@ Tensor Parser::contents(const wire::Tensor& message, const Spec& spec) {
   if (spec.dtype == f32) return counted(message.float_data());
   if (spec.dtype == f64) return counted(message.double_data());
   if (spec.dtype == i64) return counted(message.int64_data());
-  const bool unsigned_wide = name_of(spec.dtype) == "u32" || name_of(spec.dtype) == "u64";
-  return unsigned_wide ? counted(message.uint64_data()) : counted(message.int32_data());
+  const bool is_wide = spec.dtype == u32 || spec.dtype == u64;
+  return is_wide ? counted(message.uint64_data()) : counted(message.int32_data());
 }
 
 NamedTensor Parser::tensor(const wire::Tensor& message) {

@@ -61,7 +61,7 @@ void compare_values(const Tensor& got, const Tensor& want, const Tolerance& tole
 
 void compare(const Tensor& got, const Tensor& want, Tolerance tolerance, const std::string& what) {
   require<DataError>(got.spec() == want.spec(), what, " is ", got.spec(), ", expected ", want.spec());
-  if (name_of(want.dtype()) == "bf16") tolerance.relative = std::max(tolerance.relative, std::ldexp(1.0, -6));
+  if (want.dtype() == bf16) tolerance.relative = std::max(tolerance.relative, std::ldexp(1.0, -6));
   compare_values(got, want, tolerance, what);
 }
 

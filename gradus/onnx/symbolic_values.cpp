@@ -62,6 +62,13 @@ bool is_equal(const Extent& a, const Extent& b) {
   return number(a) == number(b);
 }
 
+/// The bits of an integer or boolean, widened.
+std::int64_t signed_value(std::uint64_t bits, DType type) {
+  const auto unused = static_cast<int>(64 - 8 * size_of(type));
+  bits <<= unused;
+  return is_signed(type) ? static_cast<std::int64_t>(bits) >> unused : static_cast<std::int64_t>(bits >> unused);
+}
+
 /// One element of a formula.
 Extent evaluated(const scalar::Code& code, const Values& in) {
   using scalar::Opcode;
@@ -73,7 +80,7 @@ Extent evaluated(const scalar::Code& code, const Values& in) {
         case Opcode::input: return in[static_cast<std::size_t>(i.a)];
         case Opcode::constant:
           if (is_floating(i.type)) throw NotKnown();
-          return known(static_cast<std::int64_t>(i.bits << (64 - 8 * size_of(i.type))) >> (64 - 8 * size_of(i.type)));
+          return known(signed_value(i.bits, i.type));
         case Opcode::extent: return of_dimension(static_cast<std::int64_t>(i.bits));
         case Opcode::add: return sum(at(i.a), at(i.b));
         case Opcode::subtract: return difference(at(i.a), at(i.b));
