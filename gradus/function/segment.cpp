@@ -215,11 +215,15 @@ Draft::Draft(const Trace& trace, Called called, std::span<const PathStep> known)
     if (!cell->was_abandoned) cells_.push_back(cell->cell);
 }
 
-std::unique_ptr<Segment> Draft::compile(const CompileOptions& options) && {
+void Draft::check_cells() const {
   for (const auto& cell : cells_)
     require(!cell->abandoned.load(), "variable ", cell->name,
             " was made and destroyed while the function was traced, so nothing would be kept from call to call; make "
             "it outside of the function");
+}
+
+std::unique_ptr<Segment> Draft::compile(const CompileOptions& options) && {
+  check_cells();
   std::unique_ptr<Segment> next;
   for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {
     Segment& segment = *part->segment;

@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include "gradus/function/recording.h"
 #include "gradus/function/tiered_program.h"
 #include "gradus/function/trace.h"
 #include "gradus/function/traced_function.h"
@@ -30,6 +31,7 @@ struct Segment {
   std::vector<std::pair<std::uint64_t, std::string>> large_captures;  // numbers of their nodes, and what to say of them
   std::vector<UsedCell> cells;
   std::vector<Trace::Bound> bounds;  // of sizes that vary: they hold before it runs
+  SizesSeen fitting;  // values of the symbols at which the C++ is this program; of others it is to be found out
 
   // What ends in a guard.
   Tensor predicate;               // output 0; empty: a leaf
@@ -72,6 +74,7 @@ class Draft {
  public:
   Draft(const Trace& trace, Called called, std::span<const PathStep> known);
   /// InvalidArgument if a Variable of the trace has died: it was made within it.
+  void check_cells() const;
   std::unique_ptr<Segment> compile(const CompileOptions& options) &&;
 
  private:

@@ -59,6 +59,35 @@ Signature generalize(const std::vector<Signature>& earlier, const Signature& cal
   return pattern;
 }
 
+namespace {
+
+/// Calls visit(argument, axis) wherever symbol `k` stands.
+template <class Visit> void for_each_place(const Signature& pattern, int k, Visit visit) {
+  for (std::size_t i = 0; i < pattern.specs.size(); ++i)
+    for (int axis = 0; axis < pattern.specs[i].shape.rank(); ++axis)
+      if (dimension::symbols_in(pattern.specs[i].shape[axis]) == k + 1) visit(i, axis);
+}
+
+}  // namespace
+
+Signature with_fixed(const Signature& pattern, int k, const Signature& call) {
+  Signature fixed = pattern;
+  for_each_place(pattern, k, [&](std::size_t i, int axis) { fixed.specs[i].shape.set(axis, call.specs[i].shape[axis]); });
+  const int symbols = static_cast<int>(match(pattern, call).value().size());
+  for (int later = k + 1; later < symbols; ++later)
+    for_each_place(pattern, later,
+                   [&](std::size_t i, int axis) { fixed.specs[i].shape.set(axis, dimension::symbol(later - 1)); });
+  return fixed;
+}
+
+std::string places_of(const Signature& pattern, int k) {
+  std::string places;
+  for_each_place(pattern, k, [&](std::size_t i, int axis) {
+    places += text(places.empty() ? "" : " and ", "argument ", i, ", dimension ", axis);
+  });
+  return places;
+}
+
 std::string difference(const Signature& before, const Signature& now) {
   if (before.specs.size() != now.specs.size())
     return text("there were ", before.specs.size(), " tensor arguments, now ", now.specs.size());

@@ -23,6 +23,12 @@ std::optional<std::vector<std::int64_t>> match(const Signature& pattern, const S
 /// symbols from the start, as any_size.
 Signature generalize(const std::vector<Signature>& earlier, const Signature& call, const std::vector<Spec>& declared);
 
+/// `pattern` with symbol `k` fixed as in `call`, which fits it.
+Signature with_fixed(const Signature& pattern, int k, const Signature& call);
+
+/// Where symbol `k` stands: "argument 0, dimension 0 and argument 1, dimension 0".
+std::string places_of(const Signature& pattern, int k);
+
 /// "argument 1: dimension 0 was 64, now 40"
 std::string difference(const Signature& before, const Signature& now);
 

@@ -75,6 +75,11 @@ bool Trace::decide(const Tensor& predicate) {
   return decision.taken;
 }
 
+void Trace::fail_endless() const {
+  throw InvalidArgument(text("more than ", most_applications_,
+                             " ops: a C++ loop counts with a size that varies; write it as a scan"));
+}
+
 Tensor Trace::next_random_key() { return fold_key(memory_->call_key(), ordinals_++); }
 
 void Trace::watch(WatchedFields fields) {

@@ -3,6 +3,7 @@
 /// which way this run goes. No two nodes of a run are ever merged here: that is the compiler's job alone.
 #pragma once
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
 #include "gradus/function/trace_memory.h"
@@ -34,8 +35,23 @@ class Trace : public Context {
   Tensor read(VariableCell& cell) override;
   void assign(VariableCell& cell, const Tensor& value) override;
   bool decide(const Tensor& predicate) override;
-  Ref<Node>* place_of(const AnyOp& op, In inputs) override { return &memory_->place_of(op, inputs); }
+  Ref<Node>* place_of(const AnyOp& op, In inputs) override {
+    count_application();
+    return &memory_->place_of(op, inputs);
+  }
+  void count_application() override {
+    if (++applications_ > most_applications_) [[unlikely]]
+      fail_endless();
+  }
   Tensor literal(const Tensor& made) override { return memory_->literal(made); }
+
+  /// Past so many applications of ops the C++ is taken to count with a size that it sees as a negative number:
+  /// InvalidArgument.
+  void set_limit(std::size_t applications) { most_applications_ = applications; }
+  std::size_t applications() const { return applications_; }
+  /// A library function made other ops of these sizes than it makes of others, of equal use.
+  void note_choice_by_size() { chooses_by_size_ = true; }
+  bool chooses_by_size() const { return chooses_by_size_; }
 
   /// A fresh id for the memory of a trace.
   static std::uint32_t new_id() { return Context::new_id(); }
@@ -84,6 +100,7 @@ class Trace : public Context {
 
  private:
   Cell& cell_of(VariableCell& cell);
+  [[noreturn]] void fail_endless() const;
   std::shared_ptr<TraceMemory> memory_;
   Decide decide_;
   std::vector<Guard> guards_;
@@ -93,6 +110,8 @@ class Trace : public Context {
   std::vector<Bound> bounds_;
   std::vector<WatchedFields> watched_;
   std::uint64_t ordinals_ = 0;
+  std::size_t applications_ = 0, most_applications_ = std::numeric_limits<std::size_t>::max();
+  bool chooses_by_size_ = false;
   ClosureRange closure_;
   Trace* outer_;
 };

@@ -45,6 +45,8 @@ class TraceMemory {
   std::unordered_map<const Node*, std::uint32_t> uses() const;
   /// Predicates that depend on nothing but constants, and their values.
   std::unordered_map<const Node*, bool>& constants() { return constants_; }
+  /// How many different applications of ops are kept.
+  std::size_t size() const { return places_.size(); }
   /// An estimate.
   std::size_t bytes() const;
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <shared_mutex>
+#include <variant>
 #include "gradus/base/clock.h"
 #include "gradus/base/nearest.h"
 #include "gradus/function/arguments.h"
@@ -72,7 +73,17 @@ struct TracedFunction::State {
   std::shared_ptr<Variant> find(const Signature& call, std::vector<std::int64_t>& symbols) const;
   std::shared_ptr<Variant> find_or_make(Request& request, std::vector<std::int64_t>& symbols);
   std::shared_ptr<Variant> make(Request& request);
-  std::shared_ptr<Variant> trace(const Signature& pattern, Request& request);
+  struct Run;
+  Run run(const Signature& pattern, Request& request, bool is_compared = false,
+          std::size_t most_applications = std::numeric_limits<std::size_t>::max()) const;
+  std::variant<Run, std::string> run_open(const Signature& pattern, Request& request, const Run& known) const;
+  std::string how_it_differs(const Run& open, const Run& known, const Request& request) const;
+  void confirm(Variant& variant, Segment& segment, Request& request);
+  std::shared_ptr<Variant> finished(Run run, const Request& request) const;
+  std::shared_ptr<Variant> make_open(const Signature& pattern, Request& request, std::string& reason);
+  std::shared_ptr<Variant> make_narrower(const Signature& pattern, Request& request, const Run& known,
+                                         std::string& reason);
+  [[noreturn]] void fail_declared(const Signature& pattern, const std::string& why) const;
   void admit(std::shared_ptr<Variant> variant, const std::string& reason, double took);
   void evict();
   void retire(const Variant& variant);
@@ -119,6 +130,22 @@ class Guide {
   bool diverged_ = false;
 };
 
+/// How many ops a run with symbols may apply, where one with sizes applied `known`: C++ that counts with a negative number
+/// may never end.
+std::size_t applications_after(std::size_t known) { return std::max(4 * known, std::size_t{1} << 17); }
+
+/// The path of a call whose program is the right one for its sizes.
+void note_fitting(Segment& root, const std::vector<bool>& ways, const std::vector<std::int64_t>& symbols) {
+  Segment* segment = &root;
+  segment->fitting.insert(symbols);
+  for (const bool way : ways) {
+    if (segment->is_leaf()) return;
+    segment = segment->ways[way].segment.load(std::memory_order_acquire);
+    if (!segment) return;
+    segment->fitting.insert(symbols);
+  }
+}
+
 /// What a variant costs a cache.
 std::size_t footprint(const Variant& variant) {
   std::size_t bytes = variant.memory_bytes;
@@ -134,6 +161,7 @@ std::string TracedFunction::State::reason_for(const Signature& call) const {
     return match(variant->pattern, call).has_value();
   });
   if (unfit == variants.rend()) return sizes;
+  if ((*unfit)->unfit.contains(match((*unfit)->pattern, call).value())) return sizes;
   const std::string changes = changed_fields(**unfit);
   return changes.empty() ? sizes + " (what is compiled would not stay within max_bytes at these sizes)" : changes;
 }
@@ -161,33 +189,87 @@ std::unique_ptr<Segment> TracedFunction::State::compiled(Draft draft, const Sign
 std::shared_ptr<Variant> TracedFunction::State::find(const Signature& call, std::vector<std::int64_t>& symbols) const {
   std::shared_lock lock(guard);
   for (auto it = variants.rbegin(); it != variants.rend(); ++it)
-    if (auto found = match((*it)->pattern, call); found && is_valid(**it, *found)) {
+    if (auto found = match((*it)->pattern, call);
+        found && is_valid(**it, *found) && (found->empty() || !(*it)->unfit.contains(*found))) {
       symbols = std::move(*found);
       return *it;
     }
   return nullptr;
 }
 
-std::shared_ptr<Variant> TracedFunction::State::trace(const Signature& pattern, Request& request) {
+/// One run of the C++ of a call.
+struct TracedFunction::State::Run {
+  Signature pattern;
+  std::shared_ptr<TraceMemory> memory;
+  std::optional<Draft> draft;
+  std::vector<WatchedFields> watched;
+  Recording recording;  // if asked for
+};
+
+TracedFunction::State::Run TracedFunction::State::run(const Signature& pattern, Request& request, bool is_compared,
+                                                      std::size_t most_applications) const {
+  request.values.begin(match(pattern, request.signature).value());
+  Run made{.pattern = pattern, .memory = std::make_shared<TraceMemory>(pattern.specs, Trace::new_id())};
+  Guide guide(request.values, title);
+  Trace trace(made.memory, closure, std::ref(guide));
+  trace.set_limit(most_applications);
+  Called called = request.body(trace.parameters());
+  made.watched = trace.watched();
+  if (is_compared) made.recording = record(trace, called);
+  made.draft.emplace(trace, std::move(called), std::span<const PathStep>());
+  made.draft->check_cells();
+  return made;
+}
+
+std::shared_ptr<Variant> TracedFunction::State::finished(Run run, const Request& request) const {
   auto variant = std::make_shared<Variant>();
   variant->example = request.signature;
-  variant->pattern = pattern;
-  request.values.begin(match(pattern, request.signature).value());
-  auto memory = std::make_shared<TraceMemory>(pattern.specs, Trace::new_id());
-  std::optional<Draft> draft;
-  {
-    Guide guide(request.values, title);
-    Trace trace(memory, closure, std::ref(guide));
-    Called called = request.body(trace.parameters());
-    variant->watched = trace.watched();
-    draft.emplace(trace, std::move(called), std::span<const PathStep>());
-  }
-  variant->root = compiled(std::move(*draft), pattern, request.signature);
+  variant->pattern = std::move(run.pattern);
+  variant->watched = std::move(run.watched);
+  variant->root = compiled(std::move(*run.draft), variant->pattern, request.signature);
+  if (const auto symbols = match(variant->pattern, request.signature).value(); !symbols.empty())
+    note_fitting(*variant->root, run.recording.ways, symbols);
   if (!variant->root->is_leaf()) {
-    variant->memory_bytes = memory->bytes();
-    variant->memory = std::move(memory);
+    variant->memory_bytes = run.memory->bytes();
+    variant->memory = std::move(run.memory);
   }
   return variant;
+}
+
+/// A run with symbols in place of sizes, if it is the same program as the run with these sizes; else why not.
+std::variant<TracedFunction::State::Run, std::string> TracedFunction::State::run_open(const Signature& pattern,
+                                                                                      Request& request,
+                                                                                      const Run& known) const {
+  try {
+    Run open = run(pattern, request, true, applications_after(known.recording.applications));
+    std::string why = how_it_differs(open, known, request);
+    if (why.empty()) return open;
+    return why;
+  } catch (const InternalError&) { throw; } catch (const std::exception& error) {
+    return std::string(error.what());
+  }
+}
+
+std::string TracedFunction::State::how_it_differs(const Run& open, const Run& known, const Request& request) const {
+  return difference(open.recording, match(open.pattern, request.signature).value(), known.recording);
+}
+
+/// At the sizes of this call: is the C++ the program that the variant was made of? Both are traced now, so that other
+/// C++ state that has changed since is in both.
+void TracedFunction::State::confirm(Variant& variant, Segment& segment, Request& request) {
+  std::lock_guard lock(making);
+  const std::vector<std::int64_t> symbols = request.values.symbols();
+  try {
+    const Run known = run(request.signature, request, true);
+    if (std::holds_alternative<std::string>(run_open(variant.pattern, request, known))) {
+      variant.unfit.insert(symbols);
+      return;
+    }
+    note_fitting(*variant.root, known.recording.ways, symbols);
+  } catch (const InvalidArgument&) {  // that of nothing: reshape(x, {0, -1}) can be worked out for open sizes alone
+    if (std::ranges::count(symbols, 0) == 0) throw;
+  }
+  segment.fitting.insert(symbols);  // where the state of the program has changed, another path than this run took
 }
 
 void TracedFunction::State::check_variants() const {
@@ -200,7 +282,7 @@ void TracedFunction::State::check_variants() const {
                                reasons));
 }
 
-/// Traces with the sizes that vary as symbols; a body that needs to know them is traced with them fixed.
+/// Sizes that vary are symbols, unless the C++ reads them: then they are fixed.
 std::shared_ptr<Variant> TracedFunction::State::make(Request& request) {
   const double start = steady_seconds();
   Signature pattern;
@@ -212,16 +294,57 @@ std::shared_ptr<Variant> TracedFunction::State::make(Request& request) {
     reason = reason_for(request.signature);
   }
   if (!request.why.empty()) reason = std::exchange(request.why, {});
-  std::shared_ptr<Variant> variant;
-  try {
-    variant = trace(pattern, request);
-  } catch (const Error& error) {
-    if (!options.input_signature.empty() || pattern.specs == request.signature.specs) throw;
-    variant = trace(request.signature, request);
-    reason += text(" (sizes are fixed in it, since with sizes that vary: ", error.what(), ")");
-  }
+  std::shared_ptr<Variant> variant = pattern.specs == request.signature.specs
+                                         ? finished(run(pattern, request), request)
+                                         : make_open(pattern, request, reason);
   admit(variant, reason, steady_seconds() - start);
   return variant;
+}
+
+std::shared_ptr<Variant> TracedFunction::State::make_open(const Signature& pattern, Request& request,
+                                                          std::string& reason) {
+  std::optional<Run> first;  // what is built within the first call is built for all sizes
+  if (examples.empty()) try {
+      first = run(pattern, request, true, applications_after(0));
+    } catch (const InternalError&) { throw; } catch (const std::exception&) {
+    }  // told below
+  Run known = run(request.signature, request, true);
+  if (first && how_it_differs(*first, known, request).empty()) return finished(std::move(*first), request);
+  auto open = run_open(pattern, request, known);
+  std::string why;
+  if (Run* same = std::get_if<Run>(&open)) try {
+      return finished(std::move(*same), request);
+    } catch (const Error& error) {
+      if (!options.input_signature.empty()) throw;
+      why = error.what();
+    }
+  else why = std::get<std::string>(open);
+  if (!options.input_signature.empty() && !known.recording.chooses_by_size) fail_declared(pattern, why);
+  if (auto narrower = make_narrower(pattern, request, known, reason)) return narrower;
+  reason += text(" (sizes are fixed in it, since with sizes that vary: ", why, ")");
+  return finished(std::move(known), request);
+}
+
+/// With one of several sizes fixed, the first one that suffices.
+std::shared_ptr<Variant> TracedFunction::State::make_narrower(const Signature& pattern, Request& request,
+                                                              const Run& known, std::string& reason) {
+  const int symbols = static_cast<int>(match(pattern, request.signature).value().size());
+  for (int k = 0; symbols > 1 && k < symbols; ++k) {
+    auto open = run_open(with_fixed(pattern, k, request.signature), request, known);
+    Run* same = std::get_if<Run>(&open);
+    if (!same) continue;
+    reason += text(" (", places_of(pattern, k), ": this size is fixed in it, since the C++ of the function reads it)");
+    return finished(std::move(*same), request);
+  }
+  return nullptr;
+}
+
+void TracedFunction::State::fail_declared(const Signature& pattern, const std::string& why) const {
+  throw InvalidArgument(text(
+      title, ": its input signature says any_size for ", places_of(pattern, 0),
+      ", but with that size open the C++ of the function is another program than with the size of this call: ", why,
+      "; a C++ loop over a size is to be a scan, a number made of a size extent(x.shape()[0], dtype), and where C++ has "
+      "to read a size, leave any_size out of the signature"));
 }
 
 void TracedFunction::State::admit(std::shared_ptr<Variant> variant, const std::string& reason, double took) {
@@ -301,6 +424,10 @@ std::optional<Called> TracedFunction::State::attempt(Variant& variant, Request& 
       retire(variant);
       return {};
     }
+    if (!request.values.symbols().empty() && !segment->fitting.contains(request.values.symbols())) {
+      confirm(variant, *segment, request);
+      return {};
+    }
     request.values.check(segment->bounds);
     if (!segment->is_leaf()) {
       request.values.take_way(*segment);
@@ -323,10 +450,11 @@ Segment* TracedFunction::State::next(Variant& variant, Request& request) {
   const double start = steady_seconds();
   try {
     way.owned = extend(variant, request);
-  } catch (const ResourceExhausted&) { throw; } catch (const Error& error) {
+  } catch (const ResourceExhausted&) { throw; } catch (const InternalError&) { throw; } catch (
+      const std::exception& error) {
     if (!options.input_signature.empty() || variant.pattern.specs == request.signature.specs) throw;
     std::lock_guard also(making);
-    admit(trace(request.signature, request),
+    admit(finished(run(request.signature, request), request),
           text("sizes are fixed in it, since another path with sizes that vary: ", error.what()),
           steady_seconds() - start);
     return nullptr;
@@ -370,6 +498,7 @@ std::unique_ptr<Segment> TracedFunction::State::extend(Variant& variant, Request
     const BeingTraced flag(variant.is_being_traced);
     Guide guide(request.values, title);
     Trace trace(variant.memory, closure, std::ref(guide));
+    if (!request.values.symbols().empty()) trace.set_limit(applications_after(variant.memory->size()));
     Called called = request.body(trace.parameters());
     if (guide.has_diverged(trace)) {
       request.why =

@@ -3,6 +3,7 @@
 #include "gradus/autodiff/examples_apart.h"
 #include "gradus/autodiff/jvp.h"
 #include "gradus/autodiff/vmap.h"
+#include "gradus/function/trace.h"
 #include "gradus/gradients/chunks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control_ops.h"
@@ -29,7 +30,10 @@ Shape joined(Shape a, const Shape& b) {
   return a;
 }
 
-bool reverse_is_cheaper(const Shape& y, const Shape& x) { return estimated(y.size()) <= estimated(x.size()); }
+bool reverse_is_cheaper(const Shape& y, const Shape& x) {
+  if (Trace* trace = Trace::current()) trace->note_choice_by_size();
+  return estimated(y.size()) <= estimated(x.size());
+}
 
 /// The spec of one example.
 Spec example_of(const Tensor& batch) {

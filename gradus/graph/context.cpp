@@ -33,7 +33,10 @@ bool Context::decide(const Tensor& predicate) {
            " is symbolic, so a C++ branch on it cannot be taken while this is traced; use cond(condition, if_true, "
            "if_false) or where(condition, a, b), or decide outside"));
 }
-Ref<Node>* Context::place_of(const AnyOp&, In) { return nullptr; }
+Ref<Node>* Context::place_of(const AnyOp&, In) {
+  count_application();
+  return nullptr;
+}
 Tensor Context::literal(const Tensor& made) { return parent_ ? parent_->literal(made) : made; }
 
 Untraced::Untraced() : suspended_(std::exchange(innermost(), nullptr)) { ++untraced_depth(); }

@@ -27,6 +27,10 @@ class Context {
   /// Where this trace keeps the node of this application of `op`, to meet it when it runs again: null: nowhere; the
   /// node itself if an earlier run has made it, else empty.
   virtual Ref<Node>* place_of(const AnyOp& op, In inputs);
+  /// An op is applied here or in a context within this one.
+  virtual void count_application() {
+    if (parent_) parent_->count_application();
+  }
   /// What stands for `made`, a constant that the program makes while this trace is the innermost.
   virtual Tensor literal(const Tensor& made);
 

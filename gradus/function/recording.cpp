@@ -1,0 +1,178 @@
+/// Recording and comparing.
+#include "gradus/function/recording.h"
+#include <cstring>
+#include "gradus/compiler/passes.h"
+#include "gradus/graph/evaluate.h"
+
+namespace gradus {
+namespace {
+
+Recording::Input input_of(const Trace& trace, const Ref<Node>& node) {
+  Recording::Input input{trace.memory().source_of(*node), {}, nullptr};
+  if (input.source.kind == Source::Kind::capture) input.node = node;
+  for (const auto& cell : trace.cells())
+    if (cell->parameter.node() == node) input.cell = cell->cell.get();
+  return input;
+}
+
+std::string spelt(const Graph& graph, int i) {
+  const Value& v = graph[i];
+  if (v.is_constant) return text("a constant ", v.spec);
+  return v.op ? text(v.op->name, " : ", v.spec) : text("an input ", v.spec);
+}
+
+Shape without_leading_ones(Shape shape) {
+  while (shape.rank() > 0 && shape[0] == 1) shape.erase(0);
+  return shape;
+}
+
+bool are_alike(const Spec& a, const Spec& b) {
+  return a.dtype == b.dtype && without_leading_ones(a.shape) == without_leading_ones(b.shape);
+}
+
+/// How a view walks; where there is one element, the stride says nothing.
+View walk_of(const Graph& graph, const Value& v) {
+  const View view = v.op->view(v.op.attributes(), graph[v.in[0]].spec.shape, v.spec.shape);
+  View walk{view.offset, {}, 0};
+  Shape extents;
+  for (int i = 0; i < v.spec.shape.rank(); ++i) {
+    if (v.spec.shape[i] == 1) continue;
+    if (view.backwards >> i & 1) walk.backwards |= 1u << extents.rank();
+    extents.push_back(v.spec.shape[i]);
+    walk.strides.push_back(view.strides[i]);
+  }
+  return walk;
+}
+
+/// Whether the elements are those of the operand in their order.
+bool changes_nothing(const Graph& graph, const Value& v) {
+  if (v.in.size() != 1) return false;
+  if (v.op.is_alias()) return true;
+  const Shape& in = graph[v.in[0]].spec.shape;
+  if (v.op.is_reduction()) return in[v.op.axis()] == 1;
+  if (!v.op.is_view() || in.size() != v.spec.shape.size()) return false;
+  Shape extents;
+  for (const std::int64_t d : v.spec.shape)
+    if (d != 1) extents.push_back(d);
+  const View walk = walk_of(graph, v);
+  return walk.offset == 0 && walk.backwards == 0 && walk.strides == dense_strides(extents);
+}
+
+/// Two programs, walked together from their outputs. What library functions leave away where a size is 1, such as
+/// broadcasts and sums, is overlooked, as are shapes where elements are taken one by one.
+class Comparison {
+ public:
+  Comparison(const Recording& open, const Recording& known) : open_(open), known_(known) {
+    for (std::size_t k = 0; k < open.inputs.size(); ++k) open_inputs_[open.graph.inputs[k]] = &open.inputs[k];
+    for (std::size_t k = 0; k < known.inputs.size(); ++k) known_inputs_[known.graph.inputs[k]] = &known.inputs[k];
+  }
+
+  std::string run() {
+    if (open_.ways != known_.ways) return "C++ branches on tensor values go another way";
+    if (open_.results != known_.results || open_.assigned != known_.assigned ||
+        open_.graph.outputs.size() != known_.graph.outputs.size())
+      return "it returns or assigns something else";
+    for (std::size_t k = 0; k < open_.graph.outputs.size(); ++k) {
+      const int a = open_.graph.outputs[k], b = known_.graph.outputs[k];
+      if (open_.graph[a].spec != known_.graph[b].spec) return how(a, b);
+      stack_.emplace_back(a, b);
+    }
+    while (!stack_.empty()) {
+      const auto [a, b] = stack_.back();
+      stack_.pop_back();
+      if (!step(source(open_.graph, a), source(known_.graph, b))) return how(a, b);
+    }
+    return {};
+  }
+
+ private:
+  std::string how(int a, int b) const {
+    return text(spelt(known_.graph, b), " with the sizes known, ", spelt(open_.graph, a), " without");
+  }
+  static int source(const Graph& graph, int i) {
+    while (graph[i].op && changes_nothing(graph, graph[i])) i = graph[i].in[0];
+    return i;
+  }
+
+  bool step(int a, int b) {
+    if (!met_.emplace(a, b).second) return true;
+    const Value &x = open_.graph[a], &y = known_.graph[b];
+    if (x.spec.dtype != y.spec.dtype || x.spec.shape.size() != y.spec.shape.size()) return false;
+    if (x.spec.shape.size() == 0) return true;
+    if (x.is_constant || y.is_constant) return x.is_constant && y.is_constant && x.constant == y.constant;
+    if (x.is_input() || y.is_input())
+      return x.is_input() && y.is_input() && same(*open_inputs_.at(a), *known_inputs_.at(b));
+    if (x.in.size() != y.in.size() || !same_op(x, y)) return false;
+    for (std::size_t i = 0; i < x.in.size(); ++i) stack_.emplace_back(x.in[i], y.in[i]);
+    return true;
+  }
+
+  bool same_op(const Value& x, const Value& y) const {
+    if (x.op.is_view() && y.op.is_view()) {
+      const View a = walk_of(open_.graph, x), b = walk_of(known_.graph, y);
+      return a.offset == b.offset && a.strides == b.strides && a.backwards == b.backwards;
+    }
+    if (x.op != y.op) return false;
+    if (x.op.is_elementwise()) return true;
+    for (std::size_t i = 0; i < x.in.size(); ++i)
+      if (!are_alike(open_.graph[x.in[i]].spec, known_.graph[y.in[i]].spec)) return false;
+    return are_alike(x.spec, y.spec);
+  }
+
+  static bool same(const Recording::Input& a, const Recording::Input& b) {
+    if (a.source.kind != b.source.kind) return false;
+    if (a.source.kind == Source::Kind::cell) return a.cell == b.cell;
+    if (a.source.kind != Source::Kind::capture) return a.source.index == b.source.index;
+    if (a.node == b.node) return true;
+    const Buffer &x = Tensor(a.node).observed(), &y = Tensor(b.node).observed();
+    return std::memcmp(x.data(), y.data(), static_cast<std::size_t>(bytes_of(a.node->spec))) == 0;
+  }
+
+  const Recording &open_, &known_;
+  std::set<std::pair<int, int>> met_;
+  std::unordered_map<int, const Recording::Input*> open_inputs_, known_inputs_;
+  std::vector<std::pair<int, int>> stack_;
+};
+
+}  // namespace
+
+Recording record(const Trace& trace, const Called& called) {
+  Recording made{.applications = trace.applications(), .chooses_by_size = trace.chooses_by_size()};
+  std::vector<Ref<Node>> roots;
+  for (const Trace::Guard& guard : trace.guards()) {
+    roots.push_back(guard.predicate.node());
+    made.ways.push_back(guard.taken);
+  }
+  for (const Tensor& result : called.tensors) {
+    made.results.push_back(result.defined());
+    if (result.defined()) roots.push_back(result.node());
+  }
+  for (const auto& cell : trace.cells()) {
+    if (!cell->assigned) continue;
+    made.assigned.push_back(cell->cell.get());
+    roots.push_back(cell->now.node());
+  }
+  Flattened flat = flatten(roots, [&](const Node& node) { return node.trace != trace.memory().id(); });
+  made.graph = std::move(flat.graph);
+  for (const Ref<Node>& node : flat.inputs) made.inputs.push_back(input_of(trace, node));
+  return made;
+}
+
+std::string difference(Recording open, std::span<const std::int64_t> symbols, Recording known) {
+  open.graph = evaluated(open.graph, symbols);
+  for (Graph* graph : {&open.graph, &known.graph}) run_graph_passes(*graph, {});
+  return Comparison(open, known).run();
+}
+
+bool SizesSeen::contains(const std::vector<std::int64_t>& sizes) const {
+  std::shared_lock lock(guard_);
+  return seen_.contains(sizes);
+}
+
+void SizesSeen::insert(const std::vector<std::int64_t>& sizes) {
+  std::unique_lock lock(guard_);
+  if (seen_.size() >= most) seen_.clear();
+  seen_.insert(sizes);
+}
+
+}  // namespace gradus

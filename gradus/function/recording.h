@@ -1,0 +1,47 @@
+/// Recording: what one run of a trace amounts to, to tell whether two runs are the same program. C++ sees a size that
+/// varies as a negative number: where it counts, branches or computes with it, the program is another one than that of
+/// the size itself.
+#pragma once
+#include <mutex>
+#include <set>
+#include <shared_mutex>
+#include "gradus/function/trace.h"
+#include "gradus/function/traced_function.h"
+
+namespace gradus {
+
+struct Recording {
+  Graph graph;  // predicates of C++ branches, then results that are not empty, then what is assigned
+  struct Input {
+    Source source;
+    Ref<Node> node;  // of a capture
+    const VariableCell* cell = nullptr;
+  };
+  std::vector<Input> inputs;  // behind graph.inputs
+  std::vector<bool> ways;     // of the branches
+  std::vector<bool> results;  // whether each is there
+  std::vector<const VariableCell*> assigned;
+  std::size_t applications = 0;
+  bool chooses_by_size = false;
+};
+
+Recording record(const Trace& trace, const Called& called);
+
+/// How `open`, made for sizes that vary, differs at these values of them from `known`, made for these sizes, after all
+/// rewriting that changes no bit: "multiply : f32[3] with the sizes known, fill : f32[3] without". Empty: they are the
+/// same program.
+std::string difference(Recording open, std::span<const std::int64_t> symbols, Recording known);
+
+/// Sizes of calls, remembered; for any number of threads. It forgets all when they become too many.
+class SizesSeen {
+ public:
+  bool contains(const std::vector<std::int64_t>& sizes) const;
+  void insert(const std::vector<std::int64_t>& sizes);
+
+ private:
+  static constexpr std::size_t most = 4096;
+  mutable std::shared_mutex guard_;
+  std::set<std::vector<std::int64_t>> seen_;
+};
+
+}  // namespace gradus

@@ -1,0 +1,222 @@
+/// Sizes that vary, and C++ that reads them: whatever it does with a size, a call gives what the C++ gives for it.
+#include <gtest/gtest.h>
+#include <algorithm>
+#include "gradus/function/function.h"
+#include "gradus/function/variable.h"
+#include "gradus/gradients/functional.h"
+#include "gradus/gradients/tape.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/control.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/matmul.h"
+#include "gradus/ops/random.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
+#include "gradus/ops/softmax.h"
+
+namespace gradus {
+namespace {
+
+using Program = std::function<Tensor(Tensor)>;
+
+Tensor rows_of_size(std::int64_t n) { return random::normal({n, 3}, {.seed = static_cast<std::uint64_t>(n + 1)}); }
+
+void expect_right(const Program& f, const Function<Program>& traced, std::int64_t n) {
+  const Tensor x = rows_of_size(n);
+  EXPECT_TRUE(bitwise_equal(traced(x), f(x))) << n << " rows\n" << text(traced.explain());
+}
+
+bool says(const Explanation& e, const std::string& wanted) {
+  return std::ranges::any_of(e.retraces, [&](const Retrace& r) { return r.reason.find(wanted) != std::string::npos; });
+}
+
+struct Reader {
+  const char* name;
+  Program f;
+};
+
+Tensor loop_over_rows(const Tensor& x) {
+  Tensor sum = zeros({3});
+  for (int i = 0; i < x.shape()[0]; ++i) sum = sum * 0.5 + squeeze(x.rows(i, i + 1), {0});
+  return sum;
+}
+
+const Reader readers[] = {
+    {"a_loop_over_rows", loop_over_rows},
+    {"a_loop_that_counts_unsigned",
+     [](const Tensor& x) {
+       Tensor sum = zeros({3});
+       for (std::size_t i = 0; i < static_cast<std::size_t>(x.shape()[0]); ++i) sum = sum * 0.5 + squeeze(x.rows(0, 1), {0});
+       return sum;
+     }},
+    {"a_size_as_a_number", [](const Tensor& x) { return reduce_sum(x) * (1.0 / static_cast<double>(x.shape()[0])); }},
+    {"a_branch_at_ten", [](const Tensor& x) { return x.shape()[0] > 10 ? x * 2 : x * 3; }},
+    {"a_branch_at_one", [](const Tensor& x) { return x.shape()[0] == 1 ? x - 1 : exp(x); }},
+    {"a_vector_of_that_length",
+     [](const Tensor& x) {
+       std::vector<float> weights(static_cast<std::size_t>(x.shape()[0]));
+       for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i);
+       return from_values(weights, {x.shape()[0], 1}) * x;
+     }},
+    {"in_a_nested_function",
+     [](const Tensor& x) { return function([](Tensor y) { return loop_over_rows(y); })(tanh(x)); }},
+    {"in_the_body_of_a_scan",
+     [](const Tensor& x) {
+       const double n = static_cast<double>(x.shape()[0]);
+       return scan([n](const Tensor& sum, const Tensor& row) { return std::pair{sum * n + row, sum}; }, zeros({3}), x)
+           .second;
+     }},
+    {"under_a_tape",
+     [](const Tensor& x) {
+       GradientTape tape;
+       tape.watch(x);
+       return tape.gradient(reduce_sum(square(loop_over_rows(x))), x);
+     }},
+    {"behind_a_guard",
+     [](const Tensor& x) {
+       if (bool(reduce_sum(x) > 0)) return loop_over_rows(x);
+       return x.shape()[0] > 10 ? reduce_max(x) + ones({3}) : reduce_min(x) + ones({3});
+     }},
+    {"its_negative", [](const Tensor& x) { return x.shape()[0] < 0 ? x * 100 : x; }},
+};
+
+class ReadSizes : public testing::TestWithParam<Reader> {};
+INSTANTIATE_TEST_SUITE_P(All, ReadSizes, testing::ValuesIn(readers), [](const auto& i) { return i.param.name; });
+
+TEST_P(ReadSizes, GiveWhatTheirCppGives) {
+  const Function<Program> traced = function(GetParam().f);
+  for (const std::int64_t n : {4, 7, 20, 7, 1, 12, 4, 20}) expect_right(GetParam().f, traced, n);
+  EXPECT_TRUE(says(traced.explain(), "sizes are fixed in it")) << text(traced.explain());
+}
+
+TEST_P(ReadSizes, AreRefusedWhereAnySizeIsDeclared) {
+  const Function<Program> traced = function(GetParam().f, {.name = "reader", .input_signature = {{f32, {any_size, 3}}}});
+  int refused = 0;
+  for (const std::int64_t n : {4, 20, 1, 7}) try {
+      expect_right(GetParam().f, traced, n);
+    } catch (const InvalidArgument& error) {
+      ++refused;
+      EXPECT_NE(std::string(error.what()).find("function reader: its input signature says any_size for argument 0, "
+                                               "dimension 0, but"),
+                std::string::npos)
+          << error.what();
+    }
+  EXPECT_GT(refused, 0);
+}
+
+TEST(Sizes, OnlyTheSizeThatIsReadIsFixed) {
+  const auto f = [](const Tensor& x, const Tensor& y) { return reduce_sum(loop_over_rows(x)) + reduce_mean(y); };
+  const auto traced = function([&](Tensor x, Tensor y) { return f(x, y); });
+  for (const auto& [n, m] : {std::pair{4, 8}, {5, 9}, {5, 10}, {5, 11}, {6, 12}, {6, 13}}) {
+    const Tensor x = rows_of_size(n), y = rows_of_size(m);
+    EXPECT_TRUE(bitwise_equal(traced(x, y), f(x, y))) << n << " " << m;
+  }
+  EXPECT_EQ(traced.explain().variants, 3) << text(traced.explain());
+  EXPECT_TRUE(says(traced.explain(), "(argument 0, dimension 0: this size is fixed in it, since the C++ of the function "
+                                     "reads it)"));
+}
+
+TEST(Sizes, WhereTheCppIsTheSameProgramAVariantIsShared) {
+  int runs = 0;
+  const auto traced = function([&](Tensor x) {
+    ++runs;
+    return x.shape()[0] > 10 ? x * 2 : x * 3;
+  });
+  for (const int n : {4, 7, 5, 9, 7, 5}) traced(rows_of_size(n));
+  EXPECT_EQ(traced.explain().variants, 2);
+  EXPECT_EQ(runs, 1 + 2 + 2 + 2) << "each size is looked at once";
+  traced(rows_of_size(11));
+  EXPECT_EQ(traced.explain().variants, 3);
+}
+
+TEST(Sizes, AnExceptionOfTheUserIsTheUsers) {
+  const auto traced = function([](Tensor x) {
+    if (x.shape()[0] == 3) throw std::runtime_error("not three");
+    return x * 2;
+  });
+  for (const int n : {1, 2, 4}) traced(rows_of_size(n));
+  EXPECT_THROW(traced(rows_of_size(3)), std::runtime_error);
+  EXPECT_EQ(traced(rows_of_size(5)).shape()[0], 5);
+}
+
+TEST(Sizes, OtherStateOfTheCppStaysFrozen) {
+  Tensor captured = constant(2.0f);
+  const auto traced = function([&](Tensor x) { return reduce_sum(x * captured); });
+  for (const int n : {2, 3}) EXPECT_EQ(traced(ones({n})).item(), 2 * n);
+  captured = constant(5.0f);
+  EXPECT_EQ(traced(ones({4})).item(), 8);
+  EXPECT_EQ(traced.explain().variants, 2);
+}
+
+TEST(Sizes, FrozenStateThatSendsACallAnotherWayIsNoEndlessSearch) {
+  bool greater = true;
+  const auto traced = function([&](Tensor x) {
+    const Tensor predicate = greater ? reduce_sum(x) > 0 : reduce_sum(x) < 0;
+    return bool(predicate) ? x * 2 : x * 3;
+  });
+  for (const int n : {2, 3}) EXPECT_EQ(traced(ones({n})).to_vector<float>()[0], 2);
+  greater = false;
+  EXPECT_NO_THROW(traced(ones({4})));
+  EXPECT_NO_THROW(traced(-ones({5})));
+}
+
+struct Library {
+  const char* name;
+  Program f;
+};
+
+Tensor trained(const Tensor& x, const std::function<Tensor(const Tensor&)>& loss) {
+  GradientTape tape;
+  tape.watch(x);
+  return tape.gradient(loss(x), x);
+}
+
+const Library library[] = {
+    {"mean_and_variance",
+     [](const Tensor& x) { return x - reduce_mean(x, {.axis = {0}}) + reduce_std(x, {.axis = {0}}); }},
+    {"gradient_of_a_mean", [](const Tensor& x) { return trained(x, [](auto& y) { return reduce_mean(square(y)); }); }},
+    {"matmul", [](const Tensor& x) { return matmul(matmul(x, transpose(x)), tanh(x)); }},
+    {"gradient_of_matmul",
+     [](const Tensor& x) {
+       return trained(x, [](auto& y) { return reduce_sum(square(matmul(transpose(y), y))); });
+     }},
+    {"reshape_and_broadcast",
+     [](const Tensor& x) {
+       const std::int64_t n = x.shape()[0];
+       return reshape(x, {-1}) + reshape(transpose(reshape(x, {3, n})), {-1}) +
+              reshape(broadcast_to(reduce_sum(x, {.axis = {1}, .keepdims = true}), x.shape()), {-1});
+     }},
+    {"pairs", [](const Tensor& x) { return expand_dims(x, 0) - expand_dims(x, 1); }},
+    {"softmax", [](const Tensor& x) { return softmax(transpose(x)); }},
+    {"random", [](const Tensor& x) { return x * random::uniform(x.shape(), {.seed = 3}); }},
+    {"jacobian", [](const Tensor& x) { return jacobian([](const Tensor& y) { return tanh(y); }, x); }},
+    {"batch_jacobian",
+     [](const Tensor& x) { return batch_jacobian([](const Tensor& y) { return tanh(matmul(y, ones({3, 2}))); }, x); }},
+    {"vectorized_map",
+     [](const Tensor& x) {
+       return vectorized_map([](const Tensor& row) { return row / reduce_sum(exp(row)); }, x);
+     }},
+    {"scan",
+     [](const Tensor& x) {
+       return trained(x, [](auto& y) {
+         return reduce_sum(
+             scan([](const Tensor& s, const Tensor& row) { return std::pair{tanh(s + row), s}; }, zeros({3}), y).second);
+       });
+     }},
+};
+
+class OpsKnowSizes : public testing::TestWithParam<Library> {};
+INSTANTIATE_TEST_SUITE_P(All, OpsKnowSizes, testing::ValuesIn(library), [](const auto& i) { return i.param.name; });
+
+TEST_P(OpsKnowSizes, SoOneVariantServesAll) {
+  const Function<Program> traced = function(GetParam().f, {.input_signature = {{f32, {any_size, 3}}}});
+  for (const std::int64_t n : {4, 7, 1, 20, 0, 3, 2}) {
+    try {
+      expect_right(GetParam().f, traced, n);
+    } catch (const Error& error) { ADD_FAILURE() << n << " rows: " << error.what(); }
+  }
+  EXPECT_EQ(traced.explain().variants, 1) << text(traced.explain());
+}
+
+}  // namespace
+}  // namespace gradus
