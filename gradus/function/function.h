@@ -11,8 +11,9 @@
 /// A size that varied between calls is a symbol in the next trace: to C++ a negative number, which ops understand. C++
 /// that counts, branches or computes with it is another program for each size. So at each new size the C++ runs twice
 /// more, with the size and with the symbol, to see whether both are one program; where they differ, the size is fixed,
-/// one variant each, and explain() says so; where it is declared any_size, that is an InvalidArgument. What C++ makes of
-/// a size as a number is extent(x.shape()[0], dtype), a loop over it a scan. Other effects of the C++ happen at each run.
+/// one variant each, and explain() says so; where it is declared any_size, that is an InvalidArgument. What C++ makes
+/// of a size as a number is extent(x.shape()[0], dtype), a loop over it a scan. Other effects of the C++ happen at each
+/// run.
 ///
 /// ResourceExhausted: more than max_variants signatures, more than 64 paths in one of them, or more than 128 branches
 /// on one path: cond, while_loop and scan are made for that.

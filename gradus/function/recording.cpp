@@ -1,8 +1,10 @@
 /// Recording and comparing.
 #include "gradus/function/recording.h"
 #include <cstring>
+#include <functional>
 #include "gradus/compiler/passes.h"
 #include "gradus/graph/evaluate.h"
+#include "gradus/graph/region.h"
 
 namespace gradus {
 namespace {
@@ -58,36 +60,49 @@ bool changes_nothing(const Graph& graph, const Value& v) {
   return walk.offset == 0 && walk.backwards == 0 && walk.strides == dense_strides(extents);
 }
 
-/// Two programs, walked together from their outputs. What library functions leave away where a size is 1, such as
+/// The attributes but for regions, which are printed within braces.
+std::string attributes_besides_regions(const AnyOp& op) {
+  std::string kept;
+  int depth = 0;
+  for (const char c : text(op)) {
+    depth += c == '{';
+    if (depth < 2) kept += c;
+    depth -= c == '}';
+  }
+  return kept;
+}
+
+/// Two graphs, walked together from their outputs. What library functions leave away where a size is 1, such as
 /// broadcasts and sums, is overlooked, as are shapes where elements are taken one by one.
 class Comparison {
  public:
-  Comparison(const Recording& open, const Recording& known) : open_(open), known_(known) {
-    for (std::size_t k = 0; k < open.inputs.size(); ++k) open_inputs_[open.graph.inputs[k]] = &open.inputs[k];
-    for (std::size_t k = 0; k < known.inputs.size(); ++k) known_inputs_[known.graph.inputs[k]] = &known.inputs[k];
+  using Same = std::function<bool(std::size_t a, std::size_t b)>;  // of inputs, by their numbers
+  Comparison(Graph open, Graph known, Same same)
+      : open_(std::move(open)), known_(std::move(known)), same_(std::move(same)) {
+    for (Graph* graph : {&open_, &known_}) run_graph_passes(*graph, {});
+    for (std::size_t k = 0; k < open_.inputs.size(); ++k) open_inputs_[open_.inputs[k]] = k;
+    for (std::size_t k = 0; k < known_.inputs.size(); ++k) known_inputs_[known_.inputs[k]] = k;
   }
 
+  /// Empty: they are the same.
   std::string run() {
-    if (open_.ways != known_.ways) return "C++ branches on tensor values go another way";
-    if (open_.results != known_.results || open_.assigned != known_.assigned ||
-        open_.graph.outputs.size() != known_.graph.outputs.size())
-      return "it returns or assigns something else";
-    for (std::size_t k = 0; k < open_.graph.outputs.size(); ++k) {
-      const int a = open_.graph.outputs[k], b = known_.graph.outputs[k];
-      if (open_.graph[a].spec != known_.graph[b].spec) return how(a, b);
+    if (open_.outputs.size() != known_.outputs.size()) return "it returns or assigns something else";
+    for (std::size_t k = 0; k < open_.outputs.size(); ++k) {
+      const int a = open_.outputs[k], b = known_.outputs[k];
+      if (open_[a].spec != known_[b].spec) return how(a, b);
       stack_.emplace_back(a, b);
     }
     while (!stack_.empty()) {
       const auto [a, b] = stack_.back();
       stack_.pop_back();
-      if (!step(source(open_.graph, a), source(known_.graph, b))) return how(a, b);
+      if (!step(source(open_, a), source(known_, b))) return how(a, b);
     }
     return {};
   }
 
  private:
   std::string how(int a, int b) const {
-    return text(spelt(known_.graph, b), " with the sizes known, ", spelt(open_.graph, a), " without");
+    return text(spelt(known_, b), " with the sizes known, ", spelt(open_, a), " without");
   }
   static int source(const Graph& graph, int i) {
     while (graph[i].op && changes_nothing(graph, graph[i])) i = graph[i].in[0];
@@ -96,12 +111,12 @@ class Comparison {
 
   bool step(int a, int b) {
     if (!met_.emplace(a, b).second) return true;
-    const Value &x = open_.graph[a], &y = known_.graph[b];
+    const Value &x = open_[a], &y = known_[b];
     if (x.spec.dtype != y.spec.dtype || x.spec.shape.size() != y.spec.shape.size()) return false;
     if (x.spec.shape.size() == 0) return true;
     if (x.is_constant || y.is_constant) return x.is_constant && y.is_constant && x.constant == y.constant;
     if (x.is_input() || y.is_input())
-      return x.is_input() && y.is_input() && same(*open_inputs_.at(a), *known_inputs_.at(b));
+      return x.is_input() && y.is_input() && same_(open_inputs_.at(a), known_inputs_.at(b));
     if (x.in.size() != y.in.size() || !same_op(x, y)) return false;
     for (std::size_t i = 0; i < x.in.size(); ++i) stack_.emplace_back(x.in[i], y.in[i]);
     return true;
@@ -109,35 +124,49 @@ class Comparison {
 
   bool same_op(const Value& x, const Value& y) const {
     if (x.op.is_view() && y.op.is_view()) {
-      const View a = walk_of(open_.graph, x), b = walk_of(known_.graph, y);
+      const View a = walk_of(open_, x), b = walk_of(known_, y);
       return a.offset == b.offset && a.strides == b.strides && a.backwards == b.backwards;
     }
-    if (x.op != y.op) return false;
+    if (x.op != y.op && !same_but_in_regions(x.op, y.op)) return false;
     if (x.op.is_elementwise()) return true;
     for (std::size_t i = 0; i < x.in.size(); ++i)
-      if (!are_alike(open_.graph[x.in[i]].spec, known_.graph[y.in[i]].spec)) return false;
+      if (!are_alike(open_[x.in[i]].spec, known_[y.in[i]].spec)) return false;
     return are_alike(x.spec, y.spec);
   }
 
-  static bool same(const Recording::Input& a, const Recording::Input& b) {
-    if (a.source.kind != b.source.kind) return false;
-    if (a.source.kind == Source::Kind::cell) return a.cell == b.cell;
-    if (a.source.kind != Source::Kind::capture) return a.source.index == b.source.index;
-    if (a.node == b.node) return true;
-    const Buffer &x = Tensor(a.node).observed(), &y = Tensor(b.node).observed();
-    return std::memcmp(x.data(), y.data(), static_cast<std::size_t>(bytes_of(a.node->spec))) == 0;
+  static bool same_but_in_regions(const AnyOp& x, const AnyOp& y) {
+    const auto a = x.regions(), b = y.regions();
+    if (a.empty() || a.size() != b.size() || attributes_besides_regions(x) != attributes_besides_regions(y))
+      return false;
+    for (std::size_t k = 0; k < a.size(); ++k) {
+      if (static_cast<bool>(*a[k]) != static_cast<bool>(*b[k])) return false;
+      if (*a[k] && (a[k]->inputs() != b[k]->inputs() ||
+                    !Comparison(a[k]->graph(), b[k]->graph(), std::equal_to<>()).run().empty()))
+        return false;
+    }
+    return true;
   }
 
-  const Recording &open_, &known_;
+  Graph open_, known_;
+  const Same same_;
   std::set<std::pair<int, int>> met_;
-  std::unordered_map<int, const Recording::Input*> open_inputs_, known_inputs_;
+  std::unordered_map<int, std::size_t> open_inputs_, known_inputs_;
   std::vector<std::pair<int, int>> stack_;
 };
+
+bool same_input(const Recording::Input& a, const Recording::Input& b) {
+  if (a.source.kind != b.source.kind) return false;
+  if (a.source.kind == Source::Kind::cell) return a.cell == b.cell;
+  if (a.source.kind != Source::Kind::capture) return a.source.index == b.source.index;
+  if (a.node == b.node) return true;
+  const Buffer &x = Tensor(a.node).observed(), &y = Tensor(b.node).observed();
+  return std::memcmp(x.data(), y.data(), static_cast<std::size_t>(bytes_of(a.node->spec))) == 0;
+}
 
 }  // namespace
 
 Recording record(const Trace& trace, const Called& called) {
-  Recording made{.applications = trace.applications(), .chooses_by_size = trace.chooses_by_size()};
+  Recording made{.applications = trace.applications(), .choices = trace.choices()};
   std::vector<Ref<Node>> roots;
   for (const Trace::Guard& guard : trace.guards()) {
     roots.push_back(guard.predicate.node());
@@ -158,10 +187,12 @@ Recording record(const Trace& trace, const Called& called) {
   return made;
 }
 
-std::string difference(Recording open, std::span<const std::int64_t> symbols, Recording known) {
-  open.graph = evaluated(open.graph, symbols);
-  for (Graph* graph : {&open.graph, &known.graph}) run_graph_passes(*graph, {});
-  return Comparison(open, known).run();
+std::string difference(const Recording& open, std::span<const std::int64_t> symbols, const Recording& known) {
+  if (open.ways != known.ways) return "C++ branches on tensor values go another way";
+  if (open.results != known.results || open.assigned != known.assigned) return "it returns or assigns something else";
+  return Comparison(evaluated(open.graph, symbols), known.graph,
+                    [&](std::size_t a, std::size_t b) { return same_input(open.inputs[a], known.inputs[b]); })
+      .run();
 }
 
 bool SizesSeen::contains(const std::vector<std::int64_t>& sizes) const {

@@ -22,7 +22,7 @@ struct Recording {
   std::vector<bool> results;  // whether each is there
   std::vector<const VariableCell*> assigned;
   std::size_t applications = 0;
-  bool chooses_by_size = false;
+  std::vector<bool> choices;  // of the library, by sizes
 };
 
 Recording record(const Trace& trace, const Called& called);
@@ -30,7 +30,7 @@ Recording record(const Trace& trace, const Called& called);
 /// How `open`, made for sizes that vary, differs at these values of them from `known`, made for these sizes, after all
 /// rewriting that changes no bit: "multiply : f32[3] with the sizes known, fill : f32[3] without". Empty: they are the
 /// same program.
-std::string difference(Recording open, std::span<const std::int64_t> symbols, Recording known);
+std::string difference(const Recording& open, std::span<const std::int64_t> symbols, const Recording& known);
 
 /// Sizes of calls, remembered; for any number of threads. It forgets all when they become too many.
 class SizesSeen {

@@ -72,7 +72,8 @@ template <class Visit> void for_each_place(const Signature& pattern, int k, Visi
 
 Signature with_fixed(const Signature& pattern, int k, const Signature& call) {
   Signature fixed = pattern;
-  for_each_place(pattern, k, [&](std::size_t i, int axis) { fixed.specs[i].shape.set(axis, call.specs[i].shape[axis]); });
+  for_each_place(pattern, k,
+                 [&](std::size_t i, int axis) { fixed.specs[i].shape.set(axis, call.specs[i].shape[axis]); });
   const int symbols = static_cast<int>(match(pattern, call).value().size());
   for (int later = k + 1; later < symbols; ++later)
     for_each_place(pattern, later,

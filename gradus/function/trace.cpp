@@ -4,6 +4,7 @@
 #include "gradus/function/call_keys.h"
 #include "gradus/ops/random_key.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
 
 namespace gradus {
 namespace {
@@ -14,7 +15,7 @@ Trace*& innermost() {
 }
 
 /// Installed at program start: random ops within a call of a function ask the call for their keys, and slices say what
-/// they need of sizes that vary.
+/// they need of sizes that vary, and choices by size are those of the trace.
 const bool installed = [] {
   TracedKeys::next = [] {
     return Context::current() && innermost() ? innermost()->next_random_key() : CallKeys::next();
@@ -23,6 +24,7 @@ const bool installed = [] {
     require(innermost() != nullptr, otherwise, ": its size is not known");
     innermost()->add_bound({dimension, otherwise});
   };
+  SizeChoice::choose = [](bool suggested) { return innermost() ? innermost()->choose(suggested) : suggested; };
   return true;
 }();
 
@@ -75,9 +77,15 @@ bool Trace::decide(const Tensor& predicate) {
   return decision.taken;
 }
 
+bool Trace::choose(bool suggested) {
+  if (choices_.size() < given_choices_.size()) suggested = given_choices_[choices_.size()];
+  choices_.push_back(suggested);
+  return suggested;
+}
+
 void Trace::fail_endless() const {
-  throw InvalidArgument(text("more than ", most_applications_,
-                             " ops: a C++ loop counts with a size that varies; write it as a scan"));
+  throw InvalidArgument(
+      text("more than ", most_applications_, " ops: a C++ loop counts with a size that varies; write it as a scan"));
 }
 
 Tensor Trace::next_random_key() { return fold_key(memory_->call_key(), ordinals_++); }

@@ -49,9 +49,10 @@ class Trace : public Context {
   /// InvalidArgument.
   void set_limit(std::size_t applications) { most_applications_ = applications; }
   std::size_t applications() const { return applications_; }
-  /// A library function made other ops of these sizes than it makes of others, of equal use.
-  void note_choice_by_size() { chooses_by_size_ = true; }
-  bool chooses_by_size() const { return chooses_by_size_; }
+  /// Choices of the library by sizes are those of another run, as far as it had any.
+  void repeat_choices(std::vector<bool> choices) { given_choices_ = std::move(choices); }
+  bool choose(bool suggested);
+  const std::vector<bool>& choices() const { return choices_; }
 
   /// A fresh id for the memory of a trace.
   static std::uint32_t new_id() { return Context::new_id(); }
@@ -111,7 +112,7 @@ class Trace : public Context {
   std::vector<WatchedFields> watched_;
   std::uint64_t ordinals_ = 0;
   std::size_t applications_ = 0, most_applications_ = std::numeric_limits<std::size_t>::max();
-  bool chooses_by_size_ = false;
+  std::vector<bool> choices_, given_choices_;
   ClosureRange closure_;
   Trace* outer_;
 };

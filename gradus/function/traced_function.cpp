@@ -74,8 +74,7 @@ struct TracedFunction::State {
   std::shared_ptr<Variant> find_or_make(Request& request, std::vector<std::int64_t>& symbols);
   std::shared_ptr<Variant> make(Request& request);
   struct Run;
-  Run run(const Signature& pattern, Request& request, bool is_compared = false,
-          std::size_t most_applications = std::numeric_limits<std::size_t>::max()) const;
+  Run run(const Signature& pattern, Request& request, bool is_compared = false, const Recording* other = nullptr) const;
   std::variant<Run, std::string> run_open(const Signature& pattern, Request& request, const Run& known) const;
   std::string how_it_differs(const Run& open, const Run& known, const Request& request) const;
   void confirm(Variant& variant, Segment& segment, Request& request);
@@ -130,9 +129,14 @@ class Guide {
   bool diverged_ = false;
 };
 
-/// How many ops a run with symbols may apply, where one with sizes applied `known`: C++ that counts with a negative number
-/// may never end.
+/// How many ops a run with symbols may apply, where one with sizes applied `known`: C++ that counts with a negative
+/// number may never end.
 std::size_t applications_after(std::size_t known) { return std::max(4 * known, std::size_t{1} << 17); }
+
+/// Library functions leave ops away where a size is 0 or 1; whether they did, or the C++ read the size, cannot be told.
+bool has_small(const std::vector<std::int64_t>& sizes) {
+  return std::ranges::any_of(sizes, [](std::int64_t size) { return size <= 1; });
+}
 
 /// The path of a call whose program is the right one for its sizes.
 void note_fitting(Segment& root, const std::vector<bool>& ways, const std::vector<std::int64_t>& symbols) {
@@ -197,7 +201,7 @@ std::shared_ptr<Variant> TracedFunction::State::find(const Signature& call, std:
   return nullptr;
 }
 
-/// One run of the C++ of a call.
+/// One run of the C++ of a call; with symbols, or choices by size, of `other`, the run that it will be compared with.
 struct TracedFunction::State::Run {
   Signature pattern;
   std::shared_ptr<TraceMemory> memory;
@@ -207,12 +211,14 @@ struct TracedFunction::State::Run {
 };
 
 TracedFunction::State::Run TracedFunction::State::run(const Signature& pattern, Request& request, bool is_compared,
-                                                      std::size_t most_applications) const {
+                                                      const Recording* other) const {
   request.values.begin(match(pattern, request.signature).value());
   Run made{.pattern = pattern, .memory = std::make_shared<TraceMemory>(pattern.specs, Trace::new_id())};
   Guide guide(request.values, title);
   Trace trace(made.memory, closure, std::ref(guide));
-  trace.set_limit(most_applications);
+  const bool is_open = pattern.specs != request.signature.specs;
+  if (is_open) trace.set_limit(applications_after(other ? other->applications : 0));
+  if (other) trace.repeat_choices(other->choices);
   Called called = request.body(trace.parameters());
   made.watched = trace.watched();
   if (is_compared) made.recording = record(trace, called);
@@ -226,6 +232,7 @@ std::shared_ptr<Variant> TracedFunction::State::finished(Run run, const Request&
   variant->example = request.signature;
   variant->pattern = std::move(run.pattern);
   variant->watched = std::move(run.watched);
+  variant->choices = run.recording.choices;
   variant->root = compiled(std::move(*run.draft), variant->pattern, request.signature);
   if (const auto symbols = match(variant->pattern, request.signature).value(); !symbols.empty())
     note_fitting(*variant->root, run.recording.ways, symbols);
@@ -241,7 +248,7 @@ std::variant<TracedFunction::State::Run, std::string> TracedFunction::State::run
                                                                                       Request& request,
                                                                                       const Run& known) const {
   try {
-    Run open = run(pattern, request, true, applications_after(known.recording.applications));
+    Run open = run(pattern, request, true, &known.recording);
     std::string why = how_it_differs(open, known, request);
     if (why.empty()) return open;
     return why;
@@ -294,9 +301,8 @@ std::shared_ptr<Variant> TracedFunction::State::make(Request& request) {
     reason = reason_for(request.signature);
   }
   if (!request.why.empty()) reason = std::exchange(request.why, {});
-  std::shared_ptr<Variant> variant = pattern.specs == request.signature.specs
-                                         ? finished(run(pattern, request), request)
-                                         : make_open(pattern, request, reason);
+  std::shared_ptr<Variant> variant = pattern.specs == request.signature.specs ? finished(run(pattern, request), request)
+                                                                              : make_open(pattern, request, reason);
   admit(variant, reason, steady_seconds() - start);
   return variant;
 }
@@ -305,10 +311,10 @@ std::shared_ptr<Variant> TracedFunction::State::make_open(const Signature& patte
                                                           std::string& reason) {
   std::optional<Run> first;  // what is built within the first call is built for all sizes
   if (examples.empty()) try {
-      first = run(pattern, request, true, applications_after(0));
+      first = run(pattern, request, true);
     } catch (const InternalError&) { throw; } catch (const std::exception&) {
     }  // told below
-  Run known = run(request.signature, request, true);
+  Run known = run(request.signature, request, true, first ? &first->recording : nullptr);
   if (first && how_it_differs(*first, known, request).empty()) return finished(std::move(*first), request);
   auto open = run_open(pattern, request, known);
   std::string why;
@@ -319,7 +325,8 @@ std::shared_ptr<Variant> TracedFunction::State::make_open(const Signature& patte
       why = error.what();
     }
   else why = std::get<std::string>(open);
-  if (!options.input_signature.empty() && !known.recording.chooses_by_size) fail_declared(pattern, why);
+  if (!options.input_signature.empty() && !has_small(match(pattern, request.signature).value()))
+    fail_declared(pattern, why);
   if (auto narrower = make_narrower(pattern, request, known, reason)) return narrower;
   reason += text(" (sizes are fixed in it, since with sizes that vary: ", why, ")");
   return finished(std::move(known), request);
@@ -343,7 +350,8 @@ void TracedFunction::State::fail_declared(const Signature& pattern, const std::s
   throw InvalidArgument(text(
       title, ": its input signature says any_size for ", places_of(pattern, 0),
       ", but with that size open the C++ of the function is another program than with the size of this call: ", why,
-      "; a C++ loop over a size is to be a scan, a number made of a size extent(x.shape()[0], dtype), and where C++ has "
+      "; a C++ loop over a size is to be a scan, a number made of a size extent(x.shape()[0], dtype), and where C++ "
+      "has "
       "to read a size, leave any_size out of the signature"));
 }
 
@@ -450,8 +458,9 @@ Segment* TracedFunction::State::next(Variant& variant, Request& request) {
   const double start = steady_seconds();
   try {
     way.owned = extend(variant, request);
-  } catch (const ResourceExhausted&) { throw; } catch (const InternalError&) { throw; } catch (
-      const std::exception& error) {
+  } catch (const ResourceExhausted&) { throw; } catch (const InternalError&) {
+    throw;
+  } catch (const std::exception& error) {
     if (!options.input_signature.empty() || variant.pattern.specs == request.signature.specs) throw;
     std::lock_guard also(making);
     admit(finished(run(request.signature, request), request),
@@ -499,6 +508,7 @@ std::unique_ptr<Segment> TracedFunction::State::extend(Variant& variant, Request
     Guide guide(request.values, title);
     Trace trace(variant.memory, closure, std::ref(guide));
     if (!request.values.symbols().empty()) trace.set_limit(applications_after(variant.memory->size()));
+    trace.repeat_choices(variant.choices);
     Called called = request.body(trace.parameters());
     if (guide.has_diverged(trace)) {
       request.why =

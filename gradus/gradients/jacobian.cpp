@@ -3,13 +3,13 @@
 #include "gradus/autodiff/examples_apart.h"
 #include "gradus/autodiff/jvp.h"
 #include "gradus/autodiff/vmap.h"
-#include "gradus/function/trace.h"
 #include "gradus/gradients/chunks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control_ops.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
 
 namespace gradus {
 namespace {
@@ -31,8 +31,7 @@ Shape joined(Shape a, const Shape& b) {
 }
 
 bool reverse_is_cheaper(const Shape& y, const Shape& x) {
-  if (Trace* trace = Trace::current()) trace->note_choice_by_size();
-  return estimated(y.size()) <= estimated(x.size());
+  return SizeChoice::choose(estimated(y.size()) <= estimated(x.size()));
 }
 
 /// The spec of one example.

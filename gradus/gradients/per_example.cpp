@@ -10,6 +10,7 @@
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
 
 namespace gradus {
 namespace {
@@ -50,7 +51,7 @@ Tensor squared_norms(const Part& part) {
   const std::int64_t rows = a.shape()[1], k = a.shape()[2], columns = b.shape()[2];
   if (k == 1) return sum_per_example(square(a)) * sum_per_example(square(b));
   const bool known = rows >= 0 && k >= 0 && columns >= 0;
-  if (known && k * (rows + columns) > rows * columns) return sum_per_example(square(matmul(a, b)));
+  if (SizeChoice::choose(known && k * (rows + columns) > rows * columns)) return sum_per_example(square(matmul(a, b)));
   return sum_per_example(matmul(transpose(a), a) * matmul(b, transpose(b)));
 }
 

@@ -4,6 +4,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
 
 namespace gradus {
 namespace {
@@ -75,7 +76,7 @@ Tensor multiply_rows(const Tensor& a, bool transpose_a, const Tensor& b, bool tr
 /// its free dimension lies last, and fills the registers of a tile.
 bool keeps_its_matrices(const Tensor& x, bool free_is_last) {
   constexpr std::int64_t wide = 16;
-  return free_is_last && (x.shape()[-1] < 0 || x.shape()[-1] >= wide);
+  return free_is_last && SizeChoice::choose(x.shape()[-1] < 0 || x.shape()[-1] >= wide);
 }
 
 /// Both have rows: batches of equal rank, of which a matrix without batches takes any.

@@ -46,7 +46,8 @@ const Reader readers[] = {
     {"a_loop_that_counts_unsigned",
      [](const Tensor& x) {
        Tensor sum = zeros({3});
-       for (std::size_t i = 0; i < static_cast<std::size_t>(x.shape()[0]); ++i) sum = sum * 0.5 + squeeze(x.rows(0, 1), {0});
+       for (std::size_t i = 0; i < static_cast<std::size_t>(x.shape()[0]); ++i)
+         sum = sum * 0.5 + squeeze(x.rows(0, 1), {0});
        return sum;
      }},
     {"a_size_as_a_number", [](const Tensor& x) { return reduce_sum(x) * (1.0 / static_cast<double>(x.shape()[0])); }},
@@ -90,18 +91,21 @@ TEST_P(ReadSizes, GiveWhatTheirCppGives) {
 }
 
 TEST_P(ReadSizes, AreRefusedWhereAnySizeIsDeclared) {
-  const Function<Program> traced = function(GetParam().f, {.name = "reader", .input_signature = {{f32, {any_size, 3}}}});
+  const Function<Program> traced =
+      function(GetParam().f, {.name = "reader", .input_signature = {{f32, {any_size, 3}}}});
   int refused = 0;
   for (const std::int64_t n : {4, 20, 1, 7}) try {
       expect_right(GetParam().f, traced, n);
     } catch (const InvalidArgument& error) {
       ++refused;
-      EXPECT_NE(std::string(error.what()).find("function reader: its input signature says any_size for argument 0, "
-                                               "dimension 0, but"),
+      EXPECT_NE(std::string(error.what())
+                    .find("function reader: its input signature says any_size for argument 0, "
+                          "dimension 0, but"),
                 std::string::npos)
           << error.what();
     }
-  EXPECT_GT(refused, 0);
+  // Where a size is 0 or 1 library functions may choose other ops as well, so that call gets a variant of its own.
+  EXPECT_EQ(refused > 0, GetParam().name != std::string("a_branch_at_one"));
 }
 
 TEST(Sizes, OnlyTheSizeThatIsReadIsFixed) {
@@ -112,8 +116,9 @@ TEST(Sizes, OnlyTheSizeThatIsReadIsFixed) {
     EXPECT_TRUE(bitwise_equal(traced(x, y), f(x, y))) << n << " " << m;
   }
   EXPECT_EQ(traced.explain().variants, 3) << text(traced.explain());
-  EXPECT_TRUE(says(traced.explain(), "(argument 0, dimension 0: this size is fixed in it, since the C++ of the function "
-                                     "reads it)"));
+  EXPECT_TRUE(says(traced.explain(),
+                   "(argument 0, dimension 0: this size is fixed in it, since the C++ of the function "
+                   "reads it)"));
 }
 
 TEST(Sizes, WhereTheCppIsTheSameProgramAVariantIsShared) {
@@ -177,9 +182,7 @@ const Library library[] = {
     {"gradient_of_a_mean", [](const Tensor& x) { return trained(x, [](auto& y) { return reduce_mean(square(y)); }); }},
     {"matmul", [](const Tensor& x) { return matmul(matmul(x, transpose(x)), tanh(x)); }},
     {"gradient_of_matmul",
-     [](const Tensor& x) {
-       return trained(x, [](auto& y) { return reduce_sum(square(matmul(transpose(y), y))); });
-     }},
+     [](const Tensor& x) { return trained(x, [](auto& y) { return reduce_sum(square(matmul(transpose(y), y))); }); }},
     {"reshape_and_broadcast",
      [](const Tensor& x) {
        const std::int64_t n = x.shape()[0];
@@ -193,14 +196,13 @@ const Library library[] = {
     {"batch_jacobian",
      [](const Tensor& x) { return batch_jacobian([](const Tensor& y) { return tanh(matmul(y, ones({3, 2}))); }, x); }},
     {"vectorized_map",
-     [](const Tensor& x) {
-       return vectorized_map([](const Tensor& row) { return row / reduce_sum(exp(row)); }, x);
-     }},
+     [](const Tensor& x) { return vectorized_map([](const Tensor& row) { return row / reduce_sum(exp(row)); }, x); }},
     {"scan",
      [](const Tensor& x) {
        return trained(x, [](auto& y) {
          return reduce_sum(
-             scan([](const Tensor& s, const Tensor& row) { return std::pair{tanh(s + row), s}; }, zeros({3}), y).second);
+             scan([](const Tensor& s, const Tensor& row) { return std::pair{tanh(s + row), s}; }, zeros({3}), y)
+                 .second);
        });
      }},
 };
