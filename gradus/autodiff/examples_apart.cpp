@@ -7,6 +7,7 @@
 #include "gradus/graph/region.h"
 #include "gradus/graph/scope.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/control_ops.h"
 #include "gradus/ops/views.h"
 
 namespace gradus {
@@ -124,6 +125,71 @@ Knowledge through_region(const Graph& graph, int k, std::span<const Knowledge> i
   return known[static_cast<std::size_t>(graph.outputs[static_cast<std::size_t>(k)])];
 }
 
+// ---------------------------------------------------------------- branches and loops
+
+/// Of a value that is one or the other.
+Knowledge joined(const Knowledge& a, const Knowledge& b, const Application& at) {
+  if (a.kind == Knowledge::independent || a == b) return b;
+  if (b.kind == Knowledge::independent || a.kind == Knowledge::mixed) return a;
+  return b.kind == Knowledge::mixed ? b
+                                    : Knowledge{.kind = Knowledge::mixed, .culprit = described(at.op, at.in, at.scope)};
+}
+
+/// Of parts of `elements` elements each, one behind the other: each must hold all examples.
+Knowledge in_parts(const Knowledge& k, std::int64_t elements, std::int64_t n, const Application& at) {
+  if (k.kind != Knowledge::apart || divides(dimension::multiply(k.inner, n), elements)) return k;
+  return {.kind = Knowledge::mixed, .culprit = described(at.op, at.in, at.scope)};
+}
+
+/// What the carries know after any number of iterations of a body that takes them first, and after them `others`.
+std::vector<Knowledge> after_iterations(const Graph& body, std::vector<Knowledge> carries,
+                                        std::span<const Knowledge> others, std::int64_t n, const Application& at) {
+  for (bool changes = true; changes;) {
+    changes = false;
+    std::vector<Knowledge> inputs = carries;
+    inputs.insert(inputs.end(), others.begin(), others.end());
+    for (std::size_t k = 0; k < carries.size(); ++k) {
+      Knowledge next = joined(carries[k], through_region(body, static_cast<int>(k), inputs, n), at);
+      changes = changes || next.kind != carries[k].kind;
+      carries[k] = std::move(next);
+    }
+  }
+  return carries;
+}
+
+Knowledge through_cond(const Cond& op, const Application& a, std::span<const Knowledge> operands, std::int64_t n) {
+  return joined(through_region(op.if_true.graph(), op.output, operands.subspan(1), n),
+                through_region(op.if_false.graph(), op.output, operands.subspan(1), n), a);
+}
+
+Knowledge through_while(const While& op, const Application& a, std::span<const Knowledge> operands, std::int64_t n) {
+  const auto carries = static_cast<std::size_t>(op.carries);
+  const std::vector<Knowledge> last = after_iterations(
+      op.body.graph(), {operands.begin(), operands.begin() + op.carries}, operands.subspan(carries), n, a);
+  const auto output = static_cast<std::size_t>(op.output);
+  return output == carries ? Knowledge() : last[output < carries ? output : output - carries - 1];
+}
+
+Knowledge through_scan(const Scan& op, const Application& a, std::span<const Knowledge> operands, std::int64_t n) {
+  std::vector<Knowledge> given(operands.begin() + op.first_carry(), operands.end());
+  for (int i = op.first_single(); i < op.first_whole(); ++i) {
+    const Shape& shape = a.in[static_cast<std::size_t>(i)].shape;
+    Knowledge& part = given[static_cast<std::size_t>(i - op.first_carry())];
+    part = in_parts(part, elements_behind(shape, -shape.rank()), n, a);
+  }
+  const auto carries = static_cast<std::size_t>(op.carries), output = static_cast<std::size_t>(op.output);
+  const std::span<const Knowledge> others = std::span(given).subspan(carries);
+  std::vector<Knowledge> state =
+      after_iterations(op.body.graph(), {given.begin(), given.begin() + op.carries}, others, n, a);
+  const std::size_t results = op.body.outputs();
+  if (output < carries || output >= results) return state[output < carries ? output : output - results];
+  state.insert(state.end(), others.begin(), others.end());
+  Knowledge made =
+      in_parts(through_region(op.body.graph(), op.output, state, n), op.body.output(output).shape.size(), n, a);
+  if (op.last) made = joined(made, through_region(op.last.graph(), op.output, state, n), a);
+  return made;
+}
+
 /// From operand i of an op without regions.
 Inner through_operand(const Application& a, int i, std::int64_t inner, std::int64_t n) {
   const Shape& shape = a.in[static_cast<std::size_t>(i)].shape;
@@ -141,6 +207,9 @@ Knowledge through(const Application& a, std::span<const Knowledge> operands, std
   if (a.op->inlined)
     return through_region(a.op->inlined(a.op.attributes()).graph(), a.op.has_siblings() ? a.op.output() : 0, operands,
                           n);
+  if (const auto* cond = a.op.as<Cond>()) return through_cond(*cond, a, operands, n);
+  if (const auto* loop = a.op.as<While>()) return through_while(*loop, a, operands, n);
+  if (const auto* scan = a.op.as<Scan>()) return through_scan(*scan, a, operands, n);
   Knowledge result;
   const std::size_t count = a.op.is_alias() ? 1 : operands.size();  // the others of an alias only come before it
   for (std::size_t i = 0; i < count; ++i) {
@@ -193,7 +262,7 @@ class Examples {
     for (std::size_t i = 0; i < operands.size(); ++i)
       if (operands[i].kind == Knowledge::mixed && !has_gradient_by(node, i)) operands[i] = {};
     const Knowledge result = through(a, operands, n_);
-    const bool own_gradient = node.op.regions().size() > 1;
+    const bool own_gradient = node.op.regions().size() > 1 && !node.op.is_control();
     if (result.kind != Knowledge::apart || !own_gradient || gradient_is_apart(node, operands, result)) return result;
     return {.kind = Knowledge::mixed, .culprit = "the gradient of " + described(a.op, a.in, a.scope)};
   }

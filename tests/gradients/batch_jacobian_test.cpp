@@ -6,6 +6,7 @@
 #include "gradus/gradients/functional.h"
 #include "gradus/nn/layers.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/control.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/matmul.h"
@@ -97,6 +98,28 @@ const std::vector<Case> apart{
     {"constant", [](Tensor x) { return noise({x.shape()[0], 2}, 5); }, {4, 3}},
     {"identity", [](Tensor x) { return x; }, {4, 3}},
     {"examples of one number", [](Tensor x) { return x * x; }, {4}},
+    {"cond",
+     [](Tensor x) {
+       return cond(reduce_sum(x) > 100, [&] { return exp(x); }, [&] { return tanh(matmul(x, noise({3, 3}, 5))); });
+     },
+     {4, 3}},
+    {"scan along another axis",
+     [](Tensor x) {
+       const auto step = [](Tensor h, Tensor part) {
+         const Tensor next = tanh(matmul(h, noise({2, 2}, 5)) + part);
+         return std::pair{next, next * part};
+       };
+       const auto [last, all] = scan(step, reduce_mean(x, {.axis = {1}}), transpose(x, {1, 0, 2}));
+       return concat({expand_dims(last, 1), transpose(all, {1, 0, 2})}, 1);
+     },
+     {4, 3, 2}},
+    {"while_loop",
+     [](Tensor x) {
+       const auto first = [](Tensor i, Tensor) { return i < 3; };
+       const auto step = [](Tensor i, Tensor t) { return std::tuple{i + 1, tanh(t) * 0.7 + t}; };
+       return std::get<1>(while_loop(first, step, std::tuple{constant(0), x}, {.max_iterations = 8}));
+     },
+     {4, 3}},
     {"one example", [](Tensor x) { return x * reduce_sum(x); }, {1, 3}},
 };
 
@@ -155,6 +178,17 @@ const std::vector<Mixing> mixing{
       },
       {4, 3}},
      "the gradient of `custom_call` of f64[4,3]"},
+    {{"a scan over examples",
+      [](Tensor x) {
+        const auto step = [](Tensor h, Tensor row) { return std::pair{h + row, h * row}; };
+        return scan(step, noise({3}, 5), x).second;
+      },
+      {4, 3}},
+     "`scan` of"},
+    {{"a branch that mixes",
+      [](Tensor x) { return cond(reduce_sum(x) > 0, [&] { return x; }, [&] { return x * reduce_max(x); }); },
+      {4, 3}},
+     "`max"},
     {{"another number", [](Tensor x) { return x.rows(0, 2); }, {4, 3}}, "same number of examples"},
     {{"a scalar", [](Tensor x) { return reduce_sum(x); }, {4, 3}}, "same number of examples"},
 };

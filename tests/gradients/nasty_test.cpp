@@ -4,6 +4,8 @@
 #include <cmath>
 #include "gradus/autodiff/vjp.h"
 #include "gradus/function/function.h"
+#include "gradus/function/variable.h"
+#include "gradus/gradients/tape.h"
 #include "gradus/gradients/functional.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -237,6 +239,42 @@ TEST(Nasty, AThousandSources) {
 }
 
 /// vjp(c * G) = c * vjp(G), in every bit where c is a power of two.
+TEST(Nasty, AStaleCaptureIsWhatItWasAndItsGradientToo) {
+  Tensor captured = constant(2.0, f64);
+  const auto f = [&](const Tensor& x) { return reduce_sum(x * x * captured); };
+  const auto traced = function([&](Tensor x) { return std::array{f(x), gradient(f, x)}; });
+  const Tensor x = constant({3.0}, f64);
+  for (int call = 0; call < 3; ++call) {
+    const auto [y, dx] = traced(x);
+    EXPECT_EQ(y.item(), 18);
+    EXPECT_EQ(dx.item(), 12);
+    captured = constant(5.0, f64);  // frozen in the trace, as C++ state is
+  }
+  EXPECT_EQ(gradient(f, x).item(), 30);
+}
+
+TEST(Nasty, AStepCalledWithTheValueOfItsOwnVariable) {
+  Variable w(constant({1.0, -2.0, 3.0}, f64), "w");
+  const auto step = function([&](Tensor x) {
+    GradientTape tape;
+    const Tensor loss = reduce_sum(square(w.value()) * x);
+    w.assign_sub(tape.gradient(loss, w) * 0.25);
+    return loss;
+  });
+  std::vector<double> expected{1, -2, 3};
+  for (int call = 0; call < 4; ++call) {
+    const Tensor before = w.value();
+    double loss = 0;
+    for (double& v : expected) {
+      loss += v * v * v;
+      v -= 0.25 * 2 * v * v;  // x is what w was
+    }
+    EXPECT_DOUBLE_EQ(step(before).item(), loss);
+    EXPECT_EQ(w.value().to_vector<double>(), expected);
+    EXPECT_FALSE(bitwise_equal(before, w.value())) << "what was handed out stays";
+  }
+}
+
 TEST(Nasty, GradientsAreLinearInTheCotangentAtEveryScale) {
   const Tensor x = random::normal({6, 5}, {.dtype = f64, .seed = 4}),
                w = random::normal({5, 4}, {.dtype = f64, .seed = 5});
