@@ -23,6 +23,8 @@ struct Traced {
 
 Traced trace_with(const std::vector<Spec>& arguments, const ElementFunction& f) {
   Trace trace(arguments);
+  if (std::ranges::any_of(arguments, [](const Spec& spec) { return spec.shape.is_symbolic(); }))
+    trace.set_limit(Trace::most_of_open_sizes);
   Traced traced{{}, false};
   for (const Tensor& result : f(trace.parameters())) {
     Spec spec = result.spec();
@@ -49,7 +51,7 @@ std::vector<Spec> with_symbols(std::vector<Spec> specs) {
 Traced trace_map(const Stage& source, const ElementFunction& f) {
   try {
     return trace_with(with_symbols(source.specs()), f);
-  } catch (const Error&) {
+  } catch (const InternalError&) { throw; } catch (const std::exception&) {
     if (!have_any_size(source.specs()) || source.length(0) == 0) throw;
   }
   std::vector<Spec> specs;

@@ -46,7 +46,8 @@ class Trace : public Context {
   Tensor literal(const Tensor& made) override { return memory_->literal(made); }
 
   /// Past so many applications of ops the C++ is taken to count with a size that it sees as a negative number:
-  /// InvalidArgument.
+  /// InvalidArgument. A run with open sizes of which nothing else is known gets most_of_open_sizes.
+  static constexpr std::size_t most_of_open_sizes = std::size_t{1} << 17;
   void set_limit(std::size_t applications) { most_applications_ = applications; }
   std::size_t applications() const { return applications_; }
   /// Choices of the library by sizes are those of another run, as far as it had any.

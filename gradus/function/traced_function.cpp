@@ -75,7 +75,8 @@ struct TracedFunction::State {
   std::shared_ptr<Variant> make(Request& request);
   struct Run;
   Run run(const Signature& pattern, Request& request, bool is_compared = false, const Recording* other = nullptr) const;
-  std::variant<Run, std::string> run_open(const Signature& pattern, Request& request, const Run& known) const;
+  struct Unlike;
+  std::variant<Run, Unlike> run_open(const Signature& pattern, Request& request, const Run& known) const;
   std::string how_it_differs(const Run& open, const Run& known, const Request& request) const;
   void confirm(Variant& variant, Segment& segment, Request& request);
   std::shared_ptr<Variant> finished(Run run, const Request& request) const;
@@ -131,7 +132,7 @@ class Guide {
 
 /// How many ops a run with symbols may apply, where one with sizes applied `known`: C++ that counts with a negative
 /// number may never end.
-std::size_t applications_after(std::size_t known) { return std::max(4 * known, std::size_t{1} << 17); }
+std::size_t applications_after(std::size_t known) { return std::max(4 * known, Trace::most_of_open_sizes); }
 
 /// Library functions leave ops away where a size is 0 or 1; whether they did, or the C++ read the size, cannot be told.
 bool has_small(const std::vector<std::int64_t>& sizes) {
@@ -243,17 +244,22 @@ std::shared_ptr<Variant> TracedFunction::State::finished(Run run, const Request&
   return variant;
 }
 
+/// Why open sizes make another program, and whether they make none at all.
+struct TracedFunction::State::Unlike {
+  std::string why;
+  bool fails = false;
+};
+
 /// A run with symbols in place of sizes, if it is the same program as the run with these sizes; else why not.
-std::variant<TracedFunction::State::Run, std::string> TracedFunction::State::run_open(const Signature& pattern,
-                                                                                      Request& request,
-                                                                                      const Run& known) const {
+std::variant<TracedFunction::State::Run, TracedFunction::State::Unlike> TracedFunction::State::run_open(
+    const Signature& pattern, Request& request, const Run& known) const {
   try {
     Run open = run(pattern, request, true, &known.recording);
     std::string why = how_it_differs(open, known, request);
     if (why.empty()) return open;
-    return why;
+    return Unlike{std::move(why)};
   } catch (const InternalError&) { throw; } catch (const std::exception& error) {
-    return std::string(error.what());
+    return Unlike{error.what(), true};
   }
 }
 
@@ -268,7 +274,7 @@ void TracedFunction::State::confirm(Variant& variant, Segment& segment, Request&
   const std::vector<std::int64_t> symbols = request.values.symbols();
   try {
     const Run known = run(request.signature, request, true);
-    if (std::holds_alternative<std::string>(run_open(variant.pattern, request, known))) {
+    if (std::holds_alternative<Unlike>(run_open(variant.pattern, request, known))) {
       variant.unfit.insert(symbols);
       return;
     }
@@ -317,18 +323,18 @@ std::shared_ptr<Variant> TracedFunction::State::make_open(const Signature& patte
   Run known = run(request.signature, request, true, first ? &first->recording : nullptr);
   if (first && how_it_differs(*first, known, request).empty()) return finished(std::move(*first), request);
   auto open = run_open(pattern, request, known);
-  std::string why;
+  Unlike unlike;
   if (Run* same = std::get_if<Run>(&open)) try {
       return finished(std::move(*same), request);
     } catch (const Error& error) {
       if (!options.input_signature.empty()) throw;
-      why = error.what();
+      unlike.why = error.what();
     }
-  else why = std::get<std::string>(open);
-  if (!options.input_signature.empty() && !has_small(match(pattern, request.signature).value()))
-    fail_declared(pattern, why);
+  else unlike = std::get<Unlike>(open);
+  if (!options.input_signature.empty() && (unlike.fails || !has_small(match(pattern, request.signature).value())))
+    fail_declared(pattern, unlike.why);
   if (auto narrower = make_narrower(pattern, request, known, reason)) return narrower;
-  reason += text(" (sizes are fixed in it, since with sizes that vary: ", why, ")");
+  reason += text(" (sizes are fixed in it, since with sizes that vary: ", unlike.why, ")");
   return finished(std::move(known), request);
 }
 

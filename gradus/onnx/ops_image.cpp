@@ -101,20 +101,6 @@ Tensor aligned(const Call& c) {
   return roi_align(c[0], c[1], c[2], options);
 }
 
-Tensor cut_or_padded(const Call& c) {
-  std::vector<int> axes;
-  if (c.has_attribute("axes")) axes = c.axes(c.integers("axes"), c[0].shape().rank());
-  return center_crop_pad(c[0], c.integers_of(1), axes);
-}
-
-Tensor kept_boxes(const Call& c) {
-  NonMaxSuppressionOptions options{.max_output_size = c.has(2) ? c.integer_of(2) : 0,
-                                   .iou_threshold = c.has(3) ? c.number_of(3) : 0,
-                                   .center_point_box = c.flag("center_point_box")};
-  if (c.has(4)) options.score_threshold = c.number_of(4);
-  return non_max_suppression(c[0], c[1], options);
-}
-
 // ---------------------------------------------------------------- signals
 
 Tensor transformed(const Call& c) {
@@ -152,8 +138,6 @@ const Table images{
     {"GridSample", {16, 20, 22}, sampled},
     {"AffineGrid", {20}, grid},
     {"RoiAlign", {10, 16, 22}, aligned},
-    {"CenterCropPad", {18}, cut_or_padded},
-    {"NonMaxSuppression", {10, 11}, kept_boxes},
 };
 
 const Table signals{

@@ -213,7 +213,7 @@ Tensor stft(const Tensor& signal, StftOptions options) {
   return dft(framed, {.axis = 2, .onesided = options.onesided});
 }
 
-Tensor cosine_window(std::int64_t n, const std::vector<double>& a, WindowOptions options) {
+Tensor cosine_window(std::int64_t n, const std::vector<double>& a, SignalWindowOptions options) {
   require(n >= 0 && n <= most_elements, "window: ", n, " elements; expected a known number of them");
   require(is_floating(options.dtype), "window: a window is of floats, not ", options.dtype);
   const auto period = static_cast<double>(options.periodic ? n : n - 1);
@@ -227,9 +227,11 @@ Tensor cosine_window(std::int64_t n, const std::vector<double>& a, WindowOptions
   return cast(from_values(values, {n}), options.dtype);
 }
 
-Tensor hann_window(std::int64_t n, WindowOptions options) { return cosine_window(n, {0.5, 0.5}, options); }
-Tensor hamming_window(std::int64_t n, WindowOptions options) { return cosine_window(n, {0.54, 0.46}, options); }
-Tensor blackman_window(std::int64_t n, WindowOptions options) { return cosine_window(n, {0.42, 0.5, 0.08}, options); }
+Tensor hann_window(std::int64_t n, SignalWindowOptions options) { return cosine_window(n, {0.5, 0.5}, options); }
+Tensor hamming_window(std::int64_t n, SignalWindowOptions options) { return cosine_window(n, {0.54, 0.46}, options); }
+Tensor blackman_window(std::int64_t n, SignalWindowOptions options) {
+  return cosine_window(n, {0.42, 0.5, 0.08}, options);
+}
 
 namespace {
 

@@ -28,19 +28,19 @@ struct StftOptions {
 /// frame that lies within the signal, times the window. As ONNX's STFT.
 Tensor stft(const Tensor& signal, StftOptions options);
 
-struct WindowOptions {
+struct SignalWindowOptions {
   bool periodic = true;  // for spectra; else symmetric, for filters
   DType dtype = f32;
 };
 
 /// [n]: 0.5 - 0.5 cos(2 pi i / n)
-Tensor hann_window(std::int64_t n, WindowOptions options = {});
+Tensor hann_window(std::int64_t n, SignalWindowOptions options = {});
 /// [n]: 0.54 - 0.46 cos(2 pi i / n)
-Tensor hamming_window(std::int64_t n, WindowOptions options = {});
+Tensor hamming_window(std::int64_t n, SignalWindowOptions options = {});
 /// [n]: 0.42 - 0.5 cos(2 pi i / n) + 0.08 cos(4 pi i / n)
-Tensor blackman_window(std::int64_t n, WindowOptions options = {});
+Tensor blackman_window(std::int64_t n, SignalWindowOptions options = {});
 /// [n]: a_0 - a_1 cos(2 pi i / n) + a_2 cos(4 pi i / n) - ...
-Tensor cosine_window(std::int64_t n, const std::vector<double>& a, WindowOptions options = {});
+Tensor cosine_window(std::int64_t n, const std::vector<double>& a, SignalWindowOptions options = {});
 
 /// [dft_length / 2 + 1, num_mel_bins]: triangles on the mel scale, by which a matrix product takes a onesided spectrum
 /// to mel bins. As ONNX's MelWeightMatrix.
