@@ -189,8 +189,6 @@ struct OpType {
   int (*output)(const void*) = nullptr;
   AnyOp (*with_output)(const void*, int) = nullptr;
   Tensors (*vjp_of_all)(const void*, In, const Cotangents&) = nullptr;
-  /// With values for the symbols in its attributes; null: there are no dimensions among them.
-  AnyOp (*evaluated)(const void*, std::span<const std::int64_t> symbols) = nullptr;
   void (*print)(const void*, std::ostream&) = nullptr;
   AnyOp (*parse)(std::string_view attributes) = nullptr;
   void (*destroy)(const void*) = nullptr;

@@ -67,14 +67,6 @@ template <class T> std::uint64_t hash_attributes(const T& op) {
   return hash;
 }
 
-// What a field is for these values of the symbols (evaluate.cpp).
-void evaluate_field(Shape& value, std::span<const std::int64_t> symbols);
-void evaluate_field(std::int64_t& value, std::span<const std::int64_t> symbols);
-void evaluate_field(Region& value, std::span<const std::int64_t> symbols);
-
-template <class Field>
-concept HasDimensions = std::same_as<Field, Shape> || std::same_as<Field, std::int64_t> || std::same_as<Field, Region>;
-
 template <class T> bool same_attributes(const T& a, const T& b) {
   bool same = true;
   [&]<std::size_t... i>(std::index_sequence<i...>) {
@@ -150,23 +142,6 @@ template <class T> constexpr bool has_regions() {
   return found;
 }
 
-template <class T> constexpr bool has_dimensions() {
-  bool found = false;
-  if constexpr (!std::is_empty_v<T>)
-    [&]<class... Fields>(std::type_identity<std::tuple<Fields...>>) {
-      found = (HasDimensions<std::remove_cvref_t<Fields>> || ...);
-    }(std::type_identity<decltype(reflect::tie(std::declval<const T&>()))>{});
-  return found;
-}
-
-template <class T> AnyOp evaluated_attributes(const void* op, std::span<const std::int64_t> symbols) {
-  T at_sizes = *static_cast<const T*>(op);
-  reflect::for_each_field(at_sizes, [&](std::string_view, auto& field) {
-    if constexpr (HasDimensions<std::remove_cvref_t<decltype(field)>>) evaluate_field(field, symbols);
-  });
-  return AnyOp::of(at_sizes);
-}
-
 template <class T> std::vector<const Region*> regions_among(const void* op) {
   std::vector<const Region*> found;
   reflect::for_each_field(*static_cast<const T*>(op), [&](std::string_view, const auto& field) {
@@ -179,7 +154,6 @@ template <class T> std::vector<const Region*> regions_among(const void* op) {
 template <class T> void describe_structure(OpType& type) {
   [[maybe_unused]] static constexpr auto self = attributes_as<T>;
   if constexpr (has_regions<T>()) type.regions = regions_among<T>;
-  if constexpr (has_dimensions<T>()) type.evaluated = evaluated_attributes<T>;
   if constexpr (Inlines<T>) type.inlined = [](const void* op) -> const Region& { return self(op).inlined(); };
   if constexpr (Controls<T>) type.control = T::control;
   if constexpr (HasSiblings<T>) {

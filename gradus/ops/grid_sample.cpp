@@ -19,7 +19,7 @@ struct Neighbour {
   Tensor inside;  // whether it counts; empty: always
 };
 
-DType computed_in(DType a, DType b) { return a == f64 || b == f64 ? f64 : f32; }
+DType sampled_in(DType a, DType b) { return a == f64 || b == f64 ? f64 : f32; }
 
 Tensor clipped(const Tensor& x, const Tensor& last) { return maximum(minimum(x, last), zeros_like(last)); }
 
@@ -148,7 +148,7 @@ void check_grid(const Tensor& x, const Tensor& grid, const GridSampleOptions& op
 Tensor grid_sample(const Tensor& x, const Tensor& grid, GridSampleOptions options) {
   check_grid(x, grid, options);
   const int k = x.shape().rank() - 2;
-  const DType t = computed_in(x.dtype(), grid.dtype());
+  const DType t = sampled_in(x.dtype(), grid.dtype());
   std::int64_t places = 1;
   for (int i = 1; i + 1 < grid.shape().rank(); ++i) places = dimension::multiply(places, grid.shape()[i]);
   const Tensor flat = cast(reshape(grid, {grid.shape()[0], places, k}), t);
@@ -182,7 +182,7 @@ Tensor affine_grid(const Tensor& theta, const std::vector<std::int64_t>& size, b
     }
     base.push_back(1);
   }
-  const DType t = computed_in(theta.dtype(), theta.dtype());
+  const DType t = computed_in(theta.dtype());
   const Tensor grid = matmul(cast(from_values(base, {places, k + 1}), t), transpose(cast(theta, t)));
   Shape shape{theta.shape()[0]};
   for (const std::int64_t n : size) shape.push_back(n);

@@ -238,7 +238,7 @@ bool is_unchanged(const Axis& axis, const ResampleOptions& options) {
 }
 
 /// What integers, and floats of less precision, are interpolated in.
-DType computed_in(DType t) { return size_of(t) > 4 || t == i32 ? f64 : f32; }
+DType interpolated_in(DType t) { return t == f64 || (is_integer(t) && size_of(t) >= 4) ? f64 : f32; }
 
 /// The largest size within `size` that has the ratio of the images.
 std::array<std::int64_t, 2> of_same_ratio(const Tensor& images, std::array<std::int64_t, 2> size) {
@@ -256,7 +256,7 @@ Tensor resample(const Tensor& x, const ResampleOptions& options) {
   keep_aspect_ratio(axes, options.aspect_ratio);
   std::ranges::sort(axes, {}, [](const Axis& axis) { return -axis.at; });
   const bool is_exact = options.mode == Interpolation::nearest;
-  Tensor y = is_exact ? x : cast(x, computed_in(x.dtype()));
+  Tensor y = is_exact ? x : cast(x, interpolated_in(x.dtype()));
   for (const Axis& axis : axes)
     if (!is_unchanged(axis, options)) y = resampled(y, axis, options);
   return cast(y, x.dtype());
