@@ -20,6 +20,10 @@ const LibraryKernel& library_kernel(std::string_view name) {
       {"window_select", library::bind_window_select, library::run_window_select},
       {"window_deposit", library::bind_window_deposit, library::run_window_deposit},
       {"fold", library::bind_fold, library::run_fold},
+      {"scatter", library::bind_scatter, library::run_scatter},
+      {"argsort", library::bind_argsort, library::run_argsort},
+      {"det", library::bind_det, library::run_det},
+      {"inverse", library::bind_inverse, library::run_inverse},
   };
   const auto found = std::ranges::find(kernels, name, &LibraryKernel::name);
   internal_check(found != std::end(kernels), "the backend has no kernel `", name, "`");

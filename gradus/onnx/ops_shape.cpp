@@ -6,6 +6,7 @@
 #include "gradus/ops/index.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/strided.h"
 
 namespace gradus::onnx {
 namespace {
@@ -122,26 +123,6 @@ Tensor joined(const Call& c) {
 }
 
 /// Python's slices: bounds are cut to the extent, steps may be negative.
-Tensor slice_along(const Tensor& x, int axis, std::int64_t start, std::int64_t end, std::int64_t step, const Call& c) {
-  c.require(step != 0, "a step is 0");
-  const std::int64_t n = x.shape()[axis];
-  c.require(n >= 0, "slicing along a dimension that is not known");
-  const auto bounded = [&](std::int64_t place) {
-    if (place < 0) place += n;
-    return step > 0 ? std::clamp<std::int64_t>(place, 0, n) : std::clamp<std::int64_t>(place, -1, n - 1);
-  };
-  const std::int64_t first = bounded(start), last = bounded(end);
-  const std::int64_t reach = step > 0 ? last - first : first - last;
-  const std::int64_t stride = step > 0 ? step : step == INT64_MIN ? INT64_MAX : -step;
-  const std::int64_t count = reach > 0 ? (reach - 1) / stride + 1 : 0;
-  if (count == 0) return slice_axis(x, axis, 0, 0, "Slice");
-  const std::int64_t covered = (count - 1) * stride + 1;
-  Tensor part = slice_axis(x, axis, step > 0 ? first : first - covered + 1, covered, "Slice");
-  if (step < 0) part = reverse(part, {axis});
-  if (stride == 1 || count == 1) return count == 1 ? slice_axis(part, axis, 0, 1, "Slice") : part;
-  return gather(part, range(count, i64) * stride, axis);
-}
-
 Tensor sliced(const Call& c) {
   const bool attributes = c.version() < 10;
   const auto starts = attributes ? c.integers("starts") : c.integers_of(1);
@@ -152,10 +133,10 @@ Tensor sliced(const Call& c) {
   if (c.has(4)) steps = c.integers_of(4);
   c.require(ends.size() == starts.size() && axes.size() == starts.size() && steps.size() == starts.size(),
             "starts, ends, axes and steps differ in length");
-  Tensor x = c[0];
+  std::vector<Range> ranges(static_cast<std::size_t>(c[0].shape().rank()));
   for (std::size_t i = 0; i < starts.size(); ++i)
-    x = slice_along(x, c.axis(axes[i], x.shape().rank()), starts[i], ends[i], steps[i], c);
-  return x;
+    ranges[static_cast<std::size_t>(c.axis(axes[i], c[0].shape().rank()))] = {starts[i], ends[i], steps[i]};
+  return slice_ranges(c[0], ranges, "Slice");
 }
 
 const Table shapes{

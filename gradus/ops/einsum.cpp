@@ -1,12 +1,15 @@
-/// einsum: operands are contracted from left to right, each pair by one batched matrix product (or, where nothing is
-/// summed, an elementwise one) after their dimensions are grouped into batches, free and contracted ones.
+/// einsum: operands are contracted in pairs, of several the pair first that shrinks most, each by one batched matrix
+/// product (or, where nothing is summed, an elementwise one) after their dimensions are grouped into batches, free and
+/// contracted ones.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <string>
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/strided.h"
 
 namespace gradus {
 namespace {
@@ -80,8 +83,8 @@ Labelled in_order(const Labelled& t, const Labels& wanted) {
   return {transpose(t.x, order), wanted};
 }
 
-/// Replaces two dimensions of equal size n by their diagonal, [outer, n, n] -> [outer, n]: in a row of n*n elements it
-/// stands at multiples of n + 1.
+/// Replaces two dimensions of equal size n by their diagonal, [outer, n, n] -> [outer, n]: of a row of n*n elements
+/// every (n + 1)-th.
 Labelled diagonal(const Labelled& t, std::size_t i, std::size_t j) {
   const int rank = t.x.shape().rank();
   std::vector<int> order;
@@ -100,9 +103,7 @@ Labelled diagonal(const Labelled& t, std::size_t i, std::size_t j) {
   outer.push_back(n);
   if (n == 0) return {reshape(transpose(t.x, order), outer), labels};
   const Tensor flat = reshape(transpose(t.x, order), {rows, dimension::multiply(n, n)});
-  const Tensor last = slice_within(flat, 1, 0, n);  // any n values: they fill the last row
-  const Tensor rolled = reshape(concat({flat, last}, 1), {rows, n, dimension::add(n, 1)});
-  return {reshape(slice_within(rolled, 2, 0, 1), outer), labels};
+  return {reshape(every(flat, 1, 0, n, dimension::add(n, 1)), outer), labels};
 }
 
 Labelled without_repetitions(Labelled t) {
@@ -167,6 +168,42 @@ Labelled contract(Labelled a, Labelled b, const Labels& later) {
   const Tensor right = as_matrices(b, roles.batch, roles.contracted, roles.free_b);
   const Tensor product = roles.contracted.empty() ? left * right : matmul(left, right);
   return {reshape(product, shape), joined({roles.batch, roles.free_a, roles.free_b})};
+}
+
+/// Elements of an operand with these labels; a size that is not known when tracing counts as a middling one.
+double elements(const Labels& labels, const std::map<Label, std::int64_t>& extents) {
+  double product = 1;
+  for (Label l : labels) product *= extents.at(l) < 0 ? 64 : static_cast<double>(extents.at(l));
+  return product;
+}
+
+/// The labels of all operands but two, and of the result.
+Labels labels_beside(const std::vector<Labelled>& operands, std::size_t i, std::size_t j, const Labels& output) {
+  Labels others = output;
+  for (std::size_t k = 0; k < operands.size(); ++k)
+    if (k != i && k != j) others = joined({others, operands[k].labels});
+  return others;
+}
+
+/// The pair whose product is smallest beside what it takes the place of: the first of equals.
+std::pair<std::size_t, std::size_t> next_pair(const std::vector<Labelled>& operands, const Labels& output,
+                                              const std::map<Label, std::int64_t>& extents) {
+  std::pair<std::size_t, std::size_t> best{0, 1};
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    for (std::size_t j = i + 1; j < operands.size(); ++j) {
+      const Labels &a = operands[i].labels, &b = operands[j].labels;
+      const Labels others = labels_beside(operands, i, j, output);
+      Labels kept;
+      for (Label l : joined({a, b}))
+        if (contains(others, l) && !contains(kept, l)) kept.push_back(l);
+      const double growth = elements(kept, extents) - elements(a, extents) - elements(b, extents);
+      if (growth < least) {
+        least = growth;
+        best = {i, j};
+      }
+    }
+  return best;
 }
 
 /// Without the dimensions of size 1 that broadcast to something larger elsewhere.
@@ -237,13 +274,12 @@ Tensor einsum(std::string_view equation, const std::vector<Tensor>& inputs) {
   const Labels output = expand(parsed.has_output ? parsed.output : implied_output(operands), most_dots);
   check_output(output, extents, equation);
   for (Labelled& t : operands) t = without_broadcast(without_repetitions(t), extents);
-  Labelled result = operands[0];
-  for (std::size_t k = 1; k < operands.size(); ++k) {
-    Labels later = output;
-    for (std::size_t j = k + 1; j < operands.size(); ++j) later = joined({later, operands[j].labels});
-    result = contract(result, operands[k], later);
+  while (operands.size() > 1) {
+    const auto [i, j] = next_pair(operands, output, extents);
+    operands[i] = contract(operands[i], operands[j], labels_beside(operands, i, j, output));
+    operands.erase(operands.begin() + static_cast<std::ptrdiff_t>(j));
   }
-  return in_order(sum_out(result, output), output).x;
+  return in_order(sum_out(operands[0], output), output).x;
 }
 
 }  // namespace gradus

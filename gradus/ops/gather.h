@@ -51,6 +51,12 @@ struct CheckRange {
   std::string_view subject() const { return labels ? "label" : "index"; }
 };
 
+/// For batching rules. Row r of `indices`, [rows, places...], points into blocks of n elements; the blocks of all rows,
+/// [rows, outer...], lie one after the other as one dimension. Its indices there, as [rows, outer..., places...].
+Tensor offset_by_row(const Tensor& indices, const Shape& rows_and_outer, std::int64_t n);
+/// All dimensions but the last `inner` merged to one.
+Shape merged(const Shape& shape, int inner);
+
 /// `x` with the promise that a value outside [0, limit) ends the program with an OutOfRange that names it.
 Tensor check_range(const Tensor& x, std::int64_t limit, bool labels);
 

@@ -1,10 +1,10 @@
 /// Functions of an index, and indexing by data: shape rules, gradients, public functions.
 #include "gradus/ops/index.h"
-#include <limits>
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/gather.h"
+#include "gradus/ops/indexing.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 
@@ -52,8 +52,18 @@ bool is_dimension(std::int64_t d) { return d >= 0 || dimension::symbols_in(d) > 
 
 bool is_size(std::int64_t n) { return n >= 0 || (dimension::is_symbolic(n) && Context::current()); }
 
-/// Row r of `indices`, [rows, places...], points into blocks of n elements; the blocks of all rows, [rows, outer...],
-/// lie one after the other as one dimension. Its indices there, as [rows, outer..., places...].
+Shape leading(const Shape& shape, int rank) { return Shape(std::span(shape.begin(), static_cast<std::size_t>(rank))); }
+
+/// Dimension `from` moves to the front.
+Tensor to_front(const Tensor& x, int from) {
+  std::vector<int> order{from};
+  for (int i = 0; i < x.shape().rank(); ++i)
+    if (i != from) order.push_back(i);
+  return transpose(x, order);
+}
+
+}  // namespace
+
 Tensor offset_by_row(const Tensor& indices, const Shape& rows_and_outer, std::int64_t n) {
   const Tensor within = cast(check_range(indices, n, false), i64);
   Shape blocks = rows_and_outer, spread{rows_and_outer[0]};
@@ -65,24 +75,11 @@ Tensor offset_by_row(const Tensor& indices, const Shape& rows_and_outer, std::in
   return reshape(within, spread) + reshape(iota(rows_and_outer, i64) * extent(n, i64), blocks);
 }
 
-Shape leading(const Shape& shape, int rank) { return Shape(std::span(shape.begin(), static_cast<std::size_t>(rank))); }
-
-/// All dimensions but the last `inner` merged to one.
 Shape merged(const Shape& shape, int inner) {
   Shape out{leading(shape, shape.rank() - inner).size()};
   for (int i = -inner; i < 0; ++i) out.push_back(shape[i]);
   return out;
 }
-
-/// Dimension `from` moves to the front.
-Tensor to_front(const Tensor& x, int from) {
-  std::vector<int> order{from};
-  for (int i = 0; i < x.shape().rank(); ++i)
-    if (i != from) order.push_back(i);
-  return transpose(x, order);
-}
-
-}  // namespace
 
 Spec Gather::infer(Specs in) const {
   require(in.size() == 2, name, ": expected 2 operands, got ", in.size());
@@ -207,25 +204,6 @@ Tensor one_hot(const Tensor& labels, std::int64_t classes, DType dtype) {
 Tensor gather(const Tensor& x, const Tensor& indices, int axis) {
   require(x.shape().rank() > 0, "gather: ", x.spec(), " has no axis");
   return apply(Gather{x.shape().normalized(axis) - x.shape().rank()}, x, as_indices("gather", indices));
-}
-
-Tensor gather_nd(const Tensor& x, const Tensor& indices) {
-  const Tensor at = as_indices("gather_nd", indices);
-  require(at.shape().rank() > 0, "gather_nd: indices are ", at.spec(), ", expected [places..., k]");
-  const std::int64_t depth = at.shape().back();
-  require(depth >= 1 && depth <= x.shape().rank(), "gather_nd: positions of ", dimension::to_text(depth),
-          " numbers for x ", x.spec());
-  Shape places = at.shape(), merged{1};
-  places.erase(-1);
-  Tensor flat;
-  for (int i = 0; i < static_cast<int>(depth); ++i) {
-    const std::int64_t size = x.shape()[i];
-    const Tensor one = cast(check_range(reshape(slice_within(at, -1, i, 1), places), size, false), i64);
-    flat = flat.defined() ? flat * extent(size, i64) + one : one;
-    merged.set(0, dimension::multiply(merged[0], size));
-  }
-  for (int i = static_cast<int>(depth); i < x.shape().rank(); ++i) merged.push_back(x.shape()[i]);
-  return gather(reshape(x, merged), flat, 0);
 }
 
 }  // namespace gradus

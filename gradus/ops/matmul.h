@@ -13,7 +13,7 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 
 /// Sums of products in Einstein's notation: "bij,bjk->bik". Letters name dimensions, `...` stands for leading ones that
 /// broadcast; a letter twice in one operand is its diagonal; without "->" the result has the letters that occur once,
-/// in alphabetical order. Any number of operands, contracted from left to right.
+/// in alphabetical order. Any number of operands, contracted in pairs, first the pair that shrinks most.
 Tensor einsum(std::string_view equation, const std::vector<Tensor>& inputs);
 
 /// The primitive. Operands have equal batch dimensions, or one of them has none and serves every batch. A transposed

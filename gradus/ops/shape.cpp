@@ -23,15 +23,6 @@ void require_sizes(std::string_view op, const Shape& shape) {
 /// The axis, counted from the end.
 int from_end(const Tensor& x, int axis) { return x.shape().normalized(axis) - x.shape().rank(); }
 
-/// Holds at every call: proven now, or checked for the sizes of each call of the function that is being traced.
-void require_not_negative(std::int64_t dimension, const std::string& otherwise) {
-  if (dimension >= 0) return;
-  require<OutOfRange>(dimension::symbols_in(dimension) > 0, otherwise);
-  require<InvalidArgument>(SymbolicBounds::require_not_negative != nullptr, otherwise,
-                           ": its size is not known when tracing");
-  SymbolicBounds::require_not_negative(dimension, otherwise);
-}
-
 std::string outside(std::string_view op, std::int64_t begin, std::int64_t size, int axis, const Tensor& x) {
   return text(op, ": [", dimension::to_text(begin), ", ", dimension::to_text(dimension::add(begin, size)),
               ") is outside dimension ", x.shape().normalized(axis), " of ", x.spec());
@@ -49,6 +40,14 @@ void require_parts(std::string_view op, const std::vector<Tensor>& parts) {
 }
 
 }  // namespace
+
+void require_not_negative(std::int64_t dimension, const std::string& otherwise) {
+  if (dimension >= 0) return;
+  require<OutOfRange>(dimension::symbols_in(dimension) > 0, otherwise);
+  require<InvalidArgument>(SymbolicBounds::require_not_negative != nullptr, otherwise,
+                           ": its size is not known when tracing");
+  SymbolicBounds::require_not_negative(dimension, otherwise);
+}
 
 Tensor reshape(const Tensor& x, const Shape& shape) {
   Shape wanted = shape;
@@ -241,9 +240,11 @@ Tensor roll(const Tensor& x, std::int64_t shift, int axis) {
   if (size == 0) return x;
   const std::int64_t places = size > 0 ? (shift % size + size) % size : shift;
   if (places == 0) return x;
-  // The last `tail` elements come first. Of an unknown size, |shift| must not be larger: slice_axis sees to it.
+  // The last `tail` elements come first. Of an unknown size, |shift| must not be larger.
   const std::int64_t tail = places > 0 ? places : dimension::subtract(size, -places);
   const std::int64_t head = dimension::subtract(size, tail);
+  for (const std::int64_t part : {head, tail})
+    require_not_negative(part, text("roll: a shift of ", shift, " is more than dimension ", at, " of ", x.spec()));
   return concat({slice_axis(x, at, head, tail, "roll"), slice_axis(x, at, 0, head, "roll")}, at);
 }
 

@@ -50,6 +50,9 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes);
 Tensor slice_axis(const Tensor& x, int axis, std::int64_t begin, std::int64_t size, std::string_view op);
 /// The same of a range that lies within the extent for certain.
 Tensor slice_within(const Tensor& x, int axis, std::int64_t begin, std::int64_t size);
+/// `dimension` is not negative at any call: proven now, or checked for the sizes of each call of the function that is
+/// being traced; else OutOfRange, which says `otherwise`.
+void require_not_negative(std::int64_t dimension, const std::string& otherwise);
 /// n rows that are all `x`: [n, x...].
 Tensor repeat_rows(const Tensor& x, std::int64_t n);
 

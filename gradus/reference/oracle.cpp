@@ -2,12 +2,16 @@
 #include "gradus/reference/oracle.h"
 #include <cstring>
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include "gradus/graph/region.h"
 #include "gradus/ops/concat.h"
 #include "gradus/ops/cumsum.h"
 #include "gradus/ops/gather.h"
+#include "gradus/ops/linear_algebra.h"
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/scatter.h"
+#include "gradus/ops/sort.h"
 #include "gradus/reference/oracle_control.h"
 #include "gradus/reference/oracle_windows.h"
 
@@ -177,10 +181,95 @@ Numbers cumsum(const Value& v, const std::vector<const Array*>& in) {
   return result;
 }
 
+Numbers scatter(const Value& v, const std::vector<const Array*>& in) {
+  const Scatter& op = *v.op.as<Scatter>();
+  const Around around(v.spec.shape, op.axis);
+  Numbers result = in[0]->values;
+  std::size_t next = 0;
+  for (std::size_t o = 0; o < around.outer; ++o)
+    for (double index : in[1]->values)
+      for (std::size_t i = 0; i < around.inner; ++i) {
+        double& now = result[around.at(o, checked(index, around.n), i)];
+        const double update = in[2]->values[next++];
+        const bool nan = std::isnan(now) || std::isnan(update);
+        switch (static_cast<Reduction>(op.kind)) {
+          case Reduction::none: now = update; break;
+          case Reduction::add: now = scalar::wrapped(now + update, v.spec.dtype).v; break;
+          case Reduction::mul: now = scalar::wrapped(now * update, v.spec.dtype).v; break;
+          case Reduction::min: now = nan ? now + update : std::min(now, update); break;
+          case Reduction::max: now = nan ? now + update : std::max(now, update); break;
+        }
+      }
+  return result;
+}
+
+Numbers argsort(const Value& v, const std::vector<const Array*>& in) {
+  const ArgSort& op = *v.op.as<ArgSort>();
+  const auto n = static_cast<std::size_t>(in[0]->spec.shape.back()), kept = static_cast<std::size_t>(op.count);
+  Numbers result;
+  for (std::size_t row = 0; row < (n ? in[0]->size() / n : 0); ++row) {
+    const double* x = &in[0]->values[row * n];
+    std::vector<std::size_t> order(n);
+    for (std::size_t i = 0; i < n; ++i) order[i] = i;
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+      if (std::isnan(x[a]) || std::isnan(x[b])) return !std::isnan(x[a]);
+      return op.descending ? x[a] > x[b] : x[a] < x[b];
+    });
+    result.insert(result.end(), order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept));
+  }
+  return result;
+}
+
+/// By the first row and the minors below it.
+double determinant(const Numbers& a, std::size_t n) {
+  double sum = n == 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    Numbers minor;
+    for (std::size_t i = 1; i < n; ++i)
+      for (std::size_t k = 0; k < n; ++k)
+        if (k != j) minor.push_back(a[i * n + k]);
+    sum += (j % 2 ? -1 : 1) * a[j] * determinant(minor, n - 1);
+  }
+  return sum;
+}
+
+/// The matrices of x, one after the other.
+std::vector<Numbers> matrices(const Array& x) {
+  const auto n = static_cast<std::ptrdiff_t>(x.spec.shape.back());
+  std::int64_t many = 1;
+  for (int i = 0; i + 2 < x.spec.shape.rank(); ++i) many *= x.spec.shape[i];
+  std::vector<Numbers> result;
+  for (auto at = x.values.begin(); many-- > 0; at += n * n) result.emplace_back(at, at + n * n);
+  return result;
+}
+
+Numbers det(const Value&, const std::vector<const Array*>& in) {
+  Numbers result;
+  for (const Numbers& a : matrices(*in[0]))
+    result.push_back(determinant(a, static_cast<std::size_t>(in[0]->spec.shape.back())));
+  return result;
+}
+
+/// Cofactors over the determinant.
+Numbers inverse(const Value&, const std::vector<const Array*>& in) {
+  const auto n = static_cast<std::size_t>(in[0]->spec.shape.back());
+  Numbers result;
+  for (const Numbers& a : matrices(*in[0]))
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) {
+        Numbers minor;
+        for (std::size_t k = 0; k < n * n; ++k)
+          if (k / n != j && k % n != i) minor.push_back(a[k]);
+        result.push_back(((i + j) % 2 ? -1 : 1) * determinant(minor, n - 1) / determinant(a, n));
+      }
+  return result;
+}
+
 Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
   static const std::map<std::string_view, Numbers (*)(const Value&, const std::vector<const Array*>&)> kernels{
-      {"matmul", matmul},           {"gather", gather}, {"scatter_add", scatter_add},
-      {"check_range", check_range}, {"concat", concat}, {"cumsum", cumsum}};
+      {"matmul", matmul}, {"gather", gather},  {"scatter_add", scatter_add}, {"check_range", check_range},
+      {"concat", concat}, {"cumsum", cumsum},  {"scatter", scatter},         {"argsort", argsort},
+      {"det", det},       {"inverse", inverse}};
   const auto found = kernels.find(v.op->library_kernel);
   if (found != kernels.end()) return found->second(v, in);
   std::vector<Spec> specs;

@@ -32,6 +32,14 @@ BoundThunk bind_window_deposit(const Graph& graph, int value, Symbols symbols);
 void run_window_deposit(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_fold(const Graph& graph, int value, Symbols symbols);
 void run_fold(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_scatter(const Graph& graph, int value, Symbols symbols);
+void run_scatter(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_argsort(const Graph& graph, int value, Symbols symbols);
+void run_argsort(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_det(const Graph& graph, int value, Symbols symbols);
+void run_det(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_inverse(const Graph& graph, int value, Symbols symbols);
+void run_inverse(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 
 /// A shape as [outer, n, inner] around an axis that counts from the end.
 struct AroundAxis {

@@ -1,0 +1,36 @@
+/// Values that decide about shapes.
+#include "gradus/ops/known_values.h"
+
+namespace gradus {
+
+void require_known_value(std::string_view op, std::string_view what, const Tensor& x, std::string_view instead) {
+  require(!x.is_symbolic(), op, ": the shape of the result depends on the values of ", what, ", ", x.spec(),
+          ", which are not known while a function is traced; ", instead);
+}
+
+std::vector<std::int64_t> known_integers(std::string_view op, std::string_view what, const Tensor& x,
+                                         std::string_view instead) {
+  require(is_integer(x.dtype()), op, ": ", what, " is ", x.spec(), ", expected integers");
+  require_known_value(op, what, x, instead);
+  const auto count = static_cast<std::size_t>(x.shape().size());
+  return with_type(x.dtype(), [&]<class T>(T) {
+    const T* values = x.observed().data<const T>();
+    std::vector<std::int64_t> out;
+    for (std::size_t i = 0; i < count; ++i) out.push_back(static_cast<std::int64_t>(values[i]));
+    return out;
+  });
+}
+
+std::vector<std::int64_t> known_positions(std::string_view op, std::string_view what, const Tensor& x,
+                                          std::string_view instead) {
+  require_known_value(op, what, x, instead);
+  return with_type(x.dtype(), [&]<class T>(T) {
+    const T* values = x.observed().data<const T>();
+    std::vector<std::int64_t> out;
+    for (std::int64_t i = 0; i < x.shape().size(); ++i)
+      if (values[i] != T{}) out.push_back(i);
+    return out;
+  });
+}
+
+}  // namespace gradus

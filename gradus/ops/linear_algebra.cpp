@@ -1,0 +1,168 @@
+/// Products in other forms; determinants and inverses with their gradients.
+#include "gradus/ops/linear_algebra.h"
+#include <algorithm>
+#include <cmath>
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/gather.h"
+#include "gradus/ops/index.h"
+#include "gradus/ops/indexing.h"
+#include "gradus/ops/matmul.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+Spec spec_of_matrices(std::string_view op, Specs in) {
+  require(in.size() == 1, op, ": expected 1 operand, got ", in.size());
+  const Shape& shape = in[0].shape;
+  require(is_floating(in[0].dtype) && !is_narrow(in[0].dtype), op, ": expected f32 or f64, got ", in[0],
+          "; cast(x, f32) first");
+  require(shape.rank() >= 2 && shape[-1] == shape[-2], op, ": expected square matrices [..., n, n], got ", in[0]);
+  return in[0];
+}
+
+/// 0 ... n - 1 but i, in row i: i32 [n, n - 1].
+Tensor all_but_one(std::int64_t n) {
+  const Tensor row = iota_along(2, 0, n, i32), column = iota_along(2, 1, n - 1, i32);
+  return column + cast(column >= row, i32);
+}
+
+/// x: [count, n, n] -> the determinants of x without row i and column j, with their signs.
+Tensor cofactors(const Tensor& x) {
+  const std::int64_t n = x.shape().back();
+  const Tensor kept = all_but_one(n);
+  const Tensor parts = apply(Gather{-1}, apply(Gather{-2}, x, kept), kept);  // [count, i, rows, j, columns]
+  const Tensor minors = apply(Det{}, transpose(parts, {0, 1, 3, 2, 4}));
+  const Tensor odd = mod(iota_along(2, 0, n, i32) + iota_along(2, 1, n, i32), 2);
+  return minors * cast(1 - 2 * odd, x.dtype());
+}
+
+}  // namespace
+
+Spec Det::infer(Specs in) const {
+  Spec out = spec_of_matrices(name, in);
+  out.shape.erase(-1);
+  out.shape.erase(-1);
+  return out;
+}
+
+Tensors Det::vjp(In in, const Tensor& y, const Tensor& dy) const {
+  constexpr std::int64_t small = 5;  // with cofactors n^5 operations, second order n^8
+  const Tensor& x = in[0];
+  const Shape& shape = x.shape();
+  const std::int64_t n = shape.back();
+  const auto spread = [](const Tensor& each) { return expand_dims(expand_dims(each, -1), -1); };
+  if (n == 0) return {fill_like(x, 0)};
+  if (n < 0 || n > small) return {spread(dy * y) * transpose(apply(Inverse{}, x))};
+  Shape batches = shape;
+  batches.erase(-1);
+  batches.erase(-1);
+  return {spread(dy) * reshape(cofactors(reshape(x, {batches.size(), n, n})), shape)};
+}
+
+Tensor Det::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+int Det::carries(Specs, int, int along) const { return along < -2 ? along + 2 : 0; }
+
+Spec Inverse::infer(Specs in) const { return spec_of_matrices(name, in); }
+
+Tensors Inverse::vjp(In, const Tensor& y, const Tensor& dy) const {
+  return {-apply(Matmul{false, true}, apply(Matmul{true, false}, y, dy), y)};
+}
+
+Tensor Inverse::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+int Inverse::carries(Specs, int, int along) const { return along < -2 ? along : 0; }
+
+namespace {
+
+/// Floats narrower than f32 are computed in f32.
+template <class Op> Tensor computed_wide(const Op& op, const Tensor& x) {
+  return is_narrow(x.dtype()) ? cast(apply(op, cast(x, f32)), x.dtype()) : apply(op, x);
+}
+
+/// The product of matrices; of narrow floats in f32.
+Tensor product(const Matmul& op, const Tensor& a, const Tensor& b) {
+  if (!is_narrow(a.dtype()) || a.dtype() != b.dtype()) return apply(op, a, b);
+  return cast(apply(op, cast(a, f32), cast(b, f32)), a.dtype());
+}
+
+/// A factor of gemm, as a whole number where it is one.
+Tensor times(const Tensor& x, double factor) {
+  if (factor == 1) return x;
+  const bool whole = factor == std::trunc(factor) && std::abs(factor) < 1e15;
+  return whole ? x * static_cast<std::int64_t>(factor) : x * factor;
+}
+
+}  // namespace
+
+Tensor det(const Tensor& x) { return computed_wide(Det{}, x); }
+Tensor inverse(const Tensor& x) { return computed_wide(Inverse{}, x); }
+
+Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
+  return matmul(options.transpose_a ? transpose(a) : a, options.transpose_b ? transpose(b) : b);
+}
+
+Tensor matvec(const Tensor& a, const Tensor& b) {
+  require(a.shape().rank() >= 2 && b.shape().rank() >= 1, "matvec: a is ", a.spec(), ", b is ", b.spec(),
+          "; expected matrices and vectors");
+  return squeeze(matmul(a, expand_dims(b, -1)), {-1});
+}
+
+Tensor numpy_matmul(const Tensor& a, const Tensor& b) {
+  require(a.shape().rank() > 0 && b.shape().rank() > 0, "matmul: a is ", a.spec(), ", b is ", b.spec(),
+          "; expected at least vectors; multiply scalars with *");
+  const bool row = a.shape().rank() == 1, column = b.shape().rank() == 1;
+  const Tensor y = matmul(row ? expand_dims(a, 0) : a, column ? expand_dims(b, -1) : b);
+  Shape shape = y.shape();
+  if (column) shape.erase(-1);
+  if (row) shape.erase(column ? -1 : -2);
+  return reshape(y, shape);
+}
+
+Tensor tensordot(const Tensor& a, const Tensor& b, int axes) {
+  require(axes >= 0 && axes <= std::min(a.shape().rank(), b.shape().rank()), "tensordot: ", axes, " axes of a ",
+          a.spec(), " and b ", b.spec());
+  std::vector<int> axes_a, axes_b;
+  for (int i = 0; i < axes; ++i) {
+    axes_a.push_back(a.shape().rank() - axes + i);
+    axes_b.push_back(i);
+  }
+  return tensordot(a, b, axes_a, axes_b);
+}
+
+Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int>& axes_a, const std::vector<int>& axes_b) {
+  require(axes_a.size() == axes_b.size(), "tensordot: ", axes_a.size(), " axes of a and ", axes_b.size(), " of b");
+  const auto grouped = [](const Tensor& x, const std::vector<int>& axes, Shape& free, Shape& summed) {
+    std::vector<int> order, behind;
+    for (int axis : axes) {
+      behind.push_back(x.shape().normalized(axis));
+      summed.push_back(x.shape()[axis]);
+    }
+    for (int i = 0; i < x.shape().rank(); ++i) {
+      if (std::ranges::find(behind, i) != behind.end()) continue;
+      order.push_back(i);
+      free.push_back(x.shape()[i]);
+    }
+    order.insert(order.end(), behind.begin(), behind.end());
+    return reshape(transpose(x, order), {free.size(), summed.size()});
+  };
+  Shape free_a, free_b, summed_a, summed_b;
+  const Tensor left = grouped(a, axes_a, free_a, summed_a), right = grouped(b, axes_b, free_b, summed_b);
+  require(summed_a == summed_b, "tensordot: the axes of a ", a.spec(), " are of sizes ", summed_a, ", those of b ",
+          b.spec(), " of sizes ", summed_b, "; they must agree");
+  for (std::int64_t d : free_b) free_a.push_back(d);
+  return reshape(product(Matmul{false, true}, left, right), free_a);
+}
+
+Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options) {
+  require(a.shape().rank() == 2 && b.shape().rank() == 2, "gemm: a is ", a.spec(), ", b is ", b.spec(),
+          "; expected matrices");
+  return times(product(Matmul{options.transpose_a, options.transpose_b}, a, b), options.alpha);
+}
+
+Tensor gemm(const Tensor& a, const Tensor& b, const Tensor& c, const GemmOptions& options) {
+  const Tensor scaled = gemm(a, b, options);
+  return scaled + broadcast_to(times(c, options.beta), scaled.shape());
+}
+
+}  // namespace gradus

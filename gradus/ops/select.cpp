@@ -1,0 +1,187 @@
+/// Ops whose result has a shape that depends on data: positions are found on the host, elements gathered by them.
+#include "gradus/ops/select.h"
+#include <algorithm>
+#include <numeric>
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/gather.h"
+#include "gradus/ops/index.h"
+#include "gradus/ops/known_values.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+using Positions = std::vector<std::int64_t>;
+
+Tensor vector_of(const Positions& values, DType dtype = i64) {
+  const auto n = static_cast<std::int64_t>(values.size());
+  if (dtype == i64) return from_values(values, {n});
+  const std::vector<std::int32_t> narrow(values.begin(), values.end());
+  return from_values(narrow, {n});
+}
+
+constexpr std::int64_t most_indices = std::int64_t{1} << 28;  // that are listed on the host
+constexpr std::string_view use_where = "use where(condition, x, y), which keeps the shape";
+
+}  // namespace
+
+Tensor nonzero(const Tensor& x) {
+  const Positions at = known_positions("nonzero", "x", x, use_where);
+  const int rank = x.shape().rank();
+  const auto found = static_cast<std::int64_t>(at.size());
+  Positions values;
+  std::int64_t step = x.shape().size();
+  for (int i = 0; i < rank; ++i) {
+    if (found) step /= x.shape()[i];
+    for (std::int64_t flat : at) values.push_back(flat / step % x.shape()[i]);
+  }
+  return from_values(values, {rank, found});
+}
+
+Tensor where(const Tensor& condition) {
+  require_known_value("where", "condition", condition, use_where);
+  return transpose(nonzero(condition), {1, 0});
+}
+
+Tensor boolean_mask(const Tensor& x, const Tensor& mask, int axis) {
+  const int rank = x.shape().rank(), depth = mask.shape().rank();
+  require(mask.dtype() == boolean && depth > 0, "boolean_mask: mask is ", mask.spec(),
+          ", expected booleans of at least one dimension");
+  require(rank > 0, "boolean_mask: x is ", x.spec(), ", which has no dimension");
+  const int at = x.shape().normalized(axis);
+  bool fits = at + depth <= rank;
+  for (int i = 0; fits && i < depth; ++i) fits = mask.shape()[i] == x.shape()[at + i];
+  require(fits, "boolean_mask: mask ", mask.spec(), " does not fit x ", x.spec(), " from dimension ", at, " on");
+  Shape shape;
+  for (int i = 0; i < at; ++i) shape.push_back(x.shape()[i]);
+  shape.push_back(mask.shape().size());
+  for (int i = at + depth; i < rank; ++i) shape.push_back(x.shape()[i]);
+  const Positions found = known_positions("boolean_mask", "mask", mask, use_where);
+  return gather(reshape(x, shape), vector_of(found), at);
+}
+
+Tensor compress(const Tensor& x, const Tensor& condition, std::optional<int> axis) {
+  require(condition.dtype() == boolean && condition.shape().rank() == 1, "compress: condition is ", condition.spec(),
+          ", expected a vector of booleans");
+  const Tensor source = axis ? x : reshape(x, {x.shape().size()});
+  require(source.shape().rank() > 0, "compress: x is ", x.spec(), ", which has no dimension");
+  const int at = source.shape().normalized(axis.value_or(0));
+  const Positions found = known_positions("compress", "condition", condition, use_where);
+  const std::int64_t n = source.shape()[at];
+  require(found.empty() || n < 0 || found.back() < n, "compress: condition ", condition.spec(),
+          " holds past dimension ", at, " of ", source.spec());
+  return gather(source, vector_of(found), at);
+}
+
+namespace {
+
+/// Numbers of type T in an order that has a place for NaN: the last.
+template <class T> int compared(T a, T b) {
+  if (a < b) return -1;
+  if (b < a) return 1;
+  if constexpr (std::is_integral_v<T>) return 0;
+  else return static_cast<int>(!(a == a)) - static_cast<int>(!(b == b));
+}
+
+/// Row-major slices [outer, n, inner] along the middle dimension.
+struct Slices {
+  std::int64_t outer, n, inner;
+};
+
+template <class T> int compared_slices(const T* x, const Slices& s, std::int64_t a, std::int64_t b) {
+  for (std::int64_t o = 0; o < s.outer; ++o)
+    for (std::int64_t i = 0; i < s.inner; ++i)
+      if (const int order = compared(x[(o * s.n + a) * s.inner + i], x[(o * s.n + b) * s.inner + i])) return order;
+  return 0;
+}
+
+struct Groups {
+  Positions first, index, count;
+};
+
+/// Equal slices, in their order or in that of their first occurrence.
+Groups groups_of(const Tensor& x, const Slices& s, bool sorted) {
+  Positions order(static_cast<std::size_t>(s.n));
+  std::iota(order.begin(), order.end(), 0);
+  return with_type(x.dtype(), [&]<class T>(T) {
+    const T* values = x.observed().data<const T>();
+    std::ranges::stable_sort(order,
+                             [&](std::int64_t a, std::int64_t b) { return compared_slices(values, s, a, b) < 0; });
+    std::vector<Positions> groups;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (i == 0 || compared_slices(values, s, order[i - 1], order[i]) != 0) groups.emplace_back();
+      groups.back().push_back(order[i]);
+    }
+    if (!sorted) std::ranges::sort(groups, {}, [](const Positions& group) { return group.front(); });
+    Groups out{{}, Positions(static_cast<std::size_t>(s.n)), {}};
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      out.first.push_back(groups[g].front());
+      out.count.push_back(static_cast<std::int64_t>(groups[g].size()));
+      for (std::int64_t at : groups[g]) out.index[static_cast<std::size_t>(at)] = static_cast<std::int64_t>(g);
+    }
+    return out;
+  });
+}
+
+}  // namespace
+
+Unique unique(const Tensor& x, const UniqueOptions& options) {
+  require_known_value("unique", "x", x, "apply it outside of the function");
+  const Tensor source = options.axis ? x : reshape(x, {x.shape().size()});
+  require(source.shape().rank() > 0, "unique: x is ", x.spec(), ", which has no axis");
+  const int at = source.shape().normalized(options.axis.value_or(0));
+  Slices s{1, source.shape()[at], 1};
+  for (int i = 0; i < at; ++i) s.outer *= source.shape()[i];
+  for (int i = at + 1; i < source.shape().rank(); ++i) s.inner *= source.shape()[i];
+  const Groups groups = groups_of(x, s, options.sorted);
+  const Tensor index = vector_of(groups.index, i32);
+  return {gather(source, vector_of(groups.first), at), options.axis ? index : reshape(index, x.shape()),
+          vector_of(groups.count, i32), vector_of(groups.first, i32)};
+}
+
+Unique unique_with_counts(const Tensor& x) { return unique(x); }
+
+Tensor bincount(const Tensor& x, std::int64_t minlength) {
+  const Positions values = known_integers("bincount", "x", x, "use unsorted_segment_sum with a number of bins");
+  std::int64_t length = minlength;
+  require(minlength >= 0, "bincount: minlength is ", minlength);
+  for (std::int64_t value : values) {
+    require(value >= 0, "bincount: ", value, " is negative");
+    require<ResourceExhausted>(value < std::int64_t{1} << 40, "bincount: ", value, " would need as many bins");
+    length = std::max(length, value + 1);
+  }
+  const Tensor flat = reshape(x, {x.shape().size()});
+  return apply(ScatterAdd{-1, length}, cast(flat, i64), fill(flat.shape(), 1, i32));
+}
+
+Tensor histogram_fixed_width(const Tensor& x, double low, double high, std::int64_t bins) {
+  require(is_floating(x.dtype()), "histogram_fixed_width: expected floats, got ", x.spec());
+  require(low < high && bins > 0, "histogram_fixed_width: [", low, ", ", high, ") in ", bins,
+          " parts; expected low < high and at least one part");
+  const Tensor flat = reshape(x, {x.shape().size()});
+  const Tensor scaled =
+      floor((cast(flat, f64) - fill({}, low, f64)) * fill({}, static_cast<double>(bins) / (high - low), f64));
+  const Tensor bin =
+      cast(maximum(minimum(scaled, fill({}, static_cast<double>(bins - 1), f64)), fill({}, 0.0, f64)), i64);
+  return apply(ScatterAdd{-1, bins}, bin, fill(flat.shape(), 1, i32));
+}
+
+Tensor repeat(const Tensor& x, const Tensor& repeats, int axis) {
+  require(x.shape().rank() > 0, "repeat: x is ", x.spec(), ", which has no axis");
+  const int at = x.shape().normalized(axis);
+  const Positions times = known_integers("repeat", "repeats", repeats, "repeat by a number");
+  require(repeats.shape().rank() == 1 && repeats.shape()[0] == x.shape()[at], "repeat: repeats are ", repeats.spec(),
+          ", expected one number for each element along dimension ", at, " of ", x.spec());
+  Positions from;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    require(times[i] >= 0, "repeat: ", times[i], " is no number of repetitions");
+    require<ResourceExhausted>(times[i] <= most_indices - static_cast<std::int64_t>(from.size()), "repeat: more than ",
+                               most_indices, " elements are asked for");
+    from.insert(from.end(), static_cast<std::size_t>(times[i]), static_cast<std::int64_t>(i));
+  }
+  return gather(x, vector_of(from), at);
+}
+
+}  // namespace gradus

@@ -1,0 +1,101 @@
+/// Orders: the indices of one are found by the primitive, the elements are gathered.
+#include "gradus/ops/sort.h"
+#include <limits>
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/gather.h"
+#include "gradus/ops/index.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+
+Spec ArgSort::infer(Specs in) const {
+  require(in.size() == 1, name, ": expected 1 operand, got ", in.size());
+  require(in[0].shape.rank() > 0, name, ": ", in[0], " has no axis");
+  const std::int64_t n = in[0].shape.back();
+  require(n <= std::numeric_limits<std::int32_t>::max(), name, ": i32 does not number ", n, " elements");
+  require(count >= 0 || dimension::symbols_in(count) > 0, name, ": ", count, " is no number of elements");
+  require(n < 0 || count < 0 || count <= n, name, ": expected at least ", count, " elements in a row, got ", in[0]);
+  Spec out{i32, in[0].shape};
+  out.shape.set(-1, count);
+  return out;
+}
+
+Tensors ArgSort::vjp(In, const Tensor&, const Tensor&) const { return {}; }
+
+Tensor ArgSort::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+
+int ArgSort::carries(Specs, int, int along) const { return along == -1 ? 0 : along; }
+
+namespace {
+
+/// Exchanges `axis` with the last dimension.
+Tensor with_last(const Tensor& x, int axis) {
+  std::vector<int> order;
+  for (int i = 0; i < x.shape().rank(); ++i) order.push_back(i);
+  std::swap(order[static_cast<std::size_t>(axis)], order.back());
+  return transpose(x, order);
+}
+
+/// x: [rows..., n], positions: i32 [rows..., count] -> x at the positions of its row.
+Tensor read_rows(const Tensor& x, const Tensor& positions) {
+  if (x.shape().rank() == 1) return apply(Gather{-1}, x, positions);
+  Shape rows = x.shape();
+  const std::int64_t n = rows.back(), size = rows.size();
+  rows.set(-1, 1);
+  const Tensor starts = reshape(iota({rows.size()}, i64) * extent(n, i64), rows);
+  return apply(Gather{-1}, reshape(x, {size}), cast(positions, i64) + starts);
+}
+
+/// How many elements of a row are found; nothing: all.
+Tensor positions_of(std::string_view op, const Tensor& x, std::optional<std::int64_t> k, bool descending) {
+  const std::int64_t n = x.shape().back();
+  if (!k) return apply(ArgSort{descending, n}, x);
+  if (n >= 0) return apply(ArgSort{descending, *k}, x);
+  return slice_axis(apply(ArgSort{descending, n}, x), x.shape().rank() - 1, 0, *k, op);
+}
+
+int required_axis(std::string_view op, const Tensor& x, int axis) {
+  require(x.shape().rank() > 0, op, ": ", x.spec(), " has no axis");
+  return x.shape().normalized(axis);
+}
+
+TopK ordered(std::string_view op, const Tensor& x, int axis, std::optional<std::int64_t> k, bool descending) {
+  const int at = required_axis(op, x, axis);
+  const Tensor rows = with_last(x, at), positions = positions_of(op, rows, k, descending);
+  return {with_last(read_rows(rows, positions), at), with_last(positions, at)};
+}
+
+}  // namespace
+
+Tensor sort(const Tensor& x, int axis, Direction direction) {
+  return ordered("sort", x, axis, {}, direction == Direction::descending).values;
+}
+
+Tensor argsort(const Tensor& x, int axis, Direction direction) {
+  const int at = required_axis("argsort", x, axis);
+  return with_last(positions_of("argsort", with_last(x, at), {}, direction == Direction::descending), at);
+}
+
+TopK top_k(const Tensor& x, std::int64_t k) { return top_k(x, k, {}); }
+
+TopK top_k(const Tensor& x, std::int64_t k, const TopKOptions& options) {
+  const int at = required_axis("top_k", x, options.axis);
+  const std::int64_t n = x.shape()[at];
+  require(k >= 0 && (n < 0 || k <= n), "top_k: k is ", k, ", but dimension ", at, " of ", x.spec(), " has ",
+          dimension::to_text(n), " elements");
+  return ordered("top_k", x, at, k, options.largest);
+}
+
+Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, Side side) {
+  const Shape &rows = sorted_sequence.shape(), &asked = values.shape();
+  bool fits = rows.rank() > 0 && rows.rank() == asked.rank();
+  for (int i = 0; fits && i + 1 < rows.rank(); ++i) fits = rows[i] == asked[i];
+  require(fits, "searchsorted: sorted_sequence is ", sorted_sequence.spec(), ", values are ", values.spec(),
+          "; all dimensions but the last must agree");
+  const Tensor sequence = expand_dims(sorted_sequence, -2), each = expand_dims(values, -1);
+  const Tensor before = side == Side::left ? sequence < each : sequence <= each;
+  return reduce_sum(cast(before, i32), {.axis = {-1}});
+}
+
+}  // namespace gradus
