@@ -53,6 +53,8 @@ WORKLOADS = {
     "mlp_tiny_b16": [STEP_US],
     "mlp_tiny_b256": [STEP_US],
     "mlp_big": [STEP_MS],
+    "cnn": [STEP_MS],
+    "dwsep": [STEP_MS],
     "accumulate": [STEP_MS],
     "adamw_update": [STEP_MS],
     "jacobian": [STEP_MS, GROWTH_MB],

@@ -12,7 +12,7 @@ namespace {
 /// Calls f in the dtype that is computed in, and rounds its result once.
 template <class F> Tensor in_computed_dtype(const Tensor& x, const Tensor& filters, F f) {
   const DType t = x.dtype();
-  if (!is_floating(t) || size_of(t) >= 4) return f(x, filters);
+  if (!is_narrow(t)) return f(x, filters);
   return cast(f(cast(x, f32), cast(filters, f32)), t);
 }
 

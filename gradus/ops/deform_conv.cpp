@@ -14,8 +14,8 @@ constexpr auto op = "deform_conv2d";
 void check_operands(const Tensor& x, const Tensor& filters, const Tensor& offsets, const Tensor& mask) {
   for (const auto& [name, operand] : {std::pair{"x", x}, {"filters", filters}, {"offsets", offsets}}) {
     require(operand.shape().rank() == 4, op, ": ", name, " is ", operand.spec(), ", expected 4 dimensions");
-    require(operand.dtype() == x.dtype() && (x.dtype() == f32 || x.dtype() == f64), op, ": ", name, " is ",
-            operand.spec(), ", expected f32 or f64, one dtype for all");
+    require(operand.dtype() == x.dtype() && is_floating(x.dtype()), op, ": ", name, " is ", operand.spec(),
+            ", expected a float type, one for all");
     for (std::int64_t d : operand.shape())
       require(d >= 0, op, ": ", name, " is ", operand.spec(), ", whose sizes must be known when tracing");
   }
@@ -47,6 +47,10 @@ Neighbour neighbour(const Tensor& position, std::int64_t n, bool upper) {
 Tensor deform_conv2d(const Tensor& x, const Tensor& filters, const Tensor& offsets, const Tensor& mask,
                      const DeformableOptions& options) {
   check_operands(x, filters, offsets, mask);
+  if (is_narrow(x.dtype()))
+    return cast(deform_conv2d(cast(x, f32), cast(filters, f32), cast(offsets, f32),
+                              mask.defined() ? cast(mask, f32) : mask, options),
+                x.dtype());
   const std::int64_t batch = x.shape()[0], channels = x.shape()[3], made = filters.shape()[3],
                      parts = options.offset_groups;
   const Windows w =

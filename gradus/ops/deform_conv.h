@@ -16,8 +16,8 @@ struct DeformableOptions {
 /// offsets: T[batch, out_rows, out_columns, offset_groups * kh * kw * 2] -> T[batch, out_rows, out_columns, F]: a
 /// convolution each of whose taps is moved by its offset (rows, columns) and reads between the elements, bilinearly;
 /// elements outside are zero. mask: T[batch, out_rows, out_columns, offset_groups * kh * kw] is multiplied to what the
-/// taps read; an empty Tensor: ones. T is f32 or f64; sizes must be known. Gradients are by all operands, by an offset
-/// those of the bilinear weights.
+/// taps read; an empty Tensor: ones. T is a float type, of which those of 16 bits are computed in f32; sizes must be
+/// known. Gradients are by all operands, by an offset those of the bilinear weights.
 Tensor deform_conv2d(const Tensor& x, const Tensor& filters, const Tensor& offsets, const Tensor& mask = {},
                      const DeformableOptions& options = {});
 

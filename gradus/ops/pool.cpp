@@ -14,11 +14,9 @@
 namespace gradus {
 namespace {
 
-bool is_half(DType t) { return is_floating(t) && size_of(t) < 4; }
-
 /// Calls f in the dtype that is computed in, and rounds its result once.
 template <class F> Tensor in_computed_dtype(const Tensor& x, F f) {
-  return is_half(x.dtype()) ? cast(f(cast(x, f32)), x.dtype()) : f(x);
+  return is_narrow(x.dtype()) ? cast(f(cast(x, f32)), x.dtype()) : f(x);
 }
 
 void check_input(std::string_view op, const Tensor& x, int spatial = 0) {
@@ -254,11 +252,11 @@ MaxPoolWithArgmax max_pool_with_argmax(const Tensor& x, const Sizes& window, con
   constexpr auto op = "max_pool_with_argmax";
   check_input(op, x);
   const Windows w = pool_windows(op, x, window, options);
-  const Chosen chosen = choose(w, is_half(x.dtype()) ? cast(x, f32) : x);
+  const Chosen chosen = choose(w, is_narrow(x.dtype()) ? cast(x, f32) : x);
   const std::int64_t channels = x.shape()[-1];
   const Tensor places = positions_of(w, chosen.taps, spatial_of(x.shape())) * extent(channels, i64) +
                         along(range(channels, i64), x.shape().rank() - 1, x.shape().rank());
-  return {is_half(x.dtype()) ? cast(chosen.values, x.dtype()) : chosen.values, places};
+  return {is_narrow(x.dtype()) ? cast(chosen.values, x.dtype()) : chosen.values, places};
 }
 
 Tensor avg_pool(const Tensor& x, const Sizes& window, const PoolingOptions& options) {
