@@ -131,10 +131,13 @@ Tensor mel_matrix(const Call& c) {
 }
 
 const Table images{
-    {"Resize", {10, 11, 13, 18, 19}, resized},
+    {"Resize", {10, 11, 13, 18, 19}, resized, "", false, {1, 2}},
     {"Upsample",
      {7, 9, 10},
-     [](const Call& c) { return upsampled(c, c.version() < 9 ? c.numbers("scales", {}) : c.numbers_of(1)); }},
+     [](const Call& c) { return upsampled(c, c.version() < 9 ? c.numbers("scales", {}) : c.numbers_of(1)); },
+     "",
+     false,
+     {1}},
     {"GridSample", {16, 20, 22}, sampled},
     {"AffineGrid", {20}, grid},
     {"RoiAlign", {10, 16, 22}, aligned},

@@ -80,6 +80,9 @@ const Case cases[] = {
            reshape(in[0], {-1}),          transpose(in[0]),      reverse(in[0], {0, 1}), split(in[0], 2, 1)[1],
            concat({in[0], in[0] * 2}, 1), expand_dims(in[0], 1), tile(in[0], {2, 1})};
      }},
+    {"indices",
+     {{f32, {4, 3}}, {i32, {2}}},
+     [](auto in) { return Tensors{gather(in[0], in[1]), one_hot(in[1], 4), cast(range(6), f32)}; }},
     {"loops",
      {{f32, {5, 2}}, {f32, {2}}},
      [](auto in) {
