@@ -24,6 +24,7 @@ const LibraryKernel& library_kernel(std::string_view name) {
       {"argsort", library::bind_argsort, library::run_argsort},
       {"det", library::bind_det, library::run_det},
       {"inverse", library::bind_inverse, library::run_inverse},
+      {"linear_recurrence", library::bind_linear_recurrence, library::run_linear_recurrence},
   };
   const auto found = std::ranges::find(kernels, name, &LibraryKernel::name);
   internal_check(found != std::end(kernels), "the backend has no kernel `", name, "`");

@@ -1,5 +1,6 @@
-/// exp, expm1, sigmoid and tanh: x = n log(2) + r with |r| <= log(2)/2, and a polynomial in r.
+/// exp, expm1, exp2, sigmoid and the hyperbolic functions: x = n log(2) + r with |r| <= log(2)/2, and a polynomial in r.
 #include "gradus/graph/formulas_parts.h"
+#include "gradus/graph/formulas_special.h"
 
 namespace gradus::scalar {
 namespace {
@@ -13,16 +14,24 @@ struct Reduced {
   Value overflow;  // whether it is
 };
 
-Reduced reduce(const Value& x) {
+/// `rounded` holds n in its low bits.
+Reduced with_power(const Value& r, const Value& r_low, const Value& rounded) {
+  const Format& format = format_of(r);
+  const double last = format.round + format.exponent_limit;
+  const Value bits = bitcast(min(last, rounded), format.integer);
+  return {r, r_low, bitcast(shift_left(bits, format.mantissa) + format.one, r.type()), rounded > last};
+}
+
+/// With 2^(n-halvings) for 2^n.
+Reduced reduce(const Value& x, int halvings = 0) {
   const Format& format = format_of(x);
   const Value rounded = fma(x, 1.44269504088896340736, format.round);
   const Value n = rounded - format.round;
   const Value first = fma(n, -format.ln2_high, x);  // exact
   const Value second = n * -format.ln2_low;
   const Value r = first + second;
-  const double last = format.round + format.exponent_limit;
-  const Value bits = bitcast(min(last, rounded), format.integer);
-  return {r, (first - r) + second, bitcast(shift_left(bits, format.mantissa) + format.one, x.type()), rounded > last};
+  const Value r_low = (first - r) + second;
+  return with_power(r, r_low, halvings ? rounded - static_cast<double>(halvings) : rounded);
 }
 
 /// (exp(r) - 1 - r) / r^2 for |r| <= log(2)/2.
@@ -70,6 +79,33 @@ Value expm1(const Value& x) {
   const Value p = fma(r * r, second_order(r), r);
   const Value y = scaled(fma(p, reduced.power, reduced.power - 1.0), reduced);
   return select(x == 0.0, x, y);  // the sign of zero
+}
+
+Value exp2(const Value& x) {
+  const Format& format = format_of(x);
+  const Value clamped = within(-format.exponent_limit, format.exponent_limit + 1, x);
+  const Value rounded = clamped + format.round;
+  const Value rest = clamped - (rounded - format.round);  // exact
+  const Value r = rest * format.ln2_high;
+  return exponential(with_power(r, fma(rest, format.ln2_low, fma(rest, format.ln2_high, -r)), rounded));
+}
+
+/// exp(|x|)/2, which is finite wherever sinh and cosh are.
+Value cosh(const Value& x) {
+  const Value half = exponential(reduce(within(0.0, x.type() == f32 ? 89.5 : 710.5, abs(x)), 1));
+  return half + 0.25 / half;
+}
+
+Value sinh(const Value& x) {
+  const bool single = x.type() == f32;
+  const Value a = abs(x);
+  const Reduced reduced = reduce(within(0.0, single ? 89.5 : 710.5, a), 1);
+  const Value& r = reduced.r;
+  const Value p = fma(r * r, second_order(r), r);
+  const Value half = scaled(fma(p, reduced.power, reduced.power - 0.5), reduced);  // (exp(a) - 1) / 2
+  const Value bounded = min(single ? 1e15 : 1e30, half);
+  const Value y = half + bounded / (bounded + bounded + 1.0);
+  return select(a < (single ? 1e-4 : 1e-8), x, copy_sign(y, x));
 }
 
 Value sigmoid(const Value& x) { return 1.0 / (exp(-x) + 1.0); }

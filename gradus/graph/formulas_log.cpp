@@ -1,5 +1,8 @@
-/// log, log1p and pow: x = m 2^e with m near 1, and a polynomial in m - 1 or in (m - 1) / (m + 1).
+/// Logarithms, what is made of them, and pow: x = m 2^e with m near 1, and a polynomial in m - 1 or in
+/// (m - 1) / (m + 1).
+#include <numbers>
 #include "gradus/graph/formulas_parts.h"
+#include "gradus/graph/formulas_special.h"
 
 namespace gradus::scalar {
 namespace {
@@ -99,6 +102,48 @@ Value log(const Value& x) {
   const Value f = m - 1.0;
   const Value y = fma(e, format.ln2_high, f + log1p_less_argument(f, e * format.ln2_low));
   return finished_log(x, y);
+}
+
+Value log2(const Value& x) {
+  const auto [m, e] = split(x);
+  const Value f = m - 1.0;
+  const Value log_m = f + log1p_less_argument(f, 0.0);
+  const bool single = x.type() == f32;
+  const double high = single ? 1.44269502162933349609375 : 1.4426950408889634;
+  return finished_log(x, fma(log_m, high, fma(log_m, single ? 1.9259629911266175e-8 : 2.0355273740931033e-17, e)));
+}
+
+Value log10(const Value& x) {
+  const auto [m, e] = split(x);
+  const Value f = m - 1.0;
+  const Value log_m = f + log1p_less_argument(f, 0.0);
+  const bool single = x.type() == f32;
+  const double high = single ? 0.434294492006301879882812 : 0.43429448190325182;
+  const double low = single ? -1.0103050052231684e-8 : 1.0983196502167651e-17;
+  const double two = single ? 0.301030009984970092773438 : 0.30102999566398120;
+  const double two_low = single ? -1.4320988897559699e-8 : -2.8037281277851704e-18;
+  const Value small = fma(log_m, low, e * two_low);
+  const Value large = log_m * high;  // its rounding error is kept
+  return finished_log(x, fma(e, two, large + (fma(log_m, high, -large) + small)));
+}
+
+Value asinh(const Value& x) {
+  const Value a = abs(x), square = a * a;
+  const Value large = a > (x.type() == f32 ? 1e10 : 1e20);  // where 1 is lost, and the square is finite
+  const Value y = log1p(select(large, a, a + square / (sqrt(square + 1.0) + 1.0)));
+  return copy_sign(select(large, y + std::numbers::ln2, y), x);
+}
+
+Value acosh(const Value& x) {
+  const Value t = x - 1.0;
+  const Value large = x > (x.type() == f32 ? 1e10 : 1e20);
+  const Value y = log1p(select(large, x, t + sqrt(t * (x + 1.0))));
+  return select(x < 1.0, nan, select(large, y + std::numbers::ln2, y));
+}
+
+Value atanh(const Value& x) {
+  const Value a = abs(x);
+  return copy_sign(log1p((a + a) / (1.0 - a)) * 0.5, x);
 }
 
 Value log1p(const Value& x) {

@@ -1,16 +1,14 @@
 /// The formulas, on logits wherever they are known: log-sum-exp loses nothing where softmax would round to 0 or 1.
 #include "gradus/nn/losses.h"
+#include "gradus/nn/loss_parts.h"
+#include "gradus/nn/regression_losses.h"
 #include "gradus/ops/constant.h"
-#include "gradus/ops/elementwise.h"
 #include "gradus/ops/gather.h"
 #include "gradus/ops/index.h"
-#include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {
 namespace {
-
-constexpr double smallest_probability = 1e-7;
 
 std::string_view name_of(const Node* node) { return node->op ? node->op->name : std::string_view(); }
 
@@ -23,23 +21,9 @@ void check_floats(std::string_view op, const Tensor& prediction) {
   require(is_floating(prediction.dtype()), op, ": the prediction is ", prediction.spec(), ", expected a floating type");
 }
 
-void check_classes(std::string_view op, const Tensor& prediction) {
-  check_floats(op, prediction);
-  require(prediction.shape().rank() >= 1, op, ": the prediction is a scalar, expected [batch, classes]");
-}
-
-/// Labels and targets of another dtype are exact in the prediction's.
-Tensor as_targets(const Tensor& y, const Tensor& prediction) {
-  return is_floating(y.dtype()) ? y : cast(y, prediction.dtype());
-}
-
 constexpr std::string_view twice =
     ": the prediction is the output of a softmax, which from_logits would apply again; "
     "say from_probabilities, or better, leave the softmax out";
-
-Tensor clipped(const Tensor& probabilities) {
-  return clip_by_value(probabilities, smallest_probability, 1 - smallest_probability);
-}
 
 /// x - max(x) and log(sum(exp(x - max(x)))) of each row.
 struct LogSumExp {
@@ -48,22 +32,6 @@ struct LogSumExp {
       : shifted(x - stop_gradient(reduce_max(x, {.axis = {-1}, .keepdims = true}))),
         log_sum(log(reduce_sum(exp(shifted), {.axis = {-1}}))) {}
 };
-
-Tensor mean_of_last(const Tensor& x) { return x.shape().rank() <= 1 ? x : reduce_mean(x, {.axis = {-1}}); }
-
-Tensor huber(const Tensor& y, const Tensor& prediction, double delta) {
-  check_same_shape("Huber", y, prediction);
-  const Tensor error = y - prediction, size = abs(error);
-  return mean_of_last(where(size <= delta, square(error) * 0.5, (size - delta / 2) * delta));
-}
-
-Tensor smoothed(const Tensor& y, double smoothing, double share) {
-  return smoothing == 0 ? y : y * (1 - smoothing) + smoothing * share;
-}
-
-void check_smoothing(std::string_view loss, double smoothing) {
-  require(smoothing >= 0 && smoothing <= 1, loss, ": label_smoothing must be within 0 and 1, got ", smoothing);
-}
 
 }  // namespace
 
@@ -210,7 +178,7 @@ MeanSquaredError::MeanSquaredError()
 Huber::Huber() : Huber(HuberOptions{}) {}
 Huber::Huber(HuberOptions options)
     : LossFunction([delta = options.delta](const Tensor& y, const Tensor& prediction) {
-        return PerExample{huber(y, prediction, delta)};
+        return PerExample{huber(y, prediction, {.delta = delta})};
       }) {
   require(options.delta > 0, "Huber: delta must be positive, got ", options.delta);
 }

@@ -3,6 +3,7 @@
 #include <limits>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/cumsum.h"
+#include "gradus/ops/cumulative.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/shape.h"
@@ -35,10 +36,11 @@ Tensor split_among_ties(const Tensor& x, const Tensor& y, const Tensor& dy, int 
 }
 
 /// Per element along `axis` the product of all others, by halves and without a division: right where elements are 0,
-/// and so are its gradients.
+/// and so are its gradients. Where the size is not known, of the running products from both sides.
 Tensor product_of_others(const Tensor& x, int axis) {
   const std::int64_t n = x.shape()[axis], half = n / 2;
-  require(n >= 0, "prod: the gradient along a dimension that is not known when tracing, of ", x.spec());
+  if (n < 0)
+    return cumprod(x, {.axis = axis, .exclusive = true}) * cumprod(x, {.axis = axis, .exclusive = true, .reverse = true});
   if (n <= 1) return ones(x.shape(), x.dtype());
   const Tensor a = slice_within(x, axis, 0, half), b = slice_within(x, axis, half, half);
   std::vector<Tensor> pairs{a * b};

@@ -7,6 +7,7 @@
 #include "gradus/graph/region.h"
 #include "gradus/ops/concat.h"
 #include "gradus/ops/cumsum.h"
+#include "gradus/ops/cumulative.h"
 #include "gradus/ops/gather.h"
 #include "gradus/ops/linear_algebra.h"
 #include "gradus/ops/matmul.h"
@@ -261,6 +262,20 @@ Numbers inverse(const Value&, const std::vector<const Array*>& in) {
         for (std::size_t k = 0; k < n * n; ++k)
           if (k / n != j && k % n != i) minor.push_back(a[k]);
         result.push_back(((i + j) % 2 ? -1 : 1) * determinant(minor, n - 1) / determinant(a, n));
+Numbers linear_recurrence(const Value& v, const std::vector<const Array*>& in) {
+  const LinearRecurrence& op = *v.op.as<LinearRecurrence>();
+  const Around around(v.spec.shape, op.axis);
+  Numbers result(count(v.spec.shape));
+  for (std::size_t o = 0; o < around.outer; ++o)
+    for (std::size_t i = 0; i < around.inner; ++i)
+      for (std::size_t step = 0; step < around.n; ++step) {
+        const auto place = [&](std::size_t k) { return around.at(o, op.reverse ? around.n - 1 - k : k, i); };
+        const std::size_t at = place(step);
+        const double product = step == 0 ? 0 : in[0]->values[at] * result[place(step - 1)];
+        result[at] = step == 0 ? in[1]->values[at]
+                               : scalar::wrapped(scalar::wrapped(product, v.spec.dtype).v + in[1]->values[at],
+                                                 v.spec.dtype)
+                                     .v;
       }
   return result;
 }
@@ -270,6 +285,9 @@ Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
       {"matmul", matmul}, {"gather", gather},  {"scatter_add", scatter_add}, {"check_range", check_range},
       {"concat", concat}, {"cumsum", cumsum},  {"scatter", scatter},         {"argsort", argsort},
       {"det", det},       {"inverse", inverse}};
+      {"matmul", matmul},           {"gather", gather}, {"scatter_add", scatter_add},
+      {"check_range", check_range}, {"concat", concat}, {"cumsum", cumsum},
+      {"linear_recurrence", linear_recurrence}};
   const auto found = kernels.find(v.op->library_kernel);
   if (found != kernels.end()) return found->second(v, in);
   std::vector<Spec> specs;

@@ -8,6 +8,7 @@
 #include "gradus/gradients/tape.h"
 #include "gradus/gradients/functional.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/cumulative.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/random.h"
@@ -110,20 +111,51 @@ Tensor running_products(const Tensor& x) {
   return stack(parts);
 }
 
-TEST(Nasty, CumulativeProductsWithZerosInSecondOrder) {
+void check_running_products(const std::string& what, const Map& products) {
   for (const std::vector<double>& values : with_zeros()) {
     const std::size_t n = values.size();
     const Tensor x = from_values(values, {static_cast<std::int64_t>(n)});
-    const std::vector<double> slope = derivative(running_products)(x).to_vector<double>();
-    const std::vector<double> h = hessian_of(running_products, x);
+    const std::vector<double> slope = in_every_way(derivative(products), x, what);
+    const std::vector<double> h = hessian_of(products, x);
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < n; ++j) {
         double first = 0, second = 0;  // sums over the products that hold element i, and i and j
         for (std::size_t end = i + 1; end <= n; ++end) first += product_without(values, 0, end, i, i);
         for (std::size_t end = std::max(i, j) + 1; end <= n; ++end) second += product_without(values, 0, end, i, j);
-        EXPECT_EQ(slope[i], first) << x << i;
-        EXPECT_EQ(h[i * n + j], i == j ? 0 : second) << x << i << ' ' << j;
+        EXPECT_EQ(slope[i], first) << what << x << i;
+        EXPECT_EQ(h[i * n + j], i == j ? 0 : second) << what << x << i << ' ' << j;
       }
+  }
+}
+
+TEST(Nasty, CumulativeProductsWithZerosInSecondOrder) {
+  check_running_products("written out", running_products);
+  check_running_products("cumprod", [](const Tensor& x) { return cumprod(x); });
+  check_running_products("cumprod in reverse", [](const Tensor& x) {
+    return reverse(cumprod(reverse(x, {0}), {.reverse = true}), {0});
+  });
+  check_running_products("cumprod, exclusive", [](const Tensor& x) {
+    return slice_within(cumprod(concat({x, ones({1}, f64)}), {.exclusive = true}), 0, 1, x.shape()[0]);
+  });
+}
+
+/// The sizes are known at each call alone.
+TEST(Nasty, ProductsOfUnknownSizeWithZeros) {
+  const auto slopes = [](const Map& product) {
+    return function([=](Tensor x) { return derivative(product)(x); }, {.input_signature = {{f64, {any_size}}}});
+  };
+  const auto total = slopes([](const Tensor& x) { return reduce_prod(x); });
+  const auto running = slopes([](const Tensor& x) { return cumprod(x); });
+  for (const std::vector<double>& values : with_zeros()) {
+    const std::size_t n = values.size();
+    const Tensor x = from_values(values, {static_cast<std::int64_t>(n)});
+    const std::vector<double> slope = total(x).to_vector<double>(), sums = running(x).to_vector<double>();
+    for (std::size_t i = 0; i < n; ++i) {
+      double first = 0;
+      for (std::size_t end = i + 1; end <= n; ++end) first += product_without(values, 0, end, i, i);
+      EXPECT_EQ(slope[i], product_without(values, 0, n, i, i)) << x << i;
+      EXPECT_EQ(sums[i], first) << x << i;
+    }
   }
 }
 

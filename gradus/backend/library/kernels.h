@@ -40,6 +40,8 @@ BoundThunk bind_det(const Graph& graph, int value, Symbols symbols);
 void run_det(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_inverse(const Graph& graph, int value, Symbols symbols);
 void run_inverse(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_linear_recurrence(const Graph& graph, int value, Symbols symbols);
+void run_linear_recurrence(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 
 /// A shape as [outer, n, inner] around an axis that counts from the end.
 struct AroundAxis {

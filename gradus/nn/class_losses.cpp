@@ -1,0 +1,90 @@
+/// Focal losses, Dice and Tversky. Of logits the logarithms are exact; of probabilities they are clipped, as in Keras.
+#include "gradus/nn/class_losses.h"
+#include "gradus/nn/loss_parts.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/softmax.h"
+
+namespace gradus {
+namespace {
+
+void check_focal(std::string_view op, double gamma, double smoothing) {
+  require(gamma >= 0, op, ": gamma must not be negative, got ", gamma);
+  check_smoothing(op, smoothing);
+}
+
+/// x^gamma for x >= 0
+Tensor focus(const Tensor& x, double gamma) { return pow(x, gamma); }
+
+}  // namespace
+
+Tensor detail::binary_focal_crossentropy(const Tensor& y, const Tensor& prediction, bool logits,
+                                         BinaryFocalOptions options) {
+  constexpr std::string_view op = "binary_focal_crossentropy";
+  check_same_shape(op, y, prediction);
+  check_focal(op, options.gamma, options.label_smoothing);
+  const Tensor t = smoothed(as_targets(y, prediction), options.label_smoothing, 0.5), other = 1 - t;
+  const Tensor p = logits ? sigmoid(prediction) : clipped(prediction);
+  const Tensor q = logits ? sigmoid(-prediction) : 1 - p;  // the probability of 0
+  const Tensor crossentropy = logits ? softplus(prediction) - prediction * t : -(t * log(p) + other * log(q));
+  const Tensor focal = focus(t * q + other * p, options.gamma) * crossentropy;
+  if (!options.apply_class_balancing) return mean_of_last(focal);
+  return mean_of_last((t * options.alpha + other * (1 - options.alpha)) * focal);
+}
+
+Tensor detail::categorical_focal_crossentropy(const Tensor& y, const Tensor& prediction, bool logits,
+                                              CategoricalFocalOptions options) {
+  constexpr std::string_view op = "categorical_focal_crossentropy";
+  check_classes(op, prediction);
+  check_same_shape(op, y, prediction);
+  check_focal(op, options.gamma, options.label_smoothing);
+  const std::int64_t classes = prediction.shape().back();
+  require(options.label_smoothing == 0 || classes > 0, op, ": label_smoothing needs a known number of classes, got ",
+          prediction.spec());
+  const Tensor t = smoothed(as_targets(y, prediction), options.label_smoothing, 1 / static_cast<double>(classes));
+  const Tensor log_p = logits ? log_softmax(prediction)
+                              : log(clipped(prediction / reduce_sum(prediction, {.axis = {-1}, .keepdims = true})));
+  const Tensor rest = logits ? 1 - softmax(prediction) : 1 - exp(log_p);
+  return -reduce_sum(focus(rest, options.gamma) * options.alpha * (t * log_p), {.axis = {-1}});
+}
+
+Tensor dice(const Tensor& y, const Tensor& prediction, OverlapOptions options) {
+  check_same_shape("dice", y, prediction);
+  const Tensor t = as_targets(y, prediction);
+  const ReduceOptions over{.axis = options.axis};
+  const Tensor both = reduce_sum(t * prediction, over);
+  return 1 - both * 2 / (reduce_sum(t, over) + reduce_sum(prediction, over) + smallest_probability);
+}
+
+Tensor tversky(const Tensor& y, const Tensor& prediction, TverskyOptions options) {
+  check_same_shape("tversky", y, prediction);
+  const Tensor t = as_targets(y, prediction);
+  const ReduceOptions over{.axis = options.axis};
+  const Tensor both = reduce_sum(t * prediction, over);
+  const Tensor false_positives = reduce_sum((1 - t) * prediction, over) * options.alpha;
+  const Tensor false_negatives = reduce_sum(t * (1 - prediction), over) * options.beta;
+  return 1 - both / (both + false_positives + false_negatives + smallest_probability);
+}
+
+BinaryFocalCrossentropy::BinaryFocalCrossentropy(bool logits, BinaryFocalOptions options)
+    : LossFunction([logits, options](const Tensor& y, const Tensor& p) {
+        return PerExample{detail::binary_focal_crossentropy(y, p, logits, options)};
+      }) {
+  check_focal("BinaryFocalCrossentropy", options.gamma, options.label_smoothing);
+}
+CategoricalFocalCrossentropy::CategoricalFocalCrossentropy(bool logits, CategoricalFocalOptions options)
+    : LossFunction([logits, options](const Tensor& y, const Tensor& p) {
+        return PerExample{detail::categorical_focal_crossentropy(y, p, logits, options)};
+      }) {
+  check_focal("CategoricalFocalCrossentropy", options.gamma, options.label_smoothing);
+}
+Dice::Dice() : Dice(OverlapOptions{}) {}
+Dice::Dice(OverlapOptions options)
+    : LossFunction([options](const Tensor& y, const Tensor& p) { return PerExample{dice(y, p, options)}; }) {}
+Tversky::Tversky() : Tversky(TverskyOptions{}) {}
+Tversky::Tversky(TverskyOptions options)
+    : LossFunction([options](const Tensor& y, const Tensor& p) { return PerExample{tversky(y, p, options)}; }) {}
+CTC::CTC() : CTC(CtcOptions{}) {}
+CTC::CTC(CtcOptions options)
+    : LossFunction([options](const Tensor& y, const Tensor& p) { return PerExample{ctc(y, p, options)}; }) {}
+
+}  // namespace gradus

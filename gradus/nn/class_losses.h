@@ -1,0 +1,83 @@
+/// Further losses of classes, as in Keras: focal losses, overlaps of masks, and alignments of sequences. The functions
+/// give one number per example, the classes of the same name make a Loss of them.
+#pragma once
+#include <vector>
+#include "gradus/nn/losses.h"
+
+namespace gradus {
+
+struct BinaryFocalOptions {
+  bool apply_class_balancing = false;  // weighs y = 1 by alpha, y = 0 by 1 - alpha
+  double alpha = 0.25, gamma = 2, label_smoothing = 0;
+};
+struct CategoricalFocalOptions {
+  double alpha = 0.25, gamma = 2, label_smoothing = 0;
+};
+/// Which axes one overlap is taken over; none: all of them.
+struct OverlapOptions {
+  std::vector<int> axis = {};
+};
+struct TverskyOptions {
+  double alpha = 0.5, beta = 0.5;
+  std::vector<int> axis = {};
+};
+struct CtcOptions {
+  std::int64_t mask_index = 0;  // the class of the blank; in y it fills up rows
+};
+
+namespace detail {
+Tensor binary_focal_crossentropy(const Tensor& y, const Tensor& prediction, bool logits, BinaryFocalOptions options);
+Tensor categorical_focal_crossentropy(const Tensor& y, const Tensor& prediction, bool logits,
+                                      CategoricalFocalOptions options);
+}  // namespace detail
+
+/// (1 - q)^gamma times the binary crossentropy, where q is the probability given to what y says (Lin et al. 2017); the
+/// mean over the last axis. y is of the prediction's shape.
+template <PredictionForm P>
+Tensor binary_focal_crossentropy(const Tensor& y, const Tensor& prediction, P, BinaryFocalOptions options = {}) {
+  return detail::binary_focal_crossentropy(y, prediction, std::same_as<P, from_logits_t>, options);
+}
+/// -sum(alpha (1 - p)^gamma y log(p)) over the last axis; y is of the prediction's shape.
+template <PredictionForm P>
+Tensor categorical_focal_crossentropy(const Tensor& y, const Tensor& prediction, P,
+                                      CategoricalFocalOptions options = {}) {
+  return detail::categorical_focal_crossentropy(y, prediction, std::same_as<P, from_logits_t>, options);
+}
+/// 1 - 2 sum(y p) / (sum(y) + sum(p) + 1e-7) over the axes.
+Tensor dice(const Tensor& y, const Tensor& prediction, OverlapOptions options = {});
+/// 1 - s / (s + alpha sum((1 - y) p) + beta sum(y (1 - p)) + 1e-7) with s = sum(y p), over the axes (Salehi et al. 2017).
+Tensor tversky(const Tensor& y, const Tensor& prediction, TverskyOptions options = {});
+/// -log of the probability that the logits [batch, time, classes] give to the labels y, integers [batch, length], under
+/// all alignments (Graves et al. 2006): [batch]. Infinite where a row of labels does not fit into the time.
+Tensor ctc(const Tensor& y, const Tensor& prediction, CtcOptions options = {});
+
+struct BinaryFocalCrossentropy : LossFunction {
+  template <PredictionForm P>
+  explicit BinaryFocalCrossentropy(P, BinaryFocalOptions options = {})
+      : BinaryFocalCrossentropy(std::same_as<P, from_logits_t>, options) {}
+
+ private:
+  BinaryFocalCrossentropy(bool logits, BinaryFocalOptions options);
+};
+struct CategoricalFocalCrossentropy : LossFunction {
+  template <PredictionForm P>
+  explicit CategoricalFocalCrossentropy(P, CategoricalFocalOptions options = {})
+      : CategoricalFocalCrossentropy(std::same_as<P, from_logits_t>, options) {}
+
+ private:
+  CategoricalFocalCrossentropy(bool logits, CategoricalFocalOptions options);
+};
+struct Dice : LossFunction {
+  Dice();
+  explicit Dice(OverlapOptions options);
+};
+struct Tversky : LossFunction {
+  Tversky();
+  explicit Tversky(TverskyOptions options);
+};
+struct CTC : LossFunction {
+  CTC();
+  explicit CTC(CtcOptions options);
+};
+
+}  // namespace gradus

@@ -1,0 +1,112 @@
+/// The formulas, each as Keras has it.
+#include "gradus/nn/regression_losses.h"
+#include <numbers>
+#include "gradus/nn/loss_parts.h"
+#include "gradus/ops/constant.h"
+
+namespace gradus {
+namespace {
+
+/// y as numbers beside the prediction, of its shape.
+Tensor targets(std::string_view op, const Tensor& y, const Tensor& prediction) {
+  check_same_shape(op, y, prediction);
+  return as_targets(y, prediction);
+}
+
+/// 0 and 1 as -1 and 1, if there are no others.
+Tensor signs(std::string_view op, const Tensor& y, const Tensor& prediction) {
+  const Tensor t = targets(op, y, prediction);
+  const Tensor binary = reduce_all(logical_or(equal(t, 0), equal(t, 1)));
+  return where(binary, t * 2 - 1, t);
+}
+
+Tensor margin(std::string_view op, const Tensor& y, const Tensor& prediction) {
+  return maximum(1 - signs(op, y, prediction) * prediction, 0);
+}
+
+/// x over its length along `axis`, which counts as at least 1e-12.
+Tensor normalized(const Tensor& x, int axis) {
+  return x / maximum(norm(x, {.axis = {axis}, .keepdims = true}), 1e-12);
+}
+
+}  // namespace
+
+Tensor mean_absolute_percentage_error(const Tensor& y, const Tensor& prediction) {
+  const Tensor t = targets("mean_absolute_percentage_error", y, prediction);
+  return mean_of_last(abs((t - prediction) / maximum(abs(t), smallest_probability))) * 100;
+}
+
+Tensor mean_squared_logarithmic_error(const Tensor& y, const Tensor& prediction) {
+  const Tensor t = targets("mean_squared_logarithmic_error", y, prediction);
+  const auto logarithm = [](const Tensor& x) { return log1p(maximum(x, smallest_probability)); };
+  return mean_of_last(square(logarithm(prediction) - logarithm(t)));
+}
+
+Tensor log_cosh(const Tensor& y, const Tensor& prediction) {
+  const Tensor error = prediction - targets("log_cosh", y, prediction);
+  return mean_of_last(error + softplus(error * -2) - std::numbers::ln2);
+}
+
+Tensor huber(const Tensor& y, const Tensor& prediction, HuberOptions options) {
+  const double delta = options.delta;
+  require(delta > 0, "huber: delta must be positive, got ", delta);
+  const Tensor error = targets("huber", y, prediction) - prediction, size = abs(error);
+  return mean_of_last(where(size <= delta, square(error) * 0.5, (size - delta / 2) * delta));
+}
+
+Tensor hinge(const Tensor& y, const Tensor& prediction) { return mean_of_last(margin("hinge", y, prediction)); }
+
+Tensor squared_hinge(const Tensor& y, const Tensor& prediction) {
+  return mean_of_last(square(margin("squared_hinge", y, prediction)));
+}
+
+Tensor categorical_hinge(const Tensor& y, const Tensor& prediction) {
+  constexpr std::string_view op = "categorical_hinge";
+  check_classes(op, prediction);
+  const Tensor t = targets(op, y, prediction);
+  const Tensor right = reduce_sum(t * prediction, {.axis = {-1}});
+  const Tensor wrong = reduce_max((1 - t) * prediction, {.axis = {-1}});
+  return maximum(wrong - right + 1, 0);
+}
+
+Tensor kl_divergence(const Tensor& y, const Tensor& prediction) {
+  constexpr std::string_view op = "kl_divergence";
+  check_classes(op, prediction);
+  const auto bounded = [](const Tensor& x) { return clip_by_value(x, smallest_probability, 1); };
+  const Tensor t = bounded(targets(op, y, prediction));
+  return reduce_sum(t * log(t / bounded(prediction)), {.axis = {-1}});
+}
+
+Tensor poisson(const Tensor& y, const Tensor& prediction) {
+  const Tensor t = targets("poisson", y, prediction);
+  return mean_of_last(prediction - t * log(prediction + smallest_probability));
+}
+
+Tensor cosine_similarity(const Tensor& y, const Tensor& prediction, int axis) {
+  constexpr std::string_view op = "cosine_similarity";
+  check_classes(op, prediction);
+  return -reduce_sum(normalized(targets(op, y, prediction), axis) * normalized(prediction, axis), {.axis = {axis}});
+}
+
+MeanAbsolutePercentageError::MeanAbsolutePercentageError()
+    : LossFunction(
+          [](const Tensor& y, const Tensor& p) { return PerExample{mean_absolute_percentage_error(y, p)}; }) {}
+MeanSquaredLogarithmicError::MeanSquaredLogarithmicError()
+    : LossFunction(
+          [](const Tensor& y, const Tensor& p) { return PerExample{mean_squared_logarithmic_error(y, p)}; }) {}
+LogCosh::LogCosh() : LossFunction([](const Tensor& y, const Tensor& p) { return PerExample{log_cosh(y, p)}; }) {}
+Hinge::Hinge() : LossFunction([](const Tensor& y, const Tensor& p) { return PerExample{hinge(y, p)}; }) {}
+SquaredHinge::SquaredHinge()
+    : LossFunction([](const Tensor& y, const Tensor& p) { return PerExample{squared_hinge(y, p)}; }) {}
+CategoricalHinge::CategoricalHinge()
+    : LossFunction([](const Tensor& y, const Tensor& p) { return PerExample{categorical_hinge(y, p)}; }) {}
+KLDivergence::KLDivergence()
+    : LossFunction([](const Tensor& y, const Tensor& p) { return PerExample{kl_divergence(y, p)}; }) {}
+Poisson::Poisson() : LossFunction([](const Tensor& y, const Tensor& p) { return PerExample{poisson(y, p)}; }) {}
+CosineSimilarity::CosineSimilarity() : CosineSimilarity(CosineSimilarityOptions{}) {}
+CosineSimilarity::CosineSimilarity(CosineSimilarityOptions options)
+    : LossFunction([axis = options.axis](const Tensor& y, const Tensor& p) {
+        return PerExample{cosine_similarity(y, p, axis)};
+      }) {}
+
+}  // namespace gradus

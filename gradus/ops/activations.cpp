@@ -1,0 +1,129 @@
+/// Activations made of other ops.
+#include "gradus/ops/activations.h"
+#include <cmath>
+#include <numbers>
+#include "gradus/ops/checks.h"
+#include "gradus/ops/constant.h"
+
+namespace gradus {
+namespace {
+
+/// x within low and high; a gradient flows strictly between them alone.
+Tensor strictly_within(const Tensor& x, double low, double high) {
+  const Tensor between = logical_and(fill_like(x, low) < x, x < fill_like(x, high));
+  return where(between, x, stop_gradient(minimum(fill_like(x, high), maximum(fill_like(x, low), x))));
+}
+
+/// alpha (exp(x * inner) - 1) of the negative part, so that the branch not taken cannot overflow.
+Tensor exponential_branch(const Tensor& x, double alpha, double inner) {
+  const Tensor zero = zeros_like(x), below = expm1(minimum(x * inner, zero)) * alpha;
+  return where(x > zero, x, below);
+}
+
+}  // namespace
+
+Tensor relu6(const Tensor& x) { return strictly_within(require_floating(x, "relu6"), 0, 6); }
+
+Tensor hard_sigmoid(const Tensor& x) { return hard_sigmoid(x, HardSigmoidOptions{}); }
+Tensor hard_sigmoid(const Tensor& x, HardSigmoidOptions options) {
+  require_floating(x, "hard_sigmoid");
+  return strictly_within(x * options.alpha + options.beta, 0, 1);
+}
+
+Tensor hard_silu(const Tensor& x) { return require_floating(x, "hard_silu") * hard_sigmoid(x); }
+Tensor hard_swish(const Tensor& x) { return require_floating(x, "hard_swish") * hard_sigmoid(x); }
+Tensor hard_tanh(const Tensor& x) { return clip_by_value(require_floating(x, "hard_tanh"), -1, 1); }
+Tensor mish(const Tensor& x) { return require_floating(x, "mish") * tanh(softplus(x)); }
+
+Tensor celu(const Tensor& x) { return celu(x, AlphaOptions{}); }
+Tensor celu(const Tensor& x, AlphaOptions options) {
+  require_floating(x, "celu");
+  require(options.alpha != 0, "celu: alpha must not be 0");
+  return exponential_branch(x, options.alpha, 1 / options.alpha);
+}
+
+Tensor elu(const Tensor& x, AlphaOptions options) {
+  return exponential_branch(require_floating(x, "elu"), options.alpha, 1);
+}
+
+Tensor softsign(const Tensor& x) { return x / (abs(require_floating(x, "softsign")) + 1); }
+
+Tensor thresholded_relu(const Tensor& x) { return thresholded_relu(x, AlphaOptions{}); }
+Tensor thresholded_relu(const Tensor& x, AlphaOptions options) {
+  require_floating(x, "thresholded_relu");
+  return where(x > options.alpha, x, 0);
+}
+
+Tensor threshold(const Tensor& x, double threshold, double value) {
+  require_floating(x, "threshold");
+  return where(x > threshold, x, value);
+}
+
+Tensor prelu(const Tensor& x, const Tensor& slope) {
+  require_floating(x, slope, "prelu");
+  require(broadcast_shape(slope.shape(), x.shape(), "prelu") == x.shape(), "prelu: the slope is ", slope.spec(),
+          ", which does not broadcast to x, ", x.spec());
+  const Tensor each = broadcast_to(slope, x.shape());
+  return where(x > zeros_like(x), x, each * x);
+}
+
+Tensor hard_shrink(const Tensor& x) { return hard_shrink(x, ThresholdOptions{}); }
+Tensor hard_shrink(const Tensor& x, ThresholdOptions options) {
+  require_floating(x, "hard_shrink");
+  return where(abs(x) > options.threshold, x, 0);
+}
+
+Tensor soft_shrink(const Tensor& x) { return soft_shrink(x, ThresholdOptions{}); }
+Tensor soft_shrink(const Tensor& x, ThresholdOptions options) {
+  require_floating(x, "soft_shrink");
+  return shrink(x, {.bias = options.threshold, .lambd = options.threshold});
+}
+
+Tensor shrink(const Tensor& x, ShrinkOptions options) {
+  require_floating(x, "shrink");
+  const Tensor inner = where(x < -options.lambd, x + options.bias, 0);
+  return where(x > options.lambd, x - options.bias, inner);
+}
+
+Tensor tanh_shrink(const Tensor& x) { return require_floating(x, "tanh_shrink") - tanh(x); }
+Tensor log_sigmoid(const Tensor& x) { return -softplus(-require_floating(x, "log_sigmoid")); }
+Tensor silu(const Tensor& x, SiluOptions options) { return require_floating(x, "silu") * sigmoid(x * options.beta); }
+Tensor swish(const Tensor& x) { return require_floating(x, "swish") * sigmoid(x); }
+
+Tensor gelu(const Tensor& x, GeluOptions options) {
+  if (!options.approximate) return gelu(x);
+  require_floating(x, "gelu");
+  const double root = std::sqrt(2 / std::numbers::pi);
+  return x * 0.5 * (tanh((x + x * x * x * 0.044715) * root) + 1);
+}
+
+Tensor glu(const Tensor& x, int axis) {
+  require_floating(x, "glu");
+  const int at = checked_axis(x, axis, "glu");
+  const std::int64_t n = x.shape()[at];
+  require(n >= 0 && n % 2 == 0, "glu: expected an even size along axis ", axis, ", got ", x.spec());
+  return slice_within(x, at, 0, n / 2) * sigmoid(slice_within(x, at, n / 2, n / 2));
+}
+
+Tensor squareplus(const Tensor& x) { return squareplus(x, SquareplusOptions{}); }
+Tensor squareplus(const Tensor& x, SquareplusOptions options) {
+  require_floating(x, "squareplus");
+  require(options.b > 0, "squareplus: b must be positive, got ", options.b);
+  const Tensor root = sqrt(square(x) + options.b);
+  // Of negative x the sum would cancel.
+  return where(x >= zeros_like(x), (x + root) * 0.5, options.b / 2 / (root - x));
+}
+
+Tensor sparse_plus(const Tensor& x) {
+  require_floating(x, "sparse_plus");
+  const Tensor middle = square(x + 1) * 0.25;
+  return where(x <= -1, zeros_like(x), where(x < 1, middle, x));
+}
+
+Tensor sparse_sigmoid(const Tensor& x) {
+  return strictly_within((require_floating(x, "sparse_sigmoid") + 1) * 0.5, 0, 1);
+}
+
+Tensor exponential(const Tensor& x) { return exp(require_floating(x, "exponential")); }
+
+}  // namespace gradus

@@ -1,0 +1,338 @@
+/// Circular, hyperbolic, gamma and error functions, and products and quotients with 0 for NaN.
+#include "gradus/ops/special.h"
+#include <numbers>
+#include "gradus/graph/formulas_special.h"
+#include "gradus/ops/checks.h"
+#include "gradus/ops/elementwise_parts.h"
+#include "gradus/ops/reduce.h"
+
+namespace gradus {
+namespace {
+
+/// sqrt(1 - x^2)
+Tensor cathetus(const Tensor& x) {
+  const Tensor one = ones_like(x);
+  return sqrt((one - x) * (one + x));
+}
+
+struct Acos {
+  static constexpr auto name = "acos";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return acos(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const { return {-cotangent_over(dy, cathetus(in[0]))}; }
+};
+
+struct Asin {
+  static constexpr auto name = "asin";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return asin(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const { return {cotangent_over(dy, cathetus(in[0]))}; }
+};
+
+struct Atan {
+  static constexpr auto name = "atan";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return atan(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const { return {dy / (square(in[0]) + ones_like(dy))}; }
+};
+
+struct Atan2 {
+  static constexpr auto name = "atan2";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto y, auto x) const { return atan2(y, x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    const Tensor norm = square(in[0]) + square(in[1]);
+    return {cotangent_over(dy * in[1], norm), -cotangent_over(dy * in[0], norm)};
+  }
+};
+
+struct Sinh {
+  static constexpr auto name = "sinh";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return sinh(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const { return {dy * cosh(in[0])}; }
+};
+
+struct Cosh {
+  static constexpr auto name = "cosh";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return cosh(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const { return {dy * sinh(in[0])}; }
+};
+
+struct Asinh {
+  static constexpr auto name = "asinh";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return asinh(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const { return {dy / sqrt(square(in[0]) + ones_like(dy))}; }
+};
+
+struct Acosh {
+  static constexpr auto name = "acosh";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return acosh(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    const Tensor one = ones_like(dy);
+    return {cotangent_over(dy, sqrt((in[0] - one) * (in[0] + one)))};
+  }
+};
+
+struct Atanh {
+  static constexpr auto name = "atanh";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return atanh(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    const Tensor one = ones_like(dy);
+    return {cotangent_over(dy, (one - in[0]) * (one + in[0]))};
+  }
+};
+
+struct Exp2 {
+  static constexpr auto name = "exp2";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return exp2(x); }
+  Tensors vjp(In, const Tensor& y, const Tensor& dy) const { return {dy * (y * fill_like(y, std::numbers::ln2))}; }
+};
+
+struct Log2 {
+  static constexpr auto name = "log2";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return log2(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    return {cotangent_over(dy, in[0] * fill_like(dy, std::numbers::ln2))};
+  }
+};
+
+struct Log10 {
+  static constexpr auto name = "log10";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return log10(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    return {cotangent_over(dy, in[0] * fill_like(dy, std::numbers::ln10))};
+  }
+};
+
+struct Logaddexp {
+  static constexpr auto name = "logaddexp";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto a, auto b) const {
+    const auto difference = a - b;  // NaN of equal infinities
+    return select(difference == difference, max(a, b) + log1p(exp(-abs(difference))), a + b);
+  }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    const Tensor &a = in[0], &b = in[1];
+    const Tensor same = logical_and(equal(a, b), logical_not(is_finite(a)));
+    const Tensor difference = where(same, zeros_like(a), a - b);
+    return {dy * sigmoid(difference), dy * sigmoid(-difference)};
+  }
+};
+
+struct Erfc {
+  static constexpr auto name = "erfc";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return erfc(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    return {dy * (exp(-square(in[0])) * fill_like(dy, -2 * std::numbers::inv_sqrtpi))};
+  }
+};
+
+struct Erfinv {
+  static constexpr auto name = "erfinv";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return erfinv(x); }
+  Tensors vjp(In, const Tensor& y, const Tensor& dy) const {
+    return {cotangent_times(dy, exp(square(y)) * fill_like(y, 0.5 / std::numbers::inv_sqrtpi))};
+  }
+};
+
+struct Ndtri {
+  static constexpr auto name = "ndtri";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto p) const { return ndtri(p); }
+  Tensors vjp(In, const Tensor& y, const Tensor& dy) const {
+    const Tensor density = exp(square(y) * fill_like(y, 0.5));
+    return {cotangent_times(dy, density * fill_like(y, std::numbers::sqrt2 / std::numbers::inv_sqrtpi))};
+  }
+};
+
+struct Lgamma {
+  static constexpr auto name = "lgamma";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return lgamma(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const { return {cotangent_times(dy, digamma(in[0]))}; }
+};
+
+struct Digamma {
+  static constexpr auto name = "digamma";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return digamma(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const { return {cotangent_times(dy, polygamma(1, in[0]))}; }
+};
+
+constexpr int highest_polygamma = 60;
+
+struct Polygamma {
+  static constexpr auto name = "polygamma";
+  static constexpr auto takes = Takes::floats;
+  int order = 1;
+  auto emit(auto x) const { return polygamma(order, x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    return {cotangent_times(dy, polygamma(order + 1, in[0]))};
+  }
+};
+
+bool is_float(const scalar::Value& x) { return is_floating(x.type()); }
+bool is_float(const scalar::Real& x) { return is_floating(x.type); }
+
+struct Trunc {
+  static constexpr auto name = "trunc";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return truncate(x); }
+  Tensors vjp(In, const Tensor&, const Tensor& dy) const { return {zeros_like(dy)}; }
+};
+
+struct TruncateMod {
+  static constexpr auto name = "truncatemod";
+  auto emit(auto a, auto b) const {
+    if (is_float(a)) return fmod(a, b);
+    return a - (a / b) * b;
+  }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    return has_gradient(y) ? Tensors{dy, -(dy * trunc(in[0] / in[1]))} : none(2);
+  }
+};
+
+struct SquaredDifference {
+  static constexpr auto name = "squared_difference";
+  auto emit(auto a, auto b) const {
+    const auto difference = a - b;
+    return difference * difference;
+  }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    if (!has_gradient(y)) return none(2);
+    const Tensor difference = in[0] - in[1], slope = dy * (difference + difference);
+    return {slope, -slope};
+  }
+};
+
+struct IsInf {
+  static constexpr auto name = "is_inf";
+  static constexpr auto result = boolean;
+  static constexpr auto takes = Takes::floats;
+  bool detect_negative = true, detect_positive = true;
+  auto emit(auto x) const {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    if (detect_negative && detect_positive) return abs(x) == infinity;
+    if (detect_negative) return x == -infinity;
+    if (detect_positive) return x == infinity;
+    return x < x;
+  }
+  Tensors vjp(In, const Tensor&, const Tensor&) const { return none(1); }
+};
+
+/// `y` where x is not 0, else `instead`.
+Tensor where_counted(const Tensor& x, const Tensor& y, double instead) {
+  return where(equal(x, fill_like(x, 0)), fill_like(y, instead), y);
+}
+
+}  // namespace
+
+Tensor acos(const Tensor& x) { return apply(Acos{}, x); }
+Tensor asin(const Tensor& x) { return apply(Asin{}, x); }
+Tensor atan(const Tensor& x) { return apply(Atan{}, x); }
+Tensor atan2(const Tensor& y, const Tensor& x) { return broadcasting(Atan2{}, y, x); }
+Tensor sinh(const Tensor& x) { return apply(Sinh{}, x); }
+Tensor cosh(const Tensor& x) { return apply(Cosh{}, x); }
+Tensor asinh(const Tensor& x) { return apply(Asinh{}, x); }
+Tensor acosh(const Tensor& x) { return apply(Acosh{}, x); }
+Tensor atanh(const Tensor& x) { return apply(Atanh{}, x); }
+Tensor exp2(const Tensor& x) { return apply(Exp2{}, x); }
+Tensor log2(const Tensor& x) { return apply(Log2{}, x); }
+Tensor log10(const Tensor& x) { return apply(Log10{}, x); }
+Tensor logaddexp(const Tensor& a, const Tensor& b) { return broadcasting(Logaddexp{}, a, b); }
+Tensor erfc(const Tensor& x) { return apply(Erfc{}, x); }
+Tensor erfinv(const Tensor& x) { return apply(Erfinv{}, x); }
+Tensor erfcinv(const Tensor& x) {
+  require_floating(x, "erfcinv");
+  return ndtri(x * fill_like(x, 0.5)) * fill_like(x, -std::numbers::sqrt2 / 2);
+}
+Tensor ndtri(const Tensor& p) { return apply(Ndtri{}, p); }
+Tensor lgamma(const Tensor& x) { return apply(Lgamma{}, x); }
+Tensor digamma(const Tensor& x) { return apply(Digamma{}, x); }
+
+Tensor polygamma(int order, const Tensor& x) {
+  require(order >= 0 && order <= highest_polygamma, "polygamma: expected an order of 0 to ", highest_polygamma,
+          ", got ", order);
+  return order == 0 ? digamma(x) : apply(Polygamma{order}, x);
+}
+
+Tensor lbeta(const Tensor& x) {
+  require_floating(x, "lbeta");
+  checked_axis(x, -1, "lbeta");
+  return reduce_sum(lgamma(x), {.axis = {-1}}) - lgamma(reduce_sum(x, {.axis = {-1}}));
+}
+
+Tensor xlogy(const Tensor& x, const Tensor& y) {
+  require_floating(x, y, "xlogy");
+  const auto [a, b] = broadcast_together(x, y, "xlogy");
+  return a * log(where_counted(a, b, 1));
+}
+
+Tensor xlog1py(const Tensor& x, const Tensor& y) {
+  require_floating(x, y, "xlog1py");
+  const auto [a, b] = broadcast_together(x, y, "xlog1py");
+  return a * log1p(where_counted(a, b, 0));
+}
+
+Tensor xdivy(const Tensor& x, const Tensor& y) {
+  require_floating(x, y, "xdivy");
+  const auto [a, b] = broadcast_together(x, y, "xdivy");
+  return a / where_counted(a, b, 1);
+}
+
+Tensor divide_no_nan(const Tensor& x, const Tensor& y) {
+  require_floating(x, y, "divide_no_nan");
+  const auto [a, b] = broadcast_together(x, y, "divide_no_nan");
+  const Tensor zero = fill_like(b, 0), is_zero = equal(b, zero);
+  return where(is_zero, zero, a / where(is_zero, fill_like(b, 1), b));
+}
+
+Tensor reciprocal_no_nan(const Tensor& x) {
+  require_floating(x, "reciprocal_no_nan");
+  return divide_no_nan(fill_like(x, 1), x);
+}
+
+Tensor multiply_no_nan(const Tensor& x, const Tensor& y) {
+  require_floating(x, y, "multiply_no_nan");
+  const auto [a, b] = broadcast_together(x, y, "multiply_no_nan");
+  return cotangent_times(b, a);
+}
+
+Tensor reciprocal(const Tensor& x) { return fill_like(require_floating(x, "reciprocal"), 1) / x; }
+Tensor squared_difference(const Tensor& a, const Tensor& b) { return broadcasting(SquaredDifference{}, a, b); }
+Tensor trunc(const Tensor& x) { return apply(Trunc{}, x); }
+Tensor truncatemod(const Tensor& a, const Tensor& b) { return broadcasting(TruncateMod{}, a, b); }
+
+Tensor polyval(const std::vector<Tensor>& coefficients, const Tensor& x) {
+  if (coefficients.empty()) return zeros_like(x);
+  Tensor sum = coefficients.front();
+  for (std::size_t i = 1; i < coefficients.size(); ++i) sum = sum * x + coefficients[i];
+  return coefficients.size() == 1 ? broadcast_together(sum, x, "polyval").first : sum;
+}
+
+Tensor add_n(const std::vector<Tensor>& inputs) {
+  require(!inputs.empty(), "add_n: expected at least one tensor, got none");
+  Tensor sum = inputs.front();
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    require(inputs[i].spec() == sum.spec(), "add_n: tensor ", i, " is ", inputs[i].spec(), ", the first ", sum.spec(),
+            "; they must agree");
+    sum = sum + inputs[i];
+  }
+  return sum;
+}
+
+Tensor is_inf(const Tensor& x, IsInfOptions options) {
+  return apply(IsInf{options.detect_negative, options.detect_positive}, x);
+}
+
+}  // namespace gradus

@@ -1,0 +1,93 @@
+/// Further elementwise functions: circular, hyperbolic, gamma, error functions and what statistics needs. Operands
+/// broadcast and agree in dtype, as in gradus/ops/elementwise.h; all take floats alone unless they say otherwise. Every
+/// one has gradients of every order; a cotangent of 0 at a pole gives 0.
+#pragma once
+#include "gradus/ops/elementwise.h"
+
+namespace gradus {
+
+/// The angle in [0, pi] whose cosine is x; NaN outside [-1, 1].
+Tensor acos(const Tensor& x);
+Tensor asin(const Tensor& x);
+Tensor atan(const Tensor& x);
+/// The angle of the point (x, y) in [-pi, pi]. The gradient at the origin is 0.
+Tensor atan2(const Tensor& y, const Tensor& x);
+Tensor sinh(const Tensor& x);
+Tensor cosh(const Tensor& x);
+Tensor asinh(const Tensor& x);
+/// NaN below 1.
+Tensor acosh(const Tensor& x);
+/// Infinite at -1 and 1, NaN beyond.
+Tensor atanh(const Tensor& x);
+
+/// 2^x
+Tensor exp2(const Tensor& x);
+Tensor log2(const Tensor& x);
+Tensor log10(const Tensor& x);
+/// log(exp(a) + exp(b)), without overflow; of two equal infinities that infinity.
+Tensor logaddexp(const Tensor& a, const Tensor& b);
+
+/// 1 - erf(x), exact also where that is small.
+Tensor erfc(const Tensor& x);
+/// The y with erf(y) = x: infinite at -1 and 1, NaN beyond.
+Tensor erfinv(const Tensor& x);
+/// The y with erfc(y) = x, for x in [0, 2].
+Tensor erfcinv(const Tensor& x);
+/// The y below which a normally distributed number lies with probability p: infinite at 0 and 1, NaN beyond.
+Tensor ndtri(const Tensor& p);
+/// log |gamma(x)|: infinite at 0, -1, -2 ...
+Tensor lgamma(const Tensor& x);
+/// The derivative of lgamma: infinite at 0, NaN at -1, -2 ...
+Tensor digamma(const Tensor& x);
+/// The derivative of order `order` of digamma (digamma itself for 0): the order is structure, at most 60.
+Tensor polygamma(int order, const Tensor& x);
+/// The logarithm of the beta function: sum(lgamma(x)) - lgamma(sum(x)) along the last axis, which goes.
+Tensor lbeta(const Tensor& x);
+
+/// x log(y), x log(1 + y) and x / y, but 0 where x is 0, whatever y is; there the gradients are 0.
+Tensor xlogy(const Tensor& x, const Tensor& y);
+Tensor xlog1py(const Tensor& x, const Tensor& y);
+Tensor xdivy(const Tensor& x, const Tensor& y);
+/// x / y, but 0 where y is 0; there the gradients are 0.
+Tensor divide_no_nan(const Tensor& x, const Tensor& y);
+/// 1 / x, but 0 where x is 0.
+Tensor reciprocal_no_nan(const Tensor& x);
+/// x * y, but 0 where y is 0, even if x is infinite or NaN.
+Tensor multiply_no_nan(const Tensor& x, const Tensor& y);
+/// 1 / x
+Tensor reciprocal(const Tensor& x);
+/// (a - b)^2; integers too.
+Tensor squared_difference(const Tensor& a, const Tensor& b);
+/// Towards zero. The gradient is 0.
+Tensor trunc(const Tensor& x);
+/// a - b * trunc(a / b): zero, or with the sign of a; exact while |a / b| < 2^53. Integers: truncatemod(x, 0) = x.
+Tensor truncatemod(const Tensor& a, const Tensor& b);
+/// The polynomial coefficients[0] x^(n-1) + ... + coefficients[n-1], by Horner's rule; 0 of none.
+Tensor polyval(const std::vector<Tensor>& coefficients, const Tensor& x);
+/// The sum of tensors of one spec. InvalidArgument of none.
+Tensor add_n(const std::vector<Tensor>& inputs);
+
+struct IsInfOptions {
+  bool detect_negative = true;
+  bool detect_positive = true;
+};
+/// Boolean: whether x is infinite, of the signs that are asked for.
+Tensor is_inf(const Tensor& x, IsInfOptions options = {});
+
+// The operators, and functions of other names, under TensorFlow's.
+
+inline Tensor add(const Tensor& a, const Tensor& b) { return a + b; }
+inline Tensor subtract(const Tensor& a, const Tensor& b) { return a - b; }
+inline Tensor multiply(const Tensor& a, const Tensor& b) { return a * b; }
+/// Integers truncate, as operator/ says.
+inline Tensor divide(const Tensor& a, const Tensor& b) { return a / b; }
+inline Tensor negative(const Tensor& x) { return -x; }
+inline Tensor less(const Tensor& a, const Tensor& b) { return a < b; }
+inline Tensor less_equal(const Tensor& a, const Tensor& b) { return a <= b; }
+inline Tensor greater(const Tensor& a, const Tensor& b) { return a > b; }
+inline Tensor greater_equal(const Tensor& a, const Tensor& b) { return a >= b; }
+inline Tensor floordiv(const Tensor& a, const Tensor& b) { return floor_divide(a, b); }
+inline Tensor floormod(const Tensor& a, const Tensor& b) { return mod(a, b); }
+inline Tensor rint(const Tensor& x) { return round(x); }
+
+}  // namespace gradus

@@ -1,0 +1,83 @@
+/// What rows cannot say of the losses in class_losses.h and regression_losses.h: weights, options, corner cases.
+#include <gtest/gtest.h>
+#include <cmath>
+#include "gradus/gradients/functional.h"
+#include "gradus/nn/class_losses.h"
+#include "gradus/nn/regression_losses.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/random.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
+#include "tests/errors.h"
+
+namespace gradus {
+namespace {
+
+TEST(MoreLosses, ClassesAreTheMeanOfTheFunctions) {
+  const Tensor y = random::uniform({4, 3}, {.dtype = f64, .seed = 1}), p = random::uniform({4, 3}, {.dtype = f64, .seed = 2});
+  const Tensor weight = constant({1.0, 0.0, 2.0, 3.0}, f64);
+  const auto check = [&](const LossFunction& loss, const Tensor& each) {
+    EXPECT_EQ(loss(y, p).weight().item(), 4);
+    EXPECT_NEAR(loss(y, p).item(), reduce_mean(each).item(), 1e-14);
+    EXPECT_NEAR(loss(y, p, weight).item(), reduce_sum(each * weight).item() / 6, 1e-13);
+  };
+  check(MeanAbsolutePercentageError(), mean_absolute_percentage_error(y, p));
+  check(MeanSquaredLogarithmicError(), mean_squared_logarithmic_error(y, p));
+  check(LogCosh(), log_cosh(y, p));
+  check(Huber({.delta = 0.25}), huber(y, p, {.delta = 0.25}));
+  check(Hinge(), hinge(y, p));
+  check(SquaredHinge(), squared_hinge(y, p));
+  check(CategoricalHinge(), categorical_hinge(y, p));
+  check(KLDivergence(), kl_divergence(y, p));
+  check(Poisson(), poisson(y, p));
+  check(CosineSimilarity(), cosine_similarity(y, p));
+  check(BinaryFocalCrossentropy(from_probabilities), binary_focal_crossentropy(y, p, from_probabilities));
+  check(CategoricalFocalCrossentropy(from_logits), categorical_focal_crossentropy(y, p, from_logits));
+  check(Dice({.axis = {-1}}), dice(y, p, {.axis = {-1}}));
+  check(Tversky({.alpha = 0.25, .axis = {-1}}), tversky(y, p, {.alpha = 0.25, .axis = {-1}}));
+  check(PerExampleLoss(mean_absolute_error), mean_absolute_error(y, p));
+  EXPECT_EQ(Dice()(y, p).weight().item(), 1);
+}
+
+TEST(MoreLosses, HingeTakesZerosAndOnes) {
+  const Tensor p = constant({{0.5, -2.0, 3.0}}), signs = constant({{1, -1, -1}}), bits = constant({{1, 0, 0}});
+  EXPECT_EQ(hinge(signs, p).item(), (0.5 + 0 + 4) / 3.0);
+  EXPECT_EQ(hinge(bits, p).item(), hinge(signs, p).item());
+  EXPECT_EQ(squared_hinge(not_equal(bits, 0), p).item(), squared_hinge(signs, p).item());
+}
+
+TEST(MoreLosses, ZerosHaveNoDirection) {
+  const Tensor zero = zeros({1, 3}), y = ones({1, 3});
+  EXPECT_EQ(cosine_similarity(y, zero).item(), 0);
+  const auto f = [&](const Tensor& p) { return reduce_sum(cosine_similarity(zeros_like(p), p)); };
+  EXPECT_EQ(max_abs_difference(gradient(f, zero), zero), 0);
+}
+
+TEST(Ctc, BlanksFillUpRows) {
+  const Tensor logits = random::normal({2, 6, 4}, {.dtype = f64, .seed = 1});
+  const Tensor filled = ctc(constant({{3, 1, 0, 0}, {2, 0, 0, 0}}), logits);
+  EXPECT_NEAR(filled[0].item(), ctc(constant({{3, 1}}), logits.rows(0, 1)).item(), 1e-13);
+  EXPECT_NEAR(filled[1].item(), ctc(constant({{2}}), logits.rows(1, 2)).item(), 1e-13);
+  EXPECT_NEAR(ctc(constant({{3, 3, 3}}), logits.rows(0, 1), {.mask_index = 3}).item(),
+              -reduce_sum(logits[0] - reduce_logsumexp(logits[0], {.axis = {-1}, .keepdims = true}), {.axis = {0}})[3].item(), 1e-13);
+}
+
+TEST(Ctc, WhatDoesNotFitIsInfinite) {
+  const Tensor logits = random::normal({1, 2, 3}, {.dtype = f64, .seed = 1});
+  EXPECT_EQ(ctc(constant({{1, 2, 1}}), logits).item(), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(ctc(constant({{1, 1}}), logits).item(), std::numeric_limits<double>::infinity());  // a blank must part them
+  const auto first = [](const Tensor& x) { return reduce_sum(where(constant({true, false}), ctc(constant({{1, 2}, {1, 1}}), x), 0)); };
+  const Tensor both = random::normal({2, 2, 3}, {.dtype = f64, .seed = 2});
+  EXPECT_TRUE(all_finite(gradient(first, both)).item());
+}
+
+TEST(MoreLosses, RefuseWhatDoesNotFit) {
+  expect_says(error_of([] { BinaryFocalCrossentropy(from_logits, {.gamma = -1}); }), "gamma");
+  expect_says(error_of([] { CategoricalFocalCrossentropy(from_logits, {.label_smoothing = 2}); }), "label_smoothing");
+  expect_says(error_of([] { huber(ones({2}), ones({2}), {.delta = 0}); }), "delta");
+  expect_says(error_of([] { dice(ones({2}), ones({3})); }), "dice");
+}
+
+}  // namespace
+}  // namespace gradus
