@@ -11,9 +11,7 @@ struct Angle {
   Value quarters, rest;
 };
 
-Value times(const Value& x, double factor) {
-  return x.is_literal() ? Value(x.literal().real() * factor) : x * factor;
-}
+Value times(const Value& x, double factor) { return x.is_literal() ? Value(x.literal().real() * factor) : x * factor; }
 
 /// The angle of the point (across, up) of the first quadrant, not of its origin.
 Angle angle_of(const Value& up, const Value& across) {

@@ -1,4 +1,5 @@
-/// exp, expm1, exp2, sigmoid and the hyperbolic functions: x = n log(2) + r with |r| <= log(2)/2, and a polynomial in r.
+/// exp, expm1, exp2, sigmoid and the hyperbolic functions: x = n log(2) + r with |r| <= log(2)/2, and a polynomial in
+/// r.
 #include "gradus/graph/formulas_parts.h"
 #include "gradus/graph/formulas_special.h"
 

@@ -33,14 +33,15 @@ Value log_gamma_near_its_zeros(const Value& y) {
                   -0.0330635810210176115, 0.0319606177839665131, -0.0376071867669598483, 0.0362855953600300348,
                   -0.0443134618694745331, 0.0424542091052910278, -0.0538831146049186438, 0.0511028703850846045,
                   -0.0687474326704752374, 0.0641316264538490451, -0.0950188116607585218, 0.0858550164578227028,
-                  -0.154504866230450151, 0.128952924598021156, -0.449072678505374866, 0.502422488495269436});
+                  -0.154504866230450151,  0.128952924598021156,  -0.449072678505374866,  0.502422488495269436});
   return (y - 1.0) * (y - 2.0) * q;
 }
 
 /// x log(gamma) less its main part, as a polynomial in 1 / x^2 for x >= 6.5.
 Value stirling_series(const Value& z) {
-  return polynomial(z, {0.00454308431549725893, -0.00186234121526217486, 0.0008409031881148641, -0.000595231288190921221,
-                        0.000793650767401186197, -0.00277777777773967347, 0.0833333333333333243});
+  return polynomial(z,
+                    {0.00454308431549725893, -0.00186234121526217486, 0.0008409031881148641, -0.000595231288190921221,
+                     0.000793650767401186197, -0.00277777777773967347, 0.0833333333333333243});
 }
 
 struct LogGamma {
@@ -67,7 +68,7 @@ LogGamma log_gamma_of_positive(const Value& u) {
 /// psi(v) for v > 0; -infinity at 0.
 Value digamma_of_positive(const Value& given) {
   // The sum of 1 / (v + k) as one fraction.
-  Value v = given, numerator = given - given, denominator = numerator + 1.0;
+  Value v = given, numerator = select(given == given, Value(0.0), given), denominator = numerator + 1.0;
   for (int step = 0; step < 6; ++step) {
     const Value under = v < 6.0;
     numerator = select(under, fma(numerator, v, denominator), numerator);
@@ -91,10 +92,14 @@ Value power(const Value& x, int n) {
 /// The sum of (v + k)^-s over k = 0, 1 ... for v > 0: the first terms, and the Euler-Maclaurin formula for the rest.
 Value hurwitz_zeta(int s, const Value& v) {
   // B(2j) / (2j)!
-  constexpr double bernoulli[] = {1.0 / 12,           -1.0 / 720,
-                                  1.0 / 30240,        -1.0 / 1209600,
-                                  1.0 / 47900160,     -5.2841901386874932e-10,
-                                  1.3382536530684679e-11, -3.3896802963225828e-13};
+  constexpr double bernoulli[] = {1.0 / 12,
+                                  -1.0 / 720,
+                                  1.0 / 30240,
+                                  -1.0 / 1209600,
+                                  1.0 / 47900160,
+                                  -5.2841901386874932e-10,
+                                  1.3382536530684679e-11,
+                                  -3.3896802963225828e-13};
   const int terms = 8 + 2 * s;
   Value sum = power(1.0 / v, s);
   for (int k = 1; k < terms; ++k) sum = sum + power(1.0 / (v + static_cast<double>(k)), s);

@@ -20,7 +20,7 @@ Value asin(const Value& x);   // 2.7 2.3
 Value acos(const Value& x);   // 2.6 2.4
 /// The angle of the point (x, y), 2.1 1.6: atan2 of IEEE 754, the zeros' signs and infinities included.
 Value atan2(const Value& y, const Value& x);
-Value erfc(const Value& x);   // 1.4 3.2: 1 - erf(x)
+Value erfc(const Value& x);  // 1.4 3.2: 1 - erf(x)
 /// The y for which erf(y) = x, and the one below which a normally distributed number lies with probability p: 0.5 3.
 Value erfinv(const Value& x);
 Value ndtri(const Value& p);

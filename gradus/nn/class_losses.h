@@ -45,7 +45,8 @@ Tensor categorical_focal_crossentropy(const Tensor& y, const Tensor& prediction,
 }
 /// 1 - 2 sum(y p) / (sum(y) + sum(p) + 1e-7) over the axes.
 Tensor dice(const Tensor& y, const Tensor& prediction, OverlapOptions options = {});
-/// 1 - s / (s + alpha sum((1 - y) p) + beta sum(y (1 - p)) + 1e-7) with s = sum(y p), over the axes (Salehi et al. 2017).
+/// 1 - s / (s + alpha sum((1 - y) p) + beta sum(y (1 - p)) + 1e-7) with s = sum(y p), over the axes (Salehi et al.
+/// 2017).
 Tensor tversky(const Tensor& y, const Tensor& prediction, TverskyOptions options = {});
 /// -log of the probability that the logits [batch, time, classes] give to the labels y, integers [batch, length], under
 /// all alignments (Graves et al. 2006): [batch]. Infinite where a row of labels does not fit into the time.

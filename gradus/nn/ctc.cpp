@@ -48,7 +48,8 @@ Tensor ctc(const Tensor& y, const Tensor& prediction, CtcOptions options) {
   const Tensor states = with_blanks(cast(y, i32), options.mask_index);  // [batch, n]
   const Tensor emitted = of_states(log_softmax(prediction), states);    // [time, batch, n]
   const Tensor blank = fill_like(states, options.mask_index);
-  const Tensor before_last = moved_by_one(moved_by_one(states, 1, options.mask_index, false), 1, options.mask_index, false);
+  const Tensor before_last =
+      moved_by_one(moved_by_one(states, 1, options.mask_index, false), 1, options.mask_index, false);
   const Tensor may_skip = logical_and(not_equal(states, blank), not_equal(states, before_last));
   const Tensor place = broadcast_to(iota({states.shape()[1]}, i32), states.shape());
   const Tensor nothing = fill(states.shape(), never, prediction.dtype());
@@ -60,7 +61,7 @@ Tensor ctc(const Tensor& y, const Tensor& prediction, CtcOptions options) {
   // The first step reaches the first blank and the first label.
   const Tensor first = where(place < 2, emitted[0], nothing);
   const std::int64_t time = prediction.shape()[1];
-  const Tensor last = scan(step, first, slice_within(emitted, 0, 1, dimension::add(time, -1))).first;
+  const Tensor last = scan(step, first, slice_within(emitted, 0, 1, dimension::subtract(time, 1))).first;
   const Tensor length = reduce_sum(cast(not_equal(y, fill_like(y, options.mask_index)), i32), {.axis = {1}});
   const Tensor end = broadcast_to(expand_dims(length * 2, 1), states.shape());
   const Tensor ends = logical_or(equal(place, end), equal(place, end - 1));

@@ -25,9 +25,7 @@ Tensor margin(std::string_view op, const Tensor& y, const Tensor& prediction) {
 }
 
 /// x over its length along `axis`, which counts as at least 1e-12.
-Tensor normalized(const Tensor& x, int axis) {
-  return x / maximum(norm(x, {.axis = {axis}, .keepdims = true}), 1e-12);
-}
+Tensor normalized(const Tensor& x, int axis) { return x / maximum(norm(x, {.axis = {axis}, .keepdims = true}), 1e-12); }
 
 }  // namespace
 
@@ -89,11 +87,9 @@ Tensor cosine_similarity(const Tensor& y, const Tensor& prediction, int axis) {
 }
 
 MeanAbsolutePercentageError::MeanAbsolutePercentageError()
-    : LossFunction(
-          [](const Tensor& y, const Tensor& p) { return PerExample{mean_absolute_percentage_error(y, p)}; }) {}
+    : LossFunction([](const Tensor& y, const Tensor& p) { return PerExample{mean_absolute_percentage_error(y, p)}; }) {}
 MeanSquaredLogarithmicError::MeanSquaredLogarithmicError()
-    : LossFunction(
-          [](const Tensor& y, const Tensor& p) { return PerExample{mean_squared_logarithmic_error(y, p)}; }) {}
+    : LossFunction([](const Tensor& y, const Tensor& p) { return PerExample{mean_squared_logarithmic_error(y, p)}; }) {}
 LogCosh::LogCosh() : LossFunction([](const Tensor& y, const Tensor& p) { return PerExample{log_cosh(y, p)}; }) {}
 Hinge::Hinge() : LossFunction([](const Tensor& y, const Tensor& p) { return PerExample{hinge(y, p)}; }) {}
 SquaredHinge::SquaredHinge()

@@ -1,6 +1,6 @@
-/// Losses of numbers, margins and rates, as in Keras. The functions give one number per example; the classes of the same
-/// name make a Loss of them. y is of the prediction's shape (InvalidArgument otherwise, never a broadcast); integers and
-/// booleans are cast to the prediction's dtype. Unless said otherwise: the mean over the last axis.
+/// Losses of numbers, margins and rates, as in Keras. The functions give one number per example; the classes of the
+/// same name make a Loss of them. y is of the prediction's shape (InvalidArgument otherwise, never a broadcast);
+/// integers and booleans are cast to the prediction's dtype. Unless said otherwise: the mean over the last axis.
 #pragma once
 #include "gradus/nn/losses.h"
 

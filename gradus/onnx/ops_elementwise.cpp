@@ -4,6 +4,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/special.h"
 
 namespace gradus::onnx {
 namespace {
@@ -38,29 +39,17 @@ Tensor clip(const Call& c) {
   return c.has(2) ? minimum(x, c[2]) : x;
 }
 
-/// The exponent may be of another dtype; the result is of that of the base. Integers take no fraction and are computed
-/// as doubles.
+/// The exponent may be of another dtype; the result is of that of the base.
 Tensor power(const Call& c) {
-  const DType dtype = c[0].dtype();
-  if (is_floating(dtype)) return pow(c[0], cast(second(c), dtype));
-  return cast(pow(cast(c[0], f64), cast(c[1], f64)), dtype);
+  const DType t = c[0].dtype();
+  if (is_floating(t)) return pow(c[0], cast(second(c), t));
+  if (is_integer(c[1].dtype())) return integer_pow(c[0], cast(c[1], t));
+  return cast(pow(cast(c[0], f64), cast(c[1], f64)), t);
 }
 
 Tensor is_infinite(const Call& c) {
-  const Tensor& x = c[0];
-  const bool positive = c.flag("detect_positive", true), negative = c.flag("detect_negative", true);
-  const Tensor infinite = logical_not(logical_or(is_finite(x), is_nan(x)));
-  if (positive && negative) return infinite;
-  if (!positive && !negative) return logical_and(infinite, logical_not(infinite));
-  return logical_and(infinite, positive ? x > 0 : x < 0);
-}
-
-/// fmod keeps the sign of the dividend, integers by default that of the divisor.
-Tensor remainder(const Call& c) {
-  if (!c.flag("fmod")) return mod(c[0], c[1]);
-  const Tensor size = abs(c[1]);
-  const Tensor rest = where(c[0] < 0, -mod(-c[0], size), mod(c[0], size));
-  return where(logical_and(equal(c[0], 0), size > 0), c[0], rest);  // -0 stays -0
+  return is_inf(c[0], {.detect_negative = c.flag("detect_negative", true),
+                       .detect_positive = c.flag("detect_positive", true)});
 }
 
 const Table elementwise{
@@ -86,8 +75,9 @@ const Table elementwise{
     {"Max", {6, 8, 12, 13}, [](const Call& c) { return folded(c, [](auto& a, auto& b) { return maximum(a, b); }); }},
     {"Mean", {6, 8, 13}, [](const Call& c) { return folded(c, [](auto& a, auto& b) { return a + b; }) / c.inputs(); }},
     {"Min", {6, 8, 12, 13}, [](const Call& c) { return folded(c, [](auto& a, auto& b) { return minimum(a, b); }); }},
-    {"Mod", {10, 13}, remainder},
+    {"Mod", {10, 13, 28}, [](const Call& c) { return c.flag("fmod") ? truncatemod(c[0], c[1]) : mod(c[0], c[1]); }},
     {"Mul", {1, 6, 7, 13, 14}, [](const Call& c) { return c[0] * second(c); }},
+    {"Mul", {7, 13, 14}, [](const Call& c) { return c[0] * c[1]; }},
     {"Neg", {6, 13}, [](const Call& c) { return -c[0]; }},
     {"Not", {1}, [](const Call& c) { return logical_not(c[0]); }},
     {"Or", {1, 7}, [](const Call& c) { return logical_or(c[0], second(c)); }},

@@ -1,5 +1,6 @@
 /// ONNX's reductions, and what looks along an axis.
 #include "gradus/onnx/row.h"
+#include "gradus/ops/cumulative.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
@@ -69,14 +70,9 @@ template <class F> auto arg_reduction(const F& f) {
   };
 }
 
-/// `exclusive` leaves the own element out, `reverse` sums from the end.
 Tensor cumulative_sum(const Call& c) {
   const int axis = c.axis(c.integer_of(1), c[0].shape().rank());
-  const bool backwards = c.flag("reverse");
-  const Tensor x = backwards ? reverse(c[0], {axis}) : c[0];
-  Tensor y = cumsum(x, axis);
-  if (c.flag("exclusive")) y = y - x;
-  return backwards ? reverse(y, {axis}) : y;
+  return cumsum(c[0], {.axis = axis, .exclusive = c.flag("exclusive"), .reverse = c.flag("reverse")});
 }
 
 const Table reductions{

@@ -30,10 +30,21 @@ Tensor hard_sigmoid(const Tensor& x, HardSigmoidOptions options) {
   return strictly_within(x * options.alpha + options.beta, 0, 1);
 }
 
-Tensor hard_silu(const Tensor& x) { return require_floating(x, "hard_silu") * hard_sigmoid(x); }
-Tensor hard_swish(const Tensor& x) { return require_floating(x, "hard_swish") * hard_sigmoid(x); }
+Tensor hard_silu(const Tensor& x) {
+  require_floating(x, "hard_silu");
+  return x * hard_sigmoid(x);
+}
+
+Tensor hard_swish(const Tensor& x) {
+  require_floating(x, "hard_swish");
+  return x * hard_sigmoid(x);
+}
+
 Tensor hard_tanh(const Tensor& x) { return clip_by_value(require_floating(x, "hard_tanh"), -1, 1); }
-Tensor mish(const Tensor& x) { return require_floating(x, "mish") * tanh(softplus(x)); }
+Tensor mish(const Tensor& x) {
+  require_floating(x, "mish");
+  return x * tanh(softplus(x));
+}
 
 Tensor celu(const Tensor& x) { return celu(x, AlphaOptions{}); }
 Tensor celu(const Tensor& x, AlphaOptions options) {
@@ -46,7 +57,10 @@ Tensor elu(const Tensor& x, AlphaOptions options) {
   return exponential_branch(require_floating(x, "elu"), options.alpha, 1);
 }
 
-Tensor softsign(const Tensor& x) { return x / (abs(require_floating(x, "softsign")) + 1); }
+Tensor softsign(const Tensor& x) {
+  require_floating(x, "softsign");
+  return x / (abs(x) + 1);
+}
 
 Tensor thresholded_relu(const Tensor& x) { return thresholded_relu(x, AlphaOptions{}); }
 Tensor thresholded_relu(const Tensor& x, AlphaOptions options) {
@@ -85,10 +99,21 @@ Tensor shrink(const Tensor& x, ShrinkOptions options) {
   return where(x > options.lambd, x - options.bias, inner);
 }
 
-Tensor tanh_shrink(const Tensor& x) { return require_floating(x, "tanh_shrink") - tanh(x); }
+Tensor tanh_shrink(const Tensor& x) {
+  require_floating(x, "tanh_shrink");
+  return x - tanh(x);
+}
+
 Tensor log_sigmoid(const Tensor& x) { return -softplus(-require_floating(x, "log_sigmoid")); }
-Tensor silu(const Tensor& x, SiluOptions options) { return require_floating(x, "silu") * sigmoid(x * options.beta); }
-Tensor swish(const Tensor& x) { return require_floating(x, "swish") * sigmoid(x); }
+Tensor silu(const Tensor& x, SiluOptions options) {
+  require_floating(x, "silu");
+  return x * sigmoid(x * options.beta);
+}
+
+Tensor swish(const Tensor& x) {
+  require_floating(x, "swish");
+  return x * sigmoid(x);
+}
 
 Tensor gelu(const Tensor& x, GeluOptions options) {
   if (!options.approximate) return gelu(x);

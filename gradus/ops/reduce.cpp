@@ -40,7 +40,8 @@ Tensor split_among_ties(const Tensor& x, const Tensor& y, const Tensor& dy, int 
 Tensor product_of_others(const Tensor& x, int axis) {
   const std::int64_t n = x.shape()[axis], half = n / 2;
   if (n < 0)
-    return cumprod(x, {.axis = axis, .exclusive = true}) * cumprod(x, {.axis = axis, .exclusive = true, .reverse = true});
+    return cumprod(x, {.axis = axis, .exclusive = true}) *
+           cumprod(x, {.axis = axis, .exclusive = true, .reverse = true});
   if (n <= 1) return ones(x.shape(), x.dtype());
   const Tensor a = slice_within(x, axis, 0, half), b = slice_within(x, axis, half, half);
   std::vector<Tensor> pairs{a * b};

@@ -215,6 +215,31 @@ struct SquaredDifference {
   }
 };
 
+int bits_of(const scalar::Value& x) { return static_cast<int>(8 * size_of(x.type())); }
+int bits_of(const scalar::Real& x) { return static_cast<int>(8 * size_of(x.type)); }
+scalar::Value bit_of(const scalar::Value& x, int k) { return (shift_right_logical(x, k) & 1) == 1; }
+scalar::Real bit_of(const scalar::Real& x, int k) {
+  const double shifted = std::floor(std::ldexp(x.v, -k));
+  return scalar::truth(shifted != 2 * std::floor(shifted / 2));
+}
+
+/// By squaring, a bit of the exponent after the other.
+struct IntegerPow {
+  static constexpr auto name = "integer_pow";
+  static constexpr auto takes = Takes::integers;
+  auto emit(auto a, auto b) const {
+    auto one = b - b + 1, result = one, square = a;
+    for (int k = 0; k < bits_of(a); ++k) {
+      if (k > 0) square = square * square;
+      result = select(bit_of(b, k), result * square, result);
+    }
+    // Of negative exponents only 1 and -1 have another power than 0.
+    const auto odd = select(bit_of(b, 0), a, one);
+    return select(b < 0, select(a == 1, one, select(a == one - 2, odd, one - one)), result);
+  }
+  Tensors vjp(In, const Tensor&, const Tensor&) const { return none(2); }
+};
+
 struct IsInf {
   static constexpr auto name = "is_inf";
   static constexpr auto result = boolean;
@@ -312,6 +337,8 @@ Tensor reciprocal(const Tensor& x) { return fill_like(require_floating(x, "recip
 Tensor squared_difference(const Tensor& a, const Tensor& b) { return broadcasting(SquaredDifference{}, a, b); }
 Tensor trunc(const Tensor& x) { return apply(Trunc{}, x); }
 Tensor truncatemod(const Tensor& a, const Tensor& b) { return broadcasting(TruncateMod{}, a, b); }
+
+Tensor integer_pow(const Tensor& a, const Tensor& b) { return broadcasting(IntegerPow{}, a, b); }
 
 Tensor polyval(const std::vector<Tensor>& coefficients, const Tensor& x) {
   if (coefficients.empty()) return zeros_like(x);

@@ -62,6 +62,8 @@ Tensor squared_difference(const Tensor& a, const Tensor& b);
 Tensor trunc(const Tensor& x);
 /// a - b * trunc(a / b): zero, or with the sign of a; exact while |a / b| < 2^53. Integers: truncatemod(x, 0) = x.
 Tensor truncatemod(const Tensor& a, const Tensor& b);
+/// a^b of integers, which wrap around; of negative b, 1 / a^-b truncated, 0 of 0. InvalidArgument of floats.
+Tensor integer_pow(const Tensor& a, const Tensor& b);
 /// The polynomial coefficients[0] x^(n-1) + ... + coefficients[n-1], by Horner's rule; 0 of none.
 Tensor polyval(const std::vector<Tensor>& coefficients, const Tensor& x);
 /// The sum of tensors of one spec. InvalidArgument of none.

@@ -272,10 +272,9 @@ Numbers linear_recurrence(const Value& v, const std::vector<const Array*>& in) {
         const auto place = [&](std::size_t k) { return around.at(o, op.reverse ? around.n - 1 - k : k, i); };
         const std::size_t at = place(step);
         const double product = step == 0 ? 0 : in[0]->values[at] * result[place(step - 1)];
-        result[at] = step == 0 ? in[1]->values[at]
-                               : scalar::wrapped(scalar::wrapped(product, v.spec.dtype).v + in[1]->values[at],
-                                                 v.spec.dtype)
-                                     .v;
+        result[at] =
+            step == 0 ? in[1]->values[at]
+                      : scalar::wrapped(scalar::wrapped(product, v.spec.dtype).v + in[1]->values[at], v.spec.dtype).v;
       }
   return result;
 }
@@ -287,6 +286,12 @@ Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
       {"det", det},       {"inverse", inverse}};
       {"matmul", matmul},           {"gather", gather}, {"scatter_add", scatter_add},
       {"check_range", check_range}, {"concat", concat}, {"cumsum", cumsum},
+      {"matmul", matmul},
+      {"gather", gather},
+      {"scatter_add", scatter_add},
+      {"check_range", check_range},
+      {"concat", concat},
+      {"cumsum", cumsum},
       {"linear_recurrence", linear_recurrence}};
   const auto found = kernels.find(v.op->library_kernel);
   if (found != kernels.end()) return found->second(v, in);

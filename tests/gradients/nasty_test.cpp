@@ -131,9 +131,8 @@ void check_running_products(const std::string& what, const Map& products) {
 TEST(Nasty, CumulativeProductsWithZerosInSecondOrder) {
   check_running_products("written out", running_products);
   check_running_products("cumprod", [](const Tensor& x) { return cumprod(x); });
-  check_running_products("cumprod in reverse", [](const Tensor& x) {
-    return reverse(cumprod(reverse(x, {0}), {.reverse = true}), {0});
-  });
+  check_running_products("cumprod in reverse",
+                         [](const Tensor& x) { return reverse(cumprod(reverse(x, {0}), {.reverse = true}), {0}); });
   check_running_products("cumprod, exclusive", [](const Tensor& x) {
     return slice_within(cumprod(concat({x, ones({1}, f64)}), {.exclusive = true}), 0, 1, x.shape()[0]);
   });

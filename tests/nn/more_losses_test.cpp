@@ -6,6 +6,7 @@
 #include "gradus/nn/regression_losses.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
@@ -15,7 +16,8 @@ namespace gradus {
 namespace {
 
 TEST(MoreLosses, ClassesAreTheMeanOfTheFunctions) {
-  const Tensor y = random::uniform({4, 3}, {.dtype = f64, .seed = 1}), p = random::uniform({4, 3}, {.dtype = f64, .seed = 2});
+  const Tensor y = random::uniform({4, 3}, {.dtype = f64, .seed = 1}),
+               p = random::uniform({4, 3}, {.dtype = f64, .seed = 2});
   const Tensor weight = constant({1.0, 0.0, 2.0, 3.0}, f64);
   const auto check = [&](const LossFunction& loss, const Tensor& each) {
     EXPECT_EQ(loss(y, p).weight().item(), 4);
@@ -40,6 +42,39 @@ TEST(MoreLosses, ClassesAreTheMeanOfTheFunctions) {
   EXPECT_EQ(Dice()(y, p).weight().item(), 1);
 }
 
+/// Keras 3.15 on TensorFlow, in float64.
+TEST(MoreLosses, ValuesOfKeras) {
+  const Tensor y = constant({{0.2, 0.9, 0.4}, {0.0, 1.0, 0.0}, {0.0, 0.0, 0.0}}, f64);
+  const Tensor p = constant({{0.3, 0.5, 0.25}, {0.1, 0.7, 0.2}, {0.6, 0.3, 0.1}}, f64);
+  const auto check = [&](const char* name, const Tensor& got, const std::vector<double>& want) {
+    const std::vector<double> values = got.to_vector<double>();
+    ASSERT_EQ(values.size(), want.size()) << name;
+    for (std::size_t i = 0; i < want.size(); ++i)
+      EXPECT_NEAR(values[i], want[i], 1e-13 * std::max(1.0, std::abs(want[i]))) << name << ' ' << i;
+  };
+  check("mape", mean_absolute_percentage_error(y, p), {43.98148148148148, 100000010.00000001, 333333333.3333334});
+  check("msle", mean_squared_logarithmic_error(y, p),
+        {0.025043293453274957, 0.022912509121627168, 0.09960742787082827});
+  check("log_cosh", log_cosh(y, p), {0.031384410801366, 0.023066841624543755, 0.07315591327056988});
+  check("huber", huber(y, p), {0.032083333333333346, 0.02333333333333334, 0.07666666666666666});
+  check("hinge", hinge(y, p), {0.7966666666666667, 0.7666666666666666, 1.0});
+  check("squared_hinge", squared_hinge(y, p), {0.6653666666666667, 0.6966666666666667, 1.0});
+  check("categorical_hinge", categorical_hinge(y, p), {0.63, 0.5, 1.6});
+  check("kl_divergence", kl_divergence(y, p), {0.6359164284885686, 0.35667211152190276, -4.433690343178898e-06});
+  check("poisson", poisson(y, p), {0.8230481203834962, 0.4522249336938666, 0.3333333333333333});
+  check("cosine_similarity", cosine_similarity(y, p), {-0.9567229803232775, -0.9525793444156805, 0});
+  check("dice", dice(y, p), {0.5279279364337309});
+  check("tversky", tversky(y, p), {0.5279279449395335});
+  check("binary focal", binary_focal_crossentropy(y, p, from_probabilities),
+        {0.13216794476877478, 0.014026697387877526, 0.12100633786192});
+  check("categorical focal", categorical_focal_crossentropy(y, p, from_probabilities),
+        {0.16106800783046904, 0.008025186238621482, 0});
+  const Tensor numbers = mod(reshape(range(40), {2, 5, 4}), 7);
+  const Tensor aligned = ctc(constant({{1, 2, 0}, {2, 2, 0}}), cast(numbers, f64) * 0.5);  // of Keras in float32
+  EXPECT_NEAR(aligned[0].item(), 4.746431827545166, 2e-6);
+  EXPECT_NEAR(aligned[1].item(), 4.55009651184082, 2e-6);
+}
+
 TEST(MoreLosses, HingeTakesZerosAndOnes) {
   const Tensor p = constant({{0.5, -2.0, 3.0}}), signs = constant({{1, -1, -1}}), bits = constant({{1, 0, 0}});
   EXPECT_EQ(hinge(signs, p).item(), (0.5 + 0 + 4) / 3.0);
@@ -59,15 +94,19 @@ TEST(Ctc, BlanksFillUpRows) {
   const Tensor filled = ctc(constant({{3, 1, 0, 0}, {2, 0, 0, 0}}), logits);
   EXPECT_NEAR(filled[0].item(), ctc(constant({{3, 1}}), logits.rows(0, 1)).item(), 1e-13);
   EXPECT_NEAR(filled[1].item(), ctc(constant({{2}}), logits.rows(1, 2)).item(), 1e-13);
-  EXPECT_NEAR(ctc(constant({{3, 3, 3}}), logits.rows(0, 1), {.mask_index = 3}).item(),
-              -reduce_sum(logits[0] - reduce_logsumexp(logits[0], {.axis = {-1}, .keepdims = true}), {.axis = {0}})[3].item(), 1e-13);
+  EXPECT_NEAR(
+      ctc(constant({{3, 3, 3}}), logits.rows(0, 1), {.mask_index = 3}).item(),
+      -reduce_sum(logits[0] - reduce_logsumexp(logits[0], {.axis = {-1}, .keepdims = true}), {.axis = {0}})[3].item(),
+      1e-13);
 }
 
 TEST(Ctc, WhatDoesNotFitIsInfinite) {
   const Tensor logits = random::normal({1, 2, 3}, {.dtype = f64, .seed = 1});
   EXPECT_EQ(ctc(constant({{1, 2, 1}}), logits).item(), std::numeric_limits<double>::infinity());
   EXPECT_EQ(ctc(constant({{1, 1}}), logits).item(), std::numeric_limits<double>::infinity());  // a blank must part them
-  const auto first = [](const Tensor& x) { return reduce_sum(where(constant({true, false}), ctc(constant({{1, 2}, {1, 1}}), x), 0)); };
+  const auto first = [](const Tensor& x) {
+    return reduce_sum(where(constant({true, false}), ctc(constant({{1, 2}, {1, 1}}), x), 0));
+  };
   const Tensor both = random::normal({2, 2, 3}, {.dtype = f64, .seed = 2});
   EXPECT_TRUE(all_finite(gradient(first, both)).item());
 }

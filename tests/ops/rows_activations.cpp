@@ -42,17 +42,19 @@ std::vector<Row> bounded() {
                  {{{0}, {0}}, {{6}, {0}}, {{3}, {1}}, {{7}, {0}}, {{nan}, {0}}}),
       activation("hard_sigmoid", of(hard_sigmoid), [](double x) { return clip_of((x + 3) / 6, 0, 1); },
                  {{{-3}, {0}}, {{3}, {0}}, {{0}, {1.0 / 6}}, {{-inf}, {0}}}),
-      called("hard_sigmoid", activation("hard_sigmoid as in ONNX",
-                                        [](const Tensor& x) { return hard_sigmoid(x, {.alpha = 0.25, .beta = 0.5}); },
-                                        [](double x) { return clip_of(0.25 * x + 0.5, 0, 1); },
-                                        {{{-2}, {0}}, {{2}, {0}}, {{1}, {0.25}}})),
+      called(
+          "hard_sigmoid",
+          activation(
+              "hard_sigmoid as in ONNX", [](const Tensor& x) { return hard_sigmoid(x, {.alpha = 0.25, .beta = 0.5}); },
+              [](double x) { return clip_of(0.25 * x + 0.5, 0, 1); }, {{{-2}, {0}}, {{2}, {0}}, {{1}, {0.25}}})),
       activation("hard_silu", hard_silu, [](double x) { return x * clip_of((x + 3) / 6, 0, 1); },
                  {{{-3}, {0}}, {{3}, {1}}, {{0}, {0.5}}, {{5}, {1}}}),
       activation("hard_swish", hard_swish, [](double x) { return x * clip_of((x + 3) / 6, 0, 1); }, {{{5}, {1}}}),
       activation("hard_tanh", hard_tanh, [](double x) { return clip_of(x, -1, 1); },
                  {{{-1}, {1}}, {{1}, {1}}, {{2}, {0}}}),
-      activation("sparse_plus", sparse_plus,
-                 [](double x) { return x <= -1 ? 0 : x < 1 ? (x + 1) * (x + 1) / 4 : x; },
+      activation("sparse_plus", sparse_plus, [](double x) { return x <= -1 ? 0
+                                                                   : x < 1 ? (x + 1) * (x + 1) / 4
+                                                                           : x; },
                  {{{-1}, {0}}, {{1}, {1}}, {{0}, {0.5}}}),
       activation("sparse_sigmoid", sparse_sigmoid, [](double x) { return clip_of((x + 1) / 2, 0, 1); },
                  {{{-1}, {0}}, {{1}, {0}}, {{0}, {0.5}}}),
@@ -65,40 +67,47 @@ std::vector<Row> thresholds() {
   return {
       activation("thresholded_relu", of(thresholded_relu), [](double x) { return x > 1 ? x : 0; },
                  {{{1}, {0}}, {{2}, {1}}}),
-      activation("threshold", [](const Tensor& x) { return threshold(x, 0.25, -2); },
-                 [](double x) { return x > 0.25 ? x : -2; }, {{{0.25}, {0}}, {{1}, {1}}}),
+      activation(
+          "threshold", [](const Tensor& x) { return threshold(x, 0.25, -2); },
+          [](double x) { return x > 0.25 ? x : -2; }, {{{0.25}, {0}}, {{1}, {1}}}),
       activation("hard_shrink", of(hard_shrink), hard, {{{0.5}, {0}}, {{-0.5}, {0}}, {{0.75}, {1}}}),
       activation("soft_shrink", of(soft_shrink), soft, {{{0.5}, {0}}, {{-0.5}, {0}}, {{0.75}, {1}}}),
-      called("shrink", activation("shrink as in ONNX",
-                                  [](const Tensor& x) { return shrink(x, {.bias = 1.5, .lambd = 0.5}); },
-                                  [](double x) { return x > 0.5 ? x - 1.5 : x < -0.5 ? x + 1.5 : 0; }, {{{0.5}, {0}}})),
+      called("shrink", activation(
+                           "shrink as in ONNX", [](const Tensor& x) { return shrink(x, {.bias = 1.5, .lambd = 0.5}); },
+                           [](double x) { return x > 0.5    ? x - 1.5
+                                                 : x < -0.5 ? x + 1.5
+                                                            : 0; }, {{{0.5}, {0}}})),
       activation("tanh_shrink", tanh_shrink, [](double x) { return x - std::tanh(x); }, {{{0}, {0}}}),
   };
 }
 
 std::vector<Row> smooth() {
   const auto celu_of = [](double x) { return x > 0 ? x : std::expm1(x); };
-  Row mishes = activation("mish", mish, [](double x) { return x * std::tanh(softplus_of(x)); },
-                          {{{0}, {0.6}}, {{100}, {1}}});
+  Row mishes =
+      activation("mish", mish, [](double x) { return x * std::tanh(softplus_of(x)); }, {{{0}, {0.6}}, {{100}, {1}}});
   return {
       std::move(mishes),
       activation("celu", of(celu), celu_of, {{{0}, {1}}, {{-1000}, {0}}, {{1000}, {1}}}),
-      called("celu", activation("celu of alpha 2", [](const Tensor& x) { return celu(x, {.alpha = 2}); },
-                                [](double x) { return x > 0 ? x : 2 * std::expm1(x / 2); }, {{{0}, {1}}})),
-      called("elu", activation("elu of alpha 0.5", [](const Tensor& x) { return elu(x, {.alpha = 0.5}); },
-                               [](double x) { return x > 0 ? x : 0.5 * std::expm1(x); }, {{{0}, {0.5}}, {{1000}, {1}}})),
+      called("celu", activation(
+                         "celu of alpha 2", [](const Tensor& x) { return celu(x, {.alpha = 2}); },
+                         [](double x) { return x > 0 ? x : 2 * std::expm1(x / 2); }, {{{0}, {1}}})),
+      called("elu", activation(
+                        "elu of alpha 0.5", [](const Tensor& x) { return elu(x, {.alpha = 0.5}); },
+                        [](double x) { return x > 0 ? x : 0.5 * std::expm1(x); }, {{{0}, {0.5}}, {{1000}, {1}}})),
       activation("softsign", softsign, [](double x) { return x / (1 + std::abs(x)); }, {{{0}, {1}}, {{-1}, {0.25}}}),
       activation("log_sigmoid", log_sigmoid, [](double x) { return -softplus_of(-x); },
                  {{{0}, {0.5}}, {{1000}, {0}}, {{-1000}, {1}}}),
-      called("silu", activation("silu of beta 2", [](const Tensor& x) { return silu(x, {.beta = 2}); },
-                                [](double x) { return x * sigmoid_of(2 * x); }, {{{0}, {0.5}}})),
+      called("silu", activation(
+                         "silu of beta 2", [](const Tensor& x) { return silu(x, {.beta = 2}); },
+                         [](double x) { return x * sigmoid_of(2 * x); }, {{{0}, {0.5}}})),
       activation("swish", swish, [](double x) { return x * sigmoid_of(x); }, {{{0}, {0.5}}}),
-      called("gelu", activation("gelu, approximate", [](const Tensor& x) { return gelu(x, {.approximate = true}); },
-                                [](double x) {
-                                  return 0.5 * x *
-                                         (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
-                                },
-                                {{{0}, {0.5}}, {{100}, {1}}})),
+      called("gelu", activation(
+                         "gelu, approximate", [](const Tensor& x) { return gelu(x, {.approximate = true}); },
+                         [](double x) {
+                           return 0.5 * x *
+                                  (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+                         },
+                         {{{0}, {0.5}}, {{100}, {1}}})),
       activation("squareplus", of(squareplus),
                  [](double x) { return x < 0 ? 2 / (std::sqrt(x * x + 4) - x) : (x + std::sqrt(x * x + 4)) / 2; },
                  {{{0}, {0.5}}}),
@@ -131,13 +140,14 @@ std::vector<Row> of_several() {
     return out;
   };
   gated.magnitude = 1;
-  gated.mistakes = {{[] { glu(ones({2, 3})); }, "even"}, {[] { glu(ones({})); }, "axis"}, {[] { celu(ones({2}), {.alpha = 0}); }, "alpha"},
+  gated.mistakes = {{[] { glu(ones({2, 3})); }, "even"},
+                    {[] { glu(ones({})); }, "axis"},
+                    {[] { celu(ones({2}), {.alpha = 0}); }, "alpha"},
                     {[] { squareplus(ones({2}), {.b = 0}); }, "b must be positive"}};
   return {std::move(slopes), std::move(gated)};
 }
 
-const bool registered =
-    add_rows(bounded()) && add_rows(thresholds()) && add_rows(smooth()) && add_rows(of_several());
+const bool registered = add_rows(bounded()) && add_rows(thresholds()) && add_rows(smooth()) && add_rows(of_several());
 
 }  // namespace
 }  // namespace gradus::rows

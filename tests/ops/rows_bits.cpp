@@ -9,8 +9,9 @@ namespace gradus::rows {
 namespace {
 
 Row of_integers(Row row) {
-  row.shapes = row.operands.size() == 1 ? std::vector<std::vector<Shape>>{{Shape{}}, {Shape{70}}, {Shape{0}}}
-                                        : std::vector<std::vector<Shape>>{{{3, 1}, {1, 4}}, {{0, 3}, {3}}, {{70}, {70}}};
+  row.shapes = row.operands.size() == 1
+                   ? std::vector<std::vector<Shape>>{{Shape{}}, {Shape{70}}, {Shape{0}}}
+                   : std::vector<std::vector<Shape>>{{{3, 1}, {1, 4}}, {{0, 3}, {3}}, {{70}, {70}}};
   row.dtypes = {i64, i32, u8};
   row.refuses = {f32, f64, boolean};
   return row;
@@ -30,12 +31,14 @@ std::vector<Row> bits() {
           "bitwise_xor", [](In in) { return bitwise_xor(in[0], in[1]); }, {{-99, 99}, {-99, 99}},
           [](Scalars x) { return static_cast<double>(whole(x[0]) ^ whole(x[1])); })),
       // The oracle knows widths.
-      of_integers(elementwise("invert", [](In in) { return invert(in[0]); }, {{-99, 99}}, nullptr)),
+      of_integers(elementwise(
+          "invert", [](In in) { return invert(in[0]); }, {{-99, 99}}, nullptr)),
       of_integers(elementwise(
           "left_shift", [](In in) { return left_shift(in[0], in[1]); }, {{-99, 99}, {-2, 70}}, nullptr)),
       of_integers(elementwise(
           "right_shift", [](In in) { return right_shift(in[0], in[1]); }, {{-99, 99}, {-2, 70}}, nullptr)),
-      of_integers(elementwise("population_count", [](In in) { return population_count(in[0]); }, {{-99, 99}}, nullptr)),
+      of_integers(elementwise(
+          "population_count", [](In in) { return population_count(in[0]); }, {{-99, 99}}, nullptr)),
   };
 }
 

@@ -21,7 +21,8 @@ double mean_of(const Values& y, const Values& p, auto f) {
 double sum_of(const Values& y, const Values& p, auto f) { return mean_of(y, p, f) * static_cast<double>(y.size()); }
 
 /// A loss of rows of the last axis.
-Row loss(std::string name, std::function<Tensor(const Tensor&, const Tensor&)> op, Operand y, Operand p, PerRow of_row) {
+Row loss(std::string name, std::function<Tensor(const Tensor&, const Tensor&)> op, Operand y, Operand p,
+         PerRow of_row) {
   Row row{.name = name, .apply = [op](In in) { return op(in[0], in[1]); }, .operands = {y, p}};
   row.shapes = {{{3, 5}, {3, 5}}, {{2, 2, 4}, {2, 2, 4}}, {{0, 3}, {0, 3}}};
   row.reference = [of_row](Arrays in) {
@@ -64,13 +65,14 @@ std::vector<Row> regressions() {
            [](const Values& y, const Values& p) {
              return mean_of(y, p, [](double a, double b) { return std::log(std::cosh(b - a)); });
            }),
-      loss("huber", [](const Tensor& y, const Tensor& p) { return huber(y, p, {.delta = 0.5}); }, apart, any,
-           [](const Values& y, const Values& p) {
-             return mean_of(y, p, [](double a, double b) {
-               const double e = std::abs(a - b);
-               return e <= 0.5 ? e * e / 2 : 0.5 * (e - 0.25);
-             });
-           }),
+      loss(
+          "huber", [](const Tensor& y, const Tensor& p) { return huber(y, p, {.delta = 0.5}); }, apart, any,
+          [](const Values& y, const Values& p) {
+            return mean_of(y, p, [](double a, double b) {
+              const double e = std::abs(a - b);
+              return e <= 0.5 ? e * e / 2 : 0.5 * (e - 0.25);
+            });
+          }),
       loss("hinge", hinge, any, any,
            [](const Values& y, const Values& p) {
              return mean_of(y, p, [](double a, double b) { return std::max(1 - a * b, 0.0); });
@@ -93,11 +95,12 @@ std::vector<Row> regressions() {
            [](const Values& y, const Values& p) {
              return mean_of(y, p, [](double a, double b) { return b - a * std::log(b + 1e-7); });
            }),
-      loss("cosine_similarity", [](const Tensor& y, const Tensor& p) { return cosine_similarity(y, p); }, any, any,
-           [](const Values& y, const Values& p) {
-             const auto product = [](double a, double b) { return a * b; };
-             return -sum_of(y, p, product) / std::sqrt(sum_of(y, y, product) * sum_of(p, p, product));
-           }),
+      loss(
+          "cosine_similarity", [](const Tensor& y, const Tensor& p) { return cosine_similarity(y, p); }, any, any,
+          [](const Values& y, const Values& p) {
+            const auto product = [](double a, double b) { return a * b; };
+            return -sum_of(y, p, product) / std::sqrt(sum_of(y, y, product) * sum_of(p, p, product));
+          }),
   };
 }
 
@@ -112,39 +115,47 @@ std::vector<Row> of_classes() {
     return sum_of(y, p, [](double a, double b) { return -0.25 * std::pow(1 - b, 2) * a * std::log(b); });
   };
   return {
-      loss("binary_focal_crossentropy of probabilities",
-           [=](const Tensor& y, const Tensor& p) { return binary_focal_crossentropy(y, p, from_probabilities, options); },
-           share, share, [=](const Values& y, const Values& p) { return mean_of(y, p, binary); }),
-      loss("binary_focal_crossentropy of logits",
-           [=](const Tensor& y, const Tensor& p) { return binary_focal_crossentropy(y, p, from_logits, options); }, share,
-           logit,
-           [=](const Values& y, const Values& p) {
-             return mean_of(y, p, [=](double a, double b) { return binary(a, sigmoid_of(b)); });
-           }),
-      loss("categorical_focal_crossentropy of probabilities",
-           [](const Tensor& y, const Tensor& p) { return categorical_focal_crossentropy(y, p, from_probabilities); },
-           share, share,
-           [=](const Values& y, Values p) {
-             const double sum = sum_of(p, p, [](double a, double) { return a; });
-             for (double& each : p) each /= sum;
-             return categorical(y, p);
-           }),
-      loss("categorical_focal_crossentropy of logits",
-           [](const Tensor& y, const Tensor& p) { return categorical_focal_crossentropy(y, p, from_logits); }, share,
-           logit, [=](const Values& y, const Values& p) { return categorical(y, softmax_of(p)); }),
-      loss("dice", [](const Tensor& y, const Tensor& p) { return dice(y, p, {.axis = {-1}}); }, share, share,
-           [](const Values& y, const Values& p) {
-             const double both = sum_of(y, p, [](double a, double b) { return a * b; });
-             return 1 - 2 * both / (sum_of(y, p, [](double a, double b) { return a + b; }) + 1e-7);
-           }),
-      loss("tversky",
-           [](const Tensor& y, const Tensor& p) { return tversky(y, p, {.alpha = 0.3, .beta = 0.7, .axis = {-1}}); },
-           share, share,
-           [](const Values& y, const Values& p) {
-             const double both = sum_of(y, p, [](double a, double b) { return a * b; });
-             const double rest = sum_of(y, p, [](double a, double b) { return 0.3 * (1 - a) * b + 0.7 * a * (1 - b); });
-             return 1 - both / (both + rest + 1e-7);
-           }),
+      loss(
+          "binary_focal_crossentropy of probabilities",
+          [=](const Tensor& y, const Tensor& p) {
+            return binary_focal_crossentropy(y, p, from_probabilities, options);
+          },
+          share, share, [=](const Values& y, const Values& p) { return mean_of(y, p, binary); }),
+      loss(
+          "binary_focal_crossentropy of logits",
+          [=](const Tensor& y, const Tensor& p) { return binary_focal_crossentropy(y, p, from_logits, options); },
+          share, logit,
+          [=](const Values& y, const Values& p) {
+            return mean_of(y, p, [=](double a, double b) { return binary(a, sigmoid_of(b)); });
+          }),
+      loss(
+          "categorical_focal_crossentropy of probabilities",
+          [](const Tensor& y, const Tensor& p) { return categorical_focal_crossentropy(y, p, from_probabilities); },
+          share, share,
+          [=](const Values& y, Values p) {
+            const double sum = sum_of(p, p, [](double a, double) { return a; });
+            for (double& each : p) each /= sum;
+            return categorical(y, p);
+          }),
+      loss(
+          "categorical_focal_crossentropy of logits",
+          [](const Tensor& y, const Tensor& p) { return categorical_focal_crossentropy(y, p, from_logits); }, share,
+          logit, [=](const Values& y, const Values& p) { return categorical(y, softmax_of(p)); }),
+      loss(
+          "dice", [](const Tensor& y, const Tensor& p) { return dice(y, p, {.axis = {-1}}); }, share, share,
+          [](const Values& y, const Values& p) {
+            const double both = sum_of(y, p, [](double a, double b) { return a * b; });
+            return 1 - 2 * both / (sum_of(y, p, [](double a, double b) { return a + b; }) + 1e-7);
+          }),
+      loss(
+          "tversky",
+          [](const Tensor& y, const Tensor& p) { return tversky(y, p, {.alpha = 0.3, .beta = 0.7, .axis = {-1}}); },
+          share, share,
+          [](const Values& y, const Values& p) {
+            const double both = sum_of(y, p, [](double a, double b) { return a * b; });
+            const double rest = sum_of(y, p, [](double a, double b) { return 0.3 * (1 - a) * b + 0.7 * a * (1 - b); });
+            return 1 - both / (both + rest + 1e-7);
+          }),
   };
 }
 
@@ -153,8 +164,7 @@ std::vector<Row> of_classes() {
 double ctc_of(const Array& y, const Array& x, std::int64_t row) {
   const std::int64_t time = x.shape[1], classes = x.shape[2], length = y.shape[1];
   Values labels;
-  for (std::int64_t k = 0; k < length; ++k)
-    labels.push_back(y.values[static_cast<std::size_t>(row * length + k)]);
+  for (std::int64_t k = 0; k < length; ++k) labels.push_back(y.values[static_cast<std::size_t>(row * length + k)]);
   std::vector<Values> p;
   for (std::int64_t t = 0; t < time; ++t) {
     const auto begin = x.values.begin() + (row * time + t) * classes;

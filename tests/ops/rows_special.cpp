@@ -26,9 +26,7 @@ Row unary(std::string name, Tensor (*op)(const Tensor&), Operand domain, double 
           std::vector<Slope> slopes = {}) {
   std::function<double(Scalars)> f;
   if (reference) f = [reference](Scalars x) { return reference(x[0]); };
-  return few(elementwise(
-                 std::move(name), [op](In in) { return op(in[0]); }, {domain}, f),
-             std::move(slopes));
+  return few(elementwise(std::move(name), [op](In in) { return op(in[0]); }, {domain}, f), std::move(slopes));
 }
 
 Row binary(std::string name, Tensor (*op)(const Tensor&, const Tensor&), std::vector<Operand> domains,
@@ -56,7 +54,7 @@ std::vector<Row> circular() {
       unary("acos", acos, {-0.9, 0.9}, std::acos,
             {{{1}, {0}, 0}, {{-1}, {-inf}}, {{1.5}, {0}, 0}, {{0}, {-1}}, {{1.5}, {nan}}}),
       unary("asin", asin, {-0.9, 0.9}, std::asin, {{{1}, {0}, 0}, {{-1}, {inf}}, {{-1.5}, {0}, 0}, {{0}, {1}}}),
-      unary("atan", atan, {-3, 3}, std::atan, {{{0}, {1}}, {{inf}, {0}}, {{-1e30}, {0}}, {{1}, {0.5}}}),
+      unary("atan", atan, {-3, 3}, std::atan, {{{0}, {1}}, {{inf}, {0}}, {{-inf}, {0}}, {{1}, {0.5}}}),
       binary("atan2", atan2, {{-3, 3, 0.3}, {-3, 3, 0.3}}, std::atan2,
              {{{0, 0}, {0, 0}}, {{0, 2}, {0.5, 0}}, {{2, 0}, {0, -0.5}}, {{0, -2}, {-0.5, 0}}}),
       unary("sinh", sinh, {-3, 3}, std::sinh, {{{0}, {1}}, {{1000}, {inf}}}),
@@ -80,7 +78,8 @@ std::vector<Row> exponential() {
                                {{inf, inf}, {0.5, 0.5}},
                                {{1000, -1000}, {1, 0}}}),
                        2);
-  sum.specials = {{0, 0}, {1, -1}, {100, -100}, {inf, 0}, {-inf, 1}, {inf, inf}, {-inf, -inf}, {inf, -inf}, {nan, 0}, {0, nan}};
+  sum.specials = {{0, 0},     {1, -1},      {100, -100}, {inf, 0}, {-inf, 1},
+                  {inf, inf}, {-inf, -inf}, {inf, -inf}, {nan, 0}, {0, nan}};
   return {
       unary("exp2", exp2, {-3, 3}, std::exp2, {{{1}, {2 * std::numbers::ln2}}, {{-inf}, {0}}}),
       unary("log2", log2, {0.2, 5}, std::log2, {{{0}, {0}, 0}, {{0}, {inf}}, {{-1}, {0}, 0}}),
@@ -93,7 +92,8 @@ std::vector<Row> gamma_and_error() {
   std::vector<Row> rows{
       unary("erfc", erfc, {-3, 3}, std::erfc, {{{0}, {-2 * std::numbers::inv_sqrtpi}}, {{inf}, {0}}, {{-100}, {0}}}),
       unary("erfinv", erfinv, {-0.9, 0.9}, nullptr, {{{1}, {0}, 0}, {{-1}, {inf}}, {{2}, {0}, 0}}),
-      unary("ndtri", ndtri, {0.05, 0.95}, nullptr, {{{0}, {0}, 0}, {{1}, {inf}}, {{0.5}, {std::sqrt(2 * std::numbers::pi)}}}),
+      unary("ndtri", ndtri, {0.05, 0.95}, nullptr,
+            {{{0}, {0}, 0}, {{1}, {inf}}, {{0.5}, {std::sqrt(2 * std::numbers::pi)}}}),
       composite(unary("erfcinv", erfcinv, {0.1, 1.9}, nullptr, {{{0}, {0}, 0}, {{2}, {-inf}}})),
       cancelling(unary("lgamma", lgamma, {0.3, 6}, std::lgamma, {{{0}, {0}, 0}, {{-1}, {0}, 0}}), 2),
       cancelling(unary("lgamma of negative numbers", lgamma, {-0.8, -0.2}, std::lgamma), 4),
@@ -104,9 +104,10 @@ std::vector<Row> gamma_and_error() {
   rows[7].covers = {"digamma"}, rows[7].called = "digamma";
   for (Row& row : rows) row.tolerance = 12;
   for (int order : {1, 2}) {
-    Row row = few(elementwise(
-                      text("polygamma ", order), [order](In in) { return polygamma(order, in[0]); }, {{0.6, 4}}, nullptr),
-                  {{{0}, {0}, 0}});
+    Row row =
+        few(elementwise(
+                text("polygamma ", order), [order](In in) { return polygamma(order, in[0]); }, {{0.6, 4}}, nullptr),
+            {{{0}, {0}, 0}});
     row.covers = {"polygamma"}, row.called = "polygamma", row.tolerance = 32, row.slack = 40;
     row.specials = {{0}, {1}, {0.5}, {-0.5}, {-2.5}, {100}, {-1}, {inf}, {nan}};
     row.mistakes = {{[] { polygamma(-1, ones({2})); }, "order"}, {[] { polygamma(61, ones({2})); }, "order"}};
@@ -119,8 +120,8 @@ std::vector<Row> without_nan() {
   std::vector<Row> rows{
       binary("xlogy", xlogy, {{-3, 3}, {0.3, 3}}, [](double x, double y) { return x == 0 ? 0 : x * std::log(y); },
              {{{0, 0}, {0, 0}}, {{2, 1}, {0, 2}}, {{0, -1}, {0, 0}}, {{0, 2}, {0, 0}}}),
-      binary("xlog1py", xlog1py, {{-3, 3}, {-0.6, 3}}, [](double x, double y) { return x == 0 ? 0 : x * std::log1p(y); },
-             {{{0, -1}, {0, 0}}, {{2, 0}, {0, 2}}}),
+      binary("xlog1py", xlog1py, {{-3, 3}, {-0.6, 3}},
+             [](double x, double y) { return x == 0 ? 0 : x * std::log1p(y); }, {{{0, -1}, {0, 0}}, {{2, 0}, {0, 2}}}),
       binary("xdivy", xdivy, {{-3, 3}, {-3, 3, 0.4}}, [](double x, double y) { return x == 0 ? 0 : x / y; },
              {{{0, 0}, {1, 0}}, {{3, 2}, {0.5, -0.75}}}),
       binary("divide_no_nan", divide_no_nan, {{-3, 3}, {-3, 3, 0.4}},
@@ -142,29 +143,32 @@ std::vector<Row> others() {
   Row difference = binary("squared_difference", squared_difference, {{5, 9}, {-5, 5}},
                           [](double a, double b) { return (a - b) * (a - b); }, {{{3, 1}, {4, -4}}});
   difference.dtypes = numbers, difference.refuses = {boolean};
-  Row remainder = binary("truncatemod", truncatemod, {{-20, 20}, {1, 3}}, [](double a, double b) { return std::fmod(a, b); },
-                         {{{7, 2}, {1, -3}}, {{-7, 2}, {1, 3}}});
+  Row remainder = binary("truncatemod", truncatemod, {{-20, 20}, {1, 3}},
+                         [](double a, double b) { return std::fmod(a, b); }, {{{7, 2}, {1, -3}}, {{-7, 2}, {1, 3}}});
   remainder.slack = 10, remainder.refuses = {boolean};
   Row of_integers = binary("truncatemod of integers", truncatemod, {{-50, 50}, {-5, 5}},
                            [](double a, double b) { return b == 0 ? a : std::fmod(a, b); });
   of_integers.dtypes = {i64, i32, u8}, of_integers.refuses = {boolean};
   of_integers.covers = {"truncatemod"}, of_integers.called = "truncatemod";
-  Row infinite = unary("is_inf", [](const Tensor& x) { return is_inf(x); }, {-3, 3},
-                       [](double x) { return std::isinf(x) ? 1.0 : 0.0; });
+  Row power = binary("integer_pow", integer_pow, {{-4, 4}, {-3, 7}}, [](double a, double b) {
+    return b >= 0 ? std::pow(a, b) : std::abs(a) == 1 ? std::pow(a, b) : 0;
+  });
+  power.dtypes = {i64, i32}, power.refuses = {f32, f64, boolean};
+  Row infinite = unary(
+      "is_inf", [](const Tensor& x) { return is_inf(x); }, {-3, 3}, [](double x) { return std::isinf(x) ? 1.0 : 0.0; });
   infinite.differentiable = false;
-  Row one_sign = unary("is_inf of one sign",
-                       [](const Tensor& x) {
-                         return logical_or(is_inf(x, {.detect_negative = false}),
-                                           logical_and(is_inf(x, {.detect_positive = false}),
-                                                       is_inf(x, {.detect_negative = false, .detect_positive = false})));
-                       },
-                       {-3, 3}, [](double x) { return x == inf ? 1.0 : 0.0; });
+  Row one_sign = unary(
+      "is_inf of one sign",
+      [](const Tensor& x) {
+        return logical_or(is_inf(x, {.detect_negative = false}),
+                          logical_and(is_inf(x, {.detect_positive = false}),
+                                      is_inf(x, {.detect_negative = false, .detect_positive = false})));
+      },
+      {-3, 3}, [](double x) { return x == inf ? 1.0 : 0.0; });
   one_sign.differentiable = false, one_sign.covers = {"is_inf"}, one_sign.called = "is_inf";
-  return {std::move(difference),
-          unary("trunc", trunc, {-9, 9}, std::trunc, {{{0.25}, {0}}}),
-          std::move(remainder),
-          std::move(of_integers),
-          std::move(infinite),
+  return {std::move(difference), unary("trunc", trunc, {-9, 9}, std::trunc, {{{0.25}, {0}}}),
+          std::move(remainder),  std::move(of_integers),
+          std::move(power),      std::move(infinite),
           std::move(one_sign)};
 }
 

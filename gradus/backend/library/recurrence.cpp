@@ -14,8 +14,8 @@ struct Recurrence {
 };
 
 /// Half-precision carries its state in f32.
-template <class T> using Carried = std::conditional_t<std::is_integral_v<T>, std::uint64_t,
-                                                      std::conditional_t<sizeof(T) == 2, float, T>>;
+template <class T>
+using Carried = std::conditional_t<std::is_integral_v<T>, std::uint64_t, std::conditional_t<sizeof(T) == 2, float, T>>;
 
 /// Columns [first, last) of the inner dimensions under one outer index, a few at a time.
 template <class T>
@@ -42,9 +42,9 @@ BoundThunk bind_linear_recurrence(const Graph& graph, int value, Symbols symbols
   const Value& v = graph[value];
   const LinearRecurrence& op = *v.op.as<LinearRecurrence>();
   const Shape shape = v.spec.shape.evaluated(symbols);
-  auto recurrence = std::make_shared<Recurrence>(Recurrence{v.spec.dtype, AroundAxis(shape, op.axis), op.reverse,
-                                                            storage_of(graph, v.in[0]), storage_of(graph, v.in[1]),
-                                                            value});
+  auto recurrence =
+      std::make_shared<Recurrence>(Recurrence{v.spec.dtype, AroundAxis(shape, op.axis), op.reverse,
+                                              storage_of(graph, v.in[0]), storage_of(graph, v.in[1]), value});
   BoundThunk bound{.extent = shape.size() == 0 ? 0 : recurrence->around.outer * recurrence->around.inner, .grain = 16};
   bound.bytes = 3 * shape.size() * size_of(v.spec.dtype);
   bound.flops = 8 * shape.size();
