@@ -6,7 +6,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
-#include "gradus/ops/reduce.h"
+#include "gradus/ops/reductions.h"
 
 namespace gradus {
 namespace {
@@ -96,6 +96,22 @@ CategoricalAccuracy::CategoricalAccuracy()
         check_same_shape("CategoricalAccuracy", y, prediction);
         return equal(argmax(y), argmax(prediction));
       }) {}
+
+SparseTopKCategoricalAccuracy::SparseTopKCategoricalAccuracy(TopKOptions options)
+    : Metric("sparse_top_k_categorical_accuracy", [k = options.k](const Tensor& y, const Tensor& prediction) {
+        check_labels("SparseTopKCategoricalAccuracy", y, prediction);
+        return in_top_k(y, prediction, k);
+      }) {
+  require(options.k > 0, "SparseTopKCategoricalAccuracy: k must be positive, got ", options.k);
+}
+
+TopKCategoricalAccuracy::TopKCategoricalAccuracy(TopKOptions options)
+    : Metric("top_k_categorical_accuracy", [k = options.k](const Tensor& y, const Tensor& prediction) {
+        check_same_shape("TopKCategoricalAccuracy", y, prediction);
+        return in_top_k(argmax(y), prediction, k);
+      }) {
+  require(options.k > 0, "TopKCategoricalAccuracy: k must be positive, got ", options.k);
+}
 
 BinaryAccuracy::BinaryAccuracy(bool logits)
     : Metric("binary_accuracy", [threshold = logits ? 0.0 : 0.5](const Tensor& y, const Tensor& prediction) {

@@ -48,6 +48,17 @@ struct SparseCategoricalAccuracy : Metric {
 struct CategoricalAccuracy : Metric {
   CategoricalAccuracy();
 };
+struct TopKOptions {
+  std::int64_t k = 5;
+};
+/// How often fewer than k predictions are larger than that of the label.
+struct SparseTopKCategoricalAccuracy : Metric {
+  explicit SparseTopKCategoricalAccuracy(TopKOptions options = {});
+};
+/// The same for one-hot labels.
+struct TopKCategoricalAccuracy : Metric {
+  explicit TopKCategoricalAccuracy(TopKOptions options = {});
+};
 /// How often a probability above 1/2, a logit above 0, agrees with y.
 struct BinaryAccuracy : Metric {
   template <PredictionForm P> explicit BinaryAccuracy(P) : BinaryAccuracy(std::same_as<P, from_logits_t>) {}

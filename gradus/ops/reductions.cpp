@@ -86,6 +86,20 @@ Tensor hardmax(const Tensor& x, int axis) {
   return cast(equal(index, largest), x.dtype());
 }
 
+Tensor in_top_k(const Tensor& targets, const Tensor& predictions, std::int64_t k) {
+  require_floating(predictions, "in_top_k");
+  checked_axis(predictions, -1, "in_top_k");
+  Shape places = predictions.shape();
+  places.erase(-1);
+  require(is_integer(targets.dtype()) && targets.shape() == places, "in_top_k: targets is ", targets.spec(),
+          ", expected one integer for each row of ", predictions.spec());
+  const Tensor classes = iota({predictions.shape().back()}, i64);
+  const Tensor chosen = equal(classes, expand_dims(cast(targets, i64), -1));
+  const Tensor own = reduce_sum(where(chosen, predictions, 0), {.axis = {-1}});
+  const Tensor larger = reduce_sum(cast(predictions > expand_dims(own, -1), i64), {.axis = {-1}});
+  return logical_and(logical_and(reduce_any(chosen, {.axis = {-1}}), is_finite(own)), larger < k);
+}
+
 Tensor is_non_decreasing(const Tensor& x) {
   return neighbours("is_non_decreasing", x, [](const Tensor& a, const Tensor& b) { return a >= b; });
 }

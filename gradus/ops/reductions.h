@@ -34,6 +34,11 @@ Tensor argmin(const Tensor& x, ArgOptions options);
 /// 1 at the first of the largest elements along `axis`, 0 elsewhere.
 Tensor hardmax(const Tensor& x, int axis = -1);
 
+/// targets: integers [places...], predictions: floats [places..., classes] -> boolean [places...]: whether fewer than k
+/// classes have a larger prediction than the target. False of a target that is no class, or of a prediction that is not
+/// finite.
+Tensor in_top_k(const Tensor& targets, const Tensor& predictions, std::int64_t k);
+
 /// Whether each element, in row-major order, is at least (above) the one before: one boolean, true of fewer than two.
 /// The number of elements must be known when tracing.
 Tensor is_non_decreasing(const Tensor& x);

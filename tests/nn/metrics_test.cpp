@@ -27,6 +27,16 @@ TEST(Metrics, SparseCategoricalAccuracy) {
   }
 }
 
+TEST(Metrics, TopKAccuracies) {
+  SparseTopKCategoricalAccuracy sparse({.k = 2});
+  sparse.update(constant({2, 1, 0, 0}), scores);
+  EXPECT_EQ(sparse.result(), 0.75);  // of the third row two are equal
+  TopKCategoricalAccuracy one_hot({.k = 1});
+  one_hot.update(constant({{0, 1, 0}, {1, 0, 0}, {1, 0, 0}, {1, 0, 0}}), scores);
+  EXPECT_EQ(one_hot.result(), 0.75);
+  EXPECT_THROW(TopKCategoricalAccuracy({.k = 0}), InvalidArgument);
+}
+
 TEST(Metrics, OtherAccuracies) {
   CategoricalAccuracy categorical;
   categorical.update(constant({{0, 1, 0}, {1, 0, 0}, {1, 0, 0}, {1, 0, 0}}), scores);

@@ -76,6 +76,7 @@ std::vector<Row> running_rows() {
       row.operands = {{}};
       row.shapes = {{{3, 7}}, {{2, 3, 4}}, {{0, 3}}, {{3, 1}}, {{2, 200}}};
       if (family.name == "cumprod") row.shapes.back() = {{2, 30}};  // of integers: within what a double holds
+      if (family.start == -inf) row.shapes.pop_back();
       row.dtypes = family.dtypes;
       row.reference = [family, options](Arrays in) { return running(in[0], options, family.combine, family.start); };
       row.smooth = family.start != -inf || !options.exclusive;  // else there are elements of -inf
@@ -252,6 +253,24 @@ std::vector<Row> others() {
   strictly.reference = [](Arrays in) {
     return Array{{}, {std::ranges::is_sorted(in[0].values, std::ranges::less_equal()) ? 1.0 : 0.0}};
   };
+  Row top{.name = "in_top_k", .apply = [](In in) { return in_top_k(in[0], in[1], 2); }};
+  top.operands = {{.low = -1, .high = 5, .dtype = i32, .has_gradient = false}, {}};
+  top.shapes = {{{4}, {4, 5}}, {{2, 3}, {2, 3, 4}}};
+  top.differentiable = false;
+  top.reference = [](Arrays in) {
+    Array out = in[0];
+    const std::int64_t n = in[1].shape.back();
+    for (std::size_t r = 0; r < out.values.size(); ++r) {
+      const auto row = std::span(in[1].values).subspan(r * static_cast<std::size_t>(n), static_cast<std::size_t>(n));
+      const double target = in[0].values[r];
+      const bool is_class = target >= 0 && target < static_cast<double>(n);
+      out.values[r] = is_class && std::ranges::count_if(
+                                      row, [&](double x) { return x > row[static_cast<std::size_t>(target)]; }) < 2;
+    }
+    return out;
+  };
+  top.mistakes = {{[] { in_top_k(ones({3}, i32), ones({4, 5}), 1); }, "in_top_k"},
+                  {[] { in_top_k(ones({4}), ones({4, 5}), 1); }, "one integer"}};
   Row zeros_in{.name = "zero_fraction", .apply = [](In in) { return zero_fraction(in[0]); }, .operands = {{-1, 1}}};
   zeros_in.shapes = {{{3, 5}}, {{40}}};
   zeros_in.dtypes = {i32, u8}, zeros_in.differentiable = false;
@@ -260,7 +279,8 @@ std::vector<Row> others() {
     return Array{{}, {static_cast<double>(static_cast<float>(zeros / static_cast<double>(in[0].values.size())))}};
   };
   zeros_in.tolerance = 1 << 30;  // i32 and u8 have the epsilon of f64, the result is f32
-  return {std::move(unit), std::move(first), std::move(ordered), std::move(strictly), std::move(zeros_in)};
+  return {std::move(unit),     std::move(first), std::move(ordered),
+          std::move(strictly), std::move(top),   std::move(zeros_in)};
 }
 
 const bool registered =

@@ -189,7 +189,7 @@ double ctc_of(const Array& y, const Array& x, std::int64_t row) {
 Row ctc_row() {
   Row row{.name = "ctc", .apply = [](In in) { return ctc(in[0], in[1]); }};
   row.operands = {{.low = 1, .high = 2, .dtype = i32, .has_gradient = false}, {}};
-  row.shapes = {{{2, 2}, {2, 5, 3}}, {{1, 1}, {1, 1, 3}}, {{2, 3}, {2, 7, 3}}};
+  row.shapes = {{{1, 1}, {1, 1, 3}}, {{2, 2}, {2, 4, 3}}};
   row.reference = [](Arrays in) {
     Array out{{in[0].shape[0]}, {}};
     for (std::int64_t r = 0; r < out.shape[0]; ++r) out.values.push_back(ctc_of(in[0], in[1], r));
