@@ -48,8 +48,8 @@ Tensor power(const Call& c) {
 }
 
 Tensor is_infinite(const Call& c) {
-  return is_inf(c[0], {.detect_negative = c.flag("detect_negative", true),
-                       .detect_positive = c.flag("detect_positive", true)});
+  return is_inf(
+      c[0], {.detect_negative = c.flag("detect_negative", true), .detect_positive = c.flag("detect_positive", true)});
 }
 
 const Table elementwise{
