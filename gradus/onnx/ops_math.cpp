@@ -14,15 +14,6 @@
 namespace gradus::onnx {
 namespace {
 
-/// Since 12 the two types may differ; the result has that of the base.
-Tensor power(const Call& c) {
-  const Tensor &x = c[0], &y = c[1];
-  const DType t = x.dtype();
-  if (is_floating(t)) return pow(x, cast(y, t));
-  if (is_integer(y.dtype())) return integer_pow(x, cast(y, t));
-  return cast(pow(cast(x, f64), cast(y, f64)), t);
-}
-
 Tensor shift(const Call& c) {
   const std::string direction = c.word("direction", "");
   c.require(direction == "LEFT" || direction == "RIGHT", "direction must be LEFT or RIGHT, got `", direction, "`");
@@ -134,14 +125,7 @@ const Table functions{
     {"BitwiseXor", {18}, [](const Call& c) { return bitwise_xor(c[0], c[1]); }},
     {"Cosh", {9, 22}, [](const Call& c) { return cosh(c[0]); }},
     {"CumProd", {26}, cumulative_product},
-    {"IsInf",
-     {10, 20},
-     [](const Call& c) {
-       return is_inf(c[0], {.detect_negative = c.flag("detect_negative", true),
-                            .detect_positive = c.flag("detect_positive", true)});
-     }},
     {"LpNormalization", {1, 22}, normalized},
-    {"Pow", {1, 7, 12, 13, 15}, power},
     {"Sinh", {9, 22}, [](const Call& c) { return sinh(c[0]); }},
 };
 
