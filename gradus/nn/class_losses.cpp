@@ -1,7 +1,11 @@
 /// Focal losses, Dice and Tversky. Of logits the logarithms are exact; of probabilities they are clipped, as in Keras.
 #include "gradus/nn/class_losses.h"
+#include <limits>
 #include "gradus/nn/loss_parts.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/index.h"
+#include "gradus/ops/matmul.h"
+#include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
 
 namespace gradus {
@@ -65,6 +69,41 @@ Tensor tversky(const Tensor& y, const Tensor& prediction, TverskyOptions options
   return 1 - both / (both + false_positives + false_negatives + smallest_probability);
 }
 
+Tensor circle(const Tensor& y, const Tensor& prediction, CircleOptions options) {
+  constexpr std::string_view op = "circle";
+  const Tensor labels = options.ref_labels.defined() ? options.ref_labels : y;
+  const Tensor others = options.ref_embeddings.defined() ? options.ref_embeddings : prediction;
+  check_classes(op, prediction);
+  const auto fits = [](const Tensor& l, const Tensor& e) {
+    return l.shape().rank() == 1 && e.shape().rank() == 2 && l.shape()[0] == e.shape()[0];
+  };
+  require(fits(y, prediction), op, ": y is ", y.spec(), ", the prediction ", prediction.spec(),
+          ", expected labels [batch] and embeddings [batch, n]");
+  require(fits(labels, others) && labels.dtype() == y.dtype(), op, ": the references are ", labels.spec(), " and ",
+          others.spec(), ", expected labels [m] as y's and embeddings [m, n]");
+  const Tensor distance = maximum(1 - matmul(prediction, transpose(others)), 0);  // [batch, m]
+  const Tensor same = equal(expand_dims(y, 1), expand_dims(labels, 0));
+  const Tensor rows = iota({distance.shape()[0]}, i64), columns = iota({distance.shape()[1]}, i64);
+  const Tensor self = equal(expand_dims(rows, 1), expand_dims(columns, 0));
+  const Tensor positive = options.remove_diagonal ? logical_and(same, logical_not(self)) : same;
+  const double margin = options.margin, gamma = options.gamma;
+  const Tensor far = maximum(distance + margin, 0) * (distance - margin) * gamma;
+  const Tensor near = maximum(1 + margin - distance, 0) * (1 - margin - distance) * gamma;
+  const Tensor never = fill_like(distance, -std::numeric_limits<double>::infinity());
+  const ReduceOptions row{.axis = {1}};
+  return softplus(reduce_logsumexp(where(positive, far, never), row) + reduce_logsumexp(where(same, never, near), row));
+}
+
+Tensor categorical_generalized_cross_entropy(const Tensor& y, const Tensor& prediction, GeneralizedOptions options) {
+  constexpr std::string_view op = "categorical_generalized_cross_entropy";
+  require(options.q > 0, op, ": q must be positive, got ", options.q);
+  check_labels(op, y, prediction);
+  const Tensor classes = iota({prediction.shape().back()}, i64);
+  const Tensor chosen = equal(classes, expand_dims(cast(y, i64), -1));
+  const Tensor p = reduce_sum(where(chosen, prediction, 0), {.axis = {-1}});
+  return (1 - pow(p, options.q)) / options.q;
+}
+
 BinaryFocalCrossentropy::BinaryFocalCrossentropy(bool logits, BinaryFocalOptions options)
     : LossFunction([logits, options](const Tensor& y, const Tensor& p) {
         return PerExample{detail::binary_focal_crossentropy(y, p, logits, options)};
@@ -83,6 +122,15 @@ Dice::Dice(OverlapOptions options)
 Tversky::Tversky() : Tversky(TverskyOptions{}) {}
 Tversky::Tversky(TverskyOptions options)
     : LossFunction([options](const Tensor& y, const Tensor& p) { return PerExample{tversky(y, p, options)}; }) {}
+Circle::Circle() : Circle(CircleOptions{}) {}
+Circle::Circle(CircleOptions options)
+    : LossFunction([options](const Tensor& y, const Tensor& p) { return PerExample{circle(y, p, options)}; }) {}
+CategoricalGeneralizedCrossEntropy::CategoricalGeneralizedCrossEntropy()
+    : CategoricalGeneralizedCrossEntropy(GeneralizedOptions{}) {}
+CategoricalGeneralizedCrossEntropy::CategoricalGeneralizedCrossEntropy(GeneralizedOptions options)
+    : LossFunction([options](const Tensor& y, const Tensor& p) {
+        return PerExample{categorical_generalized_cross_entropy(y, p, options)};
+      }) {}
 CTC::CTC() : CTC(CtcOptions{}) {}
 CTC::CTC(CtcOptions options)
     : LossFunction([options](const Tensor& y, const Tensor& p) { return PerExample{ctc(y, p, options)}; }) {}

@@ -21,6 +21,14 @@ struct TverskyOptions {
   double alpha = 0.5, beta = 0.5;
   std::vector<int> axis = {};
 };
+struct CircleOptions {
+  Tensor ref_labels = {}, ref_embeddings = {};  // empty: y and the prediction themselves
+  bool remove_diagonal = true;                  // an example is no reference of itself
+  double gamma = 80, margin = 0.4;
+};
+struct GeneralizedOptions {
+  double q = 0.5;  // above 0: towards 0 crossentropy, towards 1 mean absolute error
+};
 struct CtcOptions {
   std::int64_t mask_index = 0;  // the class of the blank; in y it fills up rows
 };
@@ -48,6 +56,12 @@ Tensor dice(const Tensor& y, const Tensor& prediction, OverlapOptions options = 
 /// 1 - s / (s + alpha sum((1 - y) p) + beta sum(y (1 - p)) + 1e-7) with s = sum(y p), over the axes (Salehi et al.
 /// 2017).
 Tensor tversky(const Tensor& y, const Tensor& prediction, TverskyOptions options = {});
+/// Sun et al. 2020: y holds integer labels [batch], the prediction embeddings [batch, n] of length 1, which are
+/// compared with those of the references.
+Tensor circle(const Tensor& y, const Tensor& prediction, CircleOptions options = {});
+/// (1 - p[y]^q) / q of probabilities (Zhang and Sabuncu 2018); y holds classes, one for each row of the prediction.
+Tensor categorical_generalized_cross_entropy(const Tensor& y, const Tensor& prediction,
+                                             GeneralizedOptions options = {});
 /// -log of the probability that the logits [batch, time, classes] give to the labels y, integers [batch, length], under
 /// all alignments (Graves et al. 2006): [batch]. Infinite where a row of labels does not fit into the time.
 Tensor ctc(const Tensor& y, const Tensor& prediction, CtcOptions options = {});
@@ -75,6 +89,14 @@ struct Dice : LossFunction {
 struct Tversky : LossFunction {
   Tversky();
   explicit Tversky(TverskyOptions options);
+};
+struct Circle : LossFunction {
+  Circle();
+  explicit Circle(CircleOptions options);
+};
+struct CategoricalGeneralizedCrossEntropy : LossFunction {
+  CategoricalGeneralizedCrossEntropy();
+  explicit CategoricalGeneralizedCrossEntropy(GeneralizedOptions options);
 };
 struct CTC : LossFunction {
   CTC();

@@ -77,7 +77,6 @@ const Table elementwise{
     {"Min", {6, 8, 12, 13}, [](const Call& c) { return folded(c, [](auto& a, auto& b) { return minimum(a, b); }); }},
     {"Mod", {10, 13, 28}, [](const Call& c) { return c.flag("fmod") ? truncatemod(c[0], c[1]) : mod(c[0], c[1]); }},
     {"Mul", {1, 6, 7, 13, 14}, [](const Call& c) { return c[0] * second(c); }},
-    {"Mul", {7, 13, 14}, [](const Call& c) { return c[0] * c[1]; }},
     {"Neg", {6, 13}, [](const Call& c) { return -c[0]; }},
     {"Not", {1}, [](const Call& c) { return logical_not(c[0]); }},
     {"Or", {1, 7}, [](const Call& c) { return logical_or(c[0], second(c)); }},

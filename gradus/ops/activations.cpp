@@ -4,6 +4,7 @@
 #include <numbers>
 #include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/reduce.h"
 
 namespace gradus {
 namespace {
@@ -147,6 +148,25 @@ Tensor sparse_plus(const Tensor& x) {
 
 Tensor sparse_sigmoid(const Tensor& x) {
   return strictly_within((require_floating(x, "sparse_sigmoid") + 1) * 0.5, 0, 1);
+}
+
+Tensor sparsemax(const Tensor& x, int axis) {
+  require_floating(x, "sparsemax");
+  const int at = checked_axis(x, axis, "sparsemax");
+  // An element is above t if all that others have more than it adds up to less than 1.
+  const Tensor own = expand_dims(x, at), other = expand_dims(x, at + 1);
+  const Tensor excess = reduce_sum(relu(other - own), {.axis = {at + 1}});
+  const Tensor above = stop_gradient(excess) < 1, zero = zeros_like(x);
+  const ReduceOptions along{.axis = {at}, .keepdims = true};
+  const Tensor count = reduce_sum(where(above, ones_like(x), zero), along);
+  const Tensor t = (reduce_sum(where(above, x, zero), along) - 1) / count;
+  return where(above, x - t, zero);
+}
+
+Tensor relu(const Tensor& x, ReluOptions options) {
+  require_floating(x, "relu");
+  const Tensor above = options.max_value ? minimum(x, *options.max_value) : x;
+  return where(x > options.threshold, above, (x - options.threshold) * options.negative_slope);
 }
 
 Tensor exponential(const Tensor& x) { return exp(require_floating(x, "exponential")); }

@@ -1,6 +1,7 @@
 /// Further activations of floats, with Keras's defaults. Where a slope jumps, the gradient is the one of Keras on
 /// TensorFlow; each function says it.
 #pragma once
+#include <optional>
 #include "gradus/ops/elementwise.h"
 
 namespace gradus {
@@ -79,6 +80,17 @@ Tensor squareplus(const Tensor& x, SquareplusOptions options);
 Tensor sparse_plus(const Tensor& x);
 /// (x + 1) / 2 within 0 and 1. The gradient at both bounds is 0.
 Tensor sparse_sigmoid(const Tensor& x);
+/// The nearest point of the simplex: max(x - t, 0) along `axis` with the t that makes the sum 1 (Martins and Astudillo
+/// 2016). Takes memory for all pairs of an axis.
+Tensor sparsemax(const Tensor& x, int axis = -1);
+struct ReluOptions {
+  double negative_slope = 0;
+  std::optional<double> max_value = {};
+  double threshold = 0;
+};
+/// x above the threshold, at most max_value; elsewhere negative_slope * (x - threshold). The gradient at the threshold
+/// is the slope, at the maximum 1.
+Tensor relu(const Tensor& x, ReluOptions options);
 /// exp(x)
 Tensor exponential(const Tensor& x);
 

@@ -77,6 +77,29 @@ TEST(MoreLosses, ValuesOfKeras) {
   EXPECT_NEAR(aligned[1].item(), 4.55009651184082, 2e-6);
 }
 
+/// Keras 3.15 on TensorFlow, in float64.
+TEST(MoreLosses, CircleAndGeneralized) {
+  const auto check = [](const Tensor& got, const std::vector<double>& want) {
+    EXPECT_LT(max_abs_difference(got, from_values(want, {static_cast<std::int64_t>(want.size())})), 1e-13);
+  };
+  const Tensor p = constant({{0.6, 0.8}, {0.8, 0.6}, {1.0, 0.0}, {0.0, 1.0}, {-0.6, 0.8}}, f64);
+  const Tensor y = constant({1, 1, 2, 2, 3});
+  check(circle(y, p, {.gamma = 2}), {1.527816030118594, 1.5081360248421132, 3.345798424710405, 3.6117520546446444, 0});
+  const Tensor labels = constant({1, 3}), references = constant({{0.0, 1.0}, {1.0, 0.0}}, f64);
+  check(circle(
+            y, p,
+            {.ref_labels = labels, .ref_embeddings = references, .remove_diagonal = false, .gamma = 3, .margin = 0.25}),
+        {1.1884166621265706, 2.1489805408861917, 0, 0, 9.225098539874905});
+  EXPECT_EQ(Circle({.gamma = 2})(y, p).weight().item(), 5);
+  EXPECT_TRUE(all_finite(gradient([&](const Tensor& x) { return reduce_sum(circle(y, x)); }, p)).item());
+  const Tensor shares = constant({{0.3, 0.5, 0.2}, {0.1, 0.7, 0.2}}, f64);
+  check(categorical_generalized_cross_entropy(constant({1, 2}), shares, {.q = 0.7}),
+        {0.5491825618964884, 0.9655266866592107});
+  EXPECT_EQ(CategoricalGeneralizedCrossEntropy()(constant({1, 2}), shares).weight().item(), 2);
+  expect_says(error_of([&] { circle(y, shares); }), "circle");
+  expect_says(error_of([&] { categorical_generalized_cross_entropy(y, p, {.q = 0}); }), "q must be positive");
+}
+
 TEST(MoreLosses, HingeTakesZerosAndOnes) {
   const Tensor p = constant({{0.5, -2.0, 3.0}}), signs = constant({{1, -1, -1}}), bits = constant({{1, 0, 0}});
   EXPECT_EQ(hinge(signs, p).item(), (0.5 + 0 + 4) / 3.0);

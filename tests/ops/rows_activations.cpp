@@ -1,4 +1,5 @@
 /// Rows of the activations that are made of other ops: values as Keras defines them, and the slopes at their kinks.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -111,6 +112,12 @@ std::vector<Row> smooth() {
       activation("squareplus", of(squareplus),
                  [](double x) { return x < 0 ? 2 / (std::sqrt(x * x + 4) - x) : (x + std::sqrt(x * x + 4)) / 2; },
                  {{{0}, {0.5}}}),
+      called("relu",
+             activation(
+                 "relu of Keras",
+                 [](const Tensor& x) { return relu(x, {.negative_slope = 0.25, .max_value = 3, .threshold = 0.5}); },
+                 [](double x) { return x > 0.5 ? std::min(x, 3.0) : 0.25 * (x - 0.5); },
+                 {{{0.5}, {0.25}}, {{3}, {1}}, {{4}, {0}}, {{1}, {1}}})),
       activation("exponential", exponential, std::exp, {{{0}, {1}}}, {-2, 2}),
   };
 }
@@ -144,7 +151,31 @@ std::vector<Row> of_several() {
                     {[] { glu(ones({})); }, "axis"},
                     {[] { celu(ones({2}), {.alpha = 0}); }, "alpha"},
                     {[] { squareplus(ones({2}), {.b = 0}); }, "b must be positive"}};
-  return {std::move(slopes), std::move(gated)};
+  Row simplex{.name = "sparsemax", .apply = [](In in) { return sparsemax(in[0], 1); }, .operands = {{}}};
+  simplex.shapes = {{{3, 4}}, {{2, 3, 2}}, {{3, 1}}};
+  simplex.reference = [](Arrays in) {
+    const Shape& shape = in[0].shape;
+    const std::int64_t inner = shape.rank() == 3 ? shape[2] : 1;
+    Array out = in[0];
+    for (std::int64_t line = 0; line < shape[0] * inner; ++line) {
+      const auto at = [&](std::int64_t k) {
+        return static_cast<std::size_t>((line / inner * shape[1] + k) * inner + line % inner);
+      };
+      std::vector<double> sorted;
+      for (std::int64_t k = 0; k < shape[1]; ++k) sorted.push_back(in[0].values[at(k)]);
+      std::ranges::sort(sorted, std::greater<>());
+      double sum = 0, t = 0;
+      for (std::size_t k = 0; k < sorted.size(); ++k) {
+        sum += sorted[k];
+        const double next = (sum - 1) / static_cast<double>(k + 1);
+        if (sorted[k] > next) t = next;
+      }
+      for (std::int64_t k = 0; k < shape[1]; ++k) out.values[at(k)] = std::max(in[0].values[at(k)] - t, 0.0);
+    }
+    return out;
+  };
+  simplex.magnitude = 4;
+  return {std::move(slopes), std::move(gated), std::move(simplex)};
 }
 
 const bool registered = add_rows(bounded()) && add_rows(thresholds()) && add_rows(smooth()) && add_rows(of_several());

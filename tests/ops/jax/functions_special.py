@@ -53,6 +53,8 @@ FUNCTIONS |= {
     "celu of alpha 2": lambda x: nn.celu(x, 2.0),
     "elu of alpha 0.5": lambda x: nn.elu(x, 0.5),
     "exponential": jnp.exp,
+    "relu of Keras": lambda x: jnp.where(x > 0.5, jnp.minimum(x, 3), 0.25 * (x - 0.5)),
+    "sparsemax": lambda x: sparsemax(x),
     "gelu, approximate": lambda x: nn.gelu(x, approximate=True),
     "glu": lambda x: nn.glu(x, 1),
     "hard_shrink": lambda x: jnp.where(jnp.abs(x) > 0.5, x, 0),
@@ -77,6 +79,15 @@ FUNCTIONS |= {
     "threshold": lambda x: jnp.where(x > 0.25, x, -2),
     "thresholded_relu": lambda x: jnp.where(x > 1, x, 0),
 }
+
+
+def sparsemax(x):
+    down = -jnp.sort(-x, axis=1)
+    k = jnp.arange(1, x.shape[1] + 1).reshape((1, -1) + (1,) * (x.ndim - 2))
+    above = down > (jnp.cumsum(down, 1) - 1) / k
+    t = (jnp.sum(jnp.where(above, down, 0), 1, keepdims=True) - 1) / jnp.sum(above, 1, keepdims=True)
+    return jnp.maximum(x - t, 0)
+
 
 WAYS = {
     " in order": (-1, False, False),
