@@ -155,7 +155,7 @@ Tensor sparsemax(const Tensor& x, int axis) {
   const int at = checked_axis(x, axis, "sparsemax");
   // An element is above t if all that others have more than it adds up to less than 1.
   const Tensor own = expand_dims(x, at), other = expand_dims(x, at + 1);
-  const Tensor excess = reduce_sum(relu(other - own), {.axis = {at + 1}});
+  const Tensor excess = reduce_sum(relu(other - own), {.axis = {at}});
   const Tensor above = stop_gradient(excess) < 1, zero = zeros_like(x);
   const ReduceOptions along{.axis = {at}, .keepdims = true};
   const Tensor count = reduce_sum(where(above, ones_like(x), zero), along);

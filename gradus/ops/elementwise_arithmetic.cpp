@@ -97,7 +97,8 @@ struct Mod {
     // The quotient is rounded before its floor is taken, so the remainder may be off by one b.
     const auto q = floor(a / b);
     const auto r = select(q == 0, a, fma(-q, b, a));
-    return select(is_wrong_side(r, b), r + b, select(abs(r) >= abs(b), r - b, r));
+    const auto rest = select(is_wrong_side(r, b), r + b, select(abs(r) >= abs(b), r - b, r));
+    return select(rest == 0, select(b < 0, -abs(rest), abs(rest)), rest);  // a zero has the sign of b
   }
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
     return has_gradient(y) ? Tensors{dy, -(dy * floor_divide(in[0], in[1]))} : none(2);
