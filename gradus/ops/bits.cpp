@@ -11,10 +11,6 @@ using scalar::Real;
 using scalar::Value;
 
 int width_of(DType t) { return static_cast<int>(8 * size_of(t)); }
-bool is_signed_type(DType t) {
-  return with_type(t, []<class T>(T) { return std::is_signed_v<T>; });
-}
-
 /// Whether x cannot be shifted by `by`.
 auto is_out_of_width(auto by, int width) { return (by < 0) | (by >= width); }
 
@@ -30,7 +26,7 @@ Real shifted_left(Real x, Real by) {
 Value shifted_right(const Value& x, const Value& by) {
   const int width = width_of(x.type());
   const Value out = is_out_of_width(by, width);
-  if (is_signed_type(x.type())) return record(Opcode::shift_right, x, select(out, width - 1, by));
+  if (is_signed(x.type())) return record(Opcode::shift_right, x, select(out, width - 1, by));
   return select(out, 0, record(Opcode::shift_right_logical, x, select(out, 0, by)));
 }
 Real shifted_right(Real x, Real by) {
