@@ -3,6 +3,7 @@
 #include <numbers>
 #include "gradus/nn/loss_parts.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/special.h"
 
 namespace gradus {
 namespace {
@@ -25,7 +26,9 @@ Tensor margin(std::string_view op, const Tensor& y, const Tensor& prediction) {
 }
 
 /// x over its length along `axis`, which counts as at least 1e-12.
-Tensor normalized(const Tensor& x, int axis) { return x / maximum(norm(x, {.axis = {axis}, .keepdims = true}), 1e-12); }
+Tensor normalized(const Tensor& x, int axis) {
+  return divide_no_nan(x, maximum(norm(x, {.axis = {axis}, .keepdims = true}), 1e-12));  // f16 rounds that to 0
+}
 
 }  // namespace
 
