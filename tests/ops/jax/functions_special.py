@@ -131,7 +131,14 @@ def hardmax(x):
     return jax.nn.one_hot(jnp.argmax(x, 1), x.shape[1], axis=1)
 
 
+def in_top_k(labels, scores):
+    own = jnp.take_along_axis(scores, jnp.clip(labels, 0, scores.shape[-1] - 1).astype(int)[..., None], -1)
+    valid = (labels >= 0) & (labels < scores.shape[-1])
+    return valid & (jnp.sum(scores > own, -1) < 2)
+
+
 FUNCTIONS |= {
+    "in_top_k": in_top_k,
     "linear_recurrence": recurrence,
     "cummax": lambda x: lax.cummax(x, axis=1),
     "cummin": lambda x: lax.cummin(x, axis=1),
