@@ -55,19 +55,6 @@ Tensor count_nonzero(const Tensor& x, ReduceOptions options) {
 
 Tensor zero_fraction(const Tensor& x) { return reduce_mean(cast(equal(x, fill_like(x, 0)), f32)); }
 
-Moments moments(const Tensor& x, const std::vector<int>& axes, bool keepdims) {
-  require_floating(x, "moments");
-  const Tensor mean = reduce_mean(x, {.axis = axes, .keepdims = true});
-  const ReduceOptions options{.axis = axes, .keepdims = keepdims};
-  return {keepdims ? mean : reduce_mean(x, options), reduce_mean(square(x - mean), options)};
-}
-
-Tensor l2_normalize(const Tensor& x, const std::vector<int>& axes, double epsilon) {
-  require_floating(x, "l2_normalize");
-  const Tensor sum = reduce_sum(square(x), {.axis = axes, .keepdims = true});
-  return x * rsqrt(maximum(sum, epsilon));
-}
-
 Tensor argmax(const Tensor& x, ArgOptions options) {
   return index_of("argmax", x, options, [](const Tensor& t, int axis) { return argmax(t, axis); });
 }

@@ -14,14 +14,6 @@ Tensor count_nonzero(const Tensor& x, ReduceOptions options = {});
 /// The part of the elements that are 0, as f32; NaN of nothing.
 Tensor zero_fraction(const Tensor& x);
 
-struct Moments {
-  Tensor mean, variance;
-};
-/// Mean and variance (divided by n, in two passes) over `axes`.
-Moments moments(const Tensor& x, const std::vector<int>& axes, bool keepdims = false);
-/// x over its Euclidean norm along `axes` (none: of everything), which counts as at least sqrt(epsilon).
-Tensor l2_normalize(const Tensor& x, const std::vector<int>& axes, double epsilon = 1e-12);
-
 struct ArgOptions {
   int axis = -1;
   bool keepdims = false;

@@ -8,6 +8,7 @@
 #include "gradus/ops/activations.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/cumulative.h"
+#include "gradus/ops/normalization.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/reductions.h"
 #include "gradus/ops/special.h"

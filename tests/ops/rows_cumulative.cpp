@@ -179,18 +179,6 @@ std::vector<Row> folds() {
           "count_nonzero", [=](const Tensor& x) { return count_nonzero(x, last); },
           [](const auto& v) { return static_cast<double>(std::ranges::count_if(v, [](double x) { return x != 0; })); }),
       of_lines(
-          "moments",
-          [=](const Tensor& x) {
-            const Moments m = moments(x, {-1});
-            return m.mean + m.variance;
-          },
-          [](const auto& v) {
-            double mean = 0, variance = 0;
-            for (double x : v) mean += x / static_cast<double>(v.size());
-            for (double x : v) variance += (x - mean) * (x - mean) / static_cast<double>(v.size());
-            return mean + variance;
-          }),
-      of_lines(
           "argmax, the last index",
           [](const Tensor& x) { return argmax(x, {.select_last_index = true, .output_type = i64}); },
           [](const auto& v) {
@@ -220,18 +208,6 @@ std::vector<Row> folds() {
 }
 
 std::vector<Row> others() {
-  Row unit{.name = "l2_normalize", .apply = [](In in) { return l2_normalize(in[0], {-1}); }, .operands = {{}}};
-  unit.shapes = {{{3, 5}}, {{17}}, {{0, 3}}};
-  unit.reference = [](Arrays in) {
-    Array out = in[0];
-    for (const auto& line : lines_of(out.shape, -1)) {
-      double sum = 0;
-      for (std::size_t place : line) sum += in[0].values[place] * in[0].values[place];
-      for (std::size_t place : line) out.values[place] /= std::sqrt(std::max(sum, 1e-12));
-    }
-    return out;
-  };
-  unit.tolerance = 16, unit.magnitude = 1;
   Row first{.name = "hardmax", .apply = [](In in) { return hardmax(in[0], 1); }, .operands = {{-2, 2}}};
   first.shapes = {{{3, 5}}, {{2, 3, 4}}, {{3, 0}}};
   first.reference = [](Arrays in) {
@@ -279,8 +255,7 @@ std::vector<Row> others() {
     return Array{{}, {static_cast<double>(static_cast<float>(zeros / static_cast<double>(in[0].values.size())))}};
   };
   zeros_in.tolerance = 1 << 30;  // i32 and u8 have the epsilon of f64, the result is f32
-  return {std::move(unit),     std::move(first), std::move(ordered),
-          std::move(strictly), std::move(top),   std::move(zeros_in)};
+  return {std::move(first), std::move(ordered), std::move(strictly), std::move(top), std::move(zeros_in)};
 }
 
 const bool registered =

@@ -123,10 +123,6 @@ def recurrence(a, b):
     return jnp.stack(rows[::-1], -2)
 
 
-def moments(x):
-    return jnp.mean(x, -1) + jnp.var(x, -1)
-
-
 def hardmax(x):
     return jax.nn.one_hot(jnp.argmax(x, 1), x.shape[1], axis=1)
 
@@ -143,8 +139,6 @@ FUNCTIONS |= {
     "cummax": lambda x: lax.cummax(x, axis=1),
     "cummin": lambda x: lax.cummin(x, axis=1),
     "hardmax": hardmax,
-    "l2_normalize": lambda x: x / jnp.sqrt(jnp.sum(x * x, -1, keepdims=True)),
-    "moments": moments,
     "norm of infinite order": lambda x: jnp.max(jnp.abs(x), -1),
     "reduce_euclidean_norm": lambda x: jnp.linalg.norm(x, axis=-1),
 }
