@@ -262,6 +262,10 @@ Numbers inverse(const Value&, const std::vector<const Array*>& in) {
         for (std::size_t k = 0; k < n * n; ++k)
           if (k / n != j && k % n != i) minor.push_back(a[k]);
         result.push_back(((i + j) % 2 ? -1 : 1) * determinant(minor, n - 1) / determinant(a, n));
+      }
+  return result;
+}
+
 Numbers linear_recurrence(const Value& v, const std::vector<const Array*>& in) {
   const LinearRecurrence& op = *v.op.as<LinearRecurrence>();
   const Around around(v.spec.shape, op.axis);
@@ -281,17 +285,16 @@ Numbers linear_recurrence(const Value& v, const std::vector<const Array*>& in) {
 
 Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
   static const std::map<std::string_view, Numbers (*)(const Value&, const std::vector<const Array*>&)> kernels{
-      {"matmul", matmul}, {"gather", gather},  {"scatter_add", scatter_add}, {"check_range", check_range},
-      {"concat", concat}, {"cumsum", cumsum},  {"scatter", scatter},         {"argsort", argsort},
-      {"det", det},       {"inverse", inverse}};
-      {"matmul", matmul},           {"gather", gather}, {"scatter_add", scatter_add},
-      {"check_range", check_range}, {"concat", concat}, {"cumsum", cumsum},
       {"matmul", matmul},
       {"gather", gather},
       {"scatter_add", scatter_add},
       {"check_range", check_range},
       {"concat", concat},
       {"cumsum", cumsum},
+      {"scatter", scatter},
+      {"argsort", argsort},
+      {"det", det},
+      {"inverse", inverse},
       {"linear_recurrence", linear_recurrence}};
   const auto found = kernels.find(v.op->library_kernel);
   if (found != kernels.end()) return found->second(v, in);
