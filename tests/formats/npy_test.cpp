@@ -1,7 +1,7 @@
 /// NumPy's files: what is written comes back, both orders and byte orders are read, and anything else is a DataError.
 #include "gradus/formats/npy.h"
 #include <gtest/gtest.h>
-#include <cstdlib>
+#include <unistd.h>
 #include <filesystem>
 #include <fstream>
 #include "gradus/ops/constant.h"
@@ -13,7 +13,7 @@ namespace gradus {
 namespace {
 
 std::filesystem::path scratch(const char* name) {
-  const auto folder = std::filesystem::temp_directory_path() / "gradus_npy_test";
+  const auto folder = std::filesystem::temp_directory_path() / ("gradus_npy_test_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   return folder / name;
 }
