@@ -16,9 +16,11 @@ int sample(const SampleArguments& arguments) {
   Sequential model = make_model(config, vocabulary.size());
   model.build({i32, {any_size, config.data.context}});
   load_safetensors(arguments.run / "weights.safetensors", model);
-  const std::string begin = arguments.prompt.empty() ? "\n" : arguments.prompt;
+  // Without a prompt the text begins after its lowest character, which is the end of a line where there is one.
+  const std::vector<std::int32_t> begin =
+      arguments.prompt.empty() ? std::vector<std::int32_t>{0} : vocabulary.encode(arguments.prompt, "the prompt");
   std::cout << arguments.prompt << std::flush;
-  sample(model, vocabulary.encode(begin, "the prompt"),
+  sample(model, begin,
          {.characters = arguments.characters,
           .temperature = arguments.temperature,
           .seed = static_cast<std::uint64_t>(arguments.seed),

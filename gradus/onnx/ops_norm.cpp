@@ -65,7 +65,7 @@ std::vector<int> axes_from(const Call& c, const Tensor& x) {
   return axes;
 }
 
-/// The mean and 1 / deviation are in the type of stash_type, f32 unless X is f64.
+/// The mean and 1 / deviation are in the type of stash_type, but in f64 where X is.
 Results layer_norm(const Call& c) {
   const Tensor& x = c[0];
   const std::vector<int> axes = axes_from(c, x);
@@ -74,7 +74,7 @@ Results layer_norm(const Call& c) {
       x, {.scale = like(c[1], x), .offset = like(c.optional(2), x), .axis = axes, .epsilon = epsilon})};
   if (!c.wants(1) && !c.wants(2)) return results;
   const ReduceOptions over{.axis = axes, .keepdims = true};
-  const Tensor stashed = cast(x, c.dtype("stash_type", f32));
+  const Tensor stashed = x.dtype() == f64 ? x : cast(x, c.dtype("stash_type", f32));
   results.push_back(reduce_mean(stashed, over));
   results.push_back(rsqrt(reduce_variance(stashed, over) + epsilon));
   return results;

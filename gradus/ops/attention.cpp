@@ -157,7 +157,11 @@ AttentionSteps attention_steps(const Tensor& query, const Tensor& key, const Ten
   const std::int64_t width = query.shape()[3];
   const Shape scores{query.shape()[0], query.shape()[1], query.shape()[2], keys};
   const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(width, 1))));
-  steps.scores = reshape(matmul(with_grouped_rows(query * scale, groups), transpose(steps.present_key)), scores);
+  // Narrow products overflow less when both sides are scaled; else one multiplication of the smaller side is enough.
+  const bool both_sides = is_narrow(query.dtype()) && scale > 0;
+  const double of_query = both_sides ? std::sqrt(scale) : scale;
+  const Tensor keys_of_products = both_sides ? steps.present_key * of_query : steps.present_key;
+  steps.scores = reshape(matmul(with_grouped_rows(query * of_query, groups), transpose(keys_of_products)), scores);
   steps.capped = options.softcap > 0 ? tanh(steps.scores / options.softcap) * options.softcap : steps.scores;
   Masks masks = given_mask(options, steps.scores.spec());
   masks.allowed = both(masks.allowed, allowed_by_place(options, scores));
