@@ -97,7 +97,7 @@ CategoricalAccuracy::CategoricalAccuracy()
         return equal(argmax(y), argmax(prediction));
       }) {}
 
-SparseTopKCategoricalAccuracy::SparseTopKCategoricalAccuracy(TopKOptions options)
+SparseTopKCategoricalAccuracy::SparseTopKCategoricalAccuracy(TopKAccuracyOptions options)
     : Metric("sparse_top_k_categorical_accuracy", [k = options.k](const Tensor& y, const Tensor& prediction) {
         check_labels("SparseTopKCategoricalAccuracy", y, prediction);
         return in_top_k(y, prediction, k);
@@ -105,7 +105,7 @@ SparseTopKCategoricalAccuracy::SparseTopKCategoricalAccuracy(TopKOptions options
   require(options.k > 0, "SparseTopKCategoricalAccuracy: k must be positive, got ", options.k);
 }
 
-TopKCategoricalAccuracy::TopKCategoricalAccuracy(TopKOptions options)
+TopKCategoricalAccuracy::TopKCategoricalAccuracy(TopKAccuracyOptions options)
     : Metric("top_k_categorical_accuracy", [k = options.k](const Tensor& y, const Tensor& prediction) {
         check_same_shape("TopKCategoricalAccuracy", y, prediction);
         return in_top_k(argmax(y), prediction, k);

@@ -48,16 +48,16 @@ struct SparseCategoricalAccuracy : Metric {
 struct CategoricalAccuracy : Metric {
   CategoricalAccuracy();
 };
-struct TopKOptions {
+struct TopKAccuracyOptions {
   std::int64_t k = 5;
 };
 /// How often fewer than k predictions are larger than that of the label.
 struct SparseTopKCategoricalAccuracy : Metric {
-  explicit SparseTopKCategoricalAccuracy(TopKOptions options = {});
+  explicit SparseTopKCategoricalAccuracy(TopKAccuracyOptions options = {});
 };
 /// The same for one-hot labels.
 struct TopKCategoricalAccuracy : Metric {
-  explicit TopKCategoricalAccuracy(TopKOptions options = {});
+  explicit TopKCategoricalAccuracy(TopKAccuracyOptions options = {});
 };
 /// How often a probability above 1/2, a logit above 0, agrees with y.
 struct BinaryAccuracy : Metric {

@@ -2,7 +2,6 @@
 /// a trace.
 #include <gtest/gtest.h>
 #include "gradus/function/function.h"
-#include "gradus/gradients/functional.h"
 #include "gradus/nn/class_losses.h"
 #include "gradus/nn/regression_losses.h"
 #include "gradus/ops/activations.h"
@@ -38,19 +37,6 @@ TEST(UnknownSizes, OfMatrices) {
       const Tensor x = random::normal(shape, {.seed = 5});
       EXPECT_TRUE(bitwise_equal(traced(x), map(x))) << name << ' ' << shape;
     }
-  }
-}
-
-TEST(UnknownSizes, AlignmentsAndTheirGradients) {
-  const auto slope = [](Tensor y, Tensor x) {
-    return gradient([&](const Tensor& t) { return reduce_sum(ctc(y, t)); }, x);
-  };
-  const auto traced =
-      function(slope, {.input_signature = {{i32, {any_size, any_size}}, {f32, {any_size, any_size, 4}}}});
-  for (const auto& [batch, length, time] : {std::array<std::int64_t, 3>{2, 2, 6}, {1, 1, 3}, {3, 3, 9}}) {
-    const Tensor y = random::integers({batch, length}, {.low = 1, .high = 4, .seed = 1});
-    const Tensor x = random::normal({batch, time, 4}, {.seed = 2});
-    EXPECT_LT(max_abs_difference(traced(y, x), slope(y, x)), 1e-6);
   }
 }
 
