@@ -90,6 +90,16 @@ std::shared_ptr<Layer> upsampling(std::string_view layer, std::string_view kind,
   });
 }
 
+std::shared_ptr<Layer> interpolating(Pair size, ResizeMethod method) {
+  require(size.rows > 0 && size.columns > 0, "UpSampling2D: sizes must be positive, got ", size.rows, " and ",
+          size.columns);
+  return layer_of("UpSampling2D", "up_sampling2d", 2, [=](const Tensor& x) {
+    const Shape& shape = x.shape();
+    return resize(x, {dimension::multiply(shape[1], size.rows), dimension::multiply(shape[2], size.columns)},
+                  {.method = method});
+  });
+}
+
 }  // namespace
 
 MaxPooling1D::MaxPooling1D() : MaxPooling1D(2) {}
@@ -136,7 +146,9 @@ ZeroPadding3D::ZeroPadding3D(Triple padding)
     : Module(padded("ZeroPadding3D", "zero_padding3d", on_either_side(padding))) {}
 
 UpSampling1D::UpSampling1D(Single size) : Module(upsampling("UpSampling1D", "up_sampling1d", size)) {}
-UpSampling2D::UpSampling2D(Pair size) : Module(upsampling("UpSampling2D", "up_sampling2d", size)) {}
+UpSampling2D::UpSampling2D(Pair size, UpSamplingOptions options)
+    : Module(options.interpolation == ResizeMethod::nearest ? upsampling("UpSampling2D", "up_sampling2d", size)
+                                                            : interpolating(size, options.interpolation)) {}
 UpSampling3D::UpSampling3D(Triple size) : Module(upsampling("UpSampling3D", "up_sampling3d", size)) {}
 
 }  // namespace gradus

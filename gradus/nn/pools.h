@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include "gradus/nn/convolutions.h"
+#include "gradus/ops/resize.h"
 
 namespace gradus {
 
@@ -77,12 +78,16 @@ struct ZeroPadding3D : Module {
   explicit ZeroPadding3D(Triple padding = 1);
 };
 
-/// Repeats each element `size` times along each spatial dimension.
+struct UpSamplingOptions {
+  ResizeMethod interpolation = ResizeMethod::nearest;
+};
+/// `size` times as many elements along each spatial dimension: each repeated; of images also in between, as resize()
+/// does it.
 struct UpSampling1D : Module {
   explicit UpSampling1D(Single size = 2);
 };
 struct UpSampling2D : Module {
-  explicit UpSampling2D(Pair size = 2);
+  explicit UpSampling2D(Pair size = 2, UpSamplingOptions options = {});
 };
 struct UpSampling3D : Module {
   explicit UpSampling3D(Triple size = 2);

@@ -144,6 +144,8 @@ TEST(ZeroPaddingAndUpSampling, OfImages) {
   expect_values(ZeroPadding2D({1, 0})(image(1, 2)), {1, 3, 2, 1}, {0, 0, 0, 1, 0, 0});
   expect_values(ZeroPadding2D({0, 1}, {2, 0})(image(1, 2)), {1, 2, 4, 1}, {0, 0, 0, 1, 0, 0, 0, 0});
   expect_values(UpSampling2D({2, 3})(image(1, 2)), {1, 2, 6, 1}, {0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1});
+  expect_values(UpSampling2D({1, 2}, {.interpolation = ResizeMethod::bilinear})(image(1, 2)), {1, 1, 4, 1},
+                {0, 0.25, 0.75, 1});
   EXPECT_EQ(UpSampling3D()(ZeroPadding3D()(zeros({1, 1, 1, 1, 2}))).shape(), (Shape{1, 6, 6, 6, 2}));
   EXPECT_EQ(UpSampling1D()(ZeroPadding1D(2)(zeros({1, 1, 2}))).shape(), (Shape{1, 10, 2}));
 }
