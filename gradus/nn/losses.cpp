@@ -13,13 +13,17 @@ namespace {
 std::string_view name_of(const Node* node) { return node->op ? node->op->name : std::string_view(); }
 
 const Node* behind_views(const Node* node) {
-  while (node->inputs.size() == 1 && (node->op.is_view() || node->op.is_alias())) node = node->inputs[0].get();
+  while (node->inputs.size() == 1 && (node->op.is_view() || node->op.is_alias() || name_of(node) == "cast"))
+    node = node->inputs[0].get();
   return node;
 }
 
 void check_floats(std::string_view op, const Tensor& prediction) {
   require(is_floating(prediction.dtype()), op, ": the prediction is ", prediction.spec(), ", expected a floating type");
 }
+
+/// Losses of narrow floats are computed in f32.
+Tensor widened(const Tensor& x) { return cast(x, computed_in(x.dtype())); }
 
 constexpr std::string_view twice =
     ": the prediction is the output of a softmax, which from_logits would apply again; "
@@ -131,12 +135,12 @@ Tensor mean_absolute_error(const Tensor& y, const Tensor& prediction) {
 }
 
 Loss LossFunction::operator()(const Tensor& y, const Tensor& prediction) const {
-  const PerExample examples = rule_(y, prediction);
+  const PerExample examples = rule_(widened(y), widened(prediction));
   return examples.weights.defined() ? Loss::mean(examples.losses, examples.weights) : Loss::mean(examples.losses);
 }
 
 Loss LossFunction::operator()(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const {
-  const PerExample examples = rule_(y, prediction);
+  const PerExample examples = rule_(widened(y), widened(prediction));
   const Tensor weight = fitted_weight("loss", sample_weight, examples.losses);
   return Loss::mean(examples.losses, examples.weights.defined() ? weight * examples.weights : weight);
 }

@@ -230,6 +230,41 @@ TEST_P(OpRow, SecondOrderMatchesDifferences) {
   differences.check(10 * row().slack);
 }
 
+/// Of f16 and bf16 there are no differences to take: their gradients are those in f64 at the same point, but for
+/// rounding.
+TEST_P(OpRow, NarrowGradientsFollowWideOnes) {
+  if (!has_gradients() || !row().smooth) GTEST_SKIP() << "no gradient";
+  const RecordingScope keep;
+  struct Pair {
+    std::string what;
+    DType dtype;
+    Tensor narrow, wide;
+  };
+  std::vector<Pair> pairs;
+  const auto widened = [](const Tensor& x) { return is_narrow(x.dtype()) ? cast(x, f64) : x; };
+  for (DType t : row().further_dtypes())
+    for (const auto& shapes : few_shapes()) {
+      if (!is_narrow(t) || !worth_differences(shapes)) continue;
+      const Case c = make_case(shapes, t);
+      Tensors inputs;
+      for (const Tensor& input : c.inputs) inputs.push_back(widened(input));
+      const Tensor y = row().apply(c.inputs), wide = row().apply(inputs), seed = noise(y);
+      const Tensors narrow = vjp(y, c.inputs, seed), expected = vjp(wide, inputs, cast(seed, wide.dtype()));
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (!has_gradient(i, t)) continue;
+        ASSERT_EQ(narrow[i].spec(), c.inputs[i].spec());
+        pairs.push_back(
+            {text(row().name, " of ", t, " ", listed(shapes), "by operand ", i), t, narrow[i], expected[i]});
+      }
+    }
+  for (const Pair& pair : pairs) {
+    const Array want = to_array(pair.wide);
+    double size = 1;
+    for (double x : want.values) size = std::max(size, std::abs(x));
+    expect_close(to_array(pair.narrow), want, 4 * row().tolerance * epsilon_of(pair.dtype), size, pair.what);
+  }
+}
+
 TEST_P(OpRow, IntegersAndBooleansHaveNoGradient) {
   for (DType t : all_of(row())) {
     if (is_floating(t) && row().differentiable) continue;
