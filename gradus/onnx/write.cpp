@@ -19,7 +19,7 @@ void write_attribute(const Attribute& attribute, wire::Attribute& out) {
   using Kind = Attribute::Kind;
   out.set_name(attribute.name);
   out.set_type(static_cast<int>(attribute.kind));  // our kinds are in the order of ONNX's
-  out.set_ref_attr_name(attribute.reference);
+  if (!attribute.reference.empty()) out.set_ref_attr_name(attribute.reference);
   if (attribute.kind == Kind::number) out.set_f(static_cast<float>(attribute.number));
   if (attribute.kind == Kind::integer) out.set_i(attribute.integer);
   if (attribute.kind == Kind::word) out.set_s(attribute.word);
