@@ -46,7 +46,11 @@ Tensor constant(std::initializer_list<std::initializer_list<T>> rows, std::optio
 template <Element T> Tensor from_values(std::span<const T> values, const Shape& shape) {
   return detail::from_bytes(values.data(), values.size(), {dtype_of<T>(), shape});
 }
-template <Element T> Tensor from_values(const std::vector<T>& values, const Shape& shape) {
+/// Unsigned integers of 16 bits and more come as spans alone: a vector of them is more often a list of counts or places
+/// that is meant as i32 or i64.
+template <Element T>
+  requires(!OneOf<T, std::uint16_t, std::uint32_t, unsigned long, unsigned long long>)
+Tensor from_values(const std::vector<T>& values, const Shape& shape) {
   if constexpr (std::is_same_v<T, bool>) {
     const std::vector<std::uint8_t> bytes(values.begin(), values.end());
     return detail::from_bytes(bytes.data(), bytes.size(), {boolean, shape});

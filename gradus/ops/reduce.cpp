@@ -7,6 +7,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
 
 namespace gradus {
 namespace {
@@ -39,7 +40,7 @@ Tensor split_among_ties(const Tensor& x, const Tensor& y, const Tensor& dy, int 
 /// and so are its gradients. Where the size is not known, of the running products from both sides.
 Tensor product_of_others(const Tensor& x, int axis) {
   const std::int64_t n = x.shape()[axis], half = n / 2;
-  if (n < 0)
+  if (SizeChoice::choose(n < 0))
     return cumprod(x, {.axis = axis, .exclusive = true}) *
            cumprod(x, {.axis = axis, .exclusive = true, .reverse = true});
   if (n <= 1) return ones(x.shape(), x.dtype());

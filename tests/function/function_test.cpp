@@ -66,7 +66,8 @@ TEST(Function, RowsOfASizeThatVariesAreCheckedAtEachCall) {
       f(ones({n}));
       ADD_FAILURE() << n << " rows were accepted";
     } catch (const OutOfRange& error) {
-      EXPECT_NE(std::string(error.what()).find(text("is outside dimension 0 of f32[", n, "]")), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find(text("is outside dimension 0 of f32[", n, "]")), std::string::npos)
+          << error.what();
     }
   }
   EXPECT_EQ(f.explain().variants, 1);

@@ -22,6 +22,11 @@ template <class F> void for_each_dtype(F f) {
   for (const DType t : all_dtypes) with_type(t, [&]<class T>(T) { f.template operator()<T>(t); });
 }
 
+template <class T> Tensor tensor_of(const std::vector<T>& values, const Shape& shape) {
+  if constexpr (std::is_same_v<T, bool>) return from_values(values, shape);
+  else return from_values(std::span<const T>(values), shape);
+}
+
 TEST(DTypes, SizesNamesAndTypesAgree) {
   for_each_dtype([]<class T>(DType t) {
     EXPECT_EQ(size_of(t), static_cast<std::int64_t>(sizeof(T)));
@@ -36,7 +41,7 @@ TEST(DTypes, SizesNamesAndTypesAgree) {
 TEST(DTypes, NumbersGoInAndOut) {
   for_each_dtype([]<class T>(DType t) {
     const std::vector<T> values{T(1), T(0), T(1)};
-    const Tensor x = from_values(values, {3});
+    const Tensor x = tensor_of(values, {3});
     EXPECT_EQ(x.dtype(), t);
     EXPECT_EQ(x.to_vector<T>(), values);
     EXPECT_EQ(x[0].item(), 1);

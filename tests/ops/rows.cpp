@@ -32,7 +32,8 @@ Tensor to_tensor(const Array& array, DType dtype) {
   return with_type(dtype, [&]<class T>(T) {
     std::vector<T> values;
     for (double x : array.values) values.push_back(static_cast<T>(x));
-    return from_values(values, array.shape);
+    if constexpr (std::is_same_v<T, bool>) return from_values(values, array.shape);
+    else return from_values(std::span<const T>(values), array.shape);
   });
 }
 
