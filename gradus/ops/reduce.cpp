@@ -7,7 +7,6 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/shape.h"
-#include "gradus/ops/size_choice.h"
 
 namespace gradus {
 namespace {
@@ -36,22 +35,11 @@ Tensor split_among_ties(const Tensor& x, const Tensor& y, const Tensor& dy, int 
   return where(chosen, broadcast_to(dy / ties, x.shape()), fill_like(x, 0));
 }
 
-/// Per element along `axis` the product of all others, by halves and without a division: right where elements are 0,
-/// and so are its gradients. Where the size is not known, of the running products from both sides.
+/// Per element along `axis` the product of all others, as running products from both sides, without a division: right
+/// where elements are 0, and so are its gradients.
 Tensor product_of_others(const Tensor& x, int axis) {
-  const std::int64_t n = x.shape()[axis], half = n / 2;
-  if (SizeChoice::choose(n < 0))
-    return cumprod(x, {.axis = axis, .exclusive = true}) *
-           cumprod(x, {.axis = axis, .exclusive = true, .reverse = true});
-  if (n <= 1) return ones(x.shape(), x.dtype());
-  const Tensor a = slice_within(x, axis, 0, half), b = slice_within(x, axis, half, half);
-  std::vector<Tensor> pairs{a * b};
-  if (n % 2) pairs.push_back(slice_within(x, axis, 2 * half, 1));
-  const Tensor others = product_of_others(concat(pairs, axis), axis);
-  const Tensor of_pairs = slice_within(others, axis, 0, half);
-  std::vector<Tensor> parts{of_pairs * b, of_pairs * a};
-  if (n % 2) parts.push_back(slice_within(others, axis, half, 1));
-  return concat(parts, axis);
+  return cumprod(x, {.axis = axis, .exclusive = true}) *
+         cumprod(x, {.axis = axis, .exclusive = true, .reverse = true});
 }
 
 }  // namespace

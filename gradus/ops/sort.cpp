@@ -6,7 +6,6 @@
 #include "gradus/ops/index.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
-#include "gradus/ops/size_choice.h"
 
 namespace gradus {
 
@@ -52,7 +51,6 @@ Tensor read_rows(const Tensor& x, const Tensor& positions) {
 Tensor positions_of(std::string_view op, const Tensor& x, std::optional<std::int64_t> k, bool descending) {
   const std::int64_t n = x.shape().back();
   if (!k) return apply(ArgSort{descending, n}, x);
-  if (SizeChoice::choose(n >= 0)) return apply(ArgSort{descending, *k}, x);
   return slice_axis(apply(ArgSort{descending, n}, x), x.shape().rank() - 1, 0, *k, op);
 }
 

@@ -147,7 +147,7 @@ Outcome transposed(const Program& program) {
     const auto f = [&](const Tensor& t) {
       Tensors arguments = at;
       arguments[i] = t;
-      return floats_of(program(arguments))[0];
+      return reshape(floats_of(program(arguments))[0], {-1});  // whose Jacobian has no more than 8 dimensions
     };
     const Tensor matrix = reshape(jacobian(f, x), {y.shape().size(), x.shape().size()});
     const Tensor row = reshape(u, {-1, 1}), column = reshape(v, {1, -1});
@@ -181,7 +181,7 @@ Outcome chunked(const Program& program) {
     const auto f = [&](const Tensor& t) {
       Tensors arguments = at;
       arguments[i] = t;
-      return floats_of(program(arguments))[0];
+      return reshape(floats_of(program(arguments))[0], {-1});  // whose Jacobian has no more than 8 dimensions
     };
     const auto matrix = [&](JacobianOptions options) { return jacobian(f, at[i], options); };
     const Tensor whole = matrix({});
