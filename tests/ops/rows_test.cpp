@@ -35,6 +35,7 @@ struct Batch {
     return all;
   }
   Tensors apply(In in) const {
+    const RecordingScope keep;  // a queue that is full is computed in between
     Tensors results;
     std::size_t next = 0;
     for (std::size_t k = 0; k < cases.size(); ++k) {
