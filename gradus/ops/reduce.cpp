@@ -38,8 +38,7 @@ Tensor split_among_ties(const Tensor& x, const Tensor& y, const Tensor& dy, int 
 /// Per element along `axis` the product of all others, as running products from both sides, without a division: right
 /// where elements are 0, and so are its gradients.
 Tensor product_of_others(const Tensor& x, int axis) {
-  return cumprod(x, {.axis = axis, .exclusive = true}) *
-         cumprod(x, {.axis = axis, .exclusive = true, .reverse = true});
+  return cumprod(x, {.axis = axis, .exclusive = true}) * cumprod(x, {.axis = axis, .exclusive = true, .reverse = true});
 }
 
 }  // namespace
