@@ -2,6 +2,7 @@
 #include "gradus/nn/pools.h"
 #include <functional>
 #include "gradus/nn/cloned.h"
+#include "gradus/ops/layout.h"
 #include "gradus/ops/pool.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
@@ -72,20 +73,10 @@ Paddings on_either_side(const Sizes& sizes) {
   return paddings;
 }
 
-/// Each element of dimension `axis` `times` times.
-Tensor repeated(const Tensor& x, int axis, std::int64_t times) {
-  Shape apart = x.shape(), spread, whole = x.shape();
-  apart.insert(axis + 1, 1);
-  spread = apart;
-  spread.set(axis + 1, times);
-  whole.set(axis, dimension::multiply(whole[axis], times));
-  return reshape(broadcast_to(reshape(x, apart), spread), whole);
-}
-
 std::shared_ptr<Layer> upsampling(std::string_view layer, std::string_view kind, const Sizes& sizes) {
   for (std::int64_t size : sizes) require(size > 0, layer, ": sizes must be positive, got ", size);
   return layer_of(layer, kind, static_cast<int>(sizes.size()), [sizes](Tensor x) {
-    for (std::size_t i = 0; i < sizes.size(); ++i) x = repeated(x, static_cast<int>(i) + 1, sizes[i]);
+    for (std::size_t i = 0; i < sizes.size(); ++i) x = repeat(x, sizes[i], static_cast<int>(i) + 1);
     return x;
   });
 }

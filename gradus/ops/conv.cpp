@@ -3,6 +3,7 @@
 #include <algorithm>
 #include "gradus/ops/convolution.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/layout.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
 
@@ -57,16 +58,6 @@ bool is_pointwise(const Windows& w, const Shape& input) {
   return true;
 }
 
-/// Each channel `times` times: so that each filter of a depthwise convolution has a channel of its own.
-Tensor repeated(const Tensor& x, std::int64_t times) {
-  Shape apart = x.shape(), whole = x.shape();
-  apart.push_back(1);
-  Shape spread = apart;
-  spread.set(-1, times);
-  whole.set(-1, dimension::multiply(whole[-1], times));
-  return reshape(broadcast_to(reshape(x, apart), spread), whole);
-}
-
 Tensor convolve(std::string_view op, const Tensor& x, const Tensor& filters, std::int64_t groups,
                 const ConvolutionOptions& options) {
   const Windows w = windows_over(op, x.spec(), kernel_of(filters), windows_of(options));
@@ -74,8 +65,8 @@ Tensor convolve(std::string_view op, const Tensor& x, const Tensor& filters, std
     if (groups == 1 && is_pointwise(w, spatial_of(x.shape())))
       return matmul(input, reshape(weights, {weights.shape()[-2], weights.shape()[-1]}));
     const std::int64_t made = weights.shape()[-1];
-    if (groups > 1 && groups == x.shape()[-1] && made > groups)
-      return apply(Convolution{w.strides, w.dilations, w.before, w.size, made}, repeated(input, made / groups),
+    if (groups > 1 && groups == x.shape()[-1] && made > groups)  // each filter has a channel of its own
+      return apply(Convolution{w.strides, w.dilations, w.before, w.size, made}, repeat(input, made / groups, -1),
                    weights);
     return apply(Convolution{w.strides, w.dilations, w.before, w.size, groups}, input, weights);
   });

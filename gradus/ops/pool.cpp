@@ -15,9 +15,7 @@ namespace gradus {
 namespace {
 
 /// Calls f in the dtype that is computed in, and rounds its result once.
-template <class F> Tensor in_computed_dtype(const Tensor& x, F f) {
-  return is_narrow(x.dtype()) ? cast(f(cast(x, f32)), x.dtype()) : f(x);
-}
+template <class F> Tensor in_computed_dtype(const Tensor& x, F f) { return is_narrow(x.dtype()) ? in_f32(x, f) : f(x); }
 
 void check_input(std::string_view op, const Tensor& x, int spatial = 0) {
   const int rank = x.shape().rank();

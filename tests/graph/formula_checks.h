@@ -80,4 +80,27 @@ template <class T> std::vector<T> arguments(double low, double high) {
   return out;
 }
 
+/// A formula of one number, what it is compared with, and the error in units of the last place that it may have.
+struct Function {
+  const char* name;
+  Value (*formula)(const Value&);
+  long double (*reference)(long double);
+  double low, high;  // arguments are drawn from here, and from +-2^k with this bound
+  double ulps_f32, ulps_f64;
+};
+
+template <class T> void check_accuracy(const Function& function, double allowed) {
+  const Recorded<T> formula(function.formula);
+  double worst = 0;
+  T where = 0;
+  const std::vector<T> x = arguments<T>(function.low, function.high), y = formula(x);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double error = ulps(y[i], function.reference(x[i]));
+    if (error > worst) worst = error, where = x[i];
+  }
+  EXPECT_LE(worst, allowed) << function.name << " of " << name_of(dtype_of<T>()) << " at " << where;
+  ::testing::Test::RecordProperty(std::string(function.name) + "_" + std::string(name_of(dtype_of<T>())),
+                                  std::to_string(worst));
+}
+
 }  // namespace gradus::scalar

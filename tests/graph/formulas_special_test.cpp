@@ -8,14 +8,6 @@ namespace {
 
 using Unary = Value (*)(const Value&);
 
-struct Function {
-  const char* name;
-  Unary formula;
-  long double (*reference)(long double);
-  double low, high;  // arguments are drawn from here, and from +-2^k with this bound
-  double ulps_f32, ulps_f64;
-};
-
 const Function functions[] = {
     {"exp2", exp2, std::exp2, -1022, 1024, 0.75, 0.75},  {"log2", log2, std::log2, 0, 1e300, 1.5, 1.5},
     {"log10", log10, std::log10, 0, 1e300, 1.6, 1.6},    {"sinh", sinh, std::sinh, -711, 711, 2.2, 2.2},
@@ -25,20 +17,6 @@ const Function functions[] = {
     {"acos", acos, std::acos, -1, 1, 2.8, 2.5},          {"erfc", erfc, std::erfc, -7, 26.5, 1.5, 3.5},
     {"lgamma", lgamma, std::lgamma, 0, 1e300, 0.6, 3.5},
 };
-
-template <class T> void check_accuracy(const Function& function, double allowed) {
-  const Recorded<T> formula(function.formula);
-  double worst = 0;
-  T where = 0;
-  const std::vector<T> x = arguments<T>(function.low, function.high), y = formula(x);
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double error = ulps(y[i], function.reference(x[i]));
-    if (error > worst) worst = error, where = x[i];
-  }
-  EXPECT_LE(worst, allowed) << function.name << " of " << name_of(dtype_of<T>()) << " at " << where;
-  ::testing::Test::RecordProperty(std::string(function.name) + "_" + std::string(name_of(dtype_of<T>())),
-                                  std::to_string(worst));
-}
 
 TEST(SpecialFormulas, AreAccurate) {
   for (const Function& function : functions) {

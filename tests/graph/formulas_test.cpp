@@ -7,15 +7,6 @@ namespace gradus::scalar {
 namespace {
 
 using Unary = Value (*)(const Value&);
-using Reference = long double (*)(long double);
-
-struct Function {
-  const char* name;
-  Unary formula;
-  Reference reference;
-  double low, high;  // arguments are drawn from here, and from +-2^k with this bound
-  double ulps_f32, ulps_f64;
-};
 
 long double sigmoid_reference(long double x) { return 1 / (1 + std::exp(-x)); }
 
@@ -31,20 +22,6 @@ const Function functions[] = {
     {"tan", tan, std::tan, -8e12, 8e12, 0.6, 2.1},
     {"erf", erf, std::erf, -7, 7, 1.2, 1.2},
 };
-
-template <class T> void check_accuracy(const Function& function, double allowed) {
-  const Recorded<T> formula(function.formula);
-  double worst = 0;
-  T where = 0;
-  const std::vector<T> x = arguments<T>(function.low, function.high), y = formula(x);
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double error = ulps(y[i], function.reference(x[i]));
-    if (error > worst) worst = error, where = x[i];
-  }
-  EXPECT_LE(worst, allowed) << function.name << " of " << name_of(dtype_of<T>()) << " at " << where;
-  ::testing::Test::RecordProperty(std::string(function.name) + "_" + std::string(name_of(dtype_of<T>())),
-                                  std::to_string(worst));
-}
 
 TEST(Formulas, AreAccurate) {
   for (const Function& function : functions) {
