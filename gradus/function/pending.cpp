@@ -391,13 +391,13 @@ void observe(Node& node) {
 
 /// Installed at program start, before any tensor can be observed.
 const bool installed = [] {
-  Evaluation::observe = observe;
-  Evaluation::recorded = [](const Ref<Node>& node) { Pending::mine().record(node); };
-  Evaluation::forget = [](Node& node) {
+  EvaluationHooks::observe = observe;
+  EvaluationHooks::recorded = [](const Ref<Node>& node) { Pending::mine().record(node); };
+  EvaluationHooks::forget = [](Node& node) {
     if (Pending* queue = node.queue.load(std::memory_order_acquire)) queue->forget(node);
   };
-  Evaluation::start_recording = [] { Pending::mine().start_recording(); };
-  Evaluation::stop_recording = [] { Pending::mine().stop_recording(); };
+  EvaluationHooks::start_recording = [] { Pending::mine().start_recording(); };
+  EvaluationHooks::stop_recording = [] { Pending::mine().stop_recording(); };
   return true;
 }();
 

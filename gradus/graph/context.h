@@ -65,7 +65,7 @@ class Untraced {
 };
 
 /// What computes pending nodes; installed by function/, which owns the queues and the compiler.
-struct Evaluation {
+struct EvaluationHooks {
   /// Makes `node` have a value.
   static void (*observe)(Node& node);
   /// A node without symbols was made on this thread.
@@ -81,8 +81,8 @@ struct Evaluation {
 /// Keeps the history of what this thread computes in its lifetime.
 class RecordingScope {
  public:
-  [[nodiscard]] RecordingScope() { Evaluation::start_recording(); }
-  ~RecordingScope() { Evaluation::stop_recording(); }
+  [[nodiscard]] RecordingScope() { EvaluationHooks::start_recording(); }
+  ~RecordingScope() { EvaluationHooks::stop_recording(); }
   RecordingScope(const RecordingScope&) = delete;
 };
 

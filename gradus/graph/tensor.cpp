@@ -5,11 +5,11 @@
 
 namespace gradus {
 
-void (*Evaluation::observe)(Node&) = nullptr;
-void (*Evaluation::recorded)(const Ref<Node>&) = nullptr;
-void (*Evaluation::forget)(Node&) = nullptr;
-void (*Evaluation::start_recording)() = nullptr;
-void (*Evaluation::stop_recording)() = nullptr;
+void (*EvaluationHooks::observe)(Node&) = nullptr;
+void (*EvaluationHooks::recorded)(const Ref<Node>&) = nullptr;
+void (*EvaluationHooks::forget)(Node&) = nullptr;
+void (*EvaluationHooks::start_recording)() = nullptr;
+void (*EvaluationHooks::stop_recording)() = nullptr;
 
 void Tensor::fail_empty() {
   throw InvalidArgument(
@@ -47,7 +47,7 @@ Buffer& Tensor::observed() const {
           text("the value of ", known,
                " is not known while its function is traced; return the tensor and look at it outside"));
     }
-    Evaluation::observe(*node_);
+    EvaluationHooks::observe(*node_);
   }
   return *node_->value.get();
 }
@@ -109,7 +109,7 @@ Tensor make_node(AnyOp op, In inputs) {
   node->inputs = Inputs(inputs);
   node->scope = current_scope();
   if (context) node->trace = context->id();
-  else Evaluation::recorded(node);
+  else EvaluationHooks::recorded(node);
   if (place) *place = node;
   return Tensor(std::move(node));
 }
