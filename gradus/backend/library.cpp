@@ -24,6 +24,9 @@ const LibraryKernel& library_kernel(std::string_view name) {
       {"argsort", library::bind_argsort, library::run_argsort},
       {"det", library::bind_det, library::run_det},
       {"inverse", library::bind_inverse, library::run_inverse},
+      {"solve", library::bind_solve, library::run_solve},
+      {"triangular_solve", library::bind_triangular_solve, library::run_triangular_solve},
+      {"cholesky", library::bind_cholesky, library::run_cholesky},
       {"linear_recurrence", library::bind_linear_recurrence, library::run_linear_recurrence},
   };
   const auto found = std::ranges::find(kernels, name, &LibraryKernel::name);

@@ -31,6 +31,10 @@ Value digamma(const Value& x);
 /// The derivative of order `order` >= 1 of digamma: 0.5 4 of order 1, 11 of order 5.
 Value polygamma(int order, const Value& x);
 
+/// The modified Bessel function of the first kind I_order(x), times exp(-|x|) if `scaled`; order >= 0: 0.6 6 of orders
+/// 0 and 1.
+Value bessel_i(int order, bool scaled, const Value& x);
+
 /// a - b * trunc(a / b) of floats: the remainder with the sign of a; exact while |a / b| < 2^53.
 Value fmod(const Value& a, const Value& b);
 
@@ -53,5 +57,6 @@ Real erfinv(Real x);
 Real ndtri(Real p);
 Real digamma(Real x);
 Real polygamma(int order, Real x);
+Real bessel_i(int order, bool scaled, Real x);
 
 }  // namespace gradus::scalar

@@ -57,6 +57,11 @@ Variable& Embedding::table() const {
   require(is_built(), "Embedding: it has no table before it is built");
   return static_cast<const EmbeddingLayer&>(layer_behind()).variable(0);
 }
+Tensor Embedding::compute_mask(const Tensor& x) const {
+  require(static_cast<const EmbeddingLayer&>(layer_behind()).options.mask_zero,
+          "Embedding: there is no mask; it was made without mask_zero");
+  return not_equal(x, 0);
+}
 PositionEmbedding::PositionEmbedding(std::int64_t length, EmbeddingOptions options)
     : Module(named(std::make_shared<PositionEmbeddingLayer>(length, options), options.name)) {}
 

@@ -9,12 +9,16 @@ namespace gradus {
 struct EmbeddingOptions {
   Initializer embeddings_initializer = initializers::uniform(0.05);
   std::string name = {};
+  bool mask_zero = false;  // 0 is no word: compute_mask tells where
 };
 /// integers [...] in [0, vocabulary) -> f32 [..., width]; another number is an OutOfRange when the value is observed.
 struct Embedding : Module {
   Embedding(std::int64_t vocabulary, std::int64_t width, EmbeddingOptions options = {});
   /// [vocabulary, width]
   Variable& table() const;
+  /// Where x is not 0: for recurrent layers, losses and, as [batch, 1, 1, time], attention. InvalidArgument without
+  /// mask_zero.
+  Tensor compute_mask(const Tensor& x) const;
 };
 
 /// x + the rows of a table that belong to its places: [batch, time, width] with time <= length, as KerasHub's

@@ -7,29 +7,32 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/reductions.h"
+#include "gradus/ops/shape.h"
 
 namespace gradus {
 namespace {
 
 /// f64: a count of examples in f32 would stop at 2^24.
-Tensor nothing() {
+Tensor nothing(std::int64_t count) {
   const Untraced outside;
-  return zeros({}, f64);
+  return zeros({count}, f64);
 }
 
-/// A sum that grows in traced calls and in others.
-struct Total {
-  Variable traced{nothing()};
-  Tensor pending = nothing();
+/// Sums that grow in traced calls and in others.
+struct Totals {
+  explicit Totals(std::int64_t n) : count(n) {}
+  std::int64_t count;
+  Variable traced{nothing(count)};
+  Tensor pending = nothing(count);
 
   void add(const Tensor& x) {
     if (Context::current()) traced.assign_add(x);
     else pending = pending + x;
   }
-  double value() const { return traced.value().item() + pending.item(); }
+  std::vector<double> values() const { return (traced.value() + pending).to_vector<double>(); }
   void reset() {
-    traced.assign(nothing());
-    pending = nothing();
+    traced.assign(nothing(count));
+    pending = nothing(count);
   }
 };
 
@@ -43,12 +46,25 @@ Tensor agrees(const Tensor& y, const Tensor& prediction, double threshold) {
 
 struct Metric::State {
   std::string name;
-  Rule rule;
-  Total sum, weight;
+  Gather gather;
+  Finish finish;
+  Totals totals;
 };
 
 Metric::Metric(std::string name, Rule rule, int)
-    : state_(std::make_unique<State>(State{std::move(name), std::move(rule), {}, {}})) {
+    : Metric(
+          name, 2,
+          [name, rule = std::move(rule)](const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) {
+            const Tensor values = cast(rule(y, prediction), f64);
+            if (!sample_weight.defined()) return stack({reduce_sum(values), element_count(values, f64)});
+            const Tensor weight = fitted_weight(name, sample_weight, values);
+            return stack({reduce_sum(values * weight), reduce_sum(weight)});
+          },
+          [](std::span<const double> totals) {
+            return totals[1] == 0 ? std::numeric_limits<double>::quiet_NaN() : totals[0] / totals[1];
+          }) {}
+Metric::Metric(std::string name, std::int64_t count, Gather gather, Finish finish)
+    : state_(std::make_unique<State>(State{std::move(name), std::move(gather), std::move(finish), Totals(count)})) {
   require(!state_->name.empty(), "Metric: it needs a name");
 }
 Metric::Metric(const Metric& other) : state_(std::make_unique<State>(*other.state_)) {}
@@ -60,27 +76,14 @@ Metric& Metric::operator=(Metric other) noexcept {
 Metric::~Metric() = default;
 
 void Metric::update(const Tensor& y, const Tensor& prediction) {
-  const Tensor values = cast(state_->rule(y, prediction), f64);
-  state_->sum.add(reduce_sum(values));
-  state_->weight.add(element_count(values, f64));
+  state_->totals.add(state_->gather(y, prediction, {}));
 }
-
 void Metric::update(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) {
-  const Tensor values = cast(state_->rule(y, prediction), f64);
-  const Tensor weight = fitted_weight(state_->name, sample_weight, values);
-  state_->sum.add(reduce_sum(values * weight));
-  state_->weight.add(reduce_sum(weight));
+  state_->totals.add(state_->gather(y, prediction, sample_weight));
 }
 
-double Metric::result() const {
-  const double weight = state_->weight.value();
-  return weight == 0 ? std::numeric_limits<double>::quiet_NaN() : state_->sum.value() / weight;
-}
-
-void Metric::reset() {
-  state_->sum.reset();
-  state_->weight.reset();
-}
+double Metric::result() const { return state_->finish(state_->totals.values()); }
+void Metric::reset() { state_->totals.reset(); }
 
 const std::string& Metric::name() const { return state_->name; }
 

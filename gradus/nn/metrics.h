@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include "gradus/nn/losses.h"
 
@@ -34,6 +35,12 @@ class Metric {
  protected:
   using Rule = std::function<Tensor(const Tensor& y, const Tensor& prediction)>;
   Metric(std::string name, Rule rule, int);
+  /// What a batch adds to the totals, f64 [count]. The weight is empty, or one number per example, or one for each row
+  /// of axis 0.
+  using Gather = std::function<Tensor(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight)>;
+  /// The result, from the totals.
+  using Finish = std::function<double(std::span<const double> totals)>;
+  Metric(std::string name, std::int64_t count, Gather gather, Finish finish);
 
  private:
   struct State;

@@ -49,6 +49,12 @@ Tensor spatial_dropout_2d(const Tensor& x, double rate) {
   return spatial_dropout(x, rate);
 }
 
+Tensor spatial_dropout_3d(const Tensor& x, double rate) {
+  require(x.shape().rank() == 5, "SpatialDropout3D: the input is ", x.spec(),
+          ", expected [batch, depth, rows, columns, channels]");
+  return spatial_dropout(x, rate);
+}
+
 Tensor gaussian_noise(const Tensor& x, double stddev) {
   return x + random::normal(x.shape(), {.stddev = stddev, .dtype = x.dtype()});
 }
@@ -70,6 +76,8 @@ SpatialDropout1D::SpatialDropout1D(double rate)
     : Module(noise("spatial_dropout1d", checked_rate("SpatialDropout1D", rate), spatial_dropout_1d)) {}
 SpatialDropout2D::SpatialDropout2D(double rate)
     : Module(noise("spatial_dropout2d", checked_rate("SpatialDropout2D", rate), spatial_dropout_2d)) {}
+SpatialDropout3D::SpatialDropout3D(double rate)
+    : Module(noise("spatial_dropout3d", checked_rate("SpatialDropout3D", rate), spatial_dropout_3d)) {}
 GaussianNoise::GaussianNoise(double stddev) : Module(noise("gaussian_noise", stddev, gaussian_noise)) {
   require(stddev >= 0, "GaussianNoise: stddev must not be negative, got ", stddev);
 }

@@ -13,6 +13,10 @@ struct SpatialDropout1D : Module {
 struct SpatialDropout2D : Module {
   explicit SpatialDropout2D(double rate);
 };
+/// [batch, depth, rows, columns, channels]: drops whole channels of an example.
+struct SpatialDropout3D : Module {
+  explicit SpatialDropout3D(double rate);
+};
 /// Adds numbers drawn from a normal distribution.
 struct GaussianNoise : Module {
   explicit GaussianNoise(double stddev);

@@ -1,5 +1,7 @@
 /// Recurrent layers and what wraps layers along time.
 #include "gradus/ops/recurrent.h"
+#include "gradus/function/trace.h"
+#include "gradus/graph/scope.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/recurrent.h"
 #include "gradus/ops/constant.h"
@@ -33,14 +35,17 @@ struct RecurrentLayer final : Cloned<RecurrentLayer> {
     if (options.use_bias) add_variable("bias", first_bias(input.dtype));
   }
 
-  Tensor call(const Tensor& x) const override {
+  Tensor call(const Tensor& x) const override { return run_from(x, {}).output; }
+  RecurrentOutput run_from(const Tensor& x, const RecurrentInput& input) const {
     require(x.shape().rank() == 3, kind(), " ", name(), ": the input is ", x.spec(),
             ", expected [batch, time, inputs]");
     if (options.dropout > 0) warn_if_mode_unsaid("the dropout of a recurrent layer");
-    const RecurrentResult result = over_time(transpose(with_dropout(x), {1, 0, 2}));
-    if (!options.return_sequences) return result.state;
+    const RecurrentResult result = over_time(transpose(with_dropout(x), {1, 0, 2}), input);
+    std::vector<Tensor> state{result.state};
+    if (result.cell.defined()) state.push_back(result.cell);
+    if (!options.return_sequences) return {result.state, std::move(state)};
     const Tensor sequence = options.go_backwards ? reverse(result.sequence, {0}) : result.sequence;
-    return transpose(sequence, {1, 0, 2});
+    return {transpose(sequence, {1, 0, 2}), std::move(state)};
   }
 
   Kind cell;
@@ -59,7 +64,7 @@ struct RecurrentLayer final : Cloned<RecurrentLayer> {
     const Tensor drawn = random::uniform({x.shape()[0], 1, x.shape()[2]}, {.dtype = computed_in(x.dtype())});
     return where(drawn < options.dropout, fill_like(x, 0), x * (1 / (1 - options.dropout)));
   }
-  RecurrentResult over_time(const Tensor& x) const {
+  RecurrentResult over_time(const Tensor& x, const RecurrentInput& input) const {
     RecurrentWeights weights{.kernel = variable(0), .recurrent_kernel = variable(1)};
     if (has_two_biases() && options.use_bias) {
       const Tensor both = variable(2);
@@ -69,6 +74,15 @@ struct RecurrentLayer final : Cloned<RecurrentLayer> {
       weights.bias = variable(2);
     }
     RecurrentRun how{.reverse = options.go_backwards, .reset_after = options.reset_after};
+    const std::size_t states = cell == Kind::lstm ? 2 : 1;
+    require(input.initial_state.empty() || input.initial_state.size() == states, kind(), " ", name(), ": ",
+            input.initial_state.size(), " initial states, expected ", states);
+    require(!input.mask.defined() || input.mask.spec() == Spec{boolean, {x.shape()[1], x.shape()[0]}}, kind(), " ",
+            name(), ": the mask is ", input.mask.defined() ? text(input.mask.spec()) : "", ", expected ",
+            Spec{boolean, {x.shape()[1], x.shape()[0]}});
+    if (input.mask.defined()) how.mask = transpose(input.mask);
+    if (!input.initial_state.empty()) how.initial_state = input.initial_state[0];
+    if (input.initial_state.size() > 1) how.initial_cell = input.initial_state[1];
     if (options.activation) how.activation = *options.activation;
     if (options.recurrent_activation) how.recurrent_activation = *options.recurrent_activation;
     return cell == Kind::lstm  ? lstm(x, weights, how)
@@ -80,6 +94,19 @@ struct RecurrentLayer final : Cloned<RecurrentLayer> {
 std::shared_ptr<Layer> recurrent(Kind kind, std::int64_t units, RecurrentOptions options) {
   const std::string name = options.name;
   return named(std::make_shared<RecurrentLayer>(kind, units, std::move(options)), name);
+}
+
+RecurrentOutput entered(const RecurrentLayer& layer, const Tensor& x, const RecurrentInput& input) {
+  const NameScope scope(layer.name().empty() ? layer.kind() : std::string_view(layer.name()));
+  return layer.run_from(x, input);
+}
+
+/// The layer behind `module`, built, its use noted.
+template <class L> const L& used(const Module& module, const Tensor& x) {
+  auto& layer = static_cast<L&>(module.layer_behind());
+  layer.ensure_built(x.spec());
+  if (Trace* trace = Trace::current()) trace->note_use(&module, layer.variables());
+  return layer;
 }
 
 struct BidirectionalLayer final : Cloned<BidirectionalLayer> {
@@ -105,9 +132,11 @@ struct BidirectionalLayer final : Cloned<BidirectionalLayer> {
     backward->ensure_built(input);
   }
   std::vector<std::shared_ptr<Layer>> children() const override { return {forward, backward}; }
-  Tensor call(const Tensor& x) const override {
-    const Tensor a = forward->run(x);
-    Tensor b = backward->run(x);
+  Tensor call(const Tensor& x) const override { return both(x, {}); }
+  Tensor both(const Tensor& x, const RecurrentInput& input) const {
+    require(input.initial_state.empty(), "Bidirectional: it takes a mask alone; call its layers for initial states");
+    const Tensor a = entered(*forward, x, input).output;
+    Tensor b = entered(*backward, x, input).output;
     if (forward->options.return_sequences) b = reverse(b, {1});
     switch (options.merge_mode) {
       case Merge::concat: return concat({a, b}, -1);
@@ -155,9 +184,23 @@ struct TimeDistributedLayer final : Cloned<TimeDistributedLayer> {
 }  // namespace
 
 SimpleRNN::SimpleRNN(std::int64_t units, RecurrentOptions options)
-    : Module(recurrent(Kind::simple_rnn, units, std::move(options))) {}
-GRU::GRU(std::int64_t units, RecurrentOptions options) : Module(recurrent(Kind::gru, units, std::move(options))) {}
-LSTM::LSTM(std::int64_t units, RecurrentOptions options) : Module(recurrent(Kind::lstm, units, std::move(options))) {}
+    : RecurrentModule(recurrent(Kind::simple_rnn, units, std::move(options))) {}
+GRU::GRU(std::int64_t units, RecurrentOptions options)
+    : RecurrentModule(recurrent(Kind::gru, units, std::move(options))) {}
+LSTM::LSTM(std::int64_t units, RecurrentOptions options)
+    : RecurrentModule(recurrent(Kind::lstm, units, std::move(options))) {}
+
+Tensor RecurrentModule::operator()(const Tensor& x, const RecurrentInput& input) const {
+  return with_state(x, input).output;
+}
+RecurrentOutput RecurrentModule::with_state(const Tensor& x, const RecurrentInput& input) const {
+  return entered(used<RecurrentLayer>(*this, x), x, input);
+}
+Tensor Bidirectional::operator()(const Tensor& x, const RecurrentInput& input) const {
+  const auto& layer = used<BidirectionalLayer>(*this, x);
+  const NameScope scope(layer.name().empty() ? layer.kind() : std::string_view(layer.name()));
+  return layer.both(x, input);
+}
 
 Bidirectional::Bidirectional(Module layer, BidirectionalOptions options)
     : Module(named(std::make_shared<BidirectionalLayer>(layer, options), options.name)) {}

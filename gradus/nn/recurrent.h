@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 #include "gradus/nn/activation.h"
 #include "gradus/nn/initializers.h"
 #include "gradus/nn/module.h"
@@ -23,15 +24,33 @@ struct RecurrentOptions {
   Initializer recurrent_initializer = initializers::orthogonal;
 };
 
-struct SimpleRNN : Module {
+/// Where to start, and which places count: those whose mask is false keep the state and repeat the result.
+struct RecurrentInput {
+  Tensor mask = {};                        // bool [batch, time]; Embedding's compute_mask gives one
+  std::vector<Tensor> initial_state = {};  // [batch, units] each: state, and the cell of an LSTM; none: zeros
+};
+struct RecurrentOutput {
+  Tensor output;              // what the call without states gives
+  std::vector<Tensor> state;  // after the last step: state, and the cell of an LSTM
+};
+/// What recurrent layers have in common.
+struct RecurrentModule : Module {
+  using Module::Module;
+  using Module::operator();
+  Tensor operator()(const Tensor& x, const RecurrentInput& input) const;
+  /// Keras's return_state: the result and the last state, from which another call may go on.
+  RecurrentOutput with_state(const Tensor& x, const RecurrentInput& input = {}) const;
+};
+
+struct SimpleRNN : RecurrentModule {
   explicit SimpleRNN(std::int64_t units, RecurrentOptions options = {});
 };
 /// Gates in the order z, r, h.
-struct GRU : Module {
+struct GRU : RecurrentModule {
   explicit GRU(std::int64_t units, RecurrentOptions options = {});
 };
 /// Gates in the order i, f, c, o.
-struct LSTM : Module {
+struct LSTM : RecurrentModule {
   explicit LSTM(std::int64_t units, RecurrentOptions options = {});
 };
 
@@ -44,6 +63,9 @@ struct BidirectionalOptions {
 /// (InvalidArgument); sequences of both stand at their places.
 struct Bidirectional : Module {
   explicit Bidirectional(Module layer, BidirectionalOptions options = {});
+  using Module::operator();
+  /// mask: bool [batch, time], for both directions.
+  Tensor operator()(const Tensor& x, const RecurrentInput& input) const;
 };
 
 /// A layer at every place: [batch, time, ...] -> [batch, time, ...], as if all places were examples.

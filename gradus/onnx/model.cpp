@@ -2,17 +2,20 @@
 #include <algorithm>
 #include <unordered_set>
 #include "gradus/graph/context.h"
+#include "gradus/nn/layer.h"
 #include "gradus/onnx/resolve.h"
 #include "gradus/onnx/row.h"
 #include "gradus/onnx/scope.h"
 
 namespace gradus::onnx {
 
+/// A copy has variables of its own.
 struct Model::State {
-  ModelFile file;
+  std::shared_ptr<const ModelFile> file;
   std::vector<Port> inputs, outputs;
-  std::vector<const ValueInfo*> declared;  // of the inputs
+  std::vector<const ValueInfo*> declared;  // of the inputs, within the file
   std::vector<Variable> variables;
+  std::vector<std::string> variable_names;  // of their initializers
   std::vector<NamedTensor> constants;
   bool keeps_history = false;  // a Gradient walks back over what was computed
 };
@@ -67,9 +70,10 @@ Port port_of(const ValueInfo& info) { return {info.name, info.dtype, info.shape}
 
 std::shared_ptr<const Model::State> prepared(ModelFile file, const std::string& name, const LoadOptions& options) {
   auto state = std::make_shared<Model::State>();
-  state->file = std::move(file);
-  resolve(state->file, name);
-  GraphDefinition& graph = state->file.graph;
+  const auto read = std::make_shared<ModelFile>(std::move(file));
+  state->file = read;
+  resolve(*read, name);
+  GraphDefinition& graph = read->graph;
   const auto is_made = [&](const ValueInfo& input) {
     return std::ranges::any_of(graph.initializers, [&](const NamedTensor& t) { return t.name == input.name; });
   };
@@ -81,9 +85,12 @@ std::shared_ptr<const Model::State> prepared(ModelFile file, const std::string& 
   for (const ValueInfo& output : graph.outputs) state->outputs.push_back(port_of(output));
   const std::unordered_set<std::string> data = computed_with(graph);
   for (NamedTensor& made : graph.initializers) {
-    if (is_floating(made.value.dtype()) && data.contains(made.name))
+    if (is_floating(made.value.dtype()) && data.contains(made.name)) {
       state->variables.emplace_back(made.value, made.name, VariableOptions{options.trainable});
-    else state->constants.push_back(made);
+      state->variable_names.push_back(made.name);
+    } else {
+      state->constants.push_back(made);
+    }
   }
   graph.initializers.clear();
   state->keeps_history = has_gradient(graph);
@@ -111,9 +118,10 @@ Tensors Model::operator()(std::span<const Tensor> inputs) const {
   check_inputs(state_->declared, inputs);
   std::optional<RecordingScope> recording;
   if (state_->keeps_history) recording.emplace();
-  Scope scope(state_->file.graph);
+  Scope scope(state_->file->graph);
   for (const NamedTensor& constant : state_->constants) scope.set(constant.name, constant.value);
-  for (const Variable& variable : state_->variables) scope.set(variable.name(), variable.value());
+  for (std::size_t i = 0; i < state_->variables.size(); ++i)
+    scope.set(state_->variable_names[i], state_->variables[i].value());
   for (std::size_t i = 0; i < inputs.size(); ++i) scope.set(state_->declared[i]->name, inputs[i]);
   return scope.run_all();
 }
@@ -136,6 +144,37 @@ std::map<std::string, Tensor> Model::operator()(const std::map<std::string, Tens
   std::map<std::string, Tensor> named;
   for (std::size_t i = 0; i < results.size(); ++i) named.insert_or_assign(outputs()[i].name, results[i]);
   return named;
+}
+
+namespace {
+
+/// A model of one input and one output behind a Module. Its variables are there from the beginning.
+struct ModelLayer final : Layer {
+  explicit ModelLayer(std::shared_ptr<Model::State> s) : state(std::move(s)) {}
+  ModelLayer(const ModelLayer& other) : Layer(other), state(std::make_shared<Model::State>(*other.state)) {}
+  std::shared_ptr<Layer> clone() const override { return std::make_shared<ModelLayer>(*this); }
+  std::string_view kind() const override { return "onnx_model"; }
+  void build(const Spec&) override {}
+  Tensor call(const Tensor& x) const override { return Model(state)(x); }
+  Variables variables() const override { return Model(state).variables(); }
+  void name_variables() override {
+    const std::string path = prefix() + (name().empty() ? std::string(kind()) : name());
+    for (std::size_t i = 0; i < state->variables.size(); ++i)
+      state->variables[i].set_name(path + "/" + state->variable_names[i]);
+  }
+  std::shared_ptr<Model::State> state;
+};
+
+struct ModelModule : Module {
+  explicit ModelModule(std::shared_ptr<Layer> layer) : Module(std::move(layer)) {}
+};
+
+}  // namespace
+
+Module Model::as_module() const {
+  require(inputs().size() == 1 && outputs().size() == 1, "the ONNX model has ", inputs().size(), " inputs and ",
+          outputs().size(), " outputs; a module has one of each");
+  return ModelModule(std::make_shared<ModelLayer>(std::make_shared<State>(*state_)));
 }
 
 Model load(const std::filesystem::path& file, LoadOptions options) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 #include "gradus/function/variable.h"
+#include "gradus/nn/module.h"
 #include "gradus/onnx/unsupported.h"
 
 namespace gradus::onnx {
@@ -42,6 +43,10 @@ class Model {
   Tensor operator()(const Tensor& x) const;
   /// By name, in and out.
   std::map<std::string, Tensor> operator()(const std::map<std::string, Tensor>& inputs) const;
+
+  /// A model of one input and one output as a layer: for Sequential, fit and files of weights. It has copies of the
+  /// variables, named "<layer>/<initializer>". InvalidArgument for other models.
+  Module as_module() const;
 
   // For the rooms of the library.
   struct State;

@@ -101,6 +101,12 @@ Tensor aligned(const Call& c) {
   return roi_align(c[0], c[1], c[2], options);
 }
 
+Tensor largest_of_regions(const Call& c) {
+  const std::vector<std::int64_t> shape = c.integers("pooled_shape");
+  c.require(shape.size() == 2, "pooled_shape has ", shape.size(), " numbers, expected height and width");
+  return max_roi_pool(c[0], c[1], shape[0], shape[1], c.number("spatial_scale", 1));
+}
+
 // ---------------------------------------------------------------- signals
 
 Tensor transformed(const Call& c) {
@@ -141,6 +147,7 @@ const Table images{
     {"GridSample", {16, 20, 22}, sampled},
     {"AffineGrid", {20}, grid},
     {"RoiAlign", {10, 16, 22}, aligned},
+    {"MaxRoiPool", {1, 22}, largest_of_regions},
 };
 
 const Table signals{

@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
+#include "gradus/onnx/attributes.h"
 #include "gradus/onnx/row.h"
 #include "gradus/onnx/scope.h"
 
@@ -93,6 +94,9 @@ void Resolver::resolve_node(NodeDefinition& node, const std::vector<OperatorSet>
   node.version = row ? version_at(*row, *opset) : 0;
   if (node.version == 0) return find_function(node, *opset);
   node.row = row;
+  for (const Attribute& a : node.attributes)
+    expect(has_attribute(node.op, a.name), node.where(), ": unknown attribute `", a.name, "`; ", node.op, " has ",
+           attributes_of(node.op).empty() ? "none" : attributes_of(node.op));
 }
 
 void Resolver::resolve_subgraph(const NodeDefinition& node, const Attribute& attribute,

@@ -4,6 +4,7 @@
 #include <limits>
 #include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/control.h"
 #include "gradus/ops/cumsum.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
@@ -28,11 +29,30 @@ Tensor recurrence(const Tensor& a, const Tensor& b, int axis, bool reverse) {
   return apply(LinearRecurrence{.axis = axis - a.shape().rank(), .reverse = reverse}, a, b);
 }
 
-/// Combines every element with all before it, in the log2(n) steps of Hillis and Steele: step s combines neighbours at
-/// distance s. `combine` is associative; it is given (earlier, later).
-Tensor by_doubling(std::string_view op, const Tensor& x, int axis, bool reverse, auto combine) {
+/// Combines every element with all before it, one after the other: where the size is not known when tracing.
+Tensor one_by_one(const Tensor& x, int axis, bool reverse, auto combine) {
+  std::vector<int> order{axis}, back;
+  for (int i = 0; i < x.shape().rank(); ++i) {
+    if (i != axis) order.push_back(i);
+    back.push_back(i == axis ? 0 : i < axis ? i + 1 : i);
+  }
+  const Tensor first_axis = transpose(x, order);
+  const Tensor xs = reverse ? gradus::reverse(first_axis, {0}) : first_axis;
+  Shape one = xs.shape();
+  one.erase(0);
+  const auto body = [&](In in) {  // whether it is the first; what was combined so far; the element
+    const Tensor next = where(in[0], in[2], combine(in[1], in[2]));
+    return Tensors{fill({}, 0, boolean), next, next};
+  };
+  const Tensor y = detail::scan(body, Tensors{fill({}, 1, boolean), fill(one, 0, x.dtype())}, xs).back();
+  return transpose(reverse ? gradus::reverse(y, {0}) : y, back);
+}
+
+/// Combines every element with all before it, of a known size in the log2(n) steps of Hillis and Steele: step s
+/// combines neighbours at distance s. `combine` is associative; it is given (earlier, later).
+Tensor running(const Tensor& x, int axis, bool reverse, auto combine) {
   const std::int64_t n = x.shape()[axis];
-  require(n >= 0, op, ": the size along axis ", axis, " of ", x.spec(), " must be known when tracing");
+  if (dimension::is_symbolic(n)) return one_by_one(x, axis, reverse, combine);
   Tensor y = x;
   for (std::int64_t distance = 1; distance < n; distance *= 2) {
     const std::int64_t rest = n - distance;
@@ -47,7 +67,7 @@ Tensor by_doubling(std::string_view op, const Tensor& x, int axis, bool reverse,
 Tensor running_extreme(std::string_view op, const Tensor& x, int axis, Tensor (*better)(const Tensor&, const Tensor&)) {
   require(x.dtype() != boolean, op, ": expected numbers, got ", x.spec(), "; cast it first");
   const int at = checked_axis(x, axis, op);
-  return by_doubling(op, x, at, false, better);
+  return running(x, at, false, better);
 }
 
 }  // namespace
@@ -109,8 +129,7 @@ Tensor cumulative_logsumexp(const Tensor& x, CumulativeOptions options) {
   require_floating(x, "cumulative_logsumexp");
   const int at = checked_axis(x, options.axis, "cumulative_logsumexp");
   const Tensor terms = options.exclusive ? moved_by_one(x, at, -infinity, options.reverse) : x;
-  return by_doubling("cumulative_logsumexp", terms, at, options.reverse,
-                     [](const Tensor& a, const Tensor& b) { return logaddexp(a, b); });
+  return running(terms, at, options.reverse, [](const Tensor& a, const Tensor& b) { return logaddexp(a, b); });
 }
 
 Tensor cummax(const Tensor& x, int axis) { return running_extreme("cummax", x, axis, maximum); }

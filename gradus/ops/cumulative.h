@@ -17,12 +17,10 @@ Tensor cumsum(const Tensor& x, CumulativeOptions options);
 /// where elements are 0.
 Tensor cumprod(const Tensor& x, int axis = 0);
 Tensor cumprod(const Tensor& x, CumulativeOptions options);
-/// log(cumsum(exp(x))), without overflow. The first of an exclusive one is -infinity. The size along the axis must be
-/// known when tracing.
+/// log(cumsum(exp(x))), without overflow. The first of an exclusive one is -infinity.
 Tensor cumulative_logsumexp(const Tensor& x, int axis = 0);
 Tensor cumulative_logsumexp(const Tensor& x, CumulativeOptions options);
-/// Running maximum and minimum; NaN from the first one on. The gradient at a tie goes to the earlier element. The size
-/// along the axis must be known when tracing.
+/// Running maximum and minimum; NaN from the first one on. The gradient at a tie goes to the earlier element.
 Tensor cummax(const Tensor& x, int axis = 0);
 Tensor cummin(const Tensor& x, int axis = 0);
 

@@ -58,7 +58,7 @@ struct Elu {
   static constexpr auto name = "elu";
   Tensor expand(In in) const {
     const Tensor& x = in[0];
-    return where(x > zeros_like(x), x, negative_part(x));
+    return where(x <= zeros_like(x), negative_part(x), x);  // NaN counts as positive, as in TensorFlow
   }
 };
 
@@ -68,7 +68,7 @@ struct Selu {
     // Klambauer et al. 2017, Self-Normalizing Neural Networks, equation 14.
     constexpr double scale = 1.0507009873554804934193349852946, alpha = 1.6732632423543772848170429916717;
     const Tensor& x = in[0];
-    return where(x >= zeros_like(x), x * fill_like(x, scale), negative_part(x) * fill_like(x, scale * alpha));
+    return where(x < zeros_like(x), negative_part(x) * fill_like(x, scale * alpha), x * fill_like(x, scale));
   }
 };
 

@@ -41,6 +41,13 @@ struct RoiAlignOptions {
 /// output_height, output_width]: each region divided into bins, which are sampled bilinearly (He et al. 2017). Floats.
 Tensor roi_align(const Tensor& x, const Tensor& rois, const Tensor& batch_indices, RoiAlignOptions options);
 
+/// x: [n, channels, height, width], rois: [r, 5] (which of the n, x1, y1, x2, y2), corners in elements after
+/// spatial_scale, rounded, both included -> [r, channels, pooled_height, pooled_width]: the largest element of each
+/// bin, 0 of one without elements (Girshick 2015, as ONNX's MaxRoiPool). Floats of one dtype; ties share the gradient.
+/// An index that is none of the n is an OutOfRange when the value is observed.
+Tensor max_roi_pool(const Tensor& x, const Tensor& rois, std::int64_t pooled_height, std::int64_t pooled_width,
+                    double spatial_scale = 1);
+
 struct NonMaxSuppressionOptions {
   std::int64_t max_output_size = 0;  // boxes a class at most
   double iou_threshold = 0.5;

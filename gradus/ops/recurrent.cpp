@@ -3,6 +3,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
@@ -62,27 +63,49 @@ Nonlinearity clipping(const Nonlinearity& given, Tensor (*otherwise)(const Tenso
   return [f, clip](const Tensor& x) { return f(clip_by_value(x, -clip, clip)); };
 }
 
-/// Runs `cell` over the places of `from_input`, [time, batch, gates * units]. With lengths a counter is carried too.
+/// Which rows of the batch a place counts for, and what stands where it does not: the place is carried.
+struct Places {
+  Tensor lengths;  // i64 [batch, 1]
+  Tensor mask;     // bool [time, batch]
+  bool any() const { return lengths.defined() || mask.defined(); }
+  /// bool [batch, 1]
+  Tensor count(const Tensor& place) const {
+    const Tensor is_set = mask.defined() ? expand_dims(gather(mask, place), 1) : Tensor();
+    const Tensor is_within = lengths.defined() ? place < lengths : Tensor();
+    return !is_set.defined() ? is_within : !is_within.defined() ? is_set : logical_and(is_set, is_within);
+  }
+};
+
+Places places_of(std::string_view op, const RecurrentRun& options, std::int64_t time, std::int64_t batch) {
+  Places places{.lengths = {}, .mask = options.mask};
+  require(!places.mask.defined() || places.mask.spec() == Spec{boolean, {time, batch}}, op, ": the mask is ",
+          places.mask.defined() ? text(places.mask.spec()) : "", ", expected ", Spec{boolean, {time, batch}});
+  if (!options.sequence_lengths.defined()) return places;
+  const Tensor& given = options.sequence_lengths;
+  require(is_integer(given.dtype()) && given.shape() == Shape{batch}, op, ": sequence_lengths is ", given.spec(),
+          ", expected integers ", brackets({batch}));
+  places.lengths = reshape(cast(given, i64), {batch, 1});
+  return places;
+}
+
+/// Runs `cell` over the places of `from_input`, [time, batch, gates * units]. With lengths or a mask the place is
+/// carried too, and with a mask the last result.
 RecurrentResult run(std::string_view op, const Tensor& from_input, Carries carries, const RecurrentRun& options,
                     const Cell& cell) {
   const std::int64_t time = from_input.shape()[0], batch = from_input.shape()[1];
   const std::size_t parts = carries.size();
-  Tensor lengths;
-  if (options.sequence_lengths.defined()) {
-    const Tensor& given = options.sequence_lengths;
-    require(is_integer(given.dtype()) && given.shape() == Shape{batch}, op, ": sequence_lengths is ", given.spec(),
-            ", expected integers ", brackets({batch}));
-    lengths = reshape(cast(given, i64), {batch, 1});
-    carries.push_back(options.reverse ? extent(time, i64) - 1 : fill({}, 0, i64));
-  }
+  const Places places = places_of(op, options, time, batch);
+  if (places.any()) carries.push_back(options.reverse ? extent(time, i64) - 1 : fill({}, 0, i64));
+  if (places.mask.defined()) carries.push_back(fill_like(carries[0], 0));
   const auto body = [&](In in) {
     Carries next = cell(in.back(), in.first(parts));
     Tensor y = next[0];
-    if (lengths.defined()) {
-      const Tensor place = in[parts], there = place < lengths;
-      y = where(there, y, fill_like(y, 0));
-      for (std::size_t k = 0; k < parts; ++k) next[k] = where(there, next[k], in[k]);
+    if (places.any()) {
+      const Tensor place = in[parts], counts = places.count(place);
+      y = where(counts, y, places.mask.defined() ? in[parts + 1] : fill_like(y, 0));
+      for (std::size_t k = 0; k < parts; ++k) next[k] = where(counts, next[k], in[k]);
       next.push_back(options.reverse ? place - 1 : place + 1);
+      if (places.mask.defined()) next.push_back(y);
     }
     next.push_back(y);
     return next;

@@ -21,6 +21,7 @@ struct RecurrentRun {
   Tensor initial_state = {};               // [batch, units]; else zeros
   Tensor initial_cell = {};                // LSTM: the same
   Tensor sequence_lengths = {};            // integers [batch]: places after so many keep the state and give zeros
+  Tensor mask = {};                        // bool [time, batch]: places without keep the state and repeat the result
   bool reverse = false;                    // from the last place to the first; results stand at their places
   double clip = 0;                         // > 0: what goes into an activation is clipped to [-clip, clip]
   Nonlinearity activation = {};            // of the new state (LSTM: of the candidate c); else tanh

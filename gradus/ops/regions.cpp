@@ -199,4 +199,49 @@ Tensor non_max_suppression(const Tensor& boxes, const Tensor& scores, NonMaxSupp
   return from_values(selected, {static_cast<std::int64_t>(selected.size()) / 3, 3});
 }
 
+namespace {
+
+/// To the nearest whole number, halves away from zero.
+Tensor rounded(const Tensor& x) { return where(x < 0, ceil(x - 0.5), floor(x + 0.5)); }
+
+/// Which of n elements lie in each of `bins` parts of the regions from first to last: bool [regions, bins, n].
+Tensor in_bins(const Tensor& first, const Tensor& last, std::int64_t bins, std::int64_t n) {
+  const Tensor length = maximum(last - first + 1, 1), bin = length / static_cast<double>(bins);
+  const Tensor i = iota({1, bins}, first.dtype());
+  const auto column = [](const Tensor& x) { return expand_dims(x, 1); };
+  const Tensor begin = expand_dims(floor(i * column(bin)) + column(first), 2);
+  const Tensor end = expand_dims(ceil((i + 1) * column(bin)) + column(first), 2);
+  const Tensor place = iota({1, 1, n}, first.dtype());
+  return logical_and(place >= begin, place < end);
+}
+
+/// The largest along the last axis among those where `chosen` holds: -infinity of none.
+Tensor largest_of(const Tensor& chosen, const Tensor& x) {
+  const Tensor lowest = fill({}, -std::numeric_limits<double>::infinity(), x.dtype());
+  return reduce_max(where(chosen, x, lowest), {.axis = {-1}});
+}
+
+}  // namespace
+
+Tensor max_roi_pool(const Tensor& x, const Tensor& rois, std::int64_t pooled_height, std::int64_t pooled_width,
+                    double spatial_scale) {
+  constexpr std::string_view op = "max_roi_pool";
+  require(is_floating(x.dtype()) && x.shape().rank() == 4, op, ": x is ", x.spec(),
+          ", expected floats [n, channels, height, width]");
+  require(rois.dtype() == x.dtype() && rois.shape().rank() == 2 && rois.shape()[1] == 5, op, ": rois are ", rois.spec(),
+          ", expected [r, 5] of the dtype of x, ", x.spec());
+  require(pooled_height > 0 && pooled_width > 0 && pooled_height < 1 << 20 && pooled_width < 1 << 20, op,
+          ": the pooled size must be positive and below 2^20, got ", pooled_height, " and ", pooled_width);
+  const Tensor regions = stop_gradient(cast(rois, computed_in(rois.dtype())));
+  const auto number = [&](std::int64_t k) { return squeeze(slice_within(regions, 1, k, 1), {1}); };
+  const auto corner = [&](std::int64_t k) { return rounded(number(k) * spatial_scale); };
+  const Tensor rows = in_bins(corner(2), corner(4), pooled_height, x.shape()[2]);
+  const Tensor columns = in_bins(corner(1), corner(3), pooled_width, x.shape()[3]);
+  const Tensor image = gather(x, cast(number(0), i64));  // [r, channels, height, width]
+  // [r, channels, height, pooled_width], then [r, channels, pooled_height, pooled_width]
+  const Tensor across = largest_of(expand_dims(expand_dims(columns, 1), 1), expand_dims(image, 3));
+  const Tensor down = largest_of(expand_dims(expand_dims(rows, 1), 3), expand_dims(transpose(across), 2));
+  return where(equal(down, -std::numeric_limits<double>::infinity()), 0, down);
+}
+
 }  // namespace gradus

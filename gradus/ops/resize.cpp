@@ -2,6 +2,7 @@
 #include "gradus/ops/resize.h"
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
@@ -14,6 +15,35 @@ namespace {
 constexpr std::size_t most_gathers =
     16;  // of as many neighbours each is read by itself; more are summed as a reduction
 constexpr std::int64_t most_neighbours = std::int64_t{1} << 26;  // of all elements
+
+/// How much a neighbour at a distance weighs, 0 from `radius` on.
+struct Kernel {
+  double radius = 1;
+  double (*weight)(double distance, double a) = nullptr;  // a: of cubic convolution
+};
+/// ResampleOptions with the kernel that they mean.
+struct Resampling : ResampleOptions {
+  Kernel kernel = {};
+  bool is_area = false;  // what an element covers of its neighbours, instead of a kernel
+};
+
+double triangle(double x, double) { return std::max(0.0, 1 - x); }
+/// The cubic convolution of Keys (1981).
+double keys(double x, double a) {
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? ((x - 5) * x + 8) * x * a - 4 * a : 0;
+}
+template <int radius> double lanczos(double x, double) {
+  constexpr double pi = std::numbers::pi;
+  if (x > radius) return 0;
+  return x <= 1e-3 ? 1 : radius * std::sin(pi * x) * std::sin(pi * x / radius) / (pi * pi * x * x);
+}
+double gaussian(double x, double) { return x >= 1.5 ? 0 : std::exp(-2 * x * x); }
+/// Mitchell and Netravali (1988), B = C = 1/3.
+double mitchell(double x, double) {
+  if (x >= 2) return 0;
+  return x >= 1 ? ((-7.0 / 18 * x + 2) * x - 10.0 / 3) * x + 16.0 / 9 : (7.0 / 6 * x - 2) * x * x + 8.0 / 9;
+}
 
 /// One axis that changes.
 struct Axis {
@@ -66,24 +96,23 @@ std::int64_t nearest_to(double position, NearestMode mode) {
   return static_cast<std::int64_t>(std::ceil(at));
 }
 
-/// Weight at distance x: a triangle, or the cubic convolution of Keys (1981).
-double kernel(double x, const ResampleOptions& options) {
-  x = std::abs(x);
-  if (options.mode == Interpolation::linear) return std::max(0.0, 1 - x);
-  const double a = options.cubic_coeff_a;
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  return x < 2 ? ((x - 5) * x + 8) * x * a - 4 * a : 0;
+/// How much of neighbour j element `i` covers, as a part of the whole.
+double covered(std::int64_t i, std::int64_t j, const Axis& axis) {
+  const double begin = static_cast<double>(i) / axis.scale, end = static_cast<double>(i + 1) / axis.scale;
+  const double from = std::max(begin, static_cast<double>(j)), to = std::min(end, static_cast<double>(j + 1));
+  return std::max(0.0, to - from) * axis.scale;
 }
 
 /// How far neighbours lie at most.
-std::int64_t reach_of(const Axis& axis, const ResampleOptions& options) {
-  const double radius = options.mode == Interpolation::linear ? 1 : 2;
-  return static_cast<std::int64_t>(std::ceil(radius / (options.antialias ? std::min(axis.scale, 1.0) : 1.0)));
+std::int64_t reach_of(const Axis& axis, const Resampling& options) {
+  if (options.is_area) return static_cast<std::int64_t>(std::ceil(0.5 / axis.scale)) + 1;
+  const double stretch = options.antialias ? std::min(axis.scale, 1.0) : 1.0;
+  return static_cast<std::int64_t>(std::ceil(options.kernel.radius / stretch));
 }
 
 /// Adds those of one element, whose weights sum to 1. A neighbour without weight is replaced by one that has some, so
 /// that what it holds does no harm.
-void add_weighted(Neighbours& all, double position, const Axis& axis, const ResampleOptions& options) {
+void add_weighted(Neighbours& all, std::int64_t i, double position, const Axis& axis, const Resampling& options) {
   const double stretch = options.antialias ? std::min(axis.scale, 1.0) : 1;
   const std::int64_t reach = reach_of(axis, options);
   const auto base = static_cast<std::int64_t>(std::floor(position));
@@ -92,7 +121,10 @@ void add_weighted(Neighbours& all, double position, const Axis& axis, const Resa
   for (std::int64_t j = base - reach + 1; j <= base + reach; ++j) {
     const bool is_absent = options.exclude_outside && (j < 0 || j >= axis.n);
     all.index.push_back(std::clamp<std::int64_t>(j, 0, axis.n - 1));
-    all.weight.push_back(is_absent ? 0 : kernel((static_cast<double>(j) - position) * stretch, options));
+    const double distance = std::abs(static_cast<double>(j) - position) * stretch;
+    all.weight.push_back(is_absent         ? 0
+                         : options.is_area ? covered(i, j, axis)
+                                           : options.kernel.weight(distance, options.cubic_coeff_a));
     sum += all.weight.back();
   }
   const auto weights = std::span(all.weight).subspan(first);
@@ -103,7 +135,7 @@ void add_weighted(Neighbours& all, double position, const Axis& axis, const Resa
   }
 }
 
-Neighbours neighbours_of(const Axis& axis, const ResampleOptions& options) {
+Neighbours neighbours_of(const Axis& axis, const Resampling& options) {
   const bool is_single = options.mode == Interpolation::nearest;
   Neighbours all{is_single ? 1 : static_cast<std::size_t>(2 * reach_of(axis, options)), {}, {}};
   require(axis.out <= most_neighbours / static_cast<std::int64_t>(all.count), "resample: ", axis.n, " elements become ",
@@ -112,7 +144,7 @@ Neighbours neighbours_of(const Axis& axis, const ResampleOptions& options) {
     const double position = position_of(i, axis, options.coordinates);
     if (is_single)
       all.index.push_back(std::clamp<std::int64_t>(nearest_to(position, options.nearest_mode), 0, axis.n - 1));
-    else add_weighted(all, position, axis, options);
+    else add_weighted(all, i, position, axis, options);
   }
   return all;
 }
@@ -144,7 +176,7 @@ template <class T> std::vector<T> every(const std::vector<T>& values, std::size_
   return found;
 }
 
-Tensor interpolated(const Tensor& x, const Axis& axis, const ResampleOptions& options) {
+Tensor interpolated(const Tensor& x, const Axis& axis, const Resampling& options) {
   const Neighbours all = neighbours_of(axis, options);
   if (options.mode == Interpolation::nearest) return gathered(x, all.index, axis.at);
   if (all.count > most_gathers) return reduced(x, axis, all);
@@ -157,7 +189,7 @@ Tensor interpolated(const Tensor& x, const Axis& axis, const ResampleOptions& op
   return sum;
 }
 
-Tensor resampled(const Tensor& x, const Axis& axis, const ResampleOptions& options) {
+Tensor resampled(const Tensor& x, const Axis& axis, const Resampling& options) {
   const Tensor y = interpolated(x, axis, options);
   if (options.coordinates != Coordinates::tf_crop_and_resize) return y;
   std::vector<double> outside;
@@ -249,9 +281,7 @@ std::array<std::int64_t, 2> of_same_ratio(const Tensor& images, std::array<std::
   return {std::llrint(scale * h), std::llrint(scale * w)};
 }
 
-}  // namespace
-
-Tensor resample(const Tensor& x, const ResampleOptions& options) {
+Tensor resample_by(const Tensor& x, const Resampling& options) {
   std::vector<Axis> axes = axes_of(x, options);
   keep_aspect_ratio(axes, options.aspect_ratio);
   std::ranges::sort(axes, {}, [](const Axis& axis) { return -axis.at; });
@@ -262,24 +292,44 @@ Tensor resample(const Tensor& x, const ResampleOptions& options) {
   return cast(y, x.dtype());
 }
 
+Kernel kernel_of(ResizeMethod method) {
+  switch (method) {
+    case ResizeMethod::nearest:
+    case ResizeMethod::area:
+    case ResizeMethod::bilinear: return {1, triangle};
+    case ResizeMethod::bicubic: return {2, keys};
+    case ResizeMethod::lanczos3: return {3, lanczos<3>};
+    case ResizeMethod::lanczos5: return {5, lanczos<5>};
+    case ResizeMethod::gaussian: return {1.5, gaussian};
+    case ResizeMethod::mitchellcubic: return {2, mitchell};
+  }
+  throw InternalError("a method of resizing that does not exist");
+}
+
+}  // namespace
+
+Tensor resample(const Tensor& x, const ResampleOptions& options) {
+  const bool is_cubic = options.mode == Interpolation::cubic;
+  return resample_by(x, {options, kernel_of(is_cubic ? ResizeMethod::bicubic : ResizeMethod::bilinear)});
+}
+
 Tensor resize(const Tensor& images, std::array<std::int64_t, 2> size, ResizeOptions options) {
   const int rank = images.shape().rank();
   require(rank >= 3, "resize: expected images [..., height, width, channels], got ", images.spec());
-  require(options.method != ResizeMethod::nearest || !options.antialias, "resize: nearest has no antialias");
-  const bool is_nearest = options.method == ResizeMethod::nearest;
+  const ResizeMethod method = options.method;
+  const bool is_nearest = method == ResizeMethod::nearest, is_area = method == ResizeMethod::area;
+  require(!options.antialias || (!is_nearest && !is_area), "resize: nearest and area have no antialias");
   const Tensor x = is_nearest || is_floating(images.dtype()) ? images : cast(images, f32);
-  const bool is_cubic = options.method == ResizeMethod::bicubic;
   if (options.preserve_aspect_ratio) size = of_same_ratio(x, size);
-  return resample(x, {.axis = {rank - 3, rank - 2},
-                      .sizes = {size[0], size[1]},
-                      .mode = is_nearest ? Interpolation::nearest
-                              : is_cubic ? Interpolation::cubic
-                                         : Interpolation::linear,
-                      .coordinates = is_nearest ? Coordinates::tf_half_pixel_for_nn : Coordinates::half_pixel,
-                      .nearest_mode = NearestMode::floor,
-                      .cubic_coeff_a = -0.5,
-                      .exclude_outside = is_cubic || options.antialias,
-                      .antialias = options.antialias});
+  const ResampleOptions how{.axis = {rank - 3, rank - 2},
+                            .sizes = {size[0], size[1]},
+                            .mode = is_nearest ? Interpolation::nearest : Interpolation::linear,
+                            .coordinates = is_nearest ? Coordinates::tf_half_pixel_for_nn : Coordinates::half_pixel,
+                            .nearest_mode = NearestMode::floor,
+                            .cubic_coeff_a = -0.5,
+                            .exclude_outside = is_area || options.antialias || method != ResizeMethod::bilinear,
+                            .antialias = options.antialias};
+  return resample_by(x, {how, kernel_of(method), is_area});
 }
 
 Tensor center_crop_pad(const Tensor& x, const std::vector<std::int64_t>& sizes, const std::vector<int>& axis) {

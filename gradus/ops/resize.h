@@ -7,19 +7,18 @@
 
 namespace gradus {
 
-enum class ResizeMethod { bilinear, nearest, bicubic };
+enum class ResizeMethod { bilinear, nearest, bicubic, area, lanczos3, lanczos5, gaussian, mitchellcubic };
 
 struct ResizeOptions {
   ResizeMethod method = ResizeMethod::bilinear;
   bool preserve_aspect_ratio = false;  // `size` is then the largest that the result may have
-  bool antialias = false;              // a smaller image is a weighted mean of all that falls together; not of nearest
+  bool antialias = false;  // a smaller image is a weighted mean of all that falls together; not of nearest and area
 };
 
 /// tf.image.resize: images [..., height, width, channels] to {height, width}, with centers of pixels at halves. nearest
-/// keeps the dtype, the others give f32 for integers; bicubic is Keys's with a = -0.5, and neighbours outside of the
-/// image count as absent. Any number type.
+/// keeps the dtype, the others give f32 for integers; bicubic is Keys's with a = -0.5, area the mean of what a new
+/// pixel covers. Neighbours outside of the image count as absent, of bilinear as those at its border. Any number type.
 Tensor resize(const Tensor& images, std::array<std::int64_t, 2> size, ResizeOptions options = {});
-
 enum class Interpolation { nearest, linear, cubic };
 
 /// Where element i of the result lies in the input of n elements; s is the scale, m = s * n.

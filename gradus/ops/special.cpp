@@ -112,6 +112,17 @@ struct Log10 {
   }
 };
 
+/// A step of Newton's from exp(log(|x|) / 3).
+struct Cbrt {
+  static constexpr auto name = "cbrt";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const {
+    const auto a = abs(x), y = exp(log(a) / 3.0), root = y - (y - a / (y * y)) / 3.0;
+    return select((a > 0) & (a < std::numeric_limits<double>::infinity()), select(x < 0, -root, root), x);
+  }
+  Tensors vjp(In, const Tensor& y, const Tensor& dy) const { return {cotangent_over(dy, square(y) * fill_like(y, 3))}; }
+};
+
 struct Logaddexp {
   static constexpr auto name = "logaddexp";
   static constexpr auto takes = Takes::floats;
@@ -178,6 +189,23 @@ struct Polygamma {
   auto emit(auto x) const { return polygamma(order, x); }
   Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
     return {cotangent_times(dy, polygamma(order + 1, in[0]))};
+  }
+};
+
+constexpr int highest_bessel = 60;
+
+/// I_n' = (I_(n-1) + I_(n+1)) / 2, so the orders of derivatives are orders of the function.
+struct BesselI {
+  static constexpr auto name = "bessel_i";
+  static constexpr auto takes = Takes::floats;
+  int order = 0;
+  bool scaled = false;
+  auto emit(auto x) const { return bessel_i(order, scaled, x); }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    require(order < highest_bessel, "bessel_i: derivatives up to order ", highest_bessel, " are known");
+    const Tensor after = apply(BesselI{order + 1, scaled}, in[0]);
+    const Tensor mean = order == 0 ? after : (apply(BesselI{order - 1, scaled}, in[0]) + after) * fill_like(y, 0.5);
+    return {dy * (scaled ? mean - sign(in[0]) * y : mean)};
   }
 };
 
@@ -274,6 +302,7 @@ Tensor atanh(const Tensor& x) { return apply(Atanh{}, x); }
 Tensor exp2(const Tensor& x) { return apply(Exp2{}, x); }
 Tensor log2(const Tensor& x) { return apply(Log2{}, x); }
 Tensor log10(const Tensor& x) { return apply(Log10{}, x); }
+Tensor cbrt(const Tensor& x) { return apply(Cbrt{}, x); }
 Tensor logaddexp(const Tensor& a, const Tensor& b) { return broadcasting(Logaddexp{}, a, b); }
 Tensor erfc(const Tensor& x) { return apply(Erfc{}, x); }
 Tensor erfinv(const Tensor& x) { return apply(Erfinv{}, x); }
@@ -296,6 +325,11 @@ Tensor lbeta(const Tensor& x) {
   checked_axis(x, -1, "lbeta");
   return reduce_sum(lgamma(x), {.axis = {-1}}) - lgamma(reduce_sum(x, {.axis = {-1}}));
 }
+
+Tensor bessel_i0(const Tensor& x) { return apply(BesselI{0, false}, x); }
+Tensor bessel_i0e(const Tensor& x) { return apply(BesselI{0, true}, x); }
+Tensor bessel_i1(const Tensor& x) { return apply(BesselI{1, false}, x); }
+Tensor bessel_i1e(const Tensor& x) { return apply(BesselI{1, true}, x); }
 
 Tensor xlogy(const Tensor& x, const Tensor& y) {
   require_floating(x, y, "xlogy");

@@ -24,6 +24,8 @@ Tensor atanh(const Tensor& x);
 Tensor exp2(const Tensor& x);
 Tensor log2(const Tensor& x);
 Tensor log10(const Tensor& x);
+/// The cube root, of negative x too. The gradient at 0 is infinite.
+Tensor cbrt(const Tensor& x);
 /// log(exp(a) + exp(b)), without overflow; of two equal infinities that infinity.
 Tensor logaddexp(const Tensor& a, const Tensor& b);
 
@@ -43,6 +45,12 @@ Tensor digamma(const Tensor& x);
 Tensor polygamma(int order, const Tensor& x);
 /// The logarithm of the beta function: sum(lgamma(x)) - lgamma(sum(x)) along the last axis, which goes.
 Tensor lbeta(const Tensor& x);
+/// The modified Bessel functions of the first kind of orders 0 and 1; with an e times exp(-|x|), which does not
+/// overflow.
+Tensor bessel_i0(const Tensor& x);
+Tensor bessel_i0e(const Tensor& x);
+Tensor bessel_i1(const Tensor& x);
+Tensor bessel_i1e(const Tensor& x);
 
 /// x log(y), x log(1 + y) and x / y, but 0 where x is 0, whatever y is; there the gradients are 0.
 Tensor xlogy(const Tensor& x, const Tensor& y);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include "gradus/graph/region.h"
 #include "gradus/ops/concat.h"
@@ -12,6 +13,7 @@
 #include "gradus/ops/linear_algebra.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/scatter.h"
+#include "gradus/ops/solve.h"
 #include "gradus/ops/sort.h"
 #include "gradus/reference/oracle_control.h"
 #include "gradus/reference/oracle_windows.h"
@@ -266,6 +268,63 @@ Numbers inverse(const Value&, const std::vector<const Array*>& in) {
   return result;
 }
 
+/// The right side of system `i`: [n, columns].
+Numbers right_side(const std::vector<const Array*>& in, std::size_t i) {
+  const auto n = static_cast<std::size_t>(in[0]->spec.shape.back());
+  const std::size_t size = n * static_cast<std::size_t>(in[1]->spec.shape.back());
+  const auto first = in[1]->values.begin() + static_cast<std::ptrdiff_t>(i * size);
+  return {first, first + static_cast<std::ptrdiff_t>(size)};
+}
+
+/// By Cramer's rule, of the matrix that `a` makes of each one.
+Numbers by_cramer(const std::vector<const Array*>& in, const std::function<void(Numbers&)>& a) {
+  const auto n = static_cast<std::size_t>(in[0]->spec.shape.back());
+  const auto columns = static_cast<std::size_t>(in[1]->spec.shape.back());
+  Numbers result;
+  std::size_t system = 0;
+  for (Numbers matrix : matrices(*in[0])) {
+    a(matrix);
+    const Numbers b = right_side(in, system++);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < columns; ++j) {
+        Numbers replaced = matrix;
+        for (std::size_t k = 0; k < n; ++k) replaced[k * n + i] = b[k * columns + j];
+        result.push_back(determinant(replaced, n) / determinant(matrix, n));
+      }
+  }
+  return result;
+}
+
+Numbers solve(const Value&, const std::vector<const Array*>& in) {
+  return by_cramer(in, [](Numbers&) {});
+}
+Numbers triangular_solve(const Value& v, const std::vector<const Array*>& in) {
+  const auto n = static_cast<std::size_t>(in[0]->spec.shape.back());
+  const bool lower = v.op.as<TriangularSolve>()->lower;
+  return by_cramer(in, [&](Numbers& a) {
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j)
+        if (lower ? j > i : j < i) a[i * n + j] = 0;
+  });
+}
+
+/// Row by row (Banachiewicz).
+Numbers cholesky(const Value&, const std::vector<const Array*>& in) {
+  const auto n = static_cast<std::size_t>(in[0]->spec.shape.back());
+  Numbers result;
+  for (const Numbers& a : matrices(*in[0])) {
+    Numbers l(n * n, 0);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j <= i; ++j) {
+        double rest = a[i * n + j];
+        for (std::size_t k = 0; k < j; ++k) rest -= l[i * n + k] * l[j * n + k];
+        l[i * n + j] = i == j ? std::sqrt(rest) : rest / l[j * n + j];
+      }
+    result.insert(result.end(), l.begin(), l.end());
+  }
+  return result;
+}
+
 Numbers linear_recurrence(const Value& v, const std::vector<const Array*>& in) {
   const LinearRecurrence& op = *v.op.as<LinearRecurrence>();
   const Around around(v.spec.shape, op.axis);
@@ -295,6 +354,9 @@ Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
       {"argsort", argsort},
       {"det", det},
       {"inverse", inverse},
+      {"solve", solve},
+      {"triangular_solve", triangular_solve},
+      {"cholesky", cholesky},
       {"linear_recurrence", linear_recurrence}};
   const auto found = kernels.find(v.op->library_kernel);
   if (found != kernels.end()) return found->second(v, in);

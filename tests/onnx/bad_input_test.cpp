@@ -52,6 +52,10 @@ TEST(OnnxBadInput, GraphsThatCannotRun) {
        [](ModelFile& f) { f.graph.nodes[0] = node("Cast", {"x"}, {"e"}, {integer("to", 99)}); }},
       {"axis 7 does not exist",
        [](ModelFile& f) { f.graph.nodes[0] = node("Softmax", {"x"}, {"e"}, {integer("axis", 7)}); }},
+      {"unknown attribute `colour`; Softmax has axis",
+       [](ModelFile& f) { f.graph.nodes[0] = node("Softmax", {"x"}, {"e"}, {integer("colour", 7)}); }},
+      {"node `e` (Erf): unknown attribute `axis`; Erf has none",
+       [](ModelFile& f) { f.graph.nodes[0] = node("Erf", {"x"}, {"e"}, {integer("axis", 0)}); }},
       {"two attributes are named `axis`",
        [](ModelFile& f) {
          f.graph.nodes[0] = node("Softmax", {"x"}, {"e"}, {integer("axis", 0), integer("axis", 0)});

@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 #include "gradus/function/function.h"
 #include "gradus/gradients/tape.h"
+#include "gradus/nn/layers.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
+#include "gradus/ops/random_key.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/optim/optimizers.h"
 #include "tests/onnx/sample_models.h"
 
 namespace gradus::onnx {
@@ -31,6 +34,44 @@ TEST(OnnxModel, InitializersAreVariablesThatLearn) {
   EXPECT_EQ(tape.gradient(loss, w).to_vector<float>(), Floats(6, 1));
   w.assign(zeros({2, 3}));
   EXPECT_EQ(model(x).to_vector<float>(), Floats(3, 0.5));
+}
+
+TEST(OnnxModel, IsALayerAmongOthers) {
+  set_seed(1);
+  const Model model = dense();
+  Sequential net{model.as_module(), Dense(1)};
+  const Tensor x = constant({{1.0, 1.0}, {0.5, -1.0}});
+  EXPECT_EQ(net(x).shape(), (Shape{2, 1}));
+  std::vector<std::string> names;
+  for (const Variable& variable : net.variables()) names.push_back(variable.name());
+  EXPECT_EQ(names, (std::vector<std::string>{"sequential/onnx_model/w", "sequential/onnx_model/b",
+                                             "sequential/dense/kernel", "sequential/dense/bias"}));
+  const Sequential copy = net;
+  const Tensor before = copy(x);
+  GradientTape tape;
+  const Tensor loss = reduce_mean(square(net(x)));
+  SGD(SGDOptions{.learning_rate = 1e-4}).apply_gradients(tape.gradient(loss, net.trainable_variables()));
+  EXPECT_LT(reduce_mean(square(net(x))).item(), loss.item());
+  EXPECT_TRUE(bitwise_equal(copy(x), before));
+  EXPECT_EQ(model(constant({{1.0, 1.0}})).to_vector<float>(), (Floats{5.5, 7.5, 9.5}));
+  EXPECT_EQ(model.variables()[0].name(), "w");
+}
+
+TEST(OnnxModel, ModulesHaveOneInputAndOneOutput) {
+  const Model two = model_of(graph({node("Exp", {"x"}, {"y"}), node("Neg", {"x"}, {"z"})}, {port("x", f32, Shape{2})},
+                                   {port("y"), port("z")}));
+  EXPECT_NE(complaint([&] { two.as_module(); }).find("1 inputs and 2 outputs"), std::string::npos);
+}
+
+TEST(OnnxModel, MaxRoiPool) {
+  Attribute shape = integers("pooled_shape", {2, 2});
+  const Model model = model_of(graph({node("MaxRoiPool", {"x", "r"}, {"y"}, {shape, number("spatial_scale", 0.5)})},
+                                     {port("x", f32, Shape{1, 1, 4, 6}), port("r", f32, Shape{2, 5})}, {port("y")}));
+  const Tensor x = reshape(cast(range(24), f32), {1, 1, 4, 6});
+  const Tensor rois = constant({{0.0, 2.0, 0.0, 8.0, 6.0}, {0.0, 0.0, 0.0, 0.0, 0.0}});
+  const std::array inputs{x, rois};
+  // Columns 1 to 4 and rows 0 to 3, halved; then one element in every bin.
+  EXPECT_EQ(model(std::span<const Tensor>(inputs)).front().to_vector<float>(), (Floats{8, 10, 20, 22, 0, 0, 0, 0}));
 }
 
 TEST(OnnxModel, ByName) {

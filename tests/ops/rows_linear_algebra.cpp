@@ -1,5 +1,10 @@
 /// Rows of products in other forms, of einsum, and of small dense linear algebra.
+#include "gradus/ops/constant.h"
 #include "gradus/ops/linear_algebra.h"
+#include "gradus/ops/solve.h"
+#include "gradus/ops/matrix.h"
+#include "gradus/ops/shape.h"
+#include "gradus/ops/index.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/matmul.h"
@@ -97,7 +102,54 @@ std::vector<Row> dense() {
   return {determinants, inverses};
 }
 
-const bool registered = add_rows(products()) && add_rows(dense());
+/// x x' + 1, which is positive definite.
+Tensor definite(const Tensor& x) { return matmul(x, transpose(x)) + eye(x.shape()[-1], x.dtype()); }
+
+Row system(std::string name, std::function<Tensor(In)> apply, std::vector<std::vector<Shape>> shapes,
+           std::vector<std::string> covers) {
+  Row row{.name = std::move(name), .covers = std::move(covers), .apply = std::move(apply)};
+  row.operands.assign(shapes[0].size(), Operand{-0.3, 0.3});
+  row.shapes = std::move(shapes);
+  row.tolerance = 4096, row.magnitude = 32, row.slack = 16;
+  return row;
+}
+
+std::vector<Row> systems() {
+  const std::vector<std::vector<Shape>> pairs{
+      {{2, 3, 3}, {2, 3, 2}}, {{3, 3}, {2, 3, 1}}, {{1, 1}, {1, 4}}, {{0, 2, 2}, {0, 2, 1}}, {{2, 2}, {2, 0}}};
+  const auto beside_one = [](const Tensor& x) { return x + eye(x.shape()[-1], x.dtype()); };
+  std::vector<Row> rows{
+      system("solve", [=](In in) { return solve(beside_one(in[0]), in[1]); }, pairs, {"solve"}),
+      system("solve, adjoint", [=](In in) { return solve(beside_one(in[0]), in[1], {.adjoint = true}); }, pairs, {}),
+      system("triangular_solve", [=](In in) { return triangular_solve(beside_one(in[0]), in[1]); }, pairs,
+             {"triangular_solve"}),
+      system("triangular_solve, upper",
+             [=](In in) { return triangular_solve(beside_one(in[0]), in[1], {.lower = false, .adjoint = true}); },
+             pairs, {}),
+      system("cholesky", [](In in) { return cholesky(definite(in[0])); }, {{{2, 3, 3}}, {{1, 1}}, {{0, 2, 2}}},
+             {"cholesky"}),
+      system("cholesky_solve", [](In in) { return cholesky_solve(cholesky(definite(in[0])), in[1]); }, pairs, {}),
+      system("logdet", [](In in) { return logdet(definite(in[0])); }, {{{2, 3, 3}}, {{1, 1}}}, {}),
+      system("slogdet",
+             [=](In in) {
+               const auto [sign, size] = slogdet(beside_one(in[0]));
+               return sign * size;
+             },
+             {{{2, 3, 3}}, {{1, 1}}}, {}),
+      system("lstsq", [](In in) { return lstsq(in[0], in[1], 0.5); }, {{{2, 4, 2}, {2, 4, 1}}, {{2, 3}, {2, 2}}}, {}),
+      system("tensor_diag", [](In in) { return tensor_diag(in[0]); }, {{{2, 3}}, {{4}}, {{0}}}, {}),
+      system("tensor_diag_part", [](In in) { return tensor_diag_part(in[0]); }, {{{2, 3, 2, 3}}, {{4, 4}}}, {}),
+      system("matrix_transpose", [](In in) { return adjoint(matrix_transpose(matrix_transpose(in[0]))); },
+             {{{2, 3, 4}}, {{2, 1}}}, {}),
+  };
+  rows[0].mistakes = {{[] { solve(ones({2, 3}), ones({2, 1})); }, "solve"},
+                      {[] { solve(ones({2, 2}), ones({3, 1})); }, "solve"},
+                      {[] { solve(ones({2, 2}), ones({2, 1}, f64)); }, "solve"}};
+  rows[1].called = "solve", rows[3].called = "triangular_solve";
+  return rows;
+}
+
+const bool registered = add_rows(products()) && add_rows(dense()) && add_rows(systems());
 
 }  // namespace
 }  // namespace gradus::rows

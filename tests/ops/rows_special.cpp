@@ -84,6 +84,7 @@ std::vector<Row> exponential() {
       unary("exp2", exp2, {-3, 3}, std::exp2, {{{1}, {2 * std::numbers::ln2}}, {{-inf}, {0}}}),
       unary("log2", log2, {0.2, 5}, std::log2, {{{0}, {0}, 0}, {{0}, {inf}}, {{-1}, {0}, 0}}),
       unary("log10", log10, {0.2, 5}, std::log10, {{{0}, {0}, 0}, {{0}, {inf}}, {{-1}, {0}, 0}}),
+      unary("cbrt", cbrt, {-5, 5, 0.3}, std::cbrt, {{{0}, {0}, 0}, {{0}, {inf}}, {{-8}, {1.0 / 12}}}),
       std::move(sum),
   };
 }

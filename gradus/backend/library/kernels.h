@@ -40,6 +40,12 @@ BoundThunk bind_det(const Graph& graph, int value, Symbols symbols);
 void run_det(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_inverse(const Graph& graph, int value, Symbols symbols);
 void run_inverse(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_solve(const Graph& graph, int value, Symbols symbols);
+void run_solve(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_triangular_solve(const Graph& graph, int value, Symbols symbols);
+void run_triangular_solve(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_cholesky(const Graph& graph, int value, Symbols symbols);
+void run_cholesky(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_linear_recurrence(const Graph& graph, int value, Symbols symbols);
 void run_linear_recurrence(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 

@@ -1,0 +1,311 @@
+/// Counts at one threshold or many, and what is made of them.
+#include "gradus/nn/classification_metrics.h"
+#include <algorithm>
+#include <cmath>
+#include "gradus/nn/regression_losses.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/crossentropy.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+double ratio(double a, double b) { return b == 0 ? 0 : a / b; }
+
+void check_pair(std::string_view metric, const Tensor& y, const Tensor& prediction) {
+  require(y.shape() == prediction.shape(), metric, ": y is ", y.spec(), ", the prediction ", prediction.spec(),
+          "; they must have one shape");
+}
+
+/// f64 of the shape of x: `given`, one number an element or one for each row, or ones.
+Tensor weights_of(const std::string& metric, const Tensor& given, const Tensor& x) {
+  if (!given.defined()) return ones(x.shape(), f64);
+  const Tensor weight = cast(given, f64);
+  if (weight.shape() == x.shape()) return weight;
+  require(weight.shape().rank() == 1 && x.shape().rank() > 0 && weight.shape()[0] == x.shape()[0], metric,
+          ": sample_weight is ", given.spec(), ", expected one number for each element of ", x.spec(),
+          " or for each row");
+  Shape rows{x.shape()[0]};
+  for (int i = 1; i < x.shape().rank(); ++i) rows.push_back(1);
+  return broadcast_to(reshape(weight, rows), x.shape());
+}
+
+Tensor flat(const Tensor& x) { return reshape(x, {x.shape().size()}); }
+
+/// 1 where y is true, f64.
+Tensor truth_of(const Tensor& y) { return y.dtype() == boolean ? cast(y, f64) : cast(cast(y, f64) >= 0.5, f64); }
+
+/// At each threshold: weights of true positives, false positives, true negatives and false negatives, [4 thresholds].
+Tensor counts_at(const std::string& metric, const std::vector<double>& thresholds, const Tensor& y,
+                 const Tensor& prediction, const Tensor& sample_weight) {
+  check_pair(metric, y, prediction);
+  const auto n = static_cast<std::int64_t>(thresholds.size());
+  const Tensor weight = flat(weights_of(metric, sample_weight, prediction)), is_true = flat(truth_of(y));
+  const Tensor above = cast(expand_dims(flat(cast(prediction, f64)), 1) > from_values(thresholds, {1, n}), f64);
+  const auto total = [](const Tensor& each) { return reduce_sum(each, {.axis = {0}}); };
+  const Tensor of_true = expand_dims(weight * is_true, 1), of_false = expand_dims(weight * (1 - is_true), 1);
+  const Tensor true_positives = total(above * of_true), false_positives = total(above * of_false);
+  return concat({true_positives, false_positives, total(of_false) - false_positives, total(of_true) - true_positives});
+}
+
+/// The four counts at each threshold, from totals.
+struct Counts {
+  std::span<const double> totals;
+  std::size_t n() const { return totals.size() / 4; }
+  double tp(std::size_t i) const { return totals[i]; }
+  double fp(std::size_t i) const { return totals[n() + i]; }
+  double tn(std::size_t i) const { return totals[2 * n() + i]; }
+  double fn(std::size_t i) const { return totals[3 * n() + i]; }
+  double recall(std::size_t i) const { return ratio(tp(i), tp(i) + fn(i)); }
+  double precision(std::size_t i) const { return ratio(tp(i), tp(i) + fp(i)); }
+  double specificity(std::size_t i) const { return ratio(tn(i), tn(i) + fp(i)); }
+  double false_rate(std::size_t i) const { return ratio(fp(i), fp(i) + tn(i)); }
+};
+
+/// Evenly from 0 to 1; the first and the last moved out by `margin`.
+std::vector<double> even_thresholds(const std::string& metric, std::int64_t n, double margin) {
+  require(n > 1 && n <= 1 << 20, metric, ": num_thresholds must be at least 2 and at most 2^20, got ", n);
+  std::vector<double> thresholds;
+  for (std::int64_t i = 0; i < n; ++i) thresholds.push_back(static_cast<double>(i) / static_cast<double>(n - 1));
+  thresholds.front() -= margin;
+  thresholds.back() += margin;
+  return thresholds;
+}
+
+double area_of_roc(const Counts& c) {
+  double area = 0;
+  for (std::size_t i = 0; i + 1 < c.n(); ++i)
+    area += (c.false_rate(i) - c.false_rate(i + 1)) * (c.recall(i) + c.recall(i + 1)) / 2;
+  return area;
+}
+
+double area_of_pr(const Counts& c) {
+  double area = 0;
+  for (std::size_t i = 0; i + 1 < c.n(); ++i) {
+    const double found = c.tp(i) - c.tp(i + 1);
+    const double positives = c.tp(i) + c.fp(i), next = c.tp(i + 1) + c.fp(i + 1);
+    const double slope = ratio(found, std::max(positives - next, 0.0)), intercept = c.tp(i + 1) - slope * next;
+    const double growth = positives > 0 && next > 0 ? std::log(positives / next) : 0;
+    area += ratio(slope * (found + intercept * growth), c.tp(i + 1) + c.fn(i + 1));
+  }
+  return area;
+}
+
+using Rate = double (Counts::*)(std::size_t) const;
+
+/// Of the thresholds at which `bound` is at least `least`, the largest `wanted`.
+double best_at(std::span<const double> totals, Rate bound, double least, Rate wanted) {
+  const Counts c{totals};
+  double best = 0;
+  for (std::size_t i = 0; i < c.n(); ++i)
+    if ((c.*bound)(i) >= least) best = std::max(best, (c.*wanted)(i));
+  return best;
+}
+
+/// Confusion of classes, flat: [classes^2].
+Tensor confusion(const std::string& metric, std::int64_t classes, const Tensor& y, const Tensor& prediction,
+                 const Tensor& sample_weight) {
+  check_pair(metric, y, prediction);
+  const Tensor weight = flat(weights_of(metric, sample_weight, prediction));
+  return flat(confusion_matrix(flat(cast(y, i64)), flat(cast(prediction, i64)), classes, weight));
+}
+
+/// The mean over `chosen` classes that occur.
+double mean_overlap(std::span<const double> confusion, std::size_t classes, const std::vector<std::int64_t>& chosen) {
+  double sum = 0, count = 0;
+  for (const std::int64_t id : chosen) {
+    const auto k = static_cast<std::size_t>(id);
+    double row = 0, column = 0;
+    for (std::size_t i = 0; i < classes; ++i) row += confusion[k * classes + i], column += confusion[i * classes + k];
+    const double hits = confusion[k * classes + k], all = row + column - hits;
+    if (all <= 0) continue;
+    sum += hits / all;
+    count += 1;
+  }
+  return ratio(sum, count);
+}
+
+/// True positives, predicted and occurring of each class: [3 classes].
+Tensor class_counts(const std::string& metric, std::int64_t classes, std::optional<double> threshold, const Tensor& y,
+                    const Tensor& prediction, const Tensor& sample_weight) {
+  check_pair(metric, y, prediction);
+  require(prediction.shape().rank() == 2 && prediction.shape()[1] == classes, metric, ": the prediction is ",
+          prediction.spec(), ", expected [batch, ", classes, "]");
+  const Tensor p = cast(prediction, f64);
+  const Tensor positive = threshold ? cast(p > *threshold, f64) : one_hot(argmax(p), classes, f64);
+  const Tensor weight = weights_of(metric, sample_weight, prediction), is_true = cast(y, f64) * weight;
+  const auto total = [](const Tensor& each) { return reduce_sum(each, {.axis = {0}}); };
+  return concat({total(positive * is_true), total(positive * weight), total(is_true)});
+}
+
+double f_beta(std::span<const double> totals, const FBetaOptions& options) {
+  const std::size_t n = totals.size() / 3;
+  const double square = options.beta * options.beta;
+  const auto score = [&](double hits, double predicted, double occurring) {
+    const double precision = ratio(hits, predicted), recall = ratio(hits, occurring);
+    return ratio((1 + square) * precision * recall, square * precision + recall);
+  };
+  double hits = 0, predicted = 0, occurring = 0, sum = 0, weighted = 0;
+  for (std::size_t k = 0; k < n; ++k) {
+    const double one = score(totals[k], totals[n + k], totals[2 * n + k]);
+    hits += totals[k], predicted += totals[n + k], occurring += totals[2 * n + k];
+    sum += one, weighted += one * totals[2 * n + k];
+  }
+  if (options.average == ClassAverage::micro) return score(hits, predicted, occurring);
+  return options.average == ClassAverage::macro ? sum / static_cast<double>(n) : ratio(weighted, occurring);
+}
+
+std::int64_t checked_classes(const std::string& metric, std::int64_t classes) {
+  require(classes > 0 && classes <= 1 << 12, metric, ": num_classes must be positive and at most 2^12, got ", classes);
+  return classes;
+}
+std::vector<std::int64_t> all_of(std::int64_t classes) {
+  std::vector<std::int64_t> ids;
+  for (std::int64_t i = 0; i < checked_classes("MeanIoU", classes); ++i) ids.push_back(i);
+  return ids;
+}
+void check_share(const std::string& metric, double share) {
+  require(share >= 0 && share <= 1, metric, ": expected a number in [0, 1], got ", share);
+}
+
+/// A metric of the counts at thresholds.
+struct OfCounts : Metric {
+  OfCounts(const std::string& name, const std::vector<double>& thresholds,
+           std::function<double(std::span<const double>)> finish)
+      : Metric(
+            name, 4 * static_cast<std::int64_t>(thresholds.size()),
+            [=](const Tensor& y, const Tensor& p, const Tensor& w) { return counts_at(name, thresholds, y, p, w); },
+            std::move(finish)) {}
+};
+
+OfCounts at_one(const std::string& name, ThresholdOption options, double (*finish)(const Counts&)) {
+  return {name, {options.threshold}, [finish](std::span<const double> totals) { return finish({totals}); }};
+}
+
+OfCounts at_best(const std::string& name, OperatingPointOptions options, Rate bound, double least, Rate wanted) {
+  check_share(name, least);
+  return {name, even_thresholds(name, options.num_thresholds, 0),
+          [=](std::span<const double> totals) { return best_at(totals, bound, least, wanted); }};
+}
+
+struct OfConfusion : Metric {
+  OfConfusion(const std::string& name, std::int64_t classes, const std::vector<std::int64_t>& chosen,
+              std::optional<double> threshold = {})
+      : Metric(
+            name, checked_classes(name, classes) * classes,
+            [=](const Tensor& y, const Tensor& p, const Tensor& w) {
+              return confusion(name, classes, y, threshold ? cast(p >= *threshold, i64) : p, w);
+            },
+            [=](std::span<const double> totals) {
+              return mean_overlap(totals, static_cast<std::size_t>(classes), chosen);
+            }) {
+    for (const std::int64_t id : chosen)
+      require(id >= 0 && id < classes, name, ": class ", id, " is none of ", classes);
+  }
+};
+
+}  // namespace
+
+TruePositives::TruePositives(ThresholdOption options)
+    : Metric(at_one("true_positives", options, [](const Counts& c) { return c.tp(0); })) {}
+TrueNegatives::TrueNegatives(ThresholdOption options)
+    : Metric(at_one("true_negatives", options, [](const Counts& c) { return c.tn(0); })) {}
+FalsePositives::FalsePositives(ThresholdOption options)
+    : Metric(at_one("false_positives", options, [](const Counts& c) { return c.fp(0); })) {}
+FalseNegatives::FalseNegatives(ThresholdOption options)
+    : Metric(at_one("false_negatives", options, [](const Counts& c) { return c.fn(0); })) {}
+Precision::Precision(ThresholdOption options)
+    : Metric(at_one("precision", options, [](const Counts& c) { return c.precision(0); })) {}
+Recall::Recall(ThresholdOption options)
+    : Metric(at_one("recall", options, [](const Counts& c) { return c.recall(0); })) {}
+
+AUC::AUC(AUCOptions options)
+    : Metric(
+          "auc", 4 * options.num_thresholds,
+          [thresholds = even_thresholds("AUC", options.num_thresholds, 1e-7), logits = options.from_logits](
+              const Tensor& y, const Tensor& p, const Tensor& w) {
+            return counts_at("AUC", thresholds, y, logits ? sigmoid(p) : p, w);
+          },
+          [curve = options.curve](std::span<const double> totals) {
+            return curve == AUCCurve::roc ? area_of_roc({totals}) : area_of_pr({totals});
+          }) {}
+
+SensitivityAtSpecificity::SensitivityAtSpecificity(double specificity, OperatingPointOptions options)
+    : Metric(at_best("sensitivity_at_specificity", options, &Counts::specificity, specificity, &Counts::recall)) {}
+SpecificityAtSensitivity::SpecificityAtSensitivity(double sensitivity, OperatingPointOptions options)
+    : Metric(at_best("specificity_at_sensitivity", options, &Counts::recall, sensitivity, &Counts::specificity)) {}
+PrecisionAtRecall::PrecisionAtRecall(double recall, OperatingPointOptions options)
+    : Metric(at_best("precision_at_recall", options, &Counts::recall, recall, &Counts::precision)) {}
+RecallAtPrecision::RecallAtPrecision(double precision, OperatingPointOptions options)
+    : Metric(at_best("recall_at_precision", options, &Counts::precision, precision, &Counts::recall)) {}
+
+namespace {
+
+struct OfClasses : Metric {
+  OfClasses(const std::string& name, std::int64_t classes, const FBetaOptions& options)
+      : Metric(
+            name, 3 * checked_classes(name, classes),
+            [=](const Tensor& y, const Tensor& p, const Tensor& w) {
+              return class_counts(name, classes, options.threshold, y, p, w);
+            },
+            [=](std::span<const double> totals) { return f_beta(totals, options); }) {
+    require(options.beta > 0, name, ": beta must be positive, got ", options.beta);
+  }
+};
+
+FBetaOptions with_beta_1(FBetaOptions options) {
+  require(options.beta == 1, "F1Score: beta is 1; FBetaScore takes others");
+  return options;
+}
+
+}  // namespace
+
+FBetaScore::FBetaScore(std::int64_t num_classes, FBetaOptions options)
+    : Metric(OfClasses("fbeta_score", num_classes, options)) {}
+F1Score::F1Score(std::int64_t num_classes, FBetaOptions options)
+    : Metric(OfClasses("f1_score", num_classes, with_beta_1(options))) {}
+
+MeanIoU::MeanIoU(std::int64_t num_classes) : Metric(OfConfusion("mean_io_u", num_classes, all_of(num_classes))) {}
+IoU::IoU(std::int64_t num_classes, std::vector<std::int64_t> target_class_ids)
+    : Metric(OfConfusion("io_u", num_classes, target_class_ids)) {}
+BinaryIoU::BinaryIoU(ThresholdOption options) : Metric(OfConfusion("binary_io_u", 2, {0, 1}, options.threshold)) {}
+
+RootMeanSquaredError::RootMeanSquaredError()
+    : Metric(
+          "root_mean_squared_error", 2,
+          [](const Tensor& y, const Tensor& p, const Tensor& w) {
+            check_pair("RootMeanSquaredError", y, p);
+            const Tensor weight = weights_of("RootMeanSquaredError", w, p);
+            return stack({reduce_sum(square(cast(y, f64) - cast(p, f64)) * weight), reduce_sum(weight)});
+          },
+          [](std::span<const double> totals) {
+            return totals[1] == 0 ? std::numeric_limits<double>::quiet_NaN() : std::sqrt(totals[0] / totals[1]);
+          }) {}
+
+LogCoshError::LogCoshError() : Metric("logcosh", [](const Tensor& y, const Tensor& p) { return log_cosh(y, p); }) {}
+
+Accuracy::Accuracy()
+    : Metric("accuracy", [](const Tensor& y, const Tensor& p) {
+        check_pair("Accuracy", y, p);
+        return equal(cast(y, f64), cast(p, f64));
+      }) {}
+
+R2Score::R2Score()
+    : Metric(
+          "r2_score", 4,
+          [](const Tensor& y, const Tensor& p, const Tensor& w) {
+            check_pair("R2Score", y, p);
+            const Tensor weight = weights_of("R2Score", w, p), target = cast(y, f64);
+            return stack({reduce_sum(target * weight), reduce_sum(square(target) * weight),
+                          reduce_sum(square(target - cast(p, f64)) * weight), reduce_sum(weight)});
+          },
+          [](std::span<const double> totals) {
+            if (totals[3] == 0) return std::numeric_limits<double>::quiet_NaN();
+            const double spread = totals[1] - totals[0] * totals[0] / totals[3];
+            return spread <= 0 ? 0 : 1 - totals[2] / spread;
+          }) {}
+
+}  // namespace gradus

@@ -1,0 +1,64 @@
+/// Sums, products and the like of several tensors.
+#include "gradus/nn/merging.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/matmul.h"
+#include "gradus/ops/normalization.h"
+#include "gradus/ops/numeric.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+Tensor folded(std::string_view layer, const std::vector<Tensor>& inputs,
+              Tensor (*combine)(const Tensor&, const Tensor&)) {
+  require(!inputs.empty(), layer, ": expected at least one tensor");
+  Tensor result = inputs[0];
+  for (std::size_t i = 1; i < inputs.size(); ++i) result = combine(result, inputs[i]);
+  return result;
+}
+
+}  // namespace
+
+namespace merging {
+
+Tensor add(const std::vector<Tensor>& inputs) { return folded("Add", inputs, operator+); }
+Tensor subtract(const std::vector<Tensor>& inputs) {
+  require(inputs.size() == 2, "Subtract: expected 2 tensors, got ", inputs.size());
+  return inputs[0] - inputs[1];
+}
+Tensor multiply(const std::vector<Tensor>& inputs) { return folded("Multiply", inputs, operator*); }
+Tensor average(const std::vector<Tensor>& inputs) {
+  return folded("Average", inputs, operator+) / static_cast<double>(inputs.size());
+}
+Tensor maximum(const std::vector<Tensor>& inputs) { return folded("Maximum", inputs, gradus::maximum); }
+Tensor minimum(const std::vector<Tensor>& inputs) { return folded("Minimum", inputs, gradus::minimum); }
+
+}  // namespace merging
+
+Tensor Concatenate::operator()(const std::vector<Tensor>& inputs) const { return concat(inputs, axis); }
+
+Tensor Dot::operator()(const Tensor& a, const Tensor& b) const {
+  require(a.shape().rank() >= 2 && b.shape().rank() >= 2 && a.shape()[0] == b.shape()[0], "Dot: a is ", a.spec(),
+          ", b is ", b.spec(), "; expected [batch, ...] of one batch");
+  const int of_a = a.shape().normalized(axes[0]), of_b = b.shape().normalized(axes[1]);
+  require(of_a > 0 && of_b > 0 && a.shape()[of_a] == b.shape()[of_b], "Dot: axes ", axes[0], " of ", a.spec(), " and ",
+          axes[1], " of ", b.spec(), " do not agree");
+  const Tensor x = moveaxis(normalize ? l2_normalize(a, {of_a}) : a, of_a, -1);
+  const Tensor y = moveaxis(normalize ? l2_normalize(b, {of_b}) : b, of_b, -1);
+  std::int64_t left = 1, right = 1;
+  Shape result{a.shape()[0]};
+  for (int i = 1; i + 1 < x.shape().rank(); ++i) {
+    left = dimension::multiply(left, x.shape()[i]);
+    result.push_back(x.shape()[i]);
+  }
+  for (int i = 1; i + 1 < y.shape().rank(); ++i) {
+    right = dimension::multiply(right, y.shape()[i]);
+    result.push_back(y.shape()[i]);
+  }
+  if (result.rank() == 1) result.push_back(1);
+  const std::int64_t n = x.shape().back();
+  const Tensor product = matmul(reshape(x, {a.shape()[0], left, n}), transpose(reshape(y, {a.shape()[0], right, n})));
+  return reshape(product, result);
+}
+
+}  // namespace gradus

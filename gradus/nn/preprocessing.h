@@ -1,0 +1,64 @@
+/// Layers that prepare images and numbers, and further spatial layers without variables. Channels last.
+#pragma once
+#include <array>
+#include <vector>
+#include "gradus/nn/convolutions.h"
+#include "gradus/ops/resize.h"
+
+namespace gradus {
+
+/// x
+struct Identity : Module {
+  Identity();
+};
+/// x * scale + offset. Integers give f32.
+struct Rescaling : Module {
+  explicit Rescaling(double scale, double offset = 0);
+};
+/// (x - mean) / sqrt(variance) along the last axis: one number each for all channels, or one a channel. Integers give
+/// f32. InvalidArgument unless there are as many variances as means, none of them negative.
+struct Normalization : Module {
+  Normalization(std::vector<double> mean, std::vector<double> variance);
+};
+/// resize to {height, width}.
+struct Resizing : Module {
+  Resizing(std::int64_t height, std::int64_t width, ResizeOptions options = {});
+};
+/// The middle of [..., height, width, channels]; of an image that is too small the largest part of that ratio, resized.
+struct CenterCrop : Module {
+  CenterCrop(std::int64_t height, std::int64_t width);
+};
+/// Without the elements at the ends of each spatial dimension, as many on either side unless said. InvalidArgument
+/// where nothing would be left.
+struct Cropping1D : Module {
+  explicit Cropping1D(std::array<std::int64_t, 2> cropping = {1, 1});
+};
+struct Cropping2D : Module {
+  explicit Cropping2D(Pair cropping = 0);
+  Cropping2D(std::array<std::int64_t, 2> rows, std::array<std::int64_t, 2> columns);
+};
+struct Cropping3D : Module {
+  explicit Cropping3D(Triple cropping = 1);
+};
+
+/// Means, and largest elements, of about equal parts: `size` along each spatial dimension, which must be known.
+struct AdaptiveAveragePooling1D : Module {
+  explicit AdaptiveAveragePooling1D(Single size);
+};
+struct AdaptiveAveragePooling2D : Module {
+  explicit AdaptiveAveragePooling2D(Pair size);
+};
+struct AdaptiveAveragePooling3D : Module {
+  explicit AdaptiveAveragePooling3D(Triple size);
+};
+struct AdaptiveMaxPooling1D : Module {
+  explicit AdaptiveMaxPooling1D(Single size);
+};
+struct AdaptiveMaxPooling2D : Module {
+  explicit AdaptiveMaxPooling2D(Pair size);
+};
+struct AdaptiveMaxPooling3D : Module {
+  explicit AdaptiveMaxPooling3D(Triple size);
+};
+
+}  // namespace gradus

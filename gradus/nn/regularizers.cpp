@@ -1,0 +1,71 @@
+/// Penalties and constraints.
+#include "gradus/nn/regularizers.h"
+#include "gradus/ops/checks.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
+#include "gradus/ops/matmul.h"
+#include "gradus/ops/normalization.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+constexpr double small = 1e-7;  // Keras's epsilon
+
+Tensor wide(const Tensor& x, std::string_view op) { return cast(require_floating(x, op), computed_in(x.dtype())); }
+
+/// Lengths along the axes. Where one is 0 so is its gradient.
+Tensor lengths(const Tensor& x, const std::vector<int>& axis) { return norm(x, {.axis = axis, .keepdims = true}); }
+
+}  // namespace
+
+namespace regularizers {
+
+Tensor l1(const Tensor& x, double factor) { return cast(reduce_sum(abs(wide(x, "l1"))) * factor, x.dtype()); }
+Tensor l2(const Tensor& x, double factor) { return cast(reduce_sum(square(wide(x, "l2"))) * factor, x.dtype()); }
+Tensor l1_l2(const Tensor& x, double of_l1, double of_l2) { return l1(x, of_l1) + l2(x, of_l2); }
+
+Tensor orthogonal(const Tensor& x, double factor, OrthogonalMode mode) {
+  require(x.shape().rank() == 2, "orthogonal: expected a matrix, got ", x.spec());
+  const bool rows = mode == OrthogonalMode::rows;
+  const std::int64_t n = x.shape()[rows ? 0 : 1];
+  require(n >= 0, "orthogonal: the size of ", x.spec(), " must be known");
+  const Tensor unit = l2_normalize(wide(x, "orthogonal"), {rows ? 1 : 0});
+  const Tensor cosines = rows ? matmul(unit, transpose(unit)) : matmul(transpose(unit), unit);
+  const double pairs = static_cast<double>(n) * static_cast<double>(n - 1) / 2;
+  if (pairs == 0) return zeros({}, x.dtype());
+  const Tensor between = abs(cosines) * (1 - eye(n, cosines.dtype()));
+  return cast(reduce_sum(between) * (factor / 2 / pairs), x.dtype());
+}
+
+}  // namespace regularizers
+
+namespace constraints {
+
+Tensor max_norm(const Tensor& x, double max_value, const std::vector<int>& axis) {
+  const Tensor w = wide(x, "max_norm"), length = lengths(w, axis);
+  return cast(w * clip_by_value(length, 0, max_value) / (length + small), x.dtype());
+}
+
+Tensor min_max_norm(const Tensor& x, double min_value, double max_value, double rate, const std::vector<int>& axis) {
+  require(min_value <= max_value && rate >= 0 && rate <= 1,
+          "min_max_norm: expected min_value <= max_value and a rate in "
+          "[0, 1], got ",
+          min_value, ", ", max_value, " and ", rate);
+  const Tensor w = wide(x, "min_max_norm"), length = lengths(w, axis);
+  const Tensor wanted = clip_by_value(length, min_value, max_value) * rate + length * (1 - rate);
+  return cast(w * (wanted / (length + small)), x.dtype());
+}
+
+Tensor non_neg(const Tensor& x) { return maximum(x, 0); }
+
+Tensor unit_norm(const Tensor& x, const std::vector<int>& axis) {
+  const Tensor w = wide(x, "unit_norm");
+  return cast(w / (lengths(w, axis) + small), x.dtype());
+}
+
+}  // namespace constraints
+
+}  // namespace gradus

@@ -1,0 +1,322 @@
+/// Statistics by order, products of vectors, and functions of NumPy.
+#include "gradus/ops/numeric.h"
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include "gradus/ops/checks.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
+#include "gradus/ops/sort.h"
+#include "gradus/ops/special.h"
+
+namespace gradus {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+const Tensor& require_numbers(const Tensor& x, std::string_view op) {
+  require(x.dtype() != boolean, op, ": expected numbers, got ", x.spec(), "; cast it first");
+  return x;
+}
+
+/// f, a function of wide floats, of x; f16 and bf16 are rounded once.
+Tensor wide(const Tensor& x, const auto& f) { return cast(f(cast(x, computed_in(x.dtype()))), x.dtype()); }
+Tensor wide(std::string_view op, const Tensor& a, const Tensor& b, const auto& f) {
+  require_floating(a, b, op);
+  const auto [x, y] = broadcast_together(a, b, op);
+  const DType t = computed_in(a.dtype());
+  return cast(f(cast(x, t), cast(y, t)), a.dtype());
+}
+
+/// The elements of all `axis` (none: all) behind each other as the last dimension.
+Tensor gathered_last(const Tensor& x, const std::vector<int>& axis, std::string_view op, Shape& kept) {
+  std::vector<int> order, behind = axis;
+  for (int& a : behind) a = x.shape().normalized(a);
+  if (behind.empty())
+    for (int i = 0; i < x.shape().rank(); ++i) behind.push_back(i);
+  std::ranges::sort(behind);
+  require(std::ranges::adjacent_find(behind) == behind.end(), op, ": an axis is named twice");
+  kept = x.shape();
+  Shape left;
+  std::int64_t count = 1;
+  for (int i = 0; i < x.shape().rank(); ++i) {
+    if (std::ranges::binary_search(behind, i)) {
+      require(x.shape()[i] > 0, op, ": axis ", i, " of ", x.spec(), " must have a known, positive size");
+      count *= x.shape()[i];
+      kept.set(i, 1);
+    } else {
+      order.push_back(i);
+      left.push_back(x.shape()[i]);
+    }
+  }
+  order.insert(order.end(), behind.begin(), behind.end());
+  left.push_back(count);
+  return reshape(transpose(x, order), left);
+}
+
+/// What stands at a fractional place among `n` in order along the last axis.
+Tensor at_place(const Tensor& sorted, double place, QuantileMethod method) {
+  const auto at = [&](double i) { return slice_within(sorted, sorted.shape().rank() - 1, std::llrint(i), 1); };
+  const double below = std::floor(place), above = std::ceil(place);
+  switch (method) {
+    case QuantileMethod::lower: return at(below);
+    case QuantileMethod::higher: return at(above);
+    case QuantileMethod::nearest: return at(std::nearbyint(place));
+    case QuantileMethod::midpoint: return below == above ? at(below) : (at(below) + at(above)) * 0.5;
+    case QuantileMethod::linear: break;
+  }
+  if (below == above) return at(below);
+  return at(below) * (above - place) + at(above) * (place - below);
+}
+
+}  // namespace
+
+Tensor hypot(const Tensor& a, const Tensor& b) {
+  return wide("hypot", a, b, [](const Tensor& x, const Tensor& y) {
+    const Tensor larger = maximum(abs(x), abs(y)), smaller = minimum(abs(x), abs(y));
+    const Tensor has_ratio = logical_and(larger > 0, is_finite(larger));
+    const Tensor ratio = where(has_ratio, smaller / where(has_ratio, larger, 1), 0);
+    return larger * sqrt(square(ratio) + 1);
+  });
+}
+
+Tensor logaddexp2(const Tensor& a, const Tensor& b) {
+  return wide("logaddexp2", a, b, [](const Tensor& x, const Tensor& y) {
+    return logaddexp(x * std::numbers::ln2, y * std::numbers::ln2) / std::numbers::ln2;
+  });
+}
+
+Tensor sinc(const Tensor& x) {
+  require_floating(x, "sinc");
+  return wide(x, [](const Tensor& w) {
+    const Tensor y = w * std::numbers::pi, is_near = abs(y) < 0.5;
+    // sin(y) / y = 1 - y^2 / 3! + y^4 / 5! - ..., so that derivatives at 0 are right.
+    const Tensor square_of = square(where(is_near, y, 0));
+    Tensor series = ones_like(y);
+    for (int k = 8; k > 0; --k) series = 1 - square_of * (1.0 / (2 * k * (2 * k + 1))) * series;
+    const Tensor divisor = where(is_near, 1, y);
+    return where(is_near, series, sin(divisor) / divisor);
+  });
+}
+
+Tensor heaviside(const Tensor& x, const Tensor& at_zero) {
+  require_floating(x, at_zero, "heaviside");
+  const auto [a, b] = broadcast_together(x, at_zero, "heaviside");
+  const Tensor steps = where(a > 0, ones_like(a), where(a < 0, zeros_like(a), stop_gradient(a)));
+  return where(equal(a, 0), b, steps);
+}
+
+Tensor fmax(const Tensor& a, const Tensor& b) {
+  require_numbers(a, "fmax");
+  if (!is_floating(a.dtype())) return maximum(a, b);
+  require_floating(a, b, "fmax");
+  const auto [x, y] = broadcast_together(a, b, "fmax");
+  return where(is_nan(x), y, where(is_nan(y), x, maximum(x, y)));
+}
+Tensor fmin(const Tensor& a, const Tensor& b) {
+  require_numbers(a, "fmin");
+  if (!is_floating(a.dtype())) return minimum(a, b);
+  require_floating(a, b, "fmin");
+  const auto [x, y] = broadcast_together(a, b, "fmin");
+  return where(is_nan(x), y, where(is_nan(y), x, minimum(x, y)));
+}
+
+Tensor nan_to_num(const Tensor& x, NanToNumOptions options) {
+  require_floating(x, "nan_to_num");
+  const double largest = x.dtype() == f64    ? std::numeric_limits<double>::max()
+                         : x.dtype() == f16  ? 65504
+                         : x.dtype() == bf16 ? 0x1.fep127
+                                             : static_cast<double>(std::numeric_limits<float>::max());
+  Tensor y = where(is_nan(x), scalar_like(x, options.nan, "nan_to_num"), x);
+  y = where(equal(x, infinity), scalar_like(x, options.posinf.value_or(largest), "nan_to_num"), y);
+  return where(equal(x, -infinity), scalar_like(x, options.neginf.value_or(-largest), "nan_to_num"), y);
+}
+
+Tensor deg2rad(const Tensor& x) {
+  return wide(require_floating(x, "deg2rad"), [](const Tensor& w) { return w * (std::numbers::pi / 180); });
+}
+Tensor rad2deg(const Tensor& x) {
+  return wide(require_floating(x, "rad2deg"), [](const Tensor& w) { return w * (180 / std::numbers::pi); });
+}
+
+Tensor isclose(const Tensor& a, const Tensor& b, IsCloseOptions options) {
+  require_floating(a, b, "isclose");
+  const DType t = computed_in(a.dtype());
+  const Tensor x = cast(a, t), y = cast(b, t);
+  const Tensor near = logical_and(is_finite(y), abs(x - y) <= abs(y) * options.rtol + options.atol);
+  const Tensor close = logical_or(equal(x, y), near);
+  return options.equal_nan ? logical_or(close, logical_and(is_nan(x), is_nan(y))) : close;
+}
+
+Tensor truediv(const Tensor& a, const Tensor& b) {
+  require_numbers(a, "truediv");
+  require(a.dtype() == b.dtype(), "truediv: a is ", a.spec(), ", b is ", b.spec(), ": dtypes differ; cast one of them");
+  if (is_floating(a.dtype())) return a / b;
+  const DType t = size_of(a.dtype()) <= 2 ? f32 : f64;
+  return cast(a, t) / cast(b, t);
+}
+Tensor truncatediv(const Tensor& a, const Tensor& b) {
+  require_numbers(a, "truncatediv");
+  return is_floating(a.dtype()) ? trunc(a / b) : a / b;
+}
+
+Tensor saturate_cast(const Tensor& x, DType dtype) {
+  const DType from = x.dtype();
+  require(from != boolean && dtype != boolean, "saturate_cast: expected number types, got ", x.spec(), " to ", dtype);
+  if (from == dtype) return x;
+  if (is_floating(dtype) && is_floating(from)) {
+    if (dtype == f64 || (dtype == f32 && from != f64)) return cast(x, dtype);
+    const double largest = dtype == f16 ? 65504 : dtype == bf16 ? 0x1.fep127 : 0x1.fffffep127;
+    return cast(clip_by_value(cast(x, from == f64 ? f64 : f32), -largest, largest), dtype);
+  }
+  if (is_floating(dtype) || is_floating(from)) return cast(x, dtype);  // which saturates
+  const auto bits = [](DType t) { return static_cast<int>(8 * size_of(t)) - (is_signed(t) ? 1 : 0); };
+  Tensor y = x;
+  if (is_signed(from) && !is_signed(dtype)) y = maximum(y, 0);
+  if (bits(dtype) < bits(from)) {
+    const auto highest = static_cast<std::int64_t>((std::uint64_t{1} << bits(dtype)) - 1);
+    y = minimum(y, highest);
+    if (is_signed(from) && is_signed(dtype)) y = maximum(y, -highest - 1);
+  }
+  return cast(y, dtype);
+}
+
+Tensor cross(const Tensor& a, const Tensor& b) {
+  require_numbers(a, "cross");
+  require(a.spec() == b.spec() && a.shape().rank() >= 1 && a.shape().back() == 3, "cross: a is ", a.spec(), ", b is ",
+          b.spec(), "; expected vectors of three along the last axis");
+  const auto part = [](const Tensor& x, std::int64_t i) { return slice_within(x, x.shape().rank() - 1, i % 3, 1); };
+  std::vector<Tensor> parts;
+  for (std::int64_t i = 0; i < 3; ++i)
+    parts.push_back(part(a, i + 1) * part(b, i + 2) - part(a, i + 2) * part(b, i + 1));
+  return concat(parts, -1);
+}
+
+Tensor outer(const Tensor& a, const Tensor& b) {
+  require_numbers(a, "outer");
+  return reshape(a, {a.shape().size(), 1}) * reshape(b, {1, b.shape().size()});
+}
+
+Tensor kron(const Tensor& a, const Tensor& b) {
+  require_numbers(a, "kron");
+  const int rank = a.shape().rank();
+  require(rank == b.shape().rank() && rank <= 4, "kron: a is ", a.spec(), ", b is ", b.spec(),
+          "; expected tensors of one rank, at most 4");
+  Shape of_a, of_b, merged;
+  for (int i = 0; i < rank; ++i) {
+    of_a.push_back(a.shape()[i]), of_a.push_back(1);
+    of_b.push_back(1), of_b.push_back(b.shape()[i]);
+    merged.push_back(dimension::multiply(a.shape()[i], b.shape()[i]));
+  }
+  return reshape(reshape(a, of_a) * reshape(b, of_b), merged);
+}
+
+Tensor diff(const Tensor& x, int n, int axis) {
+  require_numbers(x, "diff");
+  require(n >= 0, "diff: n must not be negative, got ", n);
+  const int at = checked_axis(x, axis, "diff");
+  Tensor y = x;
+  for (int k = 0; k < n; ++k) {
+    const std::int64_t size = y.shape()[at];
+    if (size == 0) break;
+    y = slice_within(y, at, 1, dimension::subtract(size, 1)) - slice_within(y, at, 0, dimension::subtract(size, 1));
+  }
+  return y;
+}
+
+Tensor trapezoid(const Tensor& y, double dx, int axis) {
+  require_floating(y, "trapezoid");
+  const int at = checked_axis(y, axis, "trapezoid");
+  const std::int64_t n = y.shape()[at];
+  return wide(y, [&](const Tensor& w) {
+    if (n == 0) return reduce_sum(w, {.axis = {at}});
+    const Tensor low = slice_within(w, at, 0, dimension::subtract(n, 1)),
+                 high = slice_within(w, at, 1, dimension::subtract(n, 1));
+    return reduce_sum(low + high, {.axis = {at}}) * (dx / 2);
+  });
+}
+
+Tensor average(const Tensor& x, const Tensor& weights, std::optional<int> axis) {
+  Tensor spread = weights;
+  if (axis && weights.shape().rank() == 1 && x.shape().rank() > 1) {
+    Shape along;
+    for (int i = 0; i < x.shape().rank(); ++i)
+      along.push_back(i == x.shape().normalized(*axis) ? weights.shape()[0] : 1);
+    spread = broadcast_to(reshape(weights, along), x.shape());
+  }
+  require(spread.shape() == x.shape(), "average: x is ", x.spec(), ", the weights are ", weights.spec(),
+          "; expected the shape of x, or a vector along the axis");
+  const ReduceOptions over{.axis = axis ? std::vector<int>{*axis} : std::vector<int>{}};
+  return wide("average", x, spread,
+              [&](const Tensor& a, const Tensor& w) { return reduce_sum(a * w, over) / reduce_sum(w, over); });
+}
+
+Tensor quantile(const Tensor& x, double q, QuantileOptions options) {
+  require_floating(x, "quantile");
+  require(q >= 0 && q <= 1, "quantile: q must lie in [0, 1], got ", q);
+  return wide(x, [&](const Tensor& w) {
+    Shape kept;
+    const Tensor flat = gathered_last(w, options.axis, "quantile", kept);
+    const double place = q * static_cast<double>(flat.shape().back() - 1);
+    const Tensor found = at_place(sort(flat), place, options.method);
+    const Tensor is_bad = reduce_any(is_nan(flat), {.axis = {-1}, .keepdims = true});
+    const Tensor y = where(is_bad, std::numeric_limits<double>::quiet_NaN(), found);
+    if (options.keepdims) return reshape(y, kept);
+    return squeeze(y, {-1});
+  });
+}
+
+Tensor median(const Tensor& x, QuantileOptions options) {
+  options.method = QuantileMethod::linear;
+  return quantile(x, 0.5, std::move(options));
+}
+
+Tensor moveaxis(const Tensor& x, int source, int destination) {
+  const int from = checked_axis(x, source, "moveaxis"), to = checked_axis(x, destination, "moveaxis");
+  std::vector<int> order;
+  for (int i = 0; i < x.shape().rank(); ++i)
+    if (i != from) order.push_back(i);
+  order.insert(order.begin() + to, from);
+  return transpose(x, order);
+}
+
+Tensor swapaxes(const Tensor& x, int a, int b) {
+  std::vector<int> order;
+  for (int i = 0; i < x.shape().rank(); ++i) order.push_back(i);
+  std::swap(order[static_cast<std::size_t>(checked_axis(x, a, "swapaxes"))],
+            order[static_cast<std::size_t>(checked_axis(x, b, "swapaxes"))]);
+  return transpose(x, order);
+}
+
+Tensor logspace(double first, double last, std::int64_t n, double base, DType dtype) {
+  require(is_floating(dtype) && base > 0, "logspace: expected a float type and a positive base, got ", dtype, " and ",
+          base);
+  return cast(exp(linspace(first, last, n, f64) * std::log(base)), dtype);
+}
+
+Tensor geomspace(double first, double last, std::int64_t n, DType dtype) {
+  require(is_floating(dtype) && first * last > 0, "geomspace: expected a float type and ends of one sign, got ", dtype,
+          ", ", first, " and ", last);
+  const Tensor size = exp(linspace(std::log(std::abs(first)), std::log(std::abs(last)), n, f64));
+  return cast(first < 0 ? -size : size, dtype);
+}
+
+Tensor unravel_index(const Tensor& indices, const Shape& dims) {
+  require(is_integer(indices.dtype()) && dims.rank() > 0, "unravel_index: expected integers and dimensions, got ",
+          indices.spec(), " and ", dims);
+  std::vector<Tensor> places(static_cast<std::size_t>(dims.rank()));
+  Tensor rest = indices;
+  for (std::size_t i = places.size(); i-- > 0;) {
+    const std::int64_t n = dims[static_cast<int>(i)];
+    require(n > 0, "unravel_index: the dimensions ", dims, " must be known and positive");
+    places[i] = i == 0 ? rest : mod(rest, n);
+    rest = floor_divide(rest, n);
+  }
+  return stack(places, 0);
+}
+
+}  // namespace gradus
