@@ -4,7 +4,8 @@
 set -eu
 
 build="g++ make cmake ninja-build pkg-config python3 python3-venv llvm-19-dev libgtest-dev libcli11-dev libtomlplusplus-dev
-       nlohmann-json3-dev zlib1g-dev libprotobuf-dev protobuf-compiler dataset-fashion-mnist"
+       nlohmann-json3-dev zlib1g-dev libjpeg-dev libpng-dev libprotobuf-dev protobuf-compiler
+       dataset-fashion-mnist"
 format="clang-format-19"
 full="clang-19 libclang-rt-19-dev clang-format-19"
 bench="python3-venv"
@@ -73,6 +74,8 @@ report_what_is_missing() {
   lacks_header toml++/toml.h && need "toml++ 3"
   lacks_header nlohmann/json.hpp && need "nlohmann-json 3"
   lacks_header zlib.h && need "zlib"
+  lacks_header png.h && need "libpng 1.6"
+  printf '#include <cstdio>\n#include <jpeglib.h>\n' | ${CXX:-g++} -fsyntax-only -x c++ - >/dev/null 2>&1 || need "libjpeg-turbo 2"
   lacks_header google/protobuf/message_lite.h && need "protobuf 3 with its headers"
   command -v protoc >/dev/null || need "protoc, the compiler of protobuf"
   [ -e "${FASHION_MNIST_DIR:-/usr/share/datasets/fashion-mnist}/train-images-idx3-ubyte.gz" ] ||

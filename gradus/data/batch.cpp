@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include "gradus/base/error.h"
 #include "gradus/data/stage.h"
 
 namespace gradus {
@@ -14,12 +15,13 @@ Spec stacked(Spec spec, std::int64_t count) {
 
 class BatchPass : public Pass {
  public:
-  BatchPass(const Stage& source, std::int64_t epoch, std::int64_t size)
+  BatchPass(const Stage& source, std::int64_t epoch, std::int64_t size, bool drop_remainder)
       : specs_(source.specs()),
-        varying_(have_any_size(specs_)),
+        varying_(have_any_size(specs_) || !source.is_counted()),
         source_(source.open(epoch)),
         length_(source.length(epoch)),
-        size_(size) {}
+        size_(size),
+        fewest_(drop_remainder ? size : 1) {}
 
   Tensors at(std::int64_t index) override {
     const std::int64_t first = index * size_, count = std::min(size_, length_ - first);
@@ -55,7 +57,13 @@ class BatchPass : public Pass {
   /// Elements whose sizes are known only when they are there.
   Tensors stack_elements(std::int64_t first, std::int64_t count) {
     std::vector<Tensors> elements;
-    for (std::int64_t i = 0; i < count; ++i) elements.push_back(source_->at(first + i));
+    for (std::int64_t i = 0; i < count; ++i) {
+      Tensors element = source_->at(first + i);
+      if (element.empty()) break;
+      elements.push_back(std::move(element));
+    }
+    count = static_cast<std::int64_t>(elements.size());
+    if (count < fewest_) return {};
     std::vector<Spec> specs;
     for (const Tensor& field : elements[0]) specs.push_back(field.spec());
     Batch batch(specs, count);
@@ -74,7 +82,7 @@ class BatchPass : public Pass {
   const std::vector<Spec> specs_;
   const bool varying_;
   std::unique_ptr<Pass> source_;
-  const std::int64_t length_, size_;
+  const std::int64_t length_, size_, fewest_;
   std::vector<std::int64_t> indices_;
 };
 
@@ -82,12 +90,19 @@ class BatchStage : public DerivedStage {
  public:
   BatchStage(const StagePointer& source, std::int64_t size, bool drop_remainder)
       : DerivedStage(source, specs_of(*source, size, drop_remainder)), size_(size), drop_remainder_(drop_remainder) {}
+  std::string name() const override { return text("batch(", size_, ")"); }
+  std::uint64_t identity() const override { return drop_remainder_; }
+  std::optional<RowLayout> layout(std::int64_t epoch) const override {
+    if (!is_counted()) return {};
+    const std::int64_t elements = source().length(epoch);
+    return RowLayout{drop_remainder_ ? elements / size_ * size_ : elements, size_};
+  }
   std::int64_t length(std::int64_t epoch) const override {
     const std::int64_t elements = source().length(epoch);
     return elements / size_ + (!drop_remainder_ && elements % size_ != 0);
   }
-  std::unique_ptr<Pass> open(std::int64_t epoch) const override {
-    return std::make_unique<BatchPass>(source(), epoch, size_);
+  std::unique_ptr<Pass> make_pass(std::int64_t epoch) const override {
+    return std::make_unique<BatchPass>(source(), epoch, size_, drop_remainder_);
   }
 
  private:

@@ -94,6 +94,40 @@ class Store {
   std::vector<std::int64_t> missing_;
 };
 
+/// Of elements that come in order: as far as they were read.
+class Queue {
+ public:
+  explicit Queue(const Stage& source) : source_(source) {}
+  Tensors at(std::int64_t index) {
+    std::lock_guard lock(guard_);
+    const StopScope::Pause to_the_end;
+    if (!pass_ && !ended_) pass_ = source_.open(0);
+    while (!ended_ && std::ssize(elements_) <= index) {
+      Tensors element = std::ssize(elements_) < source_.length(0) ? pass_->at(std::ssize(elements_)) : Tensors();
+      ended_ = element.empty();
+      if (!ended_) elements_.push_back(std::move(element));
+    }
+    if (ended_) pass_.reset();
+    return index < std::ssize(elements_) ? elements_[static_cast<std::size_t>(index)] : Tensors();
+  }
+
+ private:
+  const Stage& source_;
+  std::mutex guard_;  // of what follows
+  std::unique_ptr<Pass> pass_;
+  std::vector<Tensors> elements_;
+  bool ended_ = false;
+};
+
+class QueuePass : public Pass {
+ public:
+  explicit QueuePass(Queue& queue) : queue_(queue) {}
+  Tensors at(std::int64_t index) override { return queue_.at(index); }
+
+ private:
+  Queue& queue_;
+};
+
 class CachePass : public Pass {
  public:
   explicit CachePass(Store& store) : store_(store) {}
@@ -109,12 +143,18 @@ class CachePass : public Pass {
 
 class CacheStage : public DerivedStage {
  public:
-  explicit CacheStage(const StagePointer& source) : DerivedStage(source), store_(*source) {}
+  explicit CacheStage(const StagePointer& source) : DerivedStage(source), store_(*source), queue_(*source) {}
+  std::string name() const override { return "cache"; }
+  std::optional<RowLayout> layout(std::int64_t) const override { return source().layout(0); }
   std::int64_t length(std::int64_t) const override { return source().length(0); }
-  std::unique_ptr<Pass> open(std::int64_t) const override { return std::make_unique<CachePass>(store_); }
+  std::unique_ptr<Pass> make_pass(std::int64_t) const override {
+    if (!is_counted()) return std::make_unique<QueuePass>(queue_);
+    return std::make_unique<CachePass>(store_);
+  }
 
  private:
-  mutable Store store_;
+  mutable Store store_;  // one of the two
+  mutable Queue queue_;
 };
 
 }  // namespace

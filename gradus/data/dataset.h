@@ -4,6 +4,7 @@
 /// Which epoch: begin() counts the passes of this value, from 0; copies and derived datasets start at 0; first() looks
 /// at epoch 0, and so do take() and skip() in their first pass, unless epoch(e) or from(position) says another.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include "gradus/autodiff/vmap.h"
 #include "gradus/data/pipeline.h"
 #include "gradus/function/function.h"
 
@@ -21,14 +23,28 @@ template <std::size_t N> class Dataset {
   using element = typename element_of<N>::type;
 
   /// f of N tensors gives a Tensor, or a pair, tuple or array of them. It is traced once for each signature and runs as
-  /// compiled code; after a batch it sees whole batches, which is the fast way.
+  /// compiled code. After a batch it sees whole batches; before one it is vectorised over the elements of the batch
+  /// where that is possible: f has a batched form, is not random, and sizes are known. The bits are the same. Random
+  /// numbers in f belong to (seed, epoch, index of the element).
   template <class F> auto map(F f, MapOptions options = {}) const -> Dataset<arity_of<with_tensors_t<F, N>>::value> {
-    const ElementFunction trace = [f](In fields) { return to_fields(call_with<N>(f, fields)); };
-    const ElementFunction run = [compiled = function(f, {.name = "map"})](In fields) {
-      return to_fields(call_with<N>(compiled, fields));
-    };
-    return Dataset<arity_of<with_tensors_t<F, N>>::value>(pipeline_.map(trace, run, options));
+    return Dataset<arity_of<with_tensors_t<F, N>>::value>(
+        pipeline_.map(traced(f), compiled(f, "map"), of_all_rows(f), options));
   }
+  /// The elements for which the predicate, which gives one boolean, is true. How many there are is not known without
+  /// reading them: there is no cardinality, and going on within an epoch asks again about the elements before.
+  template <class F>
+    requires std::same_as<with_tensors_t<F, N>, Tensor>
+  Dataset filter(F predicate) const {
+    return Dataset(pipeline_.filter(traced(predicate), compiled(predicate, "filter")));
+  }
+  /// f of the fields of an element gives a Dataset. `cycle_length` of these are read by turns, `block_length` elements
+  /// at a turn; where one ends the next takes its place. f is called when an element's turn comes, not traced.
+  template <class F> auto interleave(F f, InterleaveOptions options = {}) const -> with_tensors_t<F, N> {
+    return with_tensors_t<F, N>(
+        pipeline_.interleave([f](In fields) { return call_with<N>(f, fields).pipeline(); }, options));
+  }
+  /// One after the other: interleave, one at a time.
+  template <class F> auto flat_map(F f) const -> with_tensors_t<F, N> { return interleave(f, {.cycle_length = 1}); }
   /// A full permutation, by index: no buffer. Without a seed it takes one that follows from set_seed, here and now.
   /// After a batch it permutes batches.
   Dataset shuffle(ShuffleOptions options = {}) const { return Dataset(pipeline_.shuffle(options)); }
@@ -38,9 +54,32 @@ template <std::size_t N> class Dataset {
   }
   /// Joins `size` elements along a new axis 0. The last batch may be smaller, or is dropped.
   Dataset batch(std::int64_t size, BatchOptions options = {}) const { return Dataset(pipeline_.batch(size, options)); }
+  /// Joins elements of different sizes, each filled up behind its end to the size of the largest in the batch, or to
+  /// .padded_shapes. InvalidArgument of an element that is larger than that.
+  Dataset padded_batch(std::int64_t size, PaddedBatchOptions options = {}) const {
+    return Dataset(pipeline_.padded_batch(size, std::move(options)));
+  }
+  /// Padded batches of elements of similar length, which element_length gives, a scalar integer: bucket i, of lengths
+  /// from boundaries[i - 1] up to but not with boundaries[i], gives a batch whenever it holds batch_sizes[i]; what is
+  /// left at the end comes in the order of the buckets.
+  template <class F>
+    requires std::same_as<with_tensors_t<F, N>, Tensor>
+  Dataset bucket_by_sequence_length(F element_length, BucketOptions options) const {
+    return Dataset(pipeline_.bucket_by_sequence_length(
+        traced(element_length), compiled(element_length, "bucket_by_sequence_length"), std::move(options)));
+  }
+  /// Every row of axis 0 becomes an element, as before a batch.
+  Dataset unbatch() const { return Dataset(pipeline_.unbatch()); }
+  /// Every count-th element, beginning with number `index`: each is in exactly one shard.
+  Dataset shard(int count, int index) const { return Dataset(pipeline_.shard(count, index)); }
   /// Keeps elements in memory once they were made. A shuffle before it is frozen in the order of epoch 0, so shuffle
   /// after it.
   Dataset cache() const { return Dataset(pipeline_.cache()); }
+  /// The same in a file, which later runs read if the data and the stages before it are the same; of a map these are
+  /// its program and the values that it captured, of a generator and of interleave only their specs can be compared.
+  /// What a killed process had made is kept. DataError if the file was made from something else, or is no cache: it is
+  /// never overwritten. Unavailable while another process fills it.
+  Dataset cache(const std::filesystem::path& file) const { return Dataset(pipeline_.cache(file)); }
   /// Round r is epoch r of what is repeated; -1: without end.
   Dataset repeat(std::int64_t times = -1) const { return Dataset(pipeline_.repeat(times)); }
   Dataset take(std::int64_t n) const { return Dataset(pipeline_.take(n)); }
@@ -51,8 +90,12 @@ template <std::size_t N> class Dataset {
   /// Its first pass starts there, the next is the epoch after.
   Dataset from(Position position) const { return Dataset(pipeline_.from(position)); }
   /// Elements are made ahead, in the background, that many at most; the stages after it included.
-  Dataset prefetch(int buffers = autotune) const { return Dataset(pipeline_.prefetch(buffers)); }
-  /// Known without reading, or nothing: a dataset without end has none.
+  Dataset prefetch(int buffers = autotune) const { return Dataset(pipeline_.prefetch({.buffers = buffers})); }
+  /// The same within a number of bytes, of which two elements are always allowed.
+  Dataset prefetch(PrefetchOptions options) const { return Dataset(pipeline_.prefetch(options)); }
+  /// Where the time of all passes so far went.
+  PipelineExplanation explain() const { return pipeline_.explain(); }
+  /// Known without reading, or nothing: a dataset without end has none, nor has what a filter or generator gives.
   std::optional<std::int64_t> cardinality() const { return pipeline_.cardinality(); }
   /// any_size where a dimension varies from element to element, as of a batch that may be the small last one.
   std::array<Spec, N> element_spec() const {
@@ -86,6 +129,28 @@ template <std::size_t N> class Dataset {
   const Pipeline& pipeline() const { return pipeline_; }
 
  private:
+  template <class F> static ElementFunction traced(F f) {
+    return [f](In fields) { return to_fields(call_with<N>(f, fields)); };
+  }
+  template <class F> static ElementFunction compiled(F f, const char* name) {
+    return [f = function(f, {.name = name})](In fields) { return to_fields(call_with<N>(f, fields)); };
+  }
+  /// f of each row of stacked elements, as one compiled program.
+  template <class F> static ElementFunction of_all_rows(F f) {
+    constexpr std::size_t results = arity_of<with_tensors_t<F, N>>::value;
+    const auto rows = [f](const std::array<Tensor, N>& stacked) {
+      const Tensors made =
+          vmap([&f](In fields) { return to_fields(call_with<N>(f, fields)); }, stacked, stacked[0].shape()[0]);
+      std::array<Tensor, results> out;
+      std::copy(made.begin(), made.end(), out.begin());
+      return out;
+    };
+    return [compiled = function(rows, {.name = "map"})](In stacked) {
+      std::array<Tensor, N> fields;
+      std::copy(stacked.begin(), stacked.end(), fields.begin());
+      return to_fields(compiled(fields));
+    };
+  }
   Pipeline pipeline_;
 };
 
@@ -115,6 +180,33 @@ Dataset<sizeof...(T)> from_tensor_slices(const T&... tensors) {
 }
 /// 0, 1, ... n - 1 as i32 scalars.
 Dataset<1> range(std::int64_t n);
+/// What `next` gives, one after the other, until it gives nothing: F: () -> std::optional<Tensor>. Each pass calls a
+/// copy of `next` from its beginning, on the thread that makes elements.
+template <class F>
+  requires std::same_as<std::invoke_result_t<F&>, std::optional<Tensor>>
+Dataset<1> from_generator(Spec spec, F next) {
+  return Dataset<1>(Pipeline::generate({spec}, [next]() mutable -> std::optional<Tensors> {
+    std::optional<Tensor> element = next();
+    if (!element) return std::nullopt;
+    return Tensors{std::move(*element)};
+  }));
+}
+/// Of several fields: F: () -> std::optional of a pair, tuple or array of tensors.
+template <std::size_t N, class F>
+  requires(arity_of<typename std::invoke_result_t<F&>::value_type>::value == N)
+Dataset<N> from_generator(const std::array<Spec, N>& specs, F next) {
+  return Dataset<N>(Pipeline::generate({specs.begin(), specs.end()}, [next]() mutable -> std::optional<Tensors> {
+    auto element = next();
+    if (!element) return std::nullopt;
+    return to_fields(std::move(*element));
+  }));
+}
+/// The fields of all, side by side, as long as the shortest.
+template <std::size_t... N>
+  requires(sizeof...(N) > 0)
+Dataset<(N + ...)> zip(const Dataset<N>&... parts) {
+  return Dataset<(N + ...)>(Pipeline::zip({parts.pipeline()...}));
+}
 /// Images as they are in the file, such as u8 [rows, columns], and labels as i32 scalars, from IDX files, plain or
 /// gzip. DataError if a file is damaged or their counts differ; Unavailable if one cannot be read.
 Dataset<2> from_idx(const std::filesystem::path& images, const std::filesystem::path& labels);

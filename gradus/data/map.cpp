@@ -1,115 +1,52 @@
-/// Maps: a compiled function of each element. What comes out is learnt by tracing it once with symbols.
+/// Maps: a compiled function of each element.
 #include <algorithm>
 #include <cstring>
-#include <future>
 #include <map>
 #include <mutex>
 #include "gradus/base/thread_pool.h"
-#include "gradus/data/rethrow.h"
-#include "gradus/data/stage.h"
-#include "gradus/function/call_keys.h"
-#include "gradus/function/mode.h"
-#include "gradus/function/pending.h"
-#include "gradus/function/trace.h"
-#include "gradus/ops/random_key.h"
+#include "gradus/data/element_work.h"
 
 namespace gradus {
 namespace {
 
-struct Traced {
-  std::vector<Spec> specs;
-  bool is_random;
-};
+class MapPass : public Pass {
+ public:
+  MapPass(const ElementWork& work, int parallel_calls, const Stage& source, std::int64_t epoch)
+      : work_(work),
+        parallel_calls_(parallel_calls),
+        specs_(source.specs()),
+        source_(source.open(epoch)),
+        epoch_(epoch) {}
 
-Traced trace_with(const std::vector<Spec>& arguments, const ElementFunction& f) {
-  Trace trace(arguments);
-  if (std::ranges::any_of(arguments, [](const Spec& spec) { return spec.shape.is_symbolic(); }))
-    trace.set_limit(Trace::most_of_open_sizes);
-  Traced traced{{}, false};
-  for (const Tensor& result : f(trace.parameters())) {
-    Spec spec = result.spec();
-    for (int axis = 0; axis < spec.shape.rank(); ++axis)
-      if (dimension::is_symbolic(spec.shape[axis])) spec.shape.set(axis, any_size);
-    traced.specs.push_back(spec);
+  Tensors at(std::int64_t index) override {
+    const Tensors element = source_->at(index);
+    return element.empty() ? element : work_.apply(element, epoch_, index);
   }
-  for (const auto& cell : trace.cells())
-    require(!cell->assigned, "map: its function assigns variable ", cell->cell->name,
-            "; a map may read variables, but elements are made in any order and more than once");
-  traced.is_random = trace.is_random();
-  return traced;
-}
 
-/// Sizes that are not known at one axis are taken to be one: they come from one batch.
-std::vector<Spec> with_symbols(std::vector<Spec> specs) {
-  for (Spec& spec : specs)
-    for (int axis = 0; axis < spec.shape.rank(); ++axis)
-      if (spec.shape[axis] == any_size) spec.shape.set(axis, dimension::symbol(axis));
-  return specs;
-}
-
-/// A function that must know the sizes is traced with those of the first element.
-Traced trace_map(const Stage& source, const ElementFunction& f) {
-  try {
-    return trace_with(with_symbols(source.specs()), f);
-  } catch (const InternalError&) { throw; } catch (const std::exception&) {
-    if (!have_any_size(source.specs()) || source.length(0) == 0) throw;
-  }
-  std::vector<Spec> specs;
-  for (const Tensor& field : source.open(0)->at(0)) specs.push_back(field.spec());
-  return trace_with(specs, f);
-}
-
-/// The value without its history.
-Tensor settled(const Tensor& result) {
-  Ref<Buffer> value(&result.observed());
-  return Tensor::of_buffer(result.spec(), std::move(value));
-}
-
-bool fits(const Spec& given, const Spec& expected) {
-  if (given.dtype != expected.dtype || given.shape.rank() != expected.shape.rank()) return false;
-  return std::equal(given.shape.begin(), given.shape.end(), expected.shape.begin(),
-                    [](std::int64_t g, std::int64_t e) { return e == any_size || g == e; });
-}
-
-struct MapWork {
-  ElementFunction f;
-  std::vector<Spec> specs;
-  int parallel_calls;
-  std::optional<std::uint64_t> seed;  // where random ops are used
-
-  Tensors apply(In element, std::int64_t epoch, std::int64_t index) const {
-    // Where this thread records or traces, the call would become part of that.
-    if (Context::current() || Pending::mine().is_recording())
-      return std::async(std::launch::async, [&] { return apply_here(element, epoch, index); }).get();
-    return apply_here(element, epoch, index);
+  void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
+    if (indices.size() > 1 && work_.may_vectorize()) {
+      if (write_rows(indices, out)) return;
+      write_each(indices, out);  // throws, if an element is to blame
+      work_.give_up_rows();
+      return;
+    }
+    write_each(indices, out);
   }
 
  private:
-  Tensors apply_here(In element, std::int64_t epoch, std::int64_t index) const {
-    try {
-      const ModeScope mode(CallMode::unsaid);
-      std::optional<CallSeed> keys;
-      if (seed) keys.emplace(mix(mix(*seed, static_cast<std::uint64_t>(epoch)), static_cast<std::uint64_t>(index)));
-      Tensors results = f(element);
-      for (std::size_t field = 0; field < results.size(); ++field) {
-        results[field] = settled(results[field]);
-        require(fits(results[field].spec(), specs[field]), "field ", field, " is ", results[field].spec(),
-                ", that of other elements ", specs[field], "; give results of one size and type");
-      }
-      return results;
-    } catch (...) { rethrow_in(text("map, element ", index, " of epoch ", epoch)); }
+  bool write_rows(std::span<const std::int64_t> indices, std::span<std::byte* const> out) {
+    Tensors stacked;
+    std::vector<std::byte*> rows;
+    for (Spec spec : specs_) {
+      spec.shape.insert(0, std::ssize(indices));
+      stacked.push_back(Tensor::of_buffer(spec, Buffer::allocate(bytes_of(spec), "elements of a map")));
+      rows.push_back(stacked.back().observed().data<std::byte>());
+    }
+    source_->write(indices, rows);
+    return work_.apply_to_rows(stacked, std::ssize(indices), out);
   }
-};
-
-class MapPass : public Pass {
- public:
-  MapPass(const MapWork& work, std::unique_ptr<Pass> source, std::int64_t epoch)
-      : work_(work), source_(std::move(source)), epoch_(epoch) {}
-
-  Tensors at(std::int64_t index) override { return work_.apply(source_->at(index), epoch_, index); }
-
   /// The first call alone, since it may compile; the others side by side.
-  void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
+  void write_each(std::span<const std::int64_t> indices, std::span<std::byte* const> out) {
     std::vector<Tensors> elements;
     for (const std::int64_t index : indices) elements.push_back(source_->at(index));
     std::size_t done = 0;
@@ -129,13 +66,11 @@ class MapPass : public Pass {
           return;
         }
     };
-    const int threads = work_.parallel_calls == autotune ? ThreadPool::max_threads : work_.parallel_calls;
+    const int threads = parallel_calls_ == autotune ? ThreadPool::max_threads : parallel_calls_;
     const std::size_t left = indices.size() - done;
     ThreadPool::global().run(static_cast<int>(std::min(left, static_cast<std::size_t>(threads))), work);
     if (!failures.empty()) std::rethrow_exception(failures.begin()->second);
   }
-
- private:
   void put(std::int64_t index, const Tensors& element, std::size_t place, std::span<std::byte* const> out) const {
     const Tensors results = work_.apply(element, epoch_, index);
     for (std::size_t field = 0; field < out.size(); ++field) {
@@ -144,7 +79,9 @@ class MapPass : public Pass {
     }
   }
 
-  const MapWork& work_;
+  const ElementWork& work_;
+  const int parallel_calls_;
+  const std::vector<Spec>& specs_;  // of the source
   std::unique_ptr<Pass> source_;
   const std::int64_t epoch_;
   bool compiled_ = false;
@@ -152,23 +89,28 @@ class MapPass : public Pass {
 
 class MapStage : public DerivedStage {
  public:
-  MapStage(StagePointer source, MapWork work) : DerivedStage(std::move(source), work.specs), work_(std::move(work)) {}
-  int parallel_calls() const override { return std::max(source().parallel_calls(), work_.parallel_calls); }
-  std::unique_ptr<Pass> open(std::int64_t epoch) const override {
-    return std::make_unique<MapPass>(work_, source().open(epoch), epoch);
+  MapStage(StagePointer source, std::unique_ptr<ElementWork> work, int parallel_calls)
+      : DerivedStage(std::move(source), work->specs()), work_(std::move(work)), parallel_calls_(parallel_calls) {}
+  std::string name() const override { return "map"; }
+  std::uint64_t identity() const override { return work_->identity(); }
+  int parallel_calls() const override { return std::max(source().parallel_calls(), parallel_calls_); }
+
+ protected:
+  std::unique_ptr<Pass> make_pass(std::int64_t epoch) const override {
+    return std::make_unique<MapPass>(*work_, parallel_calls_, source(), epoch);
   }
 
  private:
-  const MapWork work_;
+  const std::unique_ptr<const ElementWork> work_;
+  const int parallel_calls_;
 };
 
 }  // namespace
 
-StagePointer map_stage(StagePointer source, const ElementFunction& trace, ElementFunction run, MapOptions options) {
-  Traced traced = trace_map(*source, trace);
-  MapWork work{std::move(run), std::move(traced.specs), options.num_parallel_calls, {}};
-  if (traced.is_random) work.seed = next_seed();
-  return std::make_shared<MapStage>(std::move(source), std::move(work));
+StagePointer map_stage(StagePointer source, const ElementFunction& trace, ElementFunction run, ElementFunction rows,
+                       MapOptions options) {
+  auto work = std::make_unique<ElementWork>("map", *source, trace, std::move(run), std::move(rows));
+  return std::make_shared<MapStage>(std::move(source), std::move(work), options.num_parallel_calls);
 }
 
 }  // namespace gradus

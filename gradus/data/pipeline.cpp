@@ -1,5 +1,10 @@
 /// Arguments are checked here, stages chained, and passes read.
 #include "gradus/data/pipeline.h"
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string_view>
 #include "gradus/data/order.h"
 #include "gradus/data/prefetch.h"
 #include "gradus/data/stage.h"
@@ -12,14 +17,18 @@ constexpr std::int64_t largest_epoch = std::int64_t{1} << 53;
 
 class PassReading : public Reading {
  public:
-  PassReading(StagePointer stage, Position start, int buffers)
+  PassReading(StagePointer stage, Position start, PrefetchOptions ahead)
       : stage_(std::move(stage)),
         epoch_(start.epoch),
         index_(start.index),
         length_(stage_->length(start.epoch)),
-        buffers_(buffers) {}
+        counted_(stage_->is_counted()),
+        ahead_(ahead) {}
 
-  bool at_end() const override { return index_ >= length_; }
+  bool at_end() override {
+    if (!counted_ && element_.empty() && index_ < length_) element_ = fetch();
+    return index_ >= length_;
+  }
   const Tensors& element() override {
     require_more();
     if (element_.empty()) element_ = fetch();
@@ -30,50 +39,90 @@ class PassReading : public Reading {
     if (prefetcher_ && element_.empty()) fetch();
     element_.clear();
     ++index_;
-    if (at_end()) prefetcher_.reset();
+    if (index_ >= length_) prefetcher_.reset();
   }
   Position position() const override { return {epoch_, index_}; }
 
  private:
-  void require_more() const {
+  void require_more() {
     require<OutOfRange>(!at_end(), "the pass over this dataset has ended after ", index_,
                         " elements; compare the iterator with end(), or call begin() for the next pass");
   }
+  /// No tensors: here is the end.
   Tensors fetch() {
     try {
-      if (buffers_ == 0) {
-        if (!pass_) pass_ = stage_->open(epoch_);
-        return pass_->at(index_);
-      }
-      if (!prefetcher_) prefetcher_ = std::make_unique<Prefetcher>(stage_, epoch_, index_, length_, buffers_);
-      return prefetcher_->next();
+      Tensors element = make();
+      if (element.empty()) end_here();
+      return element;
     } catch (...) {
-      length_ = index_;
-      prefetcher_.reset();
+      end_here();
       throw;
     }
+  }
+  Tensors make() {
+    ++stage_->times().reads;
+    if (ahead_.buffers == 0) {
+      if (!pass_) pass_ = stage_->open(epoch_);
+      return pass_->at(index_);
+    }
+    if (!prefetcher_) prefetcher_ = std::make_unique<Prefetcher>(stage_, epoch_, index_, length_, ahead_);
+    return prefetcher_->next();
+  }
+  void end_here() {
+    length_ = index_;
+    prefetcher_.reset();
   }
 
   const StagePointer stage_;
   const std::int64_t epoch_;
   std::int64_t index_, length_;
-  const int buffers_;
+  const bool counted_;
+  const PrefetchOptions ahead_;
   Tensors element_;  // empty: not read yet
   std::unique_ptr<Pass> pass_;
   std::unique_ptr<Prefetcher> prefetcher_;
 };
+
+bool can_hold(DType dtype, double value) {
+  if (!is_integer(dtype) && dtype != boolean) return true;
+  return with_type(dtype, [&]<class T>(T) {
+    if constexpr (std::is_arithmetic_v<T>)
+      return value == std::trunc(value) && value >= static_cast<double>(std::numeric_limits<T>::lowest()) &&
+             value <= static_cast<double>(std::numeric_limits<T>::max());
+    else return true;
+  });
+}
+
+void check_padding(std::string_view stage, const std::vector<Spec>& fields, const PaddedBatchOptions& options) {
+  const std::size_t shapes = options.padded_shapes.size(), values = options.padding_values.size();
+  require(shapes == 0 || shapes == fields.size(), stage, ": ", shapes, " padded_shapes for ", fields.size(), " fields");
+  require(values <= 1 || values == fields.size(), stage, ": ", values, " padding_values for ", fields.size(),
+          " fields; expected one for each, or one for all");
+  for (std::size_t i = 0; i < fields.size() && values > 0; ++i) {
+    const double value = options.padding_values[values == 1 ? 0 : i];
+    require<OutOfRange>(can_hold(fields[i].dtype, value), stage, ": the padding value ", value, " is no ",
+                        fields[i].dtype, ", of which field ", i, " is made");
+  }
+  for (std::size_t i = 0; i < shapes; ++i) {
+    const Shape &padded = options.padded_shapes[i], &given = fields[i].shape;
+    require(padded.rank() == given.rank(), stage, ": field ", i, " is ", fields[i], ", padded_shapes says ",
+            brackets(padded));
+    for (int axis = 0; axis < padded.rank(); ++axis)
+      require(padded[axis] == any_size || given[axis] == any_size || padded[axis] >= given[axis], stage, ": field ", i,
+              " is ", fields[i], ", more than the ", brackets(padded), " of padded_shapes");
+  }
+}
 
 }  // namespace
 
 Pipeline& Pipeline::operator=(const Pipeline& other) {
   stage_ = other.stage_;
   start_ = other.start_;
-  buffers_ = other.buffers_;
+  ahead_ = other.ahead_;
   passes_ = 0;
   return *this;
 }
 
-/// A stage whose epoch 0 is the first pass of this value.
 StagePointer Pipeline::with_start() const {
   if (start_.position == Position{} && !start_.same_epoch) return stage_;
   return start_stage(stage_, start_.position, start_.same_epoch);
@@ -82,20 +131,24 @@ StagePointer Pipeline::with_start() const {
 /// Reading ahead is a matter of the whole chain.
 Pipeline Pipeline::derived(StagePointer stage) const {
   Pipeline result(std::move(stage));
-  result.buffers_ = buffers_;
+  result.ahead_ = ahead_;
   return result;
 }
 
-Pipeline Pipeline::map(const ElementFunction& trace, ElementFunction run, MapOptions options) const {
+Pipeline Pipeline::map(const ElementFunction& trace, ElementFunction run, ElementFunction rows,
+                       MapOptions options) const {
   require(options.num_parallel_calls == autotune || options.num_parallel_calls > 0,
           "map: num_parallel_calls must be positive or autotune, got ", options.num_parallel_calls);
-  return derived(map_stage(with_start(), trace, std::move(run), options));
+  return derived(map_stage(with_start(), trace, std::move(run), std::move(rows), options));
 }
 
 Pipeline Pipeline::shuffle(ShuffleOptions options) const {
   require(!stage_->is_endless(),
           "shuffle: this dataset has no end, so all of it cannot be permuted; shuffle before "
           "repeat(), or give a buffer size");
+  require(stage_->is_counted(),
+          "shuffle: how many elements this dataset has is not known without reading them; shuffle before filter() and "
+          "the like, or give a buffer size");
   return derived(
       shuffle_stage(with_start(), options.seed ? *options.seed : next_seed(), options.reshuffle_each_iteration));
 }
@@ -112,15 +165,81 @@ Pipeline Pipeline::batch(std::int64_t size, BatchOptions options) const {
   return derived(batch_stage(with_start(), size, options.drop_remainder));
 }
 
+Pipeline Pipeline::padded_batch(std::int64_t size, PaddedBatchOptions options) const {
+  require(size > 0, "padded_batch: size must be positive, got ", size);
+  check_padding("padded_batch", stage_->specs(), options);
+  return derived(padded_batch_stage(with_start(), size, std::move(options)));
+}
+
+Pipeline Pipeline::bucket_by_sequence_length(const ElementFunction& trace, ElementFunction run,
+                                             BucketOptions options) const {
+  constexpr std::string_view name = "bucket_by_sequence_length";
+  require(std::ranges::is_sorted(options.bucket_boundaries, std::less_equal<>()), name,
+          ": the boundaries must be ascending");
+  require(options.bucket_batch_sizes.size() == options.bucket_boundaries.size() + 1, name, ": ",
+          options.bucket_boundaries.size(), " boundaries make ", options.bucket_boundaries.size() + 1,
+          " buckets, but there are ", options.bucket_batch_sizes.size(), " batch sizes");
+  for (const std::int64_t size : options.bucket_batch_sizes)
+    require(size > 0, name, ": batch sizes must be positive, got ", size);
+  check_padding(name, stage_->specs(), options.padding);
+  return derived(bucket_stage(with_start(), trace, std::move(run), std::move(options)));
+}
+
+Pipeline Pipeline::filter(const ElementFunction& trace, ElementFunction run) const {
+  return derived(filter_stage(with_start(), trace, std::move(run)));
+}
+
+Pipeline Pipeline::unbatch() const {
+  for (const Spec& spec : stage_->specs())
+    require(spec.shape.rank() > 0, "unbatch: a field is a scalar ", spec, ": it has no rows along axis 0");
+  return derived(unbatch_stage(with_start()));
+}
+
+Pipeline Pipeline::interleave(PipelineFunction f, InterleaveOptions options) const {
+  require(options.cycle_length > 0, "interleave: cycle_length must be positive, got ", options.cycle_length);
+  require(options.block_length > 0, "interleave: block_length must be positive, got ", options.block_length);
+  return derived(interleave_stage(with_start(), std::move(f), options));
+}
+
+Pipeline Pipeline::shard(int count, int index) const {
+  require(count > 0, "shard: expected a positive number of shards, got ", count);
+  require(index >= 0 && index < count, "shard: index must be within 0 and ", count - 1, ", got ", index);
+  return derived(shard_stage(with_start(), count, index));
+}
+
+/// Reads ahead as far as one of its parts does.
+Pipeline Pipeline::zip(const std::vector<Pipeline>& parts) {
+  std::vector<StagePointer> stages;
+  PrefetchOptions ahead{.buffers = 0};
+  for (const Pipeline& part : parts) {
+    stages.push_back(part.with_start());
+    if (ahead.buffers != autotune && part.ahead_.buffers != 0 &&
+        (part.ahead_.buffers == autotune || part.ahead_.buffers > ahead.buffers))
+      ahead = part.ahead_;
+  }
+  Pipeline result(zip_stage(std::move(stages)));
+  result.ahead_ = ahead;
+  return result;
+}
+
+Pipeline Pipeline::generate(std::vector<Spec> specs, GeneratorFunction next) {
+  return Pipeline(generator_stage(std::move(specs), std::move(next)));
+}
+
 Pipeline Pipeline::cache() const {
   require(!stage_->is_endless(), "cache: this dataset has no end; cache before repeat()");
   return derived(cache_stage(with_start()));
 }
 
+Pipeline Pipeline::cache(const std::filesystem::path& file) const {
+  require(!stage_->is_endless(), "cache: this dataset has no end; cache before repeat()");
+  return derived(disk_cache_stage(with_start(), file));
+}
+
 Pipeline Pipeline::repeat(std::int64_t times) const {
   require(times >= -1, "repeat: expected a number of rounds, or -1 for without end, got ", times);
   if (stage_->is_endless()) return times == 0 ? take(0) : derived(with_start());
-  const std::int64_t length = stage_->length(1);
+  const std::int64_t length = stage_->is_counted() ? stage_->length(1) : 1;
   require(times <= 0 || length <= endless_length / times, "repeat: ", times, " rounds of ", length,
           " elements are more than 2^63 - 1");
   return derived(repeat_stage(with_start(), times < 0 ? std::nullopt : std::optional(times)));
@@ -155,30 +274,36 @@ Pipeline Pipeline::from(Position position) const {
   return result;
 }
 
-Pipeline Pipeline::prefetch(int buffers) const {
-  require(buffers == autotune || buffers > 0, "prefetch: buffers must be positive or autotune, got ", buffers);
+Pipeline Pipeline::prefetch(PrefetchOptions options) const {
+  require(options.buffers == autotune || options.buffers > 0, "prefetch: buffers must be positive or autotune, got ",
+          options.buffers);
+  require(options.max_bytes > 0, "prefetch: max_bytes must be positive, got ", options.max_bytes);
   Pipeline result(*this);
-  result.buffers_ = buffers;
+  result.ahead_ = options;
   return result;
 }
 
+PipelineExplanation Pipeline::explain() const { return explanation_of(*stage_); }
+
 std::optional<std::int64_t> Pipeline::cardinality() const {
-  if (stage_->is_endless()) return {};
+  if (stage_->is_endless() || !stage_->is_counted()) return {};
   return stage_->length(start_.position.epoch + 1);
 }
 
+bool Pipeline::is_endless() const { return stage_->is_endless(); }
+
 const std::vector<Spec>& Pipeline::specs() const { return stage_->specs(); }
 
-std::unique_ptr<Reading> Pipeline::read(std::int64_t pass, int buffers) const {
+std::unique_ptr<Reading> Pipeline::read(std::int64_t pass, PrefetchOptions ahead) const {
   Position start = start_.position;
   if (pass > 0) start = {start.epoch + (start_.same_epoch ? 0 : pass), 0};
-  return std::make_unique<PassReading>(stage_, start, buffers);
+  return std::make_unique<PassReading>(stage_, start, ahead);
 }
 
-std::unique_ptr<Reading> Pipeline::begin() const { return read(passes_++, buffers_); }
+std::unique_ptr<Reading> Pipeline::begin() const { return read(passes_++, ahead_); }
 
 Tensors Pipeline::first() const {
-  const auto reading = read(0, 0);
+  const auto reading = read(0, {.buffers = 0});
   require<OutOfRange>(!reading->at_end(), "first: this dataset has no elements");
   return reading->element();
 }

@@ -3,11 +3,13 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 #include "gradus/data/element.h"
+#include "gradus/data/explanation.h"
 
 namespace gradus {
 
@@ -26,6 +28,31 @@ struct ShuffleOptions {
 struct MapOptions {
   int num_parallel_calls = autotune;
 };
+/// How elements of different sizes become one batch. Fields in order; what is not given is as said here.
+struct PaddedBatchOptions {
+  /// Of an element; any_size, also where nothing is given: as large as the largest in the batch.
+  std::vector<Shape> padded_shapes = {};
+  /// One for each field, or one for all. Nothing: 0.
+  std::vector<double> padding_values = {};
+  bool drop_remainder = false;
+};
+struct BucketOptions {
+  /// Ascending: bucket i holds the elements with boundaries[i - 1] <= length < boundaries[i].
+  std::vector<std::int64_t> bucket_boundaries;
+  /// One more than there are boundaries.
+  std::vector<std::int64_t> bucket_batch_sizes;
+  /// Of the batches; drop_remainder drops buckets that are not full at the end.
+  PaddedBatchOptions padding = {};
+};
+struct PrefetchOptions {
+  int buffers = autotune;  // elements that may be ready
+  /// What autotune may hold ready; it measures elements as they come.
+  std::int64_t max_bytes = std::int64_t{32} << 20;
+};
+struct InterleaveOptions {
+  int cycle_length = 4;           // so many are read by turns
+  std::int64_t block_length = 1;  // elements at a turn
+};
 /// The element that comes next.
 struct Position {
   std::int64_t epoch = 0, index = 0;
@@ -36,7 +63,8 @@ struct Position {
 class Reading {
  public:
   virtual ~Reading() = default;
-  virtual bool at_end() const = 0;
+  /// Where the number of elements is not known this reads one, and throws what element() would.
+  virtual bool at_end() = 0;
   /// The element at this place. OutOfRange at the end. What goes wrong in a stage is thrown here once, with the stage
   /// and the element in its message; then the pass has ended.
   virtual const Tensors& element() = 0;
@@ -46,32 +74,53 @@ class Reading {
 
 /// What a map does with the fields of an element.
 using ElementFunction = std::function<Tensors(In)>;
+/// The next element, or nothing at the end. A copy goes on by itself.
+using GeneratorFunction = std::function<std::optional<Tensors>()>;
+
+class Pipeline;
+/// What interleaving makes of the fields of an element.
+using PipelineFunction = std::function<Pipeline(In)>;
 
 class Pipeline {
  public:
   explicit Pipeline(std::shared_ptr<const Stage> stage) : stage_(std::move(stage)) {}
   /// A copy counts its own passes.
-  Pipeline(const Pipeline& other) : stage_(other.stage_), start_(other.start_), buffers_(other.buffers_) {}
+  Pipeline(const Pipeline& other) : stage_(other.stage_), start_(other.start_), ahead_(other.ahead_) {}
   Pipeline& operator=(const Pipeline& other);
 
   /// `trace` is called with symbols, to learn what comes out; `run` with the fields of an element.
-  Pipeline map(const ElementFunction& trace, ElementFunction run, MapOptions options) const;
+  /// `rows`, where there is one, is `run` of all rows of stacked elements at once.
+  Pipeline map(const ElementFunction& trace, ElementFunction run, ElementFunction rows, MapOptions options) const;
   Pipeline shuffle(ShuffleOptions options) const;
   Pipeline shuffle(std::int64_t buffer_size, ShuffleOptions options) const;
   Pipeline batch(std::int64_t size, BatchOptions options) const;
+  Pipeline padded_batch(std::int64_t size, PaddedBatchOptions options) const;
+  Pipeline bucket_by_sequence_length(const ElementFunction& trace, ElementFunction run, BucketOptions options) const;
+  Pipeline filter(const ElementFunction& trace, ElementFunction run) const;
+  Pipeline unbatch() const;
+  Pipeline interleave(PipelineFunction f, InterleaveOptions options) const;
+  Pipeline shard(int count, int index) const;
+  static Pipeline zip(const std::vector<Pipeline>& parts);
+  static Pipeline generate(std::vector<Spec> specs, GeneratorFunction next);
   Pipeline cache() const;
+  Pipeline cache(const std::filesystem::path& file) const;
   Pipeline repeat(std::int64_t times) const;
   Pipeline take(std::int64_t n) const;
   Pipeline skip(std::int64_t n) const;
   Pipeline epoch(std::int64_t e) const;
   Pipeline from(Position position) const;
-  Pipeline prefetch(int buffers) const;
+  Pipeline prefetch(PrefetchOptions options) const;
+  PipelineExplanation explain() const;
 
   std::optional<std::int64_t> cardinality() const;
   const std::vector<Spec>& specs() const;
   /// Begins the next pass of this value.
   std::unique_ptr<Reading> begin() const;
   Tensors first() const;
+  /// Without an end, as far as is known without reading.
+  bool is_endless() const;
+  /// A stage whose epoch 0 is the first pass of this value.
+  std::shared_ptr<const Stage> with_start() const;
 
  private:
   /// Where the passes begin: pass number p reads epoch start.epoch + p, or always start.epoch; the first one begins at
@@ -80,13 +129,12 @@ class Pipeline {
     Position position;
     bool same_epoch = false;
   };
-  std::shared_ptr<const Stage> with_start() const;
   Pipeline derived(std::shared_ptr<const Stage> stage) const;
-  std::unique_ptr<Reading> read(std::int64_t pass, int buffers) const;
+  std::unique_ptr<Reading> read(std::int64_t pass, PrefetchOptions ahead) const;
 
   std::shared_ptr<const Stage> stage_;
   Start start_;
-  int buffers_ = 0;  // 0: does not read ahead
+  PrefetchOptions ahead_{.buffers = 0};  // 0: does not read ahead
   mutable std::atomic<std::int64_t> passes_{0};
 };
 

@@ -9,24 +9,38 @@
 namespace gradus {
 namespace {
 
-constexpr std::int64_t first_buffers = 8, fewest_buffers = 2, most_buffers = 64, most_bytes = 32 << 20;
+constexpr std::int64_t first_buffers = 8, fewest_buffers = 2, most_buffers = 64;
 constexpr int most_threads = 16;
 /// Where elements cost less than a wake-up the reader sleeps until several are there, so long at most.
 constexpr std::chrono::microseconds patience{50};
 constexpr int waits_until_another_thread = 3;
 
+/// Counts how long somebody waits.
+class Waiting {
+ public:
+  explicit Waiting(std::atomic<std::int64_t>& total) : total_(total) {}
+  ~Waiting() { total_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin_).count(); }
+
+ private:
+  std::atomic<std::int64_t>& total_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
 }  // namespace
 
-Prefetcher::Prefetcher(StagePointer stage, std::int64_t epoch, std::int64_t first, std::int64_t last, int buffers)
+Prefetcher::Prefetcher(StagePointer stage, std::int64_t epoch, std::int64_t first, std::int64_t last,
+                       PrefetchOptions options)
     : stage_(std::move(stage)),
       epoch_(epoch),
       last_(last),
-      tunes_(buffers == autotune),
+      max_bytes_(options.max_bytes),
+      tunes_(options.buffers == autotune),
       taken_(first),
       claimed_(first),
-      buffers_(tunes_ ? first_buffers : buffers) {
+      buffers_(tunes_ ? first_buffers : options.buffers) {
   const NoSignals no_signals;
-  const int threads = std::clamp(stage_->parallel_calls(), 1, most_threads);  // one where it may choose
+  // One where it may choose, and where elements come in order only.
+  const int threads = stage_->is_counted() ? std::clamp(stage_->parallel_calls(), 1, most_threads) : 1;
   try {
     for (int i = 0; i < threads; ++i) start_thread();
   } catch (...) {
@@ -63,14 +77,18 @@ void Prefetcher::stop() noexcept {
 bool Prefetcher::has_room() const { return static_cast<std::int64_t>(slots_.size()) < buffers_; }
 
 void Prefetcher::produce() {
+  const StopScope stops(stopping_);
   std::unique_ptr<Pass> pass;
   std::unique_lock lock(guard_);
   while (true) {
-    while (!stopping_ && claimed_ < last_ && !has_room()) {
-      was_full_ = true;
-      ++idle_;
-      room_.wait(lock);
-      --idle_;
+    if (!stopping_ && claimed_ < last_ && !has_room()) {
+      const Waiting waiting(stage_->times().threads_waited);
+      while (!stopping_ && claimed_ < last_ && !has_room()) {
+        was_full_ = true;
+        ++idle_;
+        room_.wait(lock);
+        --idle_;
+      }
     }
     if (stopping_ || claimed_ == last_) return;
     const std::int64_t index = claimed_++;
@@ -81,21 +99,25 @@ void Prefetcher::produce() {
     try {
       if (!pass) pass = stage_->open(epoch_);
       element = pass->at(index);
-    } catch (...) { problem = std::current_exception(); }
+    } catch (const StopScope::Stopped&) { return; } catch (...) {
+      problem = std::current_exception();
+    }
     lock.lock();
-    if (!problem && most_ == 0) note_size(element);
+    if (!element.empty()) note_size(element);
     slot = {std::move(element), problem, true};
     ++full_;
-    if (problem) claimed_ = last_;  // nothing behind it will be read
+    if (slot.problem || slot.element.empty()) claimed_ = last_;  // nothing behind it will be read
     if (wanted_ > 0 && is_ready(wanted_)) ready_.notify_one();
   }
 }
 
-/// What fits into the bound is known once there is an element.
+/// What fits into the bound is known once there is an element, and by the largest.
 void Prefetcher::note_size(const Tensors& element) {
   std::int64_t bytes = 1;
   for (const Tensor& field : element) bytes += static_cast<std::int64_t>(field.bytes());
-  most_ = std::clamp(most_bytes / bytes, fewest_buffers, most_buffers);
+  if (bytes <= largest_) return;
+  largest_ = bytes;
+  most_ = std::clamp(max_bytes_ / bytes, fewest_buffers, most_buffers);
   if (tunes_) buffers_ = std::min(buffers_, most_);
 }
 
@@ -113,7 +135,8 @@ void Prefetcher::adapt() {
     buffers_ = std::min(2 * buffers_, most_);
     waits_in_a_row_ = 0;
     was_full_ = false;
-  } else if (stage_->parallel_calls() == autotune && ++waits_in_a_row_ == waits_until_another_thread) {
+  } else if (stage_->is_counted() && stage_->parallel_calls() == autotune &&
+             ++waits_in_a_row_ == waits_until_another_thread) {
     waits_in_a_row_ = 0;
     const auto most = std::min(ThreadPool::global().threads(), most_threads);
     if (static_cast<int>(threads_.size()) < most) start_thread();
@@ -121,6 +144,7 @@ void Prefetcher::adapt() {
 }
 
 void Prefetcher::wait(std::unique_lock<std::mutex>& lock) {
+  const Waiting waiting(stage_->times().readers_waited);
   const bool first_time = most_ == 0;
   adapt();
   if (idle_ > 0) room_.notify_all();

@@ -1,6 +1,7 @@
 /// Reading ahead: background threads make elements in the order of their indices' turn and keep a bounded number of
 /// them ready.
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -12,10 +13,10 @@ namespace gradus {
 
 class Prefetcher {
  public:
-  /// Elements [first, last) of one epoch of `stage`. `buffers` > 0, or autotune: as many, within 32 MiB, and from as
-  /// many threads as keep the reader from waiting.
-  Prefetcher(StagePointer stage, std::int64_t epoch, std::int64_t first, std::int64_t last, int buffers);
-  /// Ends the threads after the element that each of them is making.
+  /// Elements [first, last) of one epoch of `stage`. options.buffers > 0, or autotune: as many, within max_bytes, and
+  /// from as many threads as keep the reader from waiting.
+  Prefetcher(StagePointer stage, std::int64_t epoch, std::int64_t first, std::int64_t last, PrefetchOptions options);
+  /// Ends the threads: what they are making is given up at the next element of any stage.
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
 
@@ -38,23 +39,24 @@ class Prefetcher {
   void stop() noexcept;
 
   const StagePointer stage_;
-  const std::int64_t epoch_, last_;
+  const std::int64_t epoch_, last_, max_bytes_;
   const bool tunes_;
 
   std::mutex guard_;  // of all that follows
   std::condition_variable room_, ready_;
-  std::deque<Slot> slots_;   // elements taken ... claimed - 1
-  std::int64_t full_ = 0;    // slots with their element
-  std::int64_t taken_;       // the index of the next element for the reader
-  std::int64_t claimed_;     // of the next one that a thread will make
-  std::int64_t buffers_;     // bound of slots_
-  std::int64_t most_ = 0;    // bound of buffers_; 0: not known yet
-  std::int64_t wanted_ = 0;  // by the reader, which waits; 0: it does not
-  int idle_ = 0;             // threads that wait for room
-  bool was_full_ = false;    // since the reader last waited
-  int waits_in_a_row_ = 0;   // of the reader, without a full queue between them
-  bool stopping_ = false;
-  std::vector<std::thread> threads_;  // the reader's own
+  std::deque<Slot> slots_;              // elements taken ... claimed - 1
+  std::int64_t full_ = 0;               // slots with their element
+  std::int64_t taken_;                  // the index of the next element for the reader
+  std::int64_t claimed_;                // of the next one that a thread will make
+  std::int64_t buffers_;                // bound of slots_
+  std::int64_t most_ = 0;               // bound of buffers_; 0: not known yet
+  std::int64_t largest_ = 0;            // bytes of the largest element so far
+  std::int64_t wanted_ = 0;             // by the reader, which waits; 0: it does not
+  int idle_ = 0;                        // threads that wait for room
+  bool was_full_ = false;               // since the reader last waited
+  int waits_in_a_row_ = 0;              // of the reader, without a full queue between them
+  std::atomic<bool> stopping_ = false;  // changed under the guard
+  std::vector<std::thread> threads_;    // the reader's own
 };
 
 }  // namespace gradus

@@ -1,5 +1,6 @@
 #include "gradus/data/rows.h"
 #include <algorithm>
+#include "gradus/data/cache_file.h"
 
 namespace gradus {
 namespace {
@@ -26,6 +27,10 @@ Rows::Rows(Tensor array)
     : array_(std::move(array)), spec_(array_.spec()), begin_(array_.observed().data<std::byte>()), bytes_(0) {
   spec_.shape.erase(0);
   bytes_ = bytes_of(spec_);
+}
+
+std::uint64_t Rows::hash(std::uint64_t seed) const {
+  return hash_of_bytes({begin_, static_cast<std::size_t>(count() * bytes_)}, seed);
 }
 
 Tensor Rows::at(std::int64_t index) const {

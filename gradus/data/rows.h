@@ -15,6 +15,8 @@ class Rows {
   std::int64_t count() const { return array_.shape()[0]; }
   const Spec& row_spec() const { return spec_; }
   std::byte* row(std::int64_t index) const { return begin_ + index * bytes_; }
+  /// Of all contents, the same on every run.
+  std::uint64_t hash(std::uint64_t seed) const;
   /// A copy of one row.
   Tensor at(std::int64_t index) const;
   /// Copies of the rows at `indices`, one behind the other.

@@ -1,6 +1,8 @@
 /// Shuffles: the elements of the source through an order of indices.
 #include <algorithm>
 #include <mutex>
+#include "gradus/base/error.h"
+#include "gradus/base/hash.h"
 #include "gradus/data/order.h"
 #include "gradus/data/stage.h"
 
@@ -60,14 +62,58 @@ class EndlessPass : public Pass {
   std::vector<std::int64_t> moved_;
 };
 
+/// The same order where elements can only be read as they come: the buffer holds them.
+class BufferPass : public ForwardPass {
+ public:
+  BufferPass(const Stage& source, std::int64_t epoch, std::int64_t capacity, const Counter& random)
+      : source_(source), epoch_(epoch), capacity_(static_cast<std::size_t>(capacity)), random_(random) {}
+
+ private:
+  void restart() override {
+    pass_ = source_.open(epoch_);
+    length_ = source_.length(epoch_);
+    entered_ = left_ = 0;
+    buffer_.clear();
+    while (buffer_.size() < capacity_) {
+      Tensors element = incoming();
+      if (element.empty()) break;
+      buffer_.push_back(std::move(element));
+    }
+  }
+  Tensors next() override {
+    if (buffer_.empty()) return {};
+    Tensors& place = buffer_[random_.below(buffer_.size(), static_cast<std::uint64_t>(left_++))];
+    Tensors drawn = std::move(place), element = incoming();
+    if (!element.empty()) {
+      place = std::move(element);
+    } else {
+      if (&place != &buffer_.back()) place = std::move(buffer_.back());
+      buffer_.pop_back();
+    }
+    return drawn;
+  }
+  Tensors incoming() { return entered_ < length_ ? pass_->at(entered_++) : Tensors(); }
+
+  const Stage& source_;
+  const std::int64_t epoch_;
+  const std::size_t capacity_;
+  const Counter random_;
+  std::unique_ptr<Pass> pass_;
+  std::int64_t length_ = 0, entered_ = 0, left_ = 0;
+  std::vector<Tensors> buffer_;
+};
+
 class ShuffleStage : public DerivedStage {
  public:
   /// Without a buffer every order is as likely.
   ShuffleStage(StagePointer source, std::optional<std::int64_t> buffer, std::uint64_t seed, bool reshuffle)
       : DerivedStage(source), buffer_(buffer), seed_(seed), reshuffle_(reshuffle) {}
 
-  std::unique_ptr<Pass> open(std::int64_t epoch) const override {
+  std::string name() const override { return buffer_ ? text("shuffle(", *buffer_, ")") : "shuffle"; }
+  std::uint64_t identity() const override { return mix(seed_, reshuffle_); }
+  std::unique_ptr<Pass> make_pass(std::int64_t epoch) const override {
     const Counter random(seed_, static_cast<std::uint64_t>(reshuffle_ ? epoch : 0));
+    if (!is_counted()) return std::make_unique<BufferPass>(source(), epoch, *buffer_, random);
     const std::int64_t length = source().length(epoch);
     if (source().is_endless())
       return std::make_unique<EndlessPass>(source().open(epoch), BufferedOrder(length, *buffer_, random));

@@ -28,8 +28,14 @@ class SlicesPass : public Pass {
 class SlicesStage : public Stage {
  public:
   explicit SlicesStage(std::vector<Rows> arrays) : Stage(specs_of(arrays)), arrays_(std::move(arrays)) {}
+  std::string name() const override { return "from_tensor_slices"; }
+  std::uint64_t identity() const override {
+    std::uint64_t hash = 0;
+    for (const Rows& rows : arrays_) hash = rows.hash(hash);
+    return hash;
+  }
   std::int64_t length(std::int64_t) const override { return arrays_[0].count(); }
-  std::unique_ptr<Pass> open(std::int64_t) const override { return std::make_unique<SlicesPass>(arrays_); }
+  std::unique_ptr<Pass> make_pass(std::int64_t) const override { return std::make_unique<SlicesPass>(arrays_); }
 
  private:
   static std::vector<Spec> specs_of(const std::vector<Rows>& arrays) {
@@ -56,8 +62,9 @@ class RangePass : public Pass {
 class RangeStage : public Stage {
  public:
   explicit RangeStage(std::int64_t n) : Stage({{i32, {}}}), n_(n) {}
+  std::string name() const override { return text("range(", n_, ")"); }
   std::int64_t length(std::int64_t) const override { return n_; }
-  std::unique_ptr<Pass> open(std::int64_t) const override { return std::make_unique<RangePass>(); }
+  std::unique_ptr<Pass> make_pass(std::int64_t) const override { return std::make_unique<RangePass>(); }
 
  private:
   const std::int64_t n_;

@@ -1,7 +1,10 @@
 /// Reading without translation, and the stages that only choose: windows, rounds, starts.
 #include "gradus/data/stage.h"
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <utility>
+#include "gradus/base/error.h"
 
 namespace gradus {
 
@@ -16,6 +19,82 @@ void Pass::write(std::span<const std::int64_t> indices, std::span<std::byte* con
       if (bytes > 0) std::memcpy(out[field] + i * bytes, element[field].observed().data(), bytes);
     }
   }
+}
+
+namespace {
+
+thread_local const std::atomic<bool>* stop_wanted = nullptr;
+
+using Clock = std::chrono::steady_clock;
+
+class TimedPass : public Pass {
+ public:
+  TimedPass(std::unique_ptr<Pass> pass, StageTimes& times) : pass_(std::move(pass)), times_(times) {}
+  Tensors at(std::int64_t index) override {
+    const Stopwatch watch(times_, 1);
+    return pass_->at(index);
+  }
+  void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
+    const Stopwatch watch(times_, static_cast<std::int64_t>(indices.size()));
+    pass_->write(indices, out);
+  }
+
+ private:
+  struct Stopwatch {
+    Stopwatch(StageTimes& t, std::int64_t n) : times(t), elements(n) { StopScope::check(); }
+    ~Stopwatch() {
+      times.elements.fetch_add(elements, std::memory_order_relaxed);
+      times.making.fetch_add(std::chrono::nanoseconds(Clock::now() - begin).count(), std::memory_order_relaxed);
+    }
+    StageTimes& times;
+    const std::int64_t elements;
+    const Clock::time_point begin = Clock::now();
+  };
+  std::unique_ptr<Pass> pass_;
+  StageTimes& times_;
+};
+
+}  // namespace
+
+StopScope::StopScope(const std::atomic<bool>& stop) { stop_wanted = &stop; }
+StopScope::~StopScope() { stop_wanted = nullptr; }
+StopScope::Pause::Pause() : paused_(std::exchange(stop_wanted, nullptr)) {}
+StopScope::Pause::~Pause() { stop_wanted = paused_; }
+void StopScope::check() {
+  if (stop_wanted && stop_wanted->load(std::memory_order_relaxed)) throw Stopped();
+}
+
+std::unique_ptr<Pass> Stage::open(std::int64_t epoch) const {
+  return std::make_unique<TimedPass>(make_pass(epoch), times_);
+}
+
+/// Of elements whose rows are known and equal in number.
+std::optional<RowLayout> Stage::layout(std::int64_t epoch) const {
+  if (!is_counted() || specs_.empty() || specs_[0].shape.rank() == 0) return {};
+  const std::int64_t per_element = specs_[0].shape[0];
+  for (const Spec& spec : specs_)
+    if (spec.shape.rank() == 0 || spec.shape[0] != per_element) return {};
+  std::int64_t rows = 0;
+  if (per_element == any_size || __builtin_mul_overflow(length(epoch), per_element, &rows)) return {};
+  return RowLayout{rows, per_element};
+}
+
+Tensors ForwardPass::at(std::int64_t index) {
+  if (next_ > 0 && index == next_ - 1) return last_;
+  if (next_ < 0 || index < next_) {
+    next_ = -1;  // as long as what follows may fail
+    restart();
+    next_ = 0;
+    last_.clear();
+  }
+  while (next_ <= index) {
+    if (next_ > 0 && last_.empty()) return {};
+    const std::int64_t made = next_;
+    next_ = -1;
+    last_ = next();
+    next_ = made + 1;
+  }
+  return last_;
 }
 
 namespace {
@@ -44,7 +123,10 @@ class WindowStage : public DerivedStage {
     return std::min(count_, std::max(source().length(epoch) - begin_, std::int64_t{0}));
   }
   bool is_endless() const override { return source().is_endless() && count_ == endless_length; }
-  std::unique_ptr<Pass> open(std::int64_t epoch) const override {
+  std::string name() const override {
+    return count_ == endless_length ? text("skip(", begin_, ")") : text("take(", count_, ")");
+  }
+  std::unique_ptr<Pass> make_pass(std::int64_t epoch) const override {
     return std::make_unique<WindowPass>(source().open(epoch), begin_);
   }
 
@@ -52,15 +134,52 @@ class WindowStage : public DerivedStage {
   const std::int64_t begin_, count_;
 };
 
+class ShardPass : public Pass {
+ public:
+  ShardPass(std::unique_ptr<Pass> source, std::int64_t count, std::int64_t first)
+      : source_(std::move(source)), count_(count), first_(first) {}
+  Tensors at(std::int64_t index) override { return source_->at(first_ + count_ * index); }
+  void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
+    moved_.assign(indices.begin(), indices.end());
+    for (std::int64_t& index : moved_) index = first_ + count_ * index;
+    source_->write(moved_, out);
+  }
+
+ private:
+  std::unique_ptr<Pass> source_;
+  std::int64_t count_, first_;
+  std::vector<std::int64_t> moved_;
+};
+
+class ShardStage : public DerivedStage {
+ public:
+  ShardStage(StagePointer source, std::int64_t count, std::int64_t index)
+      : DerivedStage(source), count_(count), index_(index) {}
+  std::string name() const override { return text("shard(", count_, ", ", index_, ")"); }
+  std::int64_t length(std::int64_t epoch) const override {
+    const std::int64_t all = source().length(epoch);
+    return all > index_ ? (all - index_ - 1) / count_ + 1 : 0;
+  }
+  std::unique_ptr<Pass> make_pass(std::int64_t epoch) const override {
+    return std::make_unique<ShardPass>(source().open(epoch), count_, index_);
+  }
+
+ private:
+  const std::int64_t count_, index_;
+};
+
 /// Which epoch of the source is meant.
 class StartStage : public DerivedStage {
  public:
   StartStage(StagePointer source, Position start, bool same_epoch)
       : DerivedStage(source), start_(start), same_epoch_(same_epoch) {}
+  std::string name() const override {
+    return same_epoch_ ? text("epoch(", start_.epoch, ")") : text("from(", start_.epoch, ", ", start_.index, ")");
+  }
   std::int64_t length(std::int64_t epoch) const override {
     return std::max(source().length(epoch_of(epoch)) - first_of(epoch), std::int64_t{0});
   }
-  std::unique_ptr<Pass> open(std::int64_t epoch) const override {
+  std::unique_ptr<Pass> make_pass(std::int64_t epoch) const override {
     return std::make_unique<WindowPass>(source().open(epoch_of(epoch)), first_of(epoch));
   }
 
@@ -114,18 +233,55 @@ class RepeatPass : public Pass {
   std::vector<std::int64_t> within_;
 };
 
+/// The same where rounds end as they will. A round without elements ends it: no other would have any.
+class CountingRepeatPass : public ForwardPass {
+ public:
+  CountingRepeatPass(const Stage& source, std::int64_t epoch, std::optional<std::int64_t> times)
+      : source_(source), epoch_(epoch), times_(times) {}
+
+ private:
+  void restart() override { begin_round(0); }
+  Tensors next() override {
+    while (!times_ || round_ < *times_) {
+      Tensors element = index_ < length_ ? pass_->at(index_) : Tensors();
+      if (!element.empty()) {
+        ++index_;
+        return element;
+      }
+      if (index_ == 0) return {};
+      if (times_ && round_ + 1 == *times_) return {};
+      begin_round(round_ + 1);
+    }
+    return {};
+  }
+  void begin_round(std::int64_t round) {
+    pass_ = source_.open(epoch_ + round);
+    length_ = source_.length(epoch_ + round);
+    round_ = round;
+    index_ = 0;
+  }
+  const Stage& source_;
+  const std::int64_t epoch_;
+  const std::optional<std::int64_t> times_;
+  std::unique_ptr<Pass> pass_;
+  std::int64_t round_ = 0, index_ = 0, length_ = 0;
+};
+
 /// Epoch e of it begins where epoch e - 1 ended; one without end begins a round later.
 class RepeatStage : public DerivedStage {
  public:
   RepeatStage(StagePointer source, std::optional<std::int64_t> times) : DerivedStage(source), times_(times) {}
+  std::string name() const override { return times_ ? text("repeat(", *times_, ")") : "repeat"; }
   std::int64_t length(std::int64_t epoch) const override {
     if (times_ == 0) return 0;
+    if (!is_counted()) return endless_length;
     const std::int64_t round = source().length(first_epoch(epoch) + 1);
     if (!times_) return round > 0 ? endless_length : 0;
     return source().length(first_epoch(epoch)) + (*times_ - 1) * round;
   }
   bool is_endless() const override { return !times_ && source().length(1) > 0; }
-  std::unique_ptr<Pass> open(std::int64_t epoch) const override {
+  std::unique_ptr<Pass> make_pass(std::int64_t epoch) const override {
+    if (!is_counted()) return std::make_unique<CountingRepeatPass>(source(), first_epoch(epoch), times_);
     return std::make_unique<RepeatPass>(source(), first_epoch(epoch));
   }
 
@@ -142,6 +298,9 @@ class RepeatStage : public DerivedStage {
 
 StagePointer window_stage(StagePointer source, std::int64_t begin, std::int64_t count) {
   return std::make_shared<WindowStage>(std::move(source), begin, count);
+}
+StagePointer shard_stage(StagePointer source, std::int64_t count, std::int64_t index) {
+  return std::make_shared<ShardStage>(std::move(source), count, index);
 }
 StagePointer repeat_stage(StagePointer source, std::optional<std::int64_t> times) {
   return std::make_shared<RepeatStage>(std::move(source), times);

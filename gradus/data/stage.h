@@ -2,8 +2,11 @@
 /// its index; stages that only move elements about translate indices, so that a batch is copied once, from the rows of
 /// the source into its place.
 #pragma once
+#include <atomic>
+#include <filesystem>
 #include <limits>
 #include <span>
+#include <string>
 #include "gradus/data/pipeline.h"
 
 namespace gradus {
@@ -15,10 +18,61 @@ inline constexpr std::int64_t endless_length = std::numeric_limits<std::int64_t>
 class Pass {
  public:
   virtual ~Pass() = default;
-  /// The element: tensors that have their values.
+  /// The element: tensors that have their values. None past the end of a stage that is not counted.
   virtual Tensors at(std::int64_t index) = 0;
-  /// Copies the elements at `indices`, one behind the other, to out[field]. Only where no spec has any_size.
+  /// Copies the elements at `indices`, one behind the other, to out[field]. Only where no spec has any_size, and of
+  /// stages that are counted.
   virtual void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out);
+};
+
+/// Of all passes of a stage so far, in nanoseconds; the stages that it reads are included in `making`.
+struct StageTimes {
+  std::atomic<std::int64_t> elements = 0, making = 0;
+  // Of the last stage of a chain: how long readers waited for elements, and background threads for room.
+  std::atomic<std::int64_t> reads = 0, readers_waited = 0, threads_waited = 0;
+};
+
+/// While it lives, passes that this thread reads throw Stopped once `stop` is set: nobody wants the element any more.
+class StopScope {
+ public:
+  struct Stopped {};
+  explicit StopScope(const std::atomic<bool>& stop);
+  ~StopScope();
+  StopScope(const StopScope&) = delete;
+  static void check();
+
+  /// While it lives, nothing stops this thread: what is made now will be kept.
+  class Pause {
+   public:
+    Pause();
+    ~Pause();
+    Pause(const Pause&) = delete;
+
+   private:
+    const std::atomic<bool>* const paused_;
+  };
+};
+
+/// Of what can only be read in order: an index before the last one starts over, and so does whatever comes after a
+/// failure.
+class ForwardPass : public Pass {
+ public:
+  Tensors at(std::int64_t index) final;
+
+ protected:
+  /// To the first element; also called before anything is read.
+  virtual void restart() = 0;
+  /// The next element, or no tensors: the end.
+  virtual Tensors next() = 0;
+
+ private:
+  std::int64_t next_ = -1;  // the index of what next() gives; -1: restart first
+  Tensors last_;
+};
+
+/// Every element has `per_element` rows, but for the last one, which may have fewer.
+struct RowLayout {
+  std::int64_t rows, per_element;
 };
 
 class Stage {
@@ -31,13 +85,28 @@ class Stage {
   const std::vector<Spec>& specs() const { return specs_; }
   virtual std::int64_t length(std::int64_t epoch) const = 0;
   virtual bool is_endless() const { return false; }
+  /// Whether length() is known without reading. Where it is not, length() is a bound, and elements are read in order:
+  /// an earlier index may cost a pass.
+  virtual bool is_counted() const { return true; }
+  /// How the rows of axis 0 of all fields are divided among the elements of an epoch; nothing if that is not known.
+  virtual std::optional<RowLayout> layout(std::int64_t epoch) const;
   /// How many elements may be made at once: a number that the user gave, or autotune.
   virtual int parallel_calls() const { return autotune; }
-  /// Several passes may be read at once.
-  virtual std::unique_ptr<Pass> open(std::int64_t epoch) const = 0;
+  /// "batch(32)", for explanations and messages.
+  virtual std::string name() const = 0;
+  virtual std::vector<const Stage*> sources() const { return {}; }
+  /// What decides about its elements beside name(), specs() and sources(), the same in every run: keys caches on disk.
+  virtual std::uint64_t identity() const { return 0; }
+  /// Several passes may be read at once. What they take is counted.
+  std::unique_ptr<Pass> open(std::int64_t epoch) const;
+  StageTimes& times() const { return times_; }
+
+ protected:
+  virtual std::unique_ptr<Pass> make_pass(std::int64_t epoch) const = 0;
 
  private:
   const std::vector<Spec> specs_;
+  mutable StageTimes times_;
 };
 using StagePointer = std::shared_ptr<const Stage>;
 
@@ -48,7 +117,9 @@ class DerivedStage : public Stage {
   explicit DerivedStage(const StagePointer& source) : DerivedStage(source, source->specs()) {}
   std::int64_t length(std::int64_t epoch) const override { return source_->length(epoch); }
   bool is_endless() const override { return source_->is_endless(); }
+  bool is_counted() const override { return source_->is_counted(); }
   int parallel_calls() const override { return source_->parallel_calls(); }
+  std::vector<const Stage*> sources() const override { return {source_.get()}; }
 
  protected:
   const Stage& source() const { return *source_; }
@@ -61,15 +132,27 @@ bool has_any_size(const Spec& spec);
 bool have_any_size(const std::vector<Spec>& specs);
 
 // One by one. Their arguments have been checked.
-StagePointer map_stage(StagePointer source, const ElementFunction& trace, ElementFunction run, MapOptions options);
+StagePointer map_stage(StagePointer source, const ElementFunction& trace, ElementFunction run, ElementFunction rows,
+                       MapOptions options);
 StagePointer shuffle_stage(StagePointer source, std::uint64_t seed, bool reshuffle);
 StagePointer buffered_shuffle_stage(StagePointer source, std::int64_t buffer, std::uint64_t seed, bool reshuffle);
 StagePointer batch_stage(StagePointer source, std::int64_t size, bool drop_remainder);
 StagePointer cache_stage(StagePointer source);
+StagePointer disk_cache_stage(StagePointer source, const std::filesystem::path& file);
 StagePointer repeat_stage(StagePointer source, std::optional<std::int64_t> times);
 /// Elements [begin, begin + count), as far as there are such.
 StagePointer window_stage(StagePointer source, std::int64_t begin, std::int64_t count);
+/// Elements index, index + count, index + 2 count ...
+StagePointer shard_stage(StagePointer source, std::int64_t count, std::int64_t index);
 /// Its epoch p is epoch start.epoch + p, or always start.epoch; its epoch 0 begins at start.index.
 StagePointer start_stage(StagePointer source, Position start, bool same_epoch);
+StagePointer filter_stage(StagePointer source, const ElementFunction& trace, ElementFunction run);
+StagePointer unbatch_stage(StagePointer source);
+StagePointer zip_stage(std::vector<StagePointer> sources);
+StagePointer interleave_stage(StagePointer source, PipelineFunction f, InterleaveOptions options);
+StagePointer padded_batch_stage(StagePointer source, std::int64_t size, PaddedBatchOptions options);
+StagePointer bucket_stage(StagePointer source, const ElementFunction& trace, ElementFunction run,
+                          BucketOptions options);
+StagePointer generator_stage(std::vector<Spec> specs, GeneratorFunction next);
 
 }  // namespace gradus

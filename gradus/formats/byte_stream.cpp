@@ -88,6 +88,20 @@ class MemoryStream : public ByteStream {
 
 }  // namespace
 
+/// Grows with what really comes.
+std::vector<std::byte> read_to_end(ByteStream& stream) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(stream.likely_bytes()) + 4096);
+  for (std::size_t filled = 0;;) {
+    const std::size_t count = stream.read(std::span(bytes).subspan(filled));
+    filled += count;
+    if (filled < bytes.size()) {
+      bytes.resize(filled);
+      return bytes;
+    }
+    bytes.resize(2 * filled);
+  }
+}
+
 std::unique_ptr<ByteStream> open_file(const std::filesystem::path& file) { return std::make_unique<FileStream>(file); }
 std::unique_ptr<ByteStream> stream_of(std::span<const std::byte> bytes, std::string name) {
   return std::make_unique<MemoryStream>(bytes, std::move(name));

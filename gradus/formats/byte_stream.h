@@ -45,4 +45,7 @@ std::unique_ptr<ByteStream> open_file(const std::filesystem::path& file);
 /// `bytes` must outlive the stream.
 std::unique_ptr<ByteStream> stream_of(std::span<const std::byte> bytes, std::string name);
 
+/// All bytes that are still to come.
+std::vector<std::byte> read_to_end(ByteStream& stream);
+
 }  // namespace gradus

@@ -165,4 +165,9 @@ void write_idx(const std::filesystem::path& file, DType dtype, std::span<const s
   out.commit();
 }
 
+void save_idx(const std::filesystem::path& file, const Tensor& x) {
+  const Shape& shape = x.shape();
+  write_idx(file, x.dtype(), {shape.begin(), shape.end()}, x.observed().data());
+}
+
 }  // namespace gradus

@@ -7,9 +7,7 @@
 #include <span>
 #include <string>
 #include <vector>
-#include "gradus/base/ref.h"
-#include "gradus/tensor/buffer.h"
-#include "gradus/tensor/dtype.h"
+#include "gradus/graph/tensor.h"
 
 namespace gradus {
 
@@ -27,5 +25,8 @@ IdxArray parse_idx(std::span<const std::byte> bytes, std::string name = "idx dat
 /// Writes u8, i8, i16, i32, f32 or f64, whole or not at all. InvalidArgument for another type or rank; Unavailable or
 /// ResourceExhausted if the file cannot be written.
 void write_idx(const std::filesystem::path& file, DType dtype, std::span<const std::int64_t> dims, const void* data);
+
+/// The same of a tensor, which must have a dimension.
+void save_idx(const std::filesystem::path& file, const Tensor& x);
 
 }  // namespace gradus

@@ -180,19 +180,23 @@ Tensor load_npy(const std::filesystem::path& file) {
   return parse_npy(bytes, file.string());
 }
 
-void save_npy(const std::filesystem::path& file, const Tensor& x) {
-  const auto known = std::ranges::find(type_codes, name_of(x.dtype()), &TypeCode::name);
-  require(known != std::end(type_codes), "save_npy: NumPy has no type for ", x.dtype(), "; cast it first");
-  std::string header = text("{'descr': '", size_of(x.dtype()) == 1 ? '|' : '<', known->code,
-                            "', 'fortran_order': False, 'shape': ", written_shape(x.shape()), ", }");
+std::string npy_header(const Spec& spec) {
+  const auto known = std::ranges::find(type_codes, name_of(spec.dtype), &TypeCode::name);
+  require(known != std::end(type_codes), "save_npy: NumPy has no type for ", spec.dtype, "; cast it first");
+  std::string header = text("{'descr': '", size_of(spec.dtype) == 1 ? '|' : '<', known->code,
+                            "', 'fortran_order': False, 'shape': ", written_shape(spec.shape), ", }");
   header.resize((header.size() + 11) / 64 * 64 + 53, ' ');  // with what stands before it a multiple of 64
   header += '\n';
-  const std::uint16_t length = static_cast<std::uint16_t>(header.size());
+  const auto length = static_cast<std::uint16_t>(header.size());
+  std::string all(magic);
+  all.append("\x01\x00", 2).append(reinterpret_cast<const char*>(&length), 2);
+  return all + header;
+}
+
+void save_npy(const std::filesystem::path& file, const Tensor& x) {
+  const std::string header = npy_header(x.spec());
   const Buffer& values = x.observed();
   AtomicFile out(file);
-  out.write(magic);
-  out.write(std::string_view("\x01\x00", 2));
-  out.write(std::as_bytes(std::span(&length, 1)));
   out.write(header);
   out.write(std::span(values.data<const std::byte>(), static_cast<std::size_t>(bytes_of(x.spec()))));
   out.commit();

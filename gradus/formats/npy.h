@@ -17,4 +17,7 @@ Tensor load_npy(const std::filesystem::path& file);
 /// The same for bytes in memory; `name` stands for the file in messages.
 Tensor parse_npy(std::span<const std::byte> bytes, const std::string& name);
 
+/// What stands before the elements of such a file. InvalidArgument for a dtype that NumPy does not have.
+std::string npy_header(const Spec& spec);
+
 }  // namespace gradus

@@ -28,15 +28,6 @@ std::shared_ptr<Layer> layer_of(std::string_view kind, std::function<Tensor(cons
 
 Tensor as_floats(const Tensor& x) { return is_floating(x.dtype()) ? x : cast(x, f32); }
 
-Tensor normalized(const Tensor& x, const std::vector<double>& mean, const std::vector<double>& deviation) {
-  const Tensor w = as_floats(x);
-  const auto n = static_cast<std::int64_t>(mean.size());
-  require(n == 1 || (w.shape().rank() > 0 && w.shape().back() == n), "Normalization: the input is ", x.spec(), ", but ",
-          n, " means are given");
-  const auto row = [&](const std::vector<double>& values) { return cast(from_values(values, {n}), w.dtype()); };
-  return (w - row(mean)) / row(deviation);
-}
-
 Tensor centered(const Tensor& x, std::int64_t height, std::int64_t width) {
   require(x.shape().rank() >= 3 && x.shape()[-3] > 0 && x.shape()[-2] > 0, "CenterCrop: the input is ", x.spec(),
           ", expected images [..., height, width, channels] of known size");
@@ -86,26 +77,11 @@ std::shared_ptr<Layer> adaptive(std::string_view layer, std::string_view kind, c
   });
 }
 
-std::vector<double> deviations(const std::vector<double>& mean, const std::vector<double>& variance) {
-  require(!mean.empty() && mean.size() == variance.size(), "Normalization: ", mean.size(), " means and ",
-          variance.size(), " variances; expected as many of both");
-  std::vector<double> roots;
-  for (const double v : variance) {
-    require(v >= 0, "Normalization: a variance of ", v);
-    roots.push_back(std::max(std::sqrt(v), 1e-7));  // Keras's epsilon
-  }
-  return roots;
-}
-
 }  // namespace
 
 Identity::Identity() : Module(layer_of("identity", [](const Tensor& x) { return x; })) {}
 Rescaling::Rescaling(double scale, double offset)
     : Module(layer_of("rescaling", [=](const Tensor& x) { return as_floats(x) * scale + offset; })) {}
-Normalization::Normalization(std::vector<double> mean, std::vector<double> variance)
-    : Module(layer_of("normalization", [mean, deviation = deviations(mean, variance)](const Tensor& x) {
-        return normalized(x, mean, deviation);
-      })) {}
 Resizing::Resizing(std::int64_t height, std::int64_t width, ResizeOptions options)
     : Module(layer_of("resizing", [=](const Tensor& x) { return resize(x, {height, width}, options); })) {
   require(height > 0 && width > 0, "Resizing: the size must be positive, got ", height, " and ", width);

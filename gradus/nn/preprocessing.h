@@ -1,7 +1,6 @@
 /// Layers that prepare images and numbers, and further spatial layers without variables. Channels last.
 #pragma once
 #include <array>
-#include <vector>
 #include "gradus/nn/convolutions.h"
 #include "gradus/ops/resize.h"
 
@@ -14,11 +13,6 @@ struct Identity : Module {
 /// x * scale + offset. Integers give f32.
 struct Rescaling : Module {
   explicit Rescaling(double scale, double offset = 0);
-};
-/// (x - mean) / sqrt(variance) along the last axis: one number each for all channels, or one a channel. Integers give
-/// f32. InvalidArgument unless there are as many variances as means, none of them negative.
-struct Normalization : Module {
-  Normalization(std::vector<double> mean, std::vector<double> variance);
 };
 /// resize to {height, width}.
 struct Resizing : Module {

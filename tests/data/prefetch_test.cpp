@@ -15,7 +15,8 @@ class CountedStage : public Stage {
       : Stage({{i32, {}}}), length_(length), broken_(broken), parallel_calls_(parallel_calls) {}
   std::int64_t length(std::int64_t) const override { return length_; }
   int parallel_calls() const override { return parallel_calls_; }
-  std::unique_ptr<Pass> open(std::int64_t) const override { return std::make_unique<CountedPass>(*this); }
+  std::string name() const override { return "counted"; }
+  std::unique_ptr<Pass> make_pass(std::int64_t) const override { return std::make_unique<CountedPass>(*this); }
   std::int64_t made() const { return made_; }
 
  private:

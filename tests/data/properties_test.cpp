@@ -43,6 +43,11 @@ const std::vector<Row> pipelines{
     {"batch, cache", [] { return rows(20).batch(3).cache().shuffle({.seed = 4}); }, 7},
     {"batch, cache, batch", [] { return rows(20).batch(3, {.drop_remainder = true}).cache().batch(2); }, 3},
     {"epoch, batch", [] { return rows(20).shuffle({.seed = 4}).epoch(3).batch(6); }, 4},
+    {"unbatch", [] { return rows(20).batch(3).unbatch().batch(4); }, 5},
+    {"unbatch, shuffle", [] { return rows(20).batch(3).unbatch().shuffle({.seed = 4}); }, 20},
+    {"shard", [] { return rows(20).shuffle({.seed = 4}).shard(3, 1).batch(2); }, 4},
+    {"padded batch", [] { return rows(20).padded_batch(3, {.padded_shapes = {{5}}}); }, 7},
+    {"zip", [] { return data::zip(rows(20)).skip(1).batch(3); }, 7},
     {"twice shuffled", [] { return rows(20).shuffle({.seed = 4}).batch(2).shuffle({.seed = 6}).repeat(2); }, 20},
 };
 

@@ -1,0 +1,13 @@
+/// Any bytes are an archive of NumPy arrays or a DataError: never a crash, never memory that the bytes do not pay for.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include "gradus/base/error.h"
+#include "gradus/formats/npz.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    gradus::parse_npz(std::as_bytes(std::span(data, size)), "fuzzed");
+  } catch (const gradus::Error&) {}
+  return 0;
+}

@@ -1,0 +1,72 @@
+/// The file of a cache on disk: elements in the order in which they were made, each with a checksum. What a killed
+/// process had written stays of use; what it was just writing is dropped.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+#include "gradus/data/element.h"
+
+namespace gradus {
+
+/// A hash of memory, the same on every run.
+std::uint64_t hash_of_bytes(std::span<const std::byte> bytes, std::uint64_t seed = 0);
+
+/// Any thread may read while one appends.
+class CacheFile {
+ public:
+  /// Opens or makes the file; of one path and fingerprint there is one in the process. `count` elements make it
+  /// complete; without it, finish() does. DataError where the file is another one's: it is never overwritten.
+  /// Unavailable where another process is filling it, or it may not be written.
+  static std::shared_ptr<CacheFile> open(const std::filesystem::path& file, std::uint64_t fingerprint,
+                                         const std::vector<Spec>& specs, std::optional<std::int64_t> count);
+  /// The same DataError, without making a file or holding one.
+  static void check(const std::filesystem::path& file, std::uint64_t fingerprint);
+  ~CacheFile();
+  CacheFile(const CacheFile&) = delete;
+
+  bool holds(std::int64_t index) const;
+  /// How many elements there are, once that is known.
+  std::optional<std::int64_t> count() const;
+  /// DataError, with the byte, if the file was damaged.
+  Tensors read(std::int64_t index) const;
+  /// ResourceExhausted on a full disk; the file is then as before.
+  void append(std::int64_t index, std::span<const Tensor> element);
+  /// There are no more elements than these.
+  void finish(std::int64_t count);
+
+ private:
+  struct Place {
+    std::int64_t begin, bytes;
+    std::uint64_t checksum;
+  };
+  CacheFile(std::filesystem::path file, std::uint64_t fingerprint, std::vector<Spec> specs,
+            std::optional<std::int64_t> count);
+  bool try_lock(bool alone) const;
+  void lock_to_fill();
+  void scan();
+  void unlock_if_complete();
+  bool is_complete() const;
+  void write_record(std::int64_t index, std::span<const std::byte> payload);
+  void write_at(std::int64_t place, std::span<const std::byte> bytes);
+  std::size_t read_at(std::int64_t place, std::span<std::byte> out) const;
+  Tensors parse(std::span<const std::byte> payload, const Place& place) const;
+  [[noreturn]] void fail_write() const;
+
+  const std::filesystem::path file_;
+  const std::uint64_t fingerprint_;
+  const std::vector<Spec> specs_;
+  int descriptor_ = -1;
+  mutable std::mutex guard_;  // of what follows
+  std::unordered_map<std::int64_t, Place> places_;
+  std::optional<std::int64_t> count_;
+  std::int64_t end_ = 0;
+};
+
+}  // namespace gradus

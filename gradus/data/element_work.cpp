@@ -1,0 +1,171 @@
+/// Functions of elements are traced once with symbols, to learn what comes out, and then called as compiled code.
+#include "gradus/data/element_work.h"
+#include <algorithm>
+#include <cstring>
+#include <future>
+#include "gradus/base/hash.h"
+#include "gradus/data/cache_file.h"
+#include "gradus/data/rethrow.h"
+#include "gradus/function/call_keys.h"
+#include "gradus/function/mode.h"
+#include "gradus/function/pending.h"
+#include "gradus/function/trace.h"
+#include "gradus/function/variable_cell.h"
+#include "gradus/ops/random_key.h"
+
+namespace gradus {
+namespace {
+
+Traced trace_with(std::string_view stage, const std::vector<Spec>& arguments, const ElementFunction& f) {
+  Trace trace(arguments);
+  if (std::ranges::any_of(arguments, [](const Spec& spec) { return spec.shape.is_symbolic(); }))
+    trace.set_limit(Trace::most_of_open_sizes);
+  Traced traced{arguments, {}, false};
+  for (const Tensor& result : f(trace.parameters())) {
+    Spec spec = result.spec();
+    for (int axis = 0; axis < spec.shape.rank(); ++axis)
+      if (dimension::is_symbolic(spec.shape[axis])) spec.shape.set(axis, any_size);
+    traced.specs.push_back(spec);
+  }
+  for (const auto& cell : trace.cells())
+    require(!cell->assigned, stage, ": its function assigns variable ", cell->cell->name, "; a ", stage,
+            " may read variables, but elements are made in any order and more than once");
+  traced.is_random = trace.is_random();
+  return traced;
+}
+
+std::uint64_t hash_of_value(const Tensor& value, std::uint64_t seed) {
+  return hash_of_bytes({value.observed().data<const std::byte>(), value.bytes()}, mix(seed, hash_of(value.spec())));
+}
+
+/// Sizes that are not known at one axis are taken to be one: they come from one batch.
+std::vector<Spec> with_symbols(std::vector<Spec> specs) {
+  for (Spec& spec : specs)
+    for (int axis = 0; axis < spec.shape.rank(); ++axis)
+      if (spec.shape[axis] == any_size) spec.shape.set(axis, dimension::symbol(axis));
+  return specs;
+}
+
+}  // namespace
+
+Tensor settled(const Tensor& result) {
+  Ref<Buffer> value(&result.observed());
+  return Tensor::of_buffer(result.spec(), std::move(value));
+}
+
+bool fits(const Spec& given, const Spec& expected) {
+  if (given.dtype != expected.dtype || given.shape.rank() != expected.shape.rank()) return false;
+  return std::equal(given.shape.begin(), given.shape.end(), expected.shape.begin(),
+                    [](std::int64_t g, std::int64_t e) { return e == any_size || g == e; });
+}
+
+Traced trace_element(std::string_view stage, const Stage& source, const ElementFunction& f) {
+  try {
+    return trace_with(stage, with_symbols(source.specs()), f);
+  } catch (const InternalError&) { throw; } catch (const std::exception&) {
+    if (!have_any_size(source.specs()) || source.length(0) == 0) throw;
+  }
+  std::vector<Spec> specs;
+  for (const Tensor& field : source.open(0)->at(0)) specs.push_back(field.spec());
+  if (specs.empty()) return trace_with(stage, with_symbols(source.specs()), f);  // not counted, and without elements
+  return trace_with(stage, specs, f);
+}
+
+void apart_from_recordings(const std::function<void()>& work) {
+  if (Context::current() || Pending::mine().is_recording()) std::async(std::launch::async, work).get();
+  else work();
+}
+
+ElementWork::ElementWork(std::string stage, const Stage& source, const ElementFunction& trace, ElementFunction run,
+                         ElementFunction rows)
+    : stage_(std::move(stage)), trace_(trace), run_(std::move(run)), rows_(std::move(rows)) {
+  Traced traced = trace_element(stage_, source, trace);
+  specs_ = std::move(traced.specs);
+  arguments_ = std::move(traced.arguments);
+  if (traced.is_random) seed_ = next_seed();
+}
+
+std::uint64_t ElementWork::identity() const {
+  std::uint64_t hash = mix(hash_of(std::string_view(stage_)), seed_.value_or(0));
+  std::vector<std::pair<const Node*, Tensor>> variables;
+  {
+    Trace trace(arguments_);
+    const Tensors results = trace_(trace.parameters());
+    for (const auto& cell : trace.cells()) variables.emplace_back(cell->parameter.node().get(), Tensor());
+    // Values are read outside of the trace.
+    std::vector<std::shared_ptr<VariableCell>> cells;
+    for (const auto& cell : trace.cells()) cells.push_back(cell->cell);
+    apart_from_recordings([&] {
+      for (std::size_t i = 0; i < cells.size(); ++i) variables[i].second = settled(cells[i]->read());
+    });
+    std::vector<Ref<Node>> roots;
+    for (const Tensor& result : results) roots.push_back(result.node());
+    const Flattened flat = flatten(roots, [](const Node& node) { return node.trace == 0; });
+    hash = mix(hash, hash_of(std::string_view(to_text(flat.graph))));
+    for (const Ref<Node>& input : flat.inputs) {
+      const auto variable = std::ranges::find(variables, input.get(), &std::pair<const Node*, Tensor>::first);
+      if (variable != variables.end()) {
+        hash = hash_of_value(variable->second, hash);
+      } else if (input->trace == 0) {
+        Tensor value;
+        apart_from_recordings([&] { value = settled(Tensor(input)); });
+        hash = hash_of_value(value, hash);
+      } else {
+        const auto& parameters = trace.parameters();
+        const auto place = std::ranges::find(parameters, input, &Tensor::node) - parameters.begin();
+        hash = mix(hash, static_cast<std::uint64_t>(place));
+      }
+    }
+  }
+  return hash;
+}
+
+Tensors ElementWork::apply(In element, std::int64_t epoch, std::int64_t index) const {
+  Tensors results;
+  apart_from_recordings([&] { results = apply_here(element, epoch, index); });
+  return results;
+}
+
+bool ElementWork::may_vectorize() const {
+  return rows_ && !seed_ && !has_no_rows_.load(std::memory_order_relaxed) && !have_any_size(specs_) &&
+         !have_any_size(arguments_);
+}
+
+bool ElementWork::apply_to_rows(In stacked, std::int64_t count, std::span<std::byte* const> out) const {
+  bool done = false;
+  apart_from_recordings([&] {
+    try {
+      const ModeScope mode(CallMode::unsaid);
+      Tensors results = rows_(stacked);
+      for (std::size_t field = 0; field < results.size(); ++field) {
+        Spec expected = specs_[field];
+        expected.shape.insert(0, count);
+        if (results[field].spec() != expected) return;
+        results[field] = settled(results[field]);
+      }
+      for (std::size_t field = 0; field < results.size(); ++field)
+        if (results[field].bytes() > 0)
+          std::memcpy(out[field], results[field].observed().data(), results[field].bytes());
+      done = true;
+    } catch (const InternalError&) { throw; } catch (const std::exception&) {
+    }  // told by the element that causes it, if one does
+  });
+  return done;
+}
+
+Tensors ElementWork::apply_here(In element, std::int64_t epoch, std::int64_t index) const {
+  try {
+    const ModeScope mode(CallMode::unsaid);
+    std::optional<CallSeed> keys;
+    if (seed_) keys.emplace(mix(mix(*seed_, static_cast<std::uint64_t>(epoch)), static_cast<std::uint64_t>(index)));
+    Tensors results = run_(element);
+    for (std::size_t field = 0; field < results.size(); ++field) {
+      results[field] = settled(results[field]);
+      require(fits(results[field].spec(), specs_[field]), "field ", field, " is ", results[field].spec(),
+              ", that of other elements ", specs_[field], "; give results of one size and type");
+    }
+    return results;
+  } catch (...) { rethrow_in(text(stage_, ", element ", index, " of epoch ", epoch)); }
+}
+
+}  // namespace gradus

@@ -1,0 +1,60 @@
+/// Work: a user's function of the fields of an element, compiled, for the stages that call one.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+#include "gradus/data/stage.h"
+
+namespace gradus {
+
+/// What a function of elements gives: any_size where it varies.
+struct Traced {
+  std::vector<Spec> arguments, specs;
+  bool is_random;
+};
+/// A function that must know the sizes is traced with those of the first element. `stage` opens errors.
+Traced trace_element(std::string_view stage, const Stage& source, const ElementFunction& f);
+
+/// The value without its history.
+Tensor settled(const Tensor& result);
+
+/// Whether a tensor may be an element of this spec, which may have any_size.
+bool fits(const Spec& given, const Spec& expected);
+
+/// Where this thread records or traces, what `work` calls would become part of that: another thread does it.
+void apart_from_recordings(const std::function<void()>& work);
+
+class ElementWork {
+ public:
+  /// `trace` is called here, with symbols; `run` for each element; `rows`, if there is one, is `run` of all rows of
+  /// stacked elements at once.
+  ElementWork(std::string stage, const Stage& source, const ElementFunction& trace, ElementFunction run,
+              ElementFunction rows = {});
+
+  const std::vector<Spec>& specs() const { return specs_; }
+  /// Of the traced program, what it captured, and the seed: the same for the same work in every run.
+  std::uint64_t identity() const;
+  bool is_random() const { return seed_.has_value(); }
+  /// Random ops draw numbers that belong to the element. What goes wrong says stage and element.
+  Tensors apply(In element, std::int64_t epoch, std::int64_t index) const;
+  /// Whether it is worth trying apply_to_rows: numbers are not random, sizes are known, and it has not failed.
+  bool may_vectorize() const;
+  void give_up_rows() const { has_no_rows_.store(true, std::memory_order_relaxed); }
+  /// The results of `count` elements that lie one behind the other, copied to `out`. False if that cannot be done, or
+  /// one of them fails: then each is to be applied by itself.
+  bool apply_to_rows(In stacked, std::int64_t count, std::span<std::byte* const> out) const;
+
+ private:
+  Tensors apply_here(In element, std::int64_t epoch, std::int64_t index) const;
+  const std::string stage_;
+  const ElementFunction trace_, run_, rows_;
+  mutable std::atomic<bool> has_no_rows_ = false;
+  std::vector<Spec> arguments_;  // that it was traced with
+  std::vector<Spec> specs_;
+  std::optional<std::uint64_t> seed_;  // where random ops are used
+};
+
+}  // namespace gradus

@@ -1,0 +1,84 @@
+/// Zips: the fields of several datasets side by side, as long as the shortest.
+#include <algorithm>
+#include "gradus/data/stage.h"
+
+namespace gradus {
+namespace {
+
+class ZipPass : public Pass {
+ public:
+  struct Part {
+    std::unique_ptr<Pass> pass;
+    std::int64_t length;
+    std::size_t fields;
+  };
+  explicit ZipPass(std::vector<Part> parts) : parts_(std::move(parts)) {}
+  Tensors at(std::int64_t index) override {
+    Tensors element;
+    for (const Part& part : parts_) {
+      if (index >= part.length) return {};
+      Tensors fields = part.pass->at(index);
+      if (fields.empty()) return {};
+      std::ranges::move(fields, std::back_inserter(element));
+    }
+    return element;
+  }
+  void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
+    for (const Part& part : parts_) {
+      part.pass->write(indices, out.first(part.fields));
+      out = out.subspan(part.fields);
+    }
+  }
+
+ private:
+  std::vector<Part> parts_;
+};
+
+class ZipStage : public Stage {
+ public:
+  explicit ZipStage(std::vector<StagePointer> parts) : Stage(specs_of(parts)), parts_(std::move(parts)) {}
+  std::string name() const override { return "zip"; }
+  std::int64_t length(std::int64_t epoch) const override {
+    std::int64_t shortest = endless_length;
+    for (const StagePointer& part : parts_) shortest = std::min(shortest, part->length(epoch));
+    return shortest;
+  }
+  bool is_endless() const override {
+    return std::ranges::all_of(parts_, [](const StagePointer& part) { return part->is_endless(); });
+  }
+  bool is_counted() const override {
+    return std::ranges::all_of(parts_, [](const StagePointer& part) { return part->is_counted(); });
+  }
+  int parallel_calls() const override {
+    int most = autotune;
+    for (const StagePointer& part : parts_) most = std::max(most, part->parallel_calls());
+    return most;
+  }
+  std::vector<const Stage*> sources() const override {
+    std::vector<const Stage*> sources;
+    for (const StagePointer& part : parts_) sources.push_back(part.get());
+    return sources;
+  }
+
+ protected:
+  std::unique_ptr<Pass> make_pass(std::int64_t epoch) const override {
+    std::vector<ZipPass::Part> parts;
+    for (const StagePointer& part : parts_)
+      parts.push_back({part->open(epoch), part->length(epoch), part->specs().size()});
+    return std::make_unique<ZipPass>(std::move(parts));
+  }
+
+ private:
+  static std::vector<Spec> specs_of(const std::vector<StagePointer>& parts) {
+    std::vector<Spec> specs;
+    for (const StagePointer& part : parts) specs.insert(specs.end(), part->specs().begin(), part->specs().end());
+    return specs;
+  }
+  const std::vector<StagePointer> parts_;
+};
+
+}  // namespace
+
+StagePointer zip_stage(std::vector<StagePointer> sources) { return std::make_shared<ZipStage>(std::move(sources)); }
+
+}  // namespace gradus

@@ -1,0 +1,39 @@
+/// Tables of comma-separated values (RFC 4180) as tensors: quotes, missing values, categories.
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+struct CsvOptions {
+  std::string label;   // the column that is to be predicted
+  bool header = true;  // else columns are called "0", "1", ...
+  char separator = ',';
+  /// What a missing cell of a feature becomes; NaN is allowed. Missing are "", NA, N/A, NaN, null, none and ?, in any
+  /// case. Nothing: they are errors. A label may never be missing.
+  std::optional<double> missing_value = {};
+  /// Columns of words: a word becomes its number in this list. An empty list is filled with the words that the file
+  /// has, sorted.
+  std::map<std::string, std::vector<std::string>> categories = {};
+};
+
+struct CsvTable {
+  Tensor features;                                             // f32 [rows, columns without the label]
+  Tensor label;                                                // [rows]: i32 of integers and categories, else f32
+  std::vector<std::string> columns;                            // of the features
+  std::map<std::string, std::vector<std::string>> categories;  // the lists as they were used
+};
+
+/// The whole table; gzip is read as it is. DataError with file, line and column where a cell does not fit or a quote is
+/// not closed; InvalidArgument of a label or category that is no column; Unavailable if the file cannot be read.
+CsvTable load_csv(const std::filesystem::path& file, const CsvOptions& options);
+/// The same of text in memory; `name` stands for the file in messages.
+CsvTable parse_csv(std::string_view text, const std::string& name, const CsvOptions& options);
+
+}  // namespace gradus

@@ -1,0 +1,125 @@
+/// PNG through libpng's simplified interface, which keeps its own jumps to itself; channels and sizes.
+#include "gradus/formats/image.h"
+#include <png.h>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <vector>
+#include "gradus/base/error.h"
+#include "gradus/formats/byte_stream.h"
+#include "gradus/formats/jpeg.h"
+
+namespace gradus {
+namespace {
+
+constexpr std::array jpeg_begin{std::byte{0xff}, std::byte{0xd8}, std::byte{0xff}};
+constexpr std::array png_begin{std::byte{0x89}, std::byte{'P'}, std::byte{'N'}, std::byte{'G'}};
+
+bool begins_with(std::span<const std::byte> bytes, std::span<const std::byte> magic) {
+  return bytes.size() >= magic.size() && std::equal(magic.begin(), magic.end(), bytes.begin());
+}
+
+/// Grey, grey and alpha, RGB or RGBA, as in the file.
+Tensor decode_png(std::span<const std::byte> bytes, const std::string& name, std::int64_t pixels) {
+  struct Image : png_image {
+    Image() : png_image{} { version = PNG_IMAGE_VERSION; }
+    ~Image() { png_image_free(this); }
+  } png;
+  require<DataError>(png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()) != 0, name,
+                     ": a damaged PNG: ", png.message);
+  const std::int64_t height = png.height, width = png.width;
+  require<DataError>(height > 0 && width > 0 && height <= pixels / width, name, ": an image of ", height, " x ", width,
+                     " pixels; expected 1 to ", pixels);
+  png.format &= PNG_FORMAT_FLAG_ALPHA | PNG_FORMAT_FLAG_COLOR;  // 8 bits, no palette, in this order
+  const auto channels = static_cast<std::int64_t>(PNG_IMAGE_SAMPLE_CHANNELS(png.format));
+  Ref<Buffer> image = Buffer::allocate(height * width * channels, "image");
+  require<DataError>(
+      png_image_finish_read(&png, nullptr, image->data(), static_cast<png_int_32>(width * channels), nullptr) != 0 &&
+          !(png.warning_or_error & PNG_IMAGE_ERROR),
+      name, ": a damaged PNG: ", png.message);
+  return Tensor::of_buffer({u8, {height, width, channels}}, std::move(image));
+}
+
+/// Rec. 601, in the fixed-point numbers of libjpeg.
+std::uint8_t grey_of(const std::uint8_t* rgb) {
+  return static_cast<std::uint8_t>((19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2] + 32768) >> 16);
+}
+
+Tensor with_channels(const Tensor& image, std::int64_t wanted) {
+  const std::int64_t given = image.shape()[2], n = image.shape()[0] * image.shape()[1];
+  if (wanted == 0 || wanted == given) return image;
+  Ref<Buffer> changed = Buffer::allocate(n * wanted, "image");
+  const std::uint8_t* from = image.observed().data<std::uint8_t>();
+  std::uint8_t* to = changed->data<std::uint8_t>();
+  const bool coloured = given >= 3, alpha = given == 2 || given == 4;
+  for (std::int64_t i = 0; i < n; ++i, from += given, to += wanted) {
+    if (wanted == 1) {
+      to[0] = coloured ? grey_of(from) : from[0];
+      continue;
+    }
+    for (int c = 0; c < 3; ++c) to[c] = from[coloured ? c : 0];
+    if (wanted == 4) to[3] = alpha ? from[given - 1] : 255;
+  }
+  return Tensor::of_buffer({u8, {image.shape()[0], image.shape()[1], wanted}}, std::move(changed));
+}
+
+/// Where a row or column of the result lies between two of the source.
+struct Between {
+  std::int64_t low, high;
+  float weight;  // of high
+};
+std::vector<Between> places(std::int64_t from, std::int64_t to) {
+  std::vector<Between> out;
+  const float scale = static_cast<float>(from) / static_cast<float>(to);
+  for (std::int64_t i = 0; i < to; ++i) {
+    const float at = (static_cast<float>(i) + 0.5f) * scale - 0.5f, floor = std::floor(at);
+    const auto low = static_cast<std::int64_t>(floor);
+    out.push_back(
+        {std::clamp<std::int64_t>(low, 0, from - 1), std::clamp<std::int64_t>(low + 1, 0, from - 1), at - floor});
+  }
+  return out;
+}
+
+}  // namespace
+
+Tensor decode_image(std::span<const std::byte> bytes, const std::string& name, int channels, std::int64_t pixels) {
+  require(channels == 0 || channels == 1 || channels == 3 || channels == 4, name,
+          ": expected 1, 3 or 4 channels, or 0 for those of the file, got ", channels);
+  require<DataError>(!bytes.empty(), name, ": the file is empty");
+  if (begins_with(bytes, jpeg_begin))
+    return with_channels(decode_jpeg(bytes, name, channels == 4 ? 3 : channels, pixels), channels);
+  require<DataError>(begins_with(bytes, png_begin), name, ": byte 0: neither a JPEG nor a PNG file");
+  return with_channels(decode_png(bytes, name, pixels), channels);
+}
+
+Tensor load_image(const std::filesystem::path& file) { return load_image(file, 0); }
+
+Tensor load_image(const std::filesystem::path& file, int channels) {
+  return decode_image(read_to_end(*open_file(file)), file.string(), channels);
+}
+
+void resize_image(const Tensor& image, std::int64_t height, std::int64_t width, std::uint8_t* out) {
+  const std::int64_t channels = image.shape()[2];
+  const std::uint8_t* pixels = image.observed().data<std::uint8_t>();
+  if (image.shape()[0] == height && image.shape()[1] == width) {
+    std::memcpy(out, pixels, static_cast<std::size_t>(height * width * channels));
+    return;
+  }
+  const std::int64_t row = image.shape()[1] * channels;
+  const std::vector<Between> rows = places(image.shape()[0], height), columns = places(image.shape()[1], width);
+  for (const Between& y : rows) {
+    const std::uint8_t *low = pixels + y.low * row, *high = pixels + y.high * row;
+    for (const Between& x : columns)
+      for (std::int64_t c = 0; c < channels; ++c) {
+        const auto at = [&](const std::uint8_t* from) {
+          const float left = from[x.low * channels + c], right = from[x.high * channels + c];
+          return left + (right - left) * x.weight;
+        };
+        const float top = at(low), bottom = at(high);
+        *out++ = static_cast<std::uint8_t>(std::lrintf(top + (bottom - top) * y.weight));
+      }
+  }
+}
+
+}  // namespace gradus

@@ -1,0 +1,56 @@
+/// TFRecord, TensorFlow's file format of byte strings with checksums, and the tf.train.Example that they mostly hold.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+/// The records of a file by number. Opening reads the whole file once and compares every checksum; records are then
+/// read from the file when they are asked for. Any thread may read.
+class TfrecordFile {
+ public:
+  /// Unavailable if the file cannot be read; DataError, with record and byte, where it is damaged or cut off.
+  explicit TfrecordFile(const std::filesystem::path& file);
+  ~TfrecordFile();
+  TfrecordFile(const TfrecordFile&) = delete;
+
+  const std::string& name() const { return name_; }
+  std::int64_t size() const { return static_cast<std::int64_t>(places_.size()); }
+  /// Of the checksums of all records.
+  std::uint64_t checksum() const;
+  /// DataError if the file was changed since it was opened.
+  std::vector<std::byte> record(std::int64_t i) const;
+  /// "data.tfrecord: record 3 (byte 412)"
+  std::string place_of(std::int64_t i) const;
+
+ private:
+  struct Place {
+    std::int64_t begin, bytes;
+    std::uint32_t checksum;
+  };
+  void read_places();
+  const std::string name_;
+  int descriptor_ = -1;
+  std::vector<Place> places_;
+};
+
+/// The records of bytes in memory, all checksums compared; `name` stands for the file in messages.
+std::vector<std::vector<std::byte>> parse_tfrecord(std::span<const std::byte> bytes, const std::string& name);
+/// The file appears whole or not at all.
+void write_tfrecord(const std::filesystem::path& file, std::span<const std::string> records);
+
+/// The features of a tf.train.Example: lists of bytes as u8, of floats as f32, of integers as i64, each [n]. Of a list
+/// of several byte strings, which have no common size, the first is taken only if it is the only one; else DataError.
+/// `place` opens errors.
+std::map<std::string, Tensor> parse_example(std::span<const std::byte> record, const std::string& place);
+/// The bytes of a tf.train.Example: u8 tensors become one byte string, floating ones a list of floats, integers a list
+/// of integers.
+std::string example_of(const std::map<std::string, Tensor>& features);
+
+}  // namespace gradus

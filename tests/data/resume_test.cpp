@@ -1,0 +1,124 @@
+/// Going on in the middle of an epoch, what explain() tells, and maps over all rows at once.
+#include <gtest/gtest.h>
+#include <sstream>
+#include "gradus/base/thread_pool.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
+#include "gradus/ops/matmul.h"
+#include "gradus/ops/random.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
+#include "gradus/ops/softmax.h"
+#include "tests/data/readings.h"
+
+namespace gradus {
+namespace {
+
+Dataset<1> augmented() {
+  set_seed(11);
+  return data::range(50)
+      .shuffle()
+      .map([](Tensor n) { return n * 10000 + random::integers({}, {.high = 10000}); })
+      .filter([](Tensor n) { return not_equal(mod(n, 3), 0); })
+      .shuffle(8)
+      .batch(4)
+      .prefetch();
+}
+
+TEST(Resume, NoElementIsLostOrDoubledAndTheBitsAreTheSame) {
+  const auto plain = augmented();
+  std::vector<Elements> epochs;
+  for (int epoch = 0; epoch < 3; ++epoch) epochs.push_back(read_all(plain));
+  EXPECT_NE(epochs[0], epochs[1]);
+  // Interrupted again and again: each time a new process would make the same pipeline and go on from the position.
+  std::vector<Elements> seen(3);
+  Position position;
+  for (int run = 0; position.epoch < 3; ++run) {
+    const auto dataset = augmented().from(position);
+    for (int left = run % 5 + 1; left > 0 && position.epoch < 3;) {
+      auto next = dataset.begin();
+      for (; next != dataset.end() && left > 0; ++next, --left) {
+        seen[static_cast<std::size_t>(next.position().epoch)].push_back(described(*next));
+        position = {next.position().epoch, next.position().index + 1};
+      }
+      if (next == dataset.end()) position = {position.epoch + 1, 0};
+    }
+  }
+  for (std::size_t epoch = 0; epoch < 3; ++epoch) EXPECT_EQ(seen[epoch], epochs[epoch]) << epoch;
+}
+
+TEST(Resume, ThreadsDoNotMatter) {
+  const Elements expected = read_all(augmented());
+  for (const int threads : {1, 2, 3}) {
+    set_num_threads(threads);
+    EXPECT_EQ(read_all(augmented()), expected) << threads;
+  }
+  set_num_threads(2);
+}
+
+TEST(Explain, CountsElementsAndTime) {
+  const auto dataset = data::range(40).map([](Tensor n) { return n + 1; }).batch(8).prefetch();
+  EXPECT_EQ(values(dataset).size(), 40u);
+  const PipelineExplanation explanation = dataset.explain();
+  ASSERT_EQ(explanation.stages.size(), 3u);
+  EXPECT_EQ(explanation.stages[0].stage, "batch(8)");
+  EXPECT_EQ(explanation.stages[0].elements, 5);
+  EXPECT_EQ(explanation.stages[1].stage, "map");
+  EXPECT_EQ(explanation.stages[1].elements, 40);
+  EXPECT_EQ(explanation.stages[2].stage, "range(40)");
+  EXPECT_EQ(explanation.stages[2].depth, 2);
+  EXPECT_EQ(explanation.reads, 5);
+  EXPECT_GT(explanation.stages[1].seconds, 0);
+  std::ostringstream shown;
+  shown << explanation;
+  EXPECT_NE(shown.str().find("batch(8)"), std::string::npos);
+}
+
+/// Read one by one, maps are applied one by one; before a batch, to all of its elements at once.
+TEST(VectorisedMap, HasTheBitsOfOneByOne) {
+  set_seed(5);
+  const Tensor rows = random::normal({37, 24}), weights = random::normal({24, 9}), table = random::normal({50, 3});
+  const std::vector<std::function<Tensor(Tensor)>> functions{
+      [](Tensor x) { return x * 2 + 1; },
+      [](Tensor x) { return exp(x) / reduce_sum(exp(x)); },
+      [](Tensor x) { return softmax(x) - reduce_mean(x); },
+      [&](Tensor x) { return reshape(matmul(reshape(x, {1, 24}), weights), {9}); },
+      [&](Tensor x) { return gather(table, cast(abs(x) * 5, i32)); },
+      [](Tensor x) { return reduce_max(reshape(x, {4, 6}), {.axis = {0}}); },
+      [](Tensor) { return full({3}, 2); },
+      [](Tensor x) { return bool(reduce_any(x > 1)) ? x : -x; },
+  };
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    Dataset<1> mapped = data::from_tensor_slices(rows);
+    try {
+      mapped = mapped.map([f = functions[i]](Tensor x) { return f(x); });
+    } catch (const Error&) { continue; }  // a C++ branch cannot be traced without a value
+    std::vector<Tensor> one_by_one;
+    for (auto x : mapped) one_by_one.push_back(x);
+    for (const std::int64_t size : {2, 5, 37}) {
+      std::size_t at = 0;
+      for (auto batch : mapped.batch(size))
+        for (std::int64_t row = 0; row < batch.shape()[0]; ++row, ++at)
+          EXPECT_TRUE(bitwise_equal(batch[row], one_by_one[at])) << "function " << i << ", element " << at;
+      EXPECT_EQ(at, one_by_one.size());
+    }
+  }
+}
+
+TEST(VectorisedMap, FailuresStillNameTheElement) {
+  const Tensor table = numbered_rows(10, 2);
+  const auto rows = data::range(64).map([&](Tensor n) { return gather(table, n); });
+  EXPECT_EQ(message_of<Error>([&] { rows.batch(32).first(); }).substr(0, 27), "map, element 10 of epoch 0:");
+  EXPECT_EQ(rows.batch(10).first().shape(), (Shape{10, 2}));
+}
+
+TEST(Prefetch, StaysWithinItsBytes) {
+  const auto sizes = data::from_tensor_slices(numbered_rows(64, 1000)).batch(4);
+  EXPECT_EQ(read_all(sizes.prefetch({.max_bytes = 1})), read_all(sizes));
+  EXPECT_THROW(sizes.prefetch({.max_bytes = 0}), InvalidArgument);
+  EXPECT_THROW(sizes.prefetch({.buffers = 0}), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace gradus

@@ -1,0 +1,108 @@
+/// Images: values of TensorFlow, ways there and back, every cut and damage an error.
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <filesystem>
+#include <numeric>
+#include "gradus/base/error.h"
+#include "gradus/formats/byte_stream.h"
+#include "gradus/formats/image.h"
+#include "gradus/formats/png_writer.h"
+#include "tests/formats/ramp_jpeg.h"
+
+namespace gradus {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+Tensor picture(const Shape& shape, const Bytes& values) {
+  Ref<Buffer> buffer = Buffer::allocate(std::ssize(values));
+  std::copy(values.begin(), values.end(), buffer->data<std::uint8_t>());
+  return Tensor::of_buffer({u8, shape}, std::move(buffer));
+}
+Bytes counted(std::int64_t n) {
+  Bytes values(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::uint8_t>(i % 251);
+  return values;
+}
+Tensor decode(std::string_view bytes, int channels = 0) {
+  return decode_image(std::as_bytes(std::span(bytes)), "a.png", channels);
+}
+std::span<const std::byte> jpeg() { return std::as_bytes(std::span(ramp_jpeg)); }
+
+TEST(Image, PngThereAndBack) {
+  for (const std::int64_t channels : {1, 2, 3, 4}) {
+    const Bytes values = counted(7 * 5 * channels);
+    const Tensor again = decode(encode_png(picture({7, 5, channels}, values), "test"));
+    EXPECT_EQ(again.shape(), (Shape{7, 5, channels}));
+    EXPECT_EQ(again.to_vector<std::uint8_t>(), values);
+  }
+}
+
+TEST(Image, ChannelsAreConverted) {
+  const std::string rgb = encode_png(picture({1, 2, 3}, {255, 0, 0, 10, 20, 30}), "test");
+  EXPECT_EQ(decode(rgb, 1).to_vector<std::uint8_t>(), (Bytes{76, 18}));
+  EXPECT_EQ(decode(rgb, 4).to_vector<std::uint8_t>(), (Bytes{255, 0, 0, 255, 10, 20, 30, 255}));
+  const std::string grey_alpha = encode_png(picture({1, 2, 2}, {7, 0, 9, 128}), "test");
+  EXPECT_EQ(decode(grey_alpha, 3).to_vector<std::uint8_t>(), (Bytes{7, 7, 7, 9, 9, 9}));
+  EXPECT_EQ(decode(grey_alpha, 4).to_vector<std::uint8_t>(), (Bytes{7, 7, 7, 0, 9, 9, 9, 128}));
+  EXPECT_EQ(decode(grey_alpha, 1).to_vector<std::uint8_t>(), (Bytes{7, 9}));
+  EXPECT_THROW(decode(rgb, 2), InvalidArgument);
+}
+
+TEST(Image, JpegAsTensorFlowDecodesIt) {
+  const Tensor image = decode_image(jpeg(), "a.jpg");
+  ASSERT_EQ(image.shape(), (Shape{16, 20, 3}));
+  const Bytes pixels = image.to_vector<std::uint8_t>();
+  EXPECT_EQ(std::accumulate(pixels.begin(), pixels.end(), 0), 113059);
+  const std::size_t at = (3 * 20 + 5) * 3, there = (10 * 20 + 11) * 3;
+  EXPECT_EQ((Bytes{pixels[at], pixels[at + 1], pixels[at + 2]}), (Bytes{12, 15, 20}));
+  EXPECT_EQ((Bytes{pixels[there], pixels[there + 1], pixels[there + 2]}), (Bytes{144, 147, 152}));
+  EXPECT_EQ(decode_image(jpeg(), "a.jpg", 1).shape(), (Shape{16, 20, 1}));
+  EXPECT_EQ(decode_image(jpeg(), "a.jpg", 4).shape(), (Shape{16, 20, 4}));
+}
+
+TEST(Image, ResizedAsTensorFlowDoes) {
+  const Tensor image = picture({4, 5, 3}, counted(60));
+  Bytes out(3 * 7 * 3);
+  resize_image(image, 3, 7, out.data());
+  EXPECT_EQ(out, (Bytes{3,  4,  4,  4,  5,  6,  6,  7,  8,  8,  10, 10, 11, 12, 13, 13, 14, 15, 14, 16, 16,
+                        22, 24, 24, 24, 25, 26, 26, 27, 28, 28, 30, 30, 31, 32, 33, 33, 34, 35, 34, 36, 36,
+                        42, 44, 44, 44, 45, 46, 46, 47, 48, 48, 50, 50, 51, 52, 53, 53, 54, 55, 54, 56, 56}));
+  Bytes larger(6 * 4 * 3);
+  resize_image(image, 6, 4, larger.data());
+  EXPECT_EQ(std::accumulate(larger.begin(), larger.end(), 0), 2124);
+}
+
+TEST(Image, CutOffFilesAreErrors) {
+  const std::string png = encode_png(picture({9, 8, 3}, counted(216)), "test");
+  for (std::size_t size = 0; size + 12 < png.size(); ++size)  // without the mark of the end a picture may be whole
+    EXPECT_THROW(decode(std::string_view(png).substr(0, size)), DataError) << size;
+  for (std::size_t size = 0; size + 2 < jpeg().size(); ++size)
+    EXPECT_THROW(decode_image(jpeg().first(size), "a.jpg"), DataError) << size;
+}
+
+TEST(Image, DamageIsNoCrash) {
+  const std::string png = encode_png(picture({9, 8, 3}, counted(216)), "test");
+  const std::string jpg(reinterpret_cast<const char*>(ramp_jpeg), sizeof ramp_jpeg);
+  for (const std::string& whole : {png, jpg})
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      std::string damaged = whole;
+      damaged[i] = static_cast<char>(damaged[i] ^ 0x41);
+      try {
+        decode_image(std::as_bytes(std::span(damaged)), "damaged", 3, 1 << 16);
+      } catch (const DataError&) {}
+    }
+}
+
+TEST(Image, FilesAndLimits) {
+  const auto file = std::filesystem::temp_directory_path() / text("gradus_image_", getpid(), ".png");
+  save_png(file, picture({2, 3, 1}, {1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(load_image(file).to_vector<std::uint8_t>(), (Bytes{1, 2, 3, 4, 5, 6}));
+  EXPECT_THROW(decode_image(read_to_end(*open_file(file)), "small", 0, 5), DataError);
+  std::filesystem::remove(file);
+  EXPECT_THROW(load_image(file), Unavailable);
+  EXPECT_THROW(decode("neither of them"), DataError);
+}
+
+}  // namespace
+}  // namespace gradus
