@@ -5,6 +5,7 @@
 #include "gradus/ops/bitcast.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
 #include "gradus/ops/layout.h"
 #include "gradus/ops/linear_algebra.h"
 #include "gradus/ops/matrix.h"
@@ -90,7 +91,10 @@ Tensor triangle(const Call& c) {
 Tensor numbers(const Call& c) {
   const DType t = c[0].dtype();
   if (is_integer(t)) return range(c.integer_of(0), c.integer_of(1), c.integer_of(2), t);
-  return range(c.number_of(0), c.number_of(1), c.number_of(2), t);
+  const Tensor values = range(c.number_of(0), c.number_of(1), c.number_of(2), t);
+  // How many there are is fixed; what they are is start + index * delta, whose slopes hang on zeros.
+  const auto slope_of = [](const Tensor& x) { return reshape(x - stop_gradient(x), {}); };
+  return values + slope_of(c[0]) + cast(iota(values.shape()), t) * slope_of(c[2]);
 }
 
 Tensor diagonal(const Call& c) {

@@ -97,6 +97,18 @@ TEST(OnnxGradient, ThroughShapesOfData) {
   EXPECT_EQ(d[0].to_vector<float>(), Floats(2, 0.5));
 }
 
+// start, start + delta, start + 2 * delta: their sum has slopes 3 and 3; how many there are has none.
+TEST(OnnxGradient, OfARange) {
+  const Tensors d =
+      run({node("Range", {"start", "limit", "delta"}, {"r"}), node("ReduceSum", {"r"}, {"y"}, {integer("keepdims", 0)}),
+           gradient_of("y", {"start", "limit", "delta"}, {"ds", "dl", "dd"})},
+          {"start", "limit", "delta"}, {"r", "ds", "dl", "dd"}, {constant(1.0f), constant(7.0f), constant(2.5f)});
+  EXPECT_EQ(d[0].to_vector<float>(), (Floats{1, 3.5, 6}));
+  EXPECT_EQ(d[1].item(), 3);
+  EXPECT_EQ(d[2].item(), 0);
+  EXPECT_EQ(d[3].item(), 3);
+}
+
 TEST(OnnxGradient, Mistakes) {
   const auto said = [](NodeDefinition gradient, const Tensor& x) {
     return complaint([&] { run({node("Exp", {"x"}, {"y"}), std::move(gradient)}, {"x"}, {"d"}, {x}); });

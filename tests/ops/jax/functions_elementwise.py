@@ -8,6 +8,7 @@ FUNCTIONS = {
     "add": jnp.add,
     "all_finite": lambda x: jnp.all(jnp.isfinite(x)),
     "cast to bool": lambda x: x != 0,
+    "cast to f32": lambda x: x.astype(jnp.float32),
     "cast to i32": lambda x: jnp.trunc(x),
     "cast to i64": lambda x: jnp.trunc(x),
     "cast to u8": lambda x: jnp.clip(jnp.trunc(x), 0, 255),

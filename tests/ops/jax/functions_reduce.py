@@ -17,6 +17,8 @@ REDUCTIONS = {
     "reduce_variance": jnp.var,
     "reduce_std": jnp.std,
     "norm": lambda x, **axes: jnp.sqrt(jnp.sum(x * x, **axes)),
+    "reduce_any": jnp.any,
+    "reduce_all": jnp.all,
     "reduce_logsumexp": lambda x, **axes: jax.scipy.special.logsumexp(x, **axes),
 }
 ALONG = {

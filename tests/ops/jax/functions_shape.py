@@ -48,6 +48,7 @@ FUNCTIONS = {
     "row": lambda x: x[-1],
     "scan": scan,
     "scan by rows": chunks,
+    "scan by rows, the last shorter": chunks,
     "scatter_add": lambda i, x: jnp.zeros((x.shape[0], 5, x.shape[2])).at[:, integers(i)].add(x),
     "slice": lambda x: x[1:, 1:3],
     "split": lambda x: jnp.split(x, 2)[1],
