@@ -6,12 +6,15 @@
 
 namespace gradus {
 
+class LossScale;
+
 struct VariableCell : std::enable_shared_from_this<VariableCell> {
   std::string name;
   Spec spec;
   bool trainable = true;
   Aggregation aggregation = Aggregation::none;
-  std::uint64_t id = 0;  // never reused: keys caches where addresses could be
+  std::shared_ptr<LossScale> loss_scale;  // of the policy that made it; null: none
+  std::uint64_t id = 0;                   // never reused: keys caches where addresses could be
   std::atomic<bool> assigning{false};
   std::atomic<bool> abandoned{false};  // its Variable was destroyed; lists may keep it alive
   std::mutex guard;                    // of what follows

@@ -1,5 +1,6 @@
 /// Accumulation and clipping.
 #include "gradus/gradients/gradients.h"
+#include "gradus/function/loss_scale.h"
 #include "gradus/function/variable_cell.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -68,9 +69,15 @@ Gradients& Gradients::operator+=(const Gradients& other) {
   return *this;
 }
 
-ClippedGradients::ClippedGradients(Variables variables, std::vector<Tensor> means) {
+Tensor GradientsView::finite_under_scaling() const {
+  if (finite_.defined()) return finite_;
+  return loss_scale_of(variables_) ? all_finite(*this) : Tensor();
+}
+
+ClippedGradients::ClippedGradients(Variables variables, std::vector<Tensor> means, Tensor finite) {
   variables_ = std::move(variables);
   parts_ = std::move(means);
+  finite_ = std::move(finite);
 }
 
 ClippedGradients clip_by_global_norm(const Gradients& gradients, double norm) {
@@ -80,21 +87,21 @@ ClippedGradients clip_by_global_norm(const Gradients& gradients, double norm) {
   // norm * min(1 / total, 1 / norm); total - total is NaN where total is not finite.
   const Tensor scale = minimum(norm / total, 1.0) + (total - total);
   for (Tensor& mean : means) mean = mean * cast(scale, mean.dtype());
-  return {gradients.variables(), std::move(means)};
+  return {gradients.variables(), std::move(means), gradients.finite_under_scaling()};
 }
 
 ClippedGradients clip_by_norm(const Gradients& gradients, double norm) {
   check_norm("clip_by_norm", norm);
   std::vector<Tensor> means = means_of(gradients);
   for (Tensor& mean : means) mean = gradus::clip_by_norm(mean, norm);
-  return {gradients.variables(), std::move(means)};
+  return {gradients.variables(), std::move(means), gradients.finite_under_scaling()};
 }
 
 ClippedGradients clip_by_value(const Gradients& gradients, double low, double high) {
   require(low <= high, "clip_by_value: low ", low, " is above high ", high);
   std::vector<Tensor> means = means_of(gradients);
   for (Tensor& mean : means) mean = gradus::clip_by_value(mean, low, high);
-  return {gradients.variables(), std::move(means)};
+  return {gradients.variables(), std::move(means), gradients.finite_under_scaling()};
 }
 
 Tensor global_norm(const GradientsView& gradients) {

@@ -21,12 +21,15 @@ class GradientsView {
     for (Tensor& part : parts_) visit(part);
     visit(weight_);
   }
+  /// Under loss scaling, whether all were finite before clipping: one boolean. Empty otherwise.
+  Tensor finite_under_scaling() const;
 
  protected:
   GradientsView() = default;
   Variables variables_;
   std::vector<Tensor> parts_;  // means of one part, or sums of several
   Tensor weight_;
+  Tensor finite_;  // known before clipping
   bool are_sums_ = false;
 };
 
@@ -47,7 +50,7 @@ class Gradients : public GradientsView {
 class ClippedGradients : public GradientsView {
  public:
   // For the rooms of the library.
-  ClippedGradients(Variables variables, std::vector<Tensor> means);
+  ClippedGradients(Variables variables, std::vector<Tensor> means, Tensor finite = {});
 };
 
 /// Scales all by norm / max(global norm, norm): keeps the direction. A norm that is not finite makes every gradient

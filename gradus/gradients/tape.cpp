@@ -3,6 +3,7 @@
 #include <optional>
 #include <unordered_map>
 #include "gradus/autodiff/vjp.h"
+#include "gradus/function/loss_scale.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/variable_cell.h"
 #include "gradus/gradients/jacobian.h"
@@ -150,11 +151,24 @@ Tensors GradientTape::of_variables(const Tensor& target, const Variables& source
   return sums;
 }
 
+/// The scale is a power of two: what comes out is exact, but for what is too large or small for the types on the way.
+Tensors GradientTape::of_scaled(const Tensor& target, const Variables& sources, GradientOptions options) {
+  const std::shared_ptr<LossScale> loss_scale = loss_scale_of(sources);
+  if (!loss_scale) return of_variables(target, sources, options);
+  check_target(target, options);
+  const Tensor scale = loss_scale->now();
+  const Tensor seed = options.output_gradients.defined() ? options.output_gradients : ones_like(target);
+  options.output_gradients = seed * cast(scale, seed.dtype());
+  Tensors found = of_variables(target, sources, options);
+  for (Tensor& gradient : found) gradient = gradient * cast(1 / scale, gradient.dtype());
+  return found;
+}
+
 Gradients GradientTape::gradient(const Loss& loss, const Variables& sources, GradientOptions options) {
-  return {sources, of_variables(loss.value(), sources, options), loss.weight()};
+  return {sources, of_scaled(loss.value(), sources, std::move(options)), loss.weight()};
 }
 Gradients GradientTape::gradient(const Tensor& target, const Variables& sources, GradientOptions options) {
-  Tensors found = of_variables(target, sources, options);
+  Tensors found = of_scaled(target, sources, std::move(options));
   return {sources, std::move(found), fill({}, 1, target.dtype())};
 }
 Tensor GradientTape::gradient(const Loss& loss, const Tensor& source, GradientOptions options) {

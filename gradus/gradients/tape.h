@@ -35,9 +35,10 @@ class GradientTape {
   /// Variables are watched by themselves, tensors are not.
   void watch(const Tensor& x);
 
-  // The target is a Loss or a scalar (which counts as weight 1); a larger one needs output_gradients. A source that was
-  // not watched is an InvalidArgument, as is one that the target does not depend on unless `unconnected` says zero. A
-  // tape that is not persistent ends with the first call.
+  // Gradients of variables with a loss scale are computed of as many times the target, and are what they would be
+  // without it. The target is a Loss or a scalar (which counts as weight 1); a larger one needs output_gradients. A
+  // source that was not watched is an InvalidArgument, as is one that the target does not depend on unless
+  // `unconnected` says zero. A tape that is not persistent ends with the first call.
   Gradients gradient(const Loss& loss, const Variables& sources, GradientOptions options = {});
   Gradients gradient(const Tensor& target, const Variables& sources, GradientOptions options = {});
   Tensor gradient(const Loss& loss, const Tensor& source, GradientOptions options = {});
@@ -69,6 +70,7 @@ class GradientTape {
   template <class Matrix> Tensor matrix(std::string_view op, const Tensor& target, const Tensor& source, Matrix&& of);
   Tensors of_tensors(const Tensor& target, std::span<const Tensor> sources, const GradientOptions& options);
   Tensors of_variables(const Tensor& target, const Variables& sources, const GradientOptions& options);
+  Tensors of_scaled(const Tensor& target, const Variables& sources, GradientOptions options);
   std::unique_ptr<State> state_;
 };
 

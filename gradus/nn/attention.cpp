@@ -50,9 +50,9 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
     const Tensor y = scaled_dot_product_attention(
         project(0, "query", query), project(1, "key", key), project(2, "value", value),
         {.mask = mask, .causal = options.causal, .dropout = is_training() ? options.dropout : 0});
-    const Tensor kernel = variable(index_of(3));
+    const Tensor kernel = parameter(index_of(3));
     const Tensor joined = matmul(join_heads(y), reshape(kernel, {heads * value_dim, kernel.shape()[2]}));
-    return options.use_bias ? joined + variable(index_of(3) + 1) : joined;
+    return options.use_bias ? joined + parameter(index_of(3) + 1) : joined;
   }
 
   std::int64_t heads, key_heads, key_dim, value_dim;
@@ -66,12 +66,12 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
   }
   /// [batch, time, inputs] -> [batch, heads, time, width]
   Tensor project(std::size_t which, std::string_view name, const Tensor& x) const {
-    const Tensor kernel = variable(index_of(which));
+    const Tensor kernel = parameter(index_of(which));
     const Shape& k = kernel.shape();
     require(x.shape().rank() == 3 && x.shape()[2] == k[0], layer, " ", this->name(), ": the ", name, " is ", x.spec(),
             ", expected [batch, time, ", k[0], "]");
     Tensor y = matmul(x, reshape(kernel, {k[0], k[1] * k[2]}));
-    if (options.use_bias) y = y + reshape(variable(index_of(which) + 1), {k[1] * k[2]});
+    if (options.use_bias) y = y + reshape(parameter(index_of(which) + 1), {k[1] * k[2]});
     return split_heads(y, k[1]);
   }
 };
@@ -94,7 +94,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, co
   attention.ensure_built(std::array{query.spec(), key.spec(), value.spec()});
   if (Trace* trace = Trace::current()) trace->note_use(this, attention.variables());
   const NameScope scope(attention.name().empty() ? attention.kind() : std::string_view(attention.name()));
-  return attention.attend(query, key, value, mask.mask);
+  return attention.attend(attention.computed(query), attention.computed(key), attention.computed(value), mask.mask);
 }
 
 GroupedQueryAttention::GroupedQueryAttention(std::int64_t head_dim, std::int64_t query_heads,

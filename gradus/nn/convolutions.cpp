@@ -58,7 +58,7 @@ struct WindowLayer : Layer {
   }
   /// With the bias, which is the last variable, and the activation.
   Tensor finished(const Tensor& y) const {
-    return settings.activation(settings.use_bias ? y + variable(own_count() - 1) : y);
+    return settings.activation(settings.use_bias ? y + parameter(own_count() - 1) : y);
   }
   /// An input of another number of channels than it was built for.
   void check_channels(const Tensor& x) const {
@@ -89,7 +89,7 @@ struct ConvolutionLayer final : ClonedWindow<ConvolutionLayer> {
   }
   Tensor call(const Tensor& x) const override {
     check_channels(x);
-    return finished(convolution(x, variable(0), options()));
+    return finished(convolution(x, parameter(0), options()));
   }
 };
 
@@ -105,7 +105,7 @@ struct TransposedLayer final : ClonedWindow<TransposedLayer> {
   }
   Tensor call(const Tensor& x) const override {
     check_channels(x);
-    return finished(conv_transpose(x, variable(0),
+    return finished(conv_transpose(x, parameter(0),
                                    {.strides = settings.strides,
                                     .padding = settings.padding,
                                     .dilations = settings.dilations,
@@ -123,7 +123,7 @@ struct DepthwiseLayer final : ClonedWindow<DepthwiseLayer> {
   }
   Tensor call(const Tensor& x) const override {
     check_channels(x);
-    const Tensor kernel = variable(0);
+    const Tensor kernel = parameter(0);
     return finished(settings.rank() == 3 ? depthwise_conv1d(x, kernel, options())
                                          : depthwise_conv2d(x, kernel, options()));
   }
@@ -142,7 +142,7 @@ struct SeparableLayer final : ClonedWindow<SeparableLayer> {
   }
   Tensor call(const Tensor& x) const override {
     check_channels(x);
-    const Tensor depthwise = variable(0), pointwise = variable(1);
+    const Tensor depthwise = parameter(0), pointwise = parameter(1);
     return finished(settings.rank() == 3 ? separable_conv1d(x, depthwise, pointwise, options())
                                          : separable_conv2d(x, depthwise, pointwise, options()));
   }

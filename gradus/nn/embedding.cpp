@@ -21,7 +21,7 @@ struct EmbeddingLayer final : Cloned<EmbeddingLayer> {
   Tensor call(const Tensor& x) const override {
     require(is_integer(x.dtype()), "Embedding ", name(), ": the input is ", x.spec(),
             ", expected integers; cast(x, i32) first");
-    return gather(variable(0), x);
+    return computed(gather(variable(0), x));
   }
   std::int64_t vocabulary, width;
   EmbeddingOptions options;
@@ -42,7 +42,7 @@ struct PositionEmbeddingLayer final : Cloned<PositionEmbeddingLayer> {
     const std::int64_t time = x.shape()[-2];
     require(time <= length, "PositionEmbedding ", name(), ": the input is ", x.spec(), ", more than the ", length,
             " places that there are");
-    const Tensor table = variable(0);
+    const Tensor table = parameter(0);
     return x + slice_axis(table, 0, 0, time, "PositionEmbedding");
   }
   std::int64_t length;

@@ -4,12 +4,17 @@
 #include <iostream>
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
+#include "gradus/function/variable_cell.h"
 #include "gradus/graph/scope.h"
+#include "gradus/ops/elementwise.h"
 
 namespace gradus {
 
 Layer::Layer(const Layer& other)
-    : name_(other.name_),
+    : policy_(other.policy_),
+      own_policy_(other.own_policy_),
+      loss_scale_(other.loss_scale_),
+      name_(other.name_),
       prefix_(other.prefix_),
       own_name_(other.own_name_),
       built_(other.built_),
@@ -24,7 +29,10 @@ Layer::Layer(const Layer& other)
 void Layer::ensure_built(std::span<const Spec> inputs) {
   if (built_) return;
   const Untraced outside;
-  build_for(inputs);
+  std::vector<Spec> of_variables(inputs.begin(), inputs.end());
+  for (Spec& spec : of_variables)
+    if (policy_ && is_floating(spec.dtype)) spec.dtype = policy_->variable;
+  build_for(of_variables);
   note_built(inputs);
 }
 
@@ -45,7 +53,51 @@ void Layer::note_built(std::span<const Spec> inputs) {
 
 Tensor Layer::run(const Tensor& x) const {
   const NameScope scope(name_.empty() ? kind() : std::string_view(name_));
-  return call(x);
+  return call(casts_input() ? computed(x) : x);
+}
+
+Tensor Layer::computed(const Tensor& x) const {
+  return policy_ && is_floating(x.dtype()) ? cast(x, policy_->compute) : x;
+}
+
+void Layer::set_policy(const Policy& policy) {
+  for (DType t : {policy.compute, policy.variable})
+    require(is_floating(t), "policy of ", name_.empty() ? kind() : name_, ": expected floating types, got ", t);
+  take_policy(policy, true);
+  const Untraced outside;
+  if (policy.scale_loss) take_loss_scale(std::make_shared<LossScale>());
+}
+
+void Layer::take_policy(const Policy& policy, bool own) {
+  if (own_policy_ && !own) return;
+  for (const Variable& variable : own_)
+    require(!is_floating(variable.dtype()) || variable.dtype() == policy.variable, "policy: variable ", variable.name(),
+            " is ", variable.dtype(), " already, not ", policy.variable, "; set the policy before the layer is built");
+  policy_ = policy;
+  own_policy_ = own;
+  for (const auto& child : children()) child->take_policy(policy, false);
+}
+
+void Layer::take_loss_scale(const std::shared_ptr<LossScale>& loss_scale) {
+  loss_scale_ = loss_scale;
+  for (const auto& child : children()) child->take_loss_scale(loss_scale);
+  for (const Variable& variable : variables()) variable.cell()->loss_scale = loss_scale;
+}
+
+void Layer::pass_policy_on(Layer& child) const {
+  if (policy_) child.take_policy(*policy_, false);
+  if (loss_scale_) child.take_loss_scale(loss_scale_);
+}
+
+void Layer::renew_loss_scale() {
+  if (loss_scale_) take_loss_scale(std::make_shared<LossScale>(*loss_scale_));
+}
+
+std::shared_ptr<LossScale> Layer::loss_scale() const {
+  if (loss_scale_) return loss_scale_;
+  for (const auto& child : children())
+    if (auto found = child->loss_scale()) return found;
+  return nullptr;
 }
 
 Variables Layer::variables() const {
@@ -69,6 +121,7 @@ Spec Layer::output_of(const Spec& input) const {
 
 void Layer::add_variable(const std::string& name, const Tensor& initial, VariableOptions options) {
   const Variable variable(initial, name, options);
+  variable.cell()->loss_scale = loss_scale_;
   own_.add(variable);
   own_names_.push_back(name);
 }

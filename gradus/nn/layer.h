@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 #include "gradus/function/mode.h"
+#include "gradus/function/loss_scale.h"
 #include "gradus/function/variable.h"
+#include "gradus/nn/policy.h"
 
 namespace gradus {
 
@@ -29,13 +31,24 @@ class Layer {
   /// Builds if it is not, outside of any trace.
   void ensure_built(const Spec& input) { ensure_built({&input, 1}); }
   void ensure_built(std::span<const Spec> inputs);
-  /// call() in the layer's name scope.
+  /// call() in the layer's name scope, of the input in the layer's type.
   Tensor run(const Tensor& x) const;
   bool is_built() const { return built_; }
   /// Own variables, then those of the children.
   virtual Variables variables() const;
   /// The spec of what call() gives for `input`; known sizes stay known.
   Spec output_of(const Spec& input) const;
+
+  /// The types of this layer and of those within that were given none of their own. InvalidArgument if it is built with
+  /// variables of another type.
+  void set_policy(const Policy& policy);
+  const std::optional<Policy>& policy() const { return policy_; }
+  /// Of the layer or the first one within that has any; null: none.
+  std::shared_ptr<LossScale> loss_scale() const;
+  /// A copy of a layer goes its own way.
+  void renew_loss_scale();
+  /// `x` in the type that the layer computes in; integers and booleans stay.
+  Tensor computed(const Tensor& x) const;
 
   const std::string& name() const { return name_; }
   bool has_own_name() const { return own_name_; }
@@ -50,14 +63,25 @@ class Layer {
   Layer(const Layer& other);
   const std::string& prefix() const { return prefix_; }
   virtual void name_variables();
+  /// Whether call() is to be given its input in the type of the policy; layers that only pass it on need not.
+  virtual bool casts_input() const { return true; }
+  /// `child` was added to children().
+  void pass_policy_on(Layer& child) const;
   /// It was built by running it.
   void note_built(std::span<const Spec> inputs);
   /// Makes one of the layer's variables. Its first value is computed when it is needed.
   void add_variable(const std::string& name, const Tensor& initial, VariableOptions options = {});
   Variable& variable(std::size_t i) const { return own_[i]; }
+  /// Its value in the type that the layer computes in.
+  Tensor parameter(std::size_t i) const { return computed(variable(i)); }
   std::size_t own_count() const { return own_.size(); }
 
  private:
+  void take_policy(const Policy& policy, bool own);
+  void take_loss_scale(const std::shared_ptr<LossScale>& loss_scale);
+  std::optional<Policy> policy_;  // empty: everything is of the input's type
+  bool own_policy_ = false;
+  std::shared_ptr<LossScale> loss_scale_;
   std::string name_, prefix_;
   bool own_name_ = false, built_ = false;
   std::optional<Spec> input_;  // that it was built for

@@ -12,6 +12,7 @@ namespace {
 struct DenseLayer final : Cloned<DenseLayer> {
   DenseLayer(std::int64_t n, Activation a, DenseOptions o) : units(n), activation(std::move(a)), options(std::move(o)) {
     require(units > 0, "Dense: units must be positive, got ", units);
+    if (options.dtype) set_policy({*options.dtype, *options.dtype});
   }
   std::string_view kind() const override { return "dense"; }
   void build(const Spec& input) override {
@@ -20,16 +21,15 @@ struct DenseLayer final : Cloned<DenseLayer> {
     require(is_floating(input.dtype), "Dense: the input is ", input,
             ", expected a floating type; cast it, for example "
             "with dataset.map");
-    const DType t = options.dtype.value_or(input.dtype);
-    add_variable("kernel", cast(options.kernel_initializer({input.shape.back(), units}), t));
-    if (options.use_bias) add_variable("bias", cast(options.bias_initializer({units}), t));
+    add_variable("kernel", cast(options.kernel_initializer({input.shape.back(), units}), input.dtype));
+    if (options.use_bias) add_variable("bias", cast(options.bias_initializer({units}), input.dtype));
   }
   Tensor call(const Tensor& x) const override {
-    const Tensor kernel = variable(0);
+    const Tensor kernel = parameter(0);
     require(x.shape().back() == kernel.shape()[0], "Dense ", name(), ": the input is ", x.spec(),
             ", but its kernel is ", kernel.spec(), ": expected ", kernel.shape()[0], " in the last dimension");
     Tensor y = x.shape().rank() == 1 ? reshape(matmul(reshape(x, {1, -1}), kernel), {units}) : matmul(x, kernel);
-    if (options.use_bias) y = y + variable(1);
+    if (options.use_bias) y = y + parameter(1);
     return activation(y);
   }
   std::int64_t units;
@@ -76,11 +76,13 @@ struct SequentialLayer final : Cloned<SequentialLayer> {
   SequentialLayer() = default;
   SequentialLayer(const SequentialLayer& other) : Cloned<SequentialLayer>(other), layers(other.layers) {}
   std::string_view kind() const override { return "sequential"; }
+  bool casts_input() const override { return false; }
 
   void add(Module layer) {
     require(!is_built(), "Sequential: layers are added before it is built");
     layers.push_back(std::move(layer));
     number(layers.back().layer_behind());
+    pass_policy_on(layers.back().layer_behind());
   }
   /// Layers without a name of the user's are numbered by kind: dense, dense_1, dense_2.
   void number(Layer& layer) {
@@ -119,6 +121,7 @@ std::shared_ptr<Layer> sequential_of(std::vector<Module> layers, const ModelOpti
   for (Module& layer : layers) made->add(std::move(layer));
   made->rename(options.name.empty() ? "sequential" : options.name, !options.name.empty());
   made->set_prefix("");
+  if (options.policy != float32) made->set_policy(options.policy);
   return made;
 }
 

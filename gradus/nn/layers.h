@@ -13,7 +13,7 @@ namespace gradus {
 struct DenseOptions {
   bool use_bias = true;
   Initializer kernel_initializer = initializers::glorot_uniform, bias_initializer = initializers::zeros;
-  std::optional<DType> dtype = {};  // of the variables; empty: that of the input
+  std::optional<DType> dtype = {};  // of the variables and of computing; empty: the policy's, else that of the input
   std::string name = {};
 };
 /// activation(x kernel + bias): [..., inputs] -> [..., units].
@@ -45,6 +45,7 @@ struct Lambda : Module {
 };
 
 struct ModelOptions {
+  Policy policy = float32;  // float32: the type of the input, and the policies of the layers
   std::string name = {};
 };
 /// Layers one after the other; a Sequential in the list is a layer.

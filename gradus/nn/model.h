@@ -40,6 +40,9 @@ template <class Net, class... In, class Next, class... Rest>
   requires(!IsMode<Next>)
 struct net_result<Net, std::tuple<In...>, Next, Rest...> : net_result<Net, std::tuple<In..., Next>, Rest...> {};
 
+inline Tensor computed(const Layer& layer, const Tensor& x) { return layer.computed(x); }
+const auto& computed(const Layer&, const auto& x) { return x; }
+
 inline void add_spec(std::vector<Spec>& specs, const Tensor& x) { specs.push_back(x.spec()); }
 void add_spec(std::vector<Spec>&, const auto&) {}
 
@@ -85,6 +88,7 @@ template <class Net> struct Model : Module {
   explicit Model(Net net, ModelOptions options = {})
       : Module(std::make_shared<detail::NetLayerOf<Net>>(std::move(net))) {
     if (!options.name.empty()) set_name(options.name);
+    if (options.policy != float32) set_policy(options.policy);
   }
 
   /// model(a, b), model(a, b, training): a mode comes last. The first call builds.
@@ -124,7 +128,8 @@ template <class Net> struct Model : Module {
   template <std::size_t... i, class Inputs> auto call(std::index_sequence<i...>, const Inputs& inputs) const {
     const std::shared_ptr<NetLayer> layer = net_layer();
     const NetCall entered(*this, layer);
-    auto result = std::as_const(static_cast<const detail::NetLayerOf<Net>&>(*layer).net)(std::get<i>(inputs)...);
+    auto result = std::as_const(static_cast<const detail::NetLayerOf<Net>&>(*layer).net)(
+        detail::computed(*layer, std::get<i>(inputs))...);
     std::vector<Spec> specs;
     (detail::add_spec(specs, std::get<i>(inputs)), ...);
     entered.finish(std::move(specs));

@@ -19,6 +19,15 @@ void write_values(const Module& from, const Module& to) {
   require(same_structure(source, target), "assigning module ", from.name(), " to ", to.name(),
           ": they have variables of different shapes; assign between models of one structure, or copy-construct");
   for (std::size_t i = 0; i < source.size(); ++i) target[i].assign(source[i].value());
+  const auto scale = to.layer_behind().loss_scale(), other = from.layer_behind().loss_scale();
+  if (scale && other) scale->assign(*other);
+}
+
+std::shared_ptr<Layer> copy_of(const std::shared_ptr<Layer>& layer) {
+  if (!layer) return nullptr;
+  std::shared_ptr<Layer> copy = layer->clone();
+  copy->renew_loss_scale();
+  return copy;
 }
 
 Variables trainable_of(const Layer& layer) {
@@ -34,14 +43,14 @@ Variables trainable_of(const Layer& layer) {
 
 Module::Module() = default;
 Module::Module(std::shared_ptr<Layer> layer) : layer_(std::move(layer)) {}
-Module::Module(const Module& other) : layer_(other.layer_ ? other.layer_->clone() : nullptr) {}
+Module::Module(const Module& other) : layer_(copy_of(other.layer_)) {}
 Module::Module(Module&& other) noexcept = default;
 Module::~Module() = default;
 
 Module& Module::operator=(const Module& other) {
   if (this == &other) return *this;
   if (is_built() && other.layer_) write_values(other, *this);
-  else layer_ = other.layer_ ? other.layer_->clone() : nullptr;
+  else layer_ = copy_of(other.layer_);
   return *this;
 }
 
@@ -87,6 +96,11 @@ void Module::set_trainable(bool trainable) {
 }
 
 void Module::set_name(std::string name) { layer_behind().rename(std::move(name), true); }
+void Module::set_policy(const Policy& policy) { layer_behind().set_policy(policy); }
+double Module::loss_scale() const {
+  const std::shared_ptr<LossScale> scale = layer_behind().loss_scale();
+  return scale ? scale->value() : 1;
+}
 const std::string& Module::name() const { return layer_behind().name(); }
 std::string Module::summary() const { return summary_of(layer_behind()); }
 

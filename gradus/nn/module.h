@@ -4,6 +4,7 @@
 #include <string>
 #include "gradus/function/mode.h"
 #include "gradus/function/variable.h"
+#include "gradus/nn/policy.h"
 
 namespace gradus {
 
@@ -22,6 +23,11 @@ class Module {
   Variables trainable_variables() const;
   void set_trainable(bool trainable);
   void set_name(std::string name);
+  /// The types in which this layer, and those within that were given none of their own, compute and keep variables:
+  /// their inputs are cast. Before it is built, unless its variables are of that type; else InvalidArgument.
+  void set_policy(const Policy& policy);
+  /// Now; 1 unless the policy scales.
+  double loss_scale() const;
   const std::string& name() const;
   /// A table: layer, output shape, parameters, bytes.
   std::string summary() const;

@@ -12,7 +12,9 @@ void NetLayer::build_for(std::span<const Spec> inputs) {
       if (spec.shape[axis] < 0) spec.shape.set(axis, dimension::symbol(axis));
   const ModeScope mode(CallMode::inference);
   const Trace trace(symbolic);
-  run_on(trace.parameters());
+  Tensors parameters;
+  for (const Tensor& parameter : trace.parameters()) parameters.push_back(computed(parameter));
+  run_on(parameters);
 }
 
 std::vector<std::shared_ptr<Layer>> NetLayer::children() const {

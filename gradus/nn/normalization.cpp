@@ -70,8 +70,11 @@ struct BatchNormalizationLayer final : Cloned<BatchNormalizationLayer> {
                                 .offset = options.center ? Tensor(variable(options.scale ? 1 : 0)) : Tensor(),
                                 .epsilon = options.epsilon});
   }
+  /// Under loss scaling a batch may overflow, and is skipped by the optimizer: so it is here.
   void move(Variable& statistic, const Tensor& batch) const {
-    statistic.assign(statistic.value() * options.momentum + stop_gradient(batch) * (1 - options.momentum));
+    const Tensor before = statistic, seen = stop_gradient(batch);
+    const Tensor moved = before * options.momentum + seen * (1 - options.momentum);
+    statistic.assign(loss_scale() ? where(is_finite(seen), moved, before) : moved);
   }
   BatchNormalizationOptions options;
 };

@@ -82,7 +82,7 @@ struct PReLULayer final : Cloned<PReLULayer> {
       require(d >= 0, "PReLU: the input is ", input, ": sizes must be known, or along shared axes");
     add_variable("alpha", zeros(alphas, input.dtype));
   }
-  Tensor call(const Tensor& x) const override { return relu(x) + variable(0) * minimum(x, 0); }
+  Tensor call(const Tensor& x) const override { return relu(x) + parameter(0) * minimum(x, 0); }
   std::vector<int> shared_axes;
 };
 

@@ -65,13 +65,13 @@ struct RecurrentLayer final : Cloned<RecurrentLayer> {
     return where(drawn < options.dropout, fill_like(x, 0), x * (1 / (1 - options.dropout)));
   }
   RecurrentResult over_time(const Tensor& x, const RecurrentInput& input) const {
-    RecurrentWeights weights{.kernel = variable(0), .recurrent_kernel = variable(1)};
+    RecurrentWeights weights{.kernel = parameter(0), .recurrent_kernel = parameter(1)};
     if (has_two_biases() && options.use_bias) {
-      const Tensor both = variable(2);
+      const Tensor both = parameter(2);
       weights.bias = both[0];
       weights.recurrent_bias = both[1];
     } else if (options.use_bias) {
-      weights.bias = variable(2);
+      weights.bias = parameter(2);
     }
     RecurrentRun how{.reverse = options.go_backwards, .reset_after = options.reset_after};
     const std::size_t states = cell == Kind::lstm ? 2 : 1;

@@ -1,8 +1,11 @@
 /// State and the order of a step.
 #include "gradus/optim/optimizer.h"
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
+#include "gradus/function/loss_scale.h"
 #include "gradus/function/trace.h"
 #include "gradus/function/variable_cell.h"
 #include "gradus/graph/scope.h"
@@ -14,6 +17,8 @@ namespace gradus {
 namespace {
 
 constexpr double from_schedule = std::numeric_limits<double>::quiet_NaN();
+
+Tensor number(double value) { return fill({}, value, f64); }
 
 Variable scalar_variable(double value, DType dtype, const std::string& name) {
   const Untraced outside;
@@ -36,39 +41,108 @@ class NumbersByType {
   std::map<DType, Tensors> by_type_;
 };
 
+/// What a step computes once, whatever the variable.
+struct Step {
+  Tensor finite;         // empty unless gradients that are not finite are to be skipped
+  Tensor average, rest;  // of the moving averages: f64 scalars
+  Tensor overwrite;      // a boolean scalar; empty: never
+  /// The new value of something that the step changes.
+  Tensor kept(const Tensor& next, const Tensor& before) const {
+    return finite.defined() ? where(finite, next, before) : next;
+  }
+};
+
+/// Variables with a learning rate and decay of their own; the first group is that of the optimizer's options.
+struct Group {
+  Schedule schedule;
+  Variable rate;  // NaN: the schedule's function says it
+  double weight_decay;
+  bool has_rate;  // else that of the first group
+  Variables members;
+};
+
+/// What is kept for a variable.
+struct Kept {
+  Variables slots;  // of the rule, then the moving average
+  std::size_t group = 0;
+  bool decays = true;
+};
+
+double initial_rate(const Schedule& schedule) { return schedule.is_constant() ? schedule.constant() : from_schedule; }
+
+void check_rate(std::string_view name, const Schedule& schedule) {
+  require(!schedule.is_constant() || std::isfinite(schedule.constant()), name, ": learning_rate must be finite, got ",
+          schedule.constant());
+}
+void check_not_negative(std::string_view name, std::string_view what, double value) {
+  require(value >= 0 && std::isfinite(value), name, ": ", what, " must not be negative, got ", value);
+}
+
+void check_settings(std::string_view name, const OptimizerSettings& s) {
+  check_rate(name, s.learning_rate);
+  check_not_negative(name, "weight_decay", s.weight_decay);
+  check_not_negative(name, "clipnorm", s.clipnorm);
+  check_not_negative(name, "global_clipnorm", s.global_clipnorm);
+  check_not_negative(name, "clipvalue", s.clipvalue);
+  require((s.clipnorm > 0) + (s.global_clipnorm > 0) + (s.clipvalue > 0) <= 1, name, ": of clipnorm (", s.clipnorm,
+          "), global_clipnorm (", s.global_clipnorm, ") and clipvalue (", s.clipvalue, ") at most one is given");
+  require(s.ema_momentum >= 0 && s.ema_momentum <= 1, name, ": ema_momentum must be within 0 and 1, got ",
+          s.ema_momentum);
+  require(s.ema_overwrite_frequency >= 0, name, ": ema_overwrite_frequency must be positive, or 0 for never, got ",
+          s.ema_overwrite_frequency);
+  require(s.use_ema || s.ema_overwrite_frequency == 0, name,
+          ": ema_overwrite_frequency is given, but there are no averages without use_ema = true");
+}
+
 }  // namespace
 
 struct Optimizer::State {
   std::shared_ptr<const UpdateRule> rule;
-  Settings settings;
-  Variable iterations;
-  Variable rate;  // the learning rate; NaN: the schedule's function says it
+  OptimizerSettings settings;
+  Variable iterations, skipped;
   std::vector<Variable> joint;
-  Variables bound;               // the model's variables
-  std::vector<Variables> slots;  // per bound variable
-  bool traced = false;           // a compiled step may hold the schedule's function
+  std::vector<Group> groups;
+  Variables undecayed;  // excluded, by identity and by name
+  std::vector<std::string> undecayed_names;
+  Variables bound;  // the model's variables
+  std::vector<Kept> kept;
+  bool traced = false;  // a compiled step holds the schedules' functions, groups and exclusions
 
-  State(std::shared_ptr<const UpdateRule> r, Settings s)
+  State(std::shared_ptr<const UpdateRule> r, OptimizerSettings s)
       : rule(std::move(r)),
         settings(std::move(s)),
-        iterations(scalar_variable(0, i64, std::string(rule->name()) + "/iterations")),
-        rate(scalar_variable(settings.learning_rate.is_constant() ? settings.learning_rate.constant() : from_schedule,
-                             f64, std::string(rule->name()) + "/learning_rate")) {
-    for (double value : rule->joint_state())
-      joint.push_back(scalar_variable(value, f64, text(rule->name(), "/joint_", joint.size())));
+        iterations(own("iterations", 0, i64)),
+        skipped(own("skipped_steps", 0, i64)) {
+    groups.push_back({settings.learning_rate,
+                      own("learning_rate", initial_rate(settings.learning_rate), f64),
+                      settings.weight_decay,
+                      true,
+                      {}});
+    for (double value : rule->joint_state()) joint.push_back(own(text("joint_", joint.size()), value, f64));
   }
 
   State(const State& other)
-      : rule(other.rule), settings(other.settings), iterations(other.iterations), rate(other.rate), bound(other.bound) {
+      : rule(other.rule),
+        settings(other.settings),
+        iterations(other.iterations),
+        skipped(other.skipped),
+        undecayed(other.undecayed),
+        undecayed_names(other.undecayed_names),
+        bound(other.bound) {
     for (const Variable& variable : other.joint) joint.emplace_back(variable);
-    for (const Variables& of_one : other.slots) {
-      Variables copies;
-      for (const Variable& slot : of_one) {
+    for (const Group& group : other.groups)
+      groups.push_back({group.schedule, Variable(group.rate), group.weight_decay, group.has_rate, group.members});
+    for (const Kept& of_one : other.kept) {
+      kept.push_back({{}, of_one.group, of_one.decays});
+      for (const Variable& slot : of_one.slots) {
         const Variable copy(slot);
-        copies.add(copy);
+        kept.back().slots.add(copy);
       }
-      slots.push_back(std::move(copies));
     }
+  }
+
+  Variable own(const std::string& what, double value, DType dtype) const {
+    return scalar_variable(value, dtype, text(rule->name(), "/", what));
   }
 
   void take_in(const Variable& variable) {
@@ -76,49 +150,84 @@ struct Optimizer::State {
     require(is_floating(variable.dtype()), rule->name(), ": variable ", variable.name(), " is of ", variable.dtype(),
             ", expected a floating type");
     const Untraced outside;
-    Variables made;
-    for (std::string_view name : rule->slots()) {
-      const Variable slot(zeros(variable.shape(), variable.dtype()),
-                          text(rule->name(), "/", variable.name(), "/", name), {.trainable = false});
-      made.add(slot);
-    }
+    const DType wide = computed_in(variable.dtype());
+    Kept made{{}, group_of(variable), decays(variable)};
+    const auto add = [&](const Tensor& initial, std::string_view name) {
+      const Variable slot(initial, text(rule->name(), "/", variable.name(), "/", name), {.trainable = false});
+      made.slots.add(slot);
+    };
+    for (const Slot& slot : rule->slots()) add(full(variable.shape(), slot.initial, wide), slot.name);
+    if (settings.use_ema) add(cast(variable.value(), wide), "average");
     bound.add(variable);
-    slots.push_back(std::move(made));
+    kept.push_back(std::move(made));
   }
 
+  std::size_t group_of(const Variable& variable) const {
+    for (std::size_t i = groups.size(); i-- > 1;)
+      if (groups[i].members.find(*variable.cell()) >= 0) return i;
+    return 0;
+  }
+  bool decays(const Variable& variable) const {
+    const auto named = [&](const std::string& part) { return variable.name().find(part) != std::string::npos; };
+    return undecayed.find(*variable.cell()) < 0 && std::ranges::none_of(undecayed_names, named);
+  }
+  /// After groups or exclusions have changed.
+  void sort_variables() {
+    for (std::size_t i = 0; i < bound.size(); ++i) {
+      if (const std::size_t group = group_of(bound[i])) kept[i].group = group;
+      kept[i].decays = kept[i].decays && decays(bound[i]);
+    }
+  }
+  void require_untraced(std::string_view what) const {
+    require(!traced, what,
+            ": a compiled step has taken in what this optimizer had, and would not notice the change; "
+            "do it before the first step");
+  }
+
+  const Group& rates_of(std::size_t group) const { return groups[groups[group].has_rate ? group : 0]; }
   /// The rate of the present step as an f64 scalar.
-  Tensor rate_now() const {
-    const Tensor by_hand = rate;
-    if (settings.learning_rate.is_constant()) return by_hand;
-    return where(is_nan(by_hand), settings.learning_rate.at(iterations), by_hand);
+  Tensor rate_now(std::size_t group) const {
+    const Group& rates = rates_of(group);
+    const Tensor by_hand = rates.rate;
+    if (rates.schedule.is_constant()) return by_hand;
+    return where(is_nan(by_hand), rates.schedule.at(iterations), by_hand);
   }
 
-  /// The bound variable's new values; all elementwise.
-  void update(std::size_t i, const Tensor& gradient, const Tensor& decay, In shared) const {
+  /// The bound variable's new values; elementwise but for what the rule does.
+  void update(std::size_t i, const Tensor& gradient, const Tensor& decay, In shared, const Step& step) const {
     Variable& variable = bound[i];
-    Tensor w = variable;
-    if (settings.weight_decay > 0) w = w - w * cast(decay, w.dtype());
+    const Variables& slots = kept[i].slots;
+    const Tensor old = variable;
+    const DType wide = computed_in(old.dtype());
+    Tensor w = cast(old, wide);
+    if (decay.defined() && kept[i].decays) w = w - w * cast(decay, wide);
     Tensors before;
-    for (const Variable& slot : slots[i]) before.push_back(slot);
-    const Updated after = rule->update(w, gradient, before, shared);
-    variable.assign(after.variable);
-    for (std::size_t k = 0; k < before.size(); ++k) slots[i][k].assign(after.slots[k]);
+    for (const Variable& slot : slots) before.push_back(slot);
+    const std::size_t of_rule = before.size() - settings.use_ema;
+    Updated after = rule->update(w, cast(gradient, wide), In(before).first(of_rule), shared);
+    if (settings.use_ema) {
+      const Tensor average = before.back() * cast(step.average, wide) + after.variable * cast(step.rest, wide);
+      if (step.overwrite.defined()) after.variable = where(step.overwrite, average, after.variable);
+      after.slots.push_back(average);
+    }
+    variable.assign(step.kept(cast(after.variable, old.dtype()), old));
+    for (std::size_t k = 0; k < before.size(); ++k) slots[k].assign(step.kept(after.slots[k], before[k]));
+  }
+
+  Step step_of(const Tensor& finite) const {
+    Step step{finite, {}, {}, {}};
+    if (!settings.use_ema) return step;
+    const Tensor t = iterations + 1, first = equal(t, 1);
+    step.average = where(first, number(0), number(settings.ema_momentum));
+    step.rest = where(first, number(1), number(1 - settings.ema_momentum));
+    if (settings.ema_overwrite_frequency > 0)
+      step.overwrite = equal(mod(t, fill({}, settings.ema_overwrite_frequency, i64)), 0);
+    return step;
   }
 };
 
-Optimizer::Optimizer(std::shared_ptr<const UpdateRule> rule, Settings settings) {
-  const std::string_view name = rule->name();
-  const auto check = [&](std::string_view what, double value) {
-    require(value >= 0 && std::isfinite(value), name, ": ", what, " must not be negative, got ", value);
-  };
-  if (settings.learning_rate.is_constant())
-    require(std::isfinite(settings.learning_rate.constant()), name, ": learning_rate must be finite, got ",
-            settings.learning_rate.constant());
-  check("weight_decay", settings.weight_decay);
-  check("clipnorm", settings.clipnorm);
-  check("global_clipnorm", settings.global_clipnorm);
-  require(settings.clipnorm == 0 || settings.global_clipnorm == 0, name,
-          ": clipnorm and global_clipnorm are both given; take one of them");
+Optimizer::Optimizer(std::shared_ptr<const UpdateRule> rule, OptimizerSettings settings) {
+  check_settings(rule->name(), settings);
   state_ = std::make_unique<State>(std::move(rule), std::move(settings));
 }
 
@@ -133,13 +242,18 @@ Optimizer& Optimizer::operator=(const Optimizer& other) {
     return *this;
   }
   const Variables target = variables(), source = other.variables();
-  bool fits = state().rule->name() == other.state().rule->name() && target.size() == source.size();
+  bool fits = state().rule->name() == other.state().rule->name() && target.size() == source.size() &&
+              state().groups.size() == other.state().groups.size();
   for (std::size_t i = 0; fits && i < target.size(); ++i) fits = target.cells()[i]->spec == source.cells()[i]->spec;
   require(fits, "assigning ", other.state().rule->name(), " to ", state().rule->name(),
           ": they have different state; assign between optimizers of one kind and model, or copy-construct");
   for (std::size_t i = 0; i < target.size(); ++i) target[i].assign(source[i].value());
   state_->rule = other.state().rule;
   state_->settings = other.state().settings;
+  for (std::size_t i = 0; i < state_->groups.size(); ++i) {
+    state_->groups[i].schedule = other.state().groups[i].schedule;
+    state_->groups[i].weight_decay = other.state().groups[i].weight_decay;
+  }
   return *this;
 }
 
@@ -166,20 +280,64 @@ void Optimizer::rebind(const Variables& variables) {
   for (std::size_t i = 0; i < now.size(); ++i)
     require(variables.cells()[i]->spec == now.cells()[i]->spec, "rebind: variable ", i, ", ", variables[i].name(),
             ", is ", variables.cells()[i]->spec, ", but the state is for ", now.cells()[i]->spec);
+  const auto rebound = [&](const Variables& list) {
+    Variables result;
+    for (const Variable& variable : list) {
+      const std::ptrdiff_t i = now.find(*variable.cell());
+      result.add(i < 0 ? variable : variables[static_cast<std::size_t>(i)]);
+    }
+    return result;
+  };
+  for (Group& group : state().groups) group.members = rebound(group.members);
+  state().undecayed = rebound(state().undecayed);
   state().bound = variables;
 }
 
+void Optimizer::exclude_from_weight_decay(const Variables& variables) {
+  state().require_untraced("exclude_from_weight_decay");
+  state().undecayed = state().undecayed + variables;
+  state().sort_variables();
+}
+void Optimizer::exclude_from_weight_decay(std::vector<std::string> parts_of_names) {
+  state().require_untraced("exclude_from_weight_decay");
+  require(std::ranges::find(parts_of_names, "") == parts_of_names.end(),
+          "exclude_from_weight_decay: an empty text is part of every name; for no decay at all set weight_decay to 0");
+  std::ranges::move(parts_of_names, std::back_inserter(state().undecayed_names));
+  state().sort_variables();
+}
+
+std::size_t Optimizer::add_parameter_group(const Variables& variables, ParameterGroupOptions options) {
+  State& s = state();
+  s.require_untraced("add_parameter_group");
+  require(variables.size() > 0, "add_parameter_group: there are no variables in it");
+  for (const Variable& variable : variables)
+    require(s.group_of(variable) == 0, "add_parameter_group: variable ", variable.name(), " is in group ",
+            s.group_of(variable), " already");
+  const bool has_rate = options.learning_rate.has_value();
+  const Schedule schedule = has_rate ? *options.learning_rate : Schedule(0);
+  const double decay = options.weight_decay.value_or(s.settings.weight_decay);
+  check_rate("add_parameter_group", schedule);
+  check_not_negative("add_parameter_group", "weight_decay", decay);
+  s.groups.push_back({schedule, s.own(text("learning_rate_", s.groups.size()), initial_rate(schedule), f64), decay,
+                      has_rate, variables});
+  s.sort_variables();
+  return s.groups.size() - 1;
+}
+
 void Optimizer::apply_gradients(const Gradients& gradients) {
-  const Settings& settings = state().settings;
-  if (settings.global_clipnorm > 0) apply(clip_by_global_norm(gradients, settings.global_clipnorm));
-  else if (settings.clipnorm > 0) apply(clip_by_norm(gradients, settings.clipnorm));
-  else apply(gradients);
+  const OptimizerSettings& settings = state().settings;
+  const Tensor finite = gradients.finite_under_scaling();
+  if (settings.global_clipnorm > 0) apply(clip_by_global_norm(gradients, settings.global_clipnorm), finite);
+  else if (settings.clipnorm > 0) apply(clip_by_norm(gradients, settings.clipnorm), finite);
+  else if (settings.clipvalue > 0) apply(clip_by_value(gradients, -settings.clipvalue, settings.clipvalue), finite);
+  else apply(gradients, finite);
 }
 
 void Optimizer::apply_gradients(const ClippedGradients& gradients) {
-  require(state().settings.clipnorm == 0 && state().settings.global_clipnorm == 0, state().rule->name(),
+  const OptimizerSettings& settings = state().settings;
+  require(settings.clipnorm == 0 && settings.global_clipnorm == 0 && settings.clipvalue == 0, state().rule->name(),
           ": these gradients are clipped already, and the optimizer would clip them again; do one of the two");
-  apply(gradients);
+  apply(gradients, gradients.finite_under_scaling());
 }
 
 void Optimizer::prepare(const Variables& variables) {
@@ -193,7 +351,7 @@ void Optimizer::prepare(const Variables& variables) {
             "were unfrozen, or rebind() for a copied model");
 }
 
-void Optimizer::apply(const GradientsView& gradients) {
+void Optimizer::apply(const GradientsView& gradients, const Tensor& finite) {
   State& s = state();
   prepare(gradients.variables());
   if (Trace* trace = Trace::current()) {
@@ -201,49 +359,85 @@ void Optimizer::apply(const GradientsView& gradients) {
     s.traced = true;
   }
   const NameScope scope(s.rule->name());
-  const StepNumbers step{s.rate_now(), cast(s.iterations + 1, f64)};
-  Tensors joint;
+  const Step step = s.step_of(finite);
+  const Tensor t = cast(s.iterations + 1, f64);
+  Tensors joint, next_joint;
   for (const Variable& variable : s.joint) joint.push_back(variable);
-  Shared shared = s.rule->share(step, joint);
-  NumbersByType numbers(std::move(shared.numbers));
-  const Tensor decay = step.learning_rate * fill({}, s.settings.weight_decay, f64);
+  std::vector<NumbersByType> numbers;
+  Tensors decays;
+  for (std::size_t i = 0; i < s.groups.size(); ++i) {
+    const StepNumbers now{s.rate_now(i), t};
+    Shared shared = s.rule->share(now, joint);
+    numbers.emplace_back(std::move(shared.numbers));
+    const double decay = s.groups[i].weight_decay;
+    decays.push_back(decay > 0 ? now.learning_rate * number(decay) : Tensor());
+    next_joint = std::move(shared.state);
+  }
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const Variable& variable = gradients.variables()[i];
     const auto place = static_cast<std::size_t>(s.bound.find(*variable.cell()));
-    s.update(place, gradients[i], decay, numbers[variable.dtype()]);
+    const std::size_t group = s.kept[place].group;
+    s.update(place, gradients[i], decays[group], numbers[group][computed_in(variable.dtype())], step);
   }
-  for (std::size_t k = 0; k < joint.size(); ++k) s.joint[k].assign(shared.state[k]);
-  s.iterations.assign(s.iterations + 1);
+  for (std::size_t k = 0; k < joint.size(); ++k) s.joint[k].assign(step.kept(next_joint[k], joint[k]));
+  const Tensor updates = s.iterations;
+  s.iterations.assign(step.kept(updates + 1, updates));
+  if (!finite.defined()) return;
+  s.skipped.assign(s.skipped + cast(logical_not(finite), i64));
+  loss_scale_of(gradients.variables())->update(finite);
 }
 
 std::int64_t Optimizer::iterations() const { return state().iterations.value().to_vector<std::int64_t>()[0]; }
+std::int64_t Optimizer::skipped_steps() const { return state().skipped.value().to_vector<std::int64_t>()[0]; }
 
-double Optimizer::learning_rate() const {
-  const double by_hand = state().rate.value().item();
-  return std::isnan(by_hand) ? state().settings.learning_rate(iterations()) : by_hand;
+double Optimizer::learning_rate(std::size_t group) const {
+  const State& s = state();
+  require<OutOfRange>(group < s.groups.size(), "learning_rate: group ", group, " of ", s.groups.size());
+  const Group& rates = s.rates_of(group);
+  const double by_hand = rates.rate.value().item();
+  return std::isnan(by_hand) ? rates.schedule(iterations()) : by_hand;
 }
 
-void Optimizer::set_learning_rate(Schedule schedule) {
+void Optimizer::set_learning_rate(Schedule schedule, std::size_t group) {
   State& s = state();
+  require<OutOfRange>(group < s.groups.size(), "set_learning_rate: group ", group, " of ", s.groups.size());
+  Group& rates = s.groups[group];
+  require(rates.has_rate, "set_learning_rate: group ", group, " has no rate of its own; it follows group 0");
   if (schedule.is_constant()) {
     require(std::isfinite(schedule.constant()), "set_learning_rate: the rate must be finite, got ",
             schedule.constant());
-    s.rate.assign(full({}, schedule.constant(), f64));
+    rates.rate.assign(full({}, schedule.constant(), f64));
     return;
   }
   require(!s.traced,
           "set_learning_rate: a compiled step has taken in the schedule that this optimizer had, and would not notice "
           "another function; give the schedule to the optimizer's constructor, or set a number");
-  s.settings.learning_rate = std::move(schedule);
-  s.rate.assign(full({}, from_schedule, f64));
+  rates.schedule = std::move(schedule);
+  rates.rate.assign(full({}, from_schedule, f64));
+}
+
+void Optimizer::finalize_variable_values(const Variables& variables) {
+  State& s = state();
+  if (!s.settings.use_ema) return;
+  prepare(variables);
+  for (Variable& variable : variables) {
+    const Kept& kept = s.kept[static_cast<std::size_t>(s.bound.find(*variable.cell()))];
+    variable.assign(cast(kept.slots[kept.slots.size() - 1], variable.dtype()));
+  }
 }
 
 Variables Optimizer::variables() const {
+  const State& s = state();
   Variables all;
-  all.add(state().iterations);
-  all.add(state().rate);
-  for (const Variable& variable : state().joint) all.add(variable);
-  for (const Variables& of_one : state().slots) all = all + of_one;
+  all.add(s.iterations);
+  for (const Group& group : s.groups)
+    if (group.has_rate) all.add(group.rate);
+  for (const Variable& variable : s.joint) all.add(variable);
+  for (const Kept& of_one : s.kept) all = all + of_one.slots;
+  if (const auto scale = loss_scale_of(s.bound)) {
+    all.add(s.skipped);
+    all = all + scale->variables();
+  }
   return all;
 }
 

@@ -1,5 +1,5 @@
-/// Optimizer: one step for a list of variables, in this order: gradients are means, clipped, weights decay, update,
-/// iterations += 1.
+/// Optimizer: one step for a list of variables, in this order: gradients are means, unscaled, checked for finiteness
+/// under loss scaling, clipped; weights decay, update, moving averages, iterations += 1.
 #pragma once
 #include <memory>
 #include "gradus/gradients/gradients.h"
@@ -9,8 +9,24 @@ namespace gradus {
 
 struct UpdateRule;
 
+/// What the options of all optimizers have in common; optimizers.h says what they mean.
+struct OptimizerSettings {
+  Schedule learning_rate;
+  double weight_decay = 0, clipnorm = 0, global_clipnorm = 0, clipvalue = 0;
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::int64_t ema_overwrite_frequency = 0;
+};
+
+/// Where variables of a group differ from the optimizer's options; what is not given is the optimizer's.
+struct ParameterGroupOptions {
+  std::optional<Schedule> learning_rate = {};
+  std::optional<double> weight_decay = {};
+};
+
 /// Owns state for the variables that it first sees; variables of another model are an InvalidArgument. A value: a copy
-/// has slots of its own with the same values, for the same variables (see rebind); moving keeps.
+/// has slots of its own with the same values, for the same variables (see rebind); moving keeps. Variables of narrow
+/// floats have slots in f32, and their step is computed in f32.
 class Optimizer {
  public:
   Optimizer(const Optimizer& other);
@@ -29,14 +45,27 @@ class Optimizer {
   /// The state passes to the variables of a copied model; count and specs must agree.
   void rebind(const Variables& variables);
 
+  /// These variables do not decay, nor do those whose name contains one of the texts, such as "bias" (Keras searches
+  /// them as regular expressions). InvalidArgument once a compiled step has taken the decay in.
+  void exclude_from_weight_decay(const Variables& variables);
+  void exclude_from_weight_decay(std::vector<std::string> parts_of_names);
+  /// From now on these variables have a learning rate or a decay of their own; clipping and all else is joint. The
+  /// number of the group, from 1 on: 0 are the variables in none. InvalidArgument for a variable that is in another
+  /// group, and once a compiled step has taken the groups in.
+  std::size_t add_parameter_group(const Variables& variables, ParameterGroupOptions options);
+
   /// Updates so far.
   std::int64_t iterations() const;
-  /// At the present iteration.
-  double learning_rate() const;
+  /// Steps under loss scaling whose gradients were not finite, and which changed nothing.
+  std::int64_t skipped_steps() const;
+  /// At the present iteration. OutOfRange for a group that there is not.
+  double learning_rate(std::size_t group = 0) const;
   /// A number takes effect at the next step, compiled or not. A function is an InvalidArgument once a compiled step has
-  /// taken in the one before.
-  void set_learning_rate(Schedule schedule);
-  /// Iterations, learning rate, slots: for checkpoints.
+  /// taken in the one before. Groups that have no rate of their own follow group 0.
+  void set_learning_rate(Schedule schedule, std::size_t group = 0);
+  /// Writes the moving averages into the variables, as at the end of training. Without use_ema nothing happens.
+  void finalize_variable_values(const Variables& variables);
+  /// Iterations, skipped steps, learning rates, slots, averages, and the loss scales of the variables: for checkpoints.
   Variables variables() const;
 
   // For the rooms of the library.
@@ -46,15 +75,11 @@ class Optimizer {
   void with_steps_that_end(const std::function<void()>& work);
 
  protected:
-  struct Settings {
-    Schedule learning_rate;
-    double weight_decay = 0, clipnorm = 0, global_clipnorm = 0;
-  };
-  Optimizer(std::shared_ptr<const UpdateRule> rule, Settings settings);
+  Optimizer(std::shared_ptr<const UpdateRule> rule, OptimizerSettings settings);
 
  private:
   struct State;
-  void apply(const GradientsView& gradients);
+  void apply(const GradientsView& gradients, const Tensor& finite);
   State& state() const;
   std::unique_ptr<State> state_;
 };

@@ -3,6 +3,7 @@
 #include <cmath>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/reduce.h"
 #include "gradus/optim/update_rule.h"
 
 namespace gradus {
@@ -18,9 +19,10 @@ Tensor one_minus_power(double beta, const Tensor& t) {
 void check_beta(std::string_view optimizer, std::string_view name, double beta) {
   require(beta >= 0 && beta < 1, optimizer, ": ", name, " must be at least 0 and below 1, got ", beta);
 }
-void check_epsilon(std::string_view optimizer, double epsilon) {
-  require(epsilon >= 0 && std::isfinite(epsilon), optimizer, ": epsilon must not be negative, got ", epsilon);
+void check_not_negative(std::string_view optimizer, std::string_view name, double value) {
+  require(value >= 0 && std::isfinite(value), optimizer, ": ", name, " must not be negative, got ", value);
 }
+void check_epsilon(std::string_view optimizer, double epsilon) { check_not_negative(optimizer, "epsilon", epsilon); }
 void check_momentum(std::string_view optimizer, double momentum) {
   require(momentum >= 0 && momentum <= 1, optimizer, ": momentum must be within 0 and 1, got ", momentum);
 }
@@ -34,9 +36,9 @@ struct SGDRule final : UpdateRule {
     check_momentum("SGD", momentum);
   }
   std::string_view name() const override { return "sgd"; }
-  std::vector<std::string_view> slots() const override {
+  std::vector<Slot> slots() const override {
     if (momentum == 0) return {};
-    return {"momentum"};
+    return {{"momentum"}};
   }
   Shared share(const StepNumbers& step, In) const override { return {{step.learning_rate}, {}}; }
   Updated update(const Tensor& w, const Tensor& g, In slots, In shared) const override {
@@ -58,9 +60,9 @@ struct AdamRule final : UpdateRule {
     check_epsilon(title, epsilon);
   }
   std::string_view name() const override { return title; }
-  std::vector<std::string_view> slots() const override {
-    if (amsgrad) return {"momentum", "velocity", "velocity_max"};
-    return {"momentum", "velocity"};
+  std::vector<Slot> slots() const override {
+    if (amsgrad) return {{"momentum"}, {"velocity"}, {"velocity_max"}};
+    return {{"momentum"}, {"velocity"}};
   }
   Shared share(const StepNumbers& step, In) const override {
     return {{step.learning_rate * sqrt(one_minus_power(beta_2, step.t)) / one_minus_power(beta_1, step.t)}, {}};
@@ -73,30 +75,36 @@ struct AdamRule final : UpdateRule {
   }
 };
 
-struct NadamRule final : UpdateRule {
+/// What Nadam, Adamax and Lamb take of Adam's options.
+struct Betas {
   double beta_1, beta_2, epsilon;
-  explicit NadamRule(const AdamOptions& o) : beta_1(o.beta_1), beta_2(o.beta_2), epsilon(o.epsilon) {
-    require(!o.amsgrad, "Nadam: it has no amsgrad; take Adam");
-    check_beta("Nadam", "beta_1", beta_1);
-    check_beta("Nadam", "beta_2", beta_2);
-    check_epsilon("Nadam", epsilon);
+  Betas(std::string_view optimizer, const AdamOptions& o) : beta_1(o.beta_1), beta_2(o.beta_2), epsilon(o.epsilon) {
+    require(!o.amsgrad, optimizer, ": it has no amsgrad; take Adam");
+    check_beta(optimizer, "beta_1", beta_1);
+    check_beta(optimizer, "beta_2", beta_2);
+    check_epsilon(optimizer, epsilon);
   }
+};
+
+struct NadamRule final : UpdateRule {
+  Betas o;
+  explicit NadamRule(const AdamOptions& options) : o("Nadam", options) {}
   std::string_view name() const override { return "nadam"; }
-  std::vector<std::string_view> slots() const override { return {"momentum", "velocity"}; }
+  std::vector<Slot> slots() const override { return {{"momentum"}, {"velocity"}}; }
   std::vector<double> joint_state() const override { return {1}; }  // the product of all u
 
   Tensor u(const Tensor& t) const {
-    return number(beta_1) * (number(1) - number(0.5) * exp(t * number(std::log(0.96))));
+    return number(o.beta_1) * (number(1) - number(0.5) * exp(t * number(std::log(0.96))));
   }
   Shared share(const StepNumbers& step, In state) const override {
     const Tensor now = u(step.t), next = u(step.t + number(1)), product = state[0] * now;
     const Tensor of_momentum = step.learning_rate * next / (number(1) - product * next);
     const Tensor of_gradient = step.learning_rate * (number(1) - now) / (number(1) - product);
-    return {{of_momentum, of_gradient, one_minus_power(beta_2, step.t)}, {product}};
+    return {{of_momentum, of_gradient, one_minus_power(o.beta_2, step.t)}, {product}};
   }
   Updated update(const Tensor& w, const Tensor& g, In slots, In shared) const override {
-    const Tensor m = moving_mean(slots[0], g, beta_1), v = moving_mean(slots[1], square(g), beta_2);
-    return {w - (shared[0] * m + shared[1] * g) / (sqrt(v / shared[2]) + epsilon), {m, v}};
+    const Tensor m = moving_mean(slots[0], g, o.beta_1), v = moving_mean(slots[1], square(g), o.beta_2);
+    return {w - (shared[0] * m + shared[1] * g) / (sqrt(v / shared[2]) + o.epsilon), {m, v}};
   }
 };
 
@@ -110,10 +118,10 @@ struct RMSpropRule final : UpdateRule {
     check_epsilon("RMSprop", epsilon);
   }
   std::string_view name() const override { return "rmsprop"; }
-  std::vector<std::string_view> slots() const override {
-    std::vector<std::string_view> names{"velocity"};
-    if (centered) names.push_back("mean_gradient");
-    if (momentum > 0) names.push_back("momentum");
+  std::vector<Slot> slots() const override {
+    std::vector<Slot> names{{"velocity"}};
+    if (centered) names.push_back({"mean_gradient"});
+    if (momentum > 0) names.push_back({"momentum"});
     return names;
   }
   Shared share(const StepNumbers& step, In) const override { return {{step.learning_rate}, {}}; }
@@ -122,7 +130,8 @@ struct RMSpropRule final : UpdateRule {
     Tensor denominator = next[0] + epsilon;
     if (centered) {
       next.push_back(moving_mean(slots[1], g, rho));
-      denominator = next[0] - square(next[1]) + epsilon;
+      // what rounding takes below 0 is 0
+      denominator = maximum(next[0] - square(next[1]), 0) + epsilon;
     }
     Tensor step = shared[0] * g / sqrt(denominator);
     if (momentum > 0) next.push_back(step = slots.back() * momentum + step);
@@ -130,30 +139,164 @@ struct RMSpropRule final : UpdateRule {
   }
 };
 
-std::shared_ptr<const UpdateRule> adam(std::string_view name, const auto& o, bool amsgrad) {
-  return std::make_shared<AdamRule>(name, o.beta_1, o.beta_2, o.epsilon, amsgrad);
+struct AdamaxRule final : UpdateRule {
+  Betas o;
+  explicit AdamaxRule(const AdamOptions& options) : o("Adamax", options) {}
+  std::string_view name() const override { return "adamax"; }
+  std::vector<Slot> slots() const override { return {{"momentum"}, {"norm"}}; }
+  Shared share(const StepNumbers& step, In) const override {
+    return {{step.learning_rate / one_minus_power(o.beta_1, step.t)}, {}};
+  }
+  Updated update(const Tensor& w, const Tensor& g, In slots, In shared) const override {
+    const Tensor m = moving_mean(slots[0], g, o.beta_1), u = maximum(slots[1] * o.beta_2, abs(g));
+    return {w - shared[0] * m / (u + o.epsilon), {m, u}};
+  }
+};
+
+struct LambRule final : UpdateRule {
+  Betas o;
+  explicit LambRule(const AdamOptions& options) : o("Lamb", options) {}
+  std::string_view name() const override { return "lamb"; }
+  std::vector<Slot> slots() const override { return {{"momentum"}, {"velocity"}}; }
+  Shared share(const StepNumbers& step, In) const override {
+    return {{step.learning_rate, one_minus_power(o.beta_1, step.t), one_minus_power(o.beta_2, step.t)}, {}};
+  }
+  Updated update(const Tensor& w, const Tensor& g, In slots, In shared) const override {
+    const Tensor m = moving_mean(slots[0], g, o.beta_1), v = moving_mean(slots[1], square(g), o.beta_2);
+    const Tensor step = m / shared[1] / (sqrt(v / shared[2]) + o.epsilon);
+    const Tensor of_w = sqrt(reduce_sum(square(w))), of_step = sqrt(reduce_sum(square(step)));
+    const Tensor one = fill({}, 1, w.dtype());
+    const Tensor ratio = where(logical_and(of_w > 0, of_step > 0), of_w / of_step, one);
+    return {w - ratio * shared[0] * step, {m, v}};
+  }
+};
+
+struct AdagradRule final : UpdateRule {
+  double initial, epsilon;
+  explicit AdagradRule(const AdagradOptions& o) : initial(o.initial_accumulator_value), epsilon(o.epsilon) {
+    check_not_negative("Adagrad", "initial_accumulator_value", initial);
+    check_epsilon("Adagrad", epsilon);
+  }
+  std::string_view name() const override { return "adagrad"; }
+  std::vector<Slot> slots() const override { return {{"accumulator", initial}}; }
+  Shared share(const StepNumbers& step, In) const override { return {{step.learning_rate}, {}}; }
+  Updated update(const Tensor& w, const Tensor& g, In slots, In shared) const override {
+    const Tensor sum = slots[0] + square(g);
+    return {w - shared[0] * g / sqrt(sum + epsilon), {sum}};
+  }
+};
+
+struct AdadeltaRule final : UpdateRule {
+  double rho, epsilon;
+  explicit AdadeltaRule(const AdadeltaOptions& o) : rho(o.rho), epsilon(o.epsilon) {
+    check_beta("Adadelta", "rho", rho);
+    check_epsilon("Adadelta", epsilon);
+  }
+  std::string_view name() const override { return "adadelta"; }
+  std::vector<Slot> slots() const override { return {{"accumulated_gradient"}, {"accumulated_delta"}}; }
+  Shared share(const StepNumbers& step, In) const override { return {{step.learning_rate}, {}}; }
+  Updated update(const Tensor& w, const Tensor& g, In slots, In shared) const override {
+    const Tensor v = moving_mean(slots[0], square(g), rho);
+    const Tensor step = -(sqrt(slots[1] + epsilon) * g / sqrt(v + epsilon));
+    return {w + shared[0] * step, {v, moving_mean(slots[1], square(step), rho)}};
+  }
+};
+
+struct FtrlRule final : UpdateRule {
+  FtrlOptions o;
+  explicit FtrlRule(const FtrlOptions& options) : o(options) {
+    require(!o.learning_rate.is_constant() || o.learning_rate.constant() > 0,
+            "Ftrl: learning_rate must be positive, got ", o.learning_rate.constant());
+    require(o.learning_rate_power <= 0 && std::isfinite(o.learning_rate_power),
+            "Ftrl: learning_rate_power must not be positive, got ", o.learning_rate_power);
+    check_not_negative("Ftrl", "initial_accumulator_value", o.initial_accumulator_value);
+    check_not_negative("Ftrl", "l1_regularization_strength", o.l1_regularization_strength);
+    check_not_negative("Ftrl", "l2_regularization_strength", o.l2_regularization_strength);
+    check_not_negative("Ftrl", "l2_shrinkage_regularization_strength", o.l2_shrinkage_regularization_strength);
+    check_not_negative("Ftrl", "beta", o.beta);
+  }
+  std::string_view name() const override { return "ftrl"; }
+  std::vector<Slot> slots() const override { return {{"accumulator", o.initial_accumulator_value}, {"linear"}}; }
+  Shared share(const StepNumbers& step, In) const override {
+    const Tensor beta = number(o.beta) / (number(2) * step.learning_rate);
+    return {{step.learning_rate, number(2) * (number(o.l2_regularization_strength) + beta)}, {}};
+  }
+  Updated update(const Tensor& w, const Tensor& g, In slots, In shared) const override {
+    const double l1 = o.l1_regularization_strength, shrinkage = o.l2_shrinkage_regularization_strength;
+    const Tensor sum = slots[0] + square(g);
+    const Tensor power = pow(sum, -o.learning_rate_power), before = pow(slots[0], -o.learning_rate_power);
+    const Tensor pull = shrinkage > 0 ? g + w * (2 * shrinkage) : g;
+    const Tensor linear = slots[1] + (pull - (power - before) / shared[0] * w);
+    const Tensor quadratic = power / shared[0] + shared[1];
+    const Tensor next = (clip_by_value(linear, -l1, l1) - linear) / quadratic;
+    return {where(equal(quadratic, 0), w, next), {sum, linear}};
+  }
+};
+
+struct LionRule final : UpdateRule {
+  double beta_1, beta_2;
+  explicit LionRule(const LionOptions& o) : beta_1(o.beta_1), beta_2(o.beta_2) {
+    check_beta("Lion", "beta_1", beta_1);
+    check_beta("Lion", "beta_2", beta_2);
+  }
+  std::string_view name() const override { return "lion"; }
+  std::vector<Slot> slots() const override { return {{"momentum"}}; }
+  Shared share(const StepNumbers& step, In) const override { return {{step.learning_rate}, {}}; }
+  Updated update(const Tensor& w, const Tensor& g, In slots, In shared) const override {
+    const Tensor away = slots[0] - g;  // what both means share, so that it is one kernel: g + beta * (m - g)
+    return {w - shared[0] * sign(g + away * beta_1), {g + away * beta_2}};
+  }
+};
+
+std::shared_ptr<const UpdateRule> adam(std::string_view name, const auto& o) {
+  return std::make_shared<AdamRule>(name, o.beta_1, o.beta_2, o.epsilon, o.amsgrad);
+}
+
+/// What all options have in common.
+OptimizerSettings settings_of(const auto& o) {
+  return {.learning_rate = o.learning_rate,
+          .weight_decay = o.weight_decay,
+          .clipnorm = o.clipnorm,
+          .global_clipnorm = o.global_clipnorm,
+          .clipvalue = o.clipvalue,
+          .use_ema = o.use_ema,
+          .ema_momentum = o.ema_momentum,
+          .ema_overwrite_frequency = o.ema_overwrite_frequency};
 }
 
 }  // namespace
 
 SGD::SGD() : SGD(SGDOptions{}) {}
-SGD::SGD(SGDOptions o)
-    : Optimizer(std::make_shared<SGDRule>(o), {o.learning_rate, o.weight_decay, o.clipnorm, o.global_clipnorm}) {}
+SGD::SGD(SGDOptions o) : Optimizer(std::make_shared<SGDRule>(o), settings_of(o)) {}
 
 Adam::Adam() : Adam(AdamOptions{}) {}
-Adam::Adam(AdamOptions o)
-    : Optimizer(adam("adam", o, o.amsgrad), {o.learning_rate, o.weight_decay, o.clipnorm, o.global_clipnorm}) {}
+Adam::Adam(AdamOptions o) : Optimizer(adam("adam", o), settings_of(o)) {}
 
 AdamW::AdamW() : AdamW(AdamWOptions{}) {}
-AdamW::AdamW(AdamWOptions o)
-    : Optimizer(adam("adamw", o, false), {o.learning_rate, o.weight_decay, o.clipnorm, o.global_clipnorm}) {}
+AdamW::AdamW(AdamWOptions o) : Optimizer(adam("adamw", o), settings_of(o)) {}
 
 Nadam::Nadam() : Nadam(AdamOptions{}) {}
-Nadam::Nadam(AdamOptions o)
-    : Optimizer(std::make_shared<NadamRule>(o), {o.learning_rate, o.weight_decay, o.clipnorm, o.global_clipnorm}) {}
+Nadam::Nadam(AdamOptions o) : Optimizer(std::make_shared<NadamRule>(o), settings_of(o)) {}
+
+Adamax::Adamax() : Adamax(AdamOptions{}) {}
+Adamax::Adamax(AdamOptions o) : Optimizer(std::make_shared<AdamaxRule>(o), settings_of(o)) {}
+
+Lamb::Lamb() : Lamb(AdamOptions{}) {}
+Lamb::Lamb(AdamOptions o) : Optimizer(std::make_shared<LambRule>(o), settings_of(o)) {}
 
 RMSprop::RMSprop() : RMSprop(RMSpropOptions{}) {}
-RMSprop::RMSprop(RMSpropOptions o)
-    : Optimizer(std::make_shared<RMSpropRule>(o), {o.learning_rate, o.weight_decay, o.clipnorm, o.global_clipnorm}) {}
+RMSprop::RMSprop(RMSpropOptions o) : Optimizer(std::make_shared<RMSpropRule>(o), settings_of(o)) {}
+
+Adagrad::Adagrad() : Adagrad(AdagradOptions{}) {}
+Adagrad::Adagrad(AdagradOptions o) : Optimizer(std::make_shared<AdagradRule>(o), settings_of(o)) {}
+
+Adadelta::Adadelta() : Adadelta(AdadeltaOptions{}) {}
+Adadelta::Adadelta(AdadeltaOptions o) : Optimizer(std::make_shared<AdadeltaRule>(o), settings_of(o)) {}
+
+Ftrl::Ftrl() : Ftrl(FtrlOptions{}) {}
+Ftrl::Ftrl(FtrlOptions o) : Optimizer(std::make_shared<FtrlRule>(o), settings_of(o)) {}
+
+Lion::Lion() : Lion(LionOptions{}) {}
+Lion::Lion(LionOptions o) : Optimizer(std::make_shared<LionRule>(o), settings_of(o)) {}
 
 }  // namespace gradus

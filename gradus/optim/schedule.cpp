@@ -12,17 +12,63 @@ namespace {
 /// A number as structure, exact in f64 (a bare double literal of `constant` would become f32).
 Tensor number(double value) { return fill({}, value, f64); }
 
+/// 1 at 0, 0 at 1.
+Tensor half_cosine(const Tensor& done) { return number(0.5) * (number(1) + cos(number(std::numbers::pi) * done)); }
+
 Tensor cosine_decay(const Tensor& step, const CosineDecayOptions& o) {
   const bool warms = o.warmup_steps > 0;
   const double peak = warms ? o.warmup_target : o.initial_learning_rate;
   const Tensor t = cast(step, f64);
   const Tensor done = clip_by_value((t - number(o.warmup_steps)) / number(o.decay_steps), 0.0, 1.0);
-  const Tensor wave = number(0.5) * (number(1) + cos(number(std::numbers::pi) * done));
-  const Tensor decayed = number(peak) * (number(1 - o.alpha) * wave + number(o.alpha));
+  const Tensor decayed = number(peak) * (number(1 - o.alpha) * half_cosine(done) + number(o.alpha));
   if (!warms) return decayed;
   const Tensor warming =
       number(o.initial_learning_rate) + number(peak - o.initial_learning_rate) * (t / number(o.warmup_steps));
   return where(t < number(o.warmup_steps), warming, decayed);
+}
+
+/// Which period it is and how much of it is done, in units of the first one. The logarithm may round to the neighbour
+/// of the period where one ends; comparing with the periods' true beginnings mends that.
+Tensor cosine_decay_restarts(const Tensor& step, const CosineDecayRestartsOptions& o) {
+  const Tensor time = cast(step, f64) / number(o.first_decay_steps);
+  Tensor period = floor(time), done = time - period;
+  if (o.t_mul > 1) {
+    const auto begin_of = [&](const Tensor& i) { return (pow(number(o.t_mul), i) - number(1)) / number(o.t_mul - 1); };
+    period = floor(log1p(time * number(o.t_mul - 1)) / number(std::log(o.t_mul)));
+    period = where(begin_of(period) > time, period - number(1), period);
+    period = where(begin_of(period + number(1)) <= time, period + number(1), period);
+    done = (time - begin_of(period)) / pow(number(o.t_mul), period);
+  }
+  const Tensor wave = pow(number(o.m_mul), period) * half_cosine(done);
+  return number(o.initial_learning_rate) * (number(1 - o.alpha) * wave + number(o.alpha));
+}
+
+Tensor polynomial_decay(const Tensor& step, const PolynomialDecayOptions& o) {
+  const Tensor t = cast(step, f64), periods = t / number(o.decay_steps);
+  const Tensor done = o.cycle ? periods / maximum(ceil(periods), number(1)) : minimum(periods, number(1));
+  const Tensor left = pow(number(1) - done, number(o.power));
+  return number(o.initial_learning_rate - o.end_learning_rate) * left + number(o.end_learning_rate);
+}
+
+Tensor inverse_time_decay(const Tensor& step, const InverseTimeDecayOptions& o) {
+  Tensor periods = cast(step, f64) / number(o.decay_steps);
+  if (o.staircase) periods = floor(periods);
+  return number(o.initial_learning_rate) / (number(1) + number(o.decay_rate) * periods);
+}
+
+Tensor one_cycle(const Tensor& step, const OneCycleOptions& o) {
+  const Tensor t = cast(step, f64);
+  const double first = o.max_learning_rate / o.div_factor, last = first / o.final_div_factor;
+  const double end = static_cast<double>(o.total_steps) - 1;
+  const double turn = o.pct_start * static_cast<double>(o.total_steps) - 1;
+  const auto from_to = [&](double a, double b, const Tensor& done) {
+    const Tensor left = o.linear ? number(1) - done : half_cosine(done);
+    return number(b) + number(a - b) * left;
+  };
+  const Tensor down =
+      from_to(o.max_learning_rate, last, clip_by_value((t - number(turn)) / number(end - turn), 0.0, 1.0));
+  if (turn <= 0) return down;
+  return where(t <= number(turn), from_to(first, o.max_learning_rate, t / number(turn)), down);
 }
 
 Tensor exponential_decay(const Tensor& step, const ExponentialDecayOptions& o) {
@@ -39,14 +85,62 @@ Tensor piecewise_constant(const Tensor& step, const std::vector<std::int64_t>& b
   return rate;
 }
 
+void require_positive(std::string_view schedule, std::string_view what, double value) {
+  require(value > 0 && std::isfinite(value), schedule, ": ", what, " must be positive, got ", value);
+}
+void require_finite(std::string_view schedule, std::string_view what, double value) {
+  require(std::isfinite(value), schedule, ": ", what, " must be finite, got ", value);
+}
+
 CosineDecayOptions checked(CosineDecayOptions o) {
-  require(o.decay_steps > 0, "CosineDecay: decay_steps must be positive, got ", o.decay_steps);
-  require(o.warmup_steps >= 0, "CosineDecay: warmup_steps must not be negative, got ", o.warmup_steps);
+  constexpr std::string_view name = "CosineDecay";
+  require_finite(name, "initial_learning_rate", o.initial_learning_rate);
+  require_positive(name, "decay_steps", o.decay_steps);
+  require_finite(name, "alpha", o.alpha);
+  require(o.warmup_steps >= 0 && std::isfinite(o.warmup_steps), name, ": warmup_steps must not be negative, got ",
+          o.warmup_steps);
+  require_finite(name, "warmup_target", o.warmup_target);
+  return o;
+}
+CosineDecayRestartsOptions checked(CosineDecayRestartsOptions o) {
+  constexpr std::string_view name = "CosineDecayRestarts";
+  require_finite(name, "initial_learning_rate", o.initial_learning_rate);
+  require_positive(name, "first_decay_steps", o.first_decay_steps);
+  require(o.t_mul >= 1 && std::isfinite(o.t_mul), name, ": t_mul must be at least 1, got ", o.t_mul);
+  require_positive(name, "m_mul", o.m_mul);
+  require_finite(name, "alpha", o.alpha);
+  return o;
+}
+PolynomialDecayOptions checked(PolynomialDecayOptions o) {
+  constexpr std::string_view name = "PolynomialDecay";
+  require_finite(name, "initial_learning_rate", o.initial_learning_rate);
+  require_positive(name, "decay_steps", o.decay_steps);
+  require_finite(name, "end_learning_rate", o.end_learning_rate);
+  require_positive(name, "power", o.power);
+  return o;
+}
+InverseTimeDecayOptions checked(InverseTimeDecayOptions o) {
+  constexpr std::string_view name = "InverseTimeDecay";
+  require_finite(name, "initial_learning_rate", o.initial_learning_rate);
+  require_positive(name, "decay_steps", o.decay_steps);
+  require(o.decay_rate >= 0 && std::isfinite(o.decay_rate), name, ": decay_rate must not be negative, got ",
+          o.decay_rate);
+  return o;
+}
+OneCycleOptions checked(OneCycleOptions o) {
+  constexpr std::string_view name = "OneCycle";
+  require_finite(name, "max_learning_rate", o.max_learning_rate);
+  require(o.total_steps >= 1, name, ": total_steps must be positive, got ", o.total_steps);
+  require(o.pct_start >= 0 && o.pct_start < 1, name, ": pct_start must be at least 0 and below 1, got ", o.pct_start);
+  require_positive(name, "div_factor", o.div_factor);
+  require_positive(name, "final_div_factor", o.final_div_factor);
   return o;
 }
 ExponentialDecayOptions checked(ExponentialDecayOptions o) {
-  require(o.decay_steps > 0, "ExponentialDecay: decay_steps must be positive, got ", o.decay_steps);
-  require(o.decay_rate > 0, "ExponentialDecay: decay_rate must be positive, got ", o.decay_rate);
+  constexpr std::string_view name = "ExponentialDecay";
+  require_finite(name, "initial_learning_rate", o.initial_learning_rate);
+  require_positive(name, "decay_steps", o.decay_steps);
+  require_positive(name, "decay_rate", o.decay_rate);
   return o;
 }
 
@@ -67,6 +161,18 @@ double Schedule::operator()(std::int64_t step) const {
 CosineDecay::CosineDecay(CosineDecayOptions options)
     : Schedule([o = checked(options)](const Tensor& step) { return cosine_decay(step, o); }) {}
 
+CosineDecayRestarts::CosineDecayRestarts(CosineDecayRestartsOptions options)
+    : Schedule([o = checked(options)](const Tensor& step) { return cosine_decay_restarts(step, o); }) {}
+
+PolynomialDecay::PolynomialDecay(PolynomialDecayOptions options)
+    : Schedule([o = checked(options)](const Tensor& step) { return polynomial_decay(step, o); }) {}
+
+InverseTimeDecay::InverseTimeDecay(InverseTimeDecayOptions options)
+    : Schedule([o = checked(options)](const Tensor& step) { return inverse_time_decay(step, o); }) {}
+
+OneCycle::OneCycle(OneCycleOptions options)
+    : Schedule([o = checked(options)](const Tensor& step) { return one_cycle(step, o); }) {}
+
 ExponentialDecay::ExponentialDecay(ExponentialDecayOptions options)
     : Schedule([o = checked(options)](const Tensor& step) { return exponential_decay(step, o); }) {}
 
@@ -74,6 +180,7 @@ PiecewiseConstantDecay::PiecewiseConstantDecay(std::vector<std::int64_t> boundar
     : Schedule([boundaries, values](const Tensor& step) { return piecewise_constant(step, boundaries, values); }) {
   require(values.size() == boundaries.size() + 1, "PiecewiseConstantDecay: ", boundaries.size(),
           " boundaries need one value more, got ", values.size());
+  for (double value : values) require_finite("PiecewiseConstantDecay", "a value", value);
   for (std::size_t i = 1; i < boundaries.size(); ++i)
     require(boundaries[i - 1] < boundaries[i], "PiecewiseConstantDecay: boundaries must rise, got ", boundaries[i - 1],
             " before ", boundaries[i]);

@@ -43,6 +43,52 @@ struct CosineDecay : Schedule {
   explicit CosineDecay(CosineDecayOptions options);
 };
 
+struct CosineDecayRestartsOptions {
+  double initial_learning_rate, first_decay_steps;
+  double t_mul = 2;  // each period is so many times as long as the one before
+  double m_mul = 1;  // and its wave so many times as high
+  double alpha = 0;  // the share of initial_learning_rate on which the waves stand
+};
+/// initial_learning_rate * ((1 - alpha) * wave + alpha), the wave half a cosine from 1 to 0, over and over (Loshchilov
+/// and Hutter 2017). A step at which a period ends is the first of the next one.
+struct CosineDecayRestarts : Schedule {
+  explicit CosineDecayRestarts(CosineDecayRestartsOptions options);
+};
+
+struct PolynomialDecayOptions {
+  double initial_learning_rate, decay_steps;
+  double end_learning_rate = 1e-4;
+  double power = 1;
+  bool cycle = false;  // decay_steps is taken as often as the step needs, at least once; else the end stays
+};
+/// (initial_learning_rate - end_learning_rate) * (1 - step / decay_steps)^power + end_learning_rate
+struct PolynomialDecay : Schedule {
+  explicit PolynomialDecay(PolynomialDecayOptions options);
+};
+
+struct InverseTimeDecayOptions {
+  double initial_learning_rate, decay_steps, decay_rate;
+  bool staircase = false;  // only whole numbers of decay_steps count
+};
+/// initial_learning_rate / (1 + decay_rate * step / decay_steps)
+struct InverseTimeDecay : Schedule {
+  explicit InverseTimeDecay(InverseTimeDecayOptions options);
+};
+
+struct OneCycleOptions {
+  double max_learning_rate;
+  std::int64_t total_steps;
+  double pct_start = 0.3;         // the share of steps in which the rate rises
+  bool linear = false;            // straight lines; else half cosines
+  double div_factor = 25;         // the first rate is max_learning_rate / div_factor,
+  double final_div_factor = 1e4;  // the last one that divided by this
+};
+/// Up to max_learning_rate at step pct_start * total_steps - 1 and down until step total_steps - 1, then constant
+/// (Smith and Topin 2017; PyTorch's OneCycleLR without momentum and with two phases).
+struct OneCycle : Schedule {
+  explicit OneCycle(OneCycleOptions options);
+};
+
 struct ExponentialDecayOptions {
   double initial_learning_rate, decay_steps, decay_rate;
   bool staircase = false;  // only whole numbers of decay_steps count

@@ -1,5 +1,5 @@
 /// UpdateRule: what one kind of optimizer is: hyperparameters, slots, and the formulas of a step. All else (clipping,
-/// decay, counting, state) is the Optimizer's.
+/// decay, averages, counting, state) is the Optimizer's.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -16,7 +16,7 @@ struct StepNumbers {
 /// What a step computes once for all variables: numbers for `update`, and the next joint state.
 struct Shared {
   Tensors numbers;  // f64 scalars
-  Tensors state;
+  Tensors state;    // does not depend on the learning rate
 };
 
 /// A variable and its slots after the step.
@@ -25,15 +25,21 @@ struct Updated {
   Tensors slots;
 };
 
+/// A tensor kept for every variable, of its shape.
+struct Slot {
+  std::string_view name;
+  double initial = 0;
+};
+
 struct UpdateRule {
   virtual ~UpdateRule() = default;
   virtual std::string_view name() const = 0;
-  /// Names of the tensors kept for every variable, of its spec; they start at 0.
-  virtual std::vector<std::string_view> slots() const { return {}; }
+  virtual std::vector<Slot> slots() const { return {}; }
   /// First values of the f64 numbers kept for all variables together.
   virtual std::vector<double> joint_state() const { return {}; }
   virtual Shared share(const StepNumbers& step, In joint_state) const = 0;
-  /// `shared` holds share().numbers in the variable's dtype. All elementwise, so that it is one kernel.
+  /// `shared` holds share().numbers; all are of one type, f32 or f64. Elementwise, so that it is one kernel, unless the
+  /// rule itself looks at the whole variable.
   virtual Updated update(const Tensor& variable, const Tensor& gradient, In slots, In shared) const = 0;
 };
 

@@ -57,6 +57,7 @@ class Fitting {
   History run() {
     steps_before_ = optimizer_.iterations();
     for (int epoch = options_.initial_epoch; epoch < options_.epochs && !stop_; ++epoch) run_epoch(epoch);
+    optimizer_.finalize_variable_values(model_.trainable_variables());
     return std::move(history_);
   }
 

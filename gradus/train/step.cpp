@@ -126,7 +126,7 @@ std::vector<Tensors> TrainStep::parts_of(In fields) const {
 }
 
 /// The weights are those before the step from the first loss on that is not finite: so the layer can be found where it
-/// began, and the model is still of use.
+/// began, and the model is still of use. Under loss scaling such a step is an overflow, which the optimizer skips.
 Loss TrainStep::run(In fields) {
   const Before before(model_.variables() + optimizer_.variables());
   Loss total;
@@ -138,11 +138,13 @@ Loss TrainStep::run(In fields) {
     total += examined.loss;
     totals_.update_metrics(examined);
   }
+  const bool scaled = gradients.finite_under_scaling().defined();
   optimizer_.apply_gradients(gradients);
-  const Tensor ok = logical_and(is_finite(total.value()), logical_not(diverged_));
+  const Tensor finite = is_finite(total.value());
+  const Tensor ok = scaled ? logical_not(diverged_) : logical_and(finite, logical_not(diverged_));
   before.keep_unless(ok);
   diverged_.assign(logical_not(ok));
-  totals_.add(total, ok);
+  totals_.add(total, logical_and(ok, finite));
   return total;
 }
 

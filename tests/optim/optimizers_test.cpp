@@ -21,8 +21,19 @@ using Row = std::vector<double>;
 struct Cell {
   double w = 0;
   double m = 0, v = 0, v_max = 0, mean = 0;
+  double accumulator = 0.1;
 };
-using PlainRule = std::function<void(Cell& cell, double g, double t, double lr)>;
+using Cells = std::vector<Cell>;
+using ElementRule = std::function<void(Cell& cell, double g, double t, double lr)>;
+/// Of a whole variable.
+struct PlainRule {
+  std::function<void(Cells& cells, const Row& g, double t, double lr)> update;
+  PlainRule(ElementRule rule)
+      : update([rule](Cells& cells, const Row& g, double t, double lr) {
+          for (std::size_t i = 0; i < cells.size(); ++i) rule(cells[i], g[i], t, lr);
+        }) {}
+  PlainRule(void (*whole)(Cells&, const Row&, double, double)) : update(whole) {}
+};
 
 void adam(Cell& c, double g, double t, double lr, bool amsgrad) {
   const double b1 = 0.9, b2 = 0.999;
@@ -57,7 +68,57 @@ void rmsprop(Cell& c, double g, double, double lr, double momentum, bool centere
   c.w -= c.m;
 }
 
-enum class Clip { none, each, all };
+void adagrad(Cell& c, double g, double, double lr) {
+  c.accumulator += g * g;
+  c.w -= lr * g / std::sqrt(c.accumulator + 1e-7);
+}
+
+void adadelta(Cell& c, double g, double, double lr) {
+  c.v = 0.95 * c.v + 0.05 * g * g;
+  const double step = -std::sqrt(c.mean + 1e-7) * g / std::sqrt(c.v + 1e-7);
+  c.mean = 0.95 * c.mean + 0.05 * step * step;
+  c.w += lr * step;
+}
+
+void adamax(Cell& c, double g, double t, double lr) {
+  c.m = 0.9 * c.m + 0.1 * g;
+  c.v = std::max(0.999 * c.v, std::abs(g));
+  c.w -= lr * c.m / ((1 - std::pow(0.9, t)) * (c.v + 1e-7));
+}
+
+struct FtrlNumbers {
+  double power = 0.5, l1 = 0, l2 = 0, shrinkage = 0, beta = 0;
+};
+void ftrl(Cell& c, double g, double lr, const FtrlNumbers& o) {
+  const double before = c.accumulator;
+  c.accumulator += g * g;
+  const double now = std::pow(c.accumulator, o.power);
+  c.m += g + 2 * o.shrinkage * c.w - (now - std::pow(before, o.power)) / lr * c.w;
+  c.w = (std::clamp(c.m, -o.l1, o.l1) - c.m) / (now / lr + 2 * (o.l2 + o.beta / (2 * lr)));
+}
+
+void lion(Cell& c, double g, double, double lr) {
+  const double direction = 0.9 * c.m + 0.1 * g;
+  c.w -= lr * (direction > 0 ? 1 : direction < 0 ? -1 : 0);
+  c.m = 0.99 * c.m + 0.01 * g;
+}
+
+void lamb(Cells& cells, const Row& g, double t, double lr) {
+  Row steps;
+  double of_w = 0, of_steps = 0;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    Cell& c = cells[i];
+    c.m = 0.9 * c.m + 0.1 * g[i];
+    c.v = 0.999 * c.v + 0.001 * g[i] * g[i];
+    steps.push_back(c.m / (1 - std::pow(0.9, t)) / (std::sqrt(c.v / (1 - std::pow(0.999, t))) + 1e-7));
+    of_w += c.w * c.w;
+    of_steps += steps[i] * steps[i];
+  }
+  const double ratio = of_w > 0 && of_steps > 0 ? std::sqrt(of_w) / std::sqrt(of_steps) : 1;
+  for (std::size_t i = 0; i < cells.size(); ++i) cells[i].w -= ratio * lr * steps[i];
+}
+
+enum class Clip { none, each, all, value };
 
 struct Case {
   std::string name;
@@ -67,17 +128,21 @@ struct Case {
   double decay = 0;
   Clip clip = Clip::none;
   double norm = 0;
+  bool elementwise = true;
 };
 
 const CosineDecay cosine({.initial_learning_rate = 0.1, .decay_steps = 5});
 
 std::vector<Case> cases() {
-  const auto with_adam = [](Cell& c, double g, double t, double lr) { adam(c, g, t, lr, false); };
+  const ElementRule with_adam = [](Cell& c, double g, double t, double lr) { adam(c, g, t, lr, false); };
   const auto with_sgd = [](double mu, bool nesterov) {
-    return [=](Cell& c, double g, double t, double lr) { sgd(c, g, t, lr, mu, nesterov); };
+    return ElementRule([=](Cell& c, double g, double t, double lr) { sgd(c, g, t, lr, mu, nesterov); });
   };
   const auto with_rmsprop = [](double momentum, bool centered) {
-    return [=](Cell& c, double g, double t, double lr) { rmsprop(c, g, t, lr, momentum, centered); };
+    return ElementRule([=](Cell& c, double g, double t, double lr) { rmsprop(c, g, t, lr, momentum, centered); });
+  };
+  const auto with_ftrl = [](FtrlNumbers numbers) {
+    return ElementRule([=](Cell& c, double g, double, double lr) { ftrl(c, g, lr, numbers); });
   };
   const auto cosine_rate = [](int step) {
     return 0.1 * 0.5 * (1 + std::cos(std::numbers::pi * std::min(step, 5) / 5));
@@ -89,7 +154,7 @@ std::vector<Case> cases() {
       {"sgd_decay", [] { return SGD({.momentum = 0.5, .weight_decay = 0.1}); }, with_sgd(0.5, false), {}, 0.1},
       {"adam", [] { return Adam({.learning_rate = 0.01}); }, with_adam},
       {"amsgrad", [] { return Adam({.learning_rate = 0.01, .amsgrad = true}); },
-       [](Cell& c, double g, double t, double lr) { adam(c, g, t, lr, true); }},
+       ElementRule([](Cell& c, double g, double t, double lr) { adam(c, g, t, lr, true); })},
       {"adamw", [] { return AdamW({.learning_rate = 0.01}); }, with_adam, {}, 0.004},
       {"adam_clipnorm",
        [] { return Adam({.learning_rate = 0.01, .clipnorm = 0.5}); },
@@ -108,10 +173,54 @@ std::vector<Case> cases() {
       {"adam_cosine", [] { return Adam({.learning_rate = cosine}); }, with_adam, cosine_rate},
       {"adamw_cosine", [] { return AdamW({.learning_rate = cosine, .weight_decay = 0.3}); }, with_adam, cosine_rate,
        0.3},
-      {"nadam", [] { return Nadam({.learning_rate = 0.01}); }, nadam},
+      {"nadam", [] { return Nadam({.learning_rate = 0.01}); }, ElementRule(nadam)},
       {"rmsprop", [] { return RMSprop({.learning_rate = 0.01}); }, with_rmsprop(0, false)},
       {"rmsprop_centered", [] { return RMSprop({.learning_rate = 0.01, .momentum = 0.8, .centered = true}); },
        with_rmsprop(0.8, true)},
+      {"rmsprop_momentum", [] { return RMSprop({.learning_rate = 0.01, .momentum = 0.8}); }, with_rmsprop(0.8, false)},
+      {"rmsprop_centered_alone", [] { return RMSprop({.learning_rate = 0.01, .centered = true}); },
+       with_rmsprop(0, true)},
+      {"adagrad", [] { return Adagrad({.learning_rate = 0.01}); }, ElementRule(adagrad)},
+      {"adadelta", [] { return Adadelta({.learning_rate = 0.01}); }, ElementRule(adadelta)},
+      {"adadelta_decay",
+       [] { return Adadelta({.learning_rate = 0.01, .weight_decay = 0.1}); },
+       ElementRule(adadelta),
+       {},
+       0.1},
+      {"adamax", [] { return Adamax({.learning_rate = 0.01}); }, ElementRule(adamax)},
+      {"ftrl", [] { return Ftrl({.learning_rate = 0.01}); }, with_ftrl({})},
+      {"ftrl_regularized",
+       [] {
+         return Ftrl({.learning_rate = 0.01,
+                      .learning_rate_power = -0.7,
+                      .l1_regularization_strength = 0.3,
+                      .l2_regularization_strength = 0.2,
+                      .l2_shrinkage_regularization_strength = 0.1,
+                      .beta = 0.4});
+       },
+       with_ftrl({.power = 0.7, .l1 = 0.3, .l2 = 0.2, .shrinkage = 0.1, .beta = 0.4})},
+      {"lion", [] { return Lion({.learning_rate = 0.01, .weight_decay = 0.1}); }, ElementRule(lion), {}, 0.1},
+      {"lamb", [] { return Lamb({.learning_rate = 0.01}); }, lamb, {}, 0, Clip::none, 0, false},
+      {"lamb_decay",
+       [] { return Lamb({.learning_rate = 0.01, .weight_decay = 0.3}); },
+       lamb,
+       {},
+       0.3,
+       Clip::none,
+       0,
+       false},
+      {"amsgrad_of_adamw",
+       [] { return AdamW({.learning_rate = 0.01, .amsgrad = true}); },
+       ElementRule([](Cell& c, double g, double t, double lr) { adam(c, g, t, lr, true); }),
+       {},
+       0.004},
+      {"adagrad_clipvalue",
+       [] { return Adagrad({.learning_rate = 0.01, .clipvalue = 0.6}); },
+       ElementRule(adagrad),
+       {},
+       0,
+       Clip::value,
+       0.6},
   };
 }
 
@@ -154,15 +263,15 @@ class Plain {
       squares += own;
     }
     const double lr = c.rate ? c.rate(step) : 0.01;
-    for (std::size_t k = 0; k < 2; ++k)
-      for (std::size_t i = 0; i < cells_[k].size(); ++i) {
-        double g = gradients[k][i];
+    for (std::size_t k = 0; k < 2; ++k) {
+      for (double& g : gradients[k]) {
         if (c.clip == Clip::each) g *= c.norm / std::max(norms[k], c.norm);
         if (c.clip == Clip::all) g *= c.norm * std::min(1 / std::sqrt(squares), 1 / c.norm);
-        Cell& cell = cells_[k][i];
-        cell.w -= cell.w * c.decay * lr;
-        c.rule(cell, g, step + 1, lr);
+        if (c.clip == Clip::value) g = std::clamp(g, -c.norm, c.norm);
       }
+      for (Cell& cell : cells_[k]) cell.w -= cell.w * c.decay * lr;
+      c.rule.update(cells_[k], gradients[k], step + 1, lr);
+    }
   }
   void expect(Problem& problem, const std::string& what) const {
     const std::vector<Row> got{problem.a.value().to_vector<double>(), problem.b.value().to_vector<double>()};
@@ -172,7 +281,7 @@ class Plain {
   }
 
  private:
-  std::vector<std::vector<Cell>> cells_;
+  std::vector<Cells> cells_;
   std::vector<Row> scales_;
 };
 
@@ -209,7 +318,7 @@ TEST(Optimizers, CompiledIsLazyBitForBit) {
 /// The update of a variable is one kernel, whatever the rule is; the numbers of the step are computed beside them.
 TEST(Optimizers, AVariableIsUpdatedByOneKernel) {
   for (const Case& c : cases()) {
-    if (c.clip != Clip::none) continue;
+    if (c.clip == Clip::each || c.clip == Clip::all || !c.elementwise) continue;
     const auto kernels = [&](int variables) {
       std::vector<Variable> all;
       Variables list;
@@ -371,6 +480,23 @@ TEST(Optimizers, RefuseBadOptions) {
   expect_says(error_of<InvalidArgument>([] { SGD({.momentum = 1.5}); }), "momentum");
   expect_says(error_of<InvalidArgument>([] { SGD({.clipnorm = -1}); }), "clipnorm");
   expect_says(error_of<InvalidArgument>([] { Nadam({.amsgrad = true}); }), "amsgrad");
+  expect_says(error_of<InvalidArgument>([] { Adamax({.amsgrad = true}); }), "Adamax: it has no amsgrad");
+  expect_says(error_of<InvalidArgument>([] { Lamb({.amsgrad = true}); }), "Lamb: it has no amsgrad");
+  expect_says(error_of<InvalidArgument>([] { Lamb({.beta_2 = 1}); }), "beta_2");
+  expect_says(error_of<InvalidArgument>([] { Adagrad({.initial_accumulator_value = -1}); }),
+              "initial_accumulator_value");
+  expect_says(error_of<InvalidArgument>([] { Adadelta({.rho = 1}); }), "rho");
+  expect_says(error_of<InvalidArgument>([] { Lion({.beta_1 = 1}); }), "beta_1");
+  expect_says(error_of<InvalidArgument>([] { Ftrl({.learning_rate = 0}); }), "learning_rate must be positive");
+  expect_says(error_of<InvalidArgument>([] { Ftrl({.learning_rate_power = 0.5}); }), "learning_rate_power");
+  expect_says(error_of<InvalidArgument>([] { Ftrl({.l1_regularization_strength = -1}); }), "l1_regularization");
+  expect_says(error_of<InvalidArgument>([] { Ftrl({.beta = std::nan("")}); }), "beta");
+  expect_says(error_of<InvalidArgument>([] { SGD({.clipnorm = 1, .clipvalue = 1}); }), "at most one");
+  expect_says(error_of<InvalidArgument>([] { SGD({.clipvalue = -1}); }), "clipvalue");
+  expect_says(error_of<InvalidArgument>([] { SGD({.use_ema = true, .ema_momentum = 1.1}); }), "ema_momentum");
+  expect_says(error_of<InvalidArgument>([] { SGD({.use_ema = true, .ema_overwrite_frequency = -1}); }),
+              "ema_overwrite_frequency");
+  expect_says(error_of<InvalidArgument>([] { SGD({.ema_overwrite_frequency = 3}); }), "use_ema");
   expect_says(error_of<InvalidArgument>([] {
                 SGD optimizer;
                 optimizer.set_learning_rate(std::nan(""));

@@ -1,0 +1,44 @@
+/// The rule of dynamic loss scaling.
+#include "gradus/function/loss_scale.h"
+#include "gradus/function/variable_cell.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+
+namespace gradus {
+
+LossScale::LossScale()
+    : scale_(full({}, initial, f32), "loss_scale", {.trainable = false}),
+      finite_steps_(zeros({}, i64), "loss_scale_finite_steps", {.trainable = false}) {}
+
+void LossScale::update(const Tensor& finite) {
+  const Tensor scale = scale_, steps = finite_steps_.value() + 1;
+  const Tensor grows = steps >= fill({}, steps_to_grow, i64), none = fill({}, 0, i64);
+  const Tensor after_finite = where(grows, minimum(scale * 2, fill({}, most, f32)), scale);
+  scale_.assign(where(finite, after_finite, maximum(scale * 0.5, fill({}, least, f32))));
+  finite_steps_.assign(where(logical_and(finite, logical_not(grows)), steps, none));
+}
+
+void LossScale::assign(const LossScale& other) {
+  scale_.assign(other.scale_);
+  finite_steps_.assign(other.finite_steps_);
+}
+
+Variables LossScale::variables() const {
+  Variables both;
+  both.add(scale_);
+  both.add(finite_steps_);
+  return both;
+}
+
+std::shared_ptr<LossScale> loss_scale_of(const Variables& variables) {
+  std::shared_ptr<LossScale> found;
+  for (const auto& cell : variables.cells()) {
+    if (!cell->loss_scale || cell->loss_scale == found) continue;
+    require(!found, "variable ", cell->name,
+            ": it has another loss scale than those before it; give the policy to one model that holds them all");
+    found = cell->loss_scale;
+  }
+  return found;
+}
+
+}  // namespace gradus
