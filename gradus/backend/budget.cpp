@@ -73,20 +73,29 @@ class Planner {
                         scratch_of(thunks));
   }
 
+  static void set(Thunk& thunk, const BoundThunk& bound) {
+    thunk.bytes = bound.bytes;
+    thunk.flops = bound.flops;
+    thunk.worker_scratch = bound.worker_scratch;
+    thunk.shared_scratch = bound.shared_scratch;
+  }
+
   /// The thunks of all steps, without code.
   std::vector<Thunk> outline(const Graph& graph, const std::vector<Step>& steps) const {
     std::vector<Thunk> all;
     for (std::size_t s = 0; s < steps.size(); ++s) {
       std::vector<Thunk> thunks;
       if (steps[s].kind == Step::Kind::loops) {
-        thunks = cpu_backend::outline_loops(graph, steps[s]);
+        thunks = cpu_backend::outline_loops(graph, steps[s], lengths_);
+        for (Thunk& thunk : thunks)
+          if (thunk.bind) set(thunk, thunk.bind(options_.symbols));
       } else if (steps[s].kind == Step::Kind::control) {
         thunks.push_back({.shared_scratch = control_bytes(graph, steps[s], options_.symbols),
                           .shared_slot = graph.size() + static_cast<int>(s)});
       } else {
         const int value = steps[s].members.at(0);
-        const BoundThunk bound = library_kernel(graph[value].op->library_kernel).bind(graph, value, options_.symbols);
-        thunks.push_back({.bytes = bound.bytes, .flops = bound.flops, .worker_scratch = bound.worker_scratch});
+        set(thunks.emplace_back(),
+            library_kernel(graph[value].op->library_kernel).bind(graph, value, options_.symbols));
       }
       for (Thunk& thunk : thunks) {
         thunk.step = static_cast<int>(s);
@@ -98,6 +107,7 @@ class Planner {
 
   const CompileOptions& options_;
   const bool merge_;
+  mutable cpu_backend::FormulaLengths lengths_;
 };
 
 }  // namespace

@@ -36,7 +36,8 @@ class Fuser {
         group_of_(static_cast<std::size_t>(graph.size()), -1),
         users_(static_cast<std::size_t>(graph.size())),
         overtaken_(static_cast<std::size_t>(graph.size())),
-        elements_(static_cast<std::size_t>(graph.size())) {
+        elements_(static_cast<std::size_t>(graph.size())),
+        reaches_(static_cast<std::size_t>(graph.size())) {
     for (int i = 0; i < graph.size(); ++i) {
       elements_[at(i)] = graph[i].spec.shape.size();
       for (int operand : graph[i].in) users_[at(operand)].push_back(i);
@@ -169,38 +170,61 @@ class Fuser {
     return is_row_reduction(v) || (!is_column_reduction(v) && elements_[at(member)] != space.elements);
   }
 
-  /// Calls visit(walk) for what the members of these groups walk through element by element.
-  template <class Visit> void for_each_walk(const Space& space, std::initializer_list<int> groups, Visit visit) const {
+  /// How far the innermost strides of what `member` walks through element by element reach: found once, since groups
+  /// ask again and again.
+  const std::vector<std::int64_t>& reaches_of(int member) const {
+    std::optional<std::vector<std::int64_t>>& known = reaches_[at(member)];
+    if (known) return *known;
+    std::vector<std::int64_t>& reaches = known.emplace();
+    const Value& v = graph_[member];
+    const auto add = [&](int operand) {
+      const Walk walk = walk_of(graph_, operand);
+      if (!walk.strides.empty() && std::ranges::count(reaches, walk.strides.back().extent) == 0)
+        reaches.push_back(walk.strides.back().extent);
+    };
+    if (!is_computed_in_loops(v)) {
+      if (!is_computed_where_read(graph_, source_of(graph_, member)) || v.op.is_view()) add(member);
+    } else {
+      for (int operand : v.in)
+        if (!graph_[source_of(graph_, operand)].is_constant) add(operand);
+    }
+    return reaches;
+  }
+  /// Calls visit(reach) for the members of these groups that are computed for each element.
+  template <class Visit> void for_each_reach(const Space& space, std::initializer_list<int> groups, Visit visit) const {
     for (int g : groups)
-      for (int member : groups_[at(g)].members) {
-        const Value& v = graph_[member];
-        if (is_row_value(member, space) && !v.op.is_reduction()) continue;
-        if (!is_computed_in_loops(v)) {
-          if (!is_computed_where_read(graph_, source_of(graph_, member)) || v.op.is_view())
-            visit(walk_of(graph_, member));
-          continue;
-        }
-        for (int operand : v.in)
-          if (!graph_[source_of(graph_, operand)].is_constant) visit(walk_of(graph_, operand));
-      }
+      for (int member : groups_[at(g)].members)
+        if (graph_[member].op.is_reduction() || !is_row_value(member, space))
+          for (const std::int64_t reach : reaches_of(member)) visit(reach);
   }
 
   /// Whether every walk passes through a row in one stride.
   bool rows_walk(const Space& space, std::initializer_list<int> groups) const {
-    bool fits = !space.reduced || dimension::divide(space.reduced->inner, space.columns);
-    for_each_walk(space, groups, [&](const Walk& walk) { fits = fits && split(walk, space.columns); });
+    if (space.reduced && !dimension::divide(space.reduced->inner, space.columns)) return false;
+    bool fits = true;
+    std::int64_t seen = space.columns;  // most are alike
+    for_each_reach(space, groups, [&](std::int64_t reach) {
+      if (reach == seen) return;
+      seen = reach;
+      fits = fits && are_rows_of(reach, space.columns);
+    });
     return fits;
   }
 
   /// The longest rows that all walks pass through in one stride.
   std::optional<std::int64_t> choose_columns(Space space, std::initializer_list<int> groups) const {
-    std::vector<std::int64_t> candidates{space.reduced ? space.reduced->inner : space.elements};
-    for_each_walk(space, groups, [&](const Walk& walk) {
-      if (!walk.strides.empty()) candidates.push_back(walk.strides.back().extent);
-    });
-    for (std::int64_t columns : candidates) {
+    const auto fits = [&](std::int64_t columns) {
       space.columns = columns;
-      if (columns != 0 && rows_walk(space, groups)) return columns;
+      return columns != 0 && rows_walk(space, groups);
+    };
+    std::vector<std::int64_t> tried{space.reduced ? space.reduced->inner : space.elements};
+    if (fits(tried[0])) return tried[0];
+    std::vector<std::int64_t> candidates;
+    for_each_reach(space, groups, [&](std::int64_t reach) { candidates.push_back(reach); });
+    for (const std::int64_t columns : candidates) {
+      if (std::ranges::count(tried, columns) > 0) continue;
+      if (fits(columns)) return columns;
+      tried.push_back(columns);
     }
     return {};
   }
@@ -333,8 +357,11 @@ class Fuser {
     std::vector<bool> stored(at(graph_.size()));
     read_later_.assign(at(graph_.size()), false);
     for (int o : graph_.outputs) stored[at(storage_of(graph_, o))] = true;
-    for (const Step& step : steps)
-      for (const Read& read : reads_of(graph_, step)) stored[at(read.storage)] = read_later_[at(read.storage)] = true;
+    reads_.assign(steps.size(), {});
+    for (std::size_t g = 0; g < steps.size(); ++g) {
+      reads_[g] = reads_of(graph_, steps[g]);
+      for (const Read& read : reads_[g]) stored[at(read.storage)] = read_later_[at(read.storage)] = true;
+    }
     for (Step& step : steps)
       for (int i : step.members)
         if (stored[at(i)]) step.outputs.push_back(i);
@@ -359,7 +386,7 @@ class Fuser {
       if (done[at(g)]) continue;
       done[at(g)] = true;
       pending.push_back({g, true});
-      const std::vector<Read> reads = reads_of(graph_, steps[at(g)]);
+      const std::vector<Read>& reads = reads_[at(g)];
       const auto before = [&](int value) {
         if (const int other = group_of_[at(value)]; other >= 0 && !done[at(other)]) pending.push_back({other, false});
       };
@@ -376,7 +403,9 @@ class Fuser {
   std::vector<std::vector<int>> users_;
   std::vector<bool> overtaken_;  // per value in a group: what that depends on runs together with later values
   std::vector<std::int64_t> elements_;
+  mutable std::vector<std::optional<std::vector<std::int64_t>>> reaches_;  // per value, once asked for
   std::vector<bool> materialized_, read_later_;
+  std::vector<std::vector<Read>> reads_;  // per step
   std::vector<std::uint32_t> visited_;
   std::uint32_t generation_ = 0;
 };

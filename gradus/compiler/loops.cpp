@@ -45,6 +45,10 @@ Walk walk_of(const Graph& graph, int operand) {
   return walk;
 }
 
+bool are_rows_of(std::int64_t extent, std::int64_t columns) {
+  return columns == 1 || extent == columns || dimension::divide(extent, columns).has_value();
+}
+
 std::optional<SplitWalk> split(const Walk& walk, std::int64_t columns) {
   if (columns == 1) return SplitWalk{walk.strides, {1, 0, false}};
   if (walk.strides.empty()) return SplitWalk{{}, {columns, 0, false}};
@@ -122,7 +126,7 @@ bool may_write_over(const Graph& graph, const Step& step, int output, int input)
   if (step.kind != Step::Kind::loops || written.op.is_reduction() || written.op.is_view()) return false;
   if (step.members.size() > 1) {  // one formula alone reads an element before it writes it, in whatever space
     const Loops loops(graph, step);
-    if (loops.is_row_value(output) ? loops.blocked() : loops.phase(output) + 1 < loops.phases()) return false;
+    if (loops.is_row_value(output) ? loops.may_be_blocked() : loops.phase(output) + 1 < loops.phases()) return false;
   }
   for (const Read& read : reads_of(graph, step))
     if (read.storage == input &&

@@ -34,6 +34,8 @@ struct SplitWalk {
   std::vector<Stride> rows;
   Stride column;  // extent: columns
 };
+/// Whether an innermost stride of `extent` elements passes through each row of `columns` as a whole.
+bool are_rows_of(std::int64_t extent, std::int64_t columns);
 /// Nothing unless every row is walked in one stride.
 std::optional<SplitWalk> split(const Walk& walk, std::int64_t columns);
 
@@ -58,8 +60,8 @@ class Loops {
   bool scalar() const { return flat_ && columns_ == 1; }  // one element: every member is a value per row
   std::int64_t rows() const { return rows_; }
   std::int64_t columns() const { return columns_; }
-  /// Rows so long that several workers share one; each phase is a thunk of its own.
-  bool blocked() const { return !flat_ && !reduced_ && columns_ > row_block; }
+  /// Rows that are so long that several workers share one, or may be: each phase is a thunk of its own.
+  bool may_be_blocked() const { return !flat_ && !reduced_ && (columns_ < 0 || columns_ > row_block); }
   int phases() const { return phases_; }
   const std::optional<Reduced>& column_reduction() const { return reduced_; }
 

@@ -52,7 +52,7 @@ class Search {
       : planner_(planner), budget_(budget), smallest_(known) {
     CopiedGraph first{graph, std::vector<int>(at(graph.size()), 0), std::vector<int>(at(graph.size()))};
     std::iota(first.origins.begin(), first.origins.end(), 0);
-    now_ = planned(std::move(first));
+    now_ = arranged(planned(std::move(first)));
     smallest_ = std::min(smallest_, now_.memory.bytes);
     stored_.resize(at(graph.size()), 0);
     for (const PlannedMemory::Temporary& t : now_.memory.temporaries)
@@ -74,23 +74,28 @@ class Search {
   }
 
  private:
-  Arranged planned(CopiedGraph next) const {
+  struct Planned {
+    CopiedGraph graph;
+    PlannedMemory memory;
+  };
+  Planned planned(CopiedGraph next) const {
     PlannedMemory memory = planner_(next.graph, next.copies);
-    return arrange(next, std::move(memory));
+    return {std::move(next), std::move(memory)};
   }
+  static Arranged arranged(Planned next) { return arrange(next.graph, std::move(next.memory)); }
 
   /// Splits one value that is only kept at the peak; prefers the cheapest per byte among those that lower it.
   bool advance() {
     const Peak peak = peak_of(now_.memory);
     std::vector<LateCopy> proposals = proposals_at(peak.first);
-    std::optional<Arranged> aside;
+    std::optional<Planned> aside;
     for (std::size_t k = 0; k < std::min(proposals.size(), most_tried); ++k) {
-      Arranged next = planned(with_late_copy(now_, proposals[k], groups_ + 1));
+      Planned next = planned(with_late_copy(now_, proposals[k], groups_ + 1));
       const Peak reached = peak_of(next.memory);
-      if (reached.key() < peak.key()) return accept(std::move(next));
+      if (reached.key() < peak.key()) return accept(arranged(std::move(next)));
       if (!aside && reached.bytes <= peak.bytes && proposals[k].reader > peak.first) aside = std::move(next);
     }
-    return aside && accept(std::move(*aside));
+    return aside && accept(arranged(std::move(*aside)));
   }
   bool accept(Arranged next) {
     groups_ = std::max(groups_, std::ranges::max(next.copies));
@@ -142,8 +147,8 @@ class Search {
       ++tries;
       CopiedGraph next{now_.graph, now_.copies, now_.origins};
       for (Value& v : next.graph.values) std::ranges::replace(v.in, copy, before);
-      Arranged less = planned(without_unneeded(next));
-      if (less.memory.bytes <= budget_) now_ = std::move(less);
+      Planned less = planned(without_unneeded(next));
+      if (less.memory.bytes <= budget_) now_ = arranged(std::move(less));
     }
   }
 

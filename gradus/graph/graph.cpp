@@ -8,9 +8,19 @@ namespace gradus {
 
 int Graph::symbols() const {
   int count = 0;
+  const auto add = [&](std::int64_t d) { count = std::max(count, dimension::symbols_in(d)); };
   for (const Value& v : values) {
-    for (std::int64_t d : v.spec.shape) count = std::max(count, dimension::symbols_in(d));
+    for (std::int64_t d : v.spec.shape) add(d);
     for (const Region* region : v.op.regions()) count = std::max(count, region->symbols());
+    // A size may be used as a number alone, or decide about a place alone.
+    if (v.op.is_index())
+      for (const scalar::Instruction& i : v.op.index_formula().instructions)
+        if (i.op == scalar::Opcode::extent) add(static_cast<std::int64_t>(i.bits));
+    if (v.op.is_view()) {
+      const View view = v.op->view(v.op.attributes(), (*this)[v.in[0]].spec.shape, v.spec.shape);
+      add(view.offset);
+      for (std::int64_t stride : view.strides) add(stride);
+    }
   }
   return count;
 }

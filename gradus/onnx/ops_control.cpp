@@ -1,18 +1,46 @@
 /// ONNX's branches and loops. Where what decides is known on the host, C++ decides, so shapes may depend on data and
-/// differ from one iteration to the next. Within a trace, where it is not known, they become cond and while_loop.
+/// differ from one iteration to the next. Within a trace, where it is not known, they become cond and while_loop; what
+/// runs a fixed or symbolic number of times becomes a scan, unless it is short: then it is unrolled.
 #include <algorithm>
+#include <optional>
 #include "gradus/graph/context.h"
 #include "gradus/onnx/row.h"
+#include "gradus/onnx/symbolic_values.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control.h"
+#include "gradus/ops/control_ops.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus::onnx {
 namespace {
 
-/// A loop that is unrolled within a trace makes a program of so many bodies.
+/// A loop that is unrolled within a trace makes a program of so many bodies,
 constexpr std::int64_t most_unrolled = 1000;
+/// and of no more than so many nodes if it can be a scan: then it compiles once, not once an iteration.
+constexpr std::int64_t most_unrolled_nodes = 256;
+
+/// Whether `count` runs of `body`, a dimension, are rather a scan: always where the count is a size of what is traced,
+/// since the program for a size that is open has to be the same.
+bool is_rather_scanned(const GraphDefinition& body, std::int64_t count, bool is_size) {
+  const std::int64_t nodes = std::max<std::int64_t>(1, std::ssize(body.nodes));
+  return Context::current() && (is_size || count > most_unrolled_nodes / nodes);
+}
+
+/// The body ends the loop by its condition.
+struct EndsEarly {};
+
+/// What `scan` gives; nothing if it cannot be one, but can be unrolled: its state changes its shape, or shapes follow
+/// from the number of the iteration.
+template <class F> std::optional<Tensors> if_scannable(std::int64_t count, F scan) {
+  try {
+    return scan();
+  } catch (const EndsEarly&) { return {}; } catch (const Error&) {
+    if (count < 0 || count > most_unrolled) throw;
+    return {};
+  }
+}
 
 Tensor one_boolean(const Call& c, const Tensor& x, std::string_view what) {
   c.require(x.dtype() == boolean && x.shape().size() == 1, what, " must be one boolean, it is ", x.spec());
@@ -66,10 +94,29 @@ class Stacks {
 
 struct LoopState {
   const GraphDefinition& body;
-  std::int64_t most;  // iterations
+  std::int64_t most;  // iterations: a number, or a dimension
+  Tensor limit;       // the same where it is not known on the host: one i64
   Tensor goes_on;     // one boolean
   Tensors carried;
+  bool stacks() const { return body.outputs.size() > 1 + carried.size(); }
 };
+
+/// How often the loop may run.
+void read_limit(const Call& c, LoopState& state) {
+  if (!c.has(0)) return;
+  if (!c[0].is_symbolic()) {
+    state.most = std::max<std::int64_t>(0, c.integer_of(0));
+    return;
+  }
+  c.require(is_integer(c[0].dtype()) && c[0].shape().size() == 1, "the trip count must be one integer, it is ",
+            c[0].spec());
+  state.limit = reshape(cast(c[0], i64), {});
+  if (const auto values = symbolic_values(c[0])) {
+    const auto [value, symbolic] = values->front();
+    state.most = symbolic ? value : std::max<std::int64_t>(0, value);
+    if (!symbolic) state.limit = {};
+  }
+}
 
 Tensors body_inputs(const Tensor& iteration, const Tensor& goes_on, In carried) {
   Tensors in{iteration, goes_on};
@@ -80,37 +127,60 @@ Tensors body_inputs(const Tensor& iteration, const Tensor& goes_on, In carried) 
 /// The rest of a loop whose end depends on what is traced.
 Tensors loop_in_trace(const Call& c, const LoopState& state, std::int64_t done) {
   c.require(
-      state.body.outputs.size() == 1 + state.carried.size(),
+      !state.stacks(),
       "within a trace, a loop whose end depends on traced values cannot stack results: their number is not known");
   const std::size_t carries = state.carried.size();
-  const bool bounded = state.most < INT64_MAX;
+  const bool bounded = !state.limit.defined() && state.most < INT64_MAX;
+  const auto goes_on = [&](In in) {
+    if (state.limit.defined()) return Tensors{logical_and(in[1], in[0] < state.limit)};
+    return Tensors{bounded ? logical_and(in[1], in[0] < state.most) : in[1]};
+  };
   Tensors initial = body_inputs(fill({}, done, i64), state.goes_on, state.carried);
-  const Tensors last =
-      detail::while_loop([&](In in) { return Tensors{bounded ? logical_and(in[1], in[0] < state.most) : in[1]}; },
-                         [&](In in) {
-                           const Tensors results = c.run(state.body, body_inputs(in[0], in[1], in.subspan(2, carries)));
-                           Tensors next{in[0] + 1, one_boolean(c, results[0], "what the body gives as condition")};
-                           next.insert(next.end(), results.begin() + 1, results.end());
-                           return next;
-                         },
-                         initial, bounded && state.most <= most_unrolled ? state.most : 0);
+  const Tensors last = detail::while_loop(
+      goes_on,
+      [&](In in) {
+        const Tensors results = c.run(state.body, body_inputs(in[0], in[1], in.subspan(2, carries)));
+        Tensors next{in[0] + 1, one_boolean(c, results[0], "what the body gives as condition")};
+        next.insert(next.end(), results.begin() + 1, results.end());
+        return next;
+      },
+      initial, bounded && state.most <= most_unrolled ? state.most : 0);
   return Tensors(last.begin() + 2, last.begin() + 2 + static_cast<std::ptrdiff_t>(carries));
+}
+
+/// A loop that goes on as often as it may: results of iterations are then stacked by the scan.
+Tensors loop_as_scan(const Call& c, const LoopState& state) {
+  require_not_negative(state.most, "a loop's trip count, which follows from sizes, is negative");
+  const std::size_t carries = state.carried.size();
+  const Tensor numbers = iota({state.most}, i64);
+  const auto body = [&](In in) {
+    const Tensors results = c.run(state.body, body_inputs(in[carries], known(true), in.first(carries)));
+    const Tensor goes_on = one_boolean(c, results[0], "what the body gives as condition");
+    if (goes_on.is_symbolic() || !holds(goes_on)) throw EndsEarly();
+    return Tensors(results.begin() + 1, results.end());
+  };
+  return scan_together("Loop", body, state.carried, {&numbers, 1});
 }
 
 Tensors loop(const Call& c) {
   const std::size_t carries = static_cast<std::size_t>(std::max(0, c.inputs() - 2));
-  LoopState state{c.graph("body"), INT64_MAX, {}, {}};
+  LoopState state{c.graph("body"), INT64_MAX, {}, {}, {}};
   c.require(state.body.inputs.size() == 2 + carries && state.body.outputs.size() >= 1 + carries, "the body takes ",
             state.body.inputs.size(), " inputs and gives ", state.body.outputs.size(), " outputs, for ", carries,
             " carried values it must take ", 2 + carries, " and give at least ", 1 + carries);
-  if (c.has(0)) state.most = c.integer_of(0);
+  read_limit(c, state);
   state.goes_on = c.has(1) ? one_boolean(c, c[1], "the condition") : known(true);
   for (std::size_t i = 0; i < carries; ++i) state.carried.push_back(c[static_cast<int>(i) + 2]);
+  const bool counts = state.most < INT64_MAX && !state.goes_on.is_symbolic() && holds(state.goes_on);
+  if (counts && is_rather_scanned(state.body, state.most, c.has(0) && c[0].is_symbolic()))
+    if (auto done = if_scannable(state.most, [&] { return loop_as_scan(c, state); })) return std::move(*done);
+  if (state.limit.defined()) return loop_in_trace(c, state, 0);
   Stacks stacks(state.body, 1 + carries);
   for (std::int64_t i = 0; i < state.most; ++i) {
     const bool too_long = Context::current() && i >= most_unrolled;
-    if (state.goes_on.is_symbolic() || (too_long && stacks.size() == 0)) return loop_in_trace(c, state, i);
-    c.require(!too_long, "within a trace, a loop that stacks results may have ", most_unrolled, " iterations");
+    if (state.goes_on.is_symbolic() || (too_long && !state.stacks())) return loop_in_trace(c, state, i);
+    c.require(!too_long, "within a trace, a loop that stacks results and is no scan may have ", most_unrolled,
+              " iterations");
     if (!holds(state.goes_on)) break;
     const Tensors results = c.run(state.body, body_inputs(known(i), state.goes_on, state.carried));
     state.goes_on = one_boolean(c, results[0], "what the body gives as condition");
@@ -136,6 +206,31 @@ struct ScanPlan {
   std::vector<std::int64_t> input_axes, backwards, output_axes, output_backwards;
 };
 
+/// `x` with dimension `from` at place `to`.
+Tensor moved(const Tensor& x, int from, int to) {
+  std::vector<int> order;
+  for (int i = 0; i < x.shape().rank(); ++i)
+    if (i != from) order.push_back(i);
+  order.insert(order.begin() + to, from);
+  return transpose(x, order);
+}
+
+Tensors scan_as_op(const Call& c, const ScanPlan& plan, const Tensors& state, const Tensors& xs,
+                   const std::vector<int>& axes) {
+  Tensors rows;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    const Tensor along = moved(xs[i], axes[i], 0);
+    rows.push_back(plan.backwards[i] ? reverse(along, {0}) : along);
+  }
+  Tensors results = scan_together("Scan", [&](In in) { return c.run(plan.body, in); }, state, rows);
+  for (std::size_t i = 0; state.size() + i < results.size(); ++i) {
+    Tensor& stacked = results[state.size() + i];
+    if (plan.output_backwards[i]) stacked = reverse(stacked, {0});
+    stacked = moved(stacked, 0, c.axis(plan.output_axes[i], stacked.shape().rank()));
+  }
+  return results;
+}
+
 Tensors scan_elements(const Call& c, const ScanPlan& plan, Tensors state, const Tensors& xs) {
   c.require(!xs.empty(), "there is nothing to go through: num_scan_inputs is 0");
   std::vector<int> axes;
@@ -143,9 +238,12 @@ Tensors scan_elements(const Call& c, const ScanPlan& plan, Tensors state, const 
   const std::int64_t length = xs[0].shape()[axes[0]];
   for (std::size_t i = 0; i < xs.size(); ++i)
     c.require(xs[i].shape()[axes[i]] == length, "sequences of ", length, " and ", xs[i].shape()[axes[i]], " elements");
+  const bool is_traced = std::ranges::any_of(xs, &Tensor::is_symbolic);
+  if (is_rather_scanned(plan.body, length, is_traced))
+    if (auto done = if_scannable(length, [&] { return scan_as_op(c, plan, state, xs, axes); })) return std::move(*done);
   c.require(length >= 0, "the length of the sequence is not known");
-  c.require(!Context::current() || length <= most_unrolled, "within a trace, a sequence may have ", most_unrolled,
-            " elements, this one has ", length);
+  c.require(!Context::current() || length <= most_unrolled, "within a trace, a sequence that is no scan may have ",
+            most_unrolled, " elements, this one has ", length);
   Stacks stacks(plan.body, state.size());
   for (std::int64_t t = 0; t < length; ++t) {
     Tensors in = state;

@@ -156,22 +156,7 @@ Tensors while_loop(const Traced& condition, const Traced& body, In state, std::i
 
 Tensors scan(const Traced& body, In state, const Tensor& xs) {
   require(xs.shape().rank() > 0, "scan: xs is a scalar, ", xs.spec(), "; it has no rows to go through");
-  std::vector<Spec> specs = specs_of(state);
-  specs.push_back(element_of(xs.spec()));
-  const auto [trace, iteration] = trace_body("scan", specs, Number::extra_symbol, body);
-  check_state_kept("scan", state, trace.results());
-  Tensors captures, symbols = trace.symbols(), singles{xs};
-  trace.collect(trace.results(), captures);
-  if (iteration.defined()) {
-    symbols.push_back(iteration);
-    singles.push_back(iota({xs.shape()[0]}, i64));
-  }
-  const Scan op{.body = trace.region(trace.results(), symbols, captures),
-                .carries = static_cast<int>(state.size()),
-                .singles = static_cast<int>(singles.size()),
-                .stacked = 1,
-                .iterations = xs.shape()[0]};
-  return apply_for_outputs(op, concatenated({state, singles, captures}), op.carries + 1);
+  return scan_together("scan", body, state, {&xs, 1});
 }
 
 }  // namespace detail
@@ -188,6 +173,30 @@ Region region_of_rows(const BodyTrace& body, std::size_t carries, bool numbered,
 }
 
 }  // namespace
+
+Tensors scan_together(std::string_view construct, const detail::Traced& body, In state, In xs) {
+  internal_check(!xs.empty(), "there is nothing to go through");
+  std::vector<Spec> specs = specs_of(state);
+  for (const Tensor& x : xs) {
+    require(x.shape().rank() > 0 && x.shape()[0] == xs[0].shape()[0], construct, ": ", x.spec(), " and ", xs[0].spec(),
+            " have different numbers of rows");
+    specs.push_back(element_of(x.spec()));
+  }
+  const auto [trace, iteration] = trace_body(construct, specs, Number::extra_symbol, body);
+  check_state_kept(construct, state, trace.results());
+  Tensors captures, symbols = trace.symbols(), singles(xs.begin(), xs.end());
+  trace.collect(trace.results(), captures);
+  if (iteration.defined()) {
+    symbols.push_back(iteration);
+    singles.push_back(iota({xs[0].shape()[0]}, i64));
+  }
+  const Scan op{.body = trace.region(trace.results(), symbols, captures),
+                .carries = static_cast<int>(state.size()),
+                .singles = static_cast<int>(singles.size()),
+                .stacked = static_cast<int>(trace.results().size() - state.size()),
+                .iterations = xs[0].shape()[0]};
+  return apply_for_outputs(op, concatenated({state, singles, captures}), op.carries + op.stacked);
+}
 
 Tensors scan_rows(std::string_view construct, const std::function<Tensors(In carries, In chunks)>& body, In carries,
                   In xs, std::int64_t rows) {

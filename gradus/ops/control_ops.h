@@ -5,6 +5,10 @@
 
 namespace gradus {
 
+/// For each row of all of `xs`, which have as many rows each: body(state..., row of each of xs...) gives the next
+/// state, which keeps its specs, then results. The final state, then the results stacked along a new axis 0.
+Tensors scan_together(std::string_view construct, const std::function<Tensors(In)>& body, In state, In xs);
+
 /// A loop over chunks of rows: body(carries..., chunk of each of xs...) gives the carries, then results whose rows are
 /// joined along axis 0. Every chunk has `rows` rows but the last, which has what is left: the body is then traced for
 /// both. The final carries, then the joined results. `xs` must have the same known number of rows (InvalidArgument).

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <deque>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -58,6 +59,35 @@ std::optional<Monomial> quotient(const Monomial& a, const Monomial& b) {
   return rest;
 }
 
+/// An order of monomials that multiplying keeps: by degree, then by how often the first symbols are in them.
+bool is_lower(const Monomial& a, const Monomial& b) { return a.size() != b.size() ? a.size() < b.size() : a > b; }
+
+/// a / b if that leaves no rest: by long division, the leading terms first. No program has a size of more terms than
+/// are looked for.
+std::optional<Polynomial> quotient(Polynomial a, const Polynomial& b) {
+  const auto leading = [](const Polynomial& p) {
+    return *std::ranges::max_element(p, is_lower, [](const auto& term) { return term.first; });
+  };
+  const auto [divisor, coefficient] = leading(b);
+  constexpr std::size_t most_terms = 64;
+  Polynomial result;
+  while (!a.empty()) {
+    const auto [term, c] = leading(a);
+    const auto factor = quotient(term, divisor);
+    if (!factor || result.size() == most_terms || c == std::numeric_limits<std::int64_t>::min() || c % coefficient)
+      return {};
+    const std::int64_t times = result[*factor] = c / coefficient;
+    for (const auto& [m, of_b] : b) {
+      Monomial product;
+      std::merge(m.begin(), m.end(), factor->begin(), factor->end(), std::back_inserter(product));
+      std::int64_t &sum = a[product], taken = 0;
+      if (__builtin_mul_overflow(times, of_b, &taken) || __builtin_sub_overflow(sum, taken, &sum)) return {};
+      if (sum == 0) a.erase(product);
+    }
+  }
+  return result;
+}
+
 std::int64_t parse_number(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -103,15 +133,9 @@ std::optional<std::int64_t> divide(std::int64_t a, std::int64_t b) {
   if (b == 0) return {};
   if (a >= 0 && b >= 0) return a % b ? std::nullopt : std::optional(a / b);
   if (a == b) return 1;
-  const Polynomial divisor = polynomial_of(b);
-  if (divisor.size() != 1) return {};
-  Polynomial p;
-  for (const auto& [m, c] : polynomial_of(a)) {
-    const auto rest = quotient(m, divisor.begin()->first);
-    if (!rest || c % divisor.begin()->second) return {};
-    p[*rest] = c / divisor.begin()->second;
-  }
-  return number_of(std::move(p));
+  auto p = quotient(polynomial_of(a), polynomial_of(b));
+  if (!p) return {};
+  return number_of(std::move(*p));
 }
 
 std::int64_t evaluate(std::int64_t d, std::span<const std::int64_t> symbols) {

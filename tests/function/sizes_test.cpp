@@ -8,6 +8,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
@@ -205,6 +206,37 @@ const Library library[] = {
                  .second);
        });
      }},
+    {"nothing_but_the_size", [](const Tensor& x) { return ones({3}) * extent(x.shape()[0], f32); }},
+    {"a_count_of_ones", [](const Tensor& x) { return ones({3}) + reduce_sum(ones_like(x)); }},
+    {"a_place_by_size", [](const Tensor& x) { return slice_within(range(40) * 2, 0, x.shape()[0], 2); }},
+    {"rows_by_size",
+     [](const Tensor& x) {
+       return vectorized_map([n = x.shape()[0]](const Tensor& row) { return tanh(row) * extent(n, f32); },
+                             range(12, f32));
+     }},
+    {"a_gradient_by_size",
+     [](const Tensor& x) {
+       const Tensor n = extent(x.shape()[0], f32);
+       return trained(range(5, f32), [&](auto& w) { return reduce_sum(square(w * n)); });
+     }},
+    {"a_second_gradient_by_size",
+     [](const Tensor& x) {
+       const Tensor n = extent(x.shape()[0], f32);
+       return trained(range(5, f32), [&](auto& w) {
+         return reduce_sum(square(trained(w, [&](auto& v) { return reduce_sum(v * v * v * n); })));
+       });
+     }},
+    {"iterations_by_size",
+     [](const Tensor& x) {
+       return scan([](const Tensor& s, const Tensor& i) { return std::pair{s * 0.5F + i, s}; }, zeros({2}),
+                   iota({x.shape()[0]}, f32))
+           .first;
+     }},
+    {"a_branch_by_size",
+     [](const Tensor& x) {
+       const Tensor n = extent(x.shape()[0], f32);
+       return cond(n > 3.0F, [&] { return ones({2}) * n; }, [&] { return zeros({2}) - n; });
+     }},
 };
 
 class OpsKnowSizes : public testing::TestWithParam<Library> {};
@@ -214,10 +246,21 @@ TEST_P(OpsKnowSizes, SoOneVariantServesAll) {
   const Function<Program> traced = function(GetParam().f, {.input_signature = {{f32, {any_size, 3}}}});
   for (const std::int64_t n : {4, 7, 1, 20, 0, 3, 2}) {
     try {
-      expect_right(GetParam().f, traced, n);
+      for (int call = 0; call < 2; ++call) expect_right(GetParam().f, traced, n);  // interpreted, then compiled
     } catch (const Error& error) { ADD_FAILURE() << n << " rows: " << error.what(); }
   }
   EXPECT_EQ(traced.explain().variants, 1) << text(traced.explain());
+}
+
+/// A size as a tensor that decides about the way of C++ is a size that C++ reads.
+TEST(Sizes, ABranchOfCppOnASizeAsATensor) {
+  const Program f = [](const Tensor& x) {
+    if (bool(extent(x.shape()[0], i64) > 4)) return x * 2;
+    return x - 1;
+  };
+  const Function<Program> traced = function(f), open = function(f, {.input_signature = {{f32, {any_size, 3}}}});
+  for (const std::int64_t n : {4, 7, 1, 20, 5, 3}) expect_right(f, traced, n);
+  EXPECT_THROW(open(rows_of_size(4)), InvalidArgument);
 }
 
 }  // namespace

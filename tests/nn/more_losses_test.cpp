@@ -1,6 +1,7 @@
 /// What rows cannot say of the losses in class_losses.h and regression_losses.h: weights, options, corner cases.
 #include <gtest/gtest.h>
 #include <cmath>
+#include "gradus/function/function.h"
 #include "gradus/gradients/functional.h"
 #include "gradus/nn/class_losses.h"
 #include "gradus/nn/regression_losses.h"
@@ -123,6 +124,27 @@ TEST(Ctc, BlanksFillUpRows) {
       ctc(constant({{3, 3, 3}}), logits.rows(0, 1), {.mask_index = 3}).item(),
       -reduce_sum(logits[0] - reduce_logsumexp(logits[0], {.axis = {-1}, .keepdims = true}), {.axis = {0}})[3].item(),
       1e-13);
+}
+
+TEST(Ctc, OneProgramServesAllSizes) {
+  const auto loss = [](Tensor y, Tensor logits) { return ctc(y, logits); };
+  const auto slope = [](Tensor y, Tensor logits) {
+    return gradient([&](const Tensor& x) { return reduce_sum(ctc(y, x)); }, logits);
+  };
+  const FunctionOptions sizes{.input_signature = {{i32, {any_size, any_size}}, {f64, {any_size, any_size, 5}}}};
+  const auto traced_loss = function(loss, sizes);
+  const auto traced_slope = function(slope, sizes);
+  struct {
+    std::int64_t batch, length, time;
+  } const calls[] = {{3, 2, 7}, {3, 2, 7}, {4, 3, 9}, {2, 1, 6}, {5, 4, 12}};
+  for (const auto& [batch, length, time] : calls) {
+    const Tensor logits = random::normal({batch, time, 5}, {.dtype = f64, .seed = 1});
+    const Tensor y = random::integers({batch, length}, {.low = 1, .high = 5, .seed = 2});
+    EXPECT_TRUE(bitwise_equal(traced_loss(y, logits), loss(y, logits))) << batch << " " << length << " " << time;
+    EXPECT_TRUE(bitwise_equal(traced_slope(y, logits), slope(y, logits))) << batch << " " << length << " " << time;
+  }
+  EXPECT_EQ(traced_loss.explain().variants, 1);
+  EXPECT_EQ(traced_slope.explain().variants, 1);
 }
 
 TEST(Ctc, WhatDoesNotFitIsInfinite) {

@@ -3,7 +3,9 @@
 #include "gradus/function/function.h"
 #include "gradus/gradients/functional.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
 #include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
 #include "tests/onnx/sample_models.h"
 
 namespace gradus::onnx {
@@ -83,6 +85,116 @@ TEST(OnnxControl, LoopHasAGradient) {
   const Model model = doubler(false);
   const Tensor slope = gradient([&](const Tensor& x) { return call(model, {integer_of(50), x})[0]; }, constant(3.0));
   EXPECT_EQ(slope.item(), 64);
+}
+
+TEST(OnnxControl, LoopsWithinATraceOfAsManyIterationsAsAnArgumentSays) {
+  const Model model = doubler(false);
+  const auto f = [&](const Tensor& m, const Tensor& x) { return call(model, {m, x})[0]; };
+  const auto slope = [&](const Tensor& m, const Tensor& x) {
+    return gradient([&](const Tensor& start) { return f(m, start); }, x);
+  };
+  const auto traced = function(f);
+  const auto traced_slope = function(slope);
+  for (const std::int64_t m : {3, 0, 2, 50, -1}) {
+    EXPECT_EQ(traced(integer_of(m), constant(3.0)).item(), f(integer_of(m), constant(3.0)).item()) << m;
+    EXPECT_EQ(traced_slope(integer_of(m), constant(3.0)).item(), slope(integer_of(m), constant(3.0)).item()) << m;
+  }
+  EXPECT_EQ(traced.explain().variants, 1);
+}
+
+/// v = v / 2 + number of the iteration, as often as the given nodes say in n; gives all that it went through. The body
+/// looks at its condition with `op`.
+Model halver(std::vector<NodeDefinition> nodes, Words inputs, const char* op = "Identity") {
+  GraphDefinition body = graph(
+      {node("Cast", {"i"}, {"number"}, {integer("to", 1)}), node("Mul", {"v", "half"}, {"w"}),
+       node("Add", {"w", "number"}, {"next"}), node("Identity", {"next"}, {"seen"}), node(op, {"c"}, {"goes_on"})},
+      {port("i", i64), port("c", boolean), port("v")}, {port("goes_on", boolean), port("next"), port("seen")});
+  nodes.push_back(node("Constant", {}, {"half"}, {number("value_float", 0.5)}));
+  nodes.push_back(node("Loop", {"n", "", "x"}, {"last", "all"}, {subgraph("body", std::move(body))}));
+  std::vector<ValueInfo> ports;
+  for (const std::string& input : inputs) ports.push_back(port(input));
+  return model_of(graph(std::move(nodes), ports, {port("last"), port("all")}));
+}
+Model halver_of(std::int64_t n, const char* op = "Identity") {
+  return halver({node("Constant", {}, {"n"}, {integer("value_int", n)})}, {"x"}, op);
+}
+
+std::pair<Tensor, Tensor> both(const Model& model, const Tensors& in) {
+  const Tensors results = call(model, in);
+  return {results[0], results[1]};
+}
+
+TEST(OnnxControl, LongLoopsWithinATraceAreScans) {
+  for (const std::int64_t n : {3, 700, 3000}) {
+    const Model model = halver_of(n);
+    const auto traced = function([&](const Tensor& x) { return both(model, {x}); });
+    const Tensor x = constant({1.0, -2.0});
+    const auto [last, all] = traced(x);
+    const auto [known_last, known_all] = both(model, {x});
+    EXPECT_TRUE(bitwise_equal(last, known_last)) << n;
+    EXPECT_TRUE(bitwise_equal(all, known_all)) << n;
+    EXPECT_LT(traced.explain().kernels.size(), 20u) << n;
+  }
+  const auto slope = [](const Tensor& x) {
+    return gradient([](const Tensor& v) { return reduce_sum(call(halver_of(700), {v})[1]); }, x);
+  };
+  EXPECT_TRUE(bitwise_equal(function(slope)(constant({1.0, -2.0})), slope(constant({1.0, -2.0}))));
+}
+
+TEST(OnnxControl, LoopsOverASizeThatVaries) {
+  const Model model =
+      halver({node("Shape", {"xs"}, {"shape"}), node("Constant", {}, {"first"}, {integer("value_int", 0)}),
+              node("Gather", {"shape", "first"}, {"n"})},
+             {"x", "xs"});
+  const auto traced = function([&](const Tensor& x, const Tensor& xs) { return both(model, {x, xs}); },
+                               {.input_signature = {{f32, {2}}, {f32, {any_size, 3}}}});
+  for (const std::int64_t n : {4, 1, 0, 60}) {
+    const Tensor x = constant({1.0, -2.0}), xs = zeros({n, 3});
+    const auto [last, all] = traced(x, xs);
+    EXPECT_TRUE(bitwise_equal(last, both(model, {x, xs}).first)) << n;
+    EXPECT_EQ(all.shape(), Shape({n, 2}));
+    if (n > 0) { EXPECT_TRUE(bitwise_equal(all, both(model, {x, xs}).second)) << n; }
+  }
+  EXPECT_EQ(traced.explain().variants, 1);
+}
+
+TEST(OnnxControl, LongLoopsThatAreNoScansAreUnrolledOrRefused) {
+  const Tensor x = constant({1.0, -2.0});
+  const Model once = halver_of(700, "Not");  // its condition ends it after the first iteration
+  EXPECT_TRUE(
+      bitwise_equal(function([&](const Tensor& v) { return both(once, {v}).second; })(x), both(once, {x}).second));
+  GraphDefinition growing =
+      graph({node("Concat", {"v", "v"}, {"w"}, {integer("axis", 0)}), node("Identity", {"c"}, {"g"})},
+            {port("i", i64), port("c", boolean), port("v")}, {port("g", boolean), port("w")});
+  const Model grows = model_of(graph({node("Constant", {}, {"n"}, {integer("value_int", 4)}),
+                                      node("Loop", {"n", "", "x"}, {"y"}, {subgraph("body", std::move(growing))})},
+                                     {port("x")}, {port("y")}));
+  EXPECT_EQ(function([&](const Tensor& v) { return call(grows, {v})[0]; })(x).shape(), Shape{32});
+}
+
+Model running_sums(std::int64_t direction) {
+  GraphDefinition body = graph({node("Add", {"s", "x"}, {"t"}), node("Identity", {"t"}, {"out"})},
+                               {port("s"), port("x")}, {port("t"), port("out")});
+  return model_of(graph({node("Scan", {"start", "xs"}, {"last", "all"},
+                              {integer("num_scan_inputs", 1), integers("scan_input_directions", {direction}),
+                               integers("scan_output_directions", {direction}), integers("scan_input_axes", {-2}),
+                               integers("scan_output_axes", {direction}), subgraph("body", std::move(body))})},
+                        {port("start"), port("xs")}, {port("last"), port("all")}));
+}
+
+TEST(OnnxControl, ScansWithinATraceOfAnyLength) {
+  for (const std::int64_t direction : {0, 1}) {
+    const Model model = running_sums(direction);
+    const auto traced = function([&](const Tensor& start, const Tensor& xs) { return both(model, {start, xs}); },
+                                 {.input_signature = {{f32, {2}}, {f32, {any_size, 2}}}});
+    for (const std::int64_t n : {3, 1, 1500}) {
+      const Tensor start = constant({0.5, 1.0}), xs = reshape(range(2 * n, f32), {n, 2});
+      const auto [last, all] = traced(start, xs);
+      EXPECT_TRUE(bitwise_equal(last, both(model, {start, xs}).first)) << n;
+      EXPECT_TRUE(bitwise_equal(all, both(model, {start, xs}).second)) << n;
+    }
+    EXPECT_EQ(traced.explain().variants, 1);
+  }
 }
 
 TEST(OnnxControl, ScanBothWays) {

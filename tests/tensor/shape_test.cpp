@@ -18,6 +18,30 @@ TEST(Dimension, ArithmeticFindsEqualPolynomials) {
   EXPECT_EQ(dimension::evaluate(dimension::add(dimension::multiply(s0, s1), 2), values), 37);
 }
 
+TEST(Dimension, DividesByWhatHasSeveralTerms) {
+  const auto d = [](const char* text) { return dimension::from_text(text); };
+  struct {
+    const char *quotient, *divisor;
+  } const rows[] = {
+      {"s0", "2*s1+1"}, {"3*s0", "2*s1+1"}, {"s0+1", "s0-1"},       {"s0+s1", "s0+s1"}, {"s0*s2+5", "s0-s1"},
+      {"2", "s0-3"},    {"s1-s0", "7"},     {"s0*s0-s0+1", "s0+1"}, {"0", "s0+1"},      {"s0+s1+s2", "s0-s1*s2+4"}};
+  for (const auto& [quotient, divisor] : rows)
+    EXPECT_EQ(dimension::divide(dimension::multiply(d(quotient), d(divisor)), d(divisor)), d(quotient))
+        << quotient << " times " << divisor;
+  EXPECT_EQ(dimension::divide(d("2*s0*s1+s0+1"), d("2*s1+1")), std::nullopt);
+  EXPECT_EQ(dimension::divide(d("s0"), d("s0+1")), std::nullopt);
+  EXPECT_EQ(dimension::divide(5, d("s0+1")), std::nullopt);
+  EXPECT_EQ(dimension::divide(d("s0*s0"), d("2*s0")), std::nullopt);
+}
+
+TEST(Dimension, NoDivisionTakesForEver) {
+  std::string divisor = "s0";
+  for (int k = 1; k < 64; ++k) divisor += "-s" + std::to_string(k);
+  EXPECT_EQ(dimension::divide(dimension::from_text("s0*s0*s0*s0*s0*s0*s0*s0*s0*s0*s0*s0*s0*s0*s0*s0"),
+                              dimension::from_text(divisor)),
+            std::nullopt);
+}
+
 TEST(Dimension, TextParsesBack) {
   const auto s0 = dimension::symbol(0), s1 = dimension::symbol(1);
   for (std::int64_t d :

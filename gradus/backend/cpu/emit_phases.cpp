@@ -125,14 +125,15 @@ void LoopEmitter::emit_columns(int phase, V begin, V end) {
                      !members_of(phase, &LoopEmitter::is_buffered).empty() ||
                      !members_of(phase, &LoopEmitter::is_column_reduced).empty();
   if (!walks) return;
-  if (loops_.columns() < 0 && !reductions.empty()) return reduce_in_blocks(phase, reductions, end);
+  if (loops_.columns() < 0 && loops_.column_reduction() && !reductions.empty())
+    return reduce_in_blocks(phase, reductions, end);
   const Carried results = walk_columns(begin, end, identities(reductions), [&](const Columns& at, const Carried& sums) {
     return emit_column_body(phase, at, sums);
   });
   for (std::size_t k = 0; k < reductions.size(); ++k) {
     const Value& v = graph_[reductions[k]];
     V result = combine_lanes(v.op, v.spec.dtype, results[k]);
-    row_values_[reductions[k]] = loops_.blocked() ? result : rounded(reductions[k], result);
+    row_values_[reductions[k]] = in_blocks_ ? result : rounded(reductions[k], result);
   }
 }
 
@@ -228,7 +229,7 @@ int LoopEmitter::cost(int member) const {
 }
 
 void LoopEmitter::plan_buffers() {
-  if (loops_.phases() == 1 || loops_.blocked() || is_one_vector()) return;
+  if (loops_.phases() == 1 || is_one_vector()) return;
   std::set<std::pair<int, int>> seen;
   for (int member : step_.members)
     if (is_row_reduced(member) || is_column_reduced(member) || is_stored_column(member))

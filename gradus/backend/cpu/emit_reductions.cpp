@@ -10,49 +10,7 @@ namespace {
 
 constexpr std::int64_t column_chunk = 2048;  // columns of one worker's part of a column reduction
 
-std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// At least ceil(n / block) * bytes, as a dimension: those know no division that leaves a rest.
-std::int64_t bytes_of_blocks(std::int64_t n, std::int64_t block, std::int64_t bytes) {
-  if (n >= 0) return dimension::multiply(std::max<std::int64_t>(ceil_divide(n, block), 1), bytes);
-  const std::int64_t per_row = bytes >= 0 ? ceil_divide(bytes, block) : bytes;
-  return dimension::add(dimension::multiply(n, per_row), bytes);
-}
-
 }  // namespace
-
-bool is_reduced_at_once(const StepContext& context) {
-  const std::int64_t n = context.loops.column_reduction()->n;
-  const bool narrow = std::ranges::any_of(context.step.members, [&](int member) {
-    return is_column_reduction(context.graph[member]) && is_narrow(context.graph[member].spec.dtype);
-  });
-  return n > 0 && n <= column_block && !narrow;
-}
-
-std::int64_t lay_out_partials(StepContext& context) {
-  std::int64_t bytes = 0;
-  const auto take = [&](int reduction, std::int64_t size) {
-    context.shared_offsets[reduction] = bytes;
-    // 64 bytes of padding behind each: the last vector may reach over the end.
-    bytes =
-        dimension::add(bytes, size >= 0 ? (size + 127) / 64 * 64 : dimension::add(dimension::multiply(size, 64), 64));
-  };
-  for (int member : context.step.members) {
-    const Value& v = context.graph[member];
-    if (!v.op.is_reduction()) continue;
-    const std::int64_t size = size_of(computed_in(v.spec.dtype));
-    if (is_column_reduction(v)) {
-      const Reduced view = reduced_view(context.graph, member);
-      if (is_reduced_at_once(context)) continue;
-      const std::int64_t row = dimension::multiply(view.inner, size);
-      take(member, dimension::multiply(view.outer, bytes_of_blocks(view.n, column_block, row)));
-    } else if (context.loops.blocked()) {
-      take(member,
-           dimension::multiply(context.loops.rows(), bytes_of_blocks(context.loops.columns(), row_block, size)));
-    }
-  }
-  return bytes;
-}
 
 V LoopEmitter::identity(const AnyOp& op, DType t, int n) {
   return constant(b_, computed_in(t), op->identity(t).bits_as(computed_in(t)), n);
@@ -94,8 +52,8 @@ Carried LoopEmitter::identities(const std::vector<int>& reductions) {
 
 // ---------------------------------------------------------------- rows
 
-/// Rows whose length is known only at run time, and may be longer than a block: the result of block k joins lane k mod
-/// 16 of a second reduction.
+/// Rows beside column reductions, of a length that is known only at run time and may be more than a block: the result
+/// of block k joins lane k mod 16 of a second reduction.
 void LoopEmitter::reduce_in_blocks(int phase, const std::vector<int>& reductions, V end) {
   const std::size_t count = reductions.size();
   Carried initial = identities(reductions);
@@ -132,24 +90,23 @@ void LoopEmitter::reduce_in_blocks(int phase, const std::vector<int>& reductions
 V LoopEmitter::reduce_partials(int reduction) {
   const Value& v = graph_[reduction];
   const DType t = computed_in(v.spec.dtype);
-  const std::int64_t count = ceil_divide(loops_.columns(), row_block);
-  V row = element_address(b_, t, partial_pointer(reduction), b_.CreateMul(row_, dimension(count)));
-  V sum = identity(v.op, t, lanes);
-  const auto add = [&](V first, V mask, V so_far) {
-    V x = load(b_, t, element_address(b_, t, row, first), lanes, mask);
-    if (mask) x = b_.CreateSelect(mask, x, identity(v.op, t, lanes));
-    return combine(v.op, t, so_far, x);
+  V count = row_blocks();
+  V row = element_address(b_, t, partial_pointer(reduction), b_.CreateMul(row_, count));
+  V nothing = identity(v.op, t, lanes);
+  const auto add = [&](const Columns& at, const Carried& so_far) {
+    V x = load(b_, t, element_address(b_, t, row, at.first), lanes, at.mask);
+    if (at.mask) x = b_.CreateSelect(at.mask, x, nothing);
+    return Carried{combine(v.op, t, so_far[0], x)};
   };
-  const std::int64_t whole = count / lanes * lanes;
-  if (whole > 0)
-    sum = emit_loop(b_, b_.getInt64(0), dimension(whole), lanes, {sum},
-                    [&](V i, const Carried& carried) { return Carried{add(i, nullptr, carried[0])}; })[0];
-  if (whole < count) sum = add(dimension(whole), lanes_below(b_, dimension(count - whole)), sum);
-  return rounded(reduction, combine_lanes(v.op, t, sum));
+  V sum = combine_lanes(v.op, t, walk_columns(b_.getInt64(0), count, {nothing}, add)[0]);
+  if (loops_.columns() < 0)  // one block is the row itself
+    sum = b_.CreateSelect(b_.CreateICmpEQ(count, b_.getInt64(1)), load(b_, t, row, 1), sum);
+  return rounded(reduction, sum);
 }
 
 void LoopEmitter::emit_blocks(int phase) {
-  V count = dimension(ceil_divide(loops_.columns(), row_block));
+  in_blocks_ = true;
+  V count = row_blocks();
   emit_loop(b_, function_->getArg(1), function_->getArg(2), 1, {}, [&](V item, const Carried&) {
     V row = b_.CreateUDiv(item, count);
     V block = b_.CreateSub(item, b_.CreateMul(row, count));
@@ -188,23 +145,47 @@ void LoopEmitter::emit_row_outputs() {
 
 // ---------------------------------------------------------------- columns
 
-/// Blocks of rows along the reduced axis.
-V LoopEmitter::column_blocks() {
-  const std::int64_t n = loops_.column_reduction()->n;
-  if (n >= 0) return dimension(ceil_divide(n, column_block));
-  return b_.CreateUDiv(b_.CreateAdd(dimension(n), b_.getInt64(column_block - 1)), b_.getInt64(column_block));
+/// ceil(length / block)
+V LoopEmitter::blocks_of(std::int64_t length, std::int64_t block) {
+  if (length >= 0) return dimension(ceil_divide(length, block));
+  V& known = blocks_[length];
+  if (!known) {
+    V n = dimension(length);
+    known = before(entry_end_, [&] {
+      const auto size = static_cast<std::uint64_t>(block);
+      return b_.CreateUDiv(b_.CreateAdd(n, b_.getInt64(size - 1)), b_.getInt64(size));
+    });
+  }
+  return known;
 }
 
-/// Where partial results lie: [outer, blocks, inner], or [rows, blocks] of long rows.
+/// As the function of that name counts them.
+V LoopEmitter::bytes_of(const Partials& p) {
+  V blocks = blocks_of(p.length, p.block), lines = dimension(p.lines), width = dimension(p.width);
+  return before(entry_end_, [&] {
+    V own = b_.CreateMul(b_.CreateMul(lines, blocks), b_.CreateMul(width, dimension(p.size)));
+    V whole = b_.CreateAnd(b_.CreateAdd(own, b_.getInt64(63)), b_.getInt64(~std::uint64_t{63}));
+    return b_.CreateAdd(whole, b_.getInt64(partial_padding));
+  });
+}
+
+/// Where partial results lie: [outer, blocks, inner], or [rows, blocks] of rows that workers share.
 V LoopEmitter::partial_pointer(int reduction) {
-  const auto it = context_.shared_offsets.find(reduction);
-  if (it == context_.shared_offsets.end()) return slot(reduction);
-  return b_.CreateGEP(b_.getInt8Ty(), slot(context_.shared_slot), dimension(it->second));
+  const auto own = std::ranges::find(context_.partials, reduction, &Partials::reduction);
+  if (own == context_.partials.end()) return slot(reduction);
+  V& known = partial_pointers_[reduction];
+  if (known) return known;
+  V pointer = slot(context_.shared_slot);
+  for (auto p = context_.partials.begin(); p != own; ++p) {
+    V bytes = bytes_of(*p);
+    pointer = before(entry_end_, [&] { return b_.CreateGEP(b_.getInt8Ty(), pointer, bytes); });
+  }
+  return known = pointer;
 }
 
 std::int64_t column_chunks(const StepContext& context) {
   const Loops& loops = context.loops;
-  if (loops.column_reduction()->n < 0 || loops.phases() > 1) return 1;
+  if (loops.phases() > 1) return 1;
   for (int member : context.step.members)
     if (loops.is_row_value(member)) return 1;  // would be computed once a chunk
   return std::max<std::int64_t>(1, loops.columns() / column_chunk);
@@ -214,35 +195,20 @@ void LoopEmitter::emit_column_blocks() {
   const Reduced& view = *loops_.column_reduction();
   V zero = b_.getInt64(0), columns = dimension(loops_.columns());
   V begin = function_->getArg(1), end = function_->getArg(2);
-  if (view.n < 0 && view.outer == 1) {  // work is divided at multiples of a block's rows
-    emit_loop(b_, begin, end, column_block, {}, [&](V row, const Carried&) {
-      emit_column_block(zero, b_.CreateUDiv(row, b_.getInt64(column_block)), zero, columns);
-      return Carried{};
-    });
-  } else if (view.n < 0) {
-    emit_loop(b_, begin, end, 1, {}, [&](V outer, const Carried&) {
-      emit_loop(b_, b_.getInt64(0), column_blocks(), 1, {}, [&](V block, const Carried&) {
-        emit_column_block(outer, block, zero, columns);
-        return Carried{};
-      });
-      return Carried{};
-    });
-  } else {
-    emit_loop(b_, begin, end, 1, {}, [&](V item, const Carried&) {
-      V of_block = item, first = zero, last = columns;
-      if (const std::int64_t count = column_chunks(context_); count > 1) {
-        V chunks = dimension(count);
-        of_block = b_.CreateUDiv(item, chunks);
-        V chunk = b_.CreateSub(item, b_.CreateMul(of_block, chunks)), next = b_.CreateAdd(chunk, b_.getInt64(1));
-        first = b_.CreateMul(chunk, b_.getInt64(column_chunk));
-        last = b_.CreateMul(next, b_.getInt64(column_chunk));
-        last = b_.CreateSelect(b_.CreateICmpSLT(next, chunks), last, columns);  // the last chunk takes the rest
-      }
-      V outer = view.outer == 1 ? zero : b_.CreateUDiv(of_block, column_blocks());
-      emit_column_block(outer, b_.CreateSub(of_block, b_.CreateMul(outer, column_blocks())), first, last);
-      return Carried{};
-    });
-  }
+  emit_loop(b_, begin, end, 1, {}, [&](V item, const Carried&) {
+    V of_block = item, first = zero, last = columns;
+    if (const std::int64_t count = column_chunks(context_); count > 1) {
+      V chunks = dimension(count);
+      of_block = b_.CreateUDiv(item, chunks);
+      V chunk = b_.CreateSub(item, b_.CreateMul(of_block, chunks)), next = b_.CreateAdd(chunk, b_.getInt64(1));
+      first = b_.CreateMul(chunk, b_.getInt64(column_chunk));
+      last = b_.CreateMul(next, b_.getInt64(column_chunk));
+      last = b_.CreateSelect(b_.CreateICmpSLT(next, chunks), last, columns);  // the last chunk takes the rest
+    }
+    V outer = view.outer == 1 ? zero : b_.CreateUDiv(of_block, column_blocks());
+    emit_column_block(outer, b_.CreateSub(of_block, b_.CreateMul(outer, column_blocks())), first, last);
+    return Carried{};
+  });
 }
 
 void LoopEmitter::emit_column_block(V outer, V block, V begin, V end) {

@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 #include "gradus/backend/cpu/kernel_ir.h"
+#include "gradus/backend/cpu/partials.h"
 #include "gradus/backend/program.h"
 #include "gradus/compiler/loops.h"
 
@@ -23,15 +24,10 @@ struct StepContext {
   const Loops& loops;
   DimensionTable& dimensions;
   int shared_slot = -1;
-  std::vector<int> slots;                      // that the kernels touch; the thunk's data say which they are
-  std::map<int, std::int64_t> shared_offsets;  // per reduction: where its partial results lie; bytes, a dimension
+  std::vector<int> slots = {};  // that the kernels touch; the thunk's data say which they are
+  std::vector<Partials> partials = {};
 };
 
-/// Memory that the partial results of the step's reductions need, and where each lies; 0 if there are none.
-std::int64_t lay_out_partials(StepContext& context);
-/// A column reduction of at most one block needs no partial results, unless they are kept in a wider type than the
-/// result.
-bool is_reduced_at_once(const StepContext& context);
 /// Into how many parts the columns of a column reduction are divided among workers.
 std::int64_t column_chunks(const StepContext& context);
 
@@ -48,9 +44,9 @@ class LoopEmitter {
   void emit_rows();
   /// Combines the partial results of column reductions.
   void emit_column_combination();
-  /// One phase over the blocks of long rows.
+  /// One phase over the blocks of rows that workers share.
   void emit_blocks(int phase);
-  /// Values per row of long rows.
+  /// Values per row of such rows.
   void emit_row_outputs();
 
   /// Bytes of scratch that each worker needs; a dimension.
@@ -117,7 +113,10 @@ class LoopEmitter {
   void emit_column_block(V outer, V block, V begin, V end);
   std::vector<int> column_reductions() const;
   void accumulate_columns(int reduction, const Columns& at);
-  V column_blocks();
+  V blocks_of(std::int64_t length, std::int64_t block);
+  V column_blocks() { return blocks_of(loops_.column_reduction()->n, column_block); }
+  V row_blocks() { return blocks_of(loops_.columns(), row_block); }
+  V bytes_of(const Partials& partials);
   V partial_pointer(int reduction);
   V combine_partials(int reduction, V outer, const Columns& at, int level, V begin, V end);
   void combine_columns_of(V outer, V begin, V end);
@@ -139,6 +138,7 @@ class LoopEmitter {
   llvm::Instruction* row_start_ = nullptr;  // values of the current row are made before it
   V row_ = nullptr;
   int phase_ = 0;
+  bool in_blocks_ = false;  // what is reduced is a part of a row
   std::map<int, V> slots_, uniforms_, row_values_, column_values_;
   std::map<std::int64_t, V> dimensions_;
   std::map<std::pair<int, bool>, V> row_positions_, row_pointers_, row_scalars_;
@@ -146,6 +146,8 @@ class LoopEmitter {
   std::map<int, std::int64_t> buffers_;  // per buffered member: its offset in the worker's scratch
   std::map<int, Walk> walks_;
   std::int64_t worker_scratch_ = 0;
+  std::map<std::int64_t, V> blocks_;  // by length
+  std::map<int, V> partial_pointers_;
   // Of column reductions.
   V first_of_block_ = nullptr;            // whether this row begins a block
   std::map<int, V> partial_rows_;         // where this row's partial results lie

@@ -34,26 +34,41 @@ std::int64_t bytes_moved(const Graph& graph, const Step& step) {
   return bytes;
 }
 
-std::int64_t operations(const Graph& graph, const Step& step) {
+std::int64_t operations(const Graph& graph, const Step& step, FormulaLengths& lengths) {
   std::int64_t sum = 0;
   for (int member : step.members) {
     const Value& v = graph[member];
-    std::int64_t each = 1;
-    if (v.op.is_elementwise()) {
-      std::vector<DType> types;
-      for (int operand : v.in) types.push_back(graph[operand].spec.dtype);
-      each = static_cast<std::int64_t>(v.op.formula(types).instructions.size());
-    }
+    const std::int64_t each = v.op.is_elementwise() ? lengths.of(graph, v) : 1;
     sum =
         dimension::add(sum, times(each, v.op.is_reduction() ? graph[v.in[0]].spec.shape.size() : v.spec.shape.size()));
   }
   return sum;
 }
 
+using Symbols = std::span<const std::int64_t>;
+
+/// How much a thunk does at a call, how it may be divided, and whether its step needs partial results.
+struct Work {
+  std::int64_t extent = 0, grain = 1;
+  bool shares = true;
+};
+using WorkOf = std::function<Work(Symbols)>;
+
 /// A thunk and the kernel that it will run.
 struct Planned {
   Thunk thunk;
   std::string kernel;
+};
+
+/// Rows and columns of a step at a call.
+struct Extents {
+  std::int64_t rows, columns;
+  bool are_long() const { return columns > row_block; }
+  std::int64_t blocks() const { return rows * ceil_divide(columns, row_block); }
+  /// What one worker should at least get.
+  std::int64_t rows_at_once() const {
+    return std::max<std::int64_t>(1, small_item / std::max<std::int64_t>(1, columns));
+  }
 };
 
 /// The kernels of one module: steps of one structure share theirs.
@@ -77,42 +92,39 @@ struct Kernels {
 class StepLowering {
  public:
   /// Without `kernels` no code is made.
-  StepLowering(Kernels* kernels, const Graph& graph, const Step& step, int index, Lowered& out)
+  StepLowering(Kernels* kernels, FormulaLengths& lengths, const Graph& graph, const Step& step, int index, Lowered& out)
       : kernels_(kernels),
         graph_(graph),
         step_(step),
         loops_(graph, step),
         context_{.graph = graph, .step = step, .loops = loops_, .dimensions = out.dimensions} {
-    const std::int64_t bytes = lay_out_partials(context_);
-    if (bytes != 0) context_.shared_slot = out.slots++;
+    context_.partials = partials_of(graph, step, loops_);
+    if (!context_.partials.empty()) context_.shared_slot = out.slots++;
     if (kernels) key_ = kernel_key(context_);
     const auto slots = std::make_shared<std::vector<std::int64_t>>(context_.slots.begin(), context_.slots.end());
     common_ = {.data = {slots, slots->data()},
                .step = index,
                .bytes = bytes_moved(graph, step),
-               .flops = operations(graph, step),
-               .shared_scratch = bytes,
+               .flops = operations(graph, step, lengths),
                .shared_slot = context_.shared_slot,
-               .label = label_of(graph, step)};
+               .label = kernels ? label_of(graph, step) : std::string()};
   }
 
   std::vector<Planned> run() {
     const bool reduces = std::any_of(step_.members.begin(), step_.members.end(),
                                      [&](int member) { return graph_[member].op.is_reduction(); });
     if (times(loops_.rows(), loops_.columns()) == 0 && !reduces) return {};  // nothing to write
-    if (loops_.blocked()) lower_blocked();
-    else if (loops_.column_reduction()) lower_column_reduction();
+    if (loops_.column_reduction()) lower_column_reduction();
+    else if (loops_.may_be_blocked()) lower_long_rows();
     else lower_rows();
     return std::move(planned_);
   }
 
  private:
   /// The next thunk; `emit(emitter)` makes its kernel.
-  template <class Emit> Thunk& add(std::int64_t extent, std::int64_t grain, Emit emit) {
+  template <class Emit> Thunk& add(Emit emit) {
     const std::size_t part = planned_.size();
     Planned& planned = planned_.emplace_back(common_, std::string());
-    planned.thunk.extent = extent;
-    planned.thunk.grain = grain;
     if (!kernels_) {
       planned.thunk.worker_scratch = most_worker_scratch();
       return planned.thunk;
@@ -125,16 +137,45 @@ class StepLowering {
     });
     return planned.thunk;
   }
-  Thunk& add_combination(std::int64_t extent, std::int64_t grain, void (LoopEmitter::*emit)()) {
-    Thunk& thunk = add(extent, grain, [&](LoopEmitter& emitter) { (emitter.*emit)(); });
+  template <class Emit> void add(const WorkOf& work, Emit emit) { bind(add(emit), work, false); }
+  void add_combination(const WorkOf& work, void (LoopEmitter::*emit)()) {
+    Thunk& thunk = add([&](LoopEmitter& emitter) { (emitter.*emit)(); });
     thunk.label += " (combined)";
-    thunk.bytes = thunk.flops = common_.shared_scratch;
-    return thunk;
+    bind(thunk, work, true);
+  }
+
+  /// What of the thunk depends on sizes: found now if they are known.
+  void bind(Thunk& thunk, const WorkOf& work, bool combines) const {
+    auto bind = [data = thunk.data, bytes = thunk.bytes, flops = thunk.flops, scratch = thunk.worker_scratch,
+                 partials = context_.partials, combines, work](Symbols symbols) {
+      const auto extent = [&](std::int64_t d) { return dimension::evaluate(d, symbols); };
+      const auto [own, grain, shares] = work(symbols);
+      BoundThunk bound{.data = data, .extent = own, .grain = grain};
+      if (shares) bound.shared_scratch = bytes_of(partials, symbols);
+      if (own == 0) return bound;
+      bound.bytes = combines ? bound.shared_scratch : extent(bytes);
+      bound.flops = combines ? bound.shared_scratch : extent(flops);
+      bound.worker_scratch = extent(scratch);
+      return bound;
+    };
+    const bool is_known =
+        std::min({thunk.bytes, thunk.flops, thunk.worker_scratch, loops_.rows(), loops_.columns()}) >= 0;
+    if (is_known) {
+      const BoundThunk bound = bind({});
+      thunk.extent = bound.extent;
+      thunk.grain = bound.grain;
+      thunk.bytes = bound.bytes;
+      thunk.flops = bound.flops;
+      thunk.worker_scratch = bound.worker_scratch;
+      thunk.shared_scratch = bound.shared_scratch;
+    } else {
+      thunk.bind = std::move(bind);
+    }
   }
 
   /// What row buffers may take, which are decided upon when code is made.
   std::int64_t most_worker_scratch() const {
-    if (loops_.phases() == 1 || loops_.blocked()) return 0;
+    if (loops_.phases() == 1 || (loops_.may_be_blocked() && !has_short_rows())) return 0;
     std::int64_t bytes = 0;
     for (int member : step_.members)
       bytes =
@@ -142,35 +183,75 @@ class StepLowering {
     return bytes;
   }
 
-  std::int64_t rows_at_once() const {
-    return loops_.columns() <= 0 ? 1 : std::max<std::int64_t>(1, small_item / loops_.columns());
+  std::function<Extents(Symbols)> extents() const {
+    return [rows = loops_.rows(), columns = loops_.columns()](Symbols symbols) {
+      return Extents{dimension::evaluate(rows, symbols), dimension::evaluate(columns, symbols)};
+    };
   }
 
   void lower_rows() {
     const auto emit = [](LoopEmitter& emitter) { emitter.emit_rows(); };
-    if (loops_.flat()) add(loops_.columns(), 64, emit);
-    else add(loops_.rows(), walks_in_tiles(context_) ? std::max(tile_rows, rows_at_once()) : rows_at_once(), emit);
+    const std::int64_t least = kernels_ && walks_in_tiles(context_) ? tile_rows : 1;  // an outline needs no grain
+    const auto at = extents();
+    if (loops_.flat()) add([at](Symbols symbols) { return Work{at(symbols).columns, 64}; }, emit);
+    else
+      add(
+          [at, least](Symbols symbols) {
+            const Extents e = at(symbols);
+            return e.are_long() ? Work{0, 1, true} : Work{e.rows, std::max(least, e.rows_at_once()), false};
+          },
+          emit);
+  }
+
+  /// Whether elements of rows are written or reduced in this phase.
+  bool walks_columns(int phase) const {
+    return std::ranges::any_of(step_.members, [&](int member) {
+      return loops_.phase(member) == phase &&
+             (is_row_reduction(graph_[member]) || (loops_.is_output(member) && !loops_.is_row_value(member)));
+    });
+  }
+  /// Whether rows of a length that is not known get a kernel for the case that they are short: with what it keeps in
+  /// registers and in the worker's scratch, it does less than one kernel a phase.
+  bool has_short_rows() const {
+    if (loops_.columns() >= 0) return false;
+    int walks = 0;
+    for (int phase = 0; phase < loops_.phases(); ++phase) walks += walks_columns(phase);
+    const bool reduces =
+        std::ranges::any_of(step_.members, [&](int member) { return is_row_reduction(graph_[member]); });
+    return walks > 1 || (reduces && loops_.rows() != 1) || walks_in_tiles(context_);
+  }
+
+  /// Rows that are so long that workers share them, or may be, which is seen at each call.
+  void lower_long_rows() {
+    const bool has_short = has_short_rows();
+    if (has_short) lower_rows();
+    const auto blocks = [at = extents(), has_short](Symbols symbols) {
+      const Extents e = at(symbols);
+      return e.are_long() || !has_short ? Work{e.blocks(), e.rows_at_once(), true} : Work{0, 1, false};
+    };
+    for (int phase = 0; phase < loops_.phases(); ++phase)
+      if (walks_columns(phase)) add(blocks, [&](LoopEmitter& emitter) { emitter.emit_blocks(phase); });
+    const auto rows = [at = extents(), has_short](Symbols symbols) {
+      const Extents e = at(symbols);
+      return e.are_long() || !has_short ? Work{e.rows, 1, true} : Work{0, 1, false};
+    };
+    if (std::ranges::any_of(step_.outputs, [&](int output) { return loops_.is_row_value(output); }))
+      add_combination(rows, &LoopEmitter::emit_row_outputs);
   }
 
   void lower_column_reduction() {
-    const auto emit = [](LoopEmitter& emitter) { emitter.emit_rows(); };
-    const Reduced& view = *loops_.column_reduction();
-    const std::int64_t blocks = (view.n + column_block - 1) / column_block;
-    if (view.n >= 0) add(times(times(view.outer, blocks), column_chunks(context_)), 1, emit);
-    else if (view.outer == 1) add(view.n, column_block, emit);
-    else add(view.outer, 1, emit);
-    if (is_reduced_at_once(context_)) return;
-    if (view.outer == 1) add_combination(view.inner, 64, &LoopEmitter::emit_column_combination);
-    else add_combination(view.outer, 1, &LoopEmitter::emit_column_combination);
-  }
-
-  void lower_blocked() {
-    const std::int64_t blocks = (loops_.columns() + row_block - 1) / row_block;
-    for (int phase = 0; phase < loops_.phases(); ++phase)
-      add(times(loops_.rows(), blocks), 1, [&](LoopEmitter& emitter) { emitter.emit_blocks(phase); });
-    if (std::any_of(step_.outputs.begin(), step_.outputs.end(),
-                    [&](int output) { return loops_.is_row_value(output); }))
-      add_combination(loops_.rows(), 1, &LoopEmitter::emit_row_outputs);
+    const Reduced view = *loops_.column_reduction();
+    const auto blocks = [view, chunks = column_chunks(context_)](Symbols symbols) {
+      const auto extent = [&](std::int64_t d) { return dimension::evaluate(d, symbols); };
+      return Work{extent(view.outer) * ceil_divide(extent(view.n), column_block) * chunks, 1};
+    };
+    add(blocks, [](LoopEmitter& emitter) { emitter.emit_rows(); });
+    if (is_reduced_at_once(graph_, step_, loops_)) return;
+    const auto columns = [view](Symbols symbols) {
+      return view.outer == 1 ? Work{dimension::evaluate(view.inner, symbols), 64}
+                             : Work{dimension::evaluate(view.outer, symbols), 1};
+    };
+    add_combination(columns, &LoopEmitter::emit_column_combination);
   }
 
   Kernels* kernels_;
@@ -193,9 +274,10 @@ std::vector<std::vector<Thunk>> lower_in_module(const Graph& graph, std::span<co
   llvm::LLVMContext context;
   const std::unique_ptr<llvm::Module> module = new_module(context, isa);
   Kernels kernels{*module};
+  FormulaLengths lengths;
   for (std::size_t i = 0; i < steps.size(); ++i)
     if (steps[i].kind == Step::Kind::loops)
-      planned[i] = StepLowering(&kernels, graph, steps[i], static_cast<int>(i), out).run();
+      planned[i] = StepLowering(&kernels, lengths, graph, steps[i], static_cast<int>(i), out).run();
   std::vector<std::vector<Thunk>> thunks(steps.size());
   if (module->empty()) return thunks;
   const std::shared_ptr<const MachineCode> code = generate(*module, isa);
@@ -220,10 +302,22 @@ std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const 
   }
 }
 
-std::vector<Thunk> outline_loops(const Graph& graph, const Step& step) {
+std::int64_t FormulaLengths::of(const Graph& graph, const Value& v) {
+  std::vector<DType> types;
+  std::uint64_t key = 0;
+  for (int operand : v.in) {
+    types.push_back(graph[operand].spec.dtype);
+    key = key << 8 | (static_cast<std::uint64_t>(types.back()) + 1);
+  }
+  const auto [it, fresh] = known_.try_emplace({v.op.record(), key});
+  if (fresh) it->second = {v.op, static_cast<std::int64_t>(v.op.formula(types).instructions.size())};
+  return it->second.length;
+}
+
+std::vector<Thunk> outline_loops(const Graph& graph, const Step& step, FormulaLengths& lengths) {
   Lowered nowhere{.slots = graph.size()};
   std::vector<Thunk> thunks;
-  for (Planned& planned : StepLowering(nullptr, graph, step, 0, nowhere).run())
+  for (Planned& planned : StepLowering(nullptr, lengths, graph, step, 0, nowhere).run())
     thunks.push_back(std::move(planned.thunk));
   return thunks;
 }

@@ -1,6 +1,7 @@
 /// Machine code for steps of loops: the entry of the code generator, free of LLVM's headers.
 /// (The namespace cannot be called cpu: gradus::cpu() is a device.)
 #pragma once
+#include <map>
 #include <span>
 #include <vector>
 #include "gradus/backend/program.h"
@@ -14,9 +15,22 @@ enum class Isa : std::uint8_t;
 /// first, so it has to be at least graph.size() before) and makes out.owner keep the code. Thread-safe.
 std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out);
 
-/// The thunks of one step of loops without their code: what they cost, the scratch that they share, and at
-/// least that of a worker. A shared_slot of
-/// graph.size() stands for any.
-std::vector<Thunk> outline_loops(const Graph& graph, const Step& step);
+/// How many instructions formulas have: kept, since recording them takes longer than all else that an outline needs.
+class FormulaLengths {
+ public:
+  /// Of an elementwise value.
+  std::int64_t of(const Graph& graph, const Value& v);
+
+ private:
+  struct Known {
+    AnyOp op;  // keeps its record, which is the key with the operands' types
+    std::int64_t length;
+  };
+  std::map<std::pair<const OpRecord*, std::uint64_t>, Known> known_;
+};
+
+/// The thunks of one step of loops without their code: what they cost, the scratch that they share, and at least that
+/// of a worker. A shared_slot of graph.size() stands for any.
+std::vector<Thunk> outline_loops(const Graph& graph, const Step& step, FormulaLengths& lengths);
 
 }  // namespace gradus::cpu_backend

@@ -9,15 +9,21 @@ namespace {
 
 constexpr std::int64_t block = reference::Interpreter::block;
 constexpr std::int64_t lanes = 16, longest_row = 32768, rows_together = 32;
+/// Of columns: so many rows are divided where the result has so few elements that these are too few to divide.
+constexpr std::int64_t many_rows = 256, few_columns = 4096;
 constexpr int levels = 13;  // 32^13 > 2^63
 constexpr std::int64_t level_bytes = block * 8;
 
+/// Seen as [outer, length, inner]. Where few elements come of many, the blocks of the order are divided among workers:
+/// their results, [outer, blocks, inner], are reduced afterwards.
 struct Reduction {
   Source source;
   Combination combination;
-  int target;
+  int target, partials;    // slots
   std::int64_t length;     // of the reduced axis
   std::int64_t inner = 1;  // elements behind the axis
+  std::int64_t outer = 1;
+  std::int64_t blocks = 0;  // of the axis; 0: they are not divided
   // Of narrow floats: to the type that accumulates, and back.
   reference::Loop widen = nullptr, round = nullptr;
 
@@ -140,23 +146,75 @@ class ColumnSum {
   int counts_[levels] = {}, top_ = 0;
 };
 
-BoundThunk bind(const Graph& graph, int value, std::span<const std::int64_t> symbols) {
+std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+std::shared_ptr<Reduction> reduction_of(const Graph& graph, int value, int partials, Symbols symbols) {
   const Value& v = graph[value];
-  const Shape in = graph[v.in[0]].spec.shape.evaluated(symbols), out = v.spec.shape.evaluated(symbols);
-  const int axis = v.op.axis();
+  const Shape in = graph[v.in[0]].spec.shape.evaluated(symbols);
+  const int axis = in.normalized(v.op.axis());
   auto work = std::make_shared<Reduction>(
-      Reduction{Source(graph, v.in[0], symbols), Combination(v, symbols), value, in[axis], 1});
-  for (int i = in.normalized(axis) + 1; i < in.rank(); ++i) work->inner *= in[i];
+      Reduction{Source(graph, v.in[0], symbols), Combination(v, symbols), value, partials, in[axis]});
+  for (int i = 0; i < axis; ++i) work->outer *= in[i];
+  for (int i = axis + 1; i < in.rank(); ++i) work->inner *= in[i];
+  if (axis + 1 == in.rank()) {
+    if (work->length > longest_row) work->blocks = ceil_divide(work->length, longest_row);
+  } else if (work->length >= many_rows && work->outer * work->inner < few_columns) {
+    work->blocks = ceil_divide(work->length, rows_together);
+  }
   if (const DType t = v.spec.dtype; is_narrow(t)) {
     work->widen = reference::loop_of(scalar::Opcode::convert, t, computed_in(t));
     work->round = reference::loop_of(scalar::Opcode::convert, computed_in(t), t);
   }
-  BoundThunk bound{.extent = out.size()};
-  bound.bytes = (in.size() + out.size()) * size_of(v.spec.dtype);
-  bound.flops = in.size() * 4;
-  bound.worker_scratch = work->scratch_bytes() + work->combination.formula.scratch_bytes();
+  return work;
+}
+
+/// `elements`: that it reduces.
+BoundThunk bound(std::shared_ptr<Reduction> work, std::int64_t extent, std::int64_t grain, std::int64_t elements) {
+  BoundThunk bound{.extent = extent, .grain = grain};
+  bound.bytes = (elements + work->outer * work->inner) * size_of(work->source.dtype());
+  bound.flops = elements * 4;
+  bound.worker_scratch = work->scratch_bytes() + work->combination.formula.scratch_bytes() + levels * level_bytes;
+  bound.shared_scratch = work->outer * work->blocks * work->inner * work->combination.size;
   bound.data = std::move(work);
   return bound;
+}
+
+/// What one worker has for itself.
+struct Scratch {
+  Scratch(const KernelArguments* arguments, const Reduction& work)
+      : sums(static_cast<std::byte*>(arguments->scratch)),
+        elements(sums + levels * level_bytes),
+        formula(elements + work.scratch_bytes()) {}
+  std::byte *sums, *elements, *formula;
+};
+
+/// Elements [begin, begin + length) as a row.
+void reduce_row(RowSum& sum, const Reduction& work, void* const* slots, std::int64_t begin, std::int64_t length,
+                std::byte* scratch) {
+  for (std::int64_t at = 0; at < length; at += block) {
+    const std::int64_t count = std::min(block, length - at);
+    sum.expect_more(at + count < length);
+    sum.add(work.read(slots, begin + at, count, scratch), count);
+  }
+}
+
+/// `count` columns of the rows [first, last) from `element` on.
+const void* reduce_columns(const Reduction& work, void* const* slots, std::int64_t element, std::int64_t first,
+                           std::int64_t last, std::int64_t count, const Scratch& scratch) {
+  ColumnSum sum(work.combination, count, scratch.sums, scratch.formula);
+  for (std::int64_t row = first; row < last; ++row)
+    sum.add(work.read(slots, element + row * work.inner, count, scratch.elements));
+  return sum.finish();
+}
+
+/// Calls visit(outer, column, count) for elements [begin, end) of [outer, inner], a block of one line at a time.
+template <class Visit> void for_each_line(std::int64_t begin, std::int64_t end, std::int64_t inner, Visit visit) {
+  for (std::int64_t at = begin; at < end;) {
+    const std::int64_t outer = at / inner, column = at % inner;
+    const std::int64_t count = std::min({block, end - at, inner - column});
+    visit(outer, column, count);
+    at += count;
+  }
 }
 
 }  // namespace
@@ -176,46 +234,93 @@ void Combination::reset(void* acc, std::int64_t count) const {
     std::memcpy(static_cast<std::byte*>(acc) + i * size, &identity, static_cast<std::size_t>(size));
 }
 
-BoundThunk bind_row_reduction(const Graph& graph, int value, std::span<const std::int64_t> symbols) {
-  return bind(graph, value, symbols);
+BoundThunk bind_row_reduction(const Graph& graph, int value, int partials, Symbols symbols) {
+  auto work = reduction_of(graph, value, partials, symbols);
+  const std::int64_t rows = work->outer, elements = rows * work->length;
+  return bound(std::move(work), rows * std::max<std::int64_t>(1, work->blocks), 1, elements);
 }
 
 void run_row_reduction(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
   const auto& work = *static_cast<const Reduction*>(arguments->data);
-  auto* scratch = static_cast<std::byte*>(arguments->scratch);
+  const Scratch scratch(arguments, work);
+  auto* target = static_cast<std::byte*>(arguments->slots[work.blocks > 0 ? work.partials : work.target]);
+  for (std::int64_t item = begin; item < end; ++item) {
+    RowSum sum(work.combination, scratch.formula);
+    if (work.blocks == 0) {
+      reduce_row(sum, work, arguments->slots, item * work.length, work.length, scratch.elements);
+      work.write(target, item, sum.finish(), 1);
+    } else {
+      const std::int64_t row = item / work.blocks, first = item % work.blocks * longest_row;
+      reduce_row(sum, work, arguments->slots, row * work.length + first, std::min(longest_row, work.length - first),
+                 scratch.elements);
+      std::memcpy(target + item * work.combination.size, sum.finish(), static_cast<std::size_t>(work.combination.size));
+    }
+  }
+}
+
+BoundThunk bind_row_combination(const Graph& graph, int value, int partials, Symbols symbols) {
+  auto work = reduction_of(graph, value, partials, symbols);
+  const std::int64_t rows = work->blocks > 0 ? work->outer : 0, elements = rows * work->blocks;
+  return bound(std::move(work), rows, 1, elements);
+}
+
+void run_row_combination(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  const auto& work = *static_cast<const Reduction*>(arguments->data);
+  const auto* partials = static_cast<const std::byte*>(arguments->slots[work.partials]);
   auto* target = static_cast<std::byte*>(arguments->slots[work.target]);
   for (std::int64_t row = begin; row < end; ++row) {
-    RowSum sum(work.combination, scratch + work.scratch_bytes());
-    for (std::int64_t at = 0; at < work.length; at += block) {
-      const std::int64_t count = std::min(block, work.length - at);
-      sum.expect_more(at + count < work.length);
-      sum.add(work.read(arguments->slots, row * work.length + at, count, scratch), count);
-    }
+    RowSum sum(work.combination, Scratch(arguments, work).formula);
+    sum.add(partials + row * work.blocks * work.combination.size, work.blocks);
     work.write(target, row, sum.finish(), 1);
   }
 }
 
-BoundThunk bind_column_reduction(const Graph& graph, int value, std::span<const std::int64_t> symbols) {
-  BoundThunk bound = bind(graph, value, symbols);
-  bound.grain = 64;
-  bound.worker_scratch += levels * level_bytes;
-  return bound;
+BoundThunk bind_column_reduction(const Graph& graph, int value, int partials, Symbols symbols) {
+  auto work = reduction_of(graph, value, partials, symbols);
+  const std::int64_t columns = work->outer * work->inner, elements = columns * work->length;
+  if (work->blocks == 0) return bound(std::move(work), columns, 64, elements);
+  return bound(std::move(work), work->outer * work->blocks, 1, elements);
 }
 
 void run_column_reduction(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
   const auto& work = *static_cast<const Reduction*>(arguments->data);
-  auto* sums = static_cast<std::byte*>(arguments->scratch);
-  std::byte *scratch = sums + levels * level_bytes, *formula_scratch = scratch + work.scratch_bytes();
-  auto* target = static_cast<std::byte*>(arguments->slots[work.target]);
-  for (std::int64_t at = begin; at < end;) {
-    const std::int64_t outer = at / work.inner, column = at % work.inner;
-    const std::int64_t count = std::min({block, end - at, work.inner - column});
-    ColumnSum sum(work.combination, count, sums, formula_scratch);
-    for (std::int64_t row = 0; row < work.length; ++row)
-      sum.add(work.read(arguments->slots, (outer * work.length + row) * work.inner + column, count, scratch));
-    work.write(target, at, sum.finish(), count);
-    at += count;
+  const Scratch scratch(arguments, work);
+  if (work.blocks == 0) {
+    auto* target = static_cast<std::byte*>(arguments->slots[work.target]);
+    for_each_line(begin, end, work.inner, [&](std::int64_t outer, std::int64_t column, std::int64_t count) {
+      const void* sums = reduce_columns(work, arguments->slots, outer * work.length * work.inner + column, 0,
+                                        work.length, count, scratch);
+      work.write(target, outer * work.inner + column, sums, count);
+    });
+    return;
   }
+  auto* target = static_cast<std::byte*>(arguments->slots[work.partials]);
+  const std::int64_t inner = work.inner, size = work.combination.size;
+  for_each_line(begin * inner, end * inner, inner, [&](std::int64_t item, std::int64_t column, std::int64_t count) {
+    const std::int64_t outer = item / work.blocks, first = item % work.blocks * rows_together;
+    const void* sums = reduce_columns(work, arguments->slots, outer * work.length * inner + column, first,
+                                      std::min(first + rows_together, work.length), count, scratch);
+    std::memcpy(target + (item * inner + column) * size, sums, static_cast<std::size_t>(count * size));
+  });
+}
+
+BoundThunk bind_column_combination(const Graph& graph, int value, int partials, Symbols symbols) {
+  auto work = reduction_of(graph, value, partials, symbols);
+  const std::int64_t columns = work->blocks > 0 ? work->outer * work->inner : 0, elements = columns * work->blocks;
+  return bound(std::move(work), columns, 64, elements);
+}
+
+void run_column_combination(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  const auto& work = *static_cast<const Reduction*>(arguments->data);
+  const Scratch scratch(arguments, work);
+  const auto* partials = static_cast<const std::byte*>(arguments->slots[work.partials]);
+  auto* target = static_cast<std::byte*>(arguments->slots[work.target]);
+  for_each_line(begin, end, work.inner, [&](std::int64_t outer, std::int64_t column, std::int64_t count) {
+    ColumnSum sum(work.combination, count, scratch.sums, scratch.formula);
+    for (std::int64_t k = 0; k < work.blocks; ++k)
+      sum.add(partials + ((outer * work.blocks + k) * work.inner + column) * work.combination.size);
+    work.write(target, outer * work.inner + column, sum.finish(), count);
+  });
 }
 
 }  // namespace gradus::interpreter
