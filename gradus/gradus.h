@@ -108,5 +108,8 @@
 #include "gradus/optim/schedule.h"
 #include "gradus/tensor/device.h"
 #include "gradus/tensor/memory.h"
+#include "gradus/train/callbacks.h"
+#include "gradus/train/checkpoints.h"
 #include "gradus/train/fit.h"
+#include "gradus/train/tensorboard.h"
 #include "gradus/train/weights.h"

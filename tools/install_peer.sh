@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs one of the peers of bench/ into an environment of its own: tools/install_peer.sh jax|tf|torch
+# Installs one of the peers of bench/, or TensorBoard for the tests, into an environment of its own:
+# tools/install_peer.sh jax|tf|torch|tensorboard
 # PyTorch's plain package brings several GB of GPU libraries along, so it is installed only when asked for.
 set -eu
 cd "$(dirname "$0")/.."
@@ -9,11 +10,12 @@ case $peer in
   jax) packages="jax optax" ;;
   tf) packages="tensorflow-cpu" ;;
   torch) packages="torch numpy" ;;
-  *) echo "install_peer: jax, tf or torch, not '$peer'" >&2; exit 2 ;;
+  tensorboard) packages="tensorboard numpy pillow" ;;
+  *) echo "install_peer: jax, tf, torch or tensorboard, not '$peer'" >&2; exit 2 ;;
 esac
 environment=.venv-$peer
 [ ! -e "$environment/installed" ] || exit 0
-echo "bench: installing $packages into $environment"
+echo "install_peer: installing $packages into $environment"
 python3 -m venv "$environment"
 "$environment/bin/pip" install --quiet $packages
 touch "$environment/installed"

@@ -36,6 +36,7 @@ void AtomicFile::commit() {
   if (close(std::exchange(descriptor_, -1)) != 0) fail("cannot be written");
   if (rename(temporary_.c_str(), file_.c_str()) != 0) fail("cannot be put in place");
   temporary_.clear();
+  sync_directory(file_.parent_path());
 }
 
 void AtomicFile::fail(const char* what) const {
@@ -43,6 +44,23 @@ void AtomicFile::fail(const char* what) const {
   const std::string message = text(file_.string(), ": ", what, ": ", std::generic_category().message(code));
   if (code == ENOSPC || code == EDQUOT || code == EFBIG) throw ResourceExhausted(message);
   throw Unavailable(message);
+}
+
+void sync_directory(const std::filesystem::path& directory) {
+  const std::filesystem::path name = directory.empty() ? "." : directory;
+  const auto fail = [&] {
+    throw Unavailable(text(name.string(), ": its names cannot be written: ", std::generic_category().message(errno)));
+  };
+  const int descriptor = open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) {
+    if (errno == EACCES) return;  // files may be made where names may not be listed
+    fail();
+  }
+  const bool synced = fsync(descriptor) == 0 || errno == EINVAL;  // a file system that knows no such thing
+  const int reason = errno;
+  close(descriptor);
+  errno = reason;
+  if (!synced) fail();
 }
 
 }  // namespace gradus

@@ -20,7 +20,7 @@ class AtomicFile {
   /// ResourceExhausted on a full disk.
   void write(std::span<const std::byte> bytes);
   void write(std::string_view characters) { write(std::as_bytes(std::span(characters))); }
-  /// Puts the file in its place, replacing an older one, once its bytes are on the disk.
+  /// Puts the file in its place, replacing an older one, once its bytes are on the disk; returns when its name is, too.
   void commit();
 
  private:
@@ -29,5 +29,8 @@ class AtomicFile {
   std::string temporary_;
   int descriptor_ = -1;
 };
+
+/// Returns when the names in `directory` are on the disk. Unavailable if the system says that they are not.
+void sync_directory(const std::filesystem::path& directory);
 
 }  // namespace gradus

@@ -113,13 +113,18 @@ struct SequentialLayer final : Cloned<SequentialLayer> {
     for (const Module& layer : layers) y = layer.layer_behind().run(y);
     return y;
   }
+  /// "dense/kernel"; what has a name, as one within another model has, puts that first.
+  void name_variables() override {
+    const std::string path = prefix() + (name().empty() ? "" : name() + "/");
+    for (const Module& layer : layers) layer.layer_behind().set_prefix(path);
+  }
   mutable std::vector<Module> layers;
 };
 
 std::shared_ptr<Layer> sequential_of(std::vector<Module> layers, const ModelOptions& options) {
   auto made = std::make_shared<SequentialLayer>();
   for (Module& layer : layers) made->add(std::move(layer));
-  made->rename(options.name.empty() ? "sequential" : options.name, !options.name.empty());
+  made->rename(options.name, !options.name.empty());
   made->set_prefix("");
   if (options.policy != float32) made->set_policy(options.policy);
   return made;

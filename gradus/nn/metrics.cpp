@@ -30,6 +30,12 @@ struct Totals {
     else pending = pending + x;
   }
   std::vector<double> values() const { return (traced.value() + pending).to_vector<double>(); }
+  /// All of it in the Variable.
+  const Variable& gathered() {
+    traced.assign_add(pending);
+    pending = nothing(count);
+    return traced;
+  }
   void reset() {
     traced.assign(nothing(count));
     pending = nothing(count);
@@ -74,6 +80,8 @@ Metric& Metric::operator=(Metric other) noexcept {
   return *this;
 }
 Metric::~Metric() = default;
+
+Variables Metric::variables() const { return Variables{state_->totals.gathered()}; }
 
 void Metric::update(const Tensor& y, const Tensor& prediction) {
   state_->totals.add(state_->gather(y, prediction, {}));

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include "gradus/function/variable.h"
 #include "gradus/nn/losses.h"
 
 namespace gradus {
@@ -31,6 +32,8 @@ class Metric {
   double result() const;
   void reset();
   const std::string& name() const;
+  /// What was gathered, for checkpoints.
+  Variables variables() const;
 
  protected:
   using Rule = std::function<Tensor(const Tensor& y, const Tensor& prediction)>;

@@ -5,6 +5,7 @@
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/philox.h"
+#include "gradus/ops/random_state.h"
 
 namespace gradus {
 
@@ -35,6 +36,16 @@ SeedState& seeds() {
 void set_seed(std::uint64_t seed) {
   std::lock_guard lock(seeds().guard);
   seeds().state = scrambled(seed);
+}
+
+std::uint64_t random_state() {
+  std::lock_guard lock(seeds().guard);
+  return seeds().state;
+}
+
+void set_random_state(std::uint64_t state) {
+  std::lock_guard lock(seeds().guard);
+  seeds().state = state;
 }
 
 std::uint64_t next_seed() {

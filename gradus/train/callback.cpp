@@ -1,54 +1,89 @@
 /// Early stopping.
 #include "gradus/train/callback.h"
-#include <limits>
 #include <memory>
+#include "gradus/train/monitor.h"
 
 namespace gradus {
 namespace {
 
 class EarlyStopping {
  public:
-  explicit EarlyStopping(EarlyStoppingOptions options) : options_(options) {}
+  explicit EarlyStopping(EarlyStoppingOptions options)
+      : options_(std::move(options)),
+        monitor_("early_stopping", options_.monitor, options_.mode, options_.min_delta),
+        best_("best"),
+        waited_("waited"),
+        stopped_("stopped"),
+        has_weights_("has_weights") {}
+
+  void on_train_begin(const TrainBegin& log) {
+    best_ = monitor_.worst();
+    waited_ = 0;
+    stopped_ = 0;
+    has_weights_ = 0;
+    weights_.clear();
+    if (options_.restore_best_weights)
+      for (const Variable& variable : log.model.variables()) weights_.emplace_back(variable);
+  }
+
+  /// A training that was stopped stays stopped when it is resumed.
+  void on_epoch_begin(const EpochBegin& log) const { log.stop = log.stop || stopped_ != 0; }
 
   void on_epoch_end(const EpochLog& log) {
-    if (log.epoch <= last_epoch_) *this = EarlyStopping(options_);  // another training
-    last_epoch_ = log.epoch;
-    const double loss = log.validation_loss.value_or(log.loss);
-    if (loss < best_ - options_.min_delta) {
-      best_ = loss;
-      without_improvement_ = 0;
-      if (options_.restore_best_weights) remember(log.model);
+    const double now = monitor_.value(log);
+    if (log.epoch < options_.start_from_epoch) return;
+    const bool better = monitor_.is_better(now, best_);
+    if (better || has_weights_ == 0) remember(log.model);
+    waited_ = waited_ + 1;
+    if (better) {
+      best_ = now;
+      if (!options_.baseline || monitor_.is_better(now, *options_.baseline)) waited_ = 0;
       return;
     }
-    if (++without_improvement_ < options_.patience) return;
+    if (waited_ < options_.patience) return;
+    stopped_ = 1;
     log.stop = true;
-    restore(log.model);
+  }
+
+  void on_train_end(const TrainEnd& log) const {
+    if (has_weights_ == 0) return;
+    const Variables variables = log.model.variables();
+    for (std::size_t i = 0; i < weights_.size() && i < variables.size(); ++i) variables[i].assign(weights_[i].value());
+  }
+
+  Variables variables() const {
+    Variables all;
+    for (const Remembered* number : {&best_, &waited_, &stopped_, &has_weights_}) all.add(number->variable());
+    for (const Variable& weight : weights_) all.add(weight);
+    return all;
   }
 
  private:
   void remember(const Module& model) {
-    weights_.clear();
-    for (const Variable& variable : model.variables()) weights_.push_back(variable.value());
-  }
-  void restore(const Module& model) {
+    if (weights_.empty()) return;
     const Variables variables = model.variables();
-    for (std::size_t i = 0; i < weights_.size() && i < variables.size(); ++i) variables[i].assign(weights_[i]);
-    weights_.clear();
+    for (std::size_t i = 0; i < weights_.size() && i < variables.size(); ++i) weights_[i].assign(variables[i].value());
+    has_weights_ = 1;
   }
 
   EarlyStoppingOptions options_;
-  int last_epoch_ = -1, without_improvement_ = 0;
-  double best_ = std::numeric_limits<double>::infinity();
-  Tensors weights_;
+  Monitor monitor_;
+  Remembered best_, waited_, stopped_, has_weights_;
+  std::vector<Variable> weights_;
 };
 
 }  // namespace
 
 Callback early_stopping(EarlyStoppingOptions options) {
   require(options.patience >= 0, "early_stopping: patience must not be negative, got ", options.patience);
-  require(options.min_delta >= 0, "early_stopping: min_delta must not be negative, got ", options.min_delta);
-  const auto state = std::make_shared<EarlyStopping>(options);
-  return {.on_epoch_end = [state](const EpochLog& log) { state->on_epoch_end(log); }};
+  require(options.start_from_epoch >= 0, "early_stopping: start_from_epoch must not be negative, got ",
+          options.start_from_epoch);
+  const auto state = std::make_shared<EarlyStopping>(std::move(options));
+  return {.on_epoch_end = [state](const EpochLog& log) { state->on_epoch_end(log); },
+          .on_train_begin = [state](const TrainBegin& log) { state->on_train_begin(log); },
+          .on_epoch_begin = [state](const EpochBegin& log) { state->on_epoch_begin(log); },
+          .on_train_end = [state](const TrainEnd& log) { state->on_train_end(log); },
+          .variables = [state] { return state->variables(); }};
 }
 
 }  // namespace gradus

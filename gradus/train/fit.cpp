@@ -28,6 +28,7 @@ void check(const FitOptions& options, const Task& task, const Pipeline& dataset)
   require(options.initial_epoch >= 0 && options.initial_epoch <= options.epochs,
           "fit: initial_epoch must be within 0 and epochs, ", options.epochs, ", got ", options.initial_epoch);
   require(options.micro_batch >= 0, "fit: micro_batch must not be negative, got ", options.micro_batch);
+  require(options.fast_dev_run >= 0, "fit: fast_dev_run must not be negative, got ", options.fast_dev_run);
   for (std::size_t i = 0; i < options.metrics.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       require(options.metrics[i].name() != options.metrics[j].name(), "fit: two metrics are called ",
@@ -39,25 +40,35 @@ void check(const FitOptions& options, const Task& task, const Pipeline& dataset)
   check_length(options.validation->pipeline(), "fit: the validation set");
 }
 
+/// The first steps of the first epoch, and none of what is on the disk.
+FitOptions for_trial(FitOptions options) {
+  options.epochs = options.initial_epoch + 1;
+  options.checkpoints.reset();
+  return options;
+}
+
 class Fitting {
  public:
   Fitting(Module& model, Optimizer& optimizer, const Task& task, const Pipeline& dataset, FitOptions options)
       : model_(model),
         optimizer_(optimizer),
         task_(task),
-        dataset_(dataset),
-        options_(std::move(options)),
+        dataset_(options.fast_dev_run > 0 ? dataset.take(options.fast_dev_run) : dataset),
+        options_(options.fast_dev_run > 0 ? for_trial(std::move(options)) : std::move(options)),
         step_(model, optimizer, task, step_options()),
-        progress_(options_.verbose, options_.epochs, *dataset.cardinality()) {
-    if (options_.validation)
-      validation_.emplace(task, options_.metrics,
-                          with_signature({.name = "validation"}, options_.validation->pipeline().specs()));
+        progress_(options_.verbose, options_.epochs, *dataset_.cardinality()) {
+    if (!options_.validation) return;
+    validation_set_ = options_.validation->pipeline();
+    if (options_.fast_dev_run > 0) validation_set_ = validation_set_->take(options_.fast_dev_run);
+    validation_.emplace(task, options_.metrics, with_signature({.name = "validation"}, validation_set_->specs()));
   }
 
   History run() {
-    steps_before_ = optimizer_.iterations();
-    for (int epoch = options_.initial_epoch; epoch < options_.epochs && !stop_; ++epoch) run_epoch(epoch);
+    begin();
+    for (int epoch = static_cast<int>(next_.epoch); epoch < options_.epochs && !stop_; ++epoch) run_epoch(epoch);
+    if (checkpoints_) checkpoints_->wait();
     optimizer_.finalize_variable_values(model_.trainable_variables());
+    tell(&Callback::on_train_end, TrainEnd{model_, optimizer_});
     return std::move(history_);
   }
 
@@ -71,62 +82,105 @@ class Fitting {
     return {options_.metrics, options_.micro_batch, gives_loss, std::move(function)};
   }
 
+  template <class Log> void tell(std::function<void(Log)> Callback::* what, const Log& log) const {
+    for (const Callback& callback : options_.callbacks)
+      if (callback.*what) (callback.*what)(log);
+  }
+
+  /// Where the training starts, or goes on.
+  void begin() {
+    tell(&Callback::on_train_begin, TrainBegin{model_, optimizer_, options_.epochs, options_.fast_dev_run > 0});
+    next_.epoch = options_.initial_epoch;
+    if (options_.checkpoints) {
+      checkpoints_.emplace(*options_.checkpoints, model_, optimizer_);
+      checkpoints_->include("epoch", [this] { return step_.totals().variables(); });
+      for (std::size_t i = 0; i < options_.callbacks.size(); ++i)
+        if (const Callback& callback = options_.callbacks[i]; callback.variables)
+          checkpoints_->include(text("callback_", i), callback.variables);
+      if (const auto restored = checkpoints_->restore()) next_ = restored->position;
+    }
+    steps_before_ = optimizer_.iterations() - next_.index;
+  }
+
+  /// `next` is the place of the element that comes next.
+  void save(Position next) { checkpoints_->save_in_background(optimizer_.iterations(), next); }
+
   void run_epoch(int epoch) {
+    tell(&Callback::on_epoch_begin, EpochBegin{epoch, model_, optimizer_, stop_});
+    if (stop_) return;
     progress_.begin_epoch(epoch);
-    step_.totals().reset();
-    epoch_began_ = steps_before_;
+    if (next_.index == 0) step_.totals().reset();
     const auto begin = Clock::now();
     const std::int64_t steps = train(epoch);
-    look(epoch);
+    if (step_.has_diverged()) return end_diverged(epoch);
+    const bool whole = next_ == Position{epoch + 1, 0};
+    if (checkpoints_ && !whole) save(next_);  // as it was stopped: before callbacks take it for an epoch
     const double seconds = seconds_since(begin), loss = step_.totals().loss();
     NamedNumbers numbers = step_.totals().metrics();
     std::optional<double> validation_loss;
     if (validation_) {
-      validation_->run(options_.validation->pipeline());
+      validation_->run(*validation_set_);
       validation_loss = validation_->totals().loss();
       for (const auto& [name, value] : validation_->totals().metrics())
         numbers.emplace_back("validation_" + name, value);
     }
     record(loss, validation_loss, seconds, numbers);
     show_epoch(steps, seconds, loss, validation_loss, numbers);
-    for (const Callback& callback : options_.callbacks)
-      if (callback.on_epoch_end)
-        callback.on_epoch_end({epoch, loss, validation_loss, numbers, seconds, model_, optimizer_, stop_});
+    tell(&Callback::on_epoch_end, EpochLog{epoch, loss, validation_loss, numbers, seconds, model_, optimizer_, stop_});
+    if (checkpoints_ && whole) save(next_);
+    steps_before_ += steps;
   }
 
-  /// The number of steps.
+  /// From next_ to the end of the epoch or where it is stopped. The number of steps of the epoch, earlier ones
+  /// included.
   std::int64_t train(int epoch) {
-    std::int64_t steps = 0;
+    std::int64_t steps = next_.index;
     auto looked = Clock::now();
-    for (const auto reading = dataset_.epoch(epoch).begin(); !reading->at_end() && !stop_; reading->advance()) {
+    const auto reading = (steps > 0 ? dataset_.from({epoch, steps}) : dataset_.epoch(epoch)).begin();
+    for (; !reading->at_end() && !stop_; reading->advance()) {
       const Loss loss = step_(reading->element());
       ++steps;
-      for (const Callback& callback : options_.callbacks)
-        if (callback.on_step_end) callback.on_step_end({steps_before_ + steps, loss, stop_});
+      tell(&Callback::on_step_end, StepLog{steps_before_ + steps, loss, stop_});
       if (const auto now = Clock::now(); now - looked >= look_every) {
         looked = now;
-        look(epoch);
+        if (step_.has_diverged()) break;
         if (progress_.wants_line()) show_step(steps);
+      }
+      if (saves_after(steps)) {
+        if (step_.has_diverged()) break;
+        save({epoch, steps});
       }
     }
     require<DataError>(steps > 0, "fit: the training data set is empty in epoch ", epoch);
-    steps_before_ += steps;
+    next_ = reading->at_end() ? Position{epoch + 1, 0} : Position{epoch, steps};
     return steps;
   }
 
-  /// Throws if a loss was not finite.
-  void look(int epoch) {
-    if (!step_.has_diverged()) return;
+  bool saves_after(std::int64_t steps) const {
+    const std::int64_t every = checkpoints_ ? options_.checkpoints->every_steps : 0;
+    return every > 0 && steps % every == 0;
+  }
+
+  /// A loss was not finite: throws, or stops where a callback takes care of it.
+  void end_diverged(int epoch) {
     progress_.abandon();
     const std::int64_t before = optimizer_.iterations();
-    const Tensors batch = dataset_.from({epoch, before - epoch_began_}).first();
-    throw Diverged(text("training diverged: the loss of step ", before + 1, " (epoch ", epoch + 1,
-                        ") is not finite. It began with ", find_divergence(model_, task_, batch),
-                        ". The model and the optimizer are as they were before that step. Try a smaller learning rate "
-                        "(it was ",
-                        optimizer_.learning_rate(),
-                        "), {.global_clipnorm = 1} in the optimizer's options, inputs of about unit size, and "
-                        "from_logits in place of a softmax"));
+    const Tensors batch = dataset_.from({epoch, before - steps_before_}).first();
+    const Diverged error(text("training diverged: the loss of step ", before + 1, " (epoch ", epoch + 1,
+                              ") is not finite. It began with ", find_divergence(model_, task_, batch),
+                              ". The model and the optimizer are as they were before that step. Try a smaller learning "
+                              "rate (it was ",
+                              optimizer_.learning_rate(),
+                              "), {.global_clipnorm = 1} in the optimizer's options, inputs of about unit size, and "
+                              "from_logits in place of a softmax"));
+    stop_ = true;
+    bool expected = false;
+    for (const Callback& callback : options_.callbacks)
+      if (callback.on_diverged) {
+        expected = true;
+        callback.on_diverged(error);
+      }
+    if (!expected) throw error;
   }
 
   void record(double loss, std::optional<double> validation_loss, double seconds, const NamedNumbers& numbers) {
@@ -156,14 +210,16 @@ class Fitting {
   Module& model_;
   Optimizer& optimizer_;
   const Task& task_;
-  const Pipeline& dataset_;
+  const Pipeline dataset_;
   const FitOptions options_;
   TrainStep step_;
+  std::optional<Pipeline> validation_set_;
   std::optional<EvaluationStep> validation_;
   Progress progress_;
   History history_;
-  std::int64_t steps_before_ = 0;  // updates up to the last whole epoch
-  std::int64_t epoch_began_ = 0;   // updates before this epoch
+  std::optional<Checkpoints> checkpoints_;
+  Position next_;                  // what is trained on next
+  std::int64_t steps_before_ = 0;  // updates before this epoch
   bool stop_ = false;
 };
 

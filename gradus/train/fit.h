@@ -6,6 +6,7 @@
 #include "gradus/nn/metrics.h"
 #include "gradus/optim/optimizer.h"
 #include "gradus/train/callback.h"
+#include "gradus/train/checkpoints.h"
 #include "gradus/train/history.h"
 #include "gradus/train/task.h"
 
@@ -18,9 +19,19 @@ struct FitOptions {
   std::optional<AnyDataset> validation = {};  // as many fields as the training set
   bool sample_weight = false;                 // the last field is the weight, the one before it y
   std::vector<Callback> callbacks = {};
-  std::int64_t micro_batch = 0;   // 0: the whole batch at once; else accumulate inside the step
+  /// 0: the whole batch at once; else parts of so many rows, in the memory of one, whose losses and gradients add up to
+  /// those of the batch, weights and a smaller last part included; clipping, decay and schedules act once, on the
+  /// whole. Not the same as the whole batch is batch normalization: in training each part is normalised by its own mean
+  /// and variance, and moves the moving statistics once, as in every library that accumulates. Layers of noise draw for
+  /// each part anew.
+  std::int64_t micro_batch = 0;
+  /// Resumes bit for bit from the newest checkpoint, initial_epoch notwithstanding, and saves in the background at the
+  /// ends of epochs and where the training is stopped. What callbacks remember is part of it. Of epochs that were done
+  /// before nothing is repeated or recorded; losses within a resumed epoch are those of the whole epoch.
+  std::optional<CheckpointOptions> checkpoints = {};
   FunctionOptions function = {};  // of the compiled step
   bool verbose = true;            // a progress line on a terminal, else one line an epoch; on stderr
+  std::int64_t fast_dev_run = 0;  // a trial of so many steps of one epoch; no checkpoint is read, no file written
 };
 struct EvaluateOptions {
   std::vector<Metric> metrics = {};

@@ -86,6 +86,12 @@ std::vector<std::pair<std::string, double>> PassTotals::metrics() const {
   return results;
 }
 
+Variables PassTotals::variables() {
+  Variables all{sum_, weight_};
+  for (const Metric& metric : metrics_) all = all + metric.variables();
+  return all;
+}
+
 FunctionOptions with_signature(FunctionOptions options, const std::vector<Spec>& specs) {
   if (options.input_signature.empty()) options.input_signature = specs;
   return options;

@@ -21,6 +21,8 @@ class PassTotals {
   /// The mean over what was added; 0 of nothing. Waits.
   double loss() const;
   std::vector<std::pair<std::string, double>> metrics() const;
+  /// What was added, for checkpoints within an epoch.
+  Variables variables();
 
  private:
   Variable sum_, weight_;

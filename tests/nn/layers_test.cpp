@@ -95,13 +95,11 @@ TEST(Sequential, NamesItsVariables) {
                    Dense(1, linear, {.name = "out"})};
   model.build({f32, {any_size, 5}});
   EXPECT_EQ(names_of(model.trainable_variables()),
-            (std::vector<std::string>{"sequential/dense/kernel", "sequential/dense/bias",
-                                      "sequential/batch_normalization/gamma", "sequential/batch_normalization/beta",
-                                      "sequential/dense_1/kernel", "sequential/dense_1/bias",
-                                      "sequential/sequential/dense/kernel", "sequential/sequential/dense/bias",
-                                      "sequential/out/kernel", "sequential/out/bias"}));
+            (std::vector<std::string>{"dense/kernel", "dense/bias", "batch_normalization/gamma",
+                                      "batch_normalization/beta", "dense_1/kernel", "dense_1/bias",
+                                      "sequential/dense/kernel", "sequential/dense/bias", "out/kernel", "out/bias"}));
   EXPECT_EQ(model.variables().size(), 12u);
-  expect_says(error_of([&] { model.variables()["sequential/dense/kernal"]; }), "sequential/dense/kernel");
+  expect_says(error_of([&] { model.variables()["dense/kernal"]; }), "dense/kernel");
 }
 
 TEST(Sequential, Summary) {

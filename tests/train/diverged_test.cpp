@@ -38,7 +38,7 @@ TEST(Diverged, NamesStepAndLayer) {
     model.build({f32, {any_size, 3}});
     SGD optimizer({.learning_rate = 0.0});
     const Tensor x = concat({ones({24, 3}), full({8, 3}, 500.0), ones({8, 3})});
-    model.variables()["sequential/first/kernel"].assign(ones({3, 4}));
+    model.variables()["first/kernel"].assign(ones({3, 4}));
     const auto dataset = data::from_tensor_slices(x, ones({40, 2})).batch(8);
     const std::string message = divergence_of(model, optimizer, dataset, {.function = {.run_eagerly = eagerly}});
     expect_says(message, "step 4 (epoch 1)");
@@ -82,7 +82,7 @@ TEST(Diverged, LaterEpochsToo) {
   }};
   const std::string message = divergence_of(model, optimizer, plain_data(), {.callbacks = {spoil}});
   expect_says(message, "step 11 (epoch 3)");
-  expect_says(message, "sequential/dense/bias");
+  expect_says(message, "variable dense/bias");
 }
 
 }  // namespace

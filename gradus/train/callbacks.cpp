@@ -1,0 +1,139 @@
+/// Those that act on the training.
+#include "gradus/train/callbacks.h"
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include "gradus/train/monitor.h"
+#include "gradus/train/weights.h"
+
+namespace gradus {
+namespace {
+
+class ReduceOnPlateau {
+ public:
+  explicit ReduceOnPlateau(ReduceLROnPlateauOptions options)
+      : options_(std::move(options)),
+        monitor_("reduce_lr_on_plateau", options_.monitor, options_.mode, options_.min_delta),
+        best_("best"),
+        waited_("waited"),
+        cooling_("cooling") {}
+
+  void on_train_begin() {
+    best_ = monitor_.worst();
+    waited_ = 0;
+    cooling_ = 0;
+  }
+
+  void on_epoch_end(const EpochLog& log) {
+    const double now = monitor_.value(log);
+    if (cooling_ > 0) {
+      cooling_ = cooling_ - 1;
+      waited_ = 0;
+    }
+    if (monitor_.is_better(now, best_)) {
+      best_ = now;
+      waited_ = 0;
+    } else if (cooling_ == 0) {
+      waited_ = waited_ + 1;
+      if (waited_ >= options_.patience) reduce(log.optimizer);
+    }
+  }
+
+  Variables variables() const {
+    Variables all;
+    for (const Remembered* number : {&best_, &waited_, &cooling_}) all.add(number->variable());
+    return all;
+  }
+
+ private:
+  void reduce(Optimizer& optimizer) {
+    const double rate = optimizer.learning_rate();
+    if (rate <= options_.min_lr) return;
+    optimizer.set_learning_rate(std::max(rate * options_.factor, options_.min_lr));
+    cooling_ = options_.cooldown;
+    waited_ = 0;
+  }
+
+  ReduceLROnPlateauOptions options_;
+  Monitor monitor_;
+  Remembered best_, waited_, cooling_;
+};
+
+class BestWeights {
+ public:
+  BestWeights(std::string file, ModelCheckpointOptions options)
+      : file_(std::move(file)),
+        options_(std::move(options)),
+        monitor_("model_checkpoint", options_.monitor, options_.mode, 0),
+        best_("best") {}
+
+  void on_train_begin(const TrainBegin& log) {
+    best_ = monitor_.worst();
+    writes_ = !log.fast_dev_run;
+  }
+
+  void on_epoch_end(const EpochLog& log) {
+    const double now = monitor_.value(log);
+    const bool better = monitor_.is_better(now, best_);
+    if (better) best_ = now;
+    if (writes_ && (better || !options_.save_best_only)) save_safetensors(file_of(log.epoch), log.model);
+  }
+
+  Variables variables() const {
+    Variables all;
+    all.add(best_.variable());
+    return all;
+  }
+
+ private:
+  std::filesystem::path file_of(int epoch) const {
+    constexpr std::string_view mark = "{epoch}";
+    std::string file = file_;
+    for (std::size_t at = 0; (at = file.find(mark, at)) != std::string::npos;)
+      file.replace(at, mark.size(), std::to_string(epoch));
+    return file;
+  }
+
+  std::string file_;
+  ModelCheckpointOptions options_;
+  Monitor monitor_;
+  Remembered best_;
+  bool writes_ = true;
+};
+
+}  // namespace
+
+Callback reduce_lr_on_plateau(ReduceLROnPlateauOptions options) {
+  const std::string_view name = "reduce_lr_on_plateau";
+  require(options.factor > 0 && options.factor < 1, name, ": factor must be between 0 and 1, got ", options.factor);
+  require(options.patience >= 0, name, ": patience must not be negative, got ", options.patience);
+  require(options.cooldown >= 0, name, ": cooldown must not be negative, got ", options.cooldown);
+  require(options.min_lr >= 0 && std::isfinite(options.min_lr), name, ": min_lr must not be negative, got ",
+          options.min_lr);
+  const auto state = std::make_shared<ReduceOnPlateau>(std::move(options));
+  return {.on_epoch_end = [state](const EpochLog& log) { state->on_epoch_end(log); },
+          .on_train_begin = [state](const TrainBegin&) { state->on_train_begin(); },
+          .variables = [state] { return state->variables(); }};
+}
+
+Callback model_checkpoint(const std::filesystem::path& file, ModelCheckpointOptions options) {
+  require(file.has_filename(), "model_checkpoint: `", file.string(), "` names no file");
+  const auto state = std::make_shared<BestWeights>(file.string(), std::move(options));
+  return {.on_epoch_end = [state](const EpochLog& log) { state->on_epoch_end(log); },
+          .on_train_begin = [state](const TrainBegin& log) { state->on_train_begin(log); },
+          .variables = [state] { return state->variables(); }};
+}
+
+Callback time_limit(std::chrono::duration<double> limit) {
+  require(limit.count() >= 0, "time_limit: the limit must not be negative, got ", limit.count(), " s");
+  using Clock = std::chrono::steady_clock;
+  const auto begin = std::make_shared<Clock::time_point>(Clock::now());
+  return {.on_step_end = [=](const StepLog& log) { log.stop = log.stop || Clock::now() - *begin >= limit; },
+          .on_train_begin = [begin](const TrainBegin&) { *begin = Clock::now(); }};
+}
+
+Callback terminate_on_nan() {
+  return {.on_diverged = [](const Diverged& error) { std::cerr << "gradus: " << error.what() << '\n'; }};
+}
+
+}  // namespace gradus

@@ -1,0 +1,151 @@
+/// From variables to arrays with names, and back. Values are immutable, so what is saved in the background is only kept
+/// alive.
+#include "gradus/train/checkpoints.h"
+#include <exception>
+#include <iostream>
+#include <map>
+#include <set>
+#include <thread>
+#include "gradus/ops/random_state.h"
+#include "gradus/train/checkpoint_directory.h"
+
+namespace gradus {
+namespace {
+
+/// A variable and what it is called in files.
+struct Entry {
+  std::string name;
+  Variable* variable;
+  bool optional = false;
+};
+
+/// "model/dense/kernel"; of variables of one name the second is "model/dense/kernel#2".
+void add_entries(std::vector<Entry>& entries, std::string_view group, const Variables& variables, bool optional) {
+  std::map<std::string, int> seen;
+  for (Variable& variable : variables) {
+    std::string name = text(group, '/', variable.name());
+    if (const int count = ++seen[name]; count > 1) name += text('#', count);
+    entries.push_back({std::move(name), &variable, optional});
+  }
+}
+
+using Arrays = std::map<std::string, NamedArray>;
+
+/// InvalidArgument unless the arrays of model and optimizer are those that are wanted.
+void check_fit(const std::vector<Entry>& entries, const Arrays& arrays, const std::string& where) {
+  std::set<std::string_view> wanted;
+  for (const Entry& entry : entries) {
+    if (entry.optional) continue;
+    wanted.insert(entry.name);
+    const auto found = arrays.find(entry.name);
+    require(found != arrays.end(), where, " has no `", entry.name,
+            "`: it was saved for another model or optimizer (of layers that were unfrozen later, build() the optimizer "
+            "first)");
+    const Spec &spec = found->second.spec, wanted_spec{entry.variable->dtype(), entry.variable->shape()};
+    require(spec == wanted_spec, where, ": `", entry.name, "`: expected ", wanted_spec.dtype, ' ', wanted_spec.shape,
+            ", the checkpoint has ", spec.dtype, ' ', spec.shape);
+  }
+  for (const auto& [name, array] : arrays)
+    require(wanted.contains(name) || !(name.starts_with("model/") || name.starts_with("optimizer/")), where, " has `",
+            name, "`, which this model and optimizer do not have");
+}
+
+}  // namespace
+
+struct Checkpoints::State {
+  CheckpointOptions options;
+  CheckpointDirectory files;
+  Module& model;
+  Optimizer& optimizer;
+  std::vector<std::pair<std::string, std::function<Variables()>>> further = {};
+  std::thread writer = {};
+  std::exception_ptr failure = {};
+
+  std::vector<Entry> entries() const {
+    std::vector<Entry> all;
+    add_entries(all, "model", model.variables(), false);
+    add_entries(all, "optimizer", optimizer.variables(), false);
+    for (const auto& [name, variables] : further) add_entries(all, name, variables(), true);
+    return all;
+  }
+
+  CheckpointContents contents(std::int64_t step, Position next) const {
+    require(step >= 0, "Checkpoints: step must not be negative, got ", step);
+    require(model.is_built(), "Checkpoints: the model is not built yet; call it, or build(spec), first");
+    CheckpointContents all{.step = step, .position = next, .random_state = random_state()};
+    for (const Entry& entry : entries()) {
+      const Tensor value = entry.variable->value();
+      all.arrays.push_back({entry.name, value.spec(), Ref<Buffer>(&value.observed())});
+    }
+    return all;
+  }
+
+  void join() {
+    if (writer.joinable()) writer.join();
+  }
+};
+
+Checkpoints::Checkpoints(CheckpointOptions options, Module& model, Optimizer& optimizer) {
+  require(!options.directory.empty(), "Checkpoints: directory is empty; say where checkpoints shall be");
+  require(options.max_to_keep >= 0, "Checkpoints: max_to_keep must not be negative, got ", options.max_to_keep);
+  require(options.every_steps >= 0, "Checkpoints: every_steps must not be negative, got ", options.every_steps);
+  require(options.max_shard_bytes > 0, "Checkpoints: max_shard_bytes must be positive");
+  const CheckpointDirectory files({options.directory, options.max_to_keep, options.max_shard_bytes});
+  state_ = std::make_unique<State>(State{std::move(options), files, model, optimizer});
+}
+
+Checkpoints::~Checkpoints() {
+  try {
+    wait();
+  } catch (const std::exception& error) {
+    std::cerr << "gradus: a checkpoint could not be saved: " << error.what() << '\n';
+  }
+}
+
+void Checkpoints::include(std::string name, std::function<Variables()> variables) {
+  state_->further.emplace_back(std::move(name), std::move(variables));
+}
+
+void Checkpoints::save(std::int64_t step, Position next) {
+  wait();
+  state_->files.write(state_->contents(step, next));
+}
+
+void Checkpoints::save_in_background(std::int64_t step, Position next) {
+  wait();
+  state_->writer = std::thread([&state = *state_, contents = state_->contents(step, next)] {
+    try {
+      state.files.write(contents);
+    } catch (...) { state.failure = std::current_exception(); }
+  });
+}
+
+void Checkpoints::wait() {
+  state_->join();
+  if (state_->failure) std::rethrow_exception(std::exchange(state_->failure, nullptr));
+}
+
+std::optional<Restored> Checkpoints::restore() {
+  wait();
+  const std::string where = state_->options.directory.string();
+  std::vector<std::string> damaged;
+  auto contents = state_->files.read_newest(damaged);
+  for (const std::string& why : damaged) std::cerr << "gradus: this checkpoint is passed over: " << why << '\n';
+  if (!contents) return {};
+  require(state_->model.is_built(), "Checkpoints: the model is not built yet; call it, or build(spec), first");
+  if (const Variables trainable = state_->model.trainable_variables(); trainable.size() > 0)
+    state_->optimizer.prepare(trainable);
+  Arrays arrays;
+  for (NamedArray& array : contents->arrays) arrays.emplace(array.name, std::move(array));
+  const std::vector<Entry> entries = state_->entries();
+  check_fit(entries, arrays, where);
+  for (const Entry& entry : entries) {
+    const auto found = arrays.find(entry.name);
+    if (found == arrays.end() || found->second.spec != Spec{entry.variable->dtype(), entry.variable->shape()}) continue;
+    entry.variable->assign(Tensor::of_buffer(found->second.spec, found->second.data));
+  }
+  set_random_state(contents->random_state);
+  return Restored{contents->step, contents->position};
+}
+
+}  // namespace gradus
