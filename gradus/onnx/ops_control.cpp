@@ -1,6 +1,6 @@
 /// ONNX's branches and loops. Where what decides is known on the host, C++ decides, so shapes may depend on data and
 /// differ from one iteration to the next. Within a trace, where it is not known, they become cond and while_loop; what
-/// runs a fixed or symbolic number of times becomes a scan, unless it is short: then it is unrolled.
+/// runs a fixed or symbolic number of times becomes a scan, or else is unrolled.
 #include <algorithm>
 #include <optional>
 #include "gradus/graph/context.h"
@@ -16,23 +16,15 @@
 namespace gradus::onnx {
 namespace {
 
-/// A loop that is unrolled within a trace makes a program of so many bodies,
+/// A loop that is unrolled within a trace makes a program of so many bodies.
 constexpr std::int64_t most_unrolled = 1000;
-/// and of no more than so many nodes if it can be a scan: then it compiles once, not once an iteration.
-constexpr std::int64_t most_unrolled_nodes = 256;
-
-/// Whether `count` runs of `body`, a dimension, are rather a scan: always where the count is a size of what is traced,
-/// since the program for a size that is open has to be the same.
-bool is_rather_scanned(const GraphDefinition& body, std::int64_t count, bool is_size) {
-  const std::int64_t nodes = std::max<std::int64_t>(1, std::ssize(body.nodes));
-  return Context::current() && (is_size || count > most_unrolled_nodes / nodes);
-}
 
 /// The body ends the loop by its condition.
 struct EndsEarly {};
 
 /// What `scan` gives; nothing if it cannot be one, but can be unrolled: its state changes its shape, or shapes follow
-/// from the number of the iteration.
+/// from the number of the iteration. Short ones are scans too: what follows from a size is a number like any other
+/// where the size is known, and the program has to be the same where it is open.
 template <class F> std::optional<Tensors> if_scannable(std::int64_t count, F scan) {
   try {
     return scan();
@@ -172,7 +164,7 @@ Tensors loop(const Call& c) {
   state.goes_on = c.has(1) ? one_boolean(c, c[1], "the condition") : known(true);
   for (std::size_t i = 0; i < carries; ++i) state.carried.push_back(c[static_cast<int>(i) + 2]);
   const bool counts = state.most < INT64_MAX && !state.goes_on.is_symbolic() && holds(state.goes_on);
-  if (counts && is_rather_scanned(state.body, state.most, c.has(0) && c[0].is_symbolic()))
+  if (counts && Context::current())
     if (auto done = if_scannable(state.most, [&] { return loop_as_scan(c, state); })) return std::move(*done);
   if (state.limit.defined()) return loop_in_trace(c, state, 0);
   Stacks stacks(state.body, 1 + carries);
@@ -238,8 +230,7 @@ Tensors scan_elements(const Call& c, const ScanPlan& plan, Tensors state, const 
   const std::int64_t length = xs[0].shape()[axes[0]];
   for (std::size_t i = 0; i < xs.size(); ++i)
     c.require(xs[i].shape()[axes[i]] == length, "sequences of ", length, " and ", xs[i].shape()[axes[i]], " elements");
-  const bool is_traced = std::ranges::any_of(xs, &Tensor::is_symbolic);
-  if (is_rather_scanned(plan.body, length, is_traced))
+  if (Context::current())
     if (auto done = if_scannable(length, [&] { return scan_as_op(c, plan, state, xs, axes); })) return std::move(*done);
   c.require(length >= 0, "the length of the sequence is not known");
   c.require(!Context::current() || length <= most_unrolled, "within a trace, a sequence that is no scan may have ",
