@@ -139,7 +139,7 @@ bool OneCall::is_as_read(const Segment& leaf) const {
 
 /// Lets assigned Variables be computed in their own memory where nobody else holds it. `locks`: nobody may take a
 /// handle on what is being overwritten.
-void OneCall::overwrite(const Segment& leaf, const Program& program, std::vector<std::unique_lock<std::mutex>>& locks) {
+void OneCall::overwrite(const Segment& leaf, const Program& program, std::vector<std::unique_lock<CellLock>>& locks) {
   for (const Segment::Assignment& a : leaf.assignments) {
     const int place_taken = program.may_overwrite()[a.output];
     if (place_taken < 0) continue;
@@ -165,7 +165,7 @@ bool OneCall::finish(const Segment& leaf, Tensors& results) {
   std::vector<Tensor> released;  // after the locks
   {
     bind(leaf);
-    std::vector<std::unique_lock<std::mutex>> locks;
+    std::vector<std::unique_lock<CellLock>> locks;
     const auto program = leaf.program->next();
     frame().outputs.resize(program->graph().outputs.size());
     overwrite(leaf, *program, locks);

@@ -39,7 +39,7 @@ class OneCall {
   Ref<Buffer> value_of_cell(int index, VariableCell& cell);
   const Tensor& key();
   bool is_as_read(const Segment& leaf) const;
-  void overwrite(const Segment& leaf, const Program& program, std::vector<std::unique_lock<std::mutex>>& locks);
+  void overwrite(const Segment& leaf, const Program& program, std::vector<std::unique_lock<CellLock>>& locks);
   void remember_path();
   std::vector<Ref<Node>> worth_keeping(const Trace& trace, Node& predicate) const;
 

@@ -1,12 +1,27 @@
 /// VariableCell: the state behind a Variable.
 #pragma once
 #include <atomic>
-#include <mutex>
 #include "gradus/function/variable.h"
 
 namespace gradus {
 
 class LossScale;
+
+/// A mutex of one byte: a step holds one for each variable that it updates in place, thousands in a large model, which
+/// are too many for a thread's mutexes to be checked by ThreadSanitizer (64).
+class CellLock {
+ public:
+  void lock() {
+    while (held_.exchange(true, std::memory_order_acquire)) held_.wait(true, std::memory_order_relaxed);
+  }
+  void unlock() {
+    held_.store(false, std::memory_order_release);
+    held_.notify_one();
+  }
+
+ private:
+  std::atomic<bool> held_{false};
+};
 
 struct VariableCell : std::enable_shared_from_this<VariableCell> {
   std::string name;
@@ -17,7 +32,7 @@ struct VariableCell : std::enable_shared_from_this<VariableCell> {
   std::uint64_t id = 0;                   // never reused: keys caches where addresses could be
   std::atomic<bool> assigning{false};
   std::atomic<bool> abandoned{false};  // its Variable was destroyed; lists may keep it alive
-  std::mutex guard;                    // of what follows
+  CellLock guard;                      // of what follows
   Tensor value;
   Tensor committed;  // empty, or the computed value before a pending assignment: what a failure returns to
   Variable handle{std::shared_ptr<VariableCell>()};  // the cell's own: does not keep it alive
