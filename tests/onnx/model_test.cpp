@@ -44,8 +44,7 @@ TEST(OnnxModel, IsALayerAmongOthers) {
   EXPECT_EQ(net(x).shape(), (Shape{2, 1}));
   std::vector<std::string> names;
   for (const Variable& variable : net.variables()) names.push_back(variable.name());
-  EXPECT_EQ(names, (std::vector<std::string>{"onnx_model/w", "onnx_model/b",
-                                             "dense/kernel", "dense/bias"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"onnx_model/w", "onnx_model/b", "dense/kernel", "dense/bias"}));
   const Sequential copy = net;
   const Tensor before = copy(x);
   GradientTape tape;
