@@ -4,9 +4,9 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <optional>
 #include "gradus/formats/atomic_file.h"
+#include "gradus/formats/whole_file.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {
@@ -169,16 +169,7 @@ Tensor parse_npy(std::span<const std::byte> bytes, const std::string& name) {
   return transpose(x, backwards);
 }
 
-Tensor load_npy(const std::filesystem::path& file) {
-  std::error_code problem;
-  const auto size = std::filesystem::file_size(file, problem);
-  std::ifstream in(file, std::ios::binary);
-  require<Unavailable>(!problem && in, file.string(), ": cannot be read; is it there, and a file?");
-  std::vector<std::byte> bytes(size);
-  in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-  require<Unavailable>(in.gcount() == static_cast<std::streamsize>(size), file.string(), ": cannot be read");
-  return parse_npy(bytes, file.string());
-}
+Tensor load_npy(const std::filesystem::path& file) { return parse_npy(read_whole_file(file), file.string()); }
 
 std::string npy_header(const Spec& spec) {
   const auto known = std::ranges::find(type_codes, name_of(spec.dtype), &TypeCode::name);

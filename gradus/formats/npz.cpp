@@ -3,10 +3,10 @@
 #include "gradus/formats/npz.h"
 #include <zlib.h>
 #include <cstring>
-#include <fstream>
 #include <set>
 #include "gradus/formats/atomic_file.h"
 #include "gradus/formats/npy.h"
+#include "gradus/formats/whole_file.h"
 
 namespace gradus {
 namespace {
@@ -240,15 +240,6 @@ NamedTensors parse_npz(std::span<const std::byte> bytes, const std::string& name
   return arrays;
 }
 
-NamedTensors load_npz(const std::filesystem::path& file) {
-  std::error_code problem;
-  const auto size = std::filesystem::file_size(file, problem);
-  std::ifstream in(file, std::ios::binary);
-  require<Unavailable>(!problem && in, file.string(), ": cannot be read; is it there, and a file?");
-  std::vector<std::byte> bytes(size);
-  in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-  require<Unavailable>(in.gcount() == static_cast<std::streamsize>(size), file.string(), ": cannot be read");
-  return parse_npz(bytes, file.string());
-}
+NamedTensors load_npz(const std::filesystem::path& file) { return parse_npz(read_whole_file(file), file.string()); }
 
 }  // namespace gradus

@@ -2,8 +2,7 @@
 #include "gradus/nn/preprocessing.h"
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include "gradus/nn/cloned.h"
+#include "gradus/nn/function_layer.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/image.h"
@@ -12,19 +11,6 @@
 
 namespace gradus {
 namespace {
-
-struct FunctionLayer final : Cloned<FunctionLayer> {
-  FunctionLayer(std::string_view k, std::function<Tensor(const Tensor&)> g) : name_of_kind(k), f(std::move(g)) {}
-  std::string_view kind() const override { return name_of_kind; }
-  void build(const Spec&) override {}
-  Tensor call(const Tensor& x) const override { return f(x); }
-  std::string_view name_of_kind;  // a literal
-  std::function<Tensor(const Tensor&)> f;
-};
-
-std::shared_ptr<Layer> layer_of(std::string_view kind, std::function<Tensor(const Tensor&)> f) {
-  return std::make_shared<FunctionLayer>(kind, std::move(f));
-}
 
 Tensor as_floats(const Tensor& x) { return is_floating(x.dtype()) ? x : cast(x, f32); }
 

@@ -1,7 +1,6 @@
 /// Layers of one op each.
 #include "gradus/nn/rearranging.h"
-#include <functional>
-#include "gradus/nn/cloned.h"
+#include "gradus/nn/function_layer.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/shape.h"
@@ -9,19 +8,6 @@
 
 namespace gradus {
 namespace {
-
-struct FunctionLayer final : Cloned<FunctionLayer> {
-  FunctionLayer(std::string_view k, std::function<Tensor(const Tensor&)> g) : name_of_kind(k), f(std::move(g)) {}
-  std::string_view kind() const override { return name_of_kind; }
-  void build(const Spec&) override {}
-  Tensor call(const Tensor& x) const override { return f(x); }
-  std::string_view name_of_kind;  // a literal
-  std::function<Tensor(const Tensor&)> f;
-};
-
-std::shared_ptr<Layer> layer_of(std::string_view kind, std::function<Tensor(const Tensor&)> f) {
-  return std::make_shared<FunctionLayer>(kind, std::move(f));
-}
 
 Tensor reshaped(const Tensor& x, const Shape& target) {
   require(x.shape().rank() >= 1, "Reshape: expected a batch, got a scalar");

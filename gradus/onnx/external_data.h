@@ -23,7 +23,4 @@ class ExternalData {
   std::filesystem::path folder_;
 };
 
-/// All bytes of a file. Unavailable if it cannot be read.
-std::vector<std::byte> read_whole_file(const std::filesystem::path& file);
-
 }  // namespace gradus::onnx

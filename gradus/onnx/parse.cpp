@@ -3,6 +3,7 @@
 #include <climits>
 #include <cstring>
 #include "gradus/onnx/external_data.h"
+#include "gradus/formats/whole_file.h"
 #include "gradus/onnx/model_file.h"
 #include <onnx.pb.h>
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include "gradus/formats/whole_file.h"
 #include "gradus/onnx/external_data.h"
 #include "gradus/onnx/model.h"
 #include "gradus/onnx/model_file.h"
