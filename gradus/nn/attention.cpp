@@ -1,5 +1,6 @@
 /// Projections around attention.
 #include "gradus/nn/attention.h"
+#include <limits>
 #include "gradus/function/trace.h"
 #include "gradus/graph/scope.h"
 #include "gradus/nn/cloned.h"
@@ -40,29 +41,51 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
     add_projection("value", value, key_heads, value_dim);
     const std::int64_t outputs = query.shape[2];
     add_variable("attention_output/kernel",
-                 cast(initializers::glorot_uniform({heads, value_dim, outputs}), query.dtype));
-    if (options.use_bias) add_variable("attention_output/bias", zeros({outputs}, query.dtype));
+                 cast(initializers::glorot_uniform({heads, value_dim, outputs}), query.dtype),
+                 options.kernel_regularizer);
+    if (options.use_bias)
+      add_variable("attention_output/bias", zeros({outputs}, query.dtype), options.bias_regularizer);
   }
   Tensor call(const Tensor& x) const override { return attend(x, x, x, {}); }
+  Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
+    return attend(x, x, x, joint_mask({}, mask, mask));
+  }
+  Tensor compute_mask(const Tensor&, const Tensor& mask) const override { return mask; }
+  /// `given`, of which what the masks of queries and keys, bool [batch, time], leave out is left out too.
+  static Tensor joint_mask(const Tensor& given, const Tensor& of_queries, const Tensor& of_keys) {
+    Tensor joint;
+    if (of_queries.defined()) joint = expand_dims(expand_dims(of_queries, 1), -1);
+    if (of_keys.defined()) {
+      const Tensor keys = expand_dims(expand_dims(of_keys, 1), 1);
+      joint = joint.defined() ? logical_and(joint, keys) : keys;
+    }
+    if (!joint.defined() || !given.defined()) return joint.defined() ? joint : given;
+    if (given.dtype() == boolean) return logical_and(joint, given);
+    return where(joint, given, scalar_like(given, -std::numeric_limits<double>::infinity(), layer));
+  }
 
   Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask) const {
     if (options.dropout > 0) warn_if_mode_unsaid("the dropout of an attention");
+    const Tensor q = project(0, "query", query), k = project(1, "key", key), v = project(2, "value", value);
     const Tensor y = scaled_dot_product_attention(
-        project(0, "query", query), project(1, "key", key), project(2, "value", value),
-        {.mask = mask, .causal = options.causal, .dropout = is_training() ? options.dropout : 0});
+        q, k, v, {.mask = mask, .causal = options.causal, .dropout = is_training() ? options.dropout : 0});
     const Tensor kernel = parameter(index_of(3));
     const Tensor joined = matmul(join_heads(y), reshape(kernel, {heads * value_dim, kernel.shape()[2]}));
-    return options.use_bias ? joined + parameter(index_of(3) + 1) : joined;
+    const Tensor result = options.use_bias ? joined + parameter(index_of(3) + 1) : joined;
+    note_activity(options.activity_regularizer, result);
+    return result;
   }
 
   std::int64_t heads, key_heads, key_dim, value_dim;
   AttentionOptions options;
+  using Layer::note_result;
 
  private:
   std::size_t index_of(std::size_t projection) const { return projection * (options.use_bias ? 2 : 1); }
   void add_projection(const std::string& name, const Spec& input, std::int64_t count, std::int64_t width) {
-    add_variable(name + "/kernel", cast(initializers::glorot_uniform({input.shape[2], count, width}), input.dtype));
-    if (options.use_bias) add_variable(name + "/bias", zeros({count, width}, input.dtype));
+    add_variable(name + "/kernel", cast(initializers::glorot_uniform({input.shape[2], count, width}), input.dtype),
+                 options.kernel_regularizer);
+    if (options.use_bias) add_variable(name + "/bias", zeros({count, width}, input.dtype), options.bias_regularizer);
   }
   /// [batch, time, inputs] -> [batch, heads, time, width]
   Tensor project(std::size_t which, std::string_view name, const Tensor& x) const {
@@ -72,6 +95,7 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
             ", expected [batch, time, ", k[0], "]");
     Tensor y = matmul(x, reshape(kernel, {k[0], k[1] * k[2]}));
     if (options.use_bias) y = y + reshape(parameter(index_of(which) + 1), {k[1] * k[2]});
+    note_activity(options.activity_regularizer, y);
     return split_heads(y, k[1]);
   }
 };
@@ -94,7 +118,15 @@ Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, co
   attention.ensure_built(std::array{query.spec(), key.spec(), value.spec()});
   if (Trace* trace = Trace::current()) trace->note_use(this, attention.variables());
   const NameScope scope(attention.name().empty() ? attention.kind() : std::string_view(attention.name()));
-  return attention.attend(attention.computed(query), attention.computed(key), attention.computed(value), mask.mask);
+  const CallScope call(attention);
+  const Tensor q = attention.computed(query), k = attention.computed(key), v = attention.computed(value);
+  const Tensor of_query = CallScope::mask_of(q), of_value = CallScope::mask_of(v);
+  Tensor of_keys = CallScope::mask_of(k);
+  if (of_value.defined() && value.node() != key.node())
+    of_keys = of_keys.defined() ? logical_and(of_keys, of_value) : of_value;
+  const Tensor y = attention.attend(q, k, v, AttentionLayer::joint_mask(mask.mask, of_query, of_keys));
+  attention.note_result(q, of_query, y);
+  return y;
 }
 
 GroupedQueryAttention::GroupedQueryAttention(std::int64_t head_dim, std::int64_t query_heads,

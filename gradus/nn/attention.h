@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include "gradus/nn/module.h"
+#include "gradus/nn/regularizers.h"
 
 namespace gradus {
 
@@ -13,6 +14,8 @@ struct AttentionOptions {
   bool use_bias = true;
   std::optional<std::int64_t> value_dim = {};  // else key_dim
   std::string name = {};
+  Regularizer kernel_regularizer = {}, bias_regularizer = {};  // of all projections
+  Regularizer activity_regularizer = {};                       // of what each of them gives, as in Keras
 };
 
 /// Booleans that broadcast to [batch, heads, queries, keys]; false: not looked at. A query that no key is left for gets
@@ -22,7 +25,9 @@ struct AttentionMask {
 };
 
 /// heads times softmax(q k' / sqrt(key_dim)) v of projections, joined and projected (Vaswani et al. 2017). query:
-/// [batch, queries, inputs], key and value: [batch, keys, inputs] -> [batch, queries, inputs of the query].
+/// [batch, queries, inputs], key and value: [batch, keys, inputs] -> [batch, queries, inputs of the query]. Masks that
+/// the layers before gave their results, of the query, key and value, hold besides the one given; that of the query is
+/// handed on.
 struct MultiHeadAttention : Module {
   MultiHeadAttention(std::int64_t heads, std::int64_t key_dim, AttentionOptions options = {});
   using Module::operator();  // attention(x): to itself

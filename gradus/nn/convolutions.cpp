@@ -1,5 +1,6 @@
 /// What the convolutional layers compute, and their variables.
 #include "gradus/nn/convolutions.h"
+#include <concepts>
 #include "gradus/nn/cloned.h"
 #include "gradus/ops/conv.h"
 
@@ -16,6 +17,7 @@ struct Settings {
   Activation activation;
   bool use_bias;
   Initializer kernel_initializer, bias_initializer;
+  Regularizer kernel_regularizer, bias_regularizer, activity_regularizer, pointwise_regularizer;
   int rank() const { return static_cast<int>(kernel.size()) + 2; }
 };
 
@@ -37,7 +39,10 @@ Shape kernel_shape(const Sizes& sizes, std::int64_t a, std::int64_t b) {
 }
 
 struct WindowLayer : Layer {
-  explicit WindowLayer(Settings s) : settings(std::move(s)) { check_settings(settings); }
+  explicit WindowLayer(Settings s) : settings(std::move(s)) {
+    check_settings(settings);
+    set_activity_regularizer(settings.activity_regularizer);
+  }
   std::string_view kind() const override { return settings.kind; }
 
  protected:
@@ -50,11 +55,12 @@ struct WindowLayer : Layer {
     require(is_floating(input.dtype), settings.layer, ": the input is ", input, ", expected a float type; cast it");
     return input.shape.back();
   }
-  void add_kernel(const std::string& name, const Initializer& initializer, const Shape& shape, DType t) {
-    add_variable(name, cast(initializer(shape), t));
+  void add_kernel(const std::string& name, const Shape& shape, DType t, const Regularizer& regularizer) {
+    add_variable(name, cast(settings.kernel_initializer(shape), t), regularizer);
   }
+  void add_kernel(const Shape& shape, DType t) { add_kernel("kernel", shape, t, settings.kernel_regularizer); }
   void add_bias(std::int64_t n, DType t) {
-    if (settings.use_bias) add_variable("bias", cast(settings.bias_initializer({n}), t));
+    if (settings.use_bias) add_variable("bias", cast(settings.bias_initializer({n}), t), settings.bias_regularizer);
   }
   /// With the bias, which is the last variable, and the activation.
   Tensor finished(const Tensor& y) const {
@@ -83,8 +89,7 @@ struct ConvolutionLayer final : ClonedWindow<ConvolutionLayer> {
     const std::int64_t channels = channels_of(input);
     require(channels % settings.groups == 0, settings.layer, ": ", channels, " channels of ", input,
             " cannot be divided among ", settings.groups, " groups");
-    add_kernel("kernel", settings.kernel_initializer,
-               kernel_shape(settings.kernel, channels / settings.groups, settings.filters), input.dtype);
+    add_kernel(kernel_shape(settings.kernel, channels / settings.groups, settings.filters), input.dtype);
     add_bias(settings.filters, input.dtype);
   }
   Tensor call(const Tensor& x) const override {
@@ -99,8 +104,7 @@ struct TransposedLayer final : ClonedWindow<TransposedLayer> {
     const std::int64_t channels = channels_of(input);
     require(channels % settings.groups == 0, settings.layer, ": ", channels, " channels of ", input,
             " cannot be divided among ", settings.groups, " groups");
-    add_kernel("kernel", settings.kernel_initializer,
-               kernel_shape(settings.kernel, settings.filters / settings.groups, channels), input.dtype);
+    add_kernel(kernel_shape(settings.kernel, settings.filters / settings.groups, channels), input.dtype);
     add_bias(settings.filters, input.dtype);
   }
   Tensor call(const Tensor& x) const override {
@@ -117,8 +121,7 @@ struct DepthwiseLayer final : ClonedWindow<DepthwiseLayer> {
   using ClonedWindow::ClonedWindow;
   void build(const Spec& input) override {
     const std::int64_t channels = channels_of(input);
-    add_kernel("kernel", settings.kernel_initializer,
-               kernel_shape(settings.kernel, channels, settings.depth_multiplier), input.dtype);
+    add_kernel(kernel_shape(settings.kernel, channels, settings.depth_multiplier), input.dtype);
     add_bias(channels * settings.depth_multiplier, input.dtype);
   }
   Tensor call(const Tensor& x) const override {
@@ -133,11 +136,11 @@ struct SeparableLayer final : ClonedWindow<SeparableLayer> {
   using ClonedWindow::ClonedWindow;
   void build(const Spec& input) override {
     const std::int64_t channels = channels_of(input);
-    add_kernel("depthwise_kernel", settings.kernel_initializer,
-               kernel_shape(settings.kernel, channels, settings.depth_multiplier), input.dtype);
-    add_kernel("pointwise_kernel", settings.kernel_initializer,
+    add_kernel("depthwise_kernel", kernel_shape(settings.kernel, channels, settings.depth_multiplier), input.dtype,
+               settings.kernel_regularizer);
+    add_kernel("pointwise_kernel",
                kernel_shape(Sizes(settings.kernel.size(), 1), channels * settings.depth_multiplier, settings.filters),
-               input.dtype);
+               input.dtype, settings.pointwise_regularizer);
     add_bias(settings.filters, input.dtype);
   }
   Tensor call(const Tensor& x) const override {
@@ -163,7 +166,11 @@ Settings settings_of(std::string_view layer, std::string_view kind, std::int64_t
           .activation = o.activation,
           .use_bias = o.use_bias,
           .kernel_initializer = o.kernel_initializer,
-          .bias_initializer = o.bias_initializer};
+          .bias_initializer = o.bias_initializer,
+          .kernel_regularizer = o.kernel_regularizer,
+          .bias_regularizer = o.bias_regularizer,
+          .activity_regularizer = o.activity_regularizer,
+          .pointwise_regularizer = o.pointwise_regularizer};
 }
 
 /// A layer that takes no depth_multiplier, or one that takes no groups.
@@ -171,12 +178,15 @@ template <class L, class Size>
 std::shared_ptr<Layer> full(std::string_view layer, std::string_view kind, std::int64_t filters, const Sizes& kernel,
                             const ConvOptionsOf<Size>& options) {
   require(options.depth_multiplier == 1, layer, ": depth_multiplier is for depthwise layers");
+  require(!options.pointwise_regularizer, layer, ": pointwise_regularizer is for separable layers");
   return named(std::make_shared<L>(settings_of(layer, kind, filters, kernel, options)), options.name);
 }
 template <class L, class Size>
 std::shared_ptr<Layer> by_channel(std::string_view layer, std::string_view kind, std::int64_t filters,
                                   const Sizes& kernel, const ConvOptionsOf<Size>& options) {
   require(options.groups == 1, layer, ": it has no groups: each channel is one");
+  require(!options.pointwise_regularizer || (std::same_as<L, SeparableLayer>), layer,
+          ": pointwise_regularizer is for separable layers");
   return named(std::make_shared<L>(settings_of(layer, kind, filters, kernel, options)), options.name);
 }
 

@@ -6,6 +6,7 @@
 #include "gradus/nn/activation.h"
 #include "gradus/nn/initializers.h"
 #include "gradus/nn/module.h"
+#include "gradus/nn/regularizers.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/windows.h"
 
@@ -42,6 +43,8 @@ template <class Size> struct ConvOptionsOf {
   Initializer kernel_initializer = initializers::glorot_uniform, bias_initializer = initializers::zeros;
   std::string name = {};
   std::int64_t depth_multiplier = 1;  // of depthwise and separable layers, which have no groups
+  Regularizer kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
+  Regularizer pointwise_regularizer = {};  // separable layers: kernel_regularizer is of the depthwise kernel
 };
 using Conv1DOptions = ConvOptionsOf<Single>;
 using ConvOptions = ConvOptionsOf<Pair>;

@@ -3,15 +3,17 @@
 #include <string>
 #include "gradus/nn/initializers.h"
 #include "gradus/nn/module.h"
+#include "gradus/nn/regularizers.h"
 
 namespace gradus {
 
 struct EmbeddingOptions {
   Initializer embeddings_initializer = initializers::uniform(0.05);
   std::string name = {};
-  bool mask_zero = false;  // 0 is no word: compute_mask tells where
+  bool mask_zero = false;  // 0 is no word: the result has a mask, which the layers that follow hand on and look at
+  Regularizer embeddings_regularizer = {}, activity_regularizer = {};
 };
-/// integers [...] in [0, vocabulary) -> f32 [..., width]; another number is an OutOfRange when the value is observed.
+/// integers [...] in [0, vocabulary) -> f32, or the policy's type, [..., width]; another number is an OutOfRange when the value is observed.
 struct Embedding : Module {
   Embedding(std::int64_t vocabulary, std::int64_t width, EmbeddingOptions options = {});
   /// [vocabulary, width]
@@ -25,6 +27,11 @@ struct Embedding : Module {
 /// PositionEmbedding added to its input. InvalidArgument for more places.
 struct PositionEmbedding : Module {
   explicit PositionEmbedding(std::int64_t length, EmbeddingOptions options = {});
+};
+
+/// Marks the places of [..., time, features] whose features all are mask_value as none, and makes them 0.
+struct Masking : Module {
+  explicit Masking(double mask_value = 0);
 };
 
 }  // namespace gradus

@@ -61,7 +61,7 @@ Tensor tensor_of(const std::vector<double>& values, DType t) {
   return cast(from_values(values, {static_cast<std::int64_t>(values.size())}), t);
 }
 
-struct NormalizationLayer final : Cloned<NormalizationLayer> {
+struct NormalizationLayer final : ClonedMasked<NormalizationLayer> {
   explicit NormalizationLayer(int a, std::vector<double> means = {0}, std::vector<double> variances = {1})
       : axis(a), first_mean(std::move(means)), first_variance(std::move(variances)) {}
   std::string_view kind() const override { return "normalization"; }

@@ -5,17 +5,26 @@
 
 namespace gradus {
 
+/// What becomes of the mask of the input.
+enum class MaskOf { dropped, handed_on };
+
 struct FunctionLayer final : Cloned<FunctionLayer> {
-  FunctionLayer(std::string_view k, std::function<Tensor(const Tensor&)> g) : name_of_kind(k), f(std::move(g)) {}
+  FunctionLayer(std::string_view k, std::function<Tensor(const Tensor&)> g, MaskOf m)
+      : name_of_kind(k), f(std::move(g)), mask_of_input(m) {}
   std::string_view kind() const override { return name_of_kind; }
   void build(const Spec&) override {}
   Tensor call(const Tensor& x) const override { return f(x); }
+  Tensor compute_mask(const Tensor&, const Tensor& mask) const override {
+    return mask_of_input == MaskOf::handed_on ? mask : Tensor();
+  }
   std::string_view name_of_kind;  // a literal
   std::function<Tensor(const Tensor&)> f;
+  MaskOf mask_of_input;
 };
 
-inline std::shared_ptr<Layer> layer_of(std::string_view kind, std::function<Tensor(const Tensor&)> f) {
-  return std::make_shared<FunctionLayer>(kind, std::move(f));
+inline std::shared_ptr<Layer> layer_of(std::string_view kind, std::function<Tensor(const Tensor&)> f,
+                                       MaskOf mask = MaskOf::dropped) {
+  return std::make_shared<FunctionLayer>(kind, std::move(f), mask);
 }
 
 }  // namespace gradus

@@ -5,8 +5,12 @@
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
 #include "gradus/function/variable_cell.h"
+#include "gradus/graph/context.h"
 #include "gradus/graph/scope.h"
+#include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/special.h"
 
 namespace gradus {
 
@@ -19,7 +23,9 @@ Layer::Layer(const Layer& other)
       own_name_(other.own_name_),
       built_(other.built_),
       input_(other.input_),
-      own_names_(other.own_names_) {
+      own_names_(other.own_names_),
+      own_regularizers_(other.own_regularizers_),
+      activity_regularizer_(other.activity_regularizer_) {
   for (const Variable& variable : other.own_) {
     Variable copy(variable);
     own_.add(copy);
@@ -53,11 +59,65 @@ void Layer::note_built(std::span<const Spec> inputs) {
 
 Tensor Layer::run(const Tensor& x) const {
   const NameScope scope(name_.empty() ? kind() : std::string_view(name_));
-  return call(casts_input() ? computed(x) : x);
+  const CallScope this_call(*this);
+  const Tensor input = casts_input() ? computed(x) : x, mask = CallScope::mask_of(input);
+  const Tensor y = mask.defined() ? call_masked(input, mask) : call(input);
+  note_result(input, mask, y);
+  return y;
+}
+
+void Layer::note_result(const Tensor& x, const Tensor& mask, const Tensor& y) const {
+  if (Tensor of_result = compute_mask(x, mask); of_result.defined()) CallScope::set_mask(y, std::move(of_result));
+  note_activity(activity_regularizer_, y);
+}
+
+void Layer::note_activity(const Regularizer& regularizer, const Tensor& y) const {
+  if (!regularizer || !CallScope::is_call()) return;
+  const Tensor wide = cast(y, computed_in(y.dtype())), loss = regularizer(wide);
+  if (y.shape().rank() == 0) return call_losses_.add(loss);
+  const Tensor rows = element_count(fill({y.shape()[0]}, 0, loss.dtype()), loss.dtype());
+  call_losses_.add(divide_no_nan(loss, rows));
 }
 
 Tensor Layer::computed(const Tensor& x) const {
-  return policy_ && is_floating(x.dtype()) ? cast(x, policy_->compute) : x;
+  if (!policy_ || !is_floating(x.dtype()) || x.dtype() == policy_->compute) return x;
+  const Tensor narrow = cast(x, policy_->compute);
+  if (Tensor mask = CallScope::mask_of(x); mask.defined()) CallScope::set_mask(narrow, std::move(mask));
+  return narrow;
+}
+
+Tensors Layer::penalties() const {
+  Tensors all;
+  Variables seen;
+  add_penalties(all, seen);
+  return all;
+}
+
+void Layer::add_penalties(Tensors& all, Variables& seen) const {
+  for (std::size_t i = 0; i < own_.size(); ++i) {
+    const Variable& each = own_[i];
+    if (!own_regularizers_[i] || !each.trainable() || seen.find(*each.cell()) >= 0) continue;
+    seen.add(each);
+    const NameScope scope(name_.empty() ? kind() : std::string_view(name_));
+    all.push_back(own_regularizers_[i](each.value()));
+  }
+  for (const auto& child : children()) child->add_penalties(all, seen);
+}
+
+Tensors Layer::call_losses() const {
+  Tensors all = call_losses_.all();
+  for (const Tensor& loss : all)
+    require(!loss.is_symbolic() || Context::is_active(loss.node()->trace), "losses of ",
+            name_.empty() ? kind() : std::string_view(name_),
+            ": its last call was within a compiled function; ask for its losses there");
+  for (const auto& child : children())
+    for (Tensor& loss : child->call_losses()) all.push_back(std::move(loss));
+  return all;
+}
+
+void Layer::forget_call_losses() const {
+  call_losses_.forget();
+  for (const auto& child : children()) child->forget_call_losses();
 }
 
 void Layer::set_policy(const Policy& policy) {
@@ -112,6 +172,7 @@ Spec Layer::output_of(const Spec& input) const {
   for (int axis = 0; axis < input.shape.rank(); ++axis)
     if (input.shape[axis] == any_size) symbolic.shape.set(axis, dimension::symbol(next++));
   const ModeScope mode(CallMode::inference);
+  const TrialScope trial;
   const Trace trace({&symbolic, 1});
   Spec output = run(trace.parameters()[0]).spec();
   for (int axis = 0; axis < output.shape.rank(); ++axis)
@@ -119,11 +180,13 @@ Spec Layer::output_of(const Spec& input) const {
   return output;
 }
 
-void Layer::add_variable(const std::string& name, const Tensor& initial, VariableOptions options) {
+void Layer::add_variable(const std::string& name, const Tensor& initial, VariableOptions options,
+                         Regularizer regularizer) {
   const Variable variable(initial, name, options);
   variable.cell()->loss_scale = loss_scale_;
   own_.add(variable);
   own_names_.push_back(name);
+  own_regularizers_.push_back(std::move(regularizer));
 }
 
 void Layer::rename(std::string name, bool by_user) {

@@ -7,7 +7,9 @@
 #include "gradus/function/mode.h"
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/variable.h"
+#include "gradus/nn/call_scope.h"
 #include "gradus/nn/policy.h"
+#include "gradus/nn/regularizers.h"
 
 namespace gradus {
 
@@ -25,13 +27,18 @@ class Layer {
   /// The same for several inputs, for layers that take them.
   virtual void build_for(std::span<const Spec> inputs);
   virtual Tensor call(const Tensor& x) const = 0;
+  /// The same for layers that look at the mask of their input (CallScope).
+  virtual Tensor call_masked(const Tensor& x, const Tensor&) const { return call(x); }
+  /// The mask of what call() gives for `x` of this mask, which may be empty; empty: none. Layers that hold others leave
+  /// it to those.
+  virtual Tensor compute_mask(const Tensor&, const Tensor&) const { return {}; }
   /// Layers inside, in order.
   virtual std::vector<std::shared_ptr<Layer>> children() const { return {}; }
 
   /// Builds if it is not, outside of any trace.
   void ensure_built(const Spec& input) { ensure_built({&input, 1}); }
   void ensure_built(std::span<const Spec> inputs);
-  /// call() in the layer's name scope, of the input in the layer's type.
+  /// call() in the layer's name scope, of the input in the layer's type and with its mask.
   Tensor run(const Tensor& x) const;
   bool is_built() const { return built_; }
   /// Own variables, then those of the children.
@@ -49,6 +56,13 @@ class Layer {
   void renew_loss_scale();
   /// `x` in the type that the layer computes in; integers and booleans stay.
   Tensor computed(const Tensor& x) const;
+
+  /// Penalties on trainable variables of this layer and those within, each variable's once: scalars.
+  Tensors penalties() const;
+  /// The losses that the last call brought, of this layer and those within: means over the rows of what was penalized.
+  /// InvalidArgument if they belong to a compiled function that is over.
+  Tensors call_losses() const;
+  void forget_call_losses() const;
 
   const std::string& name() const { return name_; }
   bool has_own_name() const { return own_name_; }
@@ -70,7 +84,17 @@ class Layer {
   /// It was built by running it.
   void note_built(std::span<const Spec> inputs);
   /// Makes one of the layer's variables. Its first value is computed when it is needed.
-  void add_variable(const std::string& name, const Tensor& initial, VariableOptions options = {});
+  void add_variable(const std::string& name, const Tensor& initial, VariableOptions options = {},
+                    Regularizer regularizer = {});
+  void add_variable(const std::string& name, const Tensor& initial, Regularizer regularizer) {
+    add_variable(name, initial, {}, std::move(regularizer));
+  }
+  /// Of what the layer gives.
+  void set_activity_regularizer(Regularizer regularizer) { activity_regularizer_ = std::move(regularizer); }
+  /// A loss of this call: the penalty on `y`, something within the layer, if there is one.
+  void note_activity(const Regularizer& regularizer, const Tensor& y) const;
+  /// What follows call(): the mask of its result, and its penalty. run() does it.
+  void note_result(const Tensor& x, const Tensor& mask, const Tensor& y) const;
   Variable& variable(std::size_t i) const { return own_[i]; }
   /// Its value in the type that the layer computes in.
   Tensor parameter(std::size_t i) const { return computed(variable(i)); }
@@ -78,6 +102,7 @@ class Layer {
 
  private:
   void take_policy(const Policy& policy, bool own);
+  void add_penalties(Tensors& all, Variables& seen) const;
   void take_loss_scale(const std::shared_ptr<LossScale>& loss_scale);
   std::optional<Policy> policy_;  // empty: everything is of the input's type
   bool own_policy_ = false;
@@ -87,6 +112,9 @@ class Layer {
   std::optional<Spec> input_;  // that it was built for
   Variables own_;
   std::vector<std::string> own_names_;  // "kernel", "bias"
+  std::vector<Regularizer> own_regularizers_;
+  Regularizer activity_regularizer_;
+  mutable CallLosses call_losses_;
 };
 
 /// A gradient through a layer whose result depends on the mode, where nobody said which: one warning a process.

@@ -9,10 +9,11 @@
 namespace gradus {
 namespace {
 
-struct DenseLayer final : Cloned<DenseLayer> {
+struct DenseLayer final : ClonedMasked<DenseLayer> {
   DenseLayer(std::int64_t n, Activation a, DenseOptions o) : units(n), activation(std::move(a)), options(std::move(o)) {
     require(units > 0, "Dense: units must be positive, got ", units);
     if (options.dtype) set_policy({*options.dtype, *options.dtype});
+    set_activity_regularizer(options.activity_regularizer);
   }
   std::string_view kind() const override { return "dense"; }
   void build(const Spec& input) override {
@@ -21,8 +22,10 @@ struct DenseLayer final : Cloned<DenseLayer> {
     require(is_floating(input.dtype), "Dense: the input is ", input,
             ", expected a floating type; cast it, for example "
             "with dataset.map");
-    add_variable("kernel", cast(options.kernel_initializer({input.shape.back(), units}), input.dtype));
-    if (options.use_bias) add_variable("bias", cast(options.bias_initializer({units}), input.dtype));
+    add_variable("kernel", cast(options.kernel_initializer({input.shape.back(), units}), input.dtype),
+                 options.kernel_regularizer);
+    if (options.use_bias)
+      add_variable("bias", cast(options.bias_initializer({units}), input.dtype), options.bias_regularizer);
   }
   Tensor call(const Tensor& x) const override {
     const Tensor kernel = parameter(0);
@@ -49,7 +52,7 @@ struct FlattenLayer final : Cloned<FlattenLayer> {
   }
 };
 
-struct DropoutLayer final : Cloned<DropoutLayer> {
+struct DropoutLayer final : ClonedMasked<DropoutLayer> {
   explicit DropoutLayer(double r) : rate(r) {
     require(rate >= 0 && rate < 1, "Dropout: the rate must be at least 0 and below 1, got ", rate);
   }

@@ -6,6 +6,7 @@
 #include "gradus/nn/initializers.h"
 #include "gradus/nn/module.h"
 #include "gradus/nn/normalization.h"
+#include "gradus/nn/regularizers.h"
 #include "gradus/ops/elementwise.h"
 
 namespace gradus {
@@ -15,6 +16,7 @@ struct DenseOptions {
   Initializer kernel_initializer = initializers::glorot_uniform, bias_initializer = initializers::zeros;
   std::optional<DType> dtype = {};  // of the variables and of computing; empty: the policy's, else that of the input
   std::string name = {};
+  Regularizer kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
 };
 /// activation(x kernel + bias): [..., inputs] -> [..., units].
 struct Dense : Module {

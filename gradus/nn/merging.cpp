@@ -1,20 +1,35 @@
 /// Sums, products and the like of several tensors.
 #include "gradus/nn/merging.h"
+#include "gradus/nn/call_scope.h"
+#include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/normalization.h"
 #include "gradus/ops/numeric.h"
+#include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {
 namespace {
+
+/// `result` with the joint mask of the inputs.
+Tensor with_mask(Tensor result, const std::vector<Tensor>& inputs) {
+  Tensor joint;
+  for (const Tensor& input : inputs) {
+    const Tensor mask = CallScope::mask_of(input);
+    if (!mask.defined()) return result;
+    joint = joint.defined() ? logical_or(joint, mask) : mask;
+  }
+  CallScope::set_mask(result, std::move(joint));
+  return result;
+}
 
 Tensor folded(std::string_view layer, const std::vector<Tensor>& inputs,
               Tensor (*combine)(const Tensor&, const Tensor&)) {
   require(!inputs.empty(), layer, ": expected at least one tensor");
   Tensor result = inputs[0];
   for (std::size_t i = 1; i < inputs.size(); ++i) result = combine(result, inputs[i]);
-  return result;
+  return with_mask(std::move(result), inputs);
 }
 
 }  // namespace
@@ -24,18 +39,30 @@ namespace merging {
 Tensor add(const std::vector<Tensor>& inputs) { return folded("Add", inputs, operator+); }
 Tensor subtract(const std::vector<Tensor>& inputs) {
   require(inputs.size() == 2, "Subtract: expected 2 tensors, got ", inputs.size());
-  return inputs[0] - inputs[1];
+  return with_mask(inputs[0] - inputs[1], inputs);
 }
 Tensor multiply(const std::vector<Tensor>& inputs) { return folded("Multiply", inputs, operator*); }
 Tensor average(const std::vector<Tensor>& inputs) {
-  return folded("Average", inputs, operator+) / static_cast<double>(inputs.size());
+  return with_mask(folded("Average", inputs, operator+) / static_cast<double>(inputs.size()), inputs);
 }
 Tensor maximum(const std::vector<Tensor>& inputs) { return folded("Maximum", inputs, gradus::maximum); }
 Tensor minimum(const std::vector<Tensor>& inputs) { return folded("Minimum", inputs, gradus::minimum); }
 
 }  // namespace merging
 
-Tensor Concatenate::operator()(const std::vector<Tensor>& inputs) const { return concat(inputs, axis); }
+Tensor Concatenate::operator()(const std::vector<Tensor>& inputs) const {
+  Tensor result = concat(inputs, axis);
+  std::vector<Tensor> masks;
+  bool any = false;
+  for (const Tensor& input : inputs) {
+    const Tensor mask = CallScope::mask_of(input), all = fill(input.shape(), 1, boolean);
+    any = any || mask.defined();
+    if (!mask.defined()) masks.push_back(all);
+    else masks.push_back(logical_and(mask.shape().rank() < input.shape().rank() ? expand_dims(mask, -1) : mask, all));
+  }
+  if (any) CallScope::set_mask(result, reduce_any(concat(masks, axis), {.axis = {-1}}));
+  return result;
+}
 
 Tensor Dot::operator()(const Tensor& a, const Tensor& b) const {
   require(a.shape().rank() >= 2 && b.shape().rank() >= 2 && a.shape()[0] == b.shape()[0], "Dot: a is ", a.spec(),

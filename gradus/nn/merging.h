@@ -1,5 +1,6 @@
 /// Layers that make one tensor of several: fields of a model's struct, called with the tensors or a list of them. They
-/// have no variables. Tensors broadcast and agree in dtype.
+/// have no variables. Tensors broadcast and agree in dtype. Masks of the tensors are joined as Keras does: a place
+/// counts that counts in one of them, if all have masks.
 #pragma once
 #include <array>
 #include <concepts>

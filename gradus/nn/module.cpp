@@ -101,6 +101,17 @@ double Module::loss_scale() const {
   const std::shared_ptr<LossScale> scale = layer_behind().loss_scale();
   return scale ? scale->value() : 1;
 }
+std::vector<Tensor> Module::losses() const {
+  Tensors all = layer_behind().call_losses();
+  for (Tensor& penalty : layer_behind().penalties()) all.push_back(std::move(penalty));
+  return all;
+}
+Tensor Module::compute_mask(const Tensor& x, const Tensor& mask) const {
+  const TrialScope trial;
+  const ModeScope mode(CallMode::inference);
+  if (mask.defined()) CallScope::set_mask(x, mask);
+  return CallScope::mask_of((*this)(x));
+}
 const std::string& Module::name() const { return layer_behind().name(); }
 std::string Module::summary() const { return summary_of(layer_behind()); }
 

@@ -29,6 +29,12 @@ class Module {
   /// Now; 1 unless the policy scales.
   double loss_scale() const;
   const std::string& name() const;
+  /// Scalars to be added to a loss, as fit and evaluate do: what the last call brought by activity regularizers, then
+  /// the penalties on trainable variables. InvalidArgument if that call was within a compiled function that is over.
+  std::vector<Tensor> losses() const;
+  /// The mask that model(x) hands on, bool of its first dimensions, for a loss of one's own: sample_weight =
+  /// cast(mask, f32). Empty: every place counts. `mask`: of x, as Embedding and Masking make one themselves.
+  Tensor compute_mask(const Tensor& x, const Tensor& mask = {}) const;
   /// A table: layer, output shape, parameters, bytes.
   std::string summary() const;
 

@@ -11,6 +11,7 @@ void NetLayer::build_for(std::span<const Spec> inputs) {
     for (int axis = 0; axis < spec.shape.rank(); ++axis)
       if (spec.shape[axis] < 0) spec.shape.set(axis, dimension::symbol(axis));
   const ModeScope mode(CallMode::inference);
+  const TrialScope trial;
   const Trace trace(symbolic);
   Tensors parameters;
   for (const Tensor& parameter : trace.parameters()) parameters.push_back(computed(parameter));
@@ -53,7 +54,10 @@ void NetLayer::name_variables() {
 }
 
 NetCall::NetCall(const Module& model, const std::shared_ptr<NetLayer>& layer)
-    : model_(model), layer_(layer), scope_(layer->name().empty() ? layer->kind() : std::string_view(layer->name())) {
+    : model_(model),
+      layer_(layer),
+      scope_(layer->name().empty() ? layer->kind() : std::string_view(layer->name())),
+      call_(*layer) {
   note_use();
   Trace* trace = Trace::current();
   if (!trace) return;

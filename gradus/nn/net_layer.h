@@ -44,6 +44,7 @@ class NetCall {
   const Module& model_;
   const std::shared_ptr<NetLayer>& layer_;
   NameScope scope_;
+  CallScope call_;
 };
 
 /// Throws that a model of `inputs` inputs (0: not told by its struct) is used where one input gives one output.

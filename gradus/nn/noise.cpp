@@ -10,7 +10,7 @@ namespace gradus {
 namespace {
 
 /// A layer that does something to its input in training alone.
-struct NoiseLayer final : Cloned<NoiseLayer> {
+struct NoiseLayer final : ClonedMasked<NoiseLayer> {
   NoiseLayer(std::string_view k, double s, Tensor (*f)(const Tensor&, double)) : name_of_kind(k), size(s), disturb(f) {}
   std::string_view kind() const override { return name_of_kind; }
   void build(const Spec&) override {}

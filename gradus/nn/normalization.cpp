@@ -4,6 +4,8 @@
 #include "gradus/nn/normalization.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
 
 namespace gradus {
 namespace {
@@ -33,8 +35,8 @@ Shape extents_of(std::string_view layer, const Spec& input, const std::vector<in
   return extents;
 }
 
-struct BatchNormalizationLayer final : Cloned<BatchNormalizationLayer> {
-  explicit BatchNormalizationLayer(BatchNormalizationOptions o) : options(o) {
+struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer> {
+  explicit BatchNormalizationLayer(BatchNormalizationOptions o) : options(std::move(o)) {
     require(options.momentum >= 0 && options.momentum <= 1, "BatchNormalization: momentum must be within 0 and 1, got ",
             options.momentum);
     require(options.epsilon > 0, "BatchNormalization: epsilon must be positive, got ", options.epsilon);
@@ -46,20 +48,19 @@ struct BatchNormalizationLayer final : Cloned<BatchNormalizationLayer> {
     require_floats("BatchNormalization", input);
     const Shape features{input.shape.back()};
     const DType t = parameter_dtype(input);
-    if (options.scale) add_variable("gamma", ones(features, t));
-    if (options.center) add_variable("beta", zeros(features, t));
+    if (options.scale) add_variable("gamma", ones(features, t), options.gamma_regularizer);
+    if (options.center) add_variable("beta", zeros(features, t), options.beta_regularizer);
     const VariableOptions moving{.trainable = false, .aggregation = Aggregation::mean};
     add_variable("moving_mean", zeros(features, t), moving);
     add_variable("moving_variance", ones(features, t), moving);
   }
-  Tensor call(const Tensor& x) const override {
+  Tensor call(const Tensor& x) const override { return call_masked(x, {}); }
+  Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
     warn_if_mode_unsaid("batch normalization");
     Variable &moving_mean = variable(own_count() - 2), &moving_variance = variable(own_count() - 1);
     Tensor mean = moving_mean, variance = moving_variance;
     if (is_training()) {
-      std::vector<int> axes;
-      for (int axis = 0; axis < x.shape().rank() - 1; ++axis) axes.push_back(axis);
-      const Moments batch = moments(cast(x, mean.dtype()), {.axis = axes});
+      const Moments batch = moments_of(cast(x, mean.dtype()), mask);
       mean = batch.mean;
       variance = batch.variance;
       move(moving_mean, mean);
@@ -70,6 +71,19 @@ struct BatchNormalizationLayer final : Cloned<BatchNormalizationLayer> {
                                 .offset = options.center ? Tensor(variable(options.scale ? 1 : 0)) : Tensor(),
                                 .epsilon = options.epsilon});
   }
+  /// Over all axes but the last, of the places that count. As in Keras their number has its epsilon added.
+  Moments moments_of(const Tensor& x, const Tensor& mask) const {
+    std::vector<int> axes;
+    for (int axis = 0; axis < x.shape().rank() - 1; ++axis) axes.push_back(axis);
+    if (!mask.defined()) return moments(x, {.axis = axes});
+    require(mask.shape().rank() == x.shape().rank() - 1, "BatchNormalization ", name(), ": the input is ", x.spec(),
+            ", its mask ", mask.spec(), ", expected one of all axes but the last");
+    const Tensor counts = expand_dims(mask, -1), zero = zeros_like(x);
+    const Tensor number = reduce_sum(cast(counts, x.dtype())) + 1e-7;
+    const auto mean_of = [&](const Tensor& y) { return reduce_sum(where(counts, y, zero), {.axis = axes}) / number; };
+    const Tensor mean = mean_of(x);
+    return {.mean = mean, .variance = mean_of(square(x - mean))};
+  }
   /// Under loss scaling a batch may overflow, and is skipped by the optimizer: so it is here.
   void move(Variable& statistic, const Tensor& batch) const {
     const Tensor before = statistic, seen = stop_gradient(batch);
@@ -79,7 +93,7 @@ struct BatchNormalizationLayer final : Cloned<BatchNormalizationLayer> {
   BatchNormalizationOptions options;
 };
 
-struct LayerNormalizationLayer final : Cloned<LayerNormalizationLayer> {
+struct LayerNormalizationLayer final : ClonedMasked<LayerNormalizationLayer> {
   explicit LayerNormalizationLayer(LayerNormalizationOptions o) : options(std::move(o)) {
     require(options.epsilon > 0, "LayerNormalization: epsilon must be positive, got ", options.epsilon);
   }
@@ -87,8 +101,8 @@ struct LayerNormalizationLayer final : Cloned<LayerNormalizationLayer> {
   void build(const Spec& input) override {
     require_floats("LayerNormalization", input);
     const Shape extents = extents_of("LayerNormalization", input, options.axis);
-    if (options.scale) add_variable("gamma", ones(extents, parameter_dtype(input)));
-    if (options.center) add_variable("beta", zeros(extents, parameter_dtype(input)));
+    if (options.scale) add_variable("gamma", ones(extents, parameter_dtype(input)), options.gamma_regularizer);
+    if (options.center) add_variable("beta", zeros(extents, parameter_dtype(input)), options.beta_regularizer);
   }
   Tensor call(const Tensor& x) const override {
     return layer_normalization(x, {.scale = options.scale ? Tensor(variable(0)) : Tensor(),
@@ -114,7 +128,7 @@ struct RMSNormalizationLayer final : Cloned<RMSNormalizationLayer> {
   RMSNormalizationOptions options;
 };
 
-struct GroupNormalizationLayer final : Cloned<GroupNormalizationLayer> {
+struct GroupNormalizationLayer final : ClonedMasked<GroupNormalizationLayer> {
   GroupNormalizationLayer(std::int64_t n, GroupNormalizationOptions o) : groups(n), options(std::move(o)) {
     require(groups > 0 || groups == -1, "GroupNormalization: groups must be positive, or -1 for one a channel, got ",
             groups);
@@ -126,8 +140,8 @@ struct GroupNormalizationLayer final : Cloned<GroupNormalizationLayer> {
     const Shape channels = extents_of("GroupNormalization", input, {options.axis});
     require(groups == -1 || channels[0] % groups == 0, "GroupNormalization: ", groups,
             " groups do not divide the channels of ", input);
-    if (options.scale) add_variable("gamma", ones(channels, parameter_dtype(input)));
-    if (options.center) add_variable("beta", zeros(channels, parameter_dtype(input)));
+    if (options.scale) add_variable("gamma", ones(channels, parameter_dtype(input)), options.gamma_regularizer);
+    if (options.center) add_variable("beta", zeros(channels, parameter_dtype(input)), options.beta_regularizer);
   }
   Tensor call(const Tensor& x) const override {
     return group_normalization(x, groups == -1 ? x.shape()[options.axis] : groups,
@@ -140,7 +154,7 @@ struct GroupNormalizationLayer final : Cloned<GroupNormalizationLayer> {
   GroupNormalizationOptions options;
 };
 
-struct UnitNormalizationLayer final : Cloned<UnitNormalizationLayer> {
+struct UnitNormalizationLayer final : ClonedMasked<UnitNormalizationLayer> {
   explicit UnitNormalizationLayer(std::vector<int> a) : axis(std::move(a)) {}
   std::string_view kind() const override { return "unit_normalization"; }
   void build(const Spec&) override {}
@@ -152,7 +166,7 @@ struct UnitNormalizationLayer final : Cloned<UnitNormalizationLayer> {
 
 BatchNormalization::BatchNormalization() : BatchNormalization(BatchNormalizationOptions{}) {}
 BatchNormalization::BatchNormalization(BatchNormalizationOptions options)
-    : Module(std::make_shared<BatchNormalizationLayer>(options)) {}
+    : Module(std::make_shared<BatchNormalizationLayer>(std::move(options))) {}
 LayerNormalization::LayerNormalization() : LayerNormalization(LayerNormalizationOptions{}) {}
 LayerNormalization::LayerNormalization(LayerNormalizationOptions options)
     : Module(named(std::make_shared<LayerNormalizationLayer>(options), options.name)) {}

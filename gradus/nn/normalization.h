@@ -3,15 +3,18 @@
 #pragma once
 #include <vector>
 #include "gradus/nn/module.h"
+#include "gradus/nn/regularizers.h"
 
 namespace gradus {
 
 struct BatchNormalizationOptions {
   double momentum = 0.99, epsilon = 1e-3;
   bool center = true, scale = true;
+  Regularizer beta_regularizer = {}, gamma_regularizer = {};
 };
 /// Over the last axis: in training by the mean and biased variance of the batch, which also move the statistics
 /// `moving = momentum * moving + (1 - momentum) * batch`; in inference by those (Ioffe and Szegedy 2015).
+/// Places that a mask of the input marks as none do not count for the batch's.
 struct BatchNormalization : Module {
   BatchNormalization();
   explicit BatchNormalization(BatchNormalizationOptions options);
@@ -22,6 +25,7 @@ struct LayerNormalizationOptions {
   bool center = true, scale = true;
   std::vector<int> axis = {-1};
   std::string name = {};
+  Regularizer beta_regularizer = {}, gamma_regularizer = {};
 };
 /// Each example by its own mean and biased variance over `axis`, whose extents must be known (Ba et al. 2016).
 struct LayerNormalization : Module {
@@ -45,6 +49,7 @@ struct GroupNormalizationOptions {
   double epsilon = 1e-3;
   bool center = true, scale = true;
   std::string name = {};
+  Regularizer beta_regularizer = {}, gamma_regularizer = {};
 };
 /// Each example by the moments of groups of neighbouring channels (Wu and He 2018); -1 groups: one a channel.
 struct GroupNormalization : Module {

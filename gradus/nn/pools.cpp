@@ -2,6 +2,8 @@
 #include "gradus/nn/pools.h"
 #include <functional>
 #include "gradus/nn/cloned.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
 #include "gradus/ops/layout.h"
 #include "gradus/ops/pool.h"
 #include "gradus/ops/reduce.h"
@@ -23,6 +25,11 @@ struct SpatialLayer final : Cloned<SpatialLayer> {
     require(input.shape.rank() == spatial + 2, name_of_layer, ": the input is ", input, ", expected ", spatial + 2,
             " dimensions: [batch, spatial..., channels]");
   }
+  Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
+    check(x.spec());
+    return of_masked ? of_masked(x, mask) : f(x);
+  }
+  std::function<Tensor(const Tensor& x, const Tensor& mask)> of_masked = {};
   std::string_view name_of_layer, name_of_kind;
   int spatial;
   std::function<Tensor(const Tensor&)> f;
@@ -55,6 +62,20 @@ std::shared_ptr<Layer> global(std::string_view layer, std::string_view kind, Red
     for (int i = 1; i <= spatial; ++i) axes.push_back(i);
     return reduce(x, {.axis = axes, .keepdims = keepdims});
   });
+}
+
+/// The mean of the places that count.
+std::shared_ptr<Layer> global_average_1d(bool keepdims) {
+  constexpr std::string_view name = "GlobalAveragePooling1D";
+  auto layer = std::make_shared<SpatialLayer>(name, "global_average_pooling1d", 1, [keepdims](const Tensor& x) {
+    return reduce_mean(x, {.axis = {1}, .keepdims = keepdims});
+  });
+  layer->of_masked = [keepdims](const Tensor& x, const Tensor& mask) {
+    const Tensor counts = expand_dims(mask, -1);
+    return reduce_sum(where(counts, x, fill_like(x, 0)), {.axis = {1}, .keepdims = keepdims}) /
+           reduce_sum(cast(counts, x.dtype()), {.axis = {1}, .keepdims = keepdims});
+  };
+  return layer;
 }
 
 std::shared_ptr<Layer> padded(std::string_view layer, std::string_view kind, const Paddings& spatial) {
@@ -119,8 +140,7 @@ GlobalMaxPooling2D::GlobalMaxPooling2D(bool keepdims)
     : Module(global("GlobalMaxPooling2D", "global_max_pooling2d", reduce_max, 2, keepdims)) {}
 GlobalMaxPooling3D::GlobalMaxPooling3D(bool keepdims)
     : Module(global("GlobalMaxPooling3D", "global_max_pooling3d", reduce_max, 3, keepdims)) {}
-GlobalAveragePooling1D::GlobalAveragePooling1D(bool keepdims)
-    : Module(global("GlobalAveragePooling1D", "global_average_pooling1d", reduce_mean, 1, keepdims)) {}
+GlobalAveragePooling1D::GlobalAveragePooling1D(bool keepdims) : Module(global_average_1d(keepdims)) {}
 GlobalAveragePooling2D::GlobalAveragePooling2D(bool keepdims)
     : Module(global("GlobalAveragePooling2D", "global_average_pooling2d", reduce_mean, 2, keepdims)) {}
 GlobalAveragePooling3D::GlobalAveragePooling3D(bool keepdims)

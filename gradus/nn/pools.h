@@ -55,6 +55,7 @@ struct GlobalMaxPooling2D : Module {
 struct GlobalMaxPooling3D : Module {
   explicit GlobalMaxPooling3D(bool keepdims = false);
 };
+/// In 1D of the places that count, if the input has a mask; none of them: NaN.
 struct GlobalAveragePooling1D : Module {
   explicit GlobalAveragePooling1D(bool keepdims = false);
 };

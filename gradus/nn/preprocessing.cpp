@@ -65,9 +65,10 @@ std::shared_ptr<Layer> adaptive(std::string_view layer, std::string_view kind, c
 
 }  // namespace
 
-Identity::Identity() : Module(layer_of("identity", [](const Tensor& x) { return x; })) {}
+Identity::Identity() : Module(layer_of("identity", [](const Tensor& x) { return x; }, MaskOf::handed_on)) {}
 Rescaling::Rescaling(double scale, double offset)
-    : Module(layer_of("rescaling", [=](const Tensor& x) { return as_floats(x) * scale + offset; })) {}
+    : Module(
+          layer_of("rescaling", [=](const Tensor& x) { return as_floats(x) * scale + offset; }, MaskOf::handed_on)) {}
 Resizing::Resizing(std::int64_t height, std::int64_t width, ResizeOptions options)
     : Module(layer_of("resizing", [=](const Tensor& x) { return resize(x, {height, width}, options); })) {
   require(height > 0 && width > 0, "Resizing: the size must be positive, got ", height, " and ", width);

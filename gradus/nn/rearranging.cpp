@@ -53,7 +53,7 @@ Tensor rectified(const Tensor& x, const ReLUOptions& o) {
   return o.max_value ? minimum(y, *o.max_value) : y;
 }
 
-struct PReLULayer final : Cloned<PReLULayer> {
+struct PReLULayer final : ClonedMasked<PReLULayer> {
   explicit PReLULayer(std::vector<int> axes) : shared_axes(std::move(axes)) {}
   std::string_view kind() const override { return "p_re_lu"; }
   void build(const Spec& input) override {
@@ -91,14 +91,18 @@ RepeatVector::RepeatVector(std::int64_t n)
 }
 ReLU::ReLU() : ReLU(ReLUOptions{}) {}
 ReLU::ReLU(ReLUOptions options)
-    : Module(layer_of("re_lu", [options](const Tensor& x) { return rectified(x, options); })) {}
+    : Module(layer_of("re_lu", [options](const Tensor& x) { return rectified(x, options); }, MaskOf::handed_on)) {}
 LeakyReLU::LeakyReLU(double negative_slope)
-    : Module(layer_of("leaky_re_lu", [negative_slope](const Tensor& x) { return leaky_relu(x, negative_slope); })) {}
+    : Module(layer_of(
+          "leaky_re_lu", [negative_slope](const Tensor& x) { return leaky_relu(x, negative_slope); },
+          MaskOf::handed_on)) {}
 ELU::ELU(double alpha)
-    : Module(layer_of("elu", [alpha](const Tensor& x) {
-        return alpha == 1 ? elu(x) : where(x > 0, x, alpha * expm1(minimum(x, 0)));
-      })) {}
+    : Module(layer_of(
+          "elu",
+          [alpha](const Tensor& x) { return alpha == 1 ? elu(x) : where(x > 0, x, alpha * expm1(minimum(x, 0))); },
+          MaskOf::handed_on)) {}
 PReLU::PReLU(std::vector<int> shared_axes) : Module(std::make_shared<PReLULayer>(std::move(shared_axes))) {}
-Softmax::Softmax(int axis) : Module(layer_of("softmax", [axis](const Tensor& x) { return softmax(x, axis); })) {}
+Softmax::Softmax(int axis)
+    : Module(layer_of("softmax", [axis](const Tensor& x) { return softmax(x, axis); }, MaskOf::handed_on)) {}
 
 }  // namespace gradus

@@ -19,6 +19,7 @@ struct RecurrentLayer final : Cloned<RecurrentLayer> {
     require(units > 0, kind(), ": units must be positive, got ", units);
     require(options.dropout >= 0 && options.dropout < 1, kind(), ": dropout must be at least 0 and below 1, got ",
             options.dropout);
+    set_activity_regularizer(options.activity_regularizer);
   }
   std::string_view kind() const override {
     return cell == Kind::lstm ? "lstm" : cell == Kind::gru ? "gru" : "simple_rnn";
@@ -30,12 +31,18 @@ struct RecurrentLayer final : Cloned<RecurrentLayer> {
     require(is_floating(input.dtype) && input.shape.rank() == 3 && input.shape[2] >= 0, kind(), ": the input is ",
             input, ", expected floats [batch, time, inputs] with known inputs");
     const std::int64_t columns = gates() * units;
-    add_variable("kernel", cast(options.kernel_initializer({input.shape[2], columns}), input.dtype));
-    add_variable("recurrent_kernel", cast(options.recurrent_initializer({units, columns}), input.dtype));
-    if (options.use_bias) add_variable("bias", first_bias(input.dtype));
+    add_variable("kernel", cast(options.kernel_initializer({input.shape[2], columns}), input.dtype),
+                 options.kernel_regularizer);
+    add_variable("recurrent_kernel", cast(options.recurrent_initializer({units, columns}), input.dtype),
+                 options.recurrent_regularizer);
+    if (options.use_bias) add_variable("bias", first_bias(input.dtype), options.bias_regularizer);
   }
 
   Tensor call(const Tensor& x) const override { return run_from(x, {}).output; }
+  Tensor call_masked(const Tensor& x, const Tensor& mask) const override { return run_from(x, {.mask = mask}).output; }
+  Tensor compute_mask(const Tensor&, const Tensor& mask) const override {
+    return options.return_sequences ? mask : Tensor();
+  }
   RecurrentOutput run_from(const Tensor& x, const RecurrentInput& input) const {
     require(x.shape().rank() == 3, kind(), " ", name(), ": the input is ", x.spec(),
             ", expected [batch, time, inputs]");
@@ -44,13 +51,17 @@ struct RecurrentLayer final : Cloned<RecurrentLayer> {
     std::vector<Tensor> state{result.state};
     if (result.cell.defined()) state.push_back(result.cell);
     if (!options.return_sequences) return {result.state, std::move(state)};
-    const Tensor sequence = options.go_backwards ? reverse(result.sequence, {0}) : result.sequence;
+    Tensor sequence = result.sequence;
+    if (options.zero_output_for_mask && input.mask.defined())
+      sequence = where(expand_dims(transpose(input.mask), -1), sequence, fill_like(sequence, 0));
+    if (options.go_backwards) sequence = reverse(sequence, {0});
     return {transpose(sequence, {1, 0, 2}), std::move(state)};
   }
 
   Kind cell;
   std::int64_t units;
   RecurrentOptions options;
+  using Layer::note_result;
 
  private:
   Tensor first_bias(DType t) const {
@@ -96,9 +107,14 @@ std::shared_ptr<Layer> recurrent(Kind kind, std::int64_t units, RecurrentOptions
   return named(std::make_shared<RecurrentLayer>(kind, units, std::move(options)), name);
 }
 
-RecurrentOutput entered(const RecurrentLayer& layer, const Tensor& x, const RecurrentInput& input) {
+RecurrentOutput entered(const RecurrentLayer& layer, const Tensor& given, RecurrentInput input) {
   const NameScope scope(layer.name().empty() ? layer.kind() : std::string_view(layer.name()));
-  return layer.run_from(x, input);
+  const CallScope call(layer);
+  const Tensor x = layer.computed(given);
+  if (!input.mask.defined()) input.mask = CallScope::mask_of(x);
+  RecurrentOutput result = layer.run_from(x, input);
+  layer.note_result(x, input.mask, result.output);
+  return result;
 }
 
 /// The layer behind `module`, built, its use noted.
@@ -117,6 +133,7 @@ struct BidirectionalLayer final : Cloned<BidirectionalLayer> {
     forward = std::make_shared<RecurrentLayer>(*given);
     backward = std::make_shared<RecurrentLayer>(*given);
     backward->options.go_backwards = !forward->options.go_backwards;
+    forward->options.zero_output_for_mask = backward->options.zero_output_for_mask = true;
     const std::string name = given->has_own_name() ? given->name() : std::string(given->kind());
     forward->rename("forward_" + name, true);
     backward->rename("backward_" + name, true);
@@ -133,6 +150,8 @@ struct BidirectionalLayer final : Cloned<BidirectionalLayer> {
   }
   std::vector<std::shared_ptr<Layer>> children() const override { return {forward, backward}; }
   Tensor call(const Tensor& x) const override { return both(x, {}); }
+  Tensor call_masked(const Tensor& x, const Tensor& mask) const override { return both(x, {.mask = mask}); }
+  Tensor compute_mask(const Tensor& x, const Tensor& mask) const override { return forward->compute_mask(x, mask); }
   Tensor both(const Tensor& x, const RecurrentInput& input) const {
     require(input.initial_state.empty(), "Bidirectional: it takes a mask alone; call its layers for initial states");
     const Tensor a = entered(*forward, x, input).output;
@@ -147,10 +166,11 @@ struct BidirectionalLayer final : Cloned<BidirectionalLayer> {
     throw InternalError("a merge mode that does not exist");
   }
   BidirectionalOptions options;
+  using Layer::note_result;
   std::shared_ptr<RecurrentLayer> forward, backward;
 };
 
-struct TimeDistributedLayer final : Cloned<TimeDistributedLayer> {
+struct TimeDistributedLayer final : ClonedMasked<TimeDistributedLayer> {
   explicit TimeDistributedLayer(Module given) : layer(std::move(given)) {
     Layer& inner = layer.layer_behind();
     if (!inner.has_own_name()) inner.rename(std::string(inner.kind()), false);
@@ -166,13 +186,21 @@ struct TimeDistributedLayer final : Cloned<TimeDistributedLayer> {
   std::vector<std::shared_ptr<Layer>> children() const override {
     return {std::shared_ptr<Layer>(std::shared_ptr<void>(), &layer.layer_behind())};  // an alias: the module keeps it
   }
-  Tensor call(const Tensor& x) const override {
+  Tensor call(const Tensor& x) const override { return call_masked(x, {}); }
+  Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
     require(x.shape().rank() >= 3, "TimeDistributed: the input is ", x.spec(), ", expected [batch, time, ...]");
     const std::int64_t batch = x.shape()[0], time = x.shape()[1];
     Shape all = x.shape();
     all.erase(1);
     all.set(0, dimension::multiply(batch, time));
-    const Tensor y = layer.layer_behind().run(reshape(x, all));
+    const Tensor places = reshape(x, all);
+    if (mask.defined() && mask.shape().rank() > 2) {
+      Shape of_places = mask.shape();
+      of_places.erase(1);
+      of_places.set(0, all[0]);
+      CallScope::set_mask(places, reshape(mask, of_places));
+    }
+    const Tensor y = layer.layer_behind().run(places);
     Shape divided = y.shape();
     divided.set(0, time);
     divided.insert(0, batch);
@@ -199,7 +227,12 @@ RecurrentOutput RecurrentModule::with_state(const Tensor& x, const RecurrentInpu
 Tensor Bidirectional::operator()(const Tensor& x, const RecurrentInput& input) const {
   const auto& layer = used<BidirectionalLayer>(*this, x);
   const NameScope scope(layer.name().empty() ? layer.kind() : std::string_view(layer.name()));
-  return layer.both(x, input);
+  const CallScope call(layer);
+  const Tensor given = layer.computed(x);
+  const Tensor mask = input.mask.defined() ? input.mask : CallScope::mask_of(given);
+  const Tensor y = layer.both(given, {.mask = mask, .initial_state = input.initial_state});
+  layer.note_result(given, mask, y);
+  return y;
 }
 
 Bidirectional::Bidirectional(Module layer, BidirectionalOptions options)

@@ -7,6 +7,7 @@
 #include "gradus/nn/activation.h"
 #include "gradus/nn/initializers.h"
 #include "gradus/nn/module.h"
+#include "gradus/nn/regularizers.h"
 
 namespace gradus {
 
@@ -22,11 +23,14 @@ struct RecurrentOptions {
   std::optional<Activation> recurrent_activation = {};  // of the gates; else sigmoid
   Initializer kernel_initializer = initializers::glorot_uniform;
   Initializer recurrent_initializer = initializers::orthogonal;
+  Regularizer kernel_regularizer = {}, recurrent_regularizer = {}, bias_regularizer = {};
+  Regularizer activity_regularizer = {};  // of what the layer gives
+  bool zero_output_for_mask = false;      // of a sequence that is returned, places that do not count are 0
 };
 
 /// Where to start, and which places count: those whose mask is false keep the state and repeat the result.
 struct RecurrentInput {
-  Tensor mask = {};                        // bool [batch, time]; Embedding's compute_mask gives one
+  Tensor mask = {};                        // bool [batch, time]; else that which the layers before gave x
   std::vector<Tensor> initial_state = {};  // [batch, units] each: state, and the cell of an LSTM; none: zeros
 };
 struct RecurrentOutput {
@@ -60,7 +64,7 @@ struct BidirectionalOptions {
   std::string name = {};
 };
 /// A recurrent layer and one like it, with weights of its own, that goes the other way. The layer must not be built
-/// (InvalidArgument); sequences of both stand at their places.
+/// (InvalidArgument); sequences of both stand at their places, and are 0 where a mask says that nothing counts.
 struct Bidirectional : Module {
   explicit Bidirectional(Module layer, BidirectionalOptions options = {});
   using Module::operator();
@@ -68,7 +72,8 @@ struct Bidirectional : Module {
   Tensor operator()(const Tensor& x, const RecurrentInput& input) const;
 };
 
-/// A layer at every place: [batch, time, ...] -> [batch, time, ...], as if all places were examples.
+/// A layer at every place: [batch, time, ...] -> [batch, time, ...], as if all places were examples. The mask is handed
+/// on; of one of more than [batch, time] the layer is given the rest.
 struct TimeDistributed : Module {
   explicit TimeDistributed(Module layer);
 };

@@ -21,6 +21,13 @@ Tensor lengths(const Tensor& x, const std::vector<int>& axis) { return norm(x, {
 
 }  // namespace
 
+Tensor Regularizer::operator()(const Tensor& x) const {
+  Tensor penalty = f_(x);
+  require(penalty.shape().rank() == 0 && is_floating(penalty.dtype()), "regularizer: of ", x.spec(), " it makes ",
+          penalty.spec(), ", expected a scalar of a floating type; reduce_sum() makes one");
+  return penalty;
+}
+
 namespace regularizers {
 
 Tensor l1(const Tensor& x, double factor) { return cast(reduce_sum(abs(wide(x, "l1"))) * factor, x.dtype()); }
@@ -38,6 +45,19 @@ Tensor orthogonal(const Tensor& x, double factor, OrthogonalMode mode) {
   if (pairs == 0) return zeros({}, x.dtype());
   const Tensor between = abs(cosines) * (1 - eye(n, cosines.dtype()));
   return cast(reduce_sum(between) * (factor / 2 / pairs), x.dtype());
+}
+
+Regularizer L1(double factor) {
+  return [factor](const Tensor& x) { return l1(x, factor); };
+}
+Regularizer L2(double factor) {
+  return [factor](const Tensor& x) { return l2(x, factor); };
+}
+Regularizer L1L2(double of_l1, double of_l2) {
+  return [of_l1, of_l2](const Tensor& x) { return l1_l2(x, of_l1, of_l2); };
+}
+Regularizer OrthogonalRegularizer(double factor, OrthogonalMode mode) {
+  return [factor, mode](const Tensor& x) { return orthogonal(x, factor, mode); };
 }
 
 }  // namespace regularizers

@@ -36,6 +36,7 @@ class Resolver {
   void resolve_graph(GraphDefinition& graph, const std::vector<OperatorSet>& opsets, Known known);
   void resolve_subgraph(const NodeDefinition& node, const Attribute& attribute, const std::vector<OperatorSet>& opsets,
                         const Known& around);
+  void check_attribute(const NodeDefinition& node, const std::string& name, std::int64_t opset) const;
   void resolve_node(NodeDefinition& node, const std::vector<OperatorSet>& opsets);
   void find_function(NodeDefinition& node, std::int64_t opset);
   void mark_dying(GraphDefinition& graph, const Names& kept) const;
@@ -85,6 +86,16 @@ void Resolver::find_function(NodeDefinition& node, std::int64_t opset) {
   unknown_.insert(text(node.domain, node.domain.empty() ? "" : ".", node.op, "-", opset));
 }
 
+/// One that the op has not in this opset would be ignored, and something else computed.
+void Resolver::check_attribute(const NodeDefinition& node, const std::string& name, std::int64_t opset) const {
+  if (has_attribute(node.op, name, opset)) return;
+  const std::string opsets = opsets_with(node.op, name), named = attributes_of(node.op, opset);
+  const std::string_view there = named.empty() ? "none" : std::string_view(named);
+  expect(!opsets.empty(), node.where(), ": unknown attribute `", name, "`; ", node.op, " has ", there);
+  expect(false, node.where(), ": attribute `", name, "` is of opsets ", opsets, ", but the model is of ", opset,
+         ", where ", node.op, " has ", there);
+}
+
 void Resolver::resolve_node(NodeDefinition& node, const std::vector<OperatorSet>& opsets) {
   const std::optional<std::int64_t> opset = version_of(opsets, node.domain);
   const bool is_local = functions_.contains(key_of(node, node.op));
@@ -94,9 +105,7 @@ void Resolver::resolve_node(NodeDefinition& node, const std::vector<OperatorSet>
   node.version = row ? version_at(*row, *opset) : 0;
   if (node.version == 0) return find_function(node, *opset);
   node.row = row;
-  for (const Attribute& a : node.attributes)
-    expect(has_attribute(node.op, a.name), node.where(), ": unknown attribute `", a.name, "`; ", node.op, " has ",
-           attributes_of(node.op).empty() ? "none" : attributes_of(node.op));
+  for (const Attribute& a : node.attributes) check_attribute(node, a.name, *opset);
 }
 
 void Resolver::resolve_subgraph(const NodeDefinition& node, const Attribute& attribute,

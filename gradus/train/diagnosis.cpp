@@ -88,9 +88,10 @@ std::string find_divergence(const Module& model, const Task& task, const Tensors
   const ModeScope mode(CallMode::training);
   GradientTape tape;
   const Examined examined = task.examine(batch);
-  const Tensor loss = examined.loss.value();
+  const Loss total = examined.total();
+  const Tensor loss = total.value();
   if (auto found = first_odd_op({&loss, 1}, "the output ")) return *found;
-  const Gradients gradients = tape.gradient(examined.loss, model.trainable_variables());
+  const Gradients gradients = tape.gradient(total, model.trainable_variables());
   Tensors all;
   for (std::size_t i = 0; i < gradients.size(); ++i) all.push_back(gradients[i]);
   if (auto found = first_odd_op(all, "the gradient ")) return *found;

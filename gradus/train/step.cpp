@@ -6,6 +6,7 @@
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/train/part_penalties.h"
 
 namespace gradus {
 namespace {
@@ -137,13 +138,19 @@ Loss TrainStep::run(In fields) {
   const Before before(model_.variables() + optimizer_.variables());
   Loss total;
   Gradients gradients;
-  for (const Tensors& part : parts_of(fields)) {
-    GradientTape tape;
+  const std::vector<Tensors> parts = parts_of(fields);
+  const bool is_whole = parts.size() == 1;
+  PartPenalties penalties(model_, is_whole ? 0 : fields[0].shape()[0]);
+  for (const Tensors& part : parts) {
+    GradientTape tape({.persistent = !is_whole});
     const Examined examined = task_.examine(part);
-    gradients += tape.gradient(examined.loss, model_.trainable_variables());
-    total += examined.loss;
+    const Loss loss = is_whole ? examined.total() : examined.loss;
+    gradients += is_whole ? tape.gradient(loss, model_.trainable_variables())
+                          : penalties.gradient(tape, examined, part[0].shape()[0]);
+    total += loss;
     totals_.update_metrics(examined);
   }
+  if (!is_whole) penalties.add_to(total, gradients);
   const bool scaled = gradients.finite_under_scaling().defined();
   optimizer_.apply_gradients(gradients);
   const Tensor finite = is_finite(total.value());
@@ -164,7 +171,7 @@ void EvaluationStep::run(const Pipeline& dataset) {
   for (const auto reading = dataset.epoch(0).begin(); !reading->at_end(); reading->advance(), ++steps)
     function_.call(reading->element(), {}, [this](In in) {
       const Examined examined = task_.examine(in);
-      totals_.add(examined.loss, fill({}, 1, boolean));
+      totals_.add(examined.total(), fill({}, 1, boolean));
       totals_.update_metrics(examined);
       return Called{};
     });

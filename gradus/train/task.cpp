@@ -1,5 +1,8 @@
 /// What does not fit together.
 #include "gradus/train/task.h"
+#include <algorithm>
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/shape.h"
 
 namespace gradus::detail {
 
@@ -11,10 +14,53 @@ void fail_fields(std::size_t fields, std::size_t inputs, bool sample_weight) {
                              " besides y; if the last field is a weight, say {.sample_weight = true}"));
 }
 
-void fail_weighted_loss() {
-  throw InvalidArgument(
-      "sample_weight is said, but the loss cannot be called with (y, prediction, sample_weight); give it that "
-      "parameter");
+void fail_weighted_loss(bool only_mask) {
+  constexpr std::string_view remedy =
+      ", but the loss cannot be called with (y, prediction, sample_weight); give it that parameter";
+  throw InvalidArgument(only_mask ? text("the prediction has a mask (Embedding's mask_zero or Masking made it)", remedy,
+                                         ", or end the model with a layer that drops the mask, such as Lambda")
+                                  : text("sample_weight is said", remedy));
+}
+
+Tensor joint_weight(const Tensor& sample_weight, const Tensor& mask, DType prediction) {
+  if (!mask.defined()) return sample_weight;
+  if (!sample_weight.defined()) return cast(mask, computed_in(prediction));
+  const DType t = is_floating(sample_weight.dtype()) ? sample_weight.dtype() : computed_in(prediction);
+  const int rank = std::max(sample_weight.shape().rank(), mask.shape().rank());
+  const auto widened = [&](Tensor x) {
+    while (x.shape().rank() < rank) x = expand_dims(x, -1);
+    return x;
+  };
+  return widened(cast(sample_weight, t)) * cast(widened(mask), t);
+}
+
+namespace {
+
+Tensor sum_of(const Tensors& losses, DType t) {
+  Tensor sum;
+  for (const Tensor& loss : losses) sum = sum.defined() ? sum + cast(loss, t) : cast(loss, t);
+  return sum;
+}
+
+}  // namespace
+
+void add_penalties(Examined& examined, const Layer& model) {
+  if (!examined.loss.defined()) return;
+  const DType t = examined.loss.weight().dtype();
+  examined.penalty = sum_of(model.penalties(), t);
+  examined.activity_penalty = sum_of(model.call_losses(), t);
+  if (examined.activity_penalty.defined()) model.forget_call_losses();
 }
 
 }  // namespace gradus::detail
+
+namespace gradus {
+
+Loss Examined::total() const {
+  Loss all = loss;
+  for (const Tensor& each : {penalty, activity_penalty})
+    if (each.defined()) all = all + each;
+  return all;
+}
+
+}  // namespace gradus

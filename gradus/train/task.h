@@ -30,16 +30,19 @@ struct prediction<M, N> {
 };
 template <class M, std::size_t N> using prediction_t = typename prediction<M, N>::type;
 
-/// Any callable that gives a Loss from (y, prediction) and, where there are weights, from (y, prediction,
-/// sample_weight).
+/// Any callable that gives a Loss from (y, prediction) and, where there are weights or the prediction has a mask, from
+/// (y, prediction, sample_weight).
 template <class L, class M, std::size_t N>
 concept LossFor = std::derived_from<M, Module> && std::is_invocable_r_v<Loss, const L&, Tensor, prediction_t<M, N>>;
 
 /// One batch through model and loss.
 struct Examined {
-  Loss loss = {};
+  Loss loss = {};                  // without the penalties
   Tensor y = {}, prediction = {};  // the prediction is empty for a model of several outputs
-  Tensor sample_weight = {};       // empty: none
+  Tensor sample_weight = {};       // empty: none; with the mask of the prediction
+  Tensor penalty = {};             // on the model's variables: a scalar; empty: none
+  Tensor activity_penalty = {};    // on what its layers gave, the mean over the rows of this batch; empty: none
+  Loss total() const;              // what is trained on
 };
 
 struct Task {
@@ -54,21 +57,26 @@ namespace detail {
 
 /// Throws that elements of `fields` fields do not fit, with or without a weight.
 [[noreturn]] void fail_fields(std::size_t fields, std::size_t inputs, bool sample_weight);
-[[noreturn]] void fail_weighted_loss();
+[[noreturn]] void fail_weighted_loss(bool only_mask);
+/// The weight, if any, of the places that the mask, if any, lets count: of as many dimensions as the larger of both.
+Tensor joint_weight(const Tensor& sample_weight, const Tensor& mask, DType prediction);
+/// Adds what the model's layers ask for beside the loss, and forgets it.
+void add_penalties(Examined& examined, const Layer& model);
 
 template <std::size_t inputs, std::size_t N, class M, class L>
 Examined examine(const M& model, const L& loss, In fields) {
+  const CallScope call(model.layer_behind());
   auto prediction = call_with<inputs>(model, fields);
   Examined result{.y = fields[inputs]};
-  if constexpr (inputs + 2 == N) {
-    result.sample_weight = fields[inputs + 1];
-    if constexpr (std::is_invocable_r_v<Loss, const L&, Tensor, decltype(prediction), Tensor>)
-      result.loss = loss(result.y, prediction, result.sample_weight);
-    else fail_weighted_loss();
-  } else {
-    result.loss = loss(result.y, prediction);
-  }
+  if constexpr (inputs + 2 == N) result.sample_weight = fields[inputs + 1];
+  if constexpr (std::same_as<decltype(prediction), Tensor>)
+    result.sample_weight = joint_weight(result.sample_weight, CallScope::mask_of(prediction), prediction.dtype());
+  if (!result.sample_weight.defined()) result.loss = loss(result.y, prediction);
+  else if constexpr (std::is_invocable_r_v<Loss, const L&, Tensor, decltype(prediction), Tensor>)
+    result.loss = loss(result.y, prediction, result.sample_weight);
+  else fail_weighted_loss(inputs + 2 != N);
   if constexpr (std::same_as<decltype(prediction), Tensor>) result.prediction = std::move(prediction);
+  add_penalties(result, model.layer_behind());
   return result;
 }
 

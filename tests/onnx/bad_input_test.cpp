@@ -56,6 +56,17 @@ TEST(OnnxBadInput, GraphsThatCannotRun) {
        [](ModelFile& f) { f.graph.nodes[0] = node("Softmax", {"x"}, {"e"}, {integer("colour", 7)}); }},
       {"node `e` (Erf): unknown attribute `axis`; Erf has none",
        [](ModelFile& f) { f.graph.nodes[0] = node("Erf", {"x"}, {"e"}, {integer("axis", 0)}); }},
+      {"attribute `broadcast` is of opsets 1-6, but the model is of 21, where Add has none",
+       [](ModelFile& f) { f.graph.nodes[1].attributes.push_back(integer("broadcast", 1)); }},
+      {"attribute `round_mode` is of opsets 24-, but the model is of 21, where Cast has saturate to",
+       [](ModelFile& f) {
+         f.graph.nodes[0] = node("Cast", {"x"}, {"e"}, {integer("to", 11), integer("round_mode", 1)});
+       }},
+      {"attribute `saturate` is of opsets 19-, but the model is of 13, where Cast has to",
+       [](ModelFile& f) {
+         f.opsets[0].version = 13;
+         f.graph.nodes[0] = node("Cast", {"x"}, {"e"}, {integer("to", 11), integer("saturate", 1)});
+       }},
       {"two attributes are named `axis`",
        [](ModelFile& f) {
          f.graph.nodes[0] = node("Softmax", {"x"}, {"e"}, {integer("axis", 0), integer("axis", 0)});

@@ -1,0 +1,15 @@
+/// A layer that only asks for a penalty.
+#pragma once
+#include "gradus/nn/module.h"
+
+namespace gradus {
+
+struct ActivityRegularizationOptions {
+  double l1 = 0, l2 = 0;
+};
+/// x; model.losses() has l1 * sum(|x|) + l2 * sum(x^2), divided by the rows of x.
+struct ActivityRegularization : Module {
+  explicit ActivityRegularization(ActivityRegularizationOptions options = {});
+};
+
+}  // namespace gradus

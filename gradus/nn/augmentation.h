@@ -1,0 +1,60 @@
+/// Layers that change images at random in training, and do nothing in inference; with Keras's defaults. Images are
+/// [batch, height, width, channels] or [height, width, channels]; each is changed in its own way. Integers give f32,
+/// but for flips and crops, which only move.
+#pragma once
+#include <array>
+#include "gradus/nn/module.h"
+
+namespace gradus {
+
+enum class FlipMode { horizontal, vertical, horizontal_and_vertical };
+/// Mirrors with probability 1/2, along each of the axes.
+struct RandomFlip : Module {
+  explicit RandomFlip(FlipMode mode = FlipMode::horizontal_and_vertical);
+};
+
+/// A range to draw from, uniformly; one number f is {-f, f}. InvalidArgument unless low <= high.
+struct Factor {
+  double low, high;
+  Factor(double f) : low(-f), high(f) {}
+  Factor(double low, double high) : low(low), high(high) {}
+};
+/// What lies beyond the image: its mirror image, numbers of 0, or the pixel at the border.
+enum class FillMode { reflect, constant, nearest };
+struct RandomMoveOptions {
+  FillMode fill_mode = FillMode::reflect;
+};
+/// Shares of height and width, down and to the right. Between pixels it is linear, as in the next two. Sizes of images
+/// must be known.
+struct RandomTranslation : Module {
+  RandomTranslation(Factor height, Factor width, RandomMoveOptions options = {});
+};
+/// Shares of a whole turn, against the clock, about the center.
+struct RandomRotation : Module {
+  explicit RandomRotation(Factor factor, RandomMoveOptions options = {});
+};
+/// Out by a share (0.2: the image is 20 % smaller), in by a negative one; width as height.
+struct RandomZoom : Module {
+  explicit RandomZoom(Factor height, RandomMoveOptions options = {});
+  RandomZoom(Factor height, Factor width, RandomMoveOptions options = {});
+};
+
+/// A box of this size at a random place, in inference in the middle; of an image that is too small, the largest box of
+/// that ratio, resized, as CenterCrop.
+struct RandomCrop : Module {
+  RandomCrop(std::int64_t height, std::int64_t width);
+};
+
+struct RandomColorOptions {
+  std::array<double, 2> value_range{0, 255};  // of the pixels, cut to it
+};
+/// Adds a share of the value range.
+struct RandomBrightness : Module {
+  explicit RandomBrightness(Factor factor, RandomColorOptions options = {});
+};
+/// (x - mean) * (1 + drawn) + mean, the mean of each channel.
+struct RandomContrast : Module {
+  explicit RandomContrast(Factor factor, RandomColorOptions options = {});
+};
+
+}  // namespace gradus

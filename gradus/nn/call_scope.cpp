@@ -1,0 +1,55 @@
+/// The call of this thread.
+#include "gradus/nn/call_scope.h"
+#include <atomic>
+#include "gradus/nn/layer.h"
+
+namespace gradus {
+namespace {
+
+std::atomic<bool> losses_are_used{false};
+
+}  // namespace
+
+thread_local CallScope* CallScope::current_ = nullptr;
+
+CallScope::CallScope(const Layer& entry) : CallScope(Kind::call, &entry) {}
+
+/// A call within another one adds no scope of its own; a trial hides the one around it.
+CallScope::CallScope(Kind kind, const Layer* entry) : outer_(current_), kind_(kind) {
+  if (kind == Kind::trial || !current_) current_ = this;
+  if (kind == Kind::call && !outer_ && CallLosses::are_used()) entry->forget_call_losses();
+}
+
+CallScope::~CallScope() { current_ = outer_; }
+
+Tensor CallScope::mask_of(const Tensor& x) {
+  if (!current_) return {};
+  const auto& masks = current_->masks_;
+  for (auto each = masks.rbegin(); each != masks.rend(); ++each)
+    if (each->first.node() == x.node()) return each->second;
+  return {};
+}
+
+void CallScope::set_mask(const Tensor& x, Tensor mask) {
+  if (current_) current_->masks_.emplace_back(x, std::move(mask));
+}
+
+bool CallScope::is_call() { return current_ && current_->kind_ == Kind::call; }
+
+void CallLosses::add(Tensor loss) {
+  losses_are_used = true;
+  const std::lock_guard lock(mutex_);
+  losses_.push_back(std::move(loss));
+}
+void CallLosses::forget() {
+  Tensors forgotten;  // freed after the lock
+  const std::lock_guard lock(mutex_);
+  forgotten.swap(losses_);
+}
+Tensors CallLosses::all() const {
+  const std::lock_guard lock(mutex_);
+  return losses_;
+}
+bool CallLosses::are_used() { return losses_are_used; }
+
+}  // namespace gradus

@@ -1,0 +1,60 @@
+/// CallScope: what the layers of one call hand on beside tensors: masks, and the losses that the call brings.
+#pragma once
+#include <mutex>
+#include <utility>
+#include <vector>
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+class Layer;
+
+/// The outermost call of a model on this thread; what is called within it is part of it.
+class CallScope {
+ public:
+  /// As it is outermost, the losses of the entry's last call are forgotten.
+  [[nodiscard]] explicit CallScope(const Layer& entry);
+  ~CallScope();
+  CallScope(const CallScope&) = delete;
+
+  /// bool, of the first dimensions of `x`; false: does not count. Empty: all do.
+  static Tensor mask_of(const Tensor& x);
+  /// Known to the layers that are given `x` within this call.
+  static void set_mask(const Tensor& x, Tensor mask);
+  /// Whether what is called now is a call, and no trial.
+  static bool is_call();
+
+ protected:
+  enum class Kind { call, trial };
+  CallScope(Kind kind, const Layer* entry);
+
+ private:
+  static thread_local CallScope* current_;
+  CallScope* const outer_;
+  const Kind kind_;
+  std::vector<std::pair<Tensor, Tensor>> masks_;  // what they belong to is kept: its address is not used again
+};
+
+/// In its lifetime layers are run to see what they give: no losses are noted.
+struct TrialScope : CallScope {
+  TrialScope() : CallScope(Kind::trial, nullptr) {}
+};
+
+/// The losses that the last call of a layer brought.
+class CallLosses {
+ public:
+  CallLosses() = default;
+  CallLosses(const CallLosses&) {}  // a copy has not been called
+  CallLosses& operator=(const CallLosses&) = delete;
+  void add(Tensor loss);
+  void forget();
+  Tensors all() const;
+  /// Whether any layer of this process ever had one.
+  static bool are_used();
+
+ private:
+  mutable std::mutex mutex_;
+  Tensors losses_;
+};
+
+}  // namespace gradus

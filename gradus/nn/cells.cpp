@@ -1,0 +1,403 @@
+/// Cells, and the loop that carries their states.
+#include "gradus/nn/cells.h"
+#include "gradus/function/trace.h"
+#include "gradus/graph/scope.h"
+#include "gradus/nn/cloned.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/control.h"
+#include "gradus/ops/conv.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
+#include "gradus/ops/matmul.h"
+#include "gradus/ops/numeric.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+/// Part k of the last axis, which has parts of `size`.
+Tensor part(const Tensor& x, std::int64_t k, std::int64_t size) { return slice_within(x, -1, k * size, size); }
+
+/// What all cells can do: one step.
+struct CellLayer : Layer {
+  /// Sizes of the states behind the batch.
+  virtual std::vector<std::int64_t> state_sizes() const = 0;
+  /// Which state has the size of the result.
+  virtual std::size_t state_like_result() const { return 0; }
+  virtual RecurrentOutput step(const Tensor& x, In state) const = 0;
+
+  Tensor call(const Tensor& x) const override { return step(x, zero_state(x.shape()[0], x.dtype())).output; }
+  Tensors zero_state(std::int64_t batch, DType t) const {
+    Tensors state;
+    for (const std::int64_t size : state_sizes()) state.push_back(fill({batch, size}, 0, t));
+    return state;
+  }
+  void check_state(const Tensor& x, In state) const {
+    const std::vector<std::int64_t> sizes = state_sizes();
+    require(state.size() == sizes.size(), kind(), " ", name(), ": ", state.size(), " tensors of state, expected ",
+            sizes.size());
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      require(state[i].spec() == Spec{x.dtype(), {x.shape()[0], sizes[i]}}, kind(), " ", name(), ": state ", i, " is ",
+              state[i].spec(), ", expected ", Spec{x.dtype(), {x.shape()[0], sizes[i]}});
+  }
+};
+
+enum class Kind { simple_rnn, gru, lstm };
+
+struct GatedCell final : CellLayer {
+  GatedCell(Kind k, std::int64_t n, CellOptions o) : cell(k), units(n), options(std::move(o)) {
+    require(units > 0, kind(), ": units must be positive, got ", units);
+  }
+  std::shared_ptr<Layer> clone() const override { return std::make_shared<GatedCell>(*this); }
+  std::string_view kind() const override {
+    return cell == Kind::lstm ? "lstm_cell" : cell == Kind::gru ? "gru_cell" : "simple_rnn_cell";
+  }
+  void build(const Spec& input) override {
+    require(is_floating(input.dtype) && input.shape.rank() == 2 && input.shape[1] >= 0, kind(), ": the input is ",
+            input, ", expected floats [batch, inputs] with known inputs");
+    const DType t = input.dtype;
+    const std::int64_t columns = gates() * units;
+    add_variable("kernel", cast(options.kernel_initializer({input.shape[1], columns}), t), options.kernel_regularizer);
+    add_variable("recurrent_kernel", cast(options.recurrent_initializer({units, columns}), t),
+                 options.recurrent_regularizer);
+    if (options.use_bias) add_variable("bias", first_bias(t), options.bias_regularizer);
+  }
+  std::vector<std::int64_t> state_sizes() const override {
+    return std::vector<std::int64_t>(cell == Kind::lstm ? 2 : 1, units);
+  }
+  RecurrentOutput step(const Tensor& x, In state) const override {
+    const Tensor kernel = parameter(0);
+    require(x.shape().rank() == 2 && x.shape()[1] == kernel.shape()[0], kind(), " ", name(), ": the input is ",
+            x.spec(), ", expected [batch, ", kernel.shape()[0], "]");
+    check_state(x, state);
+    const Tensor from_input = biased(matmul(x, kernel), 0);
+    return cell == Kind::lstm  ? lstm(from_input, state)
+           : cell == Kind::gru ? gru(from_input, state[0])
+                               : simple(from_input, state[0]);
+  }
+
+  Kind cell;
+  std::int64_t units;
+  CellOptions options;
+
+ private:
+  std::int64_t gates() const { return cell == Kind::lstm ? 4 : cell == Kind::gru ? 3 : 1; }
+  bool has_two_biases() const { return cell == Kind::gru && options.reset_after; }
+  Tensor first_bias(DType t) const {
+    const std::int64_t columns = gates() * units;
+    if (has_two_biases()) return zeros({2, columns}, t);
+    if (cell != Kind::lstm || !options.unit_forget_bias) return zeros({columns}, t);
+    return concat({zeros({units}, t), ones({units}, t), zeros({2 * units}, t)});
+  }
+  /// `which`: 0 of the input, 1 of the state, which only a GRU may have.
+  Tensor biased(const Tensor& y, std::int64_t which) const {
+    if (!options.use_bias || (which == 1 && !has_two_biases())) return y;
+    return has_two_biases() ? y + parameter(2)[which] : y + parameter(2);
+  }
+  Tensor activated(const Tensor& x) const { return options.activation ? (*options.activation)(x) : tanh(x); }
+  Tensor gated(const Tensor& x) const {
+    return options.recurrent_activation ? (*options.recurrent_activation)(x) : sigmoid(x);
+  }
+
+  RecurrentOutput simple(const Tensor& from_input, const Tensor& h) const {
+    const Tensor next = activated(from_input + matmul(h, parameter(1)));
+    return {next, {next}};
+  }
+  RecurrentOutput gru(const Tensor& from_input, const Tensor& h) const {
+    const Tensor kernel = parameter(1);
+    const Tensor inner = biased(matmul(h, options.reset_after ? kernel : slice_within(kernel, -1, 0, 2 * units)), 1);
+    const Tensor z = gated(part(from_input, 0, units) + part(inner, 0, units));
+    const Tensor r = gated(part(from_input, 1, units) + part(inner, 1, units));
+    const Tensor of_state = options.reset_after ? r * part(inner, 2, units) : matmul(r * h, part(kernel, 2, units));
+    const Tensor next = z * h + (1 - z) * activated(part(from_input, 2, units) + of_state);
+    return {next, {next}};
+  }
+  RecurrentOutput lstm(const Tensor& from_input, In state) const {
+    const Tensor all = from_input + matmul(state[0], parameter(1));
+    const Tensor c =
+        gated(part(all, 1, units)) * state[1] + gated(part(all, 0, units)) * activated(part(all, 2, units));
+    const Tensor next = gated(part(all, 3, units)) * activated(c);
+    return {next, {next, c}};
+  }
+};
+
+std::shared_ptr<Layer> gated(Kind kind, std::int64_t units, CellOptions options) {
+  const std::string name = options.name;
+  return named(std::make_shared<GatedCell>(kind, units, std::move(options)), name);
+}
+
+CellLayer& cell_behind(const Module& module) { return static_cast<CellLayer&>(module.layer_behind()); }
+/// An alias: the module keeps the layer.
+std::shared_ptr<Layer> child(const Module& module) {
+  return std::shared_ptr<Layer>(std::shared_ptr<void>(), &module.layer_behind());
+}
+RecurrentOutput entered(const CellLayer& cell, const Tensor& x, In state) {
+  const NameScope scope(cell.name().empty() ? cell.kind() : std::string_view(cell.name()));
+  return cell.step(x, state);
+}
+
+struct StackedCells final : CellLayer {
+  explicit StackedCells(std::vector<RecurrentCell> given) {
+    require(!given.empty(), "StackedRNNCells: expected at least one cell");
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      cells.push_back(std::move(given[i]));
+      Layer& cell = cells.back().layer_behind();
+      if (!cell.has_own_name()) cell.rename(std::string(cell.kind()) + (i ? "_" + std::to_string(i) : ""), false);
+    }
+  }
+  std::shared_ptr<Layer> clone() const override { return std::make_shared<StackedCells>(*this); }
+  std::string_view kind() const override { return "stacked_rnn_cells"; }
+  std::vector<std::shared_ptr<Layer>> children() const override {
+    std::vector<std::shared_ptr<Layer>> all;
+    for (const Module& cell : cells) all.push_back(child(cell));
+    return all;
+  }
+  void build(const Spec& input) override {
+    Spec spec = input;
+    for (const Module& each : cells) {
+      CellLayer& cell = cell_behind(each);
+      cell.ensure_built(spec);
+      spec.shape.set(1, cell.state_sizes()[cell.state_like_result()]);
+    }
+  }
+  std::vector<std::int64_t> state_sizes() const override {
+    std::vector<std::int64_t> all;
+    for (const Module& cell : cells)
+      for (const std::int64_t size : cell_behind(cell).state_sizes()) all.push_back(size);
+    return all;
+  }
+  std::size_t state_like_result() const override {
+    const CellLayer& last = cell_behind(cells.back());
+    return state_sizes().size() - last.state_sizes().size() + last.state_like_result();
+  }
+  RecurrentOutput step(const Tensor& x, In state) const override {
+    check_state(x, state);
+    RecurrentOutput all{.output = x};
+    for (const Module& each : cells) {
+      const CellLayer& cell = cell_behind(each);
+      RecurrentOutput one = entered(cell, all.output, state.subspan(all.state.size(), cell.state_sizes().size()));
+      all.output = std::move(one.output);
+      for (Tensor& part : one.state) all.state.push_back(std::move(part));
+    }
+    return all;
+  }
+  std::vector<Module> cells;
+};
+
+/// What a loop over places does beside its steps.
+struct Places {
+  bool return_sequences, go_backwards, zero_output_for_mask;
+  Tensor mask;  // bool [batch, time]; empty: all count
+};
+
+/// `x`: [batch, time, ...]. The result of places that do not count is `repeated` at first.
+RecurrentOutput over_places(const Tensor& x, const Tensors& first, std::size_t state_like_result, const Places& places,
+                            const std::function<RecurrentOutput(const Tensor& x, In state)>& step) {
+  const auto in_order = [&](Tensor by_place) { return places.go_backwards ? reverse(by_place, {0}) : by_place; };
+  const Tensor xs = in_order(moveaxis(x, 1, 0));
+  const std::size_t n = first.size();
+  Tensors carries = first;
+  Tensor mask;
+  if (places.mask.defined()) {
+    mask = in_order(transpose(places.mask));
+    carries.push_back(fill_like(first[state_like_result], 0));
+    carries.push_back(fill({}, 0, i32));
+  }
+  const auto body = [&](In in) {
+    const RecurrentOutput made = step(in.back(), in.first(n));
+    Tensors next = made.state;
+    Tensor result = made.output;
+    if (mask.defined()) {
+      Tensor counts = gather(mask, in[n + 1]);  // [batch]
+      while (counts.shape().rank() < result.shape().rank()) counts = expand_dims(counts, -1);
+      for (std::size_t i = 0; i < n; ++i) next[i] = where(counts, next[i], in[i]);
+      const Tensor repeated = where(counts, result, in[n]);
+      next.push_back(repeated);
+      next.push_back(in[n + 1] + 1);
+      result = places.zero_output_for_mask ? where(counts, result, fill_like(result, 0)) : repeated;
+    }
+    next.push_back(result);
+    return next;
+  };
+  Tensors results = detail::scan(body, carries, xs);
+  RecurrentOutput all{.output = moveaxis(results.back(), 0, 1),
+                      .state = Tensors(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(n))};
+  if (!places.return_sequences) all.output = mask.defined() ? results[n] : results[state_like_result];
+  return all;
+}
+
+struct RNNLayer final : Cloned<RNNLayer> {
+  RNNLayer(RecurrentCell given, RNNOptions o) : cell(std::move(given)), options(std::move(o)) {
+    Layer& inner = cell.layer_behind();
+    if (!inner.has_own_name()) inner.rename(std::string(inner.kind()), false);
+    set_activity_regularizer(options.activity_regularizer);
+  }
+  std::string_view kind() const override { return "rnn"; }
+  std::vector<std::shared_ptr<Layer>> children() const override { return {child(cell)}; }
+  void build(const Spec& input) override {
+    require(is_floating(input.dtype) && input.shape.rank() == 3 && input.shape[2] >= 0, "RNN: the input is ", input,
+            ", expected floats [batch, time, inputs] with known inputs");
+    cell.layer_behind().ensure_built(Spec{input.dtype, {any_size, input.shape[2]}});
+  }
+  Tensor call(const Tensor& x) const override { return run_from(x, {}).output; }
+  Tensor call_masked(const Tensor& x, const Tensor& mask) const override { return run_from(x, {.mask = mask}).output; }
+  Tensor compute_mask(const Tensor&, const Tensor& mask) const override {
+    return options.return_sequences ? mask : Tensor();
+  }
+  RecurrentOutput run_from(const Tensor& x, const RecurrentInput& input) const {
+    const CellLayer& steps = cell_behind(cell);
+    require(x.shape().rank() == 3, "RNN ", name(), ": the input is ", x.spec(), ", expected [batch, time, inputs]");
+    require(!input.mask.defined() || input.mask.spec() == Spec{boolean, {x.shape()[0], x.shape()[1]}}, "RNN ", name(),
+            ": the mask is ", input.mask.defined() ? text(input.mask.spec()) : "", ", expected ",
+            Spec{boolean, {x.shape()[0], x.shape()[1]}});
+    const Tensors first = input.initial_state.empty() ? steps.zero_state(x.shape()[0], x.dtype()) : input.initial_state;
+    steps.check_state(x, first);
+    return over_places(x, first, steps.state_like_result(),
+                       {options.return_sequences, options.go_backwards, options.zero_output_for_mask, input.mask},
+                       [&](const Tensor& place, In state) { return entered(steps, place, state); });
+  }
+  using Layer::note_result;
+  RecurrentCell cell;
+  RNNOptions options;
+};
+
+struct ConvLSTMSettings {
+  std::string_view layer, kind;
+  std::int64_t filters;
+  Sizes kernel, strides, dilation;
+};
+
+template <class Options> struct ConvLSTMLayer final : Cloned<ConvLSTMLayer<Options>> {
+  ConvLSTMLayer(ConvLSTMSettings s, Options o) : settings(std::move(s)), options(std::move(o)) {
+    require(settings.filters > 0, settings.layer, ": the number of filters must be positive, got ", settings.filters);
+    for (const Sizes& sizes : {settings.kernel, settings.strides, settings.dilation})
+      for (const std::int64_t size : sizes)
+        require(size > 0, settings.layer, ": kernel, strides and dilation must be positive, got ", size);
+    this->set_activity_regularizer(options.activity_regularizer);
+  }
+  std::string_view kind() const override { return settings.kind; }
+  void build(const Spec& input) override {
+    check(input);
+    for (int i = 2; i < input.shape.rank(); ++i)
+      require(input.shape[i] > 0, settings.layer, ": the input is ", input, ", its dimension ", i, " must be known");
+    const std::int64_t columns = 4 * settings.filters;
+    const DType t = input.dtype;
+    this->add_variable("kernel", cast(options.kernel_initializer(kernel_shape(input.shape.back(), columns)), t),
+                       options.kernel_regularizer);
+    this->add_variable("recurrent_kernel",
+                       cast(options.recurrent_initializer(kernel_shape(settings.filters, columns)), t),
+                       options.recurrent_regularizer);
+    if (!options.use_bias) return;
+    const Shape one{settings.filters};
+    this->add_variable("bias",
+                       options.unit_forget_bias
+                           ? concat({zeros(one, t), ones(one, t), zeros({2 * settings.filters}, t)})
+                           : zeros({columns}, t),
+                       options.bias_regularizer);
+  }
+  Tensor call(const Tensor& x) const override { return call_masked(x, {}); }
+  Tensor compute_mask(const Tensor&, const Tensor& mask) const override {
+    return options.return_sequences ? mask : Tensor();
+  }
+  /// What the input gives to the gates is one convolution for all places.
+  Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
+    check(x.spec());
+    Shape places = x.shape();
+    places.erase(1);
+    places.set(0, dimension::multiply(x.shape()[0], x.shape()[1]));
+    Tensor gates =
+        convolution(reshape(x, places), this->parameter(0),
+                    {.strides = settings.strides, .padding = options.padding, .dilations = settings.dilation});
+    if (options.use_bias) gates = gates + this->parameter(2);
+    Shape divided = gates.shape();
+    divided.set(0, x.shape()[1]);
+    divided.insert(0, x.shape()[0]);
+    Shape state = gates.shape();
+    state.set(0, x.shape()[0]);
+    state.set(-1, settings.filters);
+    const Tensor zero = fill(state, 0, x.dtype());
+    return over_places(reshape(gates, divided), {zero, zero}, 0,
+                       {options.return_sequences, options.go_backwards, false, mask},
+                       [&](const Tensor& from_input, In now) { return step(from_input, now); })
+        .output;
+  }
+  ConvLSTMSettings settings;
+  Options options;
+
+ private:
+  void check(const Spec& input) const {
+    const int rank = static_cast<int>(settings.kernel.size()) + 3;
+    require(is_floating(input.dtype) && input.shape.rank() == rank, settings.layer, ": the input is ", input,
+            ", expected floats of ", rank, " dimensions: [batch, time, spatial..., channels]");
+  }
+  Shape kernel_shape(std::int64_t inputs, std::int64_t outputs) const {
+    Shape shape{std::span(settings.kernel)};
+    shape.push_back(inputs);
+    shape.push_back(outputs);
+    return shape;
+  }
+  RecurrentOutput step(const Tensor& from_input, In state) const {
+    const auto activated = [&](const Tensor& x) { return options.activation ? (*options.activation)(x) : tanh(x); };
+    const auto gate = [&](const Tensor& x) {
+      return options.recurrent_activation ? (*options.recurrent_activation)(x) : sigmoid(x);
+    };
+    const std::int64_t n = settings.filters;
+    const Tensor all = from_input + convolution(state[0], this->parameter(1), {.padding = Padding::same});
+    const Tensor c = gate(part(all, 1, n)) * state[1] + gate(part(all, 0, n)) * activated(part(all, 2, n));
+    const Tensor next = gate(part(all, 3, n)) * activated(c);
+    return {next, {next, c}};
+  }
+};
+
+template <class Size>
+std::shared_ptr<Layer> conv_lstm(std::string_view layer, std::string_view kind, std::int64_t filters, Size kernel,
+                                 ConvLSTMOptionsOf<Size> options) {
+  const std::string name = options.name;
+  ConvLSTMSettings settings{layer, kind, filters, kernel, options.strides, options.dilation};
+  using Made = ConvLSTMLayer<ConvLSTMOptionsOf<Size>>;
+  return named(std::make_shared<Made>(std::move(settings), std::move(options)), name);
+}
+
+}  // namespace
+
+RecurrentOutput RecurrentCell::operator()(const Tensor& x, const std::vector<Tensor>& state) const {
+  CellLayer& cell = cell_behind(*this);
+  cell.ensure_built(x.spec());
+  if (Trace* trace = Trace::current()) trace->note_use(this, cell.variables());
+  return entered(cell, cell.computed(x), state);
+}
+
+SimpleRNNCell::SimpleRNNCell(std::int64_t units, CellOptions options)
+    : RecurrentCell(gated(Kind::simple_rnn, units, std::move(options))) {}
+GRUCell::GRUCell(std::int64_t units, CellOptions options)
+    : RecurrentCell(gated(Kind::gru, units, std::move(options))) {}
+LSTMCell::LSTMCell(std::int64_t units, CellOptions options)
+    : RecurrentCell(gated(Kind::lstm, units, std::move(options))) {}
+StackedRNNCells::StackedRNNCells(std::vector<RecurrentCell> cells)
+    : RecurrentCell(std::make_shared<StackedCells>(std::move(cells))) {}
+
+RNN::RNN(RecurrentCell cell, RNNOptions options)
+    : Module(named(std::make_shared<RNNLayer>(std::move(cell), options), options.name)) {}
+RNN::RNN(std::vector<RecurrentCell> cells, RNNOptions options)
+    : RNN(StackedRNNCells(std::move(cells)), std::move(options)) {}
+Tensor RNN::operator()(const Tensor& x, const RecurrentInput& input) const { return with_state(x, input).output; }
+RecurrentOutput RNN::with_state(const Tensor& given, const RecurrentInput& input) const {
+  auto& layer = static_cast<RNNLayer&>(layer_behind());
+  layer.ensure_built(given.spec());
+  if (Trace* trace = Trace::current()) trace->note_use(this, layer.variables());
+  const NameScope scope(layer.name().empty() ? layer.kind() : std::string_view(layer.name()));
+  const CallScope call(layer);
+  const Tensor x = layer.computed(given);
+  RecurrentInput whole = input;
+  if (!whole.mask.defined()) whole.mask = CallScope::mask_of(x);
+  RecurrentOutput result = layer.run_from(x, whole);
+  layer.note_result(x, whole.mask, result.output);
+  return result;
+}
+
+ConvLSTM1D::ConvLSTM1D(std::int64_t filters, Single kernel, ConvLSTM1DOptions options)
+    : Module(conv_lstm("ConvLSTM1D", "conv_lstm1d", filters, kernel, std::move(options))) {}
+ConvLSTM2D::ConvLSTM2D(std::int64_t filters, Pair kernel, ConvLSTM2DOptions options)
+    : Module(conv_lstm("ConvLSTM2D", "conv_lstm2d", filters, kernel, std::move(options))) {}
+
+}  // namespace gradus
