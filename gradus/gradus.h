@@ -116,5 +116,7 @@
 #include "gradus/train/callbacks.h"
 #include "gradus/train/checkpoints.h"
 #include "gradus/train/fit.h"
+#include "gradus/train/keras_files.h"
+#include "gradus/train/precision_report.h"
 #include "gradus/train/tensorboard.h"
 #include "gradus/train/weights.h"

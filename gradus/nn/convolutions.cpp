@@ -2,6 +2,7 @@
 #include "gradus/nn/convolutions.h"
 #include <concepts>
 #include "gradus/nn/cloned.h"
+#include "gradus/nn/described.h"
 #include "gradus/ops/conv.h"
 
 namespace gradus {
@@ -19,6 +20,7 @@ struct Settings {
   Initializer kernel_initializer, bias_initializer;
   Regularizer kernel_regularizer, bias_regularizer, activity_regularizer, pointwise_regularizer;
   int rank() const { return static_cast<int>(kernel.size()) + 2; }
+  bool kernel_by_channel() const { return layer.starts_with("Depthwise") || layer.starts_with("Separable"); }
 };
 
 void check_settings(const Settings& s) {
@@ -38,14 +40,31 @@ Shape kernel_shape(const Sizes& sizes, std::int64_t a, std::int64_t b) {
   return shape;
 }
 
-struct WindowLayer : Layer {
+struct WindowLayer : Layer, Described {
   explicit WindowLayer(Settings s) : settings(std::move(s)) {
     check_settings(settings);
     set_activity_regularizer(settings.activity_regularizer);
   }
   std::string_view kind() const override { return settings.kind; }
+  LayerConfig config() const override {
+    const bool by_channel = settings.kernel_by_channel();
+    LayerConfig made{std::string(settings.layer),
+                     {{"kernel_size", settings.kernel},
+                      {"strides", for_each_dimension(settings.strides)},
+                      {"padding", std::string(settings.padding == Padding::same ? "same" : "valid")},
+                      {"dilation_rate", for_each_dimension(settings.dilations)},
+                      {"activation", settings.activation},
+                      {"use_bias", settings.use_bias}}};
+    if (!settings.layer.starts_with("Depthwise")) made.options.push_back({"filters", settings.filters});
+    made.options.push_back(by_channel ? LayerOption{"depth_multiplier", settings.depth_multiplier}
+                                      : LayerOption{"groups", settings.groups});
+    return made;
+  }
 
  protected:
+  Sizes for_each_dimension(const Sizes& sizes) const {
+    return sizes.size() == 1 ? Sizes(settings.kernel.size(), sizes[0]) : sizes;
+  }
   /// The channels of the input; a mistake if it is none.
   std::int64_t channels_of(const Spec& input) const {
     require(input.shape.rank() == settings.rank(), settings.layer, ": the input is ", input, ", expected ",

@@ -1,6 +1,7 @@
 /// The tables behind embeddings.
 #include "gradus/nn/embedding.h"
 #include "gradus/nn/cloned.h"
+#include "gradus/nn/described.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/index.h"
@@ -10,13 +11,16 @@
 namespace gradus {
 namespace {
 
-struct EmbeddingLayer final : Cloned<EmbeddingLayer> {
+struct EmbeddingLayer final : Cloned<EmbeddingLayer>, Described {
   EmbeddingLayer(std::int64_t n, std::int64_t w, EmbeddingOptions o) : vocabulary(n), width(w), options(std::move(o)) {
     require(vocabulary > 0 && width > 0, "Embedding: vocabulary and width must be positive, got ", vocabulary, " and ",
             width);
     set_activity_regularizer(options.activity_regularizer);
   }
   std::string_view kind() const override { return "embedding"; }
+  LayerConfig config() const override {
+    return {"Embedding", {{"input_dim", vocabulary}, {"output_dim", width}, {"mask_zero", options.mask_zero}}};
+  }
   void build(const Spec& input) override {
     require(is_integer(input.dtype), "Embedding: the input is ", input, ", expected integers; cast(x, i32) first");
     const DType t = policy() ? policy()->variable : f32;

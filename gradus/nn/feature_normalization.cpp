@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 #include "gradus/nn/cloned.h"
+#include "gradus/nn/described.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/shape.h"
@@ -61,10 +62,13 @@ Tensor tensor_of(const std::vector<double>& values, DType t) {
   return cast(from_values(values, {static_cast<std::int64_t>(values.size())}), t);
 }
 
-struct NormalizationLayer final : ClonedMasked<NormalizationLayer> {
+struct NormalizationLayer final : ClonedMasked<NormalizationLayer>, Described {
   explicit NormalizationLayer(int a, std::vector<double> means = {0}, std::vector<double> variances = {1})
       : axis(a), first_mean(std::move(means)), first_variance(std::move(variances)) {}
   std::string_view kind() const override { return "normalization"; }
+  LayerConfig config() const override {
+    return {"Normalization", {{"axis", std::vector<std::int64_t>{is_built() ? from_end : axis}}}};
+  }
   void build(const Spec& input) override {
     const int at = input.shape.normalized(axis);
     require(input.shape[at] >= 0, "Normalization: the input is ", input, ", its features, dimension ", at,

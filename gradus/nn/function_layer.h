@@ -2,15 +2,17 @@
 #pragma once
 #include <functional>
 #include "gradus/nn/cloned.h"
+#include "gradus/nn/described.h"
 
 namespace gradus {
 
 /// What becomes of the mask of the input.
 enum class MaskOf { dropped, handed_on };
 
-struct FunctionLayer final : Cloned<FunctionLayer> {
-  FunctionLayer(std::string_view k, std::function<Tensor(const Tensor&)> g, MaskOf m)
-      : name_of_kind(k), f(std::move(g)), mask_of_input(m) {}
+struct FunctionLayer final : Cloned<FunctionLayer>, Described {
+  FunctionLayer(std::string_view k, std::function<Tensor(const Tensor&)> g, LayerConfig c, MaskOf m)
+      : name_of_kind(k), f(std::move(g)), made_with(std::move(c)), mask_of_input(m) {}
+  LayerConfig config() const override { return made_with; }
   std::string_view kind() const override { return name_of_kind; }
   void build(const Spec&) override {}
   Tensor call(const Tensor& x) const override { return f(x); }
@@ -19,12 +21,14 @@ struct FunctionLayer final : Cloned<FunctionLayer> {
   }
   std::string_view name_of_kind;  // a literal
   std::function<Tensor(const Tensor&)> f;
+  LayerConfig made_with;
   MaskOf mask_of_input;
 };
 
+/// `config`: what Keras would make it with, if it can.
 inline std::shared_ptr<Layer> layer_of(std::string_view kind, std::function<Tensor(const Tensor&)> f,
-                                       MaskOf mask = MaskOf::dropped) {
-  return std::make_shared<FunctionLayer>(kind, std::move(f), mask);
+                                       LayerConfig config = {}, MaskOf mask = MaskOf::dropped) {
+  return std::make_shared<FunctionLayer>(kind, std::move(f), std::move(config), mask);
 }
 
 }  // namespace gradus

@@ -1,6 +1,7 @@
 /// What the layers compute, and the variables that they have.
 #include "gradus/nn/layers.h"
 #include "gradus/nn/cloned.h"
+#include "gradus/nn/described.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/random.h"
@@ -9,13 +10,16 @@
 namespace gradus {
 namespace {
 
-struct DenseLayer final : ClonedMasked<DenseLayer> {
+struct DenseLayer final : ClonedMasked<DenseLayer>, Described {
   DenseLayer(std::int64_t n, Activation a, DenseOptions o) : units(n), activation(std::move(a)), options(std::move(o)) {
     require(units > 0, "Dense: units must be positive, got ", units);
     if (options.dtype) set_policy({*options.dtype, *options.dtype});
     set_activity_regularizer(options.activity_regularizer);
   }
   std::string_view kind() const override { return "dense"; }
+  LayerConfig config() const override {
+    return {"Dense", {{"units", units}, {"activation", activation}, {"use_bias", options.use_bias}}};
+  }
   void build(const Spec& input) override {
     require(input.shape.rank() >= 1 && input.shape.back() >= 0,
             "Dense: the last dimension of the input must be known, got ", input);
@@ -41,8 +45,9 @@ struct DenseLayer final : ClonedMasked<DenseLayer> {
   using Layer::variable;
 };
 
-struct FlattenLayer final : Cloned<FlattenLayer> {
+struct FlattenLayer final : Cloned<FlattenLayer>, Described {
   std::string_view kind() const override { return "flatten"; }
+  LayerConfig config() const override { return {"Flatten"}; }
   void build(const Spec&) override {}
   Tensor call(const Tensor& x) const override {
     require(x.shape().rank() >= 1, "Flatten: expected a batch, got a scalar");
@@ -52,11 +57,12 @@ struct FlattenLayer final : Cloned<FlattenLayer> {
   }
 };
 
-struct DropoutLayer final : ClonedMasked<DropoutLayer> {
+struct DropoutLayer final : ClonedMasked<DropoutLayer>, Described {
   explicit DropoutLayer(double r) : rate(r) {
     require(rate >= 0 && rate < 1, "Dropout: the rate must be at least 0 and below 1, got ", rate);
   }
   std::string_view kind() const override { return "dropout"; }
+  LayerConfig config() const override { return {"Dropout", {{"rate", rate}}}; }
   void build(const Spec&) override {}
   Tensor call(const Tensor& x) const override {
     warn_if_mode_unsaid("dropout");
@@ -75,10 +81,12 @@ struct LambdaLayer final : Cloned<LambdaLayer> {
   std::function<Tensor(const Tensor&)> f;
 };
 
-struct SequentialLayer final : Cloned<SequentialLayer> {
+struct SequentialLayer final : Cloned<SequentialLayer>, Described {
   SequentialLayer() = default;
-  SequentialLayer(const SequentialLayer& other) : Cloned<SequentialLayer>(other), layers(other.layers) {}
+  SequentialLayer(const SequentialLayer& other)
+      : Cloned<SequentialLayer>(other), Described(other), layers(other.layers) {}
   std::string_view kind() const override { return "sequential"; }
+  LayerConfig config() const override { return {"Sequential"}; }
   bool casts_input() const override { return false; }
 
   void add(Module layer) {

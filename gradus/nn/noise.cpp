@@ -2,6 +2,7 @@
 #include "gradus/nn/noise.h"
 #include <cmath>
 #include "gradus/nn/cloned.h"
+#include "gradus/nn/described.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/random.h"
@@ -10,21 +11,26 @@ namespace gradus {
 namespace {
 
 /// A layer that does something to its input in training alone.
-struct NoiseLayer final : ClonedMasked<NoiseLayer> {
-  NoiseLayer(std::string_view k, double s, Tensor (*f)(const Tensor&, double)) : name_of_kind(k), size(s), disturb(f) {}
+struct NoiseLayer final : ClonedMasked<NoiseLayer>, Described {
+  NoiseLayer(std::string_view c, std::string_view k, double s, Tensor (*f)(const Tensor&, double))
+      : name_of_class(c), name_of_kind(k), size(s), disturb(f) {}
+  LayerConfig config() const override {
+    return {std::string(name_of_class), {{name_of_class == "GaussianNoise" ? "stddev" : "rate", size}}};
+  }
   std::string_view kind() const override { return name_of_kind; }
   void build(const Spec&) override {}
   Tensor call(const Tensor& x) const override {
     warn_if_mode_unsaid(name_of_kind);
     return is_training() && size > 0 ? disturb(x, size) : x;
   }
-  std::string_view name_of_kind;  // a literal
+  std::string_view name_of_class, name_of_kind;  // literals
   double size;
   Tensor (*disturb)(const Tensor&, double);
 };
 
-std::shared_ptr<Layer> noise(std::string_view kind, double size, Tensor (*disturb)(const Tensor&, double)) {
-  return std::make_shared<NoiseLayer>(kind, size, disturb);
+std::shared_ptr<Layer> noise(std::string_view layer, std::string_view kind, double size,
+                             Tensor (*disturb)(const Tensor&, double)) {
+  return std::make_shared<NoiseLayer>(layer, kind, size, disturb);
 }
 
 double checked_rate(std::string_view layer, double rate) {
@@ -73,17 +79,20 @@ Tensor alpha_dropout(const Tensor& x, double rate) {
 }  // namespace
 
 SpatialDropout1D::SpatialDropout1D(double rate)
-    : Module(noise("spatial_dropout1d", checked_rate("SpatialDropout1D", rate), spatial_dropout_1d)) {}
+    : Module(
+          noise("SpatialDropout1D", "spatial_dropout1d", checked_rate("SpatialDropout1D", rate), spatial_dropout_1d)) {}
 SpatialDropout2D::SpatialDropout2D(double rate)
-    : Module(noise("spatial_dropout2d", checked_rate("SpatialDropout2D", rate), spatial_dropout_2d)) {}
+    : Module(
+          noise("SpatialDropout2D", "spatial_dropout2d", checked_rate("SpatialDropout2D", rate), spatial_dropout_2d)) {}
 SpatialDropout3D::SpatialDropout3D(double rate)
-    : Module(noise("spatial_dropout3d", checked_rate("SpatialDropout3D", rate), spatial_dropout_3d)) {}
-GaussianNoise::GaussianNoise(double stddev) : Module(noise("gaussian_noise", stddev, gaussian_noise)) {
+    : Module(
+          noise("SpatialDropout3D", "spatial_dropout3d", checked_rate("SpatialDropout3D", rate), spatial_dropout_3d)) {}
+GaussianNoise::GaussianNoise(double stddev) : Module(noise("GaussianNoise", "gaussian_noise", stddev, gaussian_noise)) {
   require(stddev >= 0, "GaussianNoise: stddev must not be negative, got ", stddev);
 }
 GaussianDropout::GaussianDropout(double rate)
-    : Module(noise("gaussian_dropout", checked_rate("GaussianDropout", rate), gaussian_dropout)) {}
+    : Module(noise("GaussianDropout", "gaussian_dropout", checked_rate("GaussianDropout", rate), gaussian_dropout)) {}
 AlphaDropout::AlphaDropout(double rate)
-    : Module(noise("alpha_dropout", checked_rate("AlphaDropout", rate), alpha_dropout)) {}
+    : Module(noise("AlphaDropout", "alpha_dropout", checked_rate("AlphaDropout", rate), alpha_dropout)) {}
 
 }  // namespace gradus

@@ -1,6 +1,7 @@
 /// Normalising layers: their variables, and which op they are.
 #include "gradus/ops/normalization.h"
 #include "gradus/nn/cloned.h"
+#include "gradus/nn/described.h"
 #include "gradus/nn/normalization.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -35,13 +36,20 @@ Shape extents_of(std::string_view layer, const Spec& input, const std::vector<in
   return extents;
 }
 
-struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer> {
+struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer>, Described {
   explicit BatchNormalizationLayer(BatchNormalizationOptions o) : options(std::move(o)) {
     require(options.momentum >= 0 && options.momentum <= 1, "BatchNormalization: momentum must be within 0 and 1, got ",
             options.momentum);
     require(options.epsilon > 0, "BatchNormalization: epsilon must be positive, got ", options.epsilon);
   }
   std::string_view kind() const override { return "batch_normalization"; }
+  LayerConfig config() const override {
+    return {"BatchNormalization",
+            {{"momentum", options.momentum},
+             {"epsilon", options.epsilon},
+             {"center", options.center},
+             {"scale", options.scale}}};
+  }
   void build(const Spec& input) override {
     require(input.shape.rank() >= 2 && input.shape.back() >= 0,
             "BatchNormalization: expected [batch, ..., features] with known features, got ", input);
@@ -93,11 +101,18 @@ struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer> {
   BatchNormalizationOptions options;
 };
 
-struct LayerNormalizationLayer final : ClonedMasked<LayerNormalizationLayer> {
+struct LayerNormalizationLayer final : ClonedMasked<LayerNormalizationLayer>, Described {
   explicit LayerNormalizationLayer(LayerNormalizationOptions o) : options(std::move(o)) {
     require(options.epsilon > 0, "LayerNormalization: epsilon must be positive, got ", options.epsilon);
   }
   std::string_view kind() const override { return "layer_normalization"; }
+  LayerConfig config() const override {
+    return {"LayerNormalization",
+            {{"axis", listed(options.axis)},
+             {"epsilon", options.epsilon},
+             {"center", options.center},
+             {"scale", options.scale}}};
+  }
   void build(const Spec& input) override {
     require_floats("LayerNormalization", input);
     const Shape extents = extents_of("LayerNormalization", input, options.axis);
@@ -113,11 +128,14 @@ struct LayerNormalizationLayer final : ClonedMasked<LayerNormalizationLayer> {
   LayerNormalizationOptions options;
 };
 
-struct RMSNormalizationLayer final : Cloned<RMSNormalizationLayer> {
+struct RMSNormalizationLayer final : Cloned<RMSNormalizationLayer>, Described {
   explicit RMSNormalizationLayer(RMSNormalizationOptions o) : options(std::move(o)) {
     require(options.epsilon > 0, "RMSNormalization: epsilon must be positive, got ", options.epsilon);
   }
   std::string_view kind() const override { return "rms_normalization"; }
+  LayerConfig config() const override {
+    return {"RMSNormalization", {{"axis", listed(options.axis)}, {"epsilon", options.epsilon}}};
+  }
   void build(const Spec& input) override {
     require_floats("RMSNormalization", input);
     add_variable("scale", ones(extents_of("RMSNormalization", input, options.axis), parameter_dtype(input)));
@@ -128,13 +146,21 @@ struct RMSNormalizationLayer final : Cloned<RMSNormalizationLayer> {
   RMSNormalizationOptions options;
 };
 
-struct GroupNormalizationLayer final : ClonedMasked<GroupNormalizationLayer> {
+struct GroupNormalizationLayer final : ClonedMasked<GroupNormalizationLayer>, Described {
   GroupNormalizationLayer(std::int64_t n, GroupNormalizationOptions o) : groups(n), options(std::move(o)) {
     require(groups > 0 || groups == -1, "GroupNormalization: groups must be positive, or -1 for one a channel, got ",
             groups);
     require(options.epsilon > 0, "GroupNormalization: epsilon must be positive, got ", options.epsilon);
   }
   std::string_view kind() const override { return "group_normalization"; }
+  LayerConfig config() const override {
+    return {"GroupNormalization",
+            {{"groups", groups},
+             {"axis", std::int64_t{options.axis}},
+             {"epsilon", options.epsilon},
+             {"center", options.center},
+             {"scale", options.scale}}};
+  }
   void build(const Spec& input) override {
     require_floats("GroupNormalization", input);
     const Shape channels = extents_of("GroupNormalization", input, {options.axis});
@@ -154,9 +180,10 @@ struct GroupNormalizationLayer final : ClonedMasked<GroupNormalizationLayer> {
   GroupNormalizationOptions options;
 };
 
-struct UnitNormalizationLayer final : ClonedMasked<UnitNormalizationLayer> {
+struct UnitNormalizationLayer final : ClonedMasked<UnitNormalizationLayer>, Described {
   explicit UnitNormalizationLayer(std::vector<int> a) : axis(std::move(a)) {}
   std::string_view kind() const override { return "unit_normalization"; }
+  LayerConfig config() const override { return {"UnitNormalization", {{"axis", listed(axis)}}}; }
   void build(const Spec&) override {}
   Tensor call(const Tensor& x) const override { return l2_normalize(x, axis); }
   std::vector<int> axis;

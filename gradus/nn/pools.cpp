@@ -2,6 +2,7 @@
 #include "gradus/nn/pools.h"
 #include <functional>
 #include "gradus/nn/cloned.h"
+#include "gradus/nn/described.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/layout.h"
@@ -12,9 +13,13 @@
 namespace gradus {
 namespace {
 
-struct SpatialLayer final : Cloned<SpatialLayer> {
-  SpatialLayer(std::string_view layer, std::string_view kind, int spatial, std::function<Tensor(const Tensor&)> f)
-      : name_of_layer(layer), name_of_kind(kind), spatial(spatial), f(std::move(f)) {}
+using Options = std::vector<LayerOption>;
+
+struct SpatialLayer final : Cloned<SpatialLayer>, Described {
+  SpatialLayer(std::string_view layer, std::string_view kind, int spatial, Options options,
+               std::function<Tensor(const Tensor&)> f)
+      : name_of_layer(layer), name_of_kind(kind), spatial(spatial), options(std::move(options)), f(std::move(f)) {}
+  LayerConfig config() const override { return {std::string(name_of_layer), options}; }
   std::string_view kind() const override { return name_of_kind; }
   void build(const Spec& input) override { check(input); }
   Tensor call(const Tensor& x) const override {
@@ -32,12 +37,13 @@ struct SpatialLayer final : Cloned<SpatialLayer> {
   std::function<Tensor(const Tensor& x, const Tensor& mask)> of_masked = {};
   std::string_view name_of_layer, name_of_kind;
   int spatial;
+  Options options;
   std::function<Tensor(const Tensor&)> f;
 };
 
-std::shared_ptr<Layer> layer_of(std::string_view layer, std::string_view kind, int spatial,
+std::shared_ptr<Layer> layer_of(std::string_view layer, std::string_view kind, int spatial, Options options,
                                 std::function<Tensor(const Tensor&)> f) {
-  return std::make_shared<SpatialLayer>(layer, kind, spatial, std::move(f));
+  return std::make_shared<SpatialLayer>(layer, kind, spatial, std::move(options), std::move(f));
 }
 
 using Pool = Tensor (*)(const Tensor&, const Sizes&, const PoolingOptions&);
@@ -48,16 +54,20 @@ std::shared_ptr<Layer> pooling(std::string_view layer, std::string_view kind, Po
   const Sizes window = size, strides = options.strides.value_or(size);
   for (const Sizes& sizes : {window, strides})
     for (std::int64_t each : sizes) require(each > 0, layer, ": sizes and strides must be positive, got ", each);
-  return layer_of(layer, kind, static_cast<int>(window.size()), [=, padding = options.padding](const Tensor& x) {
-    return pool(x, window, {.strides = strides, .padding = padding});
-  });
+  Options made_with{{"pool_size", window},
+                    {"strides", strides},
+                    {"padding", std::string(options.padding == Padding::same ? "same" : "valid")}};
+  return layer_of(layer, kind, static_cast<int>(window.size()), std::move(made_with),
+                  [=, padding = options.padding](const Tensor& x) {
+                    return pool(x, window, {.strides = strides, .padding = padding});
+                  });
 }
 
 using Reduce = Tensor (*)(const Tensor&, ReduceOptions);
 
 std::shared_ptr<Layer> global(std::string_view layer, std::string_view kind, Reduce reduce, int spatial,
                               bool keepdims) {
-  return layer_of(layer, kind, spatial, [=](const Tensor& x) {
+  return layer_of(layer, kind, spatial, {{"keepdims", keepdims}}, [=](const Tensor& x) {
     std::vector<int> axes;
     for (int i = 1; i <= spatial; ++i) axes.push_back(i);
     return reduce(x, {.axis = axes, .keepdims = keepdims});
@@ -80,12 +90,16 @@ std::shared_ptr<Layer> global_average_1d(bool keepdims) {
 
 std::shared_ptr<Layer> padded(std::string_view layer, std::string_view kind, const Paddings& spatial) {
   Paddings all(1, {0, 0});
+  std::vector<std::vector<std::int64_t>> made_with;
   for (const auto& [before, after] : spatial) {
     require(before >= 0 && after >= 0, layer, ": padding must not be negative, got {", before, ", ", after, "}");
     all.push_back({before, after});
+    made_with.push_back({before, after});
   }
   all.push_back({0, 0});
-  return layer_of(layer, kind, static_cast<int>(spatial.size()), [all](const Tensor& x) { return pad(x, all); });
+  const OptionValue padding = made_with.size() == 1 ? OptionValue(made_with[0]) : OptionValue(made_with);
+  return layer_of(layer, kind, static_cast<int>(spatial.size()), {{"padding", padding}},
+                  [all](const Tensor& x) { return pad(x, all); });
 }
 
 Paddings on_either_side(const Sizes& sizes) {
@@ -96,7 +110,8 @@ Paddings on_either_side(const Sizes& sizes) {
 
 std::shared_ptr<Layer> upsampling(std::string_view layer, std::string_view kind, const Sizes& sizes) {
   for (std::int64_t size : sizes) require(size > 0, layer, ": sizes must be positive, got ", size);
-  return layer_of(layer, kind, static_cast<int>(sizes.size()), [sizes](Tensor x) {
+  const OptionValue size = sizes.size() == 1 ? OptionValue(sizes[0]) : OptionValue(sizes);
+  return layer_of(layer, kind, static_cast<int>(sizes.size()), {{"size", size}}, [sizes](Tensor x) {
     for (std::size_t i = 0; i < sizes.size(); ++i) x = repeat(x, sizes[i], static_cast<int>(i) + 1);
     return x;
   });
@@ -105,7 +120,8 @@ std::shared_ptr<Layer> upsampling(std::string_view layer, std::string_view kind,
 std::shared_ptr<Layer> interpolating(Pair size, ResizeMethod method) {
   require(size.rows > 0 && size.columns > 0, "UpSampling2D: sizes must be positive, got ", size.rows, " and ",
           size.columns);
-  return layer_of("UpSampling2D", "up_sampling2d", 2, [=](const Tensor& x) {
+  Options made_with{{"size", Sizes(size)}, {"interpolation", std::string(name_of(method))}};
+  return layer_of("UpSampling2D", "up_sampling2d", 2, std::move(made_with), [=](const Tensor& x) {
     const Shape& shape = x.shape();
     return resize(x, {dimension::multiply(shape[1], size.rows), dimension::multiply(shape[2], size.columns)},
                   {.method = method});

@@ -32,7 +32,7 @@ using Croppings = std::vector<std::array<std::int64_t, 2>>;
 std::shared_ptr<Layer> cropping(std::string_view layer, std::string_view kind, const Croppings& spatial) {
   for (const auto& [before, after] : spatial)
     require(before >= 0 && after >= 0, layer, ": cropping must not be negative, got {", before, ", ", after, "}");
-  return layer_of(kind, [=](const Tensor& x) {
+  const auto crop = [=](const Tensor& x) {
     require(x.shape().rank() == static_cast<int>(spatial.size()) + 2, layer, ": the input is ", x.spec(),
             ", expected [batch, spatial..., channels]");
     Tensor y = x;
@@ -44,7 +44,11 @@ std::shared_ptr<Layer> cropping(std::string_view layer, std::string_view kind, c
       y = slice_axis(y, axis, before, dimension::subtract(n, before + after), layer);
     }
     return y;
-  });
+  };
+  std::vector<std::vector<std::int64_t>> made_with;
+  for (const auto& both : spatial) made_with.push_back(listed(both));
+  const OptionValue cropped = made_with.size() == 1 ? OptionValue(made_with[0]) : OptionValue(made_with);
+  return layer_of(kind, crop, {std::string(layer), {{"cropping", cropped}}});
 }
 
 Croppings on_either_side(const Sizes& sizes) {
@@ -56,25 +60,36 @@ Croppings on_either_side(const Sizes& sizes) {
 std::shared_ptr<Layer> adaptive(std::string_view layer, std::string_view kind, const Sizes& size,
                                 Tensor (*pool)(const Tensor&, const Sizes&)) {
   for (const std::int64_t each : size) require(each > 0, layer, ": sizes must be positive, got ", each);
-  return layer_of(kind, [=](const Tensor& x) {
+  const auto pooled = [=](const Tensor& x) {
     require(x.shape().rank() == static_cast<int>(size.size()) + 2, layer, ": the input is ", x.spec(),
             ", expected [batch, spatial..., channels]");
     return pool(x, size);
-  });
+  };
+  return layer_of(kind, pooled, {std::string(layer), {{"output_size", size}}});
+}
+
+/// Keras has no antialiasing, and keeps a ratio by cutting.
+LayerConfig resizing_config(std::int64_t height, std::int64_t width, const ResizeOptions& options) {
+  if (options.preserve_aspect_ratio || options.antialias) return {};
+  return {"Resizing", {{"height", height}, {"width", width}, {"interpolation", std::string(name_of(options.method))}}};
 }
 
 }  // namespace
 
-Identity::Identity() : Module(layer_of("identity", [](const Tensor& x) { return x; }, MaskOf::handed_on)) {}
+Identity::Identity()
+    : Module(layer_of("identity", [](const Tensor& x) { return x; }, {"Identity"}, MaskOf::handed_on)) {}
 Rescaling::Rescaling(double scale, double offset)
-    : Module(
-          layer_of("rescaling", [=](const Tensor& x) { return as_floats(x) * scale + offset; }, MaskOf::handed_on)) {}
+    : Module(layer_of("rescaling", [=](const Tensor& x) { return as_floats(x) * scale + offset; },
+                      {"Rescaling", {{"scale", scale}, {"offset", offset}}}, MaskOf::handed_on)) {}
 Resizing::Resizing(std::int64_t height, std::int64_t width, ResizeOptions options)
-    : Module(layer_of("resizing", [=](const Tensor& x) { return resize(x, {height, width}, options); })) {
+    : Module(layer_of(
+          "resizing", [=](const Tensor& x) { return resize(x, {height, width}, options); },
+          resizing_config(height, width, options))) {
   require(height > 0 && width > 0, "Resizing: the size must be positive, got ", height, " and ", width);
 }
 CenterCrop::CenterCrop(std::int64_t height, std::int64_t width)
-    : Module(layer_of("center_crop", [=](const Tensor& x) { return centered(x, height, width); })) {
+    : Module(layer_of("center_crop", [=](const Tensor& x) { return centered(x, height, width); },
+                      {"CenterCrop", {{"height", height}, {"width", width}}})) {
   require(height > 0 && width > 0, "CenterCrop: the size must be positive, got ", height, " and ", width);
 }
 

@@ -53,9 +53,10 @@ Tensor rectified(const Tensor& x, const ReLUOptions& o) {
   return o.max_value ? minimum(y, *o.max_value) : y;
 }
 
-struct PReLULayer final : ClonedMasked<PReLULayer> {
+struct PReLULayer final : ClonedMasked<PReLULayer>, Described {
   explicit PReLULayer(std::vector<int> axes) : shared_axes(std::move(axes)) {}
   std::string_view kind() const override { return "p_re_lu"; }
+  LayerConfig config() const override { return {"PReLU", {{"shared_axes", listed(shared_axes)}}}; }
   void build(const Spec& input) override {
     Shape alphas = input.shape;
     require(alphas.rank() >= 2, "PReLU: the input is ", input, ", expected [batch, ...]");
@@ -75,7 +76,8 @@ struct PReLULayer final : ClonedMasked<PReLULayer> {
 }  // namespace
 
 Reshape::Reshape(const Shape& target)
-    : Module(layer_of("reshape", [target](const Tensor& x) { return reshaped(x, target); })) {
+    : Module(layer_of("reshape", [target](const Tensor& x) { return reshaped(x, target); },
+                      {"Reshape", {{"target_shape", listed(target)}}})) {
   int open = 0;
   for (std::int64_t d : target) {
     require(d >= any_size, "Reshape: expected sizes, one of them -1, got ", brackets(target));
@@ -84,25 +86,31 @@ Reshape::Reshape(const Shape& target)
   require(open <= 1, "Reshape: only one dimension can be worked out, got ", brackets(target));
 }
 Permute::Permute(std::vector<int> order)
-    : Module(layer_of("permute", [order](const Tensor& x) { return permuted(x, order); })) {}
+    : Module(layer_of("permute", [order](const Tensor& x) { return permuted(x, order); },
+                      {"Permute", {{"dims", listed(order)}}})) {}
 RepeatVector::RepeatVector(std::int64_t n)
-    : Module(layer_of("repeat_vector", [n](const Tensor& x) { return repeated(x, n); })) {
+    : Module(layer_of("repeat_vector", [n](const Tensor& x) { return repeated(x, n); }, {"RepeatVector", {{"n", n}}})) {
   require(n >= 0, "RepeatVector: expected a number that is not negative, got ", n);
 }
 ReLU::ReLU() : ReLU(ReLUOptions{}) {}
 ReLU::ReLU(ReLUOptions options)
-    : Module(layer_of("re_lu", [options](const Tensor& x) { return rectified(x, options); }, MaskOf::handed_on)) {}
+    : Module(layer_of("re_lu", [options](const Tensor& x) { return rectified(x, options); },
+                      {"ReLU",
+                       {{"max_value", options.max_value ? OptionValue(*options.max_value) : OptionValue()},
+                        {"negative_slope", options.negative_slope},
+                        {"threshold", options.threshold}}},
+                      MaskOf::handed_on)) {}
 LeakyReLU::LeakyReLU(double negative_slope)
-    : Module(layer_of(
-          "leaky_re_lu", [negative_slope](const Tensor& x) { return leaky_relu(x, negative_slope); },
-          MaskOf::handed_on)) {}
+    : Module(layer_of("leaky_re_lu", [negative_slope](const Tensor& x) { return leaky_relu(x, negative_slope); },
+                      {"LeakyReLU", {{"negative_slope", negative_slope}}}, MaskOf::handed_on)) {}
 ELU::ELU(double alpha)
     : Module(layer_of(
           "elu",
           [alpha](const Tensor& x) { return alpha == 1 ? elu(x) : where(x > 0, x, alpha * expm1(minimum(x, 0))); },
-          MaskOf::handed_on)) {}
+          {"ELU", {{"alpha", alpha}}}, MaskOf::handed_on)) {}
 PReLU::PReLU(std::vector<int> shared_axes) : Module(std::make_shared<PReLULayer>(std::move(shared_axes))) {}
 Softmax::Softmax(int axis)
-    : Module(layer_of("softmax", [axis](const Tensor& x) { return softmax(x, axis); }, MaskOf::handed_on)) {}
+    : Module(layer_of("softmax", [axis](const Tensor& x) { return softmax(x, axis); },
+                      {"Softmax", {{"axis", std::int64_t{axis}}}}, MaskOf::handed_on)) {}
 
 }  // namespace gradus

@@ -3,6 +3,7 @@
 #include "gradus/function/trace.h"
 #include "gradus/graph/scope.h"
 #include "gradus/nn/cloned.h"
+#include "gradus/nn/described.h"
 #include "gradus/nn/recurrent.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -14,7 +15,7 @@ namespace {
 
 enum class Kind { simple_rnn, gru, lstm };
 
-struct RecurrentLayer final : Cloned<RecurrentLayer> {
+struct RecurrentLayer final : Cloned<RecurrentLayer>, Described {
   RecurrentLayer(Kind k, std::int64_t n, RecurrentOptions o) : cell(k), units(n), options(std::move(o)) {
     require(units > 0, kind(), ": units must be positive, got ", units);
     require(options.dropout >= 0 && options.dropout < 1, kind(), ": dropout must be at least 0 and below 1, got ",
@@ -23,6 +24,24 @@ struct RecurrentLayer final : Cloned<RecurrentLayer> {
   }
   std::string_view kind() const override {
     return cell == Kind::lstm ? "lstm" : cell == Kind::gru ? "gru" : "simple_rnn";
+  }
+  LayerConfig config() const override {
+    LayerConfig made{cell == Kind::lstm  ? "LSTM"
+                     : cell == Kind::gru ? "GRU"
+                                         : "SimpleRNN",
+                     {{"units", units},
+                      {"return_sequences", options.return_sequences},
+                      {"dropout", options.dropout},
+                      {"go_backwards", options.go_backwards},
+                      {"use_bias", options.use_bias},
+                      {"activation", options.activation ? OptionValue(*options.activation) : std::string("tanh")}}};
+    if (cell != Kind::simple_rnn)
+      made.options.push_back({"recurrent_activation", options.recurrent_activation
+                                                          ? OptionValue(*options.recurrent_activation)
+                                                          : std::string("sigmoid")});
+    if (cell == Kind::lstm) made.options.push_back({"unit_forget_bias", options.unit_forget_bias});
+    if (cell == Kind::gru) made.options.push_back({"reset_after", options.reset_after});
+    return made;
   }
   std::int64_t gates() const { return cell == Kind::lstm ? 4 : cell == Kind::gru ? 3 : 1; }
   bool has_two_biases() const { return cell == Kind::gru && options.reset_after; }
@@ -125,7 +144,7 @@ template <class L> const L& used(const Module& module, const Tensor& x) {
   return layer;
 }
 
-struct BidirectionalLayer final : Cloned<BidirectionalLayer> {
+struct BidirectionalLayer final : Cloned<BidirectionalLayer>, Described {
   BidirectionalLayer(const Module& layer, BidirectionalOptions o) : options(std::move(o)) {
     const auto* given = dynamic_cast<const RecurrentLayer*>(&layer.layer_behind());
     require(given != nullptr, "Bidirectional: expected a SimpleRNN, GRU or LSTM, got a ", layer.layer_behind().kind());
@@ -140,10 +159,15 @@ struct BidirectionalLayer final : Cloned<BidirectionalLayer> {
   }
   BidirectionalLayer(const BidirectionalLayer& other)
       : Cloned<BidirectionalLayer>(other),
+        Described(other),
         options(other.options),
         forward(std::make_shared<RecurrentLayer>(*other.forward)),
         backward(std::make_shared<RecurrentLayer>(*other.backward)) {}
   std::string_view kind() const override { return "bidirectional"; }
+  LayerConfig config() const override {
+    constexpr const char* modes[] = {"concat", "sum", "mul", "ave"};
+    return {"Bidirectional", {{"merge_mode", std::string(modes[static_cast<int>(options.merge_mode)])}}};
+  }
   void build(const Spec& input) override {
     forward->ensure_built(input);
     backward->ensure_built(input);
@@ -170,12 +194,13 @@ struct BidirectionalLayer final : Cloned<BidirectionalLayer> {
   std::shared_ptr<RecurrentLayer> forward, backward;
 };
 
-struct TimeDistributedLayer final : ClonedMasked<TimeDistributedLayer> {
+struct TimeDistributedLayer final : ClonedMasked<TimeDistributedLayer>, Described {
   explicit TimeDistributedLayer(Module given) : layer(std::move(given)) {
     Layer& inner = layer.layer_behind();
     if (!inner.has_own_name()) inner.rename(std::string(inner.kind()), false);
   }
   std::string_view kind() const override { return "time_distributed"; }
+  LayerConfig config() const override { return {"TimeDistributed"}; }
   void build(const Spec& input) override {
     require(input.shape.rank() >= 3, "TimeDistributed: the input is ", input, ", expected [batch, time, ...]");
     Spec one = input;

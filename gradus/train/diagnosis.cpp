@@ -1,29 +1,15 @@
 /// The walk over what a step computed, in the order in which it was.
 #include "gradus/train/diagnosis.h"
-#include <algorithm>
 #include <cmath>
 #include <optional>
-#include <unordered_set>
 #include "gradus/function/mode.h"
-#include "gradus/function/pending.h"
 #include "gradus/gradients/tape.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/scope.h"
+#include "gradus/train/op_by_op.h"
 
 namespace gradus {
 namespace {
-
-/// Whatever is recorded in its lifetime is computed at once, and keeps its history.
-class OpByOp {
- public:
-  OpByOp() : before_(std::exchange(Pending::mine().eager(), true)) {}
-  ~OpByOp() { Pending::mine().eager() = before_; }
-  OpByOp(const OpByOp&) = delete;
-
- private:
-  RecordingScope recording_;
-  bool before_;
-};
 
 template <class T> std::optional<double> first_odd(const Node& node) {
   const T* values = node.value.get()->data<const T>();
@@ -45,22 +31,6 @@ std::optional<double> odd_value(const Node& node) {
 std::optional<double> odd_value(const Tensor& x) {
   x.observed();
   return odd_value(*x.node());
-}
-
-/// All ops behind `last`, in the order in which they were recorded.
-std::vector<const Node*> history(std::span<const Tensor> last) {
-  std::vector<const Node*> found, stack;
-  std::unordered_set<const Node*> seen;
-  for (const Tensor& x : last) stack.push_back(x.node().get());
-  while (!stack.empty()) {
-    const Node* node = stack.back();
-    stack.pop_back();
-    if (node->is_leaf() || !seen.insert(node).second) continue;
-    found.push_back(node);
-    for (const Ref<Node>& operand : node->inputs) stack.push_back(operand.get());
-  }
-  std::ranges::sort(found, {}, &Node::sequence);
-  return found;
 }
 
 /// "the output of layer dense_1: `exp` gives inf", or nothing.

@@ -1,0 +1,51 @@
+/// Zip files (APPNOTE 6.3) as far as NumPy and Keras use them: plain and deflated parts, also beyond 4 GiB. Every place
+/// and size is checked against the bytes that are there.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+#include "gradus/formats/atomic_file.h"
+
+namespace gradus {
+
+struct ZipEntry {
+  std::string name;
+  int method = 0;
+  std::uint32_t crc = 0;
+  std::uint64_t packed = 0, unpacked = 0, place = 0;
+};
+
+/// Errors are DataErrors: "<name>: no <kind>: what is wrong".
+class ZipReader {
+ public:
+  ZipReader(std::span<const std::byte> bytes, std::string name, std::string_view kind);
+  const std::vector<ZipEntry>& entries() const { return entries_; }
+  /// What stands under `entry`, its checksum compared; `held` keeps it where it was compressed.
+  std::span<const std::byte> contents(const ZipEntry& entry, std::vector<std::byte>& held) const;
+
+ private:
+  std::string name_;
+  std::string_view kind_;
+  std::span<const std::byte> bytes_;
+  std::vector<ZipEntry> entries_;
+};
+
+/// Not compressed, with a fixed date: the same parts give the same bytes.
+class ZipWriter {
+ public:
+  explicit ZipWriter(AtomicFile& file) : file_(file) {}
+  /// `pieces` one after the other.
+  void add(const std::string& name, std::span<const std::span<const std::byte>> pieces);
+  /// The directory; the file is not committed.
+  void finish();
+
+ private:
+  AtomicFile& file_;
+  std::string directory_;
+  std::uint64_t place_ = 0, entries_ = 0;
+};
+
+}  // namespace gradus

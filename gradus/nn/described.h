@@ -1,0 +1,45 @@
+/// What a layer was made with, by Keras's names: for files that layers are written to.
+#pragma once
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+#include "gradus/nn/activation.h"
+#include "gradus/ops/resize.h"
+
+namespace gradus {
+
+using OptionValue = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
+                                 std::vector<std::vector<std::int64_t>>, Activation>;
+
+struct LayerOption {
+  std::string name;
+  OptionValue value = {};
+};
+
+/// Initializers are no part of it, and layers within are the layer's children.
+struct LayerConfig {
+  std::string class_name = {};  // empty: Keras has no such layer
+  std::vector<LayerOption> options = {};
+};
+
+class Described {
+ public:
+  virtual LayerConfig config() const = 0;
+
+ protected:
+  ~Described() = default;
+};
+
+/// Numbers as they stand in a LayerConfig.
+template <class Numbers> std::vector<std::int64_t> listed(const Numbers& numbers) {
+  return {numbers.begin(), numbers.end()};
+}
+
+constexpr std::string_view name_of(ResizeMethod method) {
+  constexpr std::string_view names[] = {"bilinear", "nearest",  "bicubic",  "area",
+                                        "lanczos3", "lanczos5", "gaussian", "mitchellcubic"};
+  return names[static_cast<int>(method)];
+}
+
+}  // namespace gradus

@@ -1,0 +1,144 @@
+/// Layers as Keras's config.json.
+#include <nlohmann/json.hpp>
+#include <set>
+#include "gradus/nn/described.h"
+#include "gradus/nn/layer.h"
+#include "gradus/train/keras_config.h"
+
+namespace gradus {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class ConfigWriter {
+ public:
+  /// The model as Keras serializes it; problems are kept.
+  Json model(const Layer& layer) {
+    const auto* described = dynamic_cast<const Described*>(&layer);
+    if (!described || described->config().class_name != "Sequential") {
+      problems_.push_back(text("the model is a ", layer.kind(), ", not a Sequential"));
+      return {};
+    }
+    Json written = object(layer, *described);
+    written["module"] = "keras";
+    const Json shape = batch_shape(*layer.input());
+    Json input{{"module", "keras.layers"},
+               {"class_name", "InputLayer"},
+               {"config",
+                {{"batch_shape", shape},
+                 {"dtype", keras_name(layer.input()->dtype)},
+                 {"sparse", false},
+                 {"ragged", false},
+                 {"name", "input_layer"}}},
+               {"registered_name", nullptr}};
+    Json& layers = written["config"]["layers"];
+    layers.insert(layers.begin(), std::move(input));
+    written["config"]["build_input_shape"] = shape;
+    written["build_config"] = {{"input_shape", shape}};
+    return written;
+  }
+  const std::vector<std::string>& problems() const { return problems_; }
+
+ private:
+  Json object(const Layer& layer, const Described& described) {
+    const LayerConfig config = described.config();
+    Json options{{"name", layer.name().empty() ? std::string(layer.kind()) : layer.name()},
+                 {"trainable", is_trained(layer)},
+                 {"dtype", policy_name(layer)}};
+    for (const LayerOption& option : config.options) options[option.name] = value_of(layer, option);
+    add_children(options, layer, config.class_name);
+    return {{"module", "keras.layers"},
+            {"class_name", config.class_name},
+            {"config", std::move(options)},
+            {"registered_name", nullptr}};
+  }
+
+  void add_children(Json& options, const Layer& layer, const std::string& class_name) {
+    const auto children = layer.children();
+    if (class_name == "Sequential") {
+      Json& layers = options["layers"] = Json::array();
+      std::set<std::string> names;
+      for (const auto& child : children) {
+        layers.push_back(any(*child));
+        if (!names.insert(child->name()).second || child->name().find('/') != std::string::npos)
+          problem(*child, "its name is taken, or has a slash: Keras allows neither");
+      }
+    } else if (class_name == "Bidirectional") {
+      options["layer"] = any(*children[0]);
+      options["backward_layer"] = any(*children[1]);
+    } else if (class_name == "TimeDistributed") {
+      options["layer"] = any(*children[0]);
+    }
+  }
+
+  Json any(const Layer& layer) {
+    const auto* described = dynamic_cast<const Described*>(&layer);
+    if (described && !described->config().class_name.empty()) return object(layer, *described);
+    problem(layer, text("Keras has no layer like this ", layer.kind()));
+    return {};
+  }
+
+  Json value_of(const Layer& layer, const LayerOption& option) {
+    return std::visit(
+        [&]<class T>(const T& value) -> Json {
+          if constexpr (std::same_as<T, std::monostate>) return nullptr;
+          else if constexpr (std::same_as<T, Activation>) return activation(layer, option.name, value);
+          else return value;
+        },
+        option.value);
+  }
+  Json activation(const Layer& layer, const std::string& option, const Activation& activation) {
+    const auto name = name_of(activation);
+    if (name) return *name;
+    problem(layer, text("its ", option, " is none of Keras's"));
+    return nullptr;
+  }
+
+  Json policy_name(const Layer& layer) {
+    const DType input = layer.input() && is_floating(layer.input()->dtype) ? layer.input()->dtype : f32;
+    const Policy policy = layer.policy().value_or(Policy{input, input});
+    if (policy.compute == policy.variable) return keras_name(policy.compute);
+    if (policy.variable == f32 && is_narrow(policy.compute)) return std::string("mixed_") + keras_name(policy.compute);
+    problem(layer,
+            text("it computes in ", policy.compute, " and keeps ", policy.variable, ", for which Keras has no policy"));
+    return nullptr;
+  }
+  static bool is_trained(const Layer& layer) {
+    const Variables variables = layer.variables();
+    if (variables.size() == 0 || layer.kind() == "normalization") return true;
+    for (const Variable& variable : variables)
+      if (variable.trainable()) return true;
+    return false;
+  }
+
+  Json batch_shape(const Spec& input) const {
+    Json shape = Json::array();
+    for (const std::int64_t size : input.shape) shape.push_back(size < 0 ? Json(nullptr) : Json(size));
+    if (!shape.empty()) shape[0] = nullptr;  // a batch is of any size
+    return shape;
+  }
+  static std::string keras_name(DType t) {
+    const std::string name(name_of(t));
+    if (t == boolean) return name;
+    if (t == bf16) return "bfloat16";
+    return (name[0] == 'f' ? "float" : name[0] == 'i' ? "int" : "uint") + name.substr(1);
+  }
+  void problem(const Layer& layer, const std::string& what) { problems_.push_back(layer.name() + ": " + what); }
+
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+std::string config_of_model(const Module& model) {
+  require(model.is_built(), "save_model: module ", model.name(), " is not built; call it, or build(spec), first");
+  ConfigWriter writer;
+  const Json written = writer.model(model.layer_behind());
+  std::string all;
+  for (const std::string& problem : writer.problems()) all += "\n  " + problem;
+  require(all.empty(), "save_model: Keras could not make this model:", all,
+          "\nsave_weights writes the weights alone; save_safetensors takes any model");
+  return written.dump();
+}
+
+}  // namespace gradus

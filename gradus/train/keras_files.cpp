@@ -1,0 +1,115 @@
+/// What the files are made of: an archive of config.json and model.weights.h5, or the latter alone.
+#include "gradus/train/keras_files.h"
+#include <array>
+#include "gradus/formats/atomic_file.h"
+#include "gradus/formats/hdf5.h"
+#include "gradus/formats/whole_file.h"
+#include "gradus/formats/zip.h"
+#include "gradus/function/pending.h"
+#include "gradus/graph/context.h"
+#include "gradus/train/keras_config.h"
+#include "gradus/train/keras_weights.h"
+
+namespace gradus {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+constexpr std::string_view weights_part = "model.weights.h5", config_part = "config.json";
+
+void check_ending(std::string_view op, const std::filesystem::path& file, std::string_view ending) {
+  require(file.string().ends_with(ending), op, ": ", file.string(), ": Keras reads it only if its name ends in \"",
+          ending, "\"");
+}
+
+/// The weights as the pieces of a file.
+struct WrittenWeights {
+  explicit WrittenWeights(const Module& model, std::string_view op)
+      : arrays(keras_arrays(model, op)), header(hdf5_header(arrays)) {
+    pieces.push_back(std::as_bytes(std::span(header)));
+    for (const NamedArray& array : arrays)
+      pieces.emplace_back(array.data->data<const std::byte>(), static_cast<std::size_t>(bytes_of(array.spec)));
+  }
+  WrittenWeights(const WrittenWeights&) = delete;
+  std::vector<NamedArray> arrays;
+  std::string header;
+  std::vector<Bytes> pieces;
+};
+
+bool is_archive(Bytes bytes) { return bytes.size() >= 2 && bytes[0] == std::byte{'P'} && bytes[1] == std::byte{'K'}; }
+
+/// A part of an archive; `held` keeps it.
+Bytes part_of(const ZipReader& zip, std::string_view part, const std::string& name, std::vector<std::byte>& held) {
+  for (const ZipEntry& entry : zip.entries())
+    if (entry.name == part) return zip.contents(entry, held);
+  throw DataError(text(name, ": no model of Keras: `", part, "` is missing"));
+}
+
+std::vector<NamedArray> weights_in(const ZipReader& zip, const std::string& name) {
+  std::vector<std::byte> held;
+  return parse_hdf5(part_of(zip, weights_part, name, held), name + ", " + std::string(weights_part));
+}
+
+/// Whatever `work` finds wrong is the file's fault.
+void by_the_file(const std::string& name, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const InvalidArgument& error) {
+    throw DataError(text(name, ": ", error.what()));
+  } catch (const OutOfRange& error) { throw DataError(text(name, ": ", error.what())); }
+}
+
+}  // namespace
+
+void save_weights(const std::filesystem::path& file, const Module& model) {
+  const Untraced outside;
+  check_ending("save_weights", file, ".weights.h5");
+  const WrittenWeights weights(model, "save_weights");
+  AtomicFile out(file);
+  for (const Bytes piece : weights.pieces) out.write(piece);
+  out.commit();
+}
+
+void load_weights(const std::filesystem::path& file, Module& model) {
+  const Untraced outside;
+  const std::vector<std::byte> bytes = read_whole_file(file);
+  const std::string name = file.string();
+  const std::vector<NamedArray> arrays =
+      is_archive(bytes) ? weights_in(ZipReader(bytes, name, "model of Keras"), name) : parse_hdf5(bytes, name);
+  assign_keras_arrays(model, arrays, "load_weights", name);
+}
+
+void save_model(const std::filesystem::path& file, const Module& model) {
+  const Untraced outside;
+  check_ending("save_model", file, ".keras");
+  const std::string config = config_of_model(model), metadata = R"({"keras_version": "3.0.0"})";
+  const WrittenWeights weights(model, "save_model");
+  AtomicFile out(file);
+  ZipWriter zip(out);
+  zip.add("metadata.json", std::array{std::as_bytes(std::span(metadata))});
+  zip.add(std::string(config_part), std::array{std::as_bytes(std::span(config))});
+  zip.add(std::string(weights_part), weights.pieces);
+  zip.finish();
+  out.commit();
+}
+
+Sequential parse_model(std::span<const std::byte> bytes, const std::string& name, LoadModelOptions options) {
+  const Untraced outside;
+  const ZipReader zip(bytes, name, "model of Keras");
+  std::vector<std::byte> held;
+  const Bytes config = part_of(zip, config_part, name, held);
+  ConfiguredModel read = model_of_config({reinterpret_cast<const char*>(config.data()), config.size()}, name, options);
+  const std::vector<NamedArray> arrays = weights_in(zip, name);
+  by_the_file(name, [&] {
+    read.model.build(read.input);
+    assign_keras_arrays(read.model, arrays, "load_model", name);
+    for (const Layer* layer : read.frozen)
+      for (Variable& variable : layer->variables()) variable.set_trainable(false);
+  });
+  return std::move(read.model);
+}
+
+Sequential load_model(const std::filesystem::path& file, LoadModelOptions options) {
+  return parse_model(read_whole_file(file), file.string(), options);
+}
+
+}  // namespace gradus

@@ -1,0 +1,160 @@
+/// What values of options may be, and which options make no difference.
+#include "gradus/train/keras_options.h"
+#include <algorithm>
+#include "gradus/train/keras_config.h"
+
+namespace gradus {
+namespace {
+
+using Json = KerasOptions::Json;
+
+bool is_size(const Json& value) {
+  return value.is_number_integer() && !(value.is_number_unsigned() && value > 1ull << 62);
+}
+
+bool are_sizes(const Json& value) {
+  return value.is_array() && value.size() <= 64 && std::ranges::all_of(value, is_size);
+}
+
+/// A short form of a value, for messages.
+std::string shown(const Json& value) {
+  std::string all = value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  return all.size() > 80 ? all.substr(0, 80) + "..." : all;
+}
+
+/// Options that say nothing about what a layer computes with given weights, or repeat what is known.
+bool makes_no_difference(const std::string& name) {
+  static const std::set<std::string> known{"name",           "trainable",  "dtype",        "seed",
+                                           "unroll",         "use_cudnn",  "build_config", "zero_output_for_mask",
+                                           "fill_mode",      "fill_value", "batch_size",   "renorm_momentum",
+                                           "renorm_clipping"};
+  return known.contains(name) || name.ends_with("_initializer");
+}
+bool acts_in_training(const std::string& name) {
+  return name.ends_with("_regularizer") || name.ends_with("_constraint");
+}
+
+}  // namespace
+
+const Json& KerasOptions::raw(const char* name) {
+  static const Json none;
+  asked_.insert(name);
+  const auto found = config_.find(name);
+  return found == config_.end() ? none : *found;
+}
+
+void KerasOptions::unexpected(const char* name, const char* expected) {
+  problem("option `", name, "` is ", shown(raw(name)), "; expected ", expected);
+}
+
+std::int64_t KerasOptions::integer(const char* name, std::optional<std::int64_t> otherwise) {
+  const Json& value = raw(name);
+  if (value.is_null() && otherwise) return *otherwise;
+  if (is_size(value)) return value.get<std::int64_t>();
+  unexpected(name, "an integer");
+  return otherwise.value_or(1);
+}
+
+double KerasOptions::number(const char* name, double otherwise) {
+  const Json& value = raw(name);
+  if (value.is_number()) return value.get<double>();
+  if (!value.is_null()) unexpected(name, "a number");
+  return otherwise;
+}
+
+bool KerasOptions::flag(const char* name, bool otherwise) {
+  const Json& value = raw(name);
+  if (value.is_boolean()) return value.get<bool>();
+  if (!value.is_null()) unexpected(name, "true or false");
+  return otherwise;
+}
+
+std::string KerasOptions::word(const char* name, const std::string& otherwise) {
+  const Json& value = raw(name);
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_null()) unexpected(name, "a word");
+  return otherwise;
+}
+
+Sizes KerasOptions::sizes(const char* name, std::size_t n, std::int64_t otherwise) {
+  const Json& value = raw(name);
+  if (is_size(value)) return Sizes(n, value.get<std::int64_t>());
+  if (are_sizes(value) && value.size() == n) return value.get<Sizes>();
+  if (!value.is_null()) unexpected(name, "a number for each spatial dimension");
+  return Sizes(n, otherwise);
+}
+
+std::vector<std::int64_t> KerasOptions::integers(const char* name, const std::vector<std::int64_t>& otherwise) {
+  const Json& value = raw(name);
+  if (is_size(value)) return {value.get<std::int64_t>()};
+  if (are_sizes(value)) return value.get<std::vector<std::int64_t>>();
+  if (!value.is_null()) unexpected(name, "integers");
+  return otherwise;
+}
+
+std::vector<std::array<std::int64_t, 2>> KerasOptions::both_sides(const char* name, std::size_t n) {
+  const Json& value = raw(name);
+  const auto pair = [](const Json& of) { return std::array{of[0].get<std::int64_t>(), of[1].get<std::int64_t>()}; };
+  std::vector<std::array<std::int64_t, 2>> all;
+  if (n == 1 && are_sizes(value) && value.size() == 2) return {pair(value)};
+  if (is_size(value)) {
+    all.assign(n, {value.get<std::int64_t>(), value.get<std::int64_t>()});
+  } else if (are_sizes(value)) {
+    for (const Json& size : value) all.push_back({size.get<std::int64_t>(), size.get<std::int64_t>()});
+  } else if (value.is_array() && value.size() <= 64) {
+    for (const Json& each : value)
+      if (are_sizes(each) && each.size() == 2) all.push_back(pair(each));
+  }
+  if (all.size() == n) return all;
+  unexpected(name, "two numbers for each spatial dimension");
+  return std::vector<std::array<std::int64_t, 2>>(n);
+}
+
+Activation KerasOptions::activation(const char* name, const char* otherwise) {
+  const Json& value = raw(name);
+  if (value.is_null() && !config_.contains(name)) return *activation_named(otherwise);
+  if (value.is_null()) return *activation_named("linear");
+  if (value.is_string())
+    if (const auto found = activation_named(value.get<std::string>())) return *found;
+  unexpected(name, "the name of an activation that is known");
+  return *activation_named("linear");
+}
+
+Padding KerasOptions::padding() {
+  const std::string said = word("padding", "valid");
+  if (said != "valid" && said != "same") unexpected("padding", "\"valid\" or \"same\"");
+  return said == "same" ? Padding::same : Padding::valid;
+}
+
+Policy KerasOptions::policy() {
+  const Json& value = raw("dtype");
+  std::string name = value.is_string() ? value.get<std::string>() : "float32";
+  if (value.is_object()) {
+    const auto inner = value.find("config");
+    const bool plain = value.contains("class_name") && value["class_name"] == "DTypePolicy";
+    if (!plain || inner == value.end() || !inner->is_object() || !inner->contains("name") ||
+        !(*inner)["name"].is_string())
+      unexpected("dtype", "a DTypePolicy");
+    else name = (*inner)["name"].get<std::string>();
+  }
+  if (name == "mixed_float16") return mixed_float16;
+  if (name == "mixed_bfloat16") return mixed_bfloat16;
+  if (name == "float64") return {f64, f64};
+  if (name == "float16") return {f16, f16};
+  if (name == "bfloat16") return {bf16, bf16};
+  if (name != "float32") unexpected("dtype", "a policy of float16, bfloat16, float32 or float64");
+  return float32;
+}
+
+void KerasOptions::finish() {
+  for (const auto& [name, value] : config_.items()) {
+    if (asked_.contains(name) || makes_no_difference(name) || value.is_null() || value == false) continue;
+    if (name == "data_format" && value == "channels_last") continue;
+    if (acts_in_training(name) && inference_only_) continue;
+    problem("option `", name, "` is ", shown(value),
+            acts_in_training(name) ? ", which acts in training; load it with {.inference_only = true}, or leave it out"
+                                   : "; there is none");
+  }
+}
+
+}  // namespace gradus

@@ -1,0 +1,176 @@
+/// The names are those that Keras finds its objects by: attributes, and within lists their classes, counted.
+#include "gradus/train/keras_weights.h"
+#include <algorithm>
+#include <map>
+#include <set>
+#include "gradus/function/variable_cell.h"
+#include "gradus/nn/net_layer.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+
+namespace gradus {
+namespace {
+
+class Places {
+ public:
+  explicit Places(std::string_view op) : op_(op) {}
+
+  void add(const Layer& layer, const std::string& path) {
+    const std::string_view kind = layer.kind();
+    const auto children = layer.children();
+    if (const auto* net = dynamic_cast<const NetLayer*>(&layer)) add_net(*net, path);
+    else if (kind == "sequential") add_list(children, path + "layers/");
+    else if (kind == "bidirectional") {
+      add(*children[0], path + "forward_layer/");
+      add(*children[1], path + "backward_layer/");
+    } else if (kind == "time_distributed") add(*children[0], path + "layer/");
+    else if (kind == "multi_head_attention") add_attention(layer, path);
+    else add_leaf(layer, path);
+  }
+  std::vector<KerasPlace> take() { return std::move(places_); }
+
+ private:
+  void add_list(const std::vector<std::shared_ptr<Layer>>& layers, const std::string& path) {
+    std::map<std::string, int> seen;
+    for (const auto& layer : layers) {
+      require(!dynamic_cast<const NetLayer*>(layer.get()), op_, ": layer ", layer->name(),
+              ": what Keras calls a model of its own within a Sequential is not known; make it a field of a Model");
+      const std::string kind(layer->kind());
+      const int number = seen[kind]++;
+      add(*layer, path + kind + (number ? "_" + std::to_string(number) : "") + "/");
+    }
+  }
+
+  /// Fields are attributes, which Keras visits by name; those within a struct are attributes of an object of that name.
+  /// A keras.Model has an attribute `layers`, the list of them all, so what comes after it is found there.
+  void add_net(const NetLayer& net, const std::string& path) {
+    std::map<std::string, std::vector<const Variable*>> own;
+    std::map<std::string, int> seen;
+    net.visit({.layer =
+                   [&](const std::string& field, const Module& module) {
+                     const Layer& layer = module.layer_behind();
+                     const std::string name = class_of(layer);
+                     const int number = seen[name]++;
+                     if (!path.empty() || field < "layers") return add(layer, path + field + "/");
+                     require(field.find('/') == std::string::npos && !name.empty(), op_, ": field `", field,
+                             "`: Keras looks for it under the name of its class, which is not known, because it sorts "
+                             "after `layers`; give it a name before that");
+                     add(layer, "layers/" + name + (number ? "_" + std::to_string(number) : "") + "/");
+                   },
+               .variable =
+                   [&](const std::string& field, const Variable& variable) {
+                     own[field.substr(0, field.rfind('/') + 1)].push_back(&variable);
+                   }});
+    for (auto& [object, variables] : own) {
+      std::ranges::stable_partition(variables, [](const Variable* v) { return v->trainable(); });
+      int i = 0;
+      for (const Variable* variable : variables) place(path + object + "vars/" + std::to_string(i++), *variable);
+    }
+  }
+  /// As Keras spells a class in a path; empty: it is one of the user's own.
+  static std::string class_of(const Layer& layer) {
+    if (dynamic_cast<const NetLayer*>(&layer)) return {};
+    return is_grouped(layer) ? "grouped_query_attention" : std::string(layer.kind());
+  }
+  static bool is_grouped(const Layer& layer) {
+    if (layer.kind() != "multi_head_attention") return false;
+    const Variables variables = layer.variables();
+    const std::size_t key = variables.size() == 8 ? 2 : 1;
+    return variables[0].shape()[1] != variables[key].shape()[1];  // heads of the query, of keys and values
+  }
+
+  void add_attention(const Layer& layer, const std::string& path) {
+    const Variables variables = layer.variables();
+    const bool biased = variables.size() == 8;
+    const std::string parts = path + (is_grouped(layer) ? "_" : "");
+    std::size_t next = 0;
+    for (const char* part : {"query_dense", "key_dense", "value_dense", "output_dense"})
+      for (int i = 0; i < (biased ? 2 : 1) && next < variables.size(); ++i)
+        place(parts + part + "/vars/" + std::to_string(i), variables[next++]);
+  }
+
+  void add_leaf(const Layer& layer, const std::string& path) {
+    require(layer.children().empty(), op_, ": layer ", layer.name(),
+            ": where Keras keeps the weights of layers within a layer of one's own is not known; use save_safetensors");
+    const std::string_view kind = layer.kind();
+    const bool has_cell = kind == "lstm" || kind == "gru" || kind == "simple_rnn";
+    const std::string vars = path + (has_cell ? "cell/vars/" : "vars/");
+    int i = 0;
+    for (const Variable& variable : layer.variables()) place(vars + std::to_string(i++), variable);
+    if (kind == "normalization") places_.push_back({vars + std::to_string(i)});  // how often it was adapted
+  }
+
+  /// A variable that is in the model twice has one place, the first.
+  void place(const std::string& path, const Variable& variable) {
+    if (seen_.insert(variable.cell().get()).second) places_.push_back({path, variable.cell()});
+  }
+
+  std::string_view op_;
+  std::set<const VariableCell*> seen_;
+  std::vector<KerasPlace> places_;
+};
+
+Spec spec_of(const KerasPlace& place) {
+  if (!place.variable) return {i32, {}};
+  const Variable& variable = place.variable->handle;
+  return {variable.dtype(), variable.shape()};
+}
+
+/// Whether a value of type `from` may be kept as one of type `to`.
+bool fits(DType from, DType to) { return from == to || (is_floating(from) && is_floating(to)); }
+
+/// "layers/dense/": the part of a path that names an object of the model.
+std::string top_of(const std::string& path) { return path.substr(0, path.find('/') + 1); }
+
+}  // namespace
+
+std::vector<KerasPlace> keras_places(const Layer& model, std::string_view op) {
+  require(model.is_built(), op, ": module ", model.name(), " is not built; call it, or build(spec), first");
+  Places places(op);
+  places.add(model, "");
+  return places.take();
+}
+
+std::vector<NamedArray> keras_arrays(const Module& model, std::string_view op) {
+  std::vector<NamedArray> arrays;
+  for (const KerasPlace& place : keras_places(model.layer_behind(), op)) {
+    Tensor value = place.variable ? place.variable->handle.value() : constant(0);
+    if (value.dtype() == bf16) value = cast(value, f32);
+    arrays.push_back({place.path, value.spec(), Ref<Buffer>(&value.observed())});
+  }
+  return arrays;
+}
+
+void assign_keras_arrays(const Module& model, const std::vector<NamedArray>& arrays, std::string_view op,
+                         const std::string& file) {
+  const std::vector<KerasPlace> places = keras_places(model.layer_behind(), op);
+  std::map<std::string, const NamedArray*> left;
+  for (const NamedArray& array : arrays) left.emplace(array.name, &array);
+  std::set<std::string> tops;
+  std::string problems;
+  std::vector<std::pair<VariableCell*, const NamedArray*>> found;
+  for (const KerasPlace& place : places) {
+    tops.insert(top_of(place.path));
+    const auto at = left.find(place.path);
+    if (at == left.end()) {
+      if (place.variable)
+        problems +=
+            text("\n  there is no `", place.path, "`, for ", place.variable->handle.name(), ' ', spec_of(place));
+      continue;
+    }
+    const Spec &has = at->second->spec, wanted = spec_of(place);
+    if (place.variable && has.shape == wanted.shape && fits(has.dtype, wanted.dtype))
+      found.emplace_back(place.variable.get(), at->second);
+    else if (place.variable)
+      problems +=
+          text("\n  `", place.path, "` is ", has, "; expected ", wanted, " for ", place.variable->handle.name());
+    left.erase(at);
+  }
+  for (const auto& [path, array] : left)
+    if (tops.contains(top_of(path))) problems += text("\n  nothing of the model belongs to `", path, "` ", array->spec);
+  require(problems.empty(), op, ": ", file, " has other weights than model ", model.name(), ':', problems);
+  for (const auto& [cell, array] : found)
+    cell->handle.assign(cast(Tensor::of_buffer(array->spec, array->data), cell->handle.dtype()));
+}
+
+}  // namespace gradus

@@ -1,0 +1,27 @@
+/// A step run op by op, so that what each op gave can be looked at.
+#pragma once
+#include <span>
+#include <utility>
+#include <vector>
+#include "gradus/function/pending.h"
+#include "gradus/graph/context.h"
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+/// Whatever is recorded in its lifetime is computed at once, and keeps its history.
+class OpByOp {
+ public:
+  OpByOp() : before_(std::exchange(Pending::mine().eager(), true)) {}
+  ~OpByOp() { Pending::mine().eager() = before_; }
+  OpByOp(const OpByOp&) = delete;
+
+ private:
+  RecordingScope recording_;
+  bool before_;
+};
+
+/// All ops behind `last`, in the order in which they were recorded; alive as long as `last` and the recording.
+std::vector<const Node*> history(std::span<const Tensor> last);
+
+}  // namespace gradus

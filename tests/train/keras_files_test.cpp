@@ -1,0 +1,232 @@
+/// Keras's own files are read, give Keras's outputs, and come back as they were written; no damage passes or harms.
+/// tests/train/keras/make_files.py made the files. With GRADUS_WRITTEN what is written stays there, for
+/// keras/check_files.py.
+#include "gradus/train/keras_files.h"
+#include <gtest/gtest.h>
+#include <cstdlib>
+#include <fstream>
+#include "gradus/formats/npz.h"
+#include "gradus/formats/whole_file.h"
+#include "gradus/formats/zip.h"
+#include "gradus/nn/attention.h"
+#include "gradus/nn/embedding.h"
+#include "gradus/nn/model.h"
+#include "gradus/nn/normalization.h"
+#include "gradus/ops/activations.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/random.h"
+#include "gradus/train/keras_config.h"
+#include "tests/errors.h"
+#include "tests/train/checkpoint_samples.h"
+
+namespace gradus {
+namespace {
+
+namespace fs = std::filesystem;
+const fs::path stored = GRADUS_KERAS_FOLDER;
+
+Tensor array(const std::string& name, const std::string& which) {
+  for (auto& [key, value] : load_npz(stored / (name + ".npz")))
+    if (key == which) return value;
+  throw InternalError("there is no " + which + " in " + name);
+}
+
+class KerasFiles : public ::testing::Test {
+ protected:
+  KerasFiles() : temporary_("keras_files") {
+    const char* kept = std::getenv("GRADUS_WRITTEN");
+    directory = kept ? fs::path(kept) : temporary_.path();
+    fs::create_directories(directory);
+  }
+  fs::path directory;
+
+ private:
+  TestDirectory temporary_;
+};
+
+void expect_output(const Module& model, const std::string& name, double tolerance = 1e-5) {
+  const Tensor y = cast(model(array(name, "x"), inference), f32), wanted = array(name, "y");
+  ASSERT_EQ(y.shape(), wanted.shape()) << name;
+  EXPECT_LE(max_abs_difference(y, wanted), tolerance) << name;
+}
+
+TEST_F(KerasFiles, ModelsOfKerasGiveItsOutputs) {
+  for (const auto& [name, tolerance] :
+       {std::pair{"images", 1e-5}, {"sequences", 1e-5}, {"shapes", 1e-5}, {"mixed", 2e-3}}) {
+    const Sequential model = load_model(stored / text(name, ".keras"));
+    expect_output(model, name, tolerance);
+    const fs::path again = directory / text(name, ".keras");
+    save_model(again, model);
+    const Sequential read = load_model(again);
+    const Tensor x = array(name, "x");
+    EXPECT_TRUE(bitwise_equal(model(x, inference), read(x, inference))) << name;
+    const std::vector<std::byte> bytes = read_whole_file(again);
+    save_model(again, read);
+    EXPECT_EQ(bytes, read_whole_file(again)) << name << ": the same bytes each time";
+  }
+}
+
+TEST_F(KerasFiles, OptionsArriveThatOutputsDoNotShow) {
+  const Sequential images = load_model(stored / "images.keras"), mixed = load_model(stored / "mixed.keras");
+  EXPECT_EQ(images.variables()[0].name(), "first/kernel");
+  EXPECT_FALSE(images.variables()["first/kernel"].trainable());
+  EXPECT_TRUE(images.variables()["dense/kernel"].trainable());
+  EXPECT_EQ(mixed.layer(0).layer_behind().policy(), mixed_float16);
+  EXPECT_EQ(mixed.layer(1).layer_behind().policy(), float32);
+  EXPECT_EQ(mixed.loss_scale(), 32768);
+}
+
+struct Net {
+  Dense embed{8, relu};
+  MultiHeadAttention attention{2, 4};
+  GroupedQueryAttention grouped{4, 4, 2};
+  LayerNormalization norm;
+  Sequential head{Dense(6, tanh), Dense(2)};
+  Tensor operator()(Tensor x) const {
+    const Tensor embedded = embed(x), h = embedded + attention(embedded);
+    return head(norm(h + grouped(h)));
+  }
+};
+
+TEST_F(KerasFiles, WeightsOfAModelOfOnesOwn) {
+  Model<Net> model;
+  model.build({f32, {any_size, any_size, 3}});
+  load_weights(stored / "net.weights.h5", model);
+  expect_output(model, "net");
+  save_weights(directory / "net.weights.h5", model);
+  Model<Net> other;
+  other.build({f32, {any_size, any_size, 3}});
+  load_weights(directory / "net.weights.h5", other);
+  for (std::size_t i = 0; i < model.variables().size(); ++i)
+    EXPECT_TRUE(bitwise_equal(model.variables()[i].value(), other.variables()[i].value()));
+}
+
+TEST_F(KerasFiles, VariablesOf16Bits) {
+  Sequential model{Dense(3, linear, {.dtype = bf16}), Dense(2, linear, {.dtype = f16})};
+  model.build({f32, {any_size, 4}});
+  load_weights(stored / "narrow.weights.h5", model);
+  expect_output(model, "narrow", 2e-2);
+  const Tensor before = model.variables()[0].value();
+  save_weights(directory / "narrow.weights.h5", model);
+  model.variables()[0].assign(zeros({4, 3}, bf16));
+  load_weights(directory / "narrow.weights.h5", model);
+  EXPECT_TRUE(bitwise_equal(model.variables()[0].value(), before));
+}
+
+TEST_F(KerasFiles, WeightsOfAWholeModelToo) {
+  const Sequential whole = load_model(stored / "mixed.keras");
+  Sequential model({Dense(5, relu), Dense(3)});
+  model.build({f32, {any_size, 6}});
+  load_weights(stored / "mixed.keras", model);
+  EXPECT_TRUE(bitwise_equal(model.variables()[0].value(), whole.variables()[0].value()));
+}
+
+TEST_F(KerasFiles, ActivationsAreKerass) {
+  const Tensor x = array("activations", "x");
+  int compared = 0;
+  for (const auto& [name, wanted] : load_npz(stored / "activations.npz")) {
+    if (name == "x") continue;
+    const auto found = activation_named(name);
+    ASSERT_TRUE(found) << name;
+    EXPECT_LE(max_abs_difference((*found)(x), wanted), 1e-5) << name;
+    EXPECT_EQ(name_of(*found), name == "celu" ? "elu" : name) << "which is celu of 1";
+    ++compared;
+  }
+  EXPECT_EQ(compared, 27);
+  EXPECT_EQ(name_of(Activation([](Tensor t) { return relu(t); })), "relu") << "it computes the same";
+  EXPECT_FALSE(name_of(Activation([](Tensor t) { return minimum(relu(t), 1e20); })));
+  EXPECT_FALSE(name_of(Activation([](Tensor t) { return leaky_relu(t, 0.1); })));
+}
+
+TEST_F(KerasFiles, ListsAllThatKerasLacks) {
+  Sequential model{Dense(4, [](Tensor x) { return x * 3; }, {.name = "odd"}),
+                   Lambda([](Tensor x) { return x; }, "mine"), Dense(2, relu)};
+  const fs::path file = directory / "refused.keras";
+  expect_says(error_of<InvalidArgument>([&] { save_model(file, model); }), "is not built");
+  model.build({f32, {any_size, 4}});
+  const std::string message = error_of<InvalidArgument>([&] { save_model(file, model); });
+  expect_says(message, "odd: its activation is none of Keras's");
+  expect_says(message, "mine: Keras has no layer like this lambda");
+  EXPECT_FALSE(fs::exists(file));
+  expect_says(error_of<InvalidArgument>([&] { save_model(directory / "model.h5", model); }), "ends in \".keras\"");
+  expect_says(error_of<InvalidArgument>([&] { save_weights(directory / "model.h5", model); }), "\".weights.h5\"");
+  Model<Net> net;
+  net.build({f32, {any_size, any_size, 3}});
+  expect_says(error_of<InvalidArgument>([&] { save_model(file, net); }), "not a Sequential");
+}
+
+TEST_F(KerasFiles, WeightsThatDoNotFitChangeNothing) {
+  Sequential model({Dense(5, relu), Dense(4), Dense(1)});
+  model.build({f32, {any_size, 6}});
+  Tensors before;
+  for (const Variable& variable : model.variables()) before.push_back(variable.value());
+  const std::string message = error_of<InvalidArgument>([&] { load_weights(stored / "mixed.keras", model); });
+  expect_says(message, "`layers/dense_1/vars/0` is f32[5,3]; expected f32[5,4] for dense_1/kernel");
+  expect_says(message, "there is no `layers/dense_2/vars/0`, for dense_2/kernel");
+  std::size_t i = 0;
+  for (const Variable& variable : model.variables()) EXPECT_TRUE(bitwise_equal(variable.value(), before[i++]));
+  Sequential small({Dense(5)});
+  small.build({f32, {any_size, 6}});
+  expect_says(error_of<InvalidArgument>([&] { load_weights(stored / "mixed.keras", small); }),
+              "nothing of the model belongs to `layers/dense_1/vars/0`");
+  EXPECT_THROW(load_weights(directory / "not_there.weights.h5", small), Unavailable);
+}
+
+std::string config_with(const std::string& layers) {
+  return R"({"class_name": "Sequential", "config": {"layers": [{"class_name": "InputLayer", "config": {"batch_shape": [null, 4], "dtype": "float32"}}, )" +
+         layers + "]}}";
+}
+
+TEST_F(KerasFiles, ListsAllThatIsNotKnown) {
+  const std::string config = config_with(
+      R"({"class_name": "Dense", "config": {"name": "d", "units": "many", "lora_rank": 4}},
+         {"class_name": "Dense", "config": {"name": "e", "units": 2, "kernel_regularizer": {"class_name": "L2"}, "activation": "wavy"}},
+         {"class_name": "Hologram", "config": {"name": "h"}},
+         {"class_name": "Dropout", "config": {"name": "p", "rate": 7}},
+         {"class_name": "Conv2D", "config": {"name": "c", "filters": 2, "kernel_size": [2, 2], "data_format": "channels_first"}})");
+  const auto read = [&](const LoadModelOptions& options) {
+    return error_of<DataError>([&] { model_of_config(config, "it", options); });
+  };
+  const std::string message = read({});
+  for (const char* each :
+       {"it: this model cannot be made", "d (Dense): option `units` is \"many\"; expected an integer",
+        "d (Dense): option `lora_rank` is 4; there is none", "e (Dense): option `kernel_regularizer`", "inference_only",
+        "e (Dense): option `activation` is \"wavy\"", "h (Hologram): there is no such layer",
+        "p (Dropout): Dropout: the rate must be", "c (Conv2D): option `data_format` is \"channels_first\""})
+    expect_says(message, each);
+  EXPECT_EQ(read({.inference_only = true}).find("kernel_regularizer"), std::string::npos);
+  expect_says(error_of<DataError>([&] { load_model(stored / "functional.keras"); }), "expected a Sequential");
+  expect_says(error_of<DataError>([&] { load_model(stored / "images.npz"); }), "`config.json` is missing");
+  expect_says(error_of<DataError>([&] { load_model(stored / "net.weights.h5"); }), "no model of Keras");
+}
+
+/// Weights of another shape than the layers: the file is at fault. Nothing is allocated for layers that it claims.
+TEST_F(KerasFiles, LayersThatTheWeightsDoNotPayFor) {
+  const std::string config =
+      config_with(R"({"class_name": "Dense", "config": {"name": "dense", "units": 4000000000000}})");
+  ConfiguredModel read = model_of_config(config, "it", {});
+  read.model.build(read.input);
+  EXPECT_EQ(read.model.variables()[0].shape(), (Shape{4, 4000000000000}));
+}
+
+TEST_F(KerasFiles, NoDamageHarms) {
+  Sequential model{Dense(2, relu), Dense(1)};
+  model.build({f32, {any_size, 3}});
+  save_model(directory / "damaged.keras", model);
+  const std::vector<std::byte> good = read_whole_file(directory / "damaged.keras");
+  int refused = 0;
+  for (std::size_t place = 0; place < good.size(); place += 3) {
+    std::vector<std::byte> bad = good;
+    bad[place] ^= std::byte{0x41};
+    try {
+      parse_model(bad, "it");
+    } catch (const DataError&) { ++refused; }
+  }
+  EXPECT_GT(refused, static_cast<int>(good.size()) / 4) << "checksums";
+  for (std::size_t length = 0; length < good.size(); length += 7)
+    EXPECT_THROW(parse_model(std::span(good).first(length), "it"), DataError) << length;
+}
+
+}  // namespace
+}  // namespace gradus
