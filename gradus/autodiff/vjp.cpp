@@ -24,6 +24,7 @@ class Between {
   struct Place {
     bool is_source = false, leads = false, done = false;
     Tensor cotangent;
+    Tensors terms;  // of a source, if they are kept apart
   };
   Place* find(Node* node) {
     const auto it = places_.find(node);
@@ -113,8 +114,8 @@ class Siblings {
 
 class Walk {
  public:
-  Walk(In ys, std::span<const Tensor> sources, const Stops& stops)
-      : between_(ys, sources, stops), siblings_(between_.order()) {}
+  Walk(In ys, std::span<const Tensor> sources, const Stops& stops, bool keeps_apart)
+      : between_(ys, sources, stops), siblings_(between_.order()), keeps_apart_(keeps_apart) {}
 
   void seed(const Tensor& y, const Tensor& cotangent) {
     if (Between::Place* target = between_.find(y.node().get())) add(*target, cotangent);
@@ -127,10 +128,12 @@ class Walk {
     }
   }
   Tensor result(const Tensor& source) { return between_.find(source.node().get())->cotangent; }
+  const Tensors& terms(const Tensor& source) { return between_.find(source.node().get())->terms; }
 
  private:
-  static void add(Between::Place& place, const Tensor& term) {
-    place.cotangent = place.cotangent.defined() ? place.cotangent + term : term;
+  void add(Between::Place& place, const Tensor& term) const {
+    if (keeps_apart_ && place.is_source) place.terms.push_back(term);
+    else place.cotangent = place.cotangent.defined() ? place.cotangent + term : term;
   }
   Tensor taken(Node* node) { return std::exchange(between_.find(node)->cotangent, {}); }
 
@@ -177,24 +180,40 @@ class Walk {
 
   Between between_;
   Siblings siblings_;
+  bool keeps_apart_;
 };
+
+Tensor seed_for(const Tensor& y, const Tensor& given) {
+  return given.defined() ? given : fill(y.shape(), 1, y.dtype());
+}
 
 }  // namespace
 
 Tensors vjp(const Tensor& y, std::span<const Tensor> sources, const Tensor& seed, const Stops& stops) {
-  const Tensor seeds[] = {seed.defined() ? seed : fill(y.shape(), 1, y.dtype())};
+  const Tensor seeds[] = {seed_for(y, seed)};
   return vjp({&y, 1}, sources, seeds, stops);
 }
 
 Tensors vjp(In ys, std::span<const Tensor> sources, In seeds, const Stops& stops) {
   for (const Tensor& y : ys) y.spec();  // says so if it is empty
   const RecordingScope keep;            // should pending work be computed in the midst of the walk
-  Walk walk(ys, sources, stops);
+  Walk walk(ys, sources, stops, false);
   for (std::size_t k = 0; k < ys.size(); ++k)
     if (seeds[k].defined()) walk.seed(ys[k], seeds[k]);
   walk.run();
   Tensors result;
   for (const Tensor& source : sources) result.push_back(walk.result(source));
+  return result;
+}
+
+std::vector<Tensors> vjp_terms(const Tensor& y, std::span<const Tensor> sources, const Tensor& seed,
+                               const Stops& stops) {
+  const RecordingScope keep;
+  Walk walk({&y, 1}, sources, stops, true);
+  walk.seed(y, seed_for(y, seed));
+  walk.run();
+  std::vector<Tensors> result;
+  for (const Tensor& source : sources) result.push_back(walk.terms(source));
   return result;
 }
 

@@ -16,4 +16,8 @@ Tensors vjp(const Tensor& y, std::span<const Tensor> sources, const Tensor& seed
 /// The same of several targets at once, d(sum over k of sum(ys[k] * seeds[k])): one walk. An empty seed counts as zero.
 Tensors vjp(In ys, std::span<const Tensor> sources, In seeds, const Stops& stops = {});
 
+/// What vjp(y, ...) adds up, apart: of each source the terms in their order; none where y does not depend on it.
+std::vector<Tensors> vjp_terms(const Tensor& y, std::span<const Tensor> sources, const Tensor& seed = {},
+                               const Stops& stops = {});
+
 }  // namespace gradus

@@ -18,6 +18,7 @@ class Binder {
       : graph_(graph), lowered_(lowered), schedule_(schedule), symbols_(symbols) {
     bound_->symbols.assign(symbols.begin(), symbols.end());
     bound_->threads = threads;
+    bound_->inside = schedule.inside;
   }
 
   std::unique_ptr<Binding> run() {

@@ -50,6 +50,7 @@ struct Binding {
   int team = 1;                 // how many workers are worth it
   double side_by_side_ns = 0;   // estimated, that running independent steps together gains
   std::vector<OutputSource> outputs;
+  std::vector<Inside> inside;                             // slots that lie where outputs lie
   std::vector<std::pair<int, std::int64_t>> temporaries;  // slots and their offsets in the arena
   std::vector<std::int64_t> bytes;                        // of each of them
   std::int64_t scratch_offset = 0, scratch_stride = 0;    // in the arena: of worker 0, and from one to the next

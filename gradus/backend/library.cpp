@@ -21,6 +21,7 @@ const LibraryKernel& library_kernel(std::string_view name) {
       {"window_deposit", library::bind_window_deposit, library::run_window_deposit},
       {"fold", library::bind_fold, library::run_fold},
       {"scatter", library::bind_scatter, library::run_scatter},
+      {"update_rows", library::bind_update_rows, library::run_update_rows},
       {"argsort", library::bind_argsort, library::run_argsort},
       {"det", library::bind_det, library::run_det},
       {"inverse", library::bind_inverse, library::run_inverse},

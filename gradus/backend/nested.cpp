@@ -34,6 +34,7 @@ void NestedProgram::run(std::byte* memory, std::span<const void* const> inputs, 
   for (std::size_t k = 0; k < inputs.size(); ++k) slots[graph.inputs[k]] = const_cast<void*>(inputs[k]);
   for (std::size_t k = 0; k < outputs.size(); ++k)
     if (const int slot = binding_->outputs[k].slot; slot >= 0) slots[slot] = outputs[k];
+  for (const Inside& inside : binding_->inside) slots[inside.value] = slots[inside.output];
   program_->run_bound(*binding_, slots, memory + arena_offset());
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const OutputSource& source = binding_->outputs[k];

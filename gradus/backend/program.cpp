@@ -88,6 +88,7 @@ void Program::State::run(const Binding& binding, std::span<const Ref<Buffer>> in
     if (!outputs[k]) outputs[k] = Buffer::allocate(source.bytes);
     slots[source.slot] = outputs[k]->data();
   }
+  for (const Inside& inside : binding.inside) slots[inside.value] = slots[inside.output];
   Ref<Buffer> arena;
   std::byte* memory = nullptr;
   if (binding.arena_bytes > 0) {

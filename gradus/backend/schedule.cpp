@@ -24,6 +24,17 @@ class Stager {
     for (std::size_t k = 0; k < graph.outputs.size(); ++k)
       if (sharing.may_overwrite[k] >= 0)
         overwrites_.push_back({storage_of(graph, graph.outputs[k]), sharing.may_overwrite[k]});
+    schedule_.inside = sharing.inside;
+    for (std::size_t k = 0; k < graph.outputs.size(); ++k)
+      if (sharing.may_overwrite[k] >= 0)
+        for (const Inside& inside : sharing.inside)
+          if (inside.output == storage_of(graph, graph.outputs[k]))
+            overwrites_.push_back({inside.value, sharing.may_overwrite[k]});
+    for (std::size_t i = 0; i < sharing.inside.size(); ++i) {  // from the output on back
+      const Inside& inside = sharing.inside[i];
+      const bool goes_on = i > 0 && sharing.inside[i - 1].output == inside.output;
+      overwrites_.push_back({goes_on ? sharing.inside[i - 1].value : inside.output, inside.value});
+    }
   }
 
   Schedule run() {
@@ -84,6 +95,7 @@ class Stager {
         last_use[static_cast<std::size_t>(storage)] = std::max(last_use[static_cast<std::size_t>(storage)], span.last);
     std::vector<bool> yielded(static_cast<std::size_t>(graph_.size()));
     for (int o : graph_.outputs) yielded[static_cast<std::size_t>(storage_of(graph_, o))] = true;
+    for (const Inside& inside : schedule_.inside) yielded[static_cast<std::size_t>(inside.value)] = true;
     for (std::size_t s = 0; s < steps_.size(); ++s) {
       const Span& span = spans_[s];
       for (int i : steps_[s].outputs)

@@ -14,6 +14,7 @@ struct Temporary {
 struct Schedule {
   std::vector<std::vector<int>> stages;  // thunks that do not depend on each other
   std::vector<Temporary> temporaries;
+  std::vector<Inside> inside;  // in memory of outputs
 };
 
 /// As early as operands allow, or one step after the other; steps that may write over a dying input come after all that

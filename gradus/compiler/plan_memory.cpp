@@ -2,6 +2,7 @@
 #include "gradus/compiler/plan_memory.h"
 #include <algorithm>
 #include <numeric>
+#include "gradus/ops/scatter.h"
 
 namespace gradus {
 namespace {
@@ -66,6 +67,15 @@ class Orderer {
 
 // ---------------------------------------------------------------- sharing
 
+/// The storage of which a step changes some rows and leaves the others, so that its result may lie there; -1: it does
+/// something else, or reads that storage for other ends, too.
+int changed_by(const Graph& graph, const Step& step) {
+  if (step.kind != Step::Kind::library || !graph[step.members[0]].op.as<UpdateRows>()) return -1;
+  const std::vector<Read> reads = reads_of(graph, step);
+  const int changed = reads[0].storage;
+  return std::ranges::count(reads, changed, &Read::storage) == 1 ? changed : -1;
+}
+
 class Sharer {
  public:
   Sharer(const Graph& graph, const std::vector<Step>& steps)
@@ -76,19 +86,30 @@ class Sharer {
         last_reader_(writer_),
         sharing_{std::vector<int>(graph.outputs.size(), -1)} {
     for (std::size_t s = 0; s < steps.size(); ++s) look_at(static_cast<int>(s));
-    std::vector<bool> yielded(static_cast<std::size_t>(graph.size()));
+    yielded_.resize(static_cast<std::size_t>(graph.size()));
     for (int output : graph.outputs) {
       const auto storage = static_cast<std::size_t>(storage_of(graph, output));
-      is_first_.push_back(!yielded[storage]);
-      yielded[storage] = true;
+      is_first_.push_back(!yielded_[storage]);
+      yielded_[storage] = true;
     }
-    std::erase_if(free_, [&](int input) { return yielded[static_cast<std::size_t>(input)]; });
+    for (std::size_t k = 0; k < graph.outputs.size(); ++k)
+      first_written_.push_back(is_first_[k] ? find_first_written(storage_of(graph, graph.outputs[k])) : -1);
+    std::erase_if(free_, [&](int input) { return yielded_[static_cast<std::size_t>(input)]; });
   }
-  /// First what is read where it is written, then whatever else is free by then.
+  /// First what an output is a formula of: so a Variable gets its own memory, which is the only one that it may take.
+  /// Then what is read where it is written, then whatever else is free by then.
   Sharing run() {
+    for_each_left([&](std::size_t k) {
+      for (int input : inputs_near(storage_of(graph_, graph_.outputs[k])))
+        if (sharing_.may_overwrite[k] < 0 && std::ranges::count(free_, input) > 0)
+          give_memory(k, [&](int writer, int output, int i) {
+            return i == input && (may_take(writer, output, i, true) || may_take(writer, output, i, false));
+          });
+    });
     for (const bool in_place : {true, false})
-      for (std::size_t k = 0; k < graph_.outputs.size() && !free_.empty(); ++k)
-        if (sharing_.may_overwrite[k] < 0 && is_first_[k]) give_memory(k, in_place);
+      for_each_left([&](std::size_t k) {
+        give_memory(k, [&](int writer, int output, int i) { return may_take(writer, output, i, in_place); });
+      });
     return std::move(sharing_);
   }
 
@@ -104,10 +125,44 @@ class Sharer {
     if (may_fail(graph_, step)) last_failure_ = s;
   }
 
-  void give_memory(std::size_t k, bool in_place) {
-    const int output = storage_of(graph_, graph_.outputs[k]), writer = writer_[static_cast<std::size_t>(output)];
+  /// What is written into the memory of an output before all else: what it is changed from, or itself.
+  int find_first_written(int output) {
+    int first = output;
+    for (;;) {
+      const int writer = writer_[static_cast<std::size_t>(first)];
+      const int from = writer < 0 ? -1 : changed_by(graph_, steps_[static_cast<std::size_t>(writer)]);
+      if (from < 0 || yielded_[static_cast<std::size_t>(from)] || last_reader_[static_cast<std::size_t>(from)] > writer)
+        return first;
+      const int maker = writer_[static_cast<std::size_t>(from)];
+      if (maker < 0 || steps_[static_cast<std::size_t>(maker)].kind == Step::Kind::control) return first;
+      sharing_.inside.push_back({from, output});
+      first = from;
+    }
+  }
+
+  /// Calls visit(k) for the outputs that have memory of their own and none of an input yet.
+  template <class Visit> void for_each_left(Visit visit) {
+    for (std::size_t k = 0; k < graph_.outputs.size() && !free_.empty(); ++k)
+      if (sharing_.may_overwrite[k] < 0 && is_first_[k]) visit(k);
+  }
+
+  /// Inputs from which `value` is made through values of its spec, the nearest first.
+  std::vector<int> inputs_near(int value) const {
+    constexpr std::size_t most = 32;
+    std::vector<int> seen{value}, inputs;
+    for (std::size_t k = 0; k < seen.size() && seen.size() < most; ++k)
+      for (int operand : graph_[seen[k]].in) {
+        if (graph_[operand].spec != graph_[value].spec || std::ranges::count(seen, operand) > 0) continue;
+        seen.push_back(operand);
+        if (graph_[operand].is_input()) inputs.push_back(operand);
+      }
+    return inputs;
+  }
+
+  template <class MayTake> void give_memory(std::size_t k, MayTake may_take) {
+    const int output = first_written_[k], writer = writer_[static_cast<std::size_t>(output)];
     if (writer < 0 || writer <= last_failure_) return;
-    const auto found = std::ranges::find_if(free_, [&](int i) { return may_take(writer, output, i, in_place); });
+    const auto found = std::ranges::find_if(free_, [&](int i) { return may_take(writer, output, i); });
     if (found == free_.end()) return;
     sharing_.may_overwrite[k] = *found;
     free_.erase(found);
@@ -117,7 +172,7 @@ class Sharer {
     if (graph_[input].spec != graph_[output].spec || last_reader_[static_cast<std::size_t>(input)] > writer ||
         (std::ranges::count(reads_[at], input) > 0) != in_place)
       return false;
-    return !in_place || may_write_over(graph_, steps_[at], output, input);
+    return !in_place || changed_by(graph_, steps_[at]) == input || may_write_over(graph_, steps_[at], output, input);
   }
 
   const Graph& graph_;
@@ -126,6 +181,8 @@ class Sharer {
   std::vector<std::vector<int>> reads_;    // per step: storages
   std::vector<int> writer_, last_reader_;  // per storage: steps
   std::vector<bool> is_first_;             // per output: none before it lies in the same memory
+  std::vector<int> first_written_;         // per output
+  std::vector<bool> yielded_;              // per storage
   int last_failure_ = -1;                  // the last step that may fail
   Sharing sharing_;
 };

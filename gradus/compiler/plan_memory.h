@@ -10,12 +10,18 @@ namespace gradus {
 /// take over dying inputs. Otherwise the order stays.
 std::vector<Step> order_steps(const Graph& graph, std::vector<Step> steps);
 
+/// A value that lies in the memory of an output, which is that value with some rows changed.
+struct Inside {
+  int value, output;
+};
+
 /// Which memory may be shared: decided once for a graph.
 struct Sharing {
-  std::vector<int> may_overwrite;  // per graph output: the dying input whose buffer it may take over, or -1
+  std::vector<int> may_overwrite;   // per graph output: the dying input whose buffer it may take over, or -1
+  std::vector<Inside> inside = {};  // temporaries that nobody reads once the output is made
 };
-/// An output may take over a dying input if their specs agree, no step after the one that writes it reads the input or
-/// may fail, and that step, if it reads the input, reads each element before it writes the same element.
+/// An output may take over a dying input if their specs agree, no step after the first one that writes its memory reads
+/// the input or may fail, and that step, if it reads the input, reads each element before it writes the same element.
 Sharing plan_sharing(const Graph& graph, const std::vector<Step>& steps);
 
 /// When steps run: as early as their operands allow, side by side with others, or one after the other.

@@ -9,10 +9,29 @@
 namespace gradus {
 namespace {
 
-std::vector<Tensor> means_of(const GradientsView& gradients) {
-  std::vector<Tensor> means;
-  for (std::size_t i = 0; i < gradients.size(); ++i) means.push_back(gradients[i]);
+/// Of rows the sums.
+std::vector<GradientPart> means_of(const GradientsView& gradients) {
+  std::vector<GradientPart> means;
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    means.push_back(gradients.mean(i).map([](const Tensor& mean) { return mean; }));
   return means;
+}
+
+std::vector<GradientPart> in_full(std::vector<Tensor> tensors) {
+  std::vector<GradientPart> parts;
+  for (Tensor& tensor : tensors) parts.emplace_back(std::move(tensor));
+  return parts;
+}
+
+/// Root of the sum of all squares.
+Tensor norm_of(const std::vector<GradientPart>& means) {
+  Tensor sum;
+  for (const GradientPart& part : means) {
+    const Tensor mean = part.elements();
+    const Tensor squares = reduce_sum(square(cast(mean, computed_in(mean.dtype()))));
+    sum = sum.defined() ? sum + cast(squares, sum.dtype()) : squares;
+  }
+  return sum.defined() ? sqrt(sum) : zeros({});
 }
 
 void check_norm(std::string_view op, double norm) { require(norm > 0, op, ": the norm must be positive, got ", norm); }
@@ -21,10 +40,13 @@ bool same_cells(const Variables& a, const Variables& b) { return a.cells() == b.
 
 }  // namespace
 
-Tensor GradientsView::operator[](std::size_t i) const {
+Tensor GradientsView::operator[](std::size_t i) const { return mean(i).whole(); }
+
+GradientPart GradientsView::mean(std::size_t i) const {
   require<OutOfRange>(i < parts_.size(), "gradient ", i, " of ", parts_.size());
   if (!are_sums_) return parts_[i];
-  return cast(parts_[i] / cast(weight_, parts_[i].dtype()), variables_[i].dtype());
+  return parts_[i].map(
+      [&](const Tensor& sum) { return cast(sum / cast(weight_, sum.dtype()), variables_[i].dtype()); });
 }
 
 Tensor GradientsView::operator[](const Variable& variable) const {
@@ -39,7 +61,10 @@ std::ostream& operator<<(std::ostream& out, const GradientsView& gradients) {
   return out;
 }
 
-Gradients::Gradients(Variables variables, std::vector<Tensor> means, Tensor weight) {
+Gradients::Gradients(Variables variables, std::vector<Tensor> means, Tensor weight)
+    : Gradients(std::move(variables), in_full(std::move(means)), std::move(weight)) {}
+
+Gradients::Gradients(Variables variables, std::vector<GradientPart> means, Tensor weight) {
   variables_ = std::move(variables);
   parts_ = std::move(means);
   weight_ = std::move(weight);
@@ -60,8 +85,10 @@ Gradients& Gradients::operator+=(const Gradients& other) {
           "adding gradients: they belong to different lists of variables, of ", size(), " and ", other.size(),
           "; take both from the same trainable_variables()");
   const auto sum_of = [](const Gradients& g, std::size_t i) {
-    const Tensor wide = cast(g.parts_[i], computed_in(g.parts_[i].dtype()));
-    return g.are_sums_ ? wide : wide * cast(g.weight_, wide.dtype());
+    const DType wide = computed_in(g.parts_[i].dtype());
+    if (g.are_sums_ && g.parts_[i].dtype() == wide) return g.parts_[i];
+    return g.parts_[i].map(
+        [&](const Tensor& part) { return g.are_sums_ ? cast(part, wide) : cast(part, wide) * cast(g.weight_, wide); });
   };
   for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i] = sum_of(*this, i) + sum_of(other, i);
   weight_ = weight_ + cast(other.weight_, weight_.dtype());
@@ -74,7 +101,7 @@ Tensor GradientsView::finite_under_scaling() const {
   return loss_scale_of(variables_) ? all_finite(*this) : Tensor();
 }
 
-ClippedGradients::ClippedGradients(Variables variables, std::vector<Tensor> means, Tensor finite) {
+ClippedGradients::ClippedGradients(Variables variables, std::vector<GradientPart> means, Tensor finite) {
   variables_ = std::move(variables);
   parts_ = std::move(means);
   finite_ = std::move(finite);
@@ -82,40 +109,37 @@ ClippedGradients::ClippedGradients(Variables variables, std::vector<Tensor> mean
 
 ClippedGradients clip_by_global_norm(const Gradients& gradients, double norm) {
   check_norm("clip_by_global_norm", norm);
-  std::vector<Tensor> means = means_of(gradients);
-  const Tensor total = global_norm(gradients);
+  std::vector<GradientPart> means = means_of(gradients);
+  const Tensor total = norm_of(means);
   // norm * min(1 / total, 1 / norm); total - total is NaN where total is not finite.
   const Tensor scale = minimum(norm / total, 1.0) + (total - total);
-  for (Tensor& mean : means) mean = mean * cast(scale, mean.dtype());
+  for (GradientPart& part : means)
+    part = part.map([&](const Tensor& mean) { return mean * cast(scale, mean.dtype()); });
   return {gradients.variables(), std::move(means), gradients.finite_under_scaling()};
 }
 
 ClippedGradients clip_by_norm(const Gradients& gradients, double norm) {
   check_norm("clip_by_norm", norm);
-  std::vector<Tensor> means = means_of(gradients);
-  for (Tensor& mean : means) mean = gradus::clip_by_norm(mean, norm);
+  std::vector<GradientPart> means = means_of(gradients);
+  for (GradientPart& part : means)
+    part = part.map([&](const Tensor& mean) { return gradus::clip_by_norm(mean, norm); });
   return {gradients.variables(), std::move(means), gradients.finite_under_scaling()};
 }
 
 ClippedGradients clip_by_value(const Gradients& gradients, double low, double high) {
   require(low <= high, "clip_by_value: low ", low, " is above high ", high);
-  std::vector<Tensor> means = means_of(gradients);
-  for (Tensor& mean : means) mean = gradus::clip_by_value(mean, low, high);
+  const auto clip = [&](const Tensor& mean) { return gradus::clip_by_value(mean, low, high); };
+  const bool keeps_zero = low <= 0 && high >= 0;
+  std::vector<GradientPart> means = means_of(gradients);
+  for (GradientPart& part : means) part = keeps_zero ? part.map(clip) : GradientPart(clip(part.whole()));
   return {gradients.variables(), std::move(means), gradients.finite_under_scaling()};
 }
 
-Tensor global_norm(const GradientsView& gradients) {
-  Tensor sum;
-  for (const Tensor& mean : means_of(gradients)) {
-    const Tensor squares = reduce_sum(square(cast(mean, computed_in(mean.dtype()))));
-    sum = sum.defined() ? sum + cast(squares, sum.dtype()) : squares;
-  }
-  return sum.defined() ? sqrt(sum) : zeros({});
-}
+Tensor global_norm(const GradientsView& gradients) { return norm_of(means_of(gradients)); }
 
 Tensor all_finite(const GradientsView& gradients) {
   Tensor all = fill({}, 1, boolean);
-  for (const Tensor& mean : means_of(gradients)) all = logical_and(all, all_finite(mean));
+  for (const GradientPart& mean : means_of(gradients)) all = logical_and(all, all_finite(mean.elements()));
   return all;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <iosfwd>
 #include "gradus/function/variable.h"
+#include "gradus/gradients/gradient_part.h"
 
 namespace gradus {
 
@@ -10,7 +11,8 @@ namespace gradus {
 class GradientsView {
  public:
   std::size_t size() const { return variables_.size(); }
-  /// The mean, of the variable's spec.
+  /// The mean, of the variable's spec. What the gradient of a large table that was gathered from is kept as, the rows
+  /// that it has, is written into zeros of that spec by each call.
   Tensor operator[](std::size_t i) const;
   Tensor operator[](const Variable& variable) const;
   const Variables& variables() const { return variables_; }
@@ -18,16 +20,18 @@ class GradientsView {
 
   // For the rooms of the library.
   void for_each_tensor(auto visit) {
-    for (Tensor& part : parts_) visit(part);
+    for (GradientPart& part : parts_) part.for_each_tensor(visit);
     visit(weight_);
   }
+  /// The mean as it is kept.
+  GradientPart mean(std::size_t i) const;
   /// Under loss scaling, whether all were finite before clipping: one boolean. Empty otherwise.
   Tensor finite_under_scaling() const;
 
  protected:
   GradientsView() = default;
   Variables variables_;
-  std::vector<Tensor> parts_;  // means of one part, or sums of several
+  std::vector<GradientPart> parts_;  // means of one part, or sums of several
   Tensor weight_;
   Tensor finite_;  // known before clipping
   bool are_sums_ = false;
@@ -42,6 +46,7 @@ class Gradients : public GradientsView {
   Tensor weight() const;
 
   // For the rooms of the library: means over examples of this joint weight.
+  Gradients(Variables variables, std::vector<GradientPart> means, Tensor weight);
   Gradients(Variables variables, std::vector<Tensor> means, Tensor weight);
   /// Sums over examples of this joint weight.
   static Gradients of_sums(Variables variables, std::vector<Tensor> sums, Tensor weight);
@@ -50,11 +55,11 @@ class Gradients : public GradientsView {
 class ClippedGradients : public GradientsView {
  public:
   // For the rooms of the library.
-  ClippedGradients(Variables variables, std::vector<Tensor> means, Tensor finite = {});
+  ClippedGradients(Variables variables, std::vector<GradientPart> means, Tensor finite = {});
 };
 
 /// Scales all by norm / max(global norm, norm): keeps the direction. A norm that is not finite makes every gradient
-/// NaN.
+/// NaN; of one that is kept as rows, these rows.
 ClippedGradients clip_by_global_norm(const Gradients& gradients, double norm);
 /// Each variable on its own: turns the direction.
 ClippedGradients clip_by_norm(const Gradients& gradients, double norm);

@@ -86,8 +86,8 @@ void check_source(const Spec& spec, const std::string& what) {
   require(is_floating(spec.dtype), "gradient: ", what, " is ", spec, "; only floating types have gradients");
 }
 
-Tensor connected(Tensor gradient, const Spec& spec, const std::string& what, const GradientOptions& options) {
-  if (gradient.defined()) return gradient;
+/// The gradient by a source on which the target does not depend.
+Tensor unconnected(const Spec& spec, const std::string& what, const GradientOptions& options) {
   require(options.unconnected == Unconnected::zero, "gradient: the target does not depend on ", what,
           "; leave it out, or ask for zeros with {.unconnected = Unconnected::zero}");
   return fill(spec.shape, 0, spec.dtype);
@@ -116,14 +116,16 @@ Tensors GradientTape::of_tensors(const Tensor& target, std::span<const Tensor> s
   }
   Tensors found = vjp(target, sources, seed_of(options), state.stops());
   for (std::size_t i = 0; i < found.size(); ++i)
-    found[i] = connected(std::move(found[i]), sources[i].spec(),
-                         sources.size() == 1 ? "argument `source`" : text("source ", i), options);
+    if (!found[i].defined())
+      found[i] =
+          unconnected(sources[i].spec(), sources.size() == 1 ? "argument `source`" : text("source ", i), options);
   state.end_gradient();
   return found;
 }
 
 /// A Variable that was read as several nodes, because it was assigned in between, gets the sum over them.
-Tensors GradientTape::of_variables(const Tensor& target, const Variables& sources, const GradientOptions& options) {
+std::vector<GradientPart> GradientTape::of_variables(const Tensor& target, const Variables& sources,
+                                                     const GradientOptions& options) {
   State& state = *state_;
   state.begin_gradient();
   std::vector<Tensor> nodes;
@@ -139,28 +141,35 @@ Tensors GradientTape::of_variables(const Tensor& target, const Variables& source
     }
   }
   check_target(target, options);
-  const Tensors found = vjp(target, nodes, seed_of(options), state.stops());
-  Tensors sums(sources.size());
+  const std::vector<Tensors> found = vjp_terms(target, nodes, seed_of(options), state.stops());
+  std::vector<std::optional<GradientPart>> sums(sources.size());
   for (std::size_t k = 0; k < found.size(); ++k) {
-    Tensor& sum = sums[owners[k]];
-    if (found[k].defined()) sum = sum.defined() ? sum + found[k] : found[k];
+    if (found[k].empty()) continue;
+    std::optional<GradientPart>& sum = sums[owners[k]];
+    GradientPart of_node = GradientPart::sum_of(found[k]);
+    sum = sum ? *sum + of_node : std::move(of_node);
   }
+  std::vector<GradientPart> gradients;
   for (std::size_t i = 0; i < sums.size(); ++i)
-    sums[i] = connected(std::move(sums[i]), sources.cells()[i]->spec, "variable " + sources[i].name(), options);
+    gradients.push_back(
+        sums[i] ? std::move(*sums[i])
+                : GradientPart(unconnected(sources.cells()[i]->spec, "variable " + sources[i].name(), options)));
   state.end_gradient();
-  return sums;
+  return gradients;
 }
 
 /// The scale is a power of two: what comes out is exact, but for what is too large or small for the types on the way.
-Tensors GradientTape::of_scaled(const Tensor& target, const Variables& sources, GradientOptions options) {
+std::vector<GradientPart> GradientTape::of_scaled(const Tensor& target, const Variables& sources,
+                                                  GradientOptions options) {
   const std::shared_ptr<LossScale> loss_scale = loss_scale_of(sources);
   if (!loss_scale) return of_variables(target, sources, options);
   check_target(target, options);
   const Tensor scale = loss_scale->now();
   const Tensor seed = options.output_gradients.defined() ? options.output_gradients : ones_like(target);
   options.output_gradients = seed * cast(scale, seed.dtype());
-  Tensors found = of_variables(target, sources, options);
-  for (Tensor& gradient : found) gradient = gradient * cast(1 / scale, gradient.dtype());
+  std::vector<GradientPart> found = of_variables(target, sources, options);
+  for (GradientPart& part : found)
+    part = part.map_linear([&](const Tensor& gradient) { return gradient * cast(1 / scale, gradient.dtype()); });
   return found;
 }
 
@@ -168,7 +177,7 @@ Gradients GradientTape::gradient(const Loss& loss, const Variables& sources, Gra
   return {sources, of_scaled(loss.value(), sources, std::move(options)), loss.weight()};
 }
 Gradients GradientTape::gradient(const Tensor& target, const Variables& sources, GradientOptions options) {
-  Tensors found = of_scaled(target, sources, std::move(options));
+  std::vector<GradientPart> found = of_scaled(target, sources, std::move(options));
   return {sources, std::move(found), fill({}, 1, target.dtype())};
 }
 Tensor GradientTape::gradient(const Loss& loss, const Tensor& source, GradientOptions options) {
@@ -183,7 +192,7 @@ Tensor GradientTape::gradient(const Loss& loss, const Variable& source, Gradient
 Tensor GradientTape::gradient(const Tensor& target, const Variable& source, GradientOptions options) {
   Variables list;
   list.add(source);
-  return of_variables(target, list, options)[0];
+  return of_variables(target, list, options)[0].whole();
 }
 
 template <class Matrix>

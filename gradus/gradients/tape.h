@@ -69,8 +69,9 @@ class GradientTape {
   struct State;
   template <class Matrix> Tensor matrix(std::string_view op, const Tensor& target, const Tensor& source, Matrix&& of);
   Tensors of_tensors(const Tensor& target, std::span<const Tensor> sources, const GradientOptions& options);
-  Tensors of_variables(const Tensor& target, const Variables& sources, const GradientOptions& options);
-  Tensors of_scaled(const Tensor& target, const Variables& sources, GradientOptions options);
+  std::vector<GradientPart> of_variables(const Tensor& target, const Variables& sources,
+                                         const GradientOptions& options);
+  std::vector<GradientPart> of_scaled(const Tensor& target, const Variables& sources, GradientOptions options);
   std::unique_ptr<State> state_;
 };
 

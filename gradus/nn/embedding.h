@@ -13,7 +13,9 @@ struct EmbeddingOptions {
   bool mask_zero = false;  // 0 is no word: the result has a mask, which the layers that follow hand on and look at
   Regularizer embeddings_regularizer = {}, activity_regularizer = {};
 };
-/// integers [...] in [0, vocabulary) -> f32, or the policy's type, [..., width]; another number is an OutOfRange when the value is observed.
+/// integers [...] in [0, vocabulary) -> f32, or the policy's type, [..., width]; another number is an OutOfRange when
+/// the value is observed. From 4096 rows on the gradient is kept as the rows that were read; optimizer.h says what a
+/// step then costs.
 struct Embedding : Module {
   Embedding(std::int64_t vocabulary, std::int64_t width, EmbeddingOptions options = {});
   /// [vocabulary, width]

@@ -226,4 +226,56 @@ Tensor put_along_axis(const Tensor& x, const Tensor& indices, const Tensor& valu
   return scatter_elements(x, broadcast_to(indices, wanted), broadcast_to(values, wanted), axis, Reduction::none);
 }
 
+// ---------------------------------------------------------------- rows
+
+Spec UpdateRows::infer(Specs in) const {
+  require(in.size() == 3, name, ": expected 3 operands, got ", in.size());
+  require(in[0].shape.rank() > 0, name, ": ", in[0], " has no rows");
+  return Scatter{-in[0].shape.rank(), as_kind(Reduction::none)}.infer(in);
+}
+
+/// What is replaced gets none, of the rows at one place only the last one does, and those outside none.
+Tensors UpdateRows::vjp(In in, const Tensor&, const Tensor& dy) const {
+  const Tensor &x = in[0], &indices = in[1], &rows = in[2];
+  const std::int64_t n = x.shape()[0];
+  if (n == 0) return {dy, {}, zeros_of(rows)};
+  const Tensor order = iota(indices.shape(), i64);
+  const Tensor last = apply(UpdateRows{}, fill({n}, -1, i64), indices, order);
+  const Tensor counts = equal(rows_at(last, minimum(indices, extent(n, indices.dtype()) - 1)), order);
+  Shape shape = indices.shape();
+  while (shape.rank() < rows.shape().rank()) shape.push_back(1);
+  const Tensor read = rows_at(dy, minimum(indices, extent(n, indices.dtype()) - 1));
+  return {update_rows(dy, indices, zeros_of(rows)), {}, where(reshape(counts, shape), read, zeros_of(rows))};
+}
+
+/// The rows of all x lie one after the other; a place outside stays outside.
+Tensor UpdateRows::batch(In in, std::uint32_t mask, std::int64_t count) const {
+  Tensors each;
+  for (std::size_t i = 0; i < in.size(); ++i) each.push_back(has_rows(mask, i) ? in[i] : repeat_rows(in[i], count));
+  const Tensor &x = each[0], within = cast(each[1], i64);
+  const std::int64_t n = x.shape()[1];
+  Shape spread{count};
+  while (spread.rank() < within.shape().rank()) spread.push_back(1);
+  const Tensor first = reshape(iota({count}, i64) * extent(n, i64), spread);
+  const Tensor inside = logical_and(within >= 0, within < extent(n, i64));
+  const Tensor places = where(inside, within + first, fill_like(within, -1));
+  return reshape(update_rows(reshape(x, merged(x.shape(), x.shape().rank() - 2)), places, each[2]), x.shape());
+}
+
+Tensor update_rows(const Tensor& x, const Tensor& indices, const Tensor& rows) {
+  return apply(UpdateRows{}, x, indices, rows);
+}
+
+Tensor rows_at(const Tensor& x, const Tensor& indices) {
+  return apply(Gather{-x.shape().rank()}, x, maximum(indices, 0));
+}
+
+Tensor where_changed(const Tensor& condition, const Tensor& next, const Tensor& before) {
+  const Ref<Node>& node = next.node();
+  if (!node->op.as<UpdateRows>()) return where(condition, next, before);
+  const Tensor base(node->inputs[0]), indices(node->inputs[1]), rows(node->inputs[2]);
+  const Tensor chosen = base.node() == before.node() ? before : where_changed(condition, base, before);
+  return update_rows(chosen, indices, where(condition, rows, rows_at(before, indices)));
+}
+
 }  // namespace gradus

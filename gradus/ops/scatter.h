@@ -50,4 +50,24 @@ struct Scatter {
   int carries(Specs in, int operand, int along) const;
 };
 
+/// x: T[n, inner...], indices: i32 or i64 [places...], rows: T[places..., inner...] -> x with row indices[p] replaced
+/// by rows[p]; the last of several at one row counts. A place outside [0, n) is passed over, so -1 stands for none.
+/// Where x dies with it, it is written in the memory of x and costs what the rows cost. A primitive since where it
+/// writes depends on data, and apart from Scatter since it cannot fail: so it may write over what a failure has to
+/// leave.
+struct UpdateRows {
+  static constexpr auto name = "update_rows";
+  static constexpr auto library_kernel = "update_rows";
+  static constexpr auto takes = Takes::anything;
+  Spec infer(Specs in) const;
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
+};
+Tensor update_rows(const Tensor& x, const Tensor& indices, const Tensor& rows);
+/// Rows of x: T[n, inner...]; for a place of -1 some row.
+Tensor rows_at(const Tensor& x, const Tensor& indices);
+/// `next` where the boolean scalar `condition` holds, else `before`, of which next is a change: what differs in some
+/// rows only is chosen row by row.
+Tensor where_changed(const Tensor& condition, const Tensor& next, const Tensor& before);
+
 }  // namespace gradus

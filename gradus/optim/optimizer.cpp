@@ -6,11 +6,14 @@
 #include <limits>
 #include <map>
 #include "gradus/function/loss_scale.h"
+#include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
 #include "gradus/function/variable_cell.h"
+#include "gradus/graph/context.h"
 #include "gradus/graph/scope.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/scatter.h"
 #include "gradus/optim/update_rule.h"
 
 namespace gradus {
@@ -48,7 +51,7 @@ struct Step {
   Tensor overwrite;      // a boolean scalar; empty: never
   /// The new value of something that the step changes.
   Tensor kept(const Tensor& next, const Tensor& before) const {
-    return finite.defined() ? where(finite, next, before) : next;
+    return finite.defined() ? where_changed(finite, next, before) : next;
   }
 };
 
@@ -193,25 +196,73 @@ struct Optimizer::State {
     return where(is_nan(by_hand), rates.schedule.at(iterations), by_hand);
   }
 
-  /// The bound variable's new values; elementwise but for what the rule does.
-  void update(std::size_t i, const Tensor& gradient, const Tensor& decay, In shared, const Step& step) const {
-    Variable& variable = bound[i];
-    const Variables& slots = kept[i].slots;
-    const Tensor old = variable;
-    const DType wide = computed_in(old.dtype());
-    Tensor w = cast(old, wide);
-    if (decay.defined() && kept[i].decays) w = w - w * cast(decay, wide);
-    Tensors before;
-    for (const Variable& slot : slots) before.push_back(slot);
-    const std::size_t of_rule = before.size() - settings.use_ema;
-    Updated after = rule->update(w, cast(gradient, wide), In(before).first(of_rule), shared);
+  /// What the update of one variable depends on beside its values and its gradient.
+  struct OneUpdate {
+    const Step& step;
+    Tensor decay;  // empty: it does not
+    In shared;
+  };
+
+  static Tensor decayed(const Tensor& old, const OneUpdate& one) {
+    const Tensor w = cast(old, computed_in(old.dtype()));
+    return one.decay.defined() ? w - w * cast(one.decay, w.dtype()) : w;
+  }
+
+  /// With the moving average, which is the last slot.
+  Tensors averaged(In before, Updated next, const OneUpdate& one) const {
+    const DType narrow = before[0].dtype(), wide = computed_in(narrow);
     if (settings.use_ema) {
-      const Tensor average = before.back() * cast(step.average, wide) + after.variable * cast(step.rest, wide);
-      if (step.overwrite.defined()) after.variable = where(step.overwrite, average, after.variable);
-      after.slots.push_back(average);
+      const Tensor average = before.back() * cast(one.step.average, wide) + next.variable * cast(one.step.rest, wide);
+      if (one.step.overwrite.defined()) next.variable = where(one.step.overwrite, average, next.variable);
+      next.slots.push_back(average);
     }
-    variable.assign(step.kept(cast(after.variable, old.dtype()), old));
-    for (std::size_t k = 0; k < before.size(); ++k) slots[k].assign(step.kept(after.slots[k], before[k]));
+    Tensors all{cast(next.variable, narrow)};
+    std::ranges::move(next.slots, std::back_inserter(all));
+    return all;
+  }
+
+  /// The variable and its slots after the step, of what they were; elementwise but for what the rule does.
+  Tensors after(In before, const Tensor& gradient, const OneUpdate& one) const {
+    const Tensor w = decayed(before[0], one);
+    return averaged(before, rule->update(w, cast(gradient, w.dtype()), slots_of_rule(before), one.shared), one);
+  }
+  In slots_of_rule(In values) const { return values.subspan(1, values.size() - 1 - settings.use_ema); }
+
+  /// Per value, as in `before`: whether a gradient of 0 leaves it as it is.
+  std::vector<bool> unmoved(std::size_t values, const OneUpdate& one) const {
+    std::vector<bool> all = rule->unmoved_by_zero();
+    all.resize(values, false);
+    if (one.decay.defined() || one.step.overwrite.defined()) all[0] = false;
+    return all;
+  }
+
+  /// The same where the gradient is 0 but in some rows: these are computed by themselves and written over what a
+  /// gradient of 0 makes of the others.
+  Tensors after_rows(In before, const AddedRows& gradient, const OneUpdate& one) const {
+    Tensors rows;
+    for (const Tensor& x : before) rows.push_back(rows_at(x, gradient.indices));
+    const Tensors touched = after(rows, gradient.values, one);
+    const std::vector<bool> stays = unmoved(before.size(), one);
+    const bool all_stay = std::ranges::count(stays, false) == 0;
+    const Tensors others = all_stay ? Tensors() : after(before, fill_like(before[0], 0), one);
+    Tensors all;
+    for (std::size_t k = 0; k < before.size(); ++k)
+      all.push_back(update_rows(stays[k] ? before[k] : others[k], gradient.indices, touched[k]));
+    if (rule->is_elementwise()) return all;
+    const In slots = slots_of_rule(all);
+    const Tensor w = rule->variable_after(decayed(before[0], one), slots, one.shared);
+    return averaged(before, {w, Tensors(slots.begin(), slots.end())}, one);
+  }
+
+  /// The bound variable's new values.
+  void update(std::size_t i, const GradientPart& gradient, const OneUpdate& one) const {
+    const Tensor old = bound[i];
+    Tensors before{old};
+    for (const Variable& slot : kept[i].slots) before.push_back(slot);
+    const Tensors next =
+        gradient.is_rows() ? after_rows(before, gradient.summed(), one) : after(before, gradient.whole(), one);
+    bound[i].assign(one.step.kept(next[0], before[0]));
+    for (std::size_t k = 1; k < next.size(); ++k) kept[i].slots[k - 1].assign(one.step.kept(next[k], before[k]));
   }
 
   Step step_of(const Tensor& finite) const {
@@ -373,18 +424,25 @@ void Optimizer::apply(const GradientsView& gradients, const Tensor& finite) {
     decays.push_back(decay > 0 ? now.learning_rate * number(decay) : Tensor());
     next_joint = std::move(shared.state);
   }
+  bool by_rows = false;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const Variable& variable = gradients.variables()[i];
     const auto place = static_cast<std::size_t>(s.bound.find(*variable.cell()));
     const std::size_t group = s.kept[place].group;
-    s.update(place, gradients[i], decays[group], numbers[group][computed_in(variable.dtype())], step);
+    const GradientPart mean = gradients.mean(i);
+    by_rows = by_rows || mean.is_rows();
+    s.update(place, mean,
+             {step, s.kept[place].decays ? decays[group] : Tensor(), numbers[group][computed_in(variable.dtype())]});
   }
   for (std::size_t k = 0; k < joint.size(); ++k) s.joint[k].assign(step.kept(next_joint[k], joint[k]));
   const Tensor updates = s.iterations;
   s.iterations.assign(step.kept(updates + 1, updates));
-  if (!finite.defined()) return;
-  s.skipped.assign(s.skipped + cast(logical_not(finite), i64));
-  loss_scale_of(gradients.variables())->update(finite);
+  if (finite.defined()) {
+    s.skipped.assign(s.skipped + cast(logical_not(finite), i64));
+    loss_scale_of(gradients.variables())->update(finite);
+  }
+  // The next step gathers from the new table, which may fail: in one program with it nothing could be written in place.
+  if (by_rows && !Context::current()) Pending::mine().flush();
 }
 
 std::int64_t Optimizer::iterations() const { return state().iterations.value().to_vector<std::int64_t>()[0]; }

@@ -27,6 +27,13 @@ struct ParameterGroupOptions {
 /// Owns state for the variables that it first sees; variables of another model are an InvalidArgument. A value: a copy
 /// has slots of its own with the same values, for the same variables (see rebind); moving keeps. Variables of narrow
 /// floats have slots in f32, and their step is computed in f32.
+///
+/// Of a table that was gathered from and has many rows the gradient is kept as rows. Rows that were not read have a
+/// gradient of 0, and the step is that of the whole gradient, in Keras, too; where this leaves them as they are, only
+/// rows that were read are touched: the variable under SGD without momentum, RMSprop without momentum, Adagrad and
+/// Adadelta, and Adagrad's slot, unless weights decay or averages are written back. All else (other slots, averages,
+/// the variable under the other optimizers) is walked through, though a gradient in full is never made. Outside of a
+/// `function` such a step is computed at once.
 class Optimizer {
  public:
   Optimizer(const Optimizer& other);

@@ -1,6 +1,7 @@
 /// The formulas: one struct an optimizer. Products of hyperparameters that do not change are made here, in f64.
 #include "gradus/optim/optimizers.h"
 #include <cmath>
+#include <limits>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
@@ -27,6 +28,9 @@ void check_momentum(std::string_view optimizer, double momentum) {
   require(momentum >= 0 && momentum <= 1, optimizer, ": momentum must be within 0 and 1, got ", momentum);
 }
 
+/// Whether zero / sqrt(what is at least x) is 0, in f32 too.
+bool divides_zero(double x) { return x >= std::numeric_limits<float>::min(); }
+
 Tensor moving_mean(const Tensor& mean, const Tensor& x, double beta) { return mean * beta + x * (1 - beta); }
 
 struct SGDRule final : UpdateRule {
@@ -47,6 +51,7 @@ struct SGDRule final : UpdateRule {
     const Tensor m = slots[0] * momentum - step;
     return {nesterov ? w + (m * momentum - step) : w + m, {m}};
   }
+  std::vector<bool> unmoved_by_zero() const override { return {momentum == 0}; }
 };
 
 struct AdamRule final : UpdateRule {
@@ -137,6 +142,7 @@ struct RMSpropRule final : UpdateRule {
     if (momentum > 0) next.push_back(step = slots.back() * momentum + step);
     return {w - step, next};
   }
+  std::vector<bool> unmoved_by_zero() const override { return {momentum == 0 && divides_zero(epsilon)}; }
 };
 
 struct AdamaxRule final : UpdateRule {
@@ -163,11 +169,16 @@ struct LambRule final : UpdateRule {
   }
   Updated update(const Tensor& w, const Tensor& g, In slots, In shared) const override {
     const Tensor m = moving_mean(slots[0], g, o.beta_1), v = moving_mean(slots[1], square(g), o.beta_2);
-    const Tensor step = m / shared[1] / (sqrt(v / shared[2]) + o.epsilon);
+    const Tensor next[] = {m, v};
+    return {variable_after(w, next, shared), {m, v}};
+  }
+  bool is_elementwise() const override { return false; }
+  Tensor variable_after(const Tensor& w, In slots, In shared) const override {
+    const Tensor step = slots[0] / shared[1] / (sqrt(slots[1] / shared[2]) + o.epsilon);
     const Tensor of_w = sqrt(reduce_sum(square(w))), of_step = sqrt(reduce_sum(square(step)));
     const Tensor one = fill({}, 1, w.dtype());
     const Tensor ratio = where(logical_and(of_w > 0, of_step > 0), of_w / of_step, one);
-    return {w - ratio * shared[0] * step, {m, v}};
+    return w - ratio * shared[0] * step;
   }
 };
 
@@ -184,6 +195,7 @@ struct AdagradRule final : UpdateRule {
     const Tensor sum = slots[0] + square(g);
     return {w - shared[0] * g / sqrt(sum + epsilon), {sum}};
   }
+  std::vector<bool> unmoved_by_zero() const override { return {divides_zero(initial + epsilon), true}; }
 };
 
 struct AdadeltaRule final : UpdateRule {
@@ -200,6 +212,7 @@ struct AdadeltaRule final : UpdateRule {
     const Tensor step = -(sqrt(slots[1] + epsilon) * g / sqrt(v + epsilon));
     return {w + shared[0] * step, {v, moving_mean(slots[1], square(step), rho)}};
   }
+  std::vector<bool> unmoved_by_zero() const override { return {divides_zero(epsilon)}; }
 };
 
 struct FtrlRule final : UpdateRule {
@@ -231,6 +244,7 @@ struct FtrlRule final : UpdateRule {
     const Tensor next = (clip_by_value(linear, -l1, l1) - linear) / quadratic;
     return {where(equal(quadratic, 0), w, next), {sum, linear}};
   }
+  std::vector<bool> unmoved_by_zero() const override { return {false, true}; }
 };
 
 struct LionRule final : UpdateRule {

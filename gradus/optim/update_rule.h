@@ -38,9 +38,16 @@ struct UpdateRule {
   /// First values of the f64 numbers kept for all variables together.
   virtual std::vector<double> joint_state() const { return {}; }
   virtual Shared share(const StepNumbers& step, In joint_state) const = 0;
-  /// `shared` holds share().numbers; all are of one type, f32 or f64. Elementwise, so that it is one kernel, unless the
-  /// rule itself looks at the whole variable.
+  /// `shared` holds share().numbers; all are of one type, f32 or f64. Elementwise, so that it is one kernel, unless
+  /// is_elementwise() is false.
   virtual Updated update(const Tensor& variable, const Tensor& gradient, In slots, In shared) const = 0;
+  /// Whether elements of a variable are updated each by itself, so that rows of it may be. If not, that holds for the
+  /// slots alone, and the variable follows from them.
+  virtual bool is_elementwise() const { return true; }
+  /// Of a rule that is not: the variable, by the slots after the step.
+  virtual Tensor variable_after(const Tensor& variable, In /*slots*/, In /*shared*/) const { return variable; }
+  /// What a gradient of 0 leaves as it is, bit for bit: the variable, then the slots; those that are not named move.
+  virtual std::vector<bool> unmoved_by_zero() const { return {}; }
 };
 
 }  // namespace gradus

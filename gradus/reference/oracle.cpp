@@ -206,6 +206,16 @@ Numbers scatter(const Value& v, const std::vector<const Array*>& in) {
   return result;
 }
 
+Numbers update_rows(const Value& v, const std::vector<const Array*>& in) {
+  const Around around(v.spec.shape, -v.spec.shape.rank());
+  Numbers result = in[0]->values;
+  for (std::size_t p = 0; p < in[1]->size(); ++p)
+    if (const double index = in[1]->values[p]; index >= 0 && index < static_cast<double>(around.n))
+      for (std::size_t i = 0; i < around.inner; ++i)
+        result[around.at(0, static_cast<std::size_t>(index), i)] = in[2]->values[p * around.inner + i];
+  return result;
+}
+
 Numbers argsort(const Value& v, const std::vector<const Array*>& in) {
   const ArgSort& op = *v.op.as<ArgSort>();
   const auto n = static_cast<std::size_t>(in[0]->spec.shape.back()), kept = static_cast<std::size_t>(op.count);
@@ -351,6 +361,7 @@ Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
       {"concat", concat},
       {"cumsum", cumsum},
       {"scatter", scatter},
+      {"update_rows", update_rows},
       {"argsort", argsort},
       {"det", det},
       {"inverse", inverse},

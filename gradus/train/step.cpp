@@ -6,6 +6,7 @@
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/scatter.h"
 #include "gradus/train/part_penalties.h"
 
 namespace gradus {
@@ -39,7 +40,7 @@ class Before {
   void keep_unless(const Tensor& ok) const {
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const Tensor now = variables_[i].value();
-      if (now.node() != values_[i].node()) variables_[i].assign(where(ok, now, values_[i]));
+      if (now.node() != values_[i].node()) variables_[i].assign(where_changed(ok, now, values_[i]));
     }
   }
 

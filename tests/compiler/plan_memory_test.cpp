@@ -82,6 +82,33 @@ struct Row {
 void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
 class SharingRows : public testing::TestWithParam<Row> {};
 
+TEST(Sharing, GivesEachOutputWhatItIsAFormulaOf) {  // one step reads both inputs and makes both outputs
+  const Graph graph = parse_graph(
+      "%0 = input : f32[4]\n%1 = input : f32[4]\n%2 = exp %1 : f32[4]\n%3 = add %0 %2 : f32[4]\n"
+      "return %2 %3\ndying %0 %1\n");
+  EXPECT_EQ(plan_sharing(graph, fuse(graph, true)).may_overwrite, (std::vector<int>{1, 0}));
+}
+
+std::vector<std::pair<int, int>> inside_of(const std::string& graph_text) {
+  const Graph graph = parse_graph(graph_text);
+  std::vector<std::pair<int, int>> pairs;
+  for (const Inside& inside : plan_sharing(graph, order_steps(graph, single_steps(graph))).inside)
+    pairs.emplace_back(inside.value, inside.output);
+  return pairs;
+}
+
+TEST(Inside, WhatRowsAreChangedOfLiesInTheOutput) {
+  const std::string head =
+      "%0 = input : f32[4,2]\n%1 = input : i32[3]\n%2 = input : f32[3,2]\n%3 = exp %0 : f32[4,2]\n"
+      "%4 = update_rows %3 %1 %2 : f32[4,2]\n";
+  using Pairs = std::vector<std::pair<int, int>>;
+  EXPECT_EQ(inside_of(head + "return %4\n"), (Pairs{{3, 4}}));
+  EXPECT_EQ(inside_of(head + "return %4 %3\n"), Pairs());
+  EXPECT_EQ(inside_of(head + "%5 = update_rows %4 %1 %2 : f32[4,2]\nreturn %5\n"), (Pairs{{4, 5}, {3, 5}}));
+  EXPECT_EQ(inside_of(head + "%5 = log %3 : f32[4,2]\nreturn %4 %5\n"), Pairs());  // read after rows have changed
+  EXPECT_EQ(inside_of(head + "%5 = log %4 : f32[4,2]\nreturn %5\n"), Pairs());     // no output
+}
+
 TEST_P(SharingRows, AsWritten) {
   const Graph graph = parse_graph(GetParam().graph);
   const auto steps = order_steps(graph, single_steps(graph));
@@ -110,6 +137,21 @@ const Row rows[] = {
      "%0 = input : f32[4]\n%1 = exp %0 : f32[4]\n%2 = input : i32[4]\n"
      "%3 = check_range{limit=4; labels=true} %2 : i32[4]\nreturn %1 %3\ndying %0\n",
      {0, -1}},
+    {"RowsInPlace",
+     "%0 = input : f32[4,2]\n%1 = input : i32[3]\n%2 = input : f32[3,2]\n"
+     "%3 = update_rows %0 %1 %2 : f32[4,2]\nreturn %3\ndying %0\n",
+     {0}},
+    {"RowsOfItself",  // what is written would be read
+     "%0 = input : f32[4,2]\n%1 = input : i32[4]\n%3 = update_rows %0 %1 %0 : f32[4,2]\nreturn %3\ndying %0\n",
+     {-1}},
+    {"RowsOfWhatIsMadeInPlace",
+     "%0 = input : f32[4,2]\n%1 = input : i32[3]\n%2 = input : f32[3,2]\n%3 = exp %0 : f32[4,2]\n"
+     "%4 = update_rows %3 %1 %2 : f32[4,2]\nreturn %4\ndying %0\n",
+     {0}},
+    {"RowsBeforeAFailure",  // the gather, which may fail, reads what was written
+     "%0 = input : f32[4,2]\n%1 = input : i32[3]\n%2 = input : f32[3,2]\n%3 = update_rows %0 %1 %2 : f32[4,2]\n"
+     "%4 = gather{axis=-2} %3 %1 : f32[3,2]\nreturn %3 %4\ndying %0\n",
+     {-1, -1}},
 };
 INSTANTIATE_TEST_SUITE_P(Rows, SharingRows, testing::ValuesIn(rows), [](const auto& row) { return row.param.name; });
 

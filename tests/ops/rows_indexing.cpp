@@ -107,6 +107,24 @@ std::vector<Row> scatters() {
     rows.push_back(row);
   }
   rows[0].dtypes.push_back(boolean);
+  Row rows_row = exact_row(
+      "update_rows", {"update_rows"}, [](In in) { return update_rows(in[0], in[1], in[2]); },
+      {{}, indices_in(-2, 5), {}},
+      {{{4, 3}, {5}, {5, 3}}, {{5, 17}, {0}, {0, 17}}, {{4}, {2, 3}, {2, 3}}, {{0, 2}, {3}, {3, 2}}},
+      [](Arrays in) {
+        Array out = in[0];
+        const std::int64_t n = in[0].shape[0];
+        for_each_index(in[2].shape, [&](Index i, std::int64_t flat) {
+          const std::size_t inner = in[0].shape.rank() == 2 ? static_cast<std::size_t>(in[0].shape[1]) : 1;
+          const std::size_t at = static_cast<std::size_t>(flat);
+          const std::int64_t row = whole(in[1].values[at / inner]);
+          if (row >= 0 && row < n) out.values[static_cast<std::size_t>(row) * inner + at % inner] = in[2].values[at];
+          static_cast<void>(i);
+        });
+        return out;
+      });
+  rows_row.dtypes = {f32, f64, i32, boolean};
+  rows.push_back(rows_row);
   rows.push_back(exact_row("tensor_scatter_nd_sub", {"scatter"},
                            [](In in) { return tensor_scatter_nd_sub(in[0], in[1], in[2]); }, {{}, indices_in(0, 3), {}},
                            {shapes[0]}));

@@ -34,6 +34,8 @@ BoundThunk bind_fold(const Graph& graph, int value, Symbols symbols);
 void run_fold(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_scatter(const Graph& graph, int value, Symbols symbols);
 void run_scatter(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_update_rows(const Graph& graph, int value, Symbols symbols);
+void run_update_rows(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_argsort(const Graph& graph, int value, Symbols symbols);
 void run_argsort(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_det(const Graph& graph, int value, Symbols symbols);

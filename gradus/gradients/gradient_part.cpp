@@ -1,0 +1,117 @@
+/// Rows that belong together are found by sorting their indices; they are added up in the order of their places, as
+/// scatter_add does, so a sum has the same bits in either form.
+#include "gradus/gradients/gradient_part.h"
+#include "gradus/graph/scope.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/gather.h"
+#include "gradus/ops/index.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/scatter.h"
+#include "gradus/ops/shape.h"
+#include "gradus/ops/sort.h"
+
+namespace gradus {
+namespace {
+
+/// Of tables with fewer rows the whole gradient is cheap.
+constexpr std::int64_t many_rows = 4096;
+
+/// The scatter of whole rows that `term` is and that waits to be computed, or null.
+const ScatterAdd* scatter_of_rows(const Tensor& term) {
+  const ScatterAdd* scatter = term.node()->op.as<ScatterAdd>();
+  return scatter && scatter->axis == -term.shape().rank() && scatter->extent >= many_rows ? scatter : nullptr;
+}
+
+Shape with_rows(Shape shape, std::int64_t rows) {
+  shape.set(0, rows);
+  return shape;
+}
+
+AddedRows added_by(const Tensor& term) {
+  const NameScope scope(term.node()->scope);  // of the layer that gathered
+  const Tensor indices(term.node()->inputs[0]), values(term.node()->inputs[1]);
+  const std::int64_t places = indices.shape().size();
+  const Tensor within = check_range(indices, term.shape()[0], false);
+  return {reshape(within, {places}), reshape(values, with_rows(term.shape(), places))};
+}
+
+/// Each index that stands in `rows` once, in ascending order, then -1.
+AddedRows distinct_rows(const AddedRows& rows) {
+  if (rows.distinct) return rows;
+  const Tensor& indices = rows.indices;
+  const std::int64_t places = indices.shape()[0];
+  const Tensor order = argsort(indices), sorted = gather(indices, order);
+  const Tensor before = gather(sorted, maximum(iota({places}, i32) - 1, 0));
+  const Tensor number = cumsum(cast(not_equal(sorted, before), i32));  // among the distinct ones
+  const Tensor none = fill({places}, -1, indices.dtype()), nowhere = fill({places}, 0, i32);
+  const Tensor slots = update_rows(nowhere, order, number);
+  const Tensor sums = apply(ScatterAdd{-rows.values.shape().rank(), places}, slots, rows.values);
+  return {update_rows(none, number, sorted), sums, true};
+}
+
+AddedRows joined(const std::vector<AddedRows>& all) {
+  bool wide = false;
+  for (const AddedRows& rows : all) wide = wide || rows.indices.dtype() == i64;
+  Tensors indices, values;
+  for (const AddedRows& rows : all) {
+    indices.push_back(cast(rows.indices, wide ? i64 : i32));
+    values.push_back(rows.values);
+  }
+  return {concat(indices), concat(values)};
+}
+
+}  // namespace
+
+GradientPart GradientPart::sum_of(In terms) {
+  std::vector<AddedRows> rows;
+  for (const Tensor& term : terms)
+    if (scatter_of_rows(term)) rows.push_back(added_by(term));
+  if (rows.size() == terms.size()) return {std::move(rows), terms[0].shape()[0]};
+  Tensor sum = terms[0];
+  for (const Tensor& term : terms.subspan(1)) sum = sum + term;
+  return GradientPart(std::move(sum));
+}
+
+Tensor GradientPart::whole() const {
+  if (!is_rows()) return whole_;
+  Tensor sum;
+  for (const AddedRows& rows : rows_) {
+    const Shape shape = with_rows(rows.values.shape(), extent_);
+    const Tensor term = rows.distinct ? update_rows(fill(shape, 0, dtype()), rows.indices, rows.values)
+                                      : apply(ScatterAdd{-shape.rank(), extent_}, rows.indices, rows.values);
+    sum = sum.defined() ? sum + term : term;
+  }
+  return sum;
+}
+
+/// Terms are added up each by itself first, as they are in full.
+AddedRows GradientPart::summed() const {
+  if (rows_.size() == 1) return distinct_rows(rows_[0]);
+  std::vector<AddedRows> each;
+  for (const AddedRows& rows : rows_) each.push_back(distinct_rows(rows));
+  return distinct_rows(joined(each));
+}
+
+GradientPart GradientPart::map(const Formula& f) const {
+  if (!is_rows()) return GradientPart(f(whole_));
+  AddedRows rows = summed();
+  rows.values = f(rows.values);
+  return {{std::move(rows)}, extent_};
+}
+
+GradientPart GradientPart::map_linear(const Formula& f) const {
+  if (!is_rows()) return GradientPart(f(whole_));
+  GradientPart result = *this;
+  for (AddedRows& rows : result.rows_) rows.values = f(rows.values);
+  return result;
+}
+
+GradientPart GradientPart::operator+(const GradientPart& other) const {
+  if (!is_rows() || !other.is_rows()) return GradientPart(whole() + other.whole());
+  std::vector<AddedRows> rows = rows_;
+  rows.push_back(other.rows_.size() == 1 ? other.rows_[0] : other.summed());
+  return {std::move(rows), extent_};
+}
+
+}  // namespace gradus
