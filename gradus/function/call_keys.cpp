@@ -18,10 +18,11 @@ CallSeed*& innermost_seed() {
 CallSeed::CallSeed(std::uint64_t seed) : seed_(seed), outer_(innermost_seed()) { innermost_seed() = this; }
 CallSeed::~CallSeed() { innermost_seed() = outer_; }
 
-Tensor CallKeys::fresh() {
+Tensor CallKeys::fresh(std::optional<std::uint64_t>* drawn) {
   CallSeed* own = innermost_seed();
-  const std::uint64_t seed = own ? mix(own->seed_, own->calls_++) : next_seed();
   Ref<Buffer> buffer = Buffer::allocate(sizeof(std::int64_t));
+  const std::uint64_t seed = own ? mix(own->seed_, own->calls_++) : next_seed();
+  if (drawn && !own) *drawn = seed;
   *buffer->data<std::int64_t>() = key_of(seed);
   return Tensor::of_buffer({i64, {}}, std::move(buffer));
 }

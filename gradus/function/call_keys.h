@@ -1,5 +1,6 @@
 /// Random keys of one call of a function that runs op by op: the same numbers as when it is compiled.
 #pragma once
+#include <optional>
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
@@ -11,8 +12,9 @@ class CallKeys {
   ~CallKeys();
   CallKeys(const CallKeys&) = delete;
 
-  /// A key for a call: i64, drawn from the innermost CallSeed of this thread, else from the global seed.
-  static Tensor fresh();
+  /// A key for a call: i64, drawn from the innermost CallSeed of this thread, else from the global seed: then `drawn`
+  /// is told which of its seeds it took.
+  static Tensor fresh(std::optional<std::uint64_t>* drawn = nullptr);
   /// The next key of the innermost CallKeys of this thread; empty if there is none.
   static Tensor next();
 

@@ -14,8 +14,10 @@ void LossScale::update(const Tensor& finite) {
   const Tensor scale = scale_, steps = finite_steps_.value() + 1;
   const Tensor grows = steps >= fill({}, steps_to_grow, i64), none = fill({}, 0, i64);
   const Tensor after_finite = where(grows, minimum(scale * 2, fill({}, most, f32)), scale);
-  scale_.assign(where(finite, after_finite, maximum(scale * 0.5, fill({}, least, f32))));
-  finite_steps_.assign(where(logical_and(finite, logical_not(grows)), steps, none));
+  const Tensor next = where(finite, after_finite, maximum(scale * 0.5, fill({}, least, f32)));
+  const Tensor next_steps = where(logical_and(finite, logical_not(grows)), steps, none);
+  scale_.assign(next);
+  finite_steps_.assign(next_steps);
 }
 
 void LossScale::assign(const LossScale& other) {

@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include "gradus/function/call_keys.h"
 #include "gradus/function/pending.h"
+#include "gradus/ops/random_state.h"
 
 namespace gradus {
 namespace {
@@ -68,8 +69,12 @@ void OneCall::check(std::span<const Trace::Bound> bounds) const {
 }
 
 const Tensor& OneCall::key() {
-  if (!key_.defined()) key_ = CallKeys::fresh();
+  if (!key_.defined()) key_ = CallKeys::fresh(&seed_);
   return key_;
+}
+
+void OneCall::undo() {
+  if (seed_) return_seed(*seed_);
 }
 
 Ref<Buffer> OneCall::value_of_cell(int index, VariableCell& cell) {

@@ -2,6 +2,7 @@
 /// so far. All segments of a call see the same values of Variables and the same random key.
 #pragma once
 #include <mutex>
+#include <optional>
 #include "gradus/function/segment.h"
 
 namespace gradus {
@@ -27,6 +28,8 @@ class OneCall {
   /// Runs a leaf and commits what it assigns. False: another thread has assigned one of those Variables since this call
   /// read it; then nothing has happened.
   bool finish(const Segment& leaf, Tensors& results);
+  /// The call has failed: it has drawn no random numbers.
+  void undo();
 
   /// While tracing: the value of a predicate, by the interpreter, which gives the bits of the compiled program.
   Trace::Decision evaluate(const Trace& trace, const Tensor& predicate);
@@ -46,9 +49,10 @@ class OneCall {
   const std::string& title_;
   In arguments_;
   std::vector<std::int64_t> symbols_;
-  Tensor key_;                      // drawn when it is first needed
-  bool is_guarded_ = false;         // more than one program sees the Variables
-  std::vector<Ref<Buffer>> cells_;  // what they held when first read, if guarded
+  Tensor key_;                         // drawn when it is first needed,
+  std::optional<std::uint64_t> seed_;  // of this one of the global seeds
+  bool is_guarded_ = false;            // more than one program sees the Variables
+  std::vector<Ref<Buffer>> cells_;     // what they held when first read, if guarded
   std::vector<PathStep> path_;
   std::vector<std::vector<Ref<Buffer>>> yields_;        // of each segment of the path, with its predicate
   std::unordered_map<const Node*, Ref<Buffer>> known_;  // values computed while tracing

@@ -47,7 +47,8 @@ const Program& TieredProgram::compiled() {
 }
 
 void TieredProgram::compile_now() {
-  compiled_ = compile(std::exchange(graph_, {}), options_);
+  compiled_ = compile(graph_, options_);  // where that fails, the graph is still there
+  graph_ = {};
   ready_.store(compiled_.get(), std::memory_order_release);
 }
 

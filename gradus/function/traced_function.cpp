@@ -15,6 +15,7 @@
 #include "gradus/function/pending.h"
 #include "gradus/function/variant.h"
 #include "gradus/ops/shape.h"
+#include "gradus/tensor/out_of_memory.h"
 
 namespace gradus {
 namespace {
@@ -185,7 +186,7 @@ std::unique_ptr<Segment> TracedFunction::State::compiled(Draft draft, const Sign
   try {
     return std::move(draft).compile(
         {.disable = options.disable, .max_bytes = budget(), .symbols = match(pattern, call).value()});
-  } catch (const ResourceExhausted& error) {
+  } catch (const OutOfMemory&) { throw; } catch (const ResourceExhausted& error) {
     if (budget() == 0) throw;
     throw ResourceExhausted(text(title, ": max_bytes: ", error.what()));
   }
@@ -258,9 +259,9 @@ std::variant<TracedFunction::State::Run, TracedFunction::State::Unlike> TracedFu
     std::string why = how_it_differs(open, known, request);
     if (why.empty()) return open;
     return Unlike{std::move(why)};
-  } catch (const InternalError&) { throw; } catch (const std::exception& error) {
-    return Unlike{error.what(), true};
-  }
+  } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
+    throw;
+  } catch (const std::exception& error) { return Unlike{error.what(), true}; }
 }
 
 std::string TracedFunction::State::how_it_differs(const Run& open, const Run& known, const Request& request) const {
@@ -318,15 +319,16 @@ std::shared_ptr<Variant> TracedFunction::State::make_open(const Signature& patte
   std::optional<Run> first;  // what is built within the first call is built for all sizes
   if (examples.empty()) try {
       first = run(pattern, request, true);
-    } catch (const InternalError&) { throw; } catch (const std::exception&) {
-    }  // told below
+    } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
+      throw;
+    } catch (const std::exception&) {}  // told below
   Run known = run(request.signature, request, true, first ? &first->recording : nullptr);
   if (first && how_it_differs(*first, known, request).empty()) return finished(std::move(*first), request);
   auto open = run_open(pattern, request, known);
   Unlike unlike;
   if (Run* same = std::get_if<Run>(&open)) try {
       return finished(std::move(*same), request);
-    } catch (const Error& error) {
+    } catch (const OutOfMemory&) { throw; } catch (const Error& error) {
       if (!options.input_signature.empty()) throw;
       unlike.why = error.what();
     }
@@ -421,12 +423,17 @@ std::shared_ptr<Variant> TracedFunction::State::find_or_make(Request& request, s
 
 Called TracedFunction::State::call(const Signature& signature, In arguments, const Body& body) {
   Request request{signature, body, OneCall(title, arguments, dispatches)};
-  for (;;) {
-    std::vector<std::int64_t> symbols;
-    const std::shared_ptr<Variant> variant = find_or_make(request, symbols);
-    variant->last_use = ++uses;
-    request.values.begin(std::move(symbols));
-    if (auto called = attempt(*variant, request)) return std::move(*called);
+  try {
+    for (;;) {
+      std::vector<std::int64_t> symbols;
+      const std::shared_ptr<Variant> variant = find_or_make(request, symbols);
+      variant->last_use = ++uses;
+      request.values.begin(std::move(symbols));
+      if (auto called = attempt(*variant, request)) return std::move(*called);
+    }
+  } catch (...) {
+    request.values.undo();
+    throw;
   }
 }
 

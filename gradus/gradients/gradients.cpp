@@ -36,6 +36,9 @@ Tensor norm_of(const std::vector<GradientPart>& means) {
 
 void check_norm(std::string_view op, double norm) { require(norm > 0, op, ": the norm must be positive, got ", norm); }
 
+/// Of no weight at all gradients are 0, as the loss is.
+Tensor divisor(const Tensor& weight) { return where(equal(weight, 0), ones_like(weight), weight); }
+
 bool same_cells(const Variables& a, const Variables& b) { return a.cells() == b.cells(); }
 
 }  // namespace
@@ -46,7 +49,7 @@ GradientPart GradientsView::mean(std::size_t i) const {
   require<OutOfRange>(i < parts_.size(), "gradient ", i, " of ", parts_.size());
   if (!are_sums_) return parts_[i];
   return parts_[i].map(
-      [&](const Tensor& sum) { return cast(sum / cast(weight_, sum.dtype()), variables_[i].dtype()); });
+      [&](const Tensor& sum) { return cast(sum / cast(divisor(weight_), sum.dtype()), variables_[i].dtype()); });
 }
 
 Tensor GradientsView::operator[](const Variable& variable) const {

@@ -38,7 +38,14 @@ void Layer::ensure_built(std::span<const Spec> inputs) {
   std::vector<Spec> of_variables(inputs.begin(), inputs.end());
   for (Spec& spec : of_variables)
     if (policy_ && is_floating(spec.dtype)) spec.dtype = policy_->variable;
-  build_for(of_variables);
+  const Variables before = own_;
+  try {
+    build_for(of_variables);
+  } catch (...) {  // the next attempt makes them anew
+    own_ = before;
+    own_names_.resize(before.size());
+    throw;
+  }
   note_built(inputs);
 }
 

@@ -54,18 +54,33 @@ std::uint64_t next_seed() {
   return scrambled(seeds().state);
 }
 
+void return_seed(std::uint64_t seed) {
+  std::lock_guard lock(seeds().guard);
+  if (scrambled(seeds().state) == seed) seeds().state -= golden_gamma;
+}
+
 std::int64_t key_of(std::uint64_t seed) { return static_cast<std::int64_t>(scrambled(seed + golden_gamma) >> 11); }
 
 namespace {
 
 Tensor key_leaf(std::uint64_t seed) { return from_values(std::vector{key_of(seed)}, Shape{}); }
 
+Tensor next_global_key() {
+  const std::uint64_t seed = next_seed();
+  try {
+    return key_leaf(seed);
+  } catch (...) {
+    return_seed(seed);
+    throw;
+  }
+}
+
 }  // namespace
 
 Tensor next_key(std::optional<std::uint64_t> seed) {
   if (seed) return key_leaf(*seed);
   Tensor key = TracedKeys::next ? TracedKeys::next() : Tensor();
-  if (!key.defined()) key = key_leaf(next_seed());
+  if (!key.defined()) key = next_global_key();
   return Context::current() ? Context::current()->random_key(key) : key;
 }
 

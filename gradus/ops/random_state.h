@@ -8,5 +8,7 @@ namespace gradus {
 std::uint64_t random_state();
 /// Goes on from there.
 void set_random_state(std::uint64_t state);
+/// What failed has drawn nothing: gives back a seed of next_seed, unless another one was drawn since.
+void return_seed(std::uint64_t seed);
 
 }  // namespace gradus

@@ -55,6 +55,18 @@ struct Step {
   }
 };
 
+/// What a step writes: all of it or nothing. Everything that may fail, as memory may be short, comes before commit().
+class Changes {
+ public:
+  void add(Variable& variable, Tensor next) { all_.emplace_back(&variable, std::move(next)); }
+  void commit() {
+    for (auto& [variable, next] : all_) variable->assign(next);
+  }
+
+ private:
+  std::vector<std::pair<Variable*, Tensor>> all_;
+};
+
 /// Variables with a learning rate and decay of their own; the first group is that of the optimizer's options.
 struct Group {
   Schedule schedule;
@@ -255,14 +267,28 @@ struct Optimizer::State {
   }
 
   /// The bound variable's new values.
-  void update(std::size_t i, const GradientPart& gradient, const OneUpdate& one) const {
+  void update(std::size_t i, const GradientPart& gradient, const OneUpdate& one, Changes& changes) const {
     const Tensor old = bound[i];
     Tensors before{old};
     for (const Variable& slot : kept[i].slots) before.push_back(slot);
     const Tensors next =
         gradient.is_rows() ? after_rows(before, gradient.summed(), one) : after(before, gradient.whole(), one);
-    bound[i].assign(one.step.kept(next[0], before[0]));
-    for (std::size_t k = 1; k < next.size(); ++k) kept[i].slots[k - 1].assign(one.step.kept(next[k], before[k]));
+    changes.add(bound[i], one.step.kept(next[0], before[0]));
+    for (std::size_t k = 1; k < next.size(); ++k) changes.add(kept[i].slots[k - 1], one.step.kept(next[k], before[k]));
+  }
+
+  /// Outside of traces an assignment waits for the value before: here, so that none of a step fails, and before its
+  /// formulas are recorded, since what waits is computed as one program.
+  void settle(const Variables& variables) const {
+    if (Context::current()) return;
+    const auto observe = [](const Variable& variable) { variable.cell()->read().observed(); };
+    for (const Variable& variable : variables) {
+      observe(variable);
+      for (const Variable& slot : kept[static_cast<std::size_t>(bound.find(*variable.cell()))].slots) observe(slot);
+    }
+    for (const Variable& variable : joint) observe(variable);
+    observe(iterations);
+    observe(skipped);
   }
 
   Step step_of(const Tensor& finite) const {
@@ -321,7 +347,16 @@ Optimizer::State& Optimizer::state() const {
 }
 
 void Optimizer::build(const Variables& variables) {
-  for (const Variable& variable : variables) state().take_in(variable);
+  State& s = state();
+  const Variables before = s.bound;
+  const auto known = static_cast<std::ptrdiff_t>(s.kept.size());
+  try {
+    for (const Variable& variable : variables) s.take_in(variable);
+  } catch (...) {  // all or none of them
+    s.bound = before;
+    s.kept.erase(s.kept.begin() + known, s.kept.end());
+    throw;
+  }
 }
 
 void Optimizer::rebind(const Variables& variables) {
@@ -409,6 +444,7 @@ void Optimizer::apply(const GradientsView& gradients, const Tensor& finite) {
     trace->note_use(this, variables());
     s.traced = true;
   }
+  s.settle(gradients.variables());
   const NameScope scope(s.rule->name());
   const Step step = s.step_of(finite);
   const Tensor t = cast(s.iterations + 1, f64);
@@ -416,6 +452,7 @@ void Optimizer::apply(const GradientsView& gradients, const Tensor& finite) {
   for (const Variable& variable : s.joint) joint.push_back(variable);
   std::vector<NumbersByType> numbers;
   Tensors decays;
+  Changes changes;
   for (std::size_t i = 0; i < s.groups.size(); ++i) {
     const StepNumbers now{s.rate_now(i), t};
     Shared shared = s.rule->share(now, joint);
@@ -432,15 +469,17 @@ void Optimizer::apply(const GradientsView& gradients, const Tensor& finite) {
     const GradientPart mean = gradients.mean(i);
     by_rows = by_rows || mean.is_rows();
     s.update(place, mean,
-             {step, s.kept[place].decays ? decays[group] : Tensor(), numbers[group][computed_in(variable.dtype())]});
+             {step, s.kept[place].decays ? decays[group] : Tensor(), numbers[group][computed_in(variable.dtype())]},
+             changes);
   }
-  for (std::size_t k = 0; k < joint.size(); ++k) s.joint[k].assign(step.kept(next_joint[k], joint[k]));
+  for (std::size_t k = 0; k < joint.size(); ++k) changes.add(s.joint[k], step.kept(next_joint[k], joint[k]));
   const Tensor updates = s.iterations;
-  s.iterations.assign(step.kept(updates + 1, updates));
+  changes.add(s.iterations, step.kept(updates + 1, updates));
   if (finite.defined()) {
-    s.skipped.assign(s.skipped + cast(logical_not(finite), i64));
-    loss_scale_of(gradients.variables())->update(finite);
+    changes.add(s.skipped, s.skipped + cast(logical_not(finite), i64));
+    loss_scale_of(gradients.variables())->update(finite);  // itself all or nothing
   }
+  changes.commit();
   // The next step gathers from the new table, which may fail: in one program with it nothing could be written in place.
   if (by_rows && !Context::current()) Pending::mine().flush();
 }
@@ -478,10 +517,13 @@ void Optimizer::finalize_variable_values(const Variables& variables) {
   State& s = state();
   if (!s.settings.use_ema) return;
   prepare(variables);
+  s.settle(variables);
+  Changes changes;
   for (Variable& variable : variables) {
     const Kept& kept = s.kept[static_cast<std::size_t>(s.bound.find(*variable.cell()))];
-    variable.assign(cast(kept.slots[kept.slots.size() - 1], variable.dtype()));
+    changes.add(variable, cast(kept.slots[kept.slots.size() - 1], variable.dtype()));
   }
+  changes.commit();
 }
 
 Variables Optimizer::variables() const {

@@ -5,13 +5,17 @@
 #include <limits>
 #include <mutex>
 #include <vector>
-#include "gradus/base/error.h"
+#include "gradus/tensor/failing_allocation.h"
 #include "gradus/tensor/heap.h"
+#include "gradus/tensor/out_of_memory.h"
 
 namespace gradus {
 namespace {
 
 constexpr std::size_t holders_named = 5;
+
+/// Of an account whose every allocation is looked at; far from overflowing where bytes are taken from it.
+constexpr std::int64_t below_all = std::numeric_limits<std::int64_t>::min() / 4;
 
 std::int64_t machine_bytes() {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
@@ -36,6 +40,8 @@ struct Ledger {
   std::int64_t closed_live = 0;  // of threads that have ended
   std::int64_t peak = 0;
   std::int64_t limit = 0;  // 0: the machine's, found when first asked for
+  bool counts = false;     // a test wants to see every allocation, and the one of number `refused` to fail
+  std::int64_t counted = 0, refused = -1;
 
   // All of these are called with the mutex held.
   std::int64_t live() const {
@@ -51,11 +57,11 @@ struct Ledger {
   void settle(memory::Account& account) {
     const std::int64_t total = live(), own = account.live.load(std::memory_order_relaxed);
     peak = std::max(peak, total - own + std::max(own, account.high.load(std::memory_order_relaxed)));
-    account.high.store(own, std::memory_order_relaxed);
+    account.high.store(counts ? below_all : own, std::memory_order_relaxed);
     std::int64_t open_accounts = 1;
     for (auto* a = accounts; a; a = a->next) ++open_accounts;
     const std::int64_t room = std::max(std::int64_t{0}, (bound() - total) / open_accounts);
-    account.ceiling.store(own + std::min(memory::account_step, room), std::memory_order_relaxed);
+    account.ceiling.store(counts ? below_all : own + std::min(memory::account_step, room), std::memory_order_relaxed);
   }
   void settle_all() {
     for (auto* a = accounts; a; a = a->next) settle(*a);
@@ -75,13 +81,13 @@ struct Ledger {
     return out;
   }
   [[noreturn]] void fail(std::int64_t bytes, const char* what, std::string_view why) {
-    throw ResourceExhausted(
-        text(why, ": ", what, " asks for ", size_text(bytes), ", ", size_text(live()), " are live, the limit is ",
-             size_text(bound()), "; ", holders_text(),
-             ". Use a smaller batch or micro_batches, drop tensors that are no longer read, or raise "
-             "the limit with set_memory_limit"));
+    throw OutOfMemory(text(why, ": ", what, " asks for ", size_text(bytes), ", ", size_text(live()),
+                           " are live, the limit is ", size_text(bound()), "; ", holders_text(),
+                           ". Use a smaller batch or micro_batches, drop tensors that are no longer read, or raise "
+                           "the limit with set_memory_limit"));
   }
   void require_room(std::int64_t bytes, const char* what) {
+    if (counts && counted++ == refused) fail(bytes, what, "an allocation that is made to fail");
     if (bytes > bound() - live()) fail(bytes, what, "memory limit reached");
   }
 };
@@ -121,11 +127,30 @@ void set_memory_limit(Device, std::size_t bytes) {
   ledger.settle_all();
 }
 
+FailingAllocation::FailingAllocation(std::int64_t number) {
+  const std::lock_guard lock(ledger.mutex);
+  internal_check(!ledger.counts, "two failing allocations at once");
+  ledger.counts = true;
+  ledger.counted = 0;
+  ledger.refused = number;
+  ledger.settle_all();
+}
+FailingAllocation::~FailingAllocation() {
+  const std::lock_guard lock(ledger.mutex);
+  ledger.counts = false;
+  ledger.settle_all();
+}
+std::int64_t FailingAllocation::count() const {
+  const std::lock_guard lock(ledger.mutex);
+  return ledger.counted;
+}
+
 namespace memory {
 
 void open(Account& account) {
   const std::lock_guard lock(ledger.mutex);
   insert(ledger.accounts, account);
+  if (ledger.counts) ledger.settle(account);
 }
 void close(Account& account) noexcept {
   const std::lock_guard lock(ledger.mutex);

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include "gradus/nn/losses.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/random_state.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/train/fit.h"
 #include "tests/errors.h"
 #include "tests/train/checkpoint_samples.h"
 #include "tests/train/failing_calls.h"
@@ -243,6 +245,35 @@ TEST(Checkpoints, WhatFailsInTheBackgroundIsSaidOnce) {
   checkpoints.save_in_background(3);
   checkpoints.wait();
   EXPECT_EQ(checkpoints.restore()->step, 3);
+}
+
+/// However many arrays and files a checkpoint has.
+TEST(Checkpoints, WhatFailsIsSaidInOneLine) {
+  const TestDirectory directory("checkpoints_one_line");
+  const auto lines_of = [&](const std::function<void()>& work) {
+    testing::internal::CaptureStderr();
+    {
+      const FailingCalls full({.free_bytes = 1000});
+      work();
+    }
+    const std::string said = testing::internal::GetCapturedStderr();
+    return std::count(said.begin(), said.end(), '\n');
+  };
+  Numbered numbered;
+  std::string message;
+  const auto thrown = lines_of([&] {
+    message = error_of<ResourceExhausted>([&] {
+      const Tensor x = zeros({8, 32});
+      fit(numbered.model, numbered.optimizer, MeanSquaredError(), data::from_tensor_slices(x, zeros({8, 1})).batch(2),
+          {.epochs = 3, .checkpoints = in_shards(directory), .verbose = false});
+    });
+  });
+  EXPECT_EQ(thrown, 0) << "who throws does not print";
+  EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 0) << message;
+  const auto printed = lines_of([&] {  // nobody waits
+    Checkpoints(in_shards(directory), numbered.model, numbered.optimizer).save_in_background(1);
+  });
+  EXPECT_EQ(printed, 1);
 }
 
 }  // namespace
