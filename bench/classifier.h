@@ -6,6 +6,7 @@
 #include "gradus/gradients/tape.h"
 #include "gradus/nn/layers.h"
 #include "gradus/nn/losses.h"
+#include "gradus/ops/elementwise.h"
 #include "gradus/ops/random.h"
 #include "gradus/optim/optimizers.h"
 
@@ -27,7 +28,10 @@ inline Sequential perceptron(const std::vector<std::int64_t>& hidden) {
 
 /// train_step() is the whole of a training step, compiled.
 struct Classifier {
-  explicit Classifier(const std::vector<std::int64_t>& hidden) : model(perceptron(hidden)) {}
+  explicit Classifier(const std::vector<std::int64_t>& hidden, const Policy& policy = float32)
+      : model(perceptron(hidden)) {
+    model.set_policy(policy);
+  }
   Classifier(const Classifier&) = delete;
 
   Sequential model;
@@ -38,7 +42,7 @@ struct Classifier {
     return function(
         [this](Tensor x, Tensor y) {
           GradientTape tape;
-          Loss loss = loss_function(y, model(x, training));
+          Loss loss = loss_function(y, cast(model(x, training), f32));
           optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
           return loss;
         },

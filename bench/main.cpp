@@ -13,6 +13,8 @@ int main(int argc, char** argv) {
   add_derivatives(workloads);
   add_chain(workloads);
   add_cnn(workloads);
+  add_gpt(workloads);
+  add_pipeline(workloads);
   add_fit(workloads);
 
   CLI::App app{"Runs one workload of bench/WORKLOADS.md and prints its figures as a JSON line."};

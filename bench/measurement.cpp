@@ -165,6 +165,13 @@ Figures measure(const Timed& timed) {
            {"rss_growth_mb", std::lround(peak_resident_mb() - before_mb)}}};
 }
 
+void add_losses(Figures& figures, const std::vector<double>& losses) {
+  constexpr std::size_t some = 20;
+  figures.extra["first_loss"] = losses.front();
+  if (losses.size() > some) figures.extra["loss_after_20"] = losses[some];
+  figures.extra["loss"] = losses.back();
+}
+
 void print_line(const std::string& workload, const Figures& figures) {
   const Json line = {{"peer", "gradus"},
                      {"mode", workload == "eager_chain" ? "lazy" : "function"},

@@ -1,6 +1,7 @@
 /// How a workload is timed, and the JSON line that it prints: what peer_protocol.py does for the peers.
 #pragma once
 #include <functional>
+#include <vector>
 #include <nlohmann/json.hpp>
 
 namespace gradus::bench {
@@ -22,6 +23,10 @@ struct Timed {
   std::function<void()> step, step_without_reading, wait;
 };
 Figures measure(const Timed& timed);
+
+/// The losses of the steps that were timed, in order: the first, the one after 20 steps, to compare precisions, and the
+/// last.
+void add_losses(Figures& figures, const std::vector<double>& losses);
 
 /// One line, every number with five significant digits.
 void print_line(const std::string& workload, const Figures& figures);

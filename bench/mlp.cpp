@@ -10,18 +10,19 @@
 namespace gradus::bench {
 namespace {
 
-Figures train(const std::vector<std::int64_t>& hidden, std::int64_t rows) {
-  Classifier classifier(hidden);
+Figures train(const std::vector<std::int64_t>& hidden, std::int64_t rows, const Policy& policy = float32) {
+  Classifier classifier(hidden, policy);
   const auto train_step = classifier.train_step();
   const auto [x, y] = batch_of(rows, 784);
   classifier.model.build(x.spec());
   synchronize();
-  Figures figures = measure({.step = [&] { train_step(x, y).item(); },
+  std::vector<double> losses;
+  Figures figures = measure({.step = [&] { losses.push_back(train_step(x, y).item()); },
                              .step_without_reading = [&] { train_step(x, y); },
                              .wait = synchronize});
   figures.extra["compile_s"] = train_step.explain().compile_seconds;
   figures.extra["kernels"] = train_step.explain().kernels.size();
-  figures.extra["loss"] = train_step(x, y).item();
+  add_losses(figures, losses);
   return figures;
 }
 
@@ -74,6 +75,7 @@ void add_mlp(Workloads& workloads) {
   workloads["mlp_tiny_b16"] = [] { return train({128}, 16); };
   workloads["mlp_tiny_b256"] = [] { return train({128}, 256); };
   workloads["mlp_big"] = [] { return train({2048, 2048}, 256); };
+  workloads["mlp_big_bf16"] = [] { return train({2048, 2048}, 256, mixed_bfloat16); };
   workloads["retrace"] = retrace;
   workloads["cold_mlp"] = cold;
 }

@@ -53,6 +53,9 @@ WORKLOADS = {
     "mlp_tiny_b16": [STEP_US],
     "mlp_tiny_b256": [STEP_US],
     "mlp_big": [STEP_MS],
+    "mlp_big_bf16": [STEP_MS],
+    "gpt": [STEP_MS],
+    "gpt_bf16": [STEP_MS],
     "cnn": [STEP_MS],
     "dwsep": [STEP_MS],
     "accumulate": [STEP_MS],
@@ -64,13 +67,16 @@ WORKLOADS = {
                     Figure("forward+gradient", "us/op", lambda line: line["extra"]["fwd_bwd_us_per_op"])],
     "cold_mlp": [Figure("exec to first loss", "ms", lambda line: 1e3 * line["extra"]["cold_s"])],
     "retrace": [Figure("four new sizes", "ms", new_sizes)],
+    "pipeline": [Figure("64 images", "us", lambda line: line["median_us"])],
     "fit": [Figure("epoch", "s", lambda line: line["median_us"] / 1e6)],
 }
 # In which modes a peer runs a workload; what is not named runs in those of "".
 MODES = {
     "jax": {"": ["jit"], "eager_chain": ["nojit"]},
-    "tf": {"": ["function", "xla"], "eager_chain": ["eager"], "fit": ["function"]},
-    "torch": {"": ["eager", "compile"], "eager_chain": ["eager"], "cold_mlp": ["eager"], "fit": ["eager"]},
+    "tf": {"": ["function", "xla"], "eager_chain": ["eager"], "pipeline": ["function"],
+           "fit": ["function"]},
+    "torch": {"": ["eager", "compile"], "eager_chain": ["eager"], "cold_mlp": ["eager"], "pipeline": ["eager"],
+              "fit": ["eager"]},
 }
 
 

@@ -19,6 +19,7 @@ Spec with_rows(Spec spec, std::int64_t n) {
 
 class RowTrace final : public Context {
  public:
+  explicit RowTrace(RowKeys keys) : keys_(keys) {}
   Tensor row_of(const Tensor& xs) const {
     Spec spec = xs.spec();
     spec.shape.erase(0);
@@ -39,11 +40,13 @@ class RowTrace final : public Context {
   }
   /// Every row has a key of its own.
   Tensor random_key(const Tensor& key) override {
+    if (keys_ == RowKeys::of_f) return Context::random_key(key);
     if (!index_.defined()) index_ = Tensor::parameter({i64, {}}, id());
     return philox(index_, Context::random_key(key), 0);
   }
 
  private:
+  const RowKeys keys_;
   Tensor index_;
 };
 
@@ -112,13 +115,13 @@ class Rebuilding {
 
 }  // namespace
 
-Vectorized vmap(const TensorsFunction& f, In xs, const std::vector<bool>& varies, std::int64_t n) {
+Vectorized vmap(const TensorsFunction& f, In xs, const std::vector<bool>& varies, std::int64_t n, RowKeys keys) {
   internal_check(varies.size() == xs.size(), "vmap: ", varies.size(), " flags for ", xs.size(), " operands");
   std::optional<Rebuilding> rebuilding;
   Tensors within, rows;
   Tensor index;
   {
-    RowTrace trace;
+    RowTrace trace(keys);
     rebuilding.emplace(trace.id(), n);
     for (std::size_t i = 0; i < xs.size(); ++i) rows.push_back(varies[i] ? trace.row_of(xs[i]) : xs[i]);
     within = f(rows);
@@ -130,8 +133,8 @@ Vectorized vmap(const TensorsFunction& f, In xs, const std::vector<bool>& varies
   return rebuilding->results(within);
 }
 
-Tensors vmap(const TensorsFunction& f, In xs, std::int64_t n) {
-  auto [results, varies] = vmap(f, xs, std::vector<bool>(xs.size(), true), n);
+Tensors vmap(const TensorsFunction& f, In xs, std::int64_t n, RowKeys keys) {
+  auto [results, varies] = vmap(f, xs, std::vector<bool>(xs.size(), true), n, keys);
   for (std::size_t k = 0; k < results.size(); ++k)
     if (results[k].defined() && !varies[k]) results[k] = repeat_rows(results[k], n);
   return results;

@@ -15,11 +15,18 @@ struct Vectorized {
   std::vector<bool> varies;  // whether a result has the leading dimension; else it is the same for all rows
 };
 
+/// The keys that random ops get in a row.
+enum class RowKeys {
+  numbered,  // those of the call, each mixed with the number of the row
+  of_f       // those that f sees to, which differ from row to row by themselves
+};
+
 /// Operand i of `f` is a row of xs[i], which is [n, ...], if varies[i]; else it is xs[i] itself. `n` may be symbolic.
 /// An empty result stays empty.
-Vectorized vmap(const TensorsFunction& f, In xs, const std::vector<bool>& varies, std::int64_t n);
+Vectorized vmap(const TensorsFunction& f, In xs, const std::vector<bool>& varies, std::int64_t n,
+                RowKeys keys = RowKeys::numbered);
 
 /// All operands are [n, ...], and so are all results.
-Tensors vmap(const TensorsFunction& f, In xs, std::int64_t n);
+Tensors vmap(const TensorsFunction& f, In xs, std::int64_t n, RowKeys keys = RowKeys::numbered);
 
 }  // namespace gradus

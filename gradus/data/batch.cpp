@@ -17,7 +17,8 @@ class BatchPass : public Pass {
  public:
   BatchPass(const Stage& source, std::int64_t epoch, std::int64_t size, bool drop_remainder)
       : specs_(source.specs()),
-        varying_(have_any_size(specs_) || !source.is_counted()),
+        known_(!have_any_size(specs_)),
+        counted_(source.is_counted()),
         source_(source.open(epoch)),
         length_(source.length(epoch)),
         size_(size),
@@ -25,7 +26,8 @@ class BatchPass : public Pass {
 
   Tensors at(std::int64_t index) override {
     const std::int64_t first = index * size_, count = std::min(size_, length_ - first);
-    if (varying_) return stack_elements(first, count);
+    if (known_ && !counted_ && count <= most_set_aside(specs_)) return stack_from(first, count);
+    if (!known_ || !counted_) return stack_elements(first, count);
     indices_.resize(static_cast<std::size_t>(count));
     std::iota(indices_.begin(), indices_.end(), first);
     const Batch batch(specs_, count);
@@ -54,6 +56,19 @@ class BatchPass : public Pass {
     }
   };
 
+  /// Elements of known sizes, of which there may be fewer.
+  Tensors stack_from(std::int64_t first, std::int64_t count) {
+    Batch batch(specs_, count);
+    const std::int64_t made = source_->write_from(first, count, batch.rows);
+    if (made < fewest_) return {};
+    if (made == count) return batch.fields;
+    const Batch smaller(specs_, made);
+    for (std::size_t field = 0; field < specs_.size(); ++field)
+      if (const auto bytes = smaller.fields[field].bytes(); bytes > 0)
+        std::memcpy(smaller.rows[field], batch.rows[field], bytes);
+    return smaller.fields;
+  }
+
   /// Elements whose sizes are known only when they are there.
   Tensors stack_elements(std::int64_t first, std::int64_t count) {
     std::vector<Tensors> elements;
@@ -80,7 +95,7 @@ class BatchPass : public Pass {
   }
 
   const std::vector<Spec> specs_;
-  const bool varying_;
+  const bool known_, counted_;  // sizes of elements, number of elements
   std::unique_ptr<Pass> source_;
   const std::int64_t length_, size_, fewest_;
   std::vector<std::int64_t> indices_;

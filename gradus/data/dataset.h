@@ -4,7 +4,6 @@
 /// Which epoch: begin() counts the passes of this value, from 0; copies and derived datasets start at 0; first() looks
 /// at epoch 0, and so do take() and skip() in their first pass, unless epoch(e) or from(position) says another.
 #pragma once
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -12,7 +11,6 @@
 #include <iterator>
 #include <memory>
 #include <optional>
-#include "gradus/autodiff/vmap.h"
 #include "gradus/data/pipeline.h"
 #include "gradus/function/function.h"
 
@@ -24,11 +22,10 @@ template <std::size_t N> class Dataset {
 
   /// f of N tensors gives a Tensor, or a pair, tuple or array of them. It is traced once for each signature and runs as
   /// compiled code. After a batch it sees whole batches; before one it is vectorised over the elements of the batch
-  /// where that is possible: f has a batched form, is not random, and sizes are known. The bits are the same. Random
-  /// numbers in f belong to (seed, epoch, index of the element).
+  /// where that is possible: f has a batched form, and sizes are known. Random numbers in f belong to (seed, epoch,
+  /// index of the element), so the bits are the same.
   template <class F> auto map(F f, MapOptions options = {}) const -> Dataset<arity_of<with_tensors_t<F, N>>::value> {
-    return Dataset<arity_of<with_tensors_t<F, N>>::value>(
-        pipeline_.map(traced(f), compiled(f, "map"), of_all_rows(f), options));
+    return Dataset<arity_of<with_tensors_t<F, N>>::value>(pipeline_.map(traced(f), compiled(f, "map"), options));
   }
   /// The elements for which the predicate, which gives one boolean, is true. How many there are is not known without
   /// reading them: there is no cardinality, and going on within an epoch asks again about the elements before.
@@ -134,22 +131,6 @@ template <std::size_t N> class Dataset {
   }
   template <class F> static ElementFunction compiled(F f, const char* name) {
     return [f = function(f, {.name = name})](In fields) { return to_fields(call_with<N>(f, fields)); };
-  }
-  /// f of each row of stacked elements, as one compiled program.
-  template <class F> static ElementFunction of_all_rows(F f) {
-    constexpr std::size_t results = arity_of<with_tensors_t<F, N>>::value;
-    const auto rows = [f](const std::array<Tensor, N>& stacked) {
-      const Tensors made =
-          vmap([&f](In fields) { return to_fields(call_with<N>(f, fields)); }, stacked, stacked[0].shape()[0]);
-      std::array<Tensor, results> out;
-      std::copy(made.begin(), made.end(), out.begin());
-      return out;
-    };
-    return [compiled = function(rows, {.name = "map"})](In stacked) {
-      std::array<Tensor, N> fields;
-      std::copy(stacked.begin(), stacked.end(), fields.begin());
-      return to_fields(compiled(fields));
-    };
   }
   Pipeline pipeline_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <future>
+#include "gradus/autodiff/vmap.h"
 #include "gradus/base/hash.h"
 #include "gradus/data/cache_file.h"
 #include "gradus/data/rethrow.h"
@@ -76,9 +77,11 @@ void apart_from_recordings(const std::function<void()>& work) {
   else work();
 }
 
-ElementWork::ElementWork(std::string stage, const Stage& source, const ElementFunction& trace, ElementFunction run,
-                         ElementFunction rows)
-    : stage_(std::move(stage)), trace_(trace), run_(std::move(run)), rows_(std::move(rows)) {
+ElementWork::ElementWork(std::string stage, const Stage& source, const ElementFunction& trace, ElementFunction run)
+    : stage_(std::move(stage)),
+      trace_(trace),
+      run_(std::move(run)),
+      rows_(std::make_unique<TracedFunction>(FunctionOptions{.name = stage_}, nullptr, 0)) {
   Traced traced = trace_element(stage_, source, trace);
   specs_ = std::move(traced.specs);
   arguments_ = std::move(traced.arguments);
@@ -127,19 +130,43 @@ Tensors ElementWork::apply(In element, std::int64_t epoch, std::int64_t index) c
 }
 
 bool ElementWork::may_vectorize() const {
-  return rows_ && !seed_ && !has_no_rows_.load(std::memory_order_relaxed) && !have_any_size(specs_) &&
-         !have_any_size(arguments_);
+  return !has_no_rows_.load(std::memory_order_relaxed) && !have_any_size(specs_);
 }
 
-bool ElementWork::apply_to_rows(In stacked, std::int64_t count, std::span<std::byte* const> out) const {
+std::uint64_t ElementWork::seed_of(std::int64_t epoch, std::int64_t index) const {
+  return mix(mix(*seed_, static_cast<std::uint64_t>(epoch)), static_cast<std::uint64_t>(index));
+}
+
+Tensor ElementWork::keys_of(std::int64_t epoch, std::span<const std::int64_t> indices) const {
+  const Spec spec{i64, {std::ssize(indices)}};
+  Ref<Buffer> keys = Buffer::allocate(bytes_of(spec), "keys of elements");
+  std::ranges::transform(indices, keys->data<std::int64_t>(),
+                         [&](std::int64_t index) { return CallSeed::first_key(seed_of(epoch, index)); });
+  return Tensor::of_buffer(spec, std::move(keys));
+}
+
+Tensors ElementWork::call_rows(const Tensors& stacked) const {
+  const auto of_row = [this](In row) {
+    std::optional<CallKeys> keys;
+    if (seed_) keys.emplace(row.back(), Trace::current());
+    return trace_(row.first(arguments_.size()));
+  };
+  const auto body = [&](In in) { return Called{vmap(of_row, in, in[0].shape()[0], RowKeys::of_f), nullptr}; };
+  return rows_->call(stacked, {}, body).tensors;
+}
+
+bool ElementWork::apply_to_rows(In stacked, std::int64_t epoch, std::span<const std::int64_t> indices,
+                                std::span<std::byte* const> out) const {
   bool done = false;
   apart_from_recordings([&] {
     try {
       const ModeScope mode(CallMode::unsaid);
-      Tensors results = rows_(stacked);
+      Tensors rows(stacked.begin(), stacked.end());
+      if (seed_) rows.push_back(keys_of(epoch, indices));
+      Tensors results = call_rows(rows);
       for (std::size_t field = 0; field < results.size(); ++field) {
         Spec expected = specs_[field];
-        expected.shape.insert(0, count);
+        expected.shape.insert(0, std::ssize(indices));
         if (results[field].spec() != expected) return;
         results[field] = settled(results[field]);
       }
@@ -157,7 +184,7 @@ Tensors ElementWork::apply_here(In element, std::int64_t epoch, std::int64_t ind
   try {
     const ModeScope mode(CallMode::unsaid);
     std::optional<CallSeed> keys;
-    if (seed_) keys.emplace(mix(mix(*seed_, static_cast<std::uint64_t>(epoch)), static_cast<std::uint64_t>(index)));
+    if (seed_) keys.emplace(seed_of(epoch, index));
     Tensors results = run_(element);
     for (std::size_t field = 0; field < results.size(); ++field) {
       results[field] = settled(results[field]);

@@ -2,11 +2,13 @@
 #pragma once
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 #include "gradus/data/stage.h"
+#include "gradus/function/traced_function.h"
 
 namespace gradus {
 
@@ -29,10 +31,8 @@ void apart_from_recordings(const std::function<void()>& work);
 
 class ElementWork {
  public:
-  /// `trace` is called here, with symbols; `run` for each element; `rows`, if there is one, is `run` of all rows of
-  /// stacked elements at once.
-  ElementWork(std::string stage, const Stage& source, const ElementFunction& trace, ElementFunction run,
-              ElementFunction rows = {});
+  /// `trace` is called here, with symbols, and where many elements are made at once; `run` for each element.
+  ElementWork(std::string stage, const Stage& source, const ElementFunction& trace, ElementFunction run);
 
   const std::vector<Spec>& specs() const { return specs_; }
   /// Of the traced program, what it captured, and the seed: the same for the same work in every run.
@@ -40,17 +40,25 @@ class ElementWork {
   bool is_random() const { return seed_.has_value(); }
   /// Random ops draw numbers that belong to the element. What goes wrong says stage and element.
   Tensors apply(In element, std::int64_t epoch, std::int64_t index) const;
-  /// Whether it is worth trying apply_to_rows: numbers are not random, sizes are known, and it has not failed.
+  /// Whether it is worth trying apply_to_rows, of elements of known sizes: those of the results are known, and it has
+  /// not failed.
   bool may_vectorize() const;
   void give_up_rows() const { has_no_rows_.store(true, std::memory_order_relaxed); }
-  /// The results of `count` elements that lie one behind the other, copied to `out`. False if that cannot be done, or
-  /// one of them fails: then each is to be applied by itself.
-  bool apply_to_rows(In stacked, std::int64_t count, std::span<std::byte* const> out) const;
+  /// The results of the elements at `indices`, which lie one behind the other in `stacked`, copied to `out`: the bits
+  /// of apply(). False if that cannot be done, or one of them fails: then each is to be applied by itself.
+  bool apply_to_rows(In stacked, std::int64_t epoch, std::span<const std::int64_t> indices,
+                     std::span<std::byte* const> out) const;
 
  private:
+  /// Of the random numbers of an element.
+  std::uint64_t seed_of(std::int64_t epoch, std::int64_t index) const;
+  Tensor keys_of(std::int64_t epoch, std::span<const std::int64_t> indices) const;
+  /// In one compiled program; behind the fields lie the keys of the elements, where they are random.
+  Tensors call_rows(const Tensors& stacked) const;
   Tensors apply_here(In element, std::int64_t epoch, std::int64_t index) const;
   const std::string stage_;
-  const ElementFunction trace_, run_, rows_;
+  const ElementFunction trace_, run_;
+  const std::unique_ptr<TracedFunction> rows_;
   mutable std::atomic<bool> has_no_rows_ = false;
   std::vector<Spec> arguments_;  // that it was traced with
   std::vector<Spec> specs_;

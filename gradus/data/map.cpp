@@ -3,6 +3,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include "gradus/base/thread_pool.h"
 #include "gradus/data/element_work.h"
 
@@ -15,6 +16,7 @@ class MapPass : public Pass {
       : work_(work),
         parallel_calls_(parallel_calls),
         specs_(source.specs()),
+        known_(!have_any_size(specs_)),
         source_(source.open(epoch)),
         epoch_(epoch) {}
 
@@ -24,31 +26,68 @@ class MapPass : public Pass {
   }
 
   void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
-    if (indices.size() > 1 && work_.may_vectorize()) {
-      if (write_rows(indices, out)) return;
-      write_each(indices, out);  // throws, if an element is to blame
-      work_.give_up_rows();
-      return;
+    if (!may_vectorize(std::ssize(indices))) {
+      std::vector<Tensors> elements;
+      for (const std::int64_t index : indices) elements.push_back(source_->at(index));
+      return write_each(indices, elements, out);
     }
-    write_each(indices, out);
+    const Stacked stacked(specs_, std::ssize(indices));
+    source_->write(indices, stacked.rows);
+    write_rows(stacked, indices, out);
+  }
+  std::int64_t write_from(std::int64_t first, std::int64_t count, std::span<std::byte* const> out) override {
+    if (!may_vectorize(count) || count > most_set_aside(specs_)) return Pass::write_from(first, count, out);
+    Stacked stacked(specs_, count);
+    const std::int64_t made = source_->write_from(first, count, stacked.rows);
+    std::vector<std::int64_t> indices(static_cast<std::size_t>(made));
+    std::iota(indices.begin(), indices.end(), first);
+    if (made > 0) write_rows(made == count ? stacked : stacked.part(0, made), indices, out);
+    return made;
   }
 
  private:
-  bool write_rows(std::span<const std::int64_t> indices, std::span<std::byte* const> out) {
-    Tensors stacked;
+  /// Elements of the source, one behind the other.
+  struct Stacked {
+    const std::vector<Spec>& specs;  // of one
+    Tensors fields;
     std::vector<std::byte*> rows;
-    for (Spec spec : specs_) {
-      spec.shape.insert(0, std::ssize(indices));
-      stacked.push_back(Tensor::of_buffer(spec, Buffer::allocate(bytes_of(spec), "elements of a map")));
-      rows.push_back(stacked.back().observed().data<std::byte>());
+
+    Stacked(const std::vector<Spec>& of_one, std::int64_t count) : specs(of_one) {
+      for (Spec spec : specs) {
+        spec.shape.insert(0, count);
+        fields.push_back(Tensor::of_buffer(spec, Buffer::allocate(bytes_of(spec), "elements of a map")));
+        rows.push_back(fields.back().observed().data<std::byte>());
+      }
     }
-    source_->write(indices, rows);
-    return work_.apply_to_rows(stacked, std::ssize(indices), out);
+    /// A copy of some.
+    Stacked part(std::int64_t begin, std::int64_t count) const {
+      Stacked copy(specs, count);
+      for (std::size_t field = 0; field < specs.size(); ++field)
+        if (const std::size_t bytes = copy.fields[field].bytes(); bytes > 0)
+          std::memcpy(copy.rows[field], rows[field] + begin * bytes_of(specs[field]), bytes);
+      return copy;
+    }
+    Tensors element(std::int64_t i) const {
+      Tensors one;
+      const Stacked copy = part(i, 1);
+      for (std::size_t field = 0; field < specs.size(); ++field)
+        one.push_back(Tensor::of_buffer(specs[field], Ref<Buffer>(&copy.fields[field].observed())));
+      return one;
+    }
+  };
+
+  bool may_vectorize(std::int64_t count) const { return count > 1 && known_ && work_.may_vectorize(); }
+  /// All at once; if that cannot be done one by one, which names the element that is to blame, if one is.
+  void write_rows(const Stacked& stacked, std::span<const std::int64_t> indices, std::span<std::byte* const> out) {
+    if (work_.apply_to_rows(stacked.fields, epoch_, indices, out)) return;
+    std::vector<Tensors> elements;
+    for (std::int64_t i = 0; i < std::ssize(indices); ++i) elements.push_back(stacked.element(i));
+    write_each(indices, elements, out);
+    work_.give_up_rows();
   }
   /// The first call alone, since it may compile; the others side by side.
-  void write_each(std::span<const std::int64_t> indices, std::span<std::byte* const> out) {
-    std::vector<Tensors> elements;
-    for (const std::int64_t index : indices) elements.push_back(source_->at(index));
+  void write_each(std::span<const std::int64_t> indices, const std::vector<Tensors>& elements,
+                  std::span<std::byte* const> out) {
     std::size_t done = 0;
     if (!compiled_ && !indices.empty()) put(indices[0], elements[0], done++, out);
     compiled_ = true;
@@ -82,6 +121,7 @@ class MapPass : public Pass {
   const ElementWork& work_;
   const int parallel_calls_;
   const std::vector<Spec>& specs_;  // of the source
+  const bool known_;                // are their sizes
   std::unique_ptr<Pass> source_;
   const std::int64_t epoch_;
   bool compiled_ = false;
@@ -107,9 +147,8 @@ class MapStage : public DerivedStage {
 
 }  // namespace
 
-StagePointer map_stage(StagePointer source, const ElementFunction& trace, ElementFunction run, ElementFunction rows,
-                       MapOptions options) {
-  auto work = std::make_unique<ElementWork>("map", *source, trace, std::move(run), std::move(rows));
+StagePointer map_stage(StagePointer source, const ElementFunction& trace, ElementFunction run, MapOptions options) {
+  auto work = std::make_unique<ElementWork>("map", *source, trace, std::move(run));
   return std::make_shared<MapStage>(std::move(source), std::move(work), options.num_parallel_calls);
 }
 

@@ -135,11 +135,10 @@ Pipeline Pipeline::derived(StagePointer stage) const {
   return result;
 }
 
-Pipeline Pipeline::map(const ElementFunction& trace, ElementFunction run, ElementFunction rows,
-                       MapOptions options) const {
+Pipeline Pipeline::map(const ElementFunction& trace, ElementFunction run, MapOptions options) const {
   require(options.num_parallel_calls == autotune || options.num_parallel_calls > 0,
           "map: num_parallel_calls must be positive or autotune, got ", options.num_parallel_calls);
-  return derived(map_stage(with_start(), trace, std::move(run), std::move(rows), options));
+  return derived(map_stage(with_start(), trace, std::move(run), options));
 }
 
 Pipeline Pipeline::shuffle(ShuffleOptions options) const {

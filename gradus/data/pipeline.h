@@ -88,9 +88,9 @@ class Pipeline {
   Pipeline(const Pipeline& other) : stage_(other.stage_), start_(other.start_), ahead_(other.ahead_) {}
   Pipeline& operator=(const Pipeline& other);
 
-  /// `trace` is called with symbols, to learn what comes out; `run` with the fields of an element.
-  /// `rows`, where there is one, is `run` of all rows of stacked elements at once.
-  Pipeline map(const ElementFunction& trace, ElementFunction run, ElementFunction rows, MapOptions options) const;
+  /// `trace` is called with symbols, to learn what comes out and to make many elements at once; `run` with the fields
+  /// of an element.
+  Pipeline map(const ElementFunction& trace, ElementFunction run, MapOptions options) const;
   Pipeline shuffle(ShuffleOptions options) const;
   Pipeline shuffle(std::int64_t buffer_size, ShuffleOptions options) const;
   Pipeline batch(std::int64_t size, BatchOptions options) const;

@@ -11,14 +11,36 @@ namespace gradus {
 bool has_any_size(const Spec& spec) { return std::ranges::count(spec.shape, any_size) > 0; }
 bool have_any_size(const std::vector<Spec>& specs) { return std::ranges::any_of(specs, has_any_size); }
 
-void Pass::write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) {
-  for (std::size_t i = 0; i < indices.size(); ++i) {
-    const Tensors element = at(indices[i]);
-    for (std::size_t field = 0; field < out.size(); ++field) {
-      const std::size_t bytes = element[field].bytes();
-      if (bytes > 0) std::memcpy(out[field] + i * bytes, element[field].observed().data(), bytes);
-    }
+std::int64_t most_set_aside(const std::vector<Spec>& specs) {
+  constexpr std::int64_t most_bytes = std::int64_t{64} << 20;
+  std::int64_t bytes = 1;
+  for (const Spec& spec : specs) bytes += bytes_of(spec);
+  return most_bytes / bytes;
+}
+
+namespace {
+
+/// As element number `place` of those that lie one behind the other.
+void copy_to(std::span<std::byte* const> out, std::size_t place, const Tensors& element) {
+  for (std::size_t field = 0; field < out.size(); ++field) {
+    const std::size_t bytes = element[field].bytes();
+    if (bytes > 0) std::memcpy(out[field] + place * bytes, element[field].observed().data(), bytes);
   }
+}
+
+}  // namespace
+
+void Pass::write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) {
+  for (std::size_t i = 0; i < indices.size(); ++i) copy_to(out, i, at(indices[i]));
+}
+
+std::int64_t Pass::write_from(std::int64_t first, std::int64_t count, std::span<std::byte* const> out) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Tensors element = at(first + i);
+    if (element.empty()) return i;
+    copy_to(out, static_cast<std::size_t>(i), element);
+  }
+  return count;
 }
 
 namespace {
@@ -37,6 +59,12 @@ class TimedPass : public Pass {
   void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
     const Stopwatch watch(times_, static_cast<std::int64_t>(indices.size()));
     pass_->write(indices, out);
+  }
+  std::int64_t write_from(std::int64_t first, std::int64_t count, std::span<std::byte* const> out) override {
+    const Stopwatch watch(times_, 0);
+    const std::int64_t made = pass_->write_from(first, count, out);
+    times_.elements.fetch_add(made, std::memory_order_relaxed);
+    return made;
   }
 
  private:
@@ -107,6 +135,9 @@ class WindowPass : public Pass {
     moved_.assign(indices.begin(), indices.end());
     for (std::int64_t& index : moved_) index += begin_;
     source_->write(moved_, out);
+  }
+  std::int64_t write_from(std::int64_t first, std::int64_t count, std::span<std::byte* const> out) override {
+    return source_->write_from(begin_ + first, count, out);
   }
 
  private:

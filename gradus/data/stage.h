@@ -23,6 +23,9 @@ class Pass {
   /// Copies the elements at `indices`, one behind the other, to out[field]. Only where no spec has any_size, and of
   /// stages that are counted.
   virtual void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out);
+  /// Copies `count` elements from `first` on, or as many as there are, one behind the other to out[field]: their
+  /// number. Only where no spec has any_size.
+  virtual std::int64_t write_from(std::int64_t first, std::int64_t count, std::span<std::byte* const> out);
 };
 
 /// Of all passes of a stage so far, in nanoseconds; the stages that it reads are included in `making`.
@@ -130,10 +133,11 @@ class DerivedStage : public Stage {
 
 bool has_any_size(const Spec& spec);
 bool have_any_size(const std::vector<Spec>& specs);
+/// For so many elements of known sizes memory may be set aside before it is known whether there are so many: 64 MiB.
+std::int64_t most_set_aside(const std::vector<Spec>& specs);
 
 // One by one. Their arguments have been checked.
-StagePointer map_stage(StagePointer source, const ElementFunction& trace, ElementFunction run, ElementFunction rows,
-                       MapOptions options);
+StagePointer map_stage(StagePointer source, const ElementFunction& trace, ElementFunction run, MapOptions options);
 StagePointer shuffle_stage(StagePointer source, std::uint64_t seed, bool reshuffle);
 StagePointer buffered_shuffle_stage(StagePointer source, std::int64_t buffer, std::uint64_t seed, bool reshuffle);
 StagePointer batch_stage(StagePointer source, std::int64_t size, bool drop_remainder);

@@ -1,6 +1,5 @@
 /// The keys of calls.
 #include "gradus/function/call_keys.h"
-#include "gradus/graph/context.h"
 #include "gradus/ops/random_key.h"
 
 namespace gradus {
@@ -18,6 +17,8 @@ CallSeed*& innermost_seed() {
 CallSeed::CallSeed(std::uint64_t seed) : seed_(seed), outer_(innermost_seed()) { innermost_seed() = this; }
 CallSeed::~CallSeed() { innermost_seed() = outer_; }
 
+std::int64_t CallSeed::first_key(std::uint64_t seed) { return key_of(mix(seed, 0)); }
+
 Tensor CallKeys::fresh(std::optional<std::uint64_t>* drawn) {
   CallSeed* own = innermost_seed();
   Ref<Buffer> buffer = Buffer::allocate(sizeof(std::int64_t));
@@ -27,8 +28,13 @@ Tensor CallKeys::fresh(std::optional<std::uint64_t>* drawn) {
   return Tensor::of_buffer({i64, {}}, std::move(buffer));
 }
 
-CallKeys::CallKeys() : outer_(innermost()) { innermost() = this; }
+CallKeys::CallKeys() : CallKeys({}, nullptr) {}
+CallKeys::CallKeys(Tensor key, const Context* trace) : trace_(trace), key_(std::move(key)), outer_(innermost()) {
+  innermost() = this;
+}
 CallKeys::~CallKeys() { innermost() = outer_; }
+
+bool CallKeys::are_of(const Context* trace) { return innermost() && innermost()->trace_ == trace; }
 
 Tensor CallKeys::next() {
   CallKeys* keys = innermost();

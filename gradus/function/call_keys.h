@@ -1,7 +1,8 @@
-/// Random keys of one call of a function that runs op by op: the same numbers as when it is compiled.
+/// Random keys of one call of a function that runs op by op, or of many calls that are traced as one: the same numbers
+/// as when it is compiled.
 #pragma once
 #include <optional>
-#include "gradus/graph/tensor.h"
+#include "gradus/graph/context.h"
 
 namespace gradus {
 
@@ -9,6 +10,8 @@ namespace gradus {
 class CallKeys {
  public:
   CallKeys();
+  /// Those in `trace`, but not in traces within it, from `key`: as in a call whose key it is.
+  CallKeys(Tensor key, const Context* trace);
   ~CallKeys();
   CallKeys(const CallKeys&) = delete;
 
@@ -17,9 +20,12 @@ class CallKeys {
   static Tensor fresh(std::optional<std::uint64_t>* drawn = nullptr);
   /// The next key of the innermost CallKeys of this thread; empty if there is none.
   static Tensor next();
+  /// Whether the innermost CallKeys of this thread were made for `trace`.
+  static bool are_of(const Context* trace);
 
  private:
-  Tensor key_;  // drawn when it is first asked for, as in a compiled call
+  const Context* trace_ = nullptr;  // null: outside of traces
+  Tensor key_;                      // drawn when it is first asked for, as in a compiled call
   std::uint64_t ordinals_ = 0;
   CallKeys* outer_;
 };
@@ -31,6 +37,9 @@ class CallSeed {
   explicit CallSeed(std::uint64_t seed);
   ~CallSeed();
   CallSeed(const CallSeed&) = delete;
+
+  /// The key of the first call that draws from `seed`.
+  static std::int64_t first_key(std::uint64_t seed);
 
  private:
   friend class CallKeys;

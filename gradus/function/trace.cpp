@@ -18,7 +18,8 @@ Trace*& innermost() {
 /// they need of sizes that vary, and choices by size are those of the trace.
 const bool installed = [] {
   TracedKeys::next = [] {
-    return Context::current() && innermost() ? innermost()->next_random_key() : CallKeys::next();
+    const bool traced = Context::current() && innermost() && !CallKeys::are_of(innermost());
+    return traced ? innermost()->next_random_key() : CallKeys::next();
   };
   SymbolicBounds::require_not_negative = [](std::int64_t dimension, const std::string& otherwise) {
     require(innermost() != nullptr, otherwise, ": its size is not known");

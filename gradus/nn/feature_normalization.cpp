@@ -1,6 +1,7 @@
 /// Statistics are joined chunk by chunk (Chan, Golub and LeVeque 1979), so that nothing large is subtracted from
 /// itself.
 #include "gradus/nn/feature_normalization.h"
+#include <algorithm>
 #include <cmath>
 #include <vector>
 #include "gradus/nn/cloned.h"

@@ -1,5 +1,6 @@
 /// The loop over epochs.
 #include "gradus/train/fit.h"
+#include <algorithm>
 #include <chrono>
 #include "gradus/function/mode.h"
 #include "gradus/function/pending.h"
@@ -14,37 +15,51 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
+/// More steps are not counted exactly in f64.
+constexpr std::int64_t most_steps = std::int64_t{1} << 53;
+
 /// How often the host looks whether the loss is still finite.
 constexpr auto look_every = std::chrono::milliseconds(200);
 
-void check_length(const Pipeline& dataset, std::string_view what) {
-  const auto steps = dataset.cardinality();
-  require(steps.has_value(), what, " has no end; say how much is an epoch, with .take(steps)");
-  require<DataError>(*steps > 0, what, " is empty");
+/// How many elements there are may be found out by reading them; that there is an end must be known.
+void check_length(const Pipeline& dataset, std::string_view what, std::string_view remedy) {
+  require(!dataset.is_endless(), what, " has no end; say how much is to be read, with ", remedy);
+  require<DataError>(dataset.cardinality() != 0, what, " is empty");
 }
 
 void check(const FitOptions& options, const Task& task, const Pipeline& dataset) {
   require(options.epochs >= 0, "fit: epochs must not be negative, got ", options.epochs);
   require(options.initial_epoch >= 0 && options.initial_epoch <= options.epochs,
           "fit: initial_epoch must be within 0 and epochs, ", options.epochs, ", got ", options.initial_epoch);
+  require(options.steps_per_epoch >= 0, "fit: steps_per_epoch must not be negative, got ", options.steps_per_epoch);
+  require(options.steps_per_epoch <= most_steps / std::max(options.epochs, 1), "fit: ", options.epochs, " epochs of ",
+          options.steps_per_epoch, " steps are more than 2^53");
   require(options.micro_batch >= 0, "fit: micro_batch must not be negative, got ", options.micro_batch);
   require(options.fast_dev_run >= 0, "fit: fast_dev_run must not be negative, got ", options.fast_dev_run);
   for (std::size_t i = 0; i < options.metrics.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       require(options.metrics[i].name() != options.metrics[j].name(), "fit: two metrics are called ",
               options.metrics[i].name(), "; give one of them another name");
-  check_length(dataset, "fit: the data set");
+  if (options.steps_per_epoch == 0) check_length(dataset, "fit: the data set", ".steps_per_epoch or .take(steps)");
+  else require<DataError>(dataset.cardinality() != 0, "fit: the data set is empty");
   if (!options.validation) return;
   require(options.validation->fields() == task.fields, "fit: the validation set has ", options.validation->fields(),
           " fields, the training set ", task.fields);
-  check_length(options.validation->pipeline(), "fit: the validation set");
+  check_length(options.validation->pipeline(), "fit: the validation set", ".take(steps)");
 }
 
 /// The first steps of the first epoch, and none of what is on the disk.
 FitOptions for_trial(FitOptions options) {
   options.epochs = options.initial_epoch + 1;
+  options.steps_per_epoch = 0;
   options.checkpoints.reset();
   return options;
+}
+
+/// What all epochs are read from. Where steps are counted that is one stream of rounds.
+Pipeline source_of(const Pipeline& dataset, const FitOptions& options) {
+  if (options.fast_dev_run > 0) return dataset.take(options.fast_dev_run);
+  return options.steps_per_epoch > 0 ? dataset.repeat(-1) : dataset;
 }
 
 class Fitting {
@@ -53,10 +68,10 @@ class Fitting {
       : model_(model),
         optimizer_(optimizer),
         task_(task),
-        dataset_(options.fast_dev_run > 0 ? dataset.take(options.fast_dev_run) : dataset),
+        dataset_(source_of(dataset, options)),
         options_(options.fast_dev_run > 0 ? for_trial(std::move(options)) : std::move(options)),
         step_(model, optimizer, task, step_options()),
-        progress_(options_.verbose, options_.epochs, *dataset_.cardinality()) {
+        progress_(options_.verbose, options_.epochs, steps_if_known()) {
     if (!options_.validation) return;
     validation_set_ = options_.validation->pipeline();
     if (options_.fast_dev_run > 0) validation_set_ = validation_set_->take(options_.fast_dev_run);
@@ -73,6 +88,9 @@ class Fitting {
   }
 
  private:
+  std::optional<std::int64_t> steps_if_known() const {
+    return options_.steps_per_epoch > 0 ? options_.steps_per_epoch : dataset_.cardinality();
+  }
   TrainStep::Options step_options() const {
     FunctionOptions function = options_.function;
     if (function.name.empty()) function.name = "fit";
@@ -98,6 +116,9 @@ class Fitting {
         if (const Callback& callback = options_.callbacks[i]; callback.variables)
           checkpoints_->include(text("callback_", i), callback.variables);
       if (const auto restored = checkpoints_->restore()) next_ = restored->position;
+      const std::int64_t steps = options_.steps_per_epoch;
+      require(steps == 0 || next_.index <= steps, "fit: the checkpoint was made after step ", next_.index,
+              " of its epoch, but steps_per_epoch is ", steps, "; go on with the number that the training began with");
     }
     steps_before_ = optimizer_.iterations() - next_.index;
   }
@@ -125,7 +146,7 @@ class Fitting {
         numbers.emplace_back("validation_" + name, value);
     }
     record(loss, validation_loss, seconds, numbers);
-    show_epoch(steps, seconds, loss, validation_loss, numbers);
+    show_epoch(steps, whole, seconds, loss, validation_loss, numbers);
     tell(&Callback::on_epoch_end, EpochLog{epoch, loss, validation_loss, numbers, seconds, model_, optimizer_, stop_});
     if (checkpoints_ && whole) save(next_);
     steps_before_ += steps;
@@ -136,9 +157,9 @@ class Fitting {
   std::int64_t train(int epoch) {
     std::int64_t steps = next_.index;
     auto looked = Clock::now();
-    const auto reading = (steps > 0 ? dataset_.from({epoch, steps}) : dataset_.epoch(epoch)).begin();
-    for (; !reading->at_end() && !stop_; reading->advance()) {
-      const Loss loss = step_(reading->element());
+    Reading& reading = reading_at({epoch, steps});
+    for (; !is_done(steps) && !reading.at_end() && !stop_; reading.advance()) {
+      const Loss loss = step_(reading.element());
       ++steps;
       tell(&Callback::on_step_end, StepLog{steps_before_ + steps, loss, stop_});
       if (const auto now = Clock::now(); now - looked >= look_every) {
@@ -152,8 +173,26 @@ class Fitting {
       }
     }
     require<DataError>(steps > 0, "fit: the training data set is empty in epoch ", epoch);
-    next_ = reading->at_end() ? Position{epoch + 1, 0} : Position{epoch, steps};
+    const bool at_end = !is_done(steps) && reading.at_end();
+    require<DataError>(options_.steps_per_epoch == 0 || !at_end,
+                       "fit: a pass over the training data set gave nothing, ", steps, " steps into epoch ", epoch);
+    if (options_.steps_per_epoch == 0) reading_.reset();
+    next_ = at_end || is_done(steps) ? Position{epoch + 1, 0} : Position{epoch, steps};
     return steps;
+  }
+
+  /// Whether that is an epoch; where steps are not counted, the end of the data tells.
+  bool is_done(std::int64_t steps) const { return options_.steps_per_epoch > 0 && steps >= options_.steps_per_epoch; }
+
+  /// The data of step number place.index of an epoch and those behind it.
+  Pipeline data_from(Position place) const {
+    if (options_.steps_per_epoch > 0) return dataset_.from({0, place.epoch * options_.steps_per_epoch + place.index});
+    return place.index > 0 ? dataset_.from(place) : dataset_.epoch(place.epoch);
+  }
+  /// Of one stream there is one reading for all epochs.
+  Reading& reading_at(Position place) {
+    if (options_.steps_per_epoch == 0 || !reading_) reading_ = data_from(place).begin();
+    return *reading_;
   }
 
   bool saves_after(std::int64_t steps) const {
@@ -165,7 +204,7 @@ class Fitting {
   void end_diverged(int epoch) {
     progress_.abandon();
     const std::int64_t before = optimizer_.iterations();
-    const Tensors batch = dataset_.from({epoch, before - steps_before_}).first();
+    const Tensors batch = data_from({epoch, before - steps_before_}).first();
     const Diverged error(text("training diverged: the loss of step ", before + 1, " (epoch ", epoch + 1,
                               ") is not finite. It began with ", find_divergence(model_, task_, batch),
                               ". The model and the optimizer are as they were before that step. Try a smaller learning "
@@ -199,12 +238,12 @@ class Fitting {
     for (const auto& metric : step_.totals().metrics()) numbers.push_back(metric);
     progress_.show_step(steps, numbers);
   }
-  void show_epoch(std::int64_t steps, double seconds, double loss, std::optional<double> validation_loss,
+  void show_epoch(std::int64_t steps, bool whole, double seconds, double loss, std::optional<double> validation_loss,
                   const NamedNumbers& metrics) {
     NamedNumbers numbers{{"loss", loss}};
     if (validation_loss) numbers.emplace_back("validation_loss", *validation_loss);
     numbers.insert(numbers.end(), metrics.begin(), metrics.end());
-    progress_.end_epoch(steps, seconds, numbers);
+    progress_.end_epoch(steps, whole, seconds, numbers);
   }
 
   Module& model_;
@@ -218,6 +257,7 @@ class Fitting {
   Progress progress_;
   History history_;
   std::optional<Checkpoints> checkpoints_;
+  std::unique_ptr<Reading> reading_;
   Position next_;                  // what is trained on next
   std::int64_t steps_before_ = 0;  // updates before this epoch
   bool stop_ = false;
@@ -235,11 +275,25 @@ History detail::fit(Module& model, Optimizer& optimizer, const Task& task, const
 }
 
 Evaluation detail::evaluate(const Task& task, const Pipeline& dataset, EvaluateOptions options) {
-  check_length(dataset, "evaluate: the data set");
+  check_length(dataset, "evaluate: the data set", ".take(steps)");
   task.build(dataset.specs());
   EvaluationStep step(task, std::move(options.metrics), with_signature({.name = "evaluate"}, dataset.specs()));
   step.run(dataset);
   return {step.totals().loss(), step.totals().metrics()};
+}
+
+Tensor detail::predict(const Module& model, const ElementFunction& call, const Pipeline& dataset) {
+  check_length(dataset, "predict: the data set", ".take(steps)");
+  for (const Spec& spec : dataset.specs())
+    require(spec.shape.rank() > 0, "predict: an element of the data set is a scalar ", spec, ", expected [rows, ...]");
+  model.layer_behind().ensure_built(dataset.specs());
+  TracedFunction function(with_signature({.name = "predict"}, dataset.specs()), nullptr, 0);
+  const ModeScope mode(CallMode::inference);
+  Tensors parts;
+  for (const auto reading = dataset.epoch(0).begin(); !reading->at_end(); reading->advance())
+    parts.push_back(function.call(reading->element(), {}, [&](In x) { return Called{call(x), nullptr}; }).tensors[0]);
+  require<DataError>(!parts.empty(), "predict: the data set is empty");
+  return parts.size() == 1 ? parts[0] : concat(parts);
 }
 
 Tensor predict(const Module& model, const Tensor& x, PredictOptions options) {

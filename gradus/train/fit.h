@@ -15,6 +15,10 @@ namespace gradus {
 struct FitOptions {
   int epochs = 1;  // the number of the last epoch is epochs - 1
   int initial_epoch = 0;
+  /// 0: an epoch is a pass over the data set. Else an epoch is so many steps, of a data set with or without an end:
+  /// each goes on in the data where the one before ended, and behind the end of a pass with the next one, as after
+  /// repeat(). (Keras ends the training at the end of the data.)
+  std::int64_t steps_per_epoch = 0;
   std::vector<Metric> metrics = {};           // of models with one output
   std::optional<AnyDataset> validation = {};  // as many fields as the training set
   bool sample_weight = false;                 // the last field is the weight, the one before it y
@@ -44,12 +48,15 @@ struct PredictOptions {
 namespace detail {
 History fit(Module& model, Optimizer& optimizer, const Task& task, const Pipeline& dataset, FitOptions options);
 Evaluation evaluate(const Task& task, const Pipeline& dataset, EvaluateOptions options);
+Tensor predict(const Module& model, const ElementFunction& call, const Pipeline& dataset);
 }  // namespace detail
 
-/// Each epoch reads the data set in its own order, that of dataset.epoch(e). A step is one compiled program; its loss
-/// is read at the ends of epochs, and a few times a second for the progress line. From the first step whose loss is not
-/// finite, nothing is updated any more; Diverged says which step that was, the layer where it began, and what to try.
-/// DataError for an empty data set, InvalidArgument for one without end and for options that do not fit.
+/// Each epoch reads the data set in its own order, that of dataset.epoch(e), to its end: how many elements there are
+/// need not be known (after filter, from generators, files of records or text). A step is one compiled program; its
+/// loss is read at the ends of epochs, and a few times a second for the progress line. From the first step whose loss
+/// is not finite, nothing is updated any more; Diverged says which step that was, the layer where it began, and what to
+/// try. DataError for an empty data set, InvalidArgument for one without end where steps_per_epoch is not given, and
+/// for options that do not fit.
 template <class M, class L, std::size_t N>
   requires LossFor<L, M, N>
 History fit(M& model, Optimizer& optimizer, const L& loss, const Dataset<N>& dataset, FitOptions options = {}) {
@@ -57,7 +64,7 @@ History fit(M& model, Optimizer& optimizer, const L& loss, const Dataset<N>& dat
   return detail::fit(model, optimizer, task, dataset.pipeline(), std::move(options));
 }
 
-/// In inference mode. Reads epoch 0.
+/// In inference mode. Reads epoch 0 to its end: DataError if it is empty, InvalidArgument if it has none.
 template <class M, class L, std::size_t N>
   requires LossFor<L, M, N>
 Evaluation evaluate(const M& model, const L& loss, const Dataset<N>& dataset, EvaluateOptions options = {}) {
@@ -67,5 +74,14 @@ Evaluation evaluate(const M& model, const L& loss, const Dataset<N>& dataset, Ev
 
 /// model(x, inference), `batch_size` rows at a time.
 Tensor predict(const Module& model, const Tensor& x, PredictOptions options = {});
+
+/// model(x..., inference) of the batches (x...) of epoch 0 to its end, joined along axis 0: as many fields as the model
+/// takes inputs; of (x, y) a map leaves x. One compiled program for every batch size. DataError for an empty data set,
+/// InvalidArgument for one without end.
+template <class M, std::size_t N>
+  requires std::derived_from<M, Module> && std::same_as<with_tensors_t<const M, N>, Tensor>
+Tensor predict(const M& model, const Dataset<N>& dataset) {
+  return detail::predict(model, [&](In x) { return Tensors{call_with<N>(model, x)}; }, dataset.pipeline());
+}
 
 }  // namespace gradus

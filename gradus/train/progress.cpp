@@ -44,7 +44,7 @@ std::string short_number(double value) {
   return std::move(out).str();
 }
 
-Progress::Progress(bool verbose, int epochs, std::int64_t steps_per_epoch)
+Progress::Progress(bool verbose, int epochs, std::optional<std::int64_t> steps_per_epoch)
     : verbose_(verbose), terminal_(verbose && is_terminal()), epochs_(epochs), steps_(steps_per_epoch) {}
 
 void Progress::begin_epoch(int epoch) {
@@ -56,17 +56,22 @@ bool Progress::wants_line() const { return terminal_ && Clock::now() - shown_ >=
 
 std::string Progress::head() const { return text("epoch ", epoch_ + 1, "/", epochs_); }
 
+std::string Progress::line(std::int64_t done, double seconds, const NamedNumbers& numbers) const {
+  const double each = seconds / static_cast<double>(done);
+  std::string line = text(head(), "  step ", done);
+  if (steps_ && done <= *steps_) line += text("/", *steps_);
+  if (steps_ && done < *steps_) line += "  ETA " + duration(each * static_cast<double>(*steps_ - done));
+  return line + "  " + short_number(1000 * each) + " ms/step" + spelt(numbers);
+}
+
 void Progress::show_step(std::int64_t done, const NamedNumbers& numbers) {
   shown_ = Clock::now();
-  const double seconds = std::chrono::duration<double>(shown_ - begin_).count();
-  const double each = seconds / static_cast<double>(done);
-  std::string line = text(head(), "  step ", done, "/", steps_);
-  if (done < steps_) line += "  ETA " + duration(each * static_cast<double>(steps_ - done));
-  rewrite(cut_to_terminal(line + "  " + short_number(1000 * each) + " ms/step" + spelt(numbers)));
+  rewrite(cut_to_terminal(line(done, std::chrono::duration<double>(shown_ - begin_).count(), numbers)));
   unfinished_ = true;
 }
 
-void Progress::end_epoch(std::int64_t steps, double seconds, const NamedNumbers& numbers) {
+void Progress::end_epoch(std::int64_t steps, bool whole, double seconds, const NamedNumbers& numbers) {
+  if (whole) steps_ = steps;
   if (!verbose_) return;
   const double each = steps > 0 ? seconds / static_cast<double>(steps) : 0;
   rewrite(text(head(), "  ", steps, " steps  ", short_number(seconds), " s  ", short_number(1000 * each), " ms/step",

@@ -13,12 +13,16 @@ using NamedNumbers = std::vector<std::pair<std::string, double>>;
 
 class Progress {
  public:
-  Progress(bool verbose, int epochs, std::int64_t steps_per_epoch);
+  /// Where the number of steps is not known, the first epoch tells it for those after it.
+  Progress(bool verbose, int epochs, std::optional<std::int64_t> steps_per_epoch);
   void begin_epoch(int epoch);
   /// On a terminal, a few times a second: whether the line should be rewritten.
   bool wants_line() const;
   void show_step(std::int64_t done, const NamedNumbers& numbers);
-  void end_epoch(std::int64_t steps, double seconds, const NamedNumbers& numbers);
+  /// `whole`: the epoch was not stopped.
+  void end_epoch(std::int64_t steps, bool whole, double seconds, const NamedNumbers& numbers);
+  /// The line of an epoch that goes on: "epoch 2/5  step 3/10  ETA 4 s  12.5 ms/step  loss 0.3".
+  std::string line(std::int64_t done, double seconds, const NamedNumbers& numbers) const;
   /// Ends an unfinished line.
   void abandon();
 
@@ -28,7 +32,7 @@ class Progress {
   void rewrite(const std::string& line);
   bool verbose_, terminal_, unfinished_ = false;
   int epochs_, epoch_ = 0;
-  std::int64_t steps_;
+  std::optional<std::int64_t> steps_;
   Clock::time_point begin_, shown_;
 };
 

@@ -1,6 +1,8 @@
 /// Going on in the middle of an epoch, what explain() tells, and maps over all rows at once.
 #include <gtest/gtest.h>
+#include <chrono>
 #include <sstream>
+#include <thread>
 #include "gradus/base/thread_pool.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -73,6 +75,42 @@ TEST(Explain, CountsElementsAndTime) {
   std::ostringstream shown;
   shown << explanation;
   EXPECT_NE(shown.str().find("batch(8)"), std::string::npos);
+}
+
+std::string shown(const PipelineExplanation& explanation) {
+  std::ostringstream out;
+  out << explanation;
+  return out.str();
+}
+
+TEST(Explain, TheReaderWaitsForSlowStages) {
+  constexpr int count = 20;
+  const auto slow = data::from_generator({i32, {}}, [i = 0]() mutable -> std::optional<Tensor> {
+    if (i == count) return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    return constant(i++);
+  });
+  const auto dataset = slow.map([](Tensor n) { return n + 1; }).prefetch(2 * count);
+  EXPECT_EQ(values(dataset).size(), static_cast<std::size_t>(count));
+  const PipelineExplanation explanation = dataset.explain();
+  EXPECT_GT(explanation.readers_waited, 0);
+  EXPECT_EQ(explanation.threads_waited, 0) << "there was always room";
+  EXPECT_NE(shown(explanation).find("slower than the reader, most of all from_generator"), std::string::npos)
+      << shown(explanation);
+}
+
+TEST(Explain, StagesWaitForASlowReader) {
+  const auto dataset = data::range(20).batch(1).prefetch(1);
+  for ([[maybe_unused]] auto x : dataset) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  const PipelineExplanation explanation = dataset.explain();
+  EXPECT_GT(explanation.threads_waited, explanation.readers_waited);
+  EXPECT_NE(shown(explanation).find("the reader is slower than the stages"), std::string::npos) << shown(explanation);
+}
+
+TEST(Explain, NothingIsMadeAheadWithoutPrefetch) {
+  const auto dataset = data::range(20);
+  EXPECT_EQ(values(dataset).size(), 20u);
+  EXPECT_NE(shown(dataset.explain()).find("prefetch() would"), std::string::npos);
 }
 
 /// Read one by one, maps are applied one by one; before a batch, to all of its elements at once.
