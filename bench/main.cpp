@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   add_gpt(workloads);
   add_pipeline(workloads);
   add_fit(workloads);
+  add_smaller(workloads);
 
   CLI::App app{"Runs one workload of bench/WORKLOADS.md and prints its figures as a JSON line."};
   std::string workload;

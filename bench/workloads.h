@@ -21,5 +21,6 @@ void add_cnn(Workloads& workloads);          // cnn, dwsep
 void add_gpt(Workloads& workloads);          // gpt, gpt_bf16
 void add_pipeline(Workloads& workloads);     // pipeline
 void add_fit(Workloads& workloads);          // fit
+void add_smaller(Workloads& workloads);      // channels, low_rank
 
 }  // namespace gradus::bench

@@ -103,7 +103,8 @@ class SegmentBinder {
   std::size_t use(const Trace::Cell& cell) {
     for (std::size_t i = 0; i < segment_.cells.size(); ++i)
       if (segment_.cells[i].cell == cell.cell.get()) return i;
-    segment_.cells.push_back({cell.cell.get(), cell.index, cell.cell, cell.was_abandoned, cell.cell->name});
+    segment_.cells.push_back({cell.cell.get(), cell.index, cell.cell, cell.was_abandoned, cell.cell->name,
+                              cell.cell->mask_id.load(std::memory_order_relaxed)});
     return segment_.cells.size() - 1;
   }
 
@@ -174,9 +175,9 @@ std::vector<Trace::Bound> bounds_between(const Trace& trace, std::size_t begin, 
 
 }  // namespace
 
-const UsedCell* Segment::find_gone() const {
-  const auto gone = std::ranges::find_if(cells, &UsedCell::is_gone);
-  return gone == cells.end() ? nullptr : &*gone;
+const UsedCell* Segment::find_changed() const {
+  const auto changed = std::ranges::find_if(cells, &UsedCell::has_changed);
+  return changed == cells.end() ? nullptr : &*changed;
 }
 
 void for_each_segment(const Segment& root, const std::function<void(const Segment&)>& visit) {

@@ -18,10 +18,13 @@ struct UsedCell {
   std::weak_ptr<VariableCell> alive;
   bool was_abandoned = false;  // when it was traced: something else kept it alive already
   std::string name = {};
+  std::uint64_t mask_id = 0;  // when it was traced
 
   bool is_gone() const {
     return alive.expired() || (!was_abandoned && cell->abandoned.load(std::memory_order_relaxed));
   }
+  /// Whether what was traced no longer holds.
+  bool has_changed() const { return is_gone() || cell->mask_id.load(std::memory_order_relaxed) != mask_id; }
 };
 
 struct Segment {
@@ -56,7 +59,7 @@ struct Segment {
   std::shared_ptr<const void> structure;  // of the user's result
 
   bool is_leaf() const { return !predicate.defined(); }
-  const UsedCell* find_gone() const;
+  const UsedCell* find_changed() const;
 };
 
 /// Visits a tree, parents first, `false` before `true`.

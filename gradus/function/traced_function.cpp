@@ -440,8 +440,9 @@ Called TracedFunction::State::call(const Signature& signature, In arguments, con
 /// Runs the segments of one path. Nothing: the call has to begin anew, and nothing has happened.
 std::optional<Called> TracedFunction::State::attempt(Variant& variant, Request& request) {
   for (Segment* segment = variant.root.get(); segment; segment = next(variant, request)) {
-    if (const UsedCell* gone = segment->find_gone()) {
-      request.why = text("variable ", gone->name, ", which an earlier variant used, was destroyed");
+    if (const UsedCell* changed = segment->find_changed()) {
+      request.why = text("variable ", changed->name, ", which an earlier variant used, ",
+                         changed->is_gone() ? "was destroyed" : "has got its first mask, or none any more");
       retire(variant);
       return {};
     }

@@ -4,6 +4,7 @@
 #include "gradus/base/nearest.h"
 #include "gradus/function/pending.h"
 #include "gradus/graph/context.h"
+#include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 
 namespace gradus {
@@ -70,12 +71,37 @@ Tensor VariableCell::read() {
   return value;
 }
 
+Tensor VariableCell::value_here() {
+  const Tensor now = Context::current() ? Context::current()->read(*this) : Tensor();
+  return now.defined() ? now : read();
+}
+
+std::shared_ptr<VariableCell> VariableCell::mask_cell() {
+  if (mask_id.load(std::memory_order_acquire) == 0) return nullptr;
+  std::lock_guard lock(guard);
+  return mask;
+}
+
+void VariableCell::set_mask_cell(std::shared_ptr<VariableCell> next) {
+  std::lock_guard lock(guard);
+  mask_id.store(next ? next->id : 0, std::memory_order_release);
+  std::swap(mask, next);  // the old one dies after the lock
+}
+
+Tensor VariableCell::masked(const Tensor& x) {
+  const auto cell = mask_cell();
+  return cell ? where(cell->value_here(), x, fill(x.shape(), 0, x.dtype())) : x;
+}
+
 Variable::Variable(std::shared_ptr<VariableCell> cell) : cell_(std::move(cell)) {}
 Variable::Variable(const Tensor& initial, std::string name, VariableOptions options)
     : cell_(VariableCell::make(initial, name.empty() ? "variable" : std::move(name), options)) {}
 Variable::Variable(const Variable& other)
     : cell_(VariableCell::make(other.cell_->read(), other.cell_->name,
-                               {other.cell_->trainable, other.cell_->aggregation})) {}
+                               {other.cell_->trainable, other.cell_->aggregation})) {
+  if (const auto mask = other.cell_->mask_cell())
+    cell_->set_mask_cell(VariableCell::make(mask->read(), mask->name, {.trainable = false}));
+}
 Variable::Variable(Variable&& other) noexcept = default;
 Variable::~Variable() {
   const bool owner = cell_.use_count() > 0;  // not the cell's own handle, nor moved from
@@ -84,8 +110,7 @@ Variable::~Variable() {
 
 Tensor Variable::value() const {
   require(static_cast<bool>(cell_), "this Variable has been moved from");
-  Tensor now = Context::current() ? Context::current()->read(*cell_) : Tensor();
-  if (!now.defined()) now = cell_->read();
+  const Tensor now = cell_->value_here();
   ReadListener::tell(*cell_, now);
   return now;
 }
@@ -103,13 +128,32 @@ void Variable::assign(const Tensor& value) {
   if (Context* context = Context::current()) {
     const std::string_view why = context->why_no_assignment();
     require(why.empty(), "assign to variable ", cell_->name, ": ", why);
-    context->assign(*cell_, value);
+    context->assign(*cell_, cell_->masked(value));
     return;
   }
   require(!value.is_symbolic(), "assign to variable ", cell_->name, ": the value, ", value.spec(),
           ", is symbolic: it was made while a function was traced, and that call is over");
-  assign_lazily(*cell_, value);
+  assign_lazily(*cell_, cell_->masked(value));
 }
+
+void Variable::set_mask(const Tensor& mask) {
+  const auto known = cell_->mask_cell();
+  require(!Context::current() || (known && mask.defined()), "set_mask of variable ", cell_->name,
+          ": within a traced function a mask can only be replaced; set the first one, and take it away, outside");
+  if (!mask.defined()) return cell_->set_mask_cell(nullptr);
+  require(mask.shape() == shape(), "set_mask of variable ", cell_->name, ": expected a mask of ", shape(), ", got ",
+          mask.spec());
+  const Tensor kept = mask.dtype() == boolean ? mask : not_equal(mask, fill(shape(), 0, mask.dtype()));
+  assign(where(kept, cell_->value_here(), fill(shape(), 0, dtype())));
+  if (known) known->handle.assign(kept);
+  else cell_->set_mask_cell(VariableCell::make(kept, cell_->name + "/mask", {.trainable = false}));
+}
+
+Tensor Variable::mask() const {
+  const auto mask = cell_->mask_cell();
+  return mask ? mask->value_here() : Tensor();
+}
+
 void Variable::assign_add(const Tensor& value) { assign(this->value() + value); }
 void Variable::assign_sub(const Tensor& value) { assign(this->value() - value); }
 

@@ -40,6 +40,14 @@ class Variable {
   void assign_sub(const Tensor& value);
   bool trainable() const;
   void set_trainable(bool trainable);
+  /// Pruning: from now on elements where `mask` is 0 are 0, whatever is assigned, and get no gradient. `mask` has the
+  /// variable's shape and any type; a copy of the variable has a mask of its own with the same value. An empty Tensor
+  /// takes the mask away; the elements are 0 then until something else is assigned. In compiled functions another mask
+  /// is another value, the first one and its end are a retrace. InvalidArgument for another shape, and within a traced
+  /// function for the first mask and its end.
+  void set_mask(const Tensor& mask);
+  /// Booleans of the variable's shape; empty if there is no mask.
+  Tensor mask() const;
   Aggregation aggregation() const;
 
   // For the rooms of the library.

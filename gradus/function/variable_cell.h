@@ -35,11 +35,19 @@ struct VariableCell : std::enable_shared_from_this<VariableCell> {
   CellLock guard;                      // of what follows
   Tensor value;
   Tensor committed;  // empty, or the computed value before a pending assignment: what a failure returns to
+  std::shared_ptr<VariableCell> mask;                // booleans; null: all elements may differ from 0
+  std::atomic<std::uint64_t> mask_id{0};             // that of `mask`, 0: null; to be read without the guard
   Variable handle{std::shared_ptr<VariableCell>()};  // the cell's own: does not keep it alive
 
   static std::shared_ptr<VariableCell> make(const Tensor& initial, std::string name, VariableOptions options);
   /// The value now, outside of any trace.
   Tensor read();
+  /// The value here, in a trace or outside, without telling anybody.
+  Tensor value_here();
+  /// `x`, of the cell's shape, with zeros where the cell is masked.
+  Tensor masked(const Tensor& x);
+  std::shared_ptr<VariableCell> mask_cell();
+  void set_mask_cell(std::shared_ptr<VariableCell> next);
 };
 
 }  // namespace gradus

@@ -150,10 +150,12 @@ std::vector<GradientPart> GradientTape::of_variables(const Tensor& target, const
     sum = sum ? *sum + of_node : std::move(of_node);
   }
   std::vector<GradientPart> gradients;
-  for (std::size_t i = 0; i < sums.size(); ++i)
-    gradients.push_back(
-        sums[i] ? std::move(*sums[i])
-                : GradientPart(unconnected(sources.cells()[i]->spec, "variable " + sources[i].name(), options)));
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    VariableCell& cell = *sources.cells()[i];
+    GradientPart part =
+        sums[i] ? std::move(*sums[i]) : GradientPart(unconnected(cell.spec, "variable " + cell.name, options));
+    gradients.push_back(cell.mask_cell() ? GradientPart(cell.masked(part.whole())) : std::move(part));
+  }
   state.end_gradient();
   return gradients;
 }

@@ -91,6 +91,17 @@ struct WindowLayer : Layer, Described {
     require(channels == expected, settings.layer, " ", name(), ": the input is ", x.spec(), ", expected ", expected,
             " channels");
   }
+  /// The kernel moves over the places of the output.
+  std::int64_t multiplications() const override { return input() ? places_of(output_of(*input()).shape) : 1; }
+  void set_output_channels(std::int64_t n) override { settings.filters = n; }
+  /// With the bias, which every layer here has last.
+  ChannelFlow flow_of(ChannelFlow::Kind kind, std::vector<ChannelFlow::Axes> of_kernels) const {
+    ChannelFlow flow{.kind = kind, .axes = std::move(of_kernels), .activation = settings.activation};
+    if (!settings.use_bias) return flow;
+    flow.axes.push_back({.outputs = 0, .shifts = true});
+    flow.shift = variable(own_count() - 1);
+    return flow;
+  }
   ConvolutionOptions options() const {
     return {.strides = settings.strides, .padding = settings.padding, .dilations = settings.dilations};
   }
@@ -115,6 +126,10 @@ struct ConvolutionLayer final : ClonedWindow<ConvolutionLayer> {
     check_channels(x);
     return finished(convolution(x, parameter(0), options()));
   }
+  ChannelFlow channel_flow() const override {
+    if (settings.groups != 1) return {};
+    return flow_of(ChannelFlow::Kind::mixed, {{.inputs = settings.rank() - 2, .outputs = settings.rank() - 1}});
+  }
 };
 
 struct TransposedLayer final : ClonedWindow<TransposedLayer> {
@@ -134,6 +149,12 @@ struct TransposedLayer final : ClonedWindow<TransposedLayer> {
                                     .dilations = settings.dilations,
                                     .groups = settings.groups}));
   }
+  /// Over those of the input.
+  std::int64_t multiplications() const override { return Layer::multiplications(); }
+  ChannelFlow channel_flow() const override {
+    if (settings.groups != 1) return {};
+    return flow_of(ChannelFlow::Kind::mixed, {{.inputs = settings.rank() - 1, .outputs = settings.rank() - 2}});
+  }
 };
 
 struct DepthwiseLayer final : ClonedWindow<DepthwiseLayer> {
@@ -149,6 +170,13 @@ struct DepthwiseLayer final : ClonedWindow<DepthwiseLayer> {
     return finished(settings.rank() == 3 ? depthwise_conv1d(x, kernel, options())
                                          : depthwise_conv2d(x, kernel, options()));
   }
+  Variables kernels() const override { return {}; }
+  ChannelFlow channel_flow() const override {
+    ChannelFlow flow = flow_of(ChannelFlow::Kind::apart, {{.inputs = settings.rank() - 2}});
+    flow.repeats = settings.depth_multiplier;
+    return flow;
+  }
+  void set_output_channels(std::int64_t) override {}
 };
 
 struct SeparableLayer final : ClonedWindow<SeparableLayer> {
@@ -167,6 +195,11 @@ struct SeparableLayer final : ClonedWindow<SeparableLayer> {
     const Tensor depthwise = parameter(0), pointwise = parameter(1);
     return finished(settings.rank() == 3 ? separable_conv1d(x, depthwise, pointwise, options())
                                          : separable_conv2d(x, depthwise, pointwise, options()));
+  }
+  ChannelFlow channel_flow() const override {
+    if (settings.depth_multiplier != 1) return {};
+    const int inputs = settings.rank() - 2;
+    return flow_of(ChannelFlow::Kind::mixed, {{.inputs = inputs}, {.inputs = inputs, .outputs = inputs + 1}});
   }
 };
 

@@ -35,6 +35,7 @@ struct EmbeddingLayer final : Cloned<EmbeddingLayer>, Described {
   Tensor compute_mask(const Tensor& x, const Tensor&) const override {
     return options.mask_zero ? not_equal(x, 0) : Tensor();
   }
+  std::int64_t multiplications() const override { return 0; }
   std::int64_t vocabulary, width;
   EmbeddingOptions options;
   using Layer::variable;
@@ -59,6 +60,7 @@ struct PositionEmbeddingLayer final : ClonedMasked<PositionEmbeddingLayer> {
     const Tensor table = parameter(0);
     return x + slice_axis(table, 0, 0, time, "PositionEmbedding");
   }
+  std::int64_t multiplications() const override { return 0; }
   std::int64_t length;
   EmbeddingOptions options;
 };

@@ -6,29 +6,34 @@
 
 namespace gradus {
 
-/// What becomes of the mask of the input.
-enum class MaskOf { dropped, handed_on };
+/// What an element of the result depends on: all of the input, what is at the same place in all dimensions but the last
+/// (a mask is handed on), or the same element alone (so channels stay apart, too).
+enum class Reach { all, place, element };
 
 struct FunctionLayer final : Cloned<FunctionLayer>, Described {
-  FunctionLayer(std::string_view k, std::function<Tensor(const Tensor&)> g, LayerConfig c, MaskOf m)
-      : name_of_kind(k), f(std::move(g)), made_with(std::move(c)), mask_of_input(m) {}
+  FunctionLayer(std::string_view k, std::function<Tensor(const Tensor&)> g, LayerConfig c, Reach r)
+      : name_of_kind(k), f(std::move(g)), made_with(std::move(c)), reach(r) {}
   LayerConfig config() const override { return made_with; }
   std::string_view kind() const override { return name_of_kind; }
   void build(const Spec&) override {}
   Tensor call(const Tensor& x) const override { return f(x); }
   Tensor compute_mask(const Tensor&, const Tensor& mask) const override {
-    return mask_of_input == MaskOf::handed_on ? mask : Tensor();
+    return reach == Reach::all ? Tensor() : mask;
+  }
+  ChannelFlow channel_flow() const override {
+    if (reach != Reach::element) return {};
+    return {.kind = ChannelFlow::Kind::apart, .activation = f};
   }
   std::string_view name_of_kind;  // a literal
   std::function<Tensor(const Tensor&)> f;
   LayerConfig made_with;
-  MaskOf mask_of_input;
+  Reach reach;
 };
 
 /// `config`: what Keras would make it with, if it can.
 inline std::shared_ptr<Layer> layer_of(std::string_view kind, std::function<Tensor(const Tensor&)> f,
-                                       LayerConfig config = {}, MaskOf mask = MaskOf::dropped) {
-  return std::make_shared<FunctionLayer>(kind, std::move(f), std::move(config), mask);
+                                       LayerConfig config = {}, Reach reach = Reach::all) {
+  return std::make_shared<FunctionLayer>(kind, std::move(f), std::move(config), reach);
 }
 
 }  // namespace gradus

@@ -9,6 +9,7 @@
 #include "gradus/graph/scope.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/special.h"
 
@@ -171,6 +172,61 @@ Variables Layer::variables() const {
   Variables all = own_;
   for (const auto& child : children()) all = all + child->variables();
   return all;
+}
+
+Variables Layer::kernels() const {
+  Variables found;
+  for (std::size_t i = 0; i < own_.size(); ++i) {
+    const std::string_view name = own_names_[i];
+    const bool depthwise = name.ends_with("depthwise_kernel");
+    if (!depthwise && (name.ends_with("kernel") || name.ends_with("embeddings"))) found.add(own_[i]);
+  }
+  return found;
+}
+
+std::int64_t Layer::places_of(const Shape& shape) {
+  std::int64_t places = 1;
+  for (int axis = 1; axis + 1 < shape.rank(); ++axis)
+    if (shape[axis] >= 0) places *= shape[axis];
+  return places;
+}
+
+std::int64_t Layer::multiplications() const { return input_ ? places_of(input_->shape) : 1; }
+
+namespace {
+
+/// Elements of a variable, and of its mask unless nothing is masked there.
+Variable part_of(const Variable& whole, const ChannelFlow::Axes& axes, const ChannelList& inputs,
+                 const ChannelList& outputs) {
+  const auto taken = [&](Tensor x) {
+    for (const auto& [channels, axis] : {std::pair(&inputs, axes.inputs), {&outputs, axes.outputs}})
+      if (*channels && axis >= 0)
+        x = gather(x, from_values(**channels, {static_cast<std::int64_t>((*channels)->size())}), axis);
+    return x;
+  };
+  Variable part(taken(whole.value()), whole.name(), {whole.trainable(), whole.aggregation()});
+  if (const Tensor mask = whole.mask(); mask.defined())
+    if (const Tensor kept = taken(mask); reduce_all(kept).item() == 0) part.set_mask(kept);
+  return part;
+}
+
+}  // namespace
+
+std::shared_ptr<Layer> Layer::with_channels(const ChannelList& inputs, const ChannelList& outputs) const {
+  const Untraced outside;
+  const ChannelFlow flow = channel_flow();
+  std::shared_ptr<Layer> copy = clone();
+  if (!inputs && !outputs) return copy;
+  internal_check(flow.axes.size() == own_.size(), "channels of ", name_, " cannot be told apart");
+  copy->own_ = Variables();
+  for (std::size_t i = 0; i < own_.size(); ++i) {
+    const Variable part = part_of(own_[i], flow.axes[i], inputs, outputs);
+    part.cell()->loss_scale = loss_scale_;
+    copy->own_.add(part);
+  }
+  if (inputs) copy->input_->shape.set(-1, static_cast<std::int64_t>(inputs->size()));
+  if (outputs) copy->set_output_channels(static_cast<std::int64_t>(outputs->size()));
+  return copy;
 }
 
 Spec Layer::output_of(const Spec& input) const {

@@ -8,6 +8,7 @@
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/variable.h"
 #include "gradus/nn/call_scope.h"
+#include "gradus/nn/channel_flow.h"
 #include "gradus/nn/policy.h"
 #include "gradus/nn/regularizers.h"
 
@@ -43,6 +44,14 @@ class Layer {
   bool is_built() const { return built_; }
   /// Own variables, then those of the children.
   virtual Variables variables() const;
+  /// Its own variables that pruning is for, as in TensorFlow's toolkit: kernels and tables, neither biases nor
+  /// depthwise kernels.
+  virtual Variables kernels() const;
+  /// How often each weight of the kernels is multiplied for one example; dimensions that are open count as 1.
+  virtual std::int64_t multiplications() const;
+  virtual ChannelFlow channel_flow() const { return {}; }
+  /// A copy of a built layer with these channels of its input and output alone.
+  std::shared_ptr<Layer> with_channels(const ChannelList& inputs, const ChannelList& outputs) const;
   /// The spec of what call() gives for `input`; known sizes stay known.
   Spec output_of(const Spec& input) const;
 
@@ -81,6 +90,8 @@ class Layer {
   virtual bool casts_input() const { return true; }
   /// `child` was added to children().
   void pass_policy_on(Layer& child) const;
+  /// Its variables are for that many channels of the output now.
+  virtual void set_output_channels(std::int64_t) {}
   /// It was built by running it.
   void note_built(std::span<const Spec> inputs);
   /// Makes one of the layer's variables. Its first value is computed when it is needed.
@@ -99,6 +110,8 @@ class Layer {
   /// Its value in the type that the layer computes in.
   Tensor parameter(std::size_t i) const { return computed(variable(i)); }
   std::size_t own_count() const { return own_.size(); }
+  /// The product of the dimensions between the first and the last one, as far as they are known.
+  static std::int64_t places_of(const Shape& shape);
 
  private:
   void take_policy(const Policy& policy, bool own);

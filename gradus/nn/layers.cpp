@@ -1,6 +1,7 @@
 /// What the layers compute, and the variables that they have.
 #include "gradus/nn/layers.h"
 #include "gradus/nn/cloned.h"
+#include "gradus/nn/dense_layer.h"
 #include "gradus/nn/described.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/matmul.h"
@@ -9,41 +10,6 @@
 
 namespace gradus {
 namespace {
-
-struct DenseLayer final : ClonedMasked<DenseLayer>, Described {
-  DenseLayer(std::int64_t n, Activation a, DenseOptions o) : units(n), activation(std::move(a)), options(std::move(o)) {
-    require(units > 0, "Dense: units must be positive, got ", units);
-    if (options.dtype) set_policy({*options.dtype, *options.dtype});
-    set_activity_regularizer(options.activity_regularizer);
-  }
-  std::string_view kind() const override { return "dense"; }
-  LayerConfig config() const override {
-    return {"Dense", {{"units", units}, {"activation", activation}, {"use_bias", options.use_bias}}};
-  }
-  void build(const Spec& input) override {
-    require(input.shape.rank() >= 1 && input.shape.back() >= 0,
-            "Dense: the last dimension of the input must be known, got ", input);
-    require(is_floating(input.dtype), "Dense: the input is ", input,
-            ", expected a floating type; cast it, for example "
-            "with dataset.map");
-    add_variable("kernel", cast(options.kernel_initializer({input.shape.back(), units}), input.dtype),
-                 options.kernel_regularizer);
-    if (options.use_bias)
-      add_variable("bias", cast(options.bias_initializer({units}), input.dtype), options.bias_regularizer);
-  }
-  Tensor call(const Tensor& x) const override {
-    const Tensor kernel = parameter(0);
-    require(x.shape().back() == kernel.shape()[0], "Dense ", name(), ": the input is ", x.spec(),
-            ", but its kernel is ", kernel.spec(), ": expected ", kernel.shape()[0], " in the last dimension");
-    Tensor y = x.shape().rank() == 1 ? reshape(matmul(reshape(x, {1, -1}), kernel), {units}) : matmul(x, kernel);
-    if (options.use_bias) y = y + parameter(1);
-    return activation(y);
-  }
-  std::int64_t units;
-  Activation activation;
-  DenseOptions options;
-  using Layer::variable;
-};
 
 struct FlattenLayer final : Cloned<FlattenLayer>, Described {
   std::string_view kind() const override { return "flatten"; }
@@ -54,6 +20,9 @@ struct FlattenLayer final : Cloned<FlattenLayer>, Described {
     std::int64_t rest = 1;
     for (int axis = 1; axis < x.shape().rank(); ++axis) rest = dimension::multiply(rest, x.shape()[axis]);
     return reshape(x, {x.shape()[0], rest});
+  }
+  ChannelFlow channel_flow() const override {
+    return {.kind = ChannelFlow::Kind::apart, .places = input() ? places_of(input()->shape) : 1};
   }
 };
 
@@ -70,6 +39,7 @@ struct DropoutLayer final : ClonedMasked<DropoutLayer>, Described {
     const Tensor drawn = random::uniform(x.shape(), {.dtype = computed_in(x.dtype())});
     return where(drawn < rate, fill(x.shape(), 0, x.dtype()), x * (1 / (1 - rate)));
   }
+  ChannelFlow channel_flow() const override { return {.kind = ChannelFlow::Kind::apart}; }
   double rate;
 };
 

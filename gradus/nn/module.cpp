@@ -18,7 +18,10 @@ void write_values(const Module& from, const Module& to) {
   const Variables source = from.variables(), target = to.variables();
   require(same_structure(source, target), "assigning module ", from.name(), " to ", to.name(),
           ": they have variables of different shapes; assign between models of one structure, or copy-construct");
-  for (std::size_t i = 0; i < source.size(); ++i) target[i].assign(source[i].value());
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    target[i].set_mask(source[i].mask());
+    target[i].assign(source[i].value());
+  }
   const auto scale = to.layer_behind().loss_scale(), other = from.layer_behind().loss_scale();
   if (scale && other) scale->assign(*other);
 }

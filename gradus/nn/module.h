@@ -42,7 +42,7 @@ class Module {
   Module(const Module& other);
   /// Keeps identity: the same cells, known to the same optimizer.
   Module(Module&& other) noexcept;
-  /// An empty, unbuilt or moved-from module adopts; a built one of equal structure writes the values into its own
+  /// An empty, unbuilt or moved-from module adopts; a built one of equal structure writes values and masks into its own
   /// variables; of another structure: InvalidArgument, and nothing changes.
   Module& operator=(const Module& other);
   Module& operator=(Module&& other);

@@ -23,6 +23,8 @@ struct NoiseLayer final : ClonedMasked<NoiseLayer>, Described {
     warn_if_mode_unsaid(name_of_kind);
     return is_training() && size > 0 ? disturb(x, size) : x;
   }
+  /// In inference.
+  ChannelFlow channel_flow() const override { return {.kind = ChannelFlow::Kind::apart}; }
   std::string_view name_of_class, name_of_kind;  // literals
   double size;
   Tensor (*disturb)(const Tensor&, double);

@@ -92,6 +92,19 @@ struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer>, De
     const Tensor mean = mean_of(x);
     return {.mean = mean, .variance = mean_of(square(x - mean))};
   }
+  ChannelFlow channel_flow() const override {
+    ChannelFlow flow{.kind = ChannelFlow::Kind::apart};
+    if (options.scale) flow.axes.push_back({.inputs = 0});
+    if (options.center) flow.axes.push_back({.inputs = 0, .shifts = true});
+    flow.axes.push_back({.inputs = 0, .shifts = true});
+    flow.axes.push_back({.inputs = 0});
+    const Variable &mean = variable(own_count() - 2), &variance = variable(own_count() - 1);
+    flow.shift = batch_normalization(zeros({1, mean.shape()[0]}, mean.dtype()), mean, variance,
+                                     {.scale = options.scale ? Tensor(variable(0)) : Tensor(),
+                                      .offset = options.center ? Tensor(variable(options.scale ? 1 : 0)) : Tensor(),
+                                      .epsilon = options.epsilon});
+    return flow;
+  }
   /// Under loss scaling a batch may overflow, and is skipped by the optimizer: so it is here.
   void move(Variable& statistic, const Tensor& batch) const {
     const Tensor before = statistic, seen = stop_gradient(batch);

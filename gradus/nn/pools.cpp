@@ -26,6 +26,7 @@ struct SpatialLayer final : Cloned<SpatialLayer>, Described {
     check(x.spec());
     return f(x);
   }
+  ChannelFlow channel_flow() const override { return {.kind = ChannelFlow::Kind::apart}; }
   void check(const Spec& input) const {
     require(input.shape.rank() == spatial + 2, name_of_layer, ": the input is ", input, ", expected ", spatial + 2,
             " dimensions: [batch, spatial..., channels]");

@@ -70,6 +70,11 @@ struct PReLULayer final : ClonedMasked<PReLULayer>, Described {
     add_variable("alpha", zeros(alphas, input.dtype));
   }
   Tensor call(const Tensor& x) const override { return relu(x) + parameter(0) * minimum(x, 0); }
+  ChannelFlow channel_flow() const override {
+    const Shape& alphas = variable(0).shape();
+    const bool shared = alphas.back() == 1;
+    return {.kind = ChannelFlow::Kind::apart, .axes = {{.inputs = shared ? -1 : alphas.rank() - 1}}};
+  }
   std::vector<int> shared_axes;
 };
 
@@ -99,18 +104,18 @@ ReLU::ReLU(ReLUOptions options)
                        {{"max_value", options.max_value ? OptionValue(*options.max_value) : OptionValue()},
                         {"negative_slope", options.negative_slope},
                         {"threshold", options.threshold}}},
-                      MaskOf::handed_on)) {}
+                      Reach::element)) {}
 LeakyReLU::LeakyReLU(double negative_slope)
     : Module(layer_of("leaky_re_lu", [negative_slope](const Tensor& x) { return leaky_relu(x, negative_slope); },
-                      {"LeakyReLU", {{"negative_slope", negative_slope}}}, MaskOf::handed_on)) {}
+                      {"LeakyReLU", {{"negative_slope", negative_slope}}}, Reach::element)) {}
 ELU::ELU(double alpha)
     : Module(layer_of(
           "elu",
           [alpha](const Tensor& x) { return alpha == 1 ? elu(x) : where(x > 0, x, alpha * expm1(minimum(x, 0))); },
-          {"ELU", {{"alpha", alpha}}}, MaskOf::handed_on)) {}
+          {"ELU", {{"alpha", alpha}}}, Reach::element)) {}
 PReLU::PReLU(std::vector<int> shared_axes) : Module(std::make_shared<PReLULayer>(std::move(shared_axes))) {}
 Softmax::Softmax(int axis)
     : Module(layer_of("softmax", [axis](const Tensor& x) { return softmax(x, axis); },
-                      {"Softmax", {{"axis", std::int64_t{axis}}}}, MaskOf::handed_on)) {}
+                      {"Softmax", {{"axis", std::int64_t{axis}}}}, Reach::place)) {}
 
 }  // namespace gradus

@@ -23,7 +23,8 @@ class EarlyStopping {
     has_weights_ = 0;
     weights_.clear();
     if (options_.restore_best_weights)
-      for (const Variable& variable : log.model.variables()) weights_.emplace_back(variable);
+      for (const Variable& variable : log.model.variables())  // without their masks, which may change
+        weights_.emplace_back(variable.value(), variable.name());
   }
 
   /// A training that was stopped stays stopped when it is resumed.

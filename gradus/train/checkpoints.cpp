@@ -17,6 +17,9 @@ struct Entry {
   std::string name;
   Variable* variable;
   bool optional = false;
+
+  /// What its mask is called, if it has one.
+  std::string mask_name() const { return "mask/" + name; }
 };
 
 /// "model/dense/kernel"; of variables of one name the second is "model/dense/kernel#2".
@@ -44,6 +47,9 @@ void check_fit(const std::vector<Entry>& entries, const Arrays& arrays, const st
     const Spec &spec = found->second.spec, wanted_spec{entry.variable->dtype(), entry.variable->shape()};
     require(spec == wanted_spec, where, ": `", entry.name, "`: expected ", wanted_spec.dtype, ' ', wanted_spec.shape,
             ", the checkpoint has ", spec.dtype, ' ', spec.shape);
+    const auto mask = arrays.find(entry.mask_name());
+    require(mask == arrays.end() || mask->second.spec == Spec{boolean, spec.shape}, where, ": `", entry.mask_name(),
+            "`: expected booleans ", spec.shape);
   }
   for (const auto& [name, array] : arrays)
     require(wanted.contains(name) || !(name.starts_with("model/") || name.starts_with("optimizer/")), where, " has `",
@@ -74,8 +80,11 @@ struct Checkpoints::State {
     require(model.is_built(), "Checkpoints: the model is not built yet; call it, or build(spec), first");
     CheckpointContents all{.step = step, .position = next, .random_state = random_state()};
     for (const Entry& entry : entries()) {
-      const Tensor value = entry.variable->value();
-      all.arrays.push_back({entry.name, value.spec(), Ref<Buffer>(&value.observed())});
+      const auto add = [&](const std::string& name, const Tensor& value) {
+        all.arrays.push_back({name, value.spec(), Ref<Buffer>(&value.observed())});
+      };
+      add(entry.name, entry.variable->value());
+      if (const Tensor mask = entry.variable->mask(); mask.defined()) add(entry.mask_name(), mask);
     }
     return all;
   }
@@ -142,6 +151,8 @@ std::optional<Restored> Checkpoints::restore() {
   for (const Entry& entry : entries) {
     const auto found = arrays.find(entry.name);
     if (found == arrays.end() || found->second.spec != Spec{entry.variable->dtype(), entry.variable->shape()}) continue;
+    const auto mask = arrays.find(entry.mask_name());
+    entry.variable->set_mask(mask == arrays.end() ? Tensor() : Tensor::of_buffer(mask->second.spec, mask->second.data));
     entry.variable->assign(Tensor::of_buffer(found->second.spec, found->second.data));
   }
   set_random_state(contents->random_state);

@@ -25,10 +25,10 @@ struct Restored {
   Position position;  // of the element that comes next: go on with dataset.from(restored->position)
 };
 
-/// A checkpoint holds the variables of the model and of the optimizer, the state of random numbers, the step and the
-/// place in the data. It is written beside its place, synced, renamed, and carries checksums; whoever is killed while
-/// saving leaves the checkpoint before. Several processes may use one directory. A model and an optimizer belong to it
-/// by reference. Not for several threads at once.
+/// A checkpoint holds the variables of the model with their masks, those of the optimizer, the state of random numbers,
+/// the step and the place in the data. It is written beside its place, synced, renamed, and carries checksums; whoever
+/// is killed while saving leaves the checkpoint before. Several processes may use one directory. A model and an
+/// optimizer belong to it by reference. Not for several threads at once.
 class Checkpoints {
  public:
   /// InvalidArgument for options that make no sense.
