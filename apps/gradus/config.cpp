@@ -2,6 +2,7 @@
 /// remains is a mistake.
 #include "apps/gradus/config.h"
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <set>
@@ -68,6 +69,7 @@ void require_utf8(std::string_view written, std::string_view source) {
 }
 
 std::string place(std::string_view source, const toml::node& node) {
+  if (node.source().begin.line == 0) return text(source, ": ");  // a setting
   return text(source, ", line ", node.source().begin.line, ": ");
 }
 
@@ -363,9 +365,58 @@ void read_training(Reader r, TrainConfig& config) {
   r.finish();
 }
 
+/// The names on the way to a value: "layers[1].units" is layers, 1, units.
+std::vector<std::string> parts_of(std::string_view key) {
+  std::vector<std::string> parts(1);
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    if (key[i] == '.' || key[i] == '[') parts.emplace_back();
+    else if (key[i] != ']') parts.back() += key[i];
+  }
+  return parts;
+}
+
+/// What is called `part` in the table or array `node`; null if there is nothing.
+toml::node* below(toml::node& node, const std::string& part) {
+  if (toml::table* table = node.as_table()) return table->get(part);
+  toml::array* array = node.as_array();
+  std::size_t index = 0;
+  const auto [end, problem] = std::from_chars(part.data(), part.data() + part.size(), index);
+  const bool is_index = problem == std::errc() && end == part.data() + part.size();
+  return array && is_index && index < array->size() ? array->get(index) : nullptr;
+}
+
+/// What `value` is in TOML; a string if it is none.
+toml::table parse_value(const std::string& value) {
+  try {
+    toml::table parsed = toml::parse("value = " + value);
+    if (parsed.size() == 1) return parsed;
+  } catch (const toml::parse_error&) {
+  } catch (const BrokenAssumption&) {}
+  return toml::table{{"value", value}};
+}
+
+/// "optimizer.learning_rate=0.1": a table that is not there begins with it.
+void set_value(toml::table& root, const std::string& setting, std::string_view source) {
+  require_utf8(setting, source);
+  const std::size_t equals = std::min(setting.find('='), setting.size());
+  const std::string key = to_ascii(setting.substr(0, equals));
+  const std::vector<std::string> parts = parts_of(key);
+  toml::node* node = &root;
+  for (std::size_t i = 0; i + 1 < parts.size() && node; ++i) {
+    if (i == 0 && !root.contains(parts[0])) root.insert(parts[0], toml::table());
+    node = below(*node, parts[i]);
+  }
+  toml::table* table = node ? node->as_table() : nullptr;
+  require<ConfigError>(table && equals < setting.size() && !parts.back().empty(), source, ": `", setting,
+                       "` cannot be set; expected KEY=VALUE with a key such as optimizer.learning_rate or "
+                       "layers[0].units");
+  const toml::table parsed = parse_value(to_ascii(setting.substr(equals + 1)));
+  parsed.get("value")->visit([&](const auto& value) { table->insert_or_assign(parts.back(), value); });
+}
+
 }  // namespace
 
-TrainConfig parse_config(std::string_view written, std::string_view source) {
+TrainConfig parse_config(std::string_view written, std::string_view source, std::span<const std::string> settings) {
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
   if (written.starts_with(byte_order_mark)) written.remove_prefix(byte_order_mark.size());
   require_utf8(written, source);
@@ -377,6 +428,7 @@ TrainConfig parse_config(std::string_view written, std::string_view source) {
   } catch (const BrokenAssumption&) {
     throw ConfigError(text(source, ": this is not TOML; look for brackets and quotes out of place"));
   }
+  for (const std::string& setting : settings) set_value(root, setting, source);
   TrainConfig config;
   Reader r(root, "", source);
   r.read("seed", config.seed, 0, std::numeric_limits<std::int64_t>::max());
@@ -392,12 +444,12 @@ TrainConfig parse_config(std::string_view written, std::string_view source) {
   return config;
 }
 
-TrainConfig read_config(const std::filesystem::path& file) {
+TrainConfig read_config(const std::filesystem::path& file, std::span<const std::string> settings) {
   std::ifstream in(file, std::ios::binary);
   std::ostringstream contents;
   require<Unavailable>(!std::filesystem::is_directory(file) && in && (contents << in.rdbuf() || in.peek() == EOF),
                        "configuration ", file.string(), ": cannot be read; is it there, and a file?");
-  TrainConfig config = parse_config(contents.str(), file.string());
+  TrainConfig config = parse_config(contents.str(), file.string(), settings);
   if (config.data.directory.empty()) config.data.directory = file.parent_path();
   return config;
 }

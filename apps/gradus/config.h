@@ -2,6 +2,7 @@
 #pragma once
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,10 +55,11 @@ struct TrainConfig {
 };
 
 /// ConfigError says line, key, what was expected and what was given; misspelt keys get a suggestion. `source` names the
-/// text in messages.
-TrainConfig parse_config(std::string_view text, std::string_view source);
+/// text in messages. `settings`: "optimizer.learning_rate=0.1" or "layers[1].units=64" takes the place of what the text
+/// says; a value that is no TOML is a string.
+TrainConfig parse_config(std::string_view text, std::string_view source, std::span<const std::string> settings = {});
 /// Unavailable if the file cannot be read.
-TrainConfig read_config(const std::filesystem::path& file);
+TrainConfig read_config(const std::filesystem::path& file, std::span<const std::string> settings = {});
 /// TOML that parse_config reads back to the same configuration.
 std::string to_toml(const TrainConfig& config);
 

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include "apps/gradus/commands.h"
+#include "apps/gradus/tune.h"
 
 using namespace gradus::command;
 
@@ -77,6 +78,9 @@ int main(int count, char** arguments) {
       ->add_option("directories", onnx_test_arguments.directories, "Directories with a model.onnx, or with such below")
       ->required();
 
+  TuneArguments tune_arguments;
+  CLI::App* tune_command = add_tune(app, tune_arguments);
+
   try {
     app.parse(count, arguments);
   } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? ok : usage; }
@@ -85,6 +89,7 @@ int main(int count, char** arguments) {
     if (eval_command->parsed()) return eval(eval_arguments);
     if (run_command->parsed()) return run_model(run_arguments);
     if (onnx_test_command->parsed()) return onnx_test(onnx_test_arguments);
+    if (tune_command->parsed()) return tune(tune_arguments);
     if (sample_command->parsed()) return sample(sample_arguments);
     return list_devices(devices_as_json);
   } catch (...) { return report_failure(); }

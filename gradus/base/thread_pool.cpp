@@ -25,6 +25,7 @@ constexpr std::chrono::microseconds spin_before_sleep{1000};
 constexpr std::chrono::microseconds spin_when_crowded{20};
 
 thread_local bool in_job = false;
+thread_local bool computes_alone = false;
 struct JobScope {
   bool before = std::exchange(in_job, true);
   JobScope() = default;
@@ -117,8 +118,13 @@ struct ThreadPool::Team {
   }
 };
 
+OneThread::OneThread() : before_(std::exchange(computes_alone, true)) {}
+OneThread::~OneThread() { computes_alone = before_; }
+
+int ThreadPool::threads() const { return computes_alone ? 1 : threads_.load(std::memory_order_relaxed); }
+
 ThreadPool::ThreadPool() : threads_(default_threads()) {
-  crowded = threads() > static_cast<int>(available_cores().size());
+  crowded = threads_ > static_cast<int>(available_cores().size());
   pthread_atfork(nullptr, nullptr, [] { forked = true; });
 }
 
@@ -193,9 +199,10 @@ void set_num_threads(int n) {
   require(n >= 1 && n <= ThreadPool::max_threads, "set_num_threads: expected a number of threads from 1 to ",
           ThreadPool::max_threads, ", given ", n);
   require(!in_job, "set_num_threads: cannot be called inside a running program");
+  require(!computes_alone, "set_num_threads: cannot be called where several threads compute side by side");
   ThreadPool& pool = ThreadPool::global();
   for (Spin spin; !forked && pool.busy_.exchange(true, std::memory_order_acquire);) spin.pause();
-  if (n != pool.threads()) {
+  if (n != pool.threads_) {
     if (pool.team_) pool.team_->start({}, static_cast<int>(pool.team_->tickets.size()));
     pool.team_ = nullptr;
     pool.threads_ = n;

@@ -15,7 +15,8 @@ class ThreadPool {
   static ThreadPool& global();
   static constexpr int max_threads = 1024;
 
-  int threads() const { return threads_.load(std::memory_order_relaxed); }
+  /// Those of the team; 1 within OneThread.
+  int threads() const;
 
   /// Runs body(worker, team_size) on min(want, threads()) workers, the caller being worker 0, and returns when all are
   /// done. While the team is busy with another caller's job, and inside a job, body(0, 1) runs alone on the caller: it

@@ -8,4 +8,16 @@ namespace gradus {
 void set_num_threads(int n);
 int num_threads();
 
+/// While it lives, what this thread computes is computed by this thread alone, and num_threads() is 1 in it: for work
+/// that several threads do side by side. Changes no result. set_num_threads within it is an InvalidArgument.
+class OneThread {
+ public:
+  [[nodiscard]] OneThread();
+  ~OneThread();
+  OneThread(const OneThread&) = delete;
+
+ private:
+  bool before_;
+};
+
 }  // namespace gradus

@@ -2,6 +2,7 @@
 /// one, so that it is exact in float64 too.
 #include "gradus/ops/random_key.h"
 #include <mutex>
+#include <utility>
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/philox.h"
@@ -30,28 +31,35 @@ SeedState& seeds() {
   static SeedState only;
   return only;
 }
+/// The state of this thread's innermost SeedScope; null outside of such.
+thread_local std::uint64_t* own_state = nullptr;
+
+/// What `work` gives of the state that this thread draws from.
+template <class Work> auto with_state(Work work) {
+  if (own_state) return work(*own_state);
+  std::lock_guard lock(seeds().guard);
+  return work(seeds().state);
+}
 
 }  // namespace
 
-void set_seed(std::uint64_t seed) {
-  std::lock_guard lock(seeds().guard);
-  seeds().state = scrambled(seed);
-}
+SeedScope::SeedScope(std::uint64_t& state) : outer_(std::exchange(own_state, &state)) {}
+SeedScope::~SeedScope() { own_state = outer_; }
+
+std::uint64_t random_state_of(std::uint64_t seed) { return scrambled(seed); }
+
+void set_seed(std::uint64_t seed) { set_random_state(random_state_of(seed)); }
 
 std::uint64_t random_state() {
-  std::lock_guard lock(seeds().guard);
-  return seeds().state;
+  return with_state([](std::uint64_t& state) { return state; });
 }
 
 void set_random_state(std::uint64_t state) {
-  std::lock_guard lock(seeds().guard);
-  seeds().state = state;
+  with_state([&](std::uint64_t& now) { now = state; });
 }
 
 std::uint64_t next_seed() {
-  std::lock_guard lock(seeds().guard);
-  seeds().state += golden_gamma;
-  return scrambled(seeds().state);
+  return with_state([](std::uint64_t& state) { return scrambled(state += golden_gamma); });
 }
 
 void return_seed(std::uint64_t seed) {

@@ -359,6 +359,8 @@ void Optimizer::build(const Variables& variables) {
   }
 }
 
+bool Optimizer::is_built() const { return state().bound.size() > 0; }
+
 void Optimizer::rebind(const Variables& variables) {
   const Variables& now = state().bound;
   require(variables.size() == now.size(), "rebind: the optimizer has state for ", now.size(), " variables, got ",

@@ -76,6 +76,8 @@ class Optimizer {
   Variables variables() const;
 
   // For the rooms of the library.
+  /// Whether it has state for variables, of which a copy for a copied model has to be told (rebind).
+  bool is_built() const;
   /// Makes state for these variables if there is none yet; InvalidArgument if it is for others.
   void prepare(const Variables& variables);
   /// Runs `work`; steps that are traced in it are gone after it.

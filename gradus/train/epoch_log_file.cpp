@@ -3,11 +3,11 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include "gradus/formats/atomic_file.h"
 #include "gradus/train/callbacks.h"
+#include "gradus/train/result_table.h"
 
 namespace gradus {
 namespace {
@@ -22,13 +22,6 @@ Numbers numbers_of(const EpochLog& log) {
   numbers.emplace_back("learning_rate", log.optimizer.learning_rate());
   numbers.emplace_back("seconds", log.seconds);
   return numbers;
-}
-
-/// The shortest text that is read back as the same number.
-std::string exactly(double value) {
-  char digits[32];
-  const auto [end, problem] = std::to_chars(digits, std::end(digits), value);
-  return {digits, end};
 }
 
 std::vector<std::string> lines_of(const std::filesystem::path& file) {
@@ -59,7 +52,7 @@ class Csv : public Form {
   }
   std::string line(int epoch, const Numbers& numbers) const override {
     std::string line = std::to_string(epoch);
-    for (const auto& [name, value] : numbers) line += separator_ + exactly(value);
+    for (const auto& [name, value] : numbers) line += separator_ + exact_text(value);
     return line;
   }
   std::optional<int> epoch_of(const std::string& line) const override {

@@ -254,6 +254,35 @@ TEST(ThreadExitTest, StaticsMayComputeAtTheEnd) {
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
 }
 
+TEST(OneThreadTest, ComputesAloneWhileTheOthersDoNot) {
+  set_num_threads(3);
+  const auto teams = [] {
+    std::atomic<int> workers = 0;
+    pool().run(3, [&](int, int team_size) { workers = team_size; });
+    return workers.load();
+  };
+  {
+    const OneThread alone;
+    EXPECT_EQ(num_threads(), 1);
+    EXPECT_EQ(teams(), 1);
+    {
+      const OneThread nested;
+      EXPECT_EQ(teams(), 1);
+    }
+    EXPECT_EQ(num_threads(), 1);
+    EXPECT_THROW(set_num_threads(2), InvalidArgument);
+    int of_another = 0, team = 0;
+    std::thread([&] {
+      of_another = num_threads();
+      team = teams();
+    }).join();
+    EXPECT_EQ(of_another, 3);
+    EXPECT_EQ(team, 3);
+  }
+  EXPECT_EQ(num_threads(), 3);
+  EXPECT_EQ(teams(), 3);
+}
+
 #if !defined(__SANITIZE_THREAD__)  // which does not follow a fork of several threads
 TEST(ThreadExitTest, AForkedProcessComputesAlone) {
   set_num_threads(2);

@@ -1,9 +1,12 @@
 /// Random numbers: known answers, what they depend on and what they do not, and their distributions.
 #include <gtest/gtest.h>
 #include <cmath>
+#include <thread>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/random.h"
+#include "gradus/ops/random_key.h"
+#include "gradus/ops/random_state.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "tests/ops/reference_philox.h"
@@ -91,6 +94,31 @@ TEST(Random, UniformNeverReachesItsUpperBound) {
   // 1 + u * 2^-24 rounds to one of the two ends: only the lower one is in the range.
   const Tensor x = random::uniform({1000}, {.low = 1, .high = 1 + 0x1p-23, .seed = 1});
   EXPECT_EQ(reduce_max(x).item(), 1);
+}
+
+TEST(Random, AScopeHasASequenceOfItsOwn) {
+  set_seed(5);
+  const std::uint64_t first = next_seed(), second = next_seed(), third = next_seed();
+  set_seed(5);
+  std::uint64_t state = random_state_of(5);
+  EXPECT_EQ(state, random_state());
+  EXPECT_EQ(next_seed(), first);
+  {
+    const SeedScope scope(state);
+    EXPECT_EQ(next_seed(), first);
+    {
+      std::uint64_t inner = 7;
+      const SeedScope nested(inner);
+      set_seed(5);
+      EXPECT_EQ(next_seed(), first);
+      std::thread([&] { EXPECT_EQ(next_seed(), second) << "of the process"; }).join();
+    }
+    EXPECT_EQ(next_seed(), second);
+    EXPECT_EQ(random_state(), state);
+  }
+  EXPECT_EQ(next_seed(), third);
+  const SeedScope again(state);
+  EXPECT_EQ(next_seed(), third) << "a sequence goes on where it stood";
 }
 
 }  // namespace

@@ -1,0 +1,65 @@
+/// The batch size from which on larger ones bring no more throughput, within a limit of memory: measured.
+#pragma once
+#include <functional>
+#include "gradus/base/clock.h"
+#include "gradus/train/learning_rate_range.h"
+
+namespace gradus {
+
+struct BatchSizeOptions {
+  std::int64_t min_batch_size = 8;  // it doubles from here on
+  std::int64_t max_batch_size = std::int64_t{1} << 20;
+  /// Of all tensors that are alive in the process, data sets in memory included; 0: that of the device.
+  std::size_t memory_limit = 0;
+  std::int64_t steps = 5;      // that are measured at each size; the median counts
+  double tolerance = 0.1;      // a size is as good as a larger one if its throughput is less by this share at most
+  bool sample_weight = false;  // as in fit
+  FunctionOptions function = {};
+  std::function<double()> clock = steady_seconds;  // in seconds; asked before and after each step
+};
+
+struct BatchSizeRow {
+  std::int64_t batch_size;
+  double seconds = 0, examples_per_second = 0;  // of a step, reading the batch included
+  std::size_t peak_bytes = 0;                   // most that was alive in the process
+  std::string reason = {};                      // why it was not measured
+};
+
+struct BatchSizes {
+  std::vector<BatchSizeRow> rows = {};
+  std::int64_t batch_size = 0;  // the one to take
+  /// Columns: batch_size, seconds, examples_per_second, peak_bytes, reason.
+  ResultTable table() const;
+  /// Throughput and memory over the batch size.
+  std::vector<PlotPanel> picture() const;
+};
+
+namespace detail {
+using BatchesOfSize = std::function<Pipeline(std::int64_t)>;
+BatchSizes tune_batch_size(Module& model, Optimizer& optimizer, const Task& task, const BatchesOfSize& batches,
+                           const BatchSizeOptions& options);
+}  // namespace detail
+
+/// Trains copies of model and optimizer for some steps on batches(size), a Dataset, for sizes that double, until two
+/// doublings in a row bring less than the tolerance, memory is used up, or the data set is shorter than a batch. What
+/// is chosen is the smallest size that is as good as the best. Model, optimizer and the program's random numbers stay
+/// as they are; peak memory (reset_peak_memory) and, while it runs, the limit are set.
+/// ResourceExhausted if the smallest size has no room, DataError if the data set is shorter than it.
+///
+///   const auto sizes = tune_batch_size(model, optimizer, loss,
+///                                      [&](std::int64_t size) { return examples.shuffle().batch(size); });
+template <class M, class L, class F>
+  requires requires(const F& f) { f(std::int64_t{}).pipeline(); }
+BatchSizes tune_batch_size(const M& model, const Optimizer& optimizer, const L& loss, const F& batches,
+                           BatchSizeOptions options = {}) {
+  using Batches = std::invoke_result_t<const F&, std::int64_t>;
+  constexpr std::size_t fields = std::tuple_size_v<decltype(std::declval<const Batches&>().element_spec())>;
+  static_assert(LossFor<L, M, fields>, "the loss cannot be called with y and what the model predicts");
+  M copy = model;
+  Optimizer its_optimizer = detail::optimizer_of_copy(optimizer, copy);
+  const Task task = task_of<fields>(copy, loss, options.sample_weight);
+  return detail::tune_batch_size(
+      copy, its_optimizer, task, [&](std::int64_t size) { return batches(size).pipeline(); }, options);
+}
+
+}  // namespace gradus

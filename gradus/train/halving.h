@@ -1,0 +1,65 @@
+/// Searches that train many trials a little, and the better ones on from where they stood.
+#pragma once
+#include <memory>
+#include "gradus/train/fit.h"
+#include "gradus/train/search.h"
+
+namespace gradus {
+
+/// A trial that can be trained further: called with the number of epochs that it shall have been trained for in all,
+/// which rises from call to call, it gives the score after them. Calls may come from different threads, one after the
+/// other.
+using EpochTrainer = std::function<double(int epochs)>;
+/// Makes one; called by several threads at once.
+using MakeEpochTrainer = std::function<EpochTrainer(const SearchTrial& trial)>;
+
+/// `fit` in parts. The score is the last validation loss, without a validation set the last loss. The optimizer is a
+/// new one, or has state for this model; `initial_epoch` and `epochs` of the options are not looked at.
+template <class M, class L, std::size_t N>
+  requires LossFor<L, M, N>
+EpochTrainer epoch_trainer(M model, Optimizer optimizer, L loss, Dataset<N> dataset, FitOptions options = {}) {
+  struct Training {
+    M model;
+    Optimizer optimizer;
+    L loss;
+    Dataset<N> dataset;
+    FitOptions options;
+  };
+  options.epochs = 0;
+  const auto training = std::make_shared<Training>(
+      Training{std::move(model), std::move(optimizer), std::move(loss), std::move(dataset), std::move(options)});
+  return [training](int epochs) {
+    FitOptions& now = training->options;
+    now.initial_epoch = std::exchange(now.epochs, epochs);
+    const History history = fit(training->model, training->optimizer, training->loss, training->dataset, now);
+    const std::vector<double>& losses = history.validation_loss.empty() ? history.loss : history.validation_loss;
+    require(!losses.empty(), "epoch_trainer: trained for ", now.initial_epoch, " epochs, asked for ", epochs,
+            "; the number must rise, and callbacks must not stop a training before its first epoch");
+    return losses.back();
+  };
+}
+
+struct HalvingSchedule {
+  int max_epochs;
+  int min_epochs = 1;
+  int factor = 3;  // of so many trials one goes on, for so many times the epochs
+};
+
+/// `trials` drawn as by random_search are trained for about min_epochs (max_epochs over a power of `factor`); the best
+/// part of them goes on, from where it stood, for `factor` times as long, and so on until max_epochs (Jamieson and
+/// Talwalkar 2016). Trials that end in an error are out. What is the best does not depend on `parallel`: all of a round
+/// are waited for.
+///
+///   successive_halving(space, 27, {.max_epochs = 27}, [&](const SearchTrial& trial) {
+///     return epoch_trainer(Sequential(initial), Adam({.learning_rate = trial.number("learning_rate")}),
+///                          MeanSquaredError(), training_set, {.validation = validation, .verbose = false});
+///   });
+SearchResult successive_halving(const SearchSpace& space, std::int64_t trials, HalvingSchedule schedule,
+                                const MakeEpochTrainer& make, SearchOptions options = {});
+
+/// Brackets of halving, from many trials with few epochs to few trials with max_epochs from the start, each of about
+/// the same work (Li and others 2018).
+SearchResult hyperband(const SearchSpace& space, HalvingSchedule schedule, const MakeEpochTrainer& make,
+                       SearchOptions options = {});
+
+}  // namespace gradus

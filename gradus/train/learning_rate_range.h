@@ -1,0 +1,66 @@
+/// The learning-rate range test (Smith 2017): a short training in which the learning rate rises step by step, to see
+/// where the loss falls and where it explodes.
+#pragma once
+#include "gradus/data/dataset.h"
+#include "gradus/formats/plot.h"
+#include "gradus/function/traced_function.h"
+#include "gradus/optim/optimizer.h"
+#include "gradus/train/result_table.h"
+#include "gradus/train/task.h"
+
+namespace gradus {
+
+struct LearningRateRangeOptions {
+  double min_learning_rate = 1e-7, max_learning_rate = 10;
+  std::int64_t steps = 100;    // the rate rises by the same factor from each to the next
+  double smoothing = 0.98;     // of the moving average of losses, whose begin is corrected as Adam's is
+  double stop_factor = 4;      // the test ends where the smoothed loss is so many times the least before it
+  std::uint64_t seed = 0;      // of dropout and the like; what else the program draws is not touched
+  bool sample_weight = false;  // as in fit
+  FunctionOptions function = {};
+};
+
+/// One number a step, as far as the test went.
+struct LearningRateRange {
+  std::vector<double> learning_rate, loss, smoothed_loss;
+  std::int64_t steps = 0;  // that were asked for
+
+  /// Whether it ended early: the loss exploded, or was not finite, which is then the last one.
+  bool has_diverged() const { return static_cast<std::int64_t>(loss.size()) < steps || ends_not_finite(); }
+  /// The rate at which the smoothed loss fell most for a relative change of the rate, without the first tenth of
+  /// `steps` and the last one (as PyTorch Lightning). InvalidArgument where fewer than three are left, or the loss fell
+  /// nowhere: it says which range to try.
+  double suggestion() const;
+  /// Columns: step, learning_rate, loss, smoothed_loss.
+  ResultTable table() const;
+  /// Both losses over the rate, the suggestion marked if there is one.
+  std::vector<PlotPanel> picture() const;
+
+ private:
+  bool ends_not_finite() const;
+};
+
+namespace detail {
+LearningRateRange learning_rate_range_test(Module& model, Optimizer& optimizer, const Task& task,
+                                           const Pipeline& dataset, const LearningRateRangeOptions& options);
+/// A copy of `optimizer` for the copy of its model.
+Optimizer optimizer_of_copy(const Optimizer& optimizer, const Module& copy);
+}  // namespace detail
+
+/// On copies: model and optimizer stay as they are. Where the optimizer has a schedule, the rising rate replaces it;
+/// parameter groups with rates of their own keep them. The data set is read again as often as the steps need.
+/// DataError if it is empty, InvalidArgument for options that do not fit.
+///
+///   const auto range = learning_rate_range_test(model, optimizer, loss, dataset, {.max_learning_rate = 1});
+///   optimizer.set_learning_rate(range.suggestion());
+template <class M, class L, std::size_t N>
+  requires LossFor<L, M, N>
+LearningRateRange learning_rate_range_test(const M& model, const Optimizer& optimizer, const L& loss,
+                                           const Dataset<N>& dataset, LearningRateRangeOptions options = {}) {
+  M copy = model;
+  Optimizer its_optimizer = detail::optimizer_of_copy(optimizer, copy);
+  const Task task = task_of<N>(copy, loss, options.sample_weight);
+  return detail::learning_rate_range_test(copy, its_optimizer, task, dataset.pipeline(), options);
+}
+
+}  // namespace gradus

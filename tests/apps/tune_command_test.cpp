@@ -1,0 +1,186 @@
+/// `gradus tune` from end to end on small files: what it finds, writes and refuses.
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
+#include "apps/gradus/commands.h"
+#include "apps/gradus/config.h"
+#include "apps/gradus/tune.h"
+#include "gradus/formats/idx.h"
+
+namespace gradus::command {
+namespace {
+namespace fs = std::filesystem;
+
+/// A data set whose label is the brightest row of an image.
+class TuneCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    root_ = fs::temp_directory_path() / (std::string("gradus_tune_") + test->name() + std::to_string(::getpid()));
+    fs::create_directories(root_);
+    write_split("train", 200);
+    write_split("test", 20);
+    std::ofstream(root_ / "config.toml") << R"([data]
+train_images = "train_images"
+train_labels = "train_labels"
+test_images = "test_images"
+test_labels = "test_labels"
+[[layers]]
+type = "flatten"
+[[layers]]
+type = "dense"
+units = 4
+[optimizer]
+type = "sgd"
+learning_rate = 0.1
+[train]
+epochs = 3
+batch_size = 16
+)";
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  void write_split(const std::string& name, int n) {
+    std::mt19937 engine(static_cast<unsigned>(n));
+    std::vector<std::uint8_t> images, labels;
+    for (int i = 0; i < n; ++i) {
+      labels.push_back(static_cast<std::uint8_t>(engine() % 4));
+      for (int p = 0; p < 16; ++p)
+        images.push_back(static_cast<std::uint8_t>(p / 4 == labels.back() ? 200 + engine() % 50 : engine() % 50));
+    }
+    write_idx(root_ / (name + "_images"), u8, std::vector<std::int64_t>{n, 4, 4}, images.data());
+    write_idx(root_ / (name + "_labels"), u8, std::vector<std::int64_t>{n}, labels.data());
+  }
+  /// The exit status, as main gives it.
+  int status_of(TuneArguments arguments) {
+    arguments.config = root_ / "config.toml";
+    if (!arguments.output) arguments.output = root_ / "out";
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    int status;
+    try {
+      status = tune(arguments);
+    } catch (...) { status = report_failure(); }
+    output_ = testing::internal::GetCapturedStdout();
+    errors_ = testing::internal::GetCapturedStderr();
+    return status;
+  }
+  std::string contents(const std::string& file) const {
+    std::ostringstream out;
+    out << std::ifstream(root_ / "out" / file).rdbuf();
+    return out.str();
+  }
+  static std::int64_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
+  fs::path root_;
+  std::string output_, errors_;
+};
+
+TEST_F(TuneCommand, AGridFindsTheBestAndWritesItsConfiguration) {
+  ASSERT_EQ(status_of({.vary = {"optimizer.learning_rate=1e-6,0.5,1e38", "optimizer.momentum=0.0,0.5"}}), ok)
+      << errors_;
+  EXPECT_EQ(lines(contents("trials.csv")), 7);
+  EXPECT_EQ(lines(contents("trials.jsonl")), 6);
+  EXPECT_NE(contents("trials.svg").find("<circle"), std::string::npos);
+  EXPECT_NE(output_.find("diverged"), std::string::npos) << output_;
+  EXPECT_NE(errors_.find("trial 0: optimizer.learning_rate=1e-06"), std::string::npos) << errors_;
+  const TrainConfig best = read_config(root_ / "out/best.toml");
+  EXPECT_EQ(best.optimizer.learning_rate, 0.5);
+  EXPECT_EQ(best.epochs, 3);
+  ASSERT_EQ(status_of({.vary = {"layers[1].units=4,8"}, .epochs = 1, .json = true, .quiet = true}), ok) << errors_;
+  const auto result = nlohmann::json::parse(output_);
+  EXPECT_EQ(result["trials"], 2);
+  EXPECT_TRUE(result["best"]["layers[1].units"] == 4 || result["best"]["layers[1].units"] == 8) << output_;
+  EXPECT_EQ(errors_, "");
+}
+
+TEST_F(TuneCommand, TheSameTrialsWithAnyNumberOfThreads) {
+  const auto scores = [&](std::int64_t parallel, std::string search) {
+    EXPECT_EQ(status_of({.vary = {"optimizer.learning_rate=log:1e-4..1.0", "train.batch_size=8..32:8"},
+                         .search = std::move(search),
+                         .trials = 4,
+                         .parallel = parallel,
+                         .quiet = true}),
+              ok)
+        << errors_;
+    std::vector<nlohmann::json> rows;
+    std::istringstream in(contents("trials.jsonl"));
+    for (std::string line; std::getline(in, line);) {
+      rows.push_back(nlohmann::json::parse(line));
+      rows.back().erase("seconds");
+    }
+    return rows;
+  };
+  EXPECT_EQ(scores(1, ""), scores(3, "random"));
+  EXPECT_EQ(scores(1, "halving"), scores(3, "halving"));
+  EXPECT_EQ(scores(0, "hyperband").size(), 5u);
+}
+
+TEST_F(TuneCommand, LearningRateAndBatchSize) {
+  ASSERT_EQ(status_of({.learning_rate = true, .json = true}), ok) << errors_;
+  const double rate = nlohmann::json::parse(output_)["learning_rate"];
+  EXPECT_GT(rate, 1e-5);
+  EXPECT_LT(rate, 100);
+  EXPECT_GT(lines(contents("learning_rates.csv")), 10);
+  EXPECT_NE(contents("learning_rates.svg").find("<polyline"), std::string::npos);
+  ASSERT_EQ(status_of({.batch_size = true, .quiet = true}), ok) << errors_;
+  EXPECT_NE(output_.find("batch size "), std::string::npos) << output_;
+  EXPECT_GT(lines(contents("batch_sizes.csv")), 1);
+}
+
+TEST_F(TuneCommand, MistakesOfUse) {
+  const std::vector<std::pair<std::string, std::string>> mistakes{
+      {"", "KEY=VALUES"},
+      {"optimizer.learning_rate", "KEY=VALUES"},
+      {"optimizer.learning_rate=", "KEY=VALUES"},
+      {"=1", "KEY=VALUES"},
+      {"optimizer.lerning_rate=0.1,0.2", "learning_rate"},
+      {"optimizer.learning_rate=-1.0,0.2", "positive"},
+      {"optimizer.learning_rate=1..x", "LOW..HIGH"},
+      {"optimizer.learning_rate=0.5..0.1", "smaller one first"},
+      {"optimizer.learning_rate=log:0.0..0.1", "positive"},
+      {"optimizer.learning_rate=0.1..0.5:2", "integers"},
+      {"train.batch_size=8..32:0", "step"},
+      {"train.batch_size=8,8", "twice"},
+      {"layers[7].units=1,2", "layers[7]"},
+      {"layers[1=1,2", "layers[1"},
+      {"data.mean=0.0,1.0", "data"},
+  };
+  for (const auto& [vary, says] : mistakes) {
+    EXPECT_EQ(status_of({.vary = {vary}, .quiet = true}), usage) << vary;
+    EXPECT_NE(errors_.find(says), std::string::npos) << vary << ": " << errors_;
+  }
+  EXPECT_EQ(status_of({}), usage);
+  EXPECT_NE(errors_.find("--vary"), std::string::npos);
+  EXPECT_EQ(status_of({.vary = {"optimizer.momentum=0.0,0.5"}, .validation_share = 1}), usage);
+  EXPECT_EQ(status_of({.vary = {"optimizer.momentum=0.0,0.5"}, .validation_share = 1e-9}), bad_data);
+}
+
+TEST_F(TuneCommand, ATrialThatCannotBeIsARow) {
+  ASSERT_EQ(status_of({.vary = {"optimizer.type=sgd,nonsense"}, .quiet = true}), ok) << errors_;
+  EXPECT_NE(output_.find("failed"), std::string::npos) << output_;
+  EXPECT_EQ(status_of({.vary = {"optimizer.learning_rate=1e38"}, .quiet = true}), failed) << output_;
+  EXPECT_NE(errors_.find("no trial has a score"), std::string::npos) << errors_;
+}
+
+TEST(Settings, TakeThePlaceOfWhatIsWritten) {
+  const std::string written =
+      "[data]\ntrain_images = \"a\"\ntrain_labels = \"b\"\ntest_images = \"c\"\ntest_labels = \"d\"\n"
+      "[[layers]]\ntype = \"dense\"\nunits = 4\n";
+  const auto parsed = [&](std::vector<std::string> settings) { return parse_config(written, "text", settings); };
+  EXPECT_EQ(parsed({"layers[0].units=7"}).layers[0].units, 7);
+  EXPECT_EQ(parsed({"optimizer.type=sgd", "optimizer.momentum=0.5"}).optimizer.momentum, 0.5);
+  EXPECT_EQ(parsed({"seed=3", "seed=4"}).seed, 4);
+  EXPECT_EQ(parsed({"layers[0].activation=relu"}).layers[0].activation, "relu");
+  EXPECT_EQ(parsed({"layers[0].activation=\"relu\""}).layers[0].activation, "relu");
+  for (const std::string wrong : {"", "=", "seed", "seed.a=1", "layers[1].units=1", "layers[0]=1", "a.b.c=1", ".=1",
+                                  "seed=1\nthreads=2", "layers[-1].units=1", "seed=\xff", "[[[=]"})
+    EXPECT_THROW(parsed({wrong}), ConfigError) << wrong;
+}
+
+}  // namespace
+}  // namespace gradus::command
