@@ -7,7 +7,7 @@ build="g++ make cmake ninja-build pkg-config python3 python3-venv llvm-19-dev li
        nlohmann-json3-dev zlib1g-dev libjpeg-dev libpng-dev libprotobuf-dev protobuf-compiler
        dataset-fashion-mnist"
 format="clang-format-19"
-full="clang-19 libclang-rt-19-dev clang-format-19"
+full="clang-19 libclang-rt-19-dev clang-format-19 chromium"
 bench="python3-venv"
 optional="ccache"  # a second clean build in seconds; nothing depends on it
 

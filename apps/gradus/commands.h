@@ -13,7 +13,10 @@ enum ExitStatus { ok = 0, failed = 1, usage = 2, bad_data = 3, diverged = 4, int
 struct TrainArguments {
   std::filesystem::path config;
   std::optional<std::filesystem::path> data_directory, output;
+  std::optional<std::filesystem::path> resume = {};  // a run directory, in place of a configuration
   std::optional<std::int64_t> epochs, batch_size, seed, threads;
+  std::vector<std::string> settings = {};  // "optimizer.learning_rate=0.1"
+  std::int64_t fast_dev_run = 0;           // steps of a trial that writes nothing; 0: a training
   bool json = false, quiet = false;
 };
 int train(const TrainArguments& arguments);
@@ -25,6 +28,22 @@ struct EvalArguments {
   bool json = false;
 };
 int eval(const EvalArguments& arguments);
+
+struct PredictArguments {
+  std::filesystem::path run, input;             // input: a table, an array, an image or a folder of images
+  std::string array = "x";                      // of a .npz file
+  std::optional<std::filesystem::path> output;  // .npy: scores or numbers; else a table. Nothing: a table on stdout
+  std::optional<std::int64_t> threads;
+};
+/// What the model of a run says about data without labels: a line for each example.
+int predict_examples(const PredictArguments& arguments);
+
+struct InspectArguments {
+  std::filesystem::path path;
+  bool graph = false, json = false;
+};
+/// What a run, a checkpoint, an ONNX model or a file of arrays holds.
+int inspect(const InspectArguments& arguments);
 
 struct RunArguments {
   std::filesystem::path model, output;

@@ -6,23 +6,32 @@
 #include <string>
 #include <string_view>
 #include <vector>
-#include "gradus/base/error.h"
+#include "apps/gradus/optimizer_config.h"
+#include "apps/gradus/toml.h"
+#include "gradus/train/callbacks.h"
+#include "gradus/train/checkpoints.h"
+#include "gradus/train/tensorboard.h"
 
 namespace gradus::command {
 
-/// A configuration that cannot be: the message names file, line and key.
-class ConfigError : public Error {
-  using Error::Error;
-};
-
+/// Which of the fields a kind has says the table in config.cpp; what data they are, data.h.
 struct DataConfig {
-  std::string kind = "images";      // "images" "text"
+  std::string kind = "idx";         // "idx" "images" "npz" "csv" "text"
   std::filesystem::path directory;  // of the files; empty: that of the configuration file
-  std::string train_images, train_labels, test_images, test_labels;
-  double mean = 0, deviation = 1;          // of pixels divided by 255: (x / 255 - mean) / deviation
-  std::string text;                        // of a text: the file, UTF-8
-  std::int64_t context = 64, stride = 32;  // windows of so many characters, that begin so many apart
-  double test_share = 0.1;                 // of the text, at its end
+  std::string train_images, train_labels, test_images, test_labels;                      // idx
+  std::string train, test;                                                               // images, csv
+  std::string file, train_x = "x_train", train_y = "y_train", test_x = "", test_y = "";  // npz
+  std::string text;                                                                      // text
+  std::int64_t height = 0, width = 0, channels = 3;                                      // images
+  double mean = 0, deviation = 1;             // of pixels divided by 255, and of other numbers: (x - mean) / deviation
+  std::vector<std::string> class_names = {};  // idx, npz: what the classes are called, from 0 on
+  std::string label;                          // csv: the column that is to be predicted
+  bool header = true;
+  char separator = ',';
+  std::optional<double> missing_value = {};
+  std::vector<std::string> categories = {};  // columns of words
+  std::int64_t context = 64, stride = 32;    // text: windows of so many characters, that begin so many apart
+  double test_share = 0.1;  // where nothing else is for testing: of a text its end, else drawn once and for all
 };
 /// Which of the fields a type has says the table in config.cpp; what it becomes, the one in model.cpp.
 struct LayerConfig {
@@ -36,14 +45,17 @@ struct LayerConfig {
   double rate = 0;
   double momentum = 0.99, epsilon = 1e-3;
   std::int64_t width = 0, heads = 4;
+  std::string policy;  // empty: that of the model
 };
-struct OptimizerConfig {
-  std::string type = "adam";  // "sgd" "adam" "adamw"
-  double learning_rate = 0.001;
-  double momentum = 0;
-  bool nesterov = false;
-  double beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-7;
-  double weight_decay = 0, clipnorm = 0, global_clipnorm = 0;
+/// What is called while a training runs. Their files lie in the run directory.
+struct CallbackConfig {
+  std::optional<EarlyStoppingOptions> early_stopping = {};
+  std::optional<ReduceLROnPlateauOptions> reduce_lr_on_plateau = {};
+  std::optional<ModelCheckpointOptions> model_checkpoint = {};  // best.safetensors
+  std::optional<TensorBoardOptions> tensorboard = {};           // tensorboard/
+  bool csv_logger = false;                                      // metrics.csv
+  bool terminate_on_nan = false;
+  double time_limit = 0;  // seconds; 0: none
 };
 struct TrainConfig {
   std::int64_t seed = 0, threads = 0;
@@ -52,11 +64,14 @@ struct TrainConfig {
   OptimizerConfig optimizer;
   std::int64_t epochs = 1, batch_size = 32, micro_batch = 0;
   bool validate_each_epoch = false;
+  std::string policy = "float32";
+  std::string loss = "automatic";  // of classes sparse_categorical_crossentropy, of numbers mean_squared_error
+  CheckpointOptions checkpoints = {.directory = {}, .max_to_keep = 2};  // checkpoints/ in the run directory
+  CallbackConfig callbacks;
 };
 
 /// ConfigError says line, key, what was expected and what was given; misspelt keys get a suggestion. `source` names the
-/// text in messages. `settings`: "optimizer.learning_rate=0.1" or "layers[1].units=64" takes the place of what the text
-/// says; a value that is no TOML is a string.
+/// text in messages. `settings`: "optimizer.learning_rate=0.1" takes the place of what the text says.
 TrainConfig parse_config(std::string_view text, std::string_view source, std::span<const std::string> settings = {});
 /// Unavailable if the file cannot be read.
 TrainConfig read_config(const std::filesystem::path& file, std::span<const std::string> settings = {});

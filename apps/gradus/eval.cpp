@@ -1,4 +1,5 @@
 /// `gradus eval`.
+#include <algorithm>
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -13,18 +14,21 @@ int eval(const EvalArguments& arguments) {
   if (const std::int64_t threads = arguments.threads.value_or(config.threads))
     set_num_threads(static_cast<int>(threads));
   const Data data = load_data(config.data, arguments.run);
-  Sequential model = make_model(config, data.vocabulary ? data.vocabulary->size() : 0);
+  Sequential model = make_model(config, data.outputs());
   model.build(data.input);
   load_safetensors(arguments.run / "weights.safetensors", model);
-  const Evaluation result = evaluate(model, SparseCategoricalCrossentropy(from_logits),
-                                     batches(data.test.raw, config.data, test_batch(config.data)),
-                                     {.metrics = {SparseCategoricalAccuracy()}});
-  const double accuracy = result["sparse_categorical_accuracy"];
-  if (arguments.json)
-    std::cout << nlohmann::json{{"test_accuracy", accuracy}, {"test_loss", result.loss}}.dump() << '\n';
-  else
-    std::cout << std::fixed << std::setprecision(4) << "test accuracy " << accuracy << ", test loss " << result.loss
-              << '\n';
+  const Evaluation result =
+      evaluate(model, make_loss(config, data), batches(data.test.raw, config.data, test_batch(config.data)),
+               {.metrics = {make_metric(data)}});
+  const double metric = result.metrics.at(0).second;
+  if (arguments.json) {
+    std::string key = "test_" + metric_of(data);
+    std::ranges::replace(key, ' ', '_');
+    std::cout << nlohmann::json{{key, metric}, {"test_loss", result.loss}}.dump() << '\n';
+  } else {
+    std::cout << std::fixed << std::setprecision(4) << "test " << metric_of(data) << ' ' << metric << ", test loss "
+              << result.loss << '\n';
+  }
   return ok;
 }
 

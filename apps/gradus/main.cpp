@@ -6,6 +6,55 @@
 
 using namespace gradus::command;
 
+namespace {
+
+CLI::App* add_train(CLI::App& app, TrainArguments& a) {
+  CLI::App* command = app.add_subcommand("train", "Train the model of a configuration file");
+  CLI::Option* config = command->add_option("config", a.config, "TOML file; see configs/ and docs/configuration.md");
+  command->add_option("--resume", a.resume, "Go on with the training of a run directory")->excludes(config);
+  command->add_option("--data-dir", a.data_directory, "Directory of the data")->envname("GRADUS_DATA_DIR");
+  command->add_option("--output", a.output, "Run directory (default: runs/<name>-<time>)");
+  command->add_option("--set", a.settings,
+                      "KEY=VALUE in place of what the file says, such as optimizer.learning_rate=0.1");
+  command->add_option("--epochs", a.epochs, "Passes over the training set")->check(CLI::PositiveNumber);
+  command->add_option("--batch-size", a.batch_size, "Examples a step")->check(CLI::PositiveNumber);
+  command->add_option("--seed", a.seed, "Seed of weights, order and dropout")
+      ->envname("GRADUS_SEED")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--threads", a.threads, "Computing threads (0: all cores)")
+      ->envname("GRADUS_NUM_THREADS")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--fast-dev-run", a.fast_dev_run, "A trial of so many steps that writes nothing")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--json", a.json, "Result as one JSON line");
+  command->add_flag("--quiet", a.quiet, "No progress");
+  return command;
+}
+
+CLI::App* add_predict(CLI::App& app, PredictArguments& a) {
+  CLI::App* command = app.add_subcommand("predict", "Say what the model of a run makes of other data");
+  command->add_option("run", a.run, "Run directory that `gradus train` wrote")->required();
+  command->add_option("input", a.input, "As the run's data: .csv, .npy, .npz, idx, an image or a folder of images")
+      ->required();
+  command->add_option("--array", a.array, "Name of the array in a .npz file (x)");
+  command->add_option("--output", a.output, "File: .npy for all scores, else a table (default: stdout)");
+  command->add_option("--threads", a.threads, "Computing threads (0: all cores)")
+      ->envname("GRADUS_NUM_THREADS")
+      ->check(CLI::NonNegativeNumber);
+  return command;
+}
+
+CLI::App* add_inspect(CLI::App& app, InspectArguments& a) {
+  CLI::App* command = app.add_subcommand("inspect", "Show what a run, a checkpoint, a model or a file of arrays holds");
+  command->add_option("path", a.path, "Run or checkpoint directory, .toml, .onnx, .safetensors, .npz, .npy")
+      ->required();
+  command->add_flag("--graph", a.graph, "With the graph of the model");
+  command->add_flag("--json", a.json, "As JSON");
+  return command;
+}
+
+}  // namespace
+
 int main(int count, char** arguments) {
   CLI::App app{"Gradients and compiled training steps in C++20.", "gradus"};
   app.require_subcommand(1);
@@ -15,22 +64,7 @@ int main(int count, char** arguments) {
       "interrupted.");
 
   TrainArguments train_arguments;
-  CLI::App* train_command = app.add_subcommand("train", "Train the model of a configuration file");
-  train_command->add_option("config", train_arguments.config, "TOML file; see configs/fashion_mnist.toml")->required();
-  train_command->add_option("--data-dir", train_arguments.data_directory, "Directory of the idx files")
-      ->envname("GRADUS_DATA_DIR");
-  train_command->add_option("--output", train_arguments.output, "Run directory (default: runs/<name>-<time>)");
-  train_command->add_option("--epochs", train_arguments.epochs, "Passes over the training set")
-      ->check(CLI::PositiveNumber);
-  train_command->add_option("--batch-size", train_arguments.batch_size, "Examples a step")->check(CLI::PositiveNumber);
-  train_command->add_option("--seed", train_arguments.seed, "Seed of weights, order and dropout")
-      ->envname("GRADUS_SEED")
-      ->check(CLI::NonNegativeNumber);
-  train_command->add_option("--threads", train_arguments.threads, "Computing threads (0: all cores)")
-      ->envname("GRADUS_NUM_THREADS")
-      ->check(CLI::NonNegativeNumber);
-  train_command->add_flag("--json", train_arguments.json, "Result as one JSON line");
-  train_command->add_flag("--quiet", train_arguments.quiet, "No progress");
+  CLI::App* train_command = add_train(app, train_arguments);
 
   EvalArguments eval_arguments;
   CLI::App* eval_command = app.add_subcommand("eval", "Evaluate the weights of a run directory on its test set");
@@ -41,6 +75,11 @@ int main(int count, char** arguments) {
       ->envname("GRADUS_NUM_THREADS")
       ->check(CLI::NonNegativeNumber);
   eval_command->add_flag("--json", eval_arguments.json, "Result as one JSON line");
+
+  PredictArguments predict_arguments;
+  CLI::App* predict_command = add_predict(app, predict_arguments);
+  InspectArguments inspect_arguments;
+  CLI::App* inspect_command = add_inspect(app, inspect_arguments);
 
   SampleArguments sample_arguments;
   CLI::App* sample_command = app.add_subcommand("sample", "Write a text as the model of a run directory thinks");
@@ -86,6 +125,8 @@ int main(int count, char** arguments) {
   } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? ok : usage; }
   try {
     if (train_command->parsed()) return train(train_arguments);
+    if (predict_command->parsed()) return predict_examples(predict_arguments);
+    if (inspect_command->parsed()) return inspect(inspect_arguments);
     if (eval_command->parsed()) return eval(eval_arguments);
     if (run_command->parsed()) return run_model(run_arguments);
     if (onnx_test_command->parsed()) return onnx_test(onnx_test_arguments);

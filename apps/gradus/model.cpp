@@ -14,6 +14,10 @@ Activation activation_named(const std::string& name) {
   return known.at(name);
 }
 
+Policy policy_named(const std::string& name) {
+  return name == "mixed_float16" ? mixed_float16 : name == "mixed_bfloat16" ? mixed_bfloat16 : float32;
+}
+
 Pair pair_of(const std::vector<std::int64_t>& sizes, std::int64_t otherwise) {
   return sizes.empty() ? Pair(otherwise) : Pair(sizes.at(0), sizes.at(1));
 }
@@ -33,9 +37,10 @@ template <class Pooling> Module make_pooling(const LayerConfig& l) {
   return Pooling(size, {.strides = strides, .padding = padding_of(l)});
 }
 
-/// What the data and the layers before it tell of the next one of a text.
+/// What the data and the layers before it tell of the next one.
 struct Place {
-  std::int64_t characters, context;
+  std::int64_t outputs, context;  // outputs: characters of a text, or classes
+  bool of_text;
   std::int64_t width = 0;  // of the last embedding or recurrent layer
 };
 
@@ -52,23 +57,31 @@ Module make_block(const LayerConfig& l, Place& place) {
 using MakeOfText = std::function<Module(const LayerConfig&, Place&)>;
 const std::map<std::string, MakeOfText>& makers_of_text() {
   static const std::map<std::string, MakeOfText> makers{
-      {"embedding", [](const LayerConfig& l, Place& p) { return Embedding(p.characters, p.width = l.width); }},
+      {"embedding", [](const LayerConfig& l, Place& p) { return Embedding(p.outputs, p.width = l.width); }},
       {"position_embedding", [](const LayerConfig&, Place& p) { return PositionEmbedding(p.context); }},
       {"transformer_block", make_block},
       {"gru", make_recurrent<GRU>},
       {"lstm", make_recurrent<LSTM>},
-      {"scores", [](const LayerConfig&, Place& p) { return Dense(p.characters); }},
   };
   return makers;
 }
 
+Module make_scores(const Place& place) {
+  require<ConfigError>(place.outputs > 0,
+                       "layers: scores has one for each class, and the data do not say how many "
+                       "there are; take type = \"dense\" with units");
+  return Dense(place.outputs);
+}
+
 Module make_layer(const LayerConfig& layer, Place& place) {
   if (const auto found = makers_of_text().find(layer.type); found != makers_of_text().end()) {
-    require<ConfigError>(place.characters > 0, "layers: ", layer.type, " is a layer of texts; the data are images");
+    require<ConfigError>(place.of_text, "layers: ", layer.type, " is a layer of texts; the data are none");
     return found->second(layer, place);
   }
+  if (layer.type == "scores") return make_scores(place);
   using Make = std::function<Module(const LayerConfig&)>;
   static const std::map<std::string, Make> makers{
+      {"normalization", [](const LayerConfig&) { return Normalization(); }},
       {"flatten", [](const LayerConfig&) { return Flatten(); }},
       {"reshape", [](const LayerConfig& l) { return Reshape(Shape(l.shape)); }},
       {"dense",
@@ -93,93 +106,58 @@ Module make_layer(const LayerConfig& layer, Place& place) {
   return makers.at(layer.type)(layer);
 }
 
-Split load_split(const DataConfig& config, const std::string& images, const std::string& labels) {
-  const Dataset<2> raw = data::from_idx(config.directory / images, config.directory / labels);
-  const std::int64_t examples = raw.cardinality().value();
-  require<DataError>(examples > 0, (config.directory / images).string(), ": there are no examples in it");
-  return {raw, examples};
-}
-
 }  // namespace
 
-Sequential make_model(const TrainConfig& config, std::int64_t characters) {
+Sequential make_model(const TrainConfig& config, std::int64_t outputs) {
   std::vector<Module> layers;
-  Place place{characters, config.data.context};
-  for (const LayerConfig& layer : config.layers) layers.push_back(make_layer(layer, place));
-  return Sequential(std::move(layers));
+  Place place{outputs, config.data.context, config.data.kind == "text"};
+  for (const LayerConfig& layer : config.layers) {
+    layers.push_back(make_layer(layer, place));
+    if (!layer.policy.empty()) layers.back().set_policy(policy_named(layer.policy));
+  }
+  // Scores and numbers are in full precision: the loss compares them with labels.
+  if (!config.layers.empty() && config.layers.back().policy.empty()) layers.back().set_policy(float32);
+  return Sequential(std::move(layers), {.policy = policy_named(config.policy)});
 }
 
-Optimizer make_optimizer(const OptimizerConfig& c) {
-  if (c.type == "sgd")
-    return SGD({.learning_rate = c.learning_rate,
-                .momentum = c.momentum,
-                .nesterov = c.nesterov,
-                .weight_decay = c.weight_decay,
-                .clipnorm = c.clipnorm,
-                .global_clipnorm = c.global_clipnorm});
-  if (c.type == "adamw")
-    return AdamW({.learning_rate = c.learning_rate,
-                  .weight_decay = c.weight_decay,
-                  .beta_1 = c.beta_1,
-                  .beta_2 = c.beta_2,
-                  .epsilon = c.epsilon,
-                  .clipnorm = c.clipnorm,
-                  .global_clipnorm = c.global_clipnorm});
-  return Adam({.learning_rate = c.learning_rate,
-               .beta_1 = c.beta_1,
-               .beta_2 = c.beta_2,
-               .epsilon = c.epsilon,
-               .weight_decay = c.weight_decay,
-               .clipnorm = c.clipnorm,
-               .global_clipnorm = c.global_clipnorm});
+void adapt(Sequential& model, const TrainConfig& config, const Dataset<2>& training) {
+  for (std::size_t i = 0; i < config.layers.size(); ++i) {
+    if (config.layers[i].type != "normalization") continue;
+    require<ConfigError>(i == 0, "layers[", i, "]: normalization has to be the first layer: it is adapted to the data");
+    Normalization adapted;
+    adapted.adapt(training);
+    const Variables own = model.layer(0).variables(), found = adapted.variables();
+    for (std::size_t v = 0; v < own.size(); ++v) own[v].assign(found[v].value());
+  }
 }
 
 namespace {
 
-/// The end of the text is for testing. Characters are those of the whole text, unless a run has told them.
-Data load_text(const DataConfig& config, std::optional<Vocabulary> known) {
-  const std::filesystem::path file = config.directory / config.text;
-  const std::string source = "text " + file.string(), text = read_text(file);
-  const Vocabulary vocabulary = known ? std::move(*known) : Vocabulary::of_text(text, source);
-  const std::vector<std::int32_t> all = vocabulary.encode(text, source);
-  const auto kept = static_cast<std::ptrdiff_t>(static_cast<double>(all.size()) * (1 - config.test_share));
-  const auto split = [&](std::vector<std::int32_t> part, std::int64_t stride) {
-    const Dataset<2> raw = windows(part, config.context, stride, source);
-    return Split{raw, raw.cardinality().value()};
-  };
-  return {split({all.begin(), all.begin() + kept}, config.stride),
-          split({all.begin() + kept, all.end()}, config.context),
-          {i32, {any_size, config.context}},
-          vocabulary};
-}
+/// Its name among the losses is that of the metric.
+struct MeanAbsolute : LossFunction {
+  MeanAbsolute()
+      : LossFunction(
+            [](const Tensor& y, const Tensor& prediction) { return PerExample{mean_absolute_error(y, prediction)}; }) {}
+};
 
 }  // namespace
 
-Data load_data(const DataConfig& config, const std::filesystem::path& run) {
-  if (config.kind != "text") return load_data(config);
-  return load_text(config, Vocabulary::read(run / "vocabulary.json"));
+LossFunction make_loss(const TrainConfig& config, const Data& data) {
+  const std::string& name = config.loss;
+  const bool of_classes = name == "automatic" ? data.facts.of_classes : name == "sparse_categorical_crossentropy";
+  require<ConfigError>(of_classes == data.facts.of_classes, "train.loss is ", name, ", but the labels are ",
+                       data.facts.of_classes ? "classes" : "numbers");
+  if (of_classes) return SparseCategoricalCrossentropy(from_logits);
+  if (name == "mean_absolute_error") return MeanAbsolute();
+  if (name == "huber") return Huber();
+  return MeanSquaredError();
 }
 
-Data load_data(const DataConfig& config) {
-  if (config.kind == "text") return load_text(config, {});
-  Data data{load_split(config, config.train_images, config.train_labels),
-            load_split(config, config.test_images, config.test_labels),
-            {}};
-  const Spec train = data.train.raw.element_spec()[0], test = data.test.raw.element_spec()[0];
-  require<DataError>(train == test, "training images are ", train, ", test images ", test, "; they must agree");
-  data.input = {f32, train.shape};
-  data.input.shape.insert(0, any_size);
-  return data;
+Metric make_metric(const Data& data) {
+  if (data.facts.of_classes) return SparseCategoricalAccuracy();
+  return MeanAbsoluteError();
 }
 
-std::int64_t test_batch(const DataConfig& config) { return config.kind == "text" ? 100 : 1000; }
-
-Dataset<2> batches(const Dataset<2>& raw, const DataConfig& config, std::int64_t batch_size) {
-  if (config.kind == "text") return raw.batch(batch_size);
-  const double scale = 1 / (255 * config.deviation), shift = -config.mean / config.deviation;
-  return raw.batch(batch_size).map([scale, shift](Tensor images, Tensor labels) {
-    return std::pair{cast(images, f32) * scale + shift, labels};
-  });
-}
+std::string metric_of(const Data& data) { return data.facts.of_classes ? "accuracy" : "mean absolute error"; }
 
 }  // namespace gradus::command

@@ -1,33 +1,21 @@
-/// From a configuration to a model, an optimizer and data sets.
+/// From a configuration to a model and what it is trained with.
 #pragma once
-#include <memory>
 #include "apps/gradus/config.h"
-#include "apps/gradus/text.h"
+#include "apps/gradus/data.h"
 #include "gradus/gradus.h"
 
 namespace gradus::command {
 
-/// Not built. `characters`: how many a text has. ConfigError if the layers do not fit the data.
-Sequential make_model(const TrainConfig& config, std::int64_t characters = 0);
-Optimizer make_optimizer(const OptimizerConfig& config);
-
-/// (images u8 [rows, columns], labels i32) as they lie in the files, or (characters i32 [context], the next ones).
-struct Split {
-  Dataset<2> raw;
-  std::int64_t examples;
-};
-struct Data {
-  Split train, test;
-  Spec input;  // of the model: f32 [any_size, rows, columns] or i32 [any_size, context]
-  std::optional<Vocabulary> vocabulary = {};
-};
-/// DataError or Unavailable say which file is wrong.
-Data load_data(const DataConfig& config);
-/// As load_data, with the vocabulary that a run was trained with.
-Data load_data(const DataConfig& config, const std::filesystem::path& run);
-/// How many examples are tested at once.
-std::int64_t test_batch(const DataConfig& config);
-/// Batches of normalised images and their labels, or of characters and the next ones.
-Dataset<2> batches(const Dataset<2>& raw, const DataConfig& config, std::int64_t batch_size);
+/// Not built. The last layer computes in float32 unless it has a policy of its own. `outputs`: how many characters a
+/// text has, or how many classes the data name. ConfigError if the layers do not fit the data.
+Sequential make_model(const TrainConfig& config, std::int64_t outputs = 0);
+/// A first layer `normalization` of a built model takes mean and variance of the training batches.
+void adapt(Sequential& model, const TrainConfig& config, const Dataset<2>& training);
+/// ConfigError if the loss is not for such labels.
+LossFunction make_loss(const TrainConfig& config, const Data& data);
+/// Accuracy of classes, mean absolute error of numbers.
+Metric make_metric(const Data& data);
+/// What it is called: "accuracy".
+std::string metric_of(const Data& data);
 
 }  // namespace gradus::command

@@ -1,121 +1,12 @@
-/// Plain HTML; colours follow the reader's light or dark setting.
+/// The page, part by part.
 #include "apps/gradus/report.h"
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <iomanip>
-#include <limits>
+#include <numeric>
 #include <sstream>
 
 namespace gradus::command {
 namespace {
-
-constexpr double width = 560, height = 260, left = 64, right = 16, top = 12, bottom = 40;
-constexpr std::array colours{"#2563eb", "#dc2626", "#059669", "#9333ea"};
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '&') out += "&amp;";
-    else if (c == '"') out += "&quot;";
-    else out += c;
-  }
-  return out;
-}
-
-struct Range {
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-  void take(double v) {
-    if (!std::isfinite(v)) return;
-    low = std::min(low, v);
-    high = std::max(high, v);
-  }
-  /// Never empty, with some air above and below.
-  Range padded() const {
-    if (!(low <= high)) return {0, 1};
-    const double air = low == high ? std::max(std::abs(low) * 0.1, 0.1) : (high - low) * 0.08;
-    return {low - air, high + air};
-  }
-};
-
-/// Round steps (1, 2 or 5 times a power of ten), about five of them.
-double tick_step(const Range& range) {
-  const double rough = (range.high - range.low) / 5, power = std::pow(10, std::floor(std::log10(rough)));
-  for (double factor : {1.0, 2.0, 5.0})
-    if (factor * power >= rough) return factor * power;
-  return 10 * power;
-}
-
-class Plot {
- public:
-  explicit Plot(const Chart& chart) : chart_(chart) {
-    for (const Curve& curve : chart.curves) {
-      epochs_ = std::max(epochs_, curve.values.size());
-      for (double v : curve.values) range_.take(v);
-    }
-    range_ = range_.padded();
-  }
-
-  std::string svg() const {
-    std::ostringstream out;
-    out << "<svg viewBox=\"0 0 " << width << ' ' << height << "\" role=\"img\" aria-label=\"" << escaped(chart_.title)
-        << "\">\n";
-    axes(out);
-    for (std::size_t i = 0; i < chart_.curves.size(); ++i) curve(out, chart_.curves[i], colours[i % colours.size()]);
-    legend(out);
-    out << "</svg>\n";
-    return std::move(out).str();
-  }
-
- private:
-  double x(std::size_t epoch) const {
-    const double share = epochs_ < 2 ? 0.5 : static_cast<double>(epoch) / static_cast<double>(epochs_ - 1);
-    return left + share * (width - left - right);
-  }
-  double y(double v) const { return top + (range_.high - v) / (range_.high - range_.low) * (height - top - bottom); }
-
-  void axes(std::ostream& out) const {
-    const double step = tick_step(range_);
-    for (double v = std::ceil(range_.low / step) * step; v <= range_.high; v += step)
-      out << "<line class=\"grid\" x1=\"" << left << "\" x2=\"" << width - right << "\" y1=\"" << y(v) << "\" y2=\""
-          << y(v) << "\"/><text x=\"" << left - 8 << "\" y=\"" << y(v) + 4 << "\" text-anchor=\"end\">"
-          << (std::abs(v) < step / 2 ? 0 : v) << "</text>\n";
-    const std::size_t every = std::max<std::size_t>(1, (epochs_ + 9) / 10);
-    for (std::size_t e = 0; e < epochs_; e += every)
-      out << "<text x=\"" << x(e) << "\" y=\"" << height - bottom + 18 << "\" text-anchor=\"middle\">" << e + 1
-          << "</text>\n";
-    out << "<text x=\"" << (left + width - right) / 2 << "\" y=\"" << height - 6
-        << "\" text-anchor=\"middle\">epoch</text>\n";
-  }
-
-  void curve(std::ostream& out, const Curve& curve, const char* colour) const {
-    out << "<polyline fill=\"none\" stroke=\"" << colour << "\" stroke-width=\"2\" points=\"";
-    for (std::size_t e = 0; e < curve.values.size(); ++e)
-      if (std::isfinite(curve.values[e])) out << x(e) << ',' << y(curve.values[e]) << ' ';
-    out << "\"/>\n";
-    for (std::size_t e = 0; e < curve.values.size(); ++e)
-      if (std::isfinite(curve.values[e]))
-        out << "<circle r=\"3\" fill=\"" << colour << "\" cx=\"" << x(e) << "\" cy=\"" << y(curve.values[e])
-            << "\"><title>" << escaped(curve.name) << ", epoch " << e + 1 << ": " << curve.values[e]
-            << "</title></circle>\n";
-  }
-
-  void legend(std::ostream& out) const {
-    double at = left + 8;
-    for (std::size_t i = 0; i < chart_.curves.size(); ++i) {
-      out << "<rect x=\"" << at << "\" y=\"" << top << "\" width=\"10\" height=\"10\" fill=\""
-          << colours[i % colours.size()] << "\"/><text x=\"" << at + 14 << "\" y=\"" << top + 10 << "\">"
-          << escaped(chart_.curves[i].name) << "</text>\n";
-      at += 40 + 7 * static_cast<double>(chart_.curves[i].name.size());
-    }
-  }
-
-  const Chart& chart_;
-  std::size_t epochs_ = 0;
-  Range range_;
-};
 
 constexpr std::string_view style = R"(
 :root { color-scheme: light dark; }
@@ -123,16 +14,102 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 1180px; margin: 2rem aut
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(420px, 1fr)); gap: 1rem; }
 figure { margin: 0; } figcaption { font-weight: 600; }
 svg { width: 100%; height: auto; } svg text { font-size: 12px; fill: currentColor; }
-.grid { stroke: currentColor; opacity: 0.15; }
+.grid { stroke: currentColor; opacity: 0.15; } .cursor { stroke: currentColor; opacity: 0.5; }
 table { border-collapse: collapse; } td { padding: 0.15rem 1.5rem 0.15rem 0; } td + td { font-variant-numeric: tabular-nums; }
+.scroll { overflow-x: auto; }
+.confusion td, .confusion th { padding: 0.2rem 0.5rem; text-align: right; font-weight: 400; }
+.confusion th { opacity: 0.75; } .confusion .right { outline: 1px solid currentColor; outline-offset: -1px; }
+.confusion td { background: color-mix(in srgb, #2563eb calc(var(--share) * 80%), transparent); }
+.worst { display: grid; grid-template-columns: repeat(auto-fill, minmax(170px, 1fr)); gap: 1rem; }
+.worst img { width: 112px; height: 112px; object-fit: contain; image-rendering: pixelated; display: block; }
+.worst p { margin: 0.25rem 0; font-size: 13px; overflow-wrap: anywhere; }
 pre { overflow-x: auto; padding: 0.75rem; border: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
 )";
+
+// Nothing is drawn by it: a report without scripts is whole. It says when it is ready, and what went wrong.
+constexpr std::string_view script = R"(
+"use strict";
+window.addEventListener("error", event => { document.documentElement.dataset.error = event.message; });
+for (const chart of document.querySelectorAll("svg.chart")) {
+  const circles = [...chart.querySelectorAll("circle")], cursor = chart.querySelector(".cursor");
+  const reading = chart.querySelector(".reading");
+  chart.addEventListener("pointermove", event => {
+    const x = new DOMPoint(event.clientX, event.clientY).matrixTransform(chart.getScreenCTM().inverse()).x;
+    const distance = circle => Math.abs(circle.cx.baseVal.value - x);
+    if (circles.length === 0) return;
+    const nearest = circles.reduce((a, b) => distance(b) < distance(a) ? b : a);
+    const same = circles.filter(circle => circle.dataset.epoch === nearest.dataset.epoch);
+    cursor.setAttribute("x1", nearest.cx.baseVal.value);
+    cursor.setAttribute("x2", nearest.cx.baseVal.value);
+    cursor.setAttribute("visibility", "visible");
+    reading.textContent = `epoch ${Number(nearest.dataset.epoch) + 1}: ` +
+      same.map(circle => `${circle.dataset.curve} ${circle.dataset.value}`).join(", ");
+  });
+  chart.addEventListener("pointerleave", () => {
+    cursor.setAttribute("visibility", "hidden");
+    reading.textContent = "";
+  });
+}
+document.documentElement.dataset.ready = document.querySelectorAll("svg.chart polyline.curve").length;
+)";
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t left = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      group = group << 8 | (k < left ? static_cast<unsigned char>(bytes[i + k]) : std::uint32_t{0});
+    for (std::size_t k = 0; k < 4; ++k) out += k <= left ? digits[group >> (18 - 6 * k) & 63] : '=';
+  }
+  return out;
+}
+
+/// Rows are what is true, columns what was predicted; the colour is the share of the row.
+void write_confusion(std::ostream& out, const Findings& findings) {
+  const std::size_t n = findings.confusion.size();
+  out << "<h2>Confusion</h2>\n<p>Rows: what the test examples are. Columns: what the model says.</p>\n"
+         "<div class=\"scroll\"><table class=\"confusion\">\n<tr><th></th>";
+  const auto name = [&](std::size_t i) { return escaped(class_name(findings.classes, static_cast<std::int64_t>(i))); };
+  for (std::size_t i = 0; i < n; ++i) out << "<th>" << name(i) << "</th>";
+  out << "<th>found</th></tr>\n";
+  for (std::size_t truth = 0; truth < n; ++truth) {
+    const std::vector<std::int64_t>& row = findings.confusion[truth];
+    const std::int64_t all = std::accumulate(row.begin(), row.end(), std::int64_t{0});
+    const auto share = [&](std::size_t i) {
+      return all > 0 ? static_cast<double>(row[i]) / static_cast<double>(all) : 0.0;
+    };
+    out << "<tr><th>" << name(truth) << "</th>";
+    for (std::size_t i = 0; i < n; ++i)
+      out << "<td" << (i == truth ? " class=\"right\"" : "") << " style=\"--share:" << share(i) << "\">" << row[i]
+          << "</td>";
+    out << "<td>" << (all > 0 ? text(100 * share(truth), " %") : "none") << "</td></tr>\n";
+  }
+  out << "</table></div>\n";
+}
+
+void write_worst(std::ostream& out, const Findings& findings) {
+  out << "<h2>Worst examples</h2>\n<p>Of the test set, by their loss.</p>\n<div class=\"worst\">\n";
+  for (const WorstExample& example : findings.worst) {
+    out << "<div>";
+    if (!example.png.empty())
+      out << "<img alt=\"test example " << example.index << "\" src=\"data:image/png;base64," << base64(example.png)
+          << "\">";
+    out << "<p>is <b>" << escaped(example.truth) << "</b>, predicted <b>" << escaped(example.prediction) << "</b>";
+    if (example.probability > 0) out << " (" << 100 * example.probability << " %)";
+    out << "</p><p>loss " << example.loss << ", example " << example.index << "</p>";
+    if (!example.features.empty()) out << "<p>" << escaped(example.features) << "</p>";
+    out << "</div>\n";
+  }
+  out << "</div>\n";
+}
 
 }  // namespace
 
 std::string to_html(const Report& report) {
   std::ostringstream out;
-  out << std::setprecision(6);
+  out << std::setprecision(4);
   out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
          "content=\"width=device-width\">\n<title>"
       << escaped(report.title) << "</title>\n<style>" << style << "</style>\n</head>\n<body>\n<h1>"
@@ -141,9 +118,12 @@ std::string to_html(const Report& report) {
     out << "<tr><td>" << escaped(what) << "</td><td>" << escaped(value) << "</td></tr>\n";
   out << "</table>\n<div class=\"charts\">\n";
   for (const Chart& chart : report.charts)
-    out << "<figure>\n<figcaption>" << escaped(chart.title) << "</figcaption>\n" << Plot(chart).svg() << "</figure>\n";
-  out << "</div>\n<h2>Model</h2>\n<pre>" << escaped(report.summary) << "</pre>\n<h2>Configuration</h2>\n<pre>"
-      << escaped(report.configuration) << "</pre>\n</body>\n</html>\n";
+    out << "<figure>\n<figcaption>" << escaped(chart.title) << "</figcaption>\n" << svg_of(chart) << "</figure>\n";
+  out << "</div>\n";
+  if (!report.findings.confusion.empty()) write_confusion(out, report.findings);
+  if (!report.findings.worst.empty()) write_worst(out, report.findings);
+  out << "<h2>Model</h2>\n<pre>" << escaped(report.summary) << "</pre>\n<h2>Configuration</h2>\n<pre>"
+      << escaped(report.configuration) << "</pre>\n<script>" << script << "</script>\n</body>\n</html>\n";
   return std::move(out).str();
 }
 

@@ -1,23 +1,19 @@
-/// The report of a run: one HTML file with inline SVG curves, readable without a network.
+/// The report of a run: one HTML file with its curves, a confusion matrix and the worst examples. It needs no network;
+/// its script only shows numbers under the pointer.
 #pragma once
 #include <string>
 #include <utility>
 #include <vector>
+#include "apps/gradus/chart.h"
+#include "apps/gradus/findings.h"
 
 namespace gradus::command {
 
-struct Curve {
-  std::string name;
-  std::vector<double> values;  // one an epoch; not finite: a gap
-};
-struct Chart {
-  std::string title;
-  std::vector<Curve> curves;
-};
 struct Report {
   std::string title;
   std::vector<std::pair<std::string, std::string>> facts;  // what and how much
   std::vector<Chart> charts;
+  Findings findings = {};
   std::string summary, configuration;  // preformatted text
 };
 

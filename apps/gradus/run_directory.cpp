@@ -21,11 +21,6 @@ void RunDirectory::write(const std::filesystem::path& file, const std::string& c
   out.commit();
 }
 
-void RunDirectory::add_metrics(nlohmann::json line) {
-  metrics_ += line.dump() + '\n';
-  write(directory_ / "metrics.jsonl", metrics_);
-}
-
 std::filesystem::path default_run_directory(const std::filesystem::path& config) {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm local{};

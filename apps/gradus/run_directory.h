@@ -1,10 +1,8 @@
-/// The directory of one training run: config.toml, metrics.jsonl, weights.safetensors, report.html. Every file appears
-/// whole or not at all.
+/// The directory of one training run: config.toml, metrics.jsonl, data.json, checkpoints/, weights.safetensors,
+/// report.html, and of a text vocabulary.json. Every file appears whole or not at all.
 #pragma once
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 namespace gradus::command {
 
@@ -17,14 +15,16 @@ class RunDirectory {
   std::filesystem::path config() const { return directory_ / "config.toml"; }
   std::filesystem::path weights() const { return directory_ / "weights.safetensors"; }
   std::filesystem::path report() const { return directory_ / "report.html"; }
+  std::filesystem::path metrics() const { return directory_ / "metrics.jsonl"; }
+  std::filesystem::path checkpoints() const { return directory_ / checkpoints_name; }
+  std::filesystem::path data() const { return directory_ / "data.json"; }
+  std::filesystem::path vocabulary() const { return directory_ / "vocabulary.json"; }
+  static constexpr const char* checkpoints_name = "checkpoints";
 
   void write(const std::filesystem::path& file, const std::string& contents) const;
-  /// One line more in metrics.jsonl.
-  void add_metrics(nlohmann::json line);
 
  private:
   std::filesystem::path directory_;
-  std::string metrics_;
 };
 
 /// runs/<name>-<local time>

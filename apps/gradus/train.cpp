@@ -1,39 +1,67 @@
 /// `gradus train`.
 #include <algorithm>
-#include <atomic>
-#include <cmath>
-#include <csignal>
 #include <iomanip>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include "apps/gradus/commands.h"
-#include "apps/gradus/model.h"
+#include "apps/gradus/experiment.h"
+#include "apps/gradus/interrupt.h"
 #include "apps/gradus/report.h"
 #include "apps/gradus/run_directory.h"
 
 namespace gradus::command {
 namespace {
 
-std::atomic<bool> interrupt_asked{false};
-
-/// While it lives, an interrupt stops the training instead of the process.
-class InterruptGuard {
- public:
-  InterruptGuard() : before_(std::signal(SIGINT, [](int) { interrupt_asked.store(true); })) {}
-  ~InterruptGuard() { std::signal(SIGINT, before_); }
-  InterruptGuard(const InterruptGuard&) = delete;
-
- private:
-  void (*before_)(int);
-};
-
 TrainConfig resolve(const TrainArguments& arguments) {
-  TrainConfig config = read_config(arguments.config);
+  require<ConfigError>(arguments.config.empty() == arguments.resume.has_value(),
+                       "train: expected a configuration, or --resume with a run directory, and not both");
+  require<ConfigError>(!arguments.resume || !arguments.output,
+                       "train: --resume goes on in its own run directory; "
+                       "leave --output out");
+  TrainConfig config =
+      read_config(arguments.resume ? *arguments.resume / "config.toml" : arguments.config, arguments.settings);
   if (arguments.data_directory) config.data.directory = *arguments.data_directory;
+  // The run may be resumed from anywhere.
+  if (config.data.directory.empty()) config.data.directory = ".";
+  config.data.directory = std::filesystem::absolute(config.data.directory).lexically_normal();
   config.epochs = arguments.epochs.value_or(config.epochs);
   config.batch_size = arguments.batch_size.value_or(config.batch_size);
   config.seed = arguments.seed.value_or(config.seed);
   config.threads = arguments.threads.value_or(config.threads);
   return config;
+}
+
+RunDirectory run_directory_of(const TrainArguments& arguments) {
+  if (arguments.resume) return RunDirectory(*arguments.resume);
+  const std::filesystem::path directory = arguments.output.value_or(default_run_directory(arguments.config));
+  std::error_code none;
+  const std::filesystem::path checkpoints = directory / RunDirectory::checkpoints_name;
+  require<Unavailable>(!std::filesystem::exists(checkpoints, none), "run directory ", directory.string(),
+                       ": a training was begun there; go on with gradus train --resume ", directory.string(),
+                       ", or choose another with --output");
+  return RunDirectory(directory);
+}
+
+/// A run that was resumed keeps to the words and characters that it began with.
+Data load_data_of(const TrainConfig& config, const RunDirectory& run) {
+  std::error_code none;
+  return std::filesystem::exists(run.data(), none) ? load_data(config.data, run.path()) : load_data(config.data);
+}
+
+std::vector<Callback> callbacks_of(const CallbackConfig& config, const RunDirectory& run) {
+  std::vector<Callback> all{json_lines_logger(run.metrics())};
+  if (config.csv_logger) all.push_back(csv_logger(run.path() / "metrics.csv"));
+  if (config.tensorboard) all.push_back(tensorboard(run.path() / "tensorboard", *config.tensorboard));
+  if (config.model_checkpoint) {
+    const bool best = config.model_checkpoint->save_best_only;
+    all.push_back(model_checkpoint(run.path() / (best ? "best.safetensors" : "epoch-{epoch}.safetensors"),
+                                   *config.model_checkpoint));
+  }
+  if (config.early_stopping) all.push_back(early_stopping(*config.early_stopping));
+  if (config.reduce_lr_on_plateau) all.push_back(reduce_lr_on_plateau(*config.reduce_lr_on_plateau));
+  if (config.terminate_on_nan) all.push_back(terminate_on_nan());
+  if (config.time_limit > 0) all.push_back(time_limit(std::chrono::duration<double>(config.time_limit)));
+  return all;
 }
 
 /// Of the epochs after the first, which also compiles.
@@ -50,40 +78,89 @@ std::string fixed(double value, int digits) {
 }
 
 struct Outcome {
-  History history;
-  std::optional<Evaluation> test;
+  History history = {};
+  std::optional<Evaluation> test = {};
 };
 
-Report report_of(const TrainConfig& config, const Sequential& model, const Data& data, const Outcome& outcome) {
-  const History& h = outcome.history;
+Report report_of(const TrainConfig& config, const Experiment& experiment, const Data& data, const Outcome& outcome,
+                 const RunDirectory& run) {
   Report report{.title = "Training run"};
   if (outcome.test) {
-    report.facts = {{"test accuracy", fixed((*outcome.test)["sparse_categorical_accuracy"], 4)},
+    report.facts = {{"test " + metric_of(data), fixed(outcome.test->metrics.at(0).second, 4)},
                     {"test loss", fixed(outcome.test->loss, 4)}};
+    report.findings = examine(experiment.model, data, config.data);
   }
-  report.facts.insert(report.facts.end(), {{"seconds an epoch", fixed(typical_seconds(h.seconds), 3)},
+  report.facts.insert(report.facts.end(), {{"seconds an epoch", fixed(typical_seconds(outcome.history.seconds), 3)},
                                            {"training examples", std::to_string(data.train.examples)},
                                            {"test examples", std::to_string(data.test.examples)},
-                                           {"parameters", std::to_string(model.variables().parameters())},
+                                           {"parameters", std::to_string(experiment.model.variables().parameters())},
                                            {"threads", std::to_string(num_threads())},
                                            {"instructions", std::string(instruction_set())}});
-  Chart loss{"loss", {{"training", h.loss}}};
-  Chart accuracy{"accuracy", {{"training", h["sparse_categorical_accuracy"]}}};
-  if (!h.validation_loss.empty()) {
-    loss.curves.push_back({"test", h.validation_loss});
-    accuracy.curves.push_back({"test", h["validation_sparse_categorical_accuracy"]});
-  }
-  report.charts = {std::move(loss), std::move(accuracy), {"seconds an epoch", {{"training", h.seconds}}}};
-  report.summary = model.summary();
+  std::error_code none;
+  if (std::filesystem::exists(run.metrics(), none)) report.charts = charts_of(read_text(run.metrics()));
+  report.summary = experiment.model.summary();
   report.configuration = to_toml(config);
   return report;
 }
 
-nlohmann::json line_of(const EpochLog& log) {
-  nlohmann::json line{{"epoch", log.epoch + 1}, {"loss", log.loss}, {"seconds", log.seconds}};
-  if (log.validation_loss) line["validation_loss"] = *log.validation_loss;
-  for (const auto& [name, value] : log.metrics) line[name] = value;
-  return line;
+void say(const TrainArguments& arguments, const Data& data, const Outcome& outcome, const RunDirectory& run) {
+  const double metric = outcome.test->metrics.at(0).second, seconds = typical_seconds(outcome.history.seconds);
+  if (arguments.json) {
+    std::string key = "test_" + metric_of(data);
+    std::ranges::replace(key, ' ', '_');
+    std::cout << nlohmann::json{{key, metric},
+                                {"test_loss", outcome.test->loss},
+                                {"seconds_per_epoch", seconds},
+                                {"report", run.report().string()}}
+                     .dump()
+              << '\n';
+    return;
+  }
+  std::cout << "test " << metric_of(data) << ' ' << fixed(metric, 4) << ", " << fixed(seconds, 2)
+            << " s/epoch, report: " << run.report().string() << '\n';
+}
+
+/// A trial of a few steps: what would fail later fails now.
+int try_out(const TrainArguments& arguments, const TrainConfig& config) {
+  Experiment experiment = make_experiment(config, load_data(config.data));
+  experiment.options.fast_dev_run = arguments.fast_dev_run;
+  experiment.options.verbose = !arguments.quiet;
+  const History history =
+      fit(experiment.model, experiment.optimizer, experiment.loss, experiment.train, experiment.options);
+  std::cout << "trial of " << arguments.fast_dev_run << " steps: loss " << fixed(history.loss.at(0), 4)
+            << ", nothing was written\n";
+  return ok;
+}
+
+int run_training(const TrainArguments& arguments, const TrainConfig& config, const RunDirectory& run) {
+  run.write(run.config(), to_toml(config));
+  if (!arguments.quiet) std::cerr << "reading " << config.data.directory.string() << '\n';
+  const Data data = load_data_of(config, run);
+  if (data.vocabulary) run.write(run.vocabulary(), data.vocabulary->to_json());
+  run.write(run.data(), to_json(data.facts));
+  Experiment experiment = make_experiment(config, data);
+  if (!arguments.quiet) std::cerr << experiment.model.summary();
+
+  const InterruptGuard interrupt;
+  FitOptions& options = experiment.options;
+  options.verbose = !arguments.quiet;
+  options.callbacks = callbacks_of(config.callbacks, run);
+  options.callbacks.push_back({.on_step_end = [&](StepLog log) { log.stop = log.stop || interrupt.asked(); }});
+  options.checkpoints = config.checkpoints;
+  options.checkpoints->directory = run.checkpoints();
+  Outcome outcome;
+  outcome.history = fit(experiment.model, experiment.optimizer, experiment.loss, experiment.train, options);
+  if (!interrupt.asked())
+    outcome.test = evaluate(experiment.model, experiment.loss, experiment.test, {.metrics = {make_metric(data)}});
+
+  save_safetensors(run.weights(), experiment.model);
+  run.write(run.report(), to_html(report_of(config, experiment, data, outcome, run)));
+  if (!outcome.test) {
+    std::cerr << "interrupted; go on with: gradus train --resume " << run.path().string() << '\n';
+    return interrupted;
+  }
+  say(arguments, data, outcome, run);
+  return ok;
 }
 
 }  // namespace
@@ -91,51 +168,8 @@ nlohmann::json line_of(const EpochLog& log) {
 int train(const TrainArguments& arguments) {
   const TrainConfig config = resolve(arguments);
   if (config.threads) set_num_threads(static_cast<int>(config.threads));
-  set_seed(static_cast<std::uint64_t>(config.seed));
-  RunDirectory run(arguments.output.value_or(default_run_directory(arguments.config)));
-  run.write(run.config(), to_toml(config));
-  if (!arguments.quiet) std::cerr << "reading " << config.data.directory.string() << '\n';
-  const Data data = load_data(config.data);
-  if (data.vocabulary) run.write(run.path() / "vocabulary.json", data.vocabulary->to_json());
-  Sequential model = make_model(config, data.vocabulary ? data.vocabulary->size() : 0);
-  model.build(data.input);
-  if (!arguments.quiet) std::cerr << model.summary();
-  Optimizer optimizer = make_optimizer(config.optimizer);
-  const SparseCategoricalCrossentropy loss(from_logits);
-
-  const InterruptGuard guard;
-  const Dataset<2> test = batches(data.test.raw, config.data, test_batch(config.data));
-  FitOptions options{.epochs = static_cast<int>(config.epochs),
-                     .metrics = {SparseCategoricalAccuracy()},
-                     .micro_batch = config.micro_batch,
-                     .verbose = !arguments.quiet};
-  if (config.validate_each_epoch) options.validation = test;
-  options.callbacks.push_back({.on_epoch_end = [&](EpochLog log) { run.add_metrics(line_of(log)); },
-                               .on_step_end = [](StepLog log) { log.stop = log.stop || interrupt_asked.load(); }});
-  Outcome outcome;
-  outcome.history =
-      fit(model, optimizer, loss, batches(data.train.raw.shuffle(), config.data, config.batch_size), options);
-  if (!interrupt_asked) outcome.test = evaluate(model, loss, test, {.metrics = {SparseCategoricalAccuracy()}});
-
-  save_safetensors(run.weights(), model);
-  run.write(run.report(), to_html(report_of(config, model, data, outcome)));
-  if (!outcome.test) {
-    std::cerr << "interrupted; what was trained is in " << run.path().string() << '\n';
-    return interrupted;
-  }
-  const double accuracy = (*outcome.test)["sparse_categorical_accuracy"],
-               seconds = typical_seconds(outcome.history.seconds);
-  if (arguments.json)
-    std::cout << nlohmann::json{{"test_accuracy", accuracy},
-                                {"test_loss", outcome.test->loss},
-                                {"seconds_per_epoch", seconds},
-                                {"report", run.report().string()}}
-                     .dump()
-              << '\n';
-  else
-    std::cout << "test accuracy " << fixed(accuracy, 4) << ", " << fixed(seconds, 2)
-              << " s/epoch, report: " << run.report().string() << '\n';
-  return ok;
+  if (arguments.fast_dev_run > 0) return try_out(arguments, config);
+  return run_training(arguments, config, run_directory_of(arguments));
 }
 
 }  // namespace gradus::command

@@ -41,7 +41,7 @@ constexpr float missing_word = -1;
 /// The numbers of one column, f32 exactly as written; integers are kept as such as long as there are no others.
 struct Column {
   std::string name;
-  bool is_label = false;
+  bool is_label = false, is_read = true;
   bool has_words = false;
   std::vector<std::string> words;  // by number
   bool words_are_given = false;
@@ -75,21 +75,28 @@ class TableReader {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < cells.size(); ++i)
       names.push_back(options_.header ? std::string(trimmed(cells[i].text)) : std::to_string(i));
-    require(!options_.label.empty(), "from_csv: .label must name the column that is to be predicted",
-            did_you_mean("", names));
+    require(!options_.label.empty() || !options_.columns.empty(),
+            "from_csv: .label must name the column that is to be predicted", did_you_mean("", names));
     const auto check_column = [&](const std::string& wanted, const char* what) {
       const auto times = std::ranges::count(names, wanted);
       require(times > 0, "from_csv: ", name_, " has no column `", wanted, "`, which ", what, " names",
               did_you_mean(wanted, names));
       require<DataError>(times == 1, "from_csv: ", name_, ":1: ", times, " columns are called `", wanted, "`");
     };
-    check_column(options_.label, ".label");
+    if (!options_.label.empty()) check_column(options_.label, ".label");
+    for (const std::string& column : options_.columns) {
+      check_column(column, ".columns");
+      require(column != options_.label, "from_csv: .columns names the label, `", column, "`");
+      require(std::ranges::count(options_.columns, column) == 1, "from_csv: .columns names `", column, "` twice");
+    }
     for (const auto& [column, words] : options_.categories) check_column(column, ".categories");
     for (std::string& name : names) add_column(std::move(name));
   }
   void add_column(std::string name) {
     Column column{.name = std::move(name)};
-    column.is_label = column.name == options_.label;
+    column.is_label = !options_.label.empty() && column.name == options_.label;
+    const bool named = std::ranges::find(options_.columns, column.name) != options_.columns.end();
+    column.is_read = column.is_label || options_.columns.empty() || named;
     if (const auto known = options_.categories.find(column.name); known != options_.categories.end()) {
       column.has_words = true;
       column.words = known->second;
@@ -106,6 +113,7 @@ class TableReader {
                        columns_.size(), " columns, found ", cells.size());
     for (std::size_t i = 0; i < cells.size(); ++i) {
       Column& column = columns_[i];
+      if (!column.is_read) continue;
       if (column.has_words) add_word(column, cells[i]);
       else add_number(column, cells[i]);
     }
@@ -186,15 +194,17 @@ class TableReader {
     std::vector<const Column*> features;
     const Column* label = nullptr;
     for (const Column& column : columns_) {
+      if (!column.is_read) continue;
       if (column.has_words) table.categories[column.name] = column.words;
-      if (column.is_label) {
-        label = &column;
-        continue;
-      }
-      features.push_back(&column);
-      table.columns.push_back(column.name);
+      if (column.is_label) label = &column;
+      else features.push_back(&column);
     }
-    const auto rows = std::ssize(label->values);
+    if (!options_.columns.empty())
+      std::ranges::sort(features, {}, [&](const Column* column) {
+        return std::ranges::find(options_.columns, column->name) - options_.columns.begin();
+      });
+    for (const Column* column : features) table.columns.push_back(column->name);
+    const auto rows = label ? std::ssize(label->values) : std::ssize(features.front()->values);
     const std::int64_t width = std::ssize(features);
     Ref<Buffer> numbers = Buffer::allocate(rows * width * size_of(f32), "csv table");
     for (std::int64_t c = 0; c < width; ++c)
@@ -202,7 +212,7 @@ class TableReader {
         numbers->data<float>()[r * width + c] =
             features[static_cast<std::size_t>(c)]->values[static_cast<std::size_t>(r)];
     table.features = Tensor::of_buffer({f32, {rows, width}}, std::move(numbers));
-    table.label = label_of(*label, rows);
+    if (label) table.label = label_of(*label, rows);
     return table;
   }
   static Tensor label_of(const Column& label, std::int64_t rows) {

@@ -12,7 +12,7 @@
 namespace gradus {
 
 struct CsvOptions {
-  std::string label;   // the column that is to be predicted
+  std::string label;   // the column that is to be predicted; may be empty where `columns` are said
   bool header = true;  // else columns are called "0", "1", ...
   char separator = ',';
   /// What a missing cell of a feature becomes; NaN is allowed. Missing are "", NA, N/A, NaN, null, none and ?, in any
@@ -21,11 +21,13 @@ struct CsvOptions {
   /// Columns of words: a word becomes its number in this list. An empty list is filled with the words that the file
   /// has, sorted.
   std::map<std::string, std::vector<std::string>> categories = {};
+  /// The features, in this order: other columns are passed over. Empty: all but the label, as they stand.
+  std::vector<std::string> columns = {};
 };
 
 struct CsvTable {
-  Tensor features;                                             // f32 [rows, columns without the label]
-  Tensor label;                                                // [rows]: i32 of integers and categories, else f32
+  Tensor features;  // f32 [rows, columns without the label]
+  Tensor label;     // [rows]: i32 of integers and categories, else f32; empty where the options name none
   std::vector<std::string> columns;                            // of the features
   std::map<std::string, std::vector<std::string>> categories;  // the lists as they were used
 };

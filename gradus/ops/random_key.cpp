@@ -63,8 +63,9 @@ std::uint64_t next_seed() {
 }
 
 void return_seed(std::uint64_t seed) {
-  std::lock_guard lock(seeds().guard);
-  if (scrambled(seeds().state) == seed) seeds().state -= golden_gamma;
+  with_state([&](std::uint64_t& state) {
+    if (scrambled(state) == seed) state -= golden_gamma;
+  });
 }
 
 std::int64_t key_of(std::uint64_t seed) { return static_cast<std::int64_t>(scrambled(seed + golden_gamma) >> 11); }

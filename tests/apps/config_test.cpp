@@ -4,6 +4,7 @@
 #include <fstream>
 #include "apps/gradus/commands.h"
 #include "apps/gradus/config.h"
+#include "tests/errors.h"
 
 namespace gradus::command {
 namespace {
@@ -78,6 +79,149 @@ type = "global_average_pooling2d"
   EXPECT_EQ(to_toml(parse_config(once, "again.toml")), once);
 }
 
+/// What is in no configuration, and what is in all of them.
+struct OptimizerCase {
+  std::string type;
+  double learning_rate;
+  OptimizerOptions defaults;
+};
+
+TEST(Config, EveryOptimizerHasTheLibrarysDefaults) {
+  for (const OptimizerCase& each : std::vector<OptimizerCase>{{"sgd", 0.01, SGDOptions{}},
+                                                              {"rmsprop", 0.001, RMSpropOptions{}},
+                                                              {"adam", 0.001, AdamOptions{}},
+                                                              {"adamw", 0.001, AdamWOptions{}},
+                                                              {"nadam", 0.001, AdamOptions{}},
+                                                              {"adamax", 0.001, AdamOptions{}},
+                                                              {"lamb", 0.001, AdamOptions{}},
+                                                              {"adagrad", 0.001, AdagradOptions{}},
+                                                              {"adadelta", 0.001, AdadeltaOptions{}},
+                                                              {"ftrl", 0.001, FtrlOptions{}},
+                                                              {"lion", 0.001, LionOptions{}}}) {
+    const TrainConfig config =
+        parse_config(replaced("type = \"sgd\"\nmomentum = 0.9", "type = \"" + each.type + "\""), "test.toml");
+    EXPECT_EQ(config.optimizer.learning_rate, each.learning_rate) << each.type;
+    EXPECT_EQ(to_toml(TomlTable(table_of(config.optimizer))),
+              to_toml(TomlTable(table_of({each.type, each.learning_rate, {}, each.defaults}))))
+        << each.type;
+    EXPECT_EQ(to_toml(parse_config(to_toml(config), "again.toml")), to_toml(config)) << each.type;
+    EXPECT_EQ(make_optimizer(config.optimizer).learning_rate(), each.learning_rate) << each.type;
+  }
+}
+
+TEST(Config, KeysOfAnOptimizerReachIt) {
+  const TrainConfig config = parse_config(
+      replaced("momentum = 0.9", "momentum = 0.8\nnesterov = true\nlearning_rate = 1\nuse_ema = true\nclipvalue = 2"),
+      "test.toml");
+  const auto& options = std::get<SGDOptions>(config.optimizer.options);
+  EXPECT_EQ(options.momentum, 0.8);
+  EXPECT_TRUE(options.nesterov);
+  EXPECT_TRUE(options.use_ema);
+  EXPECT_EQ(options.clipvalue, 2);
+  EXPECT_EQ(config.optimizer.learning_rate, 1);
+}
+
+struct ScheduleCase {
+  std::string keys;
+  std::int64_t step;
+  double rate;  // by hand
+};
+
+TEST(Config, EverySchedule) {
+  for (const ScheduleCase& each : std::vector<ScheduleCase>{
+           {"type = \"cosine_decay\"\ndecay_steps = 10\nalpha = 0.5", 10, 0.25},
+           {"type = \"cosine_decay\"\ndecay_steps = 10\nwarmup_steps = 4\nwarmup_target = 1", 2, 0.75},
+           {"type = \"cosine_decay_restarts\"\nfirst_decay_steps = 10", 5, 0.25},
+           {"type = \"polynomial_decay\"\ndecay_steps = 10\nend_learning_rate = 0", 5, 0.25},
+           {"type = \"inverse_time_decay\"\ndecay_steps = 10\ndecay_rate = 1", 10, 0.25},
+           {"type = \"exponential_decay\"\ndecay_steps = 10\ndecay_rate = 0.5", 10, 0.25},
+           {"type = \"one_cycle\"\ntotal_steps = 100\ndiv_factor = 10", 0, 0.05},
+           {"type = \"piecewise_constant_decay\"\nboundaries = [3, 6]\nvalues = [0.3, 0.2, 0.1]", 5, 0.2}}) {
+    const TrainConfig config = parse_config(
+        replaced("momentum = 0.9", "learning_rate = 0.5\n[optimizer.schedule]\n" + each.keys), "test.toml");
+    EXPECT_NEAR(make_schedule(config.optimizer)(each.step), each.rate, 1e-12) << each.keys;
+    EXPECT_EQ(to_toml(parse_config(to_toml(config), "again.toml")), to_toml(config)) << each.keys;
+  }
+}
+
+TEST(Config, CallbacksAndCheckpointsAreReadBack) {
+  const TrainConfig config = parse_config(std::string(whole) + R"(
+policy = "mixed_bfloat16"
+loss = "huber"
+[checkpoints]
+every_steps = 7
+max_to_keep = 0
+[callbacks]
+time_limit = 60
+csv_logger = true
+[callbacks.early_stopping]
+patience = 3
+monitor = "validation_loss"
+mode = "max"
+baseline = 0.5
+[callbacks.reduce_lr_on_plateau]
+factor = 0.5
+[callbacks.model_checkpoint]
+save_best_only = false
+[callbacks.tensorboard]
+histogram_freq = 2
+)",
+                                          "test.toml");
+  EXPECT_EQ(config.policy, "mixed_bfloat16");
+  EXPECT_EQ(config.checkpoints.every_steps, 7);
+  EXPECT_EQ(config.checkpoints.max_to_keep, 0);
+  EXPECT_EQ(config.callbacks.early_stopping.value().patience, 3);
+  EXPECT_EQ(config.callbacks.early_stopping->mode, MonitorMode::max);
+  EXPECT_EQ(config.callbacks.early_stopping->baseline, 0.5);
+  EXPECT_TRUE(config.callbacks.early_stopping->restore_best_weights);
+  EXPECT_EQ(config.callbacks.reduce_lr_on_plateau.value().factor, 0.5);
+  EXPECT_EQ(config.callbacks.reduce_lr_on_plateau->patience, ReduceLROnPlateauOptions{}.patience);
+  EXPECT_FALSE(config.callbacks.model_checkpoint.value().save_best_only);
+  EXPECT_EQ(config.callbacks.tensorboard.value().histogram_freq, 2);
+  EXPECT_EQ(config.callbacks.time_limit, 60);
+  EXPECT_EQ(to_toml(parse_config(to_toml(config), "again.toml")), to_toml(config));
+}
+
+TEST(Config, EveryKindOfDataIsReadBack) {
+  for (const std::string keys :
+       {"kind = \"images\"\ntrain = \"a\"\nheight = 8\nwidth = 9\nchannels = 1\nmean = 0.5",
+        "kind = \"npz\"\nfile = \"a.npz\"\ntest_x = \"x\"\ntest_y = \"y\"",
+        "kind = \"csv\"\ntrain = \"a\"\ntest = \"b\"\nlabel = \"y\"\nseparator = \";\"\nmissing_value = 0\n"
+        "categories = [\"a\", \"b\"]\nheader = false",
+        "kind = \"text\"\ntext = \"a\"\ncontext = 3"}) {
+    const std::string once =
+        to_toml(parse_config("[data]\n" + keys + "\n[[layers]]\ntype = \"flatten\"\n", "test.toml"));
+    EXPECT_EQ(to_toml(parse_config(once, "again.toml")), once);
+    EXPECT_NE(once.find(keys.substr(0, keys.find('\n'))), std::string::npos) << once;
+  }
+}
+
+TEST(Config, SettingsTakeThePlaceOfWhatIsWritten) {
+  const std::vector<std::string> settings{"layers[1].units=9",
+                                          "optimizer.type=adam",
+                                          "train.epochs=5",
+                                          "seed=8",
+                                          "data.train_images=a b.idx",
+                                          "optimizer.schedule.type=cosine_decay",
+                                          "optimizer.schedule.decay_steps=4"};
+  const TrainConfig config = parse_config(replaced("momentum = 0.9", ""), "test.toml", settings);
+  EXPECT_EQ(config.layers[1].units, 9);
+  EXPECT_EQ(config.optimizer.type, "adam");
+  EXPECT_EQ(config.epochs, 5);
+  EXPECT_EQ(config.seed, 8);
+  EXPECT_EQ(config.data.train_images, "a b.idx");
+  EXPECT_EQ(config.optimizer.schedule.value().type, "cosine_decay");
+  for (const auto& [setting, message] : std::vector<std::pair<std::string, std::string>>{
+           {"train.epochs", "expected KEY=VALUE"},
+           {"=3", "expected KEY=VALUE"},
+           {"train.epoch=3", "unknown key `train.epoch`; did you mean `epochs`?"},
+           {"train.epochs=three", "`train.epochs` is a string; expected an integer"},
+           {"layers[2].units=3", "`layers` has 2 elements"},
+           {"layers[x].units=3", "expected a number in the brackets"},
+           {"seed.units=3", "what is before `units` is an integer"}})
+    expect_says(error_of<ConfigError>([&] { parse_config(whole, "test.toml", std::vector{setting}); }), message);
+}
+
 TEST(Config, LettersBeyondAsciiAreKept) {
   const std::string path = "~/données/Одежда~c3 ";
   const TrainConfig config = parse_config(
@@ -132,6 +276,34 @@ INSTANTIATE_TEST_SUITE_P(
                 "[layers]\ntype = \"flatten\"\n", "`layers` is a table; expected tables, [[layers]]"},
         Mistake{"not_finite", "momentum = 0.9", "momentum = nan", "`optimizer.momentum` is nan"},
         Mistake{"key_of_another_optimizer", "momentum = 0.9", "beta_1 = 0.9", "unknown key `optimizer.beta_1`"},
+        Mistake{"unknown_optimizer", "type = \"sgd\"", "type = \"adm\"",
+                "line 15: `optimizer.type` is \"adm\"; did you mean `adam`?"},
+        Mistake{"what_the_library_refuses", "momentum = 0.9", "momentum = 1.5",
+                "line 16: `optimizer.momentum`: SGD: momentum must be within 0 and 1, got 1.5"},
+        Mistake{"two_clips", "momentum = 0.9", "clipnorm = 1\nglobal_clipnorm = 1", "line 16: `optimizer.clipnorm`"},
+        Mistake{"schedule_without_type", "momentum = 0.9", "[optimizer.schedule]\ndecay_steps = 3",
+                "`optimizer.schedule.type` is missing"},
+        Mistake{"schedule_without_steps", "momentum = 0.9", "[optimizer.schedule]\ntype = \"cosine_decay\"",
+                "decay_steps must be positive, got 0"},
+        Mistake{"rate_of_a_schedule", "momentum = 0.9",
+                "[optimizer.schedule]\ntype = \"cosine_decay\"\ninitial_learning_rate = 1",
+                "line 18: `optimizer.schedule.initial_learning_rate` is said by optimizer.learning_rate"},
+        Mistake{"key_of_another_schedule", "momentum = 0.9",
+                "[optimizer.schedule]\ntype = \"cosine_decay\"\ndecay_steps = 3\npower = 2",
+                "line 19: unknown key `optimizer.schedule.power`"},
+        Mistake{"unknown_policy", "epochs = 2", "policy = \"mixed_bfloat\"",
+                "`train.policy` is \"mixed_bfloat\"; did you mean `mixed_bfloat16`?"},
+        Mistake{"unknown_callback", "epochs = 2", "[callbacks.early_stoping]",
+                "unknown key `callbacks.early_stoping`; did you mean `early_stopping`?"},
+        Mistake{"option_of_a_callback", "epochs = 2", "[callbacks.reduce_lr_on_plateau]\nfactor = 2",
+                "line 19: `callbacks.reduce_lr_on_plateau.factor`"},
+        Mistake{"callback_as_a_value", "epochs = 2", "[callbacks]\nearly_stopping = 3",
+                "`callbacks.early_stopping` is an integer; expected a table, [callbacks.early_stopping]"},
+        Mistake{"unknown_mode", "epochs = 2", "[callbacks.early_stopping]\nmode = \"maximum\"",
+                "`callbacks.early_stopping.mode` is \"maximum\""},
+        Mistake{"kind_of_data", "directory", "kind = \"imges\"\ndirectory",
+                "line 3: `data.kind` is \"imges\"; did you mean `images`?"},
+        Mistake{"a_date", "epochs = 2", "epochs = 2020-01-01", "`train.epochs` is a date or time"},
         Mistake{"broken_toml", "seed = 3", "seed = = 3", "test.toml, line 1"},
         Mistake{"letter_out_of_place", "seed = 3", "seed = п", "test.toml, line 1"},
         Mistake{"unknown_key_beyond_ascii", "seed = 3", "\"é\" = 3", "unknown key `é`"},

@@ -68,6 +68,23 @@ TEST(Csv, MissingValues) {
   EXPECT_TRUE(std::isnan(values[0]) && std::isnan(values[1]));
 }
 
+TEST(Csv, ColumnsThatAreSaid) {
+  const std::string text = "a,note,b,kind\n1,north,2,x\n3,,4,y\n";
+  const CsvTable table = parse(text, {.label = "kind", .categories = {{"kind", {}}}, .columns = {"b", "a"}});
+  EXPECT_EQ(table.columns, (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(table.features.to_vector<float>(), (Floats{2, 1, 4, 3}));
+  EXPECT_EQ(table.label.to_vector<std::int32_t>(), (Integers{0, 1}));
+  const CsvTable unlabelled = parse(text, {.columns = {"a"}});
+  EXPECT_EQ(unlabelled.features.to_vector<float>(), (Floats{1, 3}));
+  EXPECT_FALSE(unlabelled.label.defined());
+  EXPECT_EQ(parse("a,b\n", {.columns = {"a"}}).features.shape(), (Shape{0, 1}));
+  const auto message = [&](const CsvOptions& options) { return message_of([&] { parse(text, options); }); };
+  EXPECT_NE(message({.columns = {"c"}}).find("no column `c`, which .columns names"), std::string::npos);
+  EXPECT_NE(message({.columns = {"a", "a"}}).find("names `a` twice"), std::string::npos);
+  EXPECT_NE(message({.label = "a", .columns = {"a"}}).find(".columns names the label"), std::string::npos);
+  EXPECT_NE(message({.columns = {"note"}}).find("expected a number"), std::string::npos);
+}
+
 TEST(Csv, Mistakes) {
   struct Mistake {
     std::string_view text;

@@ -1,0 +1,63 @@
+/// The data of a configuration: files become examples for training and for testing, and batches of them.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+#include "apps/gradus/config.h"
+#include "apps/gradus/text.h"
+#include "gradus/gradus.h"
+
+namespace gradus::command {
+
+/// (x, y) as they lie in the files: pixels u8, the features of a table f32, arrays, or characters i32 [context] and the
+/// next ones. Classes are i32, other labels f32.
+struct Split {
+  Dataset<2> raw;
+  std::int64_t examples;
+};
+
+/// What the training files said, which whoever uses the model later needs: data.json in the run directory.
+struct DataFacts {
+  Spec input = {};                                                  // of the model; any_size in front
+  std::vector<std::string> classes = {};                            // their names, where they have any
+  std::vector<std::string> columns = {};                            // the features of a table
+  std::map<std::string, std::vector<std::string>> categories = {};  // the words of its columns
+  bool of_classes = true;                                           // what is predicted; else numbers
+};
+std::string to_json(const DataFacts& facts);
+/// DataError if the file is not as to_json wrote it.
+DataFacts read_facts(const std::filesystem::path& file);
+
+struct Data {
+  Split train, test;
+  Spec input;  // of the model: f32, or i32 of tokens; any_size in front; facts.input too
+  std::optional<Vocabulary> vocabulary = {};
+  DataFacts facts = {};
+  /// How many scores the layer `scores` gives; 0: the data do not say.
+  std::int64_t outputs() const;
+};
+/// DataError or Unavailable say which file is wrong.
+Data load_data(const DataConfig& config);
+/// As load_data, with the vocabulary and the words that a run was trained with.
+Data load_data(const DataConfig& config, const std::filesystem::path& run);
+
+/// How many examples are tested at once.
+std::int64_t test_batch(const DataConfig& config);
+/// Batches as the model takes them: numbers normalised, one number to predict [batch, 1].
+Dataset<2> batches(const Dataset<2>& raw, const DataConfig& config, std::int64_t batch_size);
+/// The same of x alone.
+Tensor prepared(const Tensor& x, const DataConfig& config);
+
+/// How the tables of a run are read. `facts` is empty before the training table was read.
+CsvOptions csv_options(const DataConfig& config, const DataFacts& facts);
+data::ImageOptions image_options(const DataConfig& config);
+/// An array of a file by its name; DataError lists those there are.
+Tensor array_named(const std::string& name, const NamedTensors& arrays, const std::string& source);
+/// Classes as i32 and everything else as f32; [n, 1] of classes becomes [n].
+Tensor as_labels(const Tensor& y, const std::string& place);
+/// f64 becomes f32 and i64 i32.
+Tensor as_features(const Tensor& x, const std::string& place);
+
+}  // namespace gradus::command

@@ -1,0 +1,145 @@
+/// The tables, and what reads and writes them.
+#include "apps/gradus/optimizer_config.h"
+#include <algorithm>
+#include <span>
+
+namespace gradus::command {
+namespace {
+
+struct OptimizerRow {
+  std::string type;
+  OptimizerOptions defaults;
+  Optimizer (*make)(const OptimizerOptions&, const Schedule&);
+};
+
+template <class Kind, class Options> OptimizerRow optimizer_row(std::string type) {
+  return {std::move(type), Options{}, [](const OptimizerOptions& given, const Schedule& learning_rate) -> Optimizer {
+            Options options = std::get<Options>(given);
+            options.learning_rate = learning_rate;
+            return Kind(std::move(options));
+          }};
+}
+
+const std::vector<OptimizerRow>& optimizers() {
+  static const std::vector<OptimizerRow> rows{
+      optimizer_row<SGD, SGDOptions>("sgd"),
+      optimizer_row<RMSprop, RMSpropOptions>("rmsprop"),
+      optimizer_row<Adam, AdamOptions>("adam"),
+      optimizer_row<AdamW, AdamWOptions>("adamw"),
+      optimizer_row<Nadam, AdamOptions>("nadam"),
+      optimizer_row<Adamax, AdamOptions>("adamax"),
+      optimizer_row<Lamb, AdamOptions>("lamb"),
+      optimizer_row<Adagrad, AdagradOptions>("adagrad"),
+      optimizer_row<Adadelta, AdadeltaOptions>("adadelta"),
+      optimizer_row<Ftrl, FtrlOptions>("ftrl"),
+      optimizer_row<Lion, LionOptions>("lion"),
+  };
+  return rows;
+}
+
+struct ScheduleRow {
+  std::string type;
+  ScheduleOptions defaults;
+  Schedule (*make)(const ScheduleOptions&, double learning_rate);
+};
+
+constexpr bool is_rate(std::string_view field) {
+  return field == "initial_learning_rate" || field == "max_learning_rate";
+}
+
+template <class Kind, class Options> ScheduleRow schedule_row(std::string type) {
+  return {std::move(type), Options{}, [](const ScheduleOptions& given, double learning_rate) -> Schedule {
+            Options options = std::get<Options>(given);
+            reflect::for_each_field(options, [&](std::string_view name, auto& field) {
+              if constexpr (std::same_as<std::remove_cvref_t<decltype(field)>, double>)
+                if (is_rate(name)) field = learning_rate;
+            });
+            return Kind(options);
+          }};
+}
+
+const std::vector<ScheduleRow>& schedules() {
+  static const std::vector<ScheduleRow> rows{
+      schedule_row<CosineDecay, CosineDecayOptions>("cosine_decay"),
+      schedule_row<CosineDecayRestarts, CosineDecayRestartsOptions>("cosine_decay_restarts"),
+      schedule_row<PolynomialDecay, PolynomialDecayOptions>("polynomial_decay"),
+      schedule_row<InverseTimeDecay, InverseTimeDecayOptions>("inverse_time_decay"),
+      schedule_row<ExponentialDecay, ExponentialDecayOptions>("exponential_decay"),
+      schedule_row<OneCycle, OneCycleOptions>("one_cycle"),
+      {"piecewise_constant_decay", PiecewiseConstantDecayOptions{},
+       [](const ScheduleOptions& given, double) -> Schedule {
+         const auto& options = std::get<PiecewiseConstantDecayOptions>(given);
+         return PiecewiseConstantDecay(options.boundaries, options.values);
+       }},
+  };
+  return rows;
+}
+
+template <class Row> const Row& row_of(const std::vector<Row>& rows, const std::string& type) {
+  return *std::ranges::find(rows, type, &Row::type);
+}
+template <class Row> std::vector<std::string> types_of(const std::vector<Row>& rows) {
+  std::vector<std::string> types;
+  for (const Row& row : rows) types.push_back(row.type);
+  return types;
+}
+
+/// The rate is that of [optimizer], once.
+const std::vector<std::string_view> rates{"initial_learning_rate", "max_learning_rate"};
+
+ScheduleConfig read_schedule(ConfigReader reader, double learning_rate) {
+  ScheduleConfig config;
+  reader.require_key("type");
+  reader.read_choice("type", config.type, types_of(schedules()));
+  const ScheduleRow& row = row_of(schedules(), config.type);
+  config.options = row.defaults;
+  for (const std::string_view rate : rates)
+    if (reader.has(rate)) reader.fail(rate, "is said by optimizer.learning_rate");
+  std::visit([&](auto& options) { reader.read_fields(options, rates); }, config.options);
+  reader.finish();
+  reader.checked([&] { (void)row.make(config.options, learning_rate); });
+  return config;
+}
+
+}  // namespace
+
+OptimizerConfig read_optimizer(ConfigReader reader) {
+  OptimizerConfig config;
+  reader.read_choice("type", config.type, types_of(optimizers()));
+  config.options = row_of(optimizers(), config.type).defaults;
+  config.learning_rate = std::visit([](const auto& o) { return o.learning_rate.constant(); }, config.options);
+  reader.read("learning_rate", config.learning_rate, "a positive number", is_positive);
+  std::visit([&](auto& options) { reader.read_fields(options); }, config.options);
+  reader.read("exclude_from_weight_decay", config.exclude_from_weight_decay);
+  if (reader.find("schedule")) config.schedule = read_schedule(reader.table("schedule"), config.learning_rate);
+  reader.finish();
+  reader.checked([&] { (void)make_optimizer(config); });
+  return config;
+}
+
+TomlTable table_of(const OptimizerConfig& config) {
+  TomlTable table;
+  add(table, "type", config.type);
+  add(table, "learning_rate", config.learning_rate);
+  std::visit([&](const auto& options) { add_fields(table, options); }, config.options);
+  add(table, "exclude_from_weight_decay", config.exclude_from_weight_decay);
+  if (!config.schedule) return table;
+  TomlTable schedule;
+  add(schedule, "type", config.schedule->type);
+  std::visit([&](const auto& options) { add_fields(schedule, options, rates); }, config.schedule->options);
+  add(table, "schedule", std::move(schedule));
+  return table;
+}
+
+Schedule make_schedule(const OptimizerConfig& config) {
+  if (!config.schedule) return config.learning_rate;
+  return row_of(schedules(), config.schedule->type).make(config.schedule->options, config.learning_rate);
+}
+
+Optimizer make_optimizer(const OptimizerConfig& config) {
+  Optimizer optimizer = row_of(optimizers(), config.type).make(config.options, make_schedule(config));
+  if (!config.exclude_from_weight_decay.empty()) optimizer.exclude_from_weight_decay(config.exclude_from_weight_decay);
+  return optimizer;
+}
+
+}  // namespace gradus::command

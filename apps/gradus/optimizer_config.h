@@ -1,0 +1,44 @@
+/// [optimizer] of a configuration: one table of optimizers and one of schedules; the fields of their options are the
+/// keys.
+#pragma once
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+#include "apps/gradus/config_reader.h"
+#include "gradus/optim/optimizers.h"
+#include "gradus/optim/schedule.h"
+
+namespace gradus::command {
+
+struct PiecewiseConstantDecayOptions {
+  std::vector<std::int64_t> boundaries;
+  std::vector<double> values;
+};
+using ScheduleOptions =
+    std::variant<CosineDecayOptions, CosineDecayRestartsOptions, PolynomialDecayOptions, InverseTimeDecayOptions,
+                 ExponentialDecayOptions, OneCycleOptions, PiecewiseConstantDecayOptions>;
+struct ScheduleConfig {
+  std::string type;
+  ScheduleOptions options;
+};
+
+using OptimizerOptions = std::variant<AdamOptions, SGDOptions, AdamWOptions, RMSpropOptions, AdagradOptions,
+                                      AdadeltaOptions, FtrlOptions, LionOptions>;
+struct OptimizerConfig {
+  std::string type = "adam";
+  /// The number, or the schedule's initial_learning_rate or max_learning_rate.
+  double learning_rate = 0.001;
+  std::optional<ScheduleConfig> schedule = {};
+  OptimizerOptions options = AdamOptions{};                 // but for their learning_rate
+  std::vector<std::string> exclude_from_weight_decay = {};  // parts of names of variables
+};
+
+OptimizerConfig read_optimizer(ConfigReader reader);
+TomlTable table_of(const OptimizerConfig& config);
+
+Schedule make_schedule(const OptimizerConfig& config);
+/// InvalidArgument for options that the library does not take.
+Optimizer make_optimizer(const OptimizerConfig& config);
+
+}  // namespace gradus::command

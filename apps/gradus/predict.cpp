@@ -1,0 +1,143 @@
+/// `gradus predict`.
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iostream>
+#include "apps/gradus/commands.h"
+#include "apps/gradus/findings.h"
+#include "apps/gradus/model.h"
+#include "gradus/formats/atomic_file.h"
+
+namespace gradus::command {
+namespace {
+namespace fs = std::filesystem;
+
+/// What is to be predicted, as it lies in its file, and what each row of the answer is called.
+struct Questions {
+  Tensor x;
+  std::string key = "row";
+  std::vector<std::string> names = {};  // empty: 0, 1, ...
+};
+
+/// Words stand in tables of answers, in quotes where they have to.
+std::string cell(const std::string& word) {
+  if (word.find_first_of(",\"\n\r") == std::string::npos) return word;
+  std::string out = "\"";
+  for (const char c : word) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + '"';
+}
+
+std::string exactly(double value) {
+  char digits[32];
+  const auto [end, problem] = std::to_chars(digits, std::end(digits), value);
+  return {digits, end};
+}
+
+/// Pictures below a folder, in the order of their names.
+std::vector<fs::path> pictures_below(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code problem;
+  for (fs::recursive_directory_iterator at(folder, problem), end; !problem && at != end; at.increment(problem))
+    if (at->is_regular_file(problem) && !at->path().filename().string().starts_with(".")) files.push_back(at->path());
+  require<Unavailable>(!problem, "predict: ", folder.string(), ": cannot be read: ", problem.message());
+  require<Unavailable>(!files.empty(), "predict: ", folder.string(), ": there are no files in it");
+  std::ranges::sort(files);
+  return files;
+}
+
+Questions of_images(const fs::path& input, const DataConfig& config) {
+  std::error_code none;
+  const auto files = fs::is_directory(input, none) ? pictures_below(input) : std::vector<fs::path>{input};
+  const Shape shape{std::ssize(files), config.height, config.width, config.channels};
+  Ref<Buffer> pixels = Buffer::allocate(shape.size(), "images");
+  Questions questions{.x = {}, .key = "file"};
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    resize_image(load_image(files[i], static_cast<int>(config.channels)), config.height, config.width,
+                 pixels->data<std::uint8_t>() + static_cast<std::int64_t>(i) * (shape.size() / shape[0]));
+    questions.names.push_back(files[i].string());
+  }
+  questions.x = Tensor::of_buffer({u8, shape}, std::move(pixels));
+  return questions;
+}
+
+Questions of_table(const fs::path& input, const DataConfig& config, const DataFacts& facts) {
+  CsvOptions options = csv_options(config, facts);
+  options.label.clear();
+  options.categories.erase(config.label);
+  return {.x = load_csv(input, options).features};
+}
+
+Questions of_array(const fs::path& input, const std::string& array) {
+  const std::string ending = input.extension().string();
+  if (ending == ".npy") return {.x = as_features(load_npy(input), input.string())};
+  if (ending == ".npz") return {.x = as_features(array_named(array, load_npz(input), input.string()), input.string())};
+  const IdxArray array_of_file = read_idx(input);
+  return {.x = Tensor::of_buffer({array_of_file.dtype, Shape(array_of_file.dims)}, array_of_file.data)};
+}
+
+Questions read_questions(const PredictArguments& arguments, const DataConfig& config, const DataFacts& facts) {
+  if (config.kind == "images") return of_images(arguments.input, config);
+  if (config.kind == "csv") return of_table(arguments.input, config, facts);
+  return of_array(arguments.input, arguments.array);
+}
+
+/// Of classes the likeliest and its probability, of numbers all of them.
+std::string table_of(const Questions& questions, const Tensor& answers, const DataFacts& facts) {
+  const bool of_classes = facts.of_classes;
+  const std::int64_t rows = answers.shape()[0];
+  const auto width = static_cast<std::size_t>(rows > 0 ? answers.shape().size() / rows : 0);
+  std::string out = questions.key + (of_classes ? ",class,probability" : "");
+  for (std::size_t i = 0; !of_classes && i < width; ++i) out += width == 1 ? ",prediction" : text(",prediction_", i);
+  out += '\n';
+  for (std::size_t row = 0; std::cmp_less(row, rows); ++row) {
+    const auto scores = answers.span<float>().subspan(row * width, width);
+    out += questions.names.empty() ? std::to_string(row) : cell(questions.names[row]);
+    if (of_classes) {
+      const std::vector<double> shares = probabilities(scores);
+      const auto best = std::ranges::max_element(shares);
+      out += ',' + cell(class_name(facts.classes, best - shares.begin())) + ',' + exactly(*best);
+    } else {
+      for (const float number : scores) out += ',' + exactly(static_cast<double>(number));
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace
+
+int predict_examples(const PredictArguments& arguments) {
+  const TrainConfig config = read_config(arguments.run / "config.toml");
+  require(config.data.kind != "text", arguments.run.string(),
+          ": this run is of a text; gradus sample goes on with one");
+  if (const std::int64_t threads = arguments.threads.value_or(config.threads))
+    set_num_threads(static_cast<int>(threads));
+  const DataFacts facts = read_facts(arguments.run / "data.json");
+  const Questions questions = read_questions(arguments, config.data, facts);
+  Sequential model = make_model(config, static_cast<std::int64_t>(facts.classes.size()));
+  const Tensor x = prepared(questions.x, config.data);
+  Spec given = x.spec();
+  if (given.shape.rank() > 0) given.shape.set(0, any_size);
+  require<DataError>(given == facts.input, arguments.input.string(), ": the model was trained on ", facts.input,
+                     ", this is ", x.spec());
+  model.build(facts.input);
+  load_safetensors(arguments.run / "weights.safetensors", model);
+  const Tensor answers = cast(predict(model, x), f32);
+  if (arguments.output && arguments.output->extension() == ".npy") {
+    save_npy(*arguments.output, facts.of_classes ? softmax(answers) : answers);
+    return ok;
+  }
+  require<DataError>(answers.shape().rank() == 2, arguments.run.string(), ": a prediction is ", answers.spec(),
+                     ", which is no table; take --output FILE.npy");
+  const std::string table = table_of(questions, answers, facts);
+  if (!arguments.output) {
+    std::cout << table;
+    return ok;
+  }
+  AtomicFile file(*arguments.output);
+  file.write(table);
+  file.commit();
+  return ok;
+}
+
+}  // namespace gradus::command

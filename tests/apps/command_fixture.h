@@ -1,0 +1,71 @@
+/// What tests of the command share: a directory of their own, files for it, and what was said.
+#pragma once
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+#include "apps/gradus/commands.h"
+#include "gradus/formats/idx.h"
+
+namespace gradus::command {
+
+class CommandTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    root_ = std::filesystem::temp_directory_path() /
+            (std::string("gradus_") + test->test_suite_name() + test->name() + std::to_string(::getpid()));
+    std::filesystem::create_directories(root_);
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+
+  void write(const std::filesystem::path& file, const std::string& text) const {
+    std::filesystem::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file, std::ios::binary) << text;
+  }
+  static std::string contents(const std::filesystem::path& file) {
+    std::ostringstream out;
+    out << std::ifstream(file, std::ios::binary).rdbuf();
+    return out.str();
+  }
+  /// Square images whose brightest quarter of rows is their label, as `name`_images and `name`_labels.
+  void write_images(const std::string& name, int n, int side) const {
+    std::mt19937 engine(static_cast<unsigned>(n));
+    std::vector<std::uint8_t> images, labels;
+    for (int i = 0; i < n; ++i) {
+      labels.push_back(static_cast<std::uint8_t>(engine() % 4));
+      for (int p = 0; p < side * side; ++p)
+        images.push_back(
+            static_cast<std::uint8_t>(p / side / (side / 4) == labels.back() ? 150 + engine() % 100 : engine() % 100));
+    }
+    write_idx(root_ / (name + "_images"), u8, std::vector<std::int64_t>{n, side, side}, images.data());
+    write_idx(root_ / (name + "_labels"), u8, std::vector<std::int64_t>{n}, labels.data());
+  }
+  /// Runs and gives the exit status, as main does.
+  int status_of(const auto& work) {
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    int status = failed;
+    try {
+      status = work();
+    } catch (...) { status = report_failure(); }
+    output_ = testing::internal::GetCapturedStdout();
+    errors_ = testing::internal::GetCapturedStderr();
+    return status;
+  }
+  void expect_output(const std::string& part) const { EXPECT_NE(output_.find(part), std::string::npos) << output_; }
+  void expect_error(const std::string& part) const { EXPECT_NE(errors_.find(part), std::string::npos) << errors_; }
+
+  std::filesystem::path root_;
+  std::string output_, errors_;
+};
+
+constexpr const char* idx_data =
+    "[data]\ntrain_images = \"train_images\"\ntrain_labels = \"train_labels\"\n"
+    "test_images = \"test_images\"\ntest_labels = \"test_labels\"\n";
+
+}  // namespace gradus::command

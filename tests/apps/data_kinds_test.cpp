@@ -1,0 +1,267 @@
+/// Every kind of data from training to prediction, what is wrong with its files, and what inspect says.
+#include <cmath>
+#include <set>
+#include <nlohmann/json.hpp>
+#include "apps/gradus/experiment.h"
+#include "apps/gradus/findings.h"
+#include "gradus/gradus.h"
+#include "gradus/onnx/export.h"
+#include "tests/apps/command_fixture.h"
+#include "tests/errors.h"
+
+namespace gradus::command {
+namespace {
+namespace fs = std::filesystem;
+
+class DataKinds : public CommandTest {
+ protected:
+  void configure(const std::string& data, const std::string& layers, const std::string& more = "") const {
+    write("config.toml", "[data]\n" + data + layers +
+                             "[optimizer]\nlearning_rate = 0.05\n[train]\nepochs = 20\nbatch_size = 16\n" + more);
+  }
+  TrainArguments arguments() const { return {.config = root_ / "config.toml", .output = root_ / "run", .quiet = true}; }
+  int trained() {
+    return status_of([&] { return train(arguments()); });
+  }
+  int predicted(const fs::path& input, PredictArguments more = {}) {
+    more.run = root_ / "run";
+    more.input = input;
+    return status_of([&] { return predict_examples(more); });
+  }
+  /// The rows below the head.
+  std::vector<std::string> lines() const {
+    std::vector<std::string> all;
+    std::istringstream in(output_);
+    for (std::string line; std::getline(in, line);) all.push_back(line);
+    return all;
+  }
+  double number_after(const std::string& words) const {
+    const std::size_t at = output_.find(words);
+    return at == std::string::npos ? std::nan("") : std::stod(output_.substr(at + words.size()));
+  }
+};
+
+constexpr const char* dense_classes =
+    "[[layers]]\ntype = \"normalization\"\n[[layers]]\ntype = \"dense\"\nunits = 8\nactivation = \"relu\"\n"
+    "[[layers]]\ntype = \"scores\"\n";
+
+/// The kind follows from the width; the shop says nothing.
+std::string table(int rows, bool with_kind) {
+  std::string text = with_kind ? "shop,width,height,kind\n" : "height,width,note,shop\n";
+  for (int i = 0; i < rows; ++i) {
+    const int width = 1000 + (i * 7) % 100;
+    const std::string shop = i % 2 ? "\"north, east\"" : "south", height = i % 5 ? std::to_string(i % 9) : "NA";
+    const char* kind = width < 1050 ? "slim" : "wide";
+    text += with_kind ? gradus::text(shop, ',', width, ',', height, ',', kind, '\n')
+                      : gradus::text(height, ',', width, ",left out,", shop, '\n');
+  }
+  return text;
+}
+
+TEST_F(DataKinds, TablesOfWordsAndNumbers) {
+  write("data.csv", table(200, true));
+  configure(
+      "kind = \"csv\"\ntrain = \"data.csv\"\nlabel = \"kind\"\ncategories = [\"kind\", \"shop\"]\nmissing_value = 4\n",
+      dense_classes);
+  ASSERT_EQ(trained(), ok) << errors_;
+  EXPECT_GT(number_after("test accuracy "), 0.9) << output_;
+  const std::string said = output_.substr(0, output_.find(','));
+  ASSERT_EQ(status_of([&] { return eval({.run = root_ / "run"}); }), ok) << errors_;
+  EXPECT_EQ(output_.substr(0, output_.find(',')), said);
+  EXPECT_EQ(read_facts(root_ / "run/data.json").classes, (std::vector<std::string>{"slim", "wide"}));
+
+  // Columns in another order, one too many, and no label.
+  write("new.csv", table(30, false));
+  ASSERT_EQ(predicted(root_ / "new.csv"), ok) << errors_;
+  ASSERT_EQ(lines().size(), 31u);
+  EXPECT_EQ(lines()[0], "row,class,probability");
+  EXPECT_TRUE(lines()[1].starts_with("0,slim,")) << lines()[1];     // 1000
+  EXPECT_TRUE(lines()[15].starts_with("14,wide,")) << lines()[15];  // 1098
+  write("bad.csv", "height,width,shop\n1,2,west\n");
+  EXPECT_EQ(predicted(root_ / "bad.csv"), bad_data);
+  expect_error("bad.csv:2: column `shop`");
+  write("short.csv", "height,width\n1,2\n");
+  EXPECT_EQ(predicted(root_ / "short.csv"), failed);
+  expect_error("has no column `shop`");
+  const std::string report = contents(root_ / "run/report.html");
+  EXPECT_NE(report.find("class=\"confusion\""), std::string::npos);
+  EXPECT_NE(report.find("width = 10"), std::string::npos);  // of a worst example
+}
+
+TEST_F(DataKinds, NumbersArePredictedToo) {
+  std::string text = "x,y\n";
+  for (int i = 0; i < 200; ++i) text += gradus::text(i, ',', 0.5 * i + 0.25, '\n');
+  write("data.csv", text);
+  configure("kind = \"csv\"\ntrain = \"data.csv\"\nlabel = \"y\"\n",
+            "[[layers]]\ntype = \"normalization\"\n[[layers]]\ntype = \"dense\"\nunits = 1\n", "loss = \"huber\"\n");
+  ASSERT_EQ(status_of([&] {
+              TrainArguments a = arguments();
+              a.settings = {"optimizer.learning_rate=0.5", "train.epochs=100"};
+              return train(a);
+            }),
+            ok)
+      << errors_;
+  EXPECT_LT(number_after("test mean absolute error "), 1) << output_;
+  write("new.csv", "x\n100\n");
+  ASSERT_EQ(predicted(root_ / "new.csv"), ok) << errors_;
+  EXPECT_EQ(lines()[0], "row,prediction");
+  EXPECT_NEAR(std::stod(lines()[1].substr(2)), 50.25, 1);
+  write("config.toml", contents(root_ / "config.toml") + "\n");
+  TrainArguments wrong = arguments();
+  wrong.output = root_ / "wrong";
+  wrong.settings = {"train.loss=sparse_categorical_crossentropy"};
+  EXPECT_EQ(status_of([&] { return train(wrong); }), usage);
+  expect_error("the labels are numbers");
+}
+
+TEST_F(DataKinds, ImagesByFolder) {
+  for (int i = 0; i < 40; ++i) {
+    const bool bright = i % 2;
+    const Tensor image = full({6, 6, 3}, (bright ? 180 : 20) + i, u8);
+    fs::create_directories(root_ / "pictures" / (bright ? "bright" : "dark"));
+    save_png(root_ / "pictures" / (bright ? "bright" : "dark") / gradus::text(i, ".png"), image);
+  }
+  configure("kind = \"images\"\ntrain = \"pictures\"\nheight = 6\nwidth = 6\ntest_share = 0.25\nmean = 0.5\n",
+            "[[layers]]\ntype = \"flatten\"\n[[layers]]\ntype = \"scores\"\n");
+  ASSERT_EQ(trained(), ok) << errors_;
+  EXPECT_EQ(number_after("test accuracy "), 1) << output_;
+  EXPECT_NE(contents(root_ / "run/report.html").find("src=\"data:image/png;base64,iVBOR"), std::string::npos);
+  ASSERT_EQ(predicted(root_ / "pictures/dark/0.png"), ok) << errors_;
+  ASSERT_EQ(lines().size(), 2u);
+  EXPECT_TRUE(lines()[1].starts_with((root_ / "pictures/dark/0.png").string() + ",dark,0.")) << lines()[1];
+  const PredictArguments to_file{.output = root_ / "out.npy"};
+  ASSERT_EQ(predicted(root_ / "pictures", to_file), ok) << errors_;
+  const Tensor shares = load_npy(root_ / "out.npy");
+  EXPECT_EQ(shares.spec(), (Spec{f32, {40, 2}}));
+  EXPECT_NEAR(reduce_sum(shares).item(), 40, 1e-4);
+  write("pictures/dark/broken.png", "no picture");
+  EXPECT_EQ(predicted(root_ / "pictures/dark/broken.png"), bad_data);
+  expect_error("broken.png");
+  fs::create_directories(root_ / "empty");
+  EXPECT_EQ(predicted(root_ / "empty"), failed);
+}
+
+TEST_F(DataKinds, ArraysOfAnArchive) {
+  set_seed(1);
+  const Tensor x = random::normal({120, 3}), y = cast(argmax(x), i64);
+  save_npz(root_ / "data.npz", {{"x_train", cast(x, f64)}, {"y_train", expand_dims(y, -1)}, {"other", x}});
+  configure("kind = \"npz\"\nfile = \"data.npz\"\n", "[[layers]]\ntype = \"dense\"\nunits = 3\n");
+  ASSERT_EQ(trained(), ok) << errors_;
+  EXPECT_GT(number_after("test accuracy "), 0.8) << output_;
+  ASSERT_EQ(predicted(root_ / "data.npz", {.array = "other"}), ok) << errors_;
+  EXPECT_EQ(lines().size(), 121u);
+  EXPECT_EQ(predicted(root_ / "data.npz", {.array = "othr"}), bad_data);
+  expect_error("did you mean `other`?");
+  save_npy(root_ / "wide.npy", zeros({2, 4}));
+  EXPECT_EQ(predicted(root_ / "wide.npy"), bad_data);
+  expect_error("the model was trained on f32[?,3]");
+  configure("kind = \"npz\"\nfile = \"data.npz\"\ntrain_x = \"x\"\n", "[[layers]]\ntype = \"scores\"\n");
+  EXPECT_EQ(status_of([&] { return train({.config = root_ / "config.toml", .output = root_ / "b", .quiet = true}); }),
+            bad_data);
+  expect_error("there is no array `x`");
+}
+
+TEST_F(DataKinds, TheShareForTestingIsTheSameInEveryRun) {
+  write("data.csv", table(100, true));
+  configure(
+      "kind = \"csv\"\ntrain = \"data.csv\"\nlabel = \"kind\"\ncategories = [\"kind\", \"shop\"]\nmissing_value = "
+      "4\ntest_share = 0.3\n",
+      dense_classes);
+  const DataConfig config = read_config(root_ / "config.toml").data;
+  set_seed(1);
+  const Data one = load_data(config);
+  set_seed(2);
+  const Data other = load_data(config);
+  EXPECT_EQ(one.test.examples, 30);
+  EXPECT_EQ(one.train.examples, 70);
+  const auto widths = [](const Dataset<2>& d) {
+    std::multiset<float> all;
+    for (const auto& [x, y] : d) all.insert(x.to_vector<float>()[1]);
+    return all;
+  };
+  EXPECT_EQ(widths(one.test.raw), widths(other.test.raw));
+  std::multiset<float> together = widths(one.train.raw);
+  together.merge(widths(one.test.raw));
+  EXPECT_EQ(together, widths(data::from_csv(root_ / "data.csv", csv_options(config, {}))));
+}
+
+TEST_F(DataKinds, FindingsCountEveryTestExample) {
+  write("data.csv", table(100, true));
+  configure(
+      "kind = \"csv\"\ntrain = \"data.csv\"\nlabel = \"kind\"\ncategories = [\"kind\", \"shop\"]\nmissing_value = "
+      "4\ntest_share = 0.3\n",
+      "[[layers]]\ntype = \"scores\"\n");
+  const TrainConfig config = read_config(root_ / "config.toml");
+  const Data data = load_data(config.data);
+  const Experiment experiment = make_experiment(config, data);
+  // Scores that say: always the first class.
+  for (Variable& v : experiment.model.variables())
+    v.assign(v.name().ends_with("bias") ? from_values(std::vector<float>{1, 0}, {2}) : zeros_like(v));
+  const Findings findings = examine(experiment.model, data, config.data);
+  std::int64_t slim = 0;
+  for (const auto& [x, y] : data.test.raw) slim += y.item() == 0;
+  EXPECT_EQ(findings.confusion, (std::vector<std::vector<std::int64_t>>{{slim, 0}, {30 - slim, 0}}));
+  ASSERT_EQ(findings.worst.size(), 18u);
+  EXPECT_EQ(findings.worst[0].truth, "wide");
+  EXPECT_EQ(findings.worst[0].prediction, "slim");
+  EXPECT_NEAR(findings.worst[0].loss, std::log(1 + std::exp(1.0)), 1e-6);
+  EXPECT_NEAR(findings.worst[0].probability, 1 / (1 + std::exp(-1.0)), 1e-6);
+  EXPECT_LT(findings.worst[0].index, findings.worst[1].index);  // of equal losses
+}
+
+TEST_F(DataKinds, ATrialWritesNothing) {
+  write_images("train", 64, 8);
+  write_images("test", 16, 8);
+  write("config.toml",
+        std::string(idx_data) +
+            "[[layers]]\ntype = \"flatten\"\n[[layers]]\ntype = \"dense\"\nunits = 4\n[train]\nbatch_size = 8\n");
+  TrainArguments trial = arguments();
+  trial.fast_dev_run = 2;
+  EXPECT_EQ(status_of([&] { return train(trial); }), ok) << errors_;
+  expect_output("trial of 2 steps: loss ");
+  EXPECT_FALSE(fs::exists(root_ / "run"));
+}
+
+TEST_F(DataKinds, InspectSaysWhatThereIs) {
+  write_images("train", 64, 8);
+  write_images("test", 16, 8);
+  write("config.toml",
+        std::string(idx_data) +
+            "[[layers]]\ntype = \"flatten\"\n[[layers]]\ntype = \"dense\"\nunits = 4\n[train]\nbatch_size = 8\n");
+  ASSERT_EQ(trained(), ok) << errors_;
+  const auto inspected = [&](const fs::path& path, bool graph = false) {
+    EXPECT_EQ(status_of([&] { return inspect({.path = path, .graph = graph}); }), ok) << errors_;
+    const std::string plain = output_;
+    EXPECT_FALSE(plain.empty());
+    EXPECT_EQ(status_of([&] { return inspect({.path = path, .graph = graph, .json = true}); }), ok) << errors_;
+    return nlohmann::json::parse(output_);
+  };
+  const auto run = inspected(root_ / "run", true);
+  EXPECT_EQ(run["kind"], "run");
+  EXPECT_EQ(run["parameters"], 64 * 4 + 4);
+  EXPECT_NE(run["summary"].get<std::string>().find("dense"), std::string::npos);
+  EXPECT_NO_THROW(parse_graph(run["graph"].get<std::string>()));
+  EXPECT_NE(run["graph"].get<std::string>().find("matmul"), std::string::npos) << run["graph"];
+  EXPECT_EQ(run["checkpoint"]["step"], 8);
+  EXPECT_EQ(run["last epoch"]["epoch"], 0);
+  const auto checkpoint = inspected(root_ / "run/checkpoints");
+  EXPECT_EQ(checkpoint["step"], 8);
+  EXPECT_EQ(checkpoint["epoch"], 1);
+  EXPECT_GT(checkpoint["arrays"].size(), 4u);  // weights and slots
+  const auto weights = inspected(root_ / "run/weights.safetensors");
+  EXPECT_EQ(weights["elements"], 64 * 4 + 4);
+  EXPECT_EQ(weights["bytes"], 4 * (64 * 4 + 4));
+  EXPECT_EQ(inspected(root_ / "config.toml")["parameters"], 64 * 4 + 4);
+  export_onnx(root_ / "model.onnx", [](auto in) { return Tensors{matmul(in[0], constant({{2.0f}, {3.0f}}))}; },
+              {{f32, {1, 2}}});
+  const auto onnx = inspected(root_ / "model.onnx", true);
+  EXPECT_EQ(onnx["inputs"][0]["shape"], (std::vector<int>{1, 2}));
+  EXPECT_GE(onnx["graph"].size(), 1u);
+  EXPECT_EQ(status_of([&] { return inspect({.path = root_ / "train_images"}); }), failed);
+  EXPECT_EQ(status_of([&] { return inspect({.path = root_ / "nowhere"}); }), failed);
+  fs::resize_file(root_ / "run/weights.safetensors", 20);
+  EXPECT_EQ(status_of([&] { return inspect({.path = root_ / "run/weights.safetensors"}); }), bad_data);
+}
+
+}  // namespace
+}  // namespace gradus::command

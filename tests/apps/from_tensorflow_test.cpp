@@ -1,0 +1,128 @@
+/// What docs/from-tensorflow.md says that Gradus does with TensorFlow's common mistakes.
+#include <gtest/gtest.h>
+#include <cmath>
+#include <limits>
+#include <set>
+#include "gradus/gradus.h"
+#include "tests/errors.h"
+
+namespace gradus {
+namespace {
+
+Tensor inputs() { return random::normal({8, 4}, {.seed = 1}); }
+Tensor labels() { return argmax(random::normal({8, 3}, {.seed = 2})); }
+
+TEST(FromTensorFlow, ScoresAreNoProbabilities) {
+  Sequential model{Dense(3, softmax)};
+  const SparseCategoricalCrossentropy loss(from_logits);
+  expect_says(error_of<InvalidArgument>([&] { loss(labels(), model(inputs(), training)); }), "softmax");
+}
+
+TEST(FromTensorFlow, AColumnIsNoRow) {
+  expect_says(error_of<InvalidArgument>([] { mean_squared_error(zeros({8}), zeros({8, 1})); }), "[8]");
+}
+
+TEST(FromTensorFlow, AGradientIsNeverNothing) {
+  Variable used(constant(2.0f), "used"), unused(constant(3.0f), "unused");
+  const auto gradients = [&](GradientOptions options) {
+    GradientTape tape;
+    const Tensor target = used.value() * used.value();
+    return tape.gradient(target, Variables{used, unused}, options);
+  };
+  expect_says(error_of<InvalidArgument>([&] { gradients({}); }), "unused");
+  EXPECT_EQ(gradients({.unconnected = Unconnected::zero})[unused].item(), 0);
+  const Tensor x = constant(2.0f);
+  GradientTape tape;
+  EXPECT_THROW(tape.gradient(x * x, x), InvalidArgument);  // nobody watched it
+}
+
+TEST(FromTensorFlow, GradientsKnowTheirVariables) {
+  Sequential model{Dense(3)}, other{Dense(3)};
+  model(inputs());
+  other(inputs());
+  SGD optimizer, of_other;
+  const SparseCategoricalCrossentropy loss(from_logits);
+  const auto step = [&](Sequential& net, Optimizer& with) {
+    GradientTape tape;
+    with.apply_gradients(tape.gradient(loss(labels(), net(inputs(), training)), net.trainable_variables()));
+  };
+  step(other, of_other);
+  const Tensor before = other.trainable_variables()[0];
+  step(model, optimizer);
+  EXPECT_TRUE(bitwise_equal(before, other.trainable_variables()[0]));
+  EXPECT_THROW(step(model, of_other), InvalidArgument);
+}
+
+TEST(FromTensorFlow, UnequalPartsCountByTheirExamples) {
+  const Tensor x = range(27, f32), y = zeros({27});
+  Loss total;
+  for (auto [xb, yb] : micro_batches({x, y}, 8)) total += Loss::mean(square(xb - yb));
+  EXPECT_NEAR(total.item(), 26.0 * 53 / 6, 1e-4);  // the mean of k^2 for k < 27
+  EXPECT_EQ(total.weight().item(), 27);
+}
+
+TEST(FromTensorFlow, NumbersNeverTraceAnew) {
+  auto scaled = function([](Tensor x, Tensor by) { return x * by; });
+  for (const double by : {0.1, 0.2, 0.3}) EXPECT_NEAR(scaled(constant(1.0f), by).item(), by, 1e-6);
+  EXPECT_EQ(scaled.explain().variants, 1);
+  auto chosen = function([](Tensor x, bool doubled) { return doubled ? x * 2 : x; });
+  chosen(constant(1.0f), true);
+  chosen(constant(1.0f), false);
+  EXPECT_EQ(chosen.explain().variants, 2);
+}
+
+TEST(FromTensorFlow, BranchesOnValues) {
+  auto magnitude = function([](Tensor x) {
+    if (x.item() > 0) return x;
+    return -x;
+  });
+  EXPECT_EQ(magnitude(constant(3.0f)).item(), 3);
+  EXPECT_EQ(magnitude(constant(-3.0f)).item(), 3);
+}
+
+TEST(FromTensorFlow, PolesBehindAWhere) {
+  Variable x(from_values(std::vector<float>{0, 4}, {2}), "x");
+  for (const auto& f : std::vector<std::function<Tensor(Tensor)>>{
+           [](Tensor t) { return log(t); }, [](Tensor t) { return 1 / t; }, [](Tensor t) { return sqrt(t); },
+           [](Tensor t) { return pow(t, -0.5); }}) {
+    GradientTape tape;
+    const Tensor value = x;
+    const Tensor target = reduce_sum(where(value > 0, f(value), zeros_like(value)));
+    const Tensor gradient = tape.gradient(target, x);
+    EXPECT_EQ(gradient.to_vector<float>()[0], 0);
+    EXPECT_TRUE(std::isfinite(gradient.to_vector<float>()[1]) && gradient.to_vector<float>()[1] != 0);
+  }
+}
+
+TEST(FromTensorFlow, IntegersStayIntegers) {
+  EXPECT_EQ((constant(7) / 2).dtype(), i32);
+  EXPECT_EQ((constant(7) / 2).item(), 3);
+  expect_says(error_of<InvalidArgument>([] { constant(7) * 0.5; }), "cast");
+}
+
+TEST(FromTensorFlow, AStepThatIsNotFiniteChangesNothing) {
+  Sequential model({Dense(4, relu), Dense(3, linear, {.dtype = f32})}, {.policy = mixed_float16});
+  Adam optimizer;
+  const SparseCategoricalCrossentropy loss(from_logits);
+  model(inputs());
+  const Tensor before = model.trainable_variables()[0];
+  GradientTape tape;
+  const Tensor x = inputs() * std::numeric_limits<float>::infinity();
+  optimizer.apply_gradients(tape.gradient(loss(labels(), model(x, training)), model.trainable_variables()));
+  EXPECT_TRUE(bitwise_equal(before, model.trainable_variables()[0]));
+  EXPECT_EQ(optimizer.iterations(), 0);
+  EXPECT_EQ(optimizer.skipped_steps(), 1);
+}
+
+TEST(FromTensorFlow, AShuffleIsAPermutationOfEverything) {
+  std::set<std::int64_t> begin, all;
+  for (const Tensor& i : data::range(1000).shuffle({.seed = 1})) {
+    all.insert(static_cast<std::int64_t>(i.item()));
+    if (all.size() <= 20) begin.insert(static_cast<std::int64_t>(i.item()));
+  }
+  EXPECT_EQ(all.size(), 1000u);
+  EXPECT_GT(*begin.rbegin(), 500);  // not of the beginning alone
+}
+
+}  // namespace
+}  // namespace gradus
