@@ -78,9 +78,9 @@ std::shared_ptr<Layer> global(std::string_view layer, std::string_view kind, Red
 /// The mean of the places that count.
 std::shared_ptr<Layer> global_average_1d(bool keepdims) {
   constexpr std::string_view name = "GlobalAveragePooling1D";
-  auto layer = std::make_shared<SpatialLayer>(name, "global_average_pooling1d", 1, [keepdims](const Tensor& x) {
-    return reduce_mean(x, {.axis = {1}, .keepdims = keepdims});
-  });
+  const auto mean = [keepdims](const Tensor& x) { return reduce_mean(x, {.axis = {1}, .keepdims = keepdims}); };
+  auto layer =
+      std::make_shared<SpatialLayer>(name, "global_average_pooling1d", 1, Options{{"keepdims", keepdims}}, mean);
   layer->of_masked = [keepdims](const Tensor& x, const Tensor& mask) {
     const Tensor counts = expand_dims(mask, -1);
     return reduce_sum(where(counts, x, fill_like(x, 0)), {.axis = {1}, .keepdims = keepdims}) /

@@ -76,11 +76,11 @@ LayerConfig resizing_config(std::int64_t height, std::int64_t width, const Resiz
 
 }  // namespace
 
-Identity::Identity()
-    : Module(layer_of("identity", [](const Tensor& x) { return x; }, {"Identity"}, Reach::element)) {}
+Identity::Identity() : Module(layer_of("identity", [](const Tensor& x) { return x; }, {"Identity"}, Reach::element)) {}
 Rescaling::Rescaling(double scale, double offset)
-    : Module(layer_of("rescaling", [=](const Tensor& x) { return as_floats(x) * scale + offset; },
-                      {"Rescaling", {{"scale", scale}, {"offset", offset}}}, Reach::element)) {}
+    : Module(layer_of(
+          "rescaling", [=](const Tensor& x) { return as_floats(x) * scale + offset; },
+          {"Rescaling", {{"scale", scale}, {"offset", offset}}}, Reach::element)) {}
 Resizing::Resizing(std::int64_t height, std::int64_t width, ResizeOptions options)
     : Module(layer_of(
           "resizing", [=](const Tensor& x) { return resize(x, {height, width}, options); },

@@ -99,15 +99,17 @@ RepeatVector::RepeatVector(std::int64_t n)
 }
 ReLU::ReLU() : ReLU(ReLUOptions{}) {}
 ReLU::ReLU(ReLUOptions options)
-    : Module(layer_of("re_lu", [options](const Tensor& x) { return rectified(x, options); },
-                      {"ReLU",
-                       {{"max_value", options.max_value ? OptionValue(*options.max_value) : OptionValue()},
-                        {"negative_slope", options.negative_slope},
-                        {"threshold", options.threshold}}},
-                      Reach::element)) {}
+    : Module(layer_of(
+          "re_lu", [options](const Tensor& x) { return rectified(x, options); },
+          {"ReLU",
+           {{"max_value", options.max_value ? OptionValue(*options.max_value) : OptionValue()},
+            {"negative_slope", options.negative_slope},
+            {"threshold", options.threshold}}},
+          Reach::element)) {}
 LeakyReLU::LeakyReLU(double negative_slope)
-    : Module(layer_of("leaky_re_lu", [negative_slope](const Tensor& x) { return leaky_relu(x, negative_slope); },
-                      {"LeakyReLU", {{"negative_slope", negative_slope}}}, Reach::element)) {}
+    : Module(layer_of(
+          "leaky_re_lu", [negative_slope](const Tensor& x) { return leaky_relu(x, negative_slope); },
+          {"LeakyReLU", {{"negative_slope", negative_slope}}}, Reach::element)) {}
 ELU::ELU(double alpha)
     : Module(layer_of(
           "elu",
@@ -115,7 +117,8 @@ ELU::ELU(double alpha)
           {"ELU", {{"alpha", alpha}}}, Reach::element)) {}
 PReLU::PReLU(std::vector<int> shared_axes) : Module(std::make_shared<PReLULayer>(std::move(shared_axes))) {}
 Softmax::Softmax(int axis)
-    : Module(layer_of("softmax", [axis](const Tensor& x) { return softmax(x, axis); },
-                      {"Softmax", {{"axis", std::int64_t{axis}}}}, Reach::place)) {}
+    : Module(layer_of(
+          "softmax", [axis](const Tensor& x) { return softmax(x, axis); }, {"Softmax", {{"axis", std::int64_t{axis}}}},
+          Reach::place)) {}
 
 }  // namespace gradus
