@@ -1,6 +1,7 @@
 /// Singular values by what they are defined by, and layers made of them by what they compute.
 #include "gradus/nn/low_rank.h"
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <cmath>
 #include "gradus/gradus.h"
 #include "tests/errors.h"

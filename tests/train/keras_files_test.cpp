@@ -24,7 +24,7 @@ namespace gradus {
 namespace {
 
 namespace fs = std::filesystem;
-const fs::path stored = GRADUS_KERAS_FOLDER;
+const fs::path stored = GRADUS_KERAS_FILES;
 
 Tensor array(const std::string& name, const std::string& which) {
   for (auto& [key, value] : load_npz(stored / (name + ".npz")))

@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 #include "gradus/base/threads.h"
+#include "gradus/nn/layers.h"
 #include "gradus/nn/noise.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/random.h"
