@@ -13,6 +13,7 @@ import json
 import pathlib
 import struct
 import sys
+import types
 
 import numpy as np
 
@@ -46,6 +47,14 @@ def in_double(thing):
             thing.values = [np.float64(v) for v in value]
         elif type(value).__module__.endswith("learning_rate_schedule"):
             in_double(value)
+
+
+def make_nadam_exact():
+    """Keras casts the 0.96 of its schedule by way of float32, also for variables that are float64."""
+    from keras.src.optimizers import nadam
+    cast = nadam.ops.cast
+    nadam.ops = types.SimpleNamespace(**vars(nadam.ops))
+    nadam.ops.cast = lambda x, dtype: cast(np.float64(x) if type(x) is float else x, dtype)
 
 
 def keras_cases(r):
@@ -219,6 +228,7 @@ def main():
     if peer == "keras":
         import keras
         keras.backend.set_floatx("float64")
+        make_nadam_exact()
     for kind in kinds:
         numbers = problems.numbers(kind)
         curves = {"keras": keras_curves, "torch": torch_curves}[peer](kind, numbers)

@@ -36,7 +36,8 @@ def numbers(kind):
 class KerasProblem:
     def __init__(self, trainable, moving, initial, loss):
         self.trainable, self.moving, self.initial, self.loss = trainable, moving, initial, loss
-        self.at_start = [np.array(v) for v in moving]
+        # Building them has moved them already.
+        self.at_start = [np.zeros(v.shape) if v.name == "moving_mean" else np.ones(v.shape) for v in moving]
 
     def reset(self):
         for variable, value in zip(self.trainable + self.moving, self.initial + self.at_start):
