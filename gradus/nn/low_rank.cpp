@@ -171,6 +171,7 @@ std::optional<std::vector<Module>> factors_of(const DenseLayer& layer, const Low
   const Tensor second = reshape(roots, {rank, 1}) * slice(parts.right, {0, 0}, {rank, units});
   DenseOptions thin = layer.options, wide = layer.options;
   thin.use_bias = false;
+  thin.activity_regularizer = {};
   auto narrow = dense_of(first, linear, thin, layer), last = dense_of(second, layer.activation, wide, layer);
   if (layer.options.use_bias) {
     last->variable(1).assign(layer.variable(1).value());
