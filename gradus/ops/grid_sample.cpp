@@ -100,7 +100,7 @@ Tensor as_rows(const Tensor& x) {
 class Choices {
  public:
   Choices(const Tensor& x, std::vector<std::vector<Neighbour>> axes, DType t)
-      : rows_(as_rows(x)), shape_(x.shape()), axes_(std::move(axes)), t_(t) {
+      : rows_(as_rows(x)), shape_(x.shape()), axes_(std::move(axes)) {
     if (axes_[0][0].weight.defined()) rows_ = cast(rows_, t);
   }
 
@@ -126,7 +126,6 @@ class Choices {
   Tensor rows_;
   const Shape shape_;
   const std::vector<std::vector<Neighbour>> axes_;
-  const DType t_;
   Tensor sum_;
 };
 

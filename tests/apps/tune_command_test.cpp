@@ -173,7 +173,8 @@ TEST(Settings, TakeThePlaceOfWhatIsWritten) {
       "[[layers]]\ntype = \"dense\"\nunits = 4\n";
   const auto parsed = [&](std::vector<std::string> settings) { return parse_config(written, "text", settings); };
   EXPECT_EQ(parsed({"layers[0].units=7"}).layers[0].units, 7);
-  EXPECT_EQ(parsed({"optimizer.type=sgd", "optimizer.momentum=0.5"}).optimizer.momentum, 0.5);
+  EXPECT_EQ(std::get<SGDOptions>(parsed({"optimizer.type=sgd", "optimizer.momentum=0.5"}).optimizer.options).momentum,
+            0.5);
   EXPECT_EQ(parsed({"seed=3", "seed=4"}).seed, 4);
   EXPECT_EQ(parsed({"layers[0].activation=relu"}).layers[0].activation, "relu");
   EXPECT_EQ(parsed({"layers[0].activation=\"relu\""}).layers[0].activation, "relu");
