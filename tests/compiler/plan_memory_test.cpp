@@ -142,7 +142,7 @@ const Row rows[] = {
      "%3 = update_rows %0 %1 %2 : f32[4,2]\nreturn %3\ndying %0\n",
      {0}},
     {"RowsOfItself",  // what is written would be read
-     "%0 = input : f32[4,2]\n%1 = input : i32[4]\n%3 = update_rows %0 %1 %0 : f32[4,2]\nreturn %3\ndying %0\n",
+     "%0 = input : f32[4,2]\n%1 = input : i32[4]\n%2 = update_rows %0 %1 %0 : f32[4,2]\nreturn %2\ndying %0\n",
      {-1}},
     {"RowsOfWhatIsMadeInPlace",
      "%0 = input : f32[4,2]\n%1 = input : i32[3]\n%2 = input : f32[3,2]\n%3 = exp %0 : f32[4,2]\n"
