@@ -47,7 +47,8 @@ struct WindowLayer : Layer, Described {
   }
   std::string_view kind() const override { return settings.kind; }
   LayerConfig config() const override {
-    const bool by_channel = settings.kernel_by_channel();
+    const bool transposed = settings.layer.ends_with("Transpose");
+    if (transposed && settings.groups > 1) return {};
     LayerConfig made{std::string(settings.layer),
                      {{"kernel_size", settings.kernel},
                       {"strides", for_each_dimension(settings.strides)},
@@ -56,8 +57,8 @@ struct WindowLayer : Layer, Described {
                       {"activation", settings.activation},
                       {"use_bias", settings.use_bias}}};
     if (!settings.layer.starts_with("Depthwise")) made.options.push_back({"filters", settings.filters});
-    made.options.push_back(by_channel ? LayerOption{"depth_multiplier", settings.depth_multiplier}
-                                      : LayerOption{"groups", settings.groups});
+    if (settings.kernel_by_channel()) made.options.push_back({"depth_multiplier", settings.depth_multiplier});
+    else if (!transposed) made.options.push_back({"groups", settings.groups});
     return made;
   }
 
