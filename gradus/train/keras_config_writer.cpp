@@ -43,8 +43,8 @@ class ConfigWriter {
   Json object(const Layer& layer, const Described& described) {
     const LayerConfig config = described.config();
     Json options{{"name", layer.name().empty() ? std::string(layer.kind()) : layer.name()},
-                 {"trainable", is_trained(layer)},
                  {"dtype", policy_name(layer)}};
+    if (!is_trained(layer)) options["trainable"] = false;  // not every layer takes it
     for (const LayerOption& option : config.options) options[option.name] = value_of(layer, option);
     add_children(options, layer, config.class_name);
     return {{"module", "keras.layers"},
