@@ -20,7 +20,6 @@ class ConfigWriter {
       return {};
     }
     Json written = object(layer, *described);
-    written["module"] = "keras";
     const Json shape = batch_shape(*layer.input());
     Json input{{"module", "keras.layers"},
                {"class_name", "InputLayer"},
@@ -47,7 +46,7 @@ class ConfigWriter {
     if (!is_trained(layer)) options["trainable"] = false;  // not every layer takes it
     for (const LayerOption& option : config.options) options[option.name] = value_of(layer, option);
     add_children(options, layer, config.class_name);
-    return {{"module", "keras.layers"},
+    return {{"module", config.class_name == "Sequential" ? "keras" : "keras.layers"},
             {"class_name", config.class_name},
             {"config", std::move(options)},
             {"registered_name", nullptr}};
