@@ -47,17 +47,23 @@ struct WindowLayer : Layer, Described {
   }
   std::string_view kind() const override { return settings.kind; }
   LayerConfig config() const override {
-    const bool by_channel = settings.kernel_by_channel();
-    LayerConfig made{std::string(settings.layer),
-                     {{"kernel_size", settings.kernel},
-                      {"strides", for_each_dimension(settings.strides)},
-                      {"padding", std::string(settings.padding == Padding::same ? "same" : "valid")},
-                      {"dilation_rate", for_each_dimension(settings.dilations)},
-                      {"activation", settings.activation},
-                      {"use_bias", settings.use_bias}}};
+    const bool transposed = settings.layer.ends_with("Transpose");
+    if (transposed && settings.groups > 1) return {};
+    LayerConfig made{
+        std::string(settings.layer),
+        {{"kernel_size", settings.kernel},
+         {"strides", for_each_dimension(settings.strides)},
+         {"padding", std::string(settings.padding == Padding::same ? "same" : "valid")},
+         {"dilation_rate", for_each_dimension(settings.dilations)},
+         {"activation", settings.activation},
+         {"use_bias", settings.use_bias},
+         {settings.kernel_by_channel() ? "depthwise_regularizer" : "kernel_regularizer", settings.kernel_regularizer},
+         {"pointwise_regularizer", settings.pointwise_regularizer},
+         {"bias_regularizer", settings.bias_regularizer},
+         {"activity_regularizer", settings.activity_regularizer}}};
     if (!settings.layer.starts_with("Depthwise")) made.options.push_back({"filters", settings.filters});
-    made.options.push_back(by_channel ? LayerOption{"depth_multiplier", settings.depth_multiplier}
-                                      : LayerOption{"groups", settings.groups});
+    if (settings.kernel_by_channel()) made.options.push_back({"depth_multiplier", settings.depth_multiplier});
+    else if (!transposed) made.options.push_back({"groups", settings.groups});
     return made;
   }
 

@@ -17,7 +17,13 @@ struct DenseLayer final : ClonedMasked<DenseLayer>, Described {
   }
   std::string_view kind() const override { return "dense"; }
   LayerConfig config() const override {
-    return {"Dense", {{"units", units}, {"activation", activation}, {"use_bias", options.use_bias}}};
+    return {"Dense",
+            {{"units", units},
+             {"activation", activation},
+             {"use_bias", options.use_bias},
+             {"kernel_regularizer", options.kernel_regularizer},
+             {"bias_regularizer", options.bias_regularizer},
+             {"activity_regularizer", options.activity_regularizer}}};
   }
   void build(const Spec& input) override {
     require(input.shape.rank() >= 1 && input.shape.back() >= 0,

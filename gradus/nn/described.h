@@ -5,12 +5,13 @@
 #include <variant>
 #include <vector>
 #include "gradus/nn/activation.h"
+#include "gradus/nn/regularizers.h"
 #include "gradus/ops/resize.h"
 
 namespace gradus {
 
 using OptionValue = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
-                                 std::vector<std::vector<std::int64_t>>, Activation>;
+                                 std::vector<std::vector<std::int64_t>>, Activation, Regularizer>;
 
 struct LayerOption {
   std::string name;

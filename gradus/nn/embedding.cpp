@@ -19,7 +19,12 @@ struct EmbeddingLayer final : Cloned<EmbeddingLayer>, Described {
   }
   std::string_view kind() const override { return "embedding"; }
   LayerConfig config() const override {
-    return {"Embedding", {{"input_dim", vocabulary}, {"output_dim", width}, {"mask_zero", options.mask_zero}}};
+    return {"Embedding",
+            {{"input_dim", vocabulary},
+             {"output_dim", width},
+             {"mask_zero", options.mask_zero},
+             {"embeddings_regularizer", options.embeddings_regularizer},
+             {"activity_regularizer", options.activity_regularizer}}};
   }
   void build(const Spec& input) override {
     require(is_integer(input.dtype), "Embedding: the input is ", input, ", expected integers; cast(x, i32) first");
@@ -65,9 +70,10 @@ struct PositionEmbeddingLayer final : ClonedMasked<PositionEmbeddingLayer> {
   EmbeddingOptions options;
 };
 
-struct MaskingLayer final : Cloned<MaskingLayer> {
+struct MaskingLayer final : Cloned<MaskingLayer>, Described {
   explicit MaskingLayer(double v) : value(v) {}
   std::string_view kind() const override { return "masking"; }
+  LayerConfig config() const override { return {"Masking", {{"mask_value", value}}}; }
   void build(const Spec& input) override {
     require(input.shape.rank() >= 2, "Masking: the input is ", input, ", expected [..., time, features]");
   }

@@ -48,7 +48,9 @@ struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer>, De
             {{"momentum", options.momentum},
              {"epsilon", options.epsilon},
              {"center", options.center},
-             {"scale", options.scale}}};
+             {"scale", options.scale},
+             {"gamma_regularizer", options.gamma_regularizer},
+             {"beta_regularizer", options.beta_regularizer}}};
   }
   void build(const Spec& input) override {
     require(input.shape.rank() >= 2 && input.shape.back() >= 0,
@@ -124,7 +126,9 @@ struct LayerNormalizationLayer final : ClonedMasked<LayerNormalizationLayer>, De
             {{"axis", listed(options.axis)},
              {"epsilon", options.epsilon},
              {"center", options.center},
-             {"scale", options.scale}}};
+             {"scale", options.scale},
+             {"gamma_regularizer", options.gamma_regularizer},
+             {"beta_regularizer", options.beta_regularizer}}};
   }
   void build(const Spec& input) override {
     require_floats("LayerNormalization", input);
@@ -172,7 +176,9 @@ struct GroupNormalizationLayer final : ClonedMasked<GroupNormalizationLayer>, De
              {"axis", std::int64_t{options.axis}},
              {"epsilon", options.epsilon},
              {"center", options.center},
-             {"scale", options.scale}}};
+             {"scale", options.scale},
+             {"gamma_regularizer", options.gamma_regularizer},
+             {"beta_regularizer", options.beta_regularizer}}};
   }
   void build(const Spec& input) override {
     require_floats("GroupNormalization", input);

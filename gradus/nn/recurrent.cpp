@@ -34,6 +34,11 @@ struct RecurrentLayer final : Cloned<RecurrentLayer>, Described {
                       {"dropout", options.dropout},
                       {"go_backwards", options.go_backwards},
                       {"use_bias", options.use_bias},
+                      {"zero_output_for_mask", options.zero_output_for_mask},
+                      {"kernel_regularizer", options.kernel_regularizer},
+                      {"recurrent_regularizer", options.recurrent_regularizer},
+                      {"bias_regularizer", options.bias_regularizer},
+                      {"activity_regularizer", options.activity_regularizer},
                       {"activation", options.activation ? OptionValue(*options.activation) : std::string("tanh")}}};
     if (cell != Kind::simple_rnn)
       made.options.push_back({"recurrent_activation", options.recurrent_activation

@@ -6,6 +6,7 @@
 #include <vector>
 #include "gradus/nn/activation.h"
 #include "gradus/nn/layers.h"
+#include "gradus/nn/regularizers.h"
 #include "gradus/train/keras_files.h"
 
 namespace gradus {
@@ -25,5 +26,11 @@ std::string config_of_model(const Module& model);
 std::optional<Activation> activation_named(std::string_view name);
 /// The name of the one that gives the same bits on numbers of all magnitudes.
 std::optional<std::string> name_of(const Activation& activation);
+
+/// Factors of L1 and L2, to twelve digits; none: the penalty is another one.
+struct PenaltyFactors {
+  double l1 = 0, l2 = 0;
+};
+std::optional<PenaltyFactors> factors_of(const Regularizer& regularizer);
 
 }  // namespace gradus

@@ -33,7 +33,7 @@ template <class Size> Size size_from(const Sizes& s) {
 }
 template <class Size> constexpr std::size_t rank_of = std::same_as<Size, Single> ? 1 : std::same_as<Size, Pair> ? 2 : 3;
 
-template <class Size> ConvOptionsOf<Size> convolution_options(KerasOptions& o) {
+template <class Size> ConvOptionsOf<Size> convolution_options(KerasOptions& o, bool by_channel) {
   constexpr std::size_t n = rank_of<Size>;
   return {.strides = size_from<Size>(o.sizes("strides", n, 1)),
           .padding = o.padding(),
@@ -42,17 +42,22 @@ template <class Size> ConvOptionsOf<Size> convolution_options(KerasOptions& o) {
           .activation = o.activation("activation", "linear"),
           .use_bias = o.flag("use_bias", true),
           .kernel_initializer = no_draw,
-          .depth_multiplier = o.integer("depth_multiplier", 1)};
+          .depth_multiplier = o.integer("depth_multiplier", 1),
+          .kernel_regularizer = o.regularizer(by_channel ? "depthwise_regularizer" : "kernel_regularizer"),
+          .bias_regularizer = o.regularizer("bias_regularizer"),
+          .activity_regularizer = o.regularizer("activity_regularizer"),
+          .pointwise_regularizer = o.regularizer("pointwise_regularizer")};
 }
-template <class L, class Size> Make convolution_of() {
+template <class L, class Size, bool by_channel = false> Make convolution_of() {
   return [](KerasOptions& o) {
     const auto filters = o.integer("filters");
-    return L(filters, size_from<Size>(o.sizes("kernel_size", rank_of<Size>, 1)), convolution_options<Size>(o));
+    return L(filters, size_from<Size>(o.sizes("kernel_size", rank_of<Size>, 1)),
+             convolution_options<Size>(o, by_channel));
   };
 }
 template <class L, class Size> Make depthwise_of() {
   return [](KerasOptions& o) {
-    return L(size_from<Size>(o.sizes("kernel_size", rank_of<Size>, 1)), convolution_options<Size>(o));
+    return L(size_from<Size>(o.sizes("kernel_size", rank_of<Size>, 1)), convolution_options<Size>(o, true));
   };
 }
 template <class L, class Size> Make pooling_of() {
@@ -102,7 +107,11 @@ ResizeMethod interpolation(KerasOptions& o, const std::string& otherwise) {
 
 Module embedding(KerasOptions& o) {
   const auto rows = o.integer("input_dim"), width = o.integer("output_dim");
-  return Embedding(rows, width, {.embeddings_initializer = no_draw, .mask_zero = o.flag("mask_zero", false)});
+  return Embedding(rows, width,
+                   {.embeddings_initializer = no_draw,
+                    .mask_zero = o.flag("mask_zero", false),
+                    .embeddings_regularizer = o.regularizer("embeddings_regularizer"),
+                    .activity_regularizer = o.regularizer("activity_regularizer")});
 }
 
 Module batch_normalization(KerasOptions& o) {
@@ -114,19 +123,25 @@ Module batch_normalization(KerasOptions& o) {
   return BatchNormalization({.momentum = o.number("momentum", 0.99),
                              .epsilon = o.number("epsilon", 1e-3),
                              .center = o.flag("center", true),
-                             .scale = o.flag("scale", true)});
+                             .scale = o.flag("scale", true),
+                             .beta_regularizer = o.regularizer("beta_regularizer"),
+                             .gamma_regularizer = o.regularizer("gamma_regularizer")});
 }
 Module layer_normalization(KerasOptions& o) {
   return LayerNormalization({.epsilon = o.number("epsilon", 1e-3),
                              .center = o.flag("center", true),
                              .scale = o.flag("scale", true),
-                             .axis = axes(o, "axis", {-1})});
+                             .axis = axes(o, "axis", {-1}),
+                             .beta_regularizer = o.regularizer("beta_regularizer"),
+                             .gamma_regularizer = o.regularizer("gamma_regularizer")});
 }
 Module group_normalization(KerasOptions& o) {
   return GroupNormalization(o.integer("groups", 32), {.axis = axis(o, -1),
                                                       .epsilon = o.number("epsilon", 1e-3),
                                                       .center = o.flag("center", true),
-                                                      .scale = o.flag("scale", true)});
+                                                      .scale = o.flag("scale", true),
+                                                      .beta_regularizer = o.regularizer("beta_regularizer"),
+                                                      .gamma_regularizer = o.regularizer("gamma_regularizer")});
 }
 
 /// One number, or a list of them.
@@ -158,7 +173,12 @@ template <class L> Make recurrent_of() {
                      .activation = o.activation("activation", "tanh"),
                      .recurrent_activation = o.activation("recurrent_activation", "sigmoid"),
                      .kernel_initializer = no_draw,
-                     .recurrent_initializer = no_draw});
+                     .recurrent_initializer = no_draw,
+                     .kernel_regularizer = o.regularizer("kernel_regularizer"),
+                     .recurrent_regularizer = o.regularizer("recurrent_regularizer"),
+                     .bias_regularizer = o.regularizer("bias_regularizer"),
+                     .activity_regularizer = o.regularizer("activity_regularizer"),
+                     .zero_output_for_mask = o.flag("zero_output_for_mask", false)});
   };
 }
 
@@ -171,7 +191,11 @@ Module relu_layer(KerasOptions& o) {
 Module dense(KerasOptions& o) {
   const auto units = o.integer("units");
   return Dense(units, o.activation("activation", "linear"),
-               {.use_bias = o.flag("use_bias", true), .kernel_initializer = no_draw});
+               {.use_bias = o.flag("use_bias", true),
+                .kernel_initializer = no_draw,
+                .kernel_regularizer = o.regularizer("kernel_regularizer"),
+                .bias_regularizer = o.regularizer("bias_regularizer"),
+                .activity_regularizer = o.regularizer("activity_regularizer")});
 }
 
 Module resizing(KerasOptions& o) {
@@ -193,6 +217,7 @@ const std::map<std::string, Make>& layer_classes() {
       {"Flatten", of_nothing<Flatten>()},
       {"Dropout", of_rate<Dropout>("rate")},
       {"Embedding", embedding},
+      {"Masking", of_rate<Masking>("mask_value")},
       {"Conv1D", convolution_of<Conv1D, Single>()},
       {"Conv2D", convolution_of<Conv2D, Pair>()},
       {"Conv3D", convolution_of<Conv3D, Triple>()},
@@ -201,8 +226,8 @@ const std::map<std::string, Make>& layer_classes() {
       {"Conv3DTranspose", convolution_of<Conv3DTranspose, Triple>()},
       {"DepthwiseConv1D", depthwise_of<DepthwiseConv1D, Single>()},
       {"DepthwiseConv2D", depthwise_of<DepthwiseConv2D, Pair>()},
-      {"SeparableConv1D", convolution_of<SeparableConv1D, Single>()},
-      {"SeparableConv2D", convolution_of<SeparableConv2D, Pair>()},
+      {"SeparableConv1D", convolution_of<SeparableConv1D, Single, true>()},
+      {"SeparableConv2D", convolution_of<SeparableConv2D, Pair, true>()},
       {"MaxPooling1D", pooling_of<MaxPooling1D, Single>()},
       {"MaxPooling2D", pooling_of<MaxPooling2D, Pair>()},
       {"MaxPooling3D", pooling_of<MaxPooling3D, Triple>()},

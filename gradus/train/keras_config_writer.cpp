@@ -20,7 +20,6 @@ class ConfigWriter {
       return {};
     }
     Json written = object(layer, *described);
-    written["module"] = "keras";
     const Json shape = batch_shape(*layer.input());
     Json input{{"module", "keras.layers"},
                {"class_name", "InputLayer"},
@@ -43,11 +42,14 @@ class ConfigWriter {
   Json object(const Layer& layer, const Described& described) {
     const LayerConfig config = described.config();
     Json options{{"name", layer.name().empty() ? std::string(layer.kind()) : layer.name()},
-                 {"trainable", is_trained(layer)},
                  {"dtype", policy_name(layer)}};
-    for (const LayerOption& option : config.options) options[option.name] = value_of(layer, option);
+    if (!is_trained(layer)) options["trainable"] = false;  // not every layer takes it
+    for (const LayerOption& option : config.options) {
+      const auto* regularizer = std::get_if<Regularizer>(&option.value);
+      if (!regularizer || *regularizer) options[option.name] = value_of(layer, option);
+    }
     add_children(options, layer, config.class_name);
-    return {{"module", "keras.layers"},
+    return {{"module", config.class_name == "Sequential" ? "keras" : "keras.layers"},
             {"class_name", config.class_name},
             {"config", std::move(options)},
             {"registered_name", nullptr}};
@@ -83,6 +85,7 @@ class ConfigWriter {
         [&]<class T>(const T& value) -> Json {
           if constexpr (std::same_as<T, std::monostate>) return nullptr;
           else if constexpr (std::same_as<T, Activation>) return activation(layer, option.name, value);
+          else if constexpr (std::same_as<T, Regularizer>) return penalty(layer, option.name, value);
           else return value;
         },
         option.value);
@@ -91,6 +94,16 @@ class ConfigWriter {
     const auto name = name_of(activation);
     if (name) return *name;
     problem(layer, text("its ", option, " is none of Keras's"));
+    return nullptr;
+  }
+
+  Json penalty(const Layer& layer, const std::string& option, const Regularizer& regularizer) {
+    if (const auto factors = factors_of(regularizer))
+      return {{"module", "keras.regularizers"},
+              {"class_name", "L1L2"},
+              {"config", {{"l1", factors->l1}, {"l2", factors->l2}}},
+              {"registered_name", nullptr}};
+    problem(layer, text("its ", option, " is neither L1 nor L2"));
     return nullptr;
   }
 

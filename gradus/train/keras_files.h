@@ -23,7 +23,9 @@ void save_weights(const std::filesystem::path& file, const Module& model);
 void load_weights(const std::filesystem::path& file, Module& model);
 
 struct LoadModelOptions {
-  bool inference_only = false;  // regularizers, constraints and frozen batch norms, which act in training, may be there
+  /// What acts in training alone and is not known may be there: constraints, regularizers but L1 and L2, recurrent
+  /// dropout, frozen batch normalizations.
+  bool inference_only = false;
 };
 
 /// Layers, their options and policies, which of them are trained, and weights; neither initializers nor optimizer, loss

@@ -24,10 +24,9 @@ std::string shown(const Json& value) {
 
 /// Options that say nothing about what a layer computes with given weights, or repeat what is known.
 bool makes_no_difference(const std::string& name) {
-  static const std::set<std::string> known{"name",           "trainable",  "dtype",        "seed",
-                                           "unroll",         "use_cudnn",  "build_config", "zero_output_for_mask",
-                                           "fill_mode",      "fill_value", "batch_size",   "renorm_momentum",
-                                           "renorm_clipping"};
+  static const std::set<std::string> known{"name",       "trainable",  "dtype",           "seed",
+                                           "unroll",     "use_cudnn",  "build_config",    "fill_mode",
+                                           "fill_value", "batch_size", "renorm_momentum", "renorm_clipping"};
   return known.contains(name) || name.ends_with("_initializer");
 }
 bool acts_in_training(const std::string& name) {
@@ -118,6 +117,19 @@ Activation KerasOptions::activation(const char* name, const char* otherwise) {
     if (const auto found = activation_named(value.get<std::string>())) return *found;
   unexpected(name, "the name of an activation that is known");
   return *activation_named("linear");
+}
+
+Regularizer KerasOptions::regularizer(const char* name) {
+  const Json& value = raw(name);
+  if (value.is_null()) return {};
+  const auto part = [&](const Json& of, const char* key) { return of.is_object() ? of.value(key, Json()) : Json(); };
+  const Json kind = part(value, "class_name"), factors = part(value, "config");
+  const Json l1 = part(factors, "l1"), l2 = part(factors, "l2");
+  const bool known = kind == "L1" || kind == "L2" || kind == "L1L2";
+  if (known && (l1.is_number() || l2.is_number()))
+    return regularizers::L1L2(l1.is_number() ? l1.get<double>() : 0, l2.is_number() ? l2.get<double>() : 0);
+  if (!inference_only_) unexpected(name, "L1, L2 or L1L2; else load it with {.inference_only = true}");
+  return {};
 }
 
 Padding KerasOptions::padding() {

@@ -6,6 +6,7 @@
 #include <vector>
 #include "gradus/nn/activation.h"
 #include "gradus/nn/policy.h"
+#include "gradus/nn/regularizers.h"
 #include "gradus/ops/windows.h"
 
 namespace gradus {
@@ -28,6 +29,7 @@ class KerasOptions {
   /// [before, after] of each of `n` dimensions: a number for all, one for each, or both.
   std::vector<std::array<std::int64_t, 2>> both_sides(const char* name, std::size_t n);
   Activation activation(const char* name, const char* otherwise);
+  Regularizer regularizer(const char* name);
   Padding padding();
   /// The value as it is; null where there is none.
   const Json& raw(const char* name);

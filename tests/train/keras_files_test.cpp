@@ -3,6 +3,7 @@
 /// keras/check_files.py.
 #include "gradus/train/keras_files.h"
 #include <gtest/gtest.h>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include "gradus/formats/npz.h"
@@ -16,6 +17,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/random.h"
+#include "gradus/ops/reduce.h"
 #include "gradus/train/keras_config.h"
 #include "tests/errors.h"
 #include "tests/train/checkpoint_samples.h"
@@ -53,7 +55,7 @@ void expect_output(const Module& model, const std::string& name, double toleranc
 
 TEST_F(KerasFiles, ModelsOfKerasGiveItsOutputs) {
   for (const auto& [name, tolerance] :
-       {std::pair{"images", 1e-5}, {"sequences", 1e-5}, {"shapes", 1e-5}, {"mixed", 2e-3}}) {
+       {std::pair{"images", 1e-5}, {"sequences", 1e-5}, {"shapes", 1e-5}, {"masked", 1e-5}, {"mixed", 2e-3}}) {
     const Sequential model = load_model(stored / text(name, ".keras"));
     expect_output(model, name, tolerance);
     const fs::path again = directory / text(name, ".keras");
@@ -75,6 +77,21 @@ TEST_F(KerasFiles, OptionsArriveThatOutputsDoNotShow) {
   EXPECT_EQ(mixed.layer(0).layer_behind().policy(), mixed_float16);
   EXPECT_EQ(mixed.layer(1).layer_behind().policy(), float32);
   EXPECT_EQ(mixed.loss_scale(), 32768);
+}
+
+TEST_F(KerasFiles, MasksAndPenaltiesToo) {
+  const Sequential model = load_model(stored / "masked.keras");
+  const Variables variables = model.variables();
+  double l1 = 0;
+  for (const float value : variables[0].value().to_vector<float>()) l1 += std::abs(value);
+  EXPECT_NEAR(model.layer_behind().penalties()[0].item(), 0.03 * l1, 1e-5 * l1);
+  EXPECT_EQ(model.layer_behind().penalties().size(), 3u);
+  const auto factors = factors_of(regularizers::L1L2(0.25, 1e-4));
+  ASSERT_TRUE(factors);
+  EXPECT_EQ(factors->l1, 0.25);
+  EXPECT_EQ(factors->l2, 1e-4);
+  EXPECT_FALSE(factors_of(regularizers::OrthogonalRegularizer()));
+  EXPECT_FALSE(factors_of([](Tensor t) { return reduce_max(abs(t)); }));
 }
 
 struct Net {

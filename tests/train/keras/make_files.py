@@ -117,6 +117,23 @@ def shapes():
     return model, random.normal(size=(2, 12)).astype("float32")
 
 
+def masked():
+    model = keras.Sequential([
+        keras.Input((6,), dtype="int32"),
+        layers.Embedding(11, 4, mask_zero=True, embeddings_regularizer=keras.regularizers.L1(0.03)),
+        layers.Bidirectional(layers.LSTM(3, return_sequences=True)),
+        layers.Dropout(0.1),
+        layers.GRU(4, return_sequences=True, kernel_regularizer="l2"),
+        layers.LayerNormalization(),
+        layers.TimeDistributed(layers.Dense(3)),
+        layers.SimpleRNN(3),
+        layers.Dense(2, kernel_regularizer=keras.regularizers.L1L2(0.01, 0.02)),
+    ])
+    x = random.integers(1, 11, (3, 6)).astype("int32")
+    x[0, 4:], x[1, 1:] = 0, 0
+    return model, x
+
+
 def mixed():
     model = keras.Sequential([keras.Input((6,)), layers.Dense(5, activation="relu", dtype="mixed_float16"),
                               layers.Dense(3, dtype="float32")])
@@ -167,3 +184,4 @@ if __name__ == "__main__":
     functional_input = keras.Input((3,))
     keras.Model(functional_input, layers.Dense(2)(functional_input)).save(place("functional.keras"))
     activations()
+    store("masked", *masked())
