@@ -5,7 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include "apps/gradus/commands.h"
-#include "apps/gradus/model.h"
+#include "apps/gradus/experiment.h"
 #include "apps/gradus/run_directory.h"
 #include "apps/gradus/tune.h"
 
@@ -112,26 +112,6 @@ Data load_examples(const TuneArguments& arguments, const TrainConfig& config) {
   data.train = {mixed.take(all - held), all - held};
   data.test = {mixed.skip(all - held), held};
   return data;
-}
-
-struct Experiment {
-  Sequential model;  // built
-  Optimizer optimizer;
-  SparseCategoricalCrossentropy loss;
-  Dataset<2> train, test;
-  FitOptions options;
-};
-
-Experiment make_experiment(const TrainConfig& config, const Data& data) {
-  set_seed(static_cast<std::uint64_t>(config.seed));
-  Sequential model = make_model(config, data.vocabulary ? data.vocabulary->size() : 0);
-  model.build(data.input);
-  return {std::move(model),
-          make_optimizer(config.optimizer),
-          SparseCategoricalCrossentropy(from_logits),
-          batches(data.train.raw.shuffle(), config.data, config.batch_size),
-          batches(data.test.raw, config.data, test_batch(config.data)),
-          {.epochs = static_cast<int>(config.epochs), .micro_batch = config.micro_batch}};
 }
 
 EpochTrainer trainer_of(const TrainConfig& config, const Data& data) {
