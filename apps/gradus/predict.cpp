@@ -1,7 +1,7 @@
 /// `gradus predict`.
 #include <algorithm>
 #include <charconv>
-#include <fstream>
+#include <functional>
 #include <iostream>
 #include "apps/gradus/commands.h"
 #include "apps/gradus/findings.h"
@@ -12,12 +12,14 @@ namespace gradus::command {
 namespace {
 namespace fs = std::filesystem;
 
-/// What is to be predicted, as it lies in its file, and what each row of the answer is called.
+/// What is to be predicted: examples as they lie in their files, a part of them at a time.
 struct Questions {
-  Tensor x;
+  std::int64_t count;
+  std::function<Tensor(std::int64_t begin, std::int64_t end)> rows;
   std::string key = "row";
-  std::vector<std::string> names = {};  // empty: 0, 1, ...
+  std::vector<std::string> names = {};  // what each line of the answer is called; empty: 0, 1, ...
 };
+constexpr std::int64_t part = 256;
 
 /// Words stand in tables of answers, in quotes where they have to.
 std::string cell(const std::string& word) {
@@ -48,37 +50,60 @@ std::vector<fs::path> pictures_below(const fs::path& folder) {
 Questions of_images(const fs::path& input, const DataConfig& config) {
   std::error_code none;
   const auto files = fs::is_directory(input, none) ? pictures_below(input) : std::vector<fs::path>{input};
-  const Shape shape{std::ssize(files), config.height, config.width, config.channels};
-  Ref<Buffer> pixels = Buffer::allocate(shape.size(), "images");
-  Questions questions{.x = {}, .key = "file"};
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    resize_image(load_image(files[i], static_cast<int>(config.channels)), config.height, config.width,
-                 pixels->data<std::uint8_t>() + static_cast<std::int64_t>(i) * (shape.size() / shape[0]));
-    questions.names.push_back(files[i].string());
-  }
-  questions.x = Tensor::of_buffer({u8, shape}, std::move(pixels));
+  Questions questions{.count = std::ssize(files), .rows = {}, .key = "file"};
+  for (const fs::path& file : files) questions.names.push_back(file.string());
+  questions.rows = [files, config](std::int64_t begin, std::int64_t end) {
+    const Shape shape{end - begin, config.height, config.width, config.channels};
+    Ref<Buffer> pixels = Buffer::allocate(shape.size(), "images");
+    const std::int64_t bytes = shape.size() / (end - begin);
+    for (std::int64_t i = begin; i < end; ++i)
+      resize_image(load_image(files[static_cast<std::size_t>(i)], static_cast<int>(config.channels)), config.height,
+                   config.width, pixels->data<std::uint8_t>() + (i - begin) * bytes);
+    return Tensor::of_buffer({u8, shape}, std::move(pixels));
+  };
   return questions;
 }
 
-Questions of_table(const fs::path& input, const DataConfig& config, const DataFacts& facts) {
+Questions of_tensor(const Tensor& x, const fs::path& input) {
+  require<DataError>(x.shape().rank() > 0, input.string(), ": this is a scalar; expected one row for each example");
+  return {.count = x.shape()[0], .rows = [x](std::int64_t begin, std::int64_t end) { return x.rows(begin, end); }};
+}
+
+Tensor features_of_table(const fs::path& input, const DataConfig& config, const DataFacts& facts) {
   CsvOptions options = csv_options(config, facts);
   options.label.clear();
   options.categories.erase(config.label);
-  return {.x = load_csv(input, options).features};
+  return load_csv(input, options).features;
 }
 
-Questions of_array(const fs::path& input, const std::string& array) {
+Tensor array_of(const fs::path& input, const std::string& array) {
   const std::string ending = input.extension().string();
-  if (ending == ".npy") return {.x = as_features(load_npy(input), input.string())};
-  if (ending == ".npz") return {.x = as_features(array_named(array, load_npz(input), input.string()), input.string())};
-  const IdxArray array_of_file = read_idx(input);
-  return {.x = Tensor::of_buffer({array_of_file.dtype, Shape(array_of_file.dims)}, array_of_file.data)};
+  if (ending == ".npy") return as_features(load_npy(input), input.string());
+  if (ending == ".npz") return as_features(array_named(array, load_npz(input), input.string()), input.string());
+  const IdxArray found = read_idx(input);
+  return Tensor::of_buffer({found.dtype, Shape(found.dims)}, found.data);
 }
 
 Questions read_questions(const PredictArguments& arguments, const DataConfig& config, const DataFacts& facts) {
-  if (config.kind == "images") return of_images(arguments.input, config);
-  if (config.kind == "csv") return of_table(arguments.input, config, facts);
-  return of_array(arguments.input, arguments.array);
+  const fs::path& input = arguments.input;
+  if (config.kind == "images") return of_images(input, config);
+  if (config.kind == "csv") return of_tensor(features_of_table(input, config, facts), input);
+  return of_tensor(array_of(input, arguments.array), input);
+}
+
+/// Scores or numbers, f32 [examples, ...].
+Tensor answers_to(const Questions& questions, const Module& model, const TrainConfig& config, const Spec& input,
+                  const std::string& source) {
+  Tensors parts;
+  for (std::int64_t begin = 0; begin == 0 || begin < questions.count; begin += part) {
+    const Tensor x = prepared(questions.rows(begin, std::min(begin + part, questions.count)), config.data);
+    Spec given = x.spec();
+    given.shape.set(0, any_size);
+    require<DataError>(given == input, source, ": the model was trained on ", input, ", this is ", given);
+    parts.push_back(cast(model(x, inference), f32));
+    parts.back().observed();  // of one part no more than its answers stays in memory
+  }
+  return concat(parts);
 }
 
 /// Of classes the likeliest and its probability, of numbers all of them.
@@ -115,14 +140,9 @@ int predict_examples(const PredictArguments& arguments) {
   const DataFacts facts = read_facts(arguments.run / "data.json");
   const Questions questions = read_questions(arguments, config.data, facts);
   Sequential model = make_model(config, static_cast<std::int64_t>(facts.classes.size()));
-  const Tensor x = prepared(questions.x, config.data);
-  Spec given = x.spec();
-  if (given.shape.rank() > 0) given.shape.set(0, any_size);
-  require<DataError>(given == facts.input, arguments.input.string(), ": the model was trained on ", facts.input,
-                     ", this is ", x.spec());
   model.build(facts.input);
   load_safetensors(arguments.run / "weights.safetensors", model);
-  const Tensor answers = cast(predict(model, x), f32);
+  const Tensor answers = answers_to(questions, model, config, facts.input, arguments.input.string());
   if (arguments.output && arguments.output->extension() == ".npy") {
     save_npy(*arguments.output, facts.of_classes ? softmax(answers) : answers);
     return ok;

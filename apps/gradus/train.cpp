@@ -133,7 +133,7 @@ int try_out(const TrainArguments& arguments, const TrainConfig& config) {
 }
 
 int run_training(const TrainArguments& arguments, const TrainConfig& config, const RunDirectory& run) {
-  run.write(run.config(), to_toml(config));
+  if (!arguments.resume) run.write(run.config(), to_toml(config));
   if (!arguments.quiet) std::cerr << "reading " << config.data.directory.string() << '\n';
   const Data data = load_data_of(config, run);
   if (data.vocabulary) run.write(run.vocabulary(), data.vocabulary->to_json());
@@ -146,6 +146,9 @@ int run_training(const TrainArguments& arguments, const TrainConfig& config, con
   options.verbose = !arguments.quiet;
   options.callbacks = callbacks_of(config.callbacks, run);
   options.callbacks.push_back({.on_step_end = [&](StepLog log) { log.stop = log.stop || interrupt.asked(); }});
+  // What is said anew for a resumed run is kept once its checkpoint was found to fit.
+  if (arguments.resume)
+    options.callbacks.push_back({.on_epoch_begin = [&](EpochBegin) { run.write(run.config(), to_toml(config)); }});
   options.checkpoints = config.checkpoints;
   options.checkpoints->directory = run.checkpoints();
   Outcome outcome;

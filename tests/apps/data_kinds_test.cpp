@@ -134,6 +134,8 @@ TEST_F(DataKinds, ImagesByFolder) {
   const Tensor shares = load_npy(root_ / "out.npy");
   EXPECT_EQ(shares.spec(), (Spec{f32, {40, 2}}));
   EXPECT_NEAR(reduce_sum(shares).item(), 40, 1e-4);
+  save_npy(root_ / "none.npy", zeros({0, 3}));
+  EXPECT_EQ(predicted(root_ / "none.npy"), bad_data);  // no image
   write("pictures/dark/broken.png", "no picture");
   EXPECT_EQ(predicted(root_ / "pictures/dark/broken.png"), bad_data);
   expect_error("broken.png");
@@ -152,6 +154,15 @@ TEST_F(DataKinds, ArraysOfAnArchive) {
   EXPECT_EQ(lines().size(), 121u);
   EXPECT_EQ(predicted(root_ / "data.npz", {.array = "othr"}), bad_data);
   expect_error("did you mean `other`?");
+  save_npy(root_ / "none.npy", zeros({0, 3}));
+  ASSERT_EQ(predicted(root_ / "none.npy"), ok) << errors_;
+  EXPECT_EQ(output_, "row,class,probability\n");
+  save_npy(root_ / "many.npy", concat({x, x, x}));
+  ASSERT_EQ(predicted(root_ / "many.npy"), ok) << errors_;
+  ASSERT_EQ(lines().size(), 361u);
+  EXPECT_EQ(lines()[1].substr(1), lines()[361 - 120].substr(3));  // the same example in another part
+  save_npy(root_ / "scalar.npy", constant(3.0f));
+  EXPECT_EQ(predicted(root_ / "scalar.npy"), bad_data);
   save_npy(root_ / "wide.npy", zeros({2, 4}));
   EXPECT_EQ(predicted(root_ / "wide.npy"), bad_data);
   expect_error("the model was trained on f32[?,3]");

@@ -73,9 +73,11 @@ TEST(FromTensorFlow, NumbersNeverTraceAnew) {
 
 TEST(FromTensorFlow, BranchesOnValues) {
   auto magnitude = function([](Tensor x) {
-    if (x.item() > 0) return x;
+    if (x > 0) return x;
     return -x;
   });
+  auto looked = function([](Tensor x) { return x * x.item(); });
+  expect_says(error_of<Error>([&] { looked(constant(3.0f)); }), "is not known while its function is traced");
   EXPECT_EQ(magnitude(constant(3.0f)).item(), 3);
   EXPECT_EQ(magnitude(constant(-3.0f)).item(), 3);
 }

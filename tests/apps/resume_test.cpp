@@ -201,6 +201,10 @@ TEST_F(ResumedTraining, AnotherTrainingIsNotStartedInItsDirectory) {
   const TrainArguments more{.config = {}, .resume = root_ / "run", .epochs = 2, .quiet = true};
   EXPECT_EQ(status_of([&] { return train(more); }), ok) << errors_;
   EXPECT_EQ(epochs_of(root_ / "run").size(), 2u);
+  const std::string before = contents(root_ / "run/config.toml");
+  TrainArguments other{.config = {}, .resume = root_ / "run", .epochs = 3, .settings = {"optimizer.amsgrad=true"}};
+  EXPECT_EQ(status_of([&] { return train(other); }), failed);  // its slots are in no checkpoint
+  EXPECT_EQ(contents(root_ / "run/config.toml"), before);
   EXPECT_EQ(status_of([&] { return train({.config = root_ / "config.toml", .resume = root_ / "run"}); }), usage);
   EXPECT_EQ(status_of([&] { return train({}); }), usage);
   EXPECT_EQ(status_of([&] { return train({.config = {}, .resume = root_ / "nowhere"}); }), failed);
