@@ -45,6 +45,7 @@ void Layer::ensure_built(std::span<const Spec> inputs) {
   } catch (...) {  // the next attempt makes them anew
     own_ = before;
     own_names_.resize(before.size());
+    own_regularizers_.resize(before.size());
     throw;
   }
   note_built(inputs);
