@@ -1,12 +1,14 @@
 /// What is drawn for each image, and what it does.
 #include "gradus/nn/augmentation.h"
-#include <cmath>
+#include <algorithm>
+#include <functional>
 #include <numbers>
+#include <optional>
 #include "gradus/nn/cloned.h"
-#include "gradus/nn/preprocessing.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/grid_sample.h"
+#include "gradus/ops/image.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
@@ -103,11 +105,19 @@ Tensor zoomed(const Tensor& images, Factor height, std::optional<Factor> width, 
   return moved("RandomZoom", images, {of_width, zero, zero, zero, of_height, zero}, mode);
 }
 
+/// The middle, as large as this ratio lets it be, resized.
+Tensor largest_window(const Tensor& images, std::int64_t height, std::int64_t width) {
+  const std::int64_t rows = images.shape()[1], columns = images.shape()[2];
+  require(rows > 0 && columns > 0, "RandomCrop: the input is ", images.spec(), ", height and width must be known");
+  const std::int64_t h = std::min(rows, std::max<std::int64_t>(columns * height / width, 1));
+  const std::int64_t w = std::min(columns, std::max<std::int64_t>(rows * width / height, 1));
+  return resize(crop_to_bounding_box(images, (rows - h) / 2, (columns - w) / 2, h, w), {height, width});
+}
+
 /// From a row and a column for all images of the batch, as in Keras.
 Tensor cropped(const Tensor& images, std::int64_t height, std::int64_t width) {
   const std::int64_t rows = images.shape()[1], columns = images.shape()[2];
-  require(rows > 0 && columns > 0, "RandomCrop: the input is ", images.spec(), ", height and width must be known");
-  if (rows < height || columns < width) return CenterCrop(height, width)(images);
+  if (rows < height || columns < width) return largest_window(images, height, width);
   const auto from = [](std::int64_t most) { return random::integers({}, {.low = 0, .high = most + 1}); };
   const Tensor by_row = gather(images, from(rows - height) + range(height), 1);
   return gather(by_row, from(columns - width) + range(width), 2);
@@ -157,7 +167,7 @@ RandomZoom::RandomZoom(Factor height, Factor width, RandomMoveOptions options)
 RandomCrop::RandomCrop(std::int64_t height, std::int64_t width)
     : Module(augmentation(
           "RandomCrop", "random_crop", [=](const Tensor& images) { return cropped(images, height, width); },
-          [=](const Tensor& images) { return CenterCrop(height, width)(images); })) {
+          [=](const Tensor& images) { return largest_window(images, height, width); })) {
   require(height > 0 && width > 0, "RandomCrop: the size must be positive, got ", height, " and ", width);
 }
 

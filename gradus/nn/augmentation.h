@@ -39,8 +39,8 @@ struct RandomZoom : Module {
   RandomZoom(Factor height, Factor width, RandomMoveOptions options = {});
 };
 
-/// A box of this size at a random place, in inference in the middle; of an image that is too small, the largest box of
-/// that ratio, resized, as CenterCrop.
+/// A box of this size at a random place, the same for all images of a batch. In inference, and of images that are too
+/// small, the largest box of that ratio in the middle, resized.
 struct RandomCrop : Module {
   RandomCrop(std::int64_t height, std::int64_t width);
 };

@@ -45,6 +45,7 @@ void Layer::ensure_built(std::span<const Spec> inputs) {
   } catch (...) {  // the next attempt makes them anew
     own_ = before;
     own_names_.resize(before.size());
+    own_regularizers_.resize(before.size());
     throw;
   }
   note_built(inputs);
@@ -235,8 +236,8 @@ Spec Layer::output_of(const Spec& input) const {
   for (int axis = 0; axis < input.shape.rank(); ++axis)
     if (input.shape[axis] == any_size) symbolic.shape.set(axis, dimension::symbol(next++));
   const ModeScope mode(CallMode::inference);
-  const TrialScope trial;
   const Trace trace({&symbolic, 1});
+  const TrialScope trial;  // ends first: it holds what is traced
   Spec output = run(trace.parameters()[0]).spec();
   for (int axis = 0; axis < output.shape.rank(); ++axis)
     if (dimension::is_symbolic(output.shape[axis])) output.shape.set(axis, any_size);

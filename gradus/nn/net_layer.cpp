@@ -11,8 +11,8 @@ void NetLayer::build_for(std::span<const Spec> inputs) {
     for (int axis = 0; axis < spec.shape.rank(); ++axis)
       if (spec.shape[axis] < 0) spec.shape.set(axis, dimension::symbol(axis));
   const ModeScope mode(CallMode::inference);
-  const TrialScope trial;
   const Trace trace(symbolic);
+  const TrialScope trial;  // ends first: it holds what is traced
   Tensors parameters;
   for (const Tensor& parameter : trace.parameters()) parameters.push_back(computed(parameter));
   run_on(parameters);

@@ -5,6 +5,7 @@
 #include "gradus/function/function.h"
 #include "gradus/nn/layers.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/image.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
@@ -33,7 +34,13 @@ TEST(Augmentation, IsKeras) {
     check("zoom_both", RandomZoom({0.25, 0.25}, options));
   }
   EXPECT_LE(max_abs_difference(RandomBrightness({0.25, 0.25})(keras["x"], training), keras["brightness"]), 1e-4);
-  EXPECT_LE(max_abs_difference(RandomCrop(3, 4)(keras["x"], inference), keras["crop"]), 1e-4);
+}
+
+/// As Keras's documentation says; Keras 3.15 gives the whole image.
+TEST(Augmentation, InferenceShrinksTheLargestWindow) {
+  const Tensor x = random::uniform({2, 6, 9, 3}, {.seed = 1});
+  EXPECT_TRUE(bitwise_equal(RandomCrop(3, 4)(x, inference), resize(crop_to_bounding_box(x, 0, 0, 6, 8), {3, 4})));
+  EXPECT_TRUE(bitwise_equal(RandomCrop(9, 9)(x, training), resize(crop_to_bounding_box(x, 0, 1, 6, 6), {9, 9})));
 }
 
 TEST(Augmentation, NothingInInference) {

@@ -71,14 +71,14 @@ def dense_penalties():
 
 def self_attention(x, **options):
     inputs = keras.Input(x.shape[1:])
-    layer = layers.MultiHeadAttention(2, 3, **options)
+    layer = layers.MultiHeadAttention(2, 4, **options)
     return keras.Model(inputs, layer(inputs, inputs))
 
 
 def attention_of_words(after):
     inputs = keras.Input((5,), dtype="int32")
     h = layers.Embedding(9, 4, mask_zero=True)(inputs)
-    h = layers.MultiHeadAttention(2, 3)(h, h)
+    h = layers.MultiHeadAttention(2, 4)(h, h)
     return keras.Model(inputs, after(h))
 
 
@@ -209,6 +209,8 @@ def store_case(arrays, name, model, x, training):
         tape.watch(inputs)
         y = model(inputs, training=training)
         cotangent = normal(*y.shape)
+        if name == "mask_attention":  # at queries that do not count Keras's result hangs on the way of computing it
+            cotangent *= (x != 0)[..., None]
         losses = model.losses
         total = tf.reduce_sum(y * cotangent) + (tf.add_n(losses) if losses else 0.0)
     mask = getattr(y, "_keras_mask", None)
@@ -254,7 +256,6 @@ def store_augmentation(arrays):
             arrays[f"augmentation/{name}_{fill}"] = np.array(layer(x, training=True)).astype(np.float64)
     brighter = layers.RandomBrightness((0.25, 0.25))
     arrays["augmentation/brightness"] = np.array(brighter(x, training=True)).astype(np.float64)
-    arrays["augmentation/crop"] = np.array(layers.RandomCrop(3, 4)(x, training=False)).astype(np.float64)
     keras.config.set_floatx("float64")
 
 
