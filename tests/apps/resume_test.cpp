@@ -62,7 +62,7 @@ micro_batch = 8
 validate_each_epoch = true
 policy = "mixed_bfloat16"
 [checkpoints]
-every_steps = 3
+every_steps = 5
 [callbacks.tensorboard]
 histogram_freq = 10
 [callbacks.model_checkpoint]
@@ -82,7 +82,7 @@ class ResumedTraining : public CommandTest {
   /// A process of the command, which writes to said.txt.
   pid_t start(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), {GRADUS_COMMAND, "train"});
-    arguments.insert(arguments.end(), {"--threads", "2", "--quiet"});
+    arguments.insert(arguments.end(), {"--threads", "1", "--quiet"});
     std::vector<char*> pointers;
     for (std::string& argument : arguments) pointers.push_back(argument.data());
     pointers.push_back(nullptr);
