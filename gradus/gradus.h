@@ -83,7 +83,6 @@
 #include "gradus/ops/conv.h"
 #include "gradus/ops/crossentropy.h"
 #include "gradus/ops/cumulative.h"
-#include "gradus/ops/dct.h"
 #include "gradus/ops/deform_conv.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/grid_sample.h"

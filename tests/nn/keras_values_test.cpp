@@ -110,7 +110,7 @@ const Case cases[] = {
     {"penalties_attention",
      [] {
        return MultiHeadAttention(
-           2, 3,
+           2, 4,
            {.kernel_regularizer = L2(0.0625), .bias_regularizer = L1(0.03125), .activity_regularizer = L2(0.015625)});
      }},
     {"mask_lstm", [] { return Sequential{words(), Dropout(0.25), LSTM(3, {.return_sequences = true}), Dense(3)}; }},

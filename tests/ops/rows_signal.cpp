@@ -1,11 +1,9 @@
 /// Rows of Fourier transforms and windows, with references that are sums.
-#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <functional>
 #include <numbers>
 #include "gradus/ops/constant.h"
-#include "gradus/ops/dct.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/signal.h"
 #include "tests/ops/rows.h"
@@ -150,68 +148,7 @@ std::vector<Row> windows() {
   };
 }
 
-/// Weight of x_t in y_k of a cosine transform of n points.
-double cosine_weight(int type, double n, double t, double k) {
-  constexpr double pi = std::numbers::pi;
-  switch (type) {
-    case 1: return (t == 0 || t == n - 1 ? 1 : 2) * std::cos(pi * k * t / (n - 1));
-    case 2: return 2 * std::cos(pi * k * (2 * t + 1) / (2 * n));
-    case 3: return t == 0 ? 1 : 2 * std::cos(pi * t * (2 * k + 1) / (2 * n));
-    default: return 2 * std::cos(pi * (2 * t + 1) * (2 * k + 1) / (4 * n));
-  }
-}
-
-/// What makes the matrix orthogonal.
-double ortho_weight(int type, double n, double t, double k) {
-  if (type == 2) return std::sqrt((k == 0 ? 1 : 2) / n) / 2;
-  return std::sqrt((type == 3 && t == 0 ? 2 : 1) / (2 * n));
-}
-
-Row dct_row(std::string name, DctOptions options, std::vector<Shape> shapes) {
-  Row row{.name = std::move(name), .apply = [options](In in) { return dct(in[0], options); }, .magnitude = 256};
-  row.operands = {{-1, 1}};
-  for (const Shape& shape : shapes) row.shapes.push_back({shape});
-  row.reference = [options](Arrays in) {
-    const std::int64_t given = in[0].shape.back(), n = options.n == 0 ? given : options.n;
-    Array y{in[0].shape, {}};
-    y.shape.set(-1, n);
-    for (std::size_t row = 0; row * static_cast<std::size_t>(given) < in[0].values.size(); ++row)
-      for (std::int64_t k = 0; k < n; ++k) {
-        double sum = 0;
-        for (std::int64_t t = 0; t < std::min(n, given); ++t) {
-          const auto place = static_cast<double>(t), at = static_cast<double>(k), all = static_cast<double>(n);
-          const double ortho = options.norm == DctNorm::ortho ? ortho_weight(options.type, all, place, at) : 1;
-          sum += in[0].values[row * static_cast<std::size_t>(given) + static_cast<std::size_t>(t)] * ortho *
-                 cosine_weight(options.type, all, place, at);
-        }
-        y.values.push_back(sum);
-      }
-    return y;
-  };
-  return row;
-}
-
-std::vector<Row> cosine_transforms() {
-  std::vector<Row> rows{
-      dct_row("dct", {}, {{2, 6}, {1}, {1, 33}}),
-      dct_row("dct, type 1", {.type = 1}, {{2, 5}, {2}, {3}}),
-      dct_row("dct, type 3", {.type = 3}, {{2, 6}, {1}}),
-      dct_row("dct, type 4", {.type = 4}, {{2, 5}, {1}}),
-      dct_row("dct, ortho, padded", {.n = 7, .norm = DctNorm::ortho}, {{2, 5}, {9}}),
-      dct_row("dct, ortho, type 3", {.type = 3, .norm = DctNorm::ortho}, {{2, 5}}),
-      dct_row("dct, ortho, type 4", {.type = 4, .norm = DctNorm::ortho}, {{2, 5}}),
-  };
-  rows[0].mistakes = {
-      {[] { dct(constant({1, 2})); }, "expected floats"},
-      {[] { dct(zeros({2}), {.type = 5}); }, "must be 1, 2, 3 or 4, got 5"},
-      {[] { dct(zeros({2}), {.type = 1, .norm = DctNorm::ortho}); }, "no orthogonal form"},
-      {[] { dct(zeros({1}), {.type = 1}); }, "at least 2"},
-      {[] { dct(zeros({0})); }, "at least 1"},
-  };
-  return rows;
-}
-
-const bool registered = add_rows(transforms()) && add_rows(windows()) && add_rows(cosine_transforms());
+const bool registered = add_rows(transforms()) && add_rows(windows());
 
 }  // namespace
 }  // namespace gradus::rows
