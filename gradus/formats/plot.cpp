@@ -59,7 +59,7 @@ class Axis {
     const double step = logarithmic_ && half_span() > 1 ? std::ceil(half_span() / 3) : round_step(half_span() / 5 * 2);
     std::vector<double> values;
     for (double i = std::ceil(low_ / step); i * step <= high_ && values.size() < 20; ++i)
-      values.push_back(logarithmic_ ? std::pow(10, i * step) : i * step);
+      values.push_back(logarithmic_ ? std::pow(10, i * step) : i * step + 0.0);  // -0 becomes 0
     return values;
   }
 
@@ -145,7 +145,7 @@ class Panel {
 
   void mark(std::ostream& out) const {
     rule(out, x_(*panel_.mark), top, x_(*panel_.mark), height - bottom, "#777777");
-    label(out, x_(*panel_.mark) - 5, top + 12, panel_.mark_label, "end");
+    label(out, x_(*panel_.mark) - 5, height - bottom - 6, panel_.mark_label, "end");
   }
 
   void line(std::ostream& out, const PlotSeries& series, const char* colour) const {

@@ -12,8 +12,10 @@ namespace gradus {
 
 struct LearningRateRangeOptions {
   double min_learning_rate = 1e-7, max_learning_rate = 10;
-  std::int64_t steps = 100;    // the rate rises by the same factor from each to the next
-  double smoothing = 0.98;     // of the moving average of losses, whose begin is corrected as Adam's is
+  std::int64_t steps = 100;  // the rate rises by the same factor from each to the next
+  /// Of the moving average of losses, whose begin is corrected as Adam's is. It follows the losses some
+  /// smoothing / (1 - smoothing) steps late, so with smooth losses less of it suggests a smaller, safer rate.
+  double smoothing = 0.98;
   double stop_factor = 4;      // the test ends where the smoothed loss is so many times the least before it
   std::uint64_t seed = 0;      // of dropout and the like; what else the program draws is not touched
   bool sample_weight = false;  // as in fit

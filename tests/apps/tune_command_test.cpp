@@ -91,6 +91,7 @@ TEST_F(TuneCommand, AGridFindsTheBestAndWritesItsConfiguration) {
   const TrainConfig best = read_config(root_ / "out/best.toml");
   EXPECT_EQ(best.optimizer.learning_rate, 0.5);
   EXPECT_EQ(best.epochs, 3);
+  EXPECT_TRUE(best.data.directory.is_absolute()) << best.data.directory;
   ASSERT_EQ(status_of({.vary = {"layers[1].units=4,8"}, .epochs = 1, .json = true, .quiet = true}), ok) << errors_;
   const auto result = nlohmann::json::parse(output_);
   EXPECT_EQ(result["trials"], 2);

@@ -60,6 +60,8 @@ TEST(Plot, PointsLieWhereTheirValuesSay) {
   EXPECT_LT(y[0], y[2]) << "more is higher";
   EXPECT_EQ(y[1], y[3]);
   EXPECT_NEAR(y[2] - y[0], y[1] - y[2], 0.11);
+  EXPECT_NE(svg.find(">0</text>"), std::string::npos);
+  EXPECT_EQ(svg.find(">-0</text>"), std::string::npos) << svg;
   panel.log_x = true;
   panel.series = {{"a", {1e-4, 1e-3, 1e-1}, {1, 2, 3}, true}};
   const auto logarithmic = attributes(to_svg({panel}), "circle", "cx");
