@@ -1,5 +1,5 @@
-/// What a model gains by being made smaller: half of its channels taken out, its kernels replaced by thin ones, and what
-/// zeros alone gain.
+/// What a model gains by being made smaller: half of its channels taken out, its kernels replaced by thin ones, and
+/// what zeros alone gain.
 #include "bench/workloads.h"
 #include "gradus/function/function.h"
 #include "gradus/function/synchronize.h"
