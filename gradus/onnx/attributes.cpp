@@ -192,9 +192,9 @@ constexpr auto entries = std::to_array<Entry>({
 
 /// The text up to `separator`, which is cut off `rest` with it.
 std::string_view cut(std::string_view& rest, char separator) {
-  const std::size_t end = std::min(rest.find(separator), rest.size());
-  const std::string_view first = rest.substr(0, end);
-  rest.remove_prefix(std::min(end + 1, rest.size()));
+  const auto end = std::ranges::find(rest, separator);
+  const std::string_view first(rest.begin(), end);
+  rest = std::string_view(end == rest.end() ? end : end + 1, rest.end());
   return first;
 }
 
