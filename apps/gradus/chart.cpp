@@ -25,7 +25,7 @@ struct Range {
   /// Never empty, with some air above and below.
   Range padded() const {
     if (!(low <= high)) return {0, 1};
-    const double air = low == high ? std::max(std::abs(low) * 0.1, 0.1) : (high - low) * 0.08;
+    const double air = low < high ? (high - low) * 0.08 : low == 0 ? 0.1 : std::abs(low) * 0.1;
     return {low - air, high + air};
   }
 };
