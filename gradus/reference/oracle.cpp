@@ -233,8 +233,52 @@ Numbers argsort(const Value& v, const std::vector<const Array*>& in) {
   return result;
 }
 
-/// By the first row and the minors below it.
+/// Up to this size matrices are taken by their minors, which are n! many.
+constexpr std::size_t most_rows_of_minors = 4;
+
+/// Brings [a | b], n rows of `width`, to [1 | a^-1 b]; returns the determinant of a.
+long double eliminate(std::vector<long double>& both, std::size_t n, std::size_t width) {
+  long double determinant = 1;
+  for (std::size_t at = 0; at < n; ++at) {
+    std::size_t best = at;
+    for (std::size_t i = at + 1; i < n; ++i)
+      if (std::abs(both[i * width + at]) > std::abs(both[best * width + at])) best = i;
+    if (best != at) determinant = -determinant;
+    const long double pivot = both[best * width + at];
+    determinant *= pivot;
+    for (std::size_t j = 0; j < width; ++j) {
+      std::swap(both[at * width + j], both[best * width + j]);
+      both[at * width + j] /= pivot;
+    }
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = width; i != at && j-- > at;)
+        both[i * width + j] -= both[i * width + at] * both[at * width + j];
+    if (pivot == 0) return 0;
+  }
+  return determinant;
+}
+
+/// a^-1 b of a [n, n] and b [n, columns].
+Numbers solution(const Numbers& a, const Numbers& b, std::size_t n) {
+  const std::size_t columns = b.size() / n, width = n + columns;
+  std::vector<long double> both(n * width);
+  for (std::size_t i = 0; i < n; ++i) {
+    std::copy_n(a.data() + i * n, n, both.data() + i * width);
+    std::copy_n(b.data() + i * columns, columns, both.data() + i * width + n);
+  }
+  eliminate(both, n, width);
+  Numbers result;
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < columns; ++j) result.push_back(static_cast<double>(both[i * width + n + j]));
+  return result;
+}
+
+/// By the first row and the minors below it, or by elimination.
 double determinant(const Numbers& a, std::size_t n) {
+  if (n > most_rows_of_minors) {
+    std::vector<long double> copy(a.begin(), a.end());
+    return static_cast<double>(eliminate(copy, n, n));
+  }
   double sum = n == 0;
   for (std::size_t j = 0; j < n; ++j) {
     Numbers minor;
@@ -263,11 +307,18 @@ Numbers det(const Value&, const std::vector<const Array*>& in) {
   return result;
 }
 
-/// Cofactors over the determinant.
+void append(Numbers& all, const Numbers& more) { all.insert(all.end(), more.begin(), more.end()); }
+
+/// Cofactors over the determinant, or by elimination.
 Numbers inverse(const Value&, const std::vector<const Array*>& in) {
   const auto n = static_cast<std::size_t>(in[0]->spec.shape.back());
-  Numbers result;
-  for (const Numbers& a : matrices(*in[0]))
+  Numbers result, unit(n * n);
+  for (std::size_t i = 0; i < n; ++i) unit[i * n + i] = 1;
+  for (const Numbers& a : matrices(*in[0])) {
+    if (n > most_rows_of_minors) {
+      append(result, solution(a, unit, n));
+      continue;
+    }
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < n; ++j) {
         Numbers minor;
@@ -275,6 +326,7 @@ Numbers inverse(const Value&, const std::vector<const Array*>& in) {
           if (k / n != j && k % n != i) minor.push_back(a[k]);
         result.push_back(((i + j) % 2 ? -1 : 1) * determinant(minor, n - 1) / determinant(a, n));
       }
+  }
   return result;
 }
 
@@ -286,8 +338,8 @@ Numbers right_side(const std::vector<const Array*>& in, std::size_t i) {
   return {first, first + static_cast<std::ptrdiff_t>(size)};
 }
 
-/// By Cramer's rule, of the matrix that `a` makes of each one.
-Numbers by_cramer(const std::vector<const Array*>& in, const std::function<void(Numbers&)>& a) {
+/// By Cramer's rule or elimination, of the matrix that `a` makes of each one.
+Numbers solutions(const std::vector<const Array*>& in, const std::function<void(Numbers&)>& a) {
   const auto n = static_cast<std::size_t>(in[0]->spec.shape.back());
   const auto columns = static_cast<std::size_t>(in[1]->spec.shape.back());
   Numbers result;
@@ -295,6 +347,10 @@ Numbers by_cramer(const std::vector<const Array*>& in, const std::function<void(
   for (Numbers matrix : matrices(*in[0])) {
     a(matrix);
     const Numbers b = right_side(in, system++);
+    if (n > most_rows_of_minors) {
+      append(result, solution(matrix, b, n));
+      continue;
+    }
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < columns; ++j) {
         Numbers replaced = matrix;
@@ -306,12 +362,12 @@ Numbers by_cramer(const std::vector<const Array*>& in, const std::function<void(
 }
 
 Numbers solve(const Value&, const std::vector<const Array*>& in) {
-  return by_cramer(in, [](Numbers&) {});
+  return solutions(in, [](Numbers&) {});
 }
 Numbers triangular_solve(const Value& v, const std::vector<const Array*>& in) {
   const auto n = static_cast<std::size_t>(in[0]->spec.shape.back());
   const bool lower = v.op.as<TriangularSolve>()->lower;
-  return by_cramer(in, [&](Numbers& a) {
+  return solutions(in, [&](Numbers& a) {
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < n; ++j)
         if (lower ? j > i : j < i) a[i * n + j] = 0;
@@ -330,7 +386,7 @@ Numbers cholesky(const Value&, const std::vector<const Array*>& in) {
         for (std::size_t k = 0; k < j; ++k) rest -= l[i * n + k] * l[j * n + k];
         l[i * n + j] = i == j ? std::sqrt(rest) : rest / l[j * n + j];
       }
-    result.insert(result.end(), l.begin(), l.end());
+    append(result, l);
   }
   return result;
 }

@@ -103,7 +103,7 @@ std::vector<Row> dense() {
 }
 
 /// x x' + 1, which is positive definite.
-Tensor definite(const Tensor& x) { return matmul(x, transpose(x)) + eye(x.shape()[-1], x.dtype()); }
+Tensor definite(const Tensor& x) { return matmul(x, transpose(x)) + eye(x.shape()[-2], x.dtype()); }
 
 Row system(std::string name, std::function<Tensor(In)> apply, std::vector<std::vector<Shape>> shapes,
            std::vector<std::string> covers) {
@@ -117,7 +117,7 @@ Row system(std::string name, std::function<Tensor(In)> apply, std::vector<std::v
 std::vector<Row> systems() {
   const std::vector<std::vector<Shape>> pairs{
       {{2, 3, 3}, {2, 3, 2}}, {{3, 3}, {2, 3, 1}}, {{1, 1}, {1, 4}}, {{0, 2, 2}, {0, 2, 1}}, {{2, 2}, {2, 0}}};
-  const auto beside_one = [](const Tensor& x) { return x + eye(x.shape()[-1], x.dtype()); };
+  const auto beside_one = [](const Tensor& x) { return x + eye(x.shape()[-2], x.dtype()); };
   std::vector<Row> rows{
       system("solve", [=](In in) { return solve(beside_one(in[0]), in[1]); }, pairs, {"solve"}),
       system("solve, adjoint", [=](In in) { return solve(beside_one(in[0]), in[1], {.adjoint = true}); }, pairs, {}),

@@ -1,6 +1,7 @@
 /// The oracle against values worked out by hand.
 #include "gradus/reference/oracle.h"
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <cmath>
 
 namespace gradus::reference {
@@ -51,6 +52,23 @@ TEST(Oracle, ViewsConstantsAndIndexes) {
             (Numbers{5, 6}));
   EXPECT_EQ(first_output("%0 = constant{0xbf800000} : f32[2]\nreturn %0\n", {}), (Numbers{-1, -1}));
   EXPECT_EQ(first_output("%0 = constant{0xffffffff} : i32[2]\nreturn %0\n", {}), (Numbers{-1, -1}));
+}
+
+/// The second difference of 6 points, two rows exchanged: determinant -7, an inverse that is known.
+TEST(Oracle, LargerMatricesAreEliminated) {
+  const std::size_t n = 6;
+  Numbers a(n * n), inverse(n * n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t row = i < 2 ? 1 - i : i;
+    for (std::size_t j = 0; j < n; ++j) {
+      a[row * n + j] = i == j ? 2 : i + 1 == j || j + 1 == i ? -1 : 0;
+      inverse[j * n + row] =
+          static_cast<double>((std::min(i, j) + 1) * (n - std::max(i, j))) / static_cast<double>(n + 1);
+    }
+  }
+  EXPECT_NEAR(first_output("%0 = input : f64[6,6]\n%1 = det %0 : f64[]\nreturn %1\n", {a})[0], -7, 1e-13);
+  const Numbers got = first_output("%0 = input : f64[6,6]\n%1 = inverse %0 : f64[6,6]\nreturn %1\n", {a});
+  for (std::size_t i = 0; i < n * n; ++i) EXPECT_NEAR(got[i], inverse[i], 1e-14);
 }
 
 TEST(Oracle, LibraryKernels) {
