@@ -1,6 +1,7 @@
 /// Transforms of random programs: vmap is the loop over rows, jvp the transpose of vjp, a Jacobian the sum of both;
 /// gradients are linear in the cotangent in every bit; C++ branches take the path of the lazy run.
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include "gradus/autodiff/jvp.h"
@@ -173,34 +174,33 @@ std::size_t smallest_budget(const std::function<Tensor(JacobianOptions)>& matrix
   return 0;
 }
 
-/// A Jacobian in chunks is the whole one, lazily and compiled.
+/// A Jacobian in chunks is the whole one, lazily and compiled, each within the smallest budget that it names.
 Outcome chunked(const Program& program) {
   const Tensors at = program.arguments();
-  for (std::size_t i = 0; i < at.size(); ++i) {
-    if (!is_floating(at[i].dtype())) continue;
-    const auto f = [&](const Tensor& t) {
-      Tensors arguments = at;
-      arguments[i] = t;
-      return reshape(floats_of(program(arguments))[0], {-1});  // whose Jacobian has no more than 8 dimensions
-    };
-    const auto matrix = [&](JacobianOptions options) { return jacobian(f, at[i], options); };
-    const Tensor whole = matrix({});
-    double size = 1;
-    for (double x : rows::to_array(whole).values) size = std::max(size, std::abs(x));
+  const auto argument = std::ranges::find_if(at, [](const Tensor& x) { return is_floating(x.dtype()); });
+  if (argument == at.end()) return holds();
+  const auto f = [&](const Tensor& x) {
+    Tensors arguments = at;
+    arguments[static_cast<std::size_t>(argument - at.begin())] = x;
+    return reshape(floats_of(program(arguments))[0], {-1});  // whose Jacobian has no more than 8 dimensions
+  };
+  const auto lazily = [&](JacobianOptions options) { return jacobian(f, *argument, options); };
+  const auto compiled = [&](JacobianOptions options) {
+    TracedFunction function({}, nullptr, 0);
+    const auto traced = [&](In in) { return Called{{jacobian(f, in[0], options)}, {}}; };
+    function.call({&*argument, 1}, {}, traced);  // which may be interpreted
+    return function.call({&*argument, 1}, {}, traced).tensors[0];
+  };
+  const Tensor whole = lazily({});
+  double size = 1;
+  for (double x : rows::to_array(whole).values) size = std::max(size, std::abs(x));
+  for (const std::function<Tensor(JacobianOptions)>& matrix : {std::function(lazily), std::function(compiled)}) {
     const std::size_t smallest = smallest_budget(matrix);
     for (std::size_t budget : {smallest, smallest * 2}) {
       if (budget == 0) continue;
-      const Tensor parts = matrix({.max_bytes = budget});
-      if (!(max_abs_difference(parts, whole) <= 1e-12 * size))
-        return fails(text("in chunks of ", budget, " bytes, off by ", max_abs_difference(parts, whole)));
-      TracedFunction function({}, nullptr, 0);
-      const auto traced = [&](In in) { return Called{{jacobian(f, in[0], {.max_bytes = budget})}, {}}; };
-      function.call({&at[i], 1}, {}, traced);  // which may be interpreted
-      const Tensor compiled = function.call({&at[i], 1}, {}, traced).tensors[0];
-      if (!(max_abs_difference(compiled, whole) <= 1e-12 * size))
-        return fails(text("compiled in chunks of ", budget, " bytes, off by ", max_abs_difference(compiled, whole)));
+      const double off = max_abs_difference(matrix({.max_bytes = budget}), whole);
+      if (!(off <= 1e-12 * size)) return fails(text("in chunks of ", budget, " bytes, off by ", off));
     }
-    break;  // one argument tells
   }
   return holds();
 }
