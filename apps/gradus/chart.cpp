@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include "gradus/formats/svg.h"
 
 namespace gradus::command {
 namespace {
@@ -30,14 +31,6 @@ struct Range {
   }
 };
 
-/// Round steps (1, 2 or 5 times a power of ten), about five of them.
-double tick_step(const Range& range) {
-  const double rough = (range.high - range.low) / 5, power = std::pow(10, std::floor(std::log10(rough)));
-  for (double factor : {1.0, 2.0, 5.0})
-    if (factor * power >= rough) return factor * power;
-  return 10 * power;
-}
-
 class Plot {
  public:
   explicit Plot(const Chart& chart) : chart_(chart) {
@@ -51,7 +44,7 @@ class Plot {
   std::string svg() const {
     std::ostringstream out;
     out << "<svg class=\"chart\" viewBox=\"0 0 " << width << ' ' << height << "\" role=\"img\" aria-label=\""
-        << escaped(chart_.title) << "\" data-epochs=\"" << epochs_ << "\">\n";
+        << svg::escaped(chart_.title) << "\" data-epochs=\"" << epochs_ << "\">\n";
     axes(out);
     for (std::size_t i = 0; i < chart_.curves.size(); ++i) curve(out, chart_.curves[i], colours[i % colours.size()]);
     legend(out);
@@ -69,7 +62,7 @@ class Plot {
   double y(double v) const { return top + (range_.high - v) / (range_.high - range_.low) * (height - top - bottom); }
 
   void axes(std::ostream& out) const {
-    const double step = tick_step(range_);
+    const double step = svg::round_step((range_.high - range_.low) / 5);  // about five of them
     for (double v = std::ceil(range_.low / step) * step; v <= range_.high; v += step)
       out << "<line class=\"grid\" x1=\"" << left << "\" x2=\"" << width - right << "\" y1=\"" << y(v) << "\" y2=\""
           << y(v) << "\"/><text x=\"" << left - 8 << "\" y=\"" << y(v) + 4 << "\" text-anchor=\"end\">"
@@ -90,9 +83,9 @@ class Plot {
     const char* radius = curve.values.size() > 60 ? "1.5" : "3";
     for (std::size_t e = 0; e < curve.values.size(); ++e)
       if (std::isfinite(curve.values[e]))
-        out << "<circle data-epoch=\"" << e << "\" data-curve=\"" << escaped(curve.name) << "\" data-value=\""
+        out << "<circle data-epoch=\"" << e << "\" data-curve=\"" << svg::escaped(curve.name) << "\" data-value=\""
             << curve.values[e] << "\" r=\"" << radius << "\" fill=\"" << colour << "\" cx=\"" << x(e) << "\" cy=\""
-            << y(curve.values[e]) << "\"><title>" << escaped(curve.name) << ", epoch " << e + 1 << ": "
+            << y(curve.values[e]) << "\"><title>" << svg::escaped(curve.name) << ", epoch " << e + 1 << ": "
             << curve.values[e] << "</title></circle>\n";
   }
 
@@ -101,7 +94,7 @@ class Plot {
     for (std::size_t i = 0; i < chart_.curves.size(); ++i) {
       out << "<rect x=\"" << at << "\" y=\"" << top << "\" width=\"10\" height=\"10\" fill=\""
           << colours[i % colours.size()] << "\"/><text x=\"" << at + 14 << "\" y=\"" << top + 10 << "\">"
-          << escaped(chart_.curves[i].name) << "</text>\n";
+          << svg::escaped(chart_.curves[i].name) << "</text>\n";
       at += 40 + 7 * static_cast<double>(chart_.curves[i].name.size());
     }
   }
@@ -132,18 +125,6 @@ Series series_of(const std::string& metrics) {
 }
 
 }  // namespace
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '&') out += "&amp;";
-    else if (c == '"') out += "&quot;";
-    else out += c;
-  }
-  return out;
-}
 
 std::string svg_of(const Chart& chart) { return Plot(chart).svg(); }
 

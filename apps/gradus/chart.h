@@ -1,7 +1,6 @@
 /// Charts of a training, as SVG.
 #pragma once
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace gradus::command {
@@ -19,7 +18,5 @@ std::string svg_of(const Chart& chart);
 /// The curves of a metrics.jsonl: loss and metrics of training and test, learning rate, seconds. What is no line of
 /// numbers is passed over.
 std::vector<Chart> charts_of(const std::string& metrics);
-/// As text in HTML.
-std::string escaped(std::string_view text);
 
 }  // namespace gradus::command

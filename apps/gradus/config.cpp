@@ -38,6 +38,14 @@ struct KeyReader {
     if (value.empty()) r.fail(key, "is empty");
   }
   void any(std::string_view key, auto& value) const { r.read(key, value); }
+  void penalty(std::string_view key, std::optional<PenaltyConfig>& value) const {
+    if (!r.find(key)) return;
+    ConfigReader table = r.table(key);
+    value.emplace();
+    table.read("l1", value->l1, "0 or a positive number", is_not_negative);
+    table.read("l2", value->l2, "0 or a positive number", is_not_negative);
+    table.finish();
+  }
 };
 
 struct KeyWriter {
@@ -55,6 +63,12 @@ struct KeyWriter {
   }
   void needed(std::string_view key, const std::string& value) const { add(t, key, value); }
   void any(std::string_view key, const auto& value) const { add(t, key, value); }
+  void penalty(std::string_view key, const std::optional<PenaltyConfig>& value) const {
+    if (!value) return;
+    TomlTable table;
+    add_fields(table, *value);
+    add(t, key, std::move(table));
+  }
 };
 
 const std::vector<std::string> data_kinds{"idx", "images", "npz", "csv", "text"};
@@ -103,6 +117,7 @@ template <class Key> void visit_keys(DataConfig& d, const Key& key) {
   key.any("separator", d.separator);
   key.any("missing_value", d.missing_value);
   key.any("categories", d.categories);
+  key.any("sample_weight", d.sample_weight);
 }
 
 DataConfig read_data(ConfigReader r) {
@@ -116,6 +131,8 @@ DataConfig read_data(ConfigReader r) {
     r.fail(data.test_x.empty() ? "test_y" : "test_x", "needs the other of test_x and test_y");
   if (data.kind == "images" && data.channels != 1 && data.channels != 3 && data.channels != 4)
     r.fail("channels", text("is ", data.channels, "; expected 1, 3 or 4"));
+  if (!data.sample_weight.empty() && data.sample_weight == data.label)
+    r.fail("sample_weight", "is the label; expected another column");
   r.finish();
   return data;
 }
@@ -161,6 +178,11 @@ template <class Key> void visit_keys(LayerConfig& l, const Key& key) {
     key.choice("activation", l.activation,
                {"linear", "relu", "tanh", "sigmoid", "gelu", "silu", "elu", "selu", "softplus", "leaky_relu"});
     key.any("use_bias", l.use_bias);
+  }
+  if (l.type == "dense" || l.type == "conv2d" || l.type == "separable_conv2d" || depthwise || recurrent) {
+    key.penalty("kernel_regularizer", l.kernel_regularizer);
+    key.penalty("bias_regularizer", l.bias_regularizer);
+    key.penalty("activity_regularizer", l.activity_regularizer);
   }
   if (l.type == "max_pooling2d" || l.type == "average_pooling2d") {
     key.pair("pool_size", l.pool_size, false);
@@ -246,10 +268,13 @@ template <class Key> void visit_training(TrainConfig& c, const Key& key) {
   key.any("validate_each_epoch", c.validate_each_epoch);
   key.choice("policy", c.policy, policies);
   key.choice("loss", c.loss, losses);
+  key.any("class_weight", c.class_weight);
 }
 
 void read_training(ConfigReader r, TrainConfig& config) {
   visit_training(config, KeyReader{r});
+  if (!std::ranges::all_of(config.class_weight, is_not_negative))
+    r.fail("class_weight", "expected a number for each class, 0 or positive");
   r.finish();
 }
 

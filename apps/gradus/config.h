@@ -30,8 +30,13 @@ struct DataConfig {
   char separator = ',';
   std::optional<double> missing_value = {};
   std::vector<std::string> categories = {};  // columns of words
+  std::string sample_weight;                 // the column that says how much an example counts; empty: all the same
   std::int64_t context = 64, stride = 32;    // text: windows of so many characters, that begin so many apart
   double test_share = 0.1;  // where nothing else is for testing: of a text its end, else drawn once and for all
+};
+/// l1 * sum(|x|) + l2 * sum(x^2)
+struct PenaltyConfig {
+  double l1 = 0, l2 = 0;
 };
 /// Which of the fields a type has says the table in config.cpp; what it becomes, the one in model.cpp.
 struct LayerConfig {
@@ -45,6 +50,7 @@ struct LayerConfig {
   double rate = 0;
   double momentum = 0.99, epsilon = 1e-3;
   std::int64_t width = 0, heads = 4;
+  std::optional<PenaltyConfig> kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
   std::string policy;  // empty: that of the model
 };
 /// What is called while a training runs. Their files lie in the run directory.
@@ -65,7 +71,8 @@ struct TrainConfig {
   std::int64_t epochs = 1, batch_size = 32, micro_batch = 0;
   bool validate_each_epoch = false;
   std::string policy = "float32";
-  std::string loss = "automatic";  // of classes sparse_categorical_crossentropy, of numbers mean_squared_error
+  std::vector<double> class_weight = {};  // in training: how much examples of each class count; empty: all the same
+  std::string loss = "automatic";         // of classes sparse_categorical_crossentropy, of numbers mean_squared_error
   CheckpointOptions checkpoints = {.directory = {}, .max_to_keep = 2};  // checkpoints/ in the run directory
   CallbackConfig callbacks;
 };

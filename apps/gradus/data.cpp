@@ -28,6 +28,21 @@ Splits divided(const Dataset<2>& all, const DataConfig& config, const std::strin
   return {{drawn.skip(testing), examples - testing}, {drawn.take(testing), testing}};
 }
 
+Split split_of(Dataset<3> weighted, const std::string& source) {
+  Split split = split_of(weighted.map([](Tensor x, Tensor y, Tensor) { return std::pair{x, y}; }), source);
+  split.weighted = std::move(weighted);
+  return split;
+}
+/// Weights go with their examples.
+Splits divided(const Dataset<3>& all, const DataConfig& config, const std::string& source) {
+  const Split whole = split_of(all, source);
+  Splits parts = divided(whole.raw, config, source);
+  const Dataset<3> drawn = all.shuffle({.seed = 1, .reshuffle_each_iteration = false});  // as that of `raw`
+  parts.train.weighted = drawn.skip(parts.test.examples);
+  parts.test.weighted = drawn.take(parts.test.examples);
+  return parts;
+}
+
 Splits load_idx(const DataConfig& config) {
   const auto load = [&](const std::string& images, const std::string& labels) {
     return split_of(data::from_idx(config.directory / images, config.directory / labels),
@@ -59,18 +74,50 @@ Splits load_arrays(const DataConfig& config) {
   return {split_of(all, file.string()), split_of(load(config.test_x, config.test_y), file.string())};
 }
 
+/// Takes the column of weights out of the features.
+Tensor take_weights(CsvTable& table, const std::string& column, const std::string& source) {
+  const auto at = std::ranges::find(table.columns, column);
+  require<DataError>(at != table.columns.end(), source, ": there is no column `", column, "` for sample_weight",
+                     did_you_mean(column, table.columns));
+  const auto place = static_cast<std::int64_t>(at - table.columns.begin());
+  const std::int64_t width = table.features.shape()[1];
+  const Tensor weights = squeeze(slice(table.features, {0, place}, {-1, 1}), {1});
+  for (const float weight : weights.to_vector<float>())
+    require<DataError>(weight >= 0, source, ": column `", column, "` has a weight of ", weight,
+                       "; expected 0 or a positive number");
+  table.features = concat(
+      {slice(table.features, {0, 0}, {-1, place}), slice(table.features, {0, place + 1}, {-1, width - place - 1})}, 1);
+  table.columns.erase(at);
+  return weights;
+}
+
 /// `facts` are those of a run, or empty.
 Splits load_table(const DataConfig& config, DataFacts& facts) {
   const std::filesystem::path train = config.directory / config.train, test = config.directory / config.test;
-  const CsvTable table = load_csv(train, csv_options(config, facts));
+  const bool weighted = !config.sample_weight.empty();
+  const auto read = [&](const std::filesystem::path& file) {
+    CsvOptions options = csv_options(config, facts);
+    if (weighted && !options.columns.empty()) options.columns.push_back(config.sample_weight);
+    return load_csv(file, options);
+  };
+  CsvTable table = read(train);
+  const Tensor weights = weighted ? take_weights(table, config.sample_weight, train.string()) : Tensor();
   facts.columns = table.columns;
   facts.categories = table.categories;
   if (const auto words = table.categories.find(config.label); words != table.categories.end())
     facts.classes = words->second;
   require<DataError>(!table.columns.empty(), train.string(), ": there is no column beside the label");
+  if (weighted) {
+    const Dataset<3> all = data::from_tensor_slices(table.features, table.label, weights);
+    if (config.test.empty()) return divided(all, config, train.string());
+    CsvTable others = read(test);
+    const Tensor of_others = take_weights(others, config.sample_weight, test.string());
+    return {split_of(all, train.string()),
+            split_of(data::from_tensor_slices(others.features, others.label, of_others), test.string())};
+  }
   const Dataset<2> all = data::from_tensor_slices(table.features, table.label);
   if (config.test.empty()) return divided(all, config, train.string());
-  const CsvTable others = load_csv(test, csv_options(config, facts));
+  const CsvTable others = read(test);
   return {split_of(all, train.string()),
           split_of(data::from_tensor_slices(others.features, others.label), test.string())};
 }
@@ -218,6 +265,13 @@ Dataset<2> batches(const Dataset<2>& raw, const DataConfig& config, std::int64_t
     return std::pair{prepared(x, config), single ? expand_dims(y, -1) : y};
   });
   return config.kind == "images" ? made.prefetch() : made;
+}
+
+Dataset<3> batches(const Dataset<3>& raw, const DataConfig& config, std::int64_t batch_size) {
+  const bool single = raw.element_spec()[1].dtype == f32 && raw.element_spec()[1].shape.rank() == 0;
+  return raw.batch(batch_size).map([config, single](Tensor x, Tensor y, Tensor weight) {
+    return std::tuple{prepared(x, config), single ? expand_dims(y, -1) : y, weight};
+  });
 }
 
 }  // namespace gradus::command

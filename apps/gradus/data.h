@@ -16,6 +16,7 @@ namespace gradus::command {
 struct Split {
   Dataset<2> raw;
   std::int64_t examples;
+  std::optional<Dataset<3>> weighted = {};  // the same with the column of weights, f32, where the data have one
 };
 
 /// What the training files said, which whoever uses the model later needs: data.json in the run directory.
@@ -47,6 +48,8 @@ Data load_data(const DataConfig& config, const std::filesystem::path& run);
 std::int64_t test_batch(const DataConfig& config);
 /// Batches as the model takes them: numbers normalised, one number to predict [batch, 1].
 Dataset<2> batches(const Dataset<2>& raw, const DataConfig& config, std::int64_t batch_size);
+/// The same of (x, y, weight).
+Dataset<3> batches(const Dataset<3>& raw, const DataConfig& config, std::int64_t batch_size);
 /// The same of x alone.
 Tensor prepared(const Tensor& x, const DataConfig& config);
 

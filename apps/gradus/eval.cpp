@@ -4,6 +4,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include "apps/gradus/commands.h"
+#include "apps/gradus/experiment.h"
 #include "apps/gradus/model.h"
 
 namespace gradus::command {
@@ -17,9 +18,10 @@ int eval(const EvalArguments& arguments) {
   Sequential model = make_model(config, data.outputs());
   model.build(data.input);
   load_safetensors(arguments.run / "weights.safetensors", model);
+  const EvaluateOptions options{.metrics = {make_metric(data)}, .sample_weight = is_weighted(config)};
+  const LossFunction loss = make_loss(config, data);
   const Evaluation result =
-      evaluate(model, make_loss(config, data), batches(data.test.raw, config.data, test_batch(config.data)),
-               {.metrics = {make_metric(data)}});
+      std::visit([&](const auto& test) { return evaluate(model, loss, test, options); }, test_batches(config, data));
   const double metric = result.metrics.at(0).second;
   if (arguments.json) {
     std::string key = "test_" + metric_of(data);

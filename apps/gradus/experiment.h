@@ -1,17 +1,27 @@
 /// A training of a configuration, ready to begin: whoever wants another one reads the configuration with other values.
 #pragma once
+#include <variant>
 #include "apps/gradus/model.h"
 
 namespace gradus::command {
+
+/// Batches of (x, y), or of (x, y, weight).
+using Batches = std::variant<Dataset<2>, Dataset<3>>;
 
 struct Experiment {
   Sequential model;  // built
   Optimizer optimizer;
   LossFunction loss;
-  Dataset<2> train, test;
-  FitOptions options;  // epochs, metrics, parts of batches, validation; nothing is written or called yet
+  Batches train, test;  // of the same kind
+  FitOptions options;   // epochs, metrics, parts of batches, validation; nothing is written or called yet
 };
 /// Sets the seed, so that equal configurations make equal experiments. The data are those of config.data.
 Experiment make_experiment(const TrainConfig& config, const Data& data);
+/// Those that are trained on, in a new order each epoch; weights are those of examples times those of classes.
+Batches training_batches(const TrainConfig& config, const Data& data, std::int64_t batch_size);
+/// Those that are tested on, where classes count the same.
+Batches test_batches(const TrainConfig& config, const Data& data);
+/// Whether examples or classes have weights.
+bool is_weighted(const TrainConfig& config);
 
 }  // namespace gradus::command

@@ -24,11 +24,18 @@ Pair pair_of(const std::vector<std::int64_t>& sizes, std::int64_t otherwise) {
 
 Padding padding_of(const LayerConfig& l) { return l.padding == "same" ? Padding::same : Padding::valid; }
 
+Regularizer regularizer_of(const std::optional<PenaltyConfig>& penalty) {
+  return penalty ? regularizers::L1L2(penalty->l1, penalty->l2) : Regularizer();
+}
+
 ConvOptions convolution_options(const LayerConfig& l) {
   return {.strides = pair_of(l.strides, 1),
           .padding = padding_of(l),
           .activation = activation_named(l.activation),
-          .use_bias = l.use_bias};
+          .use_bias = l.use_bias,
+          .kernel_regularizer = regularizer_of(l.kernel_regularizer),
+          .bias_regularizer = regularizer_of(l.bias_regularizer),
+          .activity_regularizer = regularizer_of(l.activity_regularizer)};
 }
 
 template <class Pooling> Module make_pooling(const LayerConfig& l) {
@@ -45,7 +52,11 @@ struct Place {
 };
 
 template <class Network> Module make_recurrent(const LayerConfig& l, Place& place) {
-  return Network(place.width = l.units, {.return_sequences = true, .dropout = l.rate});
+  return Network(place.width = l.units, {.return_sequences = true,
+                                         .dropout = l.rate,
+                                         .kernel_regularizer = regularizer_of(l.kernel_regularizer),
+                                         .bias_regularizer = regularizer_of(l.bias_regularizer),
+                                         .activity_regularizer = regularizer_of(l.activity_regularizer)});
 }
 
 Module make_block(const LayerConfig& l, Place& place) {
@@ -85,7 +96,13 @@ Module make_layer(const LayerConfig& layer, Place& place) {
       {"flatten", [](const LayerConfig&) { return Flatten(); }},
       {"reshape", [](const LayerConfig& l) { return Reshape(Shape(l.shape)); }},
       {"dense",
-       [](const LayerConfig& l) { return Dense(l.units, activation_named(l.activation), {.use_bias = l.use_bias}); }},
+       [](const LayerConfig& l) {
+         return Dense(l.units, activation_named(l.activation),
+                      {.use_bias = l.use_bias,
+                       .kernel_regularizer = regularizer_of(l.kernel_regularizer),
+                       .bias_regularizer = regularizer_of(l.bias_regularizer),
+                       .activity_regularizer = regularizer_of(l.activity_regularizer)});
+       }},
       {"conv2d",
        [](const LayerConfig& l) { return Conv2D(l.filters, pair_of(l.kernel_size, 3), convolution_options(l)); }},
       {"depthwise_conv2d",

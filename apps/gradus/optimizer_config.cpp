@@ -101,6 +101,21 @@ ScheduleConfig read_schedule(ConfigReader reader, double learning_rate) {
   return config;
 }
 
+ParameterGroupConfig read_group(ConfigReader reader) {
+  ParameterGroupConfig group;
+  reader.require_key("variables");
+  reader.read_fields(group);
+  if (group.variables.empty() || std::ranges::count(group.variables, "") > 0)
+    reader.fail("variables", "expected parts of names of variables, none of them empty");
+  if (!group.learning_rate && !group.weight_decay)
+    reader.fail("variables", "belong to a group that says neither learning_rate nor weight_decay");
+  for (const auto& [key, value] :
+       {std::pair("learning_rate", group.learning_rate), {"weight_decay", group.weight_decay}})
+    if (value && !is_not_negative(*value)) reader.fail(key, text("is ", *value, "; expected 0 or a positive number"));
+  reader.finish();
+  return group;
+}
+
 }  // namespace
 
 OptimizerConfig read_optimizer(ConfigReader reader) {
@@ -111,6 +126,7 @@ OptimizerConfig read_optimizer(ConfigReader reader) {
   reader.read("learning_rate", config.learning_rate, "a positive number", is_positive);
   std::visit([&](auto& options) { reader.read_fields(options); }, config.options);
   reader.read("exclude_from_weight_decay", config.exclude_from_weight_decay);
+  for (ConfigReader& group : reader.tables("groups")) config.groups.push_back(read_group(std::move(group)));
   if (reader.find("schedule")) config.schedule = read_schedule(reader.table("schedule"), config.learning_rate);
   reader.finish();
   reader.checked([&] { (void)make_optimizer(config); });
@@ -123,6 +139,15 @@ TomlTable table_of(const OptimizerConfig& config) {
   add(table, "learning_rate", config.learning_rate);
   std::visit([&](const auto& options) { add_fields(table, options); }, config.options);
   add(table, "exclude_from_weight_decay", config.exclude_from_weight_decay);
+  if (!config.groups.empty()) {
+    TomlArray groups;
+    for (const ParameterGroupConfig& group : config.groups) {
+      TomlTable one;
+      add_fields(one, group);
+      groups.push_back({std::move(one)});
+    }
+    table.emplace_back("groups", TomlNode{std::move(groups)});
+  }
   if (!config.schedule) return table;
   TomlTable schedule;
   add(schedule, "type", config.schedule->type);
@@ -140,6 +165,22 @@ Optimizer make_optimizer(const OptimizerConfig& config) {
   Optimizer optimizer = row_of(optimizers(), config.type).make(config.options, make_schedule(config));
   if (!config.exclude_from_weight_decay.empty()) optimizer.exclude_from_weight_decay(config.exclude_from_weight_decay);
   return optimizer;
+}
+
+void add_parameter_groups(Optimizer& optimizer, const OptimizerConfig& config, const Variables& variables) {
+  for (std::size_t i = 0; i < config.groups.size(); ++i) {
+    const ParameterGroupConfig& group = config.groups[i];
+    const Variables members = variables.filter([&](std::string_view name) {
+      return std::ranges::any_of(group.variables,
+                                 [&](const std::string& part) { return name.find(part) != std::string_view::npos; });
+    });
+    try {
+      require(members.size() > 0, "no variable of the model has a name with any of these parts in it");
+      ParameterGroupOptions options{.weight_decay = group.weight_decay};
+      if (group.learning_rate) options.learning_rate = *group.learning_rate;
+      optimizer.add_parameter_group(members, options);
+    } catch (const InvalidArgument& error) { throw ConfigError(text("optimizer.groups[", i, "]: ", error.what())); }
+  }
 }
 
 }  // namespace gradus::command

@@ -25,6 +25,11 @@ struct ScheduleConfig {
 
 using OptimizerOptions = std::variant<AdamOptions, SGDOptions, AdamWOptions, RMSpropOptions, AdagradOptions,
                                       AdadeltaOptions, FtrlOptions, LionOptions>;
+/// Variables with a rate and a decay of their own; what is not said is that of the others.
+struct ParameterGroupConfig {
+  std::vector<std::string> variables = {};  // parts of names
+  std::optional<double> learning_rate = {}, weight_decay = {};
+};
 struct OptimizerConfig {
   std::string type = "adam";
   /// The number, or the schedule's initial_learning_rate or max_learning_rate.
@@ -32,13 +37,16 @@ struct OptimizerConfig {
   std::optional<ScheduleConfig> schedule = {};
   OptimizerOptions options = AdamOptions{};                 // but for their learning_rate
   std::vector<std::string> exclude_from_weight_decay = {};  // parts of names of variables
+  std::vector<ParameterGroupConfig> groups = {};
 };
 
 OptimizerConfig read_optimizer(ConfigReader reader);
 TomlTable table_of(const OptimizerConfig& config);
 
 Schedule make_schedule(const OptimizerConfig& config);
-/// InvalidArgument for options that the library does not take.
+/// InvalidArgument for options that the library does not take. Without the groups, which are of a model.
 Optimizer make_optimizer(const OptimizerConfig& config);
+/// ConfigError for a group without variables, or with some of a group before it.
+void add_parameter_groups(Optimizer& optimizer, const OptimizerConfig& config, const Variables& variables);
 
 }  // namespace gradus::command

@@ -4,6 +4,7 @@
 #include <iomanip>
 #include <numeric>
 #include <sstream>
+#include "gradus/formats/svg.h"
 
 namespace gradus::command {
 namespace {
@@ -71,7 +72,9 @@ void write_confusion(std::ostream& out, const Findings& findings) {
   const std::size_t n = findings.confusion.size();
   out << "<h2>Confusion</h2>\n<p>Rows: what the test examples are. Columns: what the model says.</p>\n"
          "<div class=\"scroll\"><table class=\"confusion\">\n<tr><th></th>";
-  const auto name = [&](std::size_t i) { return escaped(class_name(findings.classes, static_cast<std::int64_t>(i))); };
+  const auto name = [&](std::size_t i) {
+    return svg::escaped(class_name(findings.classes, static_cast<std::int64_t>(i)));
+  };
   for (std::size_t i = 0; i < n; ++i) out << "<th>" << name(i) << "</th>";
   out << "<th>found</th></tr>\n";
   for (std::size_t truth = 0; truth < n; ++truth) {
@@ -96,10 +99,11 @@ void write_worst(std::ostream& out, const Findings& findings) {
     if (!example.png.empty())
       out << "<img alt=\"test example " << example.index << "\" src=\"data:image/png;base64," << base64(example.png)
           << "\">";
-    out << "<p>is <b>" << escaped(example.truth) << "</b>, predicted <b>" << escaped(example.prediction) << "</b>";
+    out << "<p>is <b>" << svg::escaped(example.truth) << "</b>, predicted <b>" << svg::escaped(example.prediction)
+        << "</b>";
     if (example.probability > 0) out << " (" << 100 * example.probability << " %)";
     out << "</p><p>loss " << example.loss << ", example " << example.index << "</p>";
-    if (!example.features.empty()) out << "<p>" << escaped(example.features) << "</p>";
+    if (!example.features.empty()) out << "<p>" << svg::escaped(example.features) << "</p>";
     out << "</div>\n";
   }
   out << "</div>\n";
@@ -112,18 +116,18 @@ std::string to_html(const Report& report) {
   out << std::setprecision(4);
   out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
          "content=\"width=device-width\">\n<title>"
-      << escaped(report.title) << "</title>\n<style>" << style << "</style>\n</head>\n<body>\n<h1>"
-      << escaped(report.title) << "</h1>\n<table>\n";
+      << svg::escaped(report.title) << "</title>\n<style>" << style << "</style>\n</head>\n<body>\n<h1>"
+      << svg::escaped(report.title) << "</h1>\n<table>\n";
   for (const auto& [what, value] : report.facts)
-    out << "<tr><td>" << escaped(what) << "</td><td>" << escaped(value) << "</td></tr>\n";
+    out << "<tr><td>" << svg::escaped(what) << "</td><td>" << svg::escaped(value) << "</td></tr>\n";
   out << "</table>\n<div class=\"charts\">\n";
   for (const Chart& chart : report.charts)
-    out << "<figure>\n<figcaption>" << escaped(chart.title) << "</figcaption>\n" << svg_of(chart) << "</figure>\n";
+    out << "<figure>\n<figcaption>" << svg::escaped(chart.title) << "</figcaption>\n" << svg_of(chart) << "</figure>\n";
   out << "</div>\n";
   if (!report.findings.confusion.empty()) write_confusion(out, report.findings);
   if (!report.findings.worst.empty()) write_worst(out, report.findings);
-  out << "<h2>Model</h2>\n<pre>" << escaped(report.summary) << "</pre>\n<h2>Configuration</h2>\n<pre>"
-      << escaped(report.configuration) << "</pre>\n<script>" << script << "</script>\n</body>\n</html>\n";
+  out << "<h2>Model</h2>\n<pre>" << svg::escaped(report.summary) << "</pre>\n<h2>Configuration</h2>\n<pre>"
+      << svg::escaped(report.configuration) << "</pre>\n<script>" << script << "</script>\n</body>\n</html>\n";
   return std::move(out).str();
 }
 

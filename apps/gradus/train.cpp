@@ -120,13 +120,20 @@ void say(const TrainArguments& arguments, const Data& data, const Outcome& outco
             << " s/epoch, report: " << run.report().string() << '\n';
 }
 
+History fitted(Experiment& e) {
+  return std::visit([&](const auto& train) { return fit(e.model, e.optimizer, e.loss, train, e.options); }, e.train);
+}
+Evaluation tested(const Experiment& e, const Data& data) {
+  const EvaluateOptions options{.metrics = {make_metric(data)}, .sample_weight = e.options.sample_weight};
+  return std::visit([&](const auto& test) { return evaluate(e.model, e.loss, test, options); }, e.test);
+}
+
 /// A trial of a few steps: what would fail later fails now.
 int try_out(const TrainArguments& arguments, const TrainConfig& config) {
   Experiment experiment = make_experiment(config, load_data(config.data));
   experiment.options.fast_dev_run = arguments.fast_dev_run;
   experiment.options.verbose = !arguments.quiet;
-  const History history =
-      fit(experiment.model, experiment.optimizer, experiment.loss, experiment.train, experiment.options);
+  const History history = fitted(experiment);
   std::cout << "trial of " << arguments.fast_dev_run << " steps: loss " << fixed(history.loss.at(0), 4)
             << ", nothing was written\n";
   return ok;
@@ -152,9 +159,8 @@ int run_training(const TrainArguments& arguments, const TrainConfig& config, con
   options.checkpoints = config.checkpoints;
   options.checkpoints->directory = run.checkpoints();
   Outcome outcome;
-  outcome.history = fit(experiment.model, experiment.optimizer, experiment.loss, experiment.train, options);
-  if (!interrupt.asked())
-    outcome.test = evaluate(experiment.model, experiment.loss, experiment.test, {.metrics = {make_metric(data)}});
+  outcome.history = fitted(experiment);
+  if (!interrupt.asked()) outcome.test = tested(experiment, data);
 
   save_safetensors(run.weights(), experiment.model);
   run.write(run.report(), to_html(report_of(config, experiment, data, outcome, run)));

@@ -110,19 +110,31 @@ Data load_examples(const TuneArguments& arguments, const TrainConfig& config) {
   require<DataError>(held > 0 && held < all, "of ", all, " training examples a share of ", arguments.validation_share,
                      " is held out, which leaves none on one side");
   // Windows of a text overlap, so its end is held out; else a random part, whatever the order in the file.
-  const Dataset<2> mixed =
-      data.vocabulary ? data.train.raw : data.train.raw.shuffle({.seed = 0, .reshuffle_each_iteration = false});
-  data.train = {mixed.take(all - held), all - held};
-  data.test = {mixed.skip(all - held), held};
+  const auto mixed = [&](const auto& examples) {
+    return data.vocabulary ? examples : examples.shuffle({.seed = 0, .reshuffle_each_iteration = false});
+  };
+  const Split whole = data.train;
+  const Dataset<2> raw = mixed(whole.raw);
+  data.train = {raw.take(all - held), all - held};
+  data.test = {raw.skip(all - held), held};
+  if (whole.weighted) {
+    const Dataset<3> weighted = mixed(*whole.weighted);
+    data.train.weighted = weighted.take(all - held);
+    data.test.weighted = weighted.skip(all - held);
+  }
   return data;
 }
 
 EpochTrainer trainer_of(const TrainConfig& config, const Data& data) {
   Experiment e = make_experiment(config, data);
-  e.options.validation = e.test;
+  std::visit([&](const auto& test) { e.options.validation = test; }, e.test);
   e.options.verbose = false;
-  return epoch_trainer(std::move(e.model), std::move(e.optimizer), std::move(e.loss), std::move(e.train),
-                       std::move(e.options));
+  return std::visit(
+      [&](auto& train) {
+        return epoch_trainer(std::move(e.model), std::move(e.optimizer), std::move(e.loss), std::move(train),
+                             std::move(e.options));
+      },
+      e.train);
 }
 
 // What is written.
@@ -141,8 +153,11 @@ void save(const RunDirectory& run, const std::string& name, const ResultTable& t
 
 int test_learning_rate(const TuneArguments& arguments, const TrainConfig& config, const RunDirectory& run) {
   const Experiment e = make_experiment(config, load_examples(arguments, config));
-  const LearningRateRange range = learning_rate_range_test(e.model, e.optimizer, e.loss, e.train,
-                                                           {.seed = static_cast<std::uint64_t>(config.seed)});
+  const LearningRateRangeOptions options{.seed = static_cast<std::uint64_t>(config.seed),
+                                         .sample_weight = is_weighted(config)};
+  const LearningRateRange range = std::visit(
+      [&](const auto& train) { return learning_rate_range_test(e.model, e.optimizer, e.loss, train, options); },
+      e.train);
   save(run, "learning_rates", range.table(), range.picture());
   const double suggestion = range.suggestion();
   const std::string picture = (run.path() / "learning_rates.svg").string();
@@ -154,10 +169,14 @@ int test_learning_rate(const TuneArguments& arguments, const TrainConfig& config
 int test_batch_size(const TuneArguments& arguments, const TrainConfig& config, const RunDirectory& run) {
   const Data data = load_examples(arguments, config);
   const Experiment e = make_experiment(config, data);
-  const BatchSizes sizes =
-      tune_batch_size(e.model, e.optimizer, e.loss,
-                      [&](std::int64_t size) { return batches(data.train.raw.shuffle(), config.data, size); },
-                      {.memory_limit = static_cast<std::size_t>(arguments.memory_limit.value_or(0)) * MiB});
+  const BatchSizeOptions options{.memory_limit = static_cast<std::size_t>(arguments.memory_limit.value_or(0)) * MiB,
+                                 .sample_weight = is_weighted(config)};
+  const BatchSizes sizes = std::visit(
+      [&]<class All>(const All&) {
+        const auto of_size = [&](std::int64_t size) { return std::get<All>(training_batches(config, data, size)); };
+        return tune_batch_size(e.model, e.optimizer, e.loss, of_size, options);
+      },
+      e.train);
   save(run, "batch_sizes", sizes.table(), sizes.picture());
   const std::string picture = (run.path() / "batch_sizes.svg").string();
   if (arguments.json)

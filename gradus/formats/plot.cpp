@@ -9,6 +9,7 @@
 #include <sstream>
 #include "gradus/base/error.h"
 #include "gradus/formats/atomic_file.h"
+#include "gradus/formats/svg.h"
 
 namespace gradus {
 namespace {
@@ -17,17 +18,11 @@ constexpr double width = 480, height = 300, left = 70, right = 20, top = 34, bot
 constexpr std::size_t panels_a_row = 3, most_in_legend = 8;
 constexpr std::array colours{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"};
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '&') out += "&amp;";
-    else if (c == '"') out += "&quot;";
-    else if (static_cast<unsigned char>(c) < 0x20) out += ' ';
-    else out += c;
-  }
-  return out;
+/// In one line; XML has no control characters.
+std::string escaped(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  return svg::escaped(text);
 }
 
 /// Coordinates to one digit behind the point: a tenth of a pixel.
@@ -56,7 +51,8 @@ class Axis {
 
   /// Values to write at the axis: powers of ten, or round steps (1, 2 or 5 times one), about five of them.
   std::vector<double> ticks() const {
-    const double step = logarithmic_ && half_span() > 1 ? std::ceil(half_span() / 3) : round_step(half_span() / 5 * 2);
+    const double step =
+        logarithmic_ && half_span() > 1 ? std::ceil(half_span() / 3) : svg::round_step(half_span() / 5 * 2);
     std::vector<double> values;
     for (double i = std::ceil(low_ / step); i * step <= high_ && values.size() < 20; ++i)
       values.push_back(logarithmic_ ? std::pow(10, i * step) : i * step + 0.0);  // -0 becomes 0
@@ -64,12 +60,6 @@ class Axis {
   }
 
  private:
-  static double round_step(double rough) {
-    const double power = std::pow(10, std::floor(std::log10(rough)));
-    for (const double factor : {1.0, 2.0, 5.0})
-      if (factor * power >= rough) return factor * power;
-    return 10 * power;
-  }
   double inner(double value) const { return logarithmic_ ? std::log10(value) : value; }
   /// Half, since the whole may be past the largest number.
   double half_span() const { return high_ / 2 - low_ / 2; }

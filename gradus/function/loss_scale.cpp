@@ -1,16 +1,28 @@
 /// The rule of dynamic loss scaling.
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/variable_cell.h"
+#include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 
 namespace gradus {
+namespace {
+
+/// Outside of traces an assignment waits for the value before, which may fail: here, so that no second one fails after
+/// the first.
+void settle(const Variables& variables) {
+  if (Context::current()) return;
+  for (const auto& cell : variables.cells()) cell->read().observed();
+}
+
+}  // namespace
 
 LossScale::LossScale()
     : scale_(full({}, initial, f32), "loss_scale", {.trainable = false}),
       finite_steps_(zeros({}, i64), "loss_scale_finite_steps", {.trainable = false}) {}
 
 void LossScale::update(const Tensor& finite) {
+  settle(variables());
   const Tensor scale = scale_, steps = finite_steps_.value() + 1;
   const Tensor grows = steps >= fill({}, steps_to_grow, i64), none = fill({}, 0, i64);
   const Tensor after_finite = where(grows, minimum(scale * 2, fill({}, most, f32)), scale);
@@ -21,8 +33,10 @@ void LossScale::update(const Tensor& finite) {
 }
 
 void LossScale::assign(const LossScale& other) {
-  scale_.assign(other.scale_);
-  finite_steps_.assign(other.finite_steps_);
+  settle(variables() + other.variables());
+  const Tensor scale = other.scale_, steps = other.finite_steps_;
+  scale_.assign(scale);
+  finite_steps_.assign(steps);
 }
 
 Variables LossScale::variables() const {

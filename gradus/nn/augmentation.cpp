@@ -5,6 +5,7 @@
 #include <numbers>
 #include <optional>
 #include "gradus/nn/cloned.h"
+#include "gradus/nn/described.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/grid_sample.h"
@@ -20,10 +21,17 @@ namespace {
 using Change = std::function<Tensor(const Tensor& images)>;
 
 /// A change of [batch, height, width, channels].
-struct AugmentationLayer final : Cloned<AugmentationLayer> {
-  AugmentationLayer(std::string_view layer, std::string_view k, Change f, Change otherwise)
-      : name_of_layer(layer), name_of_kind(k), in_training(std::move(f)), in_inference(std::move(otherwise)) {}
+struct AugmentationLayer final : Cloned<AugmentationLayer>, Described {
+  AugmentationLayer(std::string_view layer, std::string_view k, std::vector<LayerOption> o, Change f, Change otherwise)
+      : name_of_layer(layer),
+        name_of_kind(k),
+        options(std::move(o)),
+        in_training(std::move(f)),
+        in_inference(std::move(otherwise)) {}
   std::string_view kind() const override { return name_of_kind; }
+  LayerConfig config() const override {
+    return options.empty() ? LayerConfig{} : LayerConfig{std::string(name_of_layer), options};
+  }
   void build(const Spec& input) override { check(input); }
   Tensor call(const Tensor& x) const override {
     check(x.spec());
@@ -37,12 +45,14 @@ struct AugmentationLayer final : Cloned<AugmentationLayer> {
             ", expected [batch, height, width, channels] or [height, width, channels]");
   }
   std::string_view name_of_layer, name_of_kind;  // literals
+  std::vector<LayerOption> options;              // empty: Keras has no such layer
   Change in_training, in_inference;              // empty: nothing
 };
 
-std::shared_ptr<Layer> augmentation(std::string_view layer, std::string_view kind, Change in_training,
-                                    Change in_inference = {}) {
-  return std::make_shared<AugmentationLayer>(layer, kind, std::move(in_training), std::move(in_inference));
+std::shared_ptr<Layer> augmentation(std::string_view layer, std::string_view kind, std::vector<LayerOption> options,
+                                    Change in_training, Change in_inference = {}) {
+  return std::make_shared<AugmentationLayer>(layer, kind, std::move(options), std::move(in_training),
+                                             std::move(in_inference));
 }
 
 Factor checked(std::string_view layer, Factor factor, double least, double most) {
@@ -136,47 +146,71 @@ Tensor contrasted(const Tensor& given, Factor factor, const std::array<double, 2
   return clip_by_value((images - mean) * share + mean, range[0], range[1]);
 }
 
+LayerOption range_option(const char* name, Factor factor) {
+  return {name, std::vector<double>{factor.low, factor.high}};
+}
+LayerOption fill_option(const RandomMoveOptions& options) {
+  return {"fill_mode", std::string(name_of(options.fill_mode))};
+}
+LayerOption colors_option(const RandomColorOptions& options) {
+  return {"value_range", std::vector<double>(options.value_range.begin(), options.value_range.end())};
+}
+
+/// Keras's [lower, upper] stands for factors from 1 - lower to 1 + upper, both within [0, 1] and in this order.
+std::vector<LayerOption> contrast_options(Factor factor, const RandomColorOptions& options) {
+  if (factor.low > 0 || -factor.low > factor.high) return {};
+  return {range_option("factor", {-factor.low, factor.high}), colors_option(options)};
+}
+
+std::shared_ptr<Layer> zoom(Factor height, std::optional<Factor> width, RandomMoveOptions options) {
+  constexpr std::string_view layer = "RandomZoom";
+  const Factor h = checked(layer, height, -1, 1);
+  if (width) checked(layer, *width, -1, 1);
+  std::vector<LayerOption> described{range_option("height_factor", h), fill_option(options)};
+  if (width) described.push_back(range_option("width_factor", *width));
+  return augmentation(layer, "random_zoom", std::move(described),
+                      [=](const Tensor& images) { return zoomed(images, h, width, options.fill_mode); });
+}
+
 }  // namespace
 
 RandomFlip::RandomFlip(FlipMode mode)
-    : Module(augmentation("RandomFlip", "random_flip", [mode](const Tensor& images) {
-        const Tensor across = mode == FlipMode::vertical ? images : flipped(images, 2);
-        return mode == FlipMode::horizontal ? across : flipped(across, 1);
-      })) {}
+    : Module(augmentation("RandomFlip", "random_flip", {{"mode", std::string(name_of(mode))}},
+                          [mode](const Tensor& images) {
+                            const Tensor across = mode == FlipMode::vertical ? images : flipped(images, 2);
+                            return mode == FlipMode::horizontal ? across : flipped(across, 1);
+                          })) {}
 
 RandomTranslation::RandomTranslation(Factor height, Factor width, RandomMoveOptions options)
-    : Module(
-          augmentation("RandomTranslation", "random_translation",
-                       [h = checked("RandomTranslation", height, -1, 1), w = checked("RandomTranslation", width, -1, 1),
-                        options](const Tensor& images) { return translated(images, h, w, options.fill_mode); })) {}
+    : Module(augmentation(
+          "RandomTranslation", "random_translation",
+          {range_option("height_factor", height), range_option("width_factor", width), fill_option(options)},
+          [h = checked("RandomTranslation", height, -1, 1), w = checked("RandomTranslation", width, -1, 1),
+           options](const Tensor& images) { return translated(images, h, w, options.fill_mode); })) {}
 RandomRotation::RandomRotation(Factor factor, RandomMoveOptions options)
-    : Module(augmentation("RandomRotation", "random_rotation",
+    : Module(augmentation("RandomRotation", "random_rotation", {range_option("factor", factor), fill_option(options)},
                           [f = checked("RandomRotation", factor, -1, 1), options](const Tensor& images) {
                             return rotated(images, f, options.fill_mode);
                           })) {}
-RandomZoom::RandomZoom(Factor height, RandomMoveOptions options)
-    : Module(augmentation("RandomZoom", "random_zoom",
-                          [h = checked("RandomZoom", height, -1, 1), options](const Tensor& images) {
-                            return zoomed(images, h, {}, options.fill_mode);
-                          })) {}
-RandomZoom::RandomZoom(Factor height, Factor width, RandomMoveOptions options)
-    : Module(augmentation("RandomZoom", "random_zoom",
-                          [h = checked("RandomZoom", height, -1, 1), w = checked("RandomZoom", width, -1, 1),
-                           options](const Tensor& images) { return zoomed(images, h, w, options.fill_mode); })) {}
+RandomZoom::RandomZoom(Factor height, RandomMoveOptions options) : Module(zoom(height, {}, options)) {}
+RandomZoom::RandomZoom(Factor height, Factor width, RandomMoveOptions options) : Module(zoom(height, width, options)) {}
 
 RandomCrop::RandomCrop(std::int64_t height, std::int64_t width)
     : Module(augmentation(
-          "RandomCrop", "random_crop", [=](const Tensor& images) { return cropped(images, height, width); },
+          "RandomCrop", "random_crop", {{"height", height}, {"width", width}},
+          [=](const Tensor& images) { return cropped(images, height, width); },
           [=](const Tensor& images) { return largest_window(images, height, width); })) {
   require(height > 0 && width > 0, "RandomCrop: the size must be positive, got ", height, " and ", width);
 }
 
 RandomBrightness::RandomBrightness(Factor factor, RandomColorOptions options)
-    : Module(augmentation("RandomBrightness", "random_brightness",
-                          [f = checked("RandomBrightness", factor, -1, 1), range = options.value_range](
-                              const Tensor& images) { return brightened(images, f, range); })) {}
+    : Module(augmentation(
+          "RandomBrightness", "random_brightness", {range_option("factor", factor), colors_option(options)},
+          [f = checked("RandomBrightness", factor, -1, 1), range = options.value_range](const Tensor& images) {
+            return brightened(images, f, range);
+          })) {}
 RandomContrast::RandomContrast(Factor factor, RandomColorOptions options)
-    : Module(augmentation("RandomContrast", "random_contrast",
+    : Module(augmentation("RandomContrast", "random_contrast", contrast_options(factor, options),
                           [f = checked("RandomContrast", factor, -1, 1), range = options.value_range](
                               const Tensor& images) { return contrasted(images, f, range); })) {}
 

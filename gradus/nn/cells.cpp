@@ -3,6 +3,7 @@
 #include "gradus/function/trace.h"
 #include "gradus/graph/scope.h"
 #include "gradus/nn/cloned.h"
+#include "gradus/nn/described.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control.h"
 #include "gradus/ops/conv.h"
@@ -44,13 +45,33 @@ struct CellLayer : Layer {
 
 enum class Kind { simple_rnn, gru, lstm };
 
-struct GatedCell final : CellLayer {
+OptionValue described(const std::optional<Activation>& activation, const char* otherwise) {
+  return activation ? OptionValue(*activation) : std::string(otherwise);
+}
+
+struct GatedCell final : CellLayer, Described {
   GatedCell(Kind k, std::int64_t n, CellOptions o) : cell(k), units(n), options(std::move(o)) {
     require(units > 0, kind(), ": units must be positive, got ", units);
   }
   std::shared_ptr<Layer> clone() const override { return std::make_shared<GatedCell>(*this); }
   std::string_view kind() const override {
     return cell == Kind::lstm ? "lstm_cell" : cell == Kind::gru ? "gru_cell" : "simple_rnn_cell";
+  }
+  LayerConfig config() const override {
+    LayerConfig made{cell == Kind::lstm  ? "LSTMCell"
+                     : cell == Kind::gru ? "GRUCell"
+                                         : "SimpleRNNCell",
+                     {{"units", units},
+                      {"use_bias", options.use_bias},
+                      {"kernel_regularizer", options.kernel_regularizer},
+                      {"recurrent_regularizer", options.recurrent_regularizer},
+                      {"bias_regularizer", options.bias_regularizer},
+                      {"activation", described(options.activation, "tanh")}}};
+    if (cell != Kind::simple_rnn)
+      made.options.push_back({"recurrent_activation", described(options.recurrent_activation, "sigmoid")});
+    if (cell == Kind::lstm) made.options.push_back({"unit_forget_bias", options.unit_forget_bias});
+    if (cell == Kind::gru) made.options.push_back({"reset_after", options.reset_after});
+    return made;
   }
   void build(const Spec& input) override {
     require(is_floating(input.dtype) && input.shape.rank() == 2 && input.shape[1] >= 0, kind(), ": the input is ",
@@ -136,7 +157,7 @@ RecurrentOutput entered(const CellLayer& cell, const Tensor& x, In state) {
   return cell.step(x, state);
 }
 
-struct StackedCells final : CellLayer {
+struct StackedCells final : CellLayer, Described {
   explicit StackedCells(std::vector<RecurrentCell> given) {
     require(!given.empty(), "StackedRNNCells: expected at least one cell");
     for (std::size_t i = 0; i < given.size(); ++i) {
@@ -147,6 +168,7 @@ struct StackedCells final : CellLayer {
   }
   std::shared_ptr<Layer> clone() const override { return std::make_shared<StackedCells>(*this); }
   std::string_view kind() const override { return "stacked_rnn_cells"; }
+  LayerConfig config() const override { return {"StackedRNNCells"}; }
   std::vector<std::shared_ptr<Layer>> children() const override {
     std::vector<std::shared_ptr<Layer>> all;
     for (const Module& cell : cells) all.push_back(child(cell));
@@ -226,13 +248,20 @@ RecurrentOutput over_places(const Tensor& x, const Tensors& first, std::size_t s
   return all;
 }
 
-struct RNNLayer final : Cloned<RNNLayer> {
+struct RNNLayer final : Cloned<RNNLayer>, Described {
   RNNLayer(RecurrentCell given, RNNOptions o) : cell(std::move(given)), options(std::move(o)) {
     Layer& inner = cell.layer_behind();
     if (!inner.has_own_name()) inner.rename(std::string(inner.kind()), false);
     set_activity_regularizer(options.activity_regularizer);
   }
   std::string_view kind() const override { return "rnn"; }
+  LayerConfig config() const override {
+    return {"RNN",
+            {{"return_sequences", options.return_sequences},
+             {"go_backwards", options.go_backwards},
+             {"zero_output_for_mask", options.zero_output_for_mask},
+             {"activity_regularizer", options.activity_regularizer}}};
+  }
   std::vector<std::shared_ptr<Layer>> children() const override { return {child(cell)}; }
   void build(const Spec& input) override {
     require(is_floating(input.dtype) && input.shape.rank() == 3 && input.shape[2] >= 0, "RNN: the input is ", input,
@@ -267,7 +296,7 @@ struct ConvLSTMSettings {
   Sizes kernel, strides, dilation;
 };
 
-template <class Options> struct ConvLSTMLayer final : Cloned<ConvLSTMLayer<Options>> {
+template <class Options> struct ConvLSTMLayer final : Cloned<ConvLSTMLayer<Options>>, Described {
   ConvLSTMLayer(ConvLSTMSettings s, Options o) : settings(std::move(s)), options(std::move(o)) {
     require(settings.filters > 0, settings.layer, ": the number of filters must be positive, got ", settings.filters);
     for (const Sizes& sizes : {settings.kernel, settings.strides, settings.dilation})
@@ -276,6 +305,24 @@ template <class Options> struct ConvLSTMLayer final : Cloned<ConvLSTMLayer<Optio
     this->set_activity_regularizer(options.activity_regularizer);
   }
   std::string_view kind() const override { return settings.kind; }
+  LayerConfig config() const override {
+    return {std::string(settings.layer),
+            {{"filters", settings.filters},
+             {"kernel_size", listed(settings.kernel)},
+             {"strides", listed(settings.strides)},
+             {"padding", std::string(options.padding == Padding::same ? "same" : "valid")},
+             {"dilation_rate", listed(settings.dilation)},
+             {"return_sequences", options.return_sequences},
+             {"go_backwards", options.go_backwards},
+             {"use_bias", options.use_bias},
+             {"unit_forget_bias", options.unit_forget_bias},
+             {"activation", described(options.activation, "tanh")},
+             {"recurrent_activation", described(options.recurrent_activation, "sigmoid")},
+             {"kernel_regularizer", options.kernel_regularizer},
+             {"recurrent_regularizer", options.recurrent_regularizer},
+             {"bias_regularizer", options.bias_regularizer},
+             {"activity_regularizer", options.activity_regularizer}}};
+  }
   void build(const Spec& input) override {
     check(input);
     for (int i = 2; i < input.shape.rank(); ++i)

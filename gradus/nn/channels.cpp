@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <span>
 #include "gradus/graph/context.h"
 #include "gradus/nn/layer.h"
 #include "gradus/ops/constant.h"
@@ -44,10 +45,19 @@ struct Chain {
   std::size_t producer, consumer;
 };
 
+bool is_sequential(const Layer& layer) { return layer.kind() == "sequential"; }
+
+/// A Sequential within is what it holds.
+void add_stages(std::vector<Stage>& stages, const Layer& sequential) {
+  for (const auto& layer : sequential.children()) {
+    if (is_sequential(*layer)) add_stages(stages, *layer);
+    else stages.emplace_back(layer);
+  }
+}
 std::vector<Stage> stages_of(std::string_view op, const Sequential& model) {
   require(model.is_built(), op, ": model ", model.name(), " is not built; call it, or build(spec), first");
   std::vector<Stage> stages;
-  for (const auto& layer : model.layer_behind().children()) stages.emplace_back(layer);
+  add_stages(stages, model.layer_behind());
   return stages;
 }
 
@@ -159,6 +169,17 @@ struct Made : Module {
   explicit Made(std::shared_ptr<Layer> layer) : Module(std::move(layer)) {}
 };
 
+/// What is like `whole`, of these layers in the order of its stages.
+Sequential made_like(const Layer& whole, std::span<const std::shared_ptr<Layer>> stages, std::size_t& next) {
+  std::vector<Module> layers;
+  for (const auto& layer : whole.children()) {
+    if (is_sequential(*layer)) layers.push_back(made_like(*layer, stages, next));
+    else layers.push_back(Made(stages[next++]));
+  }
+  return Sequential(std::move(layers), {.policy = whole.policy().value_or(float32),
+                                        .name = whole.has_own_name() ? whole.name() : std::string()});
+}
+
 }  // namespace
 
 std::int64_t prune_channels(const Sequential& model, double share) {
@@ -197,16 +218,14 @@ Sequential remove_pruned_channels(const Sequential& model) {
     }
     inputs[chain.consumer] = std::move(kept);
   }
-  std::vector<Module> layers;
+  std::vector<std::shared_ptr<Layer>> layers;
   for (std::size_t k = 0; k < stages.size(); ++k) {
-    std::shared_ptr<Layer> layer = stages[k].layer->with_channels(inputs[k], outputs[k]);
-    layer->renew_loss_scale();
-    layers.push_back(Made(std::move(layer)));
+    layers.push_back(stages[k].layer->with_channels(inputs[k], outputs[k]));
+    layers.back()->renew_loss_scale();
   }
-  const Layer& whole = model.layer_behind();
-  Sequential smaller(std::move(layers), {.policy = whole.policy().value_or(float32),
-                                         .name = whole.has_own_name() ? whole.name() : std::string()});
-  smaller.build(*whole.input());
+  std::size_t next = 0;
+  Sequential smaller = made_like(model.layer_behind(), layers, next);
+  smaller.build(*model.layer_behind().input());
   return smaller;
 }
 

@@ -5,13 +5,20 @@
 #include <variant>
 #include <vector>
 #include "gradus/nn/activation.h"
+#include "gradus/nn/augmentation.h"
 #include "gradus/nn/regularizers.h"
 #include "gradus/ops/resize.h"
 
 namespace gradus {
 
-using OptionValue = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
-                                 std::vector<std::vector<std::int64_t>>, Activation, Regularizer>;
+/// Sizes of which some are not told; negative: Keras's None.
+struct OpenSizes {
+  std::vector<std::int64_t> sizes;
+};
+
+using OptionValue =
+    std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>, OpenSizes,
+                 std::vector<double>, std::vector<std::vector<std::int64_t>>, Activation, Regularizer>;
 
 struct LayerOption {
   std::string name;
@@ -41,6 +48,15 @@ constexpr std::string_view name_of(ResizeMethod method) {
   constexpr std::string_view names[] = {"bilinear", "nearest",  "bicubic",  "area",
                                         "lanczos3", "lanczos5", "gaussian", "mitchellcubic"};
   return names[static_cast<int>(method)];
+}
+
+constexpr std::string_view name_of(FlipMode mode) {
+  constexpr std::string_view names[] = {"horizontal", "vertical", "horizontal_and_vertical"};
+  return names[static_cast<int>(mode)];
+}
+constexpr std::string_view name_of(FillMode mode) {
+  constexpr std::string_view names[] = {"reflect", "constant", "nearest"};
+  return names[static_cast<int>(mode)];
 }
 
 }  // namespace gradus

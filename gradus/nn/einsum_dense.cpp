@@ -5,6 +5,7 @@
 #include <cctype>
 #include <map>
 #include "gradus/nn/cloned.h"
+#include "gradus/nn/described.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
 
@@ -58,9 +59,9 @@ Equation parsed(const std::string& text) {
   return e;
 }
 
-struct EinsumDenseLayer final : Cloned<EinsumDenseLayer> {
+struct EinsumDenseLayer final : Cloned<EinsumDenseLayer>, Described {
   EinsumDenseLayer(const std::string& text, std::vector<std::int64_t> sizes, EinsumDenseOptions o)
-      : equation(parsed(text)), output_sizes(std::move(sizes)), options(std::move(o)) {
+      : written(text), equation(parsed(text)), output_sizes(std::move(sizes)), options(std::move(o)) {
     const std::size_t expected = equation.output.size() - (equation.elided_left ? 0 : 1);
     require(output_sizes.size() == expected, layer, ": output_shape has ", output_sizes.size(), " sizes, \"", text,
             "\" needs ", expected, ": without the batch and without what ... stands for");
@@ -70,6 +71,17 @@ struct EinsumDenseLayer final : Cloned<EinsumDenseLayer> {
     set_activity_regularizer(options.activity_regularizer);
   }
   std::string_view kind() const override { return "einsum_dense"; }
+  LayerConfig config() const override {
+    LayerConfig made{"EinsumDense",
+                     {{"equation", written},
+                      {"output_shape", OpenSizes{output_sizes}},
+                      {"activation", options.activation},
+                      {"kernel_regularizer", options.kernel_regularizer},
+                      {"bias_regularizer", options.bias_regularizer},
+                      {"activity_regularizer", options.activity_regularizer}}};
+    if (!options.bias_axes.empty()) made.options.push_back({"bias_axes", options.bias_axes});
+    return made;
+  }
 
   void build(const Spec& input) override {
     check_rank(input);
@@ -99,6 +111,7 @@ struct EinsumDenseLayer final : Cloned<EinsumDenseLayer> {
     return options.activation(options.bias_axes.empty() ? y : y + parameter(1));
   }
 
+  std::string written;
   Equation equation;
   std::vector<std::int64_t> output_sizes;
   EinsumDenseOptions options;

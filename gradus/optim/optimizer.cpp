@@ -5,6 +5,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <unordered_map>
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
@@ -121,6 +122,7 @@ struct Optimizer::State {
   std::vector<std::string> undecayed_names;
   Variables bound;  // the model's variables
   std::vector<Kept> kept;
+  std::unordered_map<const VariableCell*, std::size_t> places;  // of those within both
   bool traced = false;  // a compiled step holds the schedules' functions, groups and exclusions
 
   State(std::shared_ptr<const UpdateRule> r, OptimizerSettings s)
@@ -143,7 +145,8 @@ struct Optimizer::State {
         skipped(other.skipped),
         undecayed(other.undecayed),
         undecayed_names(other.undecayed_names),
-        bound(other.bound) {
+        bound(other.bound),
+        places(other.places) {
     for (const Variable& variable : other.joint) joint.emplace_back(variable);
     for (const Group& group : other.groups)
       groups.push_back({group.schedule, Variable(group.rate), group.weight_decay, group.has_rate, group.members});
@@ -160,8 +163,15 @@ struct Optimizer::State {
     return scalar_variable(value, dtype, text(rule->name(), "/", what));
   }
 
+  bool is_bound(const Variable& variable) const { return places.contains(variable.cell().get()); }
+  std::size_t place_of(const Variable& variable) const { return places.at(variable.cell().get()); }
+  void find_places() {
+    places.clear();
+    for (std::size_t i = 0; i < bound.size(); ++i) places.emplace(bound.cells()[i].get(), i);
+  }
+
   void take_in(const Variable& variable) {
-    if (bound.find(*variable.cell()) >= 0) return;
+    if (is_bound(variable)) return;
     require(is_floating(variable.dtype()), rule->name(), ": variable ", variable.name(), " is of ", variable.dtype(),
             ", expected a floating type");
     const Untraced outside;
@@ -173,8 +183,9 @@ struct Optimizer::State {
     };
     for (const Slot& slot : rule->slots()) add(full(variable.shape(), slot.initial, wide), slot.name);
     if (settings.use_ema) add(cast(variable.value(), wide), "average");
-    bound.add(variable);
     kept.push_back(std::move(made));
+    bound.add(variable);
+    places.emplace(variable.cell().get(), bound.size() - 1);
   }
 
   std::size_t group_of(const Variable& variable) const {
@@ -284,7 +295,7 @@ struct Optimizer::State {
     const auto observe = [](const Variable& variable) { variable.cell()->read().observed(); };
     for (const Variable& variable : variables) {
       observe(variable);
-      for (const Variable& slot : kept[static_cast<std::size_t>(bound.find(*variable.cell()))].slots) observe(slot);
+      for (const Variable& slot : kept[place_of(variable)].slots) observe(slot);
     }
     for (const Variable& variable : joint) observe(variable);
     observe(iterations);
@@ -354,6 +365,7 @@ void Optimizer::build(const Variables& variables) {
     for (const Variable& variable : variables) s.take_in(variable);
   } catch (...) {  // all or none of them
     s.bound = before;
+    s.find_places();
     s.kept.erase(s.kept.begin() + known, s.kept.end());
     throw;
   }
@@ -379,6 +391,7 @@ void Optimizer::rebind(const Variables& variables) {
   for (Group& group : state().groups) group.members = rebound(group.members);
   state().undecayed = rebound(state().undecayed);
   state().bound = variables;
+  state().find_places();
 }
 
 void Optimizer::exclude_from_weight_decay(const Variables& variables) {
@@ -433,8 +446,7 @@ void Optimizer::prepare(const Variables& variables) {
   require(variables.size() > 0, s.rule->name(), ": there are no variables to train");
   if (s.bound.size() == 0) build(variables);
   for (const Variable& variable : variables)
-    require(s.bound.find(*variable.cell()) >= 0, s.rule->name(), ": variable ", variable.name(), " is not among the ",
-            s.bound.size(),
+    require(s.is_bound(variable), s.rule->name(), ": variable ", variable.name(), " is not among the ", s.bound.size(),
             " that this optimizer has state for; take another optimizer for another model, build() for layers that "
             "were unfrozen, or rebind() for a copied model");
 }
@@ -466,8 +478,7 @@ void Optimizer::apply(const GradientsView& gradients, const Tensor& finite) {
   bool by_rows = false;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const Variable& variable = gradients.variables()[i];
-    const auto place = static_cast<std::size_t>(s.bound.find(*variable.cell()));
-    const std::size_t group = s.kept[place].group;
+    const std::size_t place = s.place_of(variable), group = s.kept[place].group;
     const GradientPart mean = gradients.mean(i);
     by_rows = by_rows || mean.is_rows();
     s.update(place, mean,
@@ -522,7 +533,7 @@ void Optimizer::finalize_variable_values(const Variables& variables) {
   s.settle(variables);
   Changes changes;
   for (Variable& variable : variables) {
-    const Kept& kept = s.kept[static_cast<std::size_t>(s.bound.find(*variable.cell()))];
+    const Kept& kept = s.kept[s.place_of(variable)];
     changes.add(variable, cast(kept.slots[kept.slots.size() - 1], variable.dtype()));
   }
   changes.commit();
@@ -535,7 +546,8 @@ Variables Optimizer::variables() const {
   for (const Group& group : s.groups)
     if (group.has_rate) all.add(group.rate);
   for (const Variable& variable : s.joint) all.add(variable);
-  for (const Kept& of_one : s.kept) all = all + of_one.slots;
+  for (const Kept& of_one : s.kept)
+    for (const Variable& slot : of_one.slots) all.add(slot);
   if (const auto scale = loss_scale_of(s.bound)) {
     all.add(s.skipped);
     all = all + scale->variables();

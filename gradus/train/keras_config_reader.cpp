@@ -1,333 +1,33 @@
-/// Keras's config.json as layers. A layer is a row of the table: its class, and what it is made of.
+/// Keras's config.json as layers: those within others, policies, what is frozen, and the input.
 #include <algorithm>
-#include <functional>
 #include <map>
-#include "gradus/nn/convolutions.h"
-#include "gradus/nn/described.h"
-#include "gradus/nn/embedding.h"
-#include "gradus/nn/feature_normalization.h"
-#include "gradus/nn/function_layer.h"
 #include "gradus/nn/layer.h"
-#include "gradus/nn/noise.h"
-#include "gradus/nn/normalization.h"
-#include "gradus/nn/pools.h"
-#include "gradus/nn/preprocessing.h"
-#include "gradus/nn/rearranging.h"
 #include "gradus/nn/recurrent.h"
 #include "gradus/train/keras_config.h"
+#include "gradus/train/keras_layers.h"
 #include "gradus/train/keras_options.h"
 
 namespace gradus {
 namespace {
 
 using Json = nlohmann::json;
-using Make = std::function<Module(KerasOptions&)>;
-
-// Weights come from the file: nothing is drawn for them first.
-const Initializer no_draw = initializers::zeros;
-
-template <class Size> Size size_from(const Sizes& s) {
-  if constexpr (std::same_as<Size, Single>) return s[0];
-  else if constexpr (std::same_as<Size, Pair>) return {s[0], s[1]};
-  else return {s[0], s[1], s[2]};
-}
-template <class Size> constexpr std::size_t rank_of = std::same_as<Size, Single> ? 1 : std::same_as<Size, Pair> ? 2 : 3;
-
-template <class Size> ConvOptionsOf<Size> convolution_options(KerasOptions& o, bool by_channel) {
-  constexpr std::size_t n = rank_of<Size>;
-  return {.strides = size_from<Size>(o.sizes("strides", n, 1)),
-          .padding = o.padding(),
-          .dilation = size_from<Size>(o.sizes("dilation_rate", n, 1)),
-          .groups = o.integer("groups", 1),
-          .activation = o.activation("activation", "linear"),
-          .use_bias = o.flag("use_bias", true),
-          .kernel_initializer = no_draw,
-          .depth_multiplier = o.integer("depth_multiplier", 1),
-          .kernel_regularizer = o.regularizer(by_channel ? "depthwise_regularizer" : "kernel_regularizer"),
-          .bias_regularizer = o.regularizer("bias_regularizer"),
-          .activity_regularizer = o.regularizer("activity_regularizer"),
-          .pointwise_regularizer = o.regularizer("pointwise_regularizer")};
-}
-template <class L, class Size, bool by_channel = false> Make convolution_of() {
-  return [](KerasOptions& o) {
-    const auto filters = o.integer("filters");
-    return L(filters, size_from<Size>(o.sizes("kernel_size", rank_of<Size>, 1)),
-             convolution_options<Size>(o, by_channel));
-  };
-}
-template <class L, class Size> Make depthwise_of() {
-  return [](KerasOptions& o) {
-    return L(size_from<Size>(o.sizes("kernel_size", rank_of<Size>, 1)), convolution_options<Size>(o, true));
-  };
-}
-template <class L, class Size> Make pooling_of() {
-  return [](KerasOptions& o) {
-    const Sizes window = o.sizes("pool_size", rank_of<Size>, 2);
-    PoolOptionsOf<Size> options{.padding = o.padding()};
-    if (o.has("strides")) options.strides = size_from<Size>(o.sizes("strides", rank_of<Size>, 2));
-    return L(size_from<Size>(window), options);
-  };
-}
-template <class L> Make global_pooling() {
-  return [](KerasOptions& o) { return L(o.flag("keepdims", false)); };
-}
-template <class L, class Size> Make adaptive_pooling() {
-  return [](KerasOptions& o) { return L(size_from<Size>(o.sizes("output_size", rank_of<Size>, 1))); };
-}
-template <class L> Make of_rate(const char* name) {
-  return [name](KerasOptions& o) { return L(o.number(name, 0)); };
-}
-template <class L> Make of_nothing() {
-  return [](KerasOptions&) { return L(); };
-}
-
-std::vector<int> axes(KerasOptions& o, const char* name, const std::vector<std::int64_t>& otherwise) {
-  std::vector<int> all;
-  for (const std::int64_t axis : o.integers(name, otherwise)) {
-    if (axis < -Shape::max_rank || axis > Shape::max_rank)
-      o.problem("option `", name, "` is ", axis, ", which is no axis");
-    else all.push_back(static_cast<int>(axis));
-  }
-  return all;
-}
-int axis(KerasOptions& o, int otherwise) {
-  const std::vector<int> all = axes(o, "axis", {otherwise});
-  if (all.size() != 1) o.problem("option `axis`: expected one");
-  return all.size() == 1 ? all[0] : otherwise;
-}
-
-ResizeMethod interpolation(KerasOptions& o, const std::string& otherwise) {
-  const std::string said = o.word("interpolation", otherwise);
-  for (const ResizeMethod method : {ResizeMethod::bilinear, ResizeMethod::nearest, ResizeMethod::bicubic,
-                                    ResizeMethod::lanczos3, ResizeMethod::lanczos5})
-    if (name_of(method) == said) return method;
-  o.problem("option `interpolation` is ", said, "; expected bilinear, nearest, bicubic, lanczos3 or lanczos5");
-  return ResizeMethod::nearest;
-}
-
-Module embedding(KerasOptions& o) {
-  const auto rows = o.integer("input_dim"), width = o.integer("output_dim");
-  return Embedding(rows, width,
-                   {.embeddings_initializer = no_draw,
-                    .mask_zero = o.flag("mask_zero", false),
-                    .embeddings_regularizer = o.regularizer("embeddings_regularizer"),
-                    .activity_regularizer = o.regularizer("activity_regularizer")});
-}
-
-Module batch_normalization(KerasOptions& o) {
-  if (axis(o, -1) != -1) o.problem("option `axis`: expected -1, the last");
-  if (!o.flag("trainable", true) && !o.inference_only())
-    o.problem(
-        "a frozen batch normalization goes by its moving statistics in Keras's training, by the batch's here; load "
-        "it with {.inference_only = true}");
-  return BatchNormalization({.momentum = o.number("momentum", 0.99),
-                             .epsilon = o.number("epsilon", 1e-3),
-                             .center = o.flag("center", true),
-                             .scale = o.flag("scale", true),
-                             .beta_regularizer = o.regularizer("beta_regularizer"),
-                             .gamma_regularizer = o.regularizer("gamma_regularizer")});
-}
-Module layer_normalization(KerasOptions& o) {
-  return LayerNormalization({.epsilon = o.number("epsilon", 1e-3),
-                             .center = o.flag("center", true),
-                             .scale = o.flag("scale", true),
-                             .axis = axes(o, "axis", {-1}),
-                             .beta_regularizer = o.regularizer("beta_regularizer"),
-                             .gamma_regularizer = o.regularizer("gamma_regularizer")});
-}
-Module group_normalization(KerasOptions& o) {
-  return GroupNormalization(o.integer("groups", 32), {.axis = axis(o, -1),
-                                                      .epsilon = o.number("epsilon", 1e-3),
-                                                      .center = o.flag("center", true),
-                                                      .scale = o.flag("scale", true),
-                                                      .beta_regularizer = o.regularizer("beta_regularizer"),
-                                                      .gamma_regularizer = o.regularizer("gamma_regularizer")});
-}
-
-/// One number, or a list of them.
-std::vector<double> statistics(KerasOptions& o, const char* name) {
-  const Json& value = o.raw(name);
-  if (value.is_number()) return {value.get<double>()};
-  if (value.is_array() && std::ranges::all_of(value, [](const Json& each) { return each.is_number(); }))
-    return value.get<std::vector<double>>();
-  o.problem("option `", name, "`: expected a number, or a list of them");
-  return {1};
-}
-Module normalization(KerasOptions& o) {
-  const int along = axis(o, -1);
-  if (!o.has("mean") || !o.has("variance")) return Normalization(along);
-  if (along != -1) o.problem("option `axis`: expected -1, since mean and variance are given");
-  return Normalization(statistics(o, "mean"), statistics(o, "variance"));
-}
-
-template <class L> Make recurrent_of() {
-  return [](KerasOptions& o) {
-    const auto units = o.integer("units");
-    if (o.number("recurrent_dropout", 0) != 0 && !o.inference_only()) o.problem("there is no recurrent_dropout");
-    return L(units, {.return_sequences = o.flag("return_sequences", false),
-                     .dropout = o.number("dropout", 0),
-                     .go_backwards = o.flag("go_backwards", false),
-                     .use_bias = o.flag("use_bias", true),
-                     .unit_forget_bias = o.flag("unit_forget_bias", true),
-                     .reset_after = o.flag("reset_after", true),
-                     .activation = o.activation("activation", "tanh"),
-                     .recurrent_activation = o.activation("recurrent_activation", "sigmoid"),
-                     .kernel_initializer = no_draw,
-                     .recurrent_initializer = no_draw,
-                     .kernel_regularizer = o.regularizer("kernel_regularizer"),
-                     .recurrent_regularizer = o.regularizer("recurrent_regularizer"),
-                     .bias_regularizer = o.regularizer("bias_regularizer"),
-                     .activity_regularizer = o.regularizer("activity_regularizer"),
-                     .zero_output_for_mask = o.flag("zero_output_for_mask", false)});
-  };
-}
-
-Module relu_layer(KerasOptions& o) {
-  ReLUOptions options{.negative_slope = o.number("negative_slope", 0), .threshold = o.number("threshold", 0)};
-  if (o.has("max_value")) options.max_value = o.number("max_value", 0);
-  return ReLU(options);
-}
-
-Module dense(KerasOptions& o) {
-  const auto units = o.integer("units");
-  return Dense(units, o.activation("activation", "linear"),
-               {.use_bias = o.flag("use_bias", true),
-                .kernel_initializer = no_draw,
-                .kernel_regularizer = o.regularizer("kernel_regularizer"),
-                .bias_regularizer = o.regularizer("bias_regularizer"),
-                .activity_regularizer = o.regularizer("activity_regularizer")});
-}
-
-Module resizing(KerasOptions& o) {
-  const auto height = o.integer("height"), width = o.integer("width");
-  return Resizing(height, width, {.method = interpolation(o, "bilinear")});
-}
-Module reshape_layer(KerasOptions& o) {
-  return Reshape(Shape(std::span<const std::int64_t>(o.integers("target_shape", {}))));
-}
-
-struct ActivationLayer : Module {
-  explicit ActivationLayer(const Activation& f)
-      : Module(layer_of("activation", f, {"Activation", {{"activation", f}}})) {}
-};
-
-const std::map<std::string, Make>& layer_classes() {
-  static const std::map<std::string, Make> classes{
-      {"Dense", dense},
-      {"Flatten", of_nothing<Flatten>()},
-      {"Dropout", of_rate<Dropout>("rate")},
-      {"Embedding", embedding},
-      {"Masking", of_rate<Masking>("mask_value")},
-      {"Conv1D", convolution_of<Conv1D, Single>()},
-      {"Conv2D", convolution_of<Conv2D, Pair>()},
-      {"Conv3D", convolution_of<Conv3D, Triple>()},
-      {"Conv1DTranspose", convolution_of<Conv1DTranspose, Single>()},
-      {"Conv2DTranspose", convolution_of<Conv2DTranspose, Pair>()},
-      {"Conv3DTranspose", convolution_of<Conv3DTranspose, Triple>()},
-      {"DepthwiseConv1D", depthwise_of<DepthwiseConv1D, Single>()},
-      {"DepthwiseConv2D", depthwise_of<DepthwiseConv2D, Pair>()},
-      {"SeparableConv1D", convolution_of<SeparableConv1D, Single, true>()},
-      {"SeparableConv2D", convolution_of<SeparableConv2D, Pair, true>()},
-      {"MaxPooling1D", pooling_of<MaxPooling1D, Single>()},
-      {"MaxPooling2D", pooling_of<MaxPooling2D, Pair>()},
-      {"MaxPooling3D", pooling_of<MaxPooling3D, Triple>()},
-      {"AveragePooling1D", pooling_of<AveragePooling1D, Single>()},
-      {"AveragePooling2D", pooling_of<AveragePooling2D, Pair>()},
-      {"AveragePooling3D", pooling_of<AveragePooling3D, Triple>()},
-      {"GlobalMaxPooling1D", global_pooling<GlobalMaxPooling1D>()},
-      {"GlobalMaxPooling2D", global_pooling<GlobalMaxPooling2D>()},
-      {"GlobalMaxPooling3D", global_pooling<GlobalMaxPooling3D>()},
-      {"GlobalAveragePooling1D", global_pooling<GlobalAveragePooling1D>()},
-      {"GlobalAveragePooling2D", global_pooling<GlobalAveragePooling2D>()},
-      {"GlobalAveragePooling3D", global_pooling<GlobalAveragePooling3D>()},
-      {"AdaptiveAveragePooling1D", adaptive_pooling<AdaptiveAveragePooling1D, Single>()},
-      {"AdaptiveAveragePooling2D", adaptive_pooling<AdaptiveAveragePooling2D, Pair>()},
-      {"AdaptiveAveragePooling3D", adaptive_pooling<AdaptiveAveragePooling3D, Triple>()},
-      {"AdaptiveMaxPooling1D", adaptive_pooling<AdaptiveMaxPooling1D, Single>()},
-      {"AdaptiveMaxPooling2D", adaptive_pooling<AdaptiveMaxPooling2D, Pair>()},
-      {"AdaptiveMaxPooling3D", adaptive_pooling<AdaptiveMaxPooling3D, Triple>()},
-      {"ZeroPadding1D", [](KerasOptions& o) { return ZeroPadding1D(o.both_sides("padding", 1)[0]); }},
-      {"ZeroPadding2D",
-       [](KerasOptions& o) {
-         const auto both = o.both_sides("padding", 2);
-         return ZeroPadding2D(both[0], both[1]);
-       }},
-      {"ZeroPadding3D",
-       [](KerasOptions& o) {
-         const auto both = o.both_sides("padding", 3);
-         for (const auto& [before, after] : both)
-           if (before != after) o.problem("option `padding`: expected as much before as after");
-         return ZeroPadding3D({both[0][0], both[1][0], both[2][0]});
-       }},
-      {"Cropping1D", [](KerasOptions& o) { return Cropping1D(o.both_sides("cropping", 1)[0]); }},
-      {"Cropping2D",
-       [](KerasOptions& o) {
-         const auto both = o.both_sides("cropping", 2);
-         return Cropping2D(both[0], both[1]);
-       }},
-      {"Cropping3D",
-       [](KerasOptions& o) {
-         const auto both = o.both_sides("cropping", 3);
-         for (const auto& [before, after] : both)
-           if (before != after) o.problem("option `cropping`: expected as much before as after");
-         return Cropping3D({both[0][0], both[1][0], both[2][0]});
-       }},
-      {"UpSampling1D", [](KerasOptions& o) { return UpSampling1D(size_from<Single>(o.sizes("size", 1, 2))); }},
-      {"UpSampling2D",
-       [](KerasOptions& o) {
-         const Sizes size = o.sizes("size", 2, 2);
-         return UpSampling2D(size_from<Pair>(size), {.interpolation = interpolation(o, "nearest")});
-       }},
-      {"UpSampling3D", [](KerasOptions& o) { return UpSampling3D(size_from<Triple>(o.sizes("size", 3, 2))); }},
-      {"BatchNormalization", batch_normalization},
-      {"LayerNormalization", layer_normalization},
-      {"RMSNormalization",
-       [](KerasOptions& o) {
-         return RMSNormalization({.epsilon = o.number("epsilon", 1e-6), .axis = axes(o, "axis", {-1})});
-       }},
-      {"GroupNormalization", group_normalization},
-      {"UnitNormalization", [](KerasOptions& o) { return UnitNormalization(axes(o, "axis", {-1})); }},
-      {"Normalization", normalization},
-      {"SimpleRNN", recurrent_of<SimpleRNN>()},
-      {"GRU", recurrent_of<GRU>()},
-      {"LSTM", recurrent_of<LSTM>()},
-      {"SpatialDropout1D", of_rate<SpatialDropout1D>("rate")},
-      {"SpatialDropout2D", of_rate<SpatialDropout2D>("rate")},
-      {"SpatialDropout3D", of_rate<SpatialDropout3D>("rate")},
-      {"GaussianNoise", of_rate<GaussianNoise>("stddev")},
-      {"GaussianDropout", of_rate<GaussianDropout>("rate")},
-      {"AlphaDropout", of_rate<AlphaDropout>("rate")},
-      {"Reshape", reshape_layer},
-      {"Permute", [](KerasOptions& o) { return Permute(axes(o, "dims", {})); }},
-      {"RepeatVector", [](KerasOptions& o) { return RepeatVector(o.integer("n")); }},
-      {"ReLU", relu_layer},
-      {"LeakyReLU", [](KerasOptions& o) { return LeakyReLU(o.number("negative_slope", 0.3)); }},
-      {"ELU", [](KerasOptions& o) { return ELU(o.number("alpha", 1)); }},
-      {"PReLU", [](KerasOptions& o) { return PReLU(axes(o, "shared_axes", {})); }},
-      {"Softmax", [](KerasOptions& o) { return Softmax(axis(o, -1)); }},
-      {"Activation", [](KerasOptions& o) { return ActivationLayer(o.activation("activation", "linear")); }},
-      {"Identity", of_nothing<Identity>()},
-      {"Rescaling", [](KerasOptions& o) { return Rescaling(o.number("scale", 1), o.number("offset", 0)); }},
-      {"Resizing", resizing},
-      {"CenterCrop", [](KerasOptions& o) { return CenterCrop(o.integer("height"), o.integer("width")); }},
-  };
-  return classes;
-}
 
 constexpr int deepest = 32;  // layers within layers
+constexpr std::string_view as_model = "write it as a Model, whose weights load_weights reads";
 
 class ConfigReader {
  public:
   explicit ConfigReader(const LoadModelOptions& options) : inference_only_(options.inference_only) {}
 
   ConfiguredModel model(const Json& written) {
-    if (!written.is_object() || written.value("class_name", Json()) != "Sequential") {
-      problems_.push_back(text("the model is ",
-                               written.is_object() ? shown(written.value("class_name", Json())) : "nothing",
-                               ", expected a Sequential; write it as a Model, whose weights load_weights reads"));
+    const Json kind = written.is_object() ? written.value("class_name", Json()) : Json();
+    if (kind != "Sequential" && kind != "Functional") {
+      problems_.push_back(text("the model is ", kind.is_null() ? "nothing" : shown(kind),
+                               ", expected a Sequential or a Functional; ", as_model));
       return {};
     }
     const Json& config = config_of(written);
+    if (kind == "Functional" && !is_chain(config)) return {};
     ConfiguredModel read{.model = sequential(config, 0)};
     read.input = input_of(written, config);
     read.frozen = std::move(frozen_);
@@ -347,6 +47,53 @@ class ConfigReader {
   static std::string name_in(const Json& config, const std::string& otherwise) {
     const auto name = config.find("name");
     return name != config.end() && name->is_string() ? name->get<std::string>() : otherwise;
+  }
+
+  /// Whether each layer is called once, with what the one before it gives; else a problem names the layer.
+  bool is_chain(const Json& config) {
+    const auto layers = config.find("layers");
+    if (layers == config.end() || !layers->is_array() || layers->empty()) {
+      problems_.push_back("a Functional without layers");
+      return false;
+    }
+    std::string before;
+    for (std::size_t i = 0; i < layers->size(); ++i) {
+      const Json& written = (*layers)[i];
+      const std::string name = written.is_object() ? name_in(written, "") : "";
+      const Json kind = written.is_object() ? written.value("class_name", Json()) : Json();
+      const std::string wrong = i > 0                  ? wrong_input(written, before)
+                                : kind == "InputLayer" ? ""
+                                                       : "expected an InputLayer first";
+      if (!wrong.empty()) {
+        problems_.push_back(text(name, " (", kind.is_string() ? kind.get<std::string>() : "no class", "): ", wrong,
+                                 ": this Functional is no chain of layers; ", as_model));
+        return false;
+      }
+      before = name;
+    }
+    const Json outputs = config.value("output_layers", Json());
+    const Json last = Json::array({before, 0, 0});
+    if (outputs == last || outputs == Json::array({last})) return true;
+    problems_.push_back(
+        text("the Functional gives ", shown(outputs), ", expected what its last layer ", before, " gives; ", as_model));
+    return false;
+  }
+  /// What forbids that a layer of a Functional stands after `before` in a chain; empty: nothing.
+  static std::string wrong_input(const Json& written, const std::string& before) {
+    if (!written.is_object()) return "no layer";
+    const Json calls = written.value("inbound_nodes", Json());
+    if (!calls.is_array() || calls.size() != 1)
+      return text("it is called ", calls.is_array() ? calls.size() : 0, " times");
+    const Json& call = calls[0];
+    const Json arguments = call.is_object() ? call.value("args", Json()) : Json();
+    if (!arguments.is_array() || arguments.size() != 1 || !arguments[0].is_object()) return "it takes several inputs";
+    const Json of = arguments[0].value("config", Json());
+    const Json from = of.is_object() ? of.value("keras_history", Json()) : Json();
+    if (from != Json::array({before, 0, 0})) return text("it takes ", shown(from), ", not what ", before, " gives");
+    const Json options = call.value("kwargs", Json());
+    for (const auto& [name, value] : options.items())
+      if (!value.is_null() && value != false) return text("it is called with `", name, "` ", shown(value));
+    return {};
   }
 
   /// One policy for all where all have one; else each its own.
@@ -402,10 +149,55 @@ class ConfigReader {
       if (!inner) return {};
       return TimeDistributed(std::move(inner->first));
     }
-    const auto found = layer_classes().find(class_name);
-    if (found != layer_classes().end()) return found->second(options);
-    options.problem("there is no such layer");
+    if (class_name == "RNN") return recurrent_network(options, depth);
+    const auto found = keras_layers().find(class_name);
+    if (found != keras_layers().end()) return found->second(options);
+    if (class_name == "Functional") options.problem("a Functional within a model is not known; ", as_model);
+    else options.problem("there is no such layer");
     return {};
+  }
+
+  std::optional<Module> recurrent_network(KerasOptions& options, int depth) {
+    auto inner = cell(options.raw("cell"), options.policy(), depth + 1);
+    const RNNOptions made{.return_sequences = options.flag("return_sequences", false),
+                          .go_backwards = options.flag("go_backwards", false),
+                          .zero_output_for_mask = options.flag("zero_output_for_mask", false),
+                          .activity_regularizer = options.regularizer("activity_regularizer")};
+    if (!inner) return {};
+    return RNN(std::move(*inner), made);
+  }
+  /// Its policy is `outer` unless it has one of its own.
+  std::optional<RecurrentCell> cell(const Json& written, const Policy& outer, int depth) {
+    const Json kind = written.is_object() ? written.value("class_name", Json()) : Json();
+    if (!kind.is_string() || depth > deepest) {
+      problems_.push_back(depth > deepest ? "cells are nested too deeply" : "an RNN without a cell");
+      return {};
+    }
+    const Json& config = config_of(written);
+    const std::string class_name = kind.get<std::string>(), name = name_in(config, class_name);
+    KerasOptions options(config, name + " (" + class_name + ")", inference_only_, problems_);
+    try {
+      const Policy policy = options.policy();
+      std::optional<RecurrentCell> made =
+          class_name == "StackedRNNCells" ? stacked(options, policy, depth) : keras_cell(class_name, options);
+      if (!made) return {};
+      options.finish();
+      made->set_name(name);
+      if (policy != outer) made->set_policy(policy);
+      if (!options.flag("trainable", true)) frozen_.push_back(&made->layer_behind());
+      return made;
+    } catch (const InvalidArgument& error) { options.problem(error.what()); }
+    return {};
+  }
+  std::optional<RecurrentCell> stacked(KerasOptions& options, const Policy& policy, int depth) {
+    const Json& written = options.raw("cells");
+    std::vector<RecurrentCell> cells;
+    if (!written.is_array() || written.empty()) options.problem("option `cells`: expected a list of cells");
+    else
+      for (const Json& each : written)
+        if (auto made = cell(each, policy, depth + 1)) cells.push_back(std::move(*made));
+    if (cells.empty()) return {};
+    return StackedRNNCells(std::move(cells));
   }
 
   std::optional<Module> bidirectional(KerasOptions& options, int depth) {

@@ -1,6 +1,7 @@
 /// Layers as Keras's config.json.
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include "gradus/nn/described.h"
 #include "gradus/nn/layer.h"
 #include "gradus/train/keras_config.h"
@@ -70,6 +71,11 @@ class ConfigWriter {
       options["backward_layer"] = any(*children[1]);
     } else if (class_name == "TimeDistributed") {
       options["layer"] = any(*children[0]);
+    } else if (class_name == "RNN") {
+      options["cell"] = any(*children[0]);
+    } else if (class_name == "StackedRNNCells") {
+      Json& cells = options["cells"] = Json::array();
+      for (const auto& child : children) cells.push_back(any(*child));
     }
   }
 
@@ -86,9 +92,15 @@ class ConfigWriter {
           if constexpr (std::same_as<T, std::monostate>) return nullptr;
           else if constexpr (std::same_as<T, Activation>) return activation(layer, option.name, value);
           else if constexpr (std::same_as<T, Regularizer>) return penalty(layer, option.name, value);
+          else if constexpr (std::same_as<T, OpenSizes>) return open_sizes(value.sizes);
           else return value;
         },
         option.value);
+  }
+  static Json open_sizes(std::span<const std::int64_t> sizes) {
+    Json all = Json::array();
+    for (const std::int64_t size : sizes) all.push_back(size < 0 ? Json(nullptr) : Json(size));
+    return all;
   }
   Json activation(const Layer& layer, const std::string& option, const Activation& activation) {
     const auto name = name_of(activation);
@@ -125,8 +137,7 @@ class ConfigWriter {
   }
 
   Json batch_shape(const Spec& input) const {
-    Json shape = Json::array();
-    for (const std::int64_t size : input.shape) shape.push_back(size < 0 ? Json(nullptr) : Json(size));
+    Json shape = open_sizes({input.shape.begin(), input.shape.end()});
     if (!shape.empty()) shape[0] = nullptr;  // a batch is of any size
     return shape;
   }

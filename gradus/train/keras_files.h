@@ -1,4 +1,4 @@
-/// Keras 3's files: `.weights.h5` of any model's weights, and `.keras` of a Sequential with its layers.
+/// Keras 3's files: `.weights.h5` of any model's weights, and `.keras` of a chain of layers.
 ///
 ///   keras:   model.save("net.keras")                    gradus:  Sequential model = load_model("net.keras");
 ///   gradus:  save_weights("net.weights.h5", model);     keras:   model.load_weights("net.weights.h5")
@@ -32,9 +32,10 @@ struct LoadModelOptions {
 /// and metrics. `model` is a built Sequential; the name ends in ".keras". InvalidArgument lists all layers and options
 /// that Keras does not have. An activation is written by the name of the one that computes the same.
 void save_model(const std::filesystem::path& file, const Module& model);
-/// A built Sequential. What was compiled with it (optimizer, loss, metrics) is passed over. DataError lists every layer
-/// and every option of the file that this library does not have; a model that is no Sequential has to be written as a
-/// Model, whose weights load_weights reads.
+/// A built Sequential, of one or of a Functional whose layers are a chain, each called once with what the one before it
+/// gives. What was compiled with it (optimizer, loss, metrics) is passed over. DataError lists every layer and every
+/// option of the file that this library does not have; another model has to be written as a Model, whose weights
+/// load_weights reads.
 Sequential load_model(const std::filesystem::path& file, LoadModelOptions options = {});
 /// The same of bytes in memory; `name` stands for the file in messages.
 Sequential parse_model(std::span<const std::byte> bytes, const std::string& name, LoadModelOptions options = {});

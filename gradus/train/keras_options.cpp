@@ -91,6 +91,25 @@ std::vector<std::int64_t> KerasOptions::integers(const char* name, const std::ve
   return otherwise;
 }
 
+std::vector<std::int64_t> KerasOptions::open_sizes(const char* name) {
+  const Json& value = raw(name);
+  if (is_size(value)) return {value.get<std::int64_t>()};
+  const auto fits = [](const Json& each) { return each.is_null() || is_size(each); };
+  std::vector<std::int64_t> sizes;
+  if (value.is_array() && value.size() <= 64 && std::ranges::all_of(value, fits))
+    for (const Json& each : value) sizes.push_back(each.is_null() ? -1 : each.get<std::int64_t>());
+  else unexpected(name, "sizes");
+  return sizes;
+}
+
+std::vector<double> KerasOptions::numbers(const char* name, std::size_t n) {
+  const Json& value = raw(name);
+  if (value.is_array() && value.size() == n && std::ranges::all_of(value, [](const Json& x) { return x.is_number(); }))
+    return value.get<std::vector<double>>();
+  unexpected(name, n == 2 ? "two numbers" : "a list of numbers");
+  return std::vector<double>(n);
+}
+
 std::vector<std::array<std::int64_t, 2>> KerasOptions::both_sides(const char* name, std::size_t n) {
   const Json& value = raw(name);
   const auto pair = [](const Json& of) { return std::array{of[0].get<std::int64_t>(), of[1].get<std::int64_t>()}; };

@@ -26,6 +26,10 @@ class KerasOptions {
   Sizes sizes(const char* name, std::size_t n, std::int64_t otherwise);
   /// A list of numbers, or one.
   std::vector<std::int64_t> integers(const char* name, const std::vector<std::int64_t>& otherwise);
+  /// A list of numbers and null, or one; -1 for null. A problem, and none, where there is none.
+  std::vector<std::int64_t> open_sizes(const char* name);
+  /// A list of `n` numbers.
+  std::vector<double> numbers(const char* name, std::size_t n);
   /// [before, after] of each of `n` dimensions: a number for all, one for each, or both.
   std::vector<std::array<std::int64_t, 2>> both_sides(const char* name, std::size_t n);
   Activation activation(const char* name, const char* otherwise);

@@ -20,6 +20,8 @@ class Places {
     const auto children = layer.children();
     if (const auto* net = dynamic_cast<const NetLayer*>(&layer)) add_net(*net, path);
     else if (kind == "sequential") add_list(children, path + "layers/");
+    else if (kind == "rnn") add(*children[0], path + "cell/");
+    else if (kind == "stacked_rnn_cells") add_list(children, path + "cells/");
     else if (kind == "bidirectional") {
       add(*children[0], path + "forward_layer/");
       add(*children[1], path + "backward_layer/");
@@ -93,7 +95,7 @@ class Places {
     require(layer.children().empty(), op_, ": layer ", layer.name(),
             ": where Keras keeps the weights of layers within a layer of one's own is not known; use save_safetensors");
     const std::string_view kind = layer.kind();
-    const bool has_cell = kind == "lstm" || kind == "gru" || kind == "simple_rnn";
+    const bool has_cell = kind == "lstm" || kind == "gru" || kind == "simple_rnn" || kind.starts_with("conv_lstm");
     const std::string vars = path + (has_cell ? "cell/vars/" : "vars/");
     int i = 0;
     for (const Variable& variable : layer.variables()) place(vars + std::to_string(i++), variable);

@@ -1,7 +1,6 @@
 /// What tests of the command share: a directory of their own, files for it, and what was said.
 #pragma once
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -10,19 +9,12 @@
 #include <vector>
 #include "apps/gradus/commands.h"
 #include "gradus/formats/idx.h"
+#include "tests/test_directory.h"
 
 namespace gradus::command {
 
 class CommandTest : public testing::Test {
  protected:
-  void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    root_ = std::filesystem::temp_directory_path() /
-            (std::string("gradus_") + test->test_suite_name() + test->name() + std::to_string(::getpid()));
-    std::filesystem::create_directories(root_);
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
-
   void write(const std::filesystem::path& file, const std::string& text) const {
     std::filesystem::create_directories((root_ / file).parent_path());
     std::ofstream(root_ / file, std::ios::binary) << text;
@@ -33,11 +25,11 @@ class CommandTest : public testing::Test {
     return out.str();
   }
   /// Square images whose brightest quarter of rows is their label, as `name`_images and `name`_labels.
-  void write_images(const std::string& name, int n, int side) const {
+  void write_images(const std::string& name, int n, int side, unsigned classes = 4) const {
     std::mt19937 engine(static_cast<unsigned>(n));
     std::vector<std::uint8_t> images, labels;
     for (int i = 0; i < n; ++i) {
-      labels.push_back(static_cast<std::uint8_t>(engine() % 4));
+      labels.push_back(static_cast<std::uint8_t>(engine() % classes));
       for (int p = 0; p < side * side; ++p)
         images.push_back(
             static_cast<std::uint8_t>(p / side / (side / 4) == labels.back() ? 150 + engine() % 100 : engine() % 100));
@@ -60,7 +52,8 @@ class CommandTest : public testing::Test {
   void expect_output(const std::string& part) const { EXPECT_NE(output_.find(part), std::string::npos) << output_; }
   void expect_error(const std::string& part) const { EXPECT_NE(errors_.find(part), std::string::npos) << errors_; }
 
-  std::filesystem::path root_;
+  const EmptyTestDirectory directory_;
+  const std::filesystem::path& root_ = directory_.path();
   std::string output_, errors_;
 };
 

@@ -121,6 +121,28 @@ TEST(Config, KeysOfAnOptimizerReachIt) {
   EXPECT_EQ(config.optimizer.learning_rate, 1);
 }
 
+TEST(Config, GroupsPenaltiesAndWeightsAreReadBack) {
+  std::string text = replaced("activation = \"relu\"",
+                              "activation = \"relu\"\nkernel_regularizer = { l2 = 0.25 }\n"
+                              "activity_regularizer = { l1 = 0.5, l2 = 1 }");
+  text +=
+      "class_weight = [1, 0.5]\n[[optimizer.groups]]\nvariables = [\"bias\", \"dense/\"]\nlearning_rate = 0\n"
+      "[[optimizer.groups]]\nvariables = [\"kernel\"]\nweight_decay = 0.5\n";
+  const TrainConfig config = parse_config(text, "test.toml");
+  EXPECT_EQ(config.layers[1].kernel_regularizer.value().l1, 0);
+  EXPECT_EQ(config.layers[1].kernel_regularizer.value().l2, 0.25);
+  EXPECT_FALSE(config.layers[1].bias_regularizer);
+  EXPECT_EQ(config.layers[1].activity_regularizer.value().l1, 0.5);
+  EXPECT_EQ(config.class_weight, (std::vector<double>{1, 0.5}));
+  ASSERT_EQ(config.optimizer.groups.size(), 2u);
+  EXPECT_EQ(config.optimizer.groups[0].variables, (std::vector<std::string>{"bias", "dense/"}));
+  EXPECT_EQ(config.optimizer.groups[0].learning_rate, 0);
+  EXPECT_FALSE(config.optimizer.groups[0].weight_decay);
+  EXPECT_EQ(config.optimizer.groups[1].weight_decay, 0.5);
+  const std::string once = to_toml(config);
+  EXPECT_EQ(to_toml(parse_config(once, "again.toml")), once);
+}
+
 struct ScheduleCase {
   std::string keys;
   std::int64_t step;
@@ -187,7 +209,7 @@ TEST(Config, EveryKindOfDataIsReadBack) {
        {"kind = \"images\"\ntrain = \"a\"\nheight = 8\nwidth = 9\nchannels = 1\nmean = 0.5",
         "kind = \"npz\"\nfile = \"a.npz\"\ntest_x = \"x\"\ntest_y = \"y\"",
         "kind = \"csv\"\ntrain = \"a\"\ntest = \"b\"\nlabel = \"y\"\nseparator = \";\"\nmissing_value = 0\n"
-        "categories = [\"a\", \"b\"]\nheader = false",
+        "categories = [\"a\", \"b\"]\nheader = false\nsample_weight = \"w\"",
         "kind = \"text\"\ntext = \"a\"\ncontext = 3"}) {
     const std::string once =
         to_toml(parse_config("[data]\n" + keys + "\n[[layers]]\ntype = \"flatten\"\n", "test.toml"));
@@ -291,6 +313,19 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"key_of_another_schedule", "momentum = 0.9",
                 "[optimizer.schedule]\ntype = \"cosine_decay\"\ndecay_steps = 3\npower = 2",
                 "line 19: unknown key `optimizer.schedule.power`"},
+        Mistake{"group_of_nothing", "momentum = 0.9", "[[optimizer.groups]]\nvariables = []\nlearning_rate = 1",
+                "`optimizer.groups[0].variables` expected parts of names"},
+        Mistake{"group_that_says_nothing", "momentum = 0.9", "[[optimizer.groups]]\nvariables = [\"bias\"]",
+                "belong to a group that says neither"},
+        Mistake{"rate_of_a_group", "momentum = 0.9", "[[optimizer.groups]]\nvariables = [\"bias\"]\nlearning_rate = -1",
+                "line 18: `optimizer.groups[0].learning_rate` is -1"},
+        Mistake{"penalty_below_zero", "units = 7", "units = 7\nkernel_regularizer = { l2 = -1 }",
+                "`layers[1].kernel_regularizer.l2`"},
+        Mistake{"penalty_of_flatten", "type = \"flatten\"", "type = \"flatten\"\nkernel_regularizer = { l2 = 1 }",
+                "unknown key `layers[0].kernel_regularizer`"},
+        Mistake{"weight_below_zero", "epochs = 2", "class_weight = [1, -1]", "line 18: `train.class_weight`"},
+        Mistake{"weights_of_images", "directory", "sample_weight = \"w\"\ndirectory",
+                "unknown key `data.sample_weight`"},
         Mistake{"unknown_policy", "epochs = 2", "policy = \"mixed_bfloat\"",
                 "`train.policy` is \"mixed_bfloat\"; did you mean `mixed_bfloat16`?"},
         Mistake{"unknown_callback", "epochs = 2", "[callbacks.early_stoping]",

@@ -220,6 +220,89 @@ TEST_F(DataKinds, FindingsCountEveryTestExample) {
   EXPECT_LT(findings.worst[0].index, findings.worst[1].index);  // of equal losses
 }
 
+/// Every second row says the contrary and counts nothing.
+TEST_F(DataKinds, ExamplesCountAsMuchAsTheirColumnSays) {
+  std::string text = "width,trust,kind\n";
+  for (int i = 0; i < 200; ++i) {
+    const int width = (i * 7) % 100;
+    const bool wide = (width >= 50) != (i % 2 == 1);
+    text += gradus::text(width, ',', i % 2 ? 0 : 2, ',', wide ? "wide" : "slim", '\n');
+  }
+  write("data.csv", text);
+  const std::string data =
+      "kind = \"csv\"\ntrain = \"data.csv\"\nlabel = \"kind\"\ncategories = [\"kind\"]\nsample_weight = \"trust\"\n";
+  configure(data, dense_classes, "validate_each_epoch = true\n");
+  ASSERT_EQ(trained(), ok) << errors_;
+  EXPECT_EQ(read_facts(root_ / "run/data.json").columns, (std::vector<std::string>{"width"}));
+  const std::string said = output_.substr(0, output_.find(','));
+  ASSERT_EQ(status_of([&] { return eval({.run = root_ / "run"}); }), ok) << errors_;
+  EXPECT_EQ(output_.substr(0, output_.find(',')), said);
+  write("new.csv", "width\n3\n95\n");
+  ASSERT_EQ(predicted(root_ / "new.csv"), ok) << errors_;
+  EXPECT_TRUE(lines()[1].starts_with("0,slim,")) << output_;
+  EXPECT_TRUE(lines()[2].starts_with("1,wide,")) << output_;
+
+  const TrainConfig config = read_config(root_ / "config.toml");
+  const Data examples = load_data(config.data);
+  std::int64_t seen = 0;
+  for (const auto& [x, y, weight] : examples.train.weighted.value()) {
+    const bool wide = x.item() >= 50, says_wide = y.item() == 1;
+    EXPECT_EQ(weight.item(), wide == says_wide ? 2 : 0) << "weights stay with their examples";
+    ++seen;
+  }
+  EXPECT_EQ(seen, examples.train.examples);
+
+  write("data.csv", "width,trust,kind\n1,-2,slim\n2,1,wide\n");
+  EXPECT_EQ(status_of([&] { return train({.config = root_ / "config.toml", .output = root_ / "other"}); }), bad_data);
+  expect_error("column `trust` has a weight of -2");
+  configure(data + "header = true\n", dense_classes);
+  write("data.csv", "width,trusts,kind\n1,-2,slim\n2,1,wide\n");
+  EXPECT_EQ(status_of([&] { return train({.config = root_ / "config.toml", .output = root_ / "third"}); }), bad_data);
+  expect_error("no column `trust` for sample_weight; did you mean `trusts`?");
+}
+
+TEST_F(DataKinds, ClassesCountAsMuchAsIsSaid) {
+  write("data.csv", table(200, true));
+  const std::string data =
+      "kind = \"csv\"\ntrain = \"data.csv\"\nlabel = \"kind\"\ncategories = [\"kind\", \"shop\"]\nmissing_value = 4\n";
+  configure(data, dense_classes, "class_weight = [1, 0]\n");
+  ASSERT_EQ(trained(), ok) << errors_;
+  write("new.csv", table(30, false));
+  ASSERT_EQ(predicted(root_ / "new.csv"), ok) << errors_;
+  for (std::size_t i = 1; i < lines().size(); ++i)
+    EXPECT_NE(lines()[i].find(",slim,"), std::string::npos) << "nothing speaks for the other one: " << lines()[i];
+  configure(data, dense_classes, "class_weight = [1, 0, 2]\n");
+  EXPECT_EQ(status_of([&] { return train({.config = root_ / "config.toml", .output = root_ / "other"}); }), usage);
+  expect_error("train.class_weight has 3 numbers; expected one for each of the 2 classes");
+}
+
+TEST_F(DataKinds, GroupsAndPenaltiesReachTheTraining) {
+  write("data.csv", table(100, true));
+  const TrainConfig config = parse_config(
+      "[data]\nkind = \"csv\"\ntrain = \"data.csv\"\nlabel = \"kind\"\ncategories = [\"kind\", \"shop\"]\n"
+      "missing_value = 4\ndirectory = \"" +
+          root_.string() +
+          "\"\n"
+          "[[layers]]\ntype = \"dense\"\nunits = 4\nkernel_regularizer = { l2 = 0.5 }\nactivity_regularizer = { l1 = 1 "
+          "}\n"
+          "[[layers]]\ntype = \"scores\"\n[[optimizer.groups]]\nvariables = [\"dense_1/\"]\nlearning_rate = 0\n",
+      "test.toml");
+  const Data data = load_data(config.data);
+  Experiment experiment = make_experiment(config, data);
+  const Tensor kernel = experiment.model.variables()[0], held = experiment.model.variables()[2];
+  EXPECT_NEAR(experiment.model.layer_behind().penalties().at(0).item(), 0.5 * reduce_sum(square(kernel)).item(), 1e-5);
+  experiment.options.verbose = false;
+  fit(experiment.model, experiment.optimizer, experiment.loss, std::get<Dataset<2>>(experiment.train),
+      experiment.options);
+  EXPECT_TRUE(bitwise_equal(experiment.model.variables()["dense_1/kernel"].value(), held));
+  EXPECT_FALSE(bitwise_equal(experiment.model.variables()["dense/kernel"].value(), kernel));
+
+  TrainConfig wrong = config;
+  wrong.optimizer.groups[0].variables = {"nothing"};
+  expect_says(error_of<ConfigError>([&] { make_experiment(wrong, data); }),
+              "optimizer.groups[0]: no variable of the model");
+}
+
 TEST_F(DataKinds, ATrialWritesNothing) {
   write_images("train", 64, 8);
   write_images("test", 16, 8);

@@ -1,6 +1,5 @@
 /// `gradus run` and `gradus onnx-test` on small models: what they write, print and give back.
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <filesystem>
 #include <fstream>
 #include "apps/gradus/commands.h"
@@ -9,19 +8,15 @@
 #include "gradus/onnx/model_file.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "tests/apps/command_fixture.h"
 
 namespace gradus::command {
 namespace {
 namespace fs = std::filesystem;
 
-class OnnxCommand : public testing::Test {
+class OnnxCommand : public CommandTest {
  protected:
-  void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    root_ = fs::temp_directory_path() / (std::string("gradus_onnx_") + test->name() + std::to_string(::getpid()));
-    write_case("good", 6);
-  }
-  void TearDown() override { fs::remove_all(root_); }
+  void SetUp() override { write_case("good", 6); }
 
   /// A directory of the suite whose model doubles x = 3.
   void write_case(const std::string& name, double wanted) {
@@ -44,8 +39,6 @@ class OnnxCommand : public testing::Test {
   std::string verdict(const std::string& word, const std::string& name) {
     return word + " " + (root_ / "suite" / name).string();
   }
-
-  fs::path root_;
 };
 
 TEST_F(OnnxCommand, SuiteThatPasses) {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include "apps/gradus/commands.h"
 #include "apps/gradus/config.h"
+#include "tests/apps/command_fixture.h"
 #include "tests/errors.h"
 
 namespace gradus::command {
@@ -32,12 +33,9 @@ TEST(Windows, HoldTheNextCharacters) {
 }
 
 /// A run in a directory of its own on a text that repeats itself.
-class TextCommand : public testing::Test {
+class TextCommand : public CommandTest {
  protected:
   void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    root_ = fs::temp_directory_path() / (std::string("gradus_text_") + test->name() + std::to_string(::getpid()));
-    fs::create_directories(root_);
     std::ofstream text(root_ / "text.txt");
     for (int i = 0; i < 200; ++i) text << "abcd ";
     std::ofstream(root_ / "config.toml")
@@ -46,19 +44,10 @@ class TextCommand : public testing::Test {
            "[[layers]]\ntype = \"transformer_block\"\nheads = 2\nunits = 16\n[[layers]]\ntype = \"scores\"\n"
            "[optimizer]\nlearning_rate = 0.02\n[train]\nepochs = 6\nbatch_size = 32\n";
   }
-  void TearDown() override { fs::remove_all(root_); }
-  static std::string output_of(const auto& work) {
-    testing::internal::CaptureStdout();
-    int status = failed;
-    std::string thrown;
-    try {
-      status = work();
-    } catch (const std::exception& error) { thrown = error.what(); }
-    const std::string output = testing::internal::GetCapturedStdout();
-    EXPECT_EQ(status, ok) << thrown;
-    return output;
+  std::string output_of(const auto& work) {
+    EXPECT_EQ(status_of(work), ok) << errors_;
+    return output_;
   }
-  fs::path root_;
 };
 
 TEST_F(TextCommand, LearnsAndGoesOn) {

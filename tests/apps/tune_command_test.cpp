@@ -1,30 +1,25 @@
 /// `gradus tune` from end to end on small files: what it finds, writes and refuses.
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <sstream>
 #include "apps/gradus/commands.h"
 #include "apps/gradus/config.h"
 #include "apps/gradus/tune.h"
-#include "gradus/formats/idx.h"
+#include "tests/apps/command_fixture.h"
 
 namespace gradus::command {
 namespace {
 namespace fs = std::filesystem;
 
 /// A data set whose label is the brightest row of an image.
-class TuneCommand : public testing::Test {
+class TuneCommand : public CommandTest {
  protected:
   void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    root_ = fs::temp_directory_path() / (std::string("gradus_tune_") + test->name() + std::to_string(::getpid()));
-    fs::create_directories(root_);
-    write_split("train", 200);
-    write_split("test", 20);
-    std::ofstream(root_ / "config.toml") << R"([data]
+    write_images("train", 200, 4);
+    write_images("test", 20, 4);
+    write("config.toml", R"([data]
 train_images = "train_images"
 train_labels = "train_labels"
 test_images = "test_images"
@@ -40,52 +35,25 @@ learning_rate = 0.1
 [train]
 epochs = 3
 batch_size = 16
-)";
+)");
   }
-  void TearDown() override { fs::remove_all(root_); }
 
-  void write_split(const std::string& name, int n) {
-    std::mt19937 engine(static_cast<unsigned>(n));
-    std::vector<std::uint8_t> images, labels;
-    for (int i = 0; i < n; ++i) {
-      labels.push_back(static_cast<std::uint8_t>(engine() % 4));
-      for (int p = 0; p < 16; ++p)
-        images.push_back(static_cast<std::uint8_t>(p / 4 == labels.back() ? 200 + engine() % 50 : engine() % 50));
-    }
-    write_idx(root_ / (name + "_images"), u8, std::vector<std::int64_t>{n, 4, 4}, images.data());
-    write_idx(root_ / (name + "_labels"), u8, std::vector<std::int64_t>{n}, labels.data());
-  }
   /// The exit status, as main gives it.
   int status_of(TuneArguments arguments) {
     arguments.config = root_ / "config.toml";
     if (!arguments.output) arguments.output = root_ / "out";
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    int status;
-    try {
-      status = tune(arguments);
-    } catch (...) { status = report_failure(); }
-    output_ = testing::internal::GetCapturedStdout();
-    errors_ = testing::internal::GetCapturedStderr();
-    return status;
+    return CommandTest::status_of([&] { return tune(arguments); });
   }
-  std::string contents(const std::string& file) const {
-    std::ostringstream out;
-    out << std::ifstream(root_ / "out" / file).rdbuf();
-    return out.str();
-  }
+  std::string written(const std::string& file) const { return contents(root_ / "out" / file); }
   static std::int64_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
-
-  fs::path root_;
-  std::string output_, errors_;
 };
 
 TEST_F(TuneCommand, AGridFindsTheBestAndWritesItsConfiguration) {
   ASSERT_EQ(status_of({.vary = {"optimizer.learning_rate=1e-6,0.5,1e300", "optimizer.momentum=0.0,0.5"}}), ok)
       << errors_;
-  EXPECT_EQ(lines(contents("trials.csv")), 7);
-  EXPECT_EQ(lines(contents("trials.jsonl")), 6);
-  EXPECT_NE(contents("trials.svg").find("<circle"), std::string::npos);
+  EXPECT_EQ(lines(written("trials.csv")), 7);
+  EXPECT_EQ(lines(written("trials.jsonl")), 6);
+  EXPECT_NE(written("trials.svg").find("<circle"), std::string::npos);
   EXPECT_NE(output_.find("diverged"), std::string::npos) << output_;
   EXPECT_NE(errors_.find("trial 0: optimizer.learning_rate=1e-06"), std::string::npos) << errors_;
   const TrainConfig best = read_config(root_ / "out/best.toml");
@@ -109,7 +77,7 @@ TEST_F(TuneCommand, TheSameTrialsWithAnyNumberOfThreads) {
               ok)
         << errors_;
     std::vector<nlohmann::json> rows;
-    std::istringstream in(contents("trials.jsonl"));
+    std::istringstream in(written("trials.jsonl"));
     for (std::string line; std::getline(in, line);) {
       rows.push_back(nlohmann::json::parse(line));
       rows.back().erase("seconds");
@@ -126,11 +94,11 @@ TEST_F(TuneCommand, LearningRateAndBatchSize) {
   const double rate = nlohmann::json::parse(output_)["learning_rate"];
   EXPECT_GT(rate, 1e-5);
   EXPECT_LT(rate, 100);
-  EXPECT_GT(lines(contents("learning_rates.csv")), 10);
-  EXPECT_NE(contents("learning_rates.svg").find("<polyline"), std::string::npos);
+  EXPECT_GT(lines(written("learning_rates.csv")), 10);
+  EXPECT_NE(written("learning_rates.svg").find("<polyline"), std::string::npos);
   ASSERT_EQ(status_of({.batch_size = true, .quiet = true}), ok) << errors_;
   EXPECT_NE(output_.find("batch size "), std::string::npos) << output_;
-  EXPECT_GT(lines(contents("batch_sizes.csv")), 1);
+  EXPECT_GT(lines(written("batch_sizes.csv")), 1);
 }
 
 TEST_F(TuneCommand, MistakesOfUse) {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include "gradus/formats/idx.h"
 #include "tests/data/readings.h"
+#include "tests/test_directory.h"
 
 namespace gradus {
 namespace {
@@ -67,17 +68,14 @@ TEST(BadInput, OutOfRange) {
 /// IDX files in a folder of their own.
 class IdxData : public testing::Test {
  protected:
-  void SetUp() override { std::filesystem::create_directories(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   std::filesystem::path write(const std::string& name, std::vector<std::int64_t> dims) {
     std::vector<std::uint8_t> bytes(static_cast<std::size_t>(Shape(dims).size()));
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i);
     write_idx(folder_ / name, u8, dims, bytes.data());
     return folder_ / name;
   }
-  const std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() /
-      text("gradus_data_", ::getpid(), "_", testing::UnitTest::GetInstance()->current_test_info()->name());
+  const EmptyTestDirectory directory_;
+  const std::filesystem::path& folder_ = directory_.path();
 };
 
 TEST_F(IdxData, ImagesAndLabels) {

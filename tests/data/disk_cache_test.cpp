@@ -13,23 +13,21 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/random.h"
 #include "tests/data/readings.h"
+#include "tests/test_directory.h"
 
 namespace gradus {
 namespace {
 
 class DiskCache : public testing::Test {
  protected:
-  void SetUp() override { std::filesystem::create_directories(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string contents() const {
     std::ifstream in(file_, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
   void replace(const std::string& bytes) const { std::ofstream(file_, std::ios::binary | std::ios::trunc) << bytes; }
 
-  const std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() /
-      text("gradus_cache_", ::getpid(), "_", testing::UnitTest::GetInstance()->current_test_info()->name());
+  const EmptyTestDirectory directory_;
+  const std::filesystem::path& folder_ = directory_.path();
   const std::filesystem::path file_ = folder_ / "numbers.cache";
 };
 

@@ -1,6 +1,5 @@
 /// Datasets of files.
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <filesystem>
 #include <fstream>
 #include "gradus/base/thread_pool.h"
@@ -12,21 +11,19 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "tests/data/readings.h"
+#include "tests/test_directory.h"
 
 namespace gradus {
 namespace {
 
 class Files : public testing::Test {
  protected:
-  void SetUp() override { std::filesystem::create_directories(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   std::filesystem::path write(const std::string& name, const std::string& contents) {
     std::ofstream(folder_ / name, std::ios::binary) << contents;
     return folder_ / name;
   }
-  const std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() /
-      text("gradus_files_", ::getpid(), "_", testing::UnitTest::GetInstance()->current_test_info()->name());
+  const EmptyTestDirectory directory_;
+  const std::filesystem::path& folder_ = directory_.path();
 };
 
 std::string text_of(const Tensor& x) {

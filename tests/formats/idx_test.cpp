@@ -12,6 +12,7 @@
 #include <string>
 #include "gradus/base/error.h"
 #include "gradus/formats/atomic_file.h"
+#include "tests/test_directory.h"
 
 namespace gradus {
 namespace {
@@ -69,17 +70,13 @@ void expect_contains(const std::string& text, const std::string& part) {
 
 class FilesTest : public testing::Test {
  protected:
-  FilesTest() {
-    std::string pattern = (fs::temp_directory_path() / "gradus_idx_XXXXXX").string();
-    directory = mkdtemp(pattern.data());
-  }
-  ~FilesTest() override { fs::remove_all(directory); }
   fs::path file(const std::string& name, const std::string& bytes) const {
     std::ofstream(directory / name, std::ios::binary) << bytes;
     return directory / name;
   }
   std::ptrdiff_t entries() const { return std::distance(fs::directory_iterator(directory), {}); }
-  fs::path directory;
+  const EmptyTestDirectory own_;
+  const fs::path& directory = own_.path();
 };
 
 TEST(IdxTest, ReadsEachTypeInTheOrderOfTheMachine) {

@@ -1,6 +1,5 @@
 /// Images: values of TensorFlow, ways there and back, every cut and damage an error.
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <filesystem>
 #include <numeric>
 #include "gradus/base/error.h"
@@ -8,6 +7,7 @@
 #include "gradus/formats/image.h"
 #include "gradus/formats/png_writer.h"
 #include "tests/formats/ramp_jpeg.h"
+#include "tests/test_directory.h"
 
 namespace gradus {
 namespace {
@@ -95,7 +95,8 @@ TEST(Image, DamageIsNoCrash) {
 }
 
 TEST(Image, FilesAndLimits) {
-  const auto file = std::filesystem::temp_directory_path() / text("gradus_image_", getpid(), ".png");
+  const EmptyTestDirectory directory;
+  const auto file = directory.path() / "image.png";
   save_png(file, picture({2, 3, 1}, {1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(load_image(file).to_vector<std::uint8_t>(), (Bytes{1, 2, 3, 4, 5, 6}));
   EXPECT_THROW(decode_image(read_to_end(*open_file(file)), "small", 0, 5), DataError);

@@ -1,22 +1,22 @@
 /// NumPy's files: what is written comes back, both orders and byte orders are read, and anything else is a DataError.
 #include "gradus/formats/npy.h"
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <filesystem>
 #include <fstream>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/shape.h"
+#include "tests/test_directory.h"
 
 namespace gradus {
 namespace {
 
-std::filesystem::path scratch(const char* name) {
-  const auto folder = std::filesystem::temp_directory_path() / ("gradus_npy_test_" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
-  return folder / name;
-}
+class Npy : public testing::Test {
+ protected:
+  std::filesystem::path scratch(const char* name) const { return directory_.path() / name; }
+  const EmptyTestDirectory directory_;
+};
 
 std::string bytes_of_file(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -33,7 +33,7 @@ std::string npy(std::string header, const std::string& data) {
 
 Tensor parsed(const std::string& bytes) { return parse_npy(std::as_bytes(std::span(bytes)), "array.npy"); }
 
-TEST(Npy, EveryDtypeComesBack) {
+TEST_F(Npy, EveryDtypeComesBack) {
   for (const DType dtype : all_dtypes) {
     for (const Shape& shape : {Shape{}, Shape{0, 3}, Shape{5}, Shape{2, 3, 4}}) {
       const Tensor x = cast(reshape(range(shape.size(), i64), shape), dtype);
@@ -44,7 +44,7 @@ TEST(Npy, EveryDtypeComesBack) {
 }
 
 // Byte for byte what numpy.save writes.
-TEST(Npy, WritesWhatNumPyWrites) {
+TEST_F(Npy, WritesWhatNumPyWrites) {
   save_npy(scratch("y.npy"), constant({{1.0, 2.0}}));
   const std::string file = bytes_of_file(scratch("y.npy"));
   std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }";
@@ -54,7 +54,7 @@ TEST(Npy, WritesWhatNumPyWrites) {
   EXPECT_EQ((file.size() - 8) % 64, 0u);
 }
 
-TEST(Npy, FortranOrderAndBigEndian) {
+TEST_F(Npy, FortranOrderAndBigEndian) {
   const Tensor x =
       parsed(npy("{'shape': (2, 3), 'fortran_order': True, 'descr': '|u1'}", std::string("\0\1\2\3\4\5", 6)));
   EXPECT_EQ(x.shape(), (Shape{2, 3}));
@@ -63,7 +63,7 @@ TEST(Npy, FortranOrderAndBigEndian) {
   EXPECT_EQ(y.item(), 258);
 }
 
-TEST(Npy, BrokenFilesAreDataErrors) {
+TEST_F(Npy, BrokenFilesAreDataErrors) {
   const std::string good = "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}";
   const std::pair<std::string, const char*> broken[] = {
       {"", "no NumPy file"},

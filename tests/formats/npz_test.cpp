@@ -1,7 +1,6 @@
 /// Archives that NumPy wrote are read, and no damage passes or harms.
 #include "gradus/formats/npz.h"
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <cstring>
 #include <fstream>
@@ -11,20 +10,20 @@
 #include "gradus/ops/index.h"
 #include "gradus/ops/shape.h"
 #include "tests/errors.h"
+#include "tests/test_directory.h"
 
 namespace gradus {
 namespace {
 
 class Npz : public ::testing::Test {
  protected:
-  Npz() : file(std::filesystem::temp_directory_path() / text("gradus_npz_", getpid(), ".npz")) {}
-  ~Npz() override { std::filesystem::remove(file); }
   std::string written(const NamedTensors& arrays) const {
     save_npz(file, arrays);
     std::ifstream in(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  std::filesystem::path file;
+  const EmptyTestDirectory directory;
+  const std::filesystem::path file = directory.path() / "arrays.npz";
 };
 
 NamedTensors parse(const std::string& bytes) { return parse_npz(std::as_bytes(std::span(bytes)), "it"); }

@@ -6,11 +6,11 @@
 #pragma GCC diagnostic warning "-Wmaybe-uninitialized"
 #include <gtest/gtest.h>
 #include <cmath>
-#include <unistd.h>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include "tests/errors.h"
+#include "tests/test_directory.h"
 
 namespace gradus {
 namespace {
@@ -117,13 +117,13 @@ TEST(Plot, TextIsEscaped) {
 }
 
 TEST(Plot, Files) {
-  const auto file = std::filesystem::temp_directory_path() / ("gradus_plot" + std::to_string(::getpid()) + ".svg");
+  const EmptyTestDirectory directory;
+  const auto file = directory.path() / "plot.svg";
   save_svg(file, {{.series = {{"a", {1, 2}, {3, 4}}}}});
   std::ifstream in(file);
   std::string first;
   std::getline(in, first);
   EXPECT_TRUE(first.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\"")) << first;
-  std::filesystem::remove(file);
   expect_says(error_of<InvalidArgument>([&] { save_svg("a.png", {}); }), ".svg");
   EXPECT_THROW(save_svg("/nonexistent/a.svg", {}), Unavailable);
   expect_says(error_of<InvalidArgument>([] { (void)to_svg({{.series = {{"a", {1, 2}, {3}}}}}); }), "2 x and 1 y");

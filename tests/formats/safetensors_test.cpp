@@ -1,5 +1,6 @@
 /// Arrays of every dtype through a safetensors file.
 #include "gradus/formats/safetensors.h"
+#include "tests/test_directory.h"
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cstring>
@@ -17,10 +18,10 @@ TEST(Safetensors, EveryDtypeComesBackAsItWas) {
       array.data->data<std::uint8_t>()[i] = static_cast<std::uint8_t>(t == boolean ? i % 2 : 17 * i + 3);
     arrays.push_back(std::move(array));
   }
-  const auto file = std::filesystem::temp_directory_path() / "gradus_every_dtype.safetensors";
+  const EmptyTestDirectory directory;
+  const auto file = directory.path() / "every_dtype.safetensors";
   write_safetensors(file, arrays);
   const std::vector<NamedArray> read = read_safetensors(file);
-  std::filesystem::remove(file);
   ASSERT_EQ(read.size(), arrays.size());
   for (const NamedArray& array : arrays) {
     const auto found = std::ranges::find(read, array.name, &NamedArray::name);

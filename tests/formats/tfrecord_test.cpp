@@ -1,12 +1,12 @@
 /// Records and examples: the bytes of TensorFlow, ways there and back, and every kind of damage.
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include "gradus/base/error.h"
 #include "gradus/formats/crc32c.h"
 #include "gradus/formats/tfrecord.h"
+#include "tests/test_directory.h"
 
 namespace gradus {
 namespace {
@@ -29,9 +29,8 @@ constexpr std::string_view example{
 
 class Records : public testing::Test {
  protected:
-  void SetUp() override { std::filesystem::create_directories(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  const std::filesystem::path folder_ = std::filesystem::temp_directory_path() / text("gradus_records_", getpid());
+  const EmptyTestDirectory directory_;
+  const std::filesystem::path& folder_ = directory_.path();
 };
 
 TEST(Crc32c, KnownValues) {

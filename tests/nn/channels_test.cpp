@@ -67,7 +67,15 @@ std::vector<Case> cases() {
        {2, 4, 4, 3},
        0,
        {{1, 1, 3, 4}, {1, 1, 2, 4}, {1, 1, 4, 4}}},
-      {"inner", {Sequential{Dense(8), Dense(4)}, Dense(2)}, {4, 5}, 0, {{5, 8}, {8, 4}, {4, 2}}},
+      // A Sequential within is what it holds, at its beginning, its end and deeper.
+      {"inner", {Sequential{Dense(8), Dense(4)}, Dense(2)}, {4, 5}, 6, {{5, 4}, {4, 2}, {2, 2}}},
+      {"deep",
+       {Conv2D(8, 3, same()), Sequential{BatchNormalization(), Sequential{ReLU(), Flatten()}, Dense(4, relu)},
+        Dense(2)},
+       {2, 4, 4, 3},
+       4 + 2,
+       {{3, 3, 3, 4}, {64, 2}, {2, 2}}},
+      {"inner that mixes", {Dense(8), Sequential{LayerNormalization()}, Dense(2)}, {4, 5}, 0, {{5, 8}, {8, 2}}},
   };
 }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include "gradus/gradus.h"
 #include "tests/errors.h"
-#include "tests/train/checkpoint_samples.h"
+#include "tests/test_directory.h"
 
 namespace gradus {
 namespace {

@@ -1,12 +1,12 @@
 /// Any file either loads or gives one error that names the place and the reason.
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include "gradus/ops/elementwise.h"
 #include "gradus/tensor/memory.h"
 #include "tests/onnx/sample_models.h"
+#include "tests/test_directory.h"
 
 namespace gradus::onnx {
 namespace {
@@ -238,7 +238,6 @@ std::string with_external(const std::string& location, const std::string& offset
 class OnnxExternal : public testing::Test {
  protected:
   OnnxExternal() {
-    fs::remove_all(around_);
     fs::create_directories(folder_ / "inner");
     const float values[] = {0, 10, 20};
     for (const fs::path& place : {folder_ / "data.bin", folder_ / "inner" / "data.bin", outside_})
@@ -246,14 +245,13 @@ class OnnxExternal : public testing::Test {
     fs::create_symlink(outside_, folder_ / "link.bin");
     fs::create_directory_symlink(folder_.parent_path(), folder_ / "way");
   }
-  ~OnnxExternal() override { fs::remove_all(around_); }
 
   std::string said(const std::string& bytes) {
     std::ofstream(folder_ / "m.onnx", std::ios::binary) << bytes;
     return complaint([&] { last_ = load(folder_ / "m.onnx")(constant({0.0, 0.0})); });
   }
-  const fs::path around_ = fs::temp_directory_path() / text("gradus_onnx_external_", ::getpid());
-  const fs::path folder_ = around_ / "model", outside_ = around_ / "gradus_outside.bin";
+  const EmptyTestDirectory around_;
+  const fs::path folder_ = around_.path() / "model", outside_ = around_.path() / "gradus_outside.bin";
   Tensor last_;
 };
 

@@ -1,7 +1,6 @@
 /// What is exported is read back with the same values. That ONNX's own checker takes it is asked in checker_test.
 #include "gradus/onnx/export.h"
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <cstdlib>
 #include <filesystem>
 #include "gradus/nn/convolutions.h"
@@ -16,6 +15,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
 #include "tests/onnx/sample_models.h"
+#include "tests/test_directory.h"
 
 namespace gradus::onnx {
 namespace {
@@ -26,7 +26,8 @@ using Function = std::function<Tensors(std::span<const Tensor>)>;
 /// Where exported files go: ONNX_EXPORTS names a folder to keep them in, for the checker.
 fs::path place(const std::string& name) {
   const char* kept = std::getenv("ONNX_EXPORTS");
-  const fs::path folder = kept ? fs::path(kept) : fs::temp_directory_path() / text("gradus_onnx_export_", ::getpid());
+  static const TestDirectory temporary("onnx_export");
+  const fs::path folder = kept ? fs::path(kept) : temporary.path();
   fs::create_directories(folder);
   return folder / (name + ".onnx");
 }

@@ -10,6 +10,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/optim/optimizers.h"
+#include "gradus/tensor/failing_allocation.h"
 #include "tests/errors.h"
 
 namespace gradus {
@@ -226,6 +227,30 @@ TEST(LossScaling, TheScaleGrowsAndMayFallBelowOne) {
   EXPECT_EQ(scale.value(), LossScale::initial / (1 << 20));
   for (int i = 0; i < 200; ++i) update(not_finite);
   EXPECT_EQ(scale.value(), LossScale::least);
+}
+
+/// Whatever fails, and whatever waited before.
+TEST(LossScaling, ScaleAndCountChangeTogether) {
+  int failures = 0;
+  for (std::int64_t number = 0; number < 40; ++number) {
+    LossScale scale;
+    const Tensor finite = fill({}, 1, boolean), not_finite = fill({}, 0, boolean);
+    scale.update(finite);
+    if (number % 2 == 1) { EXPECT_EQ(scale.value(), LossScale::initial) << "nothing waits now"; }
+    try {
+      const FailingAllocation failing(number / 2);
+      scale.update(not_finite);
+      scale.update(not_finite);
+      scale.value();
+    } catch (const ResourceExhausted&) { ++failures; }
+    const double now = scale.value();
+    const auto count = scale.variables()[1].value().to_vector<std::int64_t>()[0];
+    const bool undone = number % 2 == 0 && count == 0;  // the first update waited, and failed as well
+    EXPECT_TRUE(now == LossScale::initial ? count == 1 || undone : count == 0)
+        << "allocation " << number / 2 << ", scale " << now << ", count " << count;
+    EXPECT_TRUE(now == LossScale::initial || now == LossScale::initial / 2 || now == LossScale::initial / 4) << now;
+  }
+  EXPECT_GT(failures, 0);
 }
 
 TEST(LossScaling, AccumulatesUnscaled) {

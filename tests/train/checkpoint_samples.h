@@ -1,31 +1,13 @@
 /// Models whose values say which checkpoint they are of.
 #pragma once
-#include <unistd.h>
 #include <filesystem>
 #include "gradus/nn/layers.h"
 #include "gradus/ops/constant.h"
 #include "gradus/optim/optimizers.h"
 #include "gradus/train/checkpoints.h"
+#include "tests/test_directory.h"
 
 namespace gradus {
-
-/// A directory of this process and test, removed before and after.
-class TestDirectory {
- public:
-  explicit TestDirectory(const std::string& name)
-      : path_(std::filesystem::temp_directory_path() / text("gradus_", name, "_", getpid())) {
-    std::filesystem::remove_all(path_);
-  }
-  ~TestDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  operator const std::filesystem::path&() const { return path_; }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 struct Numbered {
   Sequential model{Dense(64, relu), Dense(8), Dense(1)};

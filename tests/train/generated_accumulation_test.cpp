@@ -58,8 +58,8 @@ struct Combination {
     rows = 5 + draw.below(9);
     last_rows = 1 + draw.below(rows);
     part = 1 + rows / 4 + draw.below(rows);
-    scaled = draw.chance(0.3);
-    overflows = scaled && draw.chance(0.5);
+    scaled = number % 2 == 0;  // half of them, however few
+    overflows = number % 4 == 2;
   }
   std::uint64_t seed;
   std::int64_t optimizer;
@@ -75,7 +75,8 @@ struct Combination {
                 scheduled ? ", schedule" : "", decays ? ", decay" : "", spares_biases ? " but of biases" : "",
                 grouped ? ", group" : "", averaged ? ", averages" : "", sequences ? ", sequences" : "",
                 labels ? ", masked labels" : "", weighted ? ", weights" : "", has_dead_batch ? ", some all 0" : "",
-                ", ", rows, " and ", last_rows, " rows in parts of ", part);
+                ", ", rows, " and ", last_rows, " rows in parts of ", part, scaled ? ", loss scale" : "",
+                overflows ? " with overflow" : "");
   }
 };
 

@@ -10,6 +10,9 @@
 #include "gradus/formats/whole_file.h"
 #include "gradus/formats/zip.h"
 #include "gradus/nn/attention.h"
+#include "gradus/nn/augmentation.h"
+#include "gradus/nn/cells.h"
+#include "gradus/nn/dot_attention.h"
 #include "gradus/nn/embedding.h"
 #include "gradus/nn/model.h"
 #include "gradus/nn/normalization.h"
@@ -54,8 +57,14 @@ void expect_output(const Module& model, const std::string& name, double toleranc
 }
 
 TEST_F(KerasFiles, ModelsOfKerasGiveItsOutputs) {
-  for (const auto& [name, tolerance] :
-       {std::pair{"images", 1e-5}, {"sequences", 1e-5}, {"shapes", 1e-5}, {"masked", 1e-5}, {"mixed", 2e-3}}) {
+  for (const auto& [name, tolerance] : {std::pair{"images", 1e-5},
+                                        {"sequences", 1e-5},
+                                        {"shapes", 1e-5},
+                                        {"masked", 1e-5},
+                                        {"mixed", 2e-3},
+                                        {"cells", 1e-5},
+                                        {"augmented", 1e-5},
+                                        {"chain", 1e-5}}) {
     const Sequential model = load_model(stored / text(name, ".keras"));
     expect_output(model, name, tolerance);
     const fs::path again = directory / text(name, ".keras");
@@ -92,6 +101,86 @@ TEST_F(KerasFiles, MasksAndPenaltiesToo) {
   EXPECT_EQ(factors->l2, 1e-4);
   EXPECT_FALSE(factors_of(regularizers::OrthogonalRegularizer()));
   EXPECT_FALSE(factors_of([](Tensor t) { return reduce_max(abs(t)); }));
+}
+
+/// Ranges and modes are told apart by what a second file says.
+TEST_F(KerasFiles, WhatActsInTrainingArrives) {
+  Sequential model{RandomFlip(FlipMode::vertical),
+                   RandomTranslation(0.1, {-0.2, 0.3}, {.fill_mode = FillMode::nearest}),
+                   RandomCrop(4, 3),
+                   RandomZoom({-0.2, 0.1}, 0.3),
+                   RandomContrast({-0.2, 0.4}, {.value_range = {0, 1}}),
+                   RandomBrightness(0.2)};
+  model.build({f32, {any_size, 6, 6, 2}});
+  const std::string config = config_of_model(model);
+  for (const char* each :
+       {R"("mode":"vertical")", R"("height_factor":[-0.1,0.1],"width_factor":[-0.2,0.3],"fill_mode":"nearest")",
+        R"("height":4,"width":3)", R"("factor":[0.2,0.4],"value_range":[0.0,1.0])"})
+    expect_says(config, each);
+  ConfiguredModel read = model_of_config(config, "it", {});
+  read.model.build(read.input);
+  EXPECT_EQ(config_of_model(read.model), config);
+  const Tensor x = random::uniform({3, 6, 6, 2}, {.seed = 4});
+  set_seed(7);
+  const Tensor wanted = model(x, training);
+  set_seed(7);
+  EXPECT_TRUE(bitwise_equal(read.model(x, training), wanted));
+  Sequential darker{RandomContrast({0.1, 0.3})};  // never less contrast: Keras has no such range
+  darker.build({f32, {any_size, 6, 6, 2}});
+  expect_says(error_of<InvalidArgument>([&] { save_model(directory / "darker.keras", darker); }),
+              "Keras has no layer like this random_contrast");
+}
+
+TEST_F(KerasFiles, PenaltiesOfCellsAndActivities) {
+  const Sequential model = load_model(stored / "cells.keras");
+  EXPECT_EQ(model.layer_behind().penalties().size(), 3u) << "EinsumDense, GRUCell and ConvLSTM1D have one each";
+  EXPECT_TRUE(model.layer_behind().call_losses().empty());
+  model(array("cells", "x"), inference);
+  EXPECT_EQ(model.layer_behind().call_losses().size(), 1u) << "that of ActivityRegularization";
+}
+
+TEST_F(KerasFiles, OnlyChainsOfAFunctional) {
+  const std::string message = error_of<DataError>([&] { load_model(stored / "branches.keras"); });
+  expect_says(message, "joined (Concatenate): ");
+  expect_says(message, "this Functional is no chain of layers; write it as a Model");
+  const auto chain = [](const std::string& call, const std::string& outputs) {
+    return R"({"class_name": "Functional", "config": {"layers": [
+      {"class_name": "InputLayer", "name": "in", "config": {"batch_shape": [null, 4]}, "inbound_nodes": []},
+      {"class_name": "Dense", "name": "d", "config": {"name": "d", "units": 2}, "inbound_nodes": )" +
+           call + R"(}], "output_layers": )" + outputs + "}}";
+  };
+  const auto from = [](const std::string& name, const std::string& options) {
+    return R"({"args": [{"class_name": "__keras_tensor__", "config": {"keras_history": [")" + name +
+           R"(", 0, 0]}}], "kwargs": {)" + options + "}}";
+  };
+  EXPECT_NO_THROW(model_of_config(chain("[" + from("in", R"("mask": null)") + "]", R"([["d", 0, 0]])"), "it", {}));
+  const std::vector<std::pair<std::string, std::string>> refused{
+      {chain("[" + from("other", "") + "]", R"(["d", 0, 0])"), R"(d (Dense): it takes ["other",0,0], not)"},
+      {chain("[" + from("in", "") + "," + from("in", "") + "]", R"(["d", 0, 0])"), "it is called 2 times"},
+      {chain("[" + from("in", R"("training": true)") + "]", R"(["d", 0, 0])"), "it is called with `training` true"},
+      {chain(R"([{"args": []}])", R"(["d", 0, 0])"), "d (Dense): it takes several inputs"},
+      {chain("[" + from("in", "") + "]", R"([["in", 0, 0], ["d", 0, 0]])"), "the Functional gives"}};
+  for (const auto& [config, problem] : refused)
+    expect_says(error_of<DataError>([&] { model_of_config(config, "it", {}); }), problem);
+}
+
+struct Scores {
+  AdditiveAttention additive;
+  Attention dot{{.use_scale = true, .score_mode = ScoreMode::concat}};
+  RNN cells{{LSTMCell(4), LSTMCell(2)}};
+  Tensor operator()(Tensor x) const { return cells(dot(x, additive(x, x))); }
+};
+
+TEST_F(KerasFiles, WeightsOfAttentionsAndCells) {
+  Model<Scores> model;
+  model.build({f32, {any_size, any_size, 4}});
+  load_weights(stored / "scores.weights.h5", model);
+  expect_output(model, "scores");
+  save_weights(directory / "scores.weights.h5", model);
+  Model<Scores> other;
+  other.build({f32, {any_size, any_size, 4}});
+  load_weights(directory / "scores.weights.h5", other);
+  expect_output(other, "scores");
 }
 
 struct Net {
@@ -200,6 +289,10 @@ TEST_F(KerasFiles, ListsAllThatIsNotKnown) {
       R"({"class_name": "Dense", "config": {"name": "d", "units": "many", "lora_rank": 4}},
          {"class_name": "Dense", "config": {"name": "e", "units": 2, "kernel_regularizer": {"class_name": "L2"}, "activation": "wavy"}},
          {"class_name": "Hologram", "config": {"name": "h"}},
+         {"class_name": "RNN", "config": {"name": "r", "cell": {"class_name": "OddCell", "config": {"name": "o"}}}},
+         {"class_name": "RNN", "config": {"name": "s", "cell": {"class_name": "GRUCell", "config": {"name": "g", "units": 2, "dropout": 0.5}}}},
+         {"class_name": "Functional", "config": {"name": "f"}},
+         {"class_name": "RandomZoom", "config": {"name": "z", "height_factor": [1], "fill_mode": "wrap"}},
          {"class_name": "Dropout", "config": {"name": "p", "rate": 7}},
          {"class_name": "Conv2D", "config": {"name": "c", "filters": 2, "kernel_size": [2, 2], "data_format": "channels_first"}})");
   const auto read = [&](const LoadModelOptions& options) {
@@ -210,10 +303,13 @@ TEST_F(KerasFiles, ListsAllThatIsNotKnown) {
        {"it: this model cannot be made", "d (Dense): option `units` is \"many\"; expected an integer",
         "d (Dense): option `lora_rank` is 4; there is none", "e (Dense): option `kernel_regularizer`", "inference_only",
         "e (Dense): option `activation` is \"wavy\"", "h (Hologram): there is no such layer",
-        "p (Dropout): Dropout: the rate must be", "c (Conv2D): option `data_format` is \"channels_first\""})
+        "o (OddCell): there is no such cell", "g (GRUCell): there is no dropout",
+        "f (Functional): a Functional within a model is not known",
+        "z (RandomZoom): option `height_factor` is [1]; expected two numbers",
+        "z (RandomZoom): option `fill_mode` is wrap", "p (Dropout): Dropout: the rate must be",
+        "c (Conv2D): option `data_format` is \"channels_first\""})
     expect_says(message, each);
   EXPECT_EQ(read({.inference_only = true}).find("kernel_regularizer"), std::string::npos);
-  expect_says(error_of<DataError>([&] { load_model(stored / "functional.keras"); }), "expected a Sequential");
   expect_says(error_of<DataError>([&] { load_model(stored / "images.npz"); }), "`config.json` is missing");
   expect_says(error_of<DataError>([&] { load_model(stored / "net.weights.h5"); }), "no model of Keras");
 }

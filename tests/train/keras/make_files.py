@@ -140,6 +140,71 @@ def mixed():
     return model, random.normal(size=(3, 6)).astype("float32")
 
 
+def cells():
+    model = keras.Sequential([
+        keras.Input((6, 5)),
+        layers.EinsumDense("abc,cd->abd", (None, 4), bias_axes="d", activation="tanh", kernel_regularizer="l2"),
+        layers.EinsumDense("...x,xy->...y", 4),
+        layers.RNN([layers.GRUCell(4, reset_after=False), layers.LSTMCell(3)], return_sequences=True),
+        layers.ActivityRegularization(l1=0.01, l2=0.02),
+        layers.RNN(layers.SimpleRNNCell(6, activation="relu"), return_sequences=True, go_backwards=True),
+        layers.RNN(layers.GRUCell(8, kernel_regularizer="l2"), return_sequences=True),
+        layers.Reshape((6, 8, 1)),
+        layers.ConvLSTM1D(4, 3, padding="same", return_sequences=True, recurrent_regularizer="l1"),
+        layers.Reshape((6, 4, 8, 1)),
+        layers.ConvLSTM2D(2, (2, 3), strides=(1, 2), go_backwards=True, activation="sigmoid", use_bias=False),
+        layers.Flatten(),
+        layers.Dense(3),
+    ])
+    return model, random.normal(size=(2, 6, 5)).astype("float32")
+
+
+def augmented():
+    model = keras.Sequential([
+        keras.Input((9, 8, 3)),
+        layers.RandomFlip("horizontal"),
+        layers.RandomTranslation(0.1, (-0.2, 0.3), fill_mode="nearest"),
+        layers.RandomRotation(0.1),
+        layers.RandomZoom((-0.2, 0.1), fill_mode="constant"),
+        layers.RandomZoom(0.1, 0.2),
+        layers.RandomBrightness(0.2, value_range=(0, 1)),
+        layers.RandomContrast((0.2, 0.4)),
+        layers.Conv2D(2, 2),
+        layers.Flatten(),
+        layers.Dense(3),
+    ])
+    return model, random.normal(size=(2, 9, 8, 3)).astype("float32")
+
+
+def chain():
+    """A Functional whose layers stand one after the other."""
+    given = keras.Input((6, 5))
+    h = layers.GRU(4, return_sequences=True)(given)
+    h = keras.Sequential([layers.Dense(4, activation="relu"), layers.LayerNormalization()], name="block")(h)
+    h = layers.Dropout(0.2)(layers.Flatten()(h))
+    return keras.Model(given, layers.Dense(2)(h)), random.normal(size=(2, 6, 5)).astype("float32")
+
+
+def branches():
+    """A Functional that is no chain."""
+    given = keras.Input((3,))
+    h = layers.Dense(4)(given)
+    return keras.Model(given, layers.Concatenate(name="joined")([h, layers.Dense(2)(h)]))
+
+
+class Scores(keras.Model):
+    """Layers that take several inputs, and a cell."""
+
+    def __init__(self):
+        super().__init__()
+        self.additive = layers.AdditiveAttention()
+        self.dot = layers.Attention(use_scale=True, score_mode="concat")
+        self.cells = layers.RNN([layers.LSTMCell(4), layers.LSTMCell(2)])
+
+    def call(self, x):
+        return self.cells(self.dot([x, self.additive([x, x])]))
+
+
 @keras.saving.register_keras_serializable("gradus")
 class Net(keras.Model):
     def __init__(self):
@@ -181,7 +246,12 @@ if __name__ == "__main__":
     net(x)
     store("net", net, x, whole=False)
     store("narrow", narrow(), random.normal(size=(3, 4)).astype("float32"), whole=False)
-    functional_input = keras.Input((3,))
-    keras.Model(functional_input, layers.Dense(2)(functional_input)).save(place("functional.keras"))
     activations()
     store("masked", *masked())
+    for name, made in (("cells", cells), ("augmented", augmented), ("chain", chain)):
+        store(name, *made())
+    branches().save(place("branches.keras"))
+    x = random.normal(size=(2, 5, 4)).astype("float32")
+    scores = Scores()
+    scores(x)
+    store("scores", scores, x, whole=False)

@@ -1,0 +1,18 @@
+/// Which classes of Keras are which layers.
+#pragma once
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include "gradus/nn/cells.h"
+#include "gradus/train/keras_options.h"
+
+namespace gradus {
+
+using MakeKerasLayer = std::function<Module(KerasOptions&)>;
+/// By class, but for those that hold others.
+const std::map<std::string, MakeKerasLayer>& keras_layers();
+/// A cell that holds no others; none, and a problem: there is no such.
+std::optional<RecurrentCell> keras_cell(const std::string& class_name, KerasOptions& options);
+
+}  // namespace gradus
