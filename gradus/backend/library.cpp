@@ -29,6 +29,9 @@ const LibraryKernel& library_kernel(std::string_view name) {
       {"triangular_solve", library::bind_triangular_solve, library::run_triangular_solve},
       {"cholesky", library::bind_cholesky, library::run_cholesky},
       {"linear_recurrence", library::bind_linear_recurrence, library::run_linear_recurrence},
+      {"igamma", library::bind_incomplete, library::run_igamma},
+      {"betainc", library::bind_incomplete, library::run_betainc},
+      {"zeta", library::bind_incomplete, library::run_zeta},
   };
   const auto found = std::ranges::find(kernels, name, &LibraryKernel::name);
   internal_check(found != std::end(kernels), "the backend has no kernel `", name, "`");

@@ -2,6 +2,7 @@
 #include "gradus/nn/cells.h"
 #include "gradus/function/trace.h"
 #include "gradus/graph/scope.h"
+#include "gradus/nn/cell_layer.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"
 #include "gradus/ops/constant.h"
@@ -18,30 +19,6 @@ namespace {
 
 /// Part k of the last axis, which has parts of `size`.
 Tensor part(const Tensor& x, std::int64_t k, std::int64_t size) { return slice_within(x, -1, k * size, size); }
-
-/// What all cells can do: one step.
-struct CellLayer : Layer {
-  /// Sizes of the states behind the batch.
-  virtual std::vector<std::int64_t> state_sizes() const = 0;
-  /// Which state has the size of the result.
-  virtual std::size_t state_like_result() const { return 0; }
-  virtual RecurrentOutput step(const Tensor& x, In state) const = 0;
-
-  Tensor call(const Tensor& x) const override { return step(x, zero_state(x.shape()[0], x.dtype())).output; }
-  Tensors zero_state(std::int64_t batch, DType t) const {
-    Tensors state;
-    for (const std::int64_t size : state_sizes()) state.push_back(fill({batch, size}, 0, t));
-    return state;
-  }
-  void check_state(const Tensor& x, In state) const {
-    const std::vector<std::int64_t> sizes = state_sizes();
-    require(state.size() == sizes.size(), kind(), " ", name(), ": ", state.size(), " tensors of state, expected ",
-            sizes.size());
-    for (std::size_t i = 0; i < sizes.size(); ++i)
-      require(state[i].spec() == Spec{x.dtype(), {x.shape()[0], sizes[i]}}, kind(), " ", name(), ": state ", i, " is ",
-              state[i].spec(), ", expected ", Spec{x.dtype(), {x.shape()[0], sizes[i]}});
-  }
-};
 
 enum class Kind { simple_rnn, gru, lstm };
 
@@ -204,6 +181,42 @@ struct StackedCells final : CellLayer, Described {
     return all;
   }
   std::vector<Module> cells;
+};
+
+struct CustomCellLayer final : CellLayer {
+  using Step = std::function<RecurrentOutput(const NetLayer& net, const Tensor& x, In state)>;
+  CustomCellLayer(std::shared_ptr<NetLayer> n, std::vector<std::int64_t> s, Step f)
+      : net(std::move(n)), sizes(std::move(s)), one_step(std::move(f)) {
+    require(!sizes.empty(), "CustomCell: expected at least one state");
+    for (const std::int64_t size : sizes) require(size > 0, "CustomCell: a state of ", size, " elements");
+  }
+  std::shared_ptr<Layer> clone() const override {
+    auto copy = std::make_shared<CustomCellLayer>(*this);
+    copy->net = std::static_pointer_cast<NetLayer>(net->clone());
+    return copy;
+  }
+  std::string_view kind() const override { return "custom_cell"; }
+  std::vector<std::shared_ptr<Layer>> children() const override { return {net}; }
+  std::vector<std::int64_t> state_sizes() const override { return sizes; }
+  void build(const Spec& input) override {
+    require(is_floating(input.dtype) && input.shape.rank() == 2 && input.shape[1] >= 0, "CustomCell: the input is ",
+            input, ", expected floats [batch, inputs] with known inputs");
+    std::vector<Spec> inputs{{input.dtype, {any_size, input.shape[1]}}};
+    for (const std::int64_t size : sizes) inputs.push_back({input.dtype, {any_size, size}});
+    net->ensure_built(inputs);
+  }
+  RecurrentOutput step(const Tensor& x, In state) const override {
+    check_state(x, state);
+    RecurrentOutput next = one_step(*net, x, state);
+    require(next.output.defined() && next.output.spec() == state[0].spec(), "CustomCell ", name(), ": the result is ",
+            next.output.defined() ? text(next.output.spec()) : "empty", ", expected that of the first state, ",
+            state[0].spec());
+    check_state(x, next.state);
+    return next;
+  }
+  std::shared_ptr<NetLayer> net;
+  std::vector<std::int64_t> sizes;
+  Step one_step;
 };
 
 /// What a loop over places does beside its steps.
@@ -407,6 +420,27 @@ std::shared_ptr<Layer> conv_lstm(std::string_view layer, std::string_view kind, 
 
 }  // namespace
 
+Tensors CellLayer::zero_state(std::int64_t batch, DType t) const {
+  Tensors state;
+  for (const std::int64_t size : state_sizes()) state.push_back(fill({batch, size}, 0, t));
+  return state;
+}
+
+void CellLayer::check_state(const Tensor& x, In state) const {
+  const std::vector<std::int64_t> sizes = state_sizes();
+  require(state.size() == sizes.size(), kind(), " ", name(), ": ", state.size(), " tensors of state, expected ",
+          sizes.size());
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    require(state[i].spec() == Spec{x.dtype(), {x.shape()[0], sizes[i]}}, kind(), " ", name(), ": state ", i, " is ",
+            state[i].spec(), ", expected ", Spec{x.dtype(), {x.shape()[0], sizes[i]}});
+}
+
+std::shared_ptr<Layer> custom_cell(std::shared_ptr<NetLayer> net, std::vector<std::int64_t> state_sizes,
+                                   std::function<RecurrentOutput(const NetLayer& net, const Tensor& x, In state)> step,
+                                   const std::string& name) {
+  return named(std::make_shared<CustomCellLayer>(std::move(net), std::move(state_sizes), std::move(step)), name);
+}
+
 RecurrentOutput RecurrentCell::operator()(const Tensor& x, const std::vector<Tensor>& state) const {
   CellLayer& cell = cell_behind(*this);
   cell.ensure_built(x.spec());
@@ -446,5 +480,7 @@ ConvLSTM1D::ConvLSTM1D(std::int64_t filters, Single kernel, ConvLSTM1DOptions op
     : Module(conv_lstm("ConvLSTM1D", "conv_lstm1d", filters, kernel, std::move(options))) {}
 ConvLSTM2D::ConvLSTM2D(std::int64_t filters, Pair kernel, ConvLSTM2DOptions options)
     : Module(conv_lstm("ConvLSTM2D", "conv_lstm2d", filters, kernel, std::move(options))) {}
+ConvLSTM3D::ConvLSTM3D(std::int64_t filters, Triple kernel, ConvLSTM3DOptions options)
+    : Module(conv_lstm("ConvLSTM3D", "conv_lstm3d", filters, kernel, std::move(options))) {}
 
 }  // namespace gradus

@@ -75,6 +75,7 @@ template <class Size> struct ConvLSTMOptionsOf {
 };
 using ConvLSTM1DOptions = ConvLSTMOptionsOf<Single>;
 using ConvLSTM2DOptions = ConvLSTMOptionsOf<Pair>;
+using ConvLSTM3DOptions = ConvLSTMOptionsOf<Triple>;
 
 /// An LSTM whose products are convolutions (Shi et al. 2015): [batch, time, spatial..., channels] -> [batch,
 /// spatial..., filters], or with the time. Gates in the order i, f, c, o. Spatial sizes must be known.
@@ -83,6 +84,9 @@ struct ConvLSTM1D : Module {
 };
 struct ConvLSTM2D : Module {
   ConvLSTM2D(std::int64_t filters, Pair kernel, ConvLSTM2DOptions options = {});
+};
+struct ConvLSTM3D : Module {
+  ConvLSTM3D(std::int64_t filters, Triple kernel, ConvLSTM3DOptions options = {});
 };
 
 }  // namespace gradus

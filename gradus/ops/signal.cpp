@@ -173,6 +173,10 @@ void check_signal(std::string_view op, const Tensor& x) {
 
 Tensor dft(const Tensor& x, DftOptions options) {
   check_signal("dft", x);
+  if (x.shape().rank() == 2) {  // one signal: products are of matrices
+    options.axis = x.shape().normalized(options.axis) + 1;
+    return squeeze(dft(expand_dims(x, 0), options), {0});
+  }
   const int axis = x.shape().normalized(options.axis);
   require(axis < x.shape().rank() - 1, "dft: axis ", options.axis, " of ", x.spec(),
           " is the last one, which holds real and imaginary parts");

@@ -10,12 +10,14 @@
 #include "gradus/ops/cumsum.h"
 #include "gradus/ops/cumulative.h"
 #include "gradus/ops/gather.h"
+#include "gradus/ops/incomplete.h"
 #include "gradus/ops/linear_algebra.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/scatter.h"
 #include "gradus/ops/solve.h"
 #include "gradus/ops/sort.h"
 #include "gradus/reference/oracle_control.h"
+#include "gradus/reference/oracle_incomplete.h"
 #include "gradus/reference/oracle_windows.h"
 
 namespace gradus::reference {
@@ -408,6 +410,28 @@ Numbers linear_recurrence(const Value& v, const std::vector<const Array*>& in) {
   return result;
 }
 
+/// Of operands of one shape, element by element.
+template <class Function> Numbers each(const std::vector<const Array*>& in, Function f) {
+  Numbers result;
+  for (std::size_t i = 0; i < in[0]->values.size(); ++i) result.push_back(f(i));
+  return result;
+}
+Numbers igamma(const Value& v, const std::vector<const Array*>& in) {
+  const Igamma& op = *v.op.as<Igamma>();
+  return each(in,
+              [&](std::size_t i) { return incomplete_gamma(in[0]->values[i], in[1]->values[i], op.order, op.upper); });
+}
+Numbers betainc(const Value& v, const std::vector<const Array*>& in) {
+  const Betainc& op = *v.op.as<Betainc>();
+  return each(in, [&](std::size_t i) {
+    return incomplete_beta(in[0]->values[i], in[1]->values[i], in[2]->values[i], op.order_a, op.order_b);
+  });
+}
+Numbers zeta(const Value& v, const std::vector<const Array*>& in) {
+  const Zeta& op = *v.op.as<Zeta>();
+  return each(in, [&](std::size_t i) { return hurwitz_zeta(in[0]->values[i], in[1]->values[i], op.order); });
+}
+
 Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
   static const std::map<std::string_view, Numbers (*)(const Value&, const std::vector<const Array*>&)> kernels{
       {"matmul", matmul},
@@ -424,7 +448,10 @@ Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
       {"solve", solve},
       {"triangular_solve", triangular_solve},
       {"cholesky", cholesky},
-      {"linear_recurrence", linear_recurrence}};
+      {"linear_recurrence", linear_recurrence},
+      {"igamma", igamma},
+      {"betainc", betainc},
+      {"zeta", zeta}};
   const auto found = kernels.find(v.op->library_kernel);
   if (found != kernels.end()) return found->second(v, in);
   std::vector<Spec> specs;

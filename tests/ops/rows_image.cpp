@@ -1,5 +1,6 @@
 /// Rows of resampling, sampling by a grid and regions of interest, with references that loop over elements.
 #include <cmath>
+#include <limits>
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/grid_sample.h"
 #include "gradus/ops/constant.h"
@@ -229,6 +230,48 @@ Array aligned(const Array& x, const Array& rois) {
   return y;
 }
 
+/// The largest element of each of 2 x 2 bins, of corners that are rounded; 0 of an empty one.
+Array pooled(const Array& x, const Array& corners) {
+  const std::int64_t height = x.shape[2], width = x.shape[3];
+  Array y{{corners.shape[0], x.shape[1], 2, 2}, {}};
+  for_each_index(y.shape, [&](std::span<const std::int64_t> at, std::int64_t) {
+    const auto corner = [&](int k) {
+      return std::round(corners.values[static_cast<std::size_t>(4 * at[0] + k)] * 0.5);
+    };
+    const auto is_within = [](std::int64_t place, std::int64_t bin, double first, double last) {
+      const double size = std::max(last - first + 1, 1.0) / 2, from = static_cast<double>(bin);
+      const auto i = static_cast<double>(place) - first;
+      return i >= std::floor(from * size) && i < std::ceil((from + 1) * size);
+    };
+    double best = -std::numeric_limits<double>::infinity();
+    for (std::int64_t i = 0; i < height; ++i)
+      for (std::int64_t j = 0; j < width; ++j)
+        if (is_within(i, at[2], corner(1), corner(3)) && is_within(j, at[3], corner(0), corner(2)))
+          best = std::max(best, x.values[static_cast<std::size_t>((at[1] * height + i) * width + j)]);
+    y.values.push_back(std::isinf(best) ? 0 : best);
+  });
+  return y;
+}
+
+Row pooled_regions() {
+  Row row{.name = "max_roi_pool",
+          .apply =
+              [](In in) {
+                const Tensor first = zeros_like(slice(in[1], {0, 0}, {-1, 1}));
+                return max_roi_pool(in[0], concat({first, in[1]}, 1), 2, 2, 0.5);
+              },
+          .operands = {{}, {.low = 0, .high = 12, .has_gradient = false}},
+          .shapes = {{{1, 2, 4, 5}, {3, 4}}, {{1, 1, 6, 6}, {2, 4}}, {{1, 1, 3, 3}, {0, 4}}},
+          .tolerance = 0};
+  row.reference = [](Arrays in) { return pooled(in[0], in[1]); };
+  row.mistakes = {
+      {[] { max_roi_pool(zeros({1, 3, 3}), zeros({1, 5}), 2, 2); }, "expected floats [n, channels, height, width]"},
+      {[] { max_roi_pool(zeros({1, 1, 3, 3}), zeros({1, 4}), 2, 2); }, "expected [r, 5]"},
+      {[] { max_roi_pool(zeros({1, 1, 3, 3}), zeros({1, 5}), 0, 2); }, "the pooled size must be positive"},
+      {[] { max_roi_pool(zeros({1, 1, 3, 3}), ones({1, 5}), 2, 2).observed(); }, "is outside"}};
+  return row;
+}
+
 std::vector<Row> sampling() {
   std::vector<Row> rows = {
       grid_row("linear", {}),
@@ -273,6 +316,7 @@ std::vector<Row> sampling() {
   regions.reference = [](Arrays in) { return aligned(in[0], in[1]); };
   regions.slack = 16;
   rows.push_back(std::move(regions));
+  rows.push_back(pooled_regions());
   return rows;
 }
 

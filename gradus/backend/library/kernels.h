@@ -50,6 +50,10 @@ BoundThunk bind_cholesky(const Graph& graph, int value, Symbols symbols);
 void run_cholesky(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_linear_recurrence(const Graph& graph, int value, Symbols symbols);
 void run_linear_recurrence(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_incomplete(const Graph& graph, int value, Symbols symbols);
+void run_igamma(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+void run_betainc(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+void run_zeta(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 
 /// A shape as [outer, n, inner] around an axis that counts from the end.
 struct AroundAxis {

@@ -1,6 +1,7 @@
 """Op rows of resampling, sampling by a grid and regions of interest, in JAX."""
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 
 def taps(position, n, kernel, reach):
@@ -104,7 +105,23 @@ def roi_align(x, rois):
     return jnp.einsum("rah,rbw,chw->rcab", rows, columns, x[0])
 
 
+def max_roi_pool(x, corners):
+    def bins(first, last, n):
+        size = max(last - first + 1, 1) / 2
+        return [[k for k in range(n) if np.floor(b * size) <= k - first < np.ceil((b + 1) * size)] for b in range(2)]
+
+    regions = []
+    for region in np.asarray(corners):
+        left, top, right, bottom = np.floor(region * 0.5 + 0.5)
+        rows, columns = bins(top, bottom, x.shape[2]), bins(left, right, x.shape[3])
+        of_bins = [jnp.max(x[0][:, np.array(r)][:, :, np.array(c)], (1, 2)) if r and c else jnp.zeros(x.shape[1])
+                   for r in rows for c in columns]
+        regions.append(jnp.stack(of_bins, 1).reshape(-1, 2, 2))
+    return jnp.stack(regions)
+
+
 FUNCTIONS = {
+    "max_roi_pool": max_roi_pool,
     "resize, bilinear": bilinear,
     "resample, cubic with antialias": lambda x: along(x, 1, 3, keys, 3 / x.shape[1], 2 * -(-x.shape[1] // 3)),
     "resample, of many neighbours": lambda x: along(x, 1, 3, triangle, 0.1, 10, exclude=True),

@@ -1,0 +1,76 @@
+/// What stands behind a recurrent cell, and cells that are structs of layers.
+#pragma once
+#include <functional>
+#include <memory>
+#include <vector>
+#include "gradus/nn/cells.h"
+#include "gradus/nn/layer.h"
+#include "gradus/nn/net_layer.h"
+
+namespace gradus {
+
+/// What all cells can do: one step.
+struct CellLayer : Layer {
+  /// Sizes of the states behind the batch.
+  virtual std::vector<std::int64_t> state_sizes() const = 0;
+  /// Which state has the size of the result.
+  virtual std::size_t state_like_result() const { return 0; }
+  virtual RecurrentOutput step(const Tensor& x, In state) const = 0;
+
+  Tensor call(const Tensor& x) const override { return step(x, zero_state(x.shape()[0], x.dtype())).output; }
+  Tensors zero_state(std::int64_t batch, DType t) const;
+  void check_state(const Tensor& x, In state) const;
+};
+
+/// The cell whose step is a struct's, which `net` holds.
+std::shared_ptr<Layer> custom_cell(std::shared_ptr<NetLayer> net, std::vector<std::int64_t> state_sizes,
+                                   std::function<RecurrentOutput(const NetLayer& net, const Tensor& x, In state)> step,
+                                   const std::string& name);
+
+namespace detail {
+
+template <class Net> struct CellNetLayer final : NetLayer {
+  explicit CellNetLayer(Net n) : net(std::move(n)) { name_variables(); }
+  std::shared_ptr<Layer> clone() const override { return std::make_shared<CellNetLayer>(*this); }
+  void visit(const FieldVisitor& visitor) const override { visit_fields(net, visitor); }
+  Tensor call(const Tensor&) const override { fail_as_module(*this); }
+  void run_on(In in) const override { net(in[0], Tensors(in.begin() + 1, in.end())); }
+  Net net;
+};
+
+template <class Net>
+concept CellNet = requires(const Net& net, const Tensor& x, const std::vector<Tensor>& state) {
+  { net(x, state) } -> std::same_as<RecurrentOutput>;
+  { net.state_sizes() } -> std::convertible_to<std::vector<std::int64_t>>;
+};
+
+}  // namespace detail
+
+/// A cell of one's own, for RNN and StackedRNNCells: a struct of layers and Variables, found as a Model's are.
+///
+///   struct MinimalCell {
+///     Dense candidate{8, tanh}, gate{8, sigmoid};
+///     std::vector<std::int64_t> state_sizes() const { return {8}; }
+///     RecurrentOutput operator()(const Tensor& x, const std::vector<Tensor>& state) const {
+///       const Tensor z = gate(concat({x, state[0]}, -1)), h = state[0] + z * (candidate(x) - state[0]);
+///       return {h, {h}};
+///     }
+///   };
+///   RNN layer(CustomCell{MinimalCell()});
+///
+/// The first state has the size of the result. Fields that are no layers or Variables are frozen when traced.
+template <detail::CellNet Net> struct CustomCell : RecurrentCell {
+  explicit CustomCell(Net net, const std::string& name = {}) : RecurrentCell(made(std::move(net), name)) {}
+
+ private:
+  static std::shared_ptr<Layer> made(Net net, const std::string& name) {
+    std::vector<std::int64_t> sizes = net.state_sizes();
+    const auto step = [](const NetLayer& layer, const Tensor& x, In state) {
+      return std::as_const(static_cast<const detail::CellNetLayer<Net>&>(layer).net)(
+          x, Tensors(state.begin(), state.end()));
+    };
+    return custom_cell(std::make_shared<detail::CellNetLayer<Net>>(std::move(net)), std::move(sizes), step, name);
+  }
+};
+
+}  // namespace gradus

@@ -1,0 +1,58 @@
+/// The regularized incomplete gamma and beta functions, and Hurwitz's zeta. Floats of one dtype that broadcast; narrow
+/// ones are computed in f64. Gradients by every argument, by the parameters up to order 5 each; one by a parameter of
+/// higher order is refused (InvalidArgument).
+#pragma once
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+/// P(a, x) = (integral of t^(a-1) exp(-t) from 0 to x) / gamma(a). NaN for a <= 0 or x < 0.
+Tensor igamma(const Tensor& a, const Tensor& x);
+/// 1 - P(a, x), exact also where that is small.
+Tensor igammac(const Tensor& a, const Tensor& x);
+/// (integral of t^(a-1) (1-t)^(b-1) from 0 to x) / beta(a, b). NaN unless a > 0, b > 0 and 0 <= x <= 1. Exact for
+/// a and b up to 10^6.
+Tensor betainc(const Tensor& a, const Tensor& b, const Tensor& x);
+/// The sum of (k + q)^-x over k = 0, 1 ...: infinite at x = 1, NaN below. At whole q <= 0 it is infinite for even x and
+/// else NaN; at other q < 0 it is defined for whole x, and has no derivative by x.
+Tensor zeta(const Tensor& x, const Tensor& q);
+/// The derivative of order `a` of digamma at x: NaN unless a is a whole number >= 0. No gradient by a.
+Tensor polygamma(const Tensor& a, const Tensor& x);
+
+// The primitives: calls of the backend, since how many terms an element takes depends on its value.
+
+/// a, x -> the derivative of order `order` by a of P(a, x), `upper`: of 1 - P(a, x).
+struct Igamma {
+  static constexpr auto name = "igamma";
+  static constexpr auto library_kernel = "igamma";
+  int order = 0;
+  bool upper = false;
+  Spec infer(Specs in) const;
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
+  int carries(Specs, int, int along) const { return along; }
+};
+
+/// a, b, x -> the derivative of these orders by a and b.
+struct Betainc {
+  static constexpr auto name = "betainc";
+  static constexpr auto library_kernel = "betainc";
+  int order_a = 0, order_b = 0;
+  Spec infer(Specs in) const;
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
+  int carries(Specs, int, int along) const { return along; }
+};
+
+/// x, q -> the derivative of order `order` by x.
+struct Zeta {
+  static constexpr auto name = "zeta";
+  static constexpr auto library_kernel = "zeta";
+  int order = 0;
+  Spec infer(Specs in) const;
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
+  int carries(Specs, int, int along) const { return along; }
+};
+
+}  // namespace gradus

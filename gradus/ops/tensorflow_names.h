@@ -1,0 +1,62 @@
+/// Ops under TensorFlow's names that are other ops of the library with another signature, and statistics made of sums.
+#pragma once
+#include <optional>
+#include <utility>
+#include <vector>
+#include "gradus/ops/conv.h"
+#include "gradus/ops/layout.h"
+#include "gradus/ops/linear_algebra.h"
+#include "gradus/ops/normalization.h"
+#include "gradus/ops/special.h"
+
+namespace gradus {
+
+inline Tensor scalar_mul(const Tensor& scalar, const Tensor& x) { return scalar * x; }
+inline Tensor accumulate_n(const std::vector<Tensor>& inputs) { return add_n(inputs); }
+inline Tensor realdiv(const Tensor& a, const Tensor& b) { return a / b; }
+inline Tensor inv(const Tensor& x) { return inverse(x); }
+inline Tensor lrn(const Tensor& x, LocalResponseOptions options = {}) {
+  return local_response_normalization(x, std::move(options));
+}
+inline Tensor space_to_batch(const Tensor& x, const std::vector<std::int64_t>& block_shape,
+                             const std::vector<std::array<std::int64_t, 2>>& paddings) {
+  return space_to_batch_nd(x, block_shape, paddings);
+}
+inline Tensor batch_to_space(const Tensor& x, const std::vector<std::int64_t>& block_shape,
+                             const std::vector<std::array<std::int64_t, 2>>& crops) {
+  return batch_to_space_nd(x, block_shape, crops);
+}
+/// conv2d with `rate` as dilations.
+inline Tensor atrous_conv2d(const Tensor& value, const Tensor& filters, std::int64_t rate,
+                            Padding padding = Padding::valid) {
+  return conv2d(value, filters, {.padding = padding, .dilations = {rate}});
+}
+
+struct Normalized {
+  Tensor output, norm;
+};
+/// x / norm and the norm of order `ord` along `axis`, kept as 1.
+Normalized normalize(const Tensor& x, double ord = 2, const std::vector<int>& axis = {});
+
+/// Mean and variance of x with `weights` that broadcast to it: sums of weighted elements over the sum of weights.
+Moments weighted_moments(const Tensor& x, const Tensor& weights, ReduceOptions options = {});
+
+struct SufficientStatistics {
+  Tensor count, mean, variance, shift;  // count; sums of x - shift and of its square; shift is empty or what was given
+};
+/// What moments are made of.
+SufficientStatistics sufficient_statistics(const Tensor& x, ReduceOptions options = {}, const Tensor& shift = {});
+Moments normalize_moments(const SufficientStatistics& statistics);
+
+struct DilationOptions {
+  std::vector<std::int64_t> strides = {};  // none: 1
+  Padding padding = Padding::valid;
+  std::vector<std::int64_t> dilations = {};
+};
+/// x: T[batch, height, width, C], filters: T[rows, columns, C] -> T[batch, windows..., C]: the largest x + filter of
+/// each window (grayscale dilation); padding does not count. Ties share the gradient. Floats; sizes must be known.
+Tensor dilation2d(const Tensor& x, const Tensor& filters, const DilationOptions& options = {});
+/// The smallest x - filter, with the filter turned by half a turn.
+Tensor erosion2d(const Tensor& x, const Tensor& filters, const DilationOptions& options = {});
+
+}  // namespace gradus
