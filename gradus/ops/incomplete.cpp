@@ -142,9 +142,9 @@ Tensor polygamma(const Tensor& a, const Tensor& x) {
   const Tensor is_zero = equal(wide, zero);
   const Tensor safe = where(logical_and(is_whole, logical_not(is_zero)), wide, ones_like(wide));
   const Tensor sign = where(equal(mod(safe, fill_like(safe, 2)), zero), fill_like(safe, -1), ones_like(safe));
-  const Tensor derivative = sign * exp(lgamma(safe + 1)) * zeta(safe + 1, from);
-  const Tensor nan = fill_like(wide, std::numeric_limits<double>::quiet_NaN());
-  return cast(where(is_whole, where(is_zero, digamma(from), derivative), nan), x.dtype());
+  const Tensor exponent = where(is_whole, safe + 1, zero);  // zeta is NaN below 1
+  const Tensor derivative = sign * exp(lgamma(safe + 1)) * zeta(exponent, from);
+  return cast(where(is_zero, digamma(from), derivative), x.dtype());
 }
 
 }  // namespace gradus
