@@ -1,10 +1,7 @@
 /// Training steps of multi-layer perceptrons: one batch size, new batch sizes, and the first step of a process.
-#include <unistd.h>
-#include <chrono>
-#include <cstdlib>
 #include "bench/classifier.h"
+#include "bench/cold.h"
 #include "bench/workloads.h"
-#include "gradus/base/error.h"
 #include "gradus/function/synchronize.h"
 
 namespace gradus::bench {
@@ -43,29 +40,15 @@ Figures retrace() {
   return figures;
 }
 
-double wall_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-/// From exec of the process, whose time is in T0, to the first loss. Where T0 says nothing the process executes itself.
 Figures cold() {
-  const char* began = std::getenv("T0");
-  if (!began) {
-    setenv("T0", std::to_string(wall_seconds()).c_str(), 1);
-    char name[] = "gradus_bench", workload[] = "cold_mlp";
-    char* const arguments[] = {name, workload, nullptr};
-    execv("/proc/self/exe", arguments);
-    throw Error("gradus_bench cannot execute itself");
-  }
-  Classifier classifier({128});
-  const auto [x, y] = batch_of(64, 784);
-  const auto train_step = classifier.train_step();
-  const double loss = train_step(x, y).item();
-  Figures figures;
-  figures.extra = {{"cold_s", wall_seconds() - std::strtod(began, nullptr)},
-                   {"compile_s", train_step.explain().compile_seconds},
-                   {"loss", loss}};
-  return figures;
+  return measure_cold("cold_mlp", [](Figures& figures) {
+    Classifier classifier({128});
+    const auto [x, y] = batch_of(64, 784);
+    const auto train_step = classifier.train_step();
+    const double loss = train_step(x, y).item();
+    figures.extra["compile_s"] = train_step.explain().compile_seconds;
+    return loss;
+  });
 }
 
 }  // namespace

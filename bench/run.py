@@ -65,6 +65,9 @@ WORKLOADS = {
     "pegn": [STEP_MS, GROWTH_MB],
     "eager_chain": [Figure("forward", "us/op", chain_forward),
                     Figure("forward+gradient", "us/op", lambda line: line["extra"]["fwd_bwd_us_per_op"])],
+    **{name: [Figure("first call", "ms", lambda line: 1e3 * line["first_call_s"]), STEP_MS]
+       for name in ("gpt_l1", "gpt_l2", "gpt_l8")},
+    "cold_gpt": [Figure("exec to first loss", "ms", lambda line: 1e3 * line["extra"]["cold_s"])],
     "cold_mlp": [Figure("exec to first loss", "ms", lambda line: 1e3 * line["extra"]["cold_s"])],
     "retrace": [Figure("four new sizes", "ms", new_sizes)],
     "pipeline": [Figure("64 images", "us", lambda line: line["median_us"])],
@@ -75,7 +78,7 @@ MODES = {
     "jax": {"": ["jit"], "eager_chain": ["nojit"]},
     "tf": {"": ["function", "xla"], "eager_chain": ["eager"], "pipeline": ["function"],
            "fit": ["function"]},
-    "torch": {"": ["eager", "compile"], "eager_chain": ["eager"], "cold_mlp": ["eager"], "pipeline": ["eager"],
+    "torch": {"": ["eager", "compile"], "eager_chain": ["eager"], "cold_mlp": ["eager"], "cold_gpt": ["eager"], "pipeline": ["eager"],
               "fit": ["eager"]},
 }
 

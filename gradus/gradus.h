@@ -16,6 +16,7 @@
 #include <iostream>
 
 #include "gradus/backend/instruction_set.h"
+#include "gradus/backend/kernel_cache.h"
 #include "gradus/base/error.h"
 #include "gradus/base/print.h"
 #include "gradus/base/threads.h"

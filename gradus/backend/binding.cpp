@@ -13,7 +13,7 @@ constexpr double worth_dividing_ns = 1500;
 
 class Binder {
  public:
-  Binder(const Graph& graph, const Lowered& lowered, const Schedule& schedule, std::span<const std::int64_t> symbols,
+  Binder(const Graph& graph, const Lowered& lowered, const StagePlan& schedule, std::span<const std::int64_t> symbols,
          int threads)
       : graph_(graph), lowered_(lowered), schedule_(schedule), symbols_(symbols) {
     bound_->symbols.assign(symbols.begin(), symbols.end());
@@ -173,7 +173,7 @@ class Binder {
 
   const Graph& graph_;
   const Lowered& lowered_;
-  const Schedule& schedule_;
+  const StagePlan& schedule_;
   std::span<const std::int64_t> symbols_;
   std::unique_ptr<Binding> bound_ = std::make_unique<Binding>();
   std::vector<BoundThunk> thunks_;
@@ -186,7 +186,7 @@ double estimated_ns(std::int64_t bytes, std::int64_t flops) {
   return static_cast<double>(bytes) / bytes_per_ns + static_cast<double>(flops) / flops_per_ns;
 }
 
-std::unique_ptr<Binding> bind(const Graph& graph, const Lowered& lowered, const Schedule& schedule,
+std::unique_ptr<Binding> bind(const Graph& graph, const Lowered& lowered, const StagePlan& schedule,
                               std::span<const std::int64_t> symbols, int threads) {
   return Binder(graph, lowered, schedule, symbols, threads).run();
 }

@@ -59,7 +59,7 @@ struct Binding {
 };
 
 /// `threads`: how many there are; `symbols` have been checked.
-std::unique_ptr<Binding> bind(const Graph& graph, const Lowered& lowered, const Schedule& schedule,
+std::unique_ptr<Binding> bind(const Graph& graph, const Lowered& lowered, const StagePlan& schedule,
                               std::span<const std::int64_t> symbols, int threads);
 
 }  // namespace gradus

@@ -37,7 +37,7 @@ class Planner {
   PlannedMemory use(const Graph& graph, std::span<const int> copies) const {
     PlannedMemory use{.steps = order_for_memory(graph, fuse(graph, merge_, copies), options_.symbols)};
     const std::vector<Thunk> thunks = outline(graph, use.steps);
-    const Schedule schedule = plan_stages(graph, use.steps, no_sharing(graph), thunks, Staging::in_order);
+    const StagePlan schedule = plan_stages(graph, use.steps, no_sharing(graph), thunks, Staging::in_order);
     const std::vector<Interval> intervals = intervals_of(graph, schedule, options_.symbols, scratch_of(thunks));
     std::vector<int> step_of_stage;
     for (const std::vector<int>& stage : schedule.stages) step_of_stage.push_back(thunks[at(stage.at(0))].step);

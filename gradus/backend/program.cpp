@@ -37,7 +37,7 @@ struct Program::State {
   std::shared_ptr<const Graph> graph;
   std::vector<Step> steps;
   Lowered lowered;
-  Schedule schedule;
+  StagePlan schedule;
   std::vector<int> may_overwrite;
   int symbols = 0;
   double compile_seconds = 0;

@@ -17,40 +17,39 @@ class Stager {
         steps_(steps),
         thunks_(thunks),
         staging_(staging),
-        maker_(static_cast<std::size_t>(graph.size()), -1) {
+        maker_(static_cast<std::size_t>(graph.size()), -1),
+        overwritten_by_(static_cast<std::size_t>(graph.size())),
+        after_readers_(static_cast<std::size_t>(graph.size())) {
     thunks_of_.resize(steps.size());
     for (std::size_t t = 0; t < thunks.size(); ++t)
       thunks_of_[static_cast<std::size_t>(thunks[t].step)].push_back(static_cast<int>(t));
     for (std::size_t k = 0; k < graph.outputs.size(); ++k)
-      if (sharing.may_overwrite[k] >= 0)
-        overwrites_.push_back({storage_of(graph, graph.outputs[k]), sharing.may_overwrite[k]});
+      if (sharing.may_overwrite[k] >= 0) overwrites(storage_of(graph, graph.outputs[k]), sharing.may_overwrite[k]);
     schedule_.inside = sharing.inside;
     for (std::size_t k = 0; k < graph.outputs.size(); ++k)
       if (sharing.may_overwrite[k] >= 0)
         for (const Inside& inside : sharing.inside)
-          if (inside.output == storage_of(graph, graph.outputs[k]))
-            overwrites_.push_back({inside.value, sharing.may_overwrite[k]});
+          if (inside.output == storage_of(graph, graph.outputs[k])) overwrites(inside.value, sharing.may_overwrite[k]);
     for (std::size_t i = 0; i < sharing.inside.size(); ++i) {  // from the output on back
       const Inside& inside = sharing.inside[i];
       const bool goes_on = i > 0 && sharing.inside[i - 1].output == inside.output;
-      overwrites_.push_back({goes_on ? sharing.inside[i - 1].value : inside.output, inside.value});
+      overwrites(goes_on ? sharing.inside[i - 1].value : inside.output, inside.value);
     }
   }
 
-  Schedule run() {
+  StagePlan run() {
     for (std::size_t s = 0; s < steps_.size(); ++s) place(static_cast<int>(s));
     add_temporaries();
     return std::move(schedule_);
   }
 
  private:
-  struct Overwrite {
-    int output, input;
-  };
   struct Span {
     int first = 0, last = -1;  // stages of a step
     std::vector<int> reads;    // storages
   };
+
+  void overwrites(int output, int input) { overwritten_by_[static_cast<std::size_t>(output)].push_back(input); }
 
   void place(int s) {
     const Step& step = steps_[static_cast<std::size_t>(s)];
@@ -65,9 +64,9 @@ class Stager {
       comes_after(read.storage);
     }
     for (int awaited : waits_of(graph_, step)) comes_after(awaited);
-    for (const Overwrite& pair : overwrites_)
-      if (std::ranges::binary_search(step.outputs, pair.output))
-        span.first = std::max(span.first, after_all(pair.input));
+    for (int output : step.outputs)
+      for (int input : overwritten_by_[static_cast<std::size_t>(output)])
+        span.first = std::max({span.first, after_readers_[static_cast<std::size_t>(input)], after_failures_});
     const std::vector<int>& thunks = thunks_of_[static_cast<std::size_t>(s)];
     span.last = span.first + static_cast<int>(thunks.size()) - 1;
     for (std::size_t i = 0; i < thunks.size(); ++i) {
@@ -76,16 +75,12 @@ class Stager {
       schedule_.stages[stage].push_back(thunks[i]);
     }
     for (int i : step.members) maker_[static_cast<std::size_t>(i)] = s;
+    for (int storage : span.reads) {
+      int& after = after_readers_[static_cast<std::size_t>(storage)];
+      after = std::max(after, span.last + 1);
+    }
+    if (may_fail(graph_, step)) after_failures_ = std::max(after_failures_, span.last + 1);
     spans_.push_back(std::move(span));
-  }
-
-  /// The first stage after all steps so far that read `input` or may fail.
-  int after_all(int input) const {
-    int stage = 0;
-    for (std::size_t s = 0; s < spans_.size(); ++s)
-      if (may_fail(graph_, steps_[s]) || std::ranges::count(spans_[s].reads, input) > 0)
-        stage = std::max(stage, spans_[s].last + 1);
-    return stage;
   }
 
   void add_temporaries() {
@@ -116,19 +111,21 @@ class Stager {
   const Staging staging_;
   std::vector<int> maker_;  // per value: the step of which it is a member
   std::vector<std::vector<int>> thunks_of_;
-  std::vector<Overwrite> overwrites_;
+  std::vector<std::vector<int>> overwritten_by_;  // per value: the storages in whose memory it is written
+  std::vector<int> after_readers_;                // per storage: the first stage after all that read it so far
+  int after_failures_ = 0;                        // the first stage after all that may fail so far
   std::vector<Span> spans_;
-  Schedule schedule_;
+  StagePlan schedule_;
 };
 
 }  // namespace
 
-Schedule plan_stages(const Graph& graph, const std::vector<Step>& steps, const Sharing& sharing,
-                     const std::vector<Thunk>& thunks, Staging staging) {
+StagePlan plan_stages(const Graph& graph, const std::vector<Step>& steps, const Sharing& sharing,
+                      const std::vector<Thunk>& thunks, Staging staging) {
   return Stager(graph, steps, sharing, thunks, staging).run();
 }
 
-std::vector<Interval> intervals_of(const Graph& graph, const Schedule& schedule, std::span<const std::int64_t> symbols,
+std::vector<Interval> intervals_of(const Graph& graph, const StagePlan& schedule, std::span<const std::int64_t> symbols,
                                    const std::function<std::int64_t(int thunk)>& scratch_of) {
   std::vector<Interval> intervals;
   for (const Temporary& t : schedule.temporaries) {

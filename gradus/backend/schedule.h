@@ -11,7 +11,8 @@ struct Temporary {
   int first, last;
 };
 
-struct Schedule {
+/// (Schedule is the name of a learning rate's.)
+struct StagePlan {
   std::vector<std::vector<int>> stages;  // thunks that do not depend on each other
   std::vector<Temporary> temporaries;
   std::vector<Inside> inside;  // in memory of outputs
@@ -19,11 +20,11 @@ struct Schedule {
 
 /// As early as operands allow, or one step after the other; steps that may write over a dying input come after all that
 /// read it and all that may fail.
-Schedule plan_stages(const Graph& graph, const std::vector<Step>& steps, const Sharing& sharing,
-                     const std::vector<Thunk>& thunks, Staging staging);
+StagePlan plan_stages(const Graph& graph, const std::vector<Step>& steps, const Sharing& sharing,
+                      const std::vector<Thunk>& thunks, Staging staging);
 
 /// What the temporaries need, in their order. `scratch_of(thunk)`: what the thunks of its step share.
-std::vector<Interval> intervals_of(const Graph& graph, const Schedule& schedule, std::span<const std::int64_t> symbols,
+std::vector<Interval> intervals_of(const Graph& graph, const StagePlan& schedule, std::span<const std::int64_t> symbols,
                                    const std::function<std::int64_t(int thunk)>& scratch_of);
 
 }  // namespace gradus

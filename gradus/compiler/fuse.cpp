@@ -2,6 +2,8 @@
 /// nest, rows x (phases over columns), and no outside value would have to run in their midst. Views, constants and
 /// index formulas are read in place by whoever uses them and belong to no group unless somebody needs them in memory.
 #include <algorithm>
+#include <array>
+#include <bit>
 #include "gradus/compiler/loops.h"
 #include "gradus/compiler/passes.h"
 
@@ -23,10 +25,13 @@ struct Group {
   Step::Kind kind = Step::Kind::loops;
   std::vector<int> members;
   Space space;
+  std::uint64_t behind = 0, ahead = 0;  // landmarks that members depend on, and that depend on members
 };
 
 /// Past this the code of one kernel takes longer to make than its memory traffic is worth, and registers run out.
 constexpr std::size_t max_members = 256;
+
+constexpr std::size_t most_landmarks = 64;  // the bits of a word
 
 class Fuser {
  public:
@@ -35,7 +40,7 @@ class Fuser {
         copies_(copies),
         group_of_(static_cast<std::size_t>(graph.size()), -1),
         users_(static_cast<std::size_t>(graph.size())),
-        overtaken_(static_cast<std::size_t>(graph.size())),
+        latest_(static_cast<std::size_t>(graph.size()), -1),
         elements_(static_cast<std::size_t>(graph.size())),
         reaches_(static_cast<std::size_t>(graph.size())) {
     for (int i = 0; i < graph.size(); ++i) {
@@ -46,6 +51,7 @@ class Fuser {
 
   std::vector<Step> run(bool merging) {
     find_materialized();
+    find_landmarks();
     for (int i = 0; i < graph_.size(); ++i) place(i, merging);
     return in_execution_order();
   }
@@ -88,14 +94,13 @@ class Fuser {
 
   void place(int i, bool merging) {
     const Value& v = graph_[i];
+    for (int operand : v.in) latest_[at(i)] = std::max(latest_[at(i)], latest_[at(operand)]);
     if (v.is_input() || v.op.is_alias() || (is_read_in_place(v) && !materialized_[at(i)])) return;
+    latest_[at(i)] = std::max(latest_[at(i)], i);
     const auto kind = kind_of(v);
     if (kind == Step::Kind::control && joins_siblings(i)) return;
-    groups_.push_back({kind, {i}, kind == Step::Kind::loops ? space_of(i) : Space{}});
+    groups_.push_back({kind, {i}, kind == Step::Kind::loops ? space_of(i) : Space{}, behind_[at(i)], ahead_[at(i)]});
     const int mine = group_of_[at(i)] = static_cast<int>(groups_.size()) - 1;
-    overtaken_[at(i)] = std::ranges::any_of(v.in, [&](int operand) {
-      return overtaken_[at(source_of(graph_, operand))] || overtaken_[at(storage_of(graph_, operand))];
-    });
     if (!merging || !is_computed_in_loops(v) || group(mine).space.elements == 0) return;
     for (int operand : v.in) {
       const int source = source_of(graph_, operand);
@@ -117,9 +122,12 @@ class Fuser {
   bool joins_siblings(int i) {
     const std::optional<int> known = controls_.find_or_add(i, static_cast<int>(groups_.size()));
     if (!known) return false;
-    overtaken_[at(i)] = overtaken_[at(groups_[at(*known)].members[0])];  // it depends on nothing that they do not
-    groups_[at(*known)].members.push_back(i);
+    Group& known_group = groups_[at(*known)];
+    known_group.members.push_back(i);
+    known_group.behind |= behind_[at(i)];
+    known_group.ahead |= ahead_[at(i)];
     group_of_[at(i)] = *known;
+    raise_latest(*known);
     return true;
   }
 
@@ -238,8 +246,55 @@ class Fuser {
            spreads_rows(walk_of(graph_, operand), space.rows, space.columns);
   }
 
+  /// Landmarks are evenly spaced steps of the longest chain of dependencies. What depends on one and what it depends on
+  /// is known of every value, so that a path between far groups is seen at once; without, asking for it at every merge
+  /// of a forward and a backward value makes the time of a deep network's fusion quadratic.
+  void find_landmarks() {
+    std::vector<int> before(at(graph_.size())), after(at(graph_.size()));  // the longest chain there
+    const auto takes_time = [&](int i) {
+      const Value& v = graph_[i];
+      return !v.is_input() && !v.op.is_alias() && !is_read_in_place(v);
+    };
+    for (int i = 0; i < graph_.size(); ++i)
+      for (int operand : graph_[i].in)
+        before[at(i)] = std::max(before[at(i)], before[at(operand)] + (takes_time(operand) ? 1 : 0));
+    int longest = 0;
+    for (int i = graph_.size() - 1; i >= 0; --i) {
+      for (int user : users_[at(i)])
+        after[at(i)] = std::max(after[at(i)], after[at(user)] + (takes_time(user) ? 1 : 0));
+      longest = std::max(longest, before[at(i)] + after[at(i)]);
+    }
+    const int spacing = longest / static_cast<int>(most_landmarks) + 1;
+    std::vector<bool> taken(most_landmarks);
+    behind_.assign(at(graph_.size()), 0);
+    ahead_.assign(at(graph_.size()), 0);
+    for (int i = 0; i < graph_.size(); ++i) {
+      for (int operand : graph_[i].in) behind_[at(i)] |= behind_[at(operand)];
+      const auto place = static_cast<std::size_t>(before[at(i)] / spacing);
+      if (!takes_time(i) || before[at(i)] + after[at(i)] < longest || before[at(i)] % spacing != 0 || taken[place])
+        continue;
+      taken[place] = true;
+      landmarks_[place] = i;
+      behind_[at(i)] |= ahead_[at(i)] = std::uint64_t{1} << place;
+    }
+    for (int i = graph_.size() - 1; i >= 0; --i)
+      for (int user : users_[at(i)]) ahead_[at(i)] |= ahead_[at(user)];
+  }
+
+  /// Whether one of the groups depends on the other by way of a landmark outside of both.
+  bool has_landmark_between(int a, int b) const {
+    const Group &first = groups_[at(a)], &second = groups_[at(b)];
+    std::uint64_t between = (first.ahead & second.behind) | (second.ahead & first.behind);
+    for (; between; between &= between - 1) {
+      const int g = group_of_[at(landmarks_[static_cast<std::size_t>(std::countr_zero(between))])];
+      if (g != a && g != b) return true;
+    }
+    return false;
+  }
+
   /// No path leads from one member to another through memory.
   bool depends_only_through_registers(int a, int b, const Space& space) {
+    if (has_landmark_between(a, b)) return false;
     const int first = std::min(group(a).members.front(), group(b).members.front());
     ++generation_;
     visited_.resize(groups_.size() + at(graph_.size()), 0);
@@ -270,41 +325,43 @@ class Fuser {
     return true;
   }
 
-  /// Operands come first, so what runs together with nothing later than `first` cannot depend on it, unless what it
-  /// depends on runs together with something later.
-  bool reaches_back(int i, int first) {
-    const int g = group_of_[at(i)];
-    return g < 0 || overtaken_[at(i)] || group(g).members.back() >= first;
-  }
+  /// Operands come first, so what runs with nothing later than `first`, nor depends on what does, cannot depend on it.
+  bool reaches_back(int i, int first) const { return latest_[at(i)] >= first; }
 
   void merge(int from, int into, const Space& space) {
     Group &source = group(from), &target = group(into);
-    const bool overtaken = overtaken_[at(source.members[0])] || overtaken_[at(target.members[0])];
     for (int i : source.members) group_of_[at(i)] = into;
     target.members.insert(target.members.end(), source.members.begin(), source.members.end());
     std::sort(target.members.begin(), target.members.end());
     target.space = space;
+    target.behind |= source.behind;
+    target.ahead |= source.ahead;
     source.members.clear();
-    for (int i : target.members) overtaken_[at(i)] = overtaken;
-    overtake_readers(into);
+    raise_latest(into);
   }
 
-  /// Group `g` has taken in the latest value: whatever depends on it stands before that.
-  void overtake_readers(int g) {
-    const int latest = group(g).members.back();
+  /// Members of group `g` run together: what depends on one of them runs after the latest of them all. For those others
+  /// it is rounded up, so that it seldom rises.
+  void raise_latest(int g) {
+    int latest = -1;
+    for (int i : group(g).members) latest = std::max(latest, latest_[at(i)]);
+    for (int i : group(g).members) latest_[at(i)] = latest;
+    const int grid = graph_.size() / 64 + 1, rounded = (latest / grid + 1) * grid;
     std::vector<int> pending = group(g).members;
     while (!pending.empty()) {
       const int i = pending.back();
       pending.pop_back();
       for (int reader : users_[at(i)]) {
         const int other = group_of_[at(reader)];
-        if (reader > latest || other == g || overtaken_[at(reader)]) continue;
-        if (other < 0) {  // read in place
+        if (other == g || latest_[at(reader)] >= latest) continue;
+        if (other < 0) {  // read in place, or not placed yet
+          if (latest_[at(reader)] < 0) continue;
+          latest_[at(reader)] = rounded;
           pending.push_back(reader);
           continue;
         }
         for (int member : group(other).members) {
-          overtaken_[at(member)] = true;
+          latest_[at(member)] = rounded;
           pending.push_back(member);
         }
       }
@@ -401,7 +458,9 @@ class Fuser {
   std::vector<Group> groups_;
   std::vector<int> group_of_;
   std::vector<std::vector<int>> users_;
-  std::vector<bool> overtaken_;  // per value in a group: what that depends on runs together with later values
+  std::array<int, most_landmarks> landmarks_{};
+  std::vector<std::uint64_t> behind_, ahead_;  // per value: the landmarks that it depends on, and that depend on it
+  std::vector<int> latest_;  // per value: no later one is among what it depends on, nor runs together with any of that
   std::vector<std::int64_t> elements_;
   mutable std::vector<std::optional<std::vector<std::int64_t>>> reaches_;  // per value, once asked for
   std::vector<bool> materialized_, read_later_;

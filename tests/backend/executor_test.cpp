@@ -45,7 +45,7 @@ void watch(const KernelArguments* arguments, std::int64_t begin, std::int64_t en
 struct Arrangement {
   std::vector<std::shared_ptr<Watched>> watched;
   Lowered lowered;
-  Schedule schedule;
+  StagePlan schedule;
 
   Watched& add(std::size_t stage, std::int64_t extent, std::int64_t grain, std::int64_t bytes,
                std::vector<std::int64_t> failing = {}) {
@@ -204,7 +204,7 @@ TEST(Stages, MemoryLivesFromItsWriterToItsLastReader) {
   const auto steps = single_steps(graph);
   std::vector<Thunk> thunks;
   for (int s = 0; s < 4; ++s) thunks.push_back({.step = s});
-  const Schedule schedule = plan_stages(graph, steps, plan_sharing(graph, steps), thunks, Staging::early);
+  const StagePlan schedule = plan_stages(graph, steps, plan_sharing(graph, steps), thunks, Staging::early);
   ASSERT_EQ(schedule.temporaries.size(), 3u);
   const std::pair<int, int> lives[] = {{0, 3}, {1, 2}, {2, 3}};
   for (std::size_t i = 0; i < 3; ++i) {

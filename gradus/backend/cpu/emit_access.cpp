@@ -10,14 +10,22 @@ V LoopEmitter::argument(int field, llvm::Type* type) {
   return b_.CreateLoad(type, b_.CreateConstGEP1_64(b_.getPtrTy(), function_->getArg(0), static_cast<unsigned>(field)));
 }
 
+/// The thunk's data name slots and dimensions of the program, so that steps of one structure share a kernel.
+V LoopEmitter::from_data(std::size_t place) {
+  return b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstGEP1_64(b_.getInt64Ty(), argument(3, b_.getPtrTy()), place));
+}
+
 V LoopEmitter::dimension(std::int64_t d) {
   if (d >= 0) return b_.getInt64(static_cast<std::uint64_t>(d));
   V& known = dimensions_[d];
   if (!known)
     known = before(entry_end_, [&] {
-      const auto position = static_cast<unsigned>(context_.dimensions.position_of(d));
-      return b_.CreateLoad(b_.getInt64Ty(),
-                           b_.CreateConstGEP1_64(b_.getInt64Ty(), argument(1, b_.getPtrTy()), position));
+      std::vector<std::int64_t>& all = context_.dimensions;
+      const auto found = std::ranges::find(all, d);
+      const auto place = static_cast<std::size_t>(found - all.begin());
+      if (found == all.end()) all.push_back(d);
+      V position = from_data(context_.slots.size() + place);
+      return b_.CreateLoad(b_.getInt64Ty(), b_.CreateGEP(b_.getInt64Ty(), argument(1, b_.getPtrTy()), position));
     });
   return known;
 }
@@ -26,11 +34,9 @@ V LoopEmitter::slot(int index) {
   V& known = slots_[index];
   if (!known)
     known = before(entry_end_, [&] {
-      // The thunk's data name the slots, so that steps of one structure share a kernel.
       const auto local = std::ranges::find(context_.slots, index) - context_.slots.begin();
       internal_check(local < std::ssize(context_.slots), "a kernel touches memory that its step does not name");
-      V number = b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstGEP1_64(b_.getInt64Ty(), argument(3, b_.getPtrTy()),
-                                                                      static_cast<std::uint64_t>(local)));
+      V number = from_data(static_cast<std::size_t>(local));
       return b_.CreateLoad(b_.getPtrTy(), b_.CreateGEP(b_.getPtrTy(), argument(0, b_.getPtrTy()), number));
     });
   return known;

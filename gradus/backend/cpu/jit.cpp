@@ -1,7 +1,9 @@
 /// The emitters write vector code themselves, so a few scalar passes are all that is left to do; the object goes
-/// straight from memory to memory. One target machine per instruction set, made once and shared behind a lock.
+/// straight from memory to memory. Target machines are kept, each used by one thread at a time.
 #include "gradus/backend/cpu/jit.h"
 #include <llvm/ADT/StringMap.h>
+#include <llvm/Bitcode/BitcodeWriter.h>
+#include <llvm/Config/llvm-config.h>
 #include <llvm/ExecutionEngine/RuntimeDyld.h>
 #include <llvm/ExecutionEngine/SectionMemoryManager.h>
 #include <llvm/IR/LegacyPassManager.h>
@@ -16,7 +18,11 @@
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/LICM.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <algorithm>
+#include <atomic>
 #include <mutex>
+#include "gradus/backend/cpu/code_files.h"
+#include "gradus/backend/cpu/lower.h"
 #include "gradus/base/error.h"
 
 namespace gradus::cpu_backend {
@@ -69,10 +75,9 @@ void switch_off_passes() {
 }
 
 std::unique_ptr<TargetMachine> make_machine(Isa isa) {
-  static const bool switched_off = (switch_off_passes(), true);
-  (void)switched_off;
-  InitializeNativeTarget();
-  InitializeNativeTargetAsmPrinter();
+  static const bool is_ready =
+      (switch_off_passes(), InitializeNativeTarget(), InitializeNativeTargetAsmPrinter(), true);
+  (void)is_ready;
   const std::string triple = sys::getProcessTriple();
   std::string problem;
   const Target* target = TargetRegistry::lookupTarget(triple, problem);
@@ -92,19 +97,50 @@ std::unique_ptr<TargetMachine> make_machine(Isa isa) {
   return machine;
 }
 
-struct Engine {
-  std::mutex guard;
-  std::unique_ptr<TargetMachine> machine;
+/// Those of one instruction set that nobody uses.
+class Machines {
+ public:
+  explicit Machines(Isa isa) : isa_(isa) {}
+
+  std::unique_ptr<TargetMachine> take() {
+    {
+      const std::lock_guard lock(guard_);
+      if (!idle_.empty()) {
+        std::unique_ptr<TargetMachine> machine = std::move(idle_.back());
+        idle_.pop_back();
+        return machine;
+      }
+    }
+    return make_machine(isa_);
+  }
+  void give(std::unique_ptr<TargetMachine> machine) {
+    const std::lock_guard lock(guard_);
+    idle_.push_back(std::move(machine));
+  }
+
+ private:
+  const Isa isa_;
+  std::mutex guard_;
+  std::vector<std::unique_ptr<TargetMachine>> idle_;
 };
 
-Engine& engine_of(Isa isa) {
-  static std::mutex guard;
-  static Engine* engines[2] = {};  // outlive every program
-  const std::lock_guard lock(guard);
-  Engine*& engine = engines[static_cast<std::size_t>(isa)];
-  if (!engine) engine = new Engine{{}, make_machine(isa)};
-  return *engine;
+Machines& machines_of(Isa isa) {
+  static Machines* const machines[] = {new Machines(Isa::avx2), new Machines(Isa::avx512)};  // outlive every program
+  return *machines[static_cast<std::size_t>(isa)];
 }
+
+class BorrowedMachine {
+ public:
+  explicit BorrowedMachine(Isa isa) : from_(machines_of(isa)), machine_(from_.take()) {}
+  BorrowedMachine(const BorrowedMachine&) = delete;
+  ~BorrowedMachine() { from_.give(std::move(machine_)); }
+  TargetMachine& operator*() const { return *machine_; }
+  TargetMachine* operator->() const { return machine_.get(); }
+
+ private:
+  Machines& from_;
+  std::unique_ptr<TargetMachine> machine_;
+};
 
 void mark(Module& module, const TargetMachine& machine) {
   for (Function& f : module) {
@@ -148,23 +184,48 @@ SmallVector<char, 0> object_of(Module& module, TargetMachine& machine) {
   return object;
 }
 
+constexpr int passes_version = 1;  // of optimize, object_of and make_machine: files of another one are not used
+
+/// All that the machine code depends on: the passes, LLVM, the processor, and the kernels.
+std::string source_of(const Module& module, const TargetMachine& machine) {
+  std::string source = text(passes_version, '\n', LLVM_VERSION_STRING, '\n', machine.getTargetCPU().str(), '\n',
+                            machine.getTargetFeatureString().str(), '\n');
+  raw_string_ostream out(source);
+  WriteBitcodeToFile(module, out);
+  return source;
+}
+
+std::atomic<std::int64_t> generated{0};
+
 }  // namespace
 
+std::int64_t kernels_generated() { return generated.load(std::memory_order_relaxed); }
+
 std::unique_ptr<llvm::Module> new_module(llvm::LLVMContext& context, Isa isa) {
-  const TargetMachine& machine = *engine_of(isa).machine;
+  const BorrowedMachine machine(isa);
   auto module = std::make_unique<llvm::Module>("gradus", context);
-  module->setDataLayout(machine.createDataLayout());
-  module->setTargetTriple(machine.getTargetTriple().str());
+  module->setDataLayout(machine->createDataLayout());
+  module->setTargetTriple(machine->getTargetTriple().str());
   return module;
 }
 
 std::shared_ptr<const MachineCode> generate(llvm::Module& module, Isa isa) {
-  Engine& engine = engine_of(isa);
-  const std::lock_guard lock(engine.guard);
-  mark(module, *engine.machine);
-  optimize(module, *engine.machine);
-  const SmallVector<char, 0> object = object_of(module, *engine.machine);
-  return std::make_shared<LinkedCode>(MemoryBufferRef(StringRef(object.data(), object.size()), "gradus"));
+  const BorrowedMachine machine(isa);
+  const auto linked = [](std::string_view object) {
+    return std::make_shared<LinkedCode>(MemoryBufferRef(StringRef(object.data(), object.size()), "gradus"));
+  };
+  const bool keeps = code_files::are_kept();
+  const std::string source = keeps ? source_of(module, *machine) : std::string();
+  if (keeps)
+    if (const std::optional<std::string> known = code_files::read(source)) return linked(*known);
+  mark(module, *machine);
+  optimize(module, *machine);
+  const SmallVector<char, 0> object = object_of(module, *machine);
+  generated.fetch_add(std::ranges::count_if(module, [](const Function& f) { return !f.isDeclaration(); }),
+                      std::memory_order_relaxed);
+  const std::string_view bytes(object.data(), object.size());
+  if (keeps) code_files::write(source, bytes);
+  return linked(bytes);
 }
 
 }  // namespace gradus::cpu_backend

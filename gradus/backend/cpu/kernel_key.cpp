@@ -9,7 +9,7 @@ class KeyWriter {
  public:
   explicit KeyWriter(StepContext& context) : context_(context), graph_(context.graph), step_(context.step) {}
 
-  std::string write() {
+  KernelKey write() {
     write_space();
     for (std::size_t k = 0; k < step_.members.size(); ++k) write_member(step_.members[k]);
     put("out");
@@ -18,7 +18,7 @@ class KeyWriter {
       (void)slot(output);
     }
     if (context_.shared_slot >= 0) (void)slot(context_.shared_slot);
-    return std::move(key_);
+    return {std::move(key_), std::move(ops_)};
   }
 
  private:
@@ -31,6 +31,10 @@ class KeyWriter {
   }
   void put(std::int64_t number) { key_ += std::to_string(number) + ' '; }
   void put(std::string_view word) { key_.append(word) += ' '; }
+  void put(const AnyOp& op) {
+    put(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(op.record())));
+    ops_.push_back(op);
+  }
 
   /// Without rows the number of elements is the caller's affair, but for a rest that fills no vector.
   void write_space() {
@@ -51,7 +55,7 @@ class KeyWriter {
     put(static_cast<std::int64_t>(v.spec.dtype));
     if (!context_.loops.flat()) put(brackets(v.spec.shape));
     if (!v.op.is_elementwise() && !v.op.is_reduction()) return write_operand(member);
-    put(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(v.op.record())));
+    put(v.op);
     for (int operand : v.in) write_operand(operand);
   }
 
@@ -63,7 +67,7 @@ class KeyWriter {
       put("constant");
       return put(static_cast<std::int64_t>(source.constant));
     }
-    if (source.op.is_index()) put(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(source.op.record())));
+    if (source.op.is_index()) put(source.op);
     else if (context_.loops.is_inside(walk.source)) {
       put("member");
       put(position(step_.members, walk.source));
@@ -84,10 +88,11 @@ class KeyWriter {
   const Graph& graph_;
   const Step& step_;
   std::string key_;
+  std::vector<AnyOp> ops_;
 };
 
 }  // namespace
 
-std::string kernel_key(StepContext& context) { return KeyWriter(context).write(); }
+KernelKey kernel_key(StepContext& context) { return KeyWriter(context).write(); }
 
 }  // namespace gradus::cpu_backend

@@ -6,7 +6,12 @@
 
 namespace gradus::cpu_backend {
 
+struct KernelKey {
+  std::string text;
+  std::vector<AnyOp> ops;  // the text has the addresses of their records: it means something while they live
+};
+
 /// Fills context.slots, in an order that depends on the structure alone, and gives the key.
-std::string kernel_key(StepContext& context);
+KernelKey kernel_key(StepContext& context);
 
 }  // namespace gradus::cpu_backend

@@ -22,10 +22,11 @@ struct StepContext {
   const Graph& graph;
   const Step& step;
   const Loops& loops;
-  DimensionTable& dimensions;
   int shared_slot = -1;
   std::vector<int> slots = {};  // that the kernels touch; the thunk's data say which they are
   std::vector<Partials> partials = {};
+  std::vector<std::int64_t> dimensions =
+      {};  // symbolic ones that the kernels ask for: the data go on with their places
 };
 
 /// Into how many parts the columns of a column reduction are divided among workers.
@@ -63,6 +64,7 @@ class LoopEmitter {
   // emit_access.cpp
   V argument(int field, llvm::Type* type);
   V dimension(std::int64_t d);
+  V from_data(std::size_t place);
   V slot(int index);
   V read(int operand, const Columns* at);
   V read_memory(const Walk& walk, DType t, int operand, const Columns* at);

@@ -1,9 +1,8 @@
 /// Steps of loops become thunks: which kernels a step needs, over how much, and what they cost.
 #include "gradus/backend/cpu/lower.h"
 #include <algorithm>
-#include <map>
-#include "gradus/backend/cpu/jit.h"
 #include "gradus/backend/cpu/kernel_key.h"
+#include "gradus/backend/cpu/step_code.h"
 
 namespace gradus::cpu_backend {
 namespace {
@@ -54,10 +53,11 @@ struct Work {
 };
 using WorkOf = std::function<Work(Symbols)>;
 
-/// A thunk and the kernel that it will run.
+/// A thunk, which runs the part of its step's code that stands at its own place.
 struct Planned {
   Thunk thunk;
-  std::string kernel;
+  WorkOf work;
+  bool combines = false;  // partial results
 };
 
 /// Rows and columns of a step at a call.
@@ -71,43 +71,28 @@ struct Extents {
   }
 };
 
-/// The kernels of one module: steps of one structure share theirs.
-struct Kernels {
-  llvm::Module& module;
-  std::map<std::string, std::vector<std::int64_t>> known = {};  // by key: the scratch that each part's workers need
-  std::map<std::string, std::string> names = {};                // by key
-
-  /// What part `part` of the step needs in scratch; `emit` makes its kernel if nothing like it was made before.
-  template <class Emit> std::int64_t part(const std::string& key, std::size_t part, Emit emit) {
-    std::vector<std::int64_t>& parts = known[key];
-    if (part == parts.size()) parts.push_back(emit());
-    return parts[part];
-  }
-  std::string name(const std::string& key, std::size_t part) {
-    const std::string& name = names.try_emplace(key, "loops" + std::to_string(names.size())).first->second;
-    return name + "_" + std::to_string(part);
-  }
-};
-
 class StepLowering {
  public:
-  /// Without `kernels` no code is made.
-  StepLowering(Kernels* kernels, FormulaLengths& lengths, const Graph& graph, const Step& step, int index, Lowered& out)
-      : kernels_(kernels),
+  /// Without `codes` no code is made.
+  StepLowering(StepCodes* codes, FormulaLengths& lengths, const Graph& graph, const Step& step, int index, Lowered& out)
+      : codes_(codes),
         graph_(graph),
         step_(step),
         loops_(graph, step),
-        context_{.graph = graph, .step = step, .loops = loops_, .dimensions = out.dimensions} {
+        context_{.graph = graph, .step = step, .loops = loops_},
+        dimensions_(out.dimensions) {
     context_.partials = partials_of(graph, step, loops_);
     if (!context_.partials.empty()) context_.shared_slot = out.slots++;
-    if (kernels) key_ = kernel_key(context_);
-    const auto slots = std::make_shared<std::vector<std::int64_t>>(context_.slots.begin(), context_.slots.end());
-    common_ = {.data = {slots, slots->data()},
-               .step = index,
+    if (codes) {
+      KernelKey key = kernel_key(context_);
+      code_ = &codes->find_or_add(key.text, std::move(key.ops));
+      is_new_ = code_->parts.empty();
+    }
+    common_ = {.step = index,
                .bytes = bytes_moved(graph, step),
                .flops = operations(graph, step, lengths),
                .shared_slot = context_.shared_slot,
-               .label = kernels ? label_of(graph, step) : std::string()};
+               .label = codes ? label_of(graph, step) : std::string()};
   }
 
   std::vector<Planned> run() {
@@ -117,31 +102,40 @@ class StepLowering {
     if (loops_.column_reduction()) lower_column_reduction();
     else if (loops_.may_be_blocked()) lower_long_rows();
     else lower_rows();
+    finish();
     return std::move(planned_);
   }
+  /// Where the thunks' kernels will be.
+  const StepCode* code() const { return code_; }
 
  private:
-  /// The next thunk; `emit(emitter)` makes its kernel.
-  template <class Emit> Thunk& add(Emit emit) {
+  /// The next thunk; `emit(emitter)` makes its kernel, if nothing like it was made before.
+  template <class Emit> void add(WorkOf work, Emit emit, bool combines = false) {
     const std::size_t part = planned_.size();
-    Planned& planned = planned_.emplace_back(common_, std::string());
-    if (!kernels_) {
-      planned.thunk.worker_scratch = most_worker_scratch();
-      return planned.thunk;
-    }
-    planned.kernel = kernels_->name(key_, part);
-    planned.thunk.worker_scratch = kernels_->part(key_, part, [&] {
-      LoopEmitter emitter(kernels_->module, planned.kernel, context_);
+    Thunk& thunk = planned_.emplace_back(common_, std::move(work), combines).thunk;
+    if (combines) thunk.label += " (combined)";
+    if (code_ && is_new_) {
+      std::string name = text("step", step_.members.front(), "_", part);
+      LoopEmitter emitter(codes_->module_of(*code_), name, context_);
       emit(emitter);
-      return emitter.worker_scratch();
-    });
-    return planned.thunk;
+      codes_->add_part(*code_, {.name = std::move(name), .worker_scratch = emitter.worker_scratch()});
+    }
+    thunk.worker_scratch = code_ ? code_->parts.at(part).worker_scratch : most_worker_scratch();
   }
-  template <class Emit> void add(const WorkOf& work, Emit emit) { bind(add(emit), work, false); }
-  void add_combination(const WorkOf& work, void (LoopEmitter::*emit)()) {
-    Thunk& thunk = add([&](LoopEmitter& emitter) { (emitter.*emit)(); });
-    thunk.label += " (combined)";
-    bind(thunk, work, true);
+  void add_combination(WorkOf work, void (LoopEmitter::*emit)()) {
+    add(std::move(work), [&](LoopEmitter& emitter) { (emitter.*emit)(); }, true);
+  }
+
+  /// Now it is known what the kernels read.
+  void finish() {
+    if (code_ && is_new_) code_->dimensions = context_.dimensions;
+    const auto data = std::make_shared<std::vector<std::int64_t>>(context_.slots.begin(), context_.slots.end());
+    if (code_)
+      for (const std::int64_t d : code_->dimensions) data->push_back(dimensions_.position_of(d));
+    for (Planned& planned : planned_) {
+      planned.thunk.data = {data, data->data()};
+      bind(planned.thunk, planned.work, planned.combines);
+    }
   }
 
   /// What of the thunk depends on sizes: found now if they are known.
@@ -191,7 +185,7 @@ class StepLowering {
 
   void lower_rows() {
     const auto emit = [](LoopEmitter& emitter) { emitter.emit_rows(); };
-    const std::int64_t least = kernels_ && walks_in_tiles(context_) ? tile_rows : 1;  // an outline needs no grain
+    const std::int64_t least = codes_ && walks_in_tiles(context_) ? tile_rows : 1;  // an outline needs no grain
     const auto at = extents();
     if (loops_.flat()) add([at](Symbols symbols) { return Work{at(symbols).columns, 64}; }, emit);
     else
@@ -254,12 +248,14 @@ class StepLowering {
     add_combination(columns, &LoopEmitter::emit_column_combination);
   }
 
-  Kernels* kernels_;
+  StepCodes* codes_;
+  StepCode* code_ = nullptr;
+  bool is_new_ = false;
   const Graph& graph_;
   const Step& step_;
   const Loops loops_;
   StepContext context_;
-  std::string key_;
+  DimensionTable& dimensions_;
   Thunk common_;
   std::vector<Planned> planned_;
 };
@@ -268,26 +264,26 @@ class StepLowering {
 
 namespace {
 
-std::vector<std::vector<Thunk>> lower_in_module(const Graph& graph, std::span<const Step> steps, Isa isa,
-                                                Lowered& out) {
+std::vector<std::vector<Thunk>> lower_steps(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out) {
   std::vector<std::vector<Planned>> planned(steps.size());
-  llvm::LLVMContext context;
-  const std::unique_ptr<llvm::Module> module = new_module(context, isa);
-  Kernels kernels{*module};
+  std::vector<const StepCode*> code(steps.size());
+  StepCodes codes(isa);
   FormulaLengths lengths;
-  for (std::size_t i = 0; i < steps.size(); ++i)
-    if (steps[i].kind == Step::Kind::loops)
-      planned[i] = StepLowering(&kernels, lengths, graph, steps[i], static_cast<int>(i), out).run();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].kind != Step::Kind::loops) continue;
+    StepLowering lowering(&codes, lengths, graph, steps[i], static_cast<int>(i), out);
+    planned[i] = lowering.run();
+    code[i] = lowering.code();
+  }
+  codes.finish();
   std::vector<std::vector<Thunk>> thunks(steps.size());
-  if (module->empty()) return thunks;
-  const std::shared_ptr<const MachineCode> code = generate(*module, isa);
   for (std::size_t i = 0; i < steps.size(); ++i)
     for (Planned& p : planned[i]) {
-      p.thunk.run = reinterpret_cast<KernelFunction>(code->address(p.kernel));
+      p.thunk.run = code[i]->parts[thunks[i].size()].run;
       thunks[i].push_back(std::move(p.thunk));
     }
-  out.owner = code;
-  out.code_bytes += code->bytes();
+  out.owner = codes.owner();
+  out.code_bytes += codes.bytes();
   return thunks;
 }
 
@@ -296,7 +292,7 @@ std::vector<std::vector<Thunk>> lower_in_module(const Graph& graph, std::span<co
 std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out) {
   internal_check(out.slots >= graph.size(), "the slots of a program begin with its values");
   try {
-    return lower_in_module(graph, steps, isa, out);
+    return lower_steps(graph, steps, isa, out);
   } catch (const InternalError& fault) {
     throw InternalError(text(fault.what(), "\nwhile lowering\n", to_text(graph)));
   }

@@ -10,6 +10,10 @@ namespace gradus::cpu_backend {
 
 enum class Isa : std::uint8_t;
 
+/// For how many kernels code was generated in this process so far. Steps of one structure share theirs, also those of
+/// different programs; code that was found on disk does not count.
+std::int64_t kernels_generated();
+
 /// Per step its thunks in order; none for a step of another kind, which its library lowers. Enters the dimensions that
 /// the kernels ask for into out.dimensions, takes slots for shared scratch from out.slots (the graph's values come
 /// first, so it has to be at least graph.size() before) and makes out.owner keep the code. Thread-safe.

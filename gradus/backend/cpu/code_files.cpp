@@ -1,0 +1,145 @@
+#include "gradus/backend/cpu/code_files.h"
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <mutex>
+#include <vector>
+#include "gradus/backend/kernel_cache.h"
+#include "gradus/base/error.h"
+#include "gradus/base/hash.h"
+
+namespace gradus {
+namespace cpu_backend::code_files {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uintmax_t most_bytes = std::uintmax_t{256} << 20;
+constexpr std::string_view suffix = ".gradus-code", unfinished = ".gradus-part";
+
+/// A file is this, the source, and the object.
+struct Header {
+  std::array<char, 16> magic{'g', 'r', 'a', 'd', 'u', 's', ' ', 'c', 'o', 'd', 'e', ' ', '1', '\n'};
+  std::uint64_t source_bytes = 0, object_bytes = 0, object_hash = 0;
+};
+
+class Directory {
+ public:
+  Directory() {
+    const char* given = std::getenv("GRADUS_KERNEL_CACHE");
+    if (!given || !*given) return;
+    if (const std::string problem = set(given); !problem.empty())
+      std::cerr << "gradus: GRADUS_KERNEL_CACHE: " << problem << "; generated code is not kept\n";
+  }
+
+  /// What is wrong with it, else nothing.
+  std::string set(const fs::path& path) {
+    std::error_code problem;
+    if (!path.empty()) fs::create_directories(path, problem);
+    if (!path.empty() && !fs::is_directory(path)) return text(path.string(), " cannot be made: ", problem.message());
+    const std::lock_guard lock(guard_);
+    path_ = path;
+    is_named_.store(!path.empty(), std::memory_order_release);
+    return {};
+  }
+  bool is_named() const { return is_named_.load(std::memory_order_acquire); }
+  fs::path path() const {
+    const std::lock_guard lock(guard_);
+    return path_;
+  }
+
+ private:
+  mutable std::mutex guard_;
+  fs::path path_;
+  std::atomic<bool> is_named_ = false;
+};
+
+Directory& directory() {
+  static auto* only = new Directory;
+  return *only;
+}
+
+fs::path file_of(std::string_view source) {
+  std::array<char, 16> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), hash_of(source), 16).ptr;
+  return directory().path() / std::string(digits.data(), end).append(suffix);
+}
+
+bool is_ours(const fs::path& path) { return path.extension() == suffix || path.extension() == unfinished; }
+
+/// Removes the oldest files while there are too many bytes.
+void trim(const fs::path& path) {
+  struct File {
+    fs::file_time_type written;
+    std::uintmax_t bytes;
+    fs::path path;
+  };
+  std::vector<File> files;
+  std::uintmax_t bytes = 0;
+  std::error_code problem;
+  for (fs::directory_iterator it(path, problem), end; !problem && it != end; it.increment(problem)) {
+    if (!is_ours(it->path())) continue;
+    std::error_code gone;
+    files.push_back({it->last_write_time(gone), it->file_size(gone), it->path()});
+    if (gone) files.pop_back();
+    else bytes += files.back().bytes;
+  }
+  if (bytes <= most_bytes) return;
+  std::ranges::sort(files, {}, &File::written);
+  for (auto file = files.begin(); file != files.end() && bytes > most_bytes / 2; ++file) {
+    fs::remove(file->path, problem);
+    bytes -= file->bytes;
+  }
+}
+
+}  // namespace
+
+bool are_kept() { return directory().is_named(); }
+
+std::optional<std::string> read(std::string_view source) {
+  std::ifstream file(file_of(source), std::ios::binary | std::ios::ate);
+  if (!file) return {};
+  std::string content(static_cast<std::size_t>(std::max(std::streamoff{0}, std::streamoff(file.tellg()))), '\0');
+  file.seekg(0);
+  Header header, expected;
+  if (content.size() < sizeof header || !file.read(content.data(), std::ssize(content))) return {};
+  std::memcpy(&header, content.data(), sizeof header);
+  const std::string_view rest = std::string_view(content).substr(sizeof header);
+  if (header.magic != expected.magic || header.source_bytes != source.size() || rest.size() < source.size() ||
+      header.object_bytes != rest.size() - source.size() || rest.substr(0, source.size()) != source)
+    return {};
+  const std::string_view object = rest.substr(source.size());
+  if (hash_of(object) != header.object_hash) return {};
+  return std::string(object);
+}
+
+void write(std::string_view source, std::string_view object) {
+  static std::atomic<unsigned> count{0};
+  const fs::path path = file_of(source);
+  fs::path part = path;
+  part.replace_extension(text('.', getpid(), '-', count.fetch_add(1), unfinished));
+  const Header header{.source_bytes = source.size(), .object_bytes = object.size(), .object_hash = hash_of(object)};
+  std::ofstream file(part, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(&header), sizeof header);
+  file.write(source.data(), std::ssize(source)).write(object.data(), std::ssize(object));
+  file.close();
+  std::error_code problem;
+  if (file) fs::rename(part, path, problem);
+  if (!file || problem) fs::remove(part, problem);
+  trim(path.parent_path());
+}
+
+}  // namespace cpu_backend::code_files
+
+void set_kernel_cache(const std::filesystem::path& directory) {
+  const std::string problem = cpu_backend::code_files::directory().set(directory);
+  require(problem.empty(), "set_kernel_cache: the directory ", problem);
+}
+
+}  // namespace gradus

@@ -1,0 +1,16 @@
+/// Generated code that outlives the process.
+#pragma once
+#include <filesystem>
+
+namespace gradus {
+
+/// From now on code that is generated is kept in files of `directory`, which is made if it is not there, and what is
+/// found there is not generated again: a process that runs known programs starts sooner. An empty path switches it off,
+/// as it is at first unless the environment variable GRADUS_KERNEL_CACHE names a directory. Results are the same bits.
+///
+/// A file serves one kind of processor and one version of the library; one that is damaged is made anew. The oldest go
+/// when there are more than 256 MiB. Files hold machine code, which is run: nobody else may write to the directory.
+/// InvalidArgument if it cannot be made.
+void set_kernel_cache(const std::filesystem::path& directory);
+
+}  // namespace gradus

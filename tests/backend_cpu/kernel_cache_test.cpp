@@ -1,0 +1,138 @@
+/// Code that is not generated again: shared by the programs of a process, and kept on disk.
+#include "gradus/backend/kernel_cache.h"
+#include <filesystem>
+#include <fstream>
+#include "gradus/base/error.h"
+#include "tests/backend_cpu/compiled.h"
+
+namespace gradus {
+namespace {
+
+using namespace testing_loops;
+namespace fs = std::filesystem;
+
+const char* const source =
+    "%0 = input : f32[37,19]\n%1 = input : f32[19]\n%2 = broadcast{shape=[37,19]} %1 : f32[37,19]\n"
+    "%3 = tanh %0 : f32[37,19]\n%4 = multiply %3 %2 : f32[37,19]\n%5 = sum{axis=-1} %4 : f32[37,1]\n"
+    "%6 = sum{axis=-2} %3 : f32[1,19]\nreturn %4 %5 %6\n";
+
+/// How many kernels are generated for the program of this graph, and whether it computes what the interpreter does.
+std::int64_t generated_for(const Graph& graph, const std::vector<std::int64_t>& symbols = {}) {
+  const auto inputs = random_inputs(graph, symbols, 5);
+  const auto expected = run(*interpreted(graph), inputs, symbols);
+  const std::int64_t before = cpu_backend::kernels_generated();
+  const auto program = compiled(graph);
+  const std::int64_t generated = cpu_backend::kernels_generated() - before;
+  expect_same(*program, run(*program, inputs, symbols), expected, symbols, "");
+  return generated;
+}
+
+TEST(SharedKernels, LiveAsLongAsAProgramThatUsesThem) {
+  const Graph graph = parse_graph(source);
+  {
+    const auto program = compiled(graph);
+    EXPECT_EQ(generated_for(graph), 0);
+  }
+  EXPECT_GT(generated_for(graph), 0);
+}
+
+TEST(SharedKernels, AreThoseOfOneInstructionSet) {
+  const Graph graph = parse_graph(source);
+  const auto program = compiled(graph, {.isa = cpu_backend::Isa::avx2});
+  EXPECT_EQ(generated_for(graph) > 0, *cpu_backend::widest_isa() != cpu_backend::Isa::avx2);
+}
+
+/// The second program has the sizes in other places of its table.
+TEST(SharedKernels, FindSizesOfTheProgramThatRuns) {
+  const Graph first = parse_graph("%0 = input : f32[s0,s1]\n%1 = sum{axis=-1} %0 : f32[s0,1]\nreturn %1\n");
+  const Graph second = parse_graph(
+      "%0 = input : f32[s1,s0]\n%1 = input : f32[s0,s1]\n%2 = sum{axis=-2} %0 : f32[1,s0]\n"
+      "%3 = sum{axis=-1} %1 : f32[s0,1]\nreturn %2 %3\n");
+  const std::int64_t alone = generated_for(second, {40, 70});
+  const auto program = compiled(first);
+  EXPECT_LT(generated_for(second, {40, 70}), alone);
+  EXPECT_LT(generated_for(second, {3, 33000}), alone);
+}
+
+TEST(SharedKernels, AreTheSameForAnyNumberOfThreads) {
+  const Graph graph = parse_graph(source);
+  for (int threads : {1, 2, 5}) {
+    const Threads scope(threads);
+    EXPECT_GT(generated_for(graph), 0) << threads;
+  }
+}
+
+/// A directory of its own, and the cache in it.
+class KernelFiles : public testing::Test {
+ protected:
+  KernelFiles() : directory_(fs::temp_directory_path() / text("gradus-kernels-", getpid())) {
+    fs::remove_all(directory_);
+    set_kernel_cache(directory_ / "inner");
+  }
+  ~KernelFiles() override {
+    set_kernel_cache({});
+    fs::remove_all(directory_);
+  }
+  std::vector<fs::path> files() const {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(directory_ / "inner")) found.push_back(entry.path());
+    return found;
+  }
+  static std::string content_of(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static void write(const fs::path& path, const std::string& content) {
+    std::ofstream(path, std::ios::binary).write(content.data(), std::ssize(content));
+  }
+  const fs::path directory_;
+};
+
+TEST_F(KernelFiles, AreReadInPlaceOfGenerating) {
+  const Graph graph = parse_graph(source);
+  EXPECT_GT(generated_for(graph), 0);
+  EXPECT_FALSE(files().empty());
+  EXPECT_EQ(generated_for(graph), 0);
+  set_kernel_cache({});
+  EXPECT_GT(generated_for(graph), 0);
+}
+
+TEST_F(KernelFiles, ServeOneInstructionSetAndOneProgram) {
+  const Graph graph = parse_graph(source);
+  (void)compiled(graph, {.isa = cpu_backend::Isa::avx2});
+  EXPECT_EQ(generated_for(graph) > 0, *cpu_backend::widest_isa() != cpu_backend::Isa::avx2);
+  EXPECT_GT(generated_for(parse_graph("%0 = input : f64[9]\n%1 = tanh %0 : f64[9]\nreturn %1\n")), 0);
+}
+
+TEST_F(KernelFiles, OfAnyDamageAreMadeAnew) {
+  const Threads one(1);
+  const Graph graph = parse_graph("%0 = input : f32[50]\n%1 = negative %0 : f32[50]\nreturn %1\n");
+  EXPECT_GT(generated_for(graph), 0);
+  ASSERT_EQ(files().size(), 1u);
+  const fs::path path = files()[0];
+  const std::string whole = content_of(path);
+  const auto check = [&](const std::string& damaged, const std::string& where) {
+    write(path, damaged);
+    EXPECT_GT(generated_for(graph), 0) << where;
+    EXPECT_EQ(content_of(path), whole) << where;
+  };
+  for (std::size_t at = 0; at < whole.size(); at += at < 40 ? 1 : 331) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 16);
+    check(damaged, text("byte ", at));
+  }
+  for (const std::size_t length : {std::size_t{0}, std::size_t{17}, whole.size() / 2, whole.size() - 1})
+    check(whole.substr(0, length), text("length ", length));
+  check(whole + "x", "longer");
+  fs::remove(path);
+  fs::create_directory(path);  // can neither be read nor replaced
+  EXPECT_GT(generated_for(graph), 0);
+}
+
+TEST_F(KernelFiles, NeedADirectory) {
+  write(directory_ / "file", "");
+  EXPECT_THROW(set_kernel_cache(directory_ / "file" / "inner"), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace gradus
