@@ -58,6 +58,7 @@ WORKLOADS = {
     "gpt_bf16": [STEP_MS],
     "cnn": [STEP_MS],
     "dwsep": [STEP_MS],
+    "lstm": [STEP_MS],
     "accumulate": [STEP_MS],
     "adamw_update": [STEP_MS],
     "jacobian": [STEP_MS, GROWTH_MB],

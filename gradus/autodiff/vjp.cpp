@@ -8,6 +8,7 @@
 #include "gradus/graph/scope.h"
 #include "gradus/graph/transforms.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/disjoint_sum.h"
 #include "gradus/ops/elementwise.h"
 
 namespace gradus {
@@ -133,7 +134,11 @@ class Walk {
  private:
   void add(Between::Place& place, const Tensor& term) const {
     if (keeps_apart_ && place.is_source) place.terms.push_back(term);
-    else place.cotangent = place.cotangent.defined() ? place.cotangent + term : term;
+    else place.cotangent = place.cotangent.defined() ? sum(place.cotangent, term) : term;
+  }
+  static Tensor sum(const Tensor& a, const Tensor& b) {
+    std::optional<Tensor> joined = disjoint_sum(a, b);
+    return joined ? std::move(*joined) : a + b;
   }
   Tensor taken(Node* node) { return std::exchange(between_.find(node)->cotangent, {}); }
 

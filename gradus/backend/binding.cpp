@@ -1,6 +1,7 @@
 /// Extents, the layout of the arena, and who does what.
 #include "gradus/backend/binding.h"
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace gradus {
@@ -14,8 +15,8 @@ constexpr double worth_dividing_ns = 1500;
 class Binder {
  public:
   Binder(const Graph& graph, const Lowered& lowered, const StagePlan& schedule, std::span<const std::int64_t> symbols,
-         int threads)
-      : graph_(graph), lowered_(lowered), schedule_(schedule), symbols_(symbols) {
+         int threads, Start start)
+      : graph_(graph), lowered_(lowered), schedule_(schedule), symbols_(symbols), start_(start) {
     bound_->symbols.assign(symbols.begin(), symbols.end());
     bound_->threads = threads;
     bound_->inside = schedule.inside;
@@ -56,7 +57,8 @@ class Binder {
             .thunk = t,
             .cost = estimated_ns(b.bytes, b.flops),
             .controls = lowered_.thunks[static_cast<std::size_t>(t)].controls,
-            .may_fail = !b.failure.empty()};
+            .team = b.team == bound_->threads ? b.team : 1,
+            .may_fail = b.may_fail || !b.failure.empty()};
   }
   bool is_divided(const Job& job) const {
     return bound_->threads > 1 && job.cost > worth_dividing_ns && job.extent > job.grain;
@@ -74,9 +76,11 @@ class Binder {
   void add_control(const Job& job) {
     const int first = static_cast<int>(bound_->jobs.size());
     bound_->jobs.push_back(job);
-    bound_->section_of[static_cast<std::size_t>(job.thunk)] = static_cast<int>(bound_->sections.size());
-    bound_->sections.push_back({.first = first, .divided = first, .last = first + 1, .alone = true, .controls = true});
-    bound_->controls = true;
+    if (job.team == 1) add_alone(first, first + 1);
+    else
+      bound_->sections.push_back(
+          {.first = first, .divided = first, .last = first + 1, .alone = false, .controls = true});
+    note_section(first, first + 1);
   }
 
   void add_section(std::vector<Job> jobs) {
@@ -95,11 +99,21 @@ class Binder {
     }
     bound_->jobs.insert(bound_->jobs.end(), jobs.begin(), jobs.end());
     const int last = static_cast<int>(bound_->jobs.size());
-    const Section* before = bound_->sections.empty() ? nullptr : &bound_->sections.back();
-    if (alone && before && before->alone && !before->controls) bound_->sections.back().last = last;
-    else bound_->sections.push_back({first, divided, last, alone});
-    for (const Job& job : jobs)
-      bound_->section_of[static_cast<std::size_t>(job.thunk)] = static_cast<int>(bound_->sections.size()) - 1;
+    if (alone) add_alone(first, last);
+    else bound_->sections.push_back({.first = first, .divided = divided, .last = last, .alone = false});
+    note_section(first, last);
+  }
+
+  /// Neighbours that worker 0 runs alone are one section.
+  void add_alone(int first, int last) {
+    if (!bound_->sections.empty() && bound_->sections.back().alone) bound_->sections.back().last = last;
+    else bound_->sections.push_back({.first = first, .divided = first, .last = last});
+  }
+
+  void note_section(int first, int last) {
+    for (int i = first; i < last; ++i)
+      bound_->section_of[static_cast<std::size_t>(bound_->jobs[static_cast<std::size_t>(i)].thunk)] =
+          static_cast<int>(bound_->sections.size()) - 1;
   }
 
   /// What running these jobs together gains over one after the other.
@@ -127,12 +141,13 @@ class Binder {
     }
   }
 
-  /// Forking has to gain more than it costs.
+  /// Forking has to gain more than it costs. A loop has weighed the same for itself.
   void decide_team() {
-    double gain = -fork_ns;
+    double gain = start_ == Start::fork ? -fork_ns : 0;
     for (const Section& section : bound_->sections) {
       gain -= barrier_ns;
-      if (section.alone) continue;
+      if (section.controls) gain += std::numeric_limits<double>::infinity();
+      if (section.alone || section.controls) continue;
       for (int i = section.first; i < section.last; ++i)
         gain += bound_->jobs[static_cast<std::size_t>(i)].cost * (1 - 1.0 / bound_->threads);
     }
@@ -175,6 +190,7 @@ class Binder {
   const Lowered& lowered_;
   const StagePlan& schedule_;
   std::span<const std::int64_t> symbols_;
+  const Start start_;
   std::unique_ptr<Binding> bound_ = std::make_unique<Binding>();
   std::vector<BoundThunk> thunks_;
   std::int64_t scratch_ = 0;
@@ -187,8 +203,8 @@ double estimated_ns(std::int64_t bytes, std::int64_t flops) {
 }
 
 std::unique_ptr<Binding> bind(const Graph& graph, const Lowered& lowered, const StagePlan& schedule,
-                              std::span<const std::int64_t> symbols, int threads) {
-  return Binder(graph, lowered, schedule, symbols, threads).run();
+                              std::span<const std::int64_t> symbols, int threads, Start start) {
+  return Binder(graph, lowered, schedule, symbols, threads, start).run();
 }
 
 }  // namespace gradus

@@ -15,16 +15,17 @@ struct Job {
   std::int64_t thunk = 0;
   double cost = 0;        // nanoseconds on one thread, estimated
   int owner = 0;          // the worker that runs it if it is not divided
-  bool controls = false;  // it runs on the calling thread, outside of the team
+  bool controls = false;  // a branch or a loop, and
+  int team = 1;           // how many workers run it together
   bool may_fail = false;  // somewhere in its stage: the error word is looked at after the stage's last job
 };
 
-/// Jobs between two barriers. Alone: worker 0 runs them one after the other. Otherwise jobs up to `divided` are divided
-/// among all workers, and each of the others is its owner's.
+/// Jobs between two barriers. Alone: worker 0 runs them one after the other. Controls: one job, which every worker
+/// calls. Otherwise jobs up to `divided` are divided among all workers, and each of the others is its owner's.
 struct Section {
   int first = 0, divided = 0, last = 0;
   bool alone = true;
-  bool controls = false;  // one job, which is a branch or a loop
+  bool controls = false;
 };
 
 /// Where output k comes from.
@@ -46,7 +47,6 @@ struct Binding {
   std::vector<Job> jobs;
   std::vector<Section> sections;
   std::vector<int> section_of;  // per thunk
-  bool controls = false;        // some section does
   int team = 1;                 // how many workers are worth it
   double side_by_side_ns = 0;   // estimated, that running independent steps together gains
   std::vector<OutputSource> outputs;
@@ -58,8 +58,11 @@ struct Binding {
   std::int64_t arena_bytes = 0;                           // for the whole team
 };
 
+/// How a program begins: with a fork of its own, or within a team that is running.
+enum class Start { fork, within };
+
 /// `threads`: how many there are; `symbols` have been checked.
 std::unique_ptr<Binding> bind(const Graph& graph, const Lowered& lowered, const StagePlan& schedule,
-                              std::span<const std::int64_t> symbols, int threads);
+                              std::span<const std::int64_t> symbols, int threads, Start start = Start::fork);
 
 }  // namespace gradus

@@ -1,6 +1,7 @@
-/// What is compiled of a branch or a loop, and how it runs: on the calling thread, with whole programs for its regions.
-/// Carries alternate between two places unless the body may write over them; elements of what is gone through and of
-/// what is stacked are read and written where they lie.
+/// What is compiled of a branch or a loop, and how it runs: every member of the team goes through it, and they run the
+/// programs of its regions together; what has to be copied is worker 0's. Carries alternate between two places unless
+/// the body may write over them; elements of what is gone through and of what is stacked are read and written where
+/// they lie.
 #include "gradus/backend/control.h"
 #include <algorithm>
 #include <cstring>
@@ -80,6 +81,22 @@ std::vector<int> outputs_needed(std::vector<bool> wanted, std::span<const Region
   return outputs;
 }
 
+/// What a thunk says of the programs that it runs.
+void note_programs(BoundThunk& thunk, std::initializer_list<const NestedProgram*> programs) {
+  for (const NestedProgram* program : programs) {
+    if (!*program) continue;
+    thunk.team = std::max(thunk.team, program->team());
+    thunk.may_fail = thunk.may_fail || program->may_fail();
+  }
+}
+
+/// What failed within is what failed. All members call it.
+void fail(const KernelArguments& arguments, std::exception_ptr failure) {
+  if (arguments.member->worker != 0) return;
+  arguments.error->nested = std::move(failure);
+  report_failure(&arguments, 0, 0);
+}
+
 std::int64_t bytes_for(const Spec& spec, Symbols symbols) {
   return bytes_of({spec.dtype, spec.shape.evaluated(symbols)});
 }
@@ -106,14 +123,15 @@ void run_cond(const KernelArguments* arguments, std::int64_t, std::int64_t) {
   Outputs outputs;
   for (int k : bound.code->outputs) outputs.push_back(arguments->slots[place.results[at(k)]]);
   auto* memory = static_cast<std::byte*>(arguments->slots[place.memory]);
-  taken.prepare(memory);
-  taken.run(memory, inputs, outputs);
+  taken.prepare(*arguments->member, memory);
+  if (!taken.run(*arguments->member, memory, inputs, outputs)) fail(*arguments, taken.failure(memory));
 }
 
 BoundThunk bind_cond(const std::shared_ptr<const CondCode>& code, Symbols symbols) {
   auto bound = std::make_shared<BoundCond>(
       BoundCond{code, NestedProgram(code->if_true, symbols), NestedProgram(code->if_false, symbols)});
   BoundThunk thunk{.shared_scratch = std::max(bound->if_true.bytes(), bound->if_false.bytes())};
+  note_programs(thunk, {&bound->if_true, &bound->if_false});
   thunk.data = std::move(bound);
   return thunk;
 }
@@ -174,13 +192,14 @@ class Carries {
   std::int64_t bytes_ = 0;
 };
 
-/// The places of the carries in one run of a loop.
+/// The places of the carries in one run of a loop, as one member of the team sees them.
 class CarryPlaces {
  public:
   /// `capacity`: elements of a history.
-  CarryPlaces(const Carries& carries, const LoopCode& code, int first_operand, void* const* slots, std::byte* memory,
-              std::int64_t capacity)
-      : carries_(carries), capacity_(capacity) {
+  CarryPlaces(const Carries& carries, const LoopCode& code, int first_operand, const KernelArguments& arguments,
+              std::byte* memory, std::int64_t capacity)
+      : carries_(carries), member_(*arguments.member), capacity_(capacity) {
+    void* const* slots = arguments.slots;
     for (const CarryPlan& plan : carries.plans()) {
       const int result = carries.result_slot(code.place, plan), history = carries.history_slot(code.place, plan);
       now_.push_back(slots[code.place.operands[at(first_operand + plan.number)]]);
@@ -196,7 +215,7 @@ class CarryPlaces {
     for (std::size_t i = 0; i < now_.size(); ++i) {
       if (!history_[i]) continue;
       void* place = advanced(history_[i], element * bytes(i));
-      copy_bytes(place, now_[i], bytes(i));
+      if (copies()) copy_bytes(place, now_[i], bytes(i));
       now_[i] = place;
     }
   }
@@ -210,23 +229,33 @@ class CarryPlaces {
 
   /// After the last iteration: results to where they are expected, zeros for elements [begin, capacity) of histories.
   void leave(std::int64_t begin) {
-    for (std::size_t i = 0; i < now_.size(); ++i) {
+    member_.meet();
+    for (std::size_t i = 0; copies() && i < now_.size(); ++i) {
       copy_bytes(home_[i], now_[i], bytes(i));
       if (history_[i]) clear_bytes(advanced(history_[i], begin * bytes(i)), (capacity_ - begin) * bytes(i));
     }
   }
 
  private:
+  bool copies() const { return member_.worker == 0; }
   const CarryPlan& plan(std::size_t i) const { return carries_.plans()[i]; }
   std::int64_t bytes(std::size_t i) const { return plan(i).bytes; }
   const Carries& carries_;
+  const TeamMember& member_;
   const std::int64_t capacity_;
   std::vector<const void*> now_;
   std::vector<void*> home_, spare_, history_;
 };
 
-[[noreturn]] void fail_in_iteration(const OutOfRange& error, std::int64_t iteration, std::string_view loop) {
-  throw OutOfRange(text(error.what(), ", in iteration ", iteration, " of ", loop));
+void fail_in_iteration(const KernelArguments& arguments, const NestedProgram& program, std::byte* memory,
+                       std::int64_t iteration, std::string_view loop) {
+  if (arguments.member->worker != 0) return;
+  try {
+    std::rethrow_exception(program.failure(memory));
+  } catch (const OutOfRange& error) {
+    const OutOfRange located(text(error.what(), ", in iteration ", iteration, " of ", loop));
+    fail(arguments, std::make_exception_ptr(located));
+  }
 }
 
 // ---------------------------------------------------------------- scan
@@ -249,12 +278,13 @@ class ScanRun {
       : bound_(bound),
         op_(bound.code->op),
         place_(bound.code->place),
+        arguments_(arguments),
         slots_(arguments.slots),
         memory_(static_cast<std::byte*>(slots_[place_.memory])),
         count_(op_.counted ? std::clamp<std::int64_t>(*static_cast<const std::int64_t*>(slots_[place_.operands[0]]), 0,
                                                       bound.iterations)
                            : bound.iterations),
-        carries_(bound.carries, *bound.code, op_.first_carry(), slots_, memory_, bound.iterations) {
+        carries_(bound.carries, *bound.code, op_.first_carry(), arguments, memory_, bound.iterations) {
     for (std::size_t i = at(op_.first_carry()); i < place_.operands.size(); ++i)
       inputs_.push_back(slots_[place_.operands[i]]);
     outputs_.resize(bound.code->outputs.size());
@@ -262,15 +292,19 @@ class ScanRun {
 
   void run() {
     std::byte* programs = memory_ + bound_.carries.bytes();
+    const TeamMember& member = *arguments_.member;
     const NestedProgram* prepared = nullptr;
     for (std::int64_t t = 0; t < count_; ++t) {
       const std::int64_t i = element(t);
       const NestedProgram& body = bound_.last && i + 1 == bound_.iterations ? bound_.last : bound_.body;
-      if (std::exchange(prepared, &body) != &body) body.prepare(programs);
+      if (prepared != &body) {
+        if (prepared) member.meet();  // the other one's memory is this one's
+        body.prepare(member, programs);
+        prepared = &body;
+      }
       point_at(t);
-      try {
-        body.run(programs, inputs_, outputs_);
-      } catch (const OutOfRange& error) { fail_in_iteration(error, i, "scan"); }
+      if (!body.run(member, programs, inputs_, outputs_)) [[unlikely]]
+        return fail_in_iteration(arguments_, body, programs, i, "scan");
       for (std::size_t c = 0; c < bound_.carries.plans().size(); ++c)
         carries_.moved_to(c, outputs_[bound_.carries.plans()[c].output]);
     }
@@ -298,7 +332,7 @@ class ScanRun {
 
   /// Iterations that did not happen leave zeros.
   void clear_rest() const {
-    if (!op_.counted) return;
+    if (!op_.counted || arguments_.member->worker != 0) return;
     for (std::size_t k = bound_.carries.plans().size(); k < outputs_.size(); ++k)
       clear_bytes(advanced(slots_[place_.results[at(bound_.code->outputs[k])]], count_ * bound_.step_out[k]),
                   (bound_.iterations - count_) * bound_.step_out[k]);
@@ -307,6 +341,7 @@ class ScanRun {
   const BoundScan& bound_;
   const Scan& op_;
   const Place& place_;
+  const KernelArguments& arguments_;
   void* const* slots_;
   std::byte* memory_;
   const std::int64_t count_;
@@ -334,6 +369,7 @@ BoundThunk bind_scan(const std::shared_ptr<const ScanCode>& code, Symbols symbol
   for (int k : code->outputs) bound->step_out.push_back(bytes_for(op.body.output(at(k)), symbols));
   const std::int64_t programs = std::max(bound->body.bytes(), bound->last ? bound->last.bytes() : 0);
   BoundThunk thunk{.shared_scratch = bound->carries.bytes() + programs};
+  note_programs(thunk, {&bound->body, &bound->last});
   thunk.data = std::move(bound);
   return thunk;
 }
@@ -350,43 +386,48 @@ struct BoundWhile {
   Carries carries;
 };
 
-/// One run of a while loop. The memory: the carries, the answer of the condition, the two programs.
+/// One run of a while loop. The memory: the carries, two answers of the condition, the two programs. The answers take
+/// turns, since a member may still look at the last one while another asks again.
 class WhileRun {
  public:
-  static constexpr std::int64_t answer_bytes = 64;
+  static constexpr std::int64_t answer_bytes = 64, answers = 2;
 
   WhileRun(const BoundWhile& bound, const KernelArguments& arguments)
       : bound_(bound),
         op_(bound.code->op),
+        arguments_(arguments),
         slots_(arguments.slots),
         memory_(static_cast<std::byte*>(slots_[bound.code->place.memory])),
-        answer_(memory_ + bound.carries.bytes()),
-        carries_(bound.carries, *bound.code, 0, slots_, memory_, op_.max_iterations) {
+        answers_(memory_ + bound.carries.bytes()),
+        carries_(bound.carries, *bound.code, 0, arguments, memory_, op_.max_iterations) {
     for (int slot : bound.code->place.operands) inputs_.push_back(slots_[slot]);
     outputs_.resize(bound.code->outputs.size());
   }
 
   void run() {
-    std::byte* const asking = answer_ + answer_bytes;
+    const TeamMember& member = *arguments_.member;
+    std::byte* const asking = answers_ + answers * answer_bytes;
     std::byte* const doing = asking + bound_.condition.bytes();
-    bound_.condition.prepare(asking);
-    bound_.body.prepare(doing);
+    bound_.condition.prepare(member, asking);
+    bound_.body.prepare(member, doing);
     std::int64_t count = 0;
     for (; op_.max_iterations == 0 || count < op_.max_iterations; ++count) {
-      try {
-        void* const answer[] = {answer_};
-        take_carries();
-        bound_.condition.run(asking, inputs_, answer);
-        if (!*reinterpret_cast<const bool*>(answer_)) break;
-        carries_.enter(count);
-        take_carries();
-        for (std::size_t c = 0; c < outputs_.size(); ++c) outputs_[c] = carries_.target(c, count + 1);
-        bound_.body.run(doing, inputs_, outputs_);
-      } catch (const OutOfRange& error) { fail_in_iteration(error, count, "while_loop"); }
+      std::byte* const answer = answers_ + count % answers * answer_bytes;
+      void* const asked[] = {answer};
+      take_carries();
+      if (!bound_.condition.run(member, asking, inputs_, asked)) [[unlikely]]
+        return fail_in_iteration(arguments_, bound_.condition, asking, count, "while_loop");
+      member.meet();
+      if (!*reinterpret_cast<const bool*>(answer)) break;
+      carries_.enter(count);
+      take_carries();
+      for (std::size_t c = 0; c < outputs_.size(); ++c) outputs_[c] = carries_.target(c, count + 1);
+      if (!bound_.body.run(member, doing, inputs_, outputs_)) [[unlikely]]
+        return fail_in_iteration(arguments_, bound_.body, doing, count, "while_loop");
       for (std::size_t c = 0; c < outputs_.size(); ++c) carries_.moved_to(c, outputs_[c]);
     }
     carries_.leave(count);
-    if (const int slot = bound_.code->place.results[at(op_.carries)]; slot >= 0)
+    if (const int slot = bound_.code->place.results[at(op_.carries)]; slot >= 0 && member.worker == 0)
       *static_cast<std::int64_t*>(slots_[slot]) = count;
   }
 
@@ -397,9 +438,10 @@ class WhileRun {
 
   const BoundWhile& bound_;
   const While& op_;
+  const KernelArguments& arguments_;
   void* const* slots_;
   std::byte* memory_;
-  std::byte* answer_;
+  std::byte* answers_;
   CarryPlaces carries_;
   Inputs inputs_;
   Outputs outputs_;
@@ -416,8 +458,9 @@ BoundThunk bind_while(const std::shared_ptr<const WhileCode>& code, Symbols symb
   bound->condition = NestedProgram(code->condition, symbols);
   bound->body = NestedProgram(code->body, symbols);
   bound->carries = Carries(*code, op.carries, 0, op.max_iterations > 0 ? op.carries + 1 : -1, symbols);
-  BoundThunk thunk{.shared_scratch = bound->carries.bytes() + WhileRun::answer_bytes + bound->condition.bytes() +
-                                     bound->body.bytes()};
+  BoundThunk thunk{.shared_scratch = bound->carries.bytes() + WhileRun::answers * WhileRun::answer_bytes +
+                                     bound->condition.bytes() + bound->body.bytes()};
+  note_programs(thunk, {&bound->condition, &bound->body});
   thunk.data = std::move(bound);
   return thunk;
 }

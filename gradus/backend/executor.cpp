@@ -40,70 +40,80 @@ void run_in_order(KernelArguments& arguments, const Job* first, const Job* last)
   }
 }
 
+constexpr TeamMember alone;
+
 /// What one worker of a team does. After a failure it does nothing more, but meets the others at every barrier.
-void work(const Binding& binding, std::span<const Section> sections, KernelArguments arguments, Barrier& barrier,
-          int worker, int team) {
+void work(const Binding& binding, KernelArguments& arguments, bool forked) {
+  const TeamMember& member = *arguments.member;
   const Job* jobs = binding.jobs.data();
-  for (const Section& section : sections) {
-    if (&section != sections.data()) barrier.wait(worker);
+  for (const Section& section : binding.sections) {
+    if (!forked || &section != binding.sections.data()) member.meet();
     if (failed_before(binding, section, *arguments.error)) continue;
-    if (section.alone) {
-      if (worker == 0) run_in_order(arguments, jobs + section.first, jobs + section.last);
-      continue;
+    if (section.controls) {
+      run_whole(arguments, jobs[section.first]);
+    } else if (section.alone) {
+      if (member.worker != 0) continue;
+      arguments.member = &alone;
+      run_in_order(arguments, jobs + section.first, jobs + section.last);
+      arguments.member = &member;
+    } else {
+      for (int i = section.first; i < section.divided; ++i) run_share(arguments, jobs[i], member.worker, member.team);
+      for (int i = section.divided; i < section.last; ++i)
+        if (jobs[i].owner % member.team == member.worker) run_whole(arguments, jobs[i]);
     }
-    for (int i = section.first; i < section.divided; ++i) run_share(arguments, jobs[i], worker, team);
-    for (int i = section.divided; i < section.last; ++i)
-      if (jobs[i].owner % team == worker) run_whole(arguments, jobs[i]);
   }
 }
 
-/// Sections without branches and loops, with one fork.
-void run_together(const Binding& binding, std::span<const Section> sections, KernelArguments& arguments) {
+KernelArguments arguments_of(const TeamMember& member, const Binding& binding, void* const* slots, std::byte* scratch,
+                             ErrorWord& error) {
+  std::byte* const own = scratch + member.worker * binding.scratch_stride;
+  return {slots, binding.dimensions.data(), own, nullptr, &error, 0, &member};
+}
+
+void run_alone(const Binding& binding, void* const* slots, std::byte* scratch, ErrorWord& error) {
+  KernelArguments arguments = arguments_of(alone, binding, slots, scratch, error);
+  run_in_order(arguments, binding.jobs.data(), binding.jobs.data() + binding.jobs.size());
+}
+
+/// The barrier of teams that this thread leads.
+Barrier& barrier_for(int team) {
   thread_local std::optional<Barrier> barrier;
   thread_local int seats = 0;
-  if (seats != binding.team) {
-    barrier.emplace(binding.team);
-    seats = binding.team;
-  }
-  const Job* jobs = binding.jobs.data();
-  auto* const scratch = static_cast<std::byte*>(arguments.scratch);
-  ThreadPool::global().run(binding.team, [&, meeting = &*barrier](int worker, int team) {
-    KernelArguments mine = arguments;
-    mine.scratch = scratch + worker * binding.scratch_stride;
-    if (team == binding.team) work(binding, sections, mine, *meeting, worker, team);
-    else if (worker == 0)  // the pool is busy, or was made smaller just now
-      run_in_order(mine, jobs + sections.front().first, jobs + sections.back().last);
-  });
-}
-
-/// Phases: what lies between branches and loops runs together, they themselves on this thread.
-void run_in_phases(const Binding& binding, KernelArguments& arguments) {
-  std::span<const Section> rest = binding.sections;
-  while (!rest.empty() && !failed(*arguments.error)) {
-    const auto next = std::ranges::find_if(rest, &Section::controls);
-    const auto together = static_cast<std::size_t>(next - rest.begin());
-    if (together > 0) {
-      run_together(binding, rest.first(together), arguments);
-      rest = rest.subspan(together);
-    } else {
-      run_whole(arguments, binding.jobs[static_cast<std::size_t>(rest.front().first)]);
-      rest = rest.subspan(1);
-    }
-  }
+  if (seats != team) barrier.emplace(team);
+  seats = team;
+  return *barrier;
 }
 
 }  // namespace
 
+void TeamMember::meet() const {
+  if (team > 1) barrier->wait(worker);
+}
+
 void execute(const Binding& binding, void* const* slots, std::byte* scratch, ErrorWord& error) {
-  KernelArguments arguments{slots, binding.dimensions.data(), scratch, nullptr, &error, 0};
-  const Job* jobs = binding.jobs.data();
   if (binding.team == 1) {
     const FlushDenormals flush;
-    run_in_order(arguments, jobs, jobs + binding.jobs.size());
-    return;
+    return run_alone(binding, slots, scratch, error);
   }
-  if (binding.controls) run_in_phases(binding, arguments);
-  else run_together(binding, binding.sections, arguments);
+  ThreadPool::global().run(binding.team, [&, barrier = &barrier_for(binding.team)](int worker, int team) {
+    if (team != binding.team) {  // the pool is busy, or was made smaller just now
+      if (worker == 0) run_alone(binding, slots, scratch, error);
+      return;
+    }
+    const TeamMember member{worker, team, barrier};
+    KernelArguments arguments = arguments_of(member, binding, slots, scratch, error);
+    work(binding, arguments, true);
+  });
+}
+
+void execute_within(const TeamMember& member, const Binding& binding, void* const* slots, std::byte* scratch,
+                    ErrorWord& error) {
+  if (binding.team == member.team && member.team > 1) {
+    KernelArguments arguments = arguments_of(member, binding, slots, scratch, error);
+    return work(binding, arguments, false);
+  }
+  member.meet();
+  if (member.worker == 0) run_alone(binding, slots, scratch, error);
 }
 
 void report_failure(const KernelArguments* arguments, std::int64_t index, std::int64_t value) {

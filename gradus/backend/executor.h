@@ -1,4 +1,4 @@
-/// Runs what is bound: one fork a program, a barrier between sections.
+/// Runs what is bound: one fork a program, a barrier between sections. Branches and loops are run by the whole team.
 #pragma once
 #include "gradus/backend/binding.h"
 
@@ -6,5 +6,10 @@ namespace gradus {
 
 /// `slots` says where every value lies, `scratch` is that of worker 0. Stops after the stage in which `error` was set.
 void execute(const Binding& binding, void* const* slots, std::byte* scratch, ErrorWord& error);
+
+/// The same within a team that runs already: each member calls it with a table of slots of its own and the same
+/// memory behind them. What was written before is seen in it; whoever reads its results has to meet first.
+void execute_within(const TeamMember& member, const Binding& binding, void* const* slots, std::byte* scratch,
+                    ErrorWord& error);
 
 }  // namespace gradus

@@ -1,6 +1,8 @@
-/// Memory and runs of nested programs.
+/// Memory and runs of nested programs. The memory: the error word, a table of slots for each member, the arena.
 #include "gradus/backend/nested.h"
+#include <algorithm>
 #include <cstring>
+#include "gradus/backend/executor.h"
 #include "gradus/base/thread_pool.h"
 
 namespace gradus {
@@ -12,37 +14,62 @@ std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alig
 }  // namespace
 
 NestedProgram::NestedProgram(std::shared_ptr<const Program> program, std::span<const std::int64_t> symbols)
-    : program_(std::move(program)), binding_(program_->bound(symbols, ThreadPool::global().threads())) {
+    : program_(std::move(program)), most_members_(ThreadPool::global().threads()) {
+  static_assert(sizeof(ErrorWord) <= error_bytes);
+  binding_ = program_->bound_within(symbols, most_members_);
   const Graph& graph = program_->graph();
+  may_fail_ = std::ranges::any_of(graph.values, [](const Value& v) { return v.op && v.op.may_fail(); });
   for (int o : graph.outputs)
     output_bytes_.push_back(bytes_of({graph[o].spec.dtype, graph[o].spec.shape.evaluated(symbols)}));
+  for (std::size_t k = 0; k < output_bytes_.size(); ++k)
+    if (binding_->outputs[k].slot < 0 && output_bytes_[k] > 0) copied_.push_back(k);
   bytes_ = arena_offset() + aligned(binding_->arena_bytes);
 }
 
-std::int64_t NestedProgram::arena_offset() const {
+std::int64_t NestedProgram::table_bytes() const {
   return aligned(program_->slots() * static_cast<std::int64_t>(sizeof(void*)));
 }
-
-void NestedProgram::prepare(std::byte* memory) const {
-  void** slots = reinterpret_cast<void**>(memory);
-  for (const auto& [slot, offset] : binding_->temporaries) slots[slot] = memory + arena_offset() + offset;
+std::int64_t NestedProgram::arena_offset() const { return error_bytes + most_members_ * table_bytes(); }
+void** NestedProgram::slots_in(const TeamMember& member, std::byte* memory) const {
+  return reinterpret_cast<void**>(memory + error_bytes + member.worker * table_bytes());
 }
 
-void NestedProgram::run(std::byte* memory, std::span<const void* const> inputs, std::span<void* const> outputs) const {
-  void** slots = reinterpret_cast<void**>(memory);
+void NestedProgram::prepare(const TeamMember& member, std::byte* memory) const {
+  internal_check(member.worker < most_members_, "a nested program was laid out for ", most_members_, " workers");
+  void** slots = slots_in(member, memory);
+  for (const auto& [slot, offset] : binding_->temporaries) slots[slot] = memory + arena_offset() + offset;
+  if (member.worker == 0) std::construct_at(&error_in(memory));
+}
+
+bool NestedProgram::run(const TeamMember& member, std::byte* memory, std::span<const void* const> inputs,
+                        std::span<void* const> outputs) const {
+  void** slots = slots_in(member, memory);
   const Graph& graph = program_->graph();
   for (std::size_t k = 0; k < inputs.size(); ++k) slots[graph.inputs[k]] = const_cast<void*>(inputs[k]);
   for (std::size_t k = 0; k < outputs.size(); ++k)
     if (const int slot = binding_->outputs[k].slot; slot >= 0) slots[slot] = outputs[k];
   for (const Inside& inside : binding_->inside) slots[inside.value] = slots[inside.output];
-  program_->run_bound(*binding_, slots, memory + arena_offset());
-  for (std::size_t k = 0; k < outputs.size(); ++k) {
+  execute_within(member, *binding_, slots, memory + arena_offset() + binding_->scratch_offset, error_in(memory));
+  if (may_fail_ || !copied_.empty()) member.meet();
+  if (may_fail_ && error_in(memory).thunk.load(std::memory_order_relaxed) != -1) [[unlikely]]
+    return false;
+  if (member.worker == 0) copy_outputs(inputs, outputs);
+  return true;
+}
+
+void NestedProgram::copy_outputs(std::span<const void* const> inputs, std::span<void* const> outputs) const {
+  for (const std::size_t k : copied_) {
     const OutputSource& source = binding_->outputs[k];
-    if (source.slot >= 0 || output_bytes_[k] == 0) continue;
     const void* from = source.input >= 0 ? inputs[static_cast<std::size_t>(source.input)]
                                          : outputs[static_cast<std::size_t>(source.earlier)];
     if (from != outputs[k]) std::memcpy(outputs[k], from, static_cast<std::size_t>(output_bytes_[k]));
   }
+}
+
+std::exception_ptr NestedProgram::failure(std::byte* memory) const {
+  std::exception_ptr failure = program_->failure(*binding_, error_in(memory));
+  std::destroy_at(&error_in(memory));
+  return failure;
 }
 
 }  // namespace gradus

@@ -1,5 +1,6 @@
 /// A program as a part of another one: the body of a branch or a loop. It allocates nothing: slots, temporaries and
-/// scratch lie in memory that the caller gives, once for all iterations, and so do inputs and outputs.
+/// scratch lie in memory that the caller gives, once for all iterations, and so do inputs and outputs. All members of a
+/// team make the same calls, each with a table of slots of its own.
 #pragma once
 #include "gradus/backend/binding.h"
 
@@ -14,17 +15,32 @@ class NestedProgram {
   const Program& program() const { return *program_; }
   /// Of memory that runs need; a multiple of 64.
   std::int64_t bytes() const { return bytes_; }
-  /// Lays out `memory`, which is aligned to 64 bytes, before the first run in it.
-  void prepare(std::byte* memory) const;
-  /// Output k may lie where an input lies that it may overwrite; otherwise outputs overlap nothing. OutOfRange where
-  /// data are at fault. Runs on the whole pool: not to be called within it.
-  void run(std::byte* memory, std::span<const void* const> inputs, std::span<void* const> outputs) const;
+  /// How many workers are worth it, and whether data can make it fail.
+  int team() const { return binding_->team; }
+  bool may_fail() const { return may_fail_; }
+  /// Lays out `memory`, which is aligned to 64 bytes and which nobody uses any more, before the first run in it.
+  void prepare(const TeamMember& member, std::byte* memory) const;
+  /// Output k may lie where an input lies that it may overwrite; otherwise outputs overlap nothing. Whoever reads
+  /// outputs has to meet the others first; the next run does. False, to all members, if data are at fault.
+  [[nodiscard]] bool run(const TeamMember& member, std::byte* memory, std::span<const void* const> inputs,
+                         std::span<void* const> outputs) const;
+  /// What failed.
+  std::exception_ptr failure(std::byte* memory) const;
 
  private:
+  static constexpr std::int64_t error_bytes = 64;
+  static ErrorWord& error_in(std::byte* memory) { return *reinterpret_cast<ErrorWord*>(memory); }
+  std::int64_t table_bytes() const;
   std::int64_t arena_offset() const;
+  void** slots_in(const TeamMember& member, std::byte* memory) const;
+  void copy_outputs(std::span<const void* const> inputs, std::span<void* const> outputs) const;
+
   std::shared_ptr<const Program> program_;
   std::shared_ptr<const Binding> binding_;
   std::vector<std::int64_t> output_bytes_;
+  std::vector<std::size_t> copied_;  // outputs that are inputs or earlier outputs
+  int most_members_ = 1;
+  bool may_fail_ = false;
   std::int64_t bytes_ = 0;
 };
 

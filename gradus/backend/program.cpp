@@ -69,9 +69,8 @@ struct Program::State {
   void run(const Binding& binding, std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs) const;
   void add_times(const Binding& binding, std::vector<Kernel>& kernels) const;
   void add_memory(const Binding& binding, std::vector<Kernel>& kernels) const;
-  void execute_checked(const Binding& binding, void* const* slots, std::byte* arena) const;
   std::vector<Kernel> kernels(const Binding& binding, std::span<const std::int64_t> symbols) const;
-  [[noreturn]] void fail(const Binding& binding, const ErrorWord& error) const;
+  std::exception_ptr failure(const Binding& binding, const ErrorWord& error) const;
 };
 
 void Program::State::run(const Binding& binding, std::span<const Ref<Buffer>> inputs,
@@ -96,24 +95,21 @@ void Program::State::run(const Binding& binding, std::span<const Ref<Buffer>> in
     memory = arena->data<std::byte>();
     for (const auto& [slot, offset] : binding.temporaries) slots[slot] = memory + offset;
   }
-  execute_checked(binding, slots, memory);
-}
-
-void Program::State::execute_checked(const Binding& binding, void* const* slots, std::byte* arena) const {
   ErrorWord error;
-  execute(binding, slots, arena + binding.scratch_offset, error);
+  execute(binding, slots, memory + binding.scratch_offset, error);
   if (error.thunk.load(std::memory_order_relaxed) != -1) [[unlikely]]
-    fail(binding, error);
+    std::rethrow_exception(failure(binding, error));
 }
 
-void Program::State::fail(const Binding& binding, const ErrorWord& error) const {
+std::exception_ptr Program::State::failure(const Binding& binding, const ErrorWord& error) const {
+  if (error.nested) return error.nested;
   const auto thunk = static_cast<std::size_t>(error.thunk.load());
   const Step& step = steps[static_cast<std::size_t>(lowered.thunks[thunk].step)];
   const Value& value = (*graph)[step.members.front()];
   std::string message = with_number(binding.failures[thunk], "{value}", error.value);
   message = text(value.op->name, ": ", with_number(std::move(message), "{index}", error.index));
   if (value.scope != 0) message += text(", in ", scope_path(value.scope));
-  throw OutOfRange(message);
+  return std::make_exception_ptr(OutOfRange(message));
 }
 
 /// When kernels run, and what they cost: those of one section run side by side unless one worker does all of them.
@@ -183,12 +179,12 @@ void Program::run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> ou
   state_->run(*binding, inputs, outputs);
 }
 
-std::shared_ptr<const Binding> Program::bound(std::span<const std::int64_t> symbols, int threads) const {
-  return gradus::bind(*state_->graph, state_->lowered, state_->schedule, symbols, threads);
+std::shared_ptr<const Binding> Program::bound_within(std::span<const std::int64_t> symbols, int threads) const {
+  return gradus::bind(*state_->graph, state_->lowered, state_->schedule, symbols, threads, Start::within);
 }
 int Program::slots() const { return state_->lowered.slots; }
-void Program::run_bound(const Binding& binding, void* const* slots, std::byte* arena) const {
-  state_->execute_checked(binding, slots, arena);
+std::exception_ptr Program::failure(const Binding& binding, const ErrorWord& error) const {
+  return state_->failure(binding, error);
 }
 
 const Graph& Program::graph() const { return *state_->graph; }
@@ -239,7 +235,7 @@ std::vector<Kernel> Program::State::kernels(const Binding& binding, std::span<co
   s.add_memory(binding, kernels);
   for (std::size_t t = 0; t < s.lowered.thunks.size(); ++t)
     for (const auto& nested : s.lowered.thunks[t].nested) {
-      const auto inner = nested->bound(symbols, ThreadPool::global().threads());
+      const auto inner = nested->bound_within(symbols, ThreadPool::global().threads());
       std::ranges::move(nested->state_->kernels(*inner, symbols), std::back_inserter(kernels));
     }
   return kernels;

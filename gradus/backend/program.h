@@ -1,6 +1,7 @@
 /// A compiled graph: thunks over a table of memory slots. Running it allocates only its outputs and one arena.
 #pragma once
 #include <atomic>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,13 +11,23 @@
 
 namespace gradus {
 
+class Barrier;
 struct Binding;
+
+/// One of the workers that run a program together.
+struct TeamMember {
+  int worker = 0, team = 1;
+  Barrier* barrier = nullptr;  // where they wait for each other; of one alone null
+  /// Returns when all members are here: what any of them wrote before is seen by all after.
+  void meet() const;
+};
 
 /// The failure that depends on data: of several in one stage that of the first thunk, and there the lowest index.
 struct ErrorWord {
   std::atomic<std::int64_t> thunk{-1};  // -1: none
   std::int64_t index = 0;               // of the offending element
   std::int64_t value = 0;               // what stood there
+  std::exception_ptr nested = {};       // of a branch or a loop: what failed within
 };
 
 /// What a kernel sees.
@@ -26,7 +37,8 @@ struct KernelArguments {
   void* scratch;                   // of this worker
   const void* data;                // the thunk's own
   ErrorWord* error;
-  std::int64_t thunk;  // which one of the program this is: what an error word is set to
+  std::int64_t thunk;                  // which one of the program this is: what an error word is set to
+  const TeamMember* member = nullptr;  // of a branch or a loop: as whom this worker runs it
 };
 /// A kernel found `value` at `index`, which may not be. It goes on without that element.
 void report_failure(const KernelArguments* arguments, std::int64_t index, std::int64_t value);
@@ -47,6 +59,8 @@ struct BoundThunk {
   std::shared_ptr<const void> data;
   std::int64_t extent = 1, grain = 1, bytes = 0, flops = 0, worker_scratch = 0, shared_scratch = 0;
   std::string failure;
+  int team = 1;           // of a branch or a loop: how many workers are worth it
+  bool may_fail = false;  // something within a branch or a loop may
 };
 
 class Program;
@@ -64,7 +78,7 @@ struct Thunk {
   std::int64_t shared_scratch = 0;  // bytes that live from the first to the last thunk of the step; a dimension.
   int shared_slot = -1;             // the slot (past the graph's values) that holds them
   std::string label;                // "add+relu+sum"
-  /// Of a branch or a loop: it runs on the calling thread, outside of the team, and runs these.
+  /// Of a branch or a loop: every worker calls it with the whole extent, and they run these together.
   bool controls = false;
   std::vector<std::shared_ptr<const Program>> nested = {};
   std::string failure;  // what ErrorWord means here: "label {value} at index {index} is outside ..."
@@ -118,11 +132,11 @@ class Program {
   double compile_seconds() const;
 
   // For programs that run this one as a part of them (backend/nested.h).
-  /// `symbols` may be more than this graph has.
-  std::shared_ptr<const Binding> bound(std::span<const std::int64_t> symbols, int threads) const;
+  /// `symbols` may be more than this graph has. What is run within a team forks no other.
+  std::shared_ptr<const Binding> bound_within(std::span<const std::int64_t> symbols, int threads) const;
   int slots() const;
-  /// Runs with all slots but temporaries set. Throws as run does.
-  void run_bound(const Binding& binding, void* const* slots, std::byte* arena) const;
+  /// What `error`, which is set, means.
+  std::exception_ptr failure(const Binding& binding, const ErrorWord& error) const;
 
   /// What this program costs a cache: graph, thunks and code.
   std::size_t footprint() const;

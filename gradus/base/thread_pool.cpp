@@ -4,9 +4,12 @@
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <xmmintrin.h>
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <new>
 #include <string_view>
@@ -21,7 +24,8 @@
 namespace gradus {
 namespace {
 
-constexpr std::chrono::microseconds spin_before_sleep{1000};
+constexpr std::chrono::microseconds spin_between_jobs{1000};
+constexpr std::chrono::microseconds spin_within_job{50};
 constexpr std::chrono::microseconds spin_when_crowded{20};
 
 thread_local bool in_job = false;
@@ -45,13 +49,6 @@ std::vector<int> available_cores() {
   return cores;
 }
 
-void pin_to(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  pthread_setaffinity_np(pthread_self(), sizeof set, &set);  // best effort: unpinned is slower, not wrong
-}
-
 int default_threads() {
   const char* given = std::getenv("GRADUS_NUM_THREADS");
   if (!given || !*given) return std::min(static_cast<int>(available_cores().size()), ThreadPool::max_threads);
@@ -65,46 +62,76 @@ int default_threads() {
   return threads;
 }
 
-/// A number that one thread raises and one other waits for.
-struct alignas(64) Ticket {
-  std::atomic<std::uint32_t> number = 0;
-  std::atomic<bool> asleep = false;
+/// How long a thread looks again before it sleeps. With more threads than cores another one wants its core.
+std::chrono::nanoseconds patience(std::chrono::microseconds alone) {
+  return crowded.load(std::memory_order_relaxed) ? spin_when_crowded : alone;
+}
 
-  void raise() {
-    number.fetch_add(1, std::memory_order_seq_cst);
-    if (asleep.load(std::memory_order_seq_cst)) syscall(SYS_futex, &number, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-  }
-  void wait_past(std::uint32_t seen) {
-    const auto patience = crowded.load(std::memory_order_relaxed) ? spin_when_crowded : spin_before_sleep;
-    for (Spin spin; number.load(std::memory_order_acquire) == seen; spin.pause())
-      if (spin.waited() > patience) return sleep_past(seen);
-  }
-  void sleep_past(std::uint32_t seen) {
-    asleep.store(true, std::memory_order_seq_cst);
-    while (number.load(std::memory_order_seq_cst) == seen)
-      syscall(SYS_futex, &number, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
-    asleep.store(false, std::memory_order_relaxed);
-  }
-};
+/// Numbers wrap around.
+bool is_before(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) < 0; }
+
+void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* limit) {
+  static_assert(sizeof word == sizeof value);
+  syscall(SYS_futex, &word, operation, value, limit, nullptr, 0);
+}
 
 }  // namespace
 
+// Without a fence between store and load, which would cost more than all the rest of a barrier (3 us of the 95 of a
+// small training step), a thread that is just about to sleep may be missed: so it looks again after a while.
+void Ticket::set(std::uint32_t number) {
+  number_.store(number, std::memory_order_release);
+  if (asleep_.load(std::memory_order_relaxed)) futex(number_, FUTEX_WAKE_PRIVATE, 1, nullptr);
+}
+
+void Ticket::wait_for(std::uint32_t wanted, std::chrono::nanoseconds patience) {
+  constexpr unsigned pauses_per_look = 64;  // at the clock: 1 to 3 us
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start;
+  for (unsigned pauses = 0; is_before(number_.load(std::memory_order_acquire), wanted);) {
+    _mm_pause();
+    if (++pauses % pauses_per_look != 0) continue;
+    const auto now = Clock::now();
+    if (pauses == pauses_per_look) start = now;
+    if (now - start >= patience) return sleep_until(wanted);
+  }
+}
+
+void Ticket::sleep_until(std::uint32_t wanted) {
+  constexpr timespec soon{.tv_sec = 0, .tv_nsec = 2'000'000};
+  const timespec* limit = &soon;
+  asleep_.store(true, std::memory_order_seq_cst);
+  for (std::uint32_t seen; is_before(seen = number_.load(std::memory_order_acquire), wanted); limit = nullptr)
+    futex(number_, FUTEX_WAIT_PRIVATE, seen, limit);
+  asleep_.store(false, std::memory_order_relaxed);
+}
+
 /// Owned by the pool and by its workers: after set_num_threads the old workers leave in their own time.
 struct ThreadPool::Team {
-  explicit Team(int size) : tickets(static_cast<std::size_t>(size)) {}
+  explicit Team(int size) : begins(static_cast<std::size_t>(size)) {}
 
-  std::vector<Ticket> tickets;  // by worker
-  Job job;                      // no body: leave
+  struct alignas(64) Begin {
+    Ticket ticket;
+    std::uint32_t jobs = 0;  // that this worker was given: it may be left out of some
+  };
+  std::vector<Begin> begins;  // by worker
+  Job job;                    // no body: leave
   int size = 0;
+  std::uint32_t jobs = 0;
   alignas(64) std::atomic<int> running = 0;
+  Ticket ends;  // how many jobs all workers have left
   std::atomic<bool> failed = false;
   std::exception_ptr failure;
 
   void start(Job next, int workers) {
     job = next;
     size = workers;
+    ++jobs;
     running.store(workers - 1, std::memory_order_relaxed);
-    for (int w = 1; w < workers; ++w) tickets[static_cast<std::size_t>(w)].raise();
+    for (int w = 1; w < workers; ++w) {
+      Begin& begin = begins[static_cast<std::size_t>(w)];
+      begin.ticket.set(++begin.jobs);
+    }
   }
   void run_part(int worker) noexcept {
     try {
@@ -113,8 +140,11 @@ struct ThreadPool::Team {
       if (!failed.exchange(true, std::memory_order_relaxed)) failure = std::current_exception();
     }
   }
+  void leave() {
+    if (running.fetch_sub(1, std::memory_order_acq_rel) == 1) ends.set(jobs);
+  }
   void join() {
-    for (Spin spin; running.load(std::memory_order_acquire) > 0;) spin.pause();
+    if (size > 1) ends.wait_for(jobs, patience(spin_within_job));
   }
 };
 
@@ -153,7 +183,7 @@ void ThreadPool::run_job(int want, Job job) {
   if (!team_) resize(threads());
   Team& team = *team_;
   const FlushDenormals flush;
-  team.start(job, std::min(want, static_cast<int>(team.tickets.size())));
+  team.start(job, std::min(want, static_cast<int>(team.begins.size())));
   team.run_part(0);
   team.join();
   if (team.failed.load(std::memory_order_relaxed)) {
@@ -164,15 +194,12 @@ void ThreadPool::run_job(int want, Job job) {
 
 /// Called with busy_ set.
 void ThreadPool::resize(int threads) {
-  const std::vector<int> cores = available_cores();
   auto team = std::make_shared<Team>(threads);
   const NoSignals no_signals;
   int started = 1;
   try {
     for (; started < threads; ++started)
-      std::thread([team, worker = started,
-                   core = threads <= static_cast<int>(cores.size()) ? cores[static_cast<std::size_t>(started)] : -1] {
-        if (core >= 0) pin_to(core);
+      std::thread([team, worker = started] {
         pthread_setname_np(pthread_self(), text("gradus-", worker).c_str());
         work(team, worker);
       }).detach();
@@ -187,11 +214,11 @@ void ThreadPool::resize(int threads) {
 void ThreadPool::work(const std::shared_ptr<Team>& team, int worker) {
   const FlushDenormals flush;
   in_job = true;  // whatever a worker computes is part of a job
-  for (std::uint32_t seen = 0;; ++seen) {
-    team->tickets[static_cast<std::size_t>(worker)].wait_past(seen);
+  for (std::uint32_t job = 1;; ++job) {
+    team->begins[static_cast<std::size_t>(worker)].ticket.wait_for(job, patience(spin_between_jobs));
     if (!team->job.body) return;
     team->run_part(worker);
-    team->running.fetch_sub(1, std::memory_order_release);
+    team->leave();
   }
 }
 
@@ -203,7 +230,7 @@ void set_num_threads(int n) {
   ThreadPool& pool = ThreadPool::global();
   for (Spin spin; !forked && pool.busy_.exchange(true, std::memory_order_acquire);) spin.pause();
   if (n != pool.threads_) {
-    if (pool.team_) pool.team_->start({}, static_cast<int>(pool.team_->tickets.size()));
+    if (pool.team_) pool.team_->start({}, static_cast<int>(pool.team_->begins.size()));
     pool.team_ = nullptr;
     pool.threads_ = n;
     crowded = n > static_cast<int>(available_cores().size());
@@ -218,10 +245,8 @@ void Barrier::wait(int worker) {
   const std::uint32_t meeting = ++seats_[self].meetings;
   int round = 0;
   for (std::size_t distance = 1; distance < size; distance *= 2, ++round) {
-    seats_[(self + distance) % size].heard[round].store(meeting, std::memory_order_release);
-    const std::atomic<std::uint32_t>& heard = seats_[self].heard[round];
-    // A partner may already be at the next meeting.
-    for (Spin spin; static_cast<std::int32_t>(heard.load(std::memory_order_acquire) - meeting) < 0;) spin.pause();
+    seats_[(self + distance) % size].heard[round].set(meeting);
+    seats_[self].heard[round].wait_for(meeting, patience(spin_within_job));  // a partner may be at the next one already
   }
 }
 

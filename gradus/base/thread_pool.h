@@ -1,7 +1,8 @@
-/// One team of pinned workers for the whole process. A job forks once and may meet at barriers; workers spin for about
-/// a millisecond after a job, then sleep.
+/// One team of workers for the whole process. A job forks once and may meet at barriers. Whoever waits looks again for
+/// a while, then sleeps: workers after a job for about a millisecond, within one for less.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
@@ -48,6 +49,21 @@ class ThreadPool {
   std::shared_ptr<Team> team_;  // of whoever has set busy_; made by the first job
 };
 
+/// A number that one thread sets and one other waits for. A waiting thread sleeps after a while, rather than yield its
+/// core: beside another busy process it would get that back after a whole slice of time, but is woken at once.
+class Ticket {
+ public:
+  void set(std::uint32_t number);
+  /// Returns when the number is `wanted` or later (numbers wrap around); `patience`: how long it looks before it
+  /// sleeps.
+  void wait_for(std::uint32_t wanted, std::chrono::nanoseconds patience);
+
+ private:
+  void sleep_until(std::uint32_t wanted);
+  std::atomic<std::uint32_t> number_ = 0;
+  std::atomic<bool> asleep_ = false;
+};
+
 /// Where the workers of one job wait for each other: what any of them wrote before is seen by all after. A
 /// dissemination barrier: no counter that all write to, log2(team size) rounds, with two workers one message each way.
 class Barrier {
@@ -57,8 +73,8 @@ class Barrier {
 
  private:
   struct alignas(64) Seat {
-    std::atomic<std::uint32_t> heard[10];  // by round: the last meeting that the partner has reached
-    std::uint32_t meetings = 0;            // of this worker
+    Ticket heard[10];            // by round: the last meeting that the partner has reached
+    std::uint32_t meetings = 0;  // of this worker
   };
   std::vector<Seat> seats_;
 };

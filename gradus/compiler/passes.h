@@ -11,6 +11,8 @@ namespace gradus {
 
 /// Calls of regions give way to what they call (inline.cpp). Cannot be disabled: nothing else runs them.
 void inline_calls(Graph& graph);
+/// Moves out of loops what is the same in every iteration (hoist.cpp).
+void hoist(Graph& graph);
 /// Evaluates what depends on constants alone (fold.cpp).
 void fold_constants(Graph& graph);
 /// Rewrites by rules that change no bit, such as x*1, a view of a view, a transpose that a product can read in place
@@ -29,9 +31,9 @@ struct PassTime {
   double seconds;
   int values_before, values_after;
 };
-/// What can be disabled: "fold" "simplify" "eliminate" "recompute" "fuse" "reuse" ("recompute": to stay within a byte
-/// budget, which does not hold without it; "reuse": outputs take the memory of dying inputs; "concurrency": steps run
-/// side by side).
+/// What can be disabled: "hoist" "fold" "simplify" "eliminate" "recompute" "fuse" "reuse" ("recompute": to stay within
+/// a byte budget, which does not hold without it; "reuse": outputs take the memory of dying inputs; "concurrency":
+/// steps run side by side).
 std::span<const std::string_view> pass_names();
 /// Runs the graph passes in order, those in `disable` excepted; InvalidArgument names an unknown one and lists the
 /// known.

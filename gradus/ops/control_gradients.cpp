@@ -1,8 +1,10 @@
 /// Gradients of branches and loops. That of a branch is a branch: the gradient of the region that was taken, which it
 /// computes again. That of a loop is a loop backwards over the histories of the carries: its carries are the cotangents
-/// of the carries, and the sums of the gradients of what all iterations saw.
+/// of the carries, and those sums of the gradients of what all iterations saw that cannot wait until after it.
 #include <algorithm>
 #include <bit>
+#include <memory>
+#include <optional>
 #include "gradus/graph/context.h"
 #include "gradus/graph/scope.h"
 #include "gradus/graph/transforms.h"
@@ -10,6 +12,7 @@
 #include "gradus/ops/control_ops.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/gather.h"
+#include "gradus/ops/loop_sums.h"
 #include "gradus/ops/views.h"
 
 namespace gradus {
@@ -63,9 +66,7 @@ class LoopGradient {
   }
 
   Tensors run() {
-    Scan backwards{.carries = static_cast<int>(carries_.size() + whole_.size()),
-                   .chunks = loop_.chunks + static_cast<int>(chunk_results_.size()),
-                   .stacked = static_cast<int>(singles_.size()),
+    Scan backwards{.chunks = loop_.chunks + static_cast<int>(chunk_results_.size()),
                    .iterations = loop_.iterations,
                    .rows = loop_.rows,
                    .last_rows = loop_.last_rows,
@@ -73,23 +74,37 @@ class LoopGradient {
                    .counted = loop_.counted};
     const Tensors singles = single_operands(), chunks = chunk_operands();
     backwards.singles = static_cast<int>(singles.size());
+    const Tensors taken = concatenated({singles, chunks});
+    const Iteration whole = trace(taken, backwards.singles, loop_.body, loop_.rows);
+    std::optional<Iteration> part;
+    if (loop_.last) part = trace(taken, backwards.singles, loop_.last, loop_.last_rows);
+    backwards.carries = static_cast<int>(carries_.size() + whole.sums->symbols().size());
+    backwards.stacked = static_cast<int>(singles_.size() + whole.sums->kept().size());
     Tensors operands;
     if (loop_.counted) operands.push_back(in_[0]);
-    append(operands, first_carries());
-    append(operands, singles);
-    append(operands, chunks);
+    append(operands, first_carries(*whole.sums));
+    append(operands, taken);
     append(operands, in_.subspan(at(loop_.first_whole())));
     Tensors captures;
-    add_regions(backwards, operands, captures);
+    whole.trace.collect(whole.trace.results(), captures);
+    if (part) part->trace.collect(part->trace.results(), captures);
+    backwards.body = region_of(whole, captures);
+    if (part) backwards.last = region_of(*part, captures);
     append(operands, captures);
-    return terms_of(backwards, operands);
+    return terms_of(backwards, *whole.sums, operands);
   }
 
  private:
-  Tensors first_carries() const {
+  /// One iteration backwards, and what becomes of its sums.
+  struct Iteration {
+    RegionTrace trace;
+    std::unique_ptr<LoopSums> sums;
+  };
+
+  Tensors first_carries(const LoopSums& sums) const {
     Tensors made;
     for (int k : carries_) made.push_back(or_zeros(of_[at(k)], in_[at(loop_.first_carry() + k)]));
-    for (int i : whole_) made.push_back(zeros_of(in_[at(i)].spec()));
+    for (const Tensor& symbol : sums.symbols()) made.push_back(zeros_of(symbol.spec()));
     return made;
   }
   Tensors single_operands() const {
@@ -106,31 +121,42 @@ class LoopGradient {
     return made;
   }
 
-  void add_regions(Scan& backwards, In operands, Tensors& captures) const {
-    const RegionTrace whole = trace(backwards, operands, loop_.body, loop_.rows);
-    whole.collect(whole.results(), captures);
-    if (loop_.last) {
-      const RegionTrace part = trace(backwards, operands, loop_.last, loop_.last_rows);
-      part.collect(part.results(), captures);
-      backwards.last = part.region(part.results(), part.symbols(), captures);
-    }
-    backwards.body = whole.region(whole.results(), whole.symbols(), captures);
+  /// `taken`: what iterations take singles of, so many, and chunks.
+  Iteration trace(In taken, int singles, const Region& body, std::int64_t rows) const {
+    Tensors of_carries;
+    for (int k : carries_) of_carries.push_back(in_[at(loop_.first_carry() + k)]);
+    std::vector<Spec> specs = specs_of(concatenated({of_carries, taken, in_.subspan(at(loop_.first_whole()))}));
+    for (std::size_t i = 0; i < taken.size(); ++i)
+      if (Shape& shape = specs[carries_.size() + i].shape; i < at(singles)) shape.erase(0);
+      else shape.set(0, rows);
+    std::unique_ptr<LoopSums> sums;
+    RegionTrace made("the gradient of a loop", specs, [&](In in) {
+      const In whole = in.subspan(carries_.size() + taken.size());
+      Tensors found = step(in, body);
+      const In stacked = In(found).subspan(carries_.size() + whole_.size(), singles_.size());
+      std::vector<LoopSums::Taken> through;
+      if (!loop_.counted && !loop_.last)  // where iterations are left out, what they would add must be left out
+        for (std::size_t i = 0; i < taken.size(); ++i) through.push_back({in[carries_.size() + i], taken[i]});
+      sums = std::make_unique<LoopSums>(loop_.iterations, std::move(through), whole, stacked);
+      for (std::size_t i = 0; i < whole_.size(); ++i) sums->add(found[carries_.size() + i], in_[at(whole_[i])].spec());
+      return concatenated({In(found).first(carries_.size()), sums->next(), stacked, sums->kept(),
+                           In(found).subspan(carries_.size() + whole_.size() + singles_.size())});
+    });
+    return {std::move(made), std::move(sums)};
   }
-  RegionTrace trace(const Scan& backwards, In operands, const Region& body, std::int64_t rows) const {
-    std::vector<Spec> specs = specs_of(operands);
-    for (int i = backwards.first_single(); i < backwards.first_whole(); ++i)
-      if (i < backwards.first_chunk()) specs[at(i)].shape.erase(0);
-      else specs[at(i)].shape.set(0, rows);
-    if (backwards.counted) specs.erase(specs.begin());
-    return RegionTrace("the gradient of a loop", specs, [&](In in) { return step(in, body); });
+  Region region_of(const Iteration& of, In captures) const {
+    Tensors symbols = of.trace.symbols();
+    const In sums = of.sums->symbols();
+    symbols.insert(symbols.begin() + static_cast<std::ptrdiff_t>(carries_.size()), sums.begin(), sums.end());
+    return of.trace.region(of.trace.results(), symbols, captures);
   }
 
-  /// One iteration backwards. (cotangents of the carries, sums; histories, singles, cotangents of singles and
-  /// histories; chunks, cotangents of chunks; whole) -> (cotangents of the carries, sums; gradients by singles; by
-  /// chunks)
+  /// One iteration backwards. (cotangents of the carries; histories, singles, cotangents of singles and histories;
+  /// chunks, cotangents of chunks; whole) -> (cotangents of the carries; gradients by whole, which may be empty; by
+  /// singles; by chunks)
   Tensors step(In in, const Region& body) const {
     Taken taken(in);
-    const In carried = taken.next(carries_.size()), sums = taken.next(whole_.size());
+    const In carried = taken.next(carries_.size());
     const In histories = taken.next(histories_.size()), singles = taken.next(at(loop_.singles));
     const In of_singles = taken.next(single_results_.size()), of_histories = taken.next(history_results_.size());
     const In chunks = taken.next(at(loop_.chunks)), of_chunks = taken.next(chunk_results_.size());
@@ -152,21 +178,25 @@ class LoopGradient {
       const auto place = static_cast<std::size_t>(std::ranges::find(carries_, history_results_[i]) - carries_.begin());
       found[place] = sum_of(found[place], of_histories[i]);
     }
-    for (std::size_t i = 0; i < whole_.size(); ++i)
-      found[carries_.size() + i] = sum_of(sums[i], found[carries_.size() + i]);
-    for (std::size_t i = 0; i < found.size(); ++i) found[i] = or_zeros(found[i], sources[i]);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      if (i < carries_.size() || i >= carries_.size() + whole_.size()) found[i] = or_zeros(found[i], sources[i]);
     return found;
   }
 
-  Tensors terms_of(Scan backwards, In operands) const {
-    Tensors terms(in_.size());
-    const auto take = [&](int i) {
-      terms[at(i)] = gradus::apply(backwards, operands);
-      ++backwards.output;
+  Tensors terms_of(Scan backwards, const LoopSums& sums, In operands) const {
+    const auto take = [&](std::size_t n) {
+      Tensors taken;
+      for (; n > 0; --n, ++backwards.output) taken.push_back(gradus::apply(backwards, operands));
+      return taken;
     };
-    for (int k : carries_) take(loop_.first_carry() + k);
-    for (const auto* list : {&whole_, &singles_, &chunks_})
-      for (int i : *list) take(i);
+    const Tensors of_carries = take(carries_.size()), carried = take(sums.symbols().size());
+    const Tensors stacked = take(singles_.size() + sums.kept().size()), of_chunks = take(chunks_.size());
+    const Tensors of_whole = sums.results(carried, stacked);
+    Tensors terms(in_.size());
+    for (std::size_t i = 0; i < carries_.size(); ++i) terms[at(loop_.first_carry() + carries_[i])] = of_carries[i];
+    for (std::size_t i = 0; i < whole_.size(); ++i) terms[at(whole_[i])] = of_whole[i];
+    for (std::size_t i = 0; i < singles_.size(); ++i) terms[at(singles_[i])] = stacked[i];
+    for (std::size_t i = 0; i < chunks_.size(); ++i) terms[at(chunks_[i])] = of_chunks[i];
     return terms;
   }
 

@@ -200,6 +200,40 @@ TEST(FlushDenormalsTest, RestoresWhatWas) {
   EXPECT_FALSE(flushes());
 }
 
+/// With no patience every wait is a sleep, which a number that is set in the meantime ends.
+TEST(TicketTest, WakesWhoeverSleeps) {
+  for (const int microseconds : {0, 20, 1000000}) {
+    const std::chrono::microseconds patience(microseconds);
+    Ticket there, back;
+    int cell = 0;
+    std::thread other([&] {
+      for (std::uint32_t i = 1; i <= 2000; ++i) {
+        there.wait_for(i, patience);
+        ++cell;
+        back.set(i);
+      }
+    });
+    for (std::uint32_t i = 1; i <= 2000; ++i) {
+      there.set(i);
+      back.wait_for(i, patience);
+      ASSERT_EQ(cell, static_cast<int>(i));
+    }
+    other.join();
+  }
+}
+
+TEST(TicketTest, NumbersWrapAround) {
+  Ticket ticket;
+  constexpr auto none = std::chrono::nanoseconds(0);
+  ticket.set(0x7fffffff);
+  ticket.wait_for(0x7fffffff, none);
+  ticket.set(0xfffffff0);
+  ticket.wait_for(0xffffffef, none);
+  ticket.set(5);  // later than all of these
+  ticket.wait_for(0xffffffff, none);
+  ticket.wait_for(5, none);
+}
+
 TEST(BarrierTest, OfOneDoesNotWait) {
   Barrier barrier(1);
   barrier.wait(0);

@@ -199,6 +199,59 @@ TEST(Control, SameBitsWithAnyNumberOfThreads) {
   set_num_threads(2);
 }
 
+/// Bodies that are worth dividing: loops in loops, branches, carries that are exchanged, results that are carries.
+TEST(Control, TheTeamGoesThroughLoopsTogether) {
+  set_seed(7);
+  const Tensor x = random::normal({96, 128}), w = random::normal({128, 128}, {.stddev = 0.1}),
+               xs = random::normal({6, 96, 128});
+  const auto step = function([&](Tensor a, Tensor b, Tensor elements) {
+    const auto inner = [&](Tensor t, std::int64_t bound) {
+      return std::get<0>(while_loop([&](Tensor, Tensor n) { return n < bound; },
+                                    [&](Tensor u, Tensor n) { return std::tuple{sin(matmul(u, b)), n + 1}; },
+                                    std::tuple{t, constant(0)}));
+    };
+    const auto [state, all] = scan(
+        [&](Tensor s, Tensor t, Tensor e) {
+          const Tensor next = cond(reduce_sum(e) > 0, [&] { return inner(s + e, 3); }, [&] { return tanh(s * e); });
+          return std::pair{std::tuple{t, next}, next};
+        },
+        std::tuple{a, a + 1}, elements);
+    return std::array{std::get<0>(state), std::get<1>(state), all};
+  });
+  set_num_threads(1);
+  const auto expected = step(x, w, xs);
+  for (int threads : {2, 3, 8}) {
+    set_num_threads(threads);
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      const auto got = step(x, w, xs);
+      for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(bitwise_equal(got[i], expected[i])) << threads;
+    }
+  }
+  set_num_threads(2);
+}
+
+TEST(Control, WhatFailsInALoopOfTheTeamStopsIt) {
+  const Tensor w = ones({128, 128}), state = ones({96, 128});
+  const auto step = function([&](Tensor s, Tensor b, Tensor indices) {
+    const auto walk = [&](Tensor t, Tensor places) {
+      return scan([&](Tensor u, Tensor i) { return std::pair{tanh(matmul(u, b)) + gather(u, i), i}; }, t, places).first;
+    };
+    return scan([&](Tensor t, Tensor places) { return std::pair{walk(t, places), reduce_sum(t)}; }, s, indices).first;
+  });
+  const Tensor good = zeros({3, 4}, i32), bad = constant({{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 99, 3, 98}});
+  for (int threads : {1, 2, 3, 8}) {
+    set_num_threads(threads);
+    const Tensor before = step(state, w, good);
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      const std::string message = error_of([&] { step(state, w, bad).item(); });
+      for (const char* part : {"index 99", "in iteration 1 of scan, in iteration 2 of scan"})
+        EXPECT_TRUE(mentions(message, part)) << threads << ": " << message;
+      EXPECT_TRUE(bitwise_equal(step(state, w, good), before));
+    }
+  }
+  set_num_threads(2);
+}
+
 TEST(Control, TenThousandIterationsAndCallsKeepMemoryFlat) {
   const auto step = function([](Tensor x) {
     return while_loop([](Tensor, Tensor n) { return n < 100; },

@@ -1,0 +1,226 @@
+/// What every iteration of a loop would compute again, from nothing but what all of them see whole, is computed before
+/// it. A matrix that a product in the loop reads transposed is transposed once: it would be packed in every iteration.
+#include <algorithm>
+#include <map>
+#include "gradus/compiler/passes.h"
+#include "gradus/ops/control_ops.h"
+#include "gradus/ops/matmul.h"
+#include "gradus/ops/views.h"
+
+namespace gradus {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+bool is_plain_alias(const Value& v) { return v.op.is_alias() && v.in.size() == 1; }
+
+/// May be computed where no iteration is, any number of times.
+bool may_move(const Value& v) {
+  return v.op && !v.op.is_control() && !v.op.has_siblings() && !v.op->inlined && !v.op.may_fail() &&
+         (!v.op.is_alias() || is_plain_alias(v));
+}
+
+/// The body of a loop, and what of it goes before the loop.
+class Body {
+ public:
+  /// The inputs from `first_whole` on are the same in all iterations.
+  Body(Graph graph, std::size_t first_whole) : graph_(std::move(graph)), kinds_(at(graph_.size()), Kind::varies) {
+    for (std::size_t k = first_whole; k < graph_.inputs.size(); ++k) kinds_[at(graph_.inputs[k])] = Kind::whole;
+    for (int i = 0; i < graph_.size(); ++i)
+      if (!graph_[i].is_input()) kinds_[at(i)] = kind_of(graph_[i]);
+  }
+
+  /// Appends what goes before the loop to the graph around it, and to `operands`, of which the last are those of the
+  /// body's inputs.
+  void move_out(Graph& around, std::vector<int>& operands) {
+    const std::size_t first = operands.size() - graph_.inputs.size();
+    for (std::size_t k = 0; k < graph_.inputs.size(); ++k) outside_[graph_.inputs[k]] = operands[first + k];
+    const int size = graph_.size();
+    for (int i = 0; i < size; ++i)
+      if (graph_[i].op && kinds_[at(i)] == Kind::varies) look_at_operands(i);
+    std::map<int, int> replaced;
+    for (int value : wanted_) replaced[value] = add_input(copy_out(value, around), graph_[value].spec, operands);
+    for (const auto& [product, operand] : turned_) {
+      const int turned = turn(copy_out(operand, around), graph_[operand].spec, around, operands);
+      Matmul op = *graph_[product].op.as<Matmul>();
+      op.transpose_b = false;
+      graph_[product].op = AnyOp::of(op);
+      graph_[product].in[1] = turned;
+    }
+    for (int i = 0; i < size; ++i)
+      for (int& operand : graph_[i].in)
+        if (const auto found = replaced.find(operand); found != replaced.end() && kinds_[at(i)] == Kind::varies)
+          operand = found->second;
+    sort();
+  }
+  bool changed() const { return !wanted_.empty() || !turned_.empty(); }
+  Graph take() { return std::move(graph_); }
+
+ private:
+  enum class Kind { varies, whole, fixed };  // fixed: made of nothing at all, computed where it is read
+
+  Kind kind_of(const Value& v) const {
+    if (v.is_constant) return Kind::fixed;
+    if (!may_move(v)) return Kind::varies;
+    Kind kind = Kind::fixed;
+    for (int operand : v.in) {
+      if (kinds_[at(operand)] == Kind::varies) return Kind::varies;
+      if (kinds_[at(operand)] == Kind::whole) kind = Kind::whole;
+    }
+    return kind;
+  }
+
+  void look_at_operands(int i) {
+    const Value& v = graph_[i];
+    const bool in_memory = v.op.is_library_call() || v.op.is_control();
+    for (std::size_t k = 0; k < v.in.size(); ++k) {
+      const Matmul* product = v.op.as<Matmul>();
+      if (product && k == 1 && product->transpose_b && kinds_[at(v.in[1])] == Kind::whole)
+        turned_.emplace_back(i, v.in[1]);
+      else want(v.in[k], in_memory);
+    }
+  }
+
+  /// Somebody in the loop reads `value`. A view that is read in place stays where it is read, and what it views goes.
+  void want(int value, bool in_memory) {
+    const Value& v = graph_[value];
+    if (kinds_[at(value)] != Kind::whole || v.is_input()) return;
+    if (is_plain_alias(v) || (v.op.is_view() && !in_memory)) {
+      kinds_[at(value)] = Kind::varies;  // from now on it is read like the rest of the body
+      for (int operand : v.in) want(operand, in_memory);
+    } else if (std::ranges::find(wanted_, value) == wanted_.end()) {
+      wanted_.push_back(value);
+    }
+  }
+
+  /// The value around the loop that is `value`.
+  int copy_out(int value, Graph& around) {
+    if (const auto found = outside_.find(value); found != outside_.end()) return found->second;
+    Value v = graph_[value];
+    for (int& operand : v.in) operand = copy_out(operand, around);
+    return outside_[value] = around.add(std::move(v));
+  }
+
+  int add_input(int outside, const Spec& spec, std::vector<int>& operands) {
+    graph_.inputs.push_back(graph_.add({.spec = spec}));
+    operands.push_back(outside);
+    return graph_.inputs.back();
+  }
+
+  /// The matrices `outside` with rows and columns exchanged.
+  int turn(int outside, Spec spec, Graph& around, std::vector<int>& operands) {
+    if (const auto known = turned_inputs_.find(outside); known != turned_inputs_.end()) return known->second;
+    Shape order;
+    for (int i = spec.shape.rank() - 1; i >= 0; --i) order.push_back(i < 2 ? 1 - i : i);
+    const Spec source = spec;
+    spec.shape.set(-1, source.shape[-2]);
+    spec.shape.set(-2, source.shape[-1]);
+    const int value = around.add({.op = AnyOp::of(Transpose{order}), .in = {outside}, .spec = spec});
+    return turned_inputs_[outside] = add_input(value, spec, operands);
+  }
+
+  /// Inputs first, as operands have to be.
+  void sort() {
+    Graph sorted;
+    std::vector<int> renamed(at(graph_.size()), -1);
+    for (int i : graph_.inputs) sorted.inputs.push_back(renamed[at(i)] = sorted.add(graph_[i]));
+    for (int i = 0; i < graph_.size(); ++i) {
+      if (graph_[i].is_input()) continue;
+      Value v = std::move(graph_[i]);
+      for (int& operand : v.in) operand = renamed[at(operand)];
+      renamed[at(i)] = sorted.add(std::move(v));
+    }
+    for (int o : graph_.outputs) sorted.outputs.push_back(renamed[at(o)]);
+    graph_ = std::move(sorted);
+  }
+
+  Graph graph_;
+  std::vector<Kind> kinds_;
+  std::vector<int> wanted_;                  // values of the body
+  std::vector<std::pair<int, int>> turned_;  // products and the operands that they read transposed
+  std::map<int, int> outside_;               // by value of the body: what it is around the loop
+  std::map<int, int> turned_inputs_;         // by value around the loop
+};
+
+Region hoisted(const Region& region) {
+  Graph graph = region.graph();
+  hoist(graph);
+  return Region(std::move(graph));
+}
+
+/// Loops of a graph, one by one.
+class Hoister {
+ public:
+  explicit Hoister(const Graph& graph) : graph_(graph) {}
+  Graph run() {
+    std::vector<int> renamed(at(graph_.size()), -1);
+    for (int i = 0; i < graph_.size(); ++i) {
+      Value v = graph_[i];
+      for (int& operand : v.in) operand = renamed[at(operand)];
+      if (v.op.is_control()) rewrite(v);
+      renamed[at(i)] = made_.add(std::move(v));
+    }
+    for (int i : graph_.inputs) made_.inputs.push_back(renamed[at(i)]);
+    for (int o : graph_.outputs) made_.outputs.push_back(renamed[at(o)]);
+    for (int d : graph_.dying) made_.dying.push_back(renamed[at(d)]);
+    return std::move(made_);
+  }
+
+ private:
+  /// One application, whose results are several values.
+  struct Application {
+    AnyOp before;
+    std::vector<int> in_before;
+    AnyOp after;
+    std::vector<int> in_after;
+  };
+
+  void rewrite(Value& v) {
+    const AnyOp first = v.op.sibling(0);
+    auto known =
+        std::ranges::find_if(known_, [&](const Application& a) { return a.before == first && a.in_before == v.in; });
+    if (known == known_.end()) {
+      Application made{first, v.in, first, v.in};
+      if (const Cond* branch = first.as<Cond>()) rewrite(*branch, made);
+      else if (const Scan* scan = first.as<Scan>()) rewrite(*scan, made);
+      else if (const While* loop = first.as<While>()) rewrite(*loop, made);
+      known = known_.insert(known_.end(), std::move(made));
+    }
+    const int output = v.op.output();
+    v.op = known->after.sibling(output);
+    v.in = known->in_after;
+  }
+  void rewrite(Cond branch, Application& made) {
+    branch.if_true = hoisted(branch.if_true);
+    branch.if_false = hoisted(branch.if_false);
+    made.after = AnyOp::of(branch);
+  }
+  void rewrite(While loop, Application& made) {
+    loop.condition = hoisted(loop.condition);
+    loop.body = hoisted(loop.body);
+    made.after = AnyOp::of(loop);
+  }
+  void rewrite(Scan scan, Application& made) {
+    scan.body = hoisted(scan.body);
+    if (scan.last) {
+      scan.last = hoisted(scan.last);
+    } else {
+      Body body(scan.body.graph(), at(scan.first_whole() - scan.first_carry()));
+      body.move_out(made_, made.in_after);
+      if (body.changed()) scan.body = Region(body.take());
+    }
+    made.after = AnyOp::of(scan);
+  }
+
+  const Graph& graph_;
+  Graph made_;
+  std::vector<Application> known_;
+};
+
+}  // namespace
+
+void hoist(Graph& graph) {
+  if (std::ranges::any_of(graph.values, [](const Value& v) { return v.op.is_control(); })) graph = Hoister(graph).run();
+}
+
+}  // namespace gradus

@@ -1,0 +1,85 @@
+/// The sum of two concatenations that do not overlap.
+#include "gradus/ops/disjoint_sum.h"
+#include <algorithm>
+#include "gradus/ops/concat.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/shape.h"
+#include "gradus/ops/views.h"
+
+namespace gradus {
+namespace {
+
+/// A walk along the parts of a concatenation.
+class Parts {
+ public:
+  Parts(const Inputs& parts, int axis) : axis_(axis) {
+    for (const Ref<Node>& part : parts) parts_.emplace_back(part);
+    enter();
+  }
+  bool known() const {
+    return std::ranges::all_of(parts_, [&](const Tensor& part) { return part.shape()[axis_] >= 0; });
+  }
+  bool done() const { return next_ == parts_.size(); }
+  bool in_zeros() const { return zeros_; }
+  /// Whether the rest of the part is all of it.
+  bool at_begin() const { return rest_ == part().shape()[axis_]; }
+  const Tensor& part() const { return parts_[next_]; }
+  std::int64_t rest() const { return rest_; }
+  void advance(std::int64_t n) {
+    rest_ -= n;
+    if (rest_ > 0) return;
+    ++next_;
+    enter();
+  }
+
+ private:
+  /// Neighbouring zeros are one run.
+  void enter() {
+    if (done()) return;
+    zeros_ = is_zeros(part());
+    rest_ = part().shape()[axis_];
+    while (zeros_ && next_ + 1 < parts_.size() && is_zeros(parts_[next_ + 1])) rest_ += parts_[++next_].shape()[axis_];
+  }
+  int axis_;
+  Tensors parts_;
+  std::size_t next_ = 0;
+  std::int64_t rest_ = 0;
+  bool zeros_ = false;
+};
+
+}  // namespace
+
+bool is_zeros(const Tensor& x) {
+  const Ref<Node>& node = x.node();
+  const Ref<Node>& source = node->op.as<Broadcast>() ? node->inputs[0] : node;
+  return source->op && source->op == fill({}, 0, x.dtype()).node()->op;
+}
+
+std::optional<Tensor> disjoint_sum(const Tensor& a, const Tensor& b) {
+  const Concat *first = a.node()->op.as<Concat>(), *second = b.node()->op.as<Concat>();
+  if (!first || !second || first->axis != second->axis || a.spec() != b.spec()) return {};
+  const int axis = first->axis;
+  Parts x(a.node()->inputs, axis), y(b.node()->inputs, axis);
+  if (!x.known() || !y.known()) return {};
+  Tensors joined;
+  while (!x.done() && !y.done()) {
+    if (x.in_zeros() && y.in_zeros()) {
+      const std::int64_t n = std::min(x.rest(), y.rest());
+      Shape gap = a.shape();
+      gap.set(axis, n);
+      joined.push_back(zeros(gap, a.dtype()));
+      x.advance(n);
+      y.advance(n);
+      continue;
+    }
+    Parts &given = x.in_zeros() ? y : x, &zero = x.in_zeros() ? x : y;
+    const std::int64_t n = given.rest();
+    if (!zero.in_zeros() || zero.rest() < n || !given.at_begin()) return {};
+    joined.push_back(given.part());
+    given.advance(n);
+    zero.advance(n);
+  }
+  return concat(joined, axis);
+}
+
+}  // namespace gradus

@@ -1,0 +1,180 @@
+/// Sums of a loop's gradient, found on the graph of its body.
+#include "gradus/ops/loop_sums.h"
+#include <algorithm>
+#include "gradus/graph/context.h"
+#include "gradus/ops/concat.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/disjoint_sum.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/matmul.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+namespace {
+
+using scalar::Opcode;
+
+/// What is kept of an iteration beside what it takes may be so many times as large.
+constexpr std::int64_t most_growth = 2;
+
+/// The elementwise formula of `node` is `op` of its operands, in order, without rounding to a narrow type between.
+bool computes(const Node& node, Opcode op) {
+  if (!node.op.is_elementwise() || node.inputs.size() > 2) return false;
+  std::vector<DType> types;
+  for (const Ref<Node>& operand : node.inputs) types.push_back(operand->spec.dtype);
+  const scalar::Code code = node.op.formula(types);
+  const auto at = [&](int i) -> const scalar::Instruction& { return code.instructions[static_cast<std::size_t>(i)]; };
+  const auto is_operand = [&](int i, int number) { return i >= 0 && at(i).op == Opcode::input && at(i).a == number; };
+  const scalar::Instruction& result = at(code.result);
+  return result.op == op && is_operand(result.a, 0) && (node.inputs.size() == 1 || is_operand(result.b, 1));
+}
+
+Shape with_leading(std::int64_t n, Shape shape) {
+  shape.insert(0, n);
+  return shape;
+}
+
+/// [iterations, p, q] as the operand of a product over all iterations, [iterations * p, q] or [p, iterations * q]:
+/// whichever axis the product sums along.
+Tensor joined(const Tensor& all, bool along_rows) {
+  const std::int64_t n = all.shape()[0], p = all.shape()[1], q = all.shape()[2];
+  return along_rows ? reshape(all, {dimension::multiply(n, p), q})
+                    : reshape(transpose(all, {1, 0, 2}), {p, dimension::multiply(n, q)});
+}
+
+}  // namespace
+
+LoopSums::LoopSums(std::int64_t iterations, std::vector<Taken> taken, In constant, In stacked)
+    : iterations_(iterations),
+      taken_(std::move(taken)),
+      stacked_(stacked.begin(), stacked.end()),
+      first_kept_(stacked.size()),
+      trace_(Context::current()->id()) {
+  for (const Tensor& symbol : constant) varies_.emplace(symbol.node().get(), false);
+  for (const Taken& each : taken_)
+    if (const std::int64_t size = each.symbol.shape().size(); size > 0) most_elements_ += most_growth * size;
+}
+
+void LoopSums::add(const Tensor& term, const Spec& spec) {
+  if (!term.defined()) {
+    sums_.emplace_back([spec](In, In) { return fill(spec.shape, 0, spec.dtype); });
+  } else if (std::optional<Later> later = postponed(term)) {
+    sums_.push_back(std::move(*later));
+  } else {
+    sums_.push_back(carried(term));
+  }
+}
+
+Tensors LoopSums::results(In carried, In stacked) const {
+  Tensors results;
+  for (const Later& later : sums_) results.push_back(later(carried, stacked));
+  return results;
+}
+
+LoopSums::Later LoopSums::carried(const Tensor& term) {
+  const std::size_t place = symbols_.size();
+  symbols_.push_back(Tensor::parameter(term.spec(), trace_));
+  next_.push_back(symbols_.back() + term);
+  return [place](In carried, In) { return carried[place]; };
+}
+
+/// Nothing if there is no product in it that could wait.
+std::optional<LoopSums::Later> LoopSums::postponed(const Tensor& term) {
+  const Node& node = *term.node();
+  if (taken_.empty() || node.trace != trace_ || node.is_leaf()) return {};
+  if (node.op.as<Matmul>()) return postponed_product(node);
+  if (node.op.as<Concat>()) return postponed_concat(node);
+  if (computes(node, Opcode::add)) return postponed_addition(node);
+  if (node.op.is_view() || (node.op.is_alias() && node.inputs.size() == 1) || computes(node, Opcode::convert))
+    return postponed_view(node);
+  return {};
+}
+
+std::optional<LoopSums::Later> LoopSums::postponed_product(const Node& node) {
+  const Matmul op = *node.op.as<Matmul>();
+  const Tensor a(node.inputs[0]), b(node.inputs[1]);
+  if (a.shape().rank() != 2 || b.shape().rank() != 2 || !varies(a) || !varies(b)) return {};
+  const std::optional<Rows> all_a = all_of(a);
+  const std::optional<Rows> all_b = all_a ? all_of(b) : std::nullopt;
+  if (!all_b) return {};
+  return [op, all_a = *all_a, all_b = *all_b](In, In stacked) {
+    return gradus::apply(op, joined(all_a(stacked), op.transpose_a), joined(all_b(stacked), !op.transpose_b));
+  };
+}
+
+std::optional<LoopSums::Later> LoopSums::postponed_addition(const Node& node) {
+  const Tensor x(node.inputs[0]), y(node.inputs[1]);
+  std::optional<Later> a = postponed(x), b = postponed(y);
+  if (!a && !b) return {};
+  if (!a) a = carried(x);
+  if (!b) b = carried(y);
+  return [a = *a, b = *b](In carried, In stacked) { return a(carried, stacked) + b(carried, stacked); };
+}
+
+/// Parts are added up each for itself; those that are the same in all iterations have to be zeros.
+std::optional<LoopSums::Later> LoopSums::postponed_concat(const Node& node) {
+  std::vector<std::optional<Later>> parts;
+  for (const Ref<Node>& part : node.inputs) parts.push_back(postponed(Tensor(part)));
+  if (std::ranges::none_of(parts, [](const auto& part) { return part.has_value(); })) return {};
+  for (int k = 0; k < node.inputs.size(); ++k)
+    if (const Tensor part(node.inputs[k]); !varies(part) && !is_zeros(part)) return {};
+  std::vector<Later> sums;
+  for (int k = 0; k < node.inputs.size(); ++k) {
+    const Tensor part(node.inputs[k]);
+    auto& later = parts[static_cast<std::size_t>(k)];
+    sums.push_back(later          ? *later
+                   : varies(part) ? carried(part)
+                                  : [spec = part.spec()](In, In) { return fill(spec.shape, 0, spec.dtype); });
+  }
+  return [op = node.op, sums = std::move(sums)](In carried, In stacked) {
+    Tensors all;
+    for (const Later& sum : sums) all.push_back(sum(carried, stacked));
+    return make_node(op, all);
+  };
+}
+
+/// Views and conversions of a sum: the sum is made first.
+std::optional<LoopSums::Later> LoopSums::postponed_view(const Node& node) {
+  const std::optional<Later> source = postponed(Tensor(node.inputs[0]));
+  if (!source || !is_floating(node.spec.dtype)) return {};
+  return [op = node.op, source = *source](In carried, In stacked) {
+    return make_node(op, Tensors{source(carried, stacked)});
+  };
+}
+
+/// An explicit stack: graphs may be deep.
+bool LoopSums::varies(const Tensor& x) {
+  std::vector<std::pair<const Node*, bool>> pending{{x.node().get(), false}};
+  while (!pending.empty()) {
+    const auto [node, entered] = pending.back();
+    pending.pop_back();
+    if (varies_.contains(node)) continue;
+    if (node->trace != trace_ || node->is_leaf()) {
+      varies_.emplace(node, node->trace == trace_);
+    } else if (entered) {
+      const bool any = std::ranges::any_of(node->inputs, [&](const Ref<Node>& in) { return varies_.at(in.get()); });
+      varies_.emplace(node, any);
+    } else {
+      pending.emplace_back(node, true);
+      for (const Ref<Node>& in : node->inputs) pending.emplace_back(in.get(), false);
+    }
+  }
+  return varies_.at(x.node().get());
+}
+
+std::optional<LoopSums::Rows> LoopSums::all_of(const Tensor& x) {
+  const Shape shape = with_leading(iterations_, x.shape());
+  for (const Taken& each : taken_)
+    if (each.symbol.node() == x.node()) return [all = each.all, shape](In) { return reshape(all, shape); };
+  auto found = std::ranges::find_if(stacked_, [&](const Tensor& each) { return each.node() == x.node(); });
+  const auto place = static_cast<std::size_t>(found - stacked_.begin());
+  if (found == stacked_.end()) {
+    const std::int64_t size = x.shape().size();
+    if (size > 0 && kept_elements_ + size > most_elements_) return {};
+    kept_elements_ += std::max<std::int64_t>(0, size);
+    stacked_.push_back(x);
+  }
+  return [place](In stacked) { return stacked[place]; };
+}
+
+}  // namespace gradus
