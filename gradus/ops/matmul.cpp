@@ -131,7 +131,7 @@ int Matmul::carries(Specs, int operand, int axis) const {
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   check_operands(a.spec(), b.spec(), false, false);
-  if (is_narrow(a.dtype())) return cast(matmul(cast(a, f32), cast(b, f32)), a.dtype());
+  if (a.dtype() == f16) return cast(matmul(cast(a, f32), cast(b, f32)), f16);
   const std::int64_t m = a.shape()[-2], k = a.shape()[-1], n = b.shape()[-1];
   const Shape batches_a = leading(a.shape()), batches_b = leading(b.shape());
   const Shape batches = broadcast_shape(batches_a, batches_b, "matmul: batches");

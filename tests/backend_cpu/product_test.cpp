@@ -11,6 +11,7 @@
 #include <vector>
 #include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/base/error.h"
+#include "gradus/base/flush_denormals.h"
 
 namespace gradus::cpu_backend {
 namespace {
@@ -20,6 +21,22 @@ std::vector<Isa> isas() {
   if (widest_isa() == Isa::avx512) all.push_back(Isa::avx512);
   return all;
 }
+
+/// What a product may be computed with on this processor.
+struct Tiles {
+  Isa isa;
+  bool pairs;
+  void set(Product& p) const { p.isa = isa, p.pair_tiles = pairs; }
+};
+template <class T> std::vector<Tiles> all_tiles() {
+  std::vector<Tiles> all;
+  for (Isa isa : isas()) all.push_back({isa, false});
+  if (std::is_same_v<T, bfloat16> && has_pair_products()) all.push_back({Isa::avx512, true});
+  return all;
+}
+
+/// In which a chain is summed.
+template <class T> using Sum = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
 
 template <class T> T next(T sum, T x, T y) {
   if constexpr (std::is_floating_point_v<T>) return std::fma(x, y, sum);
@@ -32,7 +49,8 @@ template <class T> std::vector<T> random_values(std::size_t count, unsigned seed
   std::mt19937_64 random(seed);
   std::vector<T> values(count);
   for (T& value : values) {
-    if constexpr (std::is_floating_point_v<T>) value = static_cast<T>(static_cast<std::int64_t>(random())) * T(1e-18);
+    if constexpr (FloatingElement<T>)
+      value = static_cast<T>(static_cast<Sum<T>>(static_cast<std::int64_t>(random())) * Sum<T>(1e-18));
     else value = static_cast<T>(random());
   }
   return values;
@@ -40,8 +58,8 @@ template <class T> std::vector<T> random_values(std::size_t count, unsigned seed
 
 /// The bits of a value; every NaN is the same.
 template <class T> std::uint64_t bits(T value) {
-  if constexpr (std::is_floating_point_v<T>)
-    if (std::isnan(value)) return ~0ull;
+  if constexpr (FloatingElement<T>)
+    if (value != value) return ~0ull;
   std::uint64_t result = 0;
   std::memcpy(&result, &value, sizeof value);
   return result;
@@ -98,13 +116,19 @@ template <class T> struct Problem {
     for (std::int64_t i = 0; i < p.batch; ++i)
       for (std::int64_t row = 0; row < p.m; ++row)
         for (std::int64_t column = 0; column < p.n; ++column) {
-          T sum = 0;
-          for (std::int64_t k = 0; k < p.k; ++k)
-            sum = next(sum, a[i * p.a_batch + row * p.a_row + k * p.a_column],
-                       b[i * p.b_batch + k * p.b_row + column * p.b_column]);
-          expected[i * p.c_batch + row * p.c_row + column] = sum;
+          const T* x = &a[i * p.a_batch + row * p.a_row];
+          const T* y = &b[i * p.b_batch + column * p.b_column];
+          Sum<T> sum = 0;
+          for (std::int64_t k = 0; k < p.k; ++k) {
+            const std::int64_t at = std::is_same_v<T, bfloat16> ? k ^ 1 : k;  // of each pair the odd one first
+            sum = at < p.k ? step(sum, x[at * p.a_column], y[at * p.b_row]) : next<Sum<T>>(sum, 0, 0);
+          }
+          if (std::is_same_v<T, bfloat16> && p.k % 2 == 1)  // the loop met the missing one in place of the last
+            sum = step(sum, x[(p.k - 1) * p.a_column], y[(p.k - 1) * p.b_row]);
+          expected[i * p.c_batch + row * p.c_row + column] = static_cast<T>(sum);
         }
   }
+  static Sum<T> step(Sum<T> sum, T x, T y) { return next<Sum<T>>(sum, static_cast<Sum<T>>(x), static_cast<Sum<T>>(y)); }
 
   /// Runs the units in the given ranges, and expects the naive result and nothing touched beside it.
   void expect_equal(const std::vector<std::int64_t>& bounds) const {
@@ -113,8 +137,9 @@ template <class T> struct Problem {
     for (std::size_t i = 0; i + 1 < bounds.size(); ++i)
       run_units(product, a.data(), b.data(), c.data(), bounds[i], bounds[i + 1], scratch.data());
     for (std::size_t i = 0; i < c.size(); ++i)
-      ASSERT_EQ(bits(c[i]), bits(expected[i])) << product.dtype << " " << name(product.isa) << " " << shape
-                                               << ": element " << i << " is " << c[i] << ", expected " << expected[i];
+      ASSERT_EQ(bits(c[i]), bits(expected[i]))
+          << product.dtype << " " << name(product.isa) << " " << shape << ": element " << i << " is "
+          << static_cast<double>(c[i]) << ", expected " << static_cast<double>(expected[i]);
   }
   void expect_equal() const { expect_equal({0, units(product)}); }
 
@@ -134,14 +159,14 @@ template <class T> struct Problem {
 
 template <class T> void check_on_all(const Case& c) {
   Problem<T> problem(c);
-  for (Isa isa : isas()) {
-    problem.product.isa = isa;
+  for (const Tiles& tiles : all_tiles<T>()) {
+    tiles.set(problem.product);
     problem.expect_equal();
   }
 }
 
 template <class T> class ProductOf : public testing::Test {};
-using Types = testing::Types<float, double, std::int32_t, std::int64_t>;
+using Types = testing::Types<float, double, bfloat16, std::int32_t, std::int64_t>;
 TYPED_TEST_SUITE(ProductOf, Types);
 
 TYPED_TEST(ProductOf, EqualsLoopsAtAllEdges) {
@@ -160,7 +185,7 @@ TYPED_TEST(ProductOf, EqualsLoopsAtEveryHeightOfTiles) {
 
 TYPED_TEST(ProductOf, PausesInMemoryBetweenBlocksOfSteps) {
   for (int layout = 0; layout < 4; ++layout)
-    for (std::int64_t k : {513, 900, 1024})
+    for (std::int64_t k : {513, 900, 1027, 2100})
       check_on_all<TypeParam>({.m = 67, .n = 141, .k = k, .transpose_a = layout % 2 == 1, .transpose_b = layout > 1});
 }
 
@@ -170,6 +195,15 @@ TYPED_TEST(ProductOf, PacksRowsAPowerOfTwoApart) {
     c.gap = 512 - (c.transpose_a ? c.m : c.k);
     check_on_all<TypeParam>(c);
   }
+}
+
+TYPED_TEST(ProductOf, KeepsPackedRowsForAllColumns) {
+  for (int layout = 0; layout < 4; ++layout)
+    for (std::int64_t m : {45, 130}) {  // of few rows and of several groups of panels
+      Case c{.m = m, .n = 600, .k = 515, .transpose_a = layout % 2 == 1, .transpose_b = layout > 1};
+      c.gap = 1024 - (c.transpose_a ? c.m : c.k);
+      check_on_all<TypeParam>(c);
+    }
 }
 
 TYPED_TEST(ProductOf, StreamsBPastFewRows) {
@@ -221,8 +255,8 @@ TYPED_TEST(ProductOf, AnyDivisionIntoUnitsGivesTheSameBits) {
   std::mt19937 random(3);
   for (const Case& c : cases) {
     Problem<TypeParam> problem(c);
-    for (Isa isa : isas()) {
-      problem.product.isa = isa;
+    for (const Tiles& tiles : all_tiles<TypeParam>()) {
+      tiles.set(problem.product);
       const std::int64_t count = units(problem.product);
       for (int trial = 0; trial < 4; ++trial) {
         std::vector<std::int64_t> bounds{0, count};
@@ -264,9 +298,9 @@ TYPED_TEST(ProductOf, ReadsAndWritesNothingPastTheEnd) {
         for (std::int64_t k : {5, 515}) {
           Problem<TypeParam> problem(
               {.m = m, .n = n, .k = k, .transpose_a = layout % 2 == 1, .transpose_b = layout > 1});
-          for (Isa isa : isas()) {
+          for (const Tiles& tiles : all_tiles<TypeParam>()) {
             Product& p = problem.product;
-            p.isa = isa;
+            tiles.set(p);
             Guarded<TypeParam> a({problem.a.begin(), problem.a.begin() + m * k});
             Guarded<TypeParam> b({problem.b.begin(), problem.b.begin() + k * n});
             Guarded<TypeParam> c(std::vector<TypeParam>(m * n));
@@ -308,6 +342,39 @@ TEST(Product, NotANumberAndInfinityStayInTheirRowsAndColumns) {
   }
 }
 
+/// Of numbers so small that products, sums or both are subnormal, and of infinities, in every order of signs.
+TEST(Product, OfPairsFlushesAsSingleStepsDo) {
+  const FlushDenormals flush;
+  std::mt19937 random(5);
+  for (std::int64_t k : {1, 2, 7, 32}) {
+    Problem<bfloat16> problem({.m = 61, .n = 77, .k = k, .transpose_b = k == 7});
+    for (auto* operand : {&problem.a, &problem.b})
+      for (bfloat16& x : *operand) {
+        const unsigned exponent = random() % 16 == 0 ? random() % 4 : 58 + random() % 10;
+        x = bfloat16::from_bits(static_cast<std::uint16_t>((random() & 0x807f) | exponent << 7));
+      }
+    if (k == 32) problem.a[40] = std::numeric_limits<bfloat16>::infinity();
+    problem.solve();
+    for (const Tiles& tiles : all_tiles<bfloat16>()) {
+      tiles.set(problem.product);
+      problem.expect_equal();
+    }
+  }
+}
+
+TEST(Product, OfPairsRoundsItsSumsOnce) {
+  // 256 + 1 + 1 + 1 is 259 in f32, rounded to 260; in bf16, whose steps are 2 there, it would stay 256.
+  std::vector<bfloat16> a(4, bfloat16(1.0f)), b(4, bfloat16(1.0f)), c(1);
+  a[0] = bfloat16(256.0f);
+  Product p{.dtype = bf16, .m = 1, .n = 1, .k = 4, .a_row = 4, .b_row = 1, .c_row = 1};
+  for (const Tiles& tiles : all_tiles<bfloat16>()) {
+    tiles.set(p);
+    std::vector<unsigned char> scratch(scratch_bytes(p));
+    run_units(p, a.data(), b.data(), c.data(), 0, units(p), scratch.data());
+    EXPECT_EQ(static_cast<float>(c[0]), 260) << name(tiles.isa) << (tiles.pairs ? " with pairs" : "");
+  }
+}
+
 TEST(Product, OfSmallShapesHasEnoughUnitsForSixteenThreads) {
   for (bool transpose_b : {false, true}) {
     Product p = make_product({.m = 64, .n = 128, .k = 784, .transpose_b = transpose_b}, f32);
@@ -331,6 +398,9 @@ TEST(Product, OfVerySmallShapesDividesEvenlyAmongTwoThreads) {
 TEST(Product, ChecksItsStrides) {
   EXPECT_THROW(units({.m = 2, .n = 2, .k = 2, .a_row = 4, .a_column = 2, .b_row = 2, .c_row = 2}), InternalError);
   EXPECT_THROW(units({.m = 2, .n = 2, .k = 2, .a_row = 2, .b_row = -2, .c_row = 2}), InternalError);
+  EXPECT_THROW(units({.dtype = f16, .m = 2, .n = 2, .k = 2, .a_row = 2, .b_row = 2, .c_row = 2}), InternalError);
+  EXPECT_THROW(units({.dtype = bf16, .m = 2, .n = 2, .k = 2, .a_row = 2, .b_row = 2, .c_row = 2, .resume = true}),
+               InternalError);
   EXPECT_THROW(units({.dtype = u8, .m = 2, .n = 2, .k = 2, .a_row = 2, .b_row = 2, .c_row = 2}), InternalError);
 }
 

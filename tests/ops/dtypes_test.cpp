@@ -4,6 +4,7 @@
 #include <limits>
 #include <random>
 #include "gradus/autodiff/vjp.h"
+#include "gradus/autodiff/vmap.h"
 #include "gradus/base/print.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
@@ -142,6 +143,45 @@ TEST(DTypes, NarrowFloatsAccumulateInSingle) {
             static_cast<double>(half(4096 * static_cast<float>(half(0.0001)))));
   EXPECT_EQ((full({1}, 2048, f16) + full({1}, 1, f16)).item(), 2048);  // to even
   EXPECT_EQ((full({1}, 256, bf16) + full({1}, 1, bf16)).item(), 256);
+}
+
+/// Of matrices one after the other: chains in f32 that take k in pairs, the odd one first, rounded at their ends.
+std::vector<bfloat16> product_of_pairs(const std::vector<bfloat16>& a, const std::vector<bfloat16>& b, std::size_t m,
+                                       std::size_t n, std::size_t k) {
+  std::vector<bfloat16> c;
+  for (std::size_t row = 0; row < a.size() / k; ++row)
+    for (std::size_t column = 0; column < n; ++column) {
+      float sum = 0;
+      const auto add = [&](std::size_t at) {
+        const bfloat16 y = at < k ? b[row / m * k * n + at * n + column] : bfloat16(0.0f);
+        sum = std::fma(at < k ? static_cast<float>(a[row * k + at]) : 0, static_cast<float>(y), sum);
+      };
+      for (std::size_t pair = 0; pair < k; pair += 2) {
+        add(pair + 1);
+        add(pair);
+      }
+      c.push_back(bfloat16(sum));
+    }
+  return c;
+}
+
+TEST(DTypes, ProductsOfBfloat16TakePairs) {
+  for (const std::int64_t k : {1, 44, 45}) {
+    const std::int64_t m = 37, n = 21;
+    const Tensor a = random::normal({3, m, k}, {.dtype = bf16, .seed = 1});
+    const Tensor b = random::normal({3, k, n}, {.dtype = bf16, .seed = 2});
+    const auto x = a.to_vector<bfloat16>(), y = b.to_vector<bfloat16>();
+    const auto expected =
+        product_of_pairs(x, y, static_cast<std::size_t>(m), static_cast<std::size_t>(n), static_cast<std::size_t>(k));
+    const Tensor across_a = from_values(std::span<const bfloat16>(transpose(a).to_vector<bfloat16>()), {3, k, m});
+    const Tensor across_b = from_values(std::span<const bfloat16>(transpose(b).to_vector<bfloat16>()), {3, n, k});
+    EXPECT_EQ(matmul(a, b).to_vector<bfloat16>(), expected);
+    EXPECT_EQ(matmul(transpose(across_a), b).to_vector<bfloat16>(), expected);
+    EXPECT_EQ(matmul(a, transpose(across_b)).to_vector<bfloat16>(), expected);
+    EXPECT_EQ(matmul(transpose(across_a), transpose(across_b)).to_vector<bfloat16>(), expected);
+    EXPECT_EQ(vmap([](In in) { return Tensors{matmul(in[0], in[1])}; }, Tensors{a, b}, 3)[0].to_vector<bfloat16>(),
+              expected);
+  }
 }
 
 TEST(DTypes, GradientsFlowThroughNarrowFloats) {

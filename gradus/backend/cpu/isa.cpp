@@ -27,6 +27,11 @@ std::optional<Isa> widest_isa() {
   return avx512 ? Isa::avx512 : Isa::avx2;
 }
 
+bool has_pair_products() {
+  static const bool has = widest_isa() == Isa::avx512 && __builtin_cpu_supports("avx512bf16");
+  return has;
+}
+
 Isa choose_isa(std::string_view setting, std::optional<Isa> widest) {
   require<Unavailable>(widest.has_value(),
                        "gradus computes with AVX2, FMA and F16C, which this processor does not have");

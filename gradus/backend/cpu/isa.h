@@ -21,6 +21,9 @@ Isa choose_isa(std::string_view setting, std::optional<Isa> widest);
 /// The instruction set in force. Results never depend on it.
 Isa isa();
 
+/// Whether the processor has AVX512_BF16, which adds up products of pairs of bf16. Results never depend on it either.
+bool has_pair_products();
+
 /// Another instruction set for the whole process while it lives: for tests. Scopes of one thread nest; work in progress
 /// in other threads keeps the one it began with.
 class IsaScope {

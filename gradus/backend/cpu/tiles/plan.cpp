@@ -6,12 +6,20 @@
 namespace gradus::cpu_backend {
 namespace {
 
+constexpr std::int64_t most_kept_bytes = 4 << 20;  // of a packed once for all blocks of columns
+constexpr std::int64_t block_bytes = 2 << 20;      // of a block of packed b, which waits in the last cache
+constexpr std::int64_t deepest = 1024;             // steps without a pause in memory
+constexpr std::int64_t deep = 384;                 // from so many steps on, panels of a pass by a panel of b
+constexpr std::int64_t most_resident = 8;          // more rows of c than this at a time fall into one set of a cache
+
 std::int64_t divide_up(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
 std::int64_t round_up(std::int64_t x, std::int64_t to) { return divide_up(x, to) * to; }
 
 void check(const Product& p) {
-  internal_check(p.dtype == f32 || p.dtype == f64 || (is_integer(p.dtype) && size_of(p.dtype) >= 4), "product of ",
-                 p.dtype);
+  const bool is_known =
+      p.dtype == f32 || p.dtype == f64 || p.dtype == bf16 || (is_integer(p.dtype) && size_of(p.dtype) >= 4);
+  internal_check(is_known, "product of ", p.dtype);
+  internal_check(!p.resume || p.dtype != bf16, "a product of bf16 goes on, but its sums have been rounded");
   internal_check(std::min({p.batch, p.m, p.n, p.k}) >= 0, "product of negative size");
   internal_check(std::min({p.a_row, p.a_column, p.a_batch, p.b_row, p.b_column, p.b_batch, p.c_row, p.c_batch}) >= 0,
                  "product with a negative stride");
@@ -39,15 +47,21 @@ std::int64_t second_level_cache() {
   return bytes > 0 ? bytes : 512 << 10;
 }
 
+Form form_of(const Product& p) {
+  if (p.dtype != bf16) return Form::plain;
+  return p.isa == Isa::avx512 && p.pair_tiles ? Form::pairs : Form::widened;
+}
+
 }  // namespace
 
-Plan::Plan(const Product& given) : product(simplify(given)), swapped(given.n != product.n) {
+Plan::Plan(const Product& given)
+    : product(simplify(given)), swapped(given.n != product.n), form(form_of(product)), element(size_of(product.dtype)) {
   const Product& p = product;
   check(p);
   const bool avx512 = p.isa == Isa::avx512;
   const TileSizes& sizes = avx512 ? avx512_tiles : avx2_tiles;
   table = avx512 ? &gradus_tiles_avx512 : &gradus_tiles_avx2;
-  size = size_of(p.dtype), lanes = sizes.vector_bytes / size;
+  size = form == Form::plain ? element : size_of(f32), lanes = sizes.vector_bytes / size;
   outer_batch = p.b_batch == 0 ? 1 : p.batch, inner_batch = p.b_batch == 0 ? p.batch : 1;
   vectors = p.n <= lanes ? 1 : 2, width = vectors * lanes;
   row_panels = divide_up(p.m, sizes.rows[vectors - 1]);
@@ -60,16 +74,25 @@ Plan::Plan(const Product& given) : product(simplify(given)), swapped(given.n != 
 void Plan::choose_packing() {
   const Product& p = product;
   // Lines a power of two apart fall into one set of the cache.
-  const bool aliases = std::max(p.a_row, p.a_column) * size % 2048 == 0 && p.k > (p.a_row == 1 ? 128 : 256);
-  pack_a = aliases && p.m > 4;
+  const bool aliases = std::max(p.a_row, p.a_column) * element % 2048 == 0 && p.k > (p.a_row == 1 ? 128 : 256);
+  const bool has_pairs = a_by_rows() && p.k % 2 == 0;
+  pack_a = (aliases && p.m > 4) || form == Form::widened || (form == Form::pairs && !has_pairs);
   // Rows adjacent: panels share cache lines, so several are packed at once.
-  group = p.a_column == 1 ? 1 : std::max<std::int64_t>(1, 56 * row_panels / std::max<std::int64_t>(p.m, 1));
-  const std::int64_t b_bytes = p.n * p.k * size, rows = p.m * inner_batch;
-  pack_b = p.b_column != 1 || (b_bytes > 160 << 10 && rows > 64) || (b_bytes > 512 << 10 && rows > 16);
+  group = a_by_rows() ? 1 : std::max<std::int64_t>(1, 56 * row_panels / std::max<std::int64_t>(p.m, 1));
+  const std::int64_t b_bytes = p.n * p.k * element, rows = p.m * inner_batch;
+  pack_b = form != Form::plain || p.b_column != 1 || (b_bytes > 160 << 10 && rows > 64) ||
+           (b_bytes > 512 << 10 && rows > 16);
   streamed = !pack_a && !pack_b && b_bytes > 512 << 10;
   if (streamed) depth = std::min<std::int64_t>(p.k, 64);  // so many pages are within reach of the address cache
-  else if ((!pack_a && !pack_b) || p.k <= 512) depth = p.k;
-  else depth = round_up(divide_up(p.k, divide_up(p.k, 392)), 16);
+  else if ((!pack_a && !pack_b) || p.k <= deepest || form != Form::plain) depth = p.k;
+  else depth = round_up(divide_up(p.k, divide_up(p.k, deepest)), 16);
+  // While a panel of b is in the second-level cache, so are these rows of a. Of short chains the sums are most of what
+  // moves: they are written along rows, past a block of b that is in that cache.
+  const std::int64_t panel_bytes = std::max<std::int64_t>(1, divide_up(p.m, row_panels ? row_panels : 1) * size) *
+                                   std::max<std::int64_t>(1, steps(depth));
+  const std::int64_t near = std::min(most_resident, second_level_cache() / 8 * 3 / panel_bytes);
+  is_deep = pack_b && steps(depth) >= deep;
+  resident = is_deep ? std::max(group, near / group * group) : group;
 }
 
 void Plan::cut_columns() {
@@ -77,23 +100,47 @@ void Plan::cut_columns() {
   column_blocks = 0;
   if (n == 0 || row_units == 0) return;
   std::int64_t most = width;
-  if (pack_b) most = second_level_cache() / 8 * 5 / std::max<std::int64_t>(depth * size, 1) / width * width;
+  const std::int64_t bytes = is_deep ? block_bytes : second_level_cache() / 8 * 5;
+  if (pack_b) most = bytes / std::max<std::int64_t>(steps(depth) * size, 1) / width * width;
   else if (streamed) most = 512;
   const std::int64_t enough = round_up(divide_up(n, divide_up(32, row_units)), width);  // 32 units or more
   // Packing a again for every block has to be worth it, so has reading a few columns of every row of b.
   const std::int64_t least = pack_a || streamed ? 4 * width : width;
   block = std::max(std::min(most, enough), least);
-  block = round_up(divide_up(n, divide_up(n, block)), width);  // of about equal width
+  std::int64_t count = divide_up(n, block);
+  // Two threads that shared a block of few rows would both pack it.
+  if (pack_b && count > 1 && count % 2 == 1 && row_units < 64 && n > count * width) ++count;
+  block = round_up(divide_up(n, count), width);  // of about equal width
   column_blocks = divide_up(n, block);
+  const std::int64_t groups = divide_up(row_panels, group);
+  keep_a = pack_a && column_blocks > 1 && inner_batch == 1 && depth >= product.k &&
+           groups * a_group_bytes() <= most_kept_bytes;
 }
 
-std::int64_t Plan::b_panel_bytes() const { return round_up(depth, 16) * size * width + 64; }
+std::int64_t Plan::b_panel_bytes_of(std::int64_t steps) const { return round_up(steps, 16) * size * width + 64; }
 
-std::int64_t Plan::a_pitch_bytes() const { return (divide_up(depth * size, 64) | 1) * 64; }
+std::int64_t Plan::a_pitch_bytes_of(std::int64_t steps) const {
+  const std::int64_t rows = std::min(group * divide_up(product.m, row_panels), product.m);
+  // Packing writes whole pairs of vectors.
+  const std::int64_t bytes = a_by_rows() ? steps * size : round_up(rows, 2 * lanes) * size;
+  return (divide_up(bytes, 64) | 1) * 64;
+}
+
+std::int64_t Plan::a_group_bytes_of(std::int64_t steps) const {
+  const std::int64_t rows = std::min(group * divide_up(product.m, row_panels), product.m);
+  return a_pitch_bytes_of(steps) * (a_by_rows() ? rows : steps) + 128;
+}
 
 std::int64_t Plan::packed_a_bytes() const {
-  // Packing writes whole vectors and squares of them.
-  return pack_a ? a_pitch_bytes() * round_up(std::min(group * rows(0), product.m), lanes) + 128 : 0;
+  if (!pack_a) return 0;
+  // Residents may begin amid a group.
+  const std::int64_t groups = divide_up(row_panels, group), near = resident / group + 1;
+  return a_group_bytes() * (keep_a ? groups : std::min(groups, near));
+}
+
+std::int64_t Plan::pairs_bytes() const {
+  if (form != Form::widened) return 0;
+  return std::max(pair_panel_bytes() * (block / width), a_group_bytes_of((depth + 1) / 2));
 }
 
 }  // namespace gradus::cpu_backend

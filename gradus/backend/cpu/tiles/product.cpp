@@ -2,6 +2,8 @@
 #include "gradus/backend/cpu/tiles/product.h"
 #include <algorithm>
 #include <cstring>
+#include <vector>
+#include "gradus/backend/cpu/tiles/pack.h"
 #include "gradus/backend/cpu/tiles/plan.h"
 
 namespace gradus::cpu_backend {
@@ -9,32 +11,39 @@ namespace {
 
 using Bytes = const char*;
 
-/// One range of units that share a block of columns.
+/// Ranges of units, one after the other: each shares a block of columns.
 class Driver {
  public:
   Driver(const Plan& plan, const void* a, const void* b, void* c, void* scratch)
       : plan_(plan),
         p_(plan.product),
-        size_(plan.size),
         a_(static_cast<Bytes>(plan.swapped ? b : a)),
         b_(static_cast<Bytes>(plan.swapped ? a : b)),
         c_(static_cast<char*>(c)),
         packed_b_(static_cast<char*>(scratch)),
         packed_a_(packed_b_ + plan.packed_b_bytes()),
-        tiles_(plan.table->tiles[TileTable::kind_of(p_.dtype)]) {}
+        sums_(packed_a_ + plan.packed_a_bytes()),
+        packer_(plan, sums_ + plan.sums_bytes()),
+        tiles_(plan.table->tiles[plan.form == Form::pairs     ? TileTable::pairs
+                                 : plan.form == Form::widened ? TileTable::kind_of(f32)
+                                                              : TileTable::kind_of(p_.dtype)]) {
+    if (plan.keep_a) kept_.resize(static_cast<std::size_t>(plan.row_panels));
+  }
 
   /// Row panels [begin, end), counted over the inner batch.
   void run(std::int64_t outer, std::int64_t column_block, std::int64_t begin, std::int64_t end) {
+    if (outer != outer_) kept_.assign(kept_.size(), false);
+    outer_ = outer;
     first_column_ = column_block * plan_.block;
     columns_ = std::min(plan_.block, p_.n - first_column_);
-    b_block_ = b_ + (outer * p_.b_batch + first_column_ * p_.b_column) * size_;
+    b_block_ = b_ + (outer * p_.b_batch + first_column_ * p_.b_column) * plan_.element;
     for (step_ = 0; step_ < p_.k; step_ += plan_.depth) {
-      shape_.k = std::min(plan_.depth, p_.k - step_);
+      depth_ = std::min(plan_.depth, p_.k - step_);
       set_strides();
-      if (plan_.pack_b) pack_b();
+      if (plan_.pack_b) packer_.pack_b(b_block_ + step_ * p_.b_row * plan_.element, columns_, depth_, packed_b_);
       for (std::int64_t i = begin; i < end;) {
         const std::int64_t panel = i % plan_.row_panels;
-        const std::int64_t count = std::min({plan_.group, plan_.row_panels - panel, end - i});
+        const std::int64_t count = std::min({plan_.resident, plan_.row_panels - panel, end - i});
         row_panels(outer + i / plan_.row_panels, panel, panel + count);
         i += count;
       }
@@ -44,74 +53,100 @@ class Driver {
 
  private:
   void set_strides() {
-    shape_.a_row = plan_.pack_a ? plan_.a_pitch_bytes() : p_.a_row * size_;
-    shape_.a_step = plan_.pack_a ? size_ : p_.a_column * size_;
-    shape_.b_step = plan_.pack_b ? plan_.width * size_ : p_.b_row * size_;
-    shape_.b_ahead = plan_.pack_b ? plan_.b_panel_bytes() : plan_.width * size_;
-    shape_.c_row = p_.c_row * size_;
-    shape_.next = step_ > 0 ? plan_.width * size_ : 0;
+    const bool by_rows = plan_.a_by_rows();
+    const std::int64_t pitch = plan_.a_pitch_bytes();
+    shape_.k = plan_.steps(depth_);
+    if (plan_.pack_a) shape_.a_row = by_rows ? pitch : plan_.size, shape_.a_step = by_rows ? plan_.size : pitch;
+    else
+      shape_.a_row = p_.a_row * plan_.element,
+      shape_.a_step = plan_.form == Form::pairs ? plan_.size : p_.a_column * plan_.element;
+    shape_.b_step = plan_.pack_b ? plan_.width * plan_.size : p_.b_row * plan_.element;
+    shape_.c_row = rounds() ? plan_.width * plan_.size : p_.c_row * plan_.element;
   }
 
-  void pack_b() {
-    const auto kind = p_.b_column == 1 ? plan_.table->copy : plan_.table->transpose;
-    const PackShape shape{.rows = shape_.k,
-                          .columns = columns_,
-                          .source_row = (p_.b_column == 1 ? p_.b_row : p_.b_column) * size_,
-                          .target_row = shape_.b_step,
-                          .panel = plan_.b_panel_bytes()};
-    kind[size_ / 8][plan_.vectors - 1](b_block_ + step_ * p_.b_row * size_, packed_b_, &shape);
-  }
+  /// Whether sums and result differ.
+  bool rounds() const { return plan_.form != Form::plain; }
 
-  /// Row by row, whichever way a lies.
-  Bytes pack_a(Bytes a, std::int64_t rows) {
-    const bool by_row = p_.a_column == 1;
-    const PackShape shape{.rows = rows,
-                          .columns = shape_.k,
-                          .source_row = (by_row ? p_.a_row : p_.a_column) * size_,
-                          .target_row = plan_.a_pitch_bytes(),
-                          .panel = 2 * plan_.lanes * size_};
-    (by_row ? plan_.table->copy : plan_.table->transpose)[size_ / 8][1](a, packed_a_, &shape);
-    return packed_a_;
-  }
-
-  /// Panels of one matrix, no more than a group.
+  /// Panels of one matrix, no more than pass by one panel of b.
   void row_panels(std::int64_t batch, std::int64_t begin, std::int64_t end) {
-    const std::int64_t first = plan_.first_row(begin);
-    Bytes a = a_ + (batch * p_.a_batch + first * p_.a_row + step_ * p_.a_column) * size_;
-    if (plan_.pack_a) a = pack_a(a, plan_.first_row(end) - first);
-    for (std::int64_t panel = begin; panel < end; ++panel) {
-      const std::int64_t row = plan_.first_row(panel);
-      row_panel(a + (row - first) * shape_.a_row, batch, row, plan_.rows(panel));
+    if (plan_.pack_a) pack_a(batch, begin, end);
+    const std::int64_t ahead = plan_.pack_b ? plan_.b_panel_bytes() : plan_.width * plan_.size;
+    const std::int64_t right = step_ > 0 && !rounds() ? plan_.width * plan_.size : 0;
+    if (!plan_.is_deep) {
+      shape_.b_ahead = ahead, shape_.next = right;
+      for (std::int64_t panel = begin; panel < end; ++panel)
+        for (std::int64_t j = 0; j < columns_; j += plan_.width) tile(batch, panel, begin, j);
+      return;
     }
+    for (std::int64_t j = 0; j < columns_; j += plan_.width)
+      for (std::int64_t panel = begin; panel < end; ++panel) {
+        const bool last = panel + 1 == end;  // then the next columns follow
+        const std::int64_t past = plan_.first_row(panel) - plan_.first_row(begin);
+        shape_.b_ahead = last ? ahead : 0;
+        shape_.next = right == 0 ? 0 : last ? right - past * shape_.c_row : plan_.rows(panel) * shape_.c_row;
+        tile(batch, panel, begin, j);
+      }
   }
 
-  void row_panel(Bytes a, std::int64_t batch, std::int64_t row, std::int64_t rows) {
-    char* c = c_ + (batch * p_.c_batch + row * p_.c_row + first_column_) * size_;
-    for (std::int64_t j = 0; j < columns_; j += plan_.width) {
-      const std::int64_t left = columns_ - j;
-      Bytes b = plan_.pack_b ? packed_b_ + j / plan_.width * plan_.b_panel_bytes()
-                             : b_block_ + (step_ * p_.b_row + j) * size_;
-      tiles_[left > plan_.lanes][rows - 1](a, b, c + j * size_, &shape_, left, step_ > 0 || p_.resume);
+  void pack_a(std::int64_t batch, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t group = begin / plan_.group; group * plan_.group < end; ++group) {
+      if (plan_.keep_a && kept_[static_cast<std::size_t>(group)]) continue;
+      const std::int64_t first = first_of(group, begin);
+      const std::int64_t past = std::min((group + 1) * plan_.group, plan_.keep_a ? plan_.row_panels : end);
+      Bytes a = a_ + (batch * p_.a_batch + plan_.first_row(first) * p_.a_row + step_ * p_.a_column) * plan_.element;
+      packer_.pack_a(a, plan_.first_row(past) - plan_.first_row(first), depth_, place(group, begin));
+      if (plan_.keep_a) kept_[static_cast<std::size_t>(group)] = true;
     }
+  }
+  /// The first panel of a group that was packed while panels from `begin` on passed by, and where it lies.
+  std::int64_t first_of(std::int64_t group, std::int64_t begin) const {
+    return plan_.keep_a ? group * plan_.group : std::max(begin, group * plan_.group);
+  }
+  char* place(std::int64_t group, std::int64_t begin) const {
+    return packed_a_ + (plan_.keep_a ? group : group - begin / plan_.group) * plan_.a_group_bytes();
+  }
+
+  Bytes a_of(std::int64_t batch, std::int64_t panel, std::int64_t begin) const {
+    const std::int64_t row = plan_.first_row(panel), group = panel / plan_.group;
+    if (plan_.pack_a) return place(group, begin) + (row - plan_.first_row(first_of(group, begin))) * shape_.a_row;
+    return a_ + (batch * p_.a_batch + row * p_.a_row + step_ * p_.a_column) * plan_.element;
+  }
+
+  void tile(std::int64_t batch, std::int64_t panel, std::int64_t begin, std::int64_t j) {
+    const std::int64_t row = plan_.first_row(panel), rows = plan_.rows(panel), left = columns_ - j;
+    char* const c = c_ + (batch * p_.c_batch + row * p_.c_row + first_column_ + j) * plan_.element;
+    Bytes b = plan_.pack_b ? packed_b_ + j / plan_.width * plan_.b_panel_bytes()
+                           : b_block_ + (step_ * p_.b_row + j) * plan_.element;
+    const TileFunction multiply = tiles_[left > plan_.lanes][rows - 1];
+    multiply(a_of(batch, panel, begin), b, rounds() ? sums_ : c, &shape_, left, step_ > 0 || p_.resume);
+    if (!rounds()) return;
+    const PackShape shape{.rows = rows,
+                          .columns = std::min(left, plan_.width),
+                          .source_row = shape_.c_row,
+                          .target_row = p_.c_row * plan_.element,
+                          .panel = 0};
+    plan_.table->round[plan_.form == Form::pairs](sums_, c, &shape);
   }
 
   void clear(std::int64_t outer, std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t batch = outer + i / plan_.row_panels, panel = i % plan_.row_panels;
       for (std::int64_t row = plan_.first_row(panel); row < plan_.first_row(panel + 1); ++row)
-        std::memset(c_ + (batch * p_.c_batch + row * p_.c_row + first_column_) * size_, 0, columns_ * size_);
+        std::memset(c_ + (batch * p_.c_batch + row * p_.c_row + first_column_) * plan_.element, 0,
+                    static_cast<std::size_t>(columns_ * plan_.element));
     }
   }
 
   const Plan& plan_;
   const Product& p_;
-  const std::int64_t size_;
   Bytes a_, b_;
-  char *c_, *packed_b_, *packed_a_;
+  char *c_, *packed_b_, *packed_a_, *sums_;
+  const Packer packer_;
   const TileFunction (*tiles_)[TileTable::heights];
-  std::int64_t first_column_ = 0, columns_ = 0, step_ = 0;
+  std::int64_t outer_ = -1, first_column_ = 0, columns_ = 0, step_ = 0, depth_ = 0;
   Bytes b_block_ = nullptr;
   TileShape shape_{};
+  std::vector<bool> kept_;  // groups of a
 };
 
 }  // namespace
@@ -120,11 +155,14 @@ std::int64_t units(const Product& product) { return Plan(product).units(); }
 
 std::size_t scratch_bytes(const Product& product) {
   const Plan plan(product);
-  return plan.units() ? plan.packed_b_bytes() + plan.packed_a_bytes() : 0;
+  if (plan.units() == 0) return 0;
+  return static_cast<std::size_t>(plan.packed_b_bytes() + plan.packed_a_bytes() + plan.sums_bytes() +
+                                  plan.pairs_bytes());
 }
 
 void run_units(const Product& product, const void* a, const void* b, void* c, std::int64_t begin, std::int64_t end,
                void* scratch) {
+  if (begin >= end) return;
   const Plan plan(product);
   Driver driver(plan, a, b, c, scratch);
   const std::int64_t panels = plan.inner_batch * plan.row_panels;  // of one block of columns

@@ -28,6 +28,9 @@ struct TileShape {
 using TileFunction = void (*)(const void* a, const void* b, void* c, const TileShape*, std::int64_t columns,
                               std::int64_t resume);
 
+/// Of pairs: a step is two k of bf16 that lie in 32 bits, the even one lower. The sums are f32 and take the odd one
+/// first, then the even one, each with one fma that flushes subnormals.
+
 /// Copies [rows, columns] into panels of W columns (one or two vectors): element (i, j) goes to
 /// target + (j / W) * panel + i * target_row + (j % W) * size. Panels are written to their full width, zeros outside.
 /// The transposing kind reads element (i, j) at source + j * source_row + i * size; it writes whole squares: rows up to
@@ -36,15 +39,22 @@ struct PackShape {
   std::int64_t rows, columns, source_row, target_row, panel;
 };
 using PackFunction = void (*)(const void* source, void* target, const PackShape*);
+/// Of 16-bit elements the first kind of copy makes pairs of rows: those of element j of rows 2 i and 2 i + 1 are at
+/// target + (j / W) * panel + i * target_row + (j % W) * 4, the first one lower, 0 for a row 2 i + 1 that is missing.
+/// Rounding: [rows, columns] of f32, rows `source_row` apart, become bf16, `target_row` apart, to nearest even;
+/// subnormals there are none. Nothing outside is written.
 
 struct TileTable {
   /// Of unsigned integers the products are those of signed ones.
   static constexpr DType kinds[] = {f64, f32, i64, i32};
-  static constexpr int dtypes = 4, widths = 2, heights = 24, sizes = 2;
+  static constexpr int dtypes = 4, pairs = 4, widths = 2, heights = 24, sizes = 2;
   static constexpr int kind_of(DType t) { return t == f64 ? 0 : t == f32 ? 1 : t == i64 || t == u64 ? 2 : 3; }
-  TileFunction tiles[dtypes][widths][heights];  // by kind, vectors - 1, rows - 1; null past the greatest height
-  PackFunction copy[sizes][widths];             // by bytes of an element (4, 8), vectors - 1
+  // By kind (the last: pairs), vectors - 1, rows - 1; null past the greatest height, and for pairs without AVX-512.
+  TileFunction tiles[dtypes + 1][widths][heights];
+  PackFunction copy[sizes][widths];  // by bytes of an element (4, 8), vectors - 1
   PackFunction transpose[sizes][widths];
+  PackFunction pair_rows[widths];
+  PackFunction round[2];  // for any processor, and for one with AVX512_BF16; null without AVX-512
 };
 
 extern "C" const TileTable gradus_tiles_avx2, gradus_tiles_avx512;

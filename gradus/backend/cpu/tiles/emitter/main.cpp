@@ -53,26 +53,61 @@ llvm::Type* type_of(llvm::LLVMContext& context, DType dtype) {
   return llvm::Type::getIntNTy(context, dtype == i32 ? 32 : 64);
 }
 
-/// Adds the functions in the order of TileTable's fields, then the table itself.
-void emit_functions(llvm::Module& module, const Target& target) {
-  auto& context = module.getContext();
-  auto* pointer = llvm::PointerType::get(context, 0);
-  std::vector<llvm::Constant*> table;
-  for (DType dtype : TileTable::kinds)
+/// The functions in the order of TileTable's fields, null where there is none.
+class Functions {
+ public:
+  Functions(llvm::Module& module, const Target& target) : module_(module), target_(target) {}
+
+  std::vector<llvm::Constant*> emit() {
+    for (DType dtype : TileTable::kinds) emit_tiles(type_of(module_.getContext(), dtype), size_of(dtype), false);
+    emit_tiles(llvm::Type::getFloatTy(module_.getContext()), size_of(f32), true);
+    for (auto emit : {emit_copy, emit_transpose})
+      for (int bytes : {4, 8})
+        for (int vectors : {1, 2}) add(emit(module_, pack(bytes, vectors), "pack"));
+    for (int vectors : {1, 2}) add(emit_pair_rows(module_, pack(4, vectors), "pack"));
+    Pack floats = pack(4, 1);
+    floats.element = llvm::Type::getFloatTy(module_.getContext());
+    add(emit_round(module_, floats, false, "round"));
+    add(has_pairs() ? with_pairs(emit_round(module_, floats, true, "round")) : nullptr);
+    return std::move(table_);
+  }
+
+ private:
+  bool has_pairs() const { return target_.name == "avx512"; }
+  int lanes(std::int64_t bytes) const { return static_cast<int>(target_.sizes.vector_bytes / bytes); }
+  Pack pack(int bytes, int vectors) const {
+    return {llvm::Type::getIntNTy(module_.getContext(), static_cast<unsigned>(bytes) * 8), vectors, lanes(bytes)};
+  }
+
+  void emit_tiles(llvm::Type* element, std::int64_t bytes, bool pairs) {
     for (int vectors = 1; vectors <= TileTable::widths; ++vectors)
       for (int rows = 1; rows <= TileTable::heights; ++rows) {
-        llvm::Type* element = type_of(context, dtype);
-        const int lanes = static_cast<int>(target.sizes.vector_bytes) / static_cast<int>(size_of(dtype));
-        if (rows > target.sizes.rows[vectors - 1]) table.push_back(llvm::ConstantPointerNull::get(pointer));
-        else table.push_back(emit_tile(module, {element, rows, vectors, lanes}, "tile"));
+        const bool exists = rows <= target_.sizes.rows[vectors - 1] && (!pairs || has_pairs());
+        llvm::Function* tile =
+            exists ? emit_tile(module_, {element, rows, vectors, lanes(bytes), pairs}, "tile") : nullptr;
+        add(pairs && tile ? with_pairs(tile) : tile);
       }
-  for (auto emit : {emit_copy, emit_transpose})
-    for (int bytes : {4, 8})
-      for (int vectors = 1; vectors <= TileTable::widths; ++vectors)
-        table.push_back(emit(
-            module,
-            {llvm::Type::getIntNTy(context, bytes * 8), vectors, static_cast<int>(target.sizes.vector_bytes) / bytes},
-            "pack"));
+  }
+
+  /// Called only where isa.h finds AVX512_BF16.
+  llvm::Function* with_pairs(llvm::Function* function) const {
+    function->addFnAttr("target-features", target_.features + ",+avx512bf16");
+    return function;
+  }
+
+  void add(llvm::Constant* function) {
+    auto* pointer = llvm::PointerType::get(module_.getContext(), 0);
+    table_.push_back(function ? function : llvm::ConstantPointerNull::get(pointer));
+  }
+
+  llvm::Module& module_;
+  const Target& target_;
+  std::vector<llvm::Constant*> table_;
+};
+
+void emit_functions(llvm::Module& module, const Target& target) {
+  auto* pointer = llvm::PointerType::get(module.getContext(), 0);
+  const std::vector<llvm::Constant*> table = Functions(module, target).emit();
   auto* type = llvm::ArrayType::get(pointer, table.size());
   auto* global = llvm::cast<llvm::GlobalVariable>(module.getOrInsertGlobal("gradus_tiles_" + target.name, type));
   global->setConstant(true);
@@ -121,7 +156,7 @@ void write_tiles(const Target& target, const std::string& path) {
     if (f.isDeclaration()) continue;
     f.addFnAttr("prefer-vector-width", "512");
     f.addFnAttr("min-legal-vector-width", "512");
-    f.addFnAttr("target-features", target.features);
+    if (!f.hasFnAttribute("target-features")) f.addFnAttr("target-features", target.features);
     f.addFnAttr(llvm::Attribute::NoUnwind);
   }
   std::string problem;

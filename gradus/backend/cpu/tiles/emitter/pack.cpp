@@ -1,5 +1,6 @@
 /// Copies of operand blocks into panels.
 #include "gradus/backend/cpu/tiles/emitter/pack.h"
+#include <llvm/IR/IntrinsicsX86.h>
 #include "gradus/backend/cpu/tiles/emitter/ir.h"
 
 namespace gradus::cpu_backend {
@@ -51,6 +52,40 @@ class PackEmitter {
     return function_;
   }
 
+  llvm::Function* emit_pair_rows() {
+    V pairs = b_.CreateLShr(rows_, 1), twice = b_.CreateShl(source_row_, 1);
+    auto all = [&] {
+      repeat(b_, pairs, 1, {source_, target_}, [&](V, std::vector<V> row) {
+        copy_pair(row[0], at(b_, row[0], source_row_), row[1]);
+        return std::vector<V>{at(b_, row[0], twice), at(b_, row[1], target_row_)};
+      });
+    };
+    branch(b_, b_.CreateICmpSGT(pairs, b_.getInt64(0)), all, [] {});
+    auto last = [&] {
+      copy_pair(at(b_, source_, b_.CreateMul(pairs, twice)), nullptr,
+                at(b_, target_, b_.CreateMul(pairs, target_row_)));
+    };
+    branch(b_, b_.CreateTrunc(rows_, b_.getInt1Ty()), last, [] {});
+    b_.CreateRetVoid();
+    return function_;
+  }
+
+  llvm::Function* emit_round(bool in_hardware) {
+    repeat(b_, rows_, 1, {source_, target_}, [&](V, std::vector<V> row) {
+      repeat(b_, columns_, pack_.lanes, {row[0], row[1]}, [&](V left, std::vector<V> s) {
+        auto part = [&](bool full) {
+          V mask = full ? nullptr : first_lanes(b_, left, pack_.lanes);
+          store(b_, rounded(load(b_, vector_, s[0], mask), in_hardware), s[1], mask);
+        };
+        branch(b_, b_.CreateICmpSGE(left, b_.getInt64(pack_.lanes)), [&] { part(true); }, [&] { part(false); });
+        return std::vector<V>{at(b_, s[0], vector_bytes()), at(b_, s[1], vector_bytes() / 2)};
+      });
+      return std::vector<V>{at(b_, row[0], source_row_), at(b_, row[1], target_row_)};
+    });
+    b_.CreateRetVoid();
+    return function_;
+  }
+
   llvm::Function* emit_transpose() {
     const int64_t width = int64_t{pack_.lanes} * pack_.vectors;
     repeat(b_, columns_, width, {source_, target_}, [&](V left, std::vector<V> panel) {
@@ -82,6 +117,47 @@ class PackEmitter {
       }
       return std::vector<V>{at(b_, s[0], width * size_), at(b_, s[1], panel_)};
     });
+  }
+
+  /// Elements of two rows side by side; `second` may be missing.
+  void copy_pair(V first, V second, V target) {
+    const int64_t width = int64_t{pack_.lanes} * pack_.vectors;
+    V apart = second ? b_.CreatePtrDiff(b_.getInt8Ty(), second, first) : nullptr;
+    V ahead = b_.CreateMul(source_row_, b_.getInt64(rows_ahead));
+    repeat(b_, columns_, width, {first, target}, [&](V left, std::vector<V> s) {
+      prefetch(b_, at(b_, s[0], ahead), 1);
+      if (second) prefetch(b_, at(b_, at(b_, s[0], ahead), source_row_), 1);
+      auto part = [&](bool full) {
+        for (int v = 0; v < pack_.vectors; ++v) {
+          V here = b_.CreateSub(left, b_.getInt64(int64_t{v} * pack_.lanes));
+          V mask = full ? nullptr : first_lanes(b_, here, pack_.lanes);
+          V source = at(b_, s[0], v * vector_bytes() / 2);
+          V pair = halves(source, mask);
+          if (second) pair = b_.CreateOr(pair, b_.CreateShl(halves(at(b_, source, apart), mask), 16));
+          store(b_, pair, at(b_, s[1], v * vector_bytes()));
+        }
+      };
+      branch(b_, b_.CreateICmpSGE(left, b_.getInt64(width)), [&] { part(true); }, [&] { part(false); });
+      return std::vector<V>{at(b_, s[0], width * size_ / 2), at(b_, s[1], panel_)};
+    });
+  }
+
+  /// 16-bit elements in the lower halves of lanes.
+  V halves(V source, V mask) {
+    return b_.CreateZExt(load(b_, llvm::FixedVectorType::get(b_.getInt16Ty(), pack_.lanes), source, mask), vector_);
+  }
+
+  /// Floats as bf16, to nearest even, with the bits that generated kernels round to.
+  V rounded(V x, bool in_hardware) {
+    auto* narrow = llvm::FixedVectorType::get(b_.getInt16Ty(), pack_.lanes);
+    if (in_hardware)
+      return b_.CreateBitCast(b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_512, {}, {x}), narrow);
+    const auto all = [&](std::uint32_t n) { return b_.CreateVectorSplat(pack_.lanes, b_.getInt32(n)); };
+    V bits = b_.CreateBitCast(x, llvm::FixedVectorType::get(b_.getInt32Ty(), pack_.lanes));
+    V odd = b_.CreateAnd(b_.CreateLShr(bits, all(16)), all(1));
+    V nearest = b_.CreateAdd(b_.CreateAdd(bits, all(0x7fff)), odd);
+    V quiet = b_.CreateOr(bits, all(0x400000));
+    return b_.CreateTrunc(b_.CreateLShr(b_.CreateSelect(b_.CreateFCmpUNO(x, x), quiet, nearest), all(16)), narrow);
   }
 
   /// A vector's worth of columns, of which `left` exist: the last one stands for those that do not.
@@ -125,6 +201,14 @@ llvm::Function* emit_copy(llvm::Module& module, const Pack& pack, const std::str
 
 llvm::Function* emit_transpose(llvm::Module& module, const Pack& pack, const std::string& name) {
   return PackEmitter(module, pack, name).emit_transpose();
+}
+
+llvm::Function* emit_pair_rows(llvm::Module& module, const Pack& pack, const std::string& name) {
+  return PackEmitter(module, pack, name).emit_pair_rows();
+}
+
+llvm::Function* emit_round(llvm::Module& module, const Pack& pack, bool in_hardware, const std::string& name) {
+  return PackEmitter(module, pack, name).emit_round(in_hardware);
 }
 
 }  // namespace gradus::cpu_backend

@@ -1,4 +1,4 @@
-/// Copies of operand blocks into the layout that tiles read fastest.
+/// Copies of operand blocks into the layout that tiles read fastest, and of sums into a narrow result.
 #pragma once
 #include <llvm/IR/Module.h>
 #include <string>
@@ -13,5 +13,9 @@ struct Pack {
 /// PackFunctions (table.h).
 llvm::Function* emit_copy(llvm::Module&, const Pack&, const std::string& name);
 llvm::Function* emit_transpose(llvm::Module&, const Pack&, const std::string& name);
+/// The element is that of a pair, i32.
+llvm::Function* emit_pair_rows(llvm::Module&, const Pack&, const std::string& name);
+/// A vector at a time; the element is float. `in_hardware`: for processors with AVX512_BF16.
+llvm::Function* emit_round(llvm::Module&, const Pack&, bool in_hardware, const std::string& name);
 
 }  // namespace gradus::cpu_backend

@@ -2,6 +2,7 @@
 /// gains nothing once the operands lie well. Masks exist only in the copy of the body for edges: they cost registers
 /// (AVX2) or a port (AVX-512).
 #include "gradus/backend/cpu/tiles/emitter/tile.h"
+#include <llvm/IR/IntrinsicsX86.h>
 #include "gradus/backend/cpu/tiles/emitter/ir.h"
 
 namespace gradus::cpu_backend {
@@ -116,6 +117,11 @@ class TileEmitter {
   }
 
   V multiply_add(V x, V y, V sum) {
+    if (tile_.pairs) {
+      auto* pairs = llvm::FixedVectorType::get(b_.getBFloatTy(), 2 * static_cast<unsigned>(tile_.lanes));
+      return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {},
+                                {sum, b_.CreateBitCast(x, pairs), b_.CreateBitCast(y, pairs)});
+    }
     if (tile_.element->isIntegerTy()) return b_.CreateAdd(sum, b_.CreateMul(x, y));
     return b_.CreateIntrinsic(vector_, llvm::Intrinsic::fma, {x, y, sum});
   }

@@ -8,6 +8,7 @@ namespace gradus::cpu_backend {
 struct Tile {
   llvm::Type* element;  // float, double, i32 or i64
   int rows, vectors, lanes;
+  bool pairs = false;  // of bf16, summed in float: for processors with AVX512_BF16
 };
 
 /// A TileFunction (table.h).

@@ -1,0 +1,107 @@
+/// Packing. bf16 becomes pairs of k: where k is adjacent in memory, they are there already, as elements of 32 bits, but
+/// for an odd last one; else rows of two k are woven. Without tiles of pairs these are taken apart, into f32.
+#include "gradus/backend/cpu/tiles/pack.h"
+#include <bit>
+#include <cstring>
+
+namespace gradus::cpu_backend {
+namespace {
+
+constexpr int of_pairs = 0;  // among the sizes of elements: 4 bytes
+
+/// The last of an odd number of k: its partner is 0.
+void write_single(const char* source, char* target) {
+  std::uint16_t element;
+  std::memcpy(&element, source, sizeof element);
+  const std::uint32_t pair = element;
+  std::memcpy(target, &pair, sizeof pair);
+}
+
+/// Pairs as two floats each: the odd one to `odd`, the even one to `even`, of which each is `apart` bytes behind the
+/// one before.
+void split(const char* pairs, std::int64_t count, char* odd, char* even, std::int64_t apart) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::uint32_t pair;
+    std::memcpy(&pair, pairs + 4 * i, sizeof pair);
+    const std::uint32_t upper = pair & 0xffff0000, lower = pair << 16;
+    std::memcpy(odd + i * apart, &upper, sizeof upper);
+    std::memcpy(even + i * apart, &lower, sizeof lower);
+  }
+}
+
+}  // namespace
+
+void Packer::pack_b(const char* source, std::int64_t columns, std::int64_t k, char* target) const {
+  if (plan_.form == Form::pairs) return pair_b(source, columns, k, target, plan_.b_panel_bytes());
+  if (plan_.form == Form::widened) {
+    pair_b(source, columns, k, pairs_, plan_.pair_panel_bytes());
+    const std::int64_t row = plan_.width * 4;
+    for (std::int64_t panel = 0; panel * plan_.width < columns; ++panel)
+      for (std::int64_t pair = 0; 2 * pair < k; ++pair) {
+        char* const to = target + panel * plan_.b_panel_bytes() + 2 * pair * row;
+        split(pairs_ + panel * plan_.pair_panel_bytes() + pair * row, plan_.width, to, to + row, 4);
+      }
+    return;
+  }
+  const bool by_rows = p_.b_column == 1;
+  const PackShape shape{.rows = k,
+                        .columns = columns,
+                        .source_row = (by_rows ? p_.b_row : p_.b_column) * plan_.size,
+                        .target_row = plan_.width * plan_.size,
+                        .panel = plan_.b_panel_bytes()};
+  (by_rows ? plan_.table->copy : plan_.table->transpose)[plan_.size / 8][plan_.vectors - 1](source, target, &shape);
+}
+
+void Packer::pack_a(const char* source, std::int64_t rows, std::int64_t k, char* target) const {
+  const std::int64_t pitch = plan_.a_pitch_bytes(), pair_pitch = plan_.pair_pitch_bytes();
+  if (plan_.form == Form::pairs) return pair_a(source, rows, k, target, pitch);
+  if (plan_.form == Form::widened) {
+    pair_a(source, rows, k, pairs_, pair_pitch);
+    if (plan_.a_by_rows())
+      for (std::int64_t row = 0; row < rows; ++row)
+        split(pairs_ + row * pair_pitch, (k + 1) / 2, target + row * pitch, target + row * pitch + 4, 8);
+    else
+      for (std::int64_t pair = 0; 2 * pair < k; ++pair)
+        split(pairs_ + pair * pair_pitch, rows, target + 2 * pair * pitch, target + (2 * pair + 1) * pitch, 4);
+    return;
+  }
+  const bool by_rows = plan_.a_by_rows();
+  const PackShape shape{.rows = by_rows ? rows : k,
+                        .columns = by_rows ? k : rows,
+                        .source_row = (by_rows ? p_.a_row : p_.a_column) * plan_.size,
+                        .target_row = pitch,
+                        .panel = 2 * plan_.lanes * plan_.size};
+  plan_.table->copy[plan_.size / 8][1](source, target, &shape);
+}
+
+void Packer::pair_b(const char* source, std::int64_t columns, std::int64_t k, char* target, std::int64_t panel) const {
+  PackShape shape{.rows = k,
+                  .columns = columns,
+                  .source_row = p_.b_row * plan_.element,
+                  .target_row = plan_.width * 4,
+                  .panel = panel};
+  if (p_.b_column == 1) return plan_.table->pair_rows[plan_.vectors - 1](source, target, &shape);
+  shape.rows = k / 2;
+  shape.source_row = p_.b_column * plan_.element;
+  if (k > 1) plan_.table->transpose[of_pairs][plan_.vectors - 1](source, target, &shape);
+  for (std::int64_t j = 0; k % 2 == 1 && j < columns; ++j)
+    write_single(source + j * shape.source_row + (k - 1) * plan_.element,
+                 target + j / plan_.width * panel + k / 2 * shape.target_row + j % plan_.width * 4);
+}
+
+void Packer::pair_a(const char* source, std::int64_t rows, std::int64_t k, char* target, std::int64_t pitch) const {
+  PackShape shape{.rows = k,
+                  .columns = rows,
+                  .source_row = p_.a_column * plan_.element,
+                  .target_row = pitch,
+                  .panel = 2 * plan_.lanes * 4};
+  if (!plan_.a_by_rows()) return plan_.table->pair_rows[1](source, target, &shape);
+  shape.rows = rows;
+  shape.columns = k / 2;
+  shape.source_row = p_.a_row * plan_.element;
+  if (k > 1) plan_.table->copy[of_pairs][1](source, target, &shape);
+  for (std::int64_t row = 0; k % 2 == 1 && row < rows; ++row)
+    write_single(source + row * shape.source_row + (k - 1) * plan_.element, target + row * pitch + k / 2 * 4);
+}
+
+}  // namespace gradus::cpu_backend
