@@ -8,6 +8,7 @@
 #include "gradus/base/thread_pool.h"
 #include "gradus/compiler/memory_order.h"
 #include "gradus/compiler/recompute.h"
+#include "gradus/compiler/rederive.h"
 
 namespace gradus {
 namespace {
@@ -17,14 +18,18 @@ class Planner {
   explicit Planner(const CompileOptions& options)
       : options_(options), merge_(std::ranges::find(options.disable, "fuse") == options.disable.end()) {}
 
-  /// As a program without a budget runs.
-  std::vector<Step> steps(const Graph& graph) const { return order_steps(graph, fuse(graph, merge_)); }
+  /// As a program without a budget runs; the graph may get copies.
+  std::vector<Step> steps(Graph& graph) const {
+    const bool rederives = merge_ && std::ranges::find(options_.disable, "rederive") == options_.disable.end();
+    std::vector<Step> steps = rederives ? fuse_and_rederive(graph) : fuse(graph, merge_);
+    return order_steps(graph, std::move(steps));
+  }
   std::int64_t bytes(const Graph& graph, const std::vector<Step>& steps, Staging staging) const {
     return bytes(graph, steps, outline(graph, steps), staging);
   }
 
   /// Of all that a run allocates but its outputs.
-  std::int64_t arena_bytes(const Graph& graph) const {
+  std::int64_t arena_bytes(Graph graph) const {
     const std::vector<Step> order = steps(graph);
     const std::vector<Thunk> thunks = outline(graph, order);
     std::int64_t of_worker = 0;
@@ -114,10 +119,14 @@ class Planner {
 
 Plan plan_within_budget(Graph& graph, const CompileOptions& options) {
   const Planner planner(options);
-  Plan plan{.steps = planner.steps(graph)};
+  Graph as_usual = graph;
+  Plan plan{.steps = planner.steps(as_usual)};
   const bool concurrent = std::ranges::find(options.disable, "concurrency") == options.disable.end();
-  const std::int64_t usual = planner.bytes(graph, plan.steps, concurrent ? Staging::early : Staging::in_order);
-  if (usual <= options.max_bytes) return plan;
+  const std::int64_t usual = planner.bytes(as_usual, plan.steps, concurrent ? Staging::early : Staging::in_order);
+  if (usual <= options.max_bytes) {
+    graph = std::move(as_usual);
+    return plan;
+  }
   const auto use = [&](const Graph& candidate, std::span<const int> copies) { return planner.use(candidate, copies); };
   Recomputed recomputed = recompute(graph, options.max_bytes, usual, use);
   graph = std::move(recomputed.graph);
@@ -130,7 +139,7 @@ Plan plan_within_budget(Graph& graph, const CompileOptions& options) {
 std::int64_t planned_bytes(Graph graph, std::span<const std::int64_t> symbols) {
   const CompileOptions options{.symbols = {symbols.begin(), symbols.end()}};
   run_graph_passes(graph, options.disable);
-  return Planner(options).arena_bytes(graph);
+  return Planner(options).arena_bytes(std::move(graph));
 }
 
 }  // namespace gradus

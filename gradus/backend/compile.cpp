@@ -8,6 +8,7 @@
 #include "gradus/backend/library.h"
 #include "gradus/backend/program.h"
 #include "gradus/base/clock.h"
+#include "gradus/compiler/rederive.h"
 
 namespace gradus {
 namespace {
@@ -38,9 +39,12 @@ std::shared_ptr<const Program> compile(Graph given, const CompileOptions& option
   run_graph_passes(given, options.disable);
   const bool compiles = options.tier == Tier::compiled, budgeted = compiles && options.max_bytes > 0;
   Plan plan = budgeted && enabled("recompute") ? plan_within_budget(given, options) : Plan();
+  if (plan.steps.empty()) {
+    const bool rederives = compiles && enabled("fuse") && enabled("rederive");
+    plan.steps = rederives ? fuse_and_rederive(given) : compiles ? fuse(given, enabled("fuse")) : single_steps(given);
+    plan.steps = order_steps(given, std::move(plan.steps));
+  }
   const auto graph = std::make_shared<const Graph>(std::move(given));
-  if (plan.steps.empty())
-    plan.steps = order_steps(*graph, compiles ? fuse(*graph, enabled("fuse")) : single_steps(*graph));
   if (!enabled("concurrency")) plan.staging = Staging::in_order;
   plan.sharing =
       enabled("reuse") ? plan_sharing(*graph, plan.steps) : Sharing{std::vector<int>(graph->outputs.size(), -1)};

@@ -28,6 +28,8 @@ const LibraryKernel& library_kernel(std::string_view name) {
       {"solve", library::bind_solve, library::run_solve},
       {"triangular_solve", library::bind_triangular_solve, library::run_triangular_solve},
       {"cholesky", library::bind_cholesky, library::run_cholesky},
+      {"attention", library::bind_attention, library::run_attention},
+      {"attention_gradient", library::bind_attention_gradient, library::run_attention_gradient},
       {"linear_recurrence", library::bind_linear_recurrence, library::run_linear_recurrence},
       {"igamma", library::bind_incomplete, library::run_igamma},
       {"betainc", library::bind_incomplete, library::run_betainc},

@@ -13,6 +13,8 @@ namespace gradus {
 void inline_calls(Graph& graph);
 /// Moves out of loops what is the same in every iteration (hoist.cpp).
 void hoist(Graph& graph);
+/// Attention in blocks gives way to products around a softmax, for what knows nothing else (inline.cpp).
+void compose_attention(Graph& graph);
 /// Evaluates what depends on constants alone (fold.cpp).
 void fold_constants(Graph& graph);
 /// Rewrites by rules that change no bit, such as x*1, a view of a view, a transpose that a product can read in place
@@ -31,9 +33,10 @@ struct PassTime {
   double seconds;
   int values_before, values_after;
 };
-/// What can be disabled: "hoist" "fold" "simplify" "eliminate" "recompute" "fuse" "reuse" ("recompute": to stay within
-/// a byte budget, which does not hold without it; "reuse": outputs take the memory of dying inputs; "concurrency":
-/// steps run side by side).
+/// What can be disabled: "hoist" "fold" "simplify" "eliminate" "attention" "recompute" "fuse" "rederive" "reuse"
+/// "concurrency" ("attention": in blocks of queries, else scores stand in memory as a whole; "recompute": to stay
+/// within a byte budget, which does not hold without it; "rederive": cheap formulas are computed again where they are
+/// read late, of fused steps; "reuse": outputs take the memory of dying inputs; "concurrency": steps run side by side).
 std::span<const std::string_view> pass_names();
 /// Runs the graph passes in order, those in `disable` excepted; InvalidArgument names an unknown one and lists the
 /// known.

@@ -3,6 +3,7 @@
 #include <optional>
 #include "gradus/compiler/passes.h"
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/views.h"
 
 namespace gradus {
 namespace {
@@ -64,11 +65,25 @@ bool is_identity(const Graph& graph, const Value& v) {
 /// A barrier is none: what stands behind it is not to be found.
 bool is_plain_alias(const Value& v) { return v.op.is_alias() && v.in.size() == 1; }
 
+/// What two transposes one after the other leave as it was, as where heads are taken apart and joined again.
+std::optional<int> transposed_back(const Graph& graph, const Value& v) {
+  const Transpose* second = v.op.as<Transpose>();
+  const Value& before = graph[v.in[0]];
+  const Transpose* first = second && before.op ? before.op.as<Transpose>() : nullptr;
+  if (!first) return {};
+  const int rank = v.spec.shape.rank();
+  // Numbers in orders count from the last dimension.
+  for (int i = 0; i < rank; ++i)
+    if (first->order[rank - 1 - static_cast<int>(second->order[i])] != rank - 1 - i) return {};
+  return before.in[0];
+}
+
 /// What `v` is the same as.
 std::optional<int> same_as(const Graph& graph, const Value& v) {
   if (v.op.is_elementwise()) return unchanged_operand(graph, v);
   if (is_plain_alias(v) && graph[v.in[0]].spec == v.spec) return v.in[0];
   if (v.op.is_view() && is_identity(graph, v)) return v.in[0];
+  if (v.op.is_view()) return transposed_back(graph, v);
   return {};
 }
 

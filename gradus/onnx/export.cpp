@@ -64,7 +64,7 @@ ModelFile model_of(const TensorFunction& f, const std::vector<Spec>& given, cons
   const RegionTrace trace("export_onnx", specs, f);
   const Captured captured = capture(trace);
   Graph graph = captured.region.graph();
-  inline_calls(graph);
+  compose_attention(graph);
   fold_constants(graph);
   simplify(graph);
   eliminate_common_subexpressions(graph);

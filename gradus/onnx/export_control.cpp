@@ -28,7 +28,7 @@ Attribute graph_attribute(std::string name, GraphDefinition graph) {
 GraphDefinition body_of(GraphWriter& out, const Region& region, std::size_t own, const Names& captured,
                         std::size_t passed) {
   Graph flat = region.graph();
-  inline_calls(flat);
+  compose_attention(flat);
   Names inputs, outputs;
   GraphDefinition body = out.body([&] {
     GraphExporter exporter(flat, out);

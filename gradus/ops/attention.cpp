@@ -1,8 +1,9 @@
-/// Attention as a composite: two products around a softmax. Grouped queries are further rows of the products, so keys
-/// and values are never repeated.
+/// Attention as a primitive where it can be, else as a composite: two products around a softmax. Grouped queries are
+/// further rows of the products, so keys and values are never repeated.
 #include "gradus/ops/attention.h"
 #include <cmath>
 #include <limits>
+#include "gradus/ops/attention_blocks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
@@ -132,6 +133,11 @@ Tensor any_key_left(const Masks& masks) {
   return reduce_any(both(masks.allowed, there), along_keys);
 }
 
+double scale_of(const Options& options, const Tensor& query) {
+  const std::int64_t width = query.shape()[3];
+  return options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(width, 1))));
+}
+
 Tensor dropped_out(const Tensor& weights, double rate) {
   if (rate == 0) return weights;
   const Tensor drawn = random::uniform(weights.shape(), {.dtype = computed_in(weights.dtype())});
@@ -154,9 +160,8 @@ AttentionSteps attention_steps(const Tensor& query, const Tensor& key, const Ten
   AttentionSteps steps{.present_key = after_past(options.past_key, key, "past_key"),
                        .present_value = after_past(options.past_value, value, "past_value")};
   const std::int64_t groups = key.shape()[1], keys = steps.present_key.shape()[2];
-  const std::int64_t width = query.shape()[3];
   const Shape scores{query.shape()[0], query.shape()[1], query.shape()[2], keys};
-  const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(width, 1))));
+  const double scale = scale_of(options, query);
   // Narrow products overflow less when both sides are scaled; else one multiplication of the smaller side is enough.
   const bool both_sides = is_narrow(query.dtype()) && scale > 0;
   const double of_query = both_sides ? std::sqrt(scale) : scale;
@@ -181,8 +186,45 @@ Tensor weighted_values(const Tensor& weights, const Tensor& value) {
   return reshape(matmul(with_grouped_rows(weights, value.shape()[1]), value), result);
 }
 
+namespace {
+
+/// Whether nothing but masks stands between the products and the softmax.
+bool is_plain(const Options& options, DType t) {
+  return options.softcap == 0 && options.dropout == 0 &&
+         options.softmax_dtype.value_or(computed_in(t)) == computed_in(t);
+}
+
+/// All masks but causality without an offset as one, of four dimensions; empty: none.
+Tensor one_mask(Options options, const Shape& scores, DType t) {
+  if (!options.past_key.defined() && !options.key_lengths.defined()) options.causal = false;
+  const Masks masks = given_mask(options, {t, scores});
+  const Tensor allowed = both(masks.allowed, allowed_by_place(options, scores));
+  Tensor mask = allowed;
+  if (masks.added.defined()) {
+    mask = cast(masks.added, computed_in(t));
+    if (allowed.defined()) mask = where(allowed, mask, scalar_like(mask, -infinity, op));
+  }
+  while (mask.defined() && mask.shape().rank() < 4) mask = expand_dims(mask, 0);
+  return mask;
+}
+
+Tensor with_time_first(const Tensor& x) { return cast(transpose(x, {0, 2, 1, 3}), computed_in(x.dtype())); }
+
+}  // namespace
+
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, Options options) {
-  return attention_steps(query, key, value, options).output;
+  check_operands(query, key, value, options);
+  if (!is_plain(options, query.dtype())) return attention_steps(query, key, value, options).output;
+  const Tensor keys = after_past(options.past_key, key, "past_key");
+  const Tensor values = after_past(options.past_value, value, "past_value");
+  const Shape scores{query.shape()[0], query.shape()[1], query.shape()[2], keys.shape()[2]};
+  const Tensor mask = one_mask(options, scores, query.dtype());
+  Tensors operands{with_time_first(query), with_time_first(keys), with_time_first(values)};
+  if (mask.defined()) operands.push_back(mask);
+  const bool counted = options.past_key.defined() || options.key_lengths.defined();
+  const Attention attention{
+      .scale = scale_of(options, query), .causal = options.causal && !counted, .masked = mask.defined()};
+  return transpose(cast(gradus::apply(attention, In(operands)), query.dtype()), {0, 2, 1, 3});
 }
 
 Tensor split_heads(const Tensor& x, std::int64_t heads) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include "gradus/graph/region.h"
+#include "gradus/ops/attention_blocks.h"
 #include "gradus/ops/concat.h"
 #include "gradus/ops/cumsum.h"
 #include "gradus/ops/cumulative.h"
@@ -431,6 +432,16 @@ Numbers zeta(const Value& v, const std::vector<const Array*>& in) {
   const Zeta& op = *v.op.as<Zeta>();
   return each(in, [&](std::size_t i) { return hurwitz_zeta(in[0]->values[i], in[1]->values[i], op.order); });
 }
+/// By the ops that attention in blocks stands for.
+Numbers attention(const Value& v, const std::vector<const Array*>& in) {
+  std::vector<Spec> specs;
+  std::vector<Numbers> inputs;
+  for (const Array* operand : in) {
+    specs.push_back(operand->spec);
+    inputs.push_back(operand->values);
+  }
+  return evaluate(attention_definition(v.op, specs).graph(), inputs)[0];
+}
 
 Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
   static const std::map<std::string_view, Numbers (*)(const Value&, const std::vector<const Array*>&)> kernels{
@@ -451,7 +462,9 @@ Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
       {"linear_recurrence", linear_recurrence},
       {"igamma", igamma},
       {"betainc", betainc},
-      {"zeta", zeta}};
+      {"zeta", zeta},
+      {"attention", attention},
+      {"attention_gradient", attention}};
   const auto found = kernels.find(v.op->library_kernel);
   if (found != kernels.end()) return found->second(v, in);
   std::vector<Spec> specs;

@@ -127,8 +127,8 @@ TEST(PassRunner, NamesTheKnownPasses) {
     FAIL();
   } catch (const InvalidArgument& error) {
     EXPECT_STREQ(error.what(),
-                 "compile: there is no pass `unroll`; the passes are hoist, fold, simplify, eliminate, recompute, "
-                 "fuse, reuse, concurrency");
+                 "compile: there is no pass `unroll`; the passes are hoist, fold, simplify, eliminate, attention, "
+                 "recompute, fuse, rederive, reuse, concurrency");
   }
 }
 

@@ -166,7 +166,7 @@ TEST(Function, EachPassCanBeSwitchedOffAndChangesNoBit) {
   };
   const auto all = function(body);
   const Tensor want = all(x);
-  for (const char* pass : {"fold", "simplify", "eliminate", "fuse", "reuse"}) {
+  for (const char* pass : {"fold", "simplify", "eliminate", "fuse", "rederive", "reuse"}) {
     const auto without = function(body, {.disable = {pass}});
     EXPECT_TRUE(bitwise_equal(without(x), want)) << pass;
     if (std::string_view(pass) == "fuse") { EXPECT_GT(without.explain().kernels.size(), all.explain().kernels.size()); }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 #include "gradus/ops/attention.h"
+#include "gradus/ops/attention_blocks.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/linear_attention.h"
 #include "tests/ops/rows.h"
@@ -71,7 +72,7 @@ double allow(bool allowed) { return allowed ? 0 : -infinity; }
 
 Row attention(std::string name, std::function<Tensor(In)> apply, std::vector<std::vector<Shape>> shapes,
               std::function<Array(Arrays)> reference) {
-  Row row{.name = std::move(name), .covers = {"matmul"}, .apply = std::move(apply), .operands = {{}, {}, {}}};
+  Row row{.name = std::move(name), .covers = {"attention"}, .apply = std::move(apply), .operands = {{}, {}, {}}};
   row.shapes = std::move(shapes);
   row.reference = std::move(reference);
   row.tolerance = 64;
@@ -108,7 +109,7 @@ Row plain() {
 }
 
 std::vector<Row> masked() {
-  const Row causal = attention(
+  Row causal = attention(
       "attention, causal",
       [](In in) { return scaled_dot_product_attention(in[0], in[1], in[2], {.causal = true, .softcap = 0.5}); },
       {small, grouped, wide},
@@ -116,6 +117,7 @@ std::vector<Row> masked() {
         return attended(in[0], in[1], in[2], 0.5,
                         [](auto, auto, std::int64_t q, std::int64_t k) { return allow(k <= q); });
       });
+  causal.covers = {"matmul"};
   Row chosen = attention(
       "attention with a boolean mask",
       [](In in) { return scaled_dot_product_attention(in[0], in[1], in[2], {.mask = given(in[3]), .causal = true}); },
@@ -188,6 +190,75 @@ std::vector<Row> cached() {
       });
   lengths.operands.push_back({.low = 0, .high = 3, .dtype = i64, .has_gradient = false});
   return {past, lengths};
+}
+
+/// The gradients by queries, keys and values of one example after the other, of what has time before heads.
+Array gradients_of_attended(Arrays in, bool causal, double scale) {
+  const Array &q = in[0], &k = in[1], &v = in[2], &dy = in[3];
+  const std::int64_t batch = q.shape[0], queries = q.shape[1], heads = q.shape[2], width = q.shape[3];
+  const std::int64_t keys = k.shape[1], groups = k.shape[2], out = v.shape[3], shared = heads / groups;
+  const std::int64_t by_keys = queries * heads * width, by_values = by_keys + keys * groups * width;
+  const std::int64_t all = by_values + keys * groups * out;
+  Array result{{batch, all}, std::vector<double>(static_cast<std::size_t>(batch * all))};
+  const auto sum = [&](std::int64_t b, std::int64_t i) -> double& {
+    return result.values[static_cast<std::size_t>(b * all + i)];
+  };
+  for (std::int64_t b = 0; b < batch; ++b)
+    for (std::int64_t h = 0; h < heads; ++h)
+      for (std::int64_t i = 0; i < queries; ++i) {
+        const std::int64_t g = h / shared;
+        std::vector<double> scores, gradients;
+        for (std::int64_t j = 0; j < keys; ++j) {
+          double score = causal && j > i ? -infinity : 0, gradient = 0;
+          for (std::int64_t d = 0; d < width; ++d) score += scale * at(q, {b, i, h, d}) * at(k, {b, j, g, d});
+          for (std::int64_t d = 0; d < out; ++d) gradient += at(dy, {b, i, h, d}) * at(v, {b, j, g, d});
+          scores.push_back(score);
+          gradients.push_back(gradient);
+        }
+        const std::vector<double> weights = weights_of(scores);
+        double mean = 0;
+        for (std::size_t j = 0; j < weights.size(); ++j) mean += weights[j] * gradients[j];
+        for (std::int64_t j = 0; j < keys; ++j) {
+          const double w = weights[static_cast<std::size_t>(j)],
+                       by_score = w * (gradients[static_cast<std::size_t>(j)] - mean) * scale;
+          for (std::int64_t d = 0; d < width; ++d) {
+            sum(b, (i * heads + h) * width + d) += by_score * at(k, {b, j, g, d});
+            sum(b, by_keys + (j * groups + g) * width + d) += by_score * at(q, {b, i, h, d});
+          }
+          for (std::int64_t d = 0; d < out; ++d)
+            sum(b, by_values + (j * groups + g) * out + d) += w * at(dy, {b, i, h, d});
+        }
+      }
+  return result;
+}
+
+std::vector<Row> gradients() {
+  Row plain = attention(
+      "attention_gradient", [](In in) { return apply(AttentionGradient{.scale = 0.5}, in[0], in[1], in[2], in[3]); },
+      {{{1, 3, 2, 2}, {1, 4, 2, 2}, {1, 4, 2, 3}, {1, 3, 2, 3}},
+       {{2, 2, 4, 1}, {2, 3, 2, 1}, {2, 3, 2, 2}, {2, 2, 4, 2}},
+       {{1, 2, 1, 2}, {1, 0, 1, 2}, {1, 0, 1, 1}, {1, 2, 1, 1}},
+       {{1, 0, 2, 2}, {1, 3, 1, 2}, {1, 3, 1, 2}, {1, 0, 2, 2}}},
+      [](Arrays in) { return gradients_of_attended(in, false, 0.5); });
+  Row causal = attention(
+      "attention_gradient, causal",
+      [](In in) { return apply(AttentionGradient{.scale = 0.5, .causal = true}, in[0], in[1], in[2], in[3]); },
+      {{{1, 4, 2, 2}, {1, 3, 1, 2}, {1, 3, 1, 2}, {1, 4, 2, 2}}},
+      [](Arrays in) { return gradients_of_attended(in, true, 0.5); });
+  for (Row* row : {&plain, &causal}) {
+    row->covers = {"attention_gradient"};
+    row->operands.assign(4, {-1, 1});
+    row->takes_narrow = false;  // as for products, which are cast
+  }
+  const auto ones_of = [](const Shape& shape, DType t = f32) {
+    return to_tensor({shape, std::vector<double>(static_cast<std::size_t>(shape.size()), 1)}, t);
+  };
+  const Tensor q = ones_of({1, 3, 2, 2}), odd = ones_of({1, 3, 3, 2}), mask = ones_of({3, 3});
+  plain.mistakes = {{[=] { apply(Attention{}, q, q); }, "operands"},
+                    {[=] { apply(Attention{}, q, odd, odd); }, "multiple"},
+                    {[=] { apply(Attention{.masked = true}, q, q, q, mask); }, "mask"},
+                    {[=] { apply(AttentionGradient{}, q, q, q, odd); }, "cotangent"}};
+  return {plain, causal};
 }
 
 /// Both elements of a pair turn by the angle of their row in the tables.
@@ -287,8 +358,8 @@ std::vector<Row> carried() {
   return rows;
 }
 
-const bool registered =
-    add_rows({plain()}) && add_rows(masked()) && add_rows(cached()) && add_rows(rotary()) && add_rows(carried());
+const bool registered = add_rows({plain()}) && add_rows(masked()) && add_rows(cached()) && add_rows(gradients()) &&
+                        add_rows(rotary()) && add_rows(carried());
 
 }  // namespace
 }  // namespace gradus::rows

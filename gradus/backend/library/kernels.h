@@ -54,6 +54,10 @@ BoundThunk bind_incomplete(const Graph& graph, int value, Symbols symbols);
 void run_igamma(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 void run_betainc(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 void run_zeta(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_attention(const Graph& graph, int value, Symbols symbols);
+void run_attention(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+BoundThunk bind_attention_gradient(const Graph& graph, int value, Symbols symbols);
+void run_attention_gradient(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 
 /// A shape as [outer, n, inner] around an axis that counts from the end.
 struct AroundAxis {

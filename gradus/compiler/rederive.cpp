@@ -1,0 +1,267 @@
+/// Which stored values are cheaper to compute again than to write and to read.
+#include "gradus/compiler/rederive.h"
+#include <algorithm>
+#include <map>
+#include "gradus/compiler/late_copies.h"
+#include "gradus/compiler/passes.h"
+
+namespace gradus {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+bool holds(const std::vector<int>& list, int i) { return std::ranges::find(list, i) != list.end(); }
+
+/// So many instructions on an element cost as much as a byte to or from memory. Streams from the second cache would
+/// make it two, but what waits for a gradient comes from farther.
+constexpr double instructions_per_byte = 4;
+/// Less than this stays in the caches.
+constexpr double least_bytes = 256 << 10;
+/// What is smaller by this factor than what is derived from it is rather stored than computed again.
+constexpr std::int64_t small_factor = 4;
+/// What an open size counts as.
+constexpr std::int64_t size_of_symbols = 256;
+constexpr int most_attempts = 4;
+
+/// What stands where, and how large it is.
+struct Places {
+  Places(const Graph& graph, std::span<const Step> steps)
+      : graph(graph),
+        symbols(at(graph.symbols()), size_of_symbols),
+        step_of(at(graph.size()), -1),
+        stored(at(graph.size())),
+        is_output(at(graph.size())),
+        is_read_elsewhere(at(graph.size())),
+        readers(at(graph.size())) {
+    for (std::size_t s = 0; s < steps.size(); ++s) add(steps[s], static_cast<int>(s));
+    for (int o : graph.outputs) is_output[at(storage_of(graph, o))] = true;
+  }
+
+  void add(const Step& step, int index) {
+    for (int member : step.members) step_of[at(member)] = index;
+    for (int output : step.outputs) stored[at(output)] = true;
+    for (const Read& read : reads_of(graph, step)) {
+      if (std::vector<int>& of = readers[at(read.storage)]; of.empty() || of.back() != index) of.push_back(index);
+      const bool as_it_stands = step.kind == Step::Kind::loops && storage_of(graph, read.operand) == read.storage;
+      if (!as_it_stands) is_read_elsewhere[at(read.storage)] = true;
+    }
+  }
+
+  std::int64_t elements(int value) const { return graph[value].spec.shape.evaluated(symbols).size(); }
+  std::int64_t bytes(int value) const { return elements(value) * size_of(graph[value].spec.dtype); }
+
+  const Graph& graph;
+  std::vector<std::int64_t> symbols;
+  // Per value:
+  std::vector<int> step_of;  // of which it is a member; -1: none
+  std::vector<bool> stored, is_output;
+  std::vector<bool> is_read_elsewhere;    // by something that is no formula on the same elements
+  std::vector<std::vector<int>> readers;  // steps that read it from memory
+};
+
+/// To write and to read by all steps.
+std::int64_t bytes_moved(const Graph& graph, std::span<const Step> steps) {
+  const Places places(graph, steps);
+  std::int64_t sum = 0;
+  for (int i = 0; i < graph.size(); ++i)
+    sum += places.bytes(i) * (static_cast<std::int64_t>(places.readers[at(i)].size()) + (places.stored[at(i)] ? 1 : 0));
+  return sum;
+}
+
+/// What is computed again, and what that reads.
+struct Cone {
+  std::vector<int> members, leaves;
+  double instructions = 0;
+};
+
+/// Of what a step reads of another step's results: what it had better compute itself.
+class Choice {
+ public:
+  Choice(const Places& places, int reader) : graph_(places.graph), places_(places), reader_(reader) {}
+
+  /// Without members if nothing pays.
+  Cone run(std::vector<int> derived) const {
+    double gain = gain_of(derived);
+    for (bool improves = true; improves && !derived.empty();) {
+      improves = false;
+      for (std::size_t k = 0; k < derived.size() && !improves; ++k) {
+        std::vector<int> fewer = derived;
+        fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(k));
+        const double less = gain_of(fewer);
+        improves = less > gain;
+        if (improves) derived = std::move(fewer), gain = less;
+      }
+    }
+    return gain > 0 ? cone_of(derived) : Cone();
+  }
+
+ private:
+  Cone cone_of(const std::vector<int>& derived) const {
+    Cone cone;
+    std::vector<int> pending = derived;
+    while (!pending.empty()) {
+      const int i = pending.back();
+      pending.pop_back();
+      if (holds(cone.members, i)) continue;
+      cone.members.push_back(i);
+      cone.instructions += static_cast<double>(length_of(i) * places_.elements(i));
+      for (int operand : graph_[i].in) {
+        const int source = source_of(graph_, operand);
+        if (is_computed_where_read(graph_, source)) continue;
+        if (is_computed_again(source, derived)) pending.push_back(source);
+        else if (!holds(cone.leaves, source)) cone.leaves.push_back(source);
+      }
+    }
+    return cone;
+  }
+
+  /// Of what the maker of `derived` has in registers, all but reductions and what belongs to whole rows.
+  bool is_computed_again(int source, const std::vector<int>& derived) const {
+    if (holds(derived, source)) return true;
+    return places_.step_of[at(source)] == places_.step_of[at(derived[0])] && !places_.stored[at(source)] &&
+           graph_[source].op.is_elementwise() && places_.elements(source) * small_factor > places_.elements(derived[0]);
+  }
+
+  /// The worth of the bytes that are not moved less that of the work; negative if more memory would be in use.
+  double gain_of(const std::vector<int>& derived) const {
+    if (derived.empty()) return 0;
+    const Cone cone = cone_of(derived);
+    double moved = 0;
+    std::int64_t freed = 0, kept = 0;
+    for (int value : derived) {
+      const std::int64_t bytes = places_.bytes(value);
+      moved += static_cast<double>(bytes);
+      if (places_.is_output[at(value)] || places_.is_read_elsewhere[at(value)]) continue;
+      moved += static_cast<double>(bytes) / static_cast<double>(places_.readers[at(value)].size());
+      freed += bytes;
+    }
+    for (int leaf : cone.leaves) {
+      const std::vector<int>& readers = places_.readers[at(leaf)];
+      const std::int64_t bytes = places_.bytes(leaf);
+      const bool is_new = places_.step_of[at(leaf)] >= 0 && !places_.stored[at(leaf)];
+      moved -= static_cast<double>(bytes) * (is_new + !holds(readers, reader_));
+      const bool stays = graph_[leaf].is_input() || places_.is_output[at(leaf)];
+      if (!stays && (readers.empty() || readers.back() < reader_)) kept += bytes;
+    }
+    if (moved < least_bytes || kept > freed) return -1;
+    return moved * instructions_per_byte - cone.instructions;
+  }
+
+  std::int64_t length_of(int value) const {
+    std::vector<DType> types;
+    for (int operand : graph_[value].in) types.push_back(graph_[operand].spec.dtype);
+    return static_cast<std::int64_t>(graph_[value].op.formula(types).instructions.size());
+  }
+
+  const Graph& graph_;
+  const Places& places_;
+  const int reader_;
+};
+
+/// What step `reader` computes again of what others made.
+std::vector<int> members_of_copies(const Places& places, const Step& step, int reader) {
+  if (step.kind != Step::Kind::loops) return {};
+  std::map<int, std::vector<int>> candidates;  // by the step that makes them
+  std::vector<int> excluded;
+  for (const Read& read : reads_of(places.graph, step)) {
+    const int maker = places.step_of[at(read.storage)];
+    if (maker < 0 || !places.graph[read.storage].op.is_elementwise()) continue;
+    if (storage_of(places.graph, read.operand) != read.storage) excluded.push_back(read.storage);
+    if (!holds(candidates[maker], read.storage)) candidates[maker].push_back(read.storage);
+  }
+  std::vector<int> members;
+  for (auto& [maker, values] : candidates) {
+    std::erase_if(values, [&](int value) { return holds(excluded, value); });
+    const Cone cone = Choice(places, reader).run(values);
+    members.insert(members.end(), cone.members.begin(), cone.members.end());
+  }
+  return members;
+}
+
+/// The graph with copies in front of the members of `steps` that read them; `again`: per step, what it computes again.
+class Inserter {
+ public:
+  Inserter(const Places& places, const std::vector<std::vector<int>>& again)
+      : graph_(places.graph),
+        step_of_(places.step_of),
+        again_(again),
+        moved_(at(graph_.size()), -1),
+        late_(again.size()) {}
+
+  CopiedGraph run() {
+    for (int i = 0; i < graph_.size(); ++i) {
+      const int step = step_of_[at(i)];
+      const bool copies = step >= 0 && !again_[at(step)].empty();
+      Value v = graph_[i];
+      for (int& operand : v.in) operand = copies ? late(operand, step) : moved_[at(operand)];
+      moved_[at(i)] = add(std::move(v), 0);
+    }
+    for (int i : graph_.inputs) to_.graph.inputs.push_back(moved_[at(i)]);
+    for (int o : graph_.outputs) to_.graph.outputs.push_back(moved_[at(o)]);
+    for (int d : graph_.dying) to_.graph.dying.push_back(moved_[at(d)]);
+    return without_unneeded(to_);
+  }
+
+ private:
+  int add(Value v, int group) {
+    to_.copies.push_back(group);
+    to_.origins.push_back(0);
+    return to_.graph.add(std::move(v));
+  }
+  /// What members of `step` read as i: a copy if there is one, through aliases and views as well.
+  int late(int i, int step) {
+    if (const auto known = late_[at(step)].find(i); known != late_[at(step)].end()) return known->second;
+    Value v = graph_[i];
+    const bool is_copied = holds(again_[at(step)], i);
+    const bool passes = step_of_[at(i)] < 0 && (v.op.is_alias() || v.op.is_view());
+    int found = moved_[at(i)];
+    if (is_copied || passes) {
+      bool differs = is_copied;
+      for (int& operand : v.in) {
+        const int original = moved_[at(operand)];
+        operand = late(operand, step);
+        differs = differs || operand != original;
+      }
+      if (differs) found = add(std::move(v), step + 1);
+    }
+    return late_[at(step)].emplace(i, found).first->second;
+  }
+
+  const Graph& graph_;
+  const std::vector<int>& step_of_;
+  const std::vector<std::vector<int>>& again_;
+  CopiedGraph to_;
+  std::vector<int> moved_;
+  std::vector<std::map<int, int>> late_;  // per step
+};
+
+/// The steps whose copies did not become parts of them but stand in memory.
+std::vector<int> not_taken_in(const CopiedGraph& given, std::span<const Step> steps) {
+  std::vector<int> readers;
+  for (const Step& step : steps)
+    for (int output : step.outputs)
+      if (const int group = given.copies[at(output)]; group > 0) readers.push_back(group - 1);
+  return readers;
+}
+
+}  // namespace
+
+std::vector<Step> fuse_and_rederive(Graph& graph) {
+  std::vector<Step> steps = fuse(graph, true);
+  const Places places(graph, steps);
+  std::vector<std::vector<int>> again(steps.size());
+  for (std::size_t s = 0; s < steps.size(); ++s) again[s] = members_of_copies(places, steps[s], static_cast<int>(s));
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    if (std::ranges::all_of(again, [](const std::vector<int>& of_step) { return of_step.empty(); })) break;
+    CopiedGraph copied = Inserter(places, again).run();
+    std::vector<Step> next = fuse(copied.graph, true, copied.copies);
+    const std::vector<int> failed = not_taken_in(copied, next);
+    for (int reader : failed) again[at(reader)].clear();
+    if (!failed.empty()) continue;
+    if (bytes_moved(copied.graph, next) >= bytes_moved(graph, steps)) break;
+    graph = std::move(copied.graph);
+    return next;
+  }
+  return steps;
+}
+
+}  // namespace gradus

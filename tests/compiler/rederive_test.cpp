@@ -1,0 +1,55 @@
+/// What is computed again instead of being kept for a later kernel, and that no bit changes by it.
+#include "gradus/compiler/rederive.h"
+#include <gtest/gtest.h>
+#include "gradus/compiler/passes.h"
+
+namespace gradus {
+namespace {
+
+struct Row {
+  const char* name;
+  std::string before, after;  // empty: nothing changes
+};
+void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
+class Rederive : public testing::TestWithParam<Row> {};
+
+TEST_P(Rederive, AsWritten) {
+  Graph graph = parse_graph(GetParam().before);
+  const std::vector<Step> before = fuse(graph, true), steps = fuse_and_rederive(graph);
+  verify(graph);
+  EXPECT_EQ(to_text(graph), to_text(parse_graph(GetParam().after.empty() ? GetParam().before : GetParam().after)));
+  EXPECT_EQ(steps.size(), before.size());
+}
+
+const std::string product = " = matmul{transpose_a=false; transpose_b=false} ";
+
+/// %0 * %0, two formulas of it and a product of the second; then something that reads the first.
+std::string network(const std::string& type, const std::string& end) {
+  return "%0 = input : " + type + "\n%1" + product + "%0 %0 : " + type + "\n%2 = square %1 : " + type +
+         "\n%3 = multiply %2 %1 : " + type + "\n%4" + product + "%3 %0 : " + type + "\n" + end;
+}
+const std::string large = "f32[512,512]", small = "f32[64,64]";
+
+const Row rows[] = {
+    {"AFormulaOfWhatIsThere", network(large, "%5 = multiply %4 %2 : " + large + "\nreturn %5\n"),
+     network(large, "%5 = square %1 : " + large + "\n%6 = multiply %4 %5 : " + large + "\nreturn %6\n")},
+    {"NothingThatStaysInTheCaches", network(small, "%5 = multiply %4 %2 : " + small + "\nreturn %5\n"), ""},
+    {"NotWhatAProductReads", network(large, "%5 = multiply %4 %3 : " + large + "\nreturn %5\n"), ""},
+    {"NotWhatIsYieldedAnyway", network(large, "%5 = multiply %4 %2 : " + large + "\nreturn %5 %2\n"), ""},
+    {"NotWhatIsReadInAnotherOrder",
+     network(large, "%5 = transpose{order=[0,1]} %2 : " + large + "\n%6 = multiply %4 %5 : " + large + "\nreturn %6\n"),
+     ""},
+    {"AWholeChain",
+     network(large, "%5 = negative %2 : " + large + "\n%6 = multiply %4 %5 : " + large + "\nreturn %6\n"),
+     network(large, "%5 = square %1 : " + large + "\n%6 = negative %5 : " + large + "\n%7 = multiply %4 %6 : " + large +
+                        "\nreturn %7\n")},
+    {"NotWhatIsDearerThanMemory",  
+     "%0 = input : " + large + "\n%1" + product + "%0 %0 : " + large + "\n%2 = negative %1 : " + large + "\n%3" +
+         product + "%2 %0 : " + large + "\n%4 = multiply %3 %2 : " + large + "\nreturn %4\n",
+     ""},
+};
+INSTANTIATE_TEST_SUITE_P(Graphs, Rederive, testing::ValuesIn(rows),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace gradus
