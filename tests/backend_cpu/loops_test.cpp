@@ -43,6 +43,47 @@ return %7 %8 %9
 )"));
 }
 
+/// Normalisation over rows, forward and backward: sums beside stored elements, in strips of columns of every width.
+TEST(Loops, ColumnSumsBesideElements) {
+  struct Sizes {
+    const char* type;
+    std::int64_t rows, columns;
+  };
+  const Sizes all[] = {{"f32", 33, 1},   {"f32", 70, 16},  {"f32", 33, 17}, {"f32", 64, 64},  {"f32", 70, 100},
+                       {"f32", 33, 272}, {"f32", 1, 4100}, {"f64", 70, 17}, {"f64", 33, 128}, {"bf16", 33, 100}};
+  for (const auto& [type, rows, columns] : all) {
+    std::string source = R"(
+%0 = input : T[R,C]
+%1 = input : T[R,C]
+%2 = sum{axis=-2} %0 : T[1,C]
+%3 = broadcast{shape=[R,C]} %2 : T[R,C]
+%4 = subtract %0 %3 : T[R,C]
+%5 = square %4 : T[R,C]
+%6 = sum{axis=-2} %5 : T[1,C]
+%7 = broadcast{shape=[R,C]} %6 : T[R,C]
+%8 = multiply %4 %7 : T[R,C]
+%9 = less %8 %1 : bool[R,C]
+%10 = where %9 %1 %8 : T[R,C]
+%11 = multiply %10 %4 : T[R,C]
+%12 = sum{axis=-2} %10 : T[1,C]
+%13 = sum{axis=-2} %11 : T[1,C]
+%14 = max{axis=-2} %8 : T[1,C]
+%15 = broadcast{shape=[R,C]} %12 : T[R,C]
+%16 = add %10 %15 : T[R,C]
+return %16 %13 %14
+)";
+    const auto put = [&](char name, const std::string& value) {
+      for (std::size_t at = 0; (at = source.find(name, at)) != std::string::npos; at += value.size())
+        source.replace(at, 1, value);
+    };
+    put('T', type);
+    put('R', std::to_string(rows));
+    put('C', std::to_string(columns));
+    expect_all_ways_agree(parse_graph(source));
+    if (HasFatalFailure()) return;
+  }
+}
+
 /// %20 is a reshape of a repetition, which therefore is written out: its element does not come from a register.
 TEST(Loops, ARepetitionThatIsWrittenOutReadsMemory) {
   expect_all_ways_agree(parse_graph(R"(

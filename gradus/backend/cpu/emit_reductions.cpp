@@ -9,6 +9,9 @@ namespace gradus::cpu_backend {
 namespace {
 
 constexpr std::int64_t column_chunk = 2048;  // columns of one worker's part of a column reduction
+// Of column reductions: vectors of sums that stay in registers, and vectors of columns that are walked at once.
+constexpr std::int64_t most_sums = 8, most_vectors = 4;
+constexpr std::size_t large_step = 24;  // members, past which code for one vector at a time is enough
 
 }  // namespace
 
@@ -213,42 +216,100 @@ void LoopEmitter::emit_column_blocks() {
 
 void LoopEmitter::emit_column_block(V outer, V block, V begin, V end) {
   const Reduced& view = *loops_.column_reduction();
-  const std::vector<int> reductions = column_reductions();
   V n = dimension(view.n), columns = dimension(loops_.columns());
   V rows_inside = dimension(loops_.columns() == 0 ? 0 : *dimension::divide(view.inner, loops_.columns()));
   V first = b_.CreateMul(block, b_.getInt64(column_block)), last = b_.CreateAdd(first, b_.getInt64(column_block));
   last = b_.CreateSelect(b_.CreateICmpSLT(last, n), last, n);
   V partial_block = b_.CreateMul(b_.CreateAdd(b_.CreateMul(outer, column_blocks()), block), rows_inside);
   V first_row = b_.CreateMul(outer, n);
-  const auto partial_row = [&](int reduction, V inside) {
-    V element = b_.CreateMul(b_.CreateAdd(partial_block, inside), columns);
-    return element_address(b_, computed_in(graph_[reduction].spec.dtype), partial_pointer(reduction), element);
+  const auto point_at = [&](V inside) {
+    for (int r : column_reductions()) {
+      V element = b_.CreateMul(b_.CreateAdd(partial_block, inside), columns);
+      partial_rows_[r] = element_address(b_, computed_in(graph_[r].spec.dtype), partial_pointer(r), element);
+    }
   };
-  const auto row = [&](V i, V inside) {
-    begin_row(b_.CreateAdd(b_.CreateMul(b_.CreateAdd(first_row, i), rows_inside), inside));
-    first_of_block_ = b_.CreateICmpEQ(i, first);
-    for (int r : reductions) partial_rows_[r] = partial_row(r, inside);
-    emit_row(begin, end);
-  };
-  if (!is_one_vector() || view.inner != loops_.columns()) {
-    emit_loop(b_, first, last, 1, {}, [&](V i, const Carried&) {
-      return emit_loop(b_, b_.getInt64(0), rows_inside, 1, {}, [&](V inside, const Carried&) {
-        row(i, inside);
-        return Carried{};
-      });
-    });
+  if (keeps_sums() && view.inner == loops_.columns()) {
+    point_at(b_.getInt64(0));
+    emit_column_strips(b_.CreateAdd(first_row, first), b_.CreateAdd(first_row, last), begin, end);
     return;
   }
-  const Carried sums = emit_loop(b_, first, last, 1, identities(reductions), [&](V i, const Carried& carried) {
-    for (std::size_t k = 0; k < reductions.size(); ++k) column_accumulators_[reductions[k]] = carried[k];
-    row(i, b_.getInt64(0));
+  emit_loop(b_, first, last, 1, {}, [&](V i, const Carried&) {
+    return emit_loop(b_, b_.getInt64(0), rows_inside, 1, {}, [&](V inside, const Carried&) {
+      begin_row(b_.CreateAdd(b_.CreateMul(b_.CreateAdd(first_row, i), rows_inside), inside));
+      first_of_block_ = b_.CreateICmpEQ(i, first);
+      point_at(inside);
+      emit_row(begin, end);
+      return Carried{};
+    });
+  });
+}
+
+/// Whether all rows of a block are walked for a few vectors of columns before the next ones, so that their sums stay
+/// in registers: nothing is computed per row then, or a row is one vector.
+bool LoopEmitter::keeps_sums() const {
+  if (is_one_vector()) return true;
+  return loops_.phases() == 1 &&
+         std::ranges::none_of(step_.members, [&](int member) { return loops_.is_row_value(member); });
+}
+
+/// Rows [first, last) of one block, columns [begin, end).
+void LoopEmitter::emit_column_strips(V first, V last, V begin, V end) {
+  if (is_one_vector()) {
+    V columns = dimension(loops_.columns());
+    return emit_column_strip(first, last, {begin, columns, nullptr}, 1);
+  }
+  std::int64_t vectors = most_sums / std::max<std::int64_t>(1, std::ssize(column_reductions()));
+  for (int r : column_reductions())
+    if (size_of(computed_in(graph_[r].spec.dtype)) > 4) vectors = vectors / 2;
+  if (step_.members.size() > large_step) vectors = 1;
+  if (loops_.columns() >= 0) vectors = std::min(vectors, loops_.columns() / lanes);
+  const std::int64_t wide = std::clamp<std::int64_t>(vectors, 1, most_vectors) * lanes;
+  V at = begin;
+  if (wide > lanes) {
+    const auto size = static_cast<std::uint64_t>(wide);
+    V count = b_.CreateUDiv(b_.CreateSub(end, begin), b_.getInt64(size));
+    at = b_.CreateAdd(begin, b_.CreateMul(count, b_.getInt64(size)));
+    emit_loop(b_, begin, at, wide, {}, [&](V column, const Carried&) {
+      emit_column_strip(first, last, {column, end, nullptr}, static_cast<int>(wide / lanes));
+      return Carried{};
+    });
+    if (loops_.columns() >= 0 && loops_.columns() % wide == 0 && column_chunk % wide == 0) return;
+  }
+  walk_columns(at, end, {}, [&](const Columns& rest, const Carried&) {
+    emit_column_strip(first, last, rest, 1);
+    return Carried{};
+  });
+}
+
+/// The sums of `vectors` of columns from `at` on, over rows [first, last).
+void LoopEmitter::emit_column_strip(V first, V last, const Columns& at, int vectors) {
+  const std::vector<int> reductions = column_reductions();
+  const auto columns_of = [&](int vector) {
+    return Columns{b_.CreateAdd(at.first, b_.getInt64(static_cast<std::uint64_t>(vector) * lanes)), at.end, at.mask};
+  };
+  Carried initial;
+  for (int vector = 0; vector < vectors; ++vector) initial.append(identities(reductions));
+  const Carried sums = emit_loop(b_, first, last, 1, initial, [&](V row, const Carried& carried) {
+    begin_row(row);
     Carried next;
-    for (int r : reductions) next.push_back(column_accumulators_.at(r));
+    for (int vector = 0; vector < vectors; ++vector) {
+      column_values_.clear();
+      for (std::size_t k = 0; k < reductions.size(); ++k)
+        column_accumulators_[reductions[k]] = carried[static_cast<std::size_t>(vector) * reductions.size() + k];
+      if (is_one_vector()) emit_row(at.first, at.end);
+      else emit_column_body(0, columns_of(vector), {});
+      for (int r : reductions) next.push_back(column_accumulators_.at(r));
+    }
     return next;
   });
-  V mask = loops_.columns() == lanes ? nullptr : lanes_below(b_, columns);
-  for (std::size_t k = 0; k < reductions.size(); ++k)
-    store(b_, computed_in(graph_[reductions[k]].spec.dtype), sums[k], partial_row(reductions[k], b_.getInt64(0)), mask);
+  column_accumulators_.clear();
+  V mask = is_one_vector() && loops_.columns() != lanes ? lanes_below(b_, dimension(loops_.columns())) : at.mask;
+  for (int vector = 0; vector < vectors; ++vector)
+    for (std::size_t k = 0; k < reductions.size(); ++k) {
+      const DType t = computed_in(graph_[reductions[k]].spec.dtype);
+      store(b_, t, sums[static_cast<std::size_t>(vector) * reductions.size() + k],
+            element_address(b_, t, partial_rows_.at(reductions[k]), columns_of(vector).first), mask);
+    }
 }
 
 std::vector<int> LoopEmitter::column_reductions() const {

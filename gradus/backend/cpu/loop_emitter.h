@@ -113,6 +113,9 @@ class LoopEmitter {
   V reduce_partials(int reduction);
   void emit_column_blocks();
   void emit_column_block(V outer, V block, V begin, V end);
+  bool keeps_sums() const;
+  void emit_column_strips(V first, V last, V begin, V end);
+  void emit_column_strip(V first, V last, const Columns& at, int vectors);
   std::vector<int> column_reductions() const;
   void accumulate_columns(int reduction, const Columns& at);
   V blocks_of(std::int64_t length, std::int64_t block);
@@ -153,7 +156,7 @@ class LoopEmitter {
   // Of column reductions.
   V first_of_block_ = nullptr;            // whether this row begins a block
   std::map<int, V> partial_rows_;         // where this row's partial results lie
-  std::map<int, V> column_accumulators_;  // rows of one vector: the block's result so far
+  std::map<int, V> column_accumulators_;  // where they stay in registers: the block's result so far
 };
 
 }  // namespace gradus::cpu_backend

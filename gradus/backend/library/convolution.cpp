@@ -18,8 +18,13 @@ constexpr std::int64_t enough_units = 16;
 
 std::int64_t divide_up(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
 
+/// What copies of short pieces may write behind them; what comes next in the row is written later.
+constexpr std::int64_t spill = 32;
+
 /// Bytes from a packed row to the next: an odd number of cache lines.
-std::int64_t pitch_of(std::int64_t columns, std::int64_t size) { return (divide_up(columns * size, 64) | 1) * 64; }
+std::int64_t pitch_of(std::int64_t columns, std::int64_t size) {
+  return (divide_up(columns * size + spill, 64) | 1) * 64;
+}
 
 // ---------------------------------------------------------------- what both directions share
 
@@ -29,20 +34,17 @@ void copy_fixed(std::byte* to, std::int64_t to_step, const std::byte* from, std:
   for (std::int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, bytes);
 }
 
-/// `count` pieces of `bytes`.
+/// `count` pieces of `bytes`, and up to `spill` bytes of what follows them.
 void copy_pieces(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step, std::int64_t count,
                  std::int64_t bytes) {
   if (bytes == 4) return copy_fixed<4>(to, to_step, from, from_step, count);
-  if (bytes == 8) return copy_fixed<8>(to, to_step, from, from_step, count);
-  if (bytes == 64) return copy_fixed<64>(to, to_step, from, from_step, count);
+  if (bytes <= 16) return copy_fixed<16>(to, to_step, from, from_step, count);
+  if (bytes <= 32) return copy_fixed<32>(to, to_step, from, from_step, count);
+  if (bytes <= 64) return copy_fixed<64>(to, to_step, from, from_step, count);
   if (bytes == 128) return copy_fixed<128>(to, to_step, from, from_step, count);
   if (bytes == 256) return copy_fixed<256>(to, to_step, from, from_step, count);
   for (std::int64_t i = 0; i < count; ++i)
     std::memcpy(to + i * to_step, from + i * from_step, static_cast<std::size_t>(bytes));
-}
-
-void clear_pieces(std::byte* to, std::int64_t to_step, std::int64_t count, std::int64_t bytes) {
-  for (std::int64_t i = 0; i < count; ++i) std::memset(to + i * to_step, 0, static_cast<std::size_t>(bytes));
 }
 
 /// Targets of one dimension that the same taps give anything, since they have one remainder by the divisor: target
@@ -77,7 +79,7 @@ struct Tap {
 struct Phase {
   std::array<std::int64_t, 3> first, count, step;
   std::vector<Tap> taps;
-  std::int64_t rows = 0, blocks = 0, first_unit = 0;
+  std::int64_t rows = 0;
 };
 
 std::vector<Phase> phases_of(const WindowAxes& axes) {
@@ -95,17 +97,35 @@ std::vector<Phase> phases_of(const WindowAxes& axes) {
   return phases;
 }
 
-/// Copies what tap `tap` reads for rows [begin, end) of a phase, counted over (example, j0, j1, j2), into pieces that
-/// are `pitch` bytes apart; zeros where it reads nothing.
+/// Taps that read neighbours, [first, first + count) of a phase, and the part [begin, end) of the bytes that they read
+/// for a row: one piece where all of them read something.
+struct Stretch {
+  std::size_t first = 0;
+  std::int64_t count = 0, begin = 0, end = 0;
+};
+
+/// Copies what a stretch of taps reads for rows [begin, end) of a phase, counted over (example, j0, j1, j2), into
+/// pieces that are `pitch` bytes apart; zeros where it reads nothing.
 struct PieceCopier {
   const WindowAxes& axes;
   const Phase& phase;
   const std::byte* source;     // of the first piece of the first example
   std::int64_t position_step;  // bytes from a source position to the next
-  std::int64_t pitch, bytes;
+  std::int64_t pitch, bytes;   // of rows; of what a tap reads
 
-  void copy(const Tap& tap, std::int64_t begin, std::int64_t end, std::byte* to) const {
+  /// The taps from `first` on, before `last`, that read neighbours.
+  std::int64_t neighbours(std::size_t first, std::size_t last) const {
+    std::size_t end = first + 1;
+    const auto follows = [](const Tap& a, const Tap& b) {
+      return a.base[0] == b.base[0] && a.base[1] == b.base[1] && a.base[2] + 1 == b.base[2];
+    };
+    while (bytes == position_step && end < last && follows(phase.taps[end - 1], phase.taps[end])) ++end;
+    return static_cast<std::int64_t>(end - first);
+  }
+
+  void copy(const Stretch& stretch, std::int64_t begin, std::int64_t end, std::byte* to) const {
     const auto& count = phase.count;
+    const Tap& tap = phase.taps[stretch.first];
     while (begin < end) {
       const std::int64_t j2 = begin % count[2], line = begin / count[2];
       const std::int64_t pieces = std::min(end - begin, count[2] - j2);
@@ -113,26 +133,40 @@ struct PieceCopier {
       const std::int64_t s0 = tap.base[0] + line / count[1] % count[0] * phase.step[0];
       const std::int64_t example = line / (count[1] * count[0]);
       const bool inside = s0 >= 0 && s0 < axes[0].sources && s1 >= 0 && s1 < axes[1].sources;
-      copy_line(tap, inside ? ((example * axes[0].sources + s0) * axes[1].sources + s1) * axes[2].sources : -1, j2,
-                pieces, to);
+      copy_line(stretch, inside ? ((example * axes[0].sources + s0) * axes[1].sources + s1) * axes[2].sources : -1, j2,
+                j2 + pieces, to);
       begin += pieces;
       to += pieces * pitch;
     }
   }
 
  private:
-  /// Pieces [j2, j2 + pieces) of a line, which reads the line of sources that begins at `line`; -1: none.
-  void copy_line(const Tap& tap, std::int64_t line, std::int64_t j2, std::int64_t pieces, std::byte* to) const {
-    const std::int64_t step = phase.step[2], base = tap.base[2], end = j2 + pieces;
+  /// Pieces [j2, end) of a line, which reads the line of sources that begins at `line`; -1: none.
+  void copy_line(const Stretch& stretch, std::int64_t line, std::int64_t j2, std::int64_t end, std::byte* to) const {
+    const std::int64_t step = phase.step[2], base = phase.taps[stretch.first].base[2],
+                       last_base = base + stretch.count - 1;
     std::int64_t first = base >= 0 ? 0 : divide_up(-base, step);
-    std::int64_t last = base >= axes[2].sources ? 0 : divide_up(axes[2].sources - base, step);
+    std::int64_t last = last_base >= axes[2].sources ? 0 : divide_up(axes[2].sources - last_base, step);
     first = line < 0 ? end : std::clamp(first, j2, end);
     last = std::clamp(last, first, end);
-    clear_pieces(to, pitch, first - j2, bytes);
+    for (std::int64_t j = j2; j < first; ++j) copy_partly(stretch, line, base + j * step, to + (j - j2) * pitch);
     if (last > first)
-      copy_pieces(to + (first - j2) * pitch, pitch, source + (line + base + first * step) * position_step,
-                  step * position_step, last - first, bytes);
-    clear_pieces(to + (last - j2) * pitch, pitch, end - last, bytes);
+      copy_pieces(to + (first - j2) * pitch, pitch,
+                  source + (line + base + first * step) * position_step + stretch.begin, step * position_step,
+                  last - first, stretch.end - stretch.begin);
+    for (std::int64_t j = last; j < end; ++j) copy_partly(stretch, line, base + j * step, to + (j - j2) * pitch);
+  }
+
+  /// One piece, tap by tap; the first tap reads position `at` of the line.
+  void copy_partly(const Stretch& stretch, std::int64_t line, std::int64_t at, std::byte* to) const {
+    for (std::int64_t tap = stretch.begin / std::max<std::int64_t>(1, bytes); tap < stretch.count; ++tap) {
+      const std::int64_t begin = std::max(stretch.begin, tap * bytes), end = std::min(stretch.end, (tap + 1) * bytes);
+      if (begin >= end) return;
+      const auto size = static_cast<std::size_t>(end - begin);
+      std::byte* piece = to + (begin - stretch.begin);
+      if (line < 0 || at + tap < 0 || at + tap >= axes[2].sources) std::memset(piece, 0, size);
+      else std::memcpy(piece, source + (line + at + tap) * position_step + (begin - tap * bytes), size);
+    }
   }
 };
 
@@ -142,9 +176,15 @@ struct PieceCopier {
 struct TapRun {
   std::size_t first, last;
 };
+/// Rows from `begin` on of a phase.
+struct Block {
+  std::size_t phase;
+  std::int64_t begin;
+};
 
 struct Gathered : ConvolutionCall {
   std::vector<Phase> phases;
+  std::vector<Block> blocks;                                            // of one group
   bool direct = false;                                                  // rows of targets are written in place
   bool covers = true;                                                   // every target belongs to a phase
   std::int64_t inner = 0, columns = 0;                                  // channels of a group: sources, targets
@@ -191,13 +231,14 @@ void choose_blocks(Gathered& g) {
   g.rows_at_once = std::clamp<std::int64_t>(block_bytes / (g.taps_at_once * k * size), 42, block_rows);
   const std::int64_t fair = divide_up(rows * g.groups, enough_units);  // smaller where that makes too few units
   g.rows_at_once = std::max<std::int64_t>(1, std::min(g.rows_at_once, divide_up(fair, 14) * 14));
-  std::int64_t next = 0;
-  for (Phase& phase : g.phases) {
-    phase.blocks = divide_up(phase.rows, g.rows_at_once);
-    phase.first_unit = next;
-    next += phase.blocks;
-  }
-  g.units = next * g.groups;
+  for (std::size_t phase = 0; phase < g.phases.size(); ++phase)
+    for (std::int64_t begin = 0; begin < g.phases[phase].rows; begin += g.rows_at_once)
+      g.blocks.push_back({phase, begin});
+  // Phases differ in their taps: any part of the blocks has about the same of each.
+  std::ranges::stable_sort(g.blocks, {}, [&](const Block& block) {
+    return static_cast<double>(block.begin) / static_cast<double>(g.phases[block.phase].rows);
+  });
+  g.units = std::ssize(g.blocks) * g.groups;
 }
 
 /// What the products of all blocks need.
@@ -227,12 +268,11 @@ class GatheredProduct {
         scratch_(sums_ + g.sums_bytes) {}
 
   void run(std::int64_t unit) {
-    const std::int64_t of_group = g_.units / g_.groups, within = unit % of_group;
+    const std::int64_t of_group = std::ssize(g_.blocks);
     group_ = unit / of_group;
-    const Phase& phase =
-        *(std::ranges::upper_bound(g_.phases, within, {}, [](const Phase& p) { return p.first_unit; }) - 1);
-    const std::int64_t begin = (within - phase.first_unit) * g_.rows_at_once;
-    block(phase, begin, std::min(phase.rows, begin + g_.rows_at_once));
+    const Block& at = g_.blocks[static_cast<std::size_t>(unit % of_group)];
+    const Phase& phase = g_.phases[at.phase];
+    block(phase, at.begin, std::min(phase.rows, at.begin + g_.rows_at_once));
   }
 
  private:
@@ -242,8 +282,12 @@ class GatheredProduct {
                              g_.pitch(), g_.inner * size_};
     for (std::size_t tap = 0; tap < phase.taps.size();) {
       const TapRun run = g_.run_from(phase, tap);
-      for (std::size_t i = run.first; i < run.last; ++i)
-        copier.copy(phase.taps[i], begin, end, packed_ + static_cast<std::int64_t>(i - run.first) * g_.inner * size_);
+      for (std::size_t i = run.first; i < run.last;) {
+        const std::int64_t taps = copier.neighbours(i, run.last);
+        copier.copy({i, taps, 0, taps * copier.bytes}, begin, end,
+                    packed_ + static_cast<std::int64_t>(i - run.first) * copier.bytes);
+        i += static_cast<std::size_t>(taps);
+      }
       const auto k = static_cast<std::int64_t>(run.last - run.first) * g_.inner;
       const Product p = g_.product(end - begin, k, tap > 0);
       const std::byte* b =
@@ -298,15 +342,13 @@ void clear_uncovered(const Gathered& g, const KernelArguments* arguments, std::i
 }
 
 BoundThunk bind_gathered(const ConvolutionCall& call, bool transposed) {
+  auto g = std::make_shared<Gathered>();
+  static_cast<ConvolutionCall&>(*g) = call;
   if (is_depthwise(call)) {
-    BoundThunk bound = bind_depthwise(call);
-    auto g = std::make_shared<Gathered>();
-    static_cast<ConvolutionCall&>(*g) = call;
+    BoundThunk bound = bind_depthwise(*g);
     bound.data = std::move(g);
     return bound;
   }
-  auto g = std::make_shared<Gathered>();
-  static_cast<ConvolutionCall&>(*g) = call;
   g->inner = call.source_channels / call.groups;
   g->columns = call.target_channels / call.groups;
   g->weight_rows = transposed ? call.source_channels : g->inner;
@@ -413,8 +455,10 @@ void choose_blocks(Weights& w) {
   const std::int64_t rows = w.rows();
   w.row_blocks = divide_up(rows, block_rows);
   if (w.row_blocks * w.groups < 4)
-    w.row_blocks = std::clamp<std::int64_t>(divide_up(4, w.groups), 1, divide_up(rows, 28));
-  w.rows_at_once = divide_up(divide_up(rows, w.row_blocks), 2) * 2;
+    w.row_blocks = std::clamp<std::int64_t>(divide_up(4, w.groups), 1,
+                                            std::max(divide_up(rows, 28), std::min<std::int64_t>(rows, 2)));
+  w.rows_at_once = divide_up(rows, w.row_blocks);
+  if (w.rows_at_once > 14) w.rows_at_once = divide_up(w.rows_at_once, 2) * 2;
   w.row_blocks = divide_up(rows, w.rows_at_once);
   if (w.row_blocks * w.groups < 4) w.column_blocks = std::max<std::int64_t>(1, w.columns / 32);
   w.columns_at_once = divide_up(w.columns, w.column_blocks);
@@ -428,7 +472,12 @@ void run_weights(const Weights& w, const KernelArguments* arguments, std::int64_
   const std::int64_t first = row_block * w.rows_at_once, last = std::min(w.rows(), first + w.rows_at_once);
   const std::int64_t column = group * w.columns + column_block * w.columns_at_once;
   const std::int64_t columns = std::min(w.columns_at_once, (group + 1) * w.columns - column);
-  const auto* x = static_cast<const std::byte*>(arguments->slots[w.elements]) + group * w.inner * size;
+  const PieceCopier copier{w.axes,
+                           w.phase,
+                           static_cast<const std::byte*>(arguments->slots[w.elements]) + group * w.inner * size,
+                           w.element_channels * size,
+                           w.pitch(),
+                           w.inner * size};
   const auto* dy = static_cast<const std::byte*>(arguments->slots[w.windows]) + column * size;
   auto* dw = static_cast<std::byte*>(arguments->slots[w.target]) + (first * w.window_channels + column) * size;
   auto* packed = static_cast<std::byte*>(arguments->scratch);
@@ -436,11 +485,11 @@ void run_weights(const Weights& w, const KernelArguments* arguments, std::int64_
   for (std::int64_t begin = 0; begin < w.all_windows() || begin == 0; begin += w.windows_at_once) {
     const std::int64_t end = std::min(w.all_windows(), begin + w.windows_at_once);
     for (std::int64_t row = first; row < last;) {
-      const std::int64_t channel = row % w.inner, pieces = std::min(w.inner - channel, last - row);
-      const PieceCopier copier{w.axes,    w.phase,      x + channel * size, w.element_channels * size,
-                               w.pitch(), pieces * size};
-      copier.copy(w.phase.taps[static_cast<std::size_t>(row / w.inner)], begin, end, packed + (row - first) * size);
-      row += pieces;
+      const auto tap = static_cast<std::size_t>(row / w.inner);
+      const std::int64_t taps = copier.neighbours(tap, w.phase.taps.size()), channel = row % w.inner;
+      const std::int64_t count = std::min(taps * w.inner - channel, last - row);
+      copier.copy({tap, taps, channel * size, (channel + count) * size}, begin, end, packed + (row - first) * size);
+      row += count;
     }
     const Product p = w.product(last - first, columns, end - begin, begin > 0);
     cpu_backend::run_units(p, packed, dy + begin * w.window_channels * size, dw, 0, cpu_backend::units(p), scratch);

@@ -13,6 +13,16 @@ template <class Visit> void with_convolved_type(DType t, Visit visit) {
   else visit(std::int64_t{});
 }
 
+/// Targets of a line that the same taps give anything: `count` of them from `target` on, `target_step` apart, whose
+/// sources are `source_step` apart. No taps: they are zeros.
+struct ColumnRun {
+  struct Tap {
+    std::int64_t number, source;  // of the first target
+  };
+  std::int64_t target = 0, target_step = 1, count = 0, source_step = 1;
+  std::vector<Tap> taps;
+};
+
 /// Of a convolution or a transposed one: weights are [taps, inner channels, columns].
 struct ConvolutionCall {
   DType dtype;
@@ -20,11 +30,13 @@ struct ConvolutionCall {
   std::int64_t examples, groups;
   std::int64_t source_channels, target_channels;  // of all groups
   int source, weights, target;                    // slots
+  std::vector<ColumnRun> columns = {};            // of depthwise ones
 };
 
 /// Every group has one channel in and one out: loops over lines of targets and channels.
 bool is_depthwise(const ConvolutionCall& call);
-BoundThunk bind_depthwise(const ConvolutionCall& call);
+/// Finds `columns`, too.
+BoundThunk bind_depthwise(ConvolutionCall& call);
 void run_depthwise(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin, std::int64_t end);
 
 /// Of the gradient by the weights: targets of `axes` are windows, sources elements.
