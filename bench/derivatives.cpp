@@ -11,11 +11,14 @@
 namespace gradus::bench {
 namespace {
 
-/// `compute` gives one tensor of x.
-Figures measure_on(const auto& compute, const Tensor& x) {
+/// `compute` gives one tensor of the arguments.
+Figures measure_on(const auto& compute, const auto&... arguments) {
   synchronize();
-  return measure(
-      {.step = [&] { compute(x).observed(); }, .step_without_reading = [&] { compute(x); }, .wait = synchronize});
+  Figures figures = measure({.step = [&] { compute(arguments...).observed(); },
+                             .step_without_reading = [&] { compute(arguments...); },
+                             .wait = synchronize});
+  figures.explain(compute.explain());
+  return figures;
 }
 
 /// What stays in the caches of a core is also the fastest.
@@ -24,8 +27,9 @@ constexpr std::size_t budget = 16 * MiB;
 /// All outputs by all inputs, example by example.
 Figures jacobian() {
   Sequential model{Dense(256, tanh), Dense(256, tanh), Dense(10)};
-  const Tensor x = batch_of(8192, 64).x;
+  const Tensor x = batch_of({8192, 64}).x;
   model.build(x.spec());
+  assign_given(model.trainable_variables());
   const auto of_rows =
       function([&](Tensor rows) { return batch_jacobian(model, rows, {.max_bytes = budget}); }, function_options);
   Figures figures = measure_on(of_rows, x);
@@ -36,7 +40,7 @@ Figures jacobian() {
 /// The gradient of the sum of all outputs by the inputs.
 Figures input_grad() {
   Sequential model{Dense(512, relu), Dense(512, relu), Dense(1)};
-  const Tensor x = batch_of(65536, 784).x;
+  const Tensor x = batch_of({65536, 784}).x;
   model.build(x.spec());
   const auto of_part = [&](const Tensor& part) {
     return gradient([&](Tensor rows) { return reduce_sum(model(rows, inference)); }, part);
@@ -49,8 +53,9 @@ Figures input_grad() {
 /// The norm of each example's gradient over all parameters.
 Figures pegn() {
   Sequential model = perceptron({128});
-  const auto [x, y] = batch_of(1024, 784);
+  const auto [x, y] = batch_of({1024, 784});
   model.build(x.spec());
+  assign_given(model.trainable_variables());
   const auto losses = [&](Tensor rows, Tensor labels) {
     return sparse_categorical_crossentropy(labels, model(rows, inference), from_logits);
   };
@@ -59,7 +64,7 @@ Figures pegn() {
         return per_example_gradients(losses, model.trainable_variables(), {rows, labels}).norms();
       },
       function_options);
-  Figures figures = measure_on([&](const Tensor& rows) { return norms(rows, y); }, x);
+  Figures figures = measure_on(norms, x, y);
   figures.extra["sum"] = reduce_sum(norms(x, y)).item();
   return figures;
 }

@@ -1,21 +1,15 @@
 /// A training step of a small GPT: causal blocks over characters, four of them unless the name says so.
 #include <vector>
 #include "bench/cold.h"
-#include "bench/workloads.h"
-#include "gradus/function/function.h"
-#include "gradus/function/synchronize.h"
-#include "gradus/gradients/tape.h"
+#include "bench/inputs.h"
+#include "bench/training.h"
 #include "gradus/nn/attention.h"
 #include "gradus/nn/embedding.h"
 #include "gradus/nn/layers.h"
-#include "gradus/nn/losses.h"
 #include "gradus/nn/model.h"
 #include "gradus/nn/normalization.h"
 #include "gradus/ops/activations.h"
-#include "gradus/ops/elementwise.h"
 #include "gradus/ops/random.h"
-#include "gradus/ops/shape.h"
-#include "gradus/optim/optimizers.h"
 
 namespace gradus::bench {
 namespace {
@@ -36,7 +30,7 @@ struct Block {
 struct Gpt {
   Embedding embed{vocabulary, width};
   PositionEmbedding place{places};
-  std::vector<Block> blocks{};
+  std::vector<Block> blocks;
   LayerNormalization last{{.epsilon = 1e-5}};
   Dense scores{vocabulary, linear, {.use_bias = false}};
   Tensor operator()(Tensor tokens) const {
@@ -59,53 +53,33 @@ struct Training {
   Model<Gpt> model;
   AdamW optimizer{{.learning_rate = 3e-4, .weight_decay = 0.1, .epsilon = 1e-8, .global_clipnorm = 1}};
   SparseCategoricalCrossentropy loss_function{from_logits};
-  Tensor tokens, next;
+  Batch batch = text_of(8, places, vocabulary);
 
   Training(const Policy& policy, std::size_t layers) : model(with_layers(layers), {.policy = policy}) {
     model.build({i32, {8, places}});
-    draw(model.variables());
-    const Tensor text = random::integers({8, places + 1}, {.high = vocabulary, .seed = 0});
-    tokens = slice(text, {0, 0}, {8, places});
-    next = slice(text, {0, 1}, {8, places});
+    if (!assign_given(model.trainable_variables())) draw(model.variables());
   }
   static Gpt with_layers(std::size_t layers) {
     Gpt gpt;
     gpt.blocks.resize(layers);
     return gpt;
   }
-  auto step() {
-    return function(
-        [this](Tensor tokens, Tensor next) {
-          GradientTape tape;
-          Loss loss = loss_function(next, cast(model(tokens, training), f32));
-          optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
-          return loss;
-        },
-        function_options);
-  }
+  auto step() { return train_step(model, optimizer, loss_function); }
 };
 
 Figures train(const Policy& policy, std::size_t layers = 4) {
   Training training(policy, layers);
-  const auto train_step = training.step();
-  const Tensor tokens = training.tokens, next = training.next;
-  synchronize();
-  std::vector<double> losses;
-  Figures figures = measure({.step = [&] { losses.push_back(train_step(tokens, next).item()); },
-                             .step_without_reading = [&] { train_step(tokens, next); },
-                             .wait = synchronize});
-  figures.extra["compile_s"] = train_step.explain().compile_seconds;
+  Figures figures = measure_training(training.step(), training.batch.x, training.batch.y);
   figures.extra["parameters"] = training.model.trainable_variables().parameters();
-  add_losses(figures, losses);
   return figures;
 }
 
 Figures cold() {
   return measure_cold("cold_gpt", [](Figures& figures) {
     Training training(float32, 4);
-    const auto train_step = training.step();
-    const double loss = train_step(training.tokens, training.next).item();
-    figures.extra["compile_s"] = train_step.explain().compile_seconds;
+    const auto step = training.step();
+    const double loss = step(training.batch.x, training.batch.y).item();
+    figures.extra["compile_s"] = step.explain().compile_seconds;
     return loss;
   });
 }

@@ -1,9 +1,12 @@
 /// gradus_bench WORKLOAD: runs one workload of WORKLOADS.md and prints one JSON line.
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include "bench/inputs.h"
+#include "bench/profile.h"
 #include "bench/workloads.h"
 #include "gradus/base/error.h"
 #include "gradus/base/threads.h"
+#include "gradus/compiler/passes.h"
 
 int main(int argc, char** argv) {
   using namespace gradus::bench;
@@ -18,20 +21,30 @@ int main(int argc, char** argv) {
   add_pipeline(workloads);
   add_fit(workloads);
   add_smaller(workloads);
+  add_limits(workloads);
 
   CLI::App app{"Runs one workload of bench/WORKLOADS.md and prints its figures as a JSON line."};
   std::string workload;
   int threads = 2;
-  bool list = false;
+  bool list = false, list_passes = false;
   app.add_option("workload", workload, "which one")->type_name("WORKLOAD");
   app.add_option("--threads", threads, "threads that compute")->capture_default_str()->type_name("N");
   app.add_option("--disable", function_options.disable, "compiler passes that are left out, to see their worth")
       ->delimiter(',')
       ->type_name("PASS,...");
+  app.add_option("--inputs", inputs_file, "data and weights that inputs.py wrote; without it they are drawn")
+      ->check(CLI::ExistingFile)
+      ->type_name("FILE");
+  app.add_flag("--profile", function_options.profile, "print where the time goes, instead of the figures");
   app.add_flag("--list", list, "list the workloads");
+  app.add_flag("--passes", list_passes, "list the compiler passes that can be left out");
   CLI11_PARSE(app, argc, argv);
   if (list) {
     for (const auto& [name, run] : workloads) std::cout << name << '\n';
+    return 0;
+  }
+  if (list_passes) {
+    for (std::string_view name : gradus::pass_names()) std::cout << name << '\n';
     return 0;
   }
   const auto found = workloads.find(workload);
@@ -42,7 +55,9 @@ int main(int argc, char** argv) {
   }
   try {
     gradus::set_num_threads(threads);
-    print_line(workload, found->second());
+    const Figures figures = found->second();
+    if (function_options.profile) print_profile(workload, figures);
+    else print_line(workload, figures);
     return 0;
   } catch (const gradus::Error& error) {
     std::cerr << "gradus_bench: " << error.what() << '\n';

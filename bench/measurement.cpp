@@ -117,11 +117,11 @@ double sustained_seconds(const Timed& timed, double median_s) {
   return (seconds_now() - start) / static_cast<double>(steps);
 }
 
-/// Five significant digits.
+/// Seven significant digits: losses are compared.
 Json rounded(const Json& value) {
   if (value.is_number_float()) {
     std::ostringstream out;
-    out.precision(5);
+    out.precision(7);
     out << value.get<double>();
     return std::strtod(out.str().c_str(), nullptr);
   }
@@ -162,12 +162,20 @@ Figures measure(const Timed& timed) {
            {"reps", taken.seconds.size()},
            {"cores", taken.cores},
            {"rss_before_mb", std::lround(before_mb)},
-           {"rss_growth_mb", std::lround(peak_resident_mb() - before_mb)}}};
+           {"rss_growth_mb", std::lround(peak_resident_mb() - before_mb)}},
+          {}};
+}
+
+void Figures::explain(Explanation e) {
+  extra["compile_s"] = e.compile_seconds;
+  extra["kernels"] = e.kernels.size();
+  explanation = std::move(e);
 }
 
 void add_losses(Figures& figures, const std::vector<double>& losses) {
   constexpr std::size_t some = 20;
   figures.extra["first_loss"] = losses.front();
+  if (losses.size() > some / 2) figures.extra["loss_after_10"] = losses[some / 2];
   if (losses.size() > some) figures.extra["loss_after_20"] = losses[some];
   figures.extra["loss"] = losses.back();
 }

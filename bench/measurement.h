@@ -1,8 +1,10 @@
 /// How a workload is timed, and the JSON line that it prints: what peer_protocol.py does for the peers.
 #pragma once
 #include <functional>
+#include <optional>
 #include <vector>
 #include <nlohmann/json.hpp>
+#include "gradus/function/explanation.h"
 
 namespace gradus::bench {
 
@@ -14,6 +16,10 @@ double peak_resident_mb();
 struct Figures {
   nlohmann::ordered_json median_us, min_us, p90_us, first_call_s;
   nlohmann::ordered_json extra = nlohmann::ordered_json::object();
+  std::optional<Explanation> explanation;  // of the function that was measured
+
+  /// Keeps it, and says how long compiling took and what came of it.
+  void explain(Explanation e);
 };
 
 /// Times `step`, which does one unit of work and reads its result; `step_without_reading` leaves the result alone, and
@@ -24,11 +30,11 @@ struct Timed {
 };
 Figures measure(const Timed& timed);
 
-/// The losses of the steps that were timed, in order: the first, the one after 20 steps, to compare precisions, and the
-/// last.
+/// The losses of the steps that were timed, in order: the first, those after 10 and 20 steps, to compare with others,
+/// and the last.
 void add_losses(Figures& figures, const std::vector<double>& losses);
 
-/// One line, every number with five significant digits.
+/// One line, every number with seven significant digits.
 void print_line(const std::string& workload, const Figures& figures);
 
 }  // namespace gradus::bench

@@ -9,18 +9,10 @@ namespace {
 
 Figures train(const std::vector<std::int64_t>& hidden, std::int64_t rows, const Policy& policy = float32) {
   Classifier classifier(hidden, policy);
-  const auto train_step = classifier.train_step();
-  const auto [x, y] = batch_of(rows, 784);
+  const auto [x, y] = batch_of({rows, 784});
   classifier.model.build(x.spec());
-  synchronize();
-  std::vector<double> losses;
-  Figures figures = measure({.step = [&] { losses.push_back(train_step(x, y).item()); },
-                             .step_without_reading = [&] { train_step(x, y); },
-                             .wait = synchronize});
-  figures.extra["compile_s"] = train_step.explain().compile_seconds;
-  figures.extra["kernels"] = train_step.explain().kernels.size();
-  add_losses(figures, losses);
-  return figures;
+  assign_given(classifier.model.trainable_variables());
+  return measure_training(classifier.train_step(), x, y);
 }
 
 /// The step at batch sizes that it has not seen: seconds of each call.
@@ -29,7 +21,7 @@ Figures retrace() {
   const auto train_step = classifier.train_step();
   nlohmann::ordered_json calls;
   for (std::int64_t rows : {64, 64, 48, 48, 80, 80, 96, 96, 112}) {
-    const auto [x, y] = batch_of(rows, 784);
+    const auto [x, y] = batch_of({rows, 784});
     synchronize();
     const double start = seconds_now();
     train_step(x, y).item();
@@ -43,7 +35,7 @@ Figures retrace() {
 Figures cold() {
   return measure_cold("cold_mlp", [](Figures& figures) {
     Classifier classifier({128});
-    const auto [x, y] = batch_of(64, 784);
+    const auto [x, y] = batch_of({64, 784});
     const auto train_step = classifier.train_step();
     const double loss = train_step(x, y).item();
     figures.extra["compile_s"] = train_step.explain().compile_seconds;
@@ -57,6 +49,7 @@ void add_mlp(Workloads& workloads) {
   workloads["mlp_tiny"] = [] { return train({128}, 64); };
   workloads["mlp_tiny_b16"] = [] { return train({128}, 16); };
   workloads["mlp_tiny_b256"] = [] { return train({128}, 256); };
+  workloads["mlp_tiny_b1024"] = [] { return train({128}, 1024); };
   workloads["mlp_big"] = [] { return train({2048, 2048}, 256); };
   workloads["mlp_big_bf16"] = [] { return train({2048, 2048}, 256, mixed_bfloat16); };
   workloads["retrace"] = retrace;

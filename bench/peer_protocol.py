@@ -5,6 +5,7 @@ import numpy as np
 FMNIST = os.environ.get("FASHION_MNIST_DIR", "/usr/share/datasets/fashion-mnist")
 MIN_S = float(os.environ.get("BAR_MIN_S", "3"))
 MIN_REP = int(os.environ.get("BAR_MIN_REP", "30"))
+SOME_STEPS = 20   # after which losses are compared
 MAX_S = float(os.environ.get("BAR_MAX_S", "25"))
 
 def rss_mb():
@@ -28,10 +29,15 @@ def quiet(limit_s=6):
 
 def timed(step, sync, warm=5, min_s=None, min_rep=None, max_s=None):
     """step() starts one unit of work and returns a handle, sync(handle) waits for it.
-    Returns dict: first call, blocking median/min/p90 (sync after every step), sustained (sync once at the end)."""
+    Returns dict: first call, blocking median/min/p90 (sync after every step), sustained (sync once at the end), and the
+    losses of the first call and of the one after 20 steps, where sync gives a number."""
     min_s = MIN_S if min_s is None else min_s; min_rep = MIN_REP if min_rep is None else min_rep
     max_s = MAX_S if max_s is None else max_s
-    pc = time.perf_counter
+    pc = time.perf_counter; losses = []; wait = sync
+    def sync(r):
+        value = wait(r)
+        if len(losses) <= SOME_STEPS and isinstance(value, float): losses.append(value)
+        return value
     r0 = rss_mb(); t = pc(); sync(step()); first = pc() - t
     t = pc(); sync(step()); second = pc() - t
     for _ in range(warm - 1): sync(step())
@@ -52,15 +58,18 @@ def timed(step, sync, warm=5, min_s=None, min_rep=None, max_s=None):
     n = max(10, int(min(2.0, min_s) / med)); n = min(n, max(3, int(10 / med)))
     a = pc()
     for _ in range(n): r = step()
-    sync(r); sus = (pc() - a) / n
+    wait(r); sus = (pc() - a) / n   # not among the losses: steps in between are not read
     return dict(median_us=med * 1e6, min_us=float(ts.min()) * 1e6, p90_us=float(np.percentile(ts, 90)) * 1e6,
                 first_call_s=first, extra=dict(sustained_us=sus * 1e6, second_call_s=second, reps=len(ts), cores=noise,
-                rss_before_mb=round(r0), rss_growth_mb=round(hwm_mb() - r0)))
+                rss_before_mb=round(r0), rss_growth_mb=round(hwm_mb() - r0), **losses_of(losses)))
+
+def losses_of(losses):
+    return {k: losses[i] for k, i in (("first_loss", 0), ("loss_after_10", SOME_STEPS // 2), ("loss_after_20", SOME_STEPS)) if i < len(losses)}
 
 def emit(peer, mode, workload, import_s, res, **extra):
     e = dict(res.get("extra", {})); e.update(extra)
     def rnd(x):
-        if isinstance(x, float): return float("%.5g" % x)
+        if isinstance(x, float): return float("%.7g" % x)
         if isinstance(x, dict): return {k: rnd(v) for k, v in x.items()}
         if isinstance(x, (list, tuple)): return [rnd(v) for v in x]
         return x
@@ -87,10 +96,23 @@ def mlp_weights(sizes, seed=1):
     rng = np.random.default_rng(seed); out = []
     for a, b in zip(sizes[:-1], sizes[1:]): out += [glorot(rng, a, b, (a, b)), np.zeros(b, np.float32)]
     return out
+def mlp_lr(sizes):
+    """A wide network is thrown off by Adam's first steps of 1e-3, and after that rounding decides on its loss."""
+    return 1e-4 if max(sizes[1:]) > 1000 else 1e-3
 def cls_data(shape, classes, seed=0):
     rng = np.random.default_rng(seed)
     return rng.random(shape, dtype=np.float32), rng.integers(0, classes, shape[0]).astype(np.int64)
 CNN_CH = (32, 64, 64); DW = [(64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (256, 1)]
 GPT = dict(V=65, T=256, B=8, D=256, H=8)
+def corrected_eps(eps, t, b2=.999):
+    """What the form of Adam whose eps stands beside a corrected root takes at step t = 1, 2, ... in place of Keras's eps."""
+    return eps / (1 - b2 ** t) ** .5
+def gpt_weights(layers=4):
+    """Embedding, positions; per block: norm scale and shift, qkv, its bias, proj, its bias, norm, up, its bias, down, its bias; norm, head."""
+    V, T, D = GPT["V"], GPT["T"], GPT["D"]; r = np.random.default_rng(1)
+    n = lambda *s: (r.standard_normal(s) * 0.02).astype(np.float32); z = lambda d: np.zeros(d, np.float32); o = lambda d: np.ones(d, np.float32)
+    out = [n(V, D), n(T, D)]
+    for _ in range(layers): out += [o(D), z(D), n(D, 3 * D), z(3 * D), n(D, D), z(D), o(D), z(D), n(D, 4 * D), z(4 * D), n(4 * D, D), z(D)]
+    return out + [o(D), z(D), n(D, V)]
 def gpt_data():
     rng = np.random.default_rng(0); t = rng.integers(0, 65, (8, 257)); return t[:, :-1].astype(np.int64), t[:, 1:].astype(np.int64)

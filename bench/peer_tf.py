@@ -27,7 +27,7 @@ def train(model, vs, opt, loss_of):
         g = tape.gradient(loss, vs); opt.apply_gradients(zip(g, vs)); return loss
     return wrap(step)
 def cls_setup(batch=64, sizes=(784, 128, 10), dtype=None):
-    x, y = cls_data((batch, sizes[0]), 10); m = mlp(sizes, dtype=dtype); opt = keras.optimizers.Adam(1e-3); vs = m.trainable_variables; opt.build(vs)
+    x, y = cls_data((batch, sizes[0]), 10); m = mlp(sizes, dtype=dtype); opt = keras.optimizers.Adam(mlp_lr(sizes)); vs = m.trainable_variables; opt.build(vs)
     return m, opt, train(m, vs, opt, lambda x, y: xent(y, tf.cast(m(x, training=True), tf.float32))), C(x), C(y)
 
 def raw_adam(vs, lr=1e-3, b1=.9, b2=.999, eps=1e-7):

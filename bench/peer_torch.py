@@ -49,15 +49,24 @@ class GPTm(nn.Module):
         super().__init__()
         s.e, s.p = nn.Embedding(V, D), nn.Parameter(torch.zeros(T, D))
         s.b = nn.ModuleList([Block(D, H) for _ in range(L)]); s.n = nn.LayerNorm(D); s.h = nn.Linear(D, V, bias=False)
-        for q in s.parameters():
-            if q.dim() > 1: nn.init.normal_(q, std=0.02)
-        for m in s.modules():
-            if isinstance(m, nn.Linear) and m.bias is not None: nn.init.zeros_(m.bias)
+        w = iter(gpt_weights(L))
+        with torch.no_grad():
+            s.e.weight.copy_(tt(next(w))); s.p.copy_(tt(next(w)))
+            for m in [m for b in s.b for m in (b.l1, b.qkv, b.o, b.l2, b.u, b.d)] + [s.n, s.h]:
+                a = tt(next(w)); m.weight.copy_(a.t() if isinstance(m, nn.Linear) else a)
+                if m.bias is not None: m.bias.copy_(tt(next(w)))
     def forward(s, i):
         x = s.e(i) + s.p
         for b in s.b: x = b(x)
         return s.h(s.n(x))
 
+def update(opt):
+    """A step with Keras's eps, whatever the form of torch's Adam."""
+    group = opt.param_groups[0]
+    if "eps" in group:
+        group["keras_eps"] = group.get("keras_eps", group["eps"]); group["taken"] = group.get("taken", 0) + 1
+        group["eps"] = corrected_eps(group["keras_eps"], group["taken"])
+    opt.step()
 def train_step(model, loss_of, opt, clip=None, bf16=False):
     """loss_of(x, y) is (maybe) compiled; optimizer is torch's fused CPU one; clip is clip_grad_norm_."""
     ps = list(model.parameters())
@@ -68,18 +77,18 @@ def train_step(model, loss_of, opt, clip=None, bf16=False):
         else: loss = loss_of(x, y)
         loss.backward()
         if clip: nn.utils.clip_grad_norm_(ps, clip)
-        opt.step(); return loss
+        update(opt); return loss
     return step
 
 item = lambda l: l.item()
 def cls_setup(batch=64, sizes=(784, 128, 10), bf16=False, fused=True):
     x, y = cls_data((batch, sizes[0]), 10); x, y = tt(x), tt(y)
-    m = mlp(sizes); opt = torch.optim.Adam(m.parameters(), lr=1e-3, fused=fused)
+    m = mlp(sizes); opt = torch.optim.Adam(m.parameters(), lr=mlp_lr(sizes), eps=1e-7, fused=fused)
     lf = maybe_compile(lambda x, y: F.cross_entropy(m(x).float() if bf16 else m(x), y))
     return m, opt, train_step(m, lf, opt, bf16=bf16), x, y, lf
 def gpt_setup(L=4, bf16=False):
     i, t = map(tt, gpt_data()); m = GPTm(L)
-    opt = torch.optim.AdamW(m.parameters(), lr=3e-4, weight_decay=0.1, fused=True)
+    opt = torch.optim.AdamW(m.parameters(), lr=3e-4, weight_decay=0.1, eps=1e-8, fused=True)
     lf = maybe_compile(lambda x, y: F.cross_entropy(m(x).float().view(-1, 65), y.reshape(-1)))
     st = train_step(m, lf, opt, clip=1.0, bf16=bf16)
     return st, i, t
@@ -108,7 +117,7 @@ elif W == "cnn":
     m = nn.Sequential(nn.Conv2d(1, 32, 3, 1, 1), nn.ReLU(), nn.Conv2d(32, 64, 3, 2, 1), nn.ReLU(), nn.Conv2d(64, 64, 3, 1, 1), nn.ReLU(),
                       nn.MaxPool2d(2), nn.Flatten(), nn.Linear(3136, 128), nn.ReLU(), nn.Linear(128, 10))
     if CL: m = m.to(memory_format=torch.channels_last); x = x.to(memory_format=torch.channels_last)
-    opt = torch.optim.Adam(m.parameters(), lr=1e-3, fused=True)
+    opt = torch.optim.Adam(m.parameters(), lr=1e-3, eps=1e-7, fused=True)
     st = train_step(m, maybe_compile(lambda x, y: F.cross_entropy(m(x), y)), opt)
     res = timed(lambda: st(x, y), item); out(res, loss=st(x, y).item())
 elif W == "dwsep":
@@ -158,7 +167,7 @@ elif W == "accumulate":
     def step():
         opt.zero_grad(set_to_none=True); t = 0
         for a, b in zip(xs, ys): l = lf(a, b) / 8; l.backward(); t = t + l.detach()
-        opt.step(); return t
+        update(opt); return t
     res = timed(step, item); out(res, loss=step().item())
 elif W == "adamw_update":
     rng = np.random.default_rng(0); ps = [nn.Parameter(tt(rng.standard_normal(s, dtype=np.float32) * 0.02)) for s in ADAMW_SHAPES]
@@ -221,7 +230,7 @@ elif W == "fit":
     xtr, ytr, xte, yte = fmnist(); X, Y = tt(norm_np(xtr).reshape(-1, 784)), tt(ytr.astype(np.int64)); XE, YE = tt(norm_np(xte).reshape(-1, 784)), tt(yte.astype(np.int64))
     ex = {}
     for nm in ("loader", "by_hand"):
-        m = mlp((784, 128, 10)); opt = torch.optim.Adam(m.parameters(), lr=1e-3, fused=True); st = train_step(m, maybe_compile(lambda x, y: F.cross_entropy(m(x), y)), opt)
+        m = mlp((784, 128, 10)); opt = torch.optim.Adam(m.parameters(), lr=1e-3, eps=1e-7, fused=True); st = train_step(m, maybe_compile(lambda x, y: F.cross_entropy(m(x), y)), opt)
         dl = DataLoader(TensorDataset(X, Y), 64, shuffle=True, drop_last=True); ts = []
         for e in range(5):
             t = time.perf_counter(); tot = 0.0
@@ -243,6 +252,6 @@ elif W == "lstm":
     class M(nn.Module):
         def __init__(s): super().__init__(); s.l = nn.LSTM(32, 64, batch_first=True); s.d = nn.Linear(64, 10)
         def forward(s, x): return s.d(s.l(x)[0][:, -1])
-    m = M(); opt = torch.optim.Adam(m.parameters(), lr=1e-3, fused=True); x, y = cls_data((32, 128, 32), 10); x, y = tt(x), tt(y)
+    m = M(); opt = torch.optim.Adam(m.parameters(), lr=1e-3, eps=1e-7, fused=True); x, y = cls_data((32, 128, 32), 10); x, y = tt(x), tt(y)
     st = train_step(m, maybe_compile(lambda x, y: F.cross_entropy(m(x), y)), opt); res = timed(lambda: st(x, y), item); out(res, loss=st(x, y).item())
 else: sys.exit("unknown workload")

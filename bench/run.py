@@ -1,100 +1,71 @@
 #!/usr/bin/env python3
 """Runs gradus_bench and the installed peers in turn, in one run, and prints what Gradus takes as a share of the best peer.
 
-Each round runs every program once, one after the other, so that a disturbance hits all alike; a figure is the median
-over the rounds. Only ratios taken in one run count. WORKLOADS.md says what each workload is.
+Gradus, a peer, Gradus, the next peer, ...: each run of a peer makes a pair with the run of Gradus right before it, so that
+a disturbance hits both alike. A figure is the median of its runs. After a first round peers that took much longer than the
+best are left alone. Only ratios taken in one run count. WORKLOADS.md says what each workload is.
 """
 import argparse
 import dataclasses
 import json
 import os
 import pathlib
-import statistics
+import platform
 import subprocess
 import sys
+import tempfile
 import time
-import typing
+
+import report
+from workloads import MODES, UNBOUND_MODES, WORKLOADS
 
 BENCH = pathlib.Path(__file__).resolve().parent
 ROOT = BENCH.parent
 THREADS = 2
-
-
-def step_time(line):
-    """A step's microseconds, the smallest of: the loss read at each step, or at the end; the peer's library, or by hand."""
-    extra = line["extra"]
-    return min(t for t in (line.get("median_us"), extra.get("sustained_us"), extra.get("raw_us"),
-                           extra.get("raw_sustained_us"), extra.get("loop10_us")) if t)
-
-
-def chain_forward(line):
-    extra = line["extra"]
-    return min(t for t in (extra["fwd_us_per_op"], extra.get("fwd_sustained_us_per_op")) if t)
-
-
-def new_sizes(line):
-    """Milliseconds of the first calls at the four batch sizes that were not seen before."""
-    calls = line["extra"]["calls_s"]
-    return 1e3 * sum(calls[size][0] for size in ("48", "80", "96", "112"))
-
-
-@dataclasses.dataclass
-class Figure:
-    name: str
-    unit: str
-    read: typing.Callable
-
-
-STEP_US = Figure("step", "us", step_time)
-STEP_MS = Figure("step", "ms", lambda line: step_time(line) / 1e3)
-GROWTH_MB = Figure("growth of memory", "MB", lambda line: line["extra"]["rss_growth_mb"])
-WORKLOADS = {
-    "mlp_tiny": [STEP_US],
-    "mlp_tiny_b16": [STEP_US],
-    "mlp_tiny_b256": [STEP_US],
-    "mlp_big": [STEP_MS],
-    "mlp_big_bf16": [STEP_MS],
-    "gpt": [STEP_MS],
-    "gpt_bf16": [STEP_MS],
-    "cnn": [STEP_MS],
-    "dwsep": [STEP_MS],
-    "lstm": [STEP_MS],
-    "accumulate": [STEP_MS],
-    "adamw_update": [STEP_MS],
-    "jacobian": [STEP_MS, GROWTH_MB],
-    "input_grad": [STEP_MS, GROWTH_MB],
-    "pegn": [STEP_MS, GROWTH_MB],
-    "eager_chain": [Figure("forward", "us/op", chain_forward),
-                    Figure("forward+gradient", "us/op", lambda line: line["extra"]["fwd_bwd_us_per_op"])],
-    **{name: [Figure("first call", "ms", lambda line: 1e3 * line["first_call_s"]), STEP_MS]
-       for name in ("gpt_l1", "gpt_l2", "gpt_l8")},
-    "cold_gpt": [Figure("exec to first loss", "ms", lambda line: 1e3 * line["extra"]["cold_s"])],
-    "cold_mlp": [Figure("exec to first loss", "ms", lambda line: 1e3 * line["extra"]["cold_s"])],
-    "retrace": [Figure("four new sizes", "ms", new_sizes)],
-    "pipeline": [Figure("64 images", "us", lambda line: line["median_us"])],
-    "fit": [Figure("epoch", "s", lambda line: line["median_us"] / 1e6)],
-}
-# In which modes a peer runs a workload; what is not named runs in those of "".
-MODES = {
-    "jax": {"": ["jit"], "eager_chain": ["nojit"]},
-    "tf": {"": ["function", "xla"], "eager_chain": ["eager"], "pipeline": ["function"],
-           "fit": ["function"]},
-    "torch": {"": ["eager", "compile"], "eager_chain": ["eager"], "cold_mlp": ["eager"], "cold_gpt": ["eager"], "pipeline": ["eager"],
-              "fit": ["eager"]},
-}
+FAR_BEHIND = 1.5  # times the best: such a peer runs once
 
 
 @dataclasses.dataclass
 class Program:
     name: str
     command: list
+    environment: dict = dataclasses.field(default_factory=dict)
 
 
-def programs(workload, gradus_bench, peers):
-    yield Program("gradus", [str(gradus_bench), workload])
+def cpu():
+    """Model and vendor of the processor."""
+    fields = {}
+    with open("/proc/cpuinfo") as file:
+        for line in file:
+            name, _, value = line.partition(":")
+            fields.setdefault(name.strip(), value.strip())
+    return fields.get("model name", platform.machine()), fields.get("vendor_id", "")
+
+
+def unbound_mkl(folder):
+    """The library that lifts MKL's check of the vendor; nothing on Intel's processors, or without a compiler."""
+    if cpu()[1] == "GenuineIntel":
+        return None
+    library = pathlib.Path(folder, "mkl_vendor.so")
+    try:
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, BENCH / "mkl_vendor.c"], check=True)
+    except (OSError, subprocess.CalledProcessError) as problem:
+        print(f"torch+ is left out: {problem}", file=sys.stderr)
+        return None
+    return library
+
+
+def gradus(gradus_bench, workload, *options):
+    return Program(report.GRADUS, [str(gradus_bench), workload, *options])
+
+
+def peer_programs(workload, peers, mkl):
     for peer, python in peers.items():
         for mode in MODES[peer].get(workload, MODES[peer][""]):
-            yield Program(f"{peer} {mode}", [str(python), str(BENCH / f"peer_{peer}.py"), workload, mode])
+            command = [str(python), str(BENCH / f"peer_{peer}.py"), workload, mode]
+            yield Program(f"{peer} {mode}", command)
+            if peer == "torch" and mkl and mode in UNBOUND_MODES:
+                yield Program(f"torch+ {mode}", command, {"LD_PRELOAD": str(mkl)})
 
 
 def last_json_line(output):
@@ -104,75 +75,174 @@ def last_json_line(output):
     raise ValueError("no JSON line in its output")
 
 
-def run_program(program, seconds):
+def run_program(program, seconds, limit_s=900):
     """The JSON line of one run, or nothing where it fails; the reason goes to stderr."""
-    environment = os.environ | {"GRADUS_NUM_THREADS": str(THREADS), "BAR_MIN_S": str(seconds), "T0": repr(time.time())}
-    result = subprocess.run(program.command, capture_output=True, text=True, env=environment, cwd=BENCH)
+    environment = os.environ | {"GRADUS_NUM_THREADS": str(THREADS), "OMP_NUM_THREADS": str(THREADS),
+                                "BAR_MIN_S": str(seconds), "T0": repr(time.time())} | program.environment
     try:
+        result = subprocess.run(program.command, capture_output=True, text=True, env=environment, cwd=BENCH,
+                                timeout=limit_s)
         if result.returncode != 0:
             raise ValueError(f"exit {result.returncode}: {result.stderr.strip()[-400:]}")
         return last_json_line(result.stdout)
-    except ValueError as problem:
+    except (ValueError, OSError, subprocess.TimeoutExpired) as problem:
         print(f"  {program.name}: {problem}", file=sys.stderr)
         return None
 
 
-def run_workload(workload, gradus_bench, peers, rounds, seconds):
-    """The JSON lines of every program: {name: [line of each round]}."""
-    lines = {}
+def still_running(workload, peers, runs):
+    """The peers of which another run may matter: near the best in some figure, and not failing."""
+    kept = []
+    for program in peers:
+        for figure in WORKLOADS[workload].figures:
+            medians = {name: report.median_of(figure, report.lines_of(runs, name)) for name in report.peers_of(runs)
+                       if not figure.modes or name in figure.modes}
+            known = [value for value in medians.values() if value is not None]
+            own = medians.get(program.name)
+            if own is not None and own <= FAR_BEHIND * min(known):
+                kept.append(program)
+                break
+    return kept
+
+
+def run_workload(workload, ours, peers, rounds, seconds):
+    """(program, line) of every run, in order; and the peers that failed."""
+    runs, failed = [], []
+
+    def run(program, number):
+        print(f"{workload}: round {number} of {rounds}, {program.name}", file=sys.stderr)
+        line = run_program(program, seconds)
+        if line is not None:
+            runs.append((program.name, line))
+        return line is not None
+
     for number in range(1, rounds + 1):
-        for program in programs(workload, gradus_bench, peers):
-            print(f"{workload}: round {number} of {rounds}, {program.name}", file=sys.stderr)
-            line = run_program(program, seconds)
-            if line is not None:
-                lines.setdefault(program.name, []).append(line)
-    return lines
+        if not peers:
+            run(ours, number)
+        for program in peers:
+            run(ours, number)
+            if not run(program, number) and program.name not in failed:
+                failed.append(program.name)
+        peers = still_running(workload, peers, runs)
+    return runs, failed
 
 
-def summarize(workload, lines):
-    """One row a figure: medians of every program, the best peer, and Gradus's share of its time."""
-    for figure in WORKLOADS[workload]:
-        medians = {name: statistics.median(map(figure.read, of_rounds)) for name, of_rounds in lines.items()}
-        gradus = medians.pop("gradus", None)
-        best = min(medians, key=medians.get, default=None)
-        ratio = gradus / medians[best] if gradus is not None and best else None
-        yield {"workload": workload, "figure": figure.name, "unit": figure.unit, "gradus": gradus, "peers": medians,
-               "best_peer": best, "ratio": ratio}
-
-
-def number(value, digits=4):
-    return "-" if value is None else f"{value:.{digits}g}"
-
-
-def table(rows):
-    text = [["workload", "figure", "unit", "gradus", "best peer", "", "ratio"]]
-    for row in rows:
-        best = row["best_peer"]
-        text.append([row["workload"], row["figure"], row["unit"], number(row["gradus"]),
-                     number(row["peers"].get(best)), best or "", number(row["ratio"], 3)])
-    widths = [max(map(len, column)) for column in zip(*text)]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in text)
+def write_inputs(workload, peers, folder):
+    """What the peers compute with, as a file for Gradus: by the Python of any of them, since it takes NumPy."""
+    if not peers or WORKLOADS[workload].check is None:
+        return None
+    file = pathlib.Path(folder, workload + ".npz")
+    result = subprocess.run([str(next(iter(peers.values()))), str(BENCH / "inputs.py"), workload, str(file)],
+                            capture_output=True, text=True, cwd=BENCH)
+    if result.returncode != 0:
+        raise SystemExit(f"run.py: inputs.py {workload}: {result.stderr.strip()[-400:]}")
+    return file
 
 
 def installed_peers(wanted):
     pythons = {peer: ROOT / f".venv-{peer}" / "bin" / "python" for peer in wanted}
-    for peer, python in pythons.items():
-        if not python.exists():
-            print(f"{peer} is not installed (make bench-peers PEERS={peer}): left out", file=sys.stderr)
-    return {peer: python for peer, python in pythons.items() if python.exists()}
+    absent = [f"{peer} is not installed (make bench-peers PEERS={peer})" for peer, python in pythons.items()
+              if not python.exists()]
+    for line in absent:
+        print(f"{line}: left out", file=sys.stderr)
+    return {peer: python for peer, python in pythons.items() if python.exists()}, absent
 
 
 def machine():
-    with open("/proc/cpuinfo") as file:
-        model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown")
-    return {"cpu": model, "cores": os.cpu_count(), "threads": THREADS, "date": time.strftime("%Y-%m-%d")}
+    return {"cpu": cpu()[0], "cores": os.cpu_count(), "threads": THREADS, "date": time.strftime("%Y-%m-%d")}
+
+
+def siblings(core):
+    try:
+        return pathlib.Path(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list").read_text().strip()
+    except OSError:
+        return str(core)
+
+
+def few_of(available, siblings_of, wanted=THREADS):
+    """As many cores as threads; hardware threads of one core only where there is no other core left."""
+    order, seen, doubles = [], set(), []
+    for core in sorted(available):
+        (doubles if siblings_of(core) in seen else order).append(core)
+        seen.add(siblings_of(core))
+    return (order + doubles)[:wanted]
 
 
 def use_few_cores():
     """Every program gets the same cores, as many as threads: frameworks take all that they see."""
-    available = sorted(os.sched_getaffinity(0))
-    if len(available) > THREADS:
-        os.sched_setaffinity(0, available[:THREADS])
+    os.sched_setaffinity(0, few_of(os.sched_getaffinity(0), siblings))
+
+
+def compare(arguments, workloads, folder):
+    """Everything measured, as it is written to --json."""
+    peers, absent = installed_peers(arguments.peers)
+    mkl = unbound_mkl(folder) if "torch" in peers else None
+    result = {"machine": machine(), "limits": None, "absent": absent, "rows": [], "runs": {}, "limit_runs": []}
+    given = {}
+    for workload in workloads:
+        print(f"{workload}: limits", file=sys.stderr)
+        limits = run_program(gradus(arguments.gradus_bench, "limits"), arguments.seconds)
+        if limits is not None:
+            result["limit_runs"].append(limits["extra"])
+            result["limits"] = report.machine_of(result["limit_runs"])
+        file = write_inputs(workload, peers, folder)
+        given[workload] = file is not None
+        options = ["--inputs", str(file)] if file else []
+        runs, failed = run_workload(workload, gradus(arguments.gradus_bench, workload, *options),
+                                    list(peer_programs(workload, peers, mkl)), arguments.rounds, arguments.seconds)
+        result["runs"][workload] = runs
+        result["absent"] += [f"{name} failed on {workload}" for name in failed]
+        result["rows"] = [row for name, of_workload in result["runs"].items()
+                          for row in report.summarize(name, of_workload, result["limits"], given[name])]
+        write(arguments, result)  # after each workload: what was measured stays, whatever becomes of the rest
+    return result
+
+
+def write(arguments, result):
+    if arguments.json:
+        arguments.json.write_text(json.dumps(result, indent=1) + "\n")
+    if arguments.markdown:
+        arguments.markdown.write_text(report.markdown(result))
+
+
+def passes_of(gradus_bench):
+    return subprocess.run([str(gradus_bench), "--passes"], capture_output=True, text=True, check=True).stdout.split()
+
+
+def measure_worth(arguments, workloads):
+    """Gradus alone, in turn with each pass left out and with all of them."""
+    found = {}
+    for workload in workloads:
+        figure = WORKLOADS[workload].figures[0]
+        found[workload] = {}
+        for name in arguments.worth or passes_of(arguments.gradus_bench):
+            both = [], []
+            for number in range(1, arguments.rounds + 1):
+                print(f"{workload}: round {number} of {arguments.rounds}, with and without {name}", file=sys.stderr)
+                for lines, options in zip(both, ([], ["--disable", name])):
+                    line = run_program(gradus(arguments.gradus_bench, workload, *options), arguments.seconds)
+                    if line is not None:
+                        lines.append(line)
+            found[workload][name] = report.worth(figure, *both) if len(both[0]) == len(both[1]) else None
+    text = report.worth_table(found)
+    if arguments.markdown:
+        arguments.markdown.write_text(text + "\n")
+    print(text)
+
+
+def print_profiles(arguments, workloads):
+    texts = []
+    for workload in workloads:
+        print(f"{workload}: profile", file=sys.stderr)
+        result = subprocess.run([str(arguments.gradus_bench), workload, "--profile"], capture_output=True, text=True,
+                                env=os.environ | {"BAR_MIN_S": str(arguments.seconds)}, cwd=BENCH)
+        if result.returncode == 0:
+            texts.append(result.stdout)
+        else:
+            print(f"  {result.stderr.strip()[-400:]}", file=sys.stderr)
+    if arguments.markdown:
+        arguments.markdown.write_text("\n".join(texts))
+    print("\n".join(texts))
 
 
 def parse_arguments():
@@ -181,9 +251,13 @@ def parse_arguments():
                         help="of " + " ".join(WORKLOADS))
     parser.add_argument("--peers", nargs="*", choices=MODES, default=list(MODES), metavar="PEER",
                         help="of " + " ".join(MODES) + "; those not installed are left out")
-    parser.add_argument("--rounds", type=int, default=3, help="runs of each program (3)")
+    parser.add_argument("--rounds", type=int, default=5, help="pairs of runs (5)")
     parser.add_argument("--seconds", type=float, default=2, help="time that a step is repeated in one run (2)")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write rows, all lines and the machine there")
+    parser.add_argument("--markdown", type=pathlib.Path, metavar="FILE", help="write the report there")
+    parser.add_argument("--worth", nargs="*", metavar="PASS",
+                        help="instead: how much longer Gradus takes without each of these compiler passes, or all")
+    parser.add_argument("--profiles", action="store_true", help="instead: where the time of Gradus goes, by kernel")
     parser.add_argument("--gradus-bench", type=pathlib.Path, default=ROOT / "build/release/bin/gradus_bench",
                         metavar="PROGRAM", help="another build of gradus_bench")
     return parser.parse_args()
@@ -191,19 +265,20 @@ def parse_arguments():
 
 def main():
     arguments = parse_arguments()
-    gradus_bench = arguments.gradus_bench.resolve()
-    if not gradus_bench.exists():
-        sys.exit(f"run.py: {gradus_bench} does not exist: make bench builds it")
+    arguments.gradus_bench = arguments.gradus_bench.resolve()
+    if not arguments.gradus_bench.exists():
+        sys.exit(f"run.py: {arguments.gradus_bench} does not exist: make bench builds it")
     use_few_cores()
-    peers = installed_peers(arguments.peers)
-    lines, rows = {}, []
-    for workload in arguments.workloads:
-        lines[workload] = run_workload(workload, gradus_bench, peers, arguments.rounds, arguments.seconds)
-        rows += summarize(workload, lines[workload])
-        if arguments.json:  # after each workload: what was measured stays, whatever becomes of the rest
-            arguments.json.write_text(json.dumps({"machine": machine(), "rows": rows, "lines": lines}, indent=1) + "\n")
-    print(table(rows))
-    sys.exit(0 if all(row["gradus"] is not None for row in rows) else 1)
+    if arguments.worth is not None:
+        return measure_worth(arguments, arguments.workloads)
+    if arguments.profiles:
+        return print_profiles(arguments, arguments.workloads)
+    with tempfile.TemporaryDirectory() as folder:
+        result = compare(arguments, arguments.workloads, folder)
+    print(report.text_table(report.HEADER, [report.cells(row) for row in result["rows"]]))
+    print(report.machine_text(result["limits"]))
+    complaints = list(report.complaints(result["rows"]))
+    sys.exit("\n".join(complaints) if complaints else 0)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,12 @@
 /// What a model gains by being made smaller: half of its channels taken out, its kernels replaced by thin ones, and
 /// what zeros alone gain.
-#include "bench/workloads.h"
-#include "gradus/function/function.h"
-#include "gradus/function/synchronize.h"
-#include "gradus/gradients/tape.h"
+#include "bench/inputs.h"
+#include "bench/training.h"
 #include "gradus/nn/channels.h"
 #include "gradus/nn/convolutions.h"
-#include "gradus/nn/losses.h"
 #include "gradus/nn/low_rank.h"
 #include "gradus/nn/pools.h"
 #include "gradus/nn/sparsity.h"
-#include "gradus/ops/random.h"
-#include "gradus/optim/optimizers.h"
 
 namespace gradus::bench {
 namespace {
@@ -24,16 +19,9 @@ std::int64_t bytes_of_weights(const Module& model) {
 /// Median microseconds of a prediction and of a step of training, and the bytes of all variables.
 nlohmann::ordered_json measured(Sequential model, const Tensor& x, const Tensor& y) {
   const auto predict = function([&](Tensor images) { return model(images, inference); }, function_options);
-  SparseCategoricalCrossentropy loss_function(from_logits);
+  const SparseCategoricalCrossentropy loss_function(from_logits);
   SGD optimizer({.learning_rate = 0.01});
-  const auto train = function(
-      [&](Tensor images, Tensor labels) {
-        GradientTape tape;
-        Loss loss = loss_function(labels, model(images, training));
-        optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
-        return loss;
-      },
-      function_options);
+  const auto train = train_step(model, optimizer, loss_function);
   const auto median = [](const std::function<void()>& run) {
     return measure({.step = [&] { run(), synchronize(); }, .step_without_reading = run, .wait = synchronize}).median_us;
   };
@@ -43,8 +31,8 @@ nlohmann::ordered_json measured(Sequential model, const Tensor& x, const Tensor&
 }
 
 /// The figures of all of them; the median is that of a prediction by the smaller model.
-Figures compare(const Sequential& model, const Sequential& smaller, const Tensor& x) {
-  const Tensor y = random::integers({x.shape()[0]}, {.high = 10, .seed = 1});
+Figures compare(const Sequential& model, const Sequential& smaller, const Batch& batch) {
+  const auto& [x, y] = batch;
   Figures figures;
   figures.extra["whole"] = measured(model, x, y);
   figures.extra["smaller"] = measured(smaller, x, y);
@@ -63,22 +51,22 @@ Figures channels() {
     return Conv2D(filters, 3, {.strides = stride, .padding = Padding::same, .activation = relu});
   };
   Sequential model{layer(32, 1), layer(64, 2), layer(64, 1), MaxPooling2D(), Flatten(), Dense(128, relu), Dense(10)};
-  const Tensor x = random::uniform({64, 28, 28, 1}, {.seed = 0});
-  model.build(x.spec());
+  const Batch batch = batch_of({64, 28, 28, 1});
+  model.build(batch.x.spec());
   Sequential masked = model;
   prune_channels(masked, 0.5);
-  return compare(model, remove_pruned_channels(masked), x);
+  return compare(model, remove_pruned_channels(masked), batch);
 }
 
 /// 784-512-512-10 at rank 64.
 Figures thin() {
   Sequential model{Dense(512, relu), Dense(512, relu), Dense(10)};
-  const Tensor x = random::uniform({64, 784}, {.seed = 0});
-  model.build(x.spec());
+  const Batch batch = batch_of({64, 784});
+  model.build(batch.x.spec());
   const double start = seconds_now();
   const Sequential smaller = low_rank(model, {.rank = 64});
   const double took = seconds_now() - start;
-  Figures figures = compare(model, smaller, x);
+  Figures figures = compare(model, smaller, batch);
   figures.extra["decomposition_s"] = took;
   return figures;
 }

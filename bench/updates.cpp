@@ -4,6 +4,7 @@
 #include "gradus/function/synchronize.h"
 #include "gradus/gradients/micro_batches.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/random.h"
 
 namespace gradus::bench {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 /// Eight micro-batches of 128, one update with the mean over 1024 examples.
 Figures accumulate() {
   Sequential model = perceptron({2048, 2048});
-  Adam optimizer({.learning_rate = 1e-3});
+  Adam optimizer({.learning_rate = learning_rate({2048, 2048})});
   SparseCategoricalCrossentropy loss_function(from_logits);
   const auto train_step = function(
       [&](Tensor x, Tensor y) {
@@ -27,14 +28,10 @@ Figures accumulate() {
         return total;
       },
       function_options);
-  const auto [x, y] = batch_of(1024, 784);
+  const auto [x, y] = batch_of({1024, 784});
   model.build(x.spec());
-  synchronize();
-  Figures figures = measure({.step = [&] { train_step(x, y).item(); },
-                             .step_without_reading = [&] { train_step(x, y); },
-                             .wait = synchronize});
-  figures.extra["loss"] = train_step(x, y).item();
-  return figures;
+  assign_given(model.trainable_variables());
+  return measure_training(train_step, x, y);
 }
 
 std::vector<Shape> parameter_shapes() {
@@ -63,7 +60,9 @@ Figures adamw_update() {
       function_options);
   synchronize();
   const auto run = [&] { update(); };
-  return measure({.step = run, .step_without_reading = run, .wait = synchronize});
+  Figures figures = measure({.step = run, .step_without_reading = run, .wait = synchronize});
+  figures.explain(update.explain());
+  return figures;
 }
 
 }  // namespace

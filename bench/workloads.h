@@ -23,5 +23,6 @@ void add_recurrent(Workloads& workloads);    // lstm, gru, simple_rnn
 void add_pipeline(Workloads& workloads);     // pipeline
 void add_fit(Workloads& workloads);          // fit
 void add_smaller(Workloads& workloads);      // channels, low_rank
+void add_limits(Workloads& workloads);       // limits
 
 }  // namespace gradus::bench

@@ -31,6 +31,7 @@
 #include "gradus/formats/tfrecord.h"
 #include "gradus/function/function.h"
 #include "gradus/function/mode.h"
+#include "gradus/function/profile.h"
 #include "gradus/function/synchronize.h"
 #include "gradus/function/variable.h"
 #include "gradus/gradients/batches.h"

@@ -7,8 +7,8 @@
 namespace gradus {
 namespace {
 
-// The cost model, in nanoseconds: streams from the second cache, and vectors of generated code.
-constexpr double bytes_per_ns = 60, flops_per_ns = 120;
+// The cost model, in nanoseconds.
+constexpr double bytes_per_ns = ThreadRates().bytes / 1e9, flops_per_ns = ThreadRates().flops / 1e9;
 constexpr double fork_ns = 2000, barrier_ns = 300;
 constexpr double worth_dividing_ns = 1500;
 
@@ -26,6 +26,7 @@ class Binder {
     for (std::int64_t d : lowered_.dimensions.all()) bound_->dimensions.push_back(extent(d));
     for (const Thunk& thunk : lowered_.thunks) bind_thunk(thunk);
     bound_->section_of.assign(lowered_.thunks.size(), 0);
+    if (lowered_.times) bound_->measured.resize(lowered_.thunks.size());
     for (const std::vector<int>& stage : schedule_.stages) add_stage(stage);
     decide_team();
     lay_out_arena();
@@ -60,6 +61,15 @@ class Binder {
             .team = b.team == bound_->threads ? b.team : 1,
             .may_fail = b.may_fail || !b.failure.empty()};
   }
+  /// The same job, with a clock around it if the program is measured.
+  Job measured(Job job) {
+    if (!lowered_.times) return job;
+    const auto t = static_cast<std::size_t>(job.thunk);
+    bound_->measured[t] = {job.run, job.data, &lowered_.times->thunk(t)};
+    job.run = run_measured;
+    job.data = &bound_->measured[t];
+    return job;
+  }
   bool is_divided(const Job& job) const {
     return bound_->threads > 1 && job.cost > worth_dividing_ns && job.extent > job.grain;
   }
@@ -68,7 +78,7 @@ class Binder {
     std::vector<Job> jobs;
     std::vector<Job> controls;
     for (int t : stage)
-      if (const Job job = job_of(t); job.extent > 0) (job.controls ? controls : jobs).push_back(job);
+      if (const Job job = measured(job_of(t)); job.extent > 0) (job.controls ? controls : jobs).push_back(job);
     if (!jobs.empty()) add_section(std::move(jobs));
     for (const Job& job : controls) add_control(job);
   }

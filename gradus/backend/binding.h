@@ -1,5 +1,6 @@
 /// A program for given extents and a given number of threads: everything that running it would have to compute anew.
 #pragma once
+#include "gradus/backend/kernel_times.h"
 #include "gradus/backend/schedule.h"
 
 namespace gradus {
@@ -45,6 +46,7 @@ struct Binding {
   std::vector<std::string> failures;              // per thunk
   std::vector<std::int64_t> flops;                // per thunk
   std::vector<Job> jobs;
+  std::vector<MeasuredJob> measured;  // per thunk, if they are
   std::vector<Section> sections;
   std::vector<int> section_of;  // per thunk
   int team = 1;                 // how many workers are worth it

@@ -5,6 +5,7 @@
 #include "gradus/backend/cpu/isa.h"
 #include "gradus/backend/cpu/lower.h"
 #include "gradus/backend/interpreter/lower.h"
+#include "gradus/backend/kernel_times.h"
 #include "gradus/backend/library.h"
 #include "gradus/backend/program.h"
 #include "gradus/base/clock.h"
@@ -27,6 +28,7 @@ Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> s
       lowered.thunks.push_back(std::move(thunk));
     }
   }
+  if (options.profile) lowered.times = std::make_shared<KernelTimes>(lowered.thunks.size());
   return lowered;
 }
 

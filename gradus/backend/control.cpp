@@ -50,7 +50,7 @@ std::shared_ptr<const Program> compile_region(const Region& region, const std::v
   for (int k : outputs) kept.push_back(graph.outputs[at(k)]);
   graph.outputs = std::move(kept);
   for (int k = 0; k < carries; ++k) graph.dying.push_back(graph.inputs[at(k)]);
-  return compile(std::move(graph), {.disable = options.disable, .tier = options.tier});
+  return compile(std::move(graph), {.disable = options.disable, .tier = options.tier, .profile = options.profile});
 }
 
 /// Per input of a region, whether the outputs in `wanted` depend on it.

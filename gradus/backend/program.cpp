@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include "gradus/backend/executor.h"
+#include "gradus/backend/kernel_times.h"
 #include "gradus/base/thread_pool.h"
 #include "gradus/graph/scope.h"
 
@@ -69,7 +70,9 @@ struct Program::State {
   void run(const Binding& binding, std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs) const;
   void add_times(const Binding& binding, std::vector<Kernel>& kernels) const;
   void add_memory(const Binding& binding, std::vector<Kernel>& kernels) const;
-  std::vector<Kernel> kernels(const Binding& binding, std::span<const std::int64_t> symbols) const;
+  void add_measured(std::vector<Kernel>& kernels, double calls) const;
+  void forget_times() const;
+  std::vector<Kernel> kernels(const Binding& binding, std::span<const std::int64_t> symbols, double calls) const;
   std::exception_ptr failure(const Binding& binding, const ErrorWord& error) const;
 };
 
@@ -88,6 +91,7 @@ void Program::State::run(const Binding& binding, std::span<const Ref<Buffer>> in
     slots[source.slot] = outputs[k]->data();
   }
   for (const Inside& inside : binding.inside) slots[inside.value] = slots[inside.output];
+  if (lowered.times && lowered.times->is_first_warm()) forget_times();
   Ref<Buffer> arena;
   std::byte* memory = nullptr;
   if (binding.arena_bytes > 0) {
@@ -95,6 +99,7 @@ void Program::State::run(const Binding& binding, std::span<const Ref<Buffer>> in
     memory = arena->data<std::byte>();
     for (const auto& [slot, offset] : binding.temporaries) slots[slot] = memory + offset;
   }
+  const TimedRun timed(lowered.times ? &lowered.times->whole() : nullptr);
   ErrorWord error;
   execute(binding, slots, memory + binding.scratch_offset, error);
   if (error.thunk.load(std::memory_order_relaxed) != -1) [[unlikely]]
@@ -147,6 +152,27 @@ void Program::State::add_memory(const Binding& binding, std::vector<Kernel>& ker
       kernel.bytes_alive = std::max(kernel.bytes_alive, static_cast<std::size_t>(bytes));
     }
   }
+}
+
+/// What was measured, as shares of `calls` calls of the outermost program.
+void Program::State::add_measured(std::vector<Kernel>& kernels, double calls) const {
+  if (!lowered.times || calls == 0) return;
+  for (std::size_t t = 0; t < lowered.thunks.size(); ++t) {
+    Kernel& kernel = kernels[static_cast<std::size_t>(lowered.thunks[t].step)];
+    const KernelTimes::Entry& entry = lowered.times->thunk(t);
+    auto nanoseconds = static_cast<double>(entry.nanoseconds.load(std::memory_order_relaxed));
+    for (const auto& nested : lowered.thunks[t].nested)
+      nanoseconds -= static_cast<double>(nested->state_->lowered.times->whole().nanoseconds.load());
+    kernel.measured += std::max(0.0, nanoseconds) * 1e-9 / calls;
+    kernel.runs = std::max(kernel.runs, static_cast<double>(entry.runs.load(std::memory_order_relaxed)) / calls);
+  }
+}
+
+/// What was measured so far, also of programs that this one runs.
+void Program::State::forget_times() const {
+  lowered.times->clear();
+  for (const Thunk& thunk : lowered.thunks)
+    for (const auto& nested : thunk.nested) nested->state_->forget_times();
 }
 
 Program::Program(std::shared_ptr<const Graph> graph, Plan plan, Lowered lowered, double compile_seconds)
@@ -206,10 +232,24 @@ double Program::side_by_side_seconds(std::span<const std::int64_t> symbols) cons
 std::int64_t Program::recomputed_bytes() const { return state_->recomputed_bytes; }
 
 std::vector<Kernel> Program::kernels(std::span<const std::int64_t> symbols) const {
-  return state_->kernels(*state_->binding_for(symbols, ThreadPool::global().threads()), symbols);
+  const KernelTimes* times = state_->lowered.times.get();
+  return state_->kernels(*state_->binding_for(symbols, ThreadPool::global().threads()), symbols,
+                         times ? static_cast<double>(times->whole().runs.load()) : 0);
 }
 
-std::vector<Kernel> Program::State::kernels(const Binding& binding, std::span<const std::int64_t> symbols) const {
+int Program::team(std::span<const std::int64_t> symbols) const {
+  return state_->binding_for(symbols, ThreadPool::global().threads())->team;
+}
+
+double Program::measured_seconds() const {
+  if (!state_->lowered.times) return 0;
+  const KernelTimes::Entry& whole = state_->lowered.times->whole();
+  const auto runs = static_cast<double>(whole.runs.load());
+  return runs == 0 ? 0 : static_cast<double>(whole.nanoseconds.load()) * 1e-9 / runs;
+}
+
+std::vector<Kernel> Program::State::kernels(const Binding& binding, std::span<const std::int64_t> symbols,
+                                            double calls) const {
   const State& s = *this;
   const auto bytes = [&](int i) {
     return static_cast<std::size_t>(bytes_of({(*s.graph)[i].spec.dtype, (*s.graph)[i].spec.shape.evaluated(symbols)}));
@@ -225,6 +265,9 @@ std::vector<Kernel> Program::State::kernels(const Binding& binding, std::span<co
     storages.erase(std::ranges::unique(storages).begin(), storages.end());
     for (int storage : storages) kernel.bytes_read += bytes(storage);
     for (int output : step.outputs) kernel.bytes_written += bytes(output);
+    kernel.narrow = step.kind == Step::Kind::library &&
+                    std::ranges::any_of((*s.graph)[step.members.front()].in,
+                                        [&](int i) { return is_narrow((*s.graph)[i].spec.dtype); });
   }
   for (std::size_t t = 0; t < s.lowered.thunks.size(); ++t) {
     Kernel& kernel = kernels[static_cast<std::size_t>(s.lowered.thunks[t].step)];
@@ -232,11 +275,12 @@ std::vector<Kernel> Program::State::kernels(const Binding& binding, std::span<co
     kernel.flops += static_cast<double>(binding.flops[t]);
   }
   s.add_times(binding, kernels);
+  s.add_measured(kernels, calls);
   s.add_memory(binding, kernels);
   for (std::size_t t = 0; t < s.lowered.thunks.size(); ++t)
     for (const auto& nested : s.lowered.thunks[t].nested) {
       const auto inner = nested->bound_within(symbols, ThreadPool::global().threads());
-      std::ranges::move(nested->state_->kernels(*inner, symbols), std::back_inserter(kernels));
+      std::ranges::move(nested->state_->kernels(*inner, symbols, calls), std::back_inserter(kernels));
     }
   return kernels;
 }

@@ -13,6 +13,7 @@ namespace gradus {
 
 class Barrier;
 struct Binding;
+class KernelTimes;
 
 /// One of the workers that run a program together.
 struct TeamMember {
@@ -92,7 +93,8 @@ struct Lowered {
   DimensionTable dimensions;
   int slots = 0;  // the graph's values and the shared scratches
   std::shared_ptr<const void> owner;
-  std::size_t code_bytes = 0;  // of generated code
+  std::size_t code_bytes = 0;               // of generated code
+  std::shared_ptr<KernelTimes> times = {};  // if its kernels are measured
 };
 
 enum class Tier { interpreted, compiled };
@@ -102,6 +104,7 @@ struct CompileOptions {
   /// Budget for temporaries when the graph's symbols have the values `symbols`; 0: none. Of compiled programs.
   std::int64_t max_bytes = 0;
   std::vector<std::int64_t> symbols = {};
+  bool profile = false;  // kernels() says how long they really take
 };
 
 class Program {
@@ -121,6 +124,10 @@ class Program {
   const std::vector<int>& may_overwrite() const;
   /// What running independent steps together gains in a run, in seconds, estimated.
   double side_by_side_seconds(std::span<const std::int64_t> symbols = {}) const;
+  /// Of a run, the first one left out; 0 if nobody asked.
+  double measured_seconds() const;
+  /// How many threads a run takes: those that are worth it.
+  int team(std::span<const std::int64_t> symbols = {}) const;
   /// Per step, for the given symbols; those of branches and loops follow, as often as one iteration runs them.
   std::vector<Kernel> kernels(std::span<const std::int64_t> symbols = {}) const;
   /// Bytes of temporaries for the given symbols, the workers' scratch included.

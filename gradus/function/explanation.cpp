@@ -6,6 +6,7 @@
 #include <ostream>
 #include <sstream>
 #include "gradus/base/error.h"
+#include "gradus/function/profile.h"
 
 namespace gradus {
 namespace {
@@ -37,6 +38,8 @@ std::string duration(double seconds) {
   return seconds < 1 ? number(seconds * 1e3, 2) + " ms" : number(seconds, 2) + " s";
 }
 
+std::string percent(double share) { return number(share * 100, 0) + " %"; }
+
 std::string shortened(const std::string& name) {
   return name.size() <= longest_name ? name : name.substr(0, longest_name - 3) + "...";
 }
@@ -50,8 +53,9 @@ std::string bar(std::size_t alive, std::size_t most) {
 /// One line a kernel; a bracket joins those that run side by side.
 class KernelTable {
  public:
-  explicit KernelTable(const std::vector<Kernel>& kernels) : kernels_(kernels) {
+  KernelTable(const std::vector<Kernel>& kernels, const ThreadRates& rates) : kernels_(kernels), rates_(rates) {
     for (const Kernel& kernel : kernels) {
+      is_measured_ = is_measured_ || kernel.runs > 0;
       width_ = std::max(width_, shortened(kernel.name).size());
       most_ = std::max(most_, kernel.bytes_alive);
       ++stages_[kernel.stage];
@@ -61,7 +65,8 @@ class KernelTable {
   }
 
   void print(std::ostream& out) const {
-    print_line(out, "stage", "kernel", "read", "written", "MFLOP", "estimated", "alive");
+    print_line(out, {"stage", "kernel", "read", "written", "MFLOP", "estimated"},
+               {"measured", "GFLOP/s", "of peak", "GB/s", "of peak"}, "alive");
     int last = -1;
     for (std::size_t k : order_) {
       const Kernel& kernel = kernels_[k];
@@ -70,9 +75,10 @@ class KernelTable {
                                                                                               : kernel.divided ? " /"
                                                                                                                : "  ");
       last = kernel.stage;
-      print_line(out, stage, shortened(kernel.name), bytes(kernel.bytes_read), bytes(kernel.bytes_written),
-                 number(kernel.flops / 1e6, 2), duration(kernel.seconds),
-                 bytes(kernel.bytes_alive) + "  " + bar(kernel.bytes_alive, most_));
+      print_line(out,
+                 {stage, shortened(kernel.name), bytes(kernel.bytes_read), bytes(kernel.bytes_written),
+                  number(kernel.flops / 1e6, 2), duration(kernel.seconds)},
+                 measured(kernel), bytes(kernel.bytes_alive) + "  " + bar(kernel.bytes_alive, most_));
     }
   }
   /// Stages of several kernels.
@@ -82,16 +88,26 @@ class KernelTable {
   std::size_t most() const { return most_; }
 
  private:
-  void print_line(std::ostream& out, const std::string& stage, const std::string& name, const std::string& read,
-                  const std::string& written, const std::string& flops, const std::string& time,
-                  const std::string& alive) const {
-    out << std::right << std::setw(8) << stage << "  " << std::left << std::setw(static_cast<int>(width_)) << name
-        << std::right << std::setw(11) << read << std::setw(11) << written << std::setw(10) << flops << std::setw(11)
-        << time << "  " << std::setw(10) << alive.substr(0, alive.find("  "))
-        << (alive.find("  ") == std::string::npos ? "" : alive.substr(alive.find("  "))) << '\n';
+  using Cells = std::vector<std::string>;
+
+  /// What stands beside the estimate: time, and what it means.
+  Cells measured(const Kernel& kernel) const {
+    const Achieved achieved = achieved_by(kernel, rates_);
+    return {duration(kernel.measured), number(achieved.flops / 1e9, 1), percent(achieved.of_flops),
+            number(achieved.bytes / 1e9, 1), percent(achieved.of_bytes)};
+  }
+  void print_line(std::ostream& out, const Cells& cells, const Cells& measured, const std::string& alive) const {
+    out << std::right << std::setw(8) << cells[0] << "  " << std::left << std::setw(static_cast<int>(width_))
+        << cells[1] << std::right;
+    for (std::size_t i = 2; i < cells.size(); ++i) out << std::setw(11) << cells[i];
+    for (std::size_t i = 0; is_measured_ && i < measured.size(); ++i) out << std::setw(i == 0 ? 11 : 9) << measured[i];
+    const std::size_t end = alive.find("  ");
+    out << "  " << std::setw(10) << alive.substr(0, end) << (end == std::string::npos ? "" : alive.substr(end)) << '\n';
   }
 
   const std::vector<Kernel>& kernels_;
+  const ThreadRates& rates_;
+  bool is_measured_ = false;
   std::vector<std::size_t> order_;
   std::map<int, int> stages_;  // how many kernels each has
   std::size_t width_ = 6, most_ = 0;
@@ -109,9 +125,12 @@ std::ostream& operator<<(std::ostream& out, const Explanation& e) {
   if (e.recomputed_bytes > 0) out << "; " << bytes(e.recomputed_bytes) << " computed again to keep to max_bytes";
   out << '\n';
   for (const Retrace& retrace : e.retraces) out << "variant " << retrace.variant << ": " << retrace.reason << '\n';
-  const KernelTable table(e.kernels);
+  const KernelTable table(e.kernels, e.rates);
   out << counted(static_cast<std::int64_t>(e.kernels.size()), "kernel") << " of the newest variant ( | side by side, / "
       << "divided among threads; time on one thread):\n";
+  if (e.measured_seconds > 0)
+    out << "measured: " << duration(e.measured_seconds) << " a call on " << counted(e.threads, "thread")
+        << "; times of kernels are those of all threads together, rates those of one\n";
   if (!e.kernels.empty()) table.print(out);
   if (const std::int64_t joined = table.joined(); joined > 0)
     out << "kernels run side by side in " << counted(joined, "stage") << ": about " << duration(e.side_by_side_seconds)

@@ -24,6 +24,9 @@ struct Explanation {
   std::int64_t calls = 0, dispatches = 0;          // so far; a dispatch starts one program
   double compile_seconds = 0;                      // tracing and compiling, of all variants
   double side_by_side_seconds = 0;                 // a call, estimated: gained by kernels of one stage running together
+  double measured_seconds = 0;                     // a call's programs, the first call left out; 0: without `profile`
+  int threads = 1;                                 // that kernels are divided among
+  ThreadRates rates;                               // with which what was measured is compared
   /// Text form of the newest variant; parses back. Comments say where segments between C++ branches begin.
   std::string graph() const { return graph_text; }
   friend std::ostream& operator<<(std::ostream& out, const Explanation& explanation);

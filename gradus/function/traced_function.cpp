@@ -184,8 +184,10 @@ bool TracedFunction::State::is_valid(const Variant& variant, const std::vector<s
 std::unique_ptr<Segment> TracedFunction::State::compiled(Draft draft, const Signature& pattern,
                                                          const Signature& call) const {
   try {
-    return std::move(draft).compile(
-        {.disable = options.disable, .max_bytes = budget(), .symbols = match(pattern, call).value()});
+    return std::move(draft).compile({.disable = options.disable,
+                                     .max_bytes = budget(),
+                                     .symbols = match(pattern, call).value(),
+                                     .profile = options.profile});
   } catch (const OutOfMemory&) { throw; } catch (const ResourceExhausted& error) {
     if (budget() == 0) throw;
     throw ResourceExhausted(text(title, ": max_bytes: ", error.what()));

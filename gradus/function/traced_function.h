@@ -24,6 +24,7 @@ struct FunctionOptions {
   std::size_t max_bytes = 0;
   int max_variants = 16;                  // past it: Error listing the reasons of every retrace
   std::vector<std::string> disable = {};  // names of compiler passes, each can be switched off alone: {"fuse"}
+  bool profile = false;                   // explain() tells how long each kernel really takes, on average
   bool run_eagerly = false;               // op by op, as the C++ runs: for a debugger
 };
 

@@ -1,4 +1,7 @@
-"""bench/run.py: which figure a line gives, medians over rounds, the best peer, and a table without a peer."""
+"""bench/run.py and what it reads: which figure a line gives, pairs and their spread, the best peer, limits, checks of results,
+tables, and a run of a program that stands for gradus_bench."""
+import json
+import math
 import pathlib
 import stat
 import subprocess
@@ -8,45 +11,203 @@ import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+import report  # noqa: E402
 import run  # noqa: E402
+import workloads  # noqa: E402
+
+MACHINE = {"gflops": 200, "bf16_gflops": 400, "read_gb_s": 20, "copy_gb_s": 10, "copy_past_caches_gb_s": 20,
+           "in_place_gb_s": 10}
 
 
-def step(median, sustained):
-    return {"median_us": median, "extra": {"sustained_us": sustained}}
+def step(median, sustained=None, **extra):
+    return {"median_us": median, "first_call_s": 1.0, "extra": {"sustained_us": sustained or median, **extra}}
 
 
-class Run(unittest.TestCase):
+def in_turn(ours, **peers):
+    """Runs as they come: Gradus before every run of a peer. Names with _ for a space."""
+    runs, own = [], iter(ours)
+    for of_round in zip(*peers.values()):
+        for name, line in zip(peers, of_round):
+            runs += [("gradus", next(own)), (name.replace("_", " "), line)]
+    return runs
+
+
+class Figures(unittest.TestCase):
     def test_step_is_the_smaller_of_blocking_and_sustained(self):
-        self.assertEqual(run.step_time(step(80, 70)), 70)
-        self.assertEqual(run.step_time(step(60, 70)), 60)
-        self.assertEqual(run.step_time({"median_us": 60, "extra": {}}), 60)
+        self.assertEqual(workloads.step_time(step(80, 70)), 70)
+        self.assertEqual(workloads.step_time(step(60, 70)), 60)
+        self.assertEqual(workloads.step_time({"median_us": 60, "extra": {}}), 60)
 
     def test_retrace_counts_first_calls_at_new_sizes(self):
         calls = {"64": [9, 9], "48": [0.5, 9], "80": [0.25, 9], "96": [0.125, 9], "112": [0.125]}
-        self.assertEqual(run.new_sizes({"extra": {"calls_s": calls}}), 1000)
+        self.assertEqual(workloads.new_sizes({"extra": {"calls_s": calls}}), 1000)
 
-    def test_ratio_is_of_medians_to_the_best_peer(self):
-        lines = {"gradus": [step(50, 60), step(40, 60), step(300, 400)], "jax jit": [step(100, 120)] * 3,
-                 "tf xla": [step(200, 250)] * 3}
-        row, = run.summarize("mlp_tiny", lines)
+    def test_a_line_without_the_figure_gives_nothing(self):
+        figure = workloads.WORKLOADS["cold_mlp"].figures[0]
+        self.assertIsNone(figure.of({"extra": {}}))
+        self.assertEqual(figure.of({"extra": {"cold_s": 0.25}}), 250)
+        self.assertEqual(report.median_of(figure, [{"extra": {}}, {"extra": {"cold_s": 0.25}}]), 250)
+
+
+class Ratios(unittest.TestCase):
+    def test_ratio_is_of_medians_and_the_spread_of_pairs(self):
+        runs = in_turn([step(t) for t in (50, 1000, 60, 1000, 40, 1000)], jax_jit=[step(t) for t in (100, 100, 160)],
+                       tf_xla=[step(300)] * 3)
+        row, = report.summarize("mlp_tiny", [r for r in runs if r[1]["median_us"] != 1000])
         self.assertEqual((row["gradus"], row["best_peer"], row["ratio"]), (50, "jax jit", 0.5))
-        self.assertEqual(run.table([row]).splitlines()[1].split(), "mlp_tiny step us 50 100 jax jit 0.5".split())
+        self.assertEqual((row["spread"], row["pairs"]), ([0.25, 0.6], 3))
+        self.assertEqual(row["peers"], {"jax jit": 100, "tf xla": 300})
+
+    def test_a_pair_is_a_run_and_the_run_of_gradus_right_before_it(self):
+        a, b, c, d = map(step, (1, 2, 3, 4))
+        runs = [("gradus", a), ("tf", b), ("gradus", c), ("jax", d), ("tf", d)]
+        self.assertEqual(list(report.pairs(runs, "tf")), [(a, b), (c, d)])
+        self.assertEqual(list(report.pairs(runs, "jax")), [(c, d)])
+        self.assertEqual(list(report.pairs([("tf", b)], "tf")), [])
 
     def test_a_missing_peer_gives_no_ratio(self):
-        row, = run.summarize("mlp_tiny", {"gradus": [step(50, 60)]})
-        self.assertEqual((row["best_peer"], row["ratio"]), (None, None))
+        row, = report.summarize("mlp_tiny", [("gradus", step(50, 60))])
+        self.assertEqual((row["best_peer"], row["ratio"], row["spread"]), (None, None, None))
+
+    def test_the_first_call_is_compared_with_those_that_compile(self):
+        lines = {"gradus": 0.5, "torch eager": 0.25, "jax jit": 2.0, "tf function": 4.0}
+        runs = [(name, step(10) | {"first_call_s": seconds}) for name, seconds in lines.items()]
+        row = report.summarize("gpt", runs)[1]
+        self.assertEqual((row["figure"], row["best_peer"], row["ratio"]), ("first call", "jax jit", 0.25))
+
+    def test_the_best_of_memory_may_be_another_peer(self):
+        runs = [("gradus", step(10, rss_growth_mb=30)), ("jax jit", step(20, rss_growth_mb=300)),
+                ("tf xla", step(40, rss_growth_mb=120)), ("torch eager", step(50))]
+        growth = report.summarize("mlp_big", runs)[0]["growth"]
+        self.assertEqual((growth["best_peer"], growth["ratio"], growth["goal"]), ("tf xla", 0.25, 0.5))
+
+    def test_who_is_far_behind_runs_once(self):
+        peers = [run.Program(name, []) for name in ("jax jit", "tf xla", "torch eager", "torch compile")]
+        runs = [("gradus", step(1)), ("jax jit", step(100)), ("tf xla", step(149)), ("torch eager", step(151))]
+        self.assertEqual([p.name for p in run.still_running("mlp_tiny", peers, runs)], ["jax jit", "tf xla"])
+
+
+class Limits(unittest.TestCase):
+    def test_arithmetic_and_traffic_add_up(self):
+        limit = workloads.Limit(flops=200e6, narrow_flops=400e6, bytes=10e6, traffic="copy")
+        self.assertAlmostEqual(limit.microseconds(MACHINE), 1000 + 1000 + 1000)
+        self.assertAlmostEqual(limit.microseconds(MACHINE | {"bf16_gflops": None}), 1000 + 2000 + 1000)
+
+    def test_work_of_the_workloads(self):
+        for name, flops, narrow, traffic in (("mlp_tiny", 26.2e6, 0, 0), ("mlp_big", 8.1e9, 0, 140e6),
+                                             ("mlp_big_bf16", 0, 8.1e9, 140e6), ("cnn", 4.4e9, 0, 0),
+                                             ("gpt", 42e9, 0, 0), ("jacobian", 14.8e9, 0, 21e6),
+                                             ("adamw_update", 0, 0, 671e6)):
+            limit = workloads.WORKLOADS[name].limit
+            for got, expected in ((limit.flops, flops), (limit.narrow_flops, narrow), (limit.bytes, traffic)):
+                self.assertLessEqual(abs(got - expected), 0.01 * expected, name)
+
+    def test_a_row_says_how_far_its_limit_is_in_its_own_unit(self):
+        row, = report.summarize("adamw_update", [("gradus", step(100_000))], MACHINE)
+        self.assertAlmostEqual(row["limit"], 67.158, places=3)
+        self.assertAlmostEqual(row["of_limit"], 100 / 67.158016)
+        self.assertIsNone(report.summarize("adamw_update", [("gradus", step(1))])[0]["limit"])
+        self.assertIsNone(report.summarize("eager_chain", [], MACHINE)[0]["limit"])
+
+    def test_every_limit_names_what_is_measured(self):
+        for name, workload in workloads.WORKLOADS.items():
+            if workload.limit:
+                self.assertGreater(workload.limit.microseconds(MACHINE), 0, name)
+
+    def test_the_machine_is_the_most_that_was_measured(self):
+        slow = MACHINE | {"gflops": 150, "in_place_gb_s": 12, "bf16_gflops": None}
+        self.assertEqual(report.machine_of([slow, MACHINE]), MACHINE | {"in_place_gb_s": 12})
+        self.assertIsNone(report.machine_of([]))
+
+
+class Checks(unittest.TestCase):
+    def rows(self, ours, theirs, workload="mlp_tiny", were_given=True):
+        runs = in_turn([step(1, loss_after_20=ours)], jax_jit=[step(2, loss_after_20=theirs)])
+        return report.summarize(workload, runs, were_given=were_given)
+
+    def test_losses_agree_to_one_in_ten_thousand(self):
+        for ours, theirs, agrees in ((1.0, 1.00009, True), (1.0, 1.00011, False), (30.0, 30.002, True),
+                                     (math.nan, 1.0, False), (0.00001, 0.0, True)):
+            rows = self.rows(ours, theirs)
+            self.assertEqual(rows[0]["checks"][0]["agrees"], agrees, (ours, theirs))
+            self.assertEqual(list(report.complaints(rows)) == [], agrees, (ours, theirs))
+
+    def test_a_wrong_loss_is_named(self):
+        rows = self.rows(1.0, 2.0)
+        self.assertIn("differs from jax jit", report.markdown_table(report.HEADER, map(report.cells, rows)))
+        self.assertRegex(next(report.complaints(rows)), "mlp_tiny: the loss after 20 steps is 1.0, but 2.0 of jax jit")
+
+    def test_other_numbers_are_not_compared(self):
+        self.assertEqual(self.rows(1.0, 2.0, were_given=False)[0]["checks"], [])
+        self.assertEqual(self.rows(1.0, 2.0, workload="cnn")[0]["checks"], [])
+        self.assertEqual(self.rows(1.0, None)[0]["checks"], [])
+
+    def test_a_figure_that_gradus_lacks_is_a_failure(self):
+        self.assertEqual(list(report.complaints(report.summarize("mlp_tiny", [("jax jit", step(1))]))),
+                         ["mlp_tiny: Gradus gave no figure for step"])
+
+
+class Text(unittest.TestCase):
+    def test_the_table_in_markdown(self):
+        runs = in_turn([step(50_000, loss_after_20=1.5, rss_growth_mb=20)] * 2,
+                       jax_jit=[step(t, loss_after_20=1.5, rss_growth_mb=80) for t in (100_000, 125_000)])
+        result = {"machine": {"cpu": "A CPU", "cores": 4, "threads": 2, "date": "2026-01-01"}, "limits": MACHINE,
+                  "absent": ["tf is not installed"], "rows": report.summarize("mlp_big", runs, MACHINE, True)}
+        lines = report.markdown(result).splitlines()
+        self.assertIn("A CPU, 4 cores, 2 threads", lines[0])
+        row = next(line for line in lines if line.startswith("| mlp_big | 50"))
+        self.assertEqual([cell.strip() for cell in row.strip("| ").split("|")],
+                         ["mlp_big", "50 ms", "112 ms", "jax jit", "**0.444**", "0.4-0.5 (2)", "0.85", "54.6 ms", "0.92",
+                          "20", "80", "0.25", "agrees with 1 to 0e+00"])
+        self.assertEqual(lines[-1], "Left out: tf is not installed.")
+
+    def test_numbers(self):
+        for value, text in ((None, ""), (0.4567, "0.457"), (123456, "123456"), (12.34, "12.3"), (0.0001, "0.0001")):
+            self.assertEqual(report.number(value), text)
+
+    def test_worth_of_a_pass(self):
+        figure = workloads.WORKLOADS["mlp_tiny"].figures[0]
+        found = report.worth(figure, [step(t) for t in (10, 10, 20)], [step(t) for t in (15, 20, 50)])
+        self.assertEqual(found, {"factor": 2, "spread": [1.5, 2.5]})
+        table = report.worth_table({"mlp_tiny": {"fuse": found, "fold": None}}).splitlines()
+        self.assertEqual(table[2:], ["| fuse | **2.00 (1.50-2.50)** |", "| fold |  |"])
+
+
+class Running(unittest.TestCase):
+    def test_hardware_threads_of_one_core_come_last(self):
+        siblings = {0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}
+        self.assertEqual(run.few_of({0, 1, 2, 3}, siblings.get), [0, 2])
+        self.assertEqual(run.few_of({0, 1}, siblings.get), [0, 1])
+        self.assertEqual(run.few_of({3}, siblings.get), [3])
 
     def test_the_program_runs_and_fails_where_gradus_fails(self):
         with tempfile.TemporaryDirectory() as folder:
-            fake = pathlib.Path(folder, "gradus_bench")
-            for script, code in (('echo starting; echo \'{"median_us": 12.5, "extra": {}}\'', 0), ("exit 3", 1)):
+            fake, saved = pathlib.Path(folder, "gradus_bench"), pathlib.Path(folder, "rows.json")
+            text = pathlib.Path(folder, "report.md")
+            line = json.dumps(step(12.5) | {"extra": {"sustained_us": 12.5, **MACHINE}})
+            for script, code in ((f"echo starting; echo '{line}'", 0), ("exit 3", 1)):
                 fake.write_text("#!/bin/sh\n" + script + "\n")
                 fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
-                command = [sys.executable, run.__file__, "--gradus-bench", str(fake), "--peers", "--rounds", "1",
-                           "--workloads", "mlp_tiny"]
+                command = [sys.executable, run.__file__, "--gradus-bench", str(fake), "--peers", "--rounds", "2",
+                           "--workloads", "mlp_tiny", "--json", str(saved), "--markdown", str(text)]
                 result = subprocess.run(command, capture_output=True, text=True)
                 self.assertEqual(result.returncode, code, result.stderr)
-                self.assertIn("12.5" if code == 0 else "-", result.stdout)
+                self.assertIn("12.5 us" if code == 0 else "no figure for step", result.stdout + result.stderr)
+                if code == 0:
+                    rows = json.loads(saved.read_text())
+                    self.assertEqual(len(rows["runs"]["mlp_tiny"]), 2)
+                    self.assertAlmostEqual(rows["rows"][0]["of_limit"], 12.5 / 130.9, places=3)
+                    self.assertIn("| mlp_tiny | 12.5 us |", text.read_text())
+
+    def test_a_peer_that_fails_is_named_and_does_not_matter(self):
+        with tempfile.TemporaryDirectory() as folder:
+            line = json.dumps(step(10))
+            ours = run.Program("gradus", ["/bin/sh", "-c", f"echo '{line}'"])
+            peers = [run.Program("jax jit", ["/bin/sh", "-c", f"echo '{line}'"]), run.Program("tf xla", ["false"]),
+                     run.Program("torch eager", [str(pathlib.Path(folder, "missing"))])]
+            runs, failed = run.run_workload("mlp_tiny", ours, peers, 2, 1)
+        self.assertEqual(failed, ["tf xla", "torch eager"])
+        self.assertEqual([name for name, _ in runs], ["gradus", "jax jit", "gradus", "gradus", "gradus", "jax jit"])
 
 
 if __name__ == "__main__":

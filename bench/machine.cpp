@@ -1,0 +1,156 @@
+#include "bench/machine.h"
+#include <immintrin.h>
+#include <sys/mman.h>
+#include <algorithm>
+#include <memory>
+#include "bench/measurement.h"
+#include "bench/workloads.h"
+#include "gradus/base/error.h"
+#include "gradus/base/thread_pool.h"
+
+namespace gradus::bench {
+namespace {
+
+constexpr int attempts = 6;
+
+/// The most of `work`, in units a second, that all threads do; every thread does work(worker).
+template <class Work> double best_rate(double work_of_all, Work work) {
+  ThreadPool& pool = ThreadPool::global();
+  double best = 0;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    const double start = seconds_now();
+    pool.run(pool.threads(), [&](int worker, int team) { work(worker, team); });
+    best = std::max(best, work_of_all / (seconds_now() - start));
+  }
+  return best;
+}
+
+// ---------------------------------------------------------------- arithmetic
+
+// As many chains as hide the latency of an instruction of which two start in each cycle, and fit into the registers.
+constexpr int chains = 12;
+constexpr long rounds = 4'000'000;
+
+__attribute__((target("avx512f"), noinline)) float multiply_add_512() {
+  __m512 sums[chains];
+  for (int i = 0; i < chains; ++i) sums[i] = _mm512_set1_ps(static_cast<float>(i));
+  const __m512 a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.001f);
+  for (long r = 0; r < rounds; ++r)
+    for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, a, b);
+  for (int i = 1; i < chains; ++i) sums[0] = _mm512_add_ps(sums[0], sums[i]);
+  return _mm512_cvtss_f32(sums[0]);
+}
+
+__attribute__((target("avx2,fma"), noinline)) float multiply_add_256() {
+  __m256 sums[chains];
+  for (int i = 0; i < chains; ++i) sums[i] = _mm256_set1_ps(static_cast<float>(i));
+  const __m256 a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(0.001f);
+  for (long r = 0; r < rounds; ++r)
+    for (__m256& sum : sums) sum = _mm256_fmadd_ps(sum, a, b);
+  for (int i = 1; i < chains; ++i) sums[0] = _mm256_add_ps(sums[0], sums[i]);
+  return _mm256_cvtss_f32(sums[0]);
+}
+
+__attribute__((target("avx512f,avx512bf16"), noinline)) float multiply_pairs_512() {
+  __m512 sums[chains];
+  for (int i = 0; i < chains; ++i) sums[i] = _mm512_set1_ps(static_cast<float>(i));
+  const __m512bh a = (__m512bh)_mm512_set1_epi32(0x3a803a80), b = (__m512bh)_mm512_set1_epi32(0x3f803f80);
+  for (long r = 0; r < rounds; ++r)
+    for (__m512& sum : sums) sum = _mm512_dpbf16_ps(sum, a, b);
+  for (int i = 1; i < chains; ++i) sums[0] = _mm512_add_ps(sums[0], sums[i]);
+  return _mm512_cvtss_f32(sums[0]);
+}
+
+thread_local volatile float kept;  // so that no result is left out
+
+/// 1e9 operations a second of `chain`, which has so many of them in one instruction.
+double arithmetic(float (*chain)(), int operations) {
+  const double all = static_cast<double>(rounds) * chains * operations * ThreadPool::global().threads();
+  return best_rate(all, [&](int, int) { kept = chain(); }) / 1e9;
+}
+
+// ---------------------------------------------------------------- memory
+
+/// Two arrays that no cache holds, in large pages where the system has them.
+class Arrays {
+ public:
+  static constexpr std::size_t bytes = std::size_t{256} << 20, floats = bytes / sizeof(float);
+
+  Arrays() {
+    void* memory = mmap(nullptr, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw ResourceExhausted("gradus_bench limits: no memory for two arrays of 256 MiB");
+    madvise(memory, 2 * bytes, MADV_HUGEPAGE);
+    memory_ = static_cast<float*>(memory);
+    std::fill(memory_, memory_ + 2 * floats, 1.0f);
+  }
+  Arrays(const Arrays&) = delete;
+  ~Arrays() { munmap(memory_, 2 * bytes); }
+
+  float* first() const { return memory_; }
+  float* second() const { return memory_ + floats; }
+
+ private:
+  float* memory_;
+};
+
+__attribute__((target("avx2"), noinline)) float read_all(const float* from, std::size_t n) {
+  __m256 sums[8] = {};
+  for (std::size_t i = 0; i < n; i += 64)
+    for (int k = 0; k < 8; ++k) sums[k] = _mm256_add_ps(sums[k], _mm256_load_ps(from + i + 8 * k));
+  for (int k = 1; k < 8; ++k) sums[0] = _mm256_add_ps(sums[0], sums[k]);
+  return _mm256_cvtss_f32(sums[0]);
+}
+__attribute__((target("avx2"), noinline)) void copy_all(const float* from, float* to, std::size_t n) {
+  for (std::size_t i = 0; i < n; i += 8) _mm256_store_ps(to + i, _mm256_load_ps(from + i));
+}
+__attribute__((target("avx2"), noinline)) void copy_past_caches(const float* from, float* to, std::size_t n) {
+  for (std::size_t i = 0; i < n; i += 8) _mm256_stream_ps(to + i, _mm256_load_ps(from + i));
+  _mm_sfence();
+}
+__attribute__((target("avx2"), noinline)) void scale_all(float* x, std::size_t n) {
+  const __m256 factor = _mm256_set1_ps(0.999f);
+  for (std::size_t i = 0; i < n; i += 8) _mm256_store_ps(x + i, _mm256_mul_ps(_mm256_load_ps(x + i), factor));
+}
+
+void add_memory(Machine& machine) {
+  const Arrays arrays;
+  const auto rate = [&](int passes, auto work) {  // `passes`: how often each byte of an array is moved
+    const auto share = [&](int worker, int team) {
+      const std::size_t lines = Arrays::floats / 64;
+      const std::size_t begin = lines * worker / team * 64, end = lines * (worker + 1) / team * 64;
+      work(arrays.first() + begin, arrays.second() + begin, end - begin);
+    };
+    return best_rate(static_cast<double>(Arrays::bytes) * passes, share) / 1e9;
+  };
+  machine.read = rate(1, [](const float* a, float*, std::size_t n) { kept = read_all(a, n); });
+  machine.copy = rate(2, [](const float* a, float* b, std::size_t n) { copy_all(a, b, n); });
+  machine.copy_past_caches = rate(2, [](const float* a, float* b, std::size_t n) { copy_past_caches(a, b, n); });
+  machine.in_place = rate(2, [](float* a, float*, std::size_t n) { scale_all(a, n); });
+}
+
+Figures limits() {
+  const Machine machine = measure_machine();
+  Figures figures;
+  figures.extra = {{"gflops", machine.flops},
+                   {"bf16_gflops", machine.narrow_flops ? nlohmann::ordered_json(*machine.narrow_flops) : nullptr},
+                   {"read_gb_s", machine.read},
+                   {"copy_gb_s", machine.copy},
+                   {"copy_past_caches_gb_s", machine.copy_past_caches},
+                   {"in_place_gb_s", machine.in_place}};
+  return figures;
+}
+
+}  // namespace
+
+Machine measure_machine() {
+  Machine machine;
+  const bool is_wide = __builtin_cpu_supports("avx512f");
+  machine.flops = is_wide ? arithmetic(multiply_add_512, 32) : arithmetic(multiply_add_256, 16);
+  if (__builtin_cpu_supports("avx512bf16")) machine.narrow_flops = arithmetic(multiply_pairs_512, 64);
+  add_memory(machine);
+  return machine;
+}
+
+void add_limits(Workloads& workloads) { workloads["limits"] = limits; }
+
+}  // namespace gradus::bench

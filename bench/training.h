@@ -1,0 +1,39 @@
+/// The plain step of training, compiled, and what is measured of it.
+#pragma once
+#include "bench/workloads.h"
+#include "gradus/function/function.h"
+#include "gradus/function/mode.h"
+#include "gradus/function/synchronize.h"
+#include "gradus/gradients/tape.h"
+#include "gradus/nn/losses.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/optim/optimizers.h"
+
+namespace gradus::bench {
+
+/// Forward, loss, backward and update in one program; refers to all three. Scores of narrow floats are widened for the
+/// loss.
+template <class M, class L> auto train_step(M& model, Optimizer& optimizer, const L& loss_function) {
+  return function(
+      [&](Tensor x, Tensor y) {
+        GradientTape tape;
+        Loss loss = loss_function(y, cast(model(x, training), f32));
+        optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
+        return loss;
+      },
+      function_options);
+}
+
+/// Times step(x, y), which gives a loss.
+Figures measure_training(const auto& step, const Tensor& x, const Tensor& y) {
+  synchronize();
+  std::vector<double> losses;
+  Figures figures = measure({.step = [&] { losses.push_back(step(x, y).item()); },
+                             .step_without_reading = [&] { step(x, y); },
+                             .wait = synchronize});
+  add_losses(figures, losses);
+  figures.explain(step.explain());
+  return figures;
+}
+
+}  // namespace gradus::bench

@@ -1,0 +1,201 @@
+"""The workloads as data: what is read from a line of figures, the least work and memory traffic of a step and where these
+numbers come from, the goals, what has to agree with the peers, and in which modes a peer runs. WORKLOADS.md says what each
+workload is."""
+import dataclasses
+import typing
+
+
+def step_time(line):
+    """A step's microseconds, the smallest of: the loss read at each step, or at the end; the peer's library, or by hand."""
+    extra = line["extra"]
+    return min(t for t in (line.get("median_us"), extra.get("sustained_us"), extra.get("raw_us"), extra.get("unroll_us"),
+                           extra.get("raw_sustained_us"), extra.get("raw_fused_adam_us"), extra.get("loop10_us")) if t)
+
+
+def chain_forward(line):
+    extra = line["extra"]
+    return min(t for t in (extra["fwd_us_per_op"], extra.get("fwd_sustained_us_per_op")) if t)
+
+
+def new_sizes(line):
+    """Milliseconds of the first calls at the four batch sizes that were not seen before."""
+    calls = line["extra"]["calls_s"]
+    return 1e3 * sum(calls[size][0] for size in ("48", "80", "96", "112"))
+
+
+# ---------------------------------------------------------------- least work of a step
+
+def dense(rows, *widths, inputs=False):
+    """Operations of a training step of dense layers: products forward, by weights, and by what a layer reads, for the first
+    layer only where `inputs`. Two operations an element of a product."""
+    return rows * sum(2 * a * b * (3 if k > 0 or inputs else 2) for k, (a, b) in enumerate(zip(widths, widths[1:])))
+
+
+def weights_of(*widths):
+    return sum(a * b + b for a, b in zip(widths, widths[1:]))
+
+
+def convolution(places, taps, inputs, outputs, passes=3):
+    return 2 * places * taps * inputs * outputs * passes
+
+
+def separable():
+    """Of dwsep for one image; (channels, stride) of its blocks after a convolution 3 -> 32 of stride 2 on 32 x 32."""
+    places, channels = 256, 32
+    work = convolution(places, 9, 3, 32, passes=2)
+    for outputs, stride in ((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (256, 1)):
+        places //= stride * stride
+        work += convolution(places, 9, 1, channels) + convolution(places, 1, channels, outputs)
+        channels = outputs
+    return work + dense(1, 256, 10, inputs=True)
+
+
+def gpt(layers, tokens=8 * 256, places=256, width=256, vocabulary=65):
+    """Projections of a block: 3 + 1 + 4 + 4 squares of the width; scores and their sums over half of all places."""
+    a_layer = 2 * 12 * width * width + 2 * 2 * width * places / 2
+    return 3 * tokens * (layers * a_layer + 2 * width * vocabulary)
+
+
+def lstm(rows=32, places=128, inputs=32, units=64):
+    """Gates from inputs and state: forward, by weights, and by the state; not by the inputs."""
+    return 2 * rows * places * 4 * units * (2 * inputs + 3 * units)
+
+
+@dataclasses.dataclass
+class Limit:
+    """Operations and the bytes that have to go through memory because no cache holds them; `traffic`: what kind of."""
+    flops: float = 0
+    narrow_flops: float = 0
+    bytes: float = 0
+    traffic: str = "in_place"
+
+    def microseconds(self, machine):
+        """machine: `extra` of a line of `limits`. Nothing where the processor has no fast bf16: then f32 is no limit."""
+        narrow = machine["bf16_gflops"] or machine["gflops"]
+        return (self.flops / machine["gflops"] + self.narrow_flops / narrow
+                + self.bytes / machine[self.traffic + "_gb_s"]) / 1e3
+
+
+# Adam reads and writes parameters and two moments, reads the gradient from a cache where they do not fit.
+def adam_bytes(parameters):
+    return 6 * 4 * parameters
+
+
+# ---------------------------------------------------------------- figures, checks, workloads
+
+@dataclasses.dataclass
+class Figure:
+    name: str
+    unit: str
+    read: typing.Callable
+    goal: float | None = None    # ratio to the best peer
+    per_us: float | None = None  # of its unit in a microsecond, if it is a step and so has a limit
+    modes: tuple = ()            # of peers that count; () for all
+
+    def of(self, line):
+        """Nothing where the line has no such figure."""
+        try:
+            return self.read(line)
+        except (KeyError, TypeError, ValueError):
+            return None
+
+
+def step_us(goal=None):
+    return Figure("step", "us", step_time, goal, 1)
+
+
+def step_ms(goal=None):
+    return Figure("step", "ms", lambda line: step_time(line) / 1e3, goal, 1e-3)
+
+
+def first_call(goal=None):
+    """Tracing, compiling and running; against those that compile."""
+    return Figure("first call", "s", lambda line: line["first_call_s"], goal,
+                  modes=("jax jit", "tf function", "tf xla", "torch compile"))
+
+
+@dataclasses.dataclass
+class Check:
+    """A number that everybody computes from the same data and weights: the first of `names` that a line has."""
+    what: str
+    names: tuple
+    tolerance: float
+
+    def value(self, line):
+        return next((line["extra"][name] for name in self.names if line["extra"].get(name) is not None), None)
+
+    def differs_by(self, ours, theirs):
+        return abs(ours - theirs) / max(1.0, abs(theirs))
+
+
+LOSS = Check("loss after 20 steps", ("loss_after_20",), 1e-4)
+# Rounding alone moves the loss of 1024 examples by 2e-4 in 20 steps: another order of the rows does.
+EARLY_LOSS = Check("loss after 10 steps", ("loss_after_10",), 1e-4)
+# A product in bf16 rounds to 8 bits, and the peers differ in where they do it.
+NARROW_LOSS = Check("loss after 20 steps", ("loss_after_20",), 2e-2)
+
+
+@dataclasses.dataclass
+class Workload:
+    figures: list
+    limit: Limit | None = None
+    check: Check | None = None
+    growth_goal: float | None = None  # of the growth of memory
+
+
+MLP, WIDE = (784, 128, 10), (784, 2048, 2048, 10)
+WORKLOADS = {
+    "mlp_tiny": Workload([step_us(.50)], Limit(dense(64, *MLP)), LOSS),
+    "mlp_tiny_b16": Workload([step_us(.25)], Limit(dense(16, *MLP)), LOSS),
+    "mlp_tiny_b256": Workload([step_us(.60)], Limit(dense(256, *MLP)), LOSS),
+    "mlp_tiny_b1024": Workload([step_us()], Limit(dense(1024, *MLP)), LOSS),
+    "mlp_big": Workload([step_ms(.85)], Limit(dense(256, *WIDE), bytes=adam_bytes(weights_of(*WIDE))), LOSS, .5),
+    "mlp_big_bf16": Workload([step_ms(.80)], Limit(narrow_flops=dense(256, *WIDE), bytes=adam_bytes(weights_of(*WIDE))),
+                             NARROW_LOSS),
+    "cnn": Workload([step_ms(.70)], Limit(64 * (convolution(784, 9, 1, 32, passes=2) + convolution(196, 9, 32, 64)
+                                                + convolution(196, 9, 64, 64) + dense(1, 3136, 128, 10, inputs=True)))),
+    "dwsep": Workload([step_ms(.45)], Limit(64 * separable())),
+    "gpt": Workload([step_ms(.70), first_call(.10)], Limit(gpt(4)), LOSS, .5),
+    "gpt_bf16": Workload([step_ms(.50)], Limit(narrow_flops=gpt(4)), NARROW_LOSS),
+    "gpt_l1": Workload([first_call(), step_ms()], Limit(gpt(1))),
+    "gpt_l2": Workload([first_call(), step_ms()], Limit(gpt(2))),
+    "gpt_l8": Workload([first_call(), step_ms()], Limit(gpt(8))),
+    # Forward, and per output two products backward; the gradient by the last layer is a row of its weights.
+    "jacobian": Workload([step_ms(.70)], Limit(8192 * 2 * ((64 * 256 + 256 * 256 + 256 * 10)
+                                                           + 10 * (256 * 256 + 256 * 64)),
+                                               bytes=4 * 8192 * 10 * 64, traffic="copy_past_caches"),
+                         Check("sum of all elements", ("sumabs",), 1e-4), .5),
+    # Forward and by inputs; x is read, and as much is written.
+    "input_grad": Workload([step_ms(.80)], Limit(65536 * 2 * (2 * (784 * 512 + 512 * 512) + 512),
+                                                 bytes=2 * 4 * 65536 * 784, traffic="copy_past_caches"), growth_goal=.5),
+    # By the identity for outer products: forward, and the gradient by the hidden layer.
+    "pegn": Workload([step_ms(.30)], Limit(1024 * 2 * (784 * 128 + 2 * 128 * 10)),
+                     Check("sum of the norms", ("sum", "vectorized_map_sum"), 1e-4)),
+    # The update, and eight gradients added up in memory.
+    "accumulate": Workload([step_ms(.78)], Limit(8 * dense(128, *WIDE), bytes=(6 + 2 * 8) * 4 * weights_of(*WIDE)),
+                           EARLY_LOSS),
+    # Parameters and moments read and written, gradients read for their norm and again for the update.
+    "adamw_update": Workload([step_ms(.60)], Limit(bytes=8 * 4 * 20_986_880)),
+    "lstm": Workload([step_ms(.60)], Limit(lstm() + dense(32, 64, 10, inputs=True))),
+    "eager_chain": Workload([Figure("forward", "us/op", chain_forward, .15),
+                             Figure("forward+gradient", "us/op", lambda line: line["extra"]["fwd_bwd_us_per_op"], .12)]),
+    "cold_mlp": Workload([Figure("exec to first loss", "ms", lambda line: 1e3 * line["extra"]["cold_s"], .06)]),
+    "cold_gpt": Workload([Figure("exec to first loss", "ms", lambda line: 1e3 * line["extra"]["cold_s"], .15)]),
+    "retrace": Workload([Figure("four new sizes", "ms", new_sizes)]),
+    # Every pixel is read as a byte and written as a float, into a batch that is soon written again.
+    "pipeline": Workload([Figure("64 images", "us", lambda line: line["median_us"], .33, 1)],
+                         Limit(bytes=64 * 784 * 5, traffic="copy")),
+    "fit": Workload([Figure("epoch", "s", lambda line: line["median_us"] / 1e6, .50, 1e-6)],
+                    Limit(60000 * dense(1, *MLP))),
+}
+
+# In which modes a peer runs a workload; what is not named runs in those of "".
+MODES = {
+    "jax": {"": ["jit"], "eager_chain": ["nojit"]},
+    "tf": {"": ["function", "xla"], "eager_chain": ["eager"], "pipeline": ["function"], "fit": ["function"]},
+    "torch": {"": ["eager", "compile"], "eager_chain": ["eager"], "cold_mlp": ["eager"], "cold_gpt": ["eager"],
+              "pipeline": ["eager"], "fit": ["eager"], "cnn": ["eager", "channels_last", "compile"],
+              "dwsep": ["eager", "channels_last", "compile"]},
+}
+# Where the processor is not Intel's: PyTorch whose MKL does not ask for the vendor, in these modes.
+UNBOUND_MODES = ["eager"]
