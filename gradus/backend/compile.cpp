@@ -10,7 +10,6 @@
 #include "gradus/backend/program.h"
 #include "gradus/base/clock.h"
 #include "gradus/compiler/rederive.h"
-#include "gradus/compiler/remake.h"
 
 namespace gradus {
 namespace {
@@ -45,7 +44,6 @@ std::shared_ptr<const Program> compile(Graph given, const CompileOptions& option
   if (plan.steps.empty()) {
     const bool rederives = compiles && enabled("fuse") && enabled("rederive");
     plan.steps = rederives ? fuse_and_rederive(given) : compiles ? fuse(given, enabled("fuse")) : single_steps(given);
-    if (compiles && enabled("fuse") && enabled("remake")) plan.steps = remake(given, std::move(plan.steps));
     plan.steps = order_steps(given, std::move(plan.steps));
   }
   const auto graph = std::make_shared<const Graph>(std::move(given));

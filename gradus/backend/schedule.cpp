@@ -74,8 +74,7 @@ class Stager {
       if (schedule_.stages.size() <= stage) schedule_.stages.resize(stage + 1);
       schedule_.stages[stage].push_back(thunks[i]);
     }
-    for (int i : step.members)  // the first, which stores it: others may make it again for themselves
-      if (int& maker = maker_[static_cast<std::size_t>(i)]; maker < 0) maker = s;
+    for (int i : step.members) maker_[static_cast<std::size_t>(i)] = s;
     for (int storage : span.reads) {
       int& after = after_readers_[static_cast<std::size_t>(storage)];
       after = std::max(after, span.last + 1);

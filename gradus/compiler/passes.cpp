@@ -17,8 +17,8 @@ constexpr Pass graph_passes[] = {{"inline", inline_calls},
                                  {"fold", fold_constants},
                                  {"simplify", simplify},
                                  {"eliminate", eliminate_common_subexpressions}};
-constexpr std::string_view names[] = {"hoist", "fold",     "simplify", "eliminate", "attention",  "recompute",
-                                      "fuse",  "rederive", "remake",   "reuse",     "concurrency"};
+constexpr std::string_view names[] = {"hoist",     "fold", "simplify", "eliminate", "attention",
+                                      "recompute", "fuse", "rederive", "reuse",     "concurrency"};
 
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
@@ -32,7 +32,7 @@ std::span<const std::string_view> pass_names() { return names; }
 std::vector<PassTime> run_graph_passes(Graph& graph, std::span<const std::string> disable) {
   for (const std::string& name : disable)
     require(std::ranges::find(names, name) != std::end(names), "compile: there is no pass `", name,
-            "`; the passes are hoist, fold, simplify, eliminate, attention, recompute, fuse, rederive, remake, reuse, "
+            "`; the passes are hoist, fold, simplify, eliminate, attention, recompute, fuse, rederive, reuse, "
             "concurrency");
   const bool verifies = is_set("GRADUS_VERIFY"), prints = is_set("GRADUS_PRINT_PASSES");
   std::vector<PassTime> times;

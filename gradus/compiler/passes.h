@@ -33,10 +33,10 @@ struct PassTime {
   double seconds;
   int values_before, values_after;
 };
-/// What can be disabled: "hoist" "fold" "simplify" "eliminate" "attention" "recompute" "fuse" "rederive" "remake"
+/// What can be disabled: "hoist" "fold" "simplify" "eliminate" "attention" "recompute" "fuse" "rederive"
 /// "reuse" "concurrency" ("attention": in blocks of queries, else scores stand in memory as a whole; "recompute": to
 /// stay within a byte budget, which does not hold without it; "rederive": cheap formulas are computed again where they
-/// are read late, of fused steps; "remake": cheap values are made again by each step that reads them; "reuse": outputs
+/// are read late, of fused steps; "reuse": outputs
 /// take the memory of dying inputs; "concurrency": steps run side by side).
 std::span<const std::string_view> pass_names();
 /// Runs the graph passes in order, those in `disable` excepted; InvalidArgument names an unknown one and lists the

@@ -42,8 +42,7 @@ class Orderer {
                      " before any step has written it");
       if (maker >= 0) read_[static_cast<std::size_t>(maker)] = true;
     }
-    for (int i : step.members)  // the first, which stores it: others may make it again for themselves
-      if (int& maker = maker_[static_cast<std::size_t>(i)]; maker < 0) maker = s;
+    for (int i : step.members) maker_[static_cast<std::size_t>(i)] = s;
     for (int awaited : waits_of(graph_, step))
       if (const int maker = maker_[static_cast<std::size_t>(awaited)]; maker >= 0)
         read_[static_cast<std::size_t>(maker)] = true;

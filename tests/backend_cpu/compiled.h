@@ -7,22 +7,18 @@
 #include "gradus/backend/cpu/isa.h"
 #include "gradus/backend/cpu/lower.h"
 #include "gradus/base/thread_pool.h"
-#include "gradus/compiler/remake.h"
 
 namespace gradus::testing_loops {
 
 struct Way {
   bool merge = true;
   cpu_backend::Isa isa = cpu_backend::isa();
-  bool reuse = false;   // outputs take the memory of dying inputs
-  bool remake = false;  // cheap values are made again instead of being stored
+  bool reuse = false;  // outputs take the memory of dying inputs
 };
 
 inline std::shared_ptr<const Program> compiled(const Graph& given, const Way& way = {}) {
   const auto graph = std::make_shared<const Graph>(given);
-  std::vector<Step> steps = fuse(*graph, way.merge);
-  if (way.remake) steps = remake(*graph, std::move(steps));
-  Plan plan{.steps = order_steps(*graph, std::move(steps))};
+  Plan plan{.steps = order_steps(*graph, fuse(*graph, way.merge))};
   plan.sharing = way.reuse ? plan_sharing(*graph, plan.steps) : Sharing{std::vector<int>(graph->outputs.size(), -1)};
   Lowered lowered{.slots = graph->size()};
   for (std::vector<Thunk>& thunks : cpu_backend::lower_loops(*graph, plan.steps, way.isa, lowered))
@@ -153,8 +149,8 @@ inline std::vector<Ref<Buffer>> run_in_place(const Program& program, std::vector
   return outputs;
 }
 
-/// Fused and unfused, for both instruction sets, and in place with cheap values made again, among three threads,
-/// against the interpreter, for each of these values of the symbols.
+/// Fused and unfused, for both instruction sets, among three threads, and in place, against the interpreter, for each
+/// of these values of the symbols.
 inline void expect_all_ways_agree(Graph graph, const std::vector<std::vector<std::int64_t>>& symbols = {{}},
                                   unsigned seed = 1) {
   graph.dying.clear();
@@ -170,8 +166,8 @@ inline void expect_all_ways_agree(Graph graph, const std::vector<std::vector<std
     for (std::size_t k = 0; k < symbols.size(); ++k) {
       const auto got = way.reuse ? run_in_place(*program, inputs[k], symbols[k]) : run(*program, inputs[k], symbols[k]);
       expect_same(*program, got, expected[k], symbols[k],
-                  text(way.merge ? "fused" : "unfused", way.reuse ? " in place" : "", way.remake ? " remade" : "", ", ",
-                       cpu_backend::name(way.isa), ", ", threads, " threads, symbols ", brackets(Shape(symbols[k]))));
+                  text(way.merge ? "fused" : "unfused", way.reuse ? " in place" : "", ", ", cpu_backend::name(way.isa),
+                       ", ", threads, " threads, symbols ", brackets(Shape(symbols[k]))));
       if (testing::Test::HasFatalFailure()) return;
     }
   };
@@ -181,7 +177,7 @@ inline void expect_all_ways_agree(Graph graph, const std::vector<std::vector<std
       if (testing::Test::HasFatalFailure()) return;
     }
   graph.dying = graph.inputs;
-  compare({.isa = *cpu_backend::widest_isa(), .reuse = true, .remake = true}, 3);
+  compare({.isa = *cpu_backend::widest_isa(), .reuse = true}, 3);
 }
 
 }  // namespace gradus::testing_loops
