@@ -111,11 +111,12 @@ TEST(PassRunner, RunsAllButTheDisabled) {
   Graph graph = parse_graph(rows[0].before);
   const std::string off[] = {"fold"};
   const auto times = run_graph_passes(graph, off);
-  ASSERT_EQ(times.size(), 3u);
+  ASSERT_EQ(times.size(), 4u);
   EXPECT_EQ(times[0].name, "inline");
-  EXPECT_EQ(times[1].name, "simplify");
-  EXPECT_EQ(times[2].name, "eliminate");
-  EXPECT_EQ(times[2].values_before, 3);
+  EXPECT_EQ(times[1].name, "hoist");
+  EXPECT_EQ(times[2].name, "simplify");
+  EXPECT_EQ(times[3].name, "eliminate");
+  EXPECT_EQ(times[3].values_before, 3);
   EXPECT_EQ(graph.size(), 3);
 }
 

@@ -43,7 +43,7 @@ const Row rows[] = {
      network(large, "%5 = negative %2 : " + large + "\n%6 = multiply %4 %5 : " + large + "\nreturn %6\n"),
      network(large, "%5 = square %1 : " + large + "\n%6 = negative %5 : " + large + "\n%7 = multiply %4 %6 : " + large +
                         "\nreturn %7\n")},
-    {"NotWhatIsDearerThanMemory",  
+    {"NotWhatIsDearerThanMemory",
      "%0 = input : " + large + "\n%1" + product + "%0 %0 : " + large + "\n%2 = negative %1 : " + large + "\n%3" +
          product + "%2 %0 : " + large + "\n%4 = multiply %3 %2 : " + large + "\nreturn %4\n",
      ""},
