@@ -4,6 +4,7 @@
 #include "gradus/ops/concat.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
 #include "gradus/ops/views.h"
 
 namespace gradus {
@@ -55,19 +56,18 @@ bool is_zeros(const Tensor& x) {
   return source->op && source->op == fill({}, 0, x.dtype()).node()->op;
 }
 
-std::optional<Tensor> disjoint_sum(const Tensor& a, const Tensor& b) {
-  const Concat *first = a.node()->op.as<Concat>(), *second = b.node()->op.as<Concat>();
-  if (!first || !second || first->axis != second->axis || a.spec() != b.spec()) return {};
-  const int axis = first->axis;
-  Parts x(a.node()->inputs, axis), y(b.node()->inputs, axis);
+namespace {
+
+/// The parts of the sum; nothing if parts overlap, or if sizes are not known.
+std::optional<Tensors> joined_parts(Parts x, Parts y, const Spec& spec, int axis) {
   if (!x.known() || !y.known()) return {};
   Tensors joined;
   while (!x.done() && !y.done()) {
     if (x.in_zeros() && y.in_zeros()) {
       const std::int64_t n = std::min(x.rest(), y.rest());
-      Shape gap = a.shape();
+      Shape gap = spec.shape;
       gap.set(axis, n);
-      joined.push_back(zeros(gap, a.dtype()));
+      joined.push_back(zeros(gap, spec.dtype));
       x.advance(n);
       y.advance(n);
       continue;
@@ -79,7 +79,19 @@ std::optional<Tensor> disjoint_sum(const Tensor& a, const Tensor& b) {
     given.advance(n);
     zero.advance(n);
   }
-  return concat(joined, axis);
+  return joined;
+}
+
+}  // namespace
+
+std::optional<Tensor> disjoint_sum(const Tensor& a, const Tensor& b) {
+  const Concat *first = a.node()->op.as<Concat>(), *second = b.node()->op.as<Concat>();
+  if (!first || !second || first->axis != second->axis || a.spec() != b.spec()) return {};
+  const int axis = first->axis;
+  const std::optional<Tensors> parts =
+      joined_parts(Parts(a.node()->inputs, axis), Parts(b.node()->inputs, axis), a.spec(), axis);
+  if (!SizeChoice::choose(parts.has_value()) || !parts) return {};
+  return concat(*parts, axis);
 }
 
 }  // namespace gradus
