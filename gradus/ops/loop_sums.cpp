@@ -8,6 +8,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
 
 namespace gradus {
 namespace {
@@ -170,7 +171,7 @@ std::optional<LoopSums::Rows> LoopSums::all_of(const Tensor& x) {
   const auto place = static_cast<std::size_t>(found - stacked_.begin());
   if (found == stacked_.end()) {
     const std::int64_t size = x.shape().size();
-    if (size > 0 && kept_elements_ + size > most_elements_) return {};
+    if (!SizeChoice::choose(size <= 0 || kept_elements_ + size <= most_elements_)) return {};
     kept_elements_ += std::max<std::int64_t>(0, size);
     stacked_.push_back(x);
   }
