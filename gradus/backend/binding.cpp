@@ -65,7 +65,7 @@ class Binder {
   Job measured(Job job) {
     if (!lowered_.times) return job;
     const auto t = static_cast<std::size_t>(job.thunk);
-    bound_->measured[t] = {job.run, job.data, &lowered_.times->thunk(t)};
+    bound_->measured[t] = {job.run, job.data, &lowered_.times->thunk(t), job.controls};
     job.run = run_measured;
     job.data = &bound_->measured[t];
     return job;

@@ -22,6 +22,12 @@ void KernelTimes::clear() {
   gradus::clear(whole_);
 }
 
+std::int64_t KernelTimes::of_thunks() const {
+  std::int64_t sum = 0;
+  for (const Entry& entry : thunks_) sum += entry.nanoseconds.load(std::memory_order_relaxed);
+  return sum;
+}
+
 TimedRun::TimedRun(KernelTimes::Entry* entry) : entry_(entry) {
   if (entry) began_ = nanoseconds_now();
 }
@@ -38,7 +44,8 @@ void run_measured(const KernelArguments* arguments, std::int64_t begin, std::int
   const std::int64_t began = nanoseconds_now();
   job.run(&own, begin, end);
   job.entry->nanoseconds.fetch_add(nanoseconds_now() - began, std::memory_order_relaxed);
-  if (begin == 0) job.entry->runs.fetch_add(1, std::memory_order_relaxed);  // of the parts of a run just one
+  const bool is_first_part = begin == 0 && (!job.controls || arguments->member->worker == 0);
+  if (is_first_part) job.entry->runs.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace gradus

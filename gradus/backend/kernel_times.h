@@ -18,6 +18,8 @@ class KernelTimes {
 
   Entry& thunk(std::size_t t) { return thunks_[t]; }
   const Entry& thunk(std::size_t t) const { return thunks_[t]; }
+  /// Nanoseconds of all of them.
+  std::int64_t of_thunks() const;
   Entry& whole() { return whole_; }
   const Entry& whole() const { return whole_; }
   /// True of the second run: what was measured before is to be forgotten, since the first run is the one that touches
@@ -48,6 +50,7 @@ struct MeasuredJob {
   KernelFunction run = nullptr;
   const void* data = nullptr;
   KernelTimes::Entry* entry = nullptr;
+  bool controls = false;  // every member of the team runs it
 };
 void run_measured(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 

@@ -162,7 +162,7 @@ void Program::State::add_measured(std::vector<Kernel>& kernels, double calls) co
     const KernelTimes::Entry& entry = lowered.times->thunk(t);
     auto nanoseconds = static_cast<double>(entry.nanoseconds.load(std::memory_order_relaxed));
     for (const auto& nested : lowered.thunks[t].nested)
-      nanoseconds -= static_cast<double>(nested->state_->lowered.times->whole().nanoseconds.load());
+      nanoseconds -= static_cast<double>(nested->state_->lowered.times->of_thunks());
     kernel.measured += std::max(0.0, nanoseconds) * 1e-9 / calls;
     kernel.runs = std::max(kernel.runs, static_cast<double>(entry.runs.load(std::memory_order_relaxed)) / calls);
   }
