@@ -144,6 +144,25 @@ TEST_P(LoopRows, SecondOrder) {
   EXPECT_LT(max_abs_difference(got, expected), 1e-10 * (1 + max_abs_difference(expected, expected * 0)));
 }
 
+TEST_P(LoopRows, OneProgramForAnyNumberOfIterations) {
+  const LoopRow& row = GetParam();
+  const auto by_w = [&](Tensor h, Tensor w, Tensor xs) {
+    return gradient([&](Tensor v) { return looped(row.body, h, v, xs); }, w);
+  };
+  Shape open = row.xs;
+  open.set(0, any_size);
+  const auto step = function(by_w, {.input_signature = {{f64, row.h}, {f64, row.w}, {f64, open}}});
+  set_seed(9);
+  const Tensor h = random::normal(row.h, {.dtype = f64}), w = random::normal(row.w, {.dtype = f64});
+  for (const std::int64_t time : {3, 1, 6}) {
+    Shape shape = row.xs;
+    shape.set(0, time);
+    const Tensor xs = random::normal(shape, {.dtype = f64});
+    EXPECT_TRUE(bitwise_equal(step(h, w, xs), by_w(h, w, xs))) << time;
+  }
+  EXPECT_EQ(step.explain().variants, 1);
+}
+
 /// Whether a sum as large as w is carried from iteration to iteration.
 TEST_P(LoopRows, WhatCanWaitIsNoCarry) {
   const LoopRow& row = GetParam();
