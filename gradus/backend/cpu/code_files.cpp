@@ -103,10 +103,12 @@ void trim(const fs::path& path) {
 bool are_kept() { return directory().is_named(); }
 
 std::optional<std::string> read(std::string_view source) {
-  std::ifstream file(file_of(source), std::ios::binary | std::ios::ate);
-  if (!file) return {};
-  std::string content(static_cast<std::size_t>(std::max(std::streamoff{0}, std::streamoff(file.tellg()))), '\0');
-  file.seekg(0);
+  const fs::path path = file_of(source);
+  std::error_code problem;
+  const std::uintmax_t bytes = fs::is_regular_file(path, problem) ? fs::file_size(path, problem) : 0;
+  if (problem || bytes > most_bytes) return {};
+  std::ifstream file(path, std::ios::binary);
+  std::string content(bytes, '\0');
   Header header, expected;
   if (content.size() < sizeof header || !file.read(content.data(), std::ssize(content))) return {};
   std::memcpy(&header, content.data(), sizeof header);

@@ -36,17 +36,18 @@ class KeyWriter {
     ops_.push_back(op);
   }
 
-  /// Without rows the number of elements is the caller's affair, but for a rest that fills no vector.
+  /// Without rows the number of elements is the caller's affair, but for a rest that fills no vector. One that is not
+  /// known is a dimension that the kernel may read, of which a program without symbols knows nothing.
   void write_space() {
     const std::int64_t columns = context_.loops.columns();
     if (!context_.loops.flat()) {
       put("rows");
       put(context_.loops.rows());
       put(columns);
-    } else if (columns >= 0 && columns <= lanes) {
+    } else if (columns <= lanes) {
       put(columns);
     } else {
-      put(columns >= 0 && columns % lanes == 0 ? "flat" : "flat with a rest");
+      put(columns % lanes == 0 ? "flat" : "flat with a rest");
     }
   }
 
@@ -77,7 +78,7 @@ class KeyWriter {
     }
     put(walk.offset);
     for (const Stride& s : walk.strides) {
-      if (!context_.loops.flat()) put(s.extent);
+      if (!context_.loops.flat() || s.extent < 0) put(s.extent);
       put(s.backwards ? "-" : "+");
       put(s.step);
     }

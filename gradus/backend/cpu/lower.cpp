@@ -115,7 +115,7 @@ class StepLowering {
     Thunk& thunk = planned_.emplace_back(common_, std::move(work), combines).thunk;
     if (combines) thunk.label += " (combined)";
     if (code_ && is_new_) {
-      std::string name = text("step", common_.step, "_", part);
+      std::string name = codes_->new_name();
       LoopEmitter emitter(codes_->module_of(*code_), name, context_);
       emit(emitter);
       codes_->add_part(*code_, {.name = std::move(name), .worker_scratch = emitter.worker_scratch()});

@@ -7,6 +7,7 @@
 #include <vector>
 #include "gradus/backend/cpu/jit.h"
 #include "gradus/backend/program.h"
+#include "gradus/base/error.h"
 
 namespace gradus::cpu_backend {
 
@@ -32,6 +33,8 @@ class StepCodes {
   /// Of steps of this structure. If it is new it has no parts yet, and is emitted into `module_of` it.
   StepCode& find_or_add(const std::string& key, std::vector<AnyOp> ops);
   llvm::Module& module_of(const StepCode& code) { return *modules_[code.module].module; }
+  /// For the next kernel: no other one of this program has it.
+  std::string new_name() { return text("kernel", names_++); }
   /// Enters a kernel that was emitted there.
   void add_part(StepCode& code, StepCode::Part part);
 
@@ -52,6 +55,7 @@ class StepCodes {
   std::size_t pick_module();
 
   const Isa isa_;
+  int names_ = 0;
   std::vector<Unit> modules_;
   std::map<std::string, std::shared_ptr<StepCode>> codes_;  // by key
   std::vector<std::pair<std::string, std::shared_ptr<StepCode>>> added_;
