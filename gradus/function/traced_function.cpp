@@ -276,7 +276,8 @@ void TracedFunction::State::confirm(Variant& variant, Segment& segment, Request&
   std::lock_guard lock(making);
   const std::vector<std::int64_t> symbols = request.values.symbols();
   try {
-    const Run known = run(request.signature, request, true);
+    const Recording of_variant{.choices = variant.choices};
+    const Run known = run(request.signature, request, true, &of_variant);
     if (std::holds_alternative<Unlike>(run_open(variant.pattern, request, known))) {
       variant.unfit.insert(symbols);
       return;
@@ -318,12 +319,14 @@ std::shared_ptr<Variant> TracedFunction::State::make(Request& request) {
 
 std::shared_ptr<Variant> TracedFunction::State::make_open(const Signature& pattern, Request& request,
                                                           std::string& reason) {
-  std::optional<Run> first;  // what is built within the first call is built for all sizes
-  if (examples.empty()) try {
-      first = run(pattern, request, true);
-    } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
-      throw;
-    } catch (const std::exception&) {}  // told below
+  // Open sizes first: what is built within the first call is built for all sizes, and a choice by sizes is one that
+  // can be made without knowing them.
+  std::optional<Run> first;
+  try {
+    first = run(pattern, request, true);
+  } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
+    throw;
+  } catch (const std::exception&) {}  // told below
   Run known = run(request.signature, request, true, first ? &first->recording : nullptr);
   if (first && how_it_differs(*first, known, request).empty()) return finished(std::move(*first), request);
   auto open = run_open(pattern, request, known);
