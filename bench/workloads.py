@@ -129,7 +129,7 @@ class Check:
 
 
 LOSS = Check("loss after 20 steps", ("loss_after_20",), 1e-4)
-# Rounding alone moves the loss of 1024 examples by 2e-4 in 20 steps: another order of the rows does.
+# Of 784-2048-2048-10 the peers' own losses are 3e-4 apart after 20 steps, since they round differently, and 6e-5 after 10.
 EARLY_LOSS = Check("loss after 10 steps", ("loss_after_10",), 1e-4)
 # A product in bf16 rounds to 8 bits, and the peers differ in where they do it.
 NARROW_LOSS = Check("loss after 20 steps", ("loss_after_20",), 2e-2)
@@ -149,7 +149,8 @@ WORKLOADS = {
     "mlp_tiny_b16": Workload([step_us(.25)], Limit(dense(16, *MLP)), LOSS),
     "mlp_tiny_b256": Workload([step_us(.60)], Limit(dense(256, *MLP)), LOSS),
     "mlp_tiny_b1024": Workload([step_us()], Limit(dense(1024, *MLP)), LOSS),
-    "mlp_big": Workload([step_ms(.85)], Limit(dense(256, *WIDE), bytes=adam_bytes(weights_of(*WIDE))), LOSS, .5),
+    "mlp_big": Workload([step_ms(.85)], Limit(dense(256, *WIDE), bytes=adam_bytes(weights_of(*WIDE))),
+                        EARLY_LOSS, .5),
     "mlp_big_bf16": Workload([step_ms(.80)], Limit(narrow_flops=dense(256, *WIDE), bytes=adam_bytes(weights_of(*WIDE))),
                              NARROW_LOSS),
     "cnn": Workload([step_ms(.70)], Limit(64 * (convolution(784, 9, 1, 32, passes=2) + convolution(196, 9, 32, 64)

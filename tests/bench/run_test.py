@@ -149,8 +149,8 @@ class Checks(unittest.TestCase):
 
 class Text(unittest.TestCase):
     def test_the_table_in_markdown(self):
-        runs = in_turn([step(50_000, loss_after_20=1.5, rss_growth_mb=20)] * 2,
-                       jax_jit=[step(t, loss_after_20=1.5, rss_growth_mb=80) for t in (100_000, 125_000)])
+        runs = in_turn([step(50_000, loss_after_10=1.5, rss_growth_mb=20)] * 2,
+                       jax_jit=[step(t, loss_after_10=1.5, rss_growth_mb=80) for t in (100_000, 125_000)])
         result = {"machine": {"cpu": "A CPU", "cores": 4, "threads": 2, "date": "2026-01-01"}, "limits": MACHINE,
                   "absent": ["tf is not installed"], "rows": report.summarize("mlp_big", runs, MACHINE, True)}
         lines = report.markdown(result).splitlines()
