@@ -11,7 +11,7 @@ struct Machine {
   double read = 0, copy = 0, copy_past_caches = 0, in_place = 0;
 };
 
-/// Takes about two seconds. The best of several attempts: a limit is what nothing can be faster than.
+/// Takes about four seconds. The best of several attempts: a limit is what nothing can be faster than.
 Machine measure_machine();
 
 }  // namespace gradus::bench

@@ -181,10 +181,10 @@ def markdown(result):
     about, rows = result["machine"], result["rows"]
     parts = [f"{about['date']}, {about['cpu']}, {about['cores']} cores, {about['threads']} threads. "
              + machine_text(result["limits"]),
-             markdown_table(HEADER, map(cells, rows)),
-             markdown_table(["workload", "figure", "the other peers"],
-                            [[row["workload"], f"{row['figure']}, {row['unit']}", text] for row in rows
-                             if (text := others_text(row))])]
+             markdown_table(HEADER, map(cells, rows))]
+    others = [[row["workload"], f"{row['figure']}, {row['unit']}", text] for row in rows if (text := others_text(row))]
+    if others:
+        parts.append(markdown_table(["workload", "figure", "the other peers"], others))
     if result.get("absent"):
         parts.append("Left out: " + "; ".join(result["absent"]) + ".")
     return "\n\n".join(parts) + "\n"
