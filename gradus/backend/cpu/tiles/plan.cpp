@@ -7,7 +7,7 @@ namespace gradus::cpu_backend {
 namespace {
 
 constexpr std::int64_t most_kept_bytes = 3 << 19;  // of a packed once for all blocks of columns
-constexpr std::int64_t block_bytes = 2 << 20;      // of a block of packed b, which waits in the last cache
+constexpr std::int64_t block_bytes = 1 << 20;      // of a block of packed b, which waits in the last cache
 constexpr std::int64_t deepest = 1024;             // steps without a pause in memory
 constexpr std::int64_t deep = 384;                 // from so many steps on, panels of a pass by a panel of b
 constexpr std::int64_t most_resident = 8;          // more rows of c than this at a time fall into one set of a cache
