@@ -12,7 +12,7 @@ namespace {
 
 /// What takes longer to generate than a worker needs to begin: LLVM takes about 10 us an instruction, and 1 ms a
 /// module.
-constexpr std::size_t worth_a_worker = 300;
+constexpr std::size_t worth_a_worker = 150;
 
 /// What programs of this process use. An entry ends with the last of them.
 class KnownCodes {
