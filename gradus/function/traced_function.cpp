@@ -75,7 +75,7 @@ struct TracedFunction::State {
   std::shared_ptr<Variant> find_or_make(Request& request, std::vector<std::int64_t>& symbols);
   std::shared_ptr<Variant> make(Request& request);
   struct Run;
-  Run run(const Signature& pattern, Request& request, bool is_compared = false, const Recording* other = nullptr) const;
+  Run run(const Signature& pattern, Request& request, bool is_compared = false, const Recording& other = {}) const;
   struct Unlike;
   std::variant<Run, Unlike> run_open(const Signature& pattern, Request& request, const Run& known) const;
   std::string how_it_differs(const Run& open, const Run& known, const Request& request) const;
@@ -215,14 +215,13 @@ struct TracedFunction::State::Run {
 };
 
 TracedFunction::State::Run TracedFunction::State::run(const Signature& pattern, Request& request, bool is_compared,
-                                                      const Recording* other) const {
+                                                      const Recording& other) const {
   request.values.begin(match(pattern, request.signature).value());
   Run made{.pattern = pattern, .memory = std::make_shared<TraceMemory>(pattern.specs, Trace::new_id())};
   Guide guide(request.values, title);
   Trace trace(made.memory, closure, std::ref(guide));
-  const bool is_open = pattern.specs != request.signature.specs;
-  if (is_open) trace.set_limit(applications_after(other ? other->applications : 0));
-  if (other) trace.repeat_choices(other->choices);
+  if (pattern.specs != request.signature.specs) trace.set_limit(applications_after(other.applications));
+  trace.repeat_choices(other.choices);
   Called called = request.body(trace.parameters());
   made.watched = trace.watched();
   if (is_compared) made.recording = record(trace, called);
@@ -257,7 +256,7 @@ struct TracedFunction::State::Unlike {
 std::variant<TracedFunction::State::Run, TracedFunction::State::Unlike> TracedFunction::State::run_open(
     const Signature& pattern, Request& request, const Run& known) const {
   try {
-    Run open = run(pattern, request, true, &known.recording);
+    Run open = run(pattern, request, true, known.recording);
     std::string why = how_it_differs(open, known, request);
     if (why.empty()) return open;
     return Unlike{std::move(why)};
@@ -276,8 +275,7 @@ void TracedFunction::State::confirm(Variant& variant, Segment& segment, Request&
   std::lock_guard lock(making);
   const std::vector<std::int64_t> symbols = request.values.symbols();
   try {
-    const Recording of_variant{.choices = variant.choices};
-    const Run known = run(request.signature, request, true, &of_variant);
+    const Run known = run(request.signature, request, true, {.choices = variant.choices});
     if (std::holds_alternative<Unlike>(run_open(variant.pattern, request, known))) {
       variant.unfit.insert(symbols);
       return;
@@ -319,15 +317,14 @@ std::shared_ptr<Variant> TracedFunction::State::make(Request& request) {
 
 std::shared_ptr<Variant> TracedFunction::State::make_open(const Signature& pattern, Request& request,
                                                           std::string& reason) {
-  // Open sizes first: what is built within the first call is built for all sizes, and a choice by sizes is one that
-  // can be made without knowing them.
+  // What is built within the first call is built for all sizes; a choice by sizes does not know them.
   std::optional<Run> first;
   try {
     first = run(pattern, request, true);
   } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
     throw;
   } catch (const std::exception&) {}  // told below
-  Run known = run(request.signature, request, true, first ? &first->recording : nullptr);
+  Run known = run(request.signature, request, true, first ? first->recording : Recording());
   if (first && how_it_differs(*first, known, request).empty()) return finished(std::move(*first), request);
   auto open = run_open(pattern, request, known);
   Unlike unlike;
