@@ -100,7 +100,7 @@ std::int64_t scratch_of_products(const Call& c) {
 
 template <class T> struct Exponential;
 template <> struct Exponential<float> {
-  using Bits = std::int32_t;
+  using Bits = std::uint32_t;  // which wrap
   static constexpr int mantissa = 23;
   static constexpr Bits one = 0x3f800000;
   static constexpr float low = -88, high = 89, round = 12582912.0f, limit = 127;
@@ -110,7 +110,7 @@ template <> struct Exponential<float> {
                                      0.04166646417,   0.1666666675,   0.5000000014};
 };
 template <> struct Exponential<double> {
-  using Bits = std::int64_t;
+  using Bits = std::uint64_t;  // which wrap
   static constexpr int mantissa = 52;
   static constexpr Bits one = 0x3ff0000000000000;
   static constexpr double low = -709, high = 710, round = 6755399441055744.0, limit = 1023;
