@@ -75,6 +75,22 @@ template <class L> Make global_pooling() {
 template <class L, class Size> Make adaptive_pooling() {
   return [](KerasOptions& o) { return L(size_from<Size>(o.sizes("output_size", rank_of<Size>, 1))); };
 }
+/// So much before and after each dimension; of three dimensions as much on both sides.
+template <class L, class Size> Make by_sides(const char* name) {
+  return [name](KerasOptions& o) {
+    constexpr std::size_t n = rank_of<Size>;
+    const auto sides = o.both_sides(name, n);
+    if constexpr (n == 1) {
+      return L(sides[0]);
+    } else if constexpr (n == 2) {
+      return L(sides[0], sides[1]);
+    } else {
+      for (const auto& [before, after] : sides)
+        if (before != after) o.problem("option `", name, "`: expected as much before as after");
+      return L(Size(sides[0][0], sides[1][0], sides[2][0]));
+    }
+  };
+}
 template <class L> Make of_rate(const char* name) {
   return [name](KerasOptions& o) { return L(o.number(name, 0)); };
 }
@@ -161,10 +177,15 @@ Module normalization(KerasOptions& o) {
   return Normalization(statistics(o, "mean"), statistics(o, "variance"));
 }
 
+/// A dropout within a step, which cells here do not have.
+void no_dropout(KerasOptions& o, const char* name) {
+  if (o.number(name, 0) != 0 && !o.inference_only()) o.problem("there is no ", name);
+}
+
 template <class L> Make recurrent_of() {
   return [](KerasOptions& o) {
     const auto units = o.integer("units");
-    if (o.number("recurrent_dropout", 0) != 0 && !o.inference_only()) o.problem("there is no recurrent_dropout");
+    no_dropout(o, "recurrent_dropout");
     return L(units, {.return_sequences = o.flag("return_sequences", false),
                      .dropout = o.number("dropout", 0),
                      .go_backwards = o.flag("go_backwards", false),
@@ -212,17 +233,11 @@ struct ActivationLayer : Module {
       : Module(layer_of("activation", f, {"Activation", {{"activation", f}}})) {}
 };
 
-/// Dropouts within a step, which cells here do not have.
-void no_dropout(KerasOptions& o) {
-  for (const char* each : {"dropout", "recurrent_dropout"})
-    if (o.number(each, 0) != 0 && !o.inference_only()) o.problem("there is no ", each);
-}
-
 template <class L, class Size> Make conv_lstm() {
   return [](KerasOptions& o) {
     constexpr std::size_t n = rank_of<Size>;
     const auto filters = o.integer("filters");
-    no_dropout(o);
+    for (const char* each : {"dropout", "recurrent_dropout"}) no_dropout(o, each);
     return L(filters, size_from<Size>(o.sizes("kernel_size", n, 1)),
              {.strides = size_from<Size>(o.sizes("strides", n, 1)),
               .padding = o.padding(),
@@ -332,32 +347,12 @@ const std::map<std::string, MakeKerasLayer>& keras_layers() {
       {"AdaptiveMaxPooling1D", adaptive_pooling<AdaptiveMaxPooling1D, Single>()},
       {"AdaptiveMaxPooling2D", adaptive_pooling<AdaptiveMaxPooling2D, Pair>()},
       {"AdaptiveMaxPooling3D", adaptive_pooling<AdaptiveMaxPooling3D, Triple>()},
-      {"ZeroPadding1D", [](KerasOptions& o) { return ZeroPadding1D(o.both_sides("padding", 1)[0]); }},
-      {"ZeroPadding2D",
-       [](KerasOptions& o) {
-         const auto both = o.both_sides("padding", 2);
-         return ZeroPadding2D(both[0], both[1]);
-       }},
-      {"ZeroPadding3D",
-       [](KerasOptions& o) {
-         const auto both = o.both_sides("padding", 3);
-         for (const auto& [before, after] : both)
-           if (before != after) o.problem("option `padding`: expected as much before as after");
-         return ZeroPadding3D({both[0][0], both[1][0], both[2][0]});
-       }},
-      {"Cropping1D", [](KerasOptions& o) { return Cropping1D(o.both_sides("cropping", 1)[0]); }},
-      {"Cropping2D",
-       [](KerasOptions& o) {
-         const auto both = o.both_sides("cropping", 2);
-         return Cropping2D(both[0], both[1]);
-       }},
-      {"Cropping3D",
-       [](KerasOptions& o) {
-         const auto both = o.both_sides("cropping", 3);
-         for (const auto& [before, after] : both)
-           if (before != after) o.problem("option `cropping`: expected as much before as after");
-         return Cropping3D({both[0][0], both[1][0], both[2][0]});
-       }},
+      {"ZeroPadding1D", by_sides<ZeroPadding1D, Single>("padding")},
+      {"ZeroPadding2D", by_sides<ZeroPadding2D, Pair>("padding")},
+      {"ZeroPadding3D", by_sides<ZeroPadding3D, Triple>("padding")},
+      {"Cropping1D", by_sides<Cropping1D, Single>("cropping")},
+      {"Cropping2D", by_sides<Cropping2D, Pair>("cropping")},
+      {"Cropping3D", by_sides<Cropping3D, Triple>("cropping")},
       {"UpSampling1D", [](KerasOptions& o) { return UpSampling1D(size_from<Single>(o.sizes("size", 1, 2))); }},
       {"UpSampling2D",
        [](KerasOptions& o) {
@@ -399,6 +394,7 @@ const std::map<std::string, MakeKerasLayer>& keras_layers() {
       {"EinsumDense", einsum_dense},
       {"ConvLSTM1D", conv_lstm<ConvLSTM1D, Single>()},
       {"ConvLSTM2D", conv_lstm<ConvLSTM2D, Pair>()},
+      {"ConvLSTM3D", conv_lstm<ConvLSTM3D, Triple>()},
       {"ActivityRegularization",
        [](KerasOptions& o) { return ActivityRegularization({.l1 = o.number("l1", 0), .l2 = o.number("l2", 0)}); }},
       {"RandomFlip", random_flip},
@@ -428,7 +424,7 @@ std::optional<RecurrentCell> keras_cell(const std::string& class_name, KerasOpti
     return {};
   }
   const auto units = o.integer("units");
-  no_dropout(o);
+  for (const char* each : {"dropout", "recurrent_dropout"}) no_dropout(o, each);
   const CellOptions options{.use_bias = o.flag("use_bias", true),
                             .unit_forget_bias = o.flag("unit_forget_bias", true),
                             .reset_after = o.flag("reset_after", true),
