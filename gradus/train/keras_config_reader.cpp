@@ -118,27 +118,38 @@ class ConfigReader {
     return Sequential(std::move(layers), options);
   }
 
-  std::optional<std::pair<Module, Policy>> layer(const Json& written, int depth) {
+  /// What `maker` makes of it, with its name, frozen if it says so; and its policy. `what`: a layer or a cell.
+  template <class M, class Make>
+  std::optional<std::pair<M, Policy>> named(const char* what, const Json& written, int depth, const Make& maker) {
     const Json kind = written.is_object() ? written.value("class_name", Json()) : Json();
     if (!kind.is_string() || depth > deepest) {
-      problems_.push_back(depth > deepest ? "layers are nested too deeply" : "a layer without a class");
+      problems_.push_back(depth > deepest ? text(what, "s are nested too deeply")
+                                          : text("a ", what, " without a class"));
       return {};
     }
     const Json& config = config_of(written);
     const std::string class_name = kind.get<std::string>(), name = name_in(config, class_name);
     KerasOptions options(config, name + " (" + class_name + ")", inference_only_, problems_);
     try {
-      std::optional<Module> made = make(class_name, config, options, depth);
+      const Policy policy = options.policy();
+      std::optional<M> made = maker(class_name, config, options, policy);
       if (!made) return {};
       options.finish();
       made->set_name(name);
       if (!options.flag("trainable", true)) frozen_.push_back(&made->layer_behind());
-      return std::pair(std::move(*made), options.policy());
+      return std::pair(std::move(*made), policy);
     } catch (const InvalidArgument& error) { options.problem(error.what()); }
     return {};
   }
 
-  std::optional<Module> make(const std::string& class_name, const Json& config, KerasOptions& options, int depth) {
+  std::optional<std::pair<Module, Policy>> layer(const Json& written, int depth) {
+    return named<Module>("layer", written, depth,
+                         [&](const std::string& class_name, const Json& config, KerasOptions& options,
+                             const Policy& policy) { return make(class_name, config, options, policy, depth); });
+  }
+
+  std::optional<Module> make(const std::string& class_name, const Json& config, KerasOptions& options,
+                             const Policy& policy, int depth) {
     if (class_name == "Sequential") {
       for (const char* known : {"layers", "build_input_shape"}) options.raw(known);
       return sequential(config, depth);
@@ -149,7 +160,7 @@ class ConfigReader {
       if (!inner) return {};
       return TimeDistributed(std::move(inner->first));
     }
-    if (class_name == "RNN") return recurrent_network(options, depth);
+    if (class_name == "RNN") return recurrent_network(options, policy, depth);
     const auto found = keras_layers().find(class_name);
     if (found != keras_layers().end()) return found->second(options);
     if (class_name == "Functional") options.problem("a Functional within a model is not known; ", as_model);
@@ -157,8 +168,8 @@ class ConfigReader {
     return {};
   }
 
-  std::optional<Module> recurrent_network(KerasOptions& options, int depth) {
-    auto inner = cell(options.raw("cell"), options.policy(), depth + 1);
+  std::optional<Module> recurrent_network(KerasOptions& options, const Policy& policy, int depth) {
+    auto inner = cell(options.raw("cell"), policy, depth + 1);
     const RNNOptions made{.return_sequences = options.flag("return_sequences", false),
                           .go_backwards = options.flag("go_backwards", false),
                           .zero_output_for_mask = options.flag("zero_output_for_mask", false),
@@ -168,26 +179,14 @@ class ConfigReader {
   }
   /// Its policy is `outer` unless it has one of its own.
   std::optional<RecurrentCell> cell(const Json& written, const Policy& outer, int depth) {
-    const Json kind = written.is_object() ? written.value("class_name", Json()) : Json();
-    if (!kind.is_string() || depth > deepest) {
-      problems_.push_back(depth > deepest ? "cells are nested too deeply" : "an RNN without a cell");
-      return {};
-    }
-    const Json& config = config_of(written);
-    const std::string class_name = kind.get<std::string>(), name = name_in(config, class_name);
-    KerasOptions options(config, name + " (" + class_name + ")", inference_only_, problems_);
-    try {
-      const Policy policy = options.policy();
-      std::optional<RecurrentCell> made =
-          class_name == "StackedRNNCells" ? stacked(options, policy, depth) : keras_cell(class_name, options);
-      if (!made) return {};
-      options.finish();
-      made->set_name(name);
-      if (policy != outer) made->set_policy(policy);
-      if (!options.flag("trainable", true)) frozen_.push_back(&made->layer_behind());
-      return made;
-    } catch (const InvalidArgument& error) { options.problem(error.what()); }
-    return {};
+    auto read = named<RecurrentCell>(
+        "cell", written, depth,
+        [&](const std::string& class_name, const Json&, KerasOptions& options, const Policy& policy) {
+          return class_name == "StackedRNNCells" ? stacked(options, policy, depth) : keras_cell(class_name, options);
+        });
+    if (!read) return {};
+    if (read->second != outer) read->first.set_policy(read->second);
+    return std::move(read->first);
   }
   std::optional<RecurrentCell> stacked(KerasOptions& options, const Policy& policy, int depth) {
     const Json& written = options.raw("cells");
