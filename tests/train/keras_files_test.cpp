@@ -16,6 +16,8 @@
 #include "gradus/nn/embedding.h"
 #include "gradus/nn/model.h"
 #include "gradus/nn/normalization.h"
+#include "gradus/nn/pools.h"
+#include "gradus/nn/preprocessing.h"
 #include "gradus/ops/activations.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -129,6 +131,17 @@ TEST_F(KerasFiles, WhatActsInTrainingArrives) {
   darker.build({f32, {any_size, 6, 6, 2}});
   expect_says(error_of<InvalidArgument>([&] { save_model(directory / "darker.keras", darker); }),
               "Keras has no layer like this random_contrast");
+}
+
+TEST_F(KerasFiles, LayersOfVolumes) {
+  Sequential model{ConvLSTM3D(2, {1, 3, 2}, {.strides = {1, 1, 2}, .padding = Padding::same}), ZeroPadding3D({0, 1, 2}),
+                   Cropping3D({1, 0, 1})};
+  model.build({f32, {any_size, 2, 3, 4, 5, 2}});
+  save_model(directory / "volumes.keras", model);
+  const Sequential read = load_model(directory / "volumes.keras");
+  EXPECT_EQ(config_of_model(read), config_of_model(model));
+  const Tensor x = random::uniform({2, 2, 3, 4, 5, 2}, {.seed = 4});
+  EXPECT_TRUE(bitwise_equal(read(x, inference), model(x, inference)));
 }
 
 TEST_F(KerasFiles, PenaltiesOfCellsAndActivities) {
