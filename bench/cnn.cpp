@@ -1,19 +1,10 @@
 /// Training steps of convolutional networks: full convolutions, and depthwise-separable ones with normalisation.
+#include "bench/convolutional.h"
 #include "bench/inputs.h"
 #include "bench/training.h"
-#include "gradus/nn/convolutions.h"
-#include "gradus/nn/layers.h"
-#include "gradus/nn/pools.h"
 
 namespace gradus::bench {
 namespace {
-
-Sequential full_network() {
-  const auto layer = [](std::int64_t filters, std::int64_t stride) {
-    return Conv2D(filters, 3, {.strides = stride, .padding = Padding::same, .activation = relu});
-  };
-  return Sequential{layer(32, 1), layer(64, 2), layer(64, 1), MaxPooling2D(), Flatten(), Dense(128, relu), Dense(10)};
-}
 
 Sequential separable_network() {
   Sequential model{Conv2D(32, 3, {.strides = 2, .padding = Padding::same, .use_bias = false})};
@@ -43,7 +34,7 @@ Figures train(Sequential model, Optimizer optimizer, const Shape& images) {
 }  // namespace
 
 void add_cnn(Workloads& workloads) {
-  workloads["cnn"] = [] { return train(full_network(), Adam({.learning_rate = 1e-3}), {64, 28, 28, 1}); };
+  workloads["cnn"] = [] { return train(convolutional_network(), Adam({.learning_rate = 1e-3}), {64, 28, 28, 1}); };
   workloads["dwsep"] = [] {
     return train(separable_network(), SGD({.learning_rate = 0.01, .momentum = 0.9}), {64, 32, 32, 3});
   };

@@ -1,11 +1,10 @@
 /// What a model gains by being made smaller: half of its channels taken out, its kernels replaced by thin ones, and
 /// what zeros alone gain.
+#include "bench/convolutional.h"
 #include "bench/inputs.h"
 #include "bench/training.h"
 #include "gradus/nn/channels.h"
-#include "gradus/nn/convolutions.h"
 #include "gradus/nn/low_rank.h"
-#include "gradus/nn/pools.h"
 #include "gradus/nn/sparsity.h"
 
 namespace gradus::bench {
@@ -47,10 +46,7 @@ Figures compare(const Sequential& model, const Sequential& smaller, const Batch&
 
 /// The network of workload cnn without half of its channels.
 Figures channels() {
-  const auto layer = [](std::int64_t filters, std::int64_t stride) {
-    return Conv2D(filters, 3, {.strides = stride, .padding = Padding::same, .activation = relu});
-  };
-  Sequential model{layer(32, 1), layer(64, 2), layer(64, 1), MaxPooling2D(), Flatten(), Dense(128, relu), Dense(10)};
+  Sequential model = convolutional_network();
   const Batch batch = batch_of({64, 28, 28, 1});
   model.build(batch.x.spec());
   Sequential masked = model;
