@@ -258,20 +258,32 @@ Tensor prepared(const Tensor& x, const DataConfig& config) {
   return cast(x, f32) * scale + shift;
 }
 
-Dataset<2> batches(const Dataset<2>& raw, const DataConfig& config, std::int64_t batch_size) {
-  if (config.kind == "text") return raw.batch(batch_size);
-  const bool single = raw.element_spec()[1].dtype == f32 && raw.element_spec()[1].shape.rank() == 0;
-  const Dataset<2> made = raw.batch(batch_size).map([config, single](Tensor x, Tensor y) {
-    return std::pair{prepared(x, config), single ? expand_dims(y, -1) : y};
-  });
+namespace {
+
+/// A number to predict, which becomes [1].
+bool is_single(const Spec& y) { return y.dtype == f32 && y.shape.rank() == 0; }
+/// Images are decoded while the model computes.
+template <std::size_t N> Dataset<N> made_ahead(const Dataset<N>& made, const DataConfig& config) {
   return config.kind == "images" ? made.prefetch() : made;
 }
 
+}  // namespace
+
+Dataset<2> batches(const Dataset<2>& raw, const DataConfig& config, std::int64_t batch_size) {
+  if (config.kind == "text") return raw.batch(batch_size);
+  const bool single = is_single(raw.element_spec()[1]);
+  const Dataset<2> made = raw.batch(batch_size).map([config, single](Tensor x, Tensor y) {
+    return std::pair{prepared(x, config), single ? expand_dims(y, -1) : y};
+  });
+  return made_ahead(made, config);
+}
+
 Dataset<3> batches(const Dataset<3>& raw, const DataConfig& config, std::int64_t batch_size) {
-  const bool single = raw.element_spec()[1].dtype == f32 && raw.element_spec()[1].shape.rank() == 0;
-  return raw.batch(batch_size).map([config, single](Tensor x, Tensor y, Tensor weight) {
+  const bool single = is_single(raw.element_spec()[1]);
+  const Dataset<3> made = raw.batch(batch_size).map([config, single](Tensor x, Tensor y, Tensor weight) {
     return std::tuple{prepared(x, config), single ? expand_dims(y, -1) : y, weight};
   });
+  return made_ahead(made, config);
 }
 
 }  // namespace gradus::command
