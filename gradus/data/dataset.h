@@ -1,5 +1,5 @@
 /// Dataset<N>: N tensors an element, made by a chain of stages: lazy, restartable, reproducible. The order is a
-/// function of (seed, epoch, index), whatever the number of threads.
+/// function of (seed, epoch, index), whatever the number of threads. A number out of range is an InvalidArgument.
 ///
 /// Which epoch: begin() counts the passes of this value, from 0; copies and derived datasets start at 0; first() looks
 /// at epoch 0, and so do take() and skip() in their first pass, unless epoch(e) or from(position) says another.
@@ -49,7 +49,7 @@ template <std::size_t N> class Dataset {
   Dataset shuffle(std::int64_t buffer_size, ShuffleOptions options = {}) const {
     return Dataset(pipeline_.shuffle(buffer_size, options));
   }
-  /// Joins `size` elements along a new axis 0. The last batch may be smaller, or is dropped.
+  /// Joins `size` elements of equal sizes (else InvalidArgument) along a new axis 0. The last is smaller or dropped.
   Dataset batch(std::int64_t size, BatchOptions options = {}) const { return Dataset(pipeline_.batch(size, options)); }
   /// Joins elements of different sizes, each filled up behind its end to the size of the largest in the batch, or to
   /// .padded_shapes. InvalidArgument of an element that is larger than that.
@@ -119,7 +119,7 @@ template <std::size_t N> class Dataset {
   };
   iterator begin() const { return {pipeline_.begin()}; }
   std::default_sentinel_t end() const { return {}; }
-  element first() const { return to_element<N>(pipeline_.first()); }
+  element first() const { return to_element<N>(pipeline_.first()); }  // OutOfRange of no elements
 
   // For the rooms of the library.
   explicit Dataset(Pipeline pipeline) : pipeline_(std::move(pipeline)) {}

@@ -13,7 +13,7 @@ struct RandomFlip : Module {
   explicit RandomFlip(FlipMode mode = FlipMode::horizontal_and_vertical);
 };
 
-/// A range to draw from, uniformly; one number f is {-f, f}. InvalidArgument unless low <= high.
+/// A range to draw from, uniformly; one number f is {-f, f}. InvalidArgument unless -1 <= low <= high <= 1.
 struct Factor {
   double low, high;
   Factor(double f) : low(-f), high(f) {}

@@ -1,5 +1,5 @@
-/// Layers that disturb their input in training, and do nothing in inference. A rate outside [0, 1) is an
-/// InvalidArgument.
+/// Layers that disturb their input in training, and do nothing in inference. A rate outside [0, 1) or a
+/// negative stddev is an InvalidArgument.
 #pragma once
 #include "gradus/nn/module.h"
 

@@ -66,7 +66,7 @@ struct GlobalAveragePooling3D : Module {
   explicit GlobalAveragePooling3D(bool keepdims = false);
 };
 
-/// Zeros around each spatial dimension: before and after it, one on either side unless said.
+/// Zeros around each spatial dimension: before and after it, one on either side unless said. InvalidArgument below 0.
 struct ZeroPadding1D : Module {
   explicit ZeroPadding1D(std::int64_t padding = 1);
   explicit ZeroPadding1D(std::array<std::int64_t, 2> padding);
