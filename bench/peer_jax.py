@@ -43,9 +43,9 @@ item = lambda l: float(l)
 
 def conv(x, k, s=1, groups=1): return jax.lax.conv_general_dilated(x, k, (s, s), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=groups)
 
-def gpt_params(L, V=65, T=256, D=256):
-    r = np.random.default_rng(1); n = lambda *s: (r.standard_normal(s) * 0.02).astype(np.float32); z = lambda *s: np.zeros(s, np.float32); o = lambda d: np.ones(d, np.float32)
-    return dict(e=n(V, D), p=n(T, D), b=[dict(g1=o(D), c1=z(D), qkv=n(D, 3 * D), qb=z(3 * D), o=n(D, D), ob=z(D), g2=o(D), c2=z(D), u=n(D, 4 * D), ub=z(4 * D), d=n(4 * D, D), db=z(D)) for _ in range(L)], g=o(D), c=z(D), h=n(D, V))
+def gpt_params(L):
+    w = iter(gpt_weights(L)); take = lambda *names: {k: next(w) for k in names}
+    return dict(take("e", "p"), b=[take("g1", "c1", "qkv", "qb", "o", "ob", "g2", "c2", "u", "ub", "d", "db") for _ in range(L)], **take("g", "c", "h"))
 def ln(x, g, b):
     xf = x.astype(jnp.float32); m = xf.mean(-1, keepdims=True); v = jnp.square(xf - m).mean(-1, keepdims=True)
     return ((xf - m) * jax.lax.rsqrt(v + 1e-5) * g + b).astype(x.dtype)
