@@ -148,24 +148,13 @@ void adapt(Sequential& model, const TrainConfig& config, const Dataset<2>& train
   }
 }
 
-namespace {
-
-/// Its name among the losses is that of the metric.
-struct MeanAbsolute : LossFunction {
-  MeanAbsolute()
-      : LossFunction(
-            [](const Tensor& y, const Tensor& prediction) { return PerExample{mean_absolute_error(y, prediction)}; }) {}
-};
-
-}  // namespace
-
 LossFunction make_loss(const TrainConfig& config, const Data& data) {
   const std::string& name = config.loss;
   const bool of_classes = name == "automatic" ? data.facts.of_classes : name == "sparse_categorical_crossentropy";
   require<ConfigError>(of_classes == data.facts.of_classes, "train.loss is ", name, ", but the labels are ",
                        data.facts.of_classes ? "classes" : "numbers");
   if (of_classes) return SparseCategoricalCrossentropy(from_logits);
-  if (name == "mean_absolute_error") return MeanAbsolute();
+  if (name == "mean_absolute_error") return PerExampleLoss(mean_absolute_error);
   if (name == "huber") return Huber();
   return MeanSquaredError();
 }
