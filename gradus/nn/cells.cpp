@@ -4,7 +4,7 @@
 #include "gradus/graph/scope.h"
 #include "gradus/nn/cell_layer.h"
 #include "gradus/nn/cloned.h"
-#include "gradus/nn/described.h"
+#include "gradus/nn/gates.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control.h"
 #include "gradus/ops/conv.h"
@@ -20,48 +20,29 @@ namespace {
 /// Part k of the last axis, which has parts of `size`.
 Tensor part(const Tensor& x, std::int64_t k, std::int64_t size) { return slice_within(x, -1, k * size, size); }
 
-enum class Kind { simple_rnn, gru, lstm };
-
-OptionValue described(const std::optional<Activation>& activation, const char* otherwise) {
-  return activation ? OptionValue(*activation) : std::string(otherwise);
-}
-
 struct GatedCell final : CellLayer, Described {
-  GatedCell(Kind k, std::int64_t n, CellOptions o) : cell(k), units(n), options(std::move(o)) {
+  GatedCell(CellKind k, std::int64_t n, CellOptions o) : cell(k), units(n), options(std::move(o)) {
     require(units > 0, kind(), ": units must be positive, got ", units);
   }
   std::shared_ptr<Layer> clone() const override { return std::make_shared<GatedCell>(*this); }
   std::string_view kind() const override {
-    return cell == Kind::lstm ? "lstm_cell" : cell == Kind::gru ? "gru_cell" : "simple_rnn_cell";
+    return cell == CellKind::lstm ? "lstm_cell" : cell == CellKind::gru ? "gru_cell" : "simple_rnn_cell";
   }
   LayerConfig config() const override {
-    LayerConfig made{cell == Kind::lstm  ? "LSTMCell"
-                     : cell == Kind::gru ? "GRUCell"
-                                         : "SimpleRNNCell",
-                     {{"units", units},
-                      {"use_bias", options.use_bias},
-                      {"kernel_regularizer", options.kernel_regularizer},
-                      {"recurrent_regularizer", options.recurrent_regularizer},
-                      {"bias_regularizer", options.bias_regularizer},
-                      {"activation", described(options.activation, "tanh")}}};
-    if (cell != Kind::simple_rnn)
-      made.options.push_back({"recurrent_activation", described(options.recurrent_activation, "sigmoid")});
-    if (cell == Kind::lstm) made.options.push_back({"unit_forget_bias", options.unit_forget_bias});
-    if (cell == Kind::gru) made.options.push_back({"reset_after", options.reset_after});
-    return made;
+    return with_gates({std::string(keras_name(cell)) + "Cell", {{"units", units}}}, cell, options);
   }
   void build(const Spec& input) override {
     require(is_floating(input.dtype) && input.shape.rank() == 2 && input.shape[1] >= 0, kind(), ": the input is ",
             input, ", expected floats [batch, inputs] with known inputs");
     const DType t = input.dtype;
-    const std::int64_t columns = gates() * units;
+    const std::int64_t columns = gates_of(cell) * units;
     add_variable("kernel", cast(options.kernel_initializer({input.shape[1], columns}), t), options.kernel_regularizer);
     add_variable("recurrent_kernel", cast(options.recurrent_initializer({units, columns}), t),
                  options.recurrent_regularizer);
-    if (options.use_bias) add_variable("bias", first_bias(t), options.bias_regularizer);
+    if (options.use_bias) add_variable("bias", first_bias(cell, units, options, t), options.bias_regularizer);
   }
   std::vector<std::int64_t> state_sizes() const override {
-    return std::vector<std::int64_t>(cell == Kind::lstm ? 2 : 1, units);
+    return std::vector<std::int64_t>(cell == CellKind::lstm ? 2 : 1, units);
   }
   RecurrentOutput step(const Tensor& x, In state) const override {
     const Tensor kernel = parameter(0);
@@ -69,24 +50,17 @@ struct GatedCell final : CellLayer, Described {
             x.spec(), ", expected [batch, ", kernel.shape()[0], "]");
     check_state(x, state);
     const Tensor from_input = biased(matmul(x, kernel), 0);
-    return cell == Kind::lstm  ? lstm(from_input, state)
-           : cell == Kind::gru ? gru(from_input, state[0])
-                               : simple(from_input, state[0]);
+    return cell == CellKind::lstm  ? lstm(from_input, state)
+           : cell == CellKind::gru ? gru(from_input, state[0])
+                                   : simple(from_input, state[0]);
   }
 
-  Kind cell;
+  CellKind cell;
   std::int64_t units;
   CellOptions options;
 
  private:
-  std::int64_t gates() const { return cell == Kind::lstm ? 4 : cell == Kind::gru ? 3 : 1; }
-  bool has_two_biases() const { return cell == Kind::gru && options.reset_after; }
-  Tensor first_bias(DType t) const {
-    const std::int64_t columns = gates() * units;
-    if (has_two_biases()) return zeros({2, columns}, t);
-    if (cell != Kind::lstm || !options.unit_forget_bias) return zeros({columns}, t);
-    return concat({zeros({units}, t), ones({units}, t), zeros({2 * units}, t)});
-  }
+  bool has_two_biases() const { return gradus::has_two_biases(cell, options); }
   /// `which`: 0 of the input, 1 of the state, which only a GRU may have.
   Tensor biased(const Tensor& y, std::int64_t which) const {
     if (!options.use_bias || (which == 1 && !has_two_biases())) return y;
@@ -119,16 +93,12 @@ struct GatedCell final : CellLayer, Described {
   }
 };
 
-std::shared_ptr<Layer> gated(Kind kind, std::int64_t units, CellOptions options) {
+std::shared_ptr<Layer> gated(CellKind kind, std::int64_t units, CellOptions options) {
   const std::string name = options.name;
   return named(std::make_shared<GatedCell>(kind, units, std::move(options)), name);
 }
 
 CellLayer& cell_behind(const Module& module) { return static_cast<CellLayer&>(module.layer_behind()); }
-/// An alias: the module keeps the layer.
-std::shared_ptr<Layer> child(const Module& module) {
-  return std::shared_ptr<Layer>(std::shared_ptr<void>(), &module.layer_behind());
-}
 RecurrentOutput entered(const CellLayer& cell, const Tensor& x, In state) {
   const NameScope scope(cell.name().empty() ? cell.kind() : std::string_view(cell.name()));
   return cell.step(x, state);
@@ -139,8 +109,7 @@ struct StackedCells final : CellLayer, Described {
     require(!given.empty(), "StackedRNNCells: expected at least one cell");
     for (std::size_t i = 0; i < given.size(); ++i) {
       cells.push_back(std::move(given[i]));
-      Layer& cell = cells.back().layer_behind();
-      if (!cell.has_own_name()) cell.rename(std::string(cell.kind()) + (i ? "_" + std::to_string(i) : ""), false);
+      name_by_kind(cells.back().layer_behind(), i ? "_" + std::to_string(i) : "");
     }
   }
   std::shared_ptr<Layer> clone() const override { return std::make_shared<StackedCells>(*this); }
@@ -148,7 +117,7 @@ struct StackedCells final : CellLayer, Described {
   LayerConfig config() const override { return {"StackedRNNCells"}; }
   std::vector<std::shared_ptr<Layer>> children() const override {
     std::vector<std::shared_ptr<Layer>> all;
-    for (const Module& cell : cells) all.push_back(child(cell));
+    for (const Module& cell : cells) all.push_back(child_of(cell));
     return all;
   }
   void build(const Spec& input) override {
@@ -263,8 +232,7 @@ RecurrentOutput over_places(const Tensor& x, const Tensors& first, std::size_t s
 
 struct RNNLayer final : Cloned<RNNLayer>, Described {
   RNNLayer(RecurrentCell given, RNNOptions o) : cell(std::move(given)), options(std::move(o)) {
-    Layer& inner = cell.layer_behind();
-    if (!inner.has_own_name()) inner.rename(std::string(inner.kind()), false);
+    name_by_kind(cell.layer_behind());
     set_activity_regularizer(options.activity_regularizer);
   }
   std::string_view kind() const override { return "rnn"; }
@@ -275,7 +243,7 @@ struct RNNLayer final : Cloned<RNNLayer>, Described {
              {"zero_output_for_mask", options.zero_output_for_mask},
              {"activity_regularizer", options.activity_regularizer}}};
   }
-  std::vector<std::shared_ptr<Layer>> children() const override { return {child(cell)}; }
+  std::vector<std::shared_ptr<Layer>> children() const override { return {child_of(cell)}; }
   void build(const Spec& input) override {
     require(is_floating(input.dtype) && input.shape.rank() == 3 && input.shape[2] >= 0, "RNN: the input is ", input,
             ", expected floats [batch, time, inputs] with known inputs");
@@ -319,22 +287,16 @@ template <class Options> struct ConvLSTMLayer final : Cloned<ConvLSTMLayer<Optio
   }
   std::string_view kind() const override { return settings.kind; }
   LayerConfig config() const override {
-    return {std::string(settings.layer),
-            {{"filters", settings.filters},
-             {"kernel_size", listed(settings.kernel)},
-             {"strides", listed(settings.strides)},
-             {"padding", std::string(options.padding == Padding::same ? "same" : "valid")},
-             {"dilation_rate", listed(settings.dilation)},
-             {"return_sequences", options.return_sequences},
-             {"go_backwards", options.go_backwards},
-             {"use_bias", options.use_bias},
-             {"unit_forget_bias", options.unit_forget_bias},
-             {"activation", described(options.activation, "tanh")},
-             {"recurrent_activation", described(options.recurrent_activation, "sigmoid")},
-             {"kernel_regularizer", options.kernel_regularizer},
-             {"recurrent_regularizer", options.recurrent_regularizer},
-             {"bias_regularizer", options.bias_regularizer},
-             {"activity_regularizer", options.activity_regularizer}}};
+    return with_gates({std::string(settings.layer),
+                       {{"filters", settings.filters},
+                        {"kernel_size", listed(settings.kernel)},
+                        {"strides", listed(settings.strides)},
+                        {"padding", std::string(options.padding == Padding::same ? "same" : "valid")},
+                        {"dilation_rate", listed(settings.dilation)},
+                        {"return_sequences", options.return_sequences},
+                        {"go_backwards", options.go_backwards},
+                        {"activity_regularizer", options.activity_regularizer}}},
+                      CellKind::lstm, options);
   }
   void build(const Spec& input) override {
     check(input);
@@ -347,13 +309,8 @@ template <class Options> struct ConvLSTMLayer final : Cloned<ConvLSTMLayer<Optio
     this->add_variable("recurrent_kernel",
                        cast(options.recurrent_initializer(kernel_shape(settings.filters, columns)), t),
                        options.recurrent_regularizer);
-    if (!options.use_bias) return;
-    const Shape one{settings.filters};
-    this->add_variable("bias",
-                       options.unit_forget_bias
-                           ? concat({zeros(one, t), ones(one, t), zeros({2 * settings.filters}, t)})
-                           : zeros({columns}, t),
-                       options.bias_regularizer);
+    if (options.use_bias)
+      this->add_variable("bias", lstm_bias(settings.filters, options.unit_forget_bias, t), options.bias_regularizer);
   }
   Tensor call(const Tensor& x) const override { return call_masked(x, {}); }
   Tensor compute_mask(const Tensor&, const Tensor& mask) const override {
@@ -449,11 +406,11 @@ RecurrentOutput RecurrentCell::operator()(const Tensor& x, const std::vector<Ten
 }
 
 SimpleRNNCell::SimpleRNNCell(std::int64_t units, CellOptions options)
-    : RecurrentCell(gated(Kind::simple_rnn, units, std::move(options))) {}
+    : RecurrentCell(gated(CellKind::simple_rnn, units, std::move(options))) {}
 GRUCell::GRUCell(std::int64_t units, CellOptions options)
-    : RecurrentCell(gated(Kind::gru, units, std::move(options))) {}
+    : RecurrentCell(gated(CellKind::gru, units, std::move(options))) {}
 LSTMCell::LSTMCell(std::int64_t units, CellOptions options)
-    : RecurrentCell(gated(Kind::lstm, units, std::move(options))) {}
+    : RecurrentCell(gated(CellKind::lstm, units, std::move(options))) {}
 StackedRNNCells::StackedRNNCells(std::vector<RecurrentCell> cells)
     : RecurrentCell(std::make_shared<StackedCells>(std::move(cells))) {}
 

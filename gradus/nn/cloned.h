@@ -1,6 +1,7 @@
-/// What the layers of the library have in common: copying by their copy constructors, and names that users give.
+/// What the layers of the library have in common: copying by their copy constructors, names, and layers within.
 #pragma once
 #include "gradus/nn/layer.h"
+#include "gradus/nn/module.h"
 
 namespace gradus {
 
@@ -18,6 +19,15 @@ template <class Self> struct ClonedMasked : Cloned<Self> {
 template <class L> std::shared_ptr<L> named(std::shared_ptr<L> layer, const std::string& name) {
   if (!name.empty()) layer->rename(name, true);
   return layer;
+}
+
+/// The layer behind a module as a child of the layer that holds the module. An alias: the module keeps it.
+inline std::shared_ptr<Layer> child_of(const Module& module) {
+  return std::shared_ptr<Layer>(std::shared_ptr<void>(), &module.layer_behind());
+}
+/// A layer within another one is called by its kind, unless the user named it.
+inline void name_by_kind(Layer& layer, const std::string& ending = {}) {
+  if (!layer.has_own_name()) layer.rename(std::string(layer.kind()) + ending, false);
 }
 
 }  // namespace gradus

@@ -72,12 +72,11 @@ struct SequentialLayer final : Cloned<SequentialLayer>, Described {
     for (const Module& other : layers)
       same += &other.layer_behind() != &layer && other.layer_behind().kind() == layer.kind() &&
               !other.layer_behind().has_own_name();
-    layer.rename(std::string(layer.kind()) + (same ? "_" + std::to_string(same) : ""), false);
+    name_by_kind(layer, same ? "_" + std::to_string(same) : "");
   }
   std::vector<std::shared_ptr<Layer>> children() const override {
     std::vector<std::shared_ptr<Layer>> all;
-    for (const Module& layer : layers)  // aliases: the modules keep the layers
-      all.push_back(std::shared_ptr<Layer>(std::shared_ptr<void>(), &layer.layer_behind()));
+    for (const Module& layer : layers) all.push_back(child_of(layer));
     return all;
   }
   void build(const Spec& input) override {

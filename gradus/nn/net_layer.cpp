@@ -2,6 +2,7 @@
 #include "gradus/nn/net_layer.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
+#include "gradus/nn/cloned.h"
 
 namespace gradus {
 
@@ -20,9 +21,7 @@ void NetLayer::build_for(std::span<const Spec> inputs) {
 
 std::vector<std::shared_ptr<Layer>> NetLayer::children() const {
   std::vector<std::shared_ptr<Layer>> all;
-  visit({.layer = [&](const std::string&, const Module& layer) {
-    all.push_back(std::shared_ptr<Layer>(std::shared_ptr<void>(), &layer.layer_behind()));  // the field keeps it
-  }});
+  visit({.layer = [&](const std::string&, const Module& layer) { all.push_back(child_of(layer)); }});
   return all;
 }
 

@@ -3,7 +3,7 @@
 #include "gradus/function/trace.h"
 #include "gradus/graph/scope.h"
 #include "gradus/nn/cloned.h"
-#include "gradus/nn/described.h"
+#include "gradus/nn/gates.h"
 #include "gradus/nn/recurrent.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -13,53 +13,36 @@
 namespace gradus {
 namespace {
 
-enum class Kind { simple_rnn, gru, lstm };
-
 struct RecurrentLayer final : Cloned<RecurrentLayer>, Described {
-  RecurrentLayer(Kind k, std::int64_t n, RecurrentOptions o) : cell(k), units(n), options(std::move(o)) {
+  RecurrentLayer(CellKind k, std::int64_t n, RecurrentOptions o) : cell(k), units(n), options(std::move(o)) {
     require(units > 0, kind(), ": units must be positive, got ", units);
     require(options.dropout >= 0 && options.dropout < 1, kind(), ": dropout must be at least 0 and below 1, got ",
             options.dropout);
     set_activity_regularizer(options.activity_regularizer);
   }
   std::string_view kind() const override {
-    return cell == Kind::lstm ? "lstm" : cell == Kind::gru ? "gru" : "simple_rnn";
+    return cell == CellKind::lstm ? "lstm" : cell == CellKind::gru ? "gru" : "simple_rnn";
   }
   LayerConfig config() const override {
-    LayerConfig made{cell == Kind::lstm  ? "LSTM"
-                     : cell == Kind::gru ? "GRU"
-                                         : "SimpleRNN",
-                     {{"units", units},
-                      {"return_sequences", options.return_sequences},
-                      {"dropout", options.dropout},
-                      {"go_backwards", options.go_backwards},
-                      {"use_bias", options.use_bias},
-                      {"zero_output_for_mask", options.zero_output_for_mask},
-                      {"kernel_regularizer", options.kernel_regularizer},
-                      {"recurrent_regularizer", options.recurrent_regularizer},
-                      {"bias_regularizer", options.bias_regularizer},
-                      {"activity_regularizer", options.activity_regularizer},
-                      {"activation", options.activation ? OptionValue(*options.activation) : std::string("tanh")}}};
-    if (cell != Kind::simple_rnn)
-      made.options.push_back({"recurrent_activation", options.recurrent_activation
-                                                          ? OptionValue(*options.recurrent_activation)
-                                                          : std::string("sigmoid")});
-    if (cell == Kind::lstm) made.options.push_back({"unit_forget_bias", options.unit_forget_bias});
-    if (cell == Kind::gru) made.options.push_back({"reset_after", options.reset_after});
-    return made;
+    return with_gates({std::string(keras_name(cell)),
+                       {{"units", units},
+                        {"return_sequences", options.return_sequences},
+                        {"dropout", options.dropout},
+                        {"go_backwards", options.go_backwards},
+                        {"zero_output_for_mask", options.zero_output_for_mask},
+                        {"activity_regularizer", options.activity_regularizer}}},
+                      cell, options);
   }
-  std::int64_t gates() const { return cell == Kind::lstm ? 4 : cell == Kind::gru ? 3 : 1; }
-  bool has_two_biases() const { return cell == Kind::gru && options.reset_after; }
 
   void build(const Spec& input) override {
     require(is_floating(input.dtype) && input.shape.rank() == 3 && input.shape[2] >= 0, kind(), ": the input is ",
             input, ", expected floats [batch, time, inputs] with known inputs");
-    const std::int64_t columns = gates() * units;
+    const std::int64_t columns = gates_of(cell) * units;
     add_variable("kernel", cast(options.kernel_initializer({input.shape[2], columns}), input.dtype),
                  options.kernel_regularizer);
     add_variable("recurrent_kernel", cast(options.recurrent_initializer({units, columns}), input.dtype),
                  options.recurrent_regularizer);
-    if (options.use_bias) add_variable("bias", first_bias(input.dtype), options.bias_regularizer);
+    if (options.use_bias) add_variable("bias", first_bias(cell, units, options, input.dtype), options.bias_regularizer);
   }
 
   Tensor call(const Tensor& x) const override { return run_from(x, {}).output; }
@@ -82,18 +65,12 @@ struct RecurrentLayer final : Cloned<RecurrentLayer>, Described {
     return {transpose(sequence, {1, 0, 2}), std::move(state)};
   }
 
-  Kind cell;
+  CellKind cell;
   std::int64_t units;
   RecurrentOptions options;
   using Layer::note_result;
 
  private:
-  Tensor first_bias(DType t) const {
-    const std::int64_t columns = gates() * units;
-    if (has_two_biases()) return zeros({2, columns}, t);
-    if (cell != Kind::lstm || !options.unit_forget_bias) return zeros({columns}, t);
-    return concat({zeros({units}, t), ones({units}, t), zeros({2 * units}, t)});
-  }
   Tensor with_dropout(const Tensor& x) const {
     if (!is_training() || options.dropout == 0) return x;
     const Tensor drawn = random::uniform({x.shape()[0], 1, x.shape()[2]}, {.dtype = computed_in(x.dtype())});
@@ -101,7 +78,7 @@ struct RecurrentLayer final : Cloned<RecurrentLayer>, Described {
   }
   RecurrentResult over_time(const Tensor& x, const RecurrentInput& input) const {
     RecurrentWeights weights{.kernel = parameter(0), .recurrent_kernel = parameter(1)};
-    if (has_two_biases() && options.use_bias) {
+    if (has_two_biases(cell, options) && options.use_bias) {
       const Tensor both = parameter(2);
       weights.bias = both[0];
       weights.recurrent_bias = both[1];
@@ -109,7 +86,7 @@ struct RecurrentLayer final : Cloned<RecurrentLayer>, Described {
       weights.bias = parameter(2);
     }
     RecurrentRun how{.reverse = options.go_backwards, .reset_after = options.reset_after};
-    const std::size_t states = cell == Kind::lstm ? 2 : 1;
+    const std::size_t states = cell == CellKind::lstm ? 2 : 1;
     require(input.initial_state.empty() || input.initial_state.size() == states, kind(), " ", name(), ": ",
             input.initial_state.size(), " initial states, expected ", states);
     require(!input.mask.defined() || input.mask.spec() == Spec{boolean, {x.shape()[1], x.shape()[0]}}, kind(), " ",
@@ -120,13 +97,13 @@ struct RecurrentLayer final : Cloned<RecurrentLayer>, Described {
     if (input.initial_state.size() > 1) how.initial_cell = input.initial_state[1];
     if (options.activation) how.activation = *options.activation;
     if (options.recurrent_activation) how.recurrent_activation = *options.recurrent_activation;
-    return cell == Kind::lstm  ? lstm(x, weights, how)
-           : cell == Kind::gru ? gru(x, weights, how)
-                               : simple_rnn(x, weights, how);
+    return cell == CellKind::lstm  ? lstm(x, weights, how)
+           : cell == CellKind::gru ? gru(x, weights, how)
+                                   : simple_rnn(x, weights, how);
   }
 };
 
-std::shared_ptr<Layer> recurrent(Kind kind, std::int64_t units, RecurrentOptions options) {
+std::shared_ptr<Layer> recurrent(CellKind kind, std::int64_t units, RecurrentOptions options) {
   const std::string name = options.name;
   return named(std::make_shared<RecurrentLayer>(kind, units, std::move(options)), name);
 }
@@ -200,10 +177,7 @@ struct BidirectionalLayer final : Cloned<BidirectionalLayer>, Described {
 };
 
 struct TimeDistributedLayer final : ClonedMasked<TimeDistributedLayer>, Described {
-  explicit TimeDistributedLayer(Module given) : layer(std::move(given)) {
-    Layer& inner = layer.layer_behind();
-    if (!inner.has_own_name()) inner.rename(std::string(inner.kind()), false);
-  }
+  explicit TimeDistributedLayer(Module given) : layer(std::move(given)) { name_by_kind(layer.layer_behind()); }
   std::string_view kind() const override { return "time_distributed"; }
   LayerConfig config() const override { return {"TimeDistributed"}; }
   void build(const Spec& input) override {
@@ -213,9 +187,7 @@ struct TimeDistributedLayer final : ClonedMasked<TimeDistributedLayer>, Describe
     one.shape.set(0, any_size);
     layer.layer_behind().ensure_built(one);
   }
-  std::vector<std::shared_ptr<Layer>> children() const override {
-    return {std::shared_ptr<Layer>(std::shared_ptr<void>(), &layer.layer_behind())};  // an alias: the module keeps it
-  }
+  std::vector<std::shared_ptr<Layer>> children() const override { return {child_of(layer)}; }
   Tensor call(const Tensor& x) const override { return call_masked(x, {}); }
   Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
     require(x.shape().rank() >= 3, "TimeDistributed: the input is ", x.spec(), ", expected [batch, time, ...]");
@@ -242,11 +214,11 @@ struct TimeDistributedLayer final : ClonedMasked<TimeDistributedLayer>, Describe
 }  // namespace
 
 SimpleRNN::SimpleRNN(std::int64_t units, RecurrentOptions options)
-    : RecurrentModule(recurrent(Kind::simple_rnn, units, std::move(options))) {}
+    : RecurrentModule(recurrent(CellKind::simple_rnn, units, std::move(options))) {}
 GRU::GRU(std::int64_t units, RecurrentOptions options)
-    : RecurrentModule(recurrent(Kind::gru, units, std::move(options))) {}
+    : RecurrentModule(recurrent(CellKind::gru, units, std::move(options))) {}
 LSTM::LSTM(std::int64_t units, RecurrentOptions options)
-    : RecurrentModule(recurrent(Kind::lstm, units, std::move(options))) {}
+    : RecurrentModule(recurrent(CellKind::lstm, units, std::move(options))) {}
 
 Tensor RecurrentModule::operator()(const Tensor& x, const RecurrentInput& input) const {
   return with_state(x, input).output;

@@ -20,13 +20,10 @@ struct SpectralNormalizationLayer final : Cloned<SpectralNormalizationLayer> {
       : layer(std::move(given)), options(std::move(o)) {
     require(options.power_iterations > 0, "SpectralNormalization: power_iterations must be positive, got ",
             options.power_iterations);
-    Layer& inner = layer.layer_behind();
-    if (!inner.has_own_name()) inner.rename(std::string(inner.kind()), false);
+    name_by_kind(layer.layer_behind());
   }
   std::string_view kind() const override { return "spectral_normalization"; }
-  std::vector<std::shared_ptr<Layer>> children() const override {
-    return {std::shared_ptr<Layer>(std::shared_ptr<void>(), &layer.layer_behind())};  // an alias: the module keeps it
-  }
+  std::vector<std::shared_ptr<Layer>> children() const override { return {child_of(layer)}; }
   void build(const Spec& input) override {
     Layer& inner = layer.layer_behind();
     inner.ensure_built(input);

@@ -1,0 +1,53 @@
+/// What recurrent layers, their cells and recurrent convolutions have in common: their gates, the first value of their
+/// bias, and their options by Keras's names.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include "gradus/nn/described.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+
+enum class CellKind { simple_rnn, gru, lstm };
+
+constexpr std::int64_t gates_of(CellKind kind) { return kind == CellKind::lstm ? 4 : kind == CellKind::gru ? 3 : 1; }
+constexpr std::string_view keras_name(CellKind kind) {
+  return kind == CellKind::lstm ? "LSTM" : kind == CellKind::gru ? "GRU" : "SimpleRNN";
+}
+
+/// [4 * units]: zeros, but for ones of the gate f if an LSTM shall not forget at first.
+inline Tensor lstm_bias(std::int64_t units, bool unit_forget_bias, DType t) {
+  if (!unit_forget_bias) return zeros({4 * units}, t);
+  return concat({zeros({units}, t), ones({units}, t), zeros({2 * units}, t)});
+}
+
+/// A GRU that resets after the product has one of the input and one of the state: [2, 3 * units].
+template <class Options> bool has_two_biases(CellKind kind, const Options& options) {
+  return kind == CellKind::gru && options.reset_after;
+}
+template <class Options> Tensor first_bias(CellKind kind, std::int64_t units, const Options& options, DType t) {
+  if (has_two_biases(kind, options)) return zeros({2, 3 * units}, t);
+  return kind == CellKind::lstm ? lstm_bias(units, options.unit_forget_bias, t) : zeros({gates_of(kind) * units}, t);
+}
+
+/// `made`, and the options that all of them have.
+template <class Options> LayerConfig with_gates(LayerConfig made, CellKind kind, const Options& options) {
+  const auto activation = [](const std::optional<Activation>& given, const char* otherwise) {
+    return given ? OptionValue(*given) : OptionValue(std::string(otherwise));
+  };
+  const auto add = [&](const char* name, OptionValue value) { made.options.push_back({name, std::move(value)}); };
+  add("use_bias", options.use_bias);
+  add("kernel_regularizer", options.kernel_regularizer);
+  add("recurrent_regularizer", options.recurrent_regularizer);
+  add("bias_regularizer", options.bias_regularizer);
+  add("activation", activation(options.activation, "tanh"));
+  if (kind != CellKind::simple_rnn) add("recurrent_activation", activation(options.recurrent_activation, "sigmoid"));
+  if (kind == CellKind::lstm) add("unit_forget_bias", options.unit_forget_bias);
+  if constexpr (requires { options.reset_after; })
+    if (kind == CellKind::gru) add("reset_after", options.reset_after);
+  return made;
+}
+
+}  // namespace gradus
