@@ -15,8 +15,10 @@ namespace {
 /// Thunks of all steps, in order: loops from the tier, library calls from the registry.
 Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> steps, const CompileOptions& options) {
   Lowered lowered{.slots = graph->size()};
-  auto thunks = options.tier == Tier::compiled ? cpu_backend::lower_loops(*graph, steps, cpu_backend::isa(), lowered)
-                                               : interpreter::lower_loops(graph, steps, lowered);
+  const bool shares = !is_disabled(options.disable, "share");
+  auto thunks = options.tier == Tier::compiled
+                    ? cpu_backend::lower_loops(*graph, steps, cpu_backend::isa(), lowered, shares)
+                    : interpreter::lower_loops(graph, steps, lowered);
   for (std::size_t s = 0; s < steps.size(); ++s) {
     if (steps[s].kind == Step::Kind::library) thunks[s].push_back(lower_library(graph, steps[s]));
     if (steps[s].kind == Step::Kind::control) thunks[s].push_back(lower_control(graph, steps[s], options, lowered));

@@ -265,10 +265,11 @@ class StepLowering {
 
 namespace {
 
-std::vector<std::vector<Thunk>> lower_steps(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out) {
+std::vector<std::vector<Thunk>> lower_steps(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out,
+                                            bool shares) {
   std::vector<std::vector<Planned>> planned(steps.size());
   std::vector<const StepCode*> code(steps.size());
-  StepCodes codes(isa);
+  StepCodes codes(isa, shares);
   FormulaLengths lengths;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].kind != Step::Kind::loops) continue;
@@ -290,10 +291,11 @@ std::vector<std::vector<Thunk>> lower_steps(const Graph& graph, std::span<const 
 
 }  // namespace
 
-std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out) {
+std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out,
+                                            bool shares) {
   internal_check(out.slots >= graph.size(), "the slots of a program begin with its values");
   try {
-    return lower_steps(graph, steps, isa, out);
+    return lower_steps(graph, steps, isa, out, shares);
   } catch (const InternalError& fault) {
     throw InternalError(text(fault.what(), "\nwhile lowering\n", to_text(graph)));
   }
