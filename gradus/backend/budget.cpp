@@ -15,22 +15,15 @@ namespace {
 
 class Planner {
  public:
-  explicit Planner(const CompileOptions& options)
-      : options_(options), merge_(std::ranges::find(options.disable, "fuse") == options.disable.end()) {}
+  explicit Planner(const CompileOptions& options) : options_(options) {}
 
-  /// As a program without a budget runs; the graph may get copies.
-  std::vector<Step> steps(Graph& graph) const {
-    const bool rederives = merge_ && std::ranges::find(options_.disable, "rederive") == options_.disable.end();
-    std::vector<Step> steps = rederives ? fuse_and_rederive(graph) : fuse(graph, merge_);
-    return order_steps(graph, std::move(steps));
-  }
   std::int64_t bytes(const Graph& graph, const std::vector<Step>& steps, Staging staging) const {
     return bytes(graph, steps, outline(graph, steps), staging);
   }
 
   /// Of all that a run allocates but its outputs.
   std::int64_t arena_bytes(Graph graph) const {
-    const std::vector<Step> order = steps(graph);
+    const std::vector<Step> order = usual_steps(graph, options_);
     const std::vector<Thunk> thunks = outline(graph, order);
     std::int64_t of_worker = 0;
     for (const Thunk& thunk : thunks) of_worker = std::max(of_worker, extent(thunk.worker_scratch));
@@ -40,7 +33,8 @@ class Planner {
 
   /// One step after the other.
   PlannedMemory use(const Graph& graph, std::span<const int> copies) const {
-    PlannedMemory use{.steps = order_for_memory(graph, fuse(graph, merge_, copies), options_.symbols)};
+    PlannedMemory use{.steps = order_for_memory(graph, fuse(graph, !is_disabled(options_.disable, "fuse"), copies),
+                                                options_.symbols)};
     const std::vector<Thunk> thunks = outline(graph, use.steps);
     const StagePlan schedule = plan_stages(graph, use.steps, no_sharing(graph), thunks, Staging::in_order);
     const std::vector<Interval> intervals = intervals_of(graph, schedule, options_.symbols, scratch_of(thunks));
@@ -64,7 +58,7 @@ class Planner {
   static Sharing no_sharing(const Graph& graph) { return {std::vector<int>(graph.outputs.size(), -1)}; }
   std::int64_t bytes(const Graph& graph, const std::vector<Step>& steps, const std::vector<Thunk>& thunks,
                      Staging staging) const {
-    const bool reuse = std::ranges::find(options_.disable, "reuse") == options_.disable.end();
+    const bool reuse = !is_disabled(options_.disable, "reuse");
     return lay_out(intervals(graph, thunks, reuse ? plan_sharing(graph, steps) : no_sharing(graph), steps, staging))
         .bytes;
   }
@@ -111,17 +105,22 @@ class Planner {
   }
 
   const CompileOptions& options_;
-  const bool merge_;
   mutable cpu_backend::FormulaLengths lengths_;
 };
 
 }  // namespace
 
+std::vector<Step> usual_steps(Graph& graph, const CompileOptions& options) {
+  const bool fuses = !is_disabled(options.disable, "fuse"), rederives = !is_disabled(options.disable, "rederive");
+  std::vector<Step> steps = fuses && rederives ? fuse_and_rederive(graph) : fuse(graph, fuses);
+  return order_steps(graph, std::move(steps));
+}
+
 Plan plan_within_budget(Graph& graph, const CompileOptions& options) {
   const Planner planner(options);
   Graph as_usual = graph;
-  Plan plan{.steps = planner.steps(as_usual)};
-  const bool concurrent = std::ranges::find(options.disable, "concurrency") == options.disable.end();
+  Plan plan{.steps = usual_steps(as_usual, options)};
+  const bool concurrent = !is_disabled(options.disable, "concurrency");
   const std::int64_t usual = planner.bytes(as_usual, plan.steps, concurrent ? Staging::early : Staging::in_order);
   if (usual <= options.max_bytes) {
     graph = std::move(as_usual);

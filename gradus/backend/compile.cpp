@@ -1,5 +1,4 @@
 /// The whole compiler, readable from top to bottom.
-#include <algorithm>
 #include "gradus/backend/budget.h"
 #include "gradus/backend/control.h"
 #include "gradus/backend/cpu/isa.h"
@@ -9,7 +8,6 @@
 #include "gradus/backend/library.h"
 #include "gradus/backend/program.h"
 #include "gradus/base/clock.h"
-#include "gradus/compiler/rederive.h"
 
 namespace gradus {
 namespace {
@@ -17,8 +15,10 @@ namespace {
 /// Thunks of all steps, in order: loops from the tier, library calls from the registry.
 Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> steps, const CompileOptions& options) {
   Lowered lowered{.slots = graph->size()};
-  auto thunks = options.tier == Tier::compiled ? cpu_backend::lower_loops(*graph, steps, cpu_backend::isa(), lowered)
-                                               : interpreter::lower_loops(graph, steps, lowered);
+  const bool shares = !is_disabled(options.disable, "share");
+  auto thunks = options.tier == Tier::compiled
+                    ? cpu_backend::lower_loops(*graph, steps, cpu_backend::isa(), lowered, shares)
+                    : interpreter::lower_loops(graph, steps, lowered);
   for (std::size_t s = 0; s < steps.size(); ++s) {
     if (steps[s].kind == Step::Kind::library) thunks[s].push_back(lower_library(graph, steps[s]));
     if (steps[s].kind == Step::Kind::control) thunks[s].push_back(lower_control(graph, steps[s], options, lowered));
@@ -35,17 +35,11 @@ Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> s
 
 std::shared_ptr<const Program> compile(Graph given, const CompileOptions& options) {
   const double start = steady_seconds();
-  const auto enabled = [&](std::string_view pass) {
-    return std::ranges::find(options.disable, pass) == options.disable.end();
-  };
+  const auto enabled = [&](std::string_view pass) { return !is_disabled(options.disable, pass); };
   run_graph_passes(given, options.disable);
   const bool compiles = options.tier == Tier::compiled, budgeted = compiles && options.max_bytes > 0;
   Plan plan = budgeted && enabled("recompute") ? plan_within_budget(given, options) : Plan();
-  if (plan.steps.empty()) {
-    const bool rederives = compiles && enabled("fuse") && enabled("rederive");
-    plan.steps = rederives ? fuse_and_rederive(given) : compiles ? fuse(given, enabled("fuse")) : single_steps(given);
-    plan.steps = order_steps(given, std::move(plan.steps));
-  }
+  if (plan.steps.empty()) plan.steps = compiles ? usual_steps(given, options) : order_steps(given, single_steps(given));
   const auto graph = std::make_shared<const Graph>(std::move(given));
   if (!enabled("concurrency")) plan.staging = Staging::in_order;
   plan.sharing =

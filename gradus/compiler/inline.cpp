@@ -15,8 +15,9 @@ using RegionOf = Region (*)(const Graph& graph, const Value& v);
 Region called_region(const Graph&, const Value& v) {
   return v.op && v.op->inlined ? v.op->inlined(v.op.attributes()) : Region();
 }
+bool is_attention(const Value& v) { return v.op && (v.op.as<Attention>() || v.op.as<AttentionGradient>()); }
 Region attention_region(const Graph& graph, const Value& v) {
-  if (!v.op || (!v.op.as<Attention>() && !v.op.as<AttentionGradient>())) return {};
+  if (!is_attention(v)) return {};
   std::vector<Spec> specs;
   for (int operand : v.in) specs.push_back(graph[operand].spec);
   return attention_definition(v.op, specs);
@@ -88,9 +89,6 @@ void inline_calls(Graph& graph) {
 
 void compose_attention(Graph& graph) {
   inline_calls(graph);
-  const auto is_attention = [](const Value& v) {
-    return v.op && (v.op.as<Attention>() || v.op.as<AttentionGradient>());
-  };
   if (std::ranges::any_of(graph.values, is_attention)) replace_by_regions(graph, attention_region);
 }
 

@@ -14,30 +14,6 @@ constexpr int longest_chain = 2000;
 /// An operand that is smaller by this factor is rather kept than computed again.
 constexpr std::int64_t small_factor = 4;
 
-/// Values, moved to a new graph one by one.
-struct Moved {
-  explicit Moved(const Graph& from) : renamed(at(from.size()), -1) {}
-  CopiedGraph to;
-  std::vector<int> renamed;
-
-  int add(Value v, int copy, int origin) {
-    to.copies.push_back(copy);
-    to.origins.push_back(origin);
-    return to.graph.add(std::move(v));
-  }
-  /// A value of `from` with its operands.
-  void move(const CopiedGraph& from, int i) {
-    Value v = from.graph[i];
-    for (int& operand : v.in) operand = renamed[at(operand)];
-    renamed[at(i)] = add(std::move(v), from.copies[at(i)], from.origins[at(i)]);
-  }
-  void finish(const Graph& from) {
-    for (int i : from.inputs) to.graph.inputs.push_back(renamed[at(i)]);
-    for (int o : from.outputs) to.graph.outputs.push_back(renamed[at(o)]);
-    for (int d : from.dying) to.graph.dying.push_back(renamed[at(d)]);
-  }
-};
-
 /// Notes what stands where.
 void find_places(Arranged& now) {
   now.step.assign(at(now.graph.size()), -1);
@@ -285,6 +261,24 @@ class Inserter {
 };
 
 }  // namespace
+
+int Moved::add(Value v, int copy, int origin) {
+  to.copies.push_back(copy);
+  to.origins.push_back(origin);
+  return to.graph.add(std::move(v));
+}
+
+void Moved::move(const CopiedGraph& from, int i) {
+  Value v = from.graph[i];
+  for (int& operand : v.in) operand = renamed[at(operand)];
+  renamed[at(i)] = add(std::move(v), from.copies[at(i)], from.origins[at(i)]);
+}
+
+void Moved::finish(const Graph& from) {
+  for (int i : from.inputs) to.graph.inputs.push_back(renamed[at(i)]);
+  for (int o : from.outputs) to.graph.outputs.push_back(renamed[at(o)]);
+  for (int d : from.dying) to.graph.dying.push_back(renamed[at(d)]);
+}
 
 Arranged arrange(const CopiedGraph& given, PlannedMemory memory) { return Arranger(given).run(std::move(memory)); }
 

@@ -37,6 +37,20 @@ struct CopiedGraph {
   Graph graph;
   std::vector<int> copies, origins;  // as above
 };
+
+/// Values, moved to a new graph one by one.
+struct Moved {
+  explicit Moved(const Graph& from) : renamed(static_cast<std::size_t>(from.size()), -1) {}
+  CopiedGraph to;
+  std::vector<int> renamed;
+
+  int add(Value v, int copy, int origin);
+  /// A value of `from` with its operands.
+  void move(const CopiedGraph& from, int i);
+  /// Inputs, outputs and what dies.
+  void finish(const Graph& from);
+};
+
 Arranged arrange(const CopiedGraph& given, PlannedMemory memory);
 
 /// How the readers of `values` from step `reader` on could have copies of them.

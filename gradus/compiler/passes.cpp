@@ -11,14 +11,23 @@ namespace {
 struct Pass {
   std::string_view name;
   void (*run)(Graph&);
+  std::string_view instead_of = {};  // it runs if this is disabled
 };
 constexpr Pass graph_passes[] = {{"inline", inline_calls},
                                  {"hoist", hoist},
+                                 {"compose", compose_attention, "attention"},  // also what came out of a loop
                                  {"fold", fold_constants},
                                  {"simplify", simplify},
                                  {"eliminate", eliminate_common_subexpressions}};
-constexpr std::string_view names[] = {"hoist",     "fold", "simplify", "eliminate", "attention",
-                                      "recompute", "fuse", "rederive", "reuse",     "concurrency"};
+constexpr std::string_view names[] = {"hoist", "fold",     "simplify", "eliminate",   "attention", "recompute",
+                                      "fuse",  "rederive", "reuse",    "concurrency", "share"};
+
+void check_name(const std::string& name) {
+  if (std::ranges::find(names, name) != std::end(names)) return;
+  std::string known;
+  for (std::string_view each : names) known += text(known.empty() ? "" : ", ", each);
+  throw InvalidArgument(text("compile: there is no pass `", name, "`; the passes are ", known));
+}
 
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
@@ -29,16 +38,17 @@ bool is_set(const char* variable) {
 
 std::span<const std::string_view> pass_names() { return names; }
 
+bool is_disabled(std::span<const std::string> disable, std::string_view name) {
+  return std::ranges::find(disable, name) != disable.end();
+}
+
 std::vector<PassTime> run_graph_passes(Graph& graph, std::span<const std::string> disable) {
-  for (const std::string& name : disable)
-    require(std::ranges::find(names, name) != std::end(names), "compile: there is no pass `", name,
-            "`; the passes are hoist, fold, simplify, eliminate, attention, recompute, fuse, rederive, reuse, "
-            "concurrency");
+  for (const std::string& name : disable) check_name(name);
   const bool verifies = is_set("GRADUS_VERIFY"), prints = is_set("GRADUS_PRINT_PASSES");
   std::vector<PassTime> times;
-  if (std::ranges::find(disable, "attention") != disable.end()) compose_attention(graph);
   for (const Pass& pass : graph_passes) {
-    if (std::ranges::find(disable, pass.name) != disable.end()) continue;
+    if (is_disabled(disable, pass.name)) continue;
+    if (!pass.instead_of.empty() && !is_disabled(disable, pass.instead_of)) continue;
     const int before = graph.size();
     const double start = steady_seconds();
     pass.run(graph);

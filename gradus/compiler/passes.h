@@ -13,7 +13,8 @@ namespace gradus {
 void inline_calls(Graph& graph);
 /// Moves out of loops what is the same in every iteration (hoist.cpp).
 void hoist(Graph& graph);
-/// Attention in blocks gives way to products around a softmax, for what knows nothing else (inline.cpp).
+/// Calls give way, and attention in blocks to products around a softmax (inline.cpp): for what knows nothing else, and
+/// where "attention" is disabled.
 void compose_attention(Graph& graph);
 /// Evaluates what depends on constants alone (fold.cpp).
 void fold_constants(Graph& graph);
@@ -33,12 +34,13 @@ struct PassTime {
   double seconds;
   int values_before, values_after;
 };
-/// What can be disabled: "hoist" "fold" "simplify" "eliminate" "attention" "recompute" "fuse" "rederive"
-/// "reuse" "concurrency" ("attention": in blocks of queries, else scores stand in memory as a whole; "recompute": to
+/// What can be disabled: "hoist" "fold" "simplify" "eliminate" "attention" "recompute" "fuse" "rederive" "reuse"
+/// "concurrency" "share" ("attention": in blocks of queries, else scores stand in memory as a whole; "recompute": to
 /// stay within a byte budget, which does not hold without it; "rederive": cheap formulas are computed again where they
-/// are read late, of fused steps; "reuse": outputs
-/// take the memory of dying inputs; "concurrency": steps run side by side).
+/// are read late, of fused steps; "reuse": outputs take the memory of dying inputs; "concurrency": steps run side by
+/// side; "share": kernels of one structure are generated once, for all programs).
 std::span<const std::string_view> pass_names();
+bool is_disabled(std::span<const std::string> disable, std::string_view name);
 /// Runs the graph passes in order, those in `disable` excepted; InvalidArgument names an unknown one and lists the
 /// known.
 std::vector<PassTime> run_graph_passes(Graph& graph, std::span<const std::string> disable);

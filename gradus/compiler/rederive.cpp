@@ -181,47 +181,38 @@ std::vector<int> members_of_copies(const Places& places, const Step& step, int r
 class Inserter {
  public:
   Inserter(const Places& places, const std::vector<std::vector<int>>& again)
-      : graph_(places.graph),
-        step_of_(places.step_of),
-        again_(again),
-        moved_(at(graph_.size()), -1),
-        late_(again.size()) {}
+      : graph_(places.graph), step_of_(places.step_of), again_(again), moved_(graph_), late_(again.size()) {}
 
   CopiedGraph run() {
     for (int i = 0; i < graph_.size(); ++i) {
       const int step = step_of_[at(i)];
       const bool copies = step >= 0 && !again_[at(step)].empty();
       Value v = graph_[i];
-      for (int& operand : v.in) operand = copies ? late(operand, step) : moved_[at(operand)];
-      moved_[at(i)] = add(std::move(v), 0);
+      for (int& operand : v.in) operand = copies ? late(operand, step) : moved_.renamed[at(operand)];
+      moved_.renamed[at(i)] = moved_.add(std::move(v), 0, no_origin);
     }
-    for (int i : graph_.inputs) to_.graph.inputs.push_back(moved_[at(i)]);
-    for (int o : graph_.outputs) to_.graph.outputs.push_back(moved_[at(o)]);
-    for (int d : graph_.dying) to_.graph.dying.push_back(moved_[at(d)]);
-    return without_unneeded(to_);
+    moved_.finish(graph_);
+    return without_unneeded(moved_.to);
   }
 
  private:
-  int add(Value v, int group) {
-    to_.copies.push_back(group);
-    to_.origins.push_back(0);
-    return to_.graph.add(std::move(v));
-  }
+  static constexpr int no_origin = 0;  // nobody asks for it
+
   /// What members of `step` read as i: a copy if there is one, through aliases and views as well.
   int late(int i, int step) {
     if (const auto known = late_[at(step)].find(i); known != late_[at(step)].end()) return known->second;
     Value v = graph_[i];
     const bool is_copied = holds(again_[at(step)], i);
     const bool passes = step_of_[at(i)] < 0 && (v.op.is_alias() || v.op.is_view());
-    int found = moved_[at(i)];
+    int found = moved_.renamed[at(i)];
     if (is_copied || passes) {
       bool differs = is_copied;
       for (int& operand : v.in) {
-        const int original = moved_[at(operand)];
+        const int original = moved_.renamed[at(operand)];
         operand = late(operand, step);
         differs = differs || operand != original;
       }
-      if (differs) found = add(std::move(v), step + 1);
+      if (differs) found = moved_.add(std::move(v), step + 1, no_origin);
     }
     return late_[at(step)].emplace(i, found).first->second;
   }
@@ -229,8 +220,7 @@ class Inserter {
   const Graph& graph_;
   const std::vector<int>& step_of_;
   const std::vector<std::vector<int>>& again_;
-  CopiedGraph to_;
-  std::vector<int> moved_;
+  Moved moved_;
   std::vector<std::map<int, int>> late_;  // per step
 };
 

@@ -11,6 +11,7 @@
 #include "gradus/base/nearest.h"
 #include "gradus/function/arguments.h"
 #include "gradus/function/call_keys.h"
+#include "gradus/function/guide.h"
 #include "gradus/function/one_call.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/variant.h"
@@ -54,8 +55,7 @@ struct TracedFunction::State {
   std::atomic<std::uint64_t> uses{0};
 
   std::int64_t budget() const {
-    const bool kept = std::ranges::find(options.disable, "recompute") == options.disable.end();
-    return kept ? static_cast<std::int64_t>(options.max_bytes) : 0;
+    return is_disabled(options.disable, "recompute") ? 0 : static_cast<std::int64_t>(options.max_bytes);
   }
   /// Whether watched fields are what they were, and what the call keeps between kernels stays within the budget.
   bool is_valid(const Variant& variant, const std::vector<std::int64_t>& symbols) const;
@@ -100,36 +100,6 @@ struct TracedFunction::State {
 };
 
 namespace {
-
-/// Says which way a run of a trace goes: the known way first, then what the predicates are in this call.
-class Guide {
- public:
-  Guide(OneCall& values, const std::string& title) : values_(values), title_(title) {}
-
-  Trace::Decision operator()(const Trace& trace, const Tensor& predicate) {
-    const auto& constants = trace.memory().constants();
-    if (const auto known = constants.find(predicate.node().get()); known != constants.end())
-      return {known->second, true};
-    const std::size_t k = trace.guards().size();
-    if (!diverged_ && k < values_.path().size()) {
-      const PathStep& step = values_.path()[k];
-      if (step.segment->predicate.node() == predicate.node()) return {step.taken};
-      diverged_ = true;
-    }
-    require<ResourceExhausted>(
-        k < Variant::most_guards, title_, ": more than ", Variant::most_guards,
-        " C++ branches on tensor values in one call, each of them a guard; make a loop whose length depends on values "
-        "a while_loop, one of known length a scan, and a branch a cond");
-    return values_.evaluate(trace, predicate);
-  }
-  /// Whether the run left the known path elsewhere than at its end: it is another program now.
-  bool has_diverged(const Trace& trace) const { return diverged_ || trace.guards().size() < values_.path().size(); }
-
- private:
-  OneCall& values_;
-  const std::string& title_;
-  bool diverged_ = false;
-};
 
 /// How many ops a run with symbols may apply, where one with sizes applied `known`: C++ that counts with a negative
 /// number may never end.

@@ -1,6 +1,7 @@
 /// The gradients of incomplete functions: by a parameter the kernel has the next derivative; by the end of the integral
 /// it is the integrand, whose derivatives by the parameters follow from that of its logarithm.
 #include "gradus/ops/incomplete.h"
+#include <algorithm>
 #include <limits>
 #include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
@@ -13,12 +14,14 @@ namespace {
 
 constexpr int highest_order = 5;
 
-Spec same_floats(std::string_view name, std::size_t arity, Specs in) {
+Spec same_floats(std::string_view name, std::size_t arity, Specs in, int least_order, int greatest_order) {
   require(in.size() == arity, name, ": expected ", arity, " operands, got ", in.size());
   for (const Spec& operand : in) {
     require(is_floating(operand.dtype), name, ": expected floats, got ", operand, "; cast it first");
     require(operand == in[0], name, ": operands are ", in[0], " and ", operand, "; they must agree");
   }
+  require(least_order >= 0 && greatest_order <= highest_order, name, ": orders of derivatives are 0 ... ",
+          highest_order);
   return in[0];
 }
 
@@ -92,9 +95,11 @@ struct BetaIntegrand {
 
 }  // namespace
 
-Spec Igamma::infer(Specs in) const { return same_floats(upper ? "igammac" : name, 2, in); }
-Spec Betainc::infer(Specs in) const { return same_floats(name, 3, in); }
-Spec Zeta::infer(Specs in) const { return same_floats(name, 2, in); }
+Spec Igamma::infer(Specs in) const { return same_floats(upper ? "igammac" : name, 2, in, order, order); }
+Spec Betainc::infer(Specs in) const {
+  return same_floats(name, 3, in, std::min(order_a, order_b), std::max(order_a, order_b));
+}
+Spec Zeta::infer(Specs in) const { return same_floats(name, 2, in, order, order); }
 Tensor Igamma::batch(In in, std::uint32_t mask, std::int64_t n) const { return with_rows(*this, in, mask, n); }
 Tensor Betainc::batch(In in, std::uint32_t mask, std::int64_t n) const { return with_rows(*this, in, mask, n); }
 Tensor Zeta::batch(In in, std::uint32_t mask, std::int64_t n) const { return with_rows(*this, in, mask, n); }

@@ -30,11 +30,6 @@ bool computes(const Node& node, Opcode op) {
   return result.op == op && is_operand(result.a, 0) && (node.inputs.size() == 1 || is_operand(result.b, 1));
 }
 
-Shape with_leading(std::int64_t n, Shape shape) {
-  shape.insert(0, n);
-  return shape;
-}
-
 /// [iterations, p, q] as the operand of a product over all iterations, [iterations * p, q] or [p, iterations * q]:
 /// whichever axis the product sums along.
 Tensor joined(const Tensor& all, bool along_rows) {
@@ -164,7 +159,8 @@ bool LoopSums::varies(const Tensor& x) {
 }
 
 std::optional<LoopSums::Rows> LoopSums::all_of(const Tensor& x) {
-  const Shape shape = with_leading(iterations_, x.shape());
+  Shape shape = x.shape();
+  shape.insert(0, iterations_);
   for (const Taken& each : taken_)
     if (each.symbol.node() == x.node()) return [all = each.all, shape](In) { return reshape(all, shape); };
   auto found = std::ranges::find_if(stacked_, [&](const Tensor& each) { return each.node() == x.node(); });

@@ -11,6 +11,7 @@
 #include "gradus/ops/index.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/signal_parts.h"
 
 namespace gradus {
 namespace {
@@ -55,7 +56,6 @@ std::int64_t factor_of(std::int64_t n) {
   return found;
 }
 
-Tensor fitted(const Tensor& x, std::int64_t n);
 Complex transformed(const Complex& x, std::int64_t n, double sign);
 
 Complex elementwise_product(const Complex& x, const Complex& y) {
@@ -111,15 +111,6 @@ Complex transformed(const Complex& x, std::int64_t n, double sign) {
   });
 }
 
-/// The first n elements of the last axis, with zeros behind where there are fewer.
-Tensor fitted(const Tensor& x, std::int64_t n) {
-  const std::int64_t length = x.shape()[-1];
-  if (n <= length) return slice_axis(x, -1, 0, n, "dft");
-  std::vector<std::array<std::int64_t, 2>> paddings(static_cast<std::size_t>(x.shape().rank()));
-  paddings.back() = {0, n - length};
-  return pad(x, paddings);
-}
-
 /// The whole spectrum of a real signal of n points from its first half.
 Complex mirrored(const Complex& half, std::int64_t n) {
   const std::int64_t rest = n - (n / 2 + 1);
@@ -170,6 +161,14 @@ void check_signal(std::string_view op, const Tensor& x) {
 }
 
 }  // namespace
+
+Tensor fitted(const Tensor& x, std::int64_t n) {
+  const std::int64_t length = x.shape()[-1];
+  if (n <= length) return slice_within(x, -1, 0, n);
+  std::vector<std::array<std::int64_t, 2>> paddings(static_cast<std::size_t>(x.shape().rank()));
+  paddings.back() = {0, n - length};
+  return pad(x, paddings);
+}
 
 Tensor dft(const Tensor& x, DftOptions options) {
   check_signal("dft", x);

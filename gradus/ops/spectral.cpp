@@ -13,6 +13,7 @@
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/pooling.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/signal_parts.h"
 
 namespace gradus {
 namespace {
@@ -88,15 +89,6 @@ Tensor by_fourier(const Tensor& x, const CosineTransform& transform) {
   const Tensor y = slice_within(dft(turned, {.dft_length = points}), -2, 0, n);
   const auto part = [&](std::int64_t k) { return squeeze(slice_within(y, -1, k, 1), {-1}); };
   return turns_second ? part(0) * second_re - part(1) * second_im : part(0) * second_re;
-}
-
-/// The first n elements of the last axis, with zeros behind where there are fewer.
-Tensor fitted(const Tensor& x, std::int64_t n) {
-  const std::int64_t given = x.shape().back();
-  if (given >= n) return slice_within(x, -1, 0, n);
-  std::vector<std::array<std::int64_t, 2>> paddings(static_cast<std::size_t>(x.shape().rank()), {0, 0});
-  paddings.back()[1] = n - given;
-  return pad(x, paddings);
 }
 
 Tensor cosine_transform(std::string_view op, const Tensor& x, int type, const DctOptions& options) {

@@ -62,6 +62,20 @@ TEST(SharedKernels, AreTheSameForAnyNumberOfThreads) {
   }
 }
 
+/// Neither does the program with kernels of its own find others, nor do others find it.
+TEST(SharedKernels, CanBeSwitchedOff) {
+  const Graph graph = parse_graph(source);
+  const auto inputs = random_inputs(graph, {}, 5);
+  const std::int64_t before = cpu_backend::kernels_generated();
+  const auto own = compile(graph, {.disable = {"share"}});
+  const std::int64_t all = cpu_backend::kernels_generated() - before;
+  EXPECT_GT(all, 0);
+  const auto shared = compile(graph), other = compile(graph, {.disable = {"share"}});
+  EXPECT_EQ(cpu_backend::kernels_generated() - before, 3 * all);
+  expect_same(*own, run(*own, inputs), run(*shared, inputs), {}, "own kernels");
+  expect_same(*other, run(*other, inputs), run(*shared, inputs), {}, "own kernels again");
+}
+
 /// A directory of its own, and the cache in it.
 class KernelFiles : public testing::Test {
  protected:

@@ -1,6 +1,7 @@
 /// Graph passes, text in and text out.
 #include "gradus/compiler/passes.h"
 #include <gtest/gtest.h>
+#include <algorithm>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 
@@ -120,6 +121,26 @@ TEST(PassRunner, RunsAllButTheDisabled) {
   EXPECT_EQ(graph.size(), 3);
 }
 
+/// Also where it comes out of a loop, whose iterations would all compute the same.
+TEST(PassRunner, LeavesNoAttentionWhereItIsDisabled) {
+  const std::string type = "f32[1,4,1,2]";
+  const std::string before =
+      "%0 = input : " + type + "\n%1 = input : f32[3,1,4,1,2]\n%2 = input : " + type +
+      "\n%3 = scan{body={%0 = input : " + type + " | %1 = input : " + type + " | %2 = input : " + type +
+      " | %3 = attention{scale=1; causal=false; masked=false} %2 %2 %2 : " + type + " | %4 = add %0 %3 : " + type +
+      " | return %4}; last={}; carries=1; singles=1; chunks=0; stacked=0; iterations=3; rows=0; last_rows=0; "
+      "reverse=false; counted=false; output=0} %0 %1 %2 : " +
+      type + "\nreturn %3\n";
+  const auto attentions = [&](const std::vector<std::string>& disable) {
+    Graph graph = parse_graph(before);
+    run_graph_passes(graph, disable);
+    verify(graph);
+    return std::ranges::count_if(graph.values, [](const Value& v) { return v.op && v.op->name == "attention"; });
+  };
+  EXPECT_EQ(attentions({}), 1);
+  EXPECT_EQ(attentions({"attention"}), 0);
+}
+
 TEST(PassRunner, NamesTheKnownPasses) {
   Graph graph;
   const std::string off[] = {"unroll"};
@@ -129,7 +150,7 @@ TEST(PassRunner, NamesTheKnownPasses) {
   } catch (const InvalidArgument& error) {
     EXPECT_STREQ(error.what(),
                  "compile: there is no pass `unroll`; the passes are hoist, fold, simplify, eliminate, attention, "
-                 "recompute, fuse, rederive, reuse, concurrency");
+                 "recompute, fuse, rederive, reuse, concurrency, share");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include "gradus/backend/cpu/loop_emitter.h"
 #include "gradus/backend/cpu/lower_scalar.h"
+#include "gradus/base/divide.h"
 
 namespace gradus::cpu_backend {
 namespace {
@@ -150,7 +151,7 @@ void LoopEmitter::emit_row_outputs() {
 
 /// ceil(length / block)
 V LoopEmitter::blocks_of(std::int64_t length, std::int64_t block) {
-  if (length >= 0) return dimension(ceil_divide(length, block));
+  if (length >= 0) return dimension(divide_up(length, block));
   V& known = blocks_[length];
   if (!known) {
     V n = dimension(length);

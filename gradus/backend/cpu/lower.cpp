@@ -3,6 +3,7 @@
 #include <algorithm>
 #include "gradus/backend/cpu/kernel_key.h"
 #include "gradus/backend/cpu/step_code.h"
+#include "gradus/base/divide.h"
 
 namespace gradus::cpu_backend {
 namespace {
@@ -64,7 +65,7 @@ struct Planned {
 struct Extents {
   std::int64_t rows, columns;
   bool are_long() const { return columns > row_block; }
-  std::int64_t blocks() const { return rows * ceil_divide(columns, row_block); }
+  std::int64_t blocks() const { return rows * divide_up(columns, row_block); }
   /// What one worker should at least get.
   std::int64_t rows_at_once() const {
     return std::max<std::int64_t>(1, small_item / std::max<std::int64_t>(1, columns));
@@ -237,7 +238,7 @@ class StepLowering {
     const Reduced view = *loops_.column_reduction();
     const auto blocks = [view, chunks = column_chunks(context_)](Symbols symbols) {
       const auto extent = [&](std::int64_t d) { return dimension::evaluate(d, symbols); };
-      return Work{extent(view.outer) * ceil_divide(extent(view.n), column_block) * chunks, 1};
+      return Work{extent(view.outer) * divide_up(extent(view.n), column_block) * chunks, 1};
     };
     add(blocks, [](LoopEmitter& emitter) { emitter.emit_rows(); });
     if (is_reduced_at_once(graph_, step_, loops_)) return;
@@ -264,10 +265,11 @@ class StepLowering {
 
 namespace {
 
-std::vector<std::vector<Thunk>> lower_steps(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out) {
+std::vector<std::vector<Thunk>> lower_steps(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out,
+                                            bool shares) {
   std::vector<std::vector<Planned>> planned(steps.size());
   std::vector<const StepCode*> code(steps.size());
-  StepCodes codes(isa);
+  StepCodes codes(isa, shares);
   FormulaLengths lengths;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].kind != Step::Kind::loops) continue;
@@ -289,10 +291,11 @@ std::vector<std::vector<Thunk>> lower_steps(const Graph& graph, std::span<const 
 
 }  // namespace
 
-std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out) {
+std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out,
+                                            bool shares) {
   internal_check(out.slots >= graph.size(), "the slots of a program begin with its values");
   try {
-    return lower_steps(graph, steps, isa, out);
+    return lower_steps(graph, steps, isa, out, shares);
   } catch (const InternalError& fault) {
     throw InternalError(text(fault.what(), "\nwhile lowering\n", to_text(graph)));
   }

@@ -17,7 +17,9 @@ std::int64_t kernels_generated();
 /// Per step its thunks in order; none for a step of another kind, which its library lowers. Enters the dimensions that
 /// the kernels ask for into out.dimensions, takes slots for shared scratch from out.slots (the graph's values come
 /// first, so it has to be at least graph.size() before) and makes out.owner keep the code. Thread-safe.
-std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out);
+/// `shares`: steps of one structure share their code, also with those of other programs.
+std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out,
+                                            bool shares = true);
 
 /// How many instructions formulas have: kept, since recording them takes longer than all else that an outline needs.
 class FormulaLengths {

@@ -1,6 +1,7 @@
 /// How much memory partial results take.
 #include "gradus/backend/cpu/partials.h"
 #include <algorithm>
+#include "gradus/base/divide.h"
 
 namespace gradus::cpu_backend {
 
@@ -33,10 +34,10 @@ std::int64_t bytes_of(std::span<const Partials> partials, std::span<const std::i
   const auto extent = [&](std::int64_t d) { return dimension::evaluate(d, symbols); };
   std::int64_t bytes = 0;
   for (const Partials& p : partials) {
-    const std::int64_t blocks = ceil_divide(extent(p.length), p.block);
+    const std::int64_t blocks = divide_up(extent(p.length), p.block);
     const std::int64_t own =
         dimension::multiply(dimension::multiply(extent(p.lines), blocks), dimension::multiply(extent(p.width), p.size));
-    bytes = dimension::add(bytes, dimension::add(ceil_divide(own, 64) * 64, partial_padding));
+    bytes = dimension::add(bytes, dimension::add(divide_up(own, 64) * 64, partial_padding));
   }
   return bytes;
 }

@@ -28,6 +28,4 @@ std::int64_t bytes_of(std::span<const Partials> partials, std::span<const std::i
 /// result.
 bool is_reduced_at_once(const Graph& graph, const Step& step, const Loops& loops);
 
-constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 }  // namespace gradus::cpu_backend

@@ -55,9 +55,10 @@ std::size_t StepCodes::pick_module() {
 }
 
 StepCode& StepCodes::find_or_add(const std::string& structure, std::vector<AnyOp> ops) {
-  const std::string key = std::string(name(isa_)) + ' ' + structure;
+  std::string key = std::string(name(isa_)) + ' ' + structure;
+  if (!shares_) key += text(" alone ", codes_.size());
   std::shared_ptr<StepCode>& code = codes_[key];
-  if (!code) code = known_codes().find(key);
+  if (!code && shares_) code = known_codes().find(key);
   if (!code) {
     code = std::make_shared<StepCode>(StepCode{.ops = std::move(ops), .module = pick_module()});
     added_.emplace_back(key, code);
@@ -83,7 +84,7 @@ void StepCodes::finish() {
     code->code = modules_[code->module].code;
     for (StepCode::Part& part : code->parts)
       part.run = reinterpret_cast<KernelFunction>(code->code->address(part.name));
-    known_codes().add(key, code);
+    if (shares_) known_codes().add(key, code);
   }
   modules_.clear();
 }

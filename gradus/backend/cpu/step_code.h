@@ -28,7 +28,8 @@ struct StepCode {
 /// The code of one program.
 class StepCodes {
  public:
-  explicit StepCodes(Isa isa) : isa_(isa) {}
+  /// `shares`: steps of one structure share their code, also with those of other programs.
+  StepCodes(Isa isa, bool shares) : isa_(isa), shares_(shares) {}
 
   /// Of steps of this structure. If it is new it has no parts yet, and is emitted into `module_of` it.
   StepCode& find_or_add(const std::string& key, std::vector<AnyOp> ops);
@@ -55,6 +56,7 @@ class StepCodes {
   std::size_t pick_module();
 
   const Isa isa_;
+  const bool shares_;
   int names_ = 0;
   std::vector<Unit> modules_;
   std::map<std::string, std::shared_ptr<StepCode>> codes_;  // by key

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include "gradus/backend/interpreter/lower.h"
+#include "gradus/base/divide.h"
 
 namespace gradus::interpreter {
 namespace {
@@ -146,8 +147,6 @@ class ColumnSum {
   int counts_[levels] = {}, top_ = 0;
 };
 
-std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 std::shared_ptr<Reduction> reduction_of(const Graph& graph, int value, int partials, Symbols symbols) {
   const Value& v = graph[value];
   const Shape in = graph[v.in[0]].spec.shape.evaluated(symbols);
@@ -157,9 +156,9 @@ std::shared_ptr<Reduction> reduction_of(const Graph& graph, int value, int parti
   for (int i = 0; i < axis; ++i) work->outer *= in[i];
   for (int i = axis + 1; i < in.rank(); ++i) work->inner *= in[i];
   if (axis + 1 == in.rank()) {
-    if (work->length > longest_row) work->blocks = ceil_divide(work->length, longest_row);
+    if (work->length > longest_row) work->blocks = divide_up(work->length, longest_row);
   } else if (work->length >= many_rows && work->outer * work->inner < few_columns) {
-    work->blocks = ceil_divide(work->length, rows_together);
+    work->blocks = divide_up(work->length, rows_together);
   }
   if (const DType t = v.spec.dtype; is_narrow(t)) {
     work->widen = reference::loop_of(scalar::Opcode::convert, t, computed_in(t));

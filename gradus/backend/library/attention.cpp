@@ -7,6 +7,7 @@
 #include <limits>
 #include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/backend/library/kernels.h"
+#include "gradus/base/divide.h"
 #include "gradus/ops/attention_blocks.h"
 
 namespace gradus::library {
@@ -17,9 +18,6 @@ using cpu_backend::Product;
 constexpr std::int64_t block_queries = 64;
 constexpr std::int64_t queries_at_once = 512;  // of a unit of the forward direction, which transposes nothing twice
 constexpr std::int64_t lanes = 16;             // of a row reduction
-
-std::int64_t divide_up(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
-std::int64_t round_up(std::int64_t x, std::int64_t to) { return divide_up(x, to) * to; }
 
 struct Call {
   DType dtype = f32;

@@ -4,6 +4,7 @@
 #include "gradus/backend/library/convolution.h"
 #include <cstring>
 #include "gradus/backend/cpu/tiles/product.h"
+#include "gradus/base/divide.h"
 #include "gradus/ops/convolution.h"
 
 namespace gradus::library {
@@ -15,8 +16,6 @@ constexpr std::int64_t block_rows = 168;         // whole tiles: 14, 12, 24 and 
 constexpr std::int64_t block_bytes = 256 << 10;  // of packed rows: a part of the second-level cache
 constexpr std::int64_t block_depth = 384;        // of packed columns, where rows are to be many
 constexpr std::int64_t enough_units = 16;
-
-std::int64_t divide_up(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
 
 /// What copies of short pieces may write behind them; what comes next in the row is written later.
 constexpr std::int64_t spill = 32;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 #include "gradus/backend/library/convolution.h"
+#include "gradus/base/divide.h"
 
 namespace gradus::library {
 namespace {
@@ -44,8 +45,6 @@ template <class E> const E* pointer(const KernelArguments* arguments, int slot) 
 template <class E> E* target_pointer(const KernelArguments* arguments, int slot) {
   return static_cast<E*>(arguments->slots[slot]);
 }
-
-std::int64_t divide_up(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
 
 // ---------------------------------------------------------------- targets from sources
 

@@ -1,6 +1,7 @@
 /// How a product is cut.
 #include "gradus/backend/cpu/tiles/plan.h"
 #include <unistd.h>
+#include "gradus/base/divide.h"
 #include "gradus/base/error.h"
 
 namespace gradus::cpu_backend {
@@ -11,9 +12,6 @@ constexpr std::int64_t block_bytes = 1 << 20;      // of a block of packed b, wh
 constexpr std::int64_t deepest = 1024;             // steps without a pause in memory
 constexpr std::int64_t deep = 384;                 // from so many steps on, panels of a pass by a panel of b
 constexpr std::int64_t most_resident = 8;          // more rows of c than this at a time fall into one set of a cache
-
-std::int64_t divide_up(std::int64_t x, std::int64_t by) { return (x + by - 1) / by; }
-std::int64_t round_up(std::int64_t x, std::int64_t to) { return divide_up(x, to) * to; }
 
 void check(const Product& p) {
   const bool is_known =
