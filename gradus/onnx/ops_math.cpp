@@ -25,12 +25,15 @@ Tensor cumulative_product(const Call& c) {
   return cumprod(c[0], {.axis = axis, .exclusive = c.flag("exclusive"), .reverse = c.flag("reverse")});
 }
 
+/// The input in the type that is computed in.
+Tensor wide(const Tensor& x) { return cast(x, computed_in(x.dtype())); }
+
 /// gamma x, below 0 gamma alpha (exp(x) - 1); the defaults are numbers of f32.
 Tensor scaled_elu(const Call& c) {
-  const Tensor& x = c[0];
+  const Tensor x = wide(c[0]);
   const double alpha = c.number("alpha", 1.67326319217681884765625),
                gamma = c.number("gamma", 1.05070102214813232421875);
-  return where(x >= zeros_like(x), x, expm1(minimum(x, 0)) * alpha) * gamma;
+  return cast(where(x >= zeros_like(x), x, expm1(minimum(x, 0)) * alpha) * gamma, c[0].dtype());
 }
 
 /// Before 7 a slope of several numbers has one for each channel.
@@ -69,15 +72,16 @@ Tensor one_hot_of_largest(const Call& c) {
 
 /// Over a norm of 0: 0.
 Tensor normalized(const Call& c) {
-  const Tensor& x = c[0];
+  const Tensor x = wide(c[0]);
   const auto p = c.integer("p", 2);
   c.require(p == 1 || p == 2, "p must be 1 or 2, got ", p);
   const int axis = c.axis(c.integer("axis", -1), x.shape().rank());
-  return divide_no_nan(x, norm(x, static_cast<double>(p), {.axis = {axis}, .keepdims = true}));
+  const Tensor size = norm(x, static_cast<double>(p), {.axis = {axis}, .keepdims = true});
+  return cast(divide_no_nan(x, size), c[0].dtype());
 }
 
-/// log_p: [batch, classes, places...], labels: [batch, places...]. Ignored labels weigh nothing; the mean of nothing is
-/// NaN.
+/// log_p: [batch, classes, places...] as wide as is computed in, labels: [batch, places...]. Ignored labels weigh
+/// nothing; the mean of nothing is NaN.
 Tensor negative_log_likelihood(const Call& c, const Tensor& log_p) {
   const Shape& shape = log_p.shape();
   c.require(shape.rank() >= 2 && is_integer(c[1].dtype()) && c[1].shape().rank() == shape.rank() - 1, "the labels are ",
@@ -102,13 +106,15 @@ Tensor negative_log_likelihood(const Call& c, const Tensor& log_p) {
     weights = weights * picked(reshape(cast(c[2], log_p.dtype()), along));
   }
   const Tensor losses = -picked(log_p) * weights;
-  if (reduction == "none") return losses;
-  return reduction == "sum" ? reduce_sum(losses) : reduce_sum(losses) / reduce_sum(weights);
+  const DType t = c[0].dtype();
+  if (reduction == "none") return cast(losses, t);
+  const Tensor sum = reduce_sum(losses);
+  return cast(reduction == "sum" ? sum : sum / reduce_sum(weights), t);
 }
 
 Results softmax_crossentropy(const Call& c) {
-  const Tensor log_p = log_softmax(c[0], 1);
-  return {negative_log_likelihood(c, log_p), log_p};
+  const Tensor log_p = log_softmax(wide(c[0]), 1);
+  return {negative_log_likelihood(c, log_p), cast(log_p, c[0].dtype())};
 }
 
 const Table functions{
@@ -160,7 +166,7 @@ const Table activations{
 };
 
 const Table losses{
-    {"NegativeLogLikelihoodLoss", {12, 13, 22}, [](const Call& c) { return negative_log_likelihood(c, c[0]); }},
+    {"NegativeLogLikelihoodLoss", {12, 13, 22}, [](const Call& c) { return negative_log_likelihood(c, wide(c[0])); }},
     {"SoftmaxCrossEntropyLoss", {12, 13}, softmax_crossentropy},
 };
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 #include "gradus/ops/checks.h"
-#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/reduce.h"
 
 namespace gradus {
@@ -28,39 +28,39 @@ Tensor relu6(const Tensor& x) { return strictly_within(require_floating(x, "relu
 Tensor hard_sigmoid(const Tensor& x) { return hard_sigmoid(x, HardSigmoidOptions{}); }
 Tensor hard_sigmoid(const Tensor& x, HardSigmoidOptions options) {
   require_floating(x, "hard_sigmoid");
-  return strictly_within(x * options.alpha + options.beta, 0, 1);
+  return in_computed_dtype(
+      x, [&](const Tensor& wide) { return strictly_within(wide * options.alpha + options.beta, 0, 1); });
 }
 
 Tensor hard_silu(const Tensor& x) {
   require_floating(x, "hard_silu");
-  return x * hard_sigmoid(x);
+  return in_computed_dtype(x, [](const Tensor& wide) { return wide * hard_sigmoid(wide); });
 }
 
-Tensor hard_swish(const Tensor& x) {
-  require_floating(x, "hard_swish");
-  return x * hard_sigmoid(x);
-}
+Tensor hard_swish(const Tensor& x) { return hard_silu(require_floating(x, "hard_swish")); }
 
 Tensor hard_tanh(const Tensor& x) { return clip_by_value(require_floating(x, "hard_tanh"), -1, 1); }
 Tensor mish(const Tensor& x) {
   require_floating(x, "mish");
-  return x * tanh(softplus(x));
+  return in_computed_dtype(x, [](const Tensor& wide) { return wide * tanh(softplus(wide)); });
 }
 
 Tensor celu(const Tensor& x) { return celu(x, AlphaOptions{}); }
 Tensor celu(const Tensor& x, AlphaOptions options) {
   require_floating(x, "celu");
   require(options.alpha != 0, "celu: alpha must not be 0");
-  return exponential_branch(x, options.alpha, 1 / options.alpha);
+  return in_computed_dtype(
+      x, [&](const Tensor& wide) { return exponential_branch(wide, options.alpha, 1 / options.alpha); });
 }
 
 Tensor elu(const Tensor& x, AlphaOptions options) {
-  return exponential_branch(require_floating(x, "elu"), options.alpha, 1);
+  require_floating(x, "elu");
+  return in_computed_dtype(x, [&](const Tensor& wide) { return exponential_branch(wide, options.alpha, 1); });
 }
 
 Tensor softsign(const Tensor& x) {
   require_floating(x, "softsign");
-  return x / (abs(x) + 1);
+  return in_computed_dtype(x, [](const Tensor& wide) { return wide / (abs(wide) + 1); });
 }
 
 Tensor thresholded_relu(const Tensor& x) { return thresholded_relu(x, AlphaOptions{}); }
@@ -102,25 +102,23 @@ Tensor shrink(const Tensor& x, ShrinkOptions options) {
 
 Tensor tanh_shrink(const Tensor& x) {
   require_floating(x, "tanh_shrink");
-  return x - tanh(x);
+  return in_computed_dtype(x, [](const Tensor& wide) { return wide - tanh(wide); });
 }
 
 Tensor log_sigmoid(const Tensor& x) { return -softplus(-require_floating(x, "log_sigmoid")); }
 Tensor silu(const Tensor& x, SiluOptions options) {
   require_floating(x, "silu");
-  return x * sigmoid(x * options.beta);
+  return in_computed_dtype(x, [&](const Tensor& wide) { return wide * sigmoid(wide * options.beta); });
 }
 
-Tensor swish(const Tensor& x) {
-  require_floating(x, "swish");
-  return x * sigmoid(x);
-}
+Tensor swish(const Tensor& x) { return silu(require_floating(x, "swish")); }
 
 Tensor gelu(const Tensor& x, GeluOptions options) {
   if (!options.approximate) return gelu(x);
   require_floating(x, "gelu");
   const double root = std::sqrt(2 / std::numbers::pi);
-  return x * 0.5 * (tanh((x + x * x * x * 0.044715) * root) + 1);
+  return in_computed_dtype(
+      x, [&](const Tensor& wide) { return wide * 0.5 * (tanh((wide + wide * wide * wide * 0.044715) * root) + 1); });
 }
 
 Tensor glu(const Tensor& x, int axis) {
@@ -128,22 +126,28 @@ Tensor glu(const Tensor& x, int axis) {
   const int at = checked_axis(x, axis, "glu");
   const std::int64_t n = x.shape()[at];
   require(n >= 0 && n % 2 == 0, "glu: expected an even size along axis ", axis, ", got ", x.spec());
-  return slice_within(x, at, 0, n / 2) * sigmoid(slice_within(x, at, n / 2, n / 2));
+  return in_computed_dtype(x, [&](const Tensor& wide) {
+    return slice_within(wide, at, 0, n / 2) * sigmoid(slice_within(wide, at, n / 2, n / 2));
+  });
 }
 
 Tensor squareplus(const Tensor& x) { return squareplus(x, SquareplusOptions{}); }
 Tensor squareplus(const Tensor& x, SquareplusOptions options) {
   require_floating(x, "squareplus");
   require(options.b > 0, "squareplus: b must be positive, got ", options.b);
-  const Tensor root = sqrt(square(x) + options.b);
-  // Of negative x the sum would cancel.
-  return where(x >= zeros_like(x), (x + root) * 0.5, options.b / 2 / (root - x));
+  return in_computed_dtype(x, [&](const Tensor& wide) {
+    const Tensor root = sqrt(square(wide) + options.b);
+    // Of negative x the sum would cancel.
+    return where(wide >= zeros_like(wide), (wide + root) * 0.5, options.b / 2 / (root - wide));
+  });
 }
 
 Tensor sparse_plus(const Tensor& x) {
   require_floating(x, "sparse_plus");
-  const Tensor middle = square(x + 1) * 0.25;
-  return where(x <= -1, zeros_like(x), where(x < 1, middle, x));
+  return in_computed_dtype(x, [](const Tensor& wide) {
+    const Tensor middle = square(wide + 1) * 0.25;
+    return where(wide <= -1, zeros_like(wide), where(wide < 1, middle, wide));
+  });
 }
 
 Tensor sparse_sigmoid(const Tensor& x) {

@@ -287,12 +287,14 @@ Tensor rotary_embedding(const Tensor& x, const Tensor& cosine, const Tensor& sin
           ": the width that turns must be even and "
           "at most that of x, ",
           x.spec(), "; got ", width);
-  const Tensor c = table_of(cosine, "cosine", x, width / 2, options.positions);
-  const Tensor s = table_of(sine, "sine", x, width / 2, options.positions);
-  const Tensor turned = slice_within(x, -1, 0, width);
+  const DType t = computed_in(x.dtype());
+  const Tensor c = cast(table_of(cosine, "cosine", x, width / 2, options.positions), t);
+  const Tensor s = cast(table_of(sine, "sine", x, width / 2, options.positions), t);
+  const Tensor turned = cast(slice_within(x, -1, 0, width), t);
   const Tensor a = part_of_pairs(turned, 0, options.interleaved), b = part_of_pairs(turned, 1, options.interleaved);
   const std::vector<Tensor> parts{a * c - b * s, b * c + a * s};
-  const Tensor front = options.interleaved ? reshape(stack(parts, -1), turned.shape()) : concat(parts, -1);
+  const Tensor wide = options.interleaved ? reshape(stack(parts, -1), turned.shape()) : concat(parts, -1);
+  const Tensor front = cast(wide, x.dtype());
   return width == all ? front : concat({front, slice_within(x, -1, width, all - width)}, -1);
 }
 

@@ -78,12 +78,6 @@ struct LeakyRelu {
   Tensor expand(In in) const { return where(in[0] > zeros_like(in[0]), in[0], in[0] * in[1]); }
 };
 
-/// Applies a composite, which is one op to its users: of narrow floats its parts are computed in f32.
-template <class T> Tensor as_one(const T& op, const Tensor& x) {
-  if (is_narrow(x.dtype())) return in_f32(x, [&](const Tensor& wide) { return apply(op, wide); });
-  return apply(op, x);
-}
-
 /// Composites check here: their parts would name themselves.
 const Tensor& floats(const Tensor& x, std::string_view op) {
   require(is_floating(x.dtype()), op, ": expected a floating type, got ", x.spec(), "; cast it first");
@@ -92,14 +86,14 @@ const Tensor& floats(const Tensor& x, std::string_view op) {
 
 }  // namespace
 
-Tensor tanh(const Tensor& x) { return apply(Tanh{}, x); }
-Tensor sigmoid(const Tensor& x) { return apply(Sigmoid{}, x); }
+Tensor tanh(const Tensor& x) { return apply_wide(Tanh{}, x); }
+Tensor sigmoid(const Tensor& x) { return apply_wide(Sigmoid{}, x); }
 Tensor relu(const Tensor& x) { return apply(Relu{}, x); }
-Tensor softplus(const Tensor& x) { return apply(Softplus{}, x); }
-Tensor gelu(const Tensor& x) { return as_one(Gelu{}, floats(x, Gelu::name)); }
-Tensor silu(const Tensor& x) { return as_one(Silu{}, floats(x, Silu::name)); }
-Tensor elu(const Tensor& x) { return as_one(Elu{}, floats(x, Elu::name)); }
-Tensor selu(const Tensor& x) { return as_one(Selu{}, floats(x, Selu::name)); }
+Tensor softplus(const Tensor& x) { return apply_wide(Softplus{}, x); }
+Tensor gelu(const Tensor& x) { return apply_wide(Gelu{}, floats(x, Gelu::name)); }
+Tensor silu(const Tensor& x) { return apply_wide(Silu{}, floats(x, Silu::name)); }
+Tensor elu(const Tensor& x) { return apply_wide(Elu{}, floats(x, Elu::name)); }
+Tensor selu(const Tensor& x) { return apply_wide(Selu{}, floats(x, Selu::name)); }
 Tensor leaky_relu(const Tensor& x, double alpha) {
   return apply(LeakyRelu{}, floats(x, LeakyRelu::name), scalar_like(x, alpha, LeakyRelu::name));
 }

@@ -32,8 +32,13 @@ struct Divide {
   auto emit(auto a, auto b) const { return a / b; }
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
     if (!has_gradient(y)) return none(2);
-    const Tensor da = cotangent_over(dy, in[1]);
-    return {da, -cotangent_times(da, y)};
+    if (!is_narrow(y.dtype())) {
+      const Tensor da = cotangent_over(dy, in[1]);
+      return {da, -cotangent_times(da, y)};
+    }
+    const Tensor a = cast(in[0], f32), b = cast(in[1], f32);
+    const Tensor db = -cotangent_times(cotangent_over(cast(dy, f32), b), a / b);  // rounded once
+    return {cotangent_over(dy, in[1]), cast(db, y.dtype())};
   }
 };
 
@@ -238,7 +243,7 @@ Tensor mod(const Tensor& a, Scalar b) { return mod(a, beside(a, b, Mod::name)); 
 Tensor floor_divide(const Tensor& a, const Tensor& b) { return broadcasting(FloorDivide{}, a, b); }
 Tensor floor_divide(const Tensor& a, Scalar b) { return floor_divide(a, beside(a, b, FloorDivide::name)); }
 
-Tensor pow(const Tensor& a, const Tensor& b) { return broadcasting(Pow{}, a, b); }
+Tensor pow(const Tensor& a, const Tensor& b) { return broadcasting_wide(Pow{}, a, b); }
 Tensor pow(Scalar a, const Tensor& b) { return pow(beside(b, a, Pow::name), b); }
 Tensor pow(const Tensor& a, Scalar b) {
   const double exponent = b.literal().real();
@@ -248,7 +253,7 @@ Tensor pow(const Tensor& a, Scalar b) {
   if (!integral) return pow(a, beside(a, b, Pow::name));
   require(floating || exponent >= 0, "pow: the exponent ", exponent, " of a tensor ", a.spec(),
           " is negative; cast the tensor to a floating type first");
-  return apply(IntegerPower{scalar::Literal(static_cast<std::int64_t>(exponent))}, a);
+  return apply_wide(IntegerPower{scalar::Literal(static_cast<std::int64_t>(exponent))}, a);
 }
 
 Tensor maximum(const Tensor& a, const Tensor& b) { return broadcasting(Maximum{}, a, b); }

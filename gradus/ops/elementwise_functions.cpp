@@ -103,16 +103,16 @@ struct Round {
 
 }  // namespace
 
-Tensor exp(const Tensor& x) { return apply(Exp{}, x); }
-Tensor expm1(const Tensor& x) { return apply(Expm1{}, x); }
+Tensor exp(const Tensor& x) { return apply_wide(Exp{}, x); }
+Tensor expm1(const Tensor& x) { return apply_wide(Expm1{}, x); }
 Tensor log(const Tensor& x) { return apply(Log{}, x); }
-Tensor log1p(const Tensor& x) { return apply(Log1p{}, x); }
-Tensor sqrt(const Tensor& x) { return apply(Sqrt{}, x); }
-Tensor rsqrt(const Tensor& x) { return apply(Rsqrt{}, x); }
-Tensor sin(const Tensor& x) { return apply(Sin{}, x); }
-Tensor cos(const Tensor& x) { return apply(Cos{}, x); }
-Tensor tan(const Tensor& x) { return apply(Tan{}, x); }
-Tensor erf(const Tensor& x) { return apply(Erf{}, x); }
+Tensor log1p(const Tensor& x) { return apply_wide(Log1p{}, x); }
+Tensor sqrt(const Tensor& x) { return apply_wide(Sqrt{}, x); }
+Tensor rsqrt(const Tensor& x) { return apply_wide(Rsqrt{}, x); }
+Tensor sin(const Tensor& x) { return apply_wide(Sin{}, x); }
+Tensor cos(const Tensor& x) { return apply_wide(Cos{}, x); }
+Tensor tan(const Tensor& x) { return apply_wide(Tan{}, x); }
+Tensor erf(const Tensor& x) { return apply_wide(Erf{}, x); }
 Tensor floor(const Tensor& x) { return apply(Floor{}, x); }
 Tensor ceil(const Tensor& x) { return apply(Ceil{}, x); }
 Tensor round(const Tensor& x) { return apply(Round{}, x); }

@@ -10,8 +10,8 @@ namespace gradus {
 Tensor igamma(const Tensor& a, const Tensor& x);
 /// 1 - P(a, x), exact also where that is small.
 Tensor igammac(const Tensor& a, const Tensor& x);
-/// (integral of t^(a-1) (1-t)^(b-1) from 0 to x) / beta(a, b). NaN unless a > 0, b > 0 and 0 <= x <= 1. Exact for
-/// a and b up to 10^6.
+/// (integral of t^(a-1) (1-t)^(b-1) from 0 to x) / beta(a, b). NaN unless a > 0, b > 0 and 0 <= x <= 1. The relative
+/// error in f64, of gradients too, is about 10^-16 times the larger of a and b (10^-11 at 10^5, 10^-8 at 10^8).
 Tensor betainc(const Tensor& a, const Tensor& b, const Tensor& x);
 /// The sum of (k + q)^-x over k = 0, 1 ...: infinite at x = 1, NaN below. At whole q <= 0 it is infinite for even x and
 /// else NaN; at other q < 0 it is defined for whole x, and has no derivative by x.

@@ -3,7 +3,7 @@
 #include <limits>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/convolution.h"
-#include "gradus/ops/elementwise.h"
+#include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/gather.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/matmul.h"
@@ -13,9 +13,6 @@
 
 namespace gradus {
 namespace {
-
-/// Calls f in the dtype that is computed in, and rounds its result once.
-template <class F> Tensor in_computed_dtype(const Tensor& x, F f) { return is_narrow(x.dtype()) ? in_f32(x, f) : f(x); }
 
 void check_input(std::string_view op, const Tensor& x, int spatial = 0) {
   const int rank = x.shape().rank();

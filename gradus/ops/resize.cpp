@@ -285,7 +285,8 @@ Tensor resample_by(const Tensor& x, const Resampling& options) {
   std::vector<Axis> axes = axes_of(x, options);
   keep_aspect_ratio(axes, options.aspect_ratio);
   std::ranges::sort(axes, {}, [](const Axis& axis) { return -axis.at; });
-  const bool is_exact = options.mode == Interpolation::nearest;
+  // Nearest is exact; its gradient sums along one axis after the other, of narrow floats in f32 throughout.
+  const bool is_exact = options.mode == Interpolation::nearest && !is_narrow(x.dtype());
   Tensor y = is_exact ? x : cast(x, interpolated_in(x.dtype()));
   for (const Axis& axis : axes)
     if (!is_unchanged(axis, options)) y = resampled(y, axis, options);

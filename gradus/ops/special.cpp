@@ -290,34 +290,34 @@ Tensor where_counted(const Tensor& x, const Tensor& y, double instead) {
 
 }  // namespace
 
-Tensor acos(const Tensor& x) { return apply(Acos{}, x); }
-Tensor asin(const Tensor& x) { return apply(Asin{}, x); }
-Tensor atan(const Tensor& x) { return apply(Atan{}, x); }
-Tensor atan2(const Tensor& y, const Tensor& x) { return broadcasting(Atan2{}, y, x); }
-Tensor sinh(const Tensor& x) { return apply(Sinh{}, x); }
-Tensor cosh(const Tensor& x) { return apply(Cosh{}, x); }
-Tensor asinh(const Tensor& x) { return apply(Asinh{}, x); }
-Tensor acosh(const Tensor& x) { return apply(Acosh{}, x); }
-Tensor atanh(const Tensor& x) { return apply(Atanh{}, x); }
-Tensor exp2(const Tensor& x) { return apply(Exp2{}, x); }
-Tensor log2(const Tensor& x) { return apply(Log2{}, x); }
-Tensor log10(const Tensor& x) { return apply(Log10{}, x); }
-Tensor cbrt(const Tensor& x) { return apply(Cbrt{}, x); }
-Tensor logaddexp(const Tensor& a, const Tensor& b) { return broadcasting(Logaddexp{}, a, b); }
-Tensor erfc(const Tensor& x) { return apply(Erfc{}, x); }
-Tensor erfinv(const Tensor& x) { return apply(Erfinv{}, x); }
+Tensor acos(const Tensor& x) { return apply_wide(Acos{}, x); }
+Tensor asin(const Tensor& x) { return apply_wide(Asin{}, x); }
+Tensor atan(const Tensor& x) { return apply_wide(Atan{}, x); }
+Tensor atan2(const Tensor& y, const Tensor& x) { return broadcasting_wide(Atan2{}, y, x); }
+Tensor sinh(const Tensor& x) { return apply_wide(Sinh{}, x); }
+Tensor cosh(const Tensor& x) { return apply_wide(Cosh{}, x); }
+Tensor asinh(const Tensor& x) { return apply_wide(Asinh{}, x); }
+Tensor acosh(const Tensor& x) { return apply_wide(Acosh{}, x); }
+Tensor atanh(const Tensor& x) { return apply_wide(Atanh{}, x); }
+Tensor exp2(const Tensor& x) { return apply_wide(Exp2{}, x); }
+Tensor log2(const Tensor& x) { return apply_wide(Log2{}, x); }
+Tensor log10(const Tensor& x) { return apply_wide(Log10{}, x); }
+Tensor cbrt(const Tensor& x) { return apply_wide(Cbrt{}, x); }
+Tensor logaddexp(const Tensor& a, const Tensor& b) { return broadcasting_wide(Logaddexp{}, a, b); }
+Tensor erfc(const Tensor& x) { return apply_wide(Erfc{}, x); }
+Tensor erfinv(const Tensor& x) { return apply_wide(Erfinv{}, x); }
 Tensor erfcinv(const Tensor& x) {
   require_floating(x, "erfcinv");
   return ndtri(x * fill_like(x, 0.5)) * fill_like(x, -std::numbers::sqrt2 / 2);
 }
-Tensor ndtri(const Tensor& p) { return apply(Ndtri{}, p); }
-Tensor lgamma(const Tensor& x) { return apply(Lgamma{}, x); }
-Tensor digamma(const Tensor& x) { return apply(Digamma{}, x); }
+Tensor ndtri(const Tensor& p) { return apply_wide(Ndtri{}, p); }
+Tensor lgamma(const Tensor& x) { return apply_wide(Lgamma{}, x); }
+Tensor digamma(const Tensor& x) { return apply_wide(Digamma{}, x); }
 
 Tensor polygamma(int order, const Tensor& x) {
   require(order >= 0 && order <= highest_polygamma, "polygamma: expected an order of 0 to ", highest_polygamma,
           ", got ", order);
-  return order == 0 ? digamma(x) : apply(Polygamma{order}, x);
+  return order == 0 ? digamma(x) : apply_wide(Polygamma{order}, x);
 }
 
 Tensor lbeta(const Tensor& x) {
@@ -326,10 +326,10 @@ Tensor lbeta(const Tensor& x) {
   return reduce_sum(lgamma(x), {.axis = {-1}}) - lgamma(reduce_sum(x, {.axis = {-1}}));
 }
 
-Tensor bessel_i0(const Tensor& x) { return apply(BesselI{0, false}, x); }
-Tensor bessel_i0e(const Tensor& x) { return apply(BesselI{0, true}, x); }
-Tensor bessel_i1(const Tensor& x) { return apply(BesselI{1, false}, x); }
-Tensor bessel_i1e(const Tensor& x) { return apply(BesselI{1, true}, x); }
+Tensor bessel_i0(const Tensor& x) { return apply_wide(BesselI{0, false}, x); }
+Tensor bessel_i0e(const Tensor& x) { return apply_wide(BesselI{0, true}, x); }
+Tensor bessel_i1(const Tensor& x) { return apply_wide(BesselI{1, false}, x); }
+Tensor bessel_i1e(const Tensor& x) { return apply_wide(BesselI{1, true}, x); }
 
 Tensor xlogy(const Tensor& x, const Tensor& y) {
   require_floating(x, y, "xlogy");

@@ -34,6 +34,9 @@ int main() {
       Dense(5, [](Tensor t) { return t * sigmoid(t); }, {.kernel_initializer = initializers::he_normal}));
   auto typed = function([](std::tuple<Tensor, Tensor> pair, Mode, std::array<int, 2>) { return std::get<0>(pair); });
   typed(std::tuple{x, 0.5}, Mode::exact, std::array{1, 2});
+  while_loop([](Tensor a, Tensor) { return a < 3; }, [](Tensor a, Tensor b) { return std::tuple{a + 1, b}; },
+             std::tuple{constant(0), x}, {.max_iterations = 8});
+  gradients += value_and_gradient([&] { return loss_function(y, model(x)); }, model.trainable_variables()).gradients;
   Sequential copy = model;
   Adam copied = optimizer;
   copied.rebind(copy.trainable_variables().filter([](std::string_view name) { return name.ends_with("kernel"); }));
@@ -66,6 +69,8 @@ int main() {
   double d = loss;
 #elif CASE == 13  // a tape cannot be copied
   GradientTape other = tape;
+#elif CASE == 14  // slices of which size?
+  map_batches(model, x);
 #elif CASE == 15  // gradients belong to their variables: nothing to zip, nothing to mismatch
   optimizer.apply_gradients(gradients, model.trainable_variables());
 #elif CASE == 16  // a loss that gives a tensor has no weight
@@ -114,6 +119,8 @@ int main() {
   model(training, x);
 #elif CASE == 38  // a padding is not a text
   Conv2D convolution(8, 3, {.padding = "same"});
+#elif CASE == 39  // the state of a loop is tensors
+  while_loop([](Tensor a) { return a < 3; }, [](Tensor a) { return a + 1; }, 0);
 #elif CASE == 40  // a loss knows its weight: Loss::mean(x) or Loss::of(x)
   Loss total = reduce_mean(x);
 #endif

@@ -16,6 +16,7 @@
 #include "gradus/nn/model.h"
 #include "gradus/nn/pools.h"
 #include "gradus/nn/recurrent.h"
+#include "gradus/nn/spectral_normalization.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/random.h"
@@ -159,6 +160,11 @@ const Case cases[] = {
            {.strides = 2, .padding = Padding::same, .return_sequences = true, .recurrent_regularizer = L1(0.0625)});
      }},
     {"conv_lstm_2d", [] { return ConvLSTM2D(2, {2, 3}, {.go_backwards = true, .activation = relu}); }},
+    {"spectral_dense", [] { return SpectralNormalization(Dense(3, tanh), {.power_iterations = 2}); },
+     CallMode::training},
+    {"spectral_conv", [] { return SpectralNormalization(Conv2D(3, 2)); }, CallMode::training},
+    {"spectral_embedding", [] { return SpectralNormalization(Embedding(9, 4)); }, CallMode::training},
+    {"spectral_inference", [] { return SpectralNormalization(Dense(3)); }},
 };
 
 double far(const Tensor& a, const Tensor& b) {

@@ -259,6 +259,25 @@ def store_augmentation(arrays):
     keras.config.set_floatx("float64")
 
 
+def store_spectral(arrays):
+    """By numbers of its own, so that the other cases keep theirs."""
+    global DRAW
+    DRAW = np.random.default_rng(23)
+    wrapped = layers.SpectralNormalization
+    cases = {
+        "spectral_dense": (wrapped(layers.Dense(3, "tanh"), power_iterations=2), normal(4, 5), True),
+        "spectral_conv": (wrapped(layers.Conv2D(3, 2)), normal(2, 4, 4, 2), True),
+        "spectral_embedding": (wrapped(layers.Embedding(9, 4)), words(3, 5), True),
+        "spectral_inference": (wrapped(layers.Dense(3)), normal(4, 5), False),
+    }
+    for name, (layer, x, training) in cases.items():
+        store_case(arrays, name, sequential(layer), x, training)
+        for kind in ("w", "after"):  # Keras has the kernel before vector_u
+            kernel = arrays.pop(f"{name}/{kind}0")
+            arrays[f"{name}/{kind}0"] = arrays.pop(f"{name}/{kind}1")
+            arrays[f"{name}/{kind}1"] = kernel
+
+
 def main():
     arrays = {}
     store_augmentation(arrays)
@@ -269,6 +288,7 @@ def main():
     tagger = lambda: sequential(embedding(), layers.LSTM(4, return_sequences=True), layers.Dense(3))
     entropy = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     store_fit(arrays, "fit_mask", tagger(), words(8, 5), labels, entropy, 8)
+    store_spectral(arrays)
     write(HERE / "values.safetensors", arrays)
 
 
