@@ -348,7 +348,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "line 18: `optimizer.groups[0].learning_rate` is -1"},
         Mistake{"schedule_of_a_group", "momentum = 0.9",
                 "[[optimizer.groups]]\nvariables = [\"bias\"]\nschedule = { type = \"cosine_decay\" }",
-                "`optimizer.groups[0].schedule"},
+                "line 18: [optimizer.groups[0].schedule]: CosineDecay: decay_steps must be positive, got 0"},
         Mistake{"penalty_below_zero", "units = 7", "units = 7\nkernel_regularizer = { l2 = -1 }",
                 "`layers[1].kernel_regularizer.l2`"},
         Mistake{"penalty_of_flatten", "type = \"flatten\"", "type = \"flatten\"\nkernel_regularizer = { l2 = 1 }",
