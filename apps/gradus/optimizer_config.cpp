@@ -101,17 +101,31 @@ ScheduleConfig read_schedule(ConfigReader reader, double learning_rate) {
   return config;
 }
 
-ParameterGroupConfig read_group(ConfigReader reader) {
+Schedule schedule_of(const std::optional<ScheduleConfig>& config, double learning_rate) {
+  if (!config) return learning_rate;
+  return row_of(schedules(), config->type).make(config->options, learning_rate);
+}
+
+TomlTable schedule_table(const ScheduleConfig& config) {
+  TomlTable table;
+  add(table, "type", config.type);
+  std::visit([&](const auto& options) { add_fields(table, options, rates); }, config.options);
+  return table;
+}
+
+ParameterGroupConfig read_group(ConfigReader reader, double learning_rate) {
   ParameterGroupConfig group;
   reader.require_key("variables");
   reader.read_fields(group);
   if (group.variables.empty() || std::ranges::count(group.variables, "") > 0)
     reader.fail("variables", "expected parts of names of variables, none of them empty");
-  if (!group.learning_rate && !group.weight_decay)
-    reader.fail("variables", "belong to a group that says neither learning_rate nor weight_decay");
+  if (!group.learning_rate && !group.weight_decay && !reader.has("schedule"))
+    reader.fail("variables", "belong to a group that says neither learning_rate nor weight_decay nor a schedule");
   for (const auto& [key, value] :
        {std::pair("learning_rate", group.learning_rate), {"weight_decay", group.weight_decay}})
     if (value && !is_not_negative(*value)) reader.fail(key, text("is ", *value, "; expected 0 or a positive number"));
+  if (reader.find("schedule"))
+    group.schedule = read_schedule(reader.table("schedule"), group.learning_rate.value_or(learning_rate));
   reader.finish();
   return group;
 }
@@ -126,7 +140,8 @@ OptimizerConfig read_optimizer(ConfigReader reader) {
   reader.read("learning_rate", config.learning_rate, "a positive number", is_positive);
   std::visit([&](auto& options) { reader.read_fields(options); }, config.options);
   reader.read("exclude_from_weight_decay", config.exclude_from_weight_decay);
-  for (ConfigReader& group : reader.tables("groups")) config.groups.push_back(read_group(std::move(group)));
+  for (ConfigReader& group : reader.tables("groups"))
+    config.groups.push_back(read_group(std::move(group), config.learning_rate));
   if (reader.find("schedule")) config.schedule = read_schedule(reader.table("schedule"), config.learning_rate);
   reader.finish();
   reader.checked([&] { (void)make_optimizer(config); });
@@ -144,22 +159,16 @@ TomlTable table_of(const OptimizerConfig& config) {
     for (const ParameterGroupConfig& group : config.groups) {
       TomlTable one;
       add_fields(one, group);
+      if (group.schedule) add(one, "schedule", schedule_table(*group.schedule));
       groups.push_back({std::move(one)});
     }
     table.emplace_back("groups", TomlNode{std::move(groups)});
   }
-  if (!config.schedule) return table;
-  TomlTable schedule;
-  add(schedule, "type", config.schedule->type);
-  std::visit([&](const auto& options) { add_fields(schedule, options, rates); }, config.schedule->options);
-  add(table, "schedule", std::move(schedule));
+  if (config.schedule) add(table, "schedule", schedule_table(*config.schedule));
   return table;
 }
 
-Schedule make_schedule(const OptimizerConfig& config) {
-  if (!config.schedule) return config.learning_rate;
-  return row_of(schedules(), config.schedule->type).make(config.schedule->options, config.learning_rate);
-}
+Schedule make_schedule(const OptimizerConfig& config) { return schedule_of(config.schedule, config.learning_rate); }
 
 Optimizer make_optimizer(const OptimizerConfig& config) {
   Optimizer optimizer = row_of(optimizers(), config.type).make(config.options, make_schedule(config));
@@ -177,7 +186,8 @@ void add_parameter_groups(Optimizer& optimizer, const OptimizerConfig& config, c
     try {
       require(members.size() > 0, "no variable of the model has a name with any of these parts in it");
       ParameterGroupOptions options{.weight_decay = group.weight_decay};
-      if (group.learning_rate) options.learning_rate = *group.learning_rate;
+      if (group.learning_rate || group.schedule)
+        options.learning_rate = schedule_of(group.schedule, group.learning_rate.value_or(config.learning_rate));
       optimizer.add_parameter_group(members, options);
     } catch (const InvalidArgument& error) { throw ConfigError(text("optimizer.groups[", i, "]: ", error.what())); }
   }

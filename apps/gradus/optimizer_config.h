@@ -29,6 +29,7 @@ using OptimizerOptions = std::variant<AdamOptions, SGDOptions, AdamWOptions, RMS
 struct ParameterGroupConfig {
   std::vector<std::string> variables = {};  // parts of names
   std::optional<double> learning_rate = {}, weight_decay = {};
+  std::optional<ScheduleConfig> schedule = {};  // of learning_rate or, without one, of the optimizer's
 };
 struct OptimizerConfig {
   std::string type = "adam";

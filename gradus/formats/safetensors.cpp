@@ -46,7 +46,8 @@ Json header_of(std::span<const std::byte> bytes, std::string_view file, std::spa
   return header;
 }
 
-NamedArray array_of(const std::string& name, const Json& entry, std::span<const std::byte> contents,
+/// `left`: the bytes of `contents` that no array before took; so arrays in one place cost no more than the file.
+NamedArray array_of(const std::string& name, const Json& entry, std::span<const std::byte> contents, std::size_t& left,
                     std::string_view file) {
   const auto complain_unless = [&](bool ok, std::string_view what) {
     require<DataError>(ok, file, ": array `", name, "`: ", what);
@@ -72,6 +73,8 @@ NamedArray array_of(const std::string& name, const Json& entry, std::span<const 
     wanted = bytes_of(array.spec);
   } catch (const Error& error) { complain_unless(false, error.what()); }
   complain_unless(static_cast<std::uint64_t>(wanted) == last - first, "its shape and its data_offsets disagree");
+  complain_unless(last - first <= left, "its bytes are those of other arrays, too");
+  left -= last - first;
   const auto source = contents.subspan(first, last - first);
   if (array.spec.dtype == boolean)
     for (std::byte b : source) complain_unless(b <= std::byte{1}, "a bool is neither 0 nor 1");
@@ -108,8 +111,9 @@ std::vector<NamedArray> parse_safetensors(std::span<const std::byte> bytes, std:
   std::span<const std::byte> contents;
   const Json header = header_of(bytes, name, contents);
   std::vector<NamedArray> arrays;
+  std::size_t left = contents.size();
   for (const auto& [key, entry] : header.items())
-    if (key != "__metadata__") arrays.push_back(array_of(key, entry, contents, name));
+    if (key != "__metadata__") arrays.push_back(array_of(key, entry, contents, left, name));
   return arrays;
 }
 

@@ -1,11 +1,17 @@
 /// Loops over chunks of rows.
 #include "gradus/gradients/batches.h"
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
 #include "gradus/gradients/chunks.h"
 #include "gradus/gradients/micro_batches.h"
 #include "gradus/graph/region.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control_ops.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
 
 namespace gradus {
 namespace {
@@ -26,38 +32,136 @@ Tensors in_chunks(std::string_view op, const ChunkedWork& work, std::int64_t tot
   return within_budget(op, max_bytes, new_sequence(), total, work);
 }
 
-/// What a loss of parts adds up to: the loss, the weight and the gradients, as means of one part or as sums of several.
-struct Sums {
-  const std::function<Loss(In)>& loss;
-  const Variables& sources;
+/// What a loop adds up of a loss of parts: the loss, the weight and the gradients. Those of tables that are kept as
+/// rows come out of it side by side, part after part, and are added up behind it: so there is no sum as large as the
+/// table.
+class Sums {
+ public:
+  Sums(const std::function<Loss(In)>& loss, const Variables& sources, In batch, std::int64_t total)
+      : loss_(loss), sources_(sources), batch_(batch), total_(total) {}
 
-  Tensors means_of(In part) const {
+  LossAndGradients of_all() const { return of(batch_); }
+
+  /// The loop's results, of parts of `rows` rows; see of_parts.
+  Tensors by_loop(std::string_view op, std::int64_t rows) {
+    find_places(op, rows);
+    Tensors results = scan_rows(op, body(), zeros(), batch_, rows);
+    if (!fits_) {  // rows that are not those of examples
+      places_.assign(places_.size(), 0);
+      results = scan_rows(op, body(), zeros(), batch_, rows);
+    }
+    layouts_.insert_or_assign(results[0].node().get(), places_);
+    return results;
+  }
+
+  /// The sums that by_loop gave as `results`.
+  LossAndGradients of_parts(In results) const {
+    const std::vector<std::int64_t>& places = layouts_.at(results[0].node().get());
+    std::vector<GradientPart> sums;
+    std::size_t carry = 2, joined = 2 + static_cast<std::size_t>(std::ranges::count(places, 0));
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (places[i] == 0) {
+        sums.emplace_back(results[carry++]);
+        continue;
+      }
+      Shape shape = sources_[i].shape();
+      const std::int64_t extent = shape[0], all = dimension::multiply(total_, places[i]);
+      shape.set(0, all);
+      sums.push_back(
+          GradientPart::of_rows({reshape(results[joined], {all}), reshape(results[joined + 1], shape)}, extent));
+      joined += 2;
+    }
+    return {Loss::of_sums(results[0], results[1]), Gradients::of_sums(sources_, std::move(sums), results[1])};
+  }
+
+ private:
+  LossAndGradients of(In part) const {
     GradientTape tape;
-    const Loss value = loss(part);
-    const Gradients gradients = tape.gradient(value, sources);
-    Tensors means{value.value(), value.weight()};
-    for (std::size_t i = 0; i < gradients.size(); ++i) means.push_back(gradients[i]);
-    return means;
+    Loss value = loss_(part);
+    Gradients gradients = tape.gradient(value, sources_);
+    return {std::move(value), std::move(gradients)};
   }
-  Tensors of(In part) const {
-    Tensors sums = means_of(part);
-    for (std::size_t i = 0; i < sums.size(); ++i)
-      if (i != 1) sums[i] = sums[i] * cast(sums[1], sums[i].dtype());
-    return sums;
+
+  /// How many rows of its table an example reads, if `gradient` is kept as rows and all parts together read no more
+  /// than the table has; 0: the sum is in full.
+  std::int64_t places_of(const GradientPart& gradient, const Variable& table, std::int64_t rows) const {
+    if (!gradient.is_rows()) return 0;
+    const auto places = dimension::divide(gradient.summed().indices.shape()[0], rows);
+    if (!places || *places == 0) return 0;
+    const bool known = *places > 0;
+    return SizeChoice::choose(!known || *places <= table.shape()[0] / total_) ? *places : 0;
   }
-  /// Their specs, for batches with this many rows.
-  Tensors zeros_for(In batch, std::int64_t rows) const {
+
+  /// What the loop carries and what it joins, for parts of `rows` rows.
+  void find_places(std::string_view op, std::int64_t rows) {
     std::vector<Spec> specs;
-    for (const Tensor& x : batch) {
+    for (const Tensor& x : batch_) {
       specs.push_back(x.spec());
       specs.back().shape.set(0, rows);
     }
-    const RegionTrace trace("accumulated_gradients", specs, [&](In parts) { return of(parts); });
+    fits_ = true;
+    places_.clear();
+    const RegionTrace trace(op, specs, [&](In part) {
+      const auto [loss, gradients] = of(part);
+      for (std::size_t i = 0; i < gradients.size(); ++i)
+        places_.push_back(places_of(gradients.mean(i), sources_[i], rows));
+      return Tensors{loss.value(), loss.weight()};
+    });
+    loss_specs_ = specs_of(trace.results());
+  }
+
+  /// For the carries.
+  Tensors zeros() const {
     Tensors zero;
-    for (const Tensor& sum : trace.results()) zero.push_back(fill(sum.shape(), 0, sum.dtype()));
+    for (const Spec& spec : loss_specs_) zero.push_back(fill(spec.shape, 0, spec.dtype));
+    for (std::size_t i = 0; i < places_.size(); ++i)
+      if (places_[i] == 0) zero.push_back(fill(sources_[i].shape(), 0, computed_in(sources_[i].dtype())));
     return zero;
   }
+
+  /// The sums of what was added up before and of one part more, then rows of tables.
+  std::function<Tensors(In, In)> body() {
+    return [this](In so_far, In part) {
+      const auto [loss, gradients] = of(part);
+      const Tensor value = loss.value(), weight = loss.weight();
+      Tensors next{so_far[0] + value * cast(weight, value.dtype()), so_far[1] + weight}, joined;
+      for (std::size_t i = 0; i < gradients.size(); ++i) {
+        const DType wide = computed_in(sources_[i].dtype());
+        const GradientPart sum =
+            gradients.mean(i).map([&](const Tensor& mean) { return cast(mean, wide) * cast(weight, wide); });
+        if (places_[i] == 0) next.push_back(so_far[next.size()] + sum.whole());
+        else add_rows(sum, i, part[0].shape()[0], joined);
+      }
+      std::ranges::move(joined, std::back_inserter(next));
+      return next;
+    };
+  }
+  /// As rows of the part.
+  void add_rows(const GradientPart& sum, std::size_t i, std::int64_t rows, Tensors& joined) {
+    const Variable& table = sources_[i];
+    const std::int64_t width = dimension::multiply(places_[i], table.shape().size() / table.shape()[0]);
+    fits_ = fits_ && sum.is_rows() && sum.summed().indices.shape()[0] == dimension::multiply(rows, places_[i]);
+    const AddedRows added = fits_ ? sum.summed() : AddedRows();
+    joined.push_back(fits_ ? reshape(cast(added.indices, i64), {rows, places_[i]}) : fill({rows, places_[i]}, -1, i64));
+    joined.push_back(fits_ ? reshape(added.values, {rows, width}) : fill({rows, width}, 0, computed_in(table.dtype())));
+  }
+
+  const std::function<Loss(In)>& loss_;
+  const Variables& sources_;
+  In batch_;
+  std::int64_t total_;
+  std::vector<Spec> loss_specs_;
+  std::vector<std::int64_t> places_;                          // per variable
+  bool fits_ = true;                                          // all parts read as many places as places_ says
+  std::map<const Node*, std::vector<std::int64_t>> layouts_;  // places_ of results
 };
+
+Tensors tensors_of(const LossAndGradients& all) {
+  Tensors tensors{all.loss.value(), all.loss.weight()};
+  Gradients gradients = all.gradients;
+  gradients.for_each_tensor([&](const Tensor& x) { tensors.push_back(x); });
+  return tensors;
+}
 
 }  // namespace
 
@@ -84,21 +188,17 @@ LossAndGradients detail::accumulated_gradients(const std::function<Loss(In)>& lo
   require_one_of(op, "micro_batch", options.micro_batch, options.max_bytes);
   const std::int64_t total = known_rows_of_batch(op, batch);
   require(total > 0, op, ": the batch has no rows");
-  const Sums sums{loss, sources};
-  const auto add_part = [&](In so_far, In parts) {
-    Tensors next = sums.of(parts);
-    for (std::size_t i = 0; i < next.size(); ++i) next[i] = so_far[i] + next[i];
-    return next;
-  };
-  bool in_parts = false;
+  Sums sums(loss, sources, batch, total);
+  if (options.micro_batch >= total) return sums.of_all();
+  std::optional<LossAndGradients> whole;
   const ChunkedWork work = [&](std::int64_t rows) {
-    in_parts = rows < total;
-    return in_parts ? scan_rows(op, add_part, sums.zeros_for(batch, rows), batch, rows) : sums.means_of(batch);
+    if (rows < total) return sums.by_loop(op, rows);
+    whole = sums.of_all();
+    return tensors_of(*whole);
   };
-  Tensors found = in_chunks(op, work, total, options.micro_batch, options.max_bytes);
-  Tensors gradients(found.begin() + 2, found.end());
-  if (!in_parts) return {Loss::of_mean(found[0], found[1]), Gradients(sources, std::move(gradients), found[1])};
-  return {Loss::of_sums(found[0], found[1]), Gradients::of_sums(sources, std::move(gradients), found[1])};
+  const Tensors results = in_chunks(op, work, total, options.micro_batch, options.max_bytes);
+  const bool in_parts = !whole || whole->loss.value().node().get() != results[0].node().get();
+  return in_parts ? sums.of_parts(results) : *whole;
 }
 
 }  // namespace gradus

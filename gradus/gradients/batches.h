@@ -31,7 +31,8 @@ template <TensorFunction F> Tensor map_batches(F&& f, const Tensor& xs, MapBatch
 
 /// loss(parts...) of micro-batches of the tensors in `batch`, added up: the Loss and Gradients of the whole batch in
 /// the memory of one micro-batch, exactly as with `+=`, unequal last one included. One loop in one program; `loss` is
-/// called while it is traced and may not assign Variables. Errors as for map_batches.
+/// called while it is traced and may not assign Variables. Of a large table that is gathered from, the rows that all
+/// parts read are kept, unless the sum in full is smaller. Errors as for map_batches.
 template <class F, std::size_t N>
 LossAndGradients accumulated_gradients(F&& loss, const Variables& sources, const Tensor (&batch)[N],
                                        AccumulateOptions options) {

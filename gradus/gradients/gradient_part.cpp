@@ -73,6 +73,10 @@ GradientPart GradientPart::sum_of(In terms) {
   return GradientPart(std::move(sum));
 }
 
+GradientPart GradientPart::of_rows(const AddedRows& rows, std::int64_t extent) {
+  return {{distinct_rows(rows)}, extent};
+}
+
 Tensor GradientPart::whole() const {
   if (!is_rows()) return whole_;
   Tensor sum;

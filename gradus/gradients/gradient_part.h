@@ -21,6 +21,8 @@ class GradientPart {
   /// whole rows hands back, and the table has many: that depends on the table alone, so that it is the same whether or
   /// not the number of places is known.
   static GradientPart sum_of(In terms);
+  /// Of a table with `extent` rows: the sum of these.
+  static GradientPart of_rows(const AddedRows& rows, std::int64_t extent);
 
   bool is_rows() const { return !rows_.empty(); }
   /// In full. Of rows it is made anew by each call.

@@ -73,7 +73,7 @@ Gradients::Gradients(Variables variables, std::vector<GradientPart> means, Tenso
   weight_ = std::move(weight);
 }
 
-Gradients Gradients::of_sums(Variables variables, std::vector<Tensor> sums, Tensor weight) {
+Gradients Gradients::of_sums(Variables variables, std::vector<GradientPart> sums, Tensor weight) {
   Gradients gradients(std::move(variables), std::move(sums), std::move(weight));
   gradients.are_sums_ = true;
   return gradients;

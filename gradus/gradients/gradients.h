@@ -49,7 +49,7 @@ class Gradients : public GradientsView {
   Gradients(Variables variables, std::vector<GradientPart> means, Tensor weight);
   Gradients(Variables variables, std::vector<Tensor> means, Tensor weight);
   /// Sums over examples of this joint weight.
-  static Gradients of_sums(Variables variables, std::vector<Tensor> sums, Tensor weight);
+  static Gradients of_sums(Variables variables, std::vector<GradientPart> sums, Tensor weight);
 };
 
 class ClippedGradients : public GradientsView {

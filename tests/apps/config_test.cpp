@@ -4,6 +4,7 @@
 #include <fstream>
 #include "apps/gradus/commands.h"
 #include "apps/gradus/config.h"
+#include "gradus/ops/constant.h"
 #include "tests/errors.h"
 
 namespace gradus::command {
@@ -127,7 +128,8 @@ TEST(Config, GroupsPenaltiesAndWeightsAreReadBack) {
                               "activity_regularizer = { l1 = 0.5, l2 = 1 }");
   text +=
       "class_weight = [1, 0.5]\n[[optimizer.groups]]\nvariables = [\"bias\", \"dense/\"]\nlearning_rate = 0\n"
-      "[[optimizer.groups]]\nvariables = [\"kernel\"]\nweight_decay = 0.5\n";
+      "[[optimizer.groups]]\nvariables = [\"kernel\"]\nweight_decay = 0.5\n"
+      "schedule = { type = \"polynomial_decay\", decay_steps = 10, end_learning_rate = 0.25 }\n";
   const TrainConfig config = parse_config(text, "test.toml");
   EXPECT_EQ(config.layers[1].kernel_regularizer.value().l1, 0);
   EXPECT_EQ(config.layers[1].kernel_regularizer.value().l2, 0.25);
@@ -138,7 +140,9 @@ TEST(Config, GroupsPenaltiesAndWeightsAreReadBack) {
   EXPECT_EQ(config.optimizer.groups[0].variables, (std::vector<std::string>{"bias", "dense/"}));
   EXPECT_EQ(config.optimizer.groups[0].learning_rate, 0);
   EXPECT_FALSE(config.optimizer.groups[0].weight_decay);
+  EXPECT_FALSE(config.optimizer.groups[0].schedule);
   EXPECT_EQ(config.optimizer.groups[1].weight_decay, 0.5);
+  EXPECT_EQ(config.optimizer.groups[1].schedule.value().type, "polynomial_decay");
   const std::string once = to_toml(config);
   EXPECT_EQ(to_toml(parse_config(once, "again.toml")), once);
 }
@@ -163,6 +167,29 @@ TEST(Config, EverySchedule) {
         replaced("momentum = 0.9", "learning_rate = 0.5\n[optimizer.schedule]\n" + each.keys), "test.toml");
     EXPECT_NEAR(make_schedule(config.optimizer)(each.step), each.rate, 1e-12) << each.keys;
     EXPECT_EQ(to_toml(parse_config(to_toml(config), "again.toml")), to_toml(config)) << each.keys;
+  }
+}
+
+TEST(Config, GroupsHaveSchedulesOfTheirOwn) {
+  const std::string schedule = "[optimizer.groups.schedule]\ntype = \"polynomial_decay\"\ndecay_steps = 2\n";
+  const TrainConfig config =
+      parse_config(replaced("momentum = 0.9",
+                            "learning_rate = 0.5\n[optimizer.schedule]\ntype = \"inverse_time_decay\"\n"
+                            "decay_steps = 1\ndecay_rate = 1\n"
+                            "[[optimizer.groups]]\nvariables = [\"a\"]\nlearning_rate = 0.125\n"
+                            "[[optimizer.groups]]\nvariables = [\"b\"]\nlearning_rate = 0.25\n" +
+                                schedule + "end_learning_rate = 0.125\n[[optimizer.groups]]\nvariables = [\"c\"]\n" +
+                                schedule + "end_learning_rate = 0\n"),
+                   "test.toml");
+  Variable a(zeros({}), "a"), b(zeros({}), "b"), c(zeros({}), "c"), d(zeros({}), "d");
+  const Variables all{a, b, c, d};
+  Optimizer optimizer = make_optimizer(config.optimizer);
+  add_parameter_groups(optimizer, config.optimizer, all);
+  for (const std::vector<double>& rates : std::vector<std::vector<double>>{
+           {0.5, 0.125, 0.25, 0.5}, {0.25, 0.125, 0.1875, 0.25}, {0.5 / 3, 0.125, 0.125, 0}}) {
+    for (std::size_t group = 0; group < rates.size(); ++group)
+      EXPECT_NEAR(optimizer.learning_rate(group), rates[group], 1e-15) << group << " at " << optimizer.iterations();
+    optimizer.apply_gradients(Gradients(all, Tensors(4, ones({})), constant(1.f)));
   }
 }
 
@@ -319,6 +346,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "belong to a group that says neither"},
         Mistake{"rate_of_a_group", "momentum = 0.9", "[[optimizer.groups]]\nvariables = [\"bias\"]\nlearning_rate = -1",
                 "line 18: `optimizer.groups[0].learning_rate` is -1"},
+        Mistake{"schedule_of_a_group", "momentum = 0.9",
+                "[[optimizer.groups]]\nvariables = [\"bias\"]\nschedule = { type = \"cosine_decay\" }",
+                "line 18: [optimizer.groups[0].schedule]: CosineDecay: decay_steps must be positive, got 0"},
         Mistake{"penalty_below_zero", "units = 7", "units = 7\nkernel_regularizer = { l2 = -1 }",
                 "`layers[1].kernel_regularizer.l2`"},
         Mistake{"penalty_of_flatten", "type = \"flatten\"", "type = \"flatten\"\nkernel_regularizer = { l2 = 1 }",

@@ -1,5 +1,6 @@
-/// Arrays of every dtype through a safetensors file.
+/// Arrays of every dtype through a safetensors file, and files that are none.
 #include "gradus/formats/safetensors.h"
+#include "tests/errors.h"
 #include "tests/test_directory.h"
 #include <gtest/gtest.h>
 #include <algorithm>
@@ -28,6 +29,62 @@ TEST(Safetensors, EveryDtypeComesBackAsItWas) {
     ASSERT_NE(found, read.end()) << array.name;
     EXPECT_EQ(found->spec, array.spec);
     EXPECT_EQ(std::memcmp(found->data->data(), array.data->data(), static_cast<std::size_t>(bytes_of(array.spec))), 0);
+  }
+}
+
+std::string file_of(const std::string& header, const std::string& contents = {}) {
+  const std::uint64_t size = header.size();
+  std::string file(8, 0);
+  std::memcpy(file.data(), &size, 8);
+  return file + header + contents;
+}
+std::vector<NamedArray> parse(const std::string& file) {
+  return parse_safetensors(std::as_bytes(std::span(file)), "the_file");
+}
+
+TEST(Safetensors, MistakesAreNamed) {
+  const auto with = [](const std::string& fields) { return file_of(R"({"a": {)" + fields + "}}", std::string(8, 2)); };
+  const std::vector<std::pair<std::string, std::string>> mistakes{
+      {"1234567", "7 bytes are too few"},
+      {file_of("{}").replace(0, 1, "\x03"), "byte 0: the header claims 3 bytes, but 2 follow"},
+      {file_of("[1]"), "byte 8: the header is no JSON object"},
+      {file_of("{"), "byte 8: the header is no JSON object"},
+      {file_of(R"({"a": 1})"), "array `a`: expected dtype, shape and two data_offsets"},
+      {with(R"("dtype": "F8", "shape": [8], "data_offsets": [0, 8])"), "array `a` has dtype F8"},
+      {with(R"("dtype": "I8", "shape": [-8], "data_offsets": [0, 8])"), "a dimension is no size"},
+      {with(R"("dtype": "I8", "shape": [1,1,1,1,1,1,1,1,8], "data_offsets": [0, 8])"), "more than eight dimensions"},
+      {with(R"("dtype": "I8", "shape": [8], "data_offsets": [0, 9])"), "its bytes lie outside the file"},
+      {with(R"("dtype": "I8", "shape": [8], "data_offsets": [8, 0])"), "its bytes lie outside the file"},
+      {with(R"("dtype": "I8", "shape": [7], "data_offsets": [0, 8])"), "its shape and its data_offsets disagree"},
+      {with(R"("dtype": "F64", "shape": [4611686018427387903, 4], "data_offsets": [0, 8])"), "array `a`: "},
+      {with(R"("dtype": "BOOL", "shape": [8], "data_offsets": [0, 8])"), "a bool is neither 0 nor 1"},
+      {with(R"("dtype": "I8", "shape": [8], "data_offsets": [0, 8]},
+               "b": {"dtype": "I8", "shape": [1], "data_offsets": [3, 4])"),
+       "array `b`: its bytes are those of other arrays, too"}};
+  for (const auto& [file, problem] : mistakes) {
+    const std::string message = error_of<DataError>([&] { parse(file); });
+    expect_says(message, "the_file: ");
+    expect_says(message, problem);
+  }
+}
+
+TEST(Safetensors, NoDamageHarms) {
+  const std::string whole = file_of(
+      R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"I8","shape":[],"data_offsets":[8,9]}})",
+      std::string(9, 1));
+  EXPECT_EQ(parse(whole).size(), 2u);
+  const auto read_or_refuse = [](const std::string& file) {
+    try {
+      for (const NamedArray& array : parse(file)) EXPECT_LE(bytes_of(array.spec), 9);
+    } catch (const DataError&) {}
+  };
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    read_or_refuse(whole.substr(0, i));
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = whole;
+      damaged[i] = static_cast<char>(damaged[i] ^ 1 << bit);
+      read_or_refuse(damaged);
+    }
   }
 }
 
