@@ -16,7 +16,8 @@ bool is_free(const Node& node) { return node.op.is_view() || node.op.is_alias() 
 /// Which segment computes what, and what it hands on.
 class Division {
  public:
-  Division(std::uint32_t trace, std::span<const PathStep> known) : trace_(trace) {
+  Division(std::uint32_t trace, std::span<const PathStep> known, HandOn hand_on_what)
+      : trace_(trace), computes_again_(hand_on_what == HandOn::nothing) {
     for (const PathStep& step : known) {
       const int segment = static_cast<int>(yields_.size());
       hand_on(*step.segment->predicate.node(), segment, 0);
@@ -55,7 +56,7 @@ class Division {
   bool is_computed_in(Node& node, int segment) {
     if (node.trace != trace_ || node.is_leaf() || handed_on_.contains(&node)) return false;
     const auto [home, fresh] = home_.try_emplace(&node, home_of_siblings(node, segment));
-    if (is_free(node) || home->second == segment) return true;
+    if (computes_again_ || is_free(node) || home->second == segment) return true;
     const Ref<Node> again(&node);
     hand_on(node, home->second, next_output(home->second, again));
     return false;
@@ -78,6 +79,7 @@ class Division {
   }
 
   const std::uint32_t trace_;
+  const bool computes_again_;
   std::vector<std::vector<Ref<Node>>> yields_;
   std::unordered_map<const Node*, int> home_;  // the segment that computes it first; of new segments
   std::map<std::pair<const OpRecord*, std::vector<const Node*>>, std::pair<int, AnyOp>> siblings_;  // as home_
@@ -191,9 +193,9 @@ void for_each_segment(const Segment& root, const std::function<void(const Segmen
   }
 }
 
-Draft::Draft(const Trace& trace, Called called, std::span<const PathStep> known) {
+Draft::Draft(const Trace& trace, Called called, std::span<const PathStep> known, HandOn hand_on) {
   auto leaf = std::make_unique<Segment>();  // its roots are needed before the segments before it can be divided
-  Division division(trace.memory().id(), known);
+  Division division(trace.memory().id(), known, hand_on);
   SegmentBinder leaf_binder(trace, division, static_cast<int>(trace.guards().size()), *leaf);
   const std::vector<Ref<Node>> roots = add_effects(trace, std::move(called), leaf_binder, *leaf);
   for (std::size_t k = known.size(); k < trace.guards().size(); ++k) division.add_guard(trace.guards()[k].predicate);

@@ -57,6 +57,7 @@ struct TracedFunction::State {
     const bool kept = std::ranges::find(options.disable, "recompute") == options.disable.end();
     return kept ? static_cast<std::int64_t>(options.max_bytes) : 0;
   }
+  HandOn hand_on() const { return budget() > 0 ? HandOn::nothing : HandOn::what_is_needed; }
   /// Whether watched fields are what they were, and what the call keeps between kernels stays within the budget.
   bool is_valid(const Variant& variant, const std::vector<std::int64_t>& symbols) const;
   /// Why this call needs a variant of its own; empty for the first.
@@ -225,7 +226,7 @@ TracedFunction::State::Run TracedFunction::State::run(const Signature& pattern, 
   Called called = request.body(trace.parameters());
   made.watched = trace.watched();
   if (is_compared) made.recording = record(trace, called);
-  made.draft.emplace(trace, std::move(called), std::span<const PathStep>());
+  made.draft.emplace(trace, std::move(called), std::span<const PathStep>(), hand_on());
   made.draft->check_cells();
   return made;
 }
@@ -424,7 +425,7 @@ std::shared_ptr<Variant> TracedFunction::State::find_or_make(Request& request, s
 }
 
 Called TracedFunction::State::call(const Signature& signature, In arguments, const Body& body) {
-  Request request{signature, body, OneCall(title, arguments, dispatches)};
+  Request request{signature, body, OneCall(title, arguments, dispatches, budget())};
   try {
     for (;;) {
       std::vector<std::int64_t> symbols;
@@ -532,7 +533,7 @@ std::unique_ptr<Segment> TracedFunction::State::extend(Variant& variant, Request
       return nullptr;
     }
     add_watched(variant, trace.watched());
-    draft.emplace(trace, std::move(called), request.values.path());
+    draft.emplace(trace, std::move(called), request.values.path(), hand_on());
   }
   return compiled(std::move(*draft), variant.pattern, request.signature);
 }
