@@ -2,10 +2,10 @@
 #include "gradus/function/one_call.h"
 #include <algorithm>
 #include <unordered_set>
+#include "gradus/compiler/recompute.h"
 #include "gradus/function/call_keys.h"
 #include "gradus/function/pending.h"
 #include "gradus/ops/random_state.h"
-#include "gradus/tensor/out_of_memory.h"
 
 namespace gradus {
 namespace {
@@ -232,8 +232,7 @@ std::shared_ptr<const Program> OneCall::program_of_predicate(Graph graph) const 
   if (max_bytes_ > 0) {
     try {
       return compile(graph, {.max_bytes = max_bytes_, .symbols = symbols_});
-    } catch (const OutOfMemory&) { throw; } catch (const ResourceExhausted&) {
-    }
+    } catch (const BudgetTooSmall&) {}
   }
   return compile(std::move(graph), {.tier = Tier::interpreted});
 }

@@ -2,7 +2,9 @@
 #include "gradus/function/segment.h"
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_set>
+#include "gradus/compiler/recompute.h"
 #include "gradus/graph/scope.h"
 
 namespace gradus {
@@ -225,13 +227,19 @@ void Draft::check_cells() const {
             "it outside of the function");
 }
 
+/// Of budgets that are too small, the path needs the largest.
 std::unique_ptr<Segment> Draft::compile(const CompileOptions& options) && {
   check_cells();
+  std::optional<BudgetTooSmall> too_small;
   std::unique_ptr<Segment> next;
   for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {
     Segment& segment = *part->segment;
     for (const Tensor& capture : segment.captures) capture.observed();
-    segment.program = std::make_unique<TieredProgram>(std::move(part->graph), options);
+    try {
+      segment.program = std::make_unique<TieredProgram>(std::move(part->graph), options);
+    } catch (const BudgetTooSmall& error) {
+      if (!too_small || error.smallest() > too_small->smallest()) too_small = error;
+    }
     if (next) {
       Segment::Way& way = segment.ways[part->taken];
       way.segment.store(next.get(), std::memory_order_release);
@@ -239,6 +247,7 @@ std::unique_ptr<Segment> Draft::compile(const CompileOptions& options) && {
     }
     next = std::move(part->segment);
   }
+  if (too_small) throw *too_small;
   return next;
 }
 

@@ -184,10 +184,10 @@ TEST(Budget, WithLoopsAndBranches) {
 TEST(Budget, WithCppBranchesOnTensors) {
   set_num_threads(1);  // packed parts of products are a thread's, and not counted
   const Problem problem;
-  problem.model.build(problem.x.spec());
   const auto body = [&](Tensor x, Tensor y) {
     GradientTape tape;
     Tensor loss = reduce_mean(sparse_categorical_crossentropy(y, problem.model(x, training), from_logits));
+    loss = loss * reduce_max(abs(x));
     if (loss > 100) loss = loss / 2;
     const Gradients gradients = tape.gradient(loss, problem.model.trainable_variables());
     if (global_norm(gradients) > 10) return std::pair{loss * 0, gradients};
@@ -195,7 +195,10 @@ TEST(Budget, WithCppBranchesOnTensors) {
   };
   const Tensor large = problem.x * 1e6f;
   const std::size_t smallest = smallest_budget(body, problem.x, problem.y);
-  const auto plain = function(body), lean = function(body, {.max_bytes = smallest});
+  EXPECT_NO_THROW(function(body, {.max_bytes = smallest})(problem.x, problem.y));
+  EXPECT_THROW(function(body, {.max_bytes = smallest - 1})(problem.x, problem.y), ResourceExhausted);
+  const std::size_t budget = smallest + 16 * KiB;
+  const auto plain = function(body), lean = function(body, {.max_bytes = budget});
   for (int round = 0; round < 3; ++round)
     for (const Tensor& x : {problem.x, large}) {
       x.observed();
@@ -203,7 +206,7 @@ TEST(Budget, WithCppBranchesOnTensors) {
       reset_peak_memory();
       const std::size_t before = memory_use().live_bytes;
       const auto [loss, gradients] = lean(x, problem.y);
-      EXPECT_LT(memory_use().peak_bytes - before - bytes_of_results(gradients), smallest + 128 * KiB) << round;
+      EXPECT_LT(memory_use().peak_bytes - before - bytes_of_results(gradients), budget + 128 * KiB) << round;
       const auto [plain_loss, plain_gradients] = plain(x, problem.y);
       EXPECT_TRUE(bitwise_equal(loss, plain_loss));
       for (std::size_t i = 0; i < gradients.size(); ++i)
