@@ -9,6 +9,7 @@
 #include <variant>
 #include "gradus/base/clock.h"
 #include "gradus/base/nearest.h"
+#include "gradus/compiler/recompute.h"
 #include "gradus/function/arguments.h"
 #include "gradus/function/call_keys.h"
 #include "gradus/function/one_call.h"
@@ -189,10 +190,7 @@ std::unique_ptr<Segment> TracedFunction::State::compiled(Draft draft, const Sign
                                      .max_bytes = budget(),
                                      .symbols = match(pattern, call).value(),
                                      .profile = options.profile});
-  } catch (const OutOfMemory&) { throw; } catch (const ResourceExhausted& error) {
-    if (budget() == 0) throw;
-    throw ResourceExhausted(text(title, ": max_bytes: ", error.what()));
-  }
+  } catch (const BudgetTooSmall& error) { throw ResourceExhausted(text(title, ": max_bytes: ", error.what())); }
 }
 
 std::shared_ptr<Variant> TracedFunction::State::find(const Signature& call, std::vector<std::int64_t>& symbols) const {
