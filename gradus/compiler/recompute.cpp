@@ -163,12 +163,7 @@ class Search {
     return bytes;
   }
 
-  [[noreturn]] void fail() const {
-    throw ResourceExhausted(text("a budget of ", budget_,
-                                 " bytes is too small for what this program keeps between its "
-                                 "kernels, even with values computed again; the smallest that works is ",
-                                 smallest_, " bytes"));
-  }
+  [[noreturn]] void fail() const { throw BudgetTooSmall(budget_, smallest_); }
 
   const MemoryPlanner& planner_;
   const std::int64_t budget_;

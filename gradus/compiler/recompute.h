@@ -7,6 +7,7 @@
 /// products, down to checkpoints from which everything between is computed again.
 #pragma once
 #include <functional>
+#include "gradus/base/error.h"
 #include "gradus/compiler/late_copies.h"
 
 namespace gradus {
@@ -20,7 +21,22 @@ struct Recomputed {
   std::int64_t bytes = 0;  // of stored values that are computed again
 };
 
-/// ResourceExhausted if nothing fits; it names the smallest budget that works, `known` bytes if nothing needs less.
+/// Names the smallest budget that works.
+class BudgetTooSmall : public ResourceExhausted {
+ public:
+  BudgetTooSmall(std::int64_t budget, std::int64_t smallest)
+      : ResourceExhausted(text("a budget of ", budget,
+                               " bytes is too small for what this program keeps between its kernels, even with values "
+                               "computed again; the smallest that works is ",
+                               smallest, " bytes")),
+        smallest_(smallest) {}
+  std::int64_t smallest() const { return smallest_; }
+
+ private:
+  std::int64_t smallest_;
+};
+
+/// BudgetTooSmall if nothing fits; the smallest that works is `known` bytes if nothing needs less.
 /// What is found depends on the budget in one way only: the search, which does not look at it, ends when it is kept.
 Recomputed recompute(const Graph& graph, std::int64_t max_bytes, std::int64_t known, const MemoryPlanner& planner);
 

@@ -2,6 +2,7 @@
 #include "gradus/function/one_call.h"
 #include <algorithm>
 #include <unordered_set>
+#include "gradus/compiler/recompute.h"
 #include "gradus/function/call_keys.h"
 #include "gradus/function/pending.h"
 #include "gradus/ops/random_state.h"
@@ -205,10 +206,11 @@ void OneCall::remember_path() {
   }
 }
 
-/// The predicate, and what else is computed for it that the program under trace still holds: a later predicate may need
-/// it.
+/// The predicate, and without a budget what else is computed for it that the program under trace still holds: a later
+/// predicate may need it.
 std::vector<Ref<Node>> OneCall::worth_keeping(const Trace& trace, Node& predicate) const {
   std::vector<Ref<Node>> kept{Ref<Node>(&predicate)};
+  if (max_bytes_ > 0) return kept;
   const auto uses = trace.memory().uses();
   std::unordered_set<const Node*> seen;
   std::vector<Node*> stack{&predicate};
@@ -223,6 +225,16 @@ std::vector<Ref<Node>> OneCall::worth_keeping(const Trace& trace, Node& predicat
     for (const Ref<Node>& operand : node->inputs) stack.push_back(operand.get());
   }
   return kept;
+}
+
+/// A budget that does not suffice here is told of the segments, of which the whole path is known.
+std::shared_ptr<const Program> OneCall::program_of_predicate(Graph graph) const {
+  if (max_bytes_ > 0) {
+    try {
+      return compile(graph, {.max_bytes = max_bytes_, .symbols = symbols_});
+    } catch (const BudgetTooSmall&) {}
+  }
+  return compile(std::move(graph), {.tier = Tier::interpreted});
 }
 
 Trace::Decision OneCall::evaluate(const Trace& trace, const Tensor& predicate) {
@@ -240,7 +252,7 @@ Trace::Decision OneCall::evaluate(const Trace& trace, const Tensor& predicate) {
         is_constant && !known_.contains(node.get()) && trace.memory().source_of(*node).kind == Source::Kind::capture;
     inputs.push_back(value_of(trace, node));
   }
-  const auto program = compile(std::move(flat.graph), {.tier = Tier::interpreted});
+  const auto program = program_of_predicate(std::move(flat.graph));
   ++dispatches_;
   ++Pending::mine().dispatches();
   program->run(inputs, outputs, symbols_);

@@ -9,9 +9,9 @@ namespace gradus {
 
 class OneCall {
  public:
-  /// `dispatches` counts the programs started.
-  OneCall(const std::string& title, In arguments, std::atomic<std::int64_t>& dispatches)
-      : title_(title), arguments_(arguments), dispatches_(dispatches) {}
+  /// `dispatches` counts the programs started; `max_bytes` is the budget of predicates too, 0: none.
+  OneCall(const std::string& title, In arguments, std::atomic<std::int64_t>& dispatches, std::int64_t max_bytes)
+      : title_(title), arguments_(arguments), dispatches_(dispatches), max_bytes_(max_bytes) {}
   OneCall(const OneCall&) = delete;
 
   /// Begins, or begins anew: nothing has been committed yet. The random key stays.
@@ -31,7 +31,8 @@ class OneCall {
   /// The call has failed: it has drawn no random numbers.
   void undo();
 
-  /// While tracing: the value of a predicate, by the interpreter, which gives the bits of the compiled program.
+  /// While tracing: the value of a predicate, by the interpreter, which gives the bits of the compiled program, or
+  /// within the budget.
   Trace::Decision evaluate(const Trace& trace, const Tensor& predicate);
 
  private:
@@ -45,6 +46,7 @@ class OneCall {
   void overwrite(const Segment& leaf, const Program& program, std::vector<std::unique_lock<CellLock>>& locks);
   void remember_path();
   std::vector<Ref<Node>> worth_keeping(const Trace& trace, Node& predicate) const;
+  std::shared_ptr<const Program> program_of_predicate(Graph graph) const;
 
   const std::string& title_;
   In arguments_;
@@ -57,6 +59,7 @@ class OneCall {
   std::vector<std::vector<Ref<Buffer>>> yields_;        // of each segment of the path, with its predicate
   std::unordered_map<const Node*, Ref<Buffer>> known_;  // values computed while tracing
   std::atomic<std::int64_t>& dispatches_;
+  const std::int64_t max_bytes_;
 };
 
 }  // namespace gradus

@@ -2,7 +2,9 @@
 #include "gradus/function/segment.h"
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_set>
+#include "gradus/compiler/recompute.h"
 #include "gradus/graph/scope.h"
 
 namespace gradus {
@@ -16,7 +18,8 @@ bool is_free(const Node& node) { return node.op.is_view() || node.op.is_alias() 
 /// Which segment computes what, and what it hands on.
 class Division {
  public:
-  Division(std::uint32_t trace, std::span<const PathStep> known) : trace_(trace) {
+  Division(std::uint32_t trace, std::span<const PathStep> known, HandOn hand_on_what)
+      : trace_(trace), computes_again_(hand_on_what == HandOn::nothing) {
     for (const PathStep& step : known) {
       const int segment = static_cast<int>(yields_.size());
       hand_on(*step.segment->predicate.node(), segment, 0);
@@ -55,7 +58,7 @@ class Division {
   bool is_computed_in(Node& node, int segment) {
     if (node.trace != trace_ || node.is_leaf() || handed_on_.contains(&node)) return false;
     const auto [home, fresh] = home_.try_emplace(&node, home_of_siblings(node, segment));
-    if (is_free(node) || home->second == segment) return true;
+    if (computes_again_ || is_free(node) || home->second == segment) return true;
     const Ref<Node> again(&node);
     hand_on(node, home->second, next_output(home->second, again));
     return false;
@@ -78,6 +81,7 @@ class Division {
   }
 
   const std::uint32_t trace_;
+  const bool computes_again_;
   std::vector<std::vector<Ref<Node>>> yields_;
   std::unordered_map<const Node*, int> home_;  // the segment that computes it first; of new segments
   std::map<std::pair<const OpRecord*, std::vector<const Node*>>, std::pair<int, AnyOp>> siblings_;  // as home_
@@ -191,9 +195,9 @@ void for_each_segment(const Segment& root, const std::function<void(const Segmen
   }
 }
 
-Draft::Draft(const Trace& trace, Called called, std::span<const PathStep> known) {
+Draft::Draft(const Trace& trace, Called called, std::span<const PathStep> known, HandOn hand_on) {
   auto leaf = std::make_unique<Segment>();  // its roots are needed before the segments before it can be divided
-  Division division(trace.memory().id(), known);
+  Division division(trace.memory().id(), known, hand_on);
   SegmentBinder leaf_binder(trace, division, static_cast<int>(trace.guards().size()), *leaf);
   const std::vector<Ref<Node>> roots = add_effects(trace, std::move(called), leaf_binder, *leaf);
   for (std::size_t k = known.size(); k < trace.guards().size(); ++k) division.add_guard(trace.guards()[k].predicate);
@@ -223,13 +227,19 @@ void Draft::check_cells() const {
             "it outside of the function");
 }
 
+/// Of budgets that are too small, the path needs the largest.
 std::unique_ptr<Segment> Draft::compile(const CompileOptions& options) && {
   check_cells();
+  std::optional<BudgetTooSmall> too_small;
   std::unique_ptr<Segment> next;
   for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {
     Segment& segment = *part->segment;
     for (const Tensor& capture : segment.captures) capture.observed();
-    segment.program = std::make_unique<TieredProgram>(std::move(part->graph), options);
+    try {
+      segment.program = std::make_unique<TieredProgram>(std::move(part->graph), options);
+    } catch (const BudgetTooSmall& error) {
+      if (!too_small || error.smallest() > too_small->smallest()) too_small = error;
+    }
     if (next) {
       Segment::Way& way = segment.ways[part->taken];
       way.segment.store(next.get(), std::memory_order_release);
@@ -237,6 +247,7 @@ std::unique_ptr<Segment> Draft::compile(const CompileOptions& options) && {
     }
     next = std::move(part->segment);
   }
+  if (too_small) throw *too_small;
   return next;
 }
 

@@ -71,11 +71,15 @@ struct PathStep {
   bool taken;
 };
 
+/// What a segment that ends in a guard leaves to later ones beside its predicate. Under a byte budget nothing: it would
+/// be alive until the call ends, whatever the plans of the segments say.
+enum class HandOn { what_is_needed, nothing };
+
 /// The segments that the run `trace` needs beyond those of `known`, the way to where it leaves them; each holds the
 /// next one as the way that was taken. `called` is what the run gave. Not compiled yet.
 class Draft {
  public:
-  Draft(const Trace& trace, Called called, std::span<const PathStep> known);
+  Draft(const Trace& trace, Called called, std::span<const PathStep> known, HandOn hand_on);
   /// InvalidArgument if a Variable of the trace has died: it was made within it.
   void check_cells() const;
   std::unique_ptr<Segment> compile(const CompileOptions& options) &&;

@@ -9,6 +9,7 @@
 #include <variant>
 #include "gradus/base/clock.h"
 #include "gradus/base/nearest.h"
+#include "gradus/compiler/recompute.h"
 #include "gradus/function/arguments.h"
 #include "gradus/function/call_keys.h"
 #include "gradus/function/guide.h"
@@ -57,6 +58,7 @@ struct TracedFunction::State {
   std::int64_t budget() const {
     return is_disabled(options.disable, "recompute") ? 0 : static_cast<std::int64_t>(options.max_bytes);
   }
+  HandOn hand_on() const { return budget() > 0 ? HandOn::nothing : HandOn::what_is_needed; }
   /// Whether watched fields are what they were, and what the call keeps between kernels stays within the budget.
   bool is_valid(const Variant& variant, const std::vector<std::int64_t>& symbols) const;
   /// Why this call needs a variant of its own; empty for the first.
@@ -158,10 +160,7 @@ std::unique_ptr<Segment> TracedFunction::State::compiled(Draft draft, const Sign
                                      .max_bytes = budget(),
                                      .symbols = match(pattern, call).value(),
                                      .profile = options.profile});
-  } catch (const OutOfMemory&) { throw; } catch (const ResourceExhausted& error) {
-    if (budget() == 0) throw;
-    throw ResourceExhausted(text(title, ": max_bytes: ", error.what()));
-  }
+  } catch (const BudgetTooSmall& error) { throw ResourceExhausted(text(title, ": max_bytes: ", error.what())); }
 }
 
 std::shared_ptr<Variant> TracedFunction::State::find(const Signature& call, std::vector<std::int64_t>& symbols) const {
@@ -195,7 +194,7 @@ TracedFunction::State::Run TracedFunction::State::run(const Signature& pattern, 
   Called called = request.body(trace.parameters());
   made.watched = trace.watched();
   if (is_compared) made.recording = record(trace, called);
-  made.draft.emplace(trace, std::move(called), std::span<const PathStep>());
+  made.draft.emplace(trace, std::move(called), std::span<const PathStep>(), hand_on());
   made.draft->check_cells();
   return made;
 }
@@ -394,7 +393,7 @@ std::shared_ptr<Variant> TracedFunction::State::find_or_make(Request& request, s
 }
 
 Called TracedFunction::State::call(const Signature& signature, In arguments, const Body& body) {
-  Request request{signature, body, OneCall(title, arguments, dispatches)};
+  Request request{signature, body, OneCall(title, arguments, dispatches, budget())};
   try {
     for (;;) {
       std::vector<std::int64_t> symbols;
@@ -502,7 +501,7 @@ std::unique_ptr<Segment> TracedFunction::State::extend(Variant& variant, Request
       return nullptr;
     }
     add_watched(variant, trace.watched());
-    draft.emplace(trace, std::move(called), request.values.path());
+    draft.emplace(trace, std::move(called), request.values.path(), hand_on());
   }
   return compiled(std::move(*draft), variant.pattern, request.signature);
 }

@@ -19,8 +19,8 @@ struct FunctionOptions {
   /// does not fit is computed again where it is read late, which changes no bit; ResourceExhausted, naming the smallest
   /// budget that works, if that is not enough. It holds for every call: where sizes vary, one that would not fit into
   /// what is compiled is a retrace for its sizes. What each thread uses within a kernel, such as packed parts of a
-  /// matrix product, is not counted; each part between two C++ branches on tensor values keeps to it by itself. A
-  /// function that is traced along keeps to the budget of the outer one.
+  /// matrix product, is not counted. Nothing is kept over a C++ branch on a tensor value: what lies behind it computes
+  /// again what it needs. A function that is traced along keeps to the budget of the outer one.
   std::size_t max_bytes = 0;
   int max_variants = 16;                  // past it: Error listing the reasons of every retrace
   std::vector<std::string> disable = {};  // names of compiler passes, each can be switched off alone: {"fuse"}

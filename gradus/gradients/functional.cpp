@@ -36,6 +36,7 @@ struct Evaluated {
             "; reduce it with reduce_sum or reduce_mean");
   }
   void require_like(const Tensor& given, const Tensor& like, std::string_view what) const {
+    require(given.defined(), op, ": the ", what, " is empty, expected ", like.spec());
     require(given.spec() == like.spec(), op, ": the ", what, " is ", given.spec(), ", expected ", like.spec());
   }
 
@@ -61,6 +62,7 @@ Tensor gradient_at(const Evaluated& at) {
 std::pair<Tensor, std::function<Tensor(Tensor)>> vjp(const TensorMap& f, const Tensor& x) {
   const Evaluated at("vjp", f, x);
   const auto pull = [pullback = Pullback(at.y, at.x, at.stops()), from = at.y.spec(), to = at.x.spec()](Tensor u) {
+    require(u.defined(), "vjp: the cotangent is empty, expected that of the result, ", from);
     require(u.spec() == from, "vjp: the cotangent is ", u.spec(), ", expected that of the result, ", from);
     const Tensor dx = pullback(u);
     return dx.defined() ? dx : fill(to.shape, 0, to.dtype);

@@ -44,10 +44,13 @@ Part part_of(const Tensor& gradient) {
   return {.left = product->transpose_a ? transpose(a) : a, .right = product->transpose_b ? transpose(b) : b};
 }
 
+/// In a type that squares of narrow elements fit into: one of f16 may be 256, and be infinite when squared.
+Tensor widened(const Tensor& x) { return cast(x, computed_in(x.dtype())); }
+
 /// |A B|^2 = sum of (A'A) * (B B'), elementwise: small matrices where the inner dimension k is small.
 Tensor squared_norms(const Part& part) {
-  if (part.whole.defined()) return sum_per_example(square(part.whole));
-  const Tensor &a = part.left, &b = part.right;
+  if (part.whole.defined()) return sum_per_example(square(widened(part.whole)));
+  const Tensor a = widened(part.left), b = widened(part.right);
   const std::int64_t rows = a.shape()[1], k = a.shape()[2], columns = b.shape()[2];
   if (k == 1) return sum_per_example(square(a)) * sum_per_example(square(b));
   const bool known = rows >= 0 && k >= 0 && columns >= 0;
@@ -60,11 +63,17 @@ Tensor squared_norms(const Part& part) {
 PerExampleGradients::PerExampleGradients(Variables variables, std::vector<Part> parts, std::int64_t examples)
     : variables_(std::move(variables)), parts_(std::move(parts)), examples_(examples) {}
 
+/// Times the factor of each example, widened: a factor of narrow elements may be too small for their type.
+Tensor PerExampleGradients::scaled(const Tensor& x) const {
+  if (!scale_.defined()) return x;
+  const Tensor wide = widened(x);
+  return wide * beside(cast(scale_, wide.dtype()), x.shape().rank());
+}
+
 Tensor PerExampleGradients::whole(std::size_t i) const {
   const Part& part = parts_[i];
   const Tensor unscaled = part.whole.defined() ? part.whole : matmul(part.left, part.right);
-  if (!scale_.defined()) return unscaled;
-  return unscaled * beside(cast(scale_, unscaled.dtype()), unscaled.shape().rank());
+  return scale_.defined() ? cast(scaled(unscaled), unscaled.dtype()) : unscaled;
 }
 
 Tensor PerExampleGradients::operator[](const Variable& variable) const {
@@ -94,21 +103,18 @@ PerExampleGradients PerExampleGradients::clip_by_norm(double norm) const {
 
 /// Of factors one product, as tall as all examples together.
 Tensor PerExampleGradients::sum_of(const Part& part) const {
-  const auto scaled = [&](const Tensor& x) {
-    return scale_.defined() ? x * beside(cast(scale_, x.dtype()), x.shape().rank()) : x;
-  };
   if (part.whole.defined()) return reduce_sum(scaled(part.whole), {.axis = {0}});
   const std::int64_t rows = part.left.shape()[1], columns = part.right.shape()[2];
   const std::int64_t inner = dimension::multiply(part.left.shape()[0], part.left.shape()[2]);
   const Tensor left = reshape(transpose(scaled(part.left)), {inner, rows});
-  return matmul(transpose(left), reshape(part.right, {inner, columns}));
+  return matmul(transpose(left), cast(reshape(part.right, {inner, columns}), left.dtype()));
 }
 
 Gradients PerExampleGradients::sum() const {
   std::vector<Tensor> means;
-  for (const Part& part : parts_) {
-    const Tensor total = sum_of(part);
-    means.push_back(total / extent(examples_, total.dtype()));
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Tensor total = sum_of(parts_[i]);
+    means.push_back(cast(total / extent(examples_, total.dtype()), variables_[i].dtype()));
   }
   const DType dtype = means.empty() ? f32 : means[0].dtype();
   return {variables_, std::move(means), extent(examples_, dtype)};

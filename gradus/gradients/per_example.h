@@ -17,7 +17,7 @@ class PerExampleGradients {
   const Variables& variables() const { return variables_; }
   /// [examples, variable...]. InvalidArgument of a variable that is none of the sources.
   Tensor operator[](const Variable& variable) const;
-  /// [examples]: the norm of each example's gradient over all variables.
+  /// [examples]: the norm of each example's gradient over all variables; of narrow ones f32.
   Tensor norms() const;
   /// Each example's gradient times min(1, norm / its norm), as for differential privacy.
   PerExampleGradients clip_by_norm(double norm) const;
@@ -34,6 +34,7 @@ class PerExampleGradients {
   PerExampleGradients(Variables variables, std::vector<Part> parts, std::int64_t examples);
 
  private:
+  Tensor scaled(const Tensor& x) const;
   Tensor whole(std::size_t i) const;
   Tensor sum_of(const Part& part) const;
 

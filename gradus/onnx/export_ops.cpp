@@ -230,7 +230,7 @@ std::string write_value(GraphWriter& out, const Graph& graph, const Value& v, co
   if (const auto* product = op.as<Matmul>())
     return out.node("MatMul", {product->transpose_a ? exchanged(out, in[0], specs[0].shape.rank()) : in[0],
                                product->transpose_b ? exchanged(out, in[1], specs[1].shape.rank()) : in[1]});
-  refuse(v, op.is_control() ? ": a loop whose end depends on data" : "");
+  refuse(v, op.is_control() ? ": a loop whose end depends on data; a scan, of a length that is known, has one" : "");
 }
 
 }  // namespace gradus::onnx

@@ -180,6 +180,42 @@ TEST(Budget, WithLoopsAndBranches) {
     EXPECT_TRUE(bitwise_equal(gradient, function(body, {.max_bytes = budget})(problem.x, steps))) << budget;
 }
 
+/// What lies before a C++ branch would otherwise stay to the end of the call, outside of any plan.
+TEST(Budget, WithCppBranchesOnTensors) {
+  set_num_threads(1);  // packed parts of products are a thread's, and not counted
+  const Problem problem;
+  const auto body = [&](Tensor x, Tensor y) {
+    GradientTape tape;
+    Tensor loss = reduce_mean(sparse_categorical_crossentropy(y, problem.model(x, training), from_logits));
+    loss = loss * reduce_max(abs(x));
+    if (loss > 100) loss = loss / 2;
+    const Gradients gradients = tape.gradient(loss, problem.model.trainable_variables());
+    if (global_norm(gradients) > 10) return std::pair{loss * 0, gradients};
+    return std::pair{loss, gradients};
+  };
+  const Tensor large = problem.x * 1e6f;
+  const std::size_t smallest = smallest_budget(body, problem.x, problem.y);
+  EXPECT_NO_THROW(function(body, {.max_bytes = smallest})(problem.x, problem.y));
+  EXPECT_THROW(function(body, {.max_bytes = smallest - 1})(problem.x, problem.y), ResourceExhausted);
+  const std::size_t budget = smallest + 16 * KiB;
+  const auto plain = function(body), lean = function(body, {.max_bytes = budget});
+  for (int round = 0; round < 3; ++round)
+    for (const Tensor& x : {problem.x, large}) {
+      x.observed();
+      synchronize();
+      reset_peak_memory();
+      const std::size_t before = memory_use().live_bytes;
+      const auto [loss, gradients] = lean(x, problem.y);
+      EXPECT_LT(memory_use().peak_bytes - before - bytes_of_results(gradients), budget + 128 * KiB) << round;
+      const auto [plain_loss, plain_gradients] = plain(x, problem.y);
+      EXPECT_TRUE(bitwise_equal(loss, plain_loss));
+      for (std::size_t i = 0; i < gradients.size(); ++i)
+        EXPECT_TRUE(bitwise_equal(gradients[i], plain_gradients[i])) << round << ": " << i;
+    }
+  EXPECT_GE(lean.explain().paths, 2);
+  EXPECT_LT(lean.explain().peak_bytes, plain.explain().peak_bytes / 2);
+}
+
 TEST(Budget, SwitchedOffThereIsNone) {
   const Problem problem;
   const auto free = function(problem.body(), {.max_bytes = 1, .disable = {"recompute"}});

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cmath>
 #include <random>
+#include <stdexcept>
 #include <thread>
 #include "gradus/function/function.h"
 #include "gradus/function/variable.h"
@@ -182,6 +183,47 @@ TEST(Guard, AFailureOnAnyPathChangesNothing) {
     EXPECT_EQ(w.value().to_vector<float>(), (std::vector<float>(3, static_cast<float>(1 << round))));
     f(constant({0, 1, 1}), -x);
   }
+}
+
+/// Neither the paths that are not taken nor a call that the user's own exception ends assign anything, in functions of
+/// functions too.
+TEST(Guard, OnlyThePathThatIsTakenToItsEndAssigns) {
+  Variable positives(constant(0), "positives"), others(constant(0), "others"), calls(constant(0), "calls");
+  const auto inner = function([&](Tensor x) {
+    if (reduce_sum(x) > 0) {
+      positives.assign_add(constant(1));
+      return x * 2;
+    }
+    others.assign_add(constant(1));
+    return x * 3;
+  });
+  bool throws = true;
+  const auto outer = function([&](Tensor x) {
+    const Tensor y = inner(x);
+    calls.assign_add(constant(1));
+    if (reduce_sum(y) > 100) {
+      if (throws) throw std::runtime_error("the user's");
+      return inner(-y);
+    }
+    return y;
+  });
+  const auto expect_counts = [&](int p, int o, int c) {
+    EXPECT_EQ(positives.value().item(), p);
+    EXPECT_EQ(others.value().item(), o);
+    EXPECT_EQ(calls.value().item(), c);
+  };
+  outer(constant({1.0}));
+  outer(constant({-1.0}));
+  expect_counts(1, 1, 2);
+  EXPECT_THROW(outer(constant({60.0})), std::runtime_error);
+  expect_counts(1, 1, 2);
+  throws = false;
+  for (int call = 1; call <= 2; ++call) {  // traced, and compiled
+    EXPECT_EQ(outer(constant({60.0})).to_vector<float>()[0], -360);
+    expect_counts(1 + call, 1 + call, 2 + call);
+  }
+  outer(constant({1.0}));
+  expect_counts(4, 3, 5);
 }
 
 TEST(Guard, AGuardedStepOverwritesItsVariablesInPlace) {

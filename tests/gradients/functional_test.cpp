@@ -313,6 +313,10 @@ TEST(Functional, Mistakes) {
               "the cotangent is f32[3], expected that of the result, f32[]");
   expect_says(error_of<InvalidArgument>([&] { hessian_vector_product(cubes, x, two); }),
               "the vector is f32[2], expected f32[3]");
+  expect_says(error_of<InvalidArgument>([&] { jvp(cubes, x, Tensor()); }),
+              "jvp: the tangent is empty, expected f32[3]");
+  expect_says(error_of<InvalidArgument>([&] { vjp(cubes, x).second(Tensor()); }),
+              "the cotangent is empty, expected that of the result, f32[]");
   expect_says(error_of<InvalidArgument>([&] { hessian([](Tensor t) { return t * 2; }, x); }),
               "gives a scalar, got f32[3]");
   expect_says(error_of<InvalidArgument>([&] { hessian_vector_product([](Tensor t) { return t * 2; }, x, x); }),

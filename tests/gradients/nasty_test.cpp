@@ -269,7 +269,6 @@ TEST(Nasty, AThousandSources) {
   for (std::size_t i = 0; i < 1000; ++i) ASSERT_EQ(each[i].item(), 1.0 / (1.0 + static_cast<double>(i)));
 }
 
-/// vjp(c * G) = c * vjp(G), in every bit where c is a power of two.
 TEST(Nasty, AStaleCaptureIsWhatItWasAndItsGradientToo) {
   Tensor captured = constant(2.0, f64);
   const auto f = [&](const Tensor& x) { return reduce_sum(x * x * captured); };
@@ -306,6 +305,7 @@ TEST(Nasty, AStepCalledWithTheValueOfItsOwnVariable) {
   }
 }
 
+/// vjp(c * G) = c * vjp(G), in every bit where c is a power of two.
 TEST(Nasty, GradientsAreLinearInTheCotangentAtEveryScale) {
   const Tensor x = random::normal({6, 5}, {.dtype = f64, .seed = 4}),
                w = random::normal({5, 4}, {.dtype = f64, .seed = 5});

@@ -1,10 +1,16 @@
 /// Per-example gradients against a loop over examples, with factors and without.
 #include "gradus/gradients/per_example.h"
 #include <gtest/gtest.h>
+#include <cmath>
 #include "gradus/function/function.h"
 #include "gradus/gradients/tape.h"
+#include "gradus/nn/convolutions.h"
+#include "gradus/nn/embedding.h"
 #include "gradus/nn/layers.h"
 #include "gradus/nn/losses.h"
+#include "gradus/nn/normalization.h"
+#include "gradus/nn/pools.h"
+#include "gradus/nn/recurrent.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
@@ -91,6 +97,72 @@ TEST(PerExampleGradients, OfOtherFormsThanOneRowTimesOneColumn) {
     EXPECT_LE(max_abs_difference(each.norms() / sqrt(squares), ones({4})), 1e-5) << steps;
     for (const Variable& variable : variables)
       EXPECT_LE(max_abs_difference(each.sum()[variable] * 4, reduce_sum(each[variable], {.axis = {0}})), 1e-4);
+  }
+}
+
+/// Norms, clipped sums and budgets of layers whose gradients are no products: convolutions, tables, scales.
+TEST(PerExampleGradients, OfEachKindOfLayer) {
+  set_seed(3);
+  const Tensor images = random::normal({6, 8, 8, 2}, {.seed = 1}),
+               words = random::integers({6, 5}, {.high = 20, .seed = 1});
+  const Tensor y = random::integers({6}, {.high = 3, .seed = 2});
+  struct Case {
+    std::string name;
+    Sequential model;
+    Tensor x;
+  };
+  for (Case& c : std::vector<Case>{
+           {"convolutions",
+            {Conv2D(4, 3, {.activation = relu}), Conv2D(5, 3, {.strides = 2}), Flatten(), Dense(3)},
+            images},
+           {"depthwise",
+            {DepthwiseConv2D(3), SeparableConv2D(4, 3), GlobalAveragePooling2D(), LayerNormalization(), Dense(3)},
+            images},
+           {"a table", {Embedding(20, 4), LayerNormalization(), Flatten(), Dense(3)}, words},
+           {"a large table", {Embedding(5000, 4), LSTM(6), Dense(3)}, words}}) {
+    c.model.build(c.x.spec());
+    const auto losses = [&](const Tensor& xb, const Tensor& yb) {
+      return sparse_categorical_crossentropy(yb, c.model(xb, inference), from_logits);
+    };
+    const Variables variables = c.model.trainable_variables();
+    for (const std::size_t max_bytes : {std::size_t{0}, 400 * KiB}) {
+      const PerExampleGradients each = per_example_gradients(losses, variables, {c.x, y}, {.max_bytes = max_bytes});
+      const PerExampleGradients clipped = each.clip_by_norm(0.5);
+      const Gradients sum = clipped.sum();
+      Tensor squares = zeros({6});
+      for (const Variable& variable : variables) {
+        const Tensor wanted = looped(losses, variable, c.x, y);
+        EXPECT_LE(max_abs_difference(each[variable], wanted), 1e-6) << c.name << ": " << variable.name();
+        squares = squares + reduce_sum(reshape(square(wanted), {6, -1}), {.axis = {1}});
+        EXPECT_LE(max_abs_difference(sum[variable] * 6, reduce_sum(clipped[variable], {.axis = {0}})), 1e-6);
+      }
+      EXPECT_LE(max_abs_difference(each.norms(), sqrt(squares)), 1e-5) << c.name;
+      EXPECT_LE(max_abs_difference(clipped.norms(), minimum(each.norms(), 0.5)), 1e-6) << c.name;
+    }
+  }
+}
+
+/// Squares of f16 are infinite from 256 on.
+TEST(PerExampleGradients, OfNarrowTypesHaveWideNorms) {
+  for (const DType dtype : {f16, bf16}) {
+    const Variable w(ones({4, 3}, dtype), "w"), b(ones({3}, dtype), "b");
+    const Tensor x = full({5, 4}, 32, dtype);  // a power of two, so that bf16 holds what follows
+    const auto losses = [&](const Tensor& xb) {
+      return reduce_sum(square(matmul(xb, w)) * 0.25f, {.axis = {1}}) + reduce_sum(b * xb.rows(0, 1)[0][0]);
+    };
+    const PerExampleGradients each = per_example_gradients(losses, Variables{w, b}, {x});
+    const double norm = std::sqrt(12 * 2048.0 * 2048.0 + 3 * 32.0 * 32.0);  // 2 * 128 * 32 / 4 each
+    EXPECT_EQ(each.norms().spec(), (Spec{f32, {5}}));
+    EXPECT_LE(max_abs_difference(each.norms(), full({5}, norm)), 1e-6 * norm);
+    const Gradients sum = each.clip_by_norm(1).sum();
+    EXPECT_EQ(sum[w].dtype(), dtype);
+    EXPECT_LE(max_abs_difference(sum[w], full({4, 3}, 2048 / norm, dtype)), 1e-3) << sum[w];
+    const Tensor small = full({5, 3}, 0.125, dtype);  // clipped by a factor that f16 can hardly hold
+    const Variable v(ones({3}, dtype), "v");
+    const auto steep = [&](const Tensor& xb) { return reduce_sum(xb * v * 3e4f, {.axis = {1}}); };
+    const PerExampleGradients tiny = per_example_gradients(steep, Variables{v}, {small}).clip_by_norm(1e-2);
+    EXPECT_LE(max_abs_difference(tiny.norms(), full({5}, 1e-2)), 1e-6);
+    EXPECT_LE(max_abs_difference(tiny[v], full({5, 3}, 1e-2 / std::sqrt(3.0), dtype)), 5e-5) << tiny[v];
   }
 }
 

@@ -201,6 +201,32 @@ TEST(Tape, RefusesWhatItCannotDifferentiate) {
   expect_says(error_of<InvalidArgument>([&] { GradientTape().gradient(Tensor(), x); }), "empty");
 }
 
+/// Watched by a tape that is gone, or known to it as a Variable's value: to another tape it is any tensor.
+TEST(Tape, ASourceOfADeadTapeIsToldOf) {
+  const Tensor x = constant({1.0, 2.0});
+  const Variable w(constant({3.0, 4.0}), "w");
+  Tensor read;
+  GradientTape alive;
+  {
+    GradientTape dead;
+    dead.watch(x);
+    read = w * x;
+  }
+  expect_says(error_of<InvalidArgument>([&] { alive.gradient(reduce_sum(x * x), x); }), "was not watched");
+  Tensor before;
+  {
+    GradientTape dead;
+    before = w * x;
+  }
+  GradientTape later;
+  later.watch(x);
+  expect_says(error_of<InvalidArgument>([&] { later.gradient(reduce_sum(before), w); }),
+              "does not depend on variable w");
+  GradientTape other;
+  other.watch(x);
+  EXPECT_EQ(other.gradient(reduce_sum(x * read), x).to_vector<float>(), (std::vector<float>{3, 8}));
+}
+
 TEST(Tape, OutputGradientsAreTheCotangent) {
   const Tensor x = constant({1.0, 2.0});
   GradientTape tape;

@@ -150,6 +150,16 @@ TEST(OnnxExport, WhatHasNoForm) {
   EXPECT_NE(said([](auto in) { return Tensors{in[0] * random::uniform({3})}; }).find("no form in ONNX"),
             std::string::npos);
   EXPECT_NE(said([](auto in) { return Tensors{reduce_sum(in[0]) > 0 ? in[0] : -in[0]}; }), "");
+  for (const std::int64_t bound : {0, 5}) {
+    const auto doubled = [bound](const Tensor& x) {
+      return while_loop([](Tensor t) { return reduce_sum(t) < 5; }, [](Tensor t) { return t * 2; }, x,
+                        {.max_iterations = bound});
+    };
+    const std::string message = said([&](auto in) { return Tensors{doubled(in[0])}; });
+    EXPECT_NE(message.find("the op while has no form in ONNX: a loop whose end depends on data"), std::string::npos)
+        << message;
+    EXPECT_NE(message.find("scan"), std::string::npos) << message;
+  }
   EXPECT_FALSE(fs::exists(place("refused")));
 }
 
