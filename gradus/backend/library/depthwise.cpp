@@ -25,9 +25,12 @@ template <class E> struct VectorOf {
 };
 template <class E> constexpr std::int64_t lanes_of = 32 / sizeof(E);
 
-template <class V>
-[[gnu::target("avx2,fma"), gnu::always_inline]] inline void add_product(V& sum, const V& a, const V& b) {
-  using E = std::remove_cvref_t<decltype(a[0])>;
+/// The element type is named, since a deduced vector type forgets that it lies anywhere.
+template <class E>
+[[gnu::target("avx2,fma"), gnu::always_inline]] inline void add_product(typename VectorOf<E>::type& sum,
+                                                                        const typename VectorOf<E>::type& a,
+                                                                        const typename VectorOf<E>::type& b) {
+  using V = typename VectorOf<E>::type;
   if constexpr (std::is_same_v<E, float>) sum = V(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(sum)));
   else if constexpr (std::is_same_v<E, double>) sum = V(_mm256_fmadd_pd(__m256d(a), __m256d(b), __m256d(sum)));
   else sum = a * b + sum;
@@ -102,7 +105,7 @@ template <class E, int targets, int vectors>
       const V weight = *reinterpret_cast<const V*>(w + m * lanes_of<E>);
 #pragma GCC unroll 4
       for (int j = 0; j < targets; ++j)
-        add_product(sums[j][m], *reinterpret_cast<const V*>(x + j * run.x_step + m * lanes_of<E>), weight);
+        add_product<E>(sums[j][m], *reinterpret_cast<const V*>(x + j * run.x_step + m * lanes_of<E>), weight);
     }
   }
 #pragma GCC unroll 4
@@ -207,9 +210,9 @@ template <class E, int taps, int vectors>
       for (std::int64_t i = reach.begin[k]; i < std::min(reach.all_begin, reach.end[k]); ++i)
 #pragma GCC unroll 4
         for (int m = 0; m < vectors; ++m)
-          add_product(sums[k][m],
-                      *reinterpret_cast<const V*>(line_x + reach.shift[k] * channels + i * step + m * lanes_of<E>),
-                      *reinterpret_cast<const V*>(line_dy + i * channels + m * lanes_of<E>));
+          add_product<E>(sums[k][m],
+                         *reinterpret_cast<const V*>(line_x + reach.shift[k] * channels + i * step + m * lanes_of<E>),
+                         *reinterpret_cast<const V*>(line_dy + i * channels + m * lanes_of<E>));
     for (std::int64_t i = reach.all_begin; i < reach.all_end; ++i) {
       const E* dy = line_dy + i * channels;
 #pragma GCC unroll 4
@@ -217,8 +220,9 @@ template <class E, int taps, int vectors>
         const V d = *reinterpret_cast<const V*>(dy + m * lanes_of<E>);
 #pragma GCC unroll 4
         for (int k = 0; k < taps; ++k)
-          add_product(sums[k][m],
-                      *reinterpret_cast<const V*>(line_x + reach.shift[k] * channels + i * step + m * lanes_of<E>), d);
+          add_product<E>(sums[k][m],
+                         *reinterpret_cast<const V*>(line_x + reach.shift[k] * channels + i * step + m * lanes_of<E>),
+                         d);
       }
     }
 #pragma GCC unroll 4
@@ -226,9 +230,9 @@ template <class E, int taps, int vectors>
       for (std::int64_t i = std::max(reach.all_end, reach.begin[k]); i < reach.end[k]; ++i)
 #pragma GCC unroll 4
         for (int m = 0; m < vectors; ++m)
-          add_product(sums[k][m],
-                      *reinterpret_cast<const V*>(line_x + reach.shift[k] * channels + i * step + m * lanes_of<E>),
-                      *reinterpret_cast<const V*>(line_dy + i * channels + m * lanes_of<E>));
+          add_product<E>(sums[k][m],
+                         *reinterpret_cast<const V*>(line_x + reach.shift[k] * channels + i * step + m * lanes_of<E>),
+                         *reinterpret_cast<const V*>(line_dy + i * channels + m * lanes_of<E>));
   }
 #pragma GCC unroll 4
   for (int k = 0; k < taps; ++k)
