@@ -110,11 +110,10 @@ std::string graph_of(std::string_view op, const std::string& type, const Geometr
 template <class T>
 void expect_bits(const std::string& source, const std::vector<T>& a, const std::vector<T>& b,
                  const std::vector<T>& expected) {
-  const auto buffer = [](const std::vector<T>& numbers) {
-    Ref<Buffer> made = Buffer::allocate(static_cast<std::int64_t>(numbers.size() * sizeof(T)));
-    std::copy(numbers.begin(), numbers.end(), made->data<T>());
-    return made;
-  };
+  const auto buffer =
+      [](const std::vector<T>& numbers) {  // without padding: AddressSanitizer sees what reads behind it
+        return Buffer::borrow(const_cast<T*>(numbers.data()), static_cast<std::int64_t>(numbers.size() * sizeof(T)));
+      };
   const Ref<Buffer> in[] = {buffer(a), buffer(b)};
   for (const int threads : {1, 2, 5}) {
     set_num_threads(threads);

@@ -27,23 +27,21 @@ std::int64_t pitch_of(std::int64_t columns, std::int64_t size) {
 
 // ---------------------------------------------------------------- what both directions share
 
-template <std::int64_t bytes>
-void copy_fixed(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step,
-                std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, bytes);
-}
-
-/// `count` pieces of `bytes`, and up to `spill` bytes of what follows them.
+/// `count` pieces of `bytes`, and up to `spill` bytes of what follows them before `end`.
 void copy_pieces(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step, std::int64_t count,
-                 std::int64_t bytes) {
-  if (bytes == 4) return copy_fixed<4>(to, to_step, from, from_step, count);
-  if (bytes <= 16) return copy_fixed<16>(to, to_step, from, from_step, count);
-  if (bytes <= 32) return copy_fixed<32>(to, to_step, from, from_step, count);
-  if (bytes <= 64) return copy_fixed<64>(to, to_step, from, from_step, count);
-  if (bytes == 128) return copy_fixed<128>(to, to_step, from, from_step, count);
-  if (bytes == 256) return copy_fixed<256>(to, to_step, from, from_step, count);
-  for (std::int64_t i = 0; i < count; ++i)
-    std::memcpy(to + i * to_step, from + i * from_step, static_cast<std::size_t>(bytes));
+                 std::int64_t bytes, const std::byte* end) {
+  std::int64_t i = 0;
+  const auto copy_while_followed = [&]<std::int64_t fixed>() {
+    const std::int64_t room = end - from - fixed, followed = room < 0 ? 0 : std::min(count, room / from_step + 1);
+    for (; i < followed; ++i) std::memcpy(to + i * to_step, from + i * from_step, fixed);
+  };
+  if (bytes == 4) copy_while_followed.operator()<4>();
+  else if (bytes <= 16) copy_while_followed.operator()<16>();
+  else if (bytes <= 32) copy_while_followed.operator()<32>();
+  else if (bytes <= 64) copy_while_followed.operator()<64>();
+  else if (bytes == 128) copy_while_followed.operator()<128>();
+  else if (bytes == 256) copy_while_followed.operator()<256>();
+  for (; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, static_cast<std::size_t>(bytes));
 }
 
 /// Targets of one dimension that the same taps give anything, since they have one remainder by the divisor: target
@@ -109,6 +107,7 @@ struct PieceCopier {
   const WindowAxes& axes;
   const Phase& phase;
   const std::byte* source;     // of the first piece of the first example
+  const std::byte* end;        // of all examples
   std::int64_t position_step;  // bytes from a source position to the next
   std::int64_t pitch, bytes;   // of rows; of what a tap reads
 
@@ -152,7 +151,7 @@ struct PieceCopier {
     if (last > first)
       copy_pieces(to + (first - j2) * pitch, pitch,
                   source + (line + base + first * step) * position_step + stretch.begin, step * position_step,
-                  last - first, stretch.end - stretch.begin);
+                  last - first, stretch.end - stretch.begin, this->end);
     for (std::int64_t j = last; j < end; ++j) copy_partly(stretch, line, base + j * step, to + (j - j2) * pitch);
   }
 
@@ -277,8 +276,14 @@ class GatheredProduct {
  private:
   void block(const Phase& phase, std::int64_t begin, std::int64_t end) {
     std::byte* c = g_.direct ? y_ + (begin * g_.target_channels + group_ * g_.columns) * size_ : sums_;
-    const PieceCopier copier{g_.axes,    phase,           x_ + group_ * g_.inner * size_, g_.source_channels * size_,
-                             g_.pitch(), g_.inner * size_};
+    const std::int64_t position = g_.source_channels * size_;
+    const PieceCopier copier{g_.axes,
+                             phase,
+                             x_ + group_ * g_.inner * size_,
+                             x_ + g_.examples * sources_of(g_.axes) * position,
+                             position,
+                             g_.pitch(),
+                             g_.inner * size_};
     for (std::size_t tap = 0; tap < phase.taps.size();) {
       const TapRun run = g_.run_from(phase, tap);
       for (std::size_t i = run.first; i < run.last;) {
@@ -471,10 +476,13 @@ void run_weights(const Weights& w, const KernelArguments* arguments, std::int64_
   const std::int64_t first = row_block * w.rows_at_once, last = std::min(w.rows(), first + w.rows_at_once);
   const std::int64_t column = group * w.columns + column_block * w.columns_at_once;
   const std::int64_t columns = std::min(w.columns_at_once, (group + 1) * w.columns - column);
+  const auto* elements = static_cast<const std::byte*>(arguments->slots[w.elements]);
+  const std::int64_t position = w.element_channels * size;
   const PieceCopier copier{w.axes,
                            w.phase,
-                           static_cast<const std::byte*>(arguments->slots[w.elements]) + group * w.inner * size,
-                           w.element_channels * size,
+                           elements + group * w.inner * size,
+                           elements + w.examples * sources_of(w.axes) * position,
+                           position,
                            w.pitch(),
                            w.inner * size};
   const auto* dy = static_cast<const std::byte*>(arguments->slots[w.windows]) + column * size;
