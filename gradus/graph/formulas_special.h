@@ -34,6 +34,9 @@ Value polygamma(int order, const Value& x);
 /// The modified Bessel function of the first kind I_order(x), times exp(-|x|) if `scaled`; order >= 0: 0.6 6 of orders
 /// 0 and 1.
 Value bessel_i(int order, bool scaled, const Value& x);
+/// The Bessel function of the first kind J_order(x): absolute error below 1e-15 in f64. Arguments beyond 2^43 count as
+/// those of sin do.
+Value bessel_j(int order, const Value& x);
 
 /// a - b * trunc(a / b) of floats: the remainder with the sign of a; exact while |a / b| < 2^53.
 Value fmod(const Value& a, const Value& b);
@@ -58,5 +61,6 @@ Real ndtri(Real p);
 Real digamma(Real x);
 Real polygamma(int order, Real x);
 Real bessel_i(int order, bool scaled, Real x);
+Real bessel_j(int order, Real x);
 
 }  // namespace gradus::scalar

@@ -209,6 +209,23 @@ struct BesselI {
   }
 };
 
+/// Forward recurrence of J loses a digit or two at each further order.
+constexpr int highest_bessel_j = 24;
+
+/// J_n' = (J_(n-1) - J_(n+1)) / 2
+struct BesselJ {
+  static constexpr auto name = "bessel_j";
+  static constexpr auto takes = Takes::floats;
+  int order = 0;
+  auto emit(auto x) const { return bessel_j(order, x); }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    require(order < highest_bessel_j, "bessel_j: derivatives up to order ", highest_bessel_j, " are known");
+    const Tensor after = apply(BesselJ{order + 1}, in[0]);
+    if (order == 0) return {-(dy * after)};
+    return {dy * ((apply(BesselJ{order - 1}, in[0]) - after) * fill_like(y, 0.5))};
+  }
+};
+
 bool is_float(const scalar::Value& x) { return is_floating(x.type()); }
 bool is_float(const scalar::Real& x) { return is_floating(x.type); }
 
@@ -330,6 +347,7 @@ Tensor bessel_i0(const Tensor& x) { return apply_wide(BesselI{0, false}, x); }
 Tensor bessel_i0e(const Tensor& x) { return apply_wide(BesselI{0, true}, x); }
 Tensor bessel_i1(const Tensor& x) { return apply_wide(BesselI{1, false}, x); }
 Tensor bessel_i1e(const Tensor& x) { return apply_wide(BesselI{1, true}, x); }
+Tensor bessel_j0(const Tensor& x) { return apply_wide(BesselJ{0}, x); }
 
 Tensor xlogy(const Tensor& x, const Tensor& y) {
   require_floating(x, y, "xlogy");

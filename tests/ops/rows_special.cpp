@@ -1,4 +1,5 @@
 /// Rows of circular, hyperbolic, gamma and error functions, and of products and quotients with 0 for NaN.
+#include <math.h>  // j0 and its like, of POSIX
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -118,6 +119,19 @@ std::vector<Row> gamma_and_error() {
   return rows;
 }
 
+/// Of one order of a family of Bessel functions, whose values away from 0 are exact to `magnitude` epsilons.
+Row bessel(std::string family, Row row, double magnitude) {
+  row.covers = {family}, row.called = std::move(family), row.magnitude = magnitude;
+  row.tolerance = 24, row.slack = 32;
+  return row;
+}
+
+std::vector<Row> bessel() {
+  return {
+      bessel("bessel_j", unary("bessel_j0", bessel_j0, {-9, 9}, ::j0, {{{0}, {0}}, {{inf}, {0}}}), 1),
+  };
+}
+
 std::vector<Row> without_nan() {
   std::vector<Row> rows{
       binary("xlogy", xlogy, {{-3, 3}, {0.3, 3}}, [](double x, double y) { return x == 0 ? 0 : x * std::log(y); },
@@ -168,10 +182,12 @@ std::vector<Row> others() {
       },
       {-3, 3}, [](double x) { return x == inf ? 1.0 : 0.0; });
   one_sign.differentiable = false, one_sign.covers = {"is_inf"}, one_sign.called = "is_inf";
-  return {std::move(difference), unary("trunc", trunc, {-9, 9}, std::trunc, {{{0.25}, {0}}}),
-          std::move(remainder),  std::move(of_integers),
-          std::move(power),      std::move(infinite),
-          std::move(one_sign)};
+  return {
+      std::move(difference), unary("trunc", trunc, {-9, 9}, std::trunc, {{{0.25}, {0}}}),
+      std::move(remainder),  std::move(of_integers),
+      std::move(power),      std::move(infinite),
+      std::move(one_sign),
+  };
 }
 
 /// Along an axis, or of a list.
@@ -207,7 +223,7 @@ std::vector<Row> of_several() {
 }
 
 const bool registered = add_rows(circular()) && add_rows(exponential()) && add_rows(gamma_and_error()) &&
-                        add_rows(without_nan()) && add_rows(others()) && add_rows(of_several());
+                        add_rows(bessel()) && add_rows(without_nan()) && add_rows(others()) && add_rows(of_several());
 
 }  // namespace
 }  // namespace gradus::rows
