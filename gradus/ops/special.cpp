@@ -348,6 +348,7 @@ Tensor bessel_i0e(const Tensor& x) { return apply_wide(BesselI{0, true}, x); }
 Tensor bessel_i1(const Tensor& x) { return apply_wide(BesselI{1, false}, x); }
 Tensor bessel_i1e(const Tensor& x) { return apply_wide(BesselI{1, true}, x); }
 Tensor bessel_j0(const Tensor& x) { return apply_wide(BesselJ{0}, x); }
+Tensor bessel_j1(const Tensor& x) { return apply_wide(BesselJ{1}, x); }
 
 Tensor xlogy(const Tensor& x, const Tensor& y) {
   require_floating(x, y, "xlogy");

@@ -54,6 +54,7 @@ Tensor bessel_i1e(const Tensor& x);
 /// The Bessel functions of the first kind of orders 0 and 1, within 1e-15 of it; 0 at both infinities. The sine in it
 /// takes |x| beyond 2^43 for 2^43.
 Tensor bessel_j0(const Tensor& x);
+Tensor bessel_j1(const Tensor& x);
 
 /// x log(y), x log(1 + y) and x / y, but 0 where x is 0, whatever y is; there the gradients are 0.
 Tensor xlogy(const Tensor& x, const Tensor& y);

@@ -129,6 +129,7 @@ Row bessel(std::string family, Row row, double magnitude) {
 std::vector<Row> bessel() {
   return {
       bessel("bessel_j", unary("bessel_j0", bessel_j0, {-9, 9}, ::j0, {{{0}, {0}}, {{inf}, {0}}}), 1),
+      bessel("bessel_j", unary("bessel_j1", bessel_j1, {-9, 9}, ::j1, {{{0}, {0.5}}, {{-inf}, {0}}}), 1),
   };
 }
 

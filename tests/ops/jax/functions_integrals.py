@@ -19,4 +19,5 @@ def bessel_j(n):
 
 FUNCTIONS = {
     "bessel_j0": bessel_j(0),
+    "bessel_j1": bessel_j(1),
 }
