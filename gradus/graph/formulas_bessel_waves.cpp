@@ -72,6 +72,33 @@ Waves waves(bool of_second_kind, const Value& x) {
   return {size * (p0 * sum - q0 * difference), size * (p1 * difference + q1 * sum)};
 }
 
+/// Sums of y^k / (k! (n + k)!) times the harmonic number of k for n = 0, and digamma(k + 1) + digamma(k + 2) for n = 1.
+Value harmonic_0(const Value& y) {
+  double coefficients[25] = {}, harmonic = 0, factor = 1;
+  for (int k = 1; k < 25; ++k)
+    harmonic += 1.0 / k, factor /= static_cast<double>(k) * k, coefficients[k] = harmonic * factor;
+  Value sum = coefficients[24];
+  for (int k = 23; k >= 0; --k) sum = fma(sum, y, coefficients[k]);
+  return sum;
+}
+Value harmonic_1(const Value& y) {
+  double coefficients[25] = {}, digammas = 1 - 2 * std::numbers::egamma, factor = 1;
+  for (int k = 0; k < 25; ++k) {
+    coefficients[k] = digammas * factor;
+    digammas += 1.0 / (k + 1) + 1.0 / (k + 2), factor /= (k + 1.0) * (k + 2);
+  }
+  Value sum = coefficients[24];
+  for (int k = 23; k >= 0; --k) sum = fma(sum, y, coefficients[k]);
+  return sum;
+}
+
+/// Near 0, y = -x^2 / 4: pi / 2 Y_0(x) and pi / 2 Y_1(x) + 1 / x; y = x^2 / 4: -K_0(x) and K_1(x) - 1 / x.
+Waves second_kind(const Value& x, const Value& y) {
+  const Value logarithm = log(x * 0.5);
+  return {fma(logarithm + std::numbers::egamma, first_kind(0, x, y), -harmonic_0(y)),
+          fma(logarithm, first_kind(1, x, y), -(x * 0.25 * harmonic_1(y)))};
+}
+
 }  // namespace
 
 Value bessel_j(int order, const Value& x) {
@@ -89,5 +116,26 @@ Value bessel_j(int order, const Value& x) {
 }
 
 Real bessel_j(int order, Real x) { return {std::isinf(x.v) ? 0 : ::jn(order, x.v), x.type}; }
+
+Value bessel_y(int order, const Value& x) {
+  if (x.type() != f64) return convert(bessel_y(order, convert(x, f64)), x.type());
+  const Value is_near = x <= wave_from, near = min(max(x, 0.0), wave_from), far = max(x, wave_from);
+  const auto [near_0, near_1] = second_kind(near, near * near * -0.25);
+  const auto [far_0, far_1] = waves(true, far);
+  Value below = select(is_near, near_0 * (2 / pi), far_0),
+        at = select(is_near, (near_1 - 1.0 / near) * (2 / pi), far_1);
+  for (int k = 1; k < order; ++k) {
+    const Value next = max(at * (2.0 * k) / x - below, -infinity);  // also where both are infinite
+    below = at;
+    at = next;
+  }
+  const Value y = select(x == infinity, 0.0, order == 0 ? below : at);
+  return select(x == x, select(x <= 0.0, -infinity, y), x);
+}
+
+Real bessel_y(int order, Real x) {
+  if (std::isnan(x.v)) return x;
+  return {std::isinf(x.v) && x.v > 0 ? 0 : x.v <= 0 ? -infinity : ::yn(order, x.v), x.type};
+}
 
 }  // namespace gradus::scalar

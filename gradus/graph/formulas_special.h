@@ -37,6 +37,8 @@ Value bessel_i(int order, bool scaled, const Value& x);
 /// The Bessel function of the first kind J_order(x): absolute error below 1e-15 in f64. Arguments beyond 2^43 count as
 /// those of sin do.
 Value bessel_j(int order, const Value& x);
+/// That of the second kind Y_order(x), as exact; -infinity for x <= 0.
+Value bessel_y(int order, const Value& x);
 
 /// a - b * trunc(a / b) of floats: the remainder with the sign of a; exact while |a / b| < 2^53.
 Value fmod(const Value& a, const Value& b);
@@ -62,5 +64,6 @@ Real digamma(Real x);
 Real polygamma(int order, Real x);
 Real bessel_i(int order, bool scaled, Real x);
 Real bessel_j(int order, Real x);
+Real bessel_y(int order, Real x);
 
 }  // namespace gradus::scalar

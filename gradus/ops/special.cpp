@@ -226,6 +226,24 @@ struct BesselJ {
   }
 };
 
+/// `y` where the next order is finite; at the pole that outweighs y, whose infinity would make NaN of the difference.
+Tensor outweighed(const Tensor& y, const Tensor& next) { return where(is_finite(next), y, zeros_like(y)); }
+
+/// Y_n' = (Y_(n-1) - Y_(n+1)) / 2
+struct BesselY {
+  static constexpr auto name = "bessel_y";
+  static constexpr auto takes = Takes::floats;
+  int order = 0;
+  auto emit(auto x) const { return bessel_y(order, x); }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    require(order < highest_bessel, "bessel_y: derivatives up to order ", highest_bessel, " are known");
+    const Tensor after = apply(BesselY{order + 1}, in[0]);
+    if (order == 0) return {-cotangent_times(dy, after)};
+    const Tensor before = outweighed(apply(BesselY{order - 1}, in[0]), after);
+    return {cotangent_times(dy, (before - after) * fill_like(y, 0.5))};
+  }
+};
+
 bool is_float(const scalar::Value& x) { return is_floating(x.type()); }
 bool is_float(const scalar::Real& x) { return is_floating(x.type); }
 
@@ -349,6 +367,7 @@ Tensor bessel_i1(const Tensor& x) { return apply_wide(BesselI{1, false}, x); }
 Tensor bessel_i1e(const Tensor& x) { return apply_wide(BesselI{1, true}, x); }
 Tensor bessel_j0(const Tensor& x) { return apply_wide(BesselJ{0}, x); }
 Tensor bessel_j1(const Tensor& x) { return apply_wide(BesselJ{1}, x); }
+Tensor bessel_y0(const Tensor& x) { return apply_wide(BesselY{0}, x); }
 
 Tensor xlogy(const Tensor& x, const Tensor& y) {
   require_floating(x, y, "xlogy");

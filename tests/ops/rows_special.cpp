@@ -130,6 +130,10 @@ std::vector<Row> bessel() {
   return {
       bessel("bessel_j", unary("bessel_j0", bessel_j0, {-9, 9}, ::j0, {{{0}, {0}}, {{inf}, {0}}}), 1),
       bessel("bessel_j", unary("bessel_j1", bessel_j1, {-9, 9}, ::j1, {{{0}, {0.5}}, {{-inf}, {0}}}), 1),
+      bessel("bessel_y",
+             unary("bessel_y0", bessel_y0, {0.4, 9}, [](double x) { return x <= 0 ? -inf : ::y0(x); },
+                   {{{0}, {inf}}, {{0}, {0}, 0}, {{inf}, {0}}}),
+             1),
   };
 }
 

@@ -17,7 +17,16 @@ def bessel_j(n):
     return lambda x: jnp.mean(jnp.cos(n * angles - x[..., None] * np.sin(angles)), -1)
 
 
+def bessel_y(n):
+    def f(x):
+        x = x[..., None]
+        wave = integral(lambda t: jnp.sin(x * np.sin(t) - n * t), 0, np.pi)
+        return (wave - integral(lambda t: (np.exp(n * t) + (-1) ** n * np.exp(-n * t)) * jnp.exp(-x * np.sinh(t)), 0, 6)) / np.pi
+    return f
+
+
 FUNCTIONS = {
     "bessel_j0": bessel_j(0),
     "bessel_j1": bessel_j(1),
+    "bessel_y0": bessel_y(0),
 }
