@@ -368,6 +368,7 @@ Tensor bessel_i1e(const Tensor& x) { return apply_wide(BesselI{1, true}, x); }
 Tensor bessel_j0(const Tensor& x) { return apply_wide(BesselJ{0}, x); }
 Tensor bessel_j1(const Tensor& x) { return apply_wide(BesselJ{1}, x); }
 Tensor bessel_y0(const Tensor& x) { return apply_wide(BesselY{0}, x); }
+Tensor bessel_y1(const Tensor& x) { return apply_wide(BesselY{1}, x); }
 
 Tensor xlogy(const Tensor& x, const Tensor& y) {
   require_floating(x, y, "xlogy");

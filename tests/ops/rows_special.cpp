@@ -134,6 +134,10 @@ std::vector<Row> bessel() {
              unary("bessel_y0", bessel_y0, {0.4, 9}, [](double x) { return x <= 0 ? -inf : ::y0(x); },
                    {{{0}, {inf}}, {{0}, {0}, 0}, {{inf}, {0}}}),
              1),
+      bessel("bessel_y",
+             unary("bessel_y1", bessel_y1, {0.4, 9}, [](double x) { return x <= 0 ? -inf : ::y1(x); },
+                   {{{0}, {inf}}, {{0}, {0}, 0}, {{inf}, {0}}}),
+             1),
   };
 }
 

@@ -29,4 +29,5 @@ FUNCTIONS = {
     "bessel_j0": bessel_j(0),
     "bessel_j1": bessel_j(1),
     "bessel_y0": bessel_y(0),
+    "bessel_y1": bessel_y(1),
 }
