@@ -99,6 +99,28 @@ Waves second_kind(const Value& x, const Value& y) {
           fma(logarithm, first_kind(1, x, y), -(x * 0.25 * harmonic_1(y)))};
 }
 
+/// sqrt(x) exp(x) K_0(x) and K_1(x) for x = 4 / (t + 1) from 2.
+Value k_0(const Value& t) {
+  return polynomial(t,
+                    {-6.183509185741941e-11,  1.0806290149518295e-10, 1.7977981899954878e-10,  -3.0539020868001565e-10,
+                     -4.506683106759898e-10,  7.977983533091815e-10,  3.233433692180319e-11,   6.837018659348517e-11,
+                     -1.8006773523392004e-09, 3.791192703615846e-09,  -7.3618275080282515e-09, 1.7056674605334674e-08,
+                     -4.131061283701578e-08,  1.0295120376495239e-07, -2.689135887009184e-07,  7.427807838466459e-07,
+                     -2.1911767539401716e-06, 7.002245564109627e-06,  -2.473520464665274e-05,  9.956054742546008e-05,
+                     -0.0004797690567629981,  0.0030328918102751935,  -0.031071461824889554,   1.2185953385133905});
+}
+Value k_1(const Value& t) {
+  return polynomial(t,
+                    {6.73716173849808e-11,   -1.1801191034535537e-10, -1.948680720152238e-10, 3.3153918291421876e-10,
+                     4.921710202548386e-10,  -8.740019154894709e-10,  -2.104015257574649e-11, -1.0584430289297026e-10,
+                     2.0346220468711174e-09, -4.313336112817399e-09,  8.49114322410236e-09,   -1.9827457966367164e-08,
+                     4.843094038201199e-08,  -1.220284967173793e-07,  3.2298873862640425e-07, -9.067094776630646e-07,
+                     2.730040312895642e-06,  -8.961207299463647e-06,  3.284386565057862e-05,  -0.00013959021956830856,
+                     0.0007357241549046456,  -0.005566729880074451,   0.10334973775386527,    1.363151890371342});
+}
+
+constexpr double decay_from = 2;
+
 }  // namespace
 
 Value bessel_j(int order, const Value& x) {
@@ -136,6 +158,35 @@ Value bessel_y(int order, const Value& x) {
 Real bessel_y(int order, Real x) {
   if (std::isnan(x.v)) return x;
   return {std::isinf(x.v) && x.v > 0 ? 0 : x.v <= 0 ? -infinity : ::yn(order, x.v), x.type};
+}
+
+Value bessel_k(int order, bool scaled, const Value& x) {
+  if (x.type() != f64) return convert(bessel_k(order, scaled, convert(x, f64)), x.type());
+  const Value is_near = x <= decay_from, near = min(max(x, 0.0), decay_from), far = max(x, decay_from);
+  const auto [near_0, near_1] = second_kind(near, near * near * 0.25);
+  const Value t = 2 * decay_from / far - 1.0, near_scale = scaled ? exp(near) : Value(1.0);
+  const Value far_scale = (scaled ? Value(1.0) : exp(-far)) / sqrt(far);
+  Value below = select(is_near, -near_0 * near_scale, k_0(t) * far_scale);
+  Value at = select(is_near, (near_1 + 1.0 / near) * near_scale, k_1(t) * far_scale);
+  for (int k = 1; k < order; ++k) {
+    const Value next = at * (2.0 * k) / x + below;
+    below = at;
+    at = next;
+  }
+  return select(x == x, select(x <= 0.0, infinity, order == 0 ? below : at), x);
+}
+
+/// libstdc++ has it; where exp(-x) is too small for it, by the asymptotic series.
+Real bessel_k(int order, bool scaled, Real x) {
+  if (std::isnan(x.v)) return x;
+  if (x.v <= 0) return {infinity, x.type};
+  if (x.v < 500) return {std::cyl_bessel_k(order, x.v) * (scaled ? std::exp(x.v) : 1), x.type};
+  double term = std::sqrt(pi / (2 * x.v)), sum = term;
+  for (int k = 1; k < 20; ++k) {
+    term *= (4.0 * order * order - (2.0 * k - 1) * (2.0 * k - 1)) / (8.0 * k * x.v);
+    sum += term;
+  }
+  return {scaled ? sum : sum * std::exp(-x.v), x.type};
 }
 
 }  // namespace gradus::scalar

@@ -39,6 +39,8 @@ Value bessel_i(int order, bool scaled, const Value& x);
 Value bessel_j(int order, const Value& x);
 /// That of the second kind Y_order(x), as exact; -infinity for x <= 0.
 Value bessel_y(int order, const Value& x);
+/// The modified one of the second kind K_order(x), times exp(x) if `scaled`; infinite for x <= 0: 0.6 8.
+Value bessel_k(int order, bool scaled, const Value& x);
 
 /// a - b * trunc(a / b) of floats: the remainder with the sign of a; exact while |a / b| < 2^53.
 Value fmod(const Value& a, const Value& b);
@@ -65,5 +67,6 @@ Real polygamma(int order, Real x);
 Real bessel_i(int order, bool scaled, Real x);
 Real bessel_j(int order, Real x);
 Real bessel_y(int order, Real x);
+Real bessel_k(int order, bool scaled, Real x);
 
 }  // namespace gradus::scalar

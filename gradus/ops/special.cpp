@@ -244,6 +244,21 @@ struct BesselY {
   }
 };
 
+/// K_n' = -(K_(n-1) + K_(n+1)) / 2
+struct BesselK {
+  static constexpr auto name = "bessel_k";
+  static constexpr auto takes = Takes::floats;
+  int order = 0;
+  bool scaled = false;
+  auto emit(auto x) const { return bessel_k(order, scaled, x); }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    require(order < highest_bessel, "bessel_k: derivatives up to order ", highest_bessel, " are known");
+    const Tensor after = apply(BesselK{order + 1, scaled}, in[0]);
+    const Tensor mean = order == 0 ? after : (apply(BesselK{order - 1, scaled}, in[0]) + after) * fill_like(y, 0.5);
+    return {cotangent_times(dy, scaled ? outweighed(y, after) - mean : -mean)};
+  }
+};
+
 bool is_float(const scalar::Value& x) { return is_floating(x.type()); }
 bool is_float(const scalar::Real& x) { return is_floating(x.type); }
 
@@ -369,6 +384,7 @@ Tensor bessel_j0(const Tensor& x) { return apply_wide(BesselJ{0}, x); }
 Tensor bessel_j1(const Tensor& x) { return apply_wide(BesselJ{1}, x); }
 Tensor bessel_y0(const Tensor& x) { return apply_wide(BesselY{0}, x); }
 Tensor bessel_y1(const Tensor& x) { return apply_wide(BesselY{1}, x); }
+Tensor bessel_k0(const Tensor& x) { return apply_wide(BesselK{0, false}, x); }
 
 Tensor xlogy(const Tensor& x, const Tensor& y) {
   require_floating(x, y, "xlogy");

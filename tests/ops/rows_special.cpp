@@ -126,6 +126,11 @@ Row bessel(std::string family, Row row, double magnitude) {
   return row;
 }
 
+double bessel_k_of(int order, bool scaled, double x) {
+  if (!(x > 0)) return std::isnan(x) ? x : inf;
+  return std::isinf(x) ? 0 : std::cyl_bessel_k(order, x) * (scaled ? std::exp(x) : 1);
+}
+
 std::vector<Row> bessel() {
   return {
       bessel("bessel_j", unary("bessel_j0", bessel_j0, {-9, 9}, ::j0, {{{0}, {0}}, {{inf}, {0}}}), 1),
@@ -138,6 +143,10 @@ std::vector<Row> bessel() {
              unary("bessel_y1", bessel_y1, {0.4, 9}, [](double x) { return x <= 0 ? -inf : ::y1(x); },
                    {{{0}, {inf}}, {{0}, {0}, 0}, {{inf}, {0}}}),
              1),
+      bessel("bessel_k",
+             unary("bessel_k0", bessel_k0, {0.4, 6}, [](double x) { return bessel_k_of(0, false, x); },
+                   {{{0}, {-inf}}, {{0}, {0}, 0}, {{inf}, {0}}}),
+             0),
   };
 }
 

@@ -25,9 +25,14 @@ def bessel_y(n):
     return f
 
 
+def bessel_k(n, scaled=0):
+    return lambda x: integral(lambda t: jnp.exp(-x[..., None] * (np.cosh(t) - scaled)) * np.cosh(n * t), 0, 6)
+
+
 FUNCTIONS = {
     "bessel_j0": bessel_j(0),
     "bessel_j1": bessel_j(1),
     "bessel_y0": bessel_y(0),
     "bessel_y1": bessel_y(1),
+    "bessel_k0": bessel_k(0),
 }
