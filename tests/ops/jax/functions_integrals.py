@@ -35,4 +35,5 @@ FUNCTIONS = {
     "bessel_y0": bessel_y(0),
     "bessel_y1": bessel_y(1),
     "bessel_k0": bessel_k(0),
+    "bessel_k0e": bessel_k(0, scaled=1),
 }
