@@ -151,6 +151,10 @@ std::vector<Row> bessel() {
              unary("bessel_k0e", bessel_k0e, {0.4, 6}, [](double x) { return bessel_k_of(0, true, x); },
                    {{{0}, {-inf}}, {{0}, {0}, 0}, {{inf}, {0}}}),
              0),
+      bessel("bessel_k",
+             unary("bessel_k1", bessel_k1, {0.4, 6}, [](double x) { return bessel_k_of(1, false, x); },
+                   {{{0}, {-inf}}, {{0}, {0}, 0}, {{inf}, {0}}}),
+             0),
   };
 }
 

@@ -36,4 +36,5 @@ FUNCTIONS = {
     "bessel_y1": bessel_y(1),
     "bessel_k0": bessel_k(0),
     "bessel_k0e": bessel_k(0, scaled=1),
+    "bessel_k1": bessel_k(1),
 }
