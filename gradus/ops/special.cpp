@@ -387,6 +387,7 @@ Tensor bessel_y1(const Tensor& x) { return apply_wide(BesselY{1}, x); }
 Tensor bessel_k0(const Tensor& x) { return apply_wide(BesselK{0, false}, x); }
 Tensor bessel_k0e(const Tensor& x) { return apply_wide(BesselK{0, true}, x); }
 Tensor bessel_k1(const Tensor& x) { return apply_wide(BesselK{1, false}, x); }
+Tensor bessel_k1e(const Tensor& x) { return apply_wide(BesselK{1, true}, x); }
 
 Tensor xlogy(const Tensor& x, const Tensor& y) {
   require_floating(x, y, "xlogy");

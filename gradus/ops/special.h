@@ -62,6 +62,7 @@ Tensor bessel_y1(const Tensor& x);
 Tensor bessel_k0(const Tensor& x);
 Tensor bessel_k0e(const Tensor& x);
 Tensor bessel_k1(const Tensor& x);
+Tensor bessel_k1e(const Tensor& x);
 
 /// x log(y), x log(1 + y) and x / y, but 0 where x is 0, whatever y is; there the gradients are 0.
 Tensor xlogy(const Tensor& x, const Tensor& y);

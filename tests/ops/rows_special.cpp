@@ -155,6 +155,10 @@ std::vector<Row> bessel() {
              unary("bessel_k1", bessel_k1, {0.4, 6}, [](double x) { return bessel_k_of(1, false, x); },
                    {{{0}, {-inf}}, {{0}, {0}, 0}, {{inf}, {0}}}),
              0),
+      bessel("bessel_k",
+             unary("bessel_k1e", bessel_k1e, {0.4, 6}, [](double x) { return bessel_k_of(1, true, x); },
+                   {{{0}, {-inf}}, {{0}, {0}, 0}, {{inf}, {0}}}),
+             0),
   };
 }
 

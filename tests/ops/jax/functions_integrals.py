@@ -37,4 +37,5 @@ FUNCTIONS = {
     "bessel_k0": bessel_k(0),
     "bessel_k0e": bessel_k(0, scaled=1),
     "bessel_k1": bessel_k(1),
+    "bessel_k1e": bessel_k(1, scaled=1),
 }
