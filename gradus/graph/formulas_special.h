@@ -41,6 +41,8 @@ Value bessel_j(int order, const Value& x);
 Value bessel_y(int order, const Value& x);
 /// The modified one of the second kind K_order(x), times exp(x) if `scaled`; infinite for x <= 0: 0.6 8.
 Value bessel_k(int order, bool scaled, const Value& x);
+/// The integral from 0 to x of cos(pi t^2 / 2): 0.6 4.
+Value fresnel_cos(const Value& x);
 
 /// a - b * trunc(a / b) of floats: the remainder with the sign of a; exact while |a / b| < 2^53.
 Value fmod(const Value& a, const Value& b);
@@ -68,5 +70,6 @@ Real bessel_i(int order, bool scaled, Real x);
 Real bessel_j(int order, Real x);
 Real bessel_y(int order, Real x);
 Real bessel_k(int order, bool scaled, Real x);
+Real fresnel_cos(Real x);
 
 }  // namespace gradus::scalar

@@ -162,6 +162,12 @@ std::vector<Row> bessel() {
   };
 }
 
+std::vector<Row> integrals() {
+  return {
+      cancelling(unary("fresnel_cos", fresnel_cos, {-3, 3}, nullptr, {{{0}, {1}}}), 1),
+  };
+}
+
 std::vector<Row> without_nan() {
   std::vector<Row> rows{
       binary("xlogy", xlogy, {{-3, 3}, {0.3, 3}}, [](double x, double y) { return x == 0 ? 0 : x * std::log(y); },
@@ -253,7 +259,8 @@ std::vector<Row> of_several() {
 }
 
 const bool registered = add_rows(circular()) && add_rows(exponential()) && add_rows(gamma_and_error()) &&
-                        add_rows(bessel()) && add_rows(without_nan()) && add_rows(others()) && add_rows(of_several());
+                        add_rows(bessel()) && add_rows(integrals()) && add_rows(without_nan()) && add_rows(others()) &&
+                        add_rows(of_several());
 
 }  // namespace
 }  // namespace gradus::rows

@@ -38,4 +38,5 @@ FUNCTIONS = {
     "bessel_k0e": bessel_k(0, scaled=1),
     "bessel_k1": bessel_k(1),
     "bessel_k1e": bessel_k(1, scaled=1),
+    "fresnel_cos": lambda x: x * integral(lambda s: jnp.cos(np.pi / 2 * (x[..., None] * s) ** 2), 0, 1),
 }
