@@ -66,6 +66,14 @@ Fresnel fresnel(const Value& x) {
           fresnel_g(t) / (far_a * far_a * far_a * (pi * pi))};
 }
 
+Value fresnel_s(const Value& t) {
+  return polynomial(
+      t, {2.1154312966578637e-15, -7.242789658965658e-14, 2.1773100586176223e-12, -5.7379326902350236e-11,
+          1.3081800954128384e-09, -2.5502819051617184e-08, 4.193253408749664e-07, -5.720104548533757e-06,
+          6.344710055257602e-05, -0.0005580215505249517, 0.0037674128960912645, -0.018694556341411372,
+          0.06411892793260046, -0.1384559843207391, 0.16129761461291262, -0.08181134950634607, 0.05482529503660073});
+}
+
 /// C(x) + i S(x) in double: by the power series, or the continued fraction of erfc.
 std::complex<long double> fresnel_of(double x) {
   using Complex = std::complex<long double>;
@@ -100,5 +108,14 @@ Value fresnel_cos(const Value& given) {
 }
 
 Real fresnel_cos(Real x) { return {static_cast<double>(fresnel_of(x.v).real()), x.type}; }
+
+Value fresnel_sin(const Value& given) {
+  const Value x = convert(given, f64);
+  const Fresnel of = fresnel(x);
+  const Value y = select(of.is_near, of.a * of.square * fresnel_s(of.t), 0.5 - of.f * of.cosine - of.g * of.sine);
+  return select(given == given, convert(copy_sign(y, x), given.type()), given);
+}
+
+Real fresnel_sin(Real x) { return {static_cast<double>(fresnel_of(x.v).imag()), x.type}; }
 
 }  // namespace gradus::scalar

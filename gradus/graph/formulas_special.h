@@ -43,6 +43,8 @@ Value bessel_y(int order, const Value& x);
 Value bessel_k(int order, bool scaled, const Value& x);
 /// The integral from 0 to x of cos(pi t^2 / 2): 0.6 4.
 Value fresnel_cos(const Value& x);
+/// The integral from 0 to x of sin(pi t^2 / 2): 0.6 5.
+Value fresnel_sin(const Value& x);
 
 /// a - b * trunc(a / b) of floats: the remainder with the sign of a; exact while |a / b| < 2^53.
 Value fmod(const Value& a, const Value& b);
@@ -71,5 +73,6 @@ Real bessel_j(int order, Real x);
 Real bessel_y(int order, Real x);
 Real bessel_k(int order, bool scaled, Real x);
 Real fresnel_cos(Real x);
+Real fresnel_sin(Real x);
 
 }  // namespace gradus::scalar

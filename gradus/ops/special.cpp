@@ -268,6 +268,15 @@ struct FresnelCos {
   }
 };
 
+struct FresnelSin {
+  static constexpr auto name = "fresnel_sin";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return fresnel_sin(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    return {dy * sin(square(in[0]) * fill_like(dy, std::numbers::pi / 2))};
+  }
+};
+
 bool is_float(const scalar::Value& x) { return is_floating(x.type()); }
 bool is_float(const scalar::Real& x) { return is_floating(x.type); }
 
@@ -398,6 +407,7 @@ Tensor bessel_k0e(const Tensor& x) { return apply_wide(BesselK{0, true}, x); }
 Tensor bessel_k1(const Tensor& x) { return apply_wide(BesselK{1, false}, x); }
 Tensor bessel_k1e(const Tensor& x) { return apply_wide(BesselK{1, true}, x); }
 Tensor fresnel_cos(const Tensor& x) { return apply_wide(FresnelCos{}, x); }
+Tensor fresnel_sin(const Tensor& x) { return apply_wide(FresnelSin{}, x); }
 
 Tensor xlogy(const Tensor& x, const Tensor& y) {
   require_floating(x, y, "xlogy");

@@ -165,6 +165,7 @@ std::vector<Row> bessel() {
 std::vector<Row> integrals() {
   return {
       cancelling(unary("fresnel_cos", fresnel_cos, {-3, 3}, nullptr, {{{0}, {1}}}), 1),
+      cancelling(unary("fresnel_sin", fresnel_sin, {-3, 3}, nullptr, {{{0}, {0}}, {{1}, {1}}}), 1),
   };
 }
 

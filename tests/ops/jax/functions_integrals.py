@@ -39,4 +39,5 @@ FUNCTIONS = {
     "bessel_k1": bessel_k(1),
     "bessel_k1e": bessel_k(1, scaled=1),
     "fresnel_cos": lambda x: x * integral(lambda s: jnp.cos(np.pi / 2 * (x[..., None] * s) ** 2), 0, 1),
+    "fresnel_sin": lambda x: x * integral(lambda s: jnp.sin(np.pi / 2 * (x[..., None] * s) ** 2), 0, 1),
 }
