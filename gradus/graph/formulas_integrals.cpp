@@ -10,7 +10,34 @@ namespace gradus::scalar {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 using std::numbers::pi;
+
+constexpr double expint_near = 16;
+
+/// Ei(x) - log(x) - gamma for 0 <= x <= 16: by its power series, whose terms are all positive.
+Value expint_series(const Value& x) {
+  double factor = 1;
+  constexpr int terms = 66;
+  double coefficients[terms + 1] = {};
+  for (int k = 1; k <= terms; ++k) factor /= k, coefficients[k] = factor / k;
+  Value sum = coefficients[terms];
+  for (int k = terms - 1; k > 0; --k) sum = fma(sum, x, coefficients[k]);
+  return sum * x;
+}
+
+/// x exp(-x) Ei(x) for x = 32 / (t + 1) from 16.
+Value expint_far(const Value& t) {
+  return polynomial(t,
+                    {-9.299749292069204e-10,  -6.6903007123953194e-09, 9.525558889663025e-09,   5.403957059291856e-08,
+                     -4.5462671165575366e-08, -2.031211426406703e-07,  1.354145640010351e-07,   4.788264293658709e-07,
+                     -2.8464460881968006e-07, -8.162702641811898e-07,  4.502292503787989e-07,   1.1263929015002031e-06,
+                     -5.392853134192242e-07,  -1.4072243370170477e-06, 3.9675158971383897e-07,  1.701999109917673e-06,
+                     2.6398712894163566e-07,  -1.7245576605284953e-06, -1.7099844221344821e-06, 2.37217314329562e-08,
+                     1.936488653002173e-06,   3.603081138924583e-06,   6.536911982660431e-06,   1.649673598897901e-05,
+                     6.144202098301082e-05,   0.00033267069455539077,  0.0026903330922315193,   0.03582049070347166,
+                     1.033413564216241});
+}
 
 /// Fresnel's integrals at |x|: up to `limit`, where pi x^2 / 2 = 8, by polynomials in t; beyond around 1/2, with the
 /// sine and cosine of pi x^2 / 2 and auxiliary functions f and g, which fall steadily.
@@ -99,6 +126,23 @@ std::complex<long double> fresnel_of(double x) {
 }
 
 }  // namespace
+
+Value expint(const Value& given) {
+  const Value x = convert(given, f64), near = min(max(x, 0.0), expint_near), far = max(x, expint_near);
+  // exp(x) overflows a little before the function does: half of it, twice.
+  const Value half = exp(far * 0.5);
+  const Value beyond = select(half == infinity, half, expint_far(2 * expint_near / far - 1.0) / far * half * half);
+  const Value y = select(x <= expint_near, expint_series(near) + (log(near) + std::numbers::egamma), beyond);
+  return select(given == given, select(x < 0.0, nan, convert(y, given.type())), given);
+}
+
+Real expint(Real x) {
+  if (std::isnan(x.v) || x.v == infinity) return x;
+  return {x.v < 0    ? nan
+          : x.v == 0 ? -infinity
+                     : static_cast<double>(std::expint(static_cast<long double>(x.v))),
+          x.type};
+}
 
 Value fresnel_cos(const Value& given) {
   const Value x = convert(given, f64);

@@ -45,6 +45,9 @@ Value bessel_k(int order, bool scaled, const Value& x);
 Value fresnel_cos(const Value& x);
 /// The integral from 0 to x of sin(pi t^2 / 2): 0.6 5.
 Value fresnel_sin(const Value& x);
+/// The integral from -infinity to x of exp(t) / t, for x >= 0; NaN below: 0.6 5. Near its zero at 0.37 the error is
+/// relative to 1.
+Value expint(const Value& x);
 
 /// a - b * trunc(a / b) of floats: the remainder with the sign of a; exact while |a / b| < 2^53.
 Value fmod(const Value& a, const Value& b);
@@ -74,5 +77,6 @@ Real bessel_y(int order, Real x);
 Real bessel_k(int order, bool scaled, Real x);
 Real fresnel_cos(Real x);
 Real fresnel_sin(Real x);
+Real expint(Real x);
 
 }  // namespace gradus::scalar

@@ -277,6 +277,13 @@ struct FresnelSin {
   }
 };
 
+struct Expint {
+  static constexpr auto name = "expint";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return expint(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const { return {cotangent_times(dy, exp(in[0]) / in[0])}; }
+};
+
 bool is_float(const scalar::Value& x) { return is_floating(x.type()); }
 bool is_float(const scalar::Real& x) { return is_floating(x.type); }
 
@@ -408,6 +415,7 @@ Tensor bessel_k1(const Tensor& x) { return apply_wide(BesselK{1, false}, x); }
 Tensor bessel_k1e(const Tensor& x) { return apply_wide(BesselK{1, true}, x); }
 Tensor fresnel_cos(const Tensor& x) { return apply_wide(FresnelCos{}, x); }
 Tensor fresnel_sin(const Tensor& x) { return apply_wide(FresnelSin{}, x); }
+Tensor expint(const Tensor& x) { return apply_wide(Expint{}, x); }
 
 Tensor xlogy(const Tensor& x, const Tensor& y) {
   require_floating(x, y, "xlogy");

@@ -67,6 +67,9 @@ Tensor bessel_k1e(const Tensor& x);
 Tensor fresnel_cos(const Tensor& x);
 /// Fresnel's integral, from 0 to x, of sin(pi t^2 / 2); relative error 1e-15.
 Tensor fresnel_sin(const Tensor& x);
+/// The exponential integral, of exp(t) / t from -infinity to x, for x >= 0: -infinity at 0, NaN below. Relative error
+/// 1e-15, absolute near the zero at 0.37.
+Tensor expint(const Tensor& x);
 
 /// x log(y), x log(1 + y) and x / y, but 0 where x is 0, whatever y is; there the gradients are 0.
 Tensor xlogy(const Tensor& x, const Tensor& y);

@@ -166,6 +166,8 @@ std::vector<Row> integrals() {
   return {
       cancelling(unary("fresnel_cos", fresnel_cos, {-3, 3}, nullptr, {{{0}, {1}}}), 1),
       cancelling(unary("fresnel_sin", fresnel_sin, {-3, 3}, nullptr, {{{0}, {0}}, {{1}, {1}}}), 1),
+      cancelling(unary("expint", expint, {0.3, 20}, nullptr, {{{0}, {inf}}, {{0}, {0}, 0}, {{1}, {std::numbers::e}}}),
+                 2),
   };
 }
 

@@ -40,4 +40,5 @@ FUNCTIONS = {
     "bessel_k1e": bessel_k(1, scaled=1),
     "fresnel_cos": lambda x: x * integral(lambda s: jnp.cos(np.pi / 2 * (x[..., None] * s) ** 2), 0, 1),
     "fresnel_sin": lambda x: x * integral(lambda s: jnp.sin(np.pi / 2 * (x[..., None] * s) ** 2), 0, 1),
+    "expint": lambda x: np.euler_gamma + jnp.log(x) + integral(lambda s: jnp.expm1(x[..., None] * s) / s, 0, 1),
 }
