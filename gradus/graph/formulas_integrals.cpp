@@ -125,6 +125,54 @@ std::complex<long double> fresnel_of(double x) {
   return x < 0 ? -value : value;
 }
 
+/// Li2(1 - exp(-u)) for |u| <= log(2): Bernoulli's numbers over factorials.
+Value debye(const Value& u) {
+  const Value y = u * u;
+  constexpr int terms = 9;
+  const double zeta[terms] = {1.6449340668482264, 1.0823232337111382, 1.0173430619844491,
+                              1.0040773561979444, 1.0009945751278181, 1.0002460865533080,
+                              1.0000612481350587, 1.0000152822594086, 1.0000038172932650};  // of 2, 4, 6 ...
+  Value sum = 0.0;
+  for (int k = terms; k > 0; --k) {
+    const double factor = 2 * zeta[k - 1] / (std::pow(2 * pi, 2 * k) * (2 * k + 1));
+    sum = k == terms ? Value(factor) : fma(sum, y, (k - terms) % 2 == 0 ? factor : -factor);
+  }
+  return u + y * fma(u, sum, -0.25);
+}
+
+/// The derivative of order n >= 0 of log(x) / (1 - x): its power series around 1, beyond from
+/// (x - 1) h' + n h = (log x)^(n), h the derivative of order n - 1 of log(x) / (x - 1).
+Value spence_slope(int n, const Value& x) {
+  const Value u = x - 1.0, is_near = abs(u) <= 0.375, small = min(max(u, -0.375), 0.375);
+  const auto coefficient = [n](int j) {
+    double product = (j + n) % 2 == 0 ? -1 : 1;
+    for (int k = 1; k <= n; ++k) product *= j + k;
+    return product / (j + n + 1);
+  };
+  int j = 42 + 4 * n;
+  Value series = coefficient(j);
+  while (j > 0) series = fma(series, small, coefficient(--j));
+  const Value away = select(is_near, 1.0, u);
+  Value h = log(x) / away, derivative = 1.0 / x;
+  for (int k = 1; k <= n; ++k) {
+    h = (derivative - h * static_cast<double>(k)) / away;
+    derivative = derivative * static_cast<double>(-k) / x;
+  }
+  const Value y = select(is_near, series, select(x == infinity, 0.0, -h));
+  return select(x == 0.0, n % 2 == 0 ? -infinity : infinity, y);
+}
+
+/// Spence's function by the powers of 1 - x, or x, up to 1/2.
+long double spence_of(long double x) {
+  constexpr long double wide_pi = std::numbers::pi_v<long double>;
+  if (x == 0) return wide_pi * wide_pi / 6;
+  if (x > 1.5L) return -spence_of(1 / x) - std::log(x) * std::log(x) / 2;
+  if (x < 0.5L) return wide_pi * wide_pi / 6 - std::log(x) * std::log1p(-x) - spence_of(1 - x);
+  long double sum = 0, power = 1;
+  for (int k = 1; k < 80; ++k) power *= 1 - x, sum += power / (static_cast<long double>(k) * k);
+  return sum;
+}
+
 }  // namespace
 
 Value expint(const Value& given) {
@@ -161,5 +209,40 @@ Value fresnel_sin(const Value& given) {
 }
 
 Real fresnel_sin(Real x) { return {static_cast<double>(fresnel_of(x.v).imag()), x.type}; }
+
+Value spence(int order, const Value& given) {
+  const Value x = convert(given, f64);
+  if (order > 0) return select(given == given, convert(spence_slope(order - 1, x), given.type()), given);
+  const Value inverted = x > 2.0, y = select(inverted, 1.0 / x, x), small = y < 0.5;
+  const Value log_y = log(y), log_rest = log1p(-min(y, 0.5));
+  const Value series = debye(-select(small, log_rest, log_y));
+  constexpr double at_0 = pi * pi / 6;
+  const Value value = select(small, select(y == 0.0, at_0, at_0 - log_y * log_rest - series), series);
+  const Value result = select(inverted, -value - log_y * log_y * 0.5, value);
+  return select(given == given, convert(result, given.type()), given);
+}
+
+/// Derivatives in long double by the recurrence from the logarithm, or the power series near 1.
+Real spence(int order, Real x) {
+  const long double wide = x.v, u = wide - 1;
+  if (!(x.v >= 0)) return {nan, x.type};
+  if (order == 0) return {x.v == infinity ? -infinity : static_cast<double>(spence_of(x.v)), x.type};
+  if (x.v == infinity) return {0, x.type};
+  if (x.v == 0) return {order % 2 == 1 ? -infinity : infinity, x.type};
+  long double value = 0;
+  if (std::abs(u) < 0.5L) {
+    for (int j = 80 + 10 * order; j >= 0; --j) {
+      long double term = (j + order) % 2 == 0 ? 1 : -1;
+      for (int k = 1; k < order; ++k) term *= j + k;
+      value = value * u + term / (j + order);
+    }
+  } else {
+    value = std::log(wide) / u;
+    long double derivative = 1 / wide;
+    for (int k = 1; k < order; ++k) value = (derivative - k * value) / u, derivative *= -k / wide;
+    value = -value;
+  }
+  return {static_cast<double>(value), x.type};
+}
 
 }  // namespace gradus::scalar

@@ -48,6 +48,8 @@ Value fresnel_sin(const Value& x);
 /// The integral from -infinity to x of exp(t) / t, for x >= 0; NaN below: 0.6 5. Near its zero at 0.37 the error is
 /// relative to 1.
 Value expint(const Value& x);
+/// The integral from x to 1 of log(t) / (t - 1), for x >= 0, or its derivative of order `order`: 0.6 3; 6 of order 2.
+Value spence(int order, const Value& x);
 
 /// a - b * trunc(a / b) of floats: the remainder with the sign of a; exact while |a / b| < 2^53.
 Value fmod(const Value& a, const Value& b);
@@ -78,5 +80,6 @@ Real bessel_k(int order, bool scaled, Real x);
 Real fresnel_cos(Real x);
 Real fresnel_sin(Real x);
 Real expint(Real x);
+Real spence(int order, Real x);
 
 }  // namespace gradus::scalar

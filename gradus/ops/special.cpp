@@ -284,6 +284,20 @@ struct Expint {
   Tensors vjp(In in, const Tensor&, const Tensor& dy) const { return {cotangent_times(dy, exp(in[0]) / in[0])}; }
 };
 
+constexpr int highest_spence = 12;
+
+/// Its derivative log(x) / (1 - x) would be 0 / 0 at 1, so all are functions of their own.
+struct Spence {
+  static constexpr auto name = "spence";
+  static constexpr auto takes = Takes::floats;
+  int order = 0;
+  auto emit(auto x) const { return spence(order, x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    require(order < highest_spence, "spence: derivatives up to order ", highest_spence, " are known");
+    return {cotangent_times(dy, apply(Spence{order + 1}, in[0]))};
+  }
+};
+
 bool is_float(const scalar::Value& x) { return is_floating(x.type()); }
 bool is_float(const scalar::Real& x) { return is_floating(x.type); }
 
@@ -416,6 +430,7 @@ Tensor bessel_k1e(const Tensor& x) { return apply_wide(BesselK{1, true}, x); }
 Tensor fresnel_cos(const Tensor& x) { return apply_wide(FresnelCos{}, x); }
 Tensor fresnel_sin(const Tensor& x) { return apply_wide(FresnelSin{}, x); }
 Tensor expint(const Tensor& x) { return apply_wide(Expint{}, x); }
+Tensor spence(const Tensor& x) { return apply_wide(Spence{}, x); }
 
 Tensor xlogy(const Tensor& x, const Tensor& y) {
   require_floating(x, y, "xlogy");

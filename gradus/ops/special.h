@@ -70,6 +70,9 @@ Tensor fresnel_sin(const Tensor& x);
 /// The exponential integral, of exp(t) / t from -infinity to x, for x >= 0: -infinity at 0, NaN below. Relative error
 /// 1e-15, absolute near the zero at 0.37.
 Tensor expint(const Tensor& x);
+/// Spence's function, the integral from x to 1 of log(t) / (t - 1), which is Li2(1 - x): NaN below 0. Relative error
+/// 1e-15. Gradients up to the order 12.
+Tensor spence(const Tensor& x);
 
 /// x log(y), x log(1 + y) and x / y, but 0 where x is 0, whatever y is; there the gradients are 0.
 Tensor xlogy(const Tensor& x, const Tensor& y);

@@ -29,6 +29,10 @@ def bessel_k(n, scaled=0):
     return lambda x: integral(lambda t: jnp.exp(-x[..., None] * (np.cosh(t) - scaled)) * np.cosh(n * t), 0, 6)
 
 
+def spence(x):
+    return -(x - 1) * integral(lambda s: jnp.log1p((x[..., None] - 1) * s) / ((x[..., None] - 1) * s), 0, 1)
+
+
 FUNCTIONS = {
     "bessel_j0": bessel_j(0),
     "bessel_j1": bessel_j(1),
@@ -41,4 +45,5 @@ FUNCTIONS = {
     "fresnel_cos": lambda x: x * integral(lambda s: jnp.cos(np.pi / 2 * (x[..., None] * s) ** 2), 0, 1),
     "fresnel_sin": lambda x: x * integral(lambda s: jnp.sin(np.pi / 2 * (x[..., None] * s) ** 2), 0, 1),
     "expint": lambda x: np.euler_gamma + jnp.log(x) + integral(lambda s: jnp.expm1(x[..., None] * s) / s, 0, 1),
+    "spence": spence,
 }
