@@ -13,6 +13,28 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 using std::numbers::pi;
 
+/// D(x) / x for x^2 = 8 (t + 1) up to 16, and 2 x D(x) for x^2 = 32 / (t + 1) from 16.
+Value dawsn_near(const Value& t) {
+  return polynomial(t, {4.659912354071363e-10, -1.8411483631122066e-09, 3.447850340546643e-09, -1.197779532652674e-08,
+                        5.24900716635647e-08,  -1.7638201948657282e-07, 5.4546329335798e-07,   -1.6833155792971744e-06,
+                        5.021190821559356e-06, -1.4279929190122447e-05, 3.882196796342243e-05, -0.00010083971991228998,
+                        0.0002495993023883151, -0.0005872898111741446,  0.0013103794581058685, -0.0027650524433853263,
+                        0.005501585507788549,  -0.010288733874699604,   0.01802319694830593,   -0.02946525010429149,
+                        0.044786751825869456,  -0.06305464462942985,    0.08194859533103778,   -0.09808250266983563,
+                        0.10808625359272574,   -0.11008414480023362,    0.10470230415581186,   -0.09479475974332541,
+                        0.08391631505312504,   -0.0745921286034794,     0.06759907395335052});
+}
+Value dawsn_far(const Value& t) {
+  return polynomial(t,
+                    {-1.2267889122831039e-09, -9.67308318445983e-10,   8.982213617812515e-09,   7.1615083267922885e-09,
+                     -3.0633836388952264e-08, -2.533720450675787e-08,  6.552539461090607e-08,   5.956137529313244e-08,
+                     -9.920465157324617e-08,  -1.1150783270085279e-07, 1.0602412209027243e-07,  1.8470836010027687e-07,
+                     -3.833549289329992e-08,  -2.4904615721346014e-07, -1.8250016657297077e-07, 7.214751297487946e-08,
+                     3.298724052837812e-07,   5.942066611110148e-07,   1.193639571361268e-06,   3.475853148509465e-06,
+                     1.5015355644606739e-05,  9.585187432846762e-05,   0.0009536645475217021,   0.01729214628962839,
+                     1.0164219728980834});
+}
+
 constexpr double expint_near = 16;
 
 /// Ei(x) - log(x) - gamma for 0 <= x <= 16: by its power series, whose terms are all positive.
@@ -174,6 +196,28 @@ long double spence_of(long double x) {
 }
 
 }  // namespace
+
+Value dawsn(const Value& given) {
+  const Value x = convert(given, f64), a = abs(x), near = min(a, 4.0), far = max(a, 4.0);
+  const Value y = select(a <= 4.0, near * dawsn_near(fma(near * near, 0.125, -1.0)),
+                         dawsn_far(32.0 / (far * far) - 1.0) / (far * 2.0));
+  return select(given == given, convert(copy_sign(y, x), given.type()), given);
+}
+
+/// In long double by the power series after exp(-x^2), all of whose terms are positive, or the asymptotic one.
+Real dawsn(Real x) {
+  const long double a = std::abs(static_cast<long double>(x.v));
+  if (std::isnan(x.v)) return x;
+  long double sum = 0, term = a;
+  if (a < 7) {
+    for (int k = 0; k < 250; ++k) sum += term / (2 * k + 1), term *= a * a / (k + 1);
+    sum *= std::exp(-a * a);
+  } else {
+    term = 1 / (2 * a);
+    for (int k = 0; k < 30; ++k) sum += term, term *= (2 * k + 1) / (2 * a * a);
+  }
+  return {std::copysign(static_cast<double>(sum), x.v), x.type};
+}
 
 Value expint(const Value& given) {
   const Value x = convert(given, f64), near = min(max(x, 0.0), expint_near), far = max(x, expint_near);

@@ -50,6 +50,8 @@ Value fresnel_sin(const Value& x);
 Value expint(const Value& x);
 /// The integral from x to 1 of log(t) / (t - 1), for x >= 0, or its derivative of order `order`: 0.6 3; 6 of order 2.
 Value spence(int order, const Value& x);
+/// exp(-x^2) times the integral from 0 to x of exp(t^2): 0.6 5.
+Value dawsn(const Value& x);
 
 /// a - b * trunc(a / b) of floats: the remainder with the sign of a; exact while |a / b| < 2^53.
 Value fmod(const Value& a, const Value& b);
@@ -81,5 +83,6 @@ Real fresnel_cos(Real x);
 Real fresnel_sin(Real x);
 Real expint(Real x);
 Real spence(int order, Real x);
+Real dawsn(Real x);
 
 }  // namespace gradus::scalar

@@ -298,6 +298,17 @@ struct Spence {
   }
 };
 
+/// D' = 1 - 2 x D, and 0 at infinity.
+struct Dawsn {
+  static constexpr auto name = "dawsn";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return dawsn(x); }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    const Tensor finite = is_finite(in[0]), zero = zeros_like(dy), x = where(finite, in[0], zero);
+    return {dy * where(finite, ones_like(dy) - (x + x) * y, zero)};
+  }
+};
+
 bool is_float(const scalar::Value& x) { return is_floating(x.type()); }
 bool is_float(const scalar::Real& x) { return is_floating(x.type); }
 
@@ -431,6 +442,7 @@ Tensor fresnel_cos(const Tensor& x) { return apply_wide(FresnelCos{}, x); }
 Tensor fresnel_sin(const Tensor& x) { return apply_wide(FresnelSin{}, x); }
 Tensor expint(const Tensor& x) { return apply_wide(Expint{}, x); }
 Tensor spence(const Tensor& x) { return apply_wide(Spence{}, x); }
+Tensor dawsn(const Tensor& x) { return apply_wide(Dawsn{}, x); }
 
 Tensor xlogy(const Tensor& x, const Tensor& y) {
   require_floating(x, y, "xlogy");

@@ -73,6 +73,8 @@ Tensor expint(const Tensor& x);
 /// Spence's function, the integral from x to 1 of log(t) / (t - 1), which is Li2(1 - x): NaN below 0. Relative error
 /// 1e-15. Gradients up to the order 12.
 Tensor spence(const Tensor& x);
+/// Dawson's integral: exp(-x^2) times the integral from 0 to x of exp(t^2); relative error 1e-15.
+Tensor dawsn(const Tensor& x);
 
 /// x log(y), x log(1 + y) and x / y, but 0 where x is 0, whatever y is; there the gradients are 0.
 Tensor xlogy(const Tensor& x, const Tensor& y);

@@ -171,6 +171,7 @@ std::vector<Row> integrals() {
       cancelling(unary("spence", spence, {0.1, 4}, nullptr,
                        {{{1}, {-1}}, {{0}, {-inf}}, {{0}, {0}, 0}, {{0.5}, {-2 * std::numbers::ln2}}, {{inf}, {0}}}),
                  1),
+      unary("dawsn", dawsn, {-6, 6}, nullptr, {{{0}, {1}}, {{inf}, {0}}, {{-inf}, {0}}}),
   };
 }
 

@@ -46,4 +46,5 @@ FUNCTIONS = {
     "fresnel_sin": lambda x: x * integral(lambda s: jnp.sin(np.pi / 2 * (x[..., None] * s) ** 2), 0, 1),
     "expint": lambda x: np.euler_gamma + jnp.log(x) + integral(lambda s: jnp.expm1(x[..., None] * s) / s, 0, 1),
     "spence": spence,
+    "dawsn": lambda x: x * integral(lambda s: jnp.exp(x[..., None] ** 2 * (s * s - 1)), 0, 1),
 }
