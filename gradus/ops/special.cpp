@@ -368,6 +368,22 @@ struct IntegerPow {
   Tensors vjp(In, const Tensor&, const Tensor&) const { return none(2); }
 };
 
+/// By Euclid's division with remainder, as often as two neighbours among Fibonacci's numbers of this width need.
+struct Gcd {
+  static constexpr auto name = "gcd";
+  static constexpr auto takes = Takes::integers;
+  auto emit(auto a, auto b) const {
+    const auto zero = a - a;
+    for (int step = 0; step < bits_of(zero) * 3 / 2 + 2; ++step) {
+      const auto done = b == 0, rest = select(done, zero, a - a / b * b);
+      a = select(done, a, b);
+      b = rest;
+    }
+    return select(a < 0, -a, a);
+  }
+  Tensors vjp(In, const Tensor&, const Tensor&) const { return none(2); }
+};
+
 struct IsInf {
   static constexpr auto name = "is_inf";
   static constexpr auto result = boolean;
@@ -486,6 +502,7 @@ Tensor trunc(const Tensor& x) { return apply(Trunc{}, x); }
 Tensor truncatemod(const Tensor& a, const Tensor& b) { return broadcasting(TruncateMod{}, a, b); }
 
 Tensor integer_pow(const Tensor& a, const Tensor& b) { return broadcasting(IntegerPow{}, a, b); }
+Tensor gcd(const Tensor& a, const Tensor& b) { return broadcasting(Gcd{}, a, b); }
 
 Tensor polyval(const std::vector<Tensor>& coefficients, const Tensor& x) {
   if (coefficients.empty()) return zeros_like(x);

@@ -96,6 +96,8 @@ Tensor trunc(const Tensor& x);
 Tensor truncatemod(const Tensor& a, const Tensor& b);
 /// a^b of integers, which wrap around; of negative b, 1 / a^-b truncated, 0 of 0. InvalidArgument of floats.
 Tensor integer_pow(const Tensor& a, const Tensor& b);
+/// The greatest common divisor of integers, not negative; gcd(0, 0) = 0. As others, it wraps where |x| does.
+Tensor gcd(const Tensor& a, const Tensor& b);
 /// The polynomial coefficients[0] x^(n-1) + ... + coefficients[n-1], by Horner's rule; 0 of none.
 Tensor polyval(const std::vector<Tensor>& coefficients, const Tensor& x);
 /// The sum of tensors of one spec. InvalidArgument of none.

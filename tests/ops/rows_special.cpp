@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include "gradus/graph/formulas_special.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/special.h"
@@ -213,6 +214,10 @@ std::vector<Row> others() {
     return b >= 0 ? std::pow(a, b) : std::abs(a) == 1 ? std::pow(a, b) : 0;
   });
   power.dtypes = {i64, i32}, power.refuses = {f32, f64, boolean};
+  Row divisor = binary("gcd", gcd, {{-99, 99}, {-99, 99}}, [](double a, double b) {
+    return static_cast<double>(std::gcd(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)));
+  });
+  divisor.dtypes = {i64, i32, u8}, divisor.refuses = {f32, f64, boolean};
   Row infinite = unary(
       "is_inf", [](const Tensor& x) { return is_inf(x); }, {-3, 3}, [](double x) { return std::isinf(x) ? 1.0 : 0.0; });
   infinite.differentiable = false;
@@ -229,7 +234,7 @@ std::vector<Row> others() {
       std::move(difference), unary("trunc", trunc, {-9, 9}, std::trunc, {{{0.25}, {0}}}),
       std::move(remainder),  std::move(of_integers),
       std::move(power),      std::move(infinite),
-      std::move(one_sign),
+      std::move(one_sign),   std::move(divisor),
   };
 }
 
