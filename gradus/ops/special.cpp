@@ -503,6 +503,7 @@ Tensor truncatemod(const Tensor& a, const Tensor& b) { return broadcasting(Trunc
 
 Tensor integer_pow(const Tensor& a, const Tensor& b) { return broadcasting(IntegerPow{}, a, b); }
 Tensor gcd(const Tensor& a, const Tensor& b) { return broadcasting(Gcd{}, a, b); }
+Tensor lcm(const Tensor& a, const Tensor& b) { return abs(a / gcd(a, b) * b); }
 
 Tensor polyval(const std::vector<Tensor>& coefficients, const Tensor& x) {
   if (coefficients.empty()) return zeros_like(x);

@@ -98,6 +98,8 @@ Tensor truncatemod(const Tensor& a, const Tensor& b);
 Tensor integer_pow(const Tensor& a, const Tensor& b);
 /// The greatest common divisor of integers, not negative; gcd(0, 0) = 0. As others, it wraps where |x| does.
 Tensor gcd(const Tensor& a, const Tensor& b);
+/// The least common multiple of integers, not negative, 0 of 0; wraps around.
+Tensor lcm(const Tensor& a, const Tensor& b);
 /// The polynomial coefficients[0] x^(n-1) + ... + coefficients[n-1], by Horner's rule; 0 of none.
 Tensor polyval(const std::vector<Tensor>& coefficients, const Tensor& x);
 /// The sum of tensors of one spec. InvalidArgument of none.

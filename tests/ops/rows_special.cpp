@@ -218,6 +218,10 @@ std::vector<Row> others() {
     return static_cast<double>(std::gcd(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)));
   });
   divisor.dtypes = {i64, i32, u8}, divisor.refuses = {f32, f64, boolean};
+  Row multiple = composite(binary("lcm", lcm, {{-11, 11}, {-11, 11}}, [](double a, double b) {
+    return static_cast<double>(std::lcm(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)));
+  }));
+  multiple.dtypes = {i64, i32, u8}, multiple.refuses = {f32, f64, boolean}, multiple.called = "gcd";
   Row infinite = unary(
       "is_inf", [](const Tensor& x) { return is_inf(x); }, {-3, 3}, [](double x) { return std::isinf(x) ? 1.0 : 0.0; });
   infinite.differentiable = false;
@@ -235,6 +239,7 @@ std::vector<Row> others() {
       std::move(remainder),  std::move(of_integers),
       std::move(power),      std::move(infinite),
       std::move(one_sign),   std::move(divisor),
+      std::move(multiple),
   };
 }
 
