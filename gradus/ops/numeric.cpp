@@ -137,6 +137,19 @@ Tensor nan_to_num(const Tensor& x, NanToNumOptions options) {
   return where(equal(x, -infinity), scalar_like(x, options.neginf.value_or(-largest), "nan_to_num"), y);
 }
 
+/// By three powers, each of which is a normal number.
+Tensor ldexp(const Tensor& x, const Tensor& exponent) {
+  require_floating(x, "ldexp");
+  require(is_integer(exponent.dtype()), "ldexp: expected integers as exponents, got ", exponent.spec());
+  return wide(x, [&](const Tensor& mantissa) {
+    const double limit = mantissa.dtype() == f64 ? 2100 : 300;
+    const auto [m, n] = broadcast_together(
+        mantissa, cast(clip_by_value(cast(exponent, f64), -limit, limit), mantissa.dtype()), "ldexp");
+    const Tensor first = trunc(n * (1.0 / 3)), second = trunc((n - first) * 0.5);
+    return m * exp2(first) * exp2(second) * exp2(n - first - second);
+  });
+}
+
 Tensor deg2rad(const Tensor& x) {
   return wide(require_floating(x, "deg2rad"), [](const Tensor& w) { return w * (std::numbers::pi / 180); });
 }

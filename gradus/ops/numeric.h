@@ -25,6 +25,8 @@ struct NanToNumOptions {
 };
 /// x with NaN and infinities replaced; what was replaced gets no gradient.
 Tensor nan_to_num(const Tensor& x, NanToNumOptions options = {});
+/// x * 2^exponent of integers `exponent`, rounded once where that is subnormal, which is 0. They broadcast.
+Tensor ldexp(const Tensor& x, const Tensor& exponent);
 /// Between degrees and radians.
 Tensor deg2rad(const Tensor& x);
 Tensor rad2deg(const Tensor& x);

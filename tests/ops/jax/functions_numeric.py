@@ -80,6 +80,7 @@ FUNCTIONS = {
     "log_poisson_loss": lambda z, x: jnp.exp(x) - z * x,
     "log_poisson_loss in full": poisson_in_full,
     "logaddexp2": jnp.logaddexp2,
+    "ldexp": lambda x, n: jnp.ldexp(x, n.astype(int)),
     "logdet": lambda x: jnp.linalg.slogdet(definite(x))[1],
     "lstsq": least_squares,
     "matrix_transpose": transposed,
