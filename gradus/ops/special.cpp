@@ -384,6 +384,18 @@ struct Gcd {
   Tensors vjp(In, const Tensor&, const Tensor&) const { return none(2); }
 };
 
+scalar::Real copy_sign(scalar::Real x, scalar::Real sign) { return {std::copysign(x.v, sign.v), x.type}; }
+
+struct Copysign {
+  static constexpr auto name = "copysign";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x, auto sign) const { return copy_sign(x, sign); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    const Tensor one = ones_like(dy);
+    return {dy * (apply(Copysign{}, one, in[0]) * apply(Copysign{}, one, in[1])), zeros_like(dy)};
+  }
+};
+
 struct IsInf {
   static constexpr auto name = "is_inf";
   static constexpr auto result = boolean;
@@ -504,6 +516,7 @@ Tensor truncatemod(const Tensor& a, const Tensor& b) { return broadcasting(Trunc
 Tensor integer_pow(const Tensor& a, const Tensor& b) { return broadcasting(IntegerPow{}, a, b); }
 Tensor gcd(const Tensor& a, const Tensor& b) { return broadcasting(Gcd{}, a, b); }
 Tensor lcm(const Tensor& a, const Tensor& b) { return abs(a / gcd(a, b) * b); }
+Tensor copysign(const Tensor& x, const Tensor& sign) { return broadcasting(Copysign{}, x, sign); }
 
 Tensor polyval(const std::vector<Tensor>& coefficients, const Tensor& x) {
   if (coefficients.empty()) return zeros_like(x);

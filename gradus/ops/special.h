@@ -100,6 +100,8 @@ Tensor integer_pow(const Tensor& a, const Tensor& b);
 Tensor gcd(const Tensor& a, const Tensor& b);
 /// The least common multiple of integers, not negative, 0 of 0; wraps around.
 Tensor lcm(const Tensor& a, const Tensor& b);
+/// |x| with the sign of `sign`, which zeros have too. The gradient of `sign` is 0.
+Tensor copysign(const Tensor& x, const Tensor& sign);
 /// The polynomial coefficients[0] x^(n-1) + ... + coefficients[n-1], by Horner's rule; 0 of none.
 Tensor polyval(const std::vector<Tensor>& coefficients, const Tensor& x);
 /// The sum of tensors of one spec. InvalidArgument of none.

@@ -222,6 +222,10 @@ std::vector<Row> others() {
     return static_cast<double>(std::lcm(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)));
   }));
   multiple.dtypes = {i64, i32, u8}, multiple.refuses = {f32, f64, boolean}, multiple.called = "gcd";
+  Row of_sign = binary("copysign", copysign, {{-3, 3, 0.3}, {-3, 3, 0.3}},
+                       [](double x, double sign) { return std::copysign(x, sign); },
+                       {{{2, -1}, {-1, 0}}, {{-2, -1}, {1, 0}}, {{0, -0.0}, {-1, 0}}, {{3, inf}, {1, 0}}});
+  of_sign.specials = {{0, -1}, {1, -0.0}, {-1, 0}, {-2.5, inf}, {inf, -inf}, {100, -100}, {nan, 1}};
   Row infinite = unary(
       "is_inf", [](const Tensor& x) { return is_inf(x); }, {-3, 3}, [](double x) { return std::isinf(x) ? 1.0 : 0.0; });
   infinite.differentiable = false;
@@ -239,7 +243,7 @@ std::vector<Row> others() {
       std::move(remainder),  std::move(of_integers),
       std::move(power),      std::move(infinite),
       std::move(one_sign),   std::move(divisor),
-      std::move(multiple),
+      std::move(multiple),   std::move(of_sign),
   };
 }
 

@@ -65,6 +65,7 @@ FUNCTIONS = {
     "cholesky_solve": system(lambda a: a, definite),
     "confusion_matrix": of_integers(confusion),
     "crelu": lambda x: jnp.concatenate([jax.nn.relu(x), jax.nn.relu(-x)]),
+    "copysign": jnp.copysign,
     "cross": jnp.cross,
     "deg2rad": jnp.deg2rad,
     "diff": lambda x: jnp.diff(x, 2, 1),
