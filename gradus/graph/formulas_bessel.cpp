@@ -1,5 +1,6 @@
 /// Modified Bessel functions of the first kind: by their power series up to 8, whose terms are all positive, beyond by
-/// polynomials in 16 / x - 1 for the orders 0 and 1 and the recurrence between orders. All in f64.
+/// polynomials in 16 / x - 1 for the orders 0 and 1 and the recurrence between orders. All in f64. The others stand in
+/// formulas_bessel_waves.cpp.
 #include <cmath>
 #include <numbers>
 #include "gradus/graph/formulas_parts.h"

@@ -34,6 +34,24 @@ Value polygamma(int order, const Value& x);
 /// The modified Bessel function of the first kind I_order(x), times exp(-|x|) if `scaled`; order >= 0: 0.6 6 of orders
 /// 0 and 1.
 Value bessel_i(int order, bool scaled, const Value& x);
+/// The Bessel function of the first kind J_order(x): absolute error below 1e-15 in f64. Arguments beyond 2^43 count as
+/// those of sin do.
+Value bessel_j(int order, const Value& x);
+/// That of the second kind Y_order(x), as exact; -infinity for x <= 0.
+Value bessel_y(int order, const Value& x);
+/// The modified one of the second kind K_order(x), times exp(x) if `scaled`; infinite for x <= 0: 0.6 8.
+Value bessel_k(int order, bool scaled, const Value& x);
+/// The integral from 0 to x of cos(pi t^2 / 2): 0.6 4.
+Value fresnel_cos(const Value& x);
+/// The integral from 0 to x of sin(pi t^2 / 2): 0.6 5.
+Value fresnel_sin(const Value& x);
+/// The integral from -infinity to x of exp(t) / t, for x >= 0; NaN below: 0.6 5. Near its zero at 0.37 the error is
+/// relative to 1.
+Value expint(const Value& x);
+/// The integral from x to 1 of log(t) / (t - 1), for x >= 0, or its derivative of order `order`: 0.6 3; 6 of order 2.
+Value spence(int order, const Value& x);
+/// exp(-x^2) times the integral from 0 to x of exp(t^2): 0.6 5.
+Value dawsn(const Value& x);
 
 /// a - b * trunc(a / b) of floats: the remainder with the sign of a; exact while |a / b| < 2^53.
 Value fmod(const Value& a, const Value& b);
@@ -58,5 +76,13 @@ Real ndtri(Real p);
 Real digamma(Real x);
 Real polygamma(int order, Real x);
 Real bessel_i(int order, bool scaled, Real x);
+Real bessel_j(int order, Real x);
+Real bessel_y(int order, Real x);
+Real bessel_k(int order, bool scaled, Real x);
+Real fresnel_cos(Real x);
+Real fresnel_sin(Real x);
+Real expint(Real x);
+Real spence(int order, Real x);
+Real dawsn(Real x);
 
 }  // namespace gradus::scalar

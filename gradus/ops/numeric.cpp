@@ -6,6 +6,7 @@
 #include <numbers>
 #include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/cumulative.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/reduce.h"
@@ -136,6 +137,19 @@ Tensor nan_to_num(const Tensor& x, NanToNumOptions options) {
   return where(equal(x, -infinity), scalar_like(x, options.neginf.value_or(-largest), "nan_to_num"), y);
 }
 
+/// By three powers, each of which is a normal number.
+Tensor ldexp(const Tensor& x, const Tensor& exponent) {
+  require_floating(x, "ldexp");
+  require(is_integer(exponent.dtype()), "ldexp: expected integers as exponents, got ", exponent.spec());
+  return wide(x, [&](const Tensor& mantissa) {
+    const double limit = mantissa.dtype() == f64 ? 2100 : 300;
+    const auto [m, n] = broadcast_together(
+        mantissa, cast(clip_by_value(cast(exponent, f64), -limit, limit), mantissa.dtype()), "ldexp");
+    const Tensor first = trunc(n * (1.0 / 3)), second = trunc((n - first) * 0.5);
+    return m * exp2(first) * exp2(second) * exp2(n - first - second);
+  });
+}
+
 Tensor deg2rad(const Tensor& x) {
   return wide(require_floating(x, "deg2rad"), [](const Tensor& w) { return w * (std::numbers::pi / 180); });
 }
@@ -213,6 +227,15 @@ Tensor kron(const Tensor& a, const Tensor& b) {
     merged.push_back(dimension::multiply(a.shape()[i], b.shape()[i]));
   }
   return reshape(reshape(a, of_a) * reshape(b, of_b), merged);
+}
+
+Tensor vander(const Tensor& x, std::optional<std::int64_t> n, bool increasing) {
+  require_numbers(x, "vander");
+  require(x.shape().rank() == 1 && n.value_or(0) >= 0, "vander: expected a vector and n >= 0, got ", x.spec(), " and ",
+          n.value_or(0));
+  const std::int64_t m = x.shape()[0];
+  const Tensor rows = broadcast_to(reshape(x, {m, 1}), {m, n.value_or(m)});
+  return cumprod(rows, {.axis = 1, .exclusive = true, .reverse = !increasing});
 }
 
 Tensor diff(const Tensor& x, int n, int axis) {

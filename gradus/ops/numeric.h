@@ -25,6 +25,8 @@ struct NanToNumOptions {
 };
 /// x with NaN and infinities replaced; what was replaced gets no gradient.
 Tensor nan_to_num(const Tensor& x, NanToNumOptions options = {});
+/// x * 2^exponent of integers `exponent`, rounded once where that is subnormal, which is 0. They broadcast.
+Tensor ldexp(const Tensor& x, const Tensor& exponent);
 /// Between degrees and radians.
 Tensor deg2rad(const Tensor& x);
 Tensor rad2deg(const Tensor& x);
@@ -49,6 +51,9 @@ Tensor cross(const Tensor& a, const Tensor& b);
 Tensor outer(const Tensor& a, const Tensor& b);
 /// Kronecker's product of tensors of one rank, at most 4: block (i, j) is a[i, j] b. Any number type.
 Tensor kron(const Tensor& a, const Tensor& b);
+/// Vandermonde's matrix of a vector [m]: [m, n] with the powers n - 1 ... 0 of each element, or 0 ... n - 1. n is m if
+/// not given. Any number type. The gradients are exact at 0 too.
+Tensor vander(const Tensor& x, std::optional<std::int64_t> n = {}, bool increasing = false);
 
 /// Differences of neighbours along `axis`, `n` times; each time one element less. Any number type.
 Tensor diff(const Tensor& x, int n = 1, int axis = -1);

@@ -209,6 +209,106 @@ struct BesselI {
   }
 };
 
+/// Forward recurrence of J loses a digit or two at each further order.
+constexpr int highest_bessel_j = 24;
+
+/// J_n' = (J_(n-1) - J_(n+1)) / 2
+struct BesselJ {
+  static constexpr auto name = "bessel_j";
+  static constexpr auto takes = Takes::floats;
+  int order = 0;
+  auto emit(auto x) const { return bessel_j(order, x); }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    require(order < highest_bessel_j, "bessel_j: derivatives up to order ", highest_bessel_j, " are known");
+    const Tensor after = apply(BesselJ{order + 1}, in[0]);
+    if (order == 0) return {-(dy * after)};
+    return {dy * ((apply(BesselJ{order - 1}, in[0]) - after) * fill_like(y, 0.5))};
+  }
+};
+
+/// `y` where the next order is finite; at the pole that outweighs y, whose infinity would make NaN of the difference.
+Tensor outweighed(const Tensor& y, const Tensor& next) { return where(is_finite(next), y, zeros_like(y)); }
+
+/// Y_n' = (Y_(n-1) - Y_(n+1)) / 2
+struct BesselY {
+  static constexpr auto name = "bessel_y";
+  static constexpr auto takes = Takes::floats;
+  int order = 0;
+  auto emit(auto x) const { return bessel_y(order, x); }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    require(order < highest_bessel, "bessel_y: derivatives up to order ", highest_bessel, " are known");
+    const Tensor after = apply(BesselY{order + 1}, in[0]);
+    if (order == 0) return {-cotangent_times(dy, after)};
+    const Tensor before = outweighed(apply(BesselY{order - 1}, in[0]), after);
+    return {cotangent_times(dy, (before - after) * fill_like(y, 0.5))};
+  }
+};
+
+/// K_n' = -(K_(n-1) + K_(n+1)) / 2
+struct BesselK {
+  static constexpr auto name = "bessel_k";
+  static constexpr auto takes = Takes::floats;
+  int order = 0;
+  bool scaled = false;
+  auto emit(auto x) const { return bessel_k(order, scaled, x); }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    require(order < highest_bessel, "bessel_k: derivatives up to order ", highest_bessel, " are known");
+    const Tensor after = apply(BesselK{order + 1, scaled}, in[0]);
+    const Tensor mean = order == 0 ? after : (apply(BesselK{order - 1, scaled}, in[0]) + after) * fill_like(y, 0.5);
+    return {cotangent_times(dy, scaled ? outweighed(y, after) - mean : -mean)};
+  }
+};
+
+struct FresnelCos {
+  static constexpr auto name = "fresnel_cos";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return fresnel_cos(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    return {dy * cos(square(in[0]) * fill_like(dy, std::numbers::pi / 2))};
+  }
+};
+
+struct FresnelSin {
+  static constexpr auto name = "fresnel_sin";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return fresnel_sin(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    return {dy * sin(square(in[0]) * fill_like(dy, std::numbers::pi / 2))};
+  }
+};
+
+struct Expint {
+  static constexpr auto name = "expint";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return expint(x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const { return {cotangent_times(dy, exp(in[0]) / in[0])}; }
+};
+
+constexpr int highest_spence = 12;
+
+/// Its derivative log(x) / (1 - x) would be 0 / 0 at 1, so all are functions of their own.
+struct Spence {
+  static constexpr auto name = "spence";
+  static constexpr auto takes = Takes::floats;
+  int order = 0;
+  auto emit(auto x) const { return spence(order, x); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    require(order < highest_spence, "spence: derivatives up to order ", highest_spence, " are known");
+    return {cotangent_times(dy, apply(Spence{order + 1}, in[0]))};
+  }
+};
+
+/// D' = 1 - 2 x D, and 0 at infinity.
+struct Dawsn {
+  static constexpr auto name = "dawsn";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x) const { return dawsn(x); }
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
+    const Tensor finite = is_finite(in[0]), zero = zeros_like(dy), x = where(finite, in[0], zero);
+    return {dy * where(finite, ones_like(dy) - (x + x) * y, zero)};
+  }
+};
+
 bool is_float(const scalar::Value& x) { return is_floating(x.type()); }
 bool is_float(const scalar::Real& x) { return is_floating(x.type); }
 
@@ -266,6 +366,34 @@ struct IntegerPow {
     return select(b < 0, select(a == 1, one, select(a == one - 2, odd, one - one)), result);
   }
   Tensors vjp(In, const Tensor&, const Tensor&) const { return none(2); }
+};
+
+/// By Euclid's division with remainder, as often as two neighbours among Fibonacci's numbers of this width need.
+struct Gcd {
+  static constexpr auto name = "gcd";
+  static constexpr auto takes = Takes::integers;
+  auto emit(auto a, auto b) const {
+    const auto zero = a - a;
+    for (int step = 0; step < bits_of(zero) * 3 / 2 + 2; ++step) {
+      const auto done = b == 0, rest = select(done, zero, a - a / b * b);
+      a = select(done, a, b);
+      b = rest;
+    }
+    return select(a < 0, -a, a);
+  }
+  Tensors vjp(In, const Tensor&, const Tensor&) const { return none(2); }
+};
+
+scalar::Real copy_sign(scalar::Real x, scalar::Real sign) { return {std::copysign(x.v, sign.v), x.type}; }
+
+struct Copysign {
+  static constexpr auto name = "copysign";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x, auto sign) const { return copy_sign(x, sign); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    const Tensor one = ones_like(dy);
+    return {dy * (apply(Copysign{}, one, in[0]) * apply(Copysign{}, one, in[1])), zeros_like(dy)};
+  }
 };
 
 struct IsInf {
@@ -330,6 +458,19 @@ Tensor bessel_i0(const Tensor& x) { return apply_wide(BesselI{0, false}, x); }
 Tensor bessel_i0e(const Tensor& x) { return apply_wide(BesselI{0, true}, x); }
 Tensor bessel_i1(const Tensor& x) { return apply_wide(BesselI{1, false}, x); }
 Tensor bessel_i1e(const Tensor& x) { return apply_wide(BesselI{1, true}, x); }
+Tensor bessel_j0(const Tensor& x) { return apply_wide(BesselJ{0}, x); }
+Tensor bessel_j1(const Tensor& x) { return apply_wide(BesselJ{1}, x); }
+Tensor bessel_y0(const Tensor& x) { return apply_wide(BesselY{0}, x); }
+Tensor bessel_y1(const Tensor& x) { return apply_wide(BesselY{1}, x); }
+Tensor bessel_k0(const Tensor& x) { return apply_wide(BesselK{0, false}, x); }
+Tensor bessel_k0e(const Tensor& x) { return apply_wide(BesselK{0, true}, x); }
+Tensor bessel_k1(const Tensor& x) { return apply_wide(BesselK{1, false}, x); }
+Tensor bessel_k1e(const Tensor& x) { return apply_wide(BesselK{1, true}, x); }
+Tensor fresnel_cos(const Tensor& x) { return apply_wide(FresnelCos{}, x); }
+Tensor fresnel_sin(const Tensor& x) { return apply_wide(FresnelSin{}, x); }
+Tensor expint(const Tensor& x) { return apply_wide(Expint{}, x); }
+Tensor spence(const Tensor& x) { return apply_wide(Spence{}, x); }
+Tensor dawsn(const Tensor& x) { return apply_wide(Dawsn{}, x); }
 
 Tensor xlogy(const Tensor& x, const Tensor& y) {
   require_floating(x, y, "xlogy");
@@ -373,6 +514,9 @@ Tensor trunc(const Tensor& x) { return apply(Trunc{}, x); }
 Tensor truncatemod(const Tensor& a, const Tensor& b) { return broadcasting(TruncateMod{}, a, b); }
 
 Tensor integer_pow(const Tensor& a, const Tensor& b) { return broadcasting(IntegerPow{}, a, b); }
+Tensor gcd(const Tensor& a, const Tensor& b) { return broadcasting(Gcd{}, a, b); }
+Tensor lcm(const Tensor& a, const Tensor& b) { return abs(a / gcd(a, b) * b); }
+Tensor copysign(const Tensor& x, const Tensor& sign) { return broadcasting(Copysign{}, x, sign); }
 
 Tensor polyval(const std::vector<Tensor>& coefficients, const Tensor& x) {
   if (coefficients.empty()) return zeros_like(x);

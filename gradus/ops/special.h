@@ -51,6 +51,30 @@ Tensor bessel_i0(const Tensor& x);
 Tensor bessel_i0e(const Tensor& x);
 Tensor bessel_i1(const Tensor& x);
 Tensor bessel_i1e(const Tensor& x);
+/// The Bessel functions of the first kind of orders 0 and 1, within 1e-15 of it; 0 at both infinities. The sine in it
+/// takes |x| beyond 2^43 for 2^43.
+Tensor bessel_j0(const Tensor& x);
+Tensor bessel_j1(const Tensor& x);
+/// Those of the second kind, as exact away from 0; -infinity for x <= 0, and 0 at infinity.
+Tensor bessel_y0(const Tensor& x);
+Tensor bessel_y1(const Tensor& x);
+/// The modified ones of the second kind, relative error 2e-15; with an e times exp(x). Infinite for x <= 0.
+Tensor bessel_k0(const Tensor& x);
+Tensor bessel_k0e(const Tensor& x);
+Tensor bessel_k1(const Tensor& x);
+Tensor bessel_k1e(const Tensor& x);
+/// Fresnel's integral, from 0 to x, of cos(pi t^2 / 2); relative error 1e-15.
+Tensor fresnel_cos(const Tensor& x);
+/// Fresnel's integral, from 0 to x, of sin(pi t^2 / 2); relative error 1e-15.
+Tensor fresnel_sin(const Tensor& x);
+/// The exponential integral, of exp(t) / t from -infinity to x, for x >= 0: -infinity at 0, NaN below. Relative error
+/// 1e-15, absolute near the zero at 0.37.
+Tensor expint(const Tensor& x);
+/// Spence's function, the integral from x to 1 of log(t) / (t - 1), which is Li2(1 - x): NaN below 0. Relative error
+/// 1e-15. Gradients up to the order 12.
+Tensor spence(const Tensor& x);
+/// Dawson's integral: exp(-x^2) times the integral from 0 to x of exp(t^2); relative error 1e-15.
+Tensor dawsn(const Tensor& x);
 
 /// x log(y), x log(1 + y) and x / y, but 0 where x is 0, whatever y is; there the gradients are 0.
 Tensor xlogy(const Tensor& x, const Tensor& y);
@@ -72,6 +96,12 @@ Tensor trunc(const Tensor& x);
 Tensor truncatemod(const Tensor& a, const Tensor& b);
 /// a^b of integers, which wrap around; of negative b, 1 / a^-b truncated, 0 of 0. InvalidArgument of floats.
 Tensor integer_pow(const Tensor& a, const Tensor& b);
+/// The greatest common divisor of integers, not negative; gcd(0, 0) = 0. As others, it wraps where |x| does.
+Tensor gcd(const Tensor& a, const Tensor& b);
+/// The least common multiple of integers, not negative, 0 of 0; wraps around.
+Tensor lcm(const Tensor& a, const Tensor& b);
+/// |x| with the sign of `sign`, which zeros have too. The gradient of `sign` is 0.
+Tensor copysign(const Tensor& x, const Tensor& sign);
 /// The polynomial coefficients[0] x^(n-1) + ... + coefficients[n-1], by Horner's rule; 0 of none.
 Tensor polyval(const std::vector<Tensor>& coefficients, const Tensor& x);
 /// The sum of tensors of one spec. InvalidArgument of none.

@@ -172,6 +172,88 @@ TEST(SpecialFormulas, LgammaOfNegativeNumbers) {
   expect_formula<double>("lgamma", lgamma, reference, -30, 0, 10, 1);
 }
 
+TEST(SpecialFormulas, BesselFunctions) {
+  expect_oracle("bessel_k 0", [](Real x) { return bessel_k(0, false, x); },
+                {{0.001, 7.0236888005623813228},
+                 {0.7, 0.66051985991510159538},
+                 {2.25, 0.084043111974658112066},
+                 {11.5, 3.7050381659564215186e-6}});
+  expect_oracle("bessel_k 1, scaled", [](Real x) { return bessel_k(1, true, x); },
+                {{0.01, 100.97864845824004908},
+                 {1.5, 1.2431658735525529948},
+                 {3.0, 0.80656348012878690333},
+                 {600.0, 0.051198297725472442624}});
+  const auto check = [](const char* name, Unary formula, Real (*oracle)(Real), double low, double high,
+                        double magnitude) {
+    expect_formula<float>(name, formula, oracle, low, high, 1, magnitude);
+    expect_formula<double>(name, formula, oracle, low, high, 24, magnitude);
+  };
+  check(
+      "bessel_j 0", [](const Value& x) { return bessel_j(0, x); }, [](Real x) { return bessel_j(0, x); }, -1e9, 1e9, 1);
+  check(
+      "bessel_j 1", [](const Value& x) { return bessel_j(1, x); }, [](Real x) { return bessel_j(1, x); }, -1e9, 1e9, 1);
+  check(
+      "bessel_j 3", [](const Value& x) { return bessel_j(3, x); }, [](Real x) { return bessel_j(3, x); }, -1e9, 1e9, 1);
+  check("bessel_y 0", [](const Value& x) { return bessel_y(0, x); }, [](Real x) { return bessel_y(0, x); }, 0, 1e9, 1);
+  check("bessel_y 1", [](const Value& x) { return bessel_y(1, x); }, [](Real x) { return bessel_y(1, x); }, 0, 1e9, 1);
+  check(
+      "bessel_k 0", [](const Value& x) { return bessel_k(0, false, x); }, [](Real x) { return bessel_k(0, false, x); },
+      0, 80, 0);
+  check(
+      "bessel_k 1, scaled", [](const Value& x) { return bessel_k(1, true, x); },
+      [](Real x) { return bessel_k(1, true, x); }, 0, 1e9, 0);
+}
+
+TEST(SpecialFormulas, Integrals) {
+  expect_oracle("dawsn", dawsn,
+                {{1e-05, 9.9999999993333341514e-6},
+                 {0.5, 0.42443638350202229593},
+                 {-2.5, -0.22308372216743548113},
+                 {6.75, 0.074915313826215613868},
+                 {12.0, 0.041812876453988260318}});
+  expect_oracle("expint", expint,
+                {{1e-10, -22.448635264938923943},
+                 {0.25, -0.54254326466191372953},
+                 {1.5, 3.301285449129797838},
+                 {15.5, 373840.25323579391186}});
+  expect_oracle("fresnel_cos", fresnel_cos,
+                {{0.25, 0.24975915035654318346},
+                 {-1.5, -0.44526117603982153506},
+                 {2.75, 0.42326379628366276347},
+                 {20.0, 0.49998733497234438819},
+                 {1000.125, 0.4999921893619371713}});
+  expect_oracle("fresnel_sin", fresnel_sin,
+                {{0.25, 0.0081756002357777557781},
+                 {-1.5, -0.69750496008209301308},
+                 {2.75, 0.41399090147578201683},
+                 {20.0, 0.48408453592595389271},
+                 {1000.125, 0.50031817424790209911}});
+  expect_oracle("spence", [](Real x) { return spence(0, x); },
+                {{1e-10, 1.6449340644456413434},
+                 {0.25, 0.97846939293030610374},
+                 {0.75, 0.26765263908273260692},
+                 {1.25, -0.23590029768626345382},
+                 {1.75, -0.64276126883997887911},
+                 {50.0, -9.1977617095309978531}});
+  expect_oracle("the third derivative of spence", [](Real x) { return spence(3, x); },
+                {{0.125, -58.45291002530656557},
+                 {0.75, -1.2677497182724031567},
+                 {1.25, -0.40237456821884873809},
+                 {3.5, -0.036272027314345878958}});
+  const auto check = [](const char* name, Unary formula, Real (*oracle)(Real), double low, double high) {
+    expect_formula<float>(name, formula, oracle, low, std::min(high, 1e30), 1, 0);
+    expect_formula<double>(name, formula, oracle, low, high, 6, 0);
+  };
+  check("dawsn", dawsn, dawsn, -1e150, 1e150);
+  check("expint", expint, expint, 0.45, 800);
+  check("fresnel_cos", fresnel_cos, fresnel_cos, -1e300, 1e300);
+  check("fresnel_sin", fresnel_sin, fresnel_sin, -1e300, 1e300);
+  check("spence", [](const Value& x) { return spence(0, x); }, [](Real x) { return spence(0, x); }, 0, 1e300);
+  check(
+      "the derivative of spence", [](const Value& x) { return spence(1, x); }, [](Real x) { return spence(1, x); }, 0,
+      1e300);
+}
+
 TEST(SpecialFormulas, Quantiles) {
   expect_oracle("erfinv", erfinv,
                 {{1e-10, 8.8622692545275804594e-11},

@@ -68,11 +68,19 @@ std::vector<Row> functions() {
                              : std::isinf(x[0]) ? std::copysign(7, x[0])
                                                 : x[0]; },
       {{{nan}, {0}}, {{inf}, {0}}, {{2}, {1}}});
+  Row scaled = composite(
+      "ldexp", [](In in) { return ldexp(in[0], in[1]); }, {{-3, 3}, {.low = -9, .high = 9, .dtype = i32}},
+      [](Scalars x) { return std::ldexp(x[0], static_cast<int>(x[1])); },
+      {{{3, -2}, {0.25, 0}}, {{0, 1000}, {0, 0}, 0}});
+  scaled.specials = {{0, 9000}, {-0.0, 3}, {1.5, 7}, {-1.25, -9}, {3, 9000}, {3, -9000}, {inf, -9000}, {nan, 2}};
+  scaled.called = "ldexp";
   Row radians = composite(
       "deg2rad", [](In in) { return deg2rad(rad2deg(deg2rad(in[0]))); }, {{-180, 180}},
       [](Scalars x) { return x[0] * std::numbers::pi / 180; });
   radians.tolerance = 8;
-  return {distance, sum, wave, step, larger, smaller, numbers, radians};
+  return {
+      distance, sum, wave, step, larger, smaller, numbers, radians, scaled,
+  };
 }
 
 Row plain(std::string name, std::function<Tensor(In)> apply, std::vector<Operand> operands,
@@ -111,6 +119,13 @@ std::vector<Row> of_several() {
       plain("moveaxis", [](In in) { return moveaxis(in[0], 0, -1); }, {{}}, {{{2, 3, 4}}, {{5}}}),
       plain("swapaxes", [](In in) { return swapaxes(in[0], 0, -1); }, {{}}, {{{2, 3, 4}}, {{5}}}),
   };
+  for (const bool increasing : {false, true}) {
+    rows.push_back(plain(increasing ? "vander, increasing" : "vander",
+                         [=](In in) { return increasing ? vander(in[0], 4, true) : vander(in[0]); }, {{}},
+                         {{{5}}, {{1}}, {{0}}}));
+    rows.back().dtypes = {f32, f64, i32}, rows.back().called = "vander";
+    rows.back().mistakes = {{[] { vander(ones({2, 2})); }, "vander"}, {[] { vander(ones({2}), -1); }, "n >= 0"}};
+  }
   rows[1].takes_narrow = false;
   rows[8].mistakes = {{[] { quantile(ones({2, 0}), 0.5, {.axis = {1}}); }, "quantile"},
                       {[] { quantile(ones({2}), 1.5); }, "quantile"}};

@@ -1,7 +1,9 @@
 /// Rows of circular, hyperbolic, gamma and error functions, and of products and quotients with 0 for NaN.
+#include <math.h>  // j0 and its like, of POSIX
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include "gradus/graph/formulas_special.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/special.h"
@@ -118,6 +120,62 @@ std::vector<Row> gamma_and_error() {
   return rows;
 }
 
+/// Of one order of a family of Bessel functions, whose values away from 0 are exact to `magnitude` epsilons.
+Row bessel(std::string family, Row row, double magnitude) {
+  row.covers = {family}, row.called = std::move(family), row.magnitude = magnitude;
+  row.tolerance = 24, row.slack = 32;
+  return row;
+}
+
+double bessel_k_of(int order, bool scaled, double x) {
+  if (!(x > 0)) return std::isnan(x) ? x : inf;
+  return std::isinf(x) ? 0 : std::cyl_bessel_k(order, x) * (scaled ? std::exp(x) : 1);
+}
+
+std::vector<Row> bessel() {
+  return {
+      bessel("bessel_j", unary("bessel_j0", bessel_j0, {-9, 9}, ::j0, {{{0}, {0}}, {{inf}, {0}}}), 1),
+      bessel("bessel_j", unary("bessel_j1", bessel_j1, {-9, 9}, ::j1, {{{0}, {0.5}}, {{-inf}, {0}}}), 1),
+      bessel("bessel_y",
+             unary("bessel_y0", bessel_y0, {0.4, 9}, [](double x) { return x <= 0 ? -inf : ::y0(x); },
+                   {{{0}, {inf}}, {{0}, {0}, 0}, {{inf}, {0}}}),
+             1),
+      bessel("bessel_y",
+             unary("bessel_y1", bessel_y1, {0.4, 9}, [](double x) { return x <= 0 ? -inf : ::y1(x); },
+                   {{{0}, {inf}}, {{0}, {0}, 0}, {{inf}, {0}}}),
+             1),
+      bessel("bessel_k",
+             unary("bessel_k0", bessel_k0, {0.4, 6}, [](double x) { return bessel_k_of(0, false, x); },
+                   {{{0}, {-inf}}, {{0}, {0}, 0}, {{inf}, {0}}}),
+             0),
+      bessel("bessel_k",
+             unary("bessel_k0e", bessel_k0e, {0.4, 6}, [](double x) { return bessel_k_of(0, true, x); },
+                   {{{0}, {-inf}}, {{0}, {0}, 0}, {{inf}, {0}}}),
+             0),
+      bessel("bessel_k",
+             unary("bessel_k1", bessel_k1, {0.4, 6}, [](double x) { return bessel_k_of(1, false, x); },
+                   {{{0}, {-inf}}, {{0}, {0}, 0}, {{inf}, {0}}}),
+             0),
+      bessel("bessel_k",
+             unary("bessel_k1e", bessel_k1e, {0.4, 6}, [](double x) { return bessel_k_of(1, true, x); },
+                   {{{0}, {-inf}}, {{0}, {0}, 0}, {{inf}, {0}}}),
+             0),
+  };
+}
+
+std::vector<Row> integrals() {
+  return {
+      cancelling(unary("fresnel_cos", fresnel_cos, {-3, 3}, nullptr, {{{0}, {1}}}), 1),
+      cancelling(unary("fresnel_sin", fresnel_sin, {-3, 3}, nullptr, {{{0}, {0}}, {{1}, {1}}}), 1),
+      cancelling(unary("expint", expint, {0.3, 20}, nullptr, {{{0}, {inf}}, {{0}, {0}, 0}, {{1}, {std::numbers::e}}}),
+                 2),
+      cancelling(unary("spence", spence, {0.1, 4}, nullptr,
+                       {{{1}, {-1}}, {{0}, {-inf}}, {{0}, {0}, 0}, {{0.5}, {-2 * std::numbers::ln2}}, {{inf}, {0}}}),
+                 1),
+      unary("dawsn", dawsn, {-6, 6}, nullptr, {{{0}, {1}}, {{inf}, {0}}, {{-inf}, {0}}}),
+  };
+}
+
 std::vector<Row> without_nan() {
   std::vector<Row> rows{
       binary("xlogy", xlogy, {{-3, 3}, {0.3, 3}}, [](double x, double y) { return x == 0 ? 0 : x * std::log(y); },
@@ -156,6 +214,18 @@ std::vector<Row> others() {
     return b >= 0 ? std::pow(a, b) : std::abs(a) == 1 ? std::pow(a, b) : 0;
   });
   power.dtypes = {i64, i32}, power.refuses = {f32, f64, boolean};
+  Row divisor = binary("gcd", gcd, {{-99, 99}, {-99, 99}}, [](double a, double b) {
+    return static_cast<double>(std::gcd(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)));
+  });
+  divisor.dtypes = {i64, i32, u8}, divisor.refuses = {f32, f64, boolean};
+  Row multiple = composite(binary("lcm", lcm, {{-11, 11}, {-11, 11}}, [](double a, double b) {
+    return static_cast<double>(std::lcm(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)));
+  }));
+  multiple.dtypes = {i64, i32, u8}, multiple.refuses = {f32, f64, boolean}, multiple.called = "gcd";
+  Row of_sign = binary("copysign", copysign, {{-3, 3, 0.3}, {-3, 3, 0.3}},
+                       [](double x, double sign) { return std::copysign(x, sign); },
+                       {{{2, -1}, {-1, 0}}, {{-2, -1}, {1, 0}}, {{0, -0.0}, {-1, 0}}, {{3, inf}, {1, 0}}});
+  of_sign.specials = {{0, -1}, {1, -0.0}, {-1, 0}, {-2.5, inf}, {inf, -inf}, {100, -100}, {nan, 1}};
   Row infinite = unary(
       "is_inf", [](const Tensor& x) { return is_inf(x); }, {-3, 3}, [](double x) { return std::isinf(x) ? 1.0 : 0.0; });
   infinite.differentiable = false;
@@ -168,10 +238,13 @@ std::vector<Row> others() {
       },
       {-3, 3}, [](double x) { return x == inf ? 1.0 : 0.0; });
   one_sign.differentiable = false, one_sign.covers = {"is_inf"}, one_sign.called = "is_inf";
-  return {std::move(difference), unary("trunc", trunc, {-9, 9}, std::trunc, {{{0.25}, {0}}}),
-          std::move(remainder),  std::move(of_integers),
-          std::move(power),      std::move(infinite),
-          std::move(one_sign)};
+  return {
+      std::move(difference), unary("trunc", trunc, {-9, 9}, std::trunc, {{{0.25}, {0}}}),
+      std::move(remainder),  std::move(of_integers),
+      std::move(power),      std::move(infinite),
+      std::move(one_sign),   std::move(divisor),
+      std::move(multiple),   std::move(of_sign),
+  };
 }
 
 /// Along an axis, or of a list.
@@ -207,7 +280,8 @@ std::vector<Row> of_several() {
 }
 
 const bool registered = add_rows(circular()) && add_rows(exponential()) && add_rows(gamma_and_error()) &&
-                        add_rows(without_nan()) && add_rows(others()) && add_rows(of_several());
+                        add_rows(bessel()) && add_rows(integrals()) && add_rows(without_nan()) && add_rows(others()) &&
+                        add_rows(of_several());
 
 }  // namespace
 }  // namespace gradus::rows

@@ -36,6 +36,8 @@ FUNCTIONS = {
     "floor_divide integers": of(I64, unless_zero(jnp.floor_divide, jnp.zeros_like)),
     "mod integers": of(I64, unless_zero(jnp.mod, lambda a: a)),
     "truncatemod of integers": of(I64, unless_zero(lax.rem, lambda a: a)),
+    "gcd": of(I64, jnp.gcd),
+    "lcm": of(I64, jnp.lcm),
     "integer_pow": of(I64, lambda a, b: power(a, b)),
     "cast to f64": of(jnp.float32, lambda x: x.astype(jnp.float64)),
     "cast integers to u8": of(I64, lambda x: x.astype(jnp.uint8)),

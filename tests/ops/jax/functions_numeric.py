@@ -65,6 +65,7 @@ FUNCTIONS = {
     "cholesky_solve": system(lambda a: a, definite),
     "confusion_matrix": of_integers(confusion),
     "crelu": lambda x: jnp.concatenate([jax.nn.relu(x), jax.nn.relu(-x)]),
+    "copysign": jnp.copysign,
     "cross": jnp.cross,
     "deg2rad": jnp.deg2rad,
     "diff": lambda x: jnp.diff(x, 2, 1),
@@ -80,6 +81,7 @@ FUNCTIONS = {
     "log_poisson_loss": lambda z, x: jnp.exp(x) - z * x,
     "log_poisson_loss in full": poisson_in_full,
     "logaddexp2": jnp.logaddexp2,
+    "ldexp": lambda x, n: jnp.ldexp(x, n.astype(int)),
     "logdet": lambda x: jnp.linalg.slogdet(definite(x))[1],
     "lstsq": least_squares,
     "matrix_transpose": transposed,
@@ -106,6 +108,8 @@ FUNCTIONS = {
     "truediv": jnp.divide,
     "truncatediv": of_integers(jax.lax.div),
     "unravel_index": of_integers(lambda x: jnp.stack(jnp.unravel_index(x, (3, 4, 2)))),
+    "vander": jnp.vander,
+    "vander, increasing": lambda x: jnp.vander(x, 4, increasing=True),
     "weighted_cross_entropy_with_logits":
         lambda z, x, w: w * z * jax.nn.softplus(-x) + (1 - z) * jax.nn.softplus(x),
 }

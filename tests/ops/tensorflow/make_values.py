@@ -7,7 +7,8 @@ gradient of sum(result * weights) with respect to each float operand, weights[i]
 There is no case where TensorFlow is wrong, or differs by design: x / 0 of integers, the slope of bessel_i1 at 0 (1
 instead of 1/2), of weighted_cross_entropy_with_logits at a logit of 0 and of log_poisson_loss at a target of 0, of
 cumprod at 0, erf of f64 at infinity (NaN), the slope of softmax_cross_entropy_with_logits for labels that do not sum to
-1, and bicubic resizing without antialias, whose weights come from a table of 1,024. Constants of float32 in
+1, of Bessel functions, expint and spence at infinity (NaN), and bicubic resizing without antialias, whose weights come
+from a table of 1,024. Constants of float32 in
 leaky_relu and gelu: these are in float32.
 """
 import os
@@ -57,6 +58,12 @@ for name, f in {"lgamma": tf.math.lgamma, "digamma": tf.math.digamma}.items():
 for name, f in {"bessel_i0": tf.math.bessel_i0, "bessel_i0e": tf.math.bessel_i0e, "bessel_i1": tf.math.bessel_i1,
                 "bessel_i1e": tf.math.bessel_i1e}.items():
     case(name, f, np.array([0.25, 0.5, -1.5, 4, -7.9, 8.1, 30, -100]))
+AWAY = np.array([0.25, 0.5, 1, 1.75, 3.9, 5.5, 9, 30])
+for name in ("bessel_j0", "bessel_j1", "fresnel_cos", "fresnel_sin", "dawsn"):
+    case(name, getattr(tf.math.special, name), np.concatenate([[0.0, -1.5, -7], AWAY]))
+for name in ("bessel_y0", "bessel_y1", "bessel_k0", "bessel_k0e", "bessel_k1", "bessel_k1e", "expint", "spence"):
+    case(name, getattr(tf.math.special, name), AWAY)
+    case(name + " at 0 and beyond", getattr(tf.math.special, name), np.array([0.0, -1, -2.5]), grad=False)
 case("sinc", tf.experimental.numpy.sinc, np.array([0.5, 1, -1.5, 2.25]))
 case("softsign", tf.nn.softsign, FINITE)
 
