@@ -167,7 +167,7 @@ std::vector<Row> integrals() {
   return {
       cancelling(unary("fresnel_cos", fresnel_cos, {-3, 3}, nullptr, {{{0}, {1}}}), 1),
       cancelling(unary("fresnel_sin", fresnel_sin, {-3, 3}, nullptr, {{{0}, {0}}, {{1}, {1}}}), 1),
-      cancelling(unary("expint", expint, {0.3, 20}, nullptr, {{{0}, {inf}}, {{0}, {0}, 0}, {{1}, {std::numbers::e}}}),
+      cancelling(unary("expint", expint, {0.3, 9}, nullptr, {{{0}, {inf}}, {{0}, {0}, 0}, {{1}, {std::numbers::e}}}),
                  2),
       cancelling(unary("spence", spence, {0.1, 4}, nullptr,
                        {{{1}, {-1}}, {{0}, {-inf}}, {{0}, {0}, 0}, {{0.5}, {-2 * std::numbers::ln2}}, {{inf}, {0}}}),
