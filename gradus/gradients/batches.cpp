@@ -26,10 +26,11 @@ void require_one_of(std::string_view op, std::string_view rows_name, std::int64_
 using ChunkedWork = std::function<Tensors(std::int64_t rows)>;
 
 /// Either with the rows that the user said, or with as many as fit.
-Tensors in_chunks(std::string_view op, const ChunkedWork& work, std::int64_t total, std::int64_t rows,
-                  std::size_t max_bytes) {
-  if (rows > 0) return work(std::min(rows, std::max<std::int64_t>(total, 1)));
-  return within_budget(op, max_bytes, new_sequence(), total, work);
+InChunks in_chunks(std::string_view op, const ChunkedWork& work, std::int64_t total, std::int64_t rows,
+                   std::size_t max_bytes) {
+  if (rows == 0) return chunks_within_budget(op, max_bytes, new_sequence(), total, work);
+  rows = std::min(rows, std::max<std::int64_t>(total, 1));
+  return {work(rows), rows};
 }
 
 /// What a loop adds up of a loss of parts: the loss, the weight and the gradients. Those of tables that are kept as
@@ -50,13 +51,14 @@ class Sums {
       places_.assign(places_.size(), 0);
       results = scan_rows(op, body(), zeros(), batch_, rows);
     }
-    layouts_.insert_or_assign(results[0].node().get(), places_);
+    layouts_[rows] = places_;
     return results;
   }
 
-  /// The sums that by_loop gave as `results`.
-  LossAndGradients of_parts(In results) const {
-    const std::vector<std::int64_t>& places = layouts_.at(results[0].node().get());
+  /// The sums that by_loop gave.
+  LossAndGradients of_parts(const InChunks& given) const {
+    const auto& [results, rows] = given;
+    const std::vector<std::int64_t>& places = layouts_.at(rows);
     std::vector<GradientPart> sums;
     std::size_t carry = 2, joined = 2 + static_cast<std::size_t>(std::ranges::count(places, 0));
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -151,9 +153,9 @@ class Sums {
   In batch_;
   std::int64_t total_;
   std::vector<Spec> loss_specs_;
-  std::vector<std::int64_t> places_;                          // per variable
-  bool fits_ = true;                                          // all parts read as many places as places_ says
-  std::map<const Node*, std::vector<std::int64_t>> layouts_;  // places_ of results
+  std::vector<std::int64_t> places_;                           // per variable
+  bool fits_ = true;                                           // all parts read as many places as places_ says
+  std::map<std::int64_t, std::vector<std::int64_t>> layouts_;  // places_ by the rows of a part
 };
 
 Tensors tensors_of(const LossAndGradients& all) {
@@ -179,7 +181,7 @@ Tensor detail::map_batches(const TensorMap& f, const Tensor& xs, const MapBatche
   const ChunkedWork work = [&](std::int64_t rows) {
     return rows >= total ? of_rows({}, {&xs, 1}) : scan_rows(op, of_rows, {}, {&xs, 1}, rows);
   };
-  return in_chunks(op, work, total, options.batch_size, options.max_bytes)[0];
+  return in_chunks(op, work, total, options.batch_size, options.max_bytes).results[0];
 }
 
 LossAndGradients detail::accumulated_gradients(const std::function<Loss(In)>& loss, const Variables& sources, In batch,
@@ -196,9 +198,8 @@ LossAndGradients detail::accumulated_gradients(const std::function<Loss(In)>& lo
     whole = sums.of_all();
     return tensors_of(*whole);
   };
-  const Tensors results = in_chunks(op, work, total, options.micro_batch, options.max_bytes);
-  const bool in_parts = !whole || whole->loss.value().node().get() != results[0].node().get();
-  return in_parts ? sums.of_parts(results) : *whole;
+  const InChunks built = in_chunks(op, work, total, options.micro_batch, options.max_bytes);
+  return built.rows < total ? sums.of_parts(built) : *whole;
 }
 
 }  // namespace gradus

@@ -8,9 +8,8 @@
 namespace gradus {
 namespace {
 
-/// Results, with the bytes that the plan of their making takes.
-struct Built {
-  Tensors results;
+/// With the bytes that the plan of the making takes.
+struct Built : InChunks {
   std::int64_t bytes;
 };
 
@@ -21,15 +20,15 @@ void require_known(std::string_view op, bool known) {
           "input_signature");
 }
 
-Built measured(std::string_view op, std::uint64_t began, Tensors results) {
+Built measured(std::string_view op, std::uint64_t began, InChunks built) {
   const auto is_given = [&](const Node& node) { return node.sequence <= began || node.value; };
   std::vector<Ref<Node>> roots;
-  for (const Tensor& result : results)
+  for (const Tensor& result : built.results)
     if (result.defined()) roots.push_back(result.node());
   Graph graph = flatten(roots, is_given).graph;
   require_known(op, graph.symbols() == 0);
   const std::int64_t bytes = planned_bytes(std::move(graph));
-  return {std::move(results), bytes};
+  return {std::move(built), bytes};
 }
 
 /// At most `rows`, in chunks of nearly the same size.
@@ -40,14 +39,15 @@ std::int64_t even(std::int64_t rows, std::int64_t total) {
 
 }  // namespace
 
-Tensors within_budget(std::string_view op, std::size_t max_bytes, std::uint64_t began, std::int64_t total,
-                      const std::function<Tensors(std::int64_t)>& build) {
-  if (max_bytes == 0) return build(total);
+InChunks chunks_within_budget(std::string_view op, std::size_t max_bytes, std::uint64_t began, std::int64_t total,
+                              const std::function<Tensors(std::int64_t)>& build) {
+  if (max_bytes == 0) return {build(total), total};
   require_known(op, total >= 0);
   const auto limit = static_cast<std::int64_t>(max_bytes);
-  const Built whole = measured(op, began, build(total));
-  if (whole.bytes <= limit) return whole.results;
-  const Built least = total > 1 ? measured(op, began, build(1)) : whole;
+  const auto built = [&](std::int64_t rows) { return measured(op, began, {build(rows), rows}); };
+  const Built whole = built(total);
+  if (whole.bytes <= limit) return whole;
+  const Built least = total > 1 ? built(1) : whole;
   if (least.bytes > limit)
     throw ResourceExhausted(text(op, ": max_bytes is ", limit, ", but one row at a time takes ", least.bytes,
                                  " bytes above what it reads and gives; that is the smallest budget that works"));
@@ -56,10 +56,15 @@ Tensors within_budget(std::string_view op, std::size_t max_bytes, std::uint64_t 
   std::int64_t rows = 1 + static_cast<std::int64_t>(share * static_cast<double>(total - 1));
   for (; rows > 1; rows -= std::max<std::int64_t>(1, rows / 8)) {
     rows = even(std::min(rows, total - 1), total);
-    Built built = measured(op, began, build(rows));
-    if (built.bytes <= limit) return built.results;
+    Built guess = built(rows);
+    if (guess.bytes <= limit) return guess;
   }
-  return least.results;
+  return least;
+}
+
+Tensors within_budget(std::string_view op, std::size_t max_bytes, std::uint64_t began, std::int64_t total,
+                      const std::function<Tensors(std::int64_t)>& build) {
+  return chunks_within_budget(op, max_bytes, began, total, build).results;
 }
 
 Tensor within_budget(std::string_view op, std::size_t max_bytes, std::uint64_t began, std::int64_t total,

@@ -76,20 +76,16 @@ Waves waves(bool of_second_kind, const Value& x) {
 Value harmonic_0(const Value& y) {
   double coefficients[25] = {}, harmonic = 0, factor = 1;
   for (int k = 1; k < 25; ++k)
-    harmonic += 1.0 / k, factor /= static_cast<double>(k) * k, coefficients[k] = harmonic * factor;
-  Value sum = coefficients[24];
-  for (int k = 23; k >= 0; --k) sum = fma(sum, y, coefficients[k]);
-  return sum;
+    harmonic += 1.0 / k, factor /= static_cast<double>(k) * k, coefficients[24 - k] = harmonic * factor;
+  return polynomial(y, coefficients);
 }
 Value harmonic_1(const Value& y) {
   double coefficients[25] = {}, digammas = 1 - 2 * std::numbers::egamma, factor = 1;
   for (int k = 0; k < 25; ++k) {
-    coefficients[k] = digammas * factor;
+    coefficients[24 - k] = digammas * factor;
     digammas += 1.0 / (k + 1) + 1.0 / (k + 2), factor /= (k + 1.0) * (k + 2);
   }
-  Value sum = coefficients[24];
-  for (int k = 23; k >= 0; --k) sum = fma(sum, y, coefficients[k]);
-  return sum;
+  return polynomial(y, coefficients);
 }
 
 /// Near 0, y = -x^2 / 4: pi / 2 Y_0(x) and pi / 2 Y_1(x) + 1 / x; y = x^2 / 4: -K_0(x) and K_1(x) - 1 / x.

@@ -41,11 +41,9 @@ constexpr double expint_near = 16;
 Value expint_series(const Value& x) {
   double factor = 1;
   constexpr int terms = 66;
-  double coefficients[terms + 1] = {};
-  for (int k = 1; k <= terms; ++k) factor /= k, coefficients[k] = factor / k;
-  Value sum = coefficients[terms];
-  for (int k = terms - 1; k > 0; --k) sum = fma(sum, x, coefficients[k]);
-  return sum * x;
+  double coefficients[terms] = {};
+  for (int k = 1; k <= terms; ++k) factor /= k, coefficients[terms - k] = factor / k;
+  return polynomial(x, coefficients) * x;
 }
 
 /// x exp(-x) Ei(x) for x = 32 / (t + 1) from 16.

@@ -2,6 +2,7 @@
 #pragma once
 #include <initializer_list>
 #include <limits>
+#include <span>
 #include "gradus/graph/formulas.h"
 
 namespace gradus::scalar {
@@ -38,11 +39,13 @@ inline constexpr Format format_f64{.integer = i64,
 inline const Format& format_of(const Value& x) { return x.type() == f32 ? format_f32 : format_f64; }
 
 /// c[0] x^(n-1) + ... + c[n-1], by Horner's rule.
-inline Value polynomial(const Value& x, std::initializer_list<double> c) {
-  const double* next = c.begin();
-  Value sum = *next++;
-  while (next != c.end()) sum = fma(sum, x, *next++);
+inline Value polynomial(const Value& x, std::span<const double> c) {
+  Value sum = c.front();
+  for (const double next : c.subspan(1)) sum = fma(sum, x, next);
   return sum;
+}
+inline Value polynomial(const Value& x, std::initializer_list<double> c) {
+  return polynomial(x, std::span(c.begin(), c.size()));
 }
 
 /// x = m 2^e with m in [sqrt(1/2), sqrt(2)), for x at least the least normal number.

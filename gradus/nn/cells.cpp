@@ -60,11 +60,11 @@ struct GatedCell final : CellLayer, Described {
   CellOptions options;
 
  private:
-  bool has_two_biases() const { return gradus::has_two_biases(cell, options); }
   /// `which`: 0 of the input, 1 of the state, which only a GRU may have.
   Tensor biased(const Tensor& y, std::int64_t which) const {
-    if (!options.use_bias || (which == 1 && !has_two_biases())) return y;
-    return has_two_biases() ? y + parameter(2)[which] : y + parameter(2);
+    const bool two = has_two_biases(cell, options);
+    if (!options.use_bias || (which == 1 && !two)) return y;
+    return two ? y + parameter(2)[which] : y + parameter(2);
   }
   Tensor activated(const Tensor& x) const { return options.activation ? (*options.activation)(x) : tanh(x); }
   Tensor gated(const Tensor& x) const {

@@ -37,7 +37,7 @@ std::int64_t bytes_of(std::span<const Partials> partials, std::span<const std::i
     const std::int64_t blocks = divide_up(extent(p.length), p.block);
     const std::int64_t own =
         dimension::multiply(dimension::multiply(extent(p.lines), blocks), dimension::multiply(extent(p.width), p.size));
-    bytes = dimension::add(bytes, dimension::add(divide_up(own, 64) * 64, partial_padding));
+    bytes = dimension::add(bytes, dimension::add(round_up(own, 64), partial_padding));
   }
   return bytes;
 }
