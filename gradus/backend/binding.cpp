@@ -51,6 +51,13 @@ class Binder {
 
   Job job_of(int t) const {
     const BoundThunk& b = thunks_[static_cast<std::size_t>(t)];
+    Job job = whole_job_of(t);
+    if (lowered_.takes_turns && b.in_turns && is_divided(job))
+      job.run = b.in_turns, job.extent = b.turns, job.grain = 1, job.in_turns = true;
+    return job;
+  }
+  Job whole_job_of(int t) const {
+    const BoundThunk& b = thunks_[static_cast<std::size_t>(t)];
     return {.run = lowered_.thunks[static_cast<std::size_t>(t)].run,
             .data = b.data.get(),
             .extent = b.extent,
@@ -71,7 +78,7 @@ class Binder {
     return job;
   }
   bool is_divided(const Job& job) const {
-    return bound_->threads > 1 && job.cost > worth_dividing_ns && job.extent > job.grain;
+    return bound_->threads > 1 && job.cost > worth_dividing_ns && (job.extent > job.grain || job.in_turns);
   }
 
   void add_stage(const std::vector<int>& stage) {

@@ -19,6 +19,7 @@ struct Job {
   bool controls = false;  // a branch or a loop, and
   int team = 1;           // how many workers run it together
   bool may_fail = false;  // somewhere in its stage: the error word is looked at after the stage's last job
+  bool in_turns = false;  // if it is divided: members of the team wait for each other within it
 };
 
 /// Jobs between two barriers. Alone: worker 0 runs them one after the other. Controls: one job, which every worker

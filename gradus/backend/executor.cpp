@@ -27,7 +27,7 @@ void run_share(KernelArguments& arguments, const Job& job, int worker, int team)
   const std::int64_t units = (job.extent + job.grain - 1) / job.grain;
   const std::int64_t begin = units * worker / team * job.grain;
   const std::int64_t end = std::min(job.extent, units * (worker + 1) / team * job.grain);
-  if (begin >= end) return;
+  if (begin >= end && !job.in_turns) return;
   arguments.data = job.data;
   arguments.thunk = job.thunk;
   job.run(&arguments, begin, end);
@@ -88,6 +88,14 @@ Barrier& barrier_for(int team) {
 
 void TeamMember::meet() const {
   if (team > 1) barrier->wait(worker);
+}
+
+void TeamMember::await_turn() const {
+  if (team > 1) barrier->await_turn(worker);
+}
+
+void TeamMember::end_turn() const {
+  if (team > 1) barrier->end_turn(worker);
 }
 
 void execute(const Binding& binding, void* const* slots, std::byte* scratch, ErrorWord& error) {

@@ -21,6 +21,9 @@ struct TeamMember {
   Barrier* barrier = nullptr;  // where they wait for each other; of one alone null
   /// Returns when all members are here: what any of them wrote before is seen by all after.
   void meet() const;
+  /// Work in turns, of a thunk's in_turns: returns when the member before this one has ended as many turns.
+  void await_turn() const;
+  void end_turn() const;
 };
 
 /// The failure that depends on data: of several in one stage that of the first thunk, and there the lowest index.
@@ -39,7 +42,7 @@ struct KernelArguments {
   const void* data;                // the thunk's own
   ErrorWord* error;
   std::int64_t thunk;                  // which one of the program this is: what an error word is set to
-  const TeamMember* member = nullptr;  // of a branch or a loop: as whom this worker runs it
+  const TeamMember* member = nullptr;  // of a branch or a loop, or in turns: as whom this worker runs it
 };
 /// A kernel found `value` at `index`, which may not be. It goes on without that element.
 void report_failure(const KernelArguments* arguments, std::int64_t index, std::int64_t value);
@@ -62,6 +65,10 @@ struct BoundThunk {
   std::string failure;
   int team = 1;           // of a branch or a loop: how many workers are worth it
   bool may_fail = false;  // something within a branch or a loop may
+  /// If set, how a team divides it: every member gets its part of [0, turns), which may be empty, and goes on with what
+  /// the members before it have begun, piece after piece (TeamMember).
+  KernelFunction in_turns = nullptr;
+  std::int64_t turns = 0;
 };
 
 class Program;
@@ -95,6 +102,7 @@ struct Lowered {
   std::shared_ptr<const void> owner;
   std::size_t code_bytes = 0;               // of generated code
   std::shared_ptr<KernelTimes> times = {};  // if its kernels are measured
+  bool takes_turns = true;                  // teams divide thunks by in_turns where there is one
 };
 
 enum class Tier { interpreted, compiled };

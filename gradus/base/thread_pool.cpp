@@ -250,6 +250,17 @@ void Barrier::wait(int worker) {
   }
 }
 
+void Barrier::await_turn(int worker) {
+  if (worker == 0) return;
+  const auto self = static_cast<std::size_t>(worker);
+  seats_[self - 1].ended.wait_for(++seats_[self].awaited, patience(spin_within_job));
+}
+
+void Barrier::end_turn(int worker) {
+  Seat& seat = seats_[static_cast<std::size_t>(worker)];
+  seat.ended.set(++seat.turns);
+}
+
 int num_threads() { return ThreadPool::global().threads(); }
 
 }  // namespace gradus

@@ -71,10 +71,18 @@ class Barrier {
   explicit Barrier(int team_size);
   void wait(int worker);
 
+  // Turns: each worker of the team calls both as often as the others, in the same order.
+  /// Returns when the worker before this one has ended its turn as often as this one has awaited it; for worker 0 at
+  /// once. What that one wrote before is seen.
+  void await_turn(int worker);
+  void end_turn(int worker);
+
  private:
   struct alignas(64) Seat {
     Ticket heard[10];            // by round: the last meeting that the partner has reached
     std::uint32_t meetings = 0;  // of this worker
+    std::uint32_t awaited = 0, turns = 0;
+    alignas(64) Ticket ended;  // turns of this worker, which the next one looks at
   };
   std::vector<Seat> seats_;
 };

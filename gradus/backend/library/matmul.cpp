@@ -1,6 +1,15 @@
 /// Matrix products from the tiles of the CPU backend.
+///
+/// A matrix of weights that the program updates in place is best read by those who write it. Elementwise updates are
+/// divided by rows, so a product with few rows times such weights is divided along k, by rows of the weights, not by
+/// columns, of which each thread would read all rows and make the other one wait with its update for half of all lines.
+/// Its chains stay as they are: threads take turns, piece after piece of the result, and each goes on with the sums
+/// that the one before it has come to.
 #include "gradus/backend/cpu/tiles/product.h"
+#include <algorithm>
 #include "gradus/backend/library/kernels.h"
+#include "gradus/base/divide.h"
+#include "gradus/compiler/steps.h"
 #include "gradus/ops/matmul.h"
 
 namespace gradus::library {
@@ -10,6 +19,60 @@ struct Call {
   cpu_backend::Product product;
   int a, b, c;  // slots
 };
+
+constexpr std::int64_t rows_of_turns = 8;  // of b, so that members' parts are about those that update it
+constexpr std::int64_t least_weights = 64 << 10, most_weights = 4 << 20;  // bytes that caches of cores may hold
+
+bool goes_in_turns(const Graph& graph, const Value& v, const cpu_backend::Product& p) {
+  const std::int64_t weights = p.k * p.n * size_of(p.dtype);
+  return std::ranges::count(graph.dying, storage_of(graph, v.in[1])) > 0 && p.batch == 1 && p.dtype != bf16 &&
+         p.b_column == 1 && p.n > 1 && p.k >= 128 && p.m * 3 <= p.k && weights >= least_weights &&
+         weights <= most_weights;
+}
+
+/// What is handed on at once: enough pieces that the last thread begins soon, each of about the rows of a tile.
+struct Pieces {
+  explicit Pieces(const cpu_backend::Product& p)
+      : rows(divide_up(p.m, p.m > 64 ? 28 : 14)), columns(divide_up(p.n, 128 / size_of(p.dtype))), product(p) {}
+  template <class Body> void for_each(Body&& body) const {
+    for (std::int64_t j = 0; j < columns; ++j)
+      for (std::int64_t i = 0; i < rows; ++i) {
+        const std::int64_t first = product.m * i / rows, past = product.m * (i + 1) / rows;
+        body(first, past - first, j * width(), std::min(width(), product.n - j * width()));
+      }
+  }
+  /// That any part of k needs.
+  std::int64_t scratch_bytes() const {
+    cpu_backend::Product most = product;
+    most.m = divide_up(product.m, rows), most.n = std::min(width(), product.n);
+    return static_cast<std::int64_t>(cpu_backend::scratch_bytes(most));
+  }
+
+ private:
+  std::int64_t width() const { return 128 / size_of(product.dtype); }
+
+  std::int64_t rows, columns;
+  const cpu_backend::Product& product;
+};
+
+void run_in_turns(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  const auto& call = *static_cast<const Call*>(arguments->data);
+  const cpu_backend::Product& p = call.product;
+  const std::int64_t size = size_of(p.dtype), k = begin * rows_of_turns;
+  const auto at = [&](int slot, std::int64_t element) {
+    return static_cast<std::byte*>(arguments->slots[slot]) + element * size;
+  };
+  Pieces(p).for_each([&](std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns) {
+    arguments->member->await_turn();
+    if (begin < end) {
+      cpu_backend::Product part = p;
+      part.m = rows, part.n = columns, part.k = std::min(end * rows_of_turns, p.k) - k, part.resume = k > 0;
+      cpu_backend::run_units(part, at(call.a, row * p.a_row + k * p.a_column), at(call.b, k * p.b_row + column),
+                             at(call.c, row * p.c_row + column), 0, cpu_backend::units(part), arguments->scratch);
+    }
+    arguments->member->end_turn();
+  });
+}
 
 }  // namespace
 
@@ -41,6 +104,10 @@ BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols) {
   bound.bytes = (a.size() + b.size() + c.size()) * size_of(p.dtype);
   bound.flops = 2 * c.size() * p.k;
   bound.worker_scratch = static_cast<std::int64_t>(cpu_backend::scratch_bytes(p));
+  if (goes_in_turns(graph, v, p)) {
+    bound.in_turns = run_in_turns, bound.turns = divide_up(p.k, rows_of_turns);
+    bound.worker_scratch = std::max(bound.worker_scratch, Pieces(p).scratch_bytes());
+  }
   bound.data = std::move(call);
   return bound;
 }
