@@ -93,7 +93,8 @@ Tensor run_again(const Call& c, Scope& scope, Names changed, const std::string& 
 }
 
 /// The partial derivatives of the value named y by those named xs, at the inputs, which stand for xs and then for zs: a
-/// tape over the subgraph from them to y. Zeros where y does not depend on one.
+/// tape over the subgraph from them to y. Zeros where y does not depend on one. Of narrow floats all of it computes in
+/// f32, so that only the derivatives are rounded.
 Tensors gradient(const Call& c) {
   const std::vector<std::string> xs = c.words("xs", {}), zs = c.words("zs", {});
   const std::string y = c.word("y", "");
@@ -102,6 +103,7 @@ Tensors gradient(const Call& c) {
             " values, there are ", c.inputs(), " inputs");
   const std::uint64_t start = new_sequence();
   Scope scope(c.scope().graph(), &c.scope());
+  scope.widen();
   Names fed;
   Tensors sources;
   for (std::size_t i = 0; i < xs.size() + zs.size(); ++i) {

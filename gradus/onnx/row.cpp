@@ -1,6 +1,7 @@
 #include "gradus/onnx/row.h"
 #include <algorithm>
 #include <map>
+#include "gradus/graph/context.h"
 #include "gradus/onnx/host_values.h"
 #include "gradus/onnx/scope.h"
 #include "gradus/ops/elementwise.h"
@@ -34,7 +35,11 @@ std::vector<const Row*> all_rows() {
 
 // ---------------------------------------------------------------- narrow floats
 
-Tensor wide(const Tensor& x) { return cast(x, computed_in(x.dtype())); }
+Tensor wide(const Tensor& x) {
+  if (x.is_symbolic()) return cast(x, computed_in(x.dtype()));
+  const Untraced outside;  // what is known on the host stays so
+  return cast(x, computed_in(x.dtype()));
+}
 
 RowFunction rounded_once(RowFunction run, std::vector<int> like) {
   internal_check(!like.empty(), "rounded_once needs to know the dtype of the first result");

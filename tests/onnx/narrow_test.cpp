@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include "gradus/autodiff/vjp.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
 #include "tests/onnx/sample_models.h"
 
 namespace gradus::onnx {
@@ -32,82 +35,80 @@ struct Case {
   std::string domain = "";
 };
 
-/// Arguments of a model, with the names and the ports that it has for them.
-struct Arguments {
-  void add(const std::string& name, const Tensor& value) {
-    ports.push_back(port(name, value.dtype()));
-    values.push_back(value);
+/// Rounding once is off by half a unit in the last place; what f32 is off by where terms cancel goes by the largest
+/// element.
+void expect_rounded_once(const Tensors& got, const Tensors& want, DType t, const std::string& what) {
+  const double half_unit = t == f16 ? 0x1p-11 : 0x1p-8, least = t == f16 ? 0x1p-25 : 0x1p-134;
+  for (std::size_t k = 0; k < want.size(); ++k) {
+    const std::vector<double> left = got[k].to_vector<double>(), right = want[k].to_vector<double>();
+    double largest = 0, worst = 0;
+    for (double x : right) largest = std::max(largest, std::fabs(x));
+    for (std::size_t i = 0; i < right.size(); ++i)
+      worst = std::max(worst,
+                       std::fabs(left[i] - right[i]) / (half_unit * std::fabs(right[i]) + least + 0x1p-20 * largest));
+    EXPECT_LE(worst, 1) << what << " in " << t << ", result " << k
+                        << ": off by so many times what rounding once allows";
   }
-  std::vector<ValueInfo> ports;
-  Tensors values;
-};
+}
 
+/// Numbers that dtype t has, in f64.
+Tensor drawn(const Shape& shape, double low, double high, DType t, std::mt19937& random) {
+  std::vector<double> values(static_cast<std::size_t>(shape.size()));
+  for (double& x : values) x = std::uniform_real_distribution(low, high)(random);
+  return cast(cast(from_values(values, shape), t), f64);
+}
+
+/// An op between its inputs, the numbers of which are those that dtype t has, and a weighted sum of its outputs.
 class Narrow {
  public:
   Narrow(const Case& c, DType t) : case_(c), dtype_(t) {
-    for (const Input& input : c.inputs) inputs_.push_back(input.absent ? Tensor() : drawn(input));
-    for (const Tensor& y : run(f64)) weights_.push_back(drawn({y.shape(), 0.5, 1.5}));
+    for (const Input& input : c.inputs) inputs_.push_back(value_of(input));
+    for (const Tensor& y : run(f64)) weights_.push_back(drawn(y.shape(), 0.5, 1.5, t, random_));
   }
 
-  /// Outputs, then gradients of the sum of outputs times weights by floating inputs, computed in t.
+  /// Outputs in dtype t, then gradients of the sum of outputs times weights by floating inputs, by a tape around
+  /// the model.
   Tensors run(DType t) const {
-    Arguments arguments;
-    Words inputs, sources, outputs, terms;
+    Words inputs, outputs;
+    std::vector<ValueInfo> in_ports, out_ports;
+    Tensors arguments, sources;
+    const std::uint64_t start = new_sequence();
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      const Tensor& x = inputs_[i];
-      inputs.push_back(x.defined() ? text("x", i) : "");
-      if (x.defined()) arguments.add(inputs.back(), is_floating(x.dtype()) ? cast(x, t) : x);
-      if (x.defined() && is_floating(x.dtype())) sources.push_back(inputs.back());
+      inputs.push_back(inputs_[i].defined() ? text("x", i) : "");
+      if (!inputs_[i].defined()) continue;
+      const bool floats = is_floating(inputs_[i].dtype());
+      arguments.push_back(floats ? as_argument(cast(inputs_[i], t)) : inputs_[i]);
+      in_ports.push_back(port(inputs.back(), arguments.back().dtype()));
+      if (floats) sources.push_back(arguments.back());
     }
-    for (int k = 0; k < case_.outputs; ++k) outputs.push_back(text("y", k));
-    std::vector<NodeDefinition> nodes{node(case_.op, inputs, outputs, case_.attributes, case_.domain)};
-    for (std::size_t k = 0; k < weights_.size(); ++k) {
-      const std::string weight = text("w", k), weighted = text("wy", k);
-      terms.push_back(text("t", k));
-      arguments.add(weight, cast(weights_[k], t));
-      nodes.push_back(node("Mul", {outputs[k], weight}, {weighted}));
-      nodes.push_back(node("ReduceSum", {weighted}, {terms.back()}, {integer("keepdims", 0)}));
+    for (int k = 0; k < case_.outputs; ++k) {
+      outputs.push_back(text("y", k));
+      out_ports.push_back(port(outputs.back(), t));
     }
-    if (!terms.empty()) {
-      nodes.push_back(node("Sum", terms, {"total"}));
-      for (const std::string& x : sources) outputs.push_back("d" + x);
-      nodes.push_back(node("Gradient", sources, {outputs.begin() + case_.outputs, outputs.end()},
-                           {words("xs", sources), word("y", "total")}, training));
+    const Model model =
+        model_of(graph({node(case_.op, inputs, outputs, case_.attributes, case_.domain)}, in_ports, out_ports), 28);
+    Tensors results;
+    for (const Tensor& y : call(model, arguments)) {
+      EXPECT_EQ(y.dtype(), t);
+      results.push_back(cast(y, f64));
     }
-    std::vector<ValueInfo> results;
-    for (const std::string& name : outputs) results.push_back(port(name, t));
-    Tensors all = call(model_of(graph(std::move(nodes), arguments.ports, results), 28), arguments.values);
-    for (Tensor& each : all) {
-      EXPECT_EQ(each.dtype(), t);
-      each = cast(each, f64);
+    if (weights_.empty()) return results;
+    Tensor total = zeros({}, f64);
+    for (std::size_t k = 0; k < weights_.size(); ++k) total = total + reduce_sum(results[k] * weights_[k]);
+    const Tensors gradients =
+        vjp(total, sources, ones_like(total), [start](const Node& each) { return each.sequence < start; });
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      if (gradients[i].defined()) EXPECT_EQ(gradients[i].dtype(), t);
+      results.push_back(cast(gradients[i].defined() ? gradients[i] : zeros_like(sources[i]), f64));
     }
-    return all;
-  }
-
-  /// Rounding once is off by half a unit in the last place; what f32 is off by where terms cancel goes by the largest
-  /// element.
-  void expect_rounded_once() const {
-    const Tensors got = run(dtype_), want = run(f64);
-    const double half_unit = dtype_ == f16 ? 0x1p-11 : 0x1p-8, least = dtype_ == f16 ? 0x1p-25 : 0x1p-134;
-    for (std::size_t k = 0; k < want.size(); ++k) {
-      const std::vector<double> left = got[k].to_vector<double>(), right = want[k].to_vector<double>();
-      double largest = 0, worst = 0;
-      for (double x : right) largest = std::max(largest, std::fabs(x));
-      for (std::size_t i = 0; i < right.size(); ++i)
-        worst = std::max(worst,
-                         std::fabs(left[i] - right[i]) / (half_unit * std::fabs(right[i]) + least + 0x1p-20 * largest));
-      EXPECT_LE(worst, 1) << case_.op << " in " << dtype_ << ", result " << k << " of " << case_.outputs
-                          << " outputs and their gradients: off by so many times what rounding once allows";
-    }
+    return results;
   }
 
  private:
-  /// Numbers that `dtype` has, in f64.
-  Tensor drawn(const Input& input) {
+  Tensor value_of(const Input& input) {
+    if (input.absent) return {};
     if (!input.integers.empty()) return from_values(input.integers, input.shape);
-    std::vector<double> values(static_cast<std::size_t>(input.shape.size()));
-    for (double& x : values) x = std::uniform_real_distribution(input.low, input.high)(random_);
-    return cast(cast(from_values(values, input.shape), dtype_), f64);
+    return drawn(input.shape, input.low, input.high, dtype_, random_);
   }
 
   Case case_;
@@ -119,7 +120,10 @@ class Narrow {
 class NarrowFloats : public testing::TestWithParam<Case> {};
 
 TEST_P(NarrowFloats, AreRoundedOnce) {
-  for (const DType t : {f16, bf16}) Narrow(GetParam(), t).expect_rounded_once();
+  for (const DType t : {f16, bf16}) {
+    const Narrow narrow(GetParam(), t);
+    expect_rounded_once(narrow.run(t), narrow.run(f64), t, GetParam().op);
+  }
 }
 
 std::string name_of(const testing::TestParamInfo<Case>& info) { return text(info.param.op, "_", info.index); }
@@ -220,6 +224,39 @@ const Case updates[] = {
      2,
      training},
 };
+
+// Of several nodes too: between those that Gradient goes through nothing is rounded. x is used twice, s along rows.
+TEST(OnnxGradient, NarrowFloatsAreRoundedOnce) {
+  const Words sources{"x", "w", "s"}, results{"dx", "dw", "ds", "dxx", "dxw"};
+  for (const DType t : {f16, bf16}) {
+    std::mt19937 random{7};
+    const Tensors at{drawn({4, 6}, -1, 1, t, random), drawn({6, 6}, -1, 1, t, random), drawn({6}, -1, 1, t, random)};
+    const auto run = [&](DType computed) {
+      const auto ports = [&](const Words& names) {
+        std::vector<ValueInfo> all;
+        for (const std::string& name : names) all.push_back(port(name, computed));
+        return all;
+      };
+      const auto gradient = [&](std::string y, Words outputs, Words by, Words others) {
+        Words all = by;
+        all.insert(all.end(), others.begin(), others.end());
+        return node("Gradient", all, std::move(outputs),
+                    {words("xs", by), words("zs", others), word("y", std::move(y))}, training);
+      };
+      const Model model =
+          model_of(graph({node("MatMul", {"x", "w"}, {"p"}), node("Tanh", {"p"}, {"h"}), node("Mul", {"h", "s"}, {"m"}),
+                          node("Add", {"m", "x"}, {"r"}), node("Softmax", {"r"}, {"q"}),
+                          node("ReduceSumSquare", {"q"}, {"y"}), gradient("y", {"dx", "dw", "ds"}, {"x", "w", "s"}, {}),
+                          node("ReduceSumSquare", {"dx"}, {"z"}), gradient("z", {"dxx", "dxw"}, {"x", "w"}, {"s"})},
+                         ports(sources), ports(results)));
+      Tensors arguments, all;
+      for (const Tensor& each : at) arguments.push_back(cast(each, computed));
+      for (const Tensor& each : call(model, arguments)) all.push_back(cast(each, f64));
+      return all;
+    };
+    expect_rounded_once(run(t), run(f64), t, "the gradient of several nodes");
+  }
+}
 
 INSTANTIATE_TEST_SUITE_P(Recurrent, NarrowFloats, testing::ValuesIn(recurrent), name_of);
 INSTANTIATE_TEST_SUITE_P(Attention, NarrowFloats, testing::ValuesIn(attention), name_of);
