@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 #include "gradus/autodiff/vjp.h"
+#include "gradus/graph/context.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
@@ -72,6 +73,7 @@ class Narrow {
     Words inputs, outputs;
     std::vector<ValueInfo> in_ports, out_ports;
     Tensors arguments, sources;
+    const RecordingScope history;
     const std::uint64_t start = new_sequence();
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       inputs.push_back(inputs_[i].defined() ? text("x", i) : "");
@@ -98,8 +100,9 @@ class Narrow {
     const Tensors gradients =
         vjp(total, sources, ones_like(total), [start](const Node& each) { return each.sequence < start; });
     for (std::size_t i = 0; i < sources.size(); ++i) {
-      if (gradients[i].defined()) EXPECT_EQ(gradients[i].dtype(), t);
-      results.push_back(cast(gradients[i].defined() ? gradients[i] : zeros_like(sources[i]), f64));
+      const Tensor d = gradients[i].defined() ? gradients[i] : zeros_like(sources[i]);
+      EXPECT_EQ(d.dtype(), t);
+      results.push_back(cast(d, f64));
     }
     return results;
   }
