@@ -16,7 +16,7 @@ Tensor with_heads(const Call& c, int input, std::string_view heads) {
   return split_heads(x, c.integer(heads));
 }
 
-/// Y, present_key, present_value, qk_matmul_output.
+/// Y, present_key, present_value, qk_matmul_output. No softmax is computed in less than f32.
 Results attention(const Call& c) {
   const bool joined = c[0].shape().rank() == 3;
   DotProductAttentionOptions options{.mask = c.optional(3),
@@ -26,7 +26,7 @@ Results attention(const Call& c) {
                                      .past_value = c.optional(5),
                                      .key_lengths = c.version() >= 24 ? c.optional(6) : Tensor()};
   if (c.has_attribute("scale")) options.scale = c.number("scale");
-  if (c.has_attribute("softmax_precision")) options.softmax_dtype = c.dtype("softmax_precision", f32);
+  if (c.has_attribute("softmax_precision")) options.softmax_dtype = computed_in(c.dtype("softmax_precision", f32));
   if (c.version() >= 25) {
     options.left_window = c.integer("left_window_size", -1);
     options.right_window = c.integer("right_window_size", -1);
@@ -51,8 +51,8 @@ Results rotary(const Call& c) {
 
 /// The graphs change scores and weights in the type of the softmax.
 Results flex_attention(const Call& c) {
-  const Tensor &q = c[0], &k = c[1], &v = c[2];
-  const DType t = c.dtype("softmax_precision", computed_in(q.dtype()));
+  const Tensor q = wide(c[0]), k = wide(c[1]), v = wide(c[2]);
+  const DType t = c.dtype("softmax_precision", q.dtype());
   DotProductAttentionOptions options;
   if (c.has_attribute("scale")) options.scale = c.number("scale");
   Tensor scores = cast(attention_steps(q, k, v, options).scores, t);
@@ -64,7 +64,8 @@ Results flex_attention(const Call& c) {
     return cast(results[0], t);
   };
   scores = modified("score_mod", scores);
-  return cast(weighted_values(modified("prob_mod", softmax(scores)), cast(v, t)), v.dtype());
+  const Tensor weights = wide(modified("prob_mod", softmax(scores)));
+  return cast(weighted_values(weights, cast(v, weights.dtype())), c[2].dtype());
 }
 
 /// The inputs decay and beta are there as update_rule says: linear, gated, delta or gated_delta.
@@ -87,10 +88,10 @@ Results linear(const Call& c) {
 }
 
 const Table attentions{
-    {"Attention", {23, 24, 25}, attention},
+    {"Attention", {23, 24, 25}, rounded_once(attention, {0, 1, 2, 0})},
     {"FlexAttention", {1}, flex_attention, "ai.onnx.preview"},
-    {"LinearAttention", {27}, linear},
-    {"RotaryEmbedding", {23}, rotary},
+    {"LinearAttention", {27}, rounded_once(linear, {0, 3})},
+    {"RotaryEmbedding", {23}, rounded_once(rotary)},
 };
 
 }  // namespace

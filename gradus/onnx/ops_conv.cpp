@@ -245,14 +245,14 @@ Results max_unpool_of(const Call& c) {
 }
 
 /// (sum |x|^p)^(1/p) over all of space, and its like: ONNX keeps the dimensions.
-template <class F> auto over_space(const F& f) {
-  return [f](const Call& c) -> Results {
+template <class F> RowFunction over_space(const F& f) {
+  return rounded_once([f](const Call& c) -> Results {
     const Tensor& x = c[0];
     c.require(x.shape().rank() >= 3, "the input is ", x.spec(), ", expected [N, C, spatial...]");
     std::vector<int> axes;
     for (int i = 2; i < x.shape().rank(); ++i) axes.push_back(i);
     return f(c, x, ReduceOptions{.axis = axes, .keepdims = true});
-  };
+  });
 }
 
 Tensor lp_norm(const Call& c, const Tensor& x, const ReduceOptions&) {
@@ -330,12 +330,12 @@ Results convolve_with_state(const Call& c) {
 }
 
 const Table table{
-    {"AveragePool", {1, 7, 10, 11, 19, 22}, average_pool},
-    {"CausalConvWithState", {27}, convolve_with_state},
-    {"Col2Im", {18}, column_to_image},
-    {"Conv", {1, 11, 22}, convolve},
-    {"ConvTranspose", {1, 11, 22}, convolve_transposed},
-    {"DeformConv", {19, 22}, convolve_deformed},
+    {"AveragePool", {1, 7, 10, 11, 19, 22}, rounded_once(average_pool)},
+    {"CausalConvWithState", {27}, rounded_once(convolve_with_state)},
+    {"Col2Im", {18}, rounded_once(column_to_image)},
+    {"Conv", {1, 11, 22}, rounded_once(convolve)},
+    {"ConvTranspose", {1, 11, 22}, rounded_once(convolve_transposed)},
+    {"DeformConv", {19, 22}, rounded_once(convolve_deformed)},
     {"GlobalAveragePool", {1, 22}, over_space([](const Call&, const Tensor& x, const ReduceOptions& o) {
        return reduce_mean(x, o);
      })},
@@ -343,7 +343,7 @@ const Table table{
     {"GlobalMaxPool", {1, 22}, over_space([](const Call&, const Tensor& x, const ReduceOptions& o) {
        return reduce_max(x, o);
      })},
-    {"LpPool", {1, 2, 11, 18, 22}, lp_pool_of},
+    {"LpPool", {1, 2, 11, 18, 22}, rounded_once(lp_pool_of)},
     {"MaxPool", {1, 8, 10, 11, 12, 22}, max_pool_of},
     {"MaxUnpool", {9, 11, 22}, max_unpool_of},
 };

@@ -16,6 +16,10 @@ template <class F> Tensor folded(const Call& c, const F& f) {
   return result;
 }
 
+Tensor sum(const Call& c) {
+  return folded(c, [](auto& a, auto& b) { return a + b; });
+}
+
 /// The second operand. Before 7 it was stretched only if `broadcast` said so, and `axis` told where it begins.
 Tensor second(const Call& c) {
   const Tensor& b = c[1];
@@ -73,7 +77,7 @@ const Table elementwise{
     {"LessOrEqual", {12, 16}, [](const Call& c) { return c[0] <= c[1]; }},
     {"Log", {6, 13}, [](const Call& c) { return log(c[0]); }},
     {"Max", {6, 8, 12, 13}, [](const Call& c) { return folded(c, [](auto& a, auto& b) { return maximum(a, b); }); }},
-    {"Mean", {6, 8, 13}, [](const Call& c) { return folded(c, [](auto& a, auto& b) { return a + b; }) / c.inputs(); }},
+    {"Mean", {6, 8, 13}, rounded_once([](const Call& c) { return sum(c) / c.inputs(); })},
     {"Min", {6, 8, 12, 13}, [](const Call& c) { return folded(c, [](auto& a, auto& b) { return minimum(a, b); }); }},
     {"Mod", {10, 13, 28}, [](const Call& c) { return c.flag("fmod") ? truncatemod(c[0], c[1]) : mod(c[0], c[1]); }},
     {"Mul", {1, 6, 7, 13, 14}, [](const Call& c) { return c[0] * second(c); }},
@@ -90,7 +94,7 @@ const Table elementwise{
     {"Softplus", {1, 22}, [](const Call& c) { return softplus(c[0]); }},
     {"Sqrt", {6, 13}, [](const Call& c) { return sqrt(c[0]); }},
     {"Sub", {1, 6, 7, 13, 14}, [](const Call& c) { return c[0] - second(c); }},
-    {"Sum", {6, 8, 13}, [](const Call& c) { return folded(c, [](auto& a, auto& b) { return a + b; }); }},
+    {"Sum", {6, 8, 13}, rounded_once(sum)},
     {"Tan", {7, 22}, [](const Call& c) { return tan(c[0]); }},
     {"Tanh", {6, 13}, [](const Call& c) { return tanh(c[0]); }},
     {"Where", {9, 16}, [](const Call& c) { return where(c[0], c[1], c[2]); }},

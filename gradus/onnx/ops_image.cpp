@@ -137,22 +137,23 @@ Tensor mel_matrix(const Call& c) {
 }
 
 const Table images{
-    {"Resize", {10, 11, 13, 18, 19}, resized, "", false, {1, 2}},
+    {"Resize", {10, 11, 13, 18, 19}, rounded_once(resized), "", false, {1, 2}},
     {"Upsample",
      {7, 9, 10},
-     [](const Call& c) { return upsampled(c, c.version() < 9 ? c.numbers("scales", {}) : c.numbers_of(1)); },
+     rounded_once(
+         [](const Call& c) { return upsampled(c, c.version() < 9 ? c.numbers("scales", {}) : c.numbers_of(1)); }),
      "",
      false,
      {1}},
-    {"GridSample", {16, 20, 22}, sampled},
-    {"AffineGrid", {20}, grid},
-    {"RoiAlign", {10, 16, 22}, aligned},
-    {"MaxRoiPool", {1, 22}, largest_of_regions},
+    {"GridSample", {16, 20, 22}, rounded_once(sampled)},
+    {"AffineGrid", {20}, rounded_once(grid)},
+    {"RoiAlign", {10, 16, 22}, rounded_once(aligned)},
+    {"MaxRoiPool", {1, 22}, rounded_once(largest_of_regions)},
 };
 
 const Table signals{
-    {"DFT", {17, 20}, transformed},
-    {"STFT", {17}, transformed_frames},
+    {"DFT", {17, 20}, rounded_once(transformed)},
+    {"STFT", {17}, rounded_once(transformed_frames)},
     {"HannWindow", {17}, [](const Call& c) { return window(c, {0.5, 0.5}); }},
     {"HammingWindow", {17}, [](const Call& c) { return window(c, {25.0 / 46, 21.0 / 46}); }},
     {"BlackmanWindow", {17}, [](const Call& c) { return window(c, {0.42, 0.5, 0.08}); }},

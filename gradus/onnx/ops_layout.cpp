@@ -115,7 +115,7 @@ const Table layout{
     {"DepthToSpace",
      {1, 11, 13},
      [](const Call& c) { return depth_to_space(c[0], c.integer("blocksize"), blocks(c)); }},
-    {"Det", {11, 22}, [](const Call& c) { return det(c[0]); }},
+    {"Det", {11, 22}, rounded_once([](const Call& c) { return det(c[0]); })},
     {"EyeLike", {9, 22}, diagonal},
     {"Pad", {1, 2, 11, 13, 18, 19, 21, 23, 24, 25}, padded},
     {"Range", {11, 27}, numbers, "", false, {0, 1, 2}},

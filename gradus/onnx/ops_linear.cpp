@@ -26,8 +26,8 @@ Tensor gemm(const Call& c) {
 }
 
 const Table linear{
-    {"Einsum", {12}, [](const Call& c) { return einsum(c.word("equation", ""), c.all_inputs()); }},
-    {"Gemm", {1, 6, 7, 9, 11, 13}, gemm},
+    {"Einsum", {12}, rounded_once([](const Call& c) { return einsum(c.word("equation", ""), c.all_inputs()); })},
+    {"Gemm", {1, 6, 7, 9, 11, 13}, rounded_once(gemm)},
     {"MatMul", {1, 9, 13}, [](const Call& c) { return matrix_product(c[0], c[1]); }},
 };
 

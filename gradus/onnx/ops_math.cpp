@@ -25,15 +25,12 @@ Tensor cumulative_product(const Call& c) {
   return cumprod(c[0], {.axis = axis, .exclusive = c.flag("exclusive"), .reverse = c.flag("reverse")});
 }
 
-/// The input in the type that is computed in.
-Tensor wide(const Tensor& x) { return cast(x, computed_in(x.dtype())); }
-
 /// gamma x, below 0 gamma alpha (exp(x) - 1); the defaults are numbers of f32.
 Tensor scaled_elu(const Call& c) {
-  const Tensor x = wide(c[0]);
+  const Tensor& x = c[0];
   const double alpha = c.number("alpha", 1.67326319217681884765625),
                gamma = c.number("gamma", 1.05070102214813232421875);
-  return cast(where(x >= zeros_like(x), x, expm1(minimum(x, 0)) * alpha) * gamma, c[0].dtype());
+  return where(x >= zeros_like(x), x, expm1(minimum(x, 0)) * alpha) * gamma;
 }
 
 /// Before 7 a slope of several numbers has one for each channel.
@@ -57,6 +54,12 @@ Tensor approximate_gelu(const Call& c) {
   return gelu(c[0], {.approximate = approximate == "tanh"});
 }
 
+Tensor shrunk(const Call& c) {
+  const Tensor& x = c[0];
+  const Tensor y = is_floating(x.dtype()) ? x : cast(x, f64);
+  return cast(shrink(y, {.bias = c.number("bias", 0), .lambd = c.number("lambd", 0.5)}), x.dtype());
+}
+
 /// Before 13 everything from the axis on is one row.
 Tensor one_hot_of_largest(const Call& c) {
   const Tensor& x = c[0];
@@ -72,15 +75,15 @@ Tensor one_hot_of_largest(const Call& c) {
 
 /// Over a norm of 0: 0.
 Tensor normalized(const Call& c) {
-  const Tensor x = wide(c[0]);
+  const Tensor& x = c[0];
   const auto p = c.integer("p", 2);
   c.require(p == 1 || p == 2, "p must be 1 or 2, got ", p);
   const int axis = c.axis(c.integer("axis", -1), x.shape().rank());
   const Tensor size = norm(x, static_cast<double>(p), {.axis = {axis}, .keepdims = true});
-  return cast(divide_no_nan(x, size), c[0].dtype());
+  return divide_no_nan(x, size);
 }
 
-/// log_p: [batch, classes, places...] as wide as is computed in, labels: [batch, places...]. Ignored labels weigh
+/// log_p: [batch, classes, places...], labels: [batch, places...]. Ignored labels weigh
 /// nothing; the mean of nothing is NaN.
 Tensor negative_log_likelihood(const Call& c, const Tensor& log_p) {
   const Shape& shape = log_p.shape();
@@ -106,15 +109,14 @@ Tensor negative_log_likelihood(const Call& c, const Tensor& log_p) {
     weights = weights * picked(reshape(cast(c[2], log_p.dtype()), along));
   }
   const Tensor losses = -picked(log_p) * weights;
-  const DType t = c[0].dtype();
-  if (reduction == "none") return cast(losses, t);
+  if (reduction == "none") return losses;
   const Tensor sum = reduce_sum(losses);
-  return cast(reduction == "sum" ? sum : sum / reduce_sum(weights), t);
+  return reduction == "sum" ? sum : sum / reduce_sum(weights);
 }
 
 Results softmax_crossentropy(const Call& c) {
-  const Tensor log_p = log_softmax(wide(c[0]), 1);
-  return {negative_log_likelihood(c, log_p), cast(log_p, c[0].dtype())};
+  const Tensor log_p = log_softmax(c[0], 1);
+  return {negative_log_likelihood(c, log_p), log_p};
 }
 
 const Table functions{
@@ -130,8 +132,8 @@ const Table functions{
     {"BitwiseOr", {18}, [](const Call& c) { return bitwise_or(c[0], c[1]); }},
     {"BitwiseXor", {18}, [](const Call& c) { return bitwise_xor(c[0], c[1]); }},
     {"Cosh", {9, 22}, [](const Call& c) { return cosh(c[0]); }},
-    {"CumProd", {26}, cumulative_product},
-    {"LpNormalization", {1, 22}, normalized},
+    {"CumProd", {26}, rounded_once(cumulative_product)},
+    {"LpNormalization", {1, 22}, rounded_once(normalized)},
     {"Sinh", {9, 22}, [](const Call& c) { return sinh(c[0]); }},
 };
 
@@ -146,28 +148,24 @@ const Table activations{
      }},
     {"HardSwish", {14, 22}, [](const Call& c) { return hard_swish(c[0]); }},
     {"Hardmax", {1, 11, 13}, one_hot_of_largest},
-    {"LeakyRelu", {1, 6, 16}, [](const Call& c) { return leaky_relu(c[0], c.number("alpha", 0.01f)); }},
+    {"LeakyRelu", {1, 6, 16}, rounded_once([](const Call& c) { return leaky_relu(c[0], c.number("alpha", 0.01f)); })},
     {"Mish", {18, 22}, [](const Call& c) { return mish(c[0]); }},
-    {"PRelu", {1, 6, 7, 9, 16}, parametric_relu},
-    {"Selu", {1, 6, 22}, scaled_elu},
-    {"Shrink",
-     {9},
-     [](const Call& c) {
-       const Tensor& x = c[0];
-       const Tensor y = is_floating(x.dtype()) ? x : cast(x, f64);
-       return cast(shrink(y, {.bias = c.number("bias", 0), .lambd = c.number("lambd", 0.5)}), x.dtype());
-     }},
+    {"PRelu", {1, 6, 7, 9, 16}, rounded_once(parametric_relu)},
+    {"Selu", {1, 6, 22}, rounded_once(scaled_elu)},
+    {"Shrink", {9}, rounded_once(shrunk)},
     {"Softsign", {1, 22}, [](const Call& c) { return softsign(c[0]); }},
-    {"SwiGLU", {28}, [](const Call& c) { return silu(c[0], {.beta = c.number("alpha", 1)}) * c[1]; }},
+    {"SwiGLU", {28}, rounded_once([](const Call& c) { return silu(c[0], {.beta = c.number("alpha", 1)}) * c[1]; })},
     {"Swish", {24}, [](const Call& c) { return silu(c[0], {.beta = c.number("alpha", 1)}); }},
-    {"ThresholdedRelu",
-     {10, 22},
-     [](const Call& c) { return thresholded_relu(c[0], {.alpha = c.number("alpha", 1)}); }},
+    {"ThresholdedRelu", {10, 22}, rounded_once([](const Call& c) {
+       return thresholded_relu(c[0], {.alpha = c.number("alpha", 1)});
+     })},
 };
 
 const Table losses{
-    {"NegativeLogLikelihoodLoss", {12, 13, 22}, [](const Call& c) { return negative_log_likelihood(c, wide(c[0])); }},
-    {"SoftmaxCrossEntropyLoss", {12, 13}, softmax_crossentropy},
+    {"NegativeLogLikelihoodLoss", {12, 13, 22}, rounded_once([](const Call& c) {
+       return negative_log_likelihood(c, c[0]);
+     })},
+    {"SoftmaxCrossEntropyLoss", {12, 13}, rounded_once(softmax_crossentropy)},
 };
 
 }  // namespace

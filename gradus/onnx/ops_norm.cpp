@@ -74,15 +74,18 @@ Results layer_norm(const Call& c) {
       x, {.scale = like(c[1], x), .offset = like(c.optional(2), x), .axis = axes, .epsilon = epsilon})};
   if (!c.wants(1) && !c.wants(2)) return results;
   const ReduceOptions over{.axis = axes, .keepdims = true};
-  const Tensor stashed = x.dtype() == f64 ? x : cast(x, c.dtype("stash_type", f32));
-  results.push_back(reduce_mean(stashed, over));
-  results.push_back(rsqrt(reduce_variance(stashed, over) + epsilon));
+  const DType stash = x.dtype() == f64 ? f64 : c.dtype("stash_type", f32);
+  results.push_back(cast(reduce_mean(x, over), stash));
+  results.push_back(cast(rsqrt(reduce_variance(x, over) + epsilon), stash));
   return results;
 }
 
+/// The result has the dtype of the scale.
 Results rms_norm(const Call& c) {
   const Tensor& x = c[0];
-  return rms_normalization(x, {.scale = like(c[1], x), .axis = axes_from(c, x), .epsilon = c.number("epsilon", 1e-5)});
+  const Tensor y =
+      rms_normalization(x, {.scale = like(c[1], x), .axis = axes_from(c, x), .epsilon = c.number("epsilon", 1e-5)});
+  return cast(y, c[1].dtype());
 }
 
 /// The neighbours lie more to the right where `size` is even.
@@ -105,13 +108,13 @@ Results mean_variance(const Call& c) {
 }
 
 const Table norm{
-    {"BatchNormalization", {6, 7, 9, 14, 15}, batch_norm},
-    {"GroupNormalization", {18, 21}, group_norm},
-    {"InstanceNormalization", {6, 22}, instance_norm},
-    {"LRN", {1, 13}, local_response},
-    {"LayerNormalization", {17}, layer_norm},
-    {"MeanVarianceNormalization", {9, 13}, mean_variance},
-    {"RMSNormalization", {23}, rms_norm},
+    {"BatchNormalization", {6, 7, 9, 14, 15}, rounded_once(batch_norm, {0, 3, 4})},
+    {"GroupNormalization", {18, 21}, rounded_once(group_norm)},
+    {"InstanceNormalization", {6, 22}, rounded_once(instance_norm)},
+    {"LRN", {1, 13}, rounded_once(local_response)},
+    {"LayerNormalization", {17}, rounded_once(layer_norm, {0, as_computed})},
+    {"MeanVarianceNormalization", {9, 13}, rounded_once(mean_variance)},
+    {"RMSNormalization", {23}, rounded_once(rms_norm, {1})},
 };
 
 }  // namespace

@@ -84,7 +84,7 @@ Row drawing(Row row) {
 
 const Table random_ops{
     drawing({"Bernoulli", {15, 22}, bernoulli}),
-    drawing({"Dropout", {7, 10, 12, 13, 22}, dropout, "", true, {1}}),
+    drawing({"Dropout", {7, 10, 12, 13, 22}, rounded_once(dropout), "", true, {1}}),
     drawing({"Multinomial", {7, 22}, multinomial}),
     drawing({"RandomNormal",
              {1, 22},

@@ -160,9 +160,9 @@ const Network rnn_network{1, {0}, {"Tanh"}, simple_rnn}, gru_network{3, {0, 1, 2
     lstm_network{4, {0, 2, 3, 1}, {"Sigmoid", "Tanh", "Tanh"}, lstm};  // i o f c -> i f c o
 
 const Table networks{
-    {"GRU", {7, 14, 22}, [](const Call& c) { return recurrent(c, gru_network); }},
-    {"LSTM", {7, 14, 22}, [](const Call& c) { return recurrent(c, lstm_network); }},
-    {"RNN", {7, 14, 22}, [](const Call& c) { return recurrent(c, rnn_network); }},
+    {"GRU", {7, 14, 22}, rounded_once([](const Call& c) { return recurrent(c, gru_network); })},
+    {"LSTM", {7, 14, 22}, rounded_once([](const Call& c) { return recurrent(c, lstm_network); })},
+    {"RNN", {7, 14, 22}, rounded_once([](const Call& c) { return recurrent(c, rnn_network); })},
 };
 
 }  // namespace

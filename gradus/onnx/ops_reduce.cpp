@@ -10,8 +10,8 @@ namespace gradus::onnx {
 namespace {
 
 /// Axes are an attribute, since 18 (ReduceSum: 13) an input. None: all of them, unless noop_with_empty_axes.
-template <class F> auto reduction(const F& reduce) {
-  return [reduce](const Call& c) -> Tensor {
+template <class F> RowFunction reduction(const F& reduce) {
+  return rounded_once([reduce](const Call& c) -> Tensor {
     const Tensor& x = c[0];
     const auto axes = c.integers_of(1, "axes");
     const bool is_empty = !axes || axes->empty();
@@ -20,7 +20,7 @@ template <class F> auto reduction(const F& reduce) {
     return reduce(
         x, ReduceOptions{is_empty ? std::vector<int>() : c.axes(*axes, x.shape().rank()), c.flag("keepdims", true)},
         false);
-  };
+  });
 }
 
 /// A function of elements, then a reduction, then a function of its result; the reduction is left out where ONNX says
@@ -43,8 +43,8 @@ Tensor min_of(const Tensor& x, const ReduceOptions& options) {
 }
 
 /// Before 13 everything from the axis on is one row; since then the axis alone is.
-template <class F> auto along_axis(const F& f) {
-  return [f](const Call& c) -> Tensor {
+template <class F> RowFunction along_axis(const F& f) {
+  return rounded_once([f](const Call& c) -> Tensor {
     const Tensor& x = c[0];
     if (c.version() >= 13) return f(x, c.axis(c.integer("axis", -1), x.shape().rank()));
     const auto given = c.integer("axis", 1);
@@ -53,7 +53,7 @@ template <class F> auto along_axis(const F& f) {
     for (int d = 0; d < x.shape().rank(); ++d)
       (d < axis ? rows : columns) = dimension::multiply(d < axis ? rows : columns, x.shape()[d]);
     return reshape(f(reshape(x, {rows, columns}), 1), x.shape());
-  };
+  });
 }
 
 template <class F> auto arg_reduction(const F& f) {
@@ -78,7 +78,7 @@ Tensor cumulative_sum(const Call& c) {
 const Table reductions{
     {"ArgMax", {1, 11, 12, 13}, arg_reduction([](const Tensor& x, int axis) { return argmax(x, axis); })},
     {"ArgMin", {1, 11, 12, 13}, arg_reduction([](const Tensor& x, int axis) { return argmin(x, axis); })},
-    {"CumSum", {11, 14}, cumulative_sum},
+    {"CumSum", {11, 14}, rounded_once(cumulative_sum)},
     {"LogSoftmax", {1, 11, 13}, along_axis([](const Tensor& x, int axis) { return log_softmax(x, axis); })},
     {"ReduceL1", {1, 11, 13, 18}, reduction_of([](const Tensor& x) { return abs(x); }, reduce_sum, same)},
     {"ReduceL2", {1, 11, 13, 18}, reduction([](const Tensor& x, const ReduceOptions& options, bool none) {

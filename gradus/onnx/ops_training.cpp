@@ -93,7 +93,8 @@ Tensor run_again(const Call& c, Scope& scope, Names changed, const std::string& 
 }
 
 /// The partial derivatives of the value named y by those named xs, at the inputs, which stand for xs and then for zs: a
-/// tape over the subgraph from them to y. Zeros where y does not depend on one.
+/// tape over the subgraph from them to y. Zeros where y does not depend on one. Of narrow floats all of it computes in
+/// f32, so that only the derivatives are rounded.
 Tensors gradient(const Call& c) {
   const std::vector<std::string> xs = c.words("xs", {}), zs = c.words("zs", {});
   const std::string y = c.word("y", "");
@@ -102,6 +103,7 @@ Tensors gradient(const Call& c) {
             " values, there are ", c.inputs(), " inputs");
   const std::uint64_t start = new_sequence();
   Scope scope(c.scope().graph(), &c.scope());
+  scope.widen();
   Names fed;
   Tensors sources;
   for (std::size_t i = 0; i < xs.size() + zs.size(); ++i) {
@@ -132,7 +134,8 @@ struct Update {
               c[0].spec());
     c.require(is_integer(c[1].dtype()) && c[1].shape().size() == 1, "T must be one integer, it is ", c[1].spec());
   }
-  const Tensor& of(int list, int i) const { return c[2 + list * count + i]; }
+  const Tensor& given(int list, int i) const { return c[2 + list * count + i]; }
+  Tensor of(int list, int i) const { return wide(given(list, i)); }
   Tensor rate(DType dtype) const { return cast(reshape(c[0], {}), dtype); }
   Tensor steps(DType dtype) const { return cast(reshape(c[1], {}), dtype); }
   /// The gradient with its share of the variable.
@@ -153,13 +156,17 @@ Tensors in_lists(const std::vector<Tensors>& of_each) {
 template <class F> Tensors for_each_variable(const Call& c, int lists, const F& step) {
   const Update update(c, lists);
   std::vector<Tensors> results;
-  for (int i = 0; i < update.count; ++i) results.push_back(step(update, i));
+  for (int i = 0; i < update.count; ++i) {
+    Tensors& now = results.emplace_back(step(update, i));  // the variable, then its slots: the lists 0, 2, 3 ...
+    for (std::size_t k = 0; k < now.size(); ++k)
+      now[k] = cast(now[k], update.given(k == 0 ? 0 : static_cast<int>(k) + 1, i).dtype());
+  }
   return in_lists(results);
 }
 
 Tensors adagrad(const Call& c) {
   return for_each_variable(c, 3, [&](const Update& u, int i) {
-    const Tensor &x = u.of(0, i), g = u.regularized(i);
+    const Tensor x = u.of(0, i), g = u.regularized(i);
     const Tensor rate = u.rate(x.dtype()) / (1 + u.steps(x.dtype()) * c.number("decay_factor", 0));
     const Tensor sum = u.of(2, i) + g * g;
     return Tensors{x - rate * g / (sqrt(sum) + c.number("epsilon", 1e-6)), sum};
@@ -169,7 +176,7 @@ Tensors adagrad(const Call& c) {
 Tensors adam(const Call& c) {
   const double alpha = c.number("alpha", 0.9), beta = c.number("beta", 0.999);
   return for_each_variable(c, 4, [&](const Update& u, int i) {
-    const Tensor &x = u.of(0, i), g = u.regularized(i);
+    const Tensor x = u.of(0, i), g = u.regularized(i);
     const Tensor v = u.of(2, i) * alpha + g * (1 - alpha), h = u.of(3, i) * beta + g * g * (1 - beta);
     const Tensor t = u.steps(x.dtype()), rate = u.rate(x.dtype());
     const Tensor adjusted = where(t > 0, rate * sqrt(1 - pow(beta, t)) / (1 - pow(alpha, t)), rate);
@@ -184,7 +191,7 @@ Tensors momentum(const Call& c) {
   c.require(mode == "standard" || mode == "nesterov", "attribute `mode` is `", mode,
             "`, it must be standard or nesterov");
   return for_each_variable(c, 3, [&](const Update& u, int i) {
-    const Tensor &x = u.of(0, i), g = u.regularized(i);
+    const Tensor x = u.of(0, i), g = u.regularized(i);
     const Tensor share = where(u.steps(x.dtype()) > 0, beta, ones({}, x.dtype()));
     const Tensor v = u.of(2, i) * alpha + share * g;
     return Tensors{x - u.rate(x.dtype()) * (mode == "nesterov" ? g + v * alpha : v), v};

@@ -1,7 +1,10 @@
 #include "gradus/onnx/row.h"
+#include <algorithm>
 #include <map>
+#include "gradus/graph/context.h"
 #include "gradus/onnx/host_values.h"
 #include "gradus/onnx/scope.h"
+#include "gradus/ops/elementwise.h"
 
 namespace gradus::onnx {
 namespace {
@@ -28,6 +31,35 @@ std::vector<const Row*> all_rows() {
   std::vector<const Row*> all;
   for (const auto& [key, row] : rows()) all.push_back(row);
   return all;
+}
+
+// ---------------------------------------------------------------- narrow floats
+
+Tensor wide(const Tensor& x) {
+  if (x.is_symbolic()) return cast(x, computed_in(x.dtype()));
+  const Untraced outside;  // what is known on the host stays so
+  return cast(x, computed_in(x.dtype()));
+}
+
+RowFunction rounded_once(RowFunction run, std::vector<int> like) {
+  internal_check(!like.empty(), "rounded_once needs to know the dtype of the first result");
+  return [run = std::move(run), like = std::move(like)](const Call& c) {
+    Tensors inputs = c.all_inputs();
+    bool any = false;
+    for (int i = 0; i < c.inputs(); ++i) {
+      if (!c.has(i) || !is_narrow(c[i].dtype()) || std::ranges::count(c.node().row->steering, i)) continue;
+      inputs[static_cast<std::size_t>(i)] = wide(c[i]);
+      any = true;
+    }
+    if (!any) return run(c);
+    Results results = run(Call(c.node(), std::move(inputs), c.scope()));
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      const int input = like[std::min(k, like.size() - 1)];
+      if (input != as_computed && results[k].defined() && is_floating(results[k].dtype()))
+        results[k] = cast(results[k], c[c.has(input) ? input : 0].dtype());
+    }
+    return results;
+  };
 }
 
 // ---------------------------------------------------------------- inputs

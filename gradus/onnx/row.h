@@ -5,6 +5,7 @@
 ///       {"Elu", {6, 22}, [](const Call& c) { return elu(c[0], c.number("alpha", 1)); }},
 ///       {"Clip", {6, 11, 12, 13}, clip},                        // a function below it, where it is more than a line
 ///       {"Momentum", {1}, momentum, "ai.onnx.preview.training"},  // of another domain than ONNX's own
+///       {"GRU", {7, 14, 22}, rounded_once(gated)},                // more than one step of arithmetic
 ///   };
 ///
 /// The numbers are the opsets in which the op changed (onnx.ai/onnx/operators has them), as far as the row knows them:
@@ -104,10 +105,21 @@ class Call {
   const Scope& scope_;
 };
 
+using RowFunction = std::function<Results(const Call&)>;
+
+/// A row that takes several steps: its inputs of floats narrower than f32 come to it in f32, and its floating results
+/// are rounded once, so that gradients are too. Result k has the dtype of input like[k] (0 where that is absent), or,
+/// of as_computed, the one that the row gives it; the last number holds for all results from there on. What steers the
+/// op comes as it is.
+RowFunction rounded_once(RowFunction run, std::vector<int> like = {0});
+inline constexpr int as_computed = -1;
+/// x in the dtype that is computed in.
+Tensor wide(const Tensor& x);
+
 struct Row {
   std::string_view op;
   std::vector<int> versions;
-  std::function<Results(const Call&)> run;
+  RowFunction run;
   std::string_view domain = "";
   /// Draws random numbers: never computed once and for all while a model is traced.
   bool random = false;

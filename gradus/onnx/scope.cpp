@@ -40,11 +40,12 @@ Results compute(const NodeDefinition& node, const Tensors& inputs, const Scope& 
   return node.row->run(call);
 }
 
-Tensors call_function(const NodeDefinition& node, const Tensors& inputs) {
+Tensors call_function(const NodeDefinition& node, const Tensors& inputs, const Scope& caller) {
   const FunctionDefinition& f = *node.function;
   require<DataError>(inputs.size() <= f.inputs.size(), "the function takes ", f.inputs.size(), " inputs, given ",
                      inputs.size());
   Scope body(f.body, nullptr, &node, &f);
+  if (caller.is_wide()) body.widen();
   for (std::size_t i = 0; i < f.inputs.size(); ++i) body.set(f.inputs[i], i < inputs.size() ? inputs[i] : Tensor());
   for (const NodeDefinition& inner : f.body.nodes) body.run(inner);
   Tensors results;
@@ -86,6 +87,8 @@ void collect_names(const GraphDefinition& graph, std::unordered_set<std::string>
 
 bool Scope::has(const std::string& name) const { return values_.contains(name) || (outer_ && outer_->has(name)); }
 
+Tensor Scope::as_here(const Tensor& value) const { return wide_ && value.defined() ? wide(value) : value; }
+
 const Tensor& Scope::get(const std::string& name) const {
   for (const Scope* scope = this; scope; scope = scope->outer_)
     if (const auto found = scope->values_.find(name); found != scope->values_.end()) return found->second;
@@ -111,14 +114,14 @@ void Scope::run(const NodeDefinition& written) {
   }
   const NodeDefinition& node = has_references(written) ? replaced : written;
   Tensors inputs;
-  for (const std::string& name : node.inputs) inputs.push_back(name.empty() ? Tensor() : get(name));
+  for (const std::string& name : node.inputs) inputs.push_back(name.empty() ? Tensor() : as_here(get(name)));
   Tensors results;
   try {
-    results = node.function ? call_function(node, inputs) : static_cast<Tensors>(compute(node, inputs, *this));
+    results = node.function ? call_function(node, inputs, *this) : static_cast<Tensors>(compute(node, inputs, *this));
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i].empty()) continue;
       require<DataError>(i < results.size(), "there is no output ", i, "; the op has ", results.size());
-      set(node.outputs[i], std::move(results[i]));
+      set(node.outputs[i], results[i]);
     }
   } catch (const Error&) { rethrow_at(node); }
   for (const std::string& name : node.dying) forget(name);

@@ -11,9 +11,13 @@ class Scope {
   /// `outer`: the graph around this one, or null. `call`: the node whose function this is the body of, or null.
   explicit Scope(const GraphDefinition& graph, const Scope* outer = nullptr, const NodeDefinition* call = nullptr,
                  const FunctionDefinition* function = nullptr)
-      : graph_(graph), outer_(outer), call_(call), function_(function) {}
+      : graph_(graph), outer_(outer), call_(call), function_(function), wide_(outer && outer->wide_) {}
 
-  void set(const std::string& name, Tensor value) { values_.insert_or_assign(name, std::move(value)); }
+  /// From now on floats narrower than f32 are f32 here, and in the graphs and functions that nodes run.
+  void widen() { wide_ = true; }
+  bool is_wide() const { return wide_; }
+
+  void set(const std::string& name, const Tensor& value) { values_.insert_or_assign(name, as_here(value)); }
   void forget(const std::string& name) { values_.erase(name); }
   /// DataError if neither this nor a graph around it has the value.
   const Tensor& get(const std::string& name) const;
@@ -27,10 +31,13 @@ class Scope {
   Tensors run_all();
 
  private:
+  Tensor as_here(const Tensor& value) const;
+
   const GraphDefinition& graph_;
   const Scope* outer_;
   const NodeDefinition* call_;
   const FunctionDefinition* function_;
+  bool wide_;
   std::unordered_map<std::string, Tensor> values_;
 };
 
