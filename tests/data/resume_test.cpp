@@ -59,6 +59,46 @@ TEST(Resume, ThreadsDoNotMatter) {
   set_num_threads(2);
 }
 
+/// Datasets of interleave that draw seeds for themselves: an order, noise, and a number of their own.
+Dataset<1> drawn_by_turns() {
+  set_seed(11);
+  const auto numbers = [](Tensor n) {
+    const Tensor own = n * 100 + random::integers({}, {.high = 100});
+    return data::range(5).shuffle().map(
+        [own](Tensor i) { return own * 100 + i + random::integers({}, {.high = 20}) * 5; });
+  };
+  return data::range(4).shuffle().interleave(numbers, {.cycle_length = 3, .block_length = 2}).batch(3);
+}
+
+Dataset<1> drawn_by_a_generator() {
+  set_seed(11);
+  return data::from_generator({i32, {2}},
+                              [left = 13]() mutable -> std::optional<Tensor> {
+                                if (left-- == 0) return std::nullopt;
+                                return random::integers({2}, {.high = 100000});
+                              })
+      .batch(3);
+}
+
+TEST(Resume, WhatIsDrawnWithoutASeedBelongsToTheEpochAndTheElement) {
+  for (const auto make : {drawn_by_turns, drawn_by_a_generator}) {
+    const auto plain = make();
+    const Tensor expected = random::uniform({4});
+    const Elements first = read_all(plain), second = read_all(plain);
+    EXPECT_NE(first, second);
+    for (const auto& dataset : {make(), make().prefetch(), make().prefetch(1)}) {
+      EXPECT_EQ(read_all(dataset), first);
+      EXPECT_EQ(read_all(dataset), second);
+    }
+    for (std::int64_t n = 0; n < std::ssize(second); ++n)
+      EXPECT_EQ(read_all(make().from({.epoch = 1, .index = n})), tail(second, static_cast<std::size_t>(n))) << n;
+    set_seed(11);
+    const auto again = make();
+    read_all(again.prefetch());
+    EXPECT_TRUE(bitwise_equal(random::uniform({4}), expected)) << "what others draw does not depend on who reads";
+  }
+}
+
 TEST(Explain, CountsElementsAndTime) {
   const auto dataset = data::range(40).map([](Tensor n) { return n + 1; }).batch(8).prefetch();
   EXPECT_EQ(values(dataset).size(), 40u);
