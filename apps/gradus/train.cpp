@@ -18,16 +18,17 @@ TrainConfig resolve(const TrainArguments& arguments) {
   require<ConfigError>(!arguments.resume || !arguments.output,
                        "train: --resume goes on in its own run directory; "
                        "leave --output out");
-  TrainConfig config =
-      read_config(arguments.resume ? *arguments.resume / "config.toml" : arguments.config, arguments.settings);
+  std::vector<std::string> settings = arguments.settings;
+  for (const auto& [key, value] : {std::pair("train.epochs", arguments.epochs),
+                                   {"train.batch_size", arguments.batch_size},
+                                   {"seed", arguments.seed},
+                                   {"threads", arguments.threads}})
+    if (value) settings.push_back(text(key, '=', *value));
+  TrainConfig config = read_config(arguments.resume ? *arguments.resume / "config.toml" : arguments.config, settings);
   if (arguments.data_directory) config.data.directory = *arguments.data_directory;
   // The run may be resumed from anywhere.
   if (config.data.directory.empty()) config.data.directory = ".";
   config.data.directory = std::filesystem::absolute(config.data.directory).lexically_normal();
-  config.epochs = arguments.epochs.value_or(config.epochs);
-  config.batch_size = arguments.batch_size.value_or(config.batch_size);
-  config.seed = arguments.seed.value_or(config.seed);
-  config.threads = arguments.threads.value_or(config.threads);
   return config;
 }
 
