@@ -12,6 +12,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
+#include "gradus/tensor/memory.h"
 #include "tests/data/readings.h"
 
 namespace gradus {
@@ -194,6 +195,15 @@ TEST(VectorisedMap, FailuresStillNameTheElement) {
 TEST(Prefetch, StaysWithinItsBytes) {
   const auto sizes = data::from_tensor_slices(numbered_rows(64, 1000)).batch(4);
   EXPECT_EQ(read_all(sizes.prefetch({.max_bytes = 1})), read_all(sizes));
+  constexpr std::int64_t one = 1 << 20;
+  const auto large = data::range(40).map([](Tensor n) { return full({one / 4}, 1.0) * cast(n, f32); });
+  const std::size_t before = memory_use().live_bytes;
+  std::size_t most = 0;
+  for ([[maybe_unused]] auto x : large.prefetch({.max_bytes = 4 * one})) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    most = std::max(most, memory_use().live_bytes - before);
+  }
+  EXPECT_LE(most, static_cast<std::size_t>(6 * one)) << "what is ready, what the reader has, and a little";
   EXPECT_THROW(sizes.prefetch({.max_bytes = 0}), InvalidArgument);
   EXPECT_THROW(sizes.prefetch({.buffers = 0}), InvalidArgument);
 }
