@@ -19,7 +19,10 @@ class MakeLane {
   std::vector<Spec> specs(const Tensors& first) {
     const std::uint64_t untouched = random_state_of(0);
     std::uint64_t state = untouched;
-    const std::vector<Spec> specs = made(first, state).specs();
+    std::vector<Spec> specs;
+    try {
+      specs = made(first, state).specs();
+    } catch (...) { rethrow_in("interleave, element 0 of epoch 0"); }
     if (state != untouched) seed_ = next_seed();
     return specs;
   }
