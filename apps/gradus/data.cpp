@@ -1,6 +1,7 @@
 /// One function a kind of data.
 #include "apps/gradus/data.h"
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include "gradus/base/nearest.h"
@@ -16,6 +17,7 @@ Split split_of(Dataset<2> raw, const std::string& source) {
 
 struct Splits {
   Split train, test;
+  std::vector<LabelsOfFile> labels = {};
 };
 
 /// The same examples are for testing in every run.
@@ -48,7 +50,14 @@ Splits load_idx(const DataConfig& config) {
     return split_of(data::from_idx(config.directory / images, config.directory / labels),
                     (config.directory / images).string());
   };
-  return {load(config.train_images, config.train_labels), load(config.test_images, config.test_labels)};
+  Splits splits{load(config.train_images, config.train_labels), load(config.test_images, config.test_labels)};
+  for (const std::string& name : {config.train_labels, config.test_labels}) {
+    const std::filesystem::path file = config.directory / name;
+    const IdxArray found = read_idx(file);
+    splits.labels.push_back({cast(Tensor::of_buffer({found.dtype, Shape(found.dims)}, found.data), i32),
+                             [file](std::int64_t row) { return text(file.string(), ": example ", row); }});
+  }
+  return splits;
 }
 
 Splits load_images(const DataConfig& config, DataFacts& facts) {
@@ -65,13 +74,23 @@ Splits load_images(const DataConfig& config, DataFacts& facts) {
 Splits load_arrays(const DataConfig& config) {
   const std::filesystem::path file = config.directory / config.file;
   const NamedTensors arrays = load_npz(file);
+  std::vector<LabelsOfFile> labels;
   const auto load = [&](const std::string& x, const std::string& y) {
-    return data::from_tensor_slices(as_features(array_named(x, arrays, file.string()), text(file.string(), ", ", x)),
-                                    as_labels(array_named(y, arrays, file.string()), text(file.string(), ", ", y)));
+    const std::string x_place = text(file.string(), ", ", x), y_place = text(file.string(), ", ", y);
+    const Tensor features = as_features(array_named(x, arrays, file.string()), x_place);
+    const Tensor answers = as_labels(array_named(y, arrays, file.string()), y_place);
+    const std::int64_t rows = features.shape()[0], others = answers.shape()[0];
+    require<DataError>(rows == others, x_place, " has ", rows, " rows, ", y, " has ", others);
+    if (answers.dtype() == i32)
+      labels.push_back({answers, [y_place](std::int64_t row) { return text(y_place, ": row ", row); }});
+    return data::from_tensor_slices(features, answers);
   };
   const Dataset<2> all = load(config.train_x, config.train_y);
-  if (config.test_x.empty()) return divided(all, config, file.string());
-  return {split_of(all, file.string()), split_of(load(config.test_x, config.test_y), file.string())};
+  Splits splits = config.test_x.empty() ? divided(all, config, file.string())
+                                        : Splits{split_of(all, file.string()),
+                                                 split_of(load(config.test_x, config.test_y), file.string())};
+  splits.labels = std::move(labels);
+  return splits;
 }
 
 /// Takes the column of weights out of the features.
@@ -82,9 +101,10 @@ Tensor take_weights(CsvTable& table, const std::string& column, const std::strin
   const auto place = static_cast<std::int64_t>(at - table.columns.begin());
   const std::int64_t width = table.features.shape()[1];
   const Tensor weights = squeeze(slice(table.features, {0, place}, {-1, 1}), {1});
-  for (const float weight : weights.to_vector<float>())
-    require<DataError>(weight >= 0, source, ": column `", column, "` has a weight of ", weight,
-                       "; expected 0 or a positive number");
+  const auto values = weights.span<float>();
+  for (std::size_t row = 0; row < values.size(); ++row)
+    require<DataError>(values[row] >= 0 && std::isfinite(values[row]), source, ":", table.lines[row], ": column `",
+                       column, "`: a weight of ", values[row], "; expected 0 or a positive number");
   table.features = concat(
       {slice(table.features, {0, 0}, {-1, place}), slice(table.features, {0, place + 1}, {-1, width - place - 1})}, 1);
   table.columns.erase(at);
@@ -100,26 +120,36 @@ Splits load_table(const DataConfig& config, DataFacts& facts) {
     if (weighted && !options.columns.empty()) options.columns.push_back(config.sample_weight);
     return load_csv(file, options);
   };
+  const auto labels_of = [&](const CsvTable& table, const std::filesystem::path& file) {
+    if (table.label.dtype() != i32) return std::vector<LabelsOfFile>();
+    return std::vector<LabelsOfFile>{
+        {table.label, [file, column = config.label, lines = table.lines](std::int64_t row) {
+           return text(file.string(), ":", lines[static_cast<std::size_t>(row)], ": column `", column, "`");
+         }}};
+  };
   CsvTable table = read(train);
+  std::vector<LabelsOfFile> labels = labels_of(table, train);
   const Tensor weights = weighted ? take_weights(table, config.sample_weight, train.string()) : Tensor();
   facts.columns = table.columns;
   facts.categories = table.categories;
   if (const auto words = table.categories.find(config.label); words != table.categories.end())
     facts.classes = words->second;
   require<DataError>(!table.columns.empty(), train.string(), ": there is no column beside the label");
-  if (weighted) {
-    const Dataset<3> all = data::from_tensor_slices(table.features, table.label, weights);
+  const auto splits = [&](const auto& examples_of) -> Splits {
+    const auto all = examples_of(table, weights);
     if (config.test.empty()) return divided(all, config, train.string());
     CsvTable others = read(test);
-    const Tensor of_others = take_weights(others, config.sample_weight, test.string());
-    return {split_of(all, train.string()),
-            split_of(data::from_tensor_slices(others.features, others.label, of_others), test.string())};
-  }
-  const Dataset<2> all = data::from_tensor_slices(table.features, table.label);
-  if (config.test.empty()) return divided(all, config, train.string());
-  const CsvTable others = read(test);
-  return {split_of(all, train.string()),
-          split_of(data::from_tensor_slices(others.features, others.label), test.string())};
+    const Tensor of_others = weighted ? take_weights(others, config.sample_weight, test.string()) : Tensor();
+    std::ranges::move(labels_of(others, test), std::back_inserter(labels));
+    return {split_of(all, train.string()), split_of(examples_of(others, of_others), test.string())};
+  };
+  Splits found =
+      weighted ? splits([](const CsvTable& t, const Tensor& weight) {
+        return data::from_tensor_slices(t.features, t.label, weight);
+      })
+               : splits([](const CsvTable& t, const Tensor&) { return data::from_tensor_slices(t.features, t.label); });
+  found.labels = std::move(labels);
+  return found;
 }
 
 /// The end of the text is for testing. Characters are those of the whole text, unless a run has told them.
@@ -156,7 +186,7 @@ Data load(const DataConfig& config, DataFacts facts) {
   Spec input{train[0].dtype == i32 ? i32 : f32, train[0].shape};
   input.shape.insert(0, any_size);
   facts.input = input;
-  return {std::move(splits.train), std::move(splits.test), input, {}, std::move(facts)};
+  return {std::move(splits.train), std::move(splits.test), input, {}, std::move(facts), std::move(splits.labels)};
 }
 
 }  // namespace
@@ -178,14 +208,77 @@ Data load_data(const DataConfig& config, const std::filesystem::path& run) {
   return data;
 }
 
+namespace {
+
+// Names of folders and words of tables need not be UTF-8, as JSON has to be: a byte that is none stands as the letter
+// U+EF00 + byte, which is nobody's. Bytes of such a letter itself do, too, so that every text comes back.
+
+bool is_utf8(const std::string& text) {
+  try {
+    (void)nlohmann::json(text).dump();
+    return true;
+  } catch (const nlohmann::json::type_error&) { return false; }
+}
+
+/// The letter that begins here, if it is U+EF80 ... U+EFFF.
+std::optional<int> letter_of_byte(std::string_view rest) {
+  const auto bits = [&](std::size_t i) { return static_cast<unsigned char>(rest[i]); };
+  if (rest.size() < 3 || bits(0) != 0xEE || (bits(1) != 0xBE && bits(1) != 0xBF) || bits(2) >> 6 != 2) return {};
+  return 0xE000 + (bits(1) & 0x3F) * 64 + (bits(2) & 0x3F);
+}
+
+std::string as_utf8(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t bytes = letter_of_byte(std::string_view(text).substr(i)) ? 5 : 1;
+    while (bytes < 5 && !is_utf8(text.substr(i, bytes))) ++bytes;
+    if (bytes < 5) {
+      out += text.substr(i, bytes);
+      i += bytes;
+    } else {
+      const int letter = 0xEF00 + static_cast<unsigned char>(text[i++]);
+      out += {'\xEE', static_cast<char>(0x80 | ((letter >> 6) & 0x3F)), static_cast<char>(0x80 | (letter & 0x3F))};
+    }
+  }
+  return out;
+}
+
+std::string from_utf8(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto letter = letter_of_byte(std::string_view(text).substr(i));
+    out += letter ? static_cast<char>(*letter - 0xEF00) : text[i];
+    i += letter ? 3 : 1;
+  }
+  return out;
+}
+
+using Words = std::vector<std::string>;
+using WordsByName = std::map<std::string, Words>;
+
+Words each(const Words& words, std::string (*convert)(const std::string&)) {
+  Words out;
+  for (const std::string& word : words) out.push_back(convert(word));
+  return out;
+}
+WordsByName each(const WordsByName& lists, std::string (*convert)(const std::string&)) {
+  WordsByName out;
+  for (const auto& [name, words] : lists) out[convert(name)] = each(words, convert);
+  return out;
+}
+
+}  // namespace
+
 std::string to_json(const DataFacts& facts) {
   std::vector<std::int64_t> example;
   for (int i = 1; i < facts.input.shape.rank(); ++i) example.push_back(facts.input.shape[i]);
-  const nlohmann::json json{
-      {"example", example},       {"is_tokens", facts.input.dtype == i32}, {"classes", facts.classes},
-      {"columns", facts.columns}, {"categories", facts.categories},        {"of_classes", facts.of_classes}};
-  // Names of files need not be UTF-8.
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  const nlohmann::json json{{"example", example},
+                            {"is_tokens", facts.input.dtype == i32},
+                            {"classes", each(facts.classes, as_utf8)},
+                            {"columns", each(facts.columns, as_utf8)},
+                            {"categories", each(facts.categories, as_utf8)},
+                            {"of_classes", facts.of_classes}};
+  return json.dump(2) + '\n';
 }
 
 DataFacts read_facts(const std::filesystem::path& file) {
@@ -197,9 +290,9 @@ DataFacts read_facts(const std::filesystem::path& file) {
       require<DataError>(size >= 0, file.string(), ": a size of an example is ", size);
       facts.input.shape.push_back(size);
     }
-    json.at("classes").get_to(facts.classes);
-    json.at("columns").get_to(facts.columns);
-    json.at("categories").get_to(facts.categories);
+    facts.classes = each(json.at("classes").get<Words>(), from_utf8);
+    facts.columns = each(json.at("columns").get<Words>(), from_utf8);
+    facts.categories = each(json.at("categories").get<WordsByName>(), from_utf8);
     json.at("of_classes").get_to(facts.of_classes);
     return facts;
   } catch (const nlohmann::json::exception& error) {
@@ -247,6 +340,16 @@ Tensor as_features(const Tensor& x, const std::string& place) {
         value >= std::numeric_limits<std::int32_t>::min() && value <= std::numeric_limits<std::int32_t>::max(), place,
         ": ", value, " is no i32");
   return cast(x, i32);
+}
+
+void check_labels(const Data& data, std::int64_t classes) {
+  for (const LabelsOfFile& labels : data.labels) {
+    const auto values = labels.classes.span<std::int32_t>();
+    for (std::size_t row = 0; row < values.size(); ++row)
+      require<DataError>(values[row] >= 0 && values[row] < classes, labels.place(static_cast<std::int64_t>(row)),
+                         ": the label ", values[row], " is none of the classes 0 to ", classes - 1,
+                         " of the model; mend the data, or the units of its last layer");
+  }
 }
 
 std::int64_t test_batch(const DataConfig& config) { return config.kind == "text" ? 100 : 1000; }

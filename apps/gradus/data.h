@@ -1,6 +1,7 @@
 /// The data of a configuration: files become examples for training and for testing, and batches of them.
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,11 +32,18 @@ std::string to_json(const DataFacts& facts);
 /// DataError if the file is not as to_json wrote it.
 DataFacts read_facts(const std::filesystem::path& file);
 
+/// Classes as a file says them, i32, and where each of them stands, for messages.
+struct LabelsOfFile {
+  Tensor classes;
+  std::function<std::string(std::int64_t row)> place;
+};
+
 struct Data {
   Split train, test;
   Spec input;  // of the model: f32, or i32 of tokens; any_size in front; facts.input too
   std::optional<Vocabulary> vocabulary = {};
   DataFacts facts = {};
+  std::vector<LabelsOfFile> labels = {};  // of kinds where they may be any number
   /// How many scores the layer `scores` gives; 0: the data do not say.
   std::int64_t outputs() const;
 };
@@ -43,6 +51,9 @@ struct Data {
 Data load_data(const DataConfig& config);
 /// As load_data, with the vocabulary and the words that a run was trained with.
 Data load_data(const DataConfig& config, const std::filesystem::path& run);
+
+/// DataError says where the first label stands that is none of 0 ... classes - 1.
+void check_labels(const Data& data, std::int64_t classes);
 
 /// How many examples are tested at once.
 std::int64_t test_batch(const DataConfig& config);

@@ -23,7 +23,10 @@ Dataset<2> without_weights(const Batches& batches) {
   return std::get<Dataset<3>>(batches).map([](Tensor x, Tensor y, Tensor) { return std::pair{x, y}; });
 }
 
-void check_class_weights(const TrainConfig& config, const Data& data, const Sequential& model) {
+/// What the last layer must agree with.
+void check_classes(const TrainConfig& config, const Data& data, const Sequential& model) {
+  if (!data.labels.empty() && data.facts.of_classes)
+    check_labels(data, model.layer_behind().output_of(data.input).shape.back());
   if (config.class_weight.empty()) return;
   require<ConfigError>(data.facts.of_classes && !data.vocabulary,
                        "train.class_weight: the labels are no classes of examples");
@@ -53,7 +56,7 @@ Experiment make_experiment(const TrainConfig& config, const Data& data) {
   set_seed(static_cast<std::uint64_t>(config.seed));
   Sequential model = make_model(config, data.outputs());
   model.build(data.input);
-  check_class_weights(config, data, model);
+  check_classes(config, data, model);
   Batches train = training_batches(config, data, config.batch_size);
   adapt(model, config, without_weights(train));
   Optimizer optimizer = make_optimizer(config.optimizer);

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include "apps/gradus/commands.h"
+#include "apps/gradus/ranges.h"
 #include "apps/gradus/tune.h"
 
 using namespace gradus::command;
@@ -16,16 +17,16 @@ CLI::App* add_train(CLI::App& app, TrainArguments& a) {
   command->add_option("--output", a.output, "Run directory (default: runs/<name>-<time>)");
   command->add_option("--set", a.settings,
                       "KEY=VALUE in place of what the file says, such as optimizer.learning_rate=0.1");
-  command->add_option("--epochs", a.epochs, "Passes over the training set")->check(CLI::PositiveNumber);
-  command->add_option("--batch-size", a.batch_size, "Examples a step")->check(CLI::PositiveNumber);
+  command->add_option("--epochs", a.epochs, "Passes over the training set")->check(epochs_range);
+  command->add_option("--batch-size", a.batch_size, "Examples a step")->check(size_range);
   command->add_option("--seed", a.seed, "Seed of weights, order and dropout")
       ->envname("GRADUS_SEED")
-      ->check(CLI::NonNegativeNumber);
+      ->check(seed_range);
   command->add_option("--threads", a.threads, "Computing threads (0: all cores)")
       ->envname("GRADUS_NUM_THREADS")
-      ->check(CLI::NonNegativeNumber);
+      ->check(threads_range);
   command->add_option("--fast-dev-run", a.fast_dev_run, "A trial of so many steps that writes nothing")
-      ->check(CLI::PositiveNumber);
+      ->check(size_range);
   command->add_flag("--json", a.json, "Result as one JSON line");
   command->add_flag("--quiet", a.quiet, "No progress");
   return command;
@@ -40,7 +41,7 @@ CLI::App* add_predict(CLI::App& app, PredictArguments& a) {
   command->add_option("--output", a.output, "File: .npy for all scores, else a table (default: stdout)");
   command->add_option("--threads", a.threads, "Computing threads (0: all cores)")
       ->envname("GRADUS_NUM_THREADS")
-      ->check(CLI::NonNegativeNumber);
+      ->check(threads_range);
   return command;
 }
 
@@ -73,7 +74,7 @@ int main(int count, char** arguments) {
       ->envname("GRADUS_DATA_DIR");
   eval_command->add_option("--threads", eval_arguments.threads, "Computing threads (0: all cores)")
       ->envname("GRADUS_NUM_THREADS")
-      ->check(CLI::NonNegativeNumber);
+      ->check(threads_range);
   eval_command->add_flag("--json", eval_arguments.json, "Result as one JSON line");
 
   PredictArguments predict_arguments;
@@ -86,16 +87,15 @@ int main(int count, char** arguments) {
   sample_command->add_option("run", sample_arguments.run, "Run directory that `gradus train` wrote for a text")
       ->required();
   sample_command->add_option("--prompt", sample_arguments.prompt, "What to go on with");
-  sample_command->add_option("--characters", sample_arguments.characters, "How many to write")
-      ->check(CLI::NonNegativeNumber);
+  sample_command->add_option("--characters", sample_arguments.characters, "How many to write")->check(count_range);
   sample_command->add_option("--temperature", sample_arguments.temperature, "0: always the likeliest")
       ->check(CLI::NonNegativeNumber);
   sample_command->add_option("--seed", sample_arguments.seed, "Of what is drawn")
       ->envname("GRADUS_SEED")
-      ->check(CLI::NonNegativeNumber);
+      ->check(seed_range);
   sample_command->add_option("--threads", sample_arguments.threads, "Computing threads (0: all cores)")
       ->envname("GRADUS_NUM_THREADS")
-      ->check(CLI::NonNegativeNumber);
+      ->check(threads_range);
 
   bool devices_as_json = false;
   CLI::App* devices_command = app.add_subcommand("devices", "List where Gradus can compute");
@@ -108,7 +108,7 @@ int main(int count, char** arguments) {
   run_command->add_option("--output", run_arguments.output, "Directory for NAME.npy of each output")->required();
   run_command->add_option("--threads", run_arguments.threads, "Computing threads (0: all cores)")
       ->envname("GRADUS_NUM_THREADS")
-      ->check(CLI::NonNegativeNumber);
+      ->check(threads_range);
 
   OnnxTestArguments onnx_test_arguments;
   CLI::App* onnx_test_command =

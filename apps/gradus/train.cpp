@@ -8,6 +8,7 @@
 #include "apps/gradus/interrupt.h"
 #include "apps/gradus/report.h"
 #include "apps/gradus/run_directory.h"
+#include "gradus/train/checkpoint_directory.h"
 
 namespace gradus::command {
 namespace {
@@ -18,16 +19,17 @@ TrainConfig resolve(const TrainArguments& arguments) {
   require<ConfigError>(!arguments.resume || !arguments.output,
                        "train: --resume goes on in its own run directory; "
                        "leave --output out");
-  TrainConfig config =
-      read_config(arguments.resume ? *arguments.resume / "config.toml" : arguments.config, arguments.settings);
+  std::vector<std::string> settings = arguments.settings;
+  for (const auto& [key, value] : {std::pair("train.epochs", arguments.epochs),
+                                   {"train.batch_size", arguments.batch_size},
+                                   {"seed", arguments.seed},
+                                   {"threads", arguments.threads}})
+    if (value) settings.push_back(text(key, '=', *value));
+  TrainConfig config = read_config(arguments.resume ? *arguments.resume / "config.toml" : arguments.config, settings);
   if (arguments.data_directory) config.data.directory = *arguments.data_directory;
   // The run may be resumed from anywhere.
   if (config.data.directory.empty()) config.data.directory = ".";
   config.data.directory = std::filesystem::absolute(config.data.directory).lexically_normal();
-  config.epochs = arguments.epochs.value_or(config.epochs);
-  config.batch_size = arguments.batch_size.value_or(config.batch_size);
-  config.seed = arguments.seed.value_or(config.seed);
-  config.threads = arguments.threads.value_or(config.threads);
   return config;
 }
 
@@ -40,6 +42,15 @@ RunDirectory run_directory_of(const TrainArguments& arguments) {
                        ": a training was begun there; go on with gradus train --resume ", directory.string(),
                        ", or choose another with --output");
   return RunDirectory(directory);
+}
+
+/// Where there are checkpoints and none of them is whole, going on would be starting over.
+void require_whole_checkpoint(const RunDirectory& run) {
+  std::vector<std::string> damaged;
+  const auto newest = CheckpointDirectory({.directory = run.checkpoints()}).read_newest(damaged);
+  require<DataError>(newest || damaged.empty(), "run directory ", run.path().string(),
+                     ": none of its checkpoints is whole; start over with gradus train ", run.config().string(),
+                     " --output in another one", damaged.empty() ? "" : "; " + damaged[0]);
 }
 
 /// A run that was resumed keeps to the words and characters that it began with.
@@ -140,7 +151,8 @@ int try_out(const TrainArguments& arguments, const TrainConfig& config) {
 }
 
 int run_training(const TrainArguments& arguments, const TrainConfig& config, const RunDirectory& run) {
-  if (!arguments.resume) run.write(run.config(), to_toml(config));
+  if (arguments.resume) require_whole_checkpoint(run);
+  else run.write(run.config(), to_toml(config));
   if (!arguments.quiet) std::cerr << "reading " << config.data.directory.string() << '\n';
   const Data data = load_data_of(config, run);
   if (data.vocabulary) run.write(run.vocabulary(), data.vocabulary->to_json());

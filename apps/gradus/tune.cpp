@@ -88,13 +88,13 @@ std::string setting_of(const std::string& key, const SearchValue& value) {
 TrainConfig configured(const TuneArguments& arguments, const SearchTrial& trial) {
   std::vector<std::string> settings;
   for (const auto& [key, value] : trial.values) settings.push_back(setting_of(key, value));
+  if (arguments.seed) settings.push_back(text("seed=", *arguments.seed));
+  if (arguments.epochs) settings.push_back(text("train.epochs=", *arguments.epochs));
   TrainConfig config = read_config(arguments.config, settings);
   if (arguments.data_directory) config.data.directory = *arguments.data_directory;
   // The best configuration is written elsewhere, and trained from anywhere.
   if (config.data.directory.empty()) config.data.directory = ".";
   config.data.directory = std::filesystem::absolute(config.data.directory).lexically_normal();
-  config.seed = arguments.seed.value_or(config.seed);
-  config.epochs = arguments.epochs.value_or(config.epochs);
   return config;
 }
 

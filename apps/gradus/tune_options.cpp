@@ -1,5 +1,6 @@
 /// The options of `gradus tune` on the command line.
 #include <CLI/CLI.hpp>
+#include "apps/gradus/ranges.h"
 #include "apps/gradus/tune.h"
 
 namespace gradus::command {
@@ -19,20 +20,17 @@ CLI::App* add_tune(CLI::App& app, TuneArguments& a) {
   rate->excludes(size);
   command->add_option("--search", a.search, "How: every combination, by chance, the better ones on")
       ->check(CLI::IsMember({"grid", "random", "halving", "hyperband"}));
-  command->add_option("--trials", a.trials, "Of random and halving (20)")->check(CLI::PositiveNumber);
-  command->add_option("--epochs", a.epochs, "The most of a trial (default: the configuration's)")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--parallel", a.parallel, "Trials at once (0: one a thread)")->check(CLI::NonNegativeNumber);
+  command->add_option("--trials", a.trials, "Of random and halving (20)")->check(size_range);
+  command->add_option("--epochs", a.epochs, "The most of a trial (default: the configuration's)")->check(epochs_range);
+  command->add_option("--parallel", a.parallel, "Trials at once (0: one a thread)")->check(threads_range);
   command->add_option("--validation-share", a.validation_share, "Of the training examples, held out (0.1)");
-  command->add_option("--memory-limit", a.memory_limit, "MiB, of --batch-size")->check(CLI::PositiveNumber);
+  command->add_option("--memory-limit", a.memory_limit, "MiB, of --batch-size")->check(size_range);
   command->add_option("--data-dir", a.data_directory, "Directory of the data")->envname("GRADUS_DATA_DIR");
   command->add_option("--output", a.output, "Directory for the results (default: runs/<name>-tune-<time>)");
-  command->add_option("--seed", a.seed, "Of values, weights and order")
-      ->envname("GRADUS_SEED")
-      ->check(CLI::NonNegativeNumber);
+  command->add_option("--seed", a.seed, "Of values, weights and order")->envname("GRADUS_SEED")->check(seed_range);
   command->add_option("--threads", a.threads, "Computing threads (0: all cores)")
       ->envname("GRADUS_NUM_THREADS")
-      ->check(CLI::NonNegativeNumber);
+      ->check(threads_range);
   command->add_flag("--json", a.json, "Result as one JSON line");
   command->add_flag("--quiet", a.quiet, "No progress");
   return command;

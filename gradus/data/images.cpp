@@ -41,12 +41,13 @@ class ImagesStage : public Stage {
         pictures_(std::move(pictures)),
         options_(options) {}
   std::string name() const override { return "images_from_directory"; }
-  /// Of names, sizes and times of the files: reading them all is what a cache avoids.
+  /// Of names, classes, sizes and times of the files: reading them all is what a cache avoids.
   std::uint64_t identity() const override {
     std::uint64_t hash = 0;
     for (const Picture& picture : pictures_) {
       std::error_code none;
       hash = mix(hash, hash_of(std::string_view(picture.file.filename().string())));
+      hash = mix(hash, static_cast<std::uint64_t>(picture.label));
       hash = mix(hash, static_cast<std::uint64_t>(fs::file_size(picture.file, none)));
       hash = mix(hash, static_cast<std::uint64_t>(fs::last_write_time(picture.file, none).time_since_epoch().count()));
     }

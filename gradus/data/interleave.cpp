@@ -1,10 +1,49 @@
 /// Interleaving: every element becomes a dataset, and several of these are read by turns, in TensorFlow's order.
 #include "gradus/base/error.h"
+#include "gradus/base/hash.h"
 #include "gradus/data/element_work.h"
 #include "gradus/data/rethrow.h"
+#include "gradus/ops/random_key.h"
+#include "gradus/ops/random_state.h"
 
 namespace gradus {
 namespace {
+
+/// The function, and what it draws without a seed, as shuffles and random maps of its dataset do: that belongs to the
+/// epoch and the element, whenever and on whatever thread its turn comes.
+class MakeLane {
+ public:
+  explicit MakeLane(PipelineFunction f) : f_(std::move(f)) {}
+
+  /// Of the first element, to learn what comes out, and whether anything is drawn.
+  std::vector<Spec> specs(const Tensors& first) {
+    const std::uint64_t untouched = random_state_of(0);
+    std::uint64_t state = untouched;
+    std::vector<Spec> specs;
+    try {
+      specs = made(first, state).specs();
+    } catch (...) { rethrow_in("interleave, element 0 of epoch 0"); }
+    if (state != untouched) seed_ = next_seed();
+    return specs;
+  }
+  Pipeline operator()(const Tensors& element, std::int64_t epoch, std::int64_t index) const {
+    const std::uint64_t of_epoch = mix(seed_, static_cast<std::uint64_t>(epoch));
+    std::uint64_t state = random_state_of(mix(of_epoch, static_cast<std::uint64_t>(index)));
+    return made(element, state);
+  }
+
+ private:
+  Pipeline made(const Tensors& element, std::uint64_t& state) const {
+    std::optional<Pipeline> pipeline;
+    apart_from_recordings([&] {
+      const SeedScope seeds(state);
+      pipeline.emplace(f_(element));
+    });
+    return *std::move(pipeline);
+  }
+  PipelineFunction f_;
+  std::uint64_t seed_ = 0;
+};
 
 /// One of the datasets that take turns.
 struct Lane {
@@ -15,9 +54,9 @@ struct Lane {
 
 class InterleavePass : public ForwardPass {
  public:
-  InterleavePass(const PipelineFunction& f, InterleaveOptions options, const Stage& source, std::int64_t epoch,
+  InterleavePass(const MakeLane& make, InterleaveOptions options, const Stage& source, std::int64_t epoch,
                  const std::vector<Spec>& specs)
-      : f_(f), options_(options), source_(source), epoch_(epoch), specs_(specs) {}
+      : make_(make), options_(options), source_(source), epoch_(epoch), specs_(specs) {}
 
  private:
   void restart() override {
@@ -59,7 +98,7 @@ class InterleavePass : public ForwardPass {
     source_ended_ = element.empty();
     if (source_ended_) return;
     try {
-      apart_from_recordings([&] { lane.stage = f_(element).with_start(); });
+      lane.stage = make_(element, epoch_, entered_).with_start();
       const std::vector<Spec>& specs = lane.stage->specs();
       require(specs.size() == specs_.size(), "its dataset has ", specs.size(), " fields, that of element 0 has ",
               specs_.size());
@@ -73,7 +112,7 @@ class InterleavePass : public ForwardPass {
     ++open_;
   }
 
-  const PipelineFunction& f_;
+  const MakeLane& make_;
   const InterleaveOptions options_;
   const Stage& source_;
   const std::int64_t epoch_;
@@ -87,8 +126,8 @@ class InterleavePass : public ForwardPass {
 
 class InterleaveStage : public DerivedStage {
  public:
-  InterleaveStage(const StagePointer& source, PipelineFunction f, InterleaveOptions options)
-      : DerivedStage(source, specs_of(*source, f)), f_(std::move(f)), options_(options) {}
+  InterleaveStage(const StagePointer& source, MakeLane make, std::vector<Spec> specs, InterleaveOptions options)
+      : DerivedStage(source, std::move(specs)), make_(std::move(make)), options_(options) {}
   std::string name() const override {
     return text("interleave(", options_.cycle_length, ", ", options_.block_length, ")");
   }
@@ -97,26 +136,22 @@ class InterleaveStage : public DerivedStage {
 
  protected:
   std::unique_ptr<Pass> make_pass(std::int64_t epoch) const override {
-    return std::make_unique<InterleavePass>(f_, options_, source(), epoch, specs());
+    return std::make_unique<InterleavePass>(make_, options_, source(), epoch, specs());
   }
 
  private:
-  /// Those of the first dataset.
-  static std::vector<Spec> specs_of(const Stage& source, const PipelineFunction& f) {
-    const Tensors first = source.length(0) > 0 ? source.open(0)->at(0) : Tensors();
-    require(!first.empty(), "interleave: this dataset is empty, so what its elements would become is not known");
-    std::vector<Spec> specs;
-    apart_from_recordings([&] { specs = f(first).specs(); });
-    return specs;
-  }
-  const PipelineFunction f_;
+  const MakeLane make_;
   const InterleaveOptions options_;
 };
 
 }  // namespace
 
 StagePointer interleave_stage(StagePointer source, PipelineFunction f, InterleaveOptions options) {
-  return std::make_shared<InterleaveStage>(source, std::move(f), options);
+  const Tensors first = source->length(0) > 0 ? source->open(0)->at(0) : Tensors();
+  require(!first.empty(), "interleave: this dataset is empty, so what its elements would become is not known");
+  MakeLane make(std::move(f));
+  std::vector<Spec> specs = make.specs(first);
+  return std::make_shared<InterleaveStage>(source, std::move(make), std::move(specs), options);
 }
 
 }  // namespace gradus

@@ -11,7 +11,16 @@
 namespace gradus {
 
 AtomicFile::AtomicFile(std::filesystem::path file) : file_(std::move(file)) {
+  namespace fs = std::filesystem;
   static std::atomic<int> count = 0;
+  std::error_code none;
+  if (fs::exists(file_, none) && fs::is_other(file_, none)) {
+    descriptor_ = open(file_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor_ < 0) fail("cannot be written");
+    return;
+  }
+  if (fs::is_symlink(file_, none))
+    if (fs::path target = fs::canonical(file_, none); !none) file_ = std::move(target);
   temporary_ = text(file_.string(), ".", getpid(), ".", ++count, ".part");
   descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail("cannot be written");
@@ -32,8 +41,9 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 }
 
 void AtomicFile::commit() {
-  if (fsync(descriptor_) != 0 && errno != EINVAL) fail("cannot be written");
+  if (fsync(descriptor_) != 0 && errno != EINVAL && !temporary_.empty()) fail("cannot be written");
   if (close(std::exchange(descriptor_, -1)) != 0) fail("cannot be written");
+  if (temporary_.empty()) return;
   if (rename(temporary_.c_str(), file_.c_str()) != 0) fail("cannot be put in place");
   temporary_.clear();
   sync_directory(file_.parent_path());

@@ -1,4 +1,5 @@
-/// A file that appears whole or not at all: written under a temporary name beside its place, then renamed.
+/// A file that appears whole or not at all: written under a temporary name beside its place, then renamed. Behind a
+/// symbolic link it is what the link leads to; what is no file, as /dev/stdout or a pipe, is written as it is.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -26,7 +27,7 @@ class AtomicFile {
  private:
   [[noreturn]] void fail(const char* what) const;
   std::filesystem::path file_;
-  std::string temporary_;
+  std::string temporary_;  // empty: there is none any more, or `file_` is no file
   int descriptor_ = -1;
 };
 

@@ -111,6 +111,7 @@ class TableReader {
   void add(const std::vector<CsvCell>& cells) {
     require<DataError>(cells.size() == columns_.size(), "from_csv: ", name_, ":", cells[0].line, ": expected ",
                        columns_.size(), " columns, found ", cells.size());
+    lines_.push_back(cells[0].line);
     for (std::size_t i = 0; i < cells.size(); ++i) {
       Column& column = columns_[i];
       if (!column.is_read) continue;
@@ -190,7 +191,7 @@ class TableReader {
   }
 
   CsvTable table() {
-    CsvTable table;
+    CsvTable table{.lines = std::move(lines_)};
     std::vector<const Column*> features;
     const Column* label = nullptr;
     for (const Column& column : columns_) {
@@ -228,6 +229,7 @@ class TableReader {
   const std::string& name_;
   const CsvOptions& options_;
   std::vector<Column> columns_;
+  std::vector<std::int64_t> lines_;
 };
 
 }  // namespace

@@ -30,6 +30,7 @@ struct CsvTable {
   Tensor label;     // [rows]: i32 of integers and categories, else f32; empty where the options name none
   std::vector<std::string> columns;                            // of the features
   std::map<std::string, std::vector<std::string>> categories;  // the lists as they were used
+  std::vector<std::int64_t> lines;                             // of each row the one that it begins in, from 1
 };
 
 /// The whole table; gzip is read as it is. DataError with file, line and column where a cell does not fit or a quote is

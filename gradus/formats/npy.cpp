@@ -32,7 +32,9 @@ struct Header {
 /// Reads the dictionary {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }.
 class HeaderParser {
  public:
-  HeaderParser(std::string_view source, const std::string& name) : rest_(source), name_(name) {}
+  /// `end` is the byte behind the header.
+  HeaderParser(std::string_view source, std::size_t end, const std::string& name)
+      : rest_(source), end_(end), name_(name) {}
 
   Header parse() {
     Header header;
@@ -55,7 +57,9 @@ class HeaderParser {
   }
 
  private:
-  void expect(bool ok, std::string_view what) const { require<DataError>(ok, name_, ": header of the array: ", what); }
+  void expect(bool ok, std::string_view what) const {
+    require<DataError>(ok, name_, ": byte ", end_ - rest_.size(), ": header of the array: ", what);
+  }
   void skip_spaces() {
     while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\n')) rest_.remove_prefix(1);
   }
@@ -86,7 +90,8 @@ class HeaderParser {
           header.dtype = dtype;
           return true;
         }
-    throw DataError(text(name_, ": the type `", descr, "` is not supported"));
+    expect(false, text("the type `", descr, "` is not supported"));
+    return false;
   }
   bool read_order(Header& header) {
     header.fortran = take("True");
@@ -111,6 +116,7 @@ class HeaderParser {
   }
 
   std::string_view rest_;
+  std::size_t end_;
   const std::string& name_;
 };
 
@@ -118,16 +124,16 @@ class HeaderParser {
 std::pair<Header, std::size_t> header_of(std::span<const std::byte> bytes, const std::string& name) {
   const auto byte = [&](std::size_t i) { return std::to_integer<std::size_t>(bytes[i]); };
   require<DataError>(bytes.size() >= 12 && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0, name,
-                     ": no NumPy file: it does not begin with \\x93NUMPY");
+                     ": byte 0: no NumPy file: it does not begin with \\x93NUMPY");
   const std::size_t version = byte(6);
-  require<DataError>(version >= 1 && version <= 3, name, ": version ", version, " of the format is unknown");
+  require<DataError>(version >= 1 && version <= 3, name, ": byte 6: version ", version, " of the format is unknown");
   const std::size_t begin = version == 1 ? 10 : 12;
   std::size_t length = byte(8) | byte(9) << 8;
   if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
-  require<DataError>(length <= bytes.size() - begin, name, ": the header claims ", length, " bytes, ",
+  require<DataError>(length <= bytes.size() - begin, name, ": byte 8: the header claims ", length, " bytes, ",
                      bytes.size() - begin, " follow");
   const std::string_view source(reinterpret_cast<const char*>(bytes.data()) + begin, length);
-  return {HeaderParser(source, name).parse(), begin + length};
+  return {HeaderParser(source, begin + length, name).parse(), begin + length};
 }
 
 void swap_bytes(std::byte* data, std::int64_t count, std::int64_t width) {
@@ -152,8 +158,8 @@ Tensor parse_npy(std::span<const std::byte> bytes, const std::string& name) {
   std::int64_t size = 0;
   try {
     size = bytes_of(spec);
-  } catch (const Error& error) { throw DataError(text(name, ": ", error.what())); }
-  require<DataError>(static_cast<std::uint64_t>(size) == bytes.size() - begin, name, ": ",
+  } catch (const Error& error) { throw DataError(text(name, ": byte ", begin, ": ", error.what())); }
+  require<DataError>(static_cast<std::uint64_t>(size) == bytes.size() - begin, name, ": byte ", begin, ": ",
                      Spec{spec.dtype, header.shape}, " needs ", size, " bytes, ", bytes.size() - begin,
                      " follow the header");
   Ref<Buffer> buffer = Buffer::allocate(size, "npy file");
@@ -161,7 +167,8 @@ Tensor parse_npy(std::span<const std::byte> bytes, const std::string& name) {
   if (header.big_endian) swap_bytes(buffer->data<std::byte>(), spec.shape.size(), size_of(spec.dtype));
   if (spec.dtype == boolean)
     for (std::int64_t i = 0; i < size; ++i)
-      require<DataError>(buffer->data<std::uint8_t>()[i] <= 1, name, ": a bool is neither 0 nor 1");
+      require<DataError>(buffer->data<std::uint8_t>()[i] <= 1, name, ": byte ", begin + static_cast<std::size_t>(i),
+                         ": a bool is neither 0 nor 1");
   const Tensor x = Tensor::of_buffer(spec, std::move(buffer));
   if (!header.fortran || stored.rank() < 2) return x;
   std::vector<int> backwards;

@@ -25,16 +25,18 @@ class Reader {
   Reader(Bytes bytes, const std::string& name, std::string_view kind) : bytes_(bytes), name_(name), kind_(kind) {}
   std::uint64_t size() const { return bytes_.size(); }
   template <class T> T at(std::uint64_t place) const {
-    expect(sizeof(T) <= bytes_.size() && place <= bytes_.size() - sizeof(T), "it is cut off");
+    expect(sizeof(T) <= bytes_.size() && place <= bytes_.size() - sizeof(T), place, "it is cut off");
     T value;
     std::memcpy(&value, bytes_.data() + place, sizeof value);
     return value;
   }
   Bytes part(std::uint64_t place, std::uint64_t count) const {
-    expect(place <= bytes_.size() && count <= bytes_.size() - place, "a part lies outside the file");
+    expect(place <= bytes_.size() && count <= bytes_.size() - place, place, "a part lies outside the file");
     return bytes_.subspan(place, count);
   }
-  void expect(bool ok, std::string_view what) const { require<DataError>(ok, name_, ": no ", kind_, ": ", what); }
+  void expect(bool ok, std::uint64_t place, std::string_view what) const {
+    require<DataError>(ok, name_, ": byte ", place, ": no ", kind_, ": ", what);
+  }
   const std::string& name() const { return name_; }
 
  private:
@@ -48,15 +50,15 @@ struct Directory {
 };
 
 Directory directory_of(const Reader& in) {
-  in.expect(in.size() >= end_bytes, "it is too short");
+  in.expect(in.size() >= end_bytes, in.size(), "it is too short");
   std::uint64_t end = in.size() - end_bytes;
   const std::uint64_t first = end > 0xffff ? end - 0xffff : 0;  // a comment may follow
-  while (in.at<std::uint32_t>(end) != end_mark) in.expect(end-- > first, "it has no directory");
+  while (in.at<std::uint32_t>(end) != end_mark) in.expect(end-- > first, in.size(), "it has no directory at its end");
   Directory directory{in.at<std::uint32_t>(end + 16), in.at<std::uint16_t>(end + 10)};
   if (directory.place != in_extra && directory.entries != 0xffff) return directory;
   if (end < locator_bytes || in.at<std::uint32_t>(end - locator_bytes) != locator_mark) return directory;
   const auto end64 = in.at<std::uint64_t>(end - locator_bytes + 8);
-  in.expect(end64 <= in.size() && in.at<std::uint32_t>(end64) == end64_mark, "its directory is damaged");
+  in.expect(end64 <= in.size() && in.at<std::uint32_t>(end64) == end64_mark, end64, "its directory is damaged");
   return {in.at<std::uint64_t>(end64 + 48), in.at<std::uint64_t>(end64 + 32)};
 }
 
@@ -69,7 +71,7 @@ void read_large(const Reader& in, ZipEntry& entry, std::uint64_t place, std::uin
     if (kind == 1) {
       for (std::uint64_t* number : {&entry.unpacked, &entry.packed, &entry.place})
         if (*number == in_extra) {
-          in.expect(place + 8 <= end, "a size is missing");
+          in.expect(place + 8 <= end, place, "a size is missing");
           *number = in.at<std::uint64_t>(place);
           place += 8;
         }
@@ -81,14 +83,14 @@ void read_large(const Reader& in, ZipEntry& entry, std::uint64_t place, std::uin
 
 std::vector<ZipEntry> entries_of(const Reader& in) {
   const Directory directory = directory_of(in);
-  in.expect(directory.entries <= in.size() / central_bytes, "it claims more parts than it can hold");
+  in.expect(directory.entries <= in.size() / central_bytes, directory.place, "it claims more parts than it can hold");
   std::vector<ZipEntry> entries;
   std::uint64_t at = directory.place;
   for (std::uint64_t i = 0; i < directory.entries; ++i) {
-    in.expect(in.at<std::uint32_t>(at) == central_mark, "its directory is damaged");
+    in.expect(in.at<std::uint32_t>(at) == central_mark, at, "its directory is damaged");
     const std::uint64_t name = in.at<std::uint16_t>(at + 28), extra = in.at<std::uint16_t>(at + 30),
                         comment = in.at<std::uint16_t>(at + 32);
-    in.expect((in.at<std::uint16_t>(at + 8) & 1) == 0, "it is encrypted");
+    in.expect((in.at<std::uint16_t>(at + 8) & 1) == 0, at, "it is encrypted");
     const Bytes spelt = in.part(at + central_bytes, name);
     ZipEntry entry{.name = std::string(reinterpret_cast<const char*>(spelt.data()), spelt.size()),
                    .method = in.at<std::uint16_t>(at + 10),
@@ -105,7 +107,8 @@ std::vector<ZipEntry> entries_of(const Reader& in) {
 }
 
 std::vector<std::byte> inflated(const Reader& in, const ZipEntry& entry, Bytes packed) {
-  in.expect(entry.unpacked / 1040 <= packed.size() + 1, text("`", entry.name, "` claims an impossible size"));
+  in.expect(entry.unpacked / 1040 <= packed.size() + 1, entry.place,
+            text("`", entry.name, "` claims an impossible size"));
   std::vector<std::byte> out(entry.unpacked);
   z_stream stream{};
   require<ResourceExhausted>(inflateInit2(&stream, -MAX_WBITS) == Z_OK, in.name(), ": no memory to decompress it");
@@ -123,7 +126,8 @@ std::vector<std::byte> inflated(const Reader& in, const ZipEntry& entry, Bytes p
     written += out_before - stream.avail_out;
   }
   inflateEnd(&stream);
-  in.expect(result == Z_STREAM_END && written == out.size(), text("`", entry.name, "` cannot be decompressed"));
+  in.expect(result == Z_STREAM_END && written == out.size(), entry.place,
+            text("`", entry.name, "` cannot be decompressed"));
   return out;
 }
 
@@ -182,15 +186,16 @@ ZipReader::ZipReader(Bytes bytes, std::string name, std::string_view kind)
 
 Bytes ZipReader::contents(const ZipEntry& entry, std::vector<std::byte>& held) const {
   const Reader in(bytes_, name_, kind_);
-  in.expect(in.at<std::uint32_t>(entry.place) == local_mark, text("`", entry.name, "` is not where it should be"));
+  in.expect(in.at<std::uint32_t>(entry.place) == local_mark, entry.place,
+            text("`", entry.name, "` is not where it should be"));
   const std::uint64_t begin =
       entry.place + local_bytes + in.at<std::uint16_t>(entry.place + 26) + in.at<std::uint16_t>(entry.place + 28);
   const Bytes packed = in.part(begin, entry.packed);
-  in.expect(entry.method == 0 || entry.method == Z_DEFLATED,
+  in.expect(entry.method == 0 || entry.method == Z_DEFLATED, entry.place,
             text("`", entry.name, "` is compressed by method ", entry.method, "; known are none and deflate"));
   Bytes plain = packed;
   if (entry.method == Z_DEFLATED) plain = held = inflated(in, entry, packed);
-  in.expect(plain.size() == entry.unpacked && checksum(plain) == entry.crc,
+  in.expect(plain.size() == entry.unpacked && checksum(plain) == entry.crc, entry.place,
             text("the checksum of `", entry.name, "` does not agree"));
   return plain;
 }

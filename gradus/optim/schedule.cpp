@@ -100,6 +100,8 @@ CosineDecayOptions checked(CosineDecayOptions o) {
   require(o.warmup_steps >= 0 && std::isfinite(o.warmup_steps), name, ": warmup_steps must not be negative, got ",
           o.warmup_steps);
   require_finite(name, "warmup_target", o.warmup_target);
+  require(o.warmup_steps == 0 || o.warmup_target != 0, name, ": warmup_steps is ", o.warmup_steps,
+          ", but no warmup_target says where the rate rises to");
   return o;
 }
 CosineDecayRestartsOptions checked(CosineDecayRestartsOptions o) {

@@ -2,6 +2,7 @@
 #include "gradus/train/fit.h"
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include "gradus/function/mode.h"
 #include "gradus/function/pending.h"
 #include "gradus/ops/shape.h"
@@ -120,8 +121,11 @@ class Fitting {
       require(steps == 0 || next_.index <= steps, "fit: the checkpoint was made after step ", next_.index,
               " of its epoch, but steps_per_epoch is ", steps, "; go on with the number that the training began with");
     }
-    steps_before_ = optimizer_.iterations() - next_.index;
+    steps_before_ = steps_so_far() - next_.index;
   }
+
+  /// Those that loss scaling skipped included.
+  std::int64_t steps_so_far() const { return optimizer_.iterations() + optimizer_.skipped_steps(); }
 
   /// `next` is the place of the element that comes next.
   void save(Position next) { checkpoints_->save_in_background(optimizer_.iterations(), next); }
@@ -132,11 +136,11 @@ class Fitting {
     progress_.begin_epoch(epoch);
     if (next_.index == 0) step_.totals().reset();
     const auto begin = Clock::now();
-    const std::int64_t steps = train(epoch);
+    const std::int64_t skipped = optimizer_.skipped_steps(), steps = train(epoch);
     if (step_.has_diverged()) return end_diverged(epoch);
     const bool whole = next_ == Position{epoch + 1, 0};
     if (checkpoints_ && !whole) save(next_);  // as it was stopped: before callbacks take it for an epoch
-    const double seconds = seconds_since(begin), loss = step_.totals().loss();
+    const double seconds = seconds_since(begin), loss = epoch_loss(optimizer_.skipped_steps() > skipped);
     NamedNumbers numbers = step_.totals().metrics();
     std::optional<double> validation_loss;
     if (validation_) {
@@ -150,6 +154,12 @@ class Fitting {
     tell(&Callback::on_epoch_end, EpochLog{epoch, loss, validation_loss, numbers, seconds, model_, optimizer_, stop_});
     if (checkpoints_ && whole) save(next_);
     steps_before_ += steps;
+  }
+
+  /// Where loss scaling skipped every step there is none: 0 would be the best of all.
+  double epoch_loss(bool skipped) {
+    if (skipped && step_.totals().are_empty()) return std::numeric_limits<double>::quiet_NaN();
+    return step_.totals().loss();
   }
 
   /// From next_ to the end of the epoch or where it is stopped. The number of steps of the epoch, earlier ones
@@ -203,7 +213,7 @@ class Fitting {
   /// A loss was not finite: throws, or stops where a callback takes care of it.
   void end_diverged(int epoch) {
     progress_.abandon();
-    const std::int64_t before = optimizer_.iterations();
+    const std::int64_t before = steps_so_far();
     const Tensors batch = data_from({epoch, before - steps_before_}).first();
     const Diverged error(text("training diverged: the loss of step ", before + 1, " (epoch ", epoch + 1,
                               ") is not finite. It began with ", find_divergence(model_, task_, batch),
@@ -259,7 +269,7 @@ class Fitting {
   std::optional<Checkpoints> checkpoints_;
   std::unique_ptr<Reading> reading_;
   Position next_;                  // what is trained on next
-  std::int64_t steps_before_ = 0;  // updates before this epoch
+  std::int64_t steps_before_ = 0;  // before this epoch
   bool stop_ = false;
 };
 

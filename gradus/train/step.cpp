@@ -1,5 +1,6 @@
 /// Traced bodies of the steps.
 #include "gradus/train/step.h"
+#include "gradus/function/loss_scale.h"
 #include "gradus/function/mode.h"
 #include "gradus/gradients/micro_batches.h"
 #include "gradus/gradients/tape.h"
@@ -77,6 +78,8 @@ void PassTotals::update_metrics(const Examined& examined) {
   }
 }
 
+bool PassTotals::are_empty() const { return weight_.value().item() == 0; }
+
 double PassTotals::loss() const {
   const double weight = weight_.value().item();
   return weight == 0 ? 0 : sum_.value().item() / weight;
@@ -134,7 +137,8 @@ std::vector<Tensors> TrainStep::parts_of(In fields) const {
 }
 
 /// The weights are those before the step from the first loss on that is not finite: so the layer can be found where it
-/// began, and the model is still of use. Under loss scaling such a step is an overflow, which the optimizer skips.
+/// began, and the model is still of use. Under loss scaling such a step is an overflow, which the optimizer skips,
+/// until there is no smaller scale left to try.
 Loss TrainStep::run(In fields) {
   const Before before(model_.variables() + optimizer_.variables());
   Loss total;
@@ -152,10 +156,12 @@ Loss TrainStep::run(In fields) {
     totals_.update_metrics(examined);
   }
   if (!is_whole) penalties.add_to(total, gradients);
-  const bool scaled = gradients.finite_under_scaling().defined();
-  optimizer_.apply_gradients(gradients);
   const Tensor finite = is_finite(total.value());
-  const Tensor ok = scaled ? logical_not(diverged_) : logical_and(finite, logical_not(diverged_));
+  Tensor goes_on = finite;
+  if (const auto scale = loss_scale_of(gradients.variables()))
+    goes_on = logical_or(gradients.finite_under_scaling(), scale->now() > fill({}, LossScale::least, f32));
+  optimizer_.apply_gradients(gradients);
+  const Tensor ok = logical_and(goes_on, logical_not(diverged_));
   before.keep_unless(ok);
   diverged_.assign(logical_not(ok));
   totals_.add(total, logical_and(ok, finite));

@@ -20,6 +20,8 @@ class PassTotals {
   void update_metrics(const Examined& examined);
   /// The mean over what was added; 0 of nothing. Waits.
   double loss() const;
+  /// Whether nothing was added that has a weight. Waits.
+  bool are_empty() const;
   std::vector<std::pair<std::string, double>> metrics() const;
   /// What was added, for checkpoints within an epoch.
   Variables variables();
@@ -44,7 +46,8 @@ class TrainStep {
   /// The loss, if the options say so.
   Loss operator()(const Tensors& fields);
   PassTotals& totals() { return totals_; }
-  /// Whether a loss was not finite. Since then nothing was updated: iterations() counts the steps before. Waits.
+  /// Whether a loss was not finite, under loss scaling with the smallest scale. Since then nothing was updated:
+  /// iterations() counts the steps before. Waits.
   bool has_diverged() const;
   Explanation explain() const { return function_.explain(); }
 

@@ -172,6 +172,26 @@ TEST_F(DataKinds, ArraysOfAnArchive) {
   expect_error("there is no array `x`");
 }
 
+/// What is no class of the model is found before the training, where it stands.
+TEST_F(DataKinds, LabelsOutsideOfTheClassesHaveAPlace) {
+  const auto fails = [&](const std::string& data) {
+    configure(data, "[[layers]]\ntype = \"dense\"\nunits = 3\n");
+    EXPECT_EQ(trained(), bad_data);
+  };
+  std::string text = "x,y\n";
+  for (int i = 0; i < 30; ++i) text += gradus::text("\"", i, "\",", i == 20 ? 3 : i % 3, "\n\n");
+  write("data.csv", text);
+  fails("kind = \"csv\"\ntrain = \"data.csv\"\nlabel = \"y\"\n");
+  expect_error("data.csv:42: column `y`: the label 3 is none of the classes 0 to 2");
+  const std::vector<std::int32_t> classes{0, 1, 2, 0, 1, -1, 0, 1, 2, 0, 1, 2};
+  const Tensor x = zeros({12, 2}), y = from_values(classes, {12});
+  save_npz(root_ / "data.npz", {{"x_train", x}, {"y_train", y}, {"x", x}, {"y", y.rows(0, 5)}});
+  fails("kind = \"npz\"\nfile = \"data.npz\"\n");
+  expect_error("data.npz, y_train: row 5: the label -1 is none of");
+  fails("kind = \"npz\"\nfile = \"data.npz\"\ntrain_x = \"x\"\ntrain_y = \"y\"\n");
+  expect_error("data.npz, x has 12 rows, y has 5");
+}
+
 TEST_F(DataKinds, TheShareForTestingIsTheSameInEveryRun) {
   write("data.csv", table(100, true));
   configure(
@@ -220,6 +240,33 @@ TEST_F(DataKinds, FindingsCountEveryTestExample) {
   EXPECT_LT(findings.worst[0].index, findings.worst[1].index);  // of equal losses
 }
 
+/// Latin-1, as many tables are: whatever the bytes of a word, the run knows it again.
+TEST_F(DataKinds, WordsNeedNotBeUtf8) {
+  const std::vector<std::string> words{
+      "gr\xFC"
+      "n",
+      "\xEE\xBE\x80", "\xEE\xBE", "\xC3\xBC", "\xF0\x9F\x98\x80\xF0"};
+  DataFacts facts{
+      .input = {f32, {any_size, 1}}, .classes = words, .columns = {"wei\xDF"}, .categories = {{"k", words}}};
+  write("data.json", to_json(facts));
+  const DataFacts read = read_facts(root_ / "data.json");
+  EXPECT_EQ(read.classes, facts.classes);
+  EXPECT_EQ(read.columns, facts.columns);
+  EXPECT_EQ(read.categories, facts.categories);
+  std::string text =
+      "gr\xF6\xDF"
+      "e,farbe\n";
+  for (int i = 0; i < 40; ++i) text += gradus::text(i, i < 20 ? ",gr\xFCn\n" : ",blau\n");
+  write("data.csv", text);
+  configure("kind = \"csv\"\ntrain = \"data.csv\"\nlabel = \"farbe\"\ncategories = [\"farbe\"]\n", dense_classes);
+  ASSERT_EQ(trained(), ok) << errors_;
+  EXPECT_EQ(status_of([&] { return eval({.run = root_ / "run"}); }), ok) << errors_;
+  EXPECT_EQ(status_of([&] { return train({.config = {}, .resume = root_ / "run", .quiet = true}); }), ok) << errors_;
+  ASSERT_EQ(predicted(root_ / "data.csv"), ok) << errors_;
+  EXPECT_TRUE(lines()[1].starts_with("0,gr\xFCn,")) << lines()[1];
+  EXPECT_EQ(status_of([&] { return inspect({.path = root_ / "run", .json = true}); }), ok) << errors_;
+}
+
 /// Every second row says the contrary and counts nothing.
 TEST_F(DataKinds, ExamplesCountAsMuchAsTheirColumnSays) {
   std::string text = "width,trust,kind\n";
@@ -254,7 +301,10 @@ TEST_F(DataKinds, ExamplesCountAsMuchAsTheirColumnSays) {
 
   write("data.csv", "width,trust,kind\n1,-2,slim\n2,1,wide\n");
   EXPECT_EQ(status_of([&] { return train({.config = root_ / "config.toml", .output = root_ / "other"}); }), bad_data);
-  expect_error("column `trust` has a weight of -2");
+  expect_error("data.csv:2: column `trust`: a weight of -2");
+  write("data.csv", "width,trust,kind\n1,1,\"sl\nim\"\n\n2,inf,wide\n");
+  EXPECT_EQ(status_of([&] { return train({.config = root_ / "config.toml", .output = root_ / "other"}); }), bad_data);
+  expect_error("data.csv:5: column `trust`: a weight of inf");
   configure(data + "header = true\n", dense_classes);
   write("data.csv", "width,trusts,kind\n1,-2,slim\n2,1,wide\n");
   EXPECT_EQ(status_of([&] { return train({.config = root_ / "config.toml", .output = root_ / "third"}); }), bad_data);

@@ -210,6 +210,19 @@ TEST_F(ResumedTraining, AnotherTrainingIsNotStartedInItsDirectory) {
   EXPECT_EQ(status_of([&] { return train({.config = {}, .resume = root_ / "nowhere"}); }), failed);
 }
 
+TEST_F(ResumedTraining, WithoutAWholeCheckpointIsNoStartFromTheBeginning) {
+  TrainArguments arguments{.config = root_ / "config.toml", .output = root_ / "run", .epochs = 1, .quiet = true};
+  ASSERT_EQ(status_of([&] { return train(arguments); }), ok) << errors_;
+  const std::string weights = contents(root_ / "run/weights.safetensors");
+  for (const auto& entry : fs::directory_iterator(root_ / "run/checkpoints"))
+    if (entry.path().extension() == ".safetensors") fs::resize_file(entry.path(), 20);
+  EXPECT_EQ(status_of([&] { return train({.config = {}, .resume = root_ / "run", .epochs = 2}); }), bad_data);
+  expect_error("run: none of its checkpoints is whole");
+  EXPECT_EQ(contents(root_ / "run/weights.safetensors"), weights);
+  fs::remove_all(root_ / "run/checkpoints");  // as where it was killed before the first one
+  EXPECT_EQ(status_of([&] { return train({.config = {}, .resume = root_ / "run", .quiet = true}); }), ok) << errors_;
+}
+
 TEST(Interrupt, TheSecondOneEndsTheProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(

@@ -60,6 +60,8 @@ TEST_F(TrainCommand, DivergingEndsWithFour) {
 TEST_F(TrainCommand, BadDataEndsWithThree) {
   write_images("train", 300, 4, 9);  // labels past the four classes
   EXPECT_EQ(status_of([&] { return train(arguments()); }), bad_data) << errors_;
+  EXPECT_NE(errors_.find((root_ / "train_labels").string() + ": example "), std::string::npos) << errors_;
+  EXPECT_NE(errors_.find(" is none of the classes 0 to 3 of the model"), std::string::npos) << errors_;
   fs::resize_file(root_ / "test_images", 100);
   EXPECT_EQ(status_of([&] { return train(arguments()); }), bad_data) << errors_;
   EXPECT_NE(errors_.find("test_images"), std::string::npos) << errors_;
@@ -78,6 +80,14 @@ TEST_F(TrainCommand, AMistakeInTheConfigurationEndsWithTwo) {
   std::ofstream(root_ / "config.toml", std::ios::app) << "epoch = 3\n";
   EXPECT_EQ(status_of([&] { return train(arguments()); }), usage) << errors_;
   EXPECT_NE(errors_.find("did you mean `epochs`?"), std::string::npos) << errors_;
+}
+
+TEST_F(TrainCommand, NumbersOnTheCommandLineAreChecked) {
+  TrainArguments a = arguments();
+  a.epochs = (std::int64_t{1} << 32) + 1;
+  EXPECT_EQ(status_of([&] { return train(a); }), usage);
+  EXPECT_NE(errors_.find("`train.epochs` is 4294967297; expected 1 to 1000000"), std::string::npos) << errors_;
+  EXPECT_FALSE(fs::exists(root_ / "run"));
 }
 
 TEST_F(TrainCommand, ListsDevices) {

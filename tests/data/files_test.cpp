@@ -152,6 +152,25 @@ TEST_F(Images, ABrokenFileIsToldOnceWithItsName) {
   EXPECT_THROW(images.batch(12).first(), DataError);
 }
 
+/// A file that is moved keeps its name, size and time, and here its number, too.
+TEST_F(Images, ACacheOfOtherClassesIsStale) {
+  const auto cached = [&] {
+    return data::images_from_directory(folder_, {.height = 5, .width = 4}).cache(folder_ / "images.cache");
+  };
+  for ([[maybe_unused]] auto element : cached()) {}
+  for ([[maybe_unused]] auto element : cached()) {}
+  std::filesystem::rename(folder_ / "ant/111.png", folder_ / "zebra/099.png");
+  EXPECT_THROW(cached(), DataError) << "another name";
+  std::filesystem::rename(folder_ / "zebra/099.png", folder_ / "ant/111.png");
+  for ([[maybe_unused]] auto element : cached()) {}
+  for (const char* name : {"100", "103", "106", "109"})
+    std::filesystem::rename(folder_ / text("zebra/", name, ".png"), folder_ / text("zebra/2", name, ".png"));
+  std::filesystem::remove(folder_ / "images.cache");
+  for ([[maybe_unused]] auto element : cached()) {}
+  std::filesystem::rename(folder_ / "ant/111.png", folder_ / "zebra/111.png");
+  EXPECT_THROW(cached(), DataError) << "the same files in the same order";
+}
+
 TEST_F(Images, Mistakes) {
   EXPECT_THROW(data::images_from_directory(folder_ / "none", {.height = 1, .width = 1}), Unavailable);
   EXPECT_THROW(data::images_from_directory(folder_ / "ant", {.height = 1, .width = 1}), Unavailable);

@@ -12,6 +12,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
+#include "gradus/tensor/memory.h"
 #include "tests/data/readings.h"
 
 namespace gradus {
@@ -57,6 +58,46 @@ TEST(Resume, ThreadsDoNotMatter) {
     EXPECT_EQ(read_all(augmented()), expected) << threads;
   }
   set_num_threads(2);
+}
+
+/// Datasets of interleave that draw seeds for themselves: an order, noise, and a number of their own.
+Dataset<1> drawn_by_turns() {
+  set_seed(11);
+  const auto numbers = [](Tensor n) {
+    const Tensor own = n * 100 + random::integers({}, {.high = 100});
+    return data::range(5).shuffle().map(
+        [own](Tensor i) { return own * 100 + i + random::integers({}, {.high = 20}) * 5; });
+  };
+  return data::range(4).shuffle().interleave(numbers, {.cycle_length = 3, .block_length = 2}).batch(3);
+}
+
+Dataset<1> drawn_by_a_generator() {
+  set_seed(11);
+  return data::from_generator({i32, {2}},
+                              [left = 13]() mutable -> std::optional<Tensor> {
+                                if (left-- == 0) return std::nullopt;
+                                return random::integers({2}, {.high = 100000});
+                              })
+      .batch(3);
+}
+
+TEST(Resume, WhatIsDrawnWithoutASeedBelongsToTheEpochAndTheElement) {
+  for (const auto make : {drawn_by_turns, drawn_by_a_generator}) {
+    const auto plain = make();
+    const Tensor expected = random::uniform({4});
+    const Elements first = read_all(plain), second = read_all(plain);
+    EXPECT_NE(first, second);
+    for (const auto& dataset : {make(), make().prefetch(), make().prefetch(1)}) {
+      EXPECT_EQ(read_all(dataset), first);
+      EXPECT_EQ(read_all(dataset), second);
+    }
+    for (std::int64_t n = 0; n < std::ssize(second); ++n)
+      EXPECT_EQ(read_all(make().from({.epoch = 1, .index = n})), tail(second, static_cast<std::size_t>(n))) << n;
+    set_seed(11);
+    const auto again = make();
+    read_all(again.prefetch());
+    EXPECT_TRUE(bitwise_equal(random::uniform({4}), expected)) << "what others draw does not depend on who reads";
+  }
 }
 
 TEST(Explain, CountsElementsAndTime) {
@@ -154,6 +195,15 @@ TEST(VectorisedMap, FailuresStillNameTheElement) {
 TEST(Prefetch, StaysWithinItsBytes) {
   const auto sizes = data::from_tensor_slices(numbered_rows(64, 1000)).batch(4);
   EXPECT_EQ(read_all(sizes.prefetch({.max_bytes = 1})), read_all(sizes));
+  constexpr std::int64_t one = 1 << 20;
+  const auto large = data::range(40).map([](Tensor n) { return full({one / 4}, 1.0) * cast(n, f32); });
+  const std::size_t before = memory_use().live_bytes;
+  std::size_t most = 0;
+  for ([[maybe_unused]] auto x : large.prefetch({.max_bytes = 4 * one})) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    most = std::max(most, memory_use().live_bytes - before);
+  }
+  EXPECT_LE(most, static_cast<std::size_t>(6 * one)) << "what is ready, what the reader has, and a little";
   EXPECT_THROW(sizes.prefetch({.max_bytes = 0}), InvalidArgument);
   EXPECT_THROW(sizes.prefetch({.buffers = 0}), InvalidArgument);
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <thread>
 #include "gradus/base/error.h"
 #include "gradus/formats/atomic_file.h"
 #include "tests/test_directory.h"
@@ -284,6 +286,27 @@ TEST_F(FilesTest, AFullDiskLeavesTheOldFile) {
   expect_contains(message, target.string() + ": cannot be written: File too large");
   expect_images(read_idx(target), 3);
   EXPECT_EQ(entries(), 1);
+}
+
+TEST_F(FilesTest, LinksAndPipesStay) {
+  const fs::path link = directory / "link", target = directory / "target", pipe = directory / "pipe";
+  std::ofstream(target) << "old";
+  fs::create_symlink("target", link);
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::string came;
+  std::thread reader([&] { std::getline(std::ifstream(pipe), came); });
+  for (const fs::path& file : {link, pipe}) {
+    AtomicFile out(file);
+    out.write("new\n");
+    out.commit();
+  }
+  reader.join();
+  EXPECT_EQ(came, "new");
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  EXPECT_TRUE(fs::is_symlink(link));
+  std::string written;
+  std::getline(std::ifstream(target), written);
+  EXPECT_EQ(written, "new");
 }
 
 TEST_F(FilesTest, AnUncommittedFileNeverAppears) {

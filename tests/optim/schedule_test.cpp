@@ -108,6 +108,8 @@ TEST(Schedules, RefuseWhatMakesNoSense) {
   EXPECT_THROW(PiecewiseConstantDecay({1}, {1.0, std::nan("")}), InvalidArgument);
   EXPECT_THROW(CosineDecay({.initial_learning_rate = std::nan(""), .decay_steps = 1}), InvalidArgument);
   EXPECT_THROW(CosineDecay({.initial_learning_rate = 1, .decay_steps = 1, .warmup_steps = -1}), InvalidArgument);
+  EXPECT_THROW(CosineDecay({.initial_learning_rate = 1, .decay_steps = 9, .warmup_steps = 3}), InvalidArgument)
+      << "the rate would be 0 from step 3 on";
   EXPECT_THROW(CosineDecayRestarts({.initial_learning_rate = 1, .first_decay_steps = 0}), InvalidArgument);
   EXPECT_THROW(CosineDecayRestarts({.initial_learning_rate = 1, .first_decay_steps = 1, .t_mul = 0.5}),
                InvalidArgument);

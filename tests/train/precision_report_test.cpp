@@ -8,6 +8,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/random.h"
+#include "gradus/ops/random_state.h"
 #include "gradus/ops/reduce.h"
 #include "tests/errors.h"
 
@@ -114,16 +115,19 @@ TEST(PrecisionReport, TrueZerosAreNoUnderflow) {
 }
 
 TEST(PrecisionReport, LeavesTheModelAsItIs) {
-  Sequential model({Dense(4), BatchNormalization(), Dense(2, linear, {.dtype = f32})}, {.policy = mixed_float16});
+  Sequential model({Dense(4), BatchNormalization(), Dropout(0.5), Dense(2, linear, {.dtype = f32})},
+                   {.policy = mixed_float16});
   model.build({f32, {any_size, 4}});
   Tensors before;
   for (const Variable& variable : model.variables()) before.push_back(variable.value());
+  const std::uint64_t random = random_state();
   precision_report(model, MeanSquaredError(),
                    data::from_tensor_slices(random::normal({8, 4}, {.seed = 1}), zeros({8, 2})).batch(8));
   std::size_t i = 0;
   for (const Variable& variable : model.variables())
     EXPECT_TRUE(bitwise_equal(variable.value(), before[i++])) << variable.name();
   EXPECT_EQ(model.loss_scale(), 32768);
+  EXPECT_EQ(random_state(), random) << "a training that is looked at goes on as one that is not";
 }
 
 }  // namespace

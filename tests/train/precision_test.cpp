@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include "gradus/gradus.h"
+#include "tests/test_directory.h"
 
 namespace gradus {
 namespace {
@@ -45,6 +46,43 @@ TEST(MixedPrecision, AnOverflowIsSkippedAndNoDivergence) {
   EXPECT_EQ(optimizer.iterations(), 3);
   EXPECT_EQ(optimizer.skipped_steps(), 1);
   EXPECT_EQ(model.loss_scale(), 16384);
+}
+
+TEST(MixedPrecision, StepsCountAlikeInATrainingThatGoesOn) {
+  const TestDirectory directory("resume_skipped");
+  const Problem problem;
+  const Tensor x = concat({full({1, 8}, std::numeric_limits<float>::infinity()), problem.x.rows(1, 64)});
+  std::vector<std::int64_t> steps;
+  for (const std::int64_t last : {6, 8}) {
+    Sequential model({Dense(16, tanh), Dense(1, linear, {.dtype = f32})}, {.policy = mixed_float16});
+    SGD optimizer;
+    const Callback counting{.on_step_end = [&](const StepLog& log) {
+      steps.push_back(log.step);
+      log.stop = log.stop || log.step == last;
+    }};
+    fit(model, optimizer, MeanSquaredError(), data::from_tensor_slices(x, problem.y).batch(16),
+        {.epochs = 2, .callbacks = {counting}, .checkpoints = {{.directory = directory}}, .verbose = false});
+  }
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7, 8}));
+}
+
+/// Where no scale helps a training has diverged, too, instead of going on with steps that do nothing.
+TEST(MixedPrecision, WhatNeverIsFiniteDiverges) {
+  const Problem problem;
+  const Tensor nothing = full({64, 8}, std::nan(""));
+  Sequential model({Dense(16, tanh), Dense(1, linear, {.dtype = f32})}, {.policy = mixed_float16});
+  SGD optimizer;
+  const auto dataset = data::from_tensor_slices(nothing, problem.y).batch(16);
+  const History history = fit(model, optimizer, MeanSquaredError(), dataset, {.verbose = false});
+  EXPECT_TRUE(std::isnan(history.loss[0])) << "no step of this epoch counts";
+  EXPECT_EQ(optimizer.skipped_steps(), 4);
+  EXPECT_THROW(fit(model, optimizer, MeanSquaredError(), dataset, {.epochs = 50, .verbose = false}), Diverged);
+  EXPECT_EQ(optimizer.iterations(), 0);
+  EXPECT_EQ(optimizer.skipped_steps(), 15 + 126) << "from 2^15 down to 2^-126";
+  bool told = false;
+  const Callback guard{.on_diverged = [&](const Diverged&) { told = true; }};
+  fit(model, optimizer, MeanSquaredError(), dataset, {.callbacks = {guard}, .verbose = false});
+  EXPECT_TRUE(told);
 }
 
 TEST(MovingAverages, FitEndsWithThem) {
