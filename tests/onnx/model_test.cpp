@@ -171,6 +171,17 @@ TEST(OnnxModel, ReductionsOfIntegers) {
   EXPECT_EQ(reduced("ReduceMean", i32, {-1, -2}), -1);
 }
 
+TEST(OnnxModel, EinsumOfNarrowIntegersWraps) {
+  for (const DType t : {i8, u8, i16, u16}) {
+    const Model model = model_of(
+        graph({node("Einsum", {"a", "a"}, {"y"}, {word("equation", "i,i->")})}, {port("a", t)}, {port("y", t)}));
+    const Tensor a = cast(from_values(std::vector<std::int64_t>{100, 100, 7}, {3}), t);
+    const Tensor y = call(model, {a})[0];
+    EXPECT_EQ(y.dtype(), t);
+    EXPECT_EQ(y.item(), cast(constant(20049), t).item());
+  }
+}
+
 TEST(OnnxModel, FunctionsTakeAttributesAndDefaults) {
   ModelFile file = file_of(graph({node("Scaled", {"x"}, {"p"}, {integer("axis", 0)}, "own"),
                                   node("Scaled", {"p"}, {"y"}, {integer("axis", 1), number("factor", 0)}, "own")},
