@@ -182,6 +182,19 @@ TEST(OnnxModel, EinsumOfNarrowIntegersWraps) {
   }
 }
 
+// Before 14: moved averages, and mean and variance of the batch.
+TEST(OnnxModel, TrainingBatchNormalizationOfOldHasFiveResults) {
+  const Model model = model_of(graph({node("BatchNormalization", {"x", "one", "zero", "m", "v"},
+                                           {"y", "mean", "var", "saved_mean", "saved_var"})},
+                                     {port("x"), port("one"), port("zero"), port("m"), port("v")},
+                                     {port("y"), port("mean"), port("var"), port("saved_mean"), port("saved_var")}),
+                               9);
+  const Tensors results = call(model, {reshape(constant({1.0, 3.0}), {2, 1}), constant({1.0}), constant({0.0}),
+                                       constant({0.0}), constant({1.0})});
+  EXPECT_EQ(results[3].item(), 2);
+  EXPECT_EQ(results[4].item(), 1);
+}
+
 TEST(OnnxModel, FunctionsTakeAttributesAndDefaults) {
   ModelFile file = file_of(graph({node("Scaled", {"x"}, {"p"}, {integer("axis", 0)}, "own"),
                                   node("Scaled", {"p"}, {"y"}, {integer("axis", 1), number("factor", 0)}, "own")},
