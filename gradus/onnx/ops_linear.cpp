@@ -25,8 +25,20 @@ Tensor gemm(const Call& c) {
   return y + (beta == 1 ? c[2] : c[2] * beta);
 }
 
+/// Integers of 8 and 16 bits are summed in 32, of which the low ones are those of a sum that wraps.
+Tensor summed_products(const Call& c) {
+  const DType t = c[0].dtype();
+  if (is_floating(t) || size_of(t) >= 4) return einsum(c.word("equation", ""), c.all_inputs());
+  Tensors wide;
+  for (int i = 0; i < c.inputs(); ++i) {
+    c.require(c[i].dtype() == t, "input 0 is ", c[0].spec(), ", input ", i, " is ", c[i].spec(), ": dtypes differ");
+    wide.push_back(cast(c[i], i32));
+  }
+  return cast(einsum(c.word("equation", ""), wide), t);
+}
+
 const Table linear{
-    {"Einsum", {12}, rounded_once([](const Call& c) { return einsum(c.word("equation", ""), c.all_inputs()); })},
+    {"Einsum", {12}, rounded_once(summed_products)},
     {"Gemm", {1, 6, 7, 9, 11, 13}, rounded_once(gemm)},
     {"MatMul", {1, 9, 13}, [](const Call& c) { return matrix_product(c[0], c[1]); }},
 };

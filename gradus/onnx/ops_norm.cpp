@@ -13,7 +13,7 @@ Tensor like(const Tensor& parameter, const Tensor& x) {
   return parameter.defined() ? cast(parameter, x.dtype()) : parameter;
 }
 
-/// Outputs y, then since 14 in training the moved averages; before 14 an inference has y alone of what is tested.
+/// Outputs y, then in training the moved averages, and before 14 mean and variance of the batch.
 Results batch_norm(const Call& c) {
   const Tensor& x = c[0];
   c.require(x.shape().rank() >= 2, "X is ", x.spec(), ", it must be [batch, channels, ...]");
@@ -32,7 +32,7 @@ Results batch_norm(const Call& c) {
     return before * momentum + like(now, before) * (1 - momentum);
   };
   return {batch_normalization(x, batch.mean, batch.variance, options), moved(c[3], batch.mean),
-          moved(c[4], batch.variance)};
+          moved(c[4], batch.variance), batch.mean, batch.variance};
 }
 
 Results instance_norm(const Call& c) {

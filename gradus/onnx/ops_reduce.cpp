@@ -35,6 +35,14 @@ auto reduction_of(const Before& before, const Reduce& reduce, const After& after
 
 const auto same = [](const Tensor& x) { return x; };
 
+/// Of integers the result is that in f64, cut off: what has fractions on the way is defined on floats.
+template <class F> auto on_floats(const F& reduce) {
+  return reduction([reduce](const Tensor& x, const ReduceOptions& options, bool none) {
+    if (is_floating(x.dtype())) return reduce(x, options, none);
+    return cast(reduce(cast(x, f64), options, none), x.dtype());
+  });
+}
+
 Tensor max_of(const Tensor& x, const ReduceOptions& options) {
   return x.dtype() == boolean ? reduce_any(x, options) : reduce_max(x, options);
 }
@@ -81,13 +89,19 @@ const Table reductions{
     {"CumSum", {11, 14}, rounded_once(cumulative_sum)},
     {"LogSoftmax", {1, 11, 13}, along_axis([](const Tensor& x, int axis) { return log_softmax(x, axis); })},
     {"ReduceL1", {1, 11, 13, 18}, reduction_of([](const Tensor& x) { return abs(x); }, reduce_sum, same)},
-    {"ReduceL2", {1, 11, 13, 18}, reduction([](const Tensor& x, const ReduceOptions& options, bool none) {
+    {"ReduceL2", {1, 11, 13, 18}, on_floats([](const Tensor& x, const ReduceOptions& options, bool none) {
        return none ? abs(x) : norm(x, options);
      })},
-    {"ReduceLogSum", {1, 11, 13, 18}, reduction_of(same, reduce_sum, [](const Tensor& x) { return log(x); })},
-    {"ReduceLogSumExp", {1, 11, 13, 18}, reduction_of(same, reduce_logsumexp, same)},
+    {"ReduceLogSum", {1, 11, 13, 18}, on_floats([](const Tensor& x, const ReduceOptions& options, bool none) {
+       return log(none ? x : reduce_sum(x, options));
+     })},
+    {"ReduceLogSumExp", {1, 11, 13, 18}, on_floats([](const Tensor& x, const ReduceOptions& options, bool none) {
+       return none ? x : reduce_logsumexp(x, options);
+     })},
     {"ReduceMax", {1, 11, 12, 13, 18, 20}, reduction_of(same, max_of, same)},
-    {"ReduceMean", {1, 11, 13, 18}, reduction_of(same, reduce_mean, same)},
+    {"ReduceMean", {1, 11, 13, 18}, on_floats([](const Tensor& x, const ReduceOptions& options, bool none) {
+       return none ? x : reduce_mean(x, options);
+     })},
     {"ReduceMin", {1, 11, 12, 13, 18, 20}, reduction_of(same, min_of, same)},
     {"ReduceProd", {1, 11, 13, 18}, reduction_of(same, reduce_prod, same)},
     {"ReduceSum", {1, 11, 13}, reduction_of(same, reduce_sum, same)},

@@ -1,6 +1,7 @@
 /// The training ops of ONNX: Gradient, and updates of the optimizers. The formulas are those of the operators' own
 /// documents.
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 #include <unordered_set>
 #include "gradus/autodiff/vjp.h"
@@ -17,16 +18,15 @@ using Names = std::unordered_set<std::string>;
 
 // ---------------------------------------------------------------- Gradient
 
-/// The nodes of a graph by what they make, as far as they come before one of them.
+bool has_graph(const NodeDefinition& node, const GraphDefinition& graph) {
+  return std::ranges::any_of(node.attributes, [&](const Attribute& a) { return a.graph.get() == &graph; });
+}
+
+/// The nodes of a graph, and of those around it, by what they make, as far as they come before one of them.
 class Producers {
  public:
-  Producers(const GraphDefinition& graph, const NodeDefinition& before) {
-    for (const NodeDefinition& node : graph.nodes) {
-      if (!node.outputs.empty() && node.outputs == before.outputs) break;
-      order_.push_back(&node);
-      for (const std::string& name : node.outputs)
-        if (!name.empty()) by_output_.emplace(name, order_.size() - 1);
-    }
+  Producers(const Scope& scope, const NodeDefinition& before) {
+    add(scope, [&](const NodeDefinition& node) { return !node.outputs.empty() && node.outputs == before.outputs; });
   }
 
   /// The nodes between the `fed` values and `y`, in order; the other values that they use are added to `outside`.
@@ -48,10 +48,26 @@ class Producers {
     return nodes;
   }
 
-  /// Inputs, what graphs among the attributes capture, and of a Gradient what its own subgraph takes from outside.
+  /// Inputs, what graphs among the attributes capture, the targets of Gradients in these, and of a Gradient what its
+  /// own subgraph takes from outside.
   std::vector<std::string> used_by(const NodeDefinition& node) const;
 
  private:
+  /// Those of the graphs around come first.
+  void add(const Scope& scope, const std::function<bool(const NodeDefinition&)>& is_last) {
+    const GraphDefinition& graph = scope.graph();
+    const Scope* around = scope.outer();
+    while (around && &around->graph() == &graph) around = around->outer();  // of a Gradient that runs this one again
+    if (around) add(*around, [&](const NodeDefinition& node) { return has_graph(node, graph); });
+    for (const ValueInfo& input : graph.inputs) by_output_.erase(input.name);
+    for (const NodeDefinition& node : graph.nodes) {
+      if (is_last(node)) return;
+      order_.push_back(&node);
+      for (const std::string& name : node.outputs)
+        if (!name.empty()) by_output_.insert_or_assign(name, order_.size() - 1);
+    }
+  }
+
   std::vector<const NodeDefinition*> order_;
   std::unordered_map<std::string, std::size_t> by_output_;
 };
@@ -68,8 +84,19 @@ Names fed_names(const NodeDefinition& node) {
   return fed;
 }
 
+void add_targets(const GraphDefinition& graph, std::vector<std::string>& names) {
+  for (const NodeDefinition& node : graph.nodes) {
+    const Attribute* y = attribute_of(node, "y");
+    if (node.op == "Gradient" && y) names.push_back(y->word);
+    for (const Attribute& a : node.attributes)
+      if (a.graph) add_targets(*a.graph, names);
+  }
+}
+
 std::vector<std::string> Producers::used_by(const NodeDefinition& node) const {
   std::vector<std::string> used = captured_names(node);
+  for (const Attribute& a : node.attributes)
+    if (a.graph) add_targets(*a.graph, used);
   used.insert(used.end(), node.inputs.begin(), node.inputs.end());
   const Attribute* y = attribute_of(node, "y");
   if (node.op != "Gradient" || !y) return used;
@@ -81,7 +108,7 @@ std::vector<std::string> Producers::used_by(const NodeDefinition& node) const {
 
 /// The value of `y` when the values in `scope` take the place of those around it: what depends on them runs again.
 Tensor run_again(const Call& c, Scope& scope, Names changed, const std::string& y) {
-  const Producers producers(c.scope().graph(), c.node());
+  const Producers producers(c.scope(), c.node());
   Names outside;
   for (const NodeDefinition* node : producers.between(changed, y, outside)) {
     const std::vector<std::string> used = producers.used_by(*node);

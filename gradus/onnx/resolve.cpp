@@ -140,9 +140,9 @@ void Resolver::resolve_graph(GraphDefinition& graph, const std::vector<OperatorS
   mark_dying(graph, kept);
 }
 
-/// A Gradient runs nodes again that come before it, so nothing dies in its graph.
+/// A Gradient runs nodes again that come before it, so nothing dies in its graph and those around it.
 void Resolver::mark_dying(GraphDefinition& graph, const Names& kept) const {
-  if (std::ranges::any_of(graph.nodes, [](const NodeDefinition& n) { return n.op == "Gradient"; })) return;
+  if (runs_again(graph)) return;
   Names seen = kept;
   Names made;
   for (const NodeDefinition& node : graph.nodes) made.insert(node.outputs.begin(), node.outputs.end());

@@ -143,6 +143,13 @@ Tensors run_graph(const GraphDefinition& graph, In inputs, const Scope* outer) {
   return scope.run_all();
 }
 
+bool runs_again(const GraphDefinition& graph) {
+  return std::ranges::any_of(graph.nodes, [](const NodeDefinition& node) {
+    return node.op == "Gradient" ||
+           std::ranges::any_of(node.attributes, [](const Attribute& a) { return a.graph && runs_again(*a.graph); });
+  });
+}
+
 std::vector<std::string> captured_names(const NodeDefinition& node) {
   std::vector<std::string> names;
   for (const Attribute& a : node.attributes)

@@ -25,6 +25,7 @@ class Scope {
   /// The value that an attribute of the function around has in this call; null: none.
   const Attribute* function_attribute(const std::string& name) const;
   const GraphDefinition& graph() const { return graph_; }
+  const Scope* outer() const { return outer_; }
 
   void run(const NodeDefinition& node);
   /// All nodes, and then the values of the graph's outputs.
@@ -43,6 +44,9 @@ class Scope {
 
 /// The outputs of a graph for these inputs. DataError if it takes another number of them.
 Tensors run_graph(const GraphDefinition& graph, In inputs, const Scope* outer);
+
+/// Whether a Gradient is among the nodes, or those of their graphs: it runs nodes again that came before it.
+bool runs_again(const GraphDefinition& graph);
 
 /// The names from outside of itself that the graphs among the node's attributes use.
 std::vector<std::string> captured_names(const NodeDefinition& node);

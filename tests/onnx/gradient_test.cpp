@@ -109,6 +109,26 @@ TEST(OnnxGradient, OfARange) {
   EXPECT_EQ(d[3].item(), 3);
 }
 
+// In a branch: of y = sum(x x x), of which the last node, the last two or all stand in the branch.
+TEST(OnnxGradient, WithinABranchOfWhatIsAroundIt) {
+  const std::vector<NodeDefinition> way{node("Mul", {"x", "x"}, {"p"}), node("Mul", {"p", "x"}, {"q"}),
+                                        node("ReduceSum", {"q"}, {"y"}, {integer("keepdims", 0)})};
+  const Tensor x = constant({1.0, 2.0});
+  for (std::ptrdiff_t outside = 0; outside <= 3; ++outside) {
+    std::vector<NodeDefinition> inner(way.begin() + outside, way.end()), outer(way.begin(), way.begin() + outside);
+    inner.push_back(gradient_of("y", {"x"}, {"d"}));
+    outer.push_back(node("If", {"c"}, {"g"},
+                         {subgraph("then_branch", graph(inner, {}, ports({"d"}))),
+                          subgraph("else_branch", graph({node("Neg", {"x"}, {"e"})}, {}, ports({"e"})))}));
+    outer.push_back(node("ReduceSum", {"g"}, {"s"}, {integer("keepdims", 0)}));
+    outer.push_back(gradient_of("s", {"x"}, {"h"}, {"c"}));
+    const Tensors d =
+        call(model_of(graph(outer, {port("x"), port("c", boolean)}, ports({"g", "h"}))), {x, full({}, 1, boolean)});
+    EXPECT_EQ(d[0].to_vector<float>(), (Floats{3, 12})) << outside;
+    EXPECT_EQ(d[1].to_vector<float>(), (Floats{6, 12})) << outside;
+  }
+}
+
 TEST(OnnxGradient, Mistakes) {
   const auto said = [](NodeDefinition gradient, const Tensor& x) {
     return complaint([&] { run({node("Exp", {"x"}, {"y"}), std::move(gradient)}, {"x"}, {"d"}, {x}); });

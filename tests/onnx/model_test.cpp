@@ -152,6 +152,49 @@ FunctionDefinition scaled() {
   return f;
 }
 
+// What has fractions on the way is computed on floats and cut off; sums of products of narrow ones wrap.
+TEST(OnnxModel, ReductionsOfIntegers) {
+  const auto reduced = [](const char* op, DType t, std::vector<std::int64_t> values) {
+    const auto n = static_cast<std::int64_t>(values.size());
+    const Model model =
+        model_of(graph({node(op, {"x"}, {"y"}, {integer("keepdims", 0)})}, {port("x", t)}, {port("y", t)}));
+    const Tensor y = call(model, {cast(from_values(values, {n}), t)})[0];
+    EXPECT_EQ(y.dtype(), t) << op;
+    return y.item();
+  };
+  for (const DType t : {i32, i64, u32, u64}) {
+    EXPECT_EQ(reduced("ReduceMean", t, {1, 2, 5, 3}), 2);
+    EXPECT_EQ(reduced("ReduceL2", t, {3, 4, 2}), 5);  // sqrt(29)
+    EXPECT_EQ(reduced("ReduceLogSum", t, {10, 20}), 3);
+    EXPECT_EQ(reduced("ReduceLogSumExp", t, {7, 7, 7}), 8);
+  }
+  EXPECT_EQ(reduced("ReduceMean", i32, {-1, -2}), -1);
+}
+
+TEST(OnnxModel, EinsumOfNarrowIntegersWraps) {
+  for (const DType t : {i8, u8, i16, u16}) {
+    const Model model = model_of(
+        graph({node("Einsum", {"a", "a"}, {"y"}, {word("equation", "i,i->")})}, {port("a", t)}, {port("y", t)}));
+    const Tensor a = cast(from_values(std::vector<std::int64_t>{100, 100, 7}, {3}), t);
+    const Tensor y = call(model, {a})[0];
+    EXPECT_EQ(y.dtype(), t);
+    EXPECT_EQ(y.item(), cast(constant(20049), t).item());
+  }
+}
+
+// Before 14: moved averages, and mean and variance of the batch.
+TEST(OnnxModel, TrainingBatchNormalizationOfOldHasFiveResults) {
+  const Model model = model_of(graph({node("BatchNormalization", {"x", "one", "zero", "m", "v"},
+                                           {"y", "mean", "var", "saved_mean", "saved_var"})},
+                                     {port("x"), port("one"), port("zero"), port("m"), port("v")},
+                                     {port("y"), port("mean"), port("var"), port("saved_mean"), port("saved_var")}),
+                               9);
+  const Tensors results = call(model, {reshape(constant({1.0, 3.0}), {2, 1}), constant({1.0}), constant({0.0}),
+                                       constant({0.0}), constant({1.0})});
+  EXPECT_EQ(results[3].item(), 2);
+  EXPECT_EQ(results[4].item(), 1);
+}
+
 TEST(OnnxModel, FunctionsTakeAttributesAndDefaults) {
   ModelFile file = file_of(graph({node("Scaled", {"x"}, {"p"}, {integer("axis", 0)}, "own"),
                                   node("Scaled", {"p"}, {"y"}, {integer("axis", 1), number("factor", 0)}, "own")},
