@@ -10,6 +10,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
 #include "gradus/ops/special.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus::onnx {
 namespace {
@@ -25,12 +26,9 @@ Tensor cumulative_product(const Call& c) {
   return cumprod(c[0], {.axis = axis, .exclusive = c.flag("exclusive"), .reverse = c.flag("reverse")});
 }
 
-/// The input in the type that is computed in.
-Tensor wide(const Tensor& x) { return cast(x, computed_in(x.dtype())); }
-
 /// gamma x, below 0 gamma alpha (exp(x) - 1); the defaults are numbers of f32.
 Tensor scaled_elu(const Call& c) {
-  const Tensor x = wide(c[0]);
+  const Tensor x = widened(c[0]);
   const double alpha = c.number("alpha", 1.67326319217681884765625),
                gamma = c.number("gamma", 1.05070102214813232421875);
   return cast(where(x >= zeros_like(x), x, expm1(minimum(x, 0)) * alpha) * gamma, c[0].dtype());
@@ -72,7 +70,7 @@ Tensor one_hot_of_largest(const Call& c) {
 
 /// Over a norm of 0: 0.
 Tensor normalized(const Call& c) {
-  const Tensor x = wide(c[0]);
+  const Tensor x = widened(c[0]);
   const auto p = c.integer("p", 2);
   c.require(p == 1 || p == 2, "p must be 1 or 2, got ", p);
   const int axis = c.axis(c.integer("axis", -1), x.shape().rank());
@@ -113,7 +111,7 @@ Tensor negative_log_likelihood(const Call& c, const Tensor& log_p) {
 }
 
 Results softmax_crossentropy(const Call& c) {
-  const Tensor log_p = log_softmax(wide(c[0]), 1);
+  const Tensor log_p = log_softmax(widened(c[0]), 1);
   return {negative_log_likelihood(c, log_p), cast(log_p, c[0].dtype())};
 }
 
@@ -166,7 +164,9 @@ const Table activations{
 };
 
 const Table losses{
-    {"NegativeLogLikelihoodLoss", {12, 13, 22}, [](const Call& c) { return negative_log_likelihood(c, wide(c[0])); }},
+    {"NegativeLogLikelihoodLoss",
+     {12, 13, 22},
+     [](const Call& c) { return negative_log_likelihood(c, widened(c[0])); }},
     {"SoftmaxCrossEntropyLoss", {12, 13}, softmax_crossentropy},
 };
 

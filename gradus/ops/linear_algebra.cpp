@@ -9,6 +9,7 @@
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -75,11 +76,6 @@ int Inverse::carries(Specs, int, int along) const { return along < -2 ? along : 
 
 namespace {
 
-/// Floats narrower than f32 are computed in f32.
-template <class Op> Tensor computed_wide(const Op& op, const Tensor& x) {
-  return is_narrow(x.dtype()) ? cast(apply(op, cast(x, f32)), x.dtype()) : apply(op, x);
-}
-
 /// The product of matrices; of narrow floats in f32.
 Tensor product(const Matmul& op, const Tensor& a, const Tensor& b) {
   if (!is_narrow(a.dtype()) || a.dtype() != b.dtype()) return apply(op, a, b);
@@ -95,8 +91,12 @@ Tensor times(const Tensor& x, double factor) {
 
 }  // namespace
 
-Tensor det(const Tensor& x) { return computed_wide(Det{}, x); }
-Tensor inverse(const Tensor& x) { return computed_wide(Inverse{}, x); }
+Tensor det(const Tensor& x) {
+  return in_computed_dtype(x, [](const Tensor& wide) { return apply(Det{}, wide); });
+}
+Tensor inverse(const Tensor& x) {
+  return in_computed_dtype(x, [](const Tensor& wide) { return apply(Inverse{}, wide); });
+}
 
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
   return matmul(options.transpose_a ? transpose(a) : a, options.transpose_b ? transpose(b) : b);

@@ -13,6 +13,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/sort.h"
 #include "gradus/ops/special.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -24,13 +25,11 @@ const Tensor& require_numbers(const Tensor& x, std::string_view op) {
   return x;
 }
 
-/// f, a function of wide floats, of x; f16 and bf16 are rounded once.
-Tensor wide(const Tensor& x, const auto& f) { return cast(f(cast(x, computed_in(x.dtype()))), x.dtype()); }
+/// f of both in one shape; f16 and bf16 are rounded once.
 Tensor wide(std::string_view op, const Tensor& a, const Tensor& b, const auto& f) {
   require_floating(a, b, op);
   const auto [x, y] = broadcast_together(a, b, op);
-  const DType t = computed_in(a.dtype());
-  return cast(f(cast(x, t), cast(y, t)), a.dtype());
+  return in_computed_dtype(x, y, f);
 }
 
 /// The elements of all `axis` (none: all) behind each other as the last dimension.
@@ -93,7 +92,7 @@ Tensor logaddexp2(const Tensor& a, const Tensor& b) {
 
 Tensor sinc(const Tensor& x) {
   require_floating(x, "sinc");
-  return wide(x, [](const Tensor& w) {
+  return in_computed_dtype(x, [](const Tensor& w) {
     const Tensor y = w * std::numbers::pi, is_near = abs(y) < 0.5;
     // sin(y) / y = 1 - y^2 / 3! + y^4 / 5! - ..., so that derivatives at 0 are right.
     const Tensor square_of = square(where(is_near, y, 0));
@@ -141,7 +140,7 @@ Tensor nan_to_num(const Tensor& x, NanToNumOptions options) {
 Tensor ldexp(const Tensor& x, const Tensor& exponent) {
   require_floating(x, "ldexp");
   require(is_integer(exponent.dtype()), "ldexp: expected integers as exponents, got ", exponent.spec());
-  return wide(x, [&](const Tensor& mantissa) {
+  return in_computed_dtype(x, [&](const Tensor& mantissa) {
     const double limit = mantissa.dtype() == f64 ? 2100 : 300;
     const auto [m, n] = broadcast_together(
         mantissa, cast(clip_by_value(cast(exponent, f64), -limit, limit), mantissa.dtype()), "ldexp");
@@ -151,10 +150,12 @@ Tensor ldexp(const Tensor& x, const Tensor& exponent) {
 }
 
 Tensor deg2rad(const Tensor& x) {
-  return wide(require_floating(x, "deg2rad"), [](const Tensor& w) { return w * (std::numbers::pi / 180); });
+  return in_computed_dtype(require_floating(x, "deg2rad"),
+                           [](const Tensor& w) { return w * (std::numbers::pi / 180); });
 }
 Tensor rad2deg(const Tensor& x) {
-  return wide(require_floating(x, "rad2deg"), [](const Tensor& w) { return w * (180 / std::numbers::pi); });
+  return in_computed_dtype(require_floating(x, "rad2deg"),
+                           [](const Tensor& w) { return w * (180 / std::numbers::pi); });
 }
 
 Tensor isclose(const Tensor& a, const Tensor& b, IsCloseOptions options) {
@@ -255,7 +256,7 @@ Tensor trapezoid(const Tensor& y, double dx, int axis) {
   require_floating(y, "trapezoid");
   const int at = checked_axis(y, axis, "trapezoid");
   const std::int64_t n = y.shape()[at];
-  return wide(y, [&](const Tensor& w) {
+  return in_computed_dtype(y, [&](const Tensor& w) {
     if (n == 0) return reduce_sum(w, {.axis = {at}});
     const Tensor low = slice_within(w, at, 0, dimension::subtract(n, 1)),
                  high = slice_within(w, at, 1, dimension::subtract(n, 1));
@@ -281,7 +282,7 @@ Tensor average(const Tensor& x, const Tensor& weights, std::optional<int> axis) 
 Tensor quantile(const Tensor& x, double q, QuantileOptions options) {
   require_floating(x, "quantile");
   require(q >= 0 && q <= 1, "quantile: q must lie in [0, 1], got ", q);
-  return wide(x, [&](const Tensor& w) {
+  return in_computed_dtype(x, [&](const Tensor& w) {
     Shape kept;
     const Tensor flat = gathered_last(w, options.axis, "quantile", kept);
     const double place = q * static_cast<double>(flat.shape().back() - 1);
