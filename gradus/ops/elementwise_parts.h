@@ -31,9 +31,10 @@ template <class T> Tensor apply_wide(const T& op, const Tensor& x) {
   return in_computed_dtype(x, [&](const Tensor& wide) { return apply(op, wide); });
 }
 /// As apply_wide, after broadcasting to one shape.
-template <class T> Tensor broadcasting_wide(const T& op, const Tensor& a, const Tensor& b) {
-  check_same_dtype(T::name, a, b);
-  return in_computed_dtype(a, b, [&](const Tensor& x, const Tensor& y) { return broadcasting(op, x, y); });
+template <class T>
+Tensor broadcasting_wide(const T& op, const Tensor& a, const Tensor& b, std::string_view name = T::name) {
+  check_same_dtype(name, a, b);
+  return in_computed_dtype(a, b, [&](const Tensor& x, const Tensor& y) { return broadcasting(op, x, y, name); });
 }
 
 /// cotangent * factor and cotangent / divisor, but 0 wherever the cotangent is exactly 0, so that a masked branch stays

@@ -25,13 +25,6 @@ const Tensor& require_numbers(const Tensor& x, std::string_view op) {
   return x;
 }
 
-/// f of both in one shape; f16 and bf16 are rounded once.
-Tensor wide(std::string_view op, const Tensor& a, const Tensor& b, const auto& f) {
-  require_floating(a, b, op);
-  const auto [x, y] = broadcast_together(a, b, op);
-  return in_computed_dtype(x, y, f);
-}
-
 /// The elements of all `axis` (none: all) behind each other as the last dimension.
 Tensor gathered_last(const Tensor& x, const std::vector<int>& axis, std::string_view op, Shape& kept) {
   std::vector<int> order, behind = axis;
@@ -76,7 +69,7 @@ Tensor at_place(const Tensor& sorted, double place, QuantileMethod method) {
 }  // namespace
 
 Tensor hypot(const Tensor& a, const Tensor& b) {
-  return wide("hypot", a, b, [](const Tensor& x, const Tensor& y) {
+  return in_computed_dtype("hypot", a, b, [](const Tensor& x, const Tensor& y) {
     const Tensor larger = maximum(abs(x), abs(y)), smaller = minimum(abs(x), abs(y));
     const Tensor has_ratio = logical_and(larger > 0, is_finite(larger));
     const Tensor ratio = where(has_ratio, smaller / where(has_ratio, larger, 1), 0);
@@ -85,7 +78,7 @@ Tensor hypot(const Tensor& a, const Tensor& b) {
 }
 
 Tensor logaddexp2(const Tensor& a, const Tensor& b) {
-  return wide("logaddexp2", a, b, [](const Tensor& x, const Tensor& y) {
+  return in_computed_dtype("logaddexp2", a, b, [](const Tensor& x, const Tensor& y) {
     return logaddexp(x * std::numbers::ln2, y * std::numbers::ln2) / std::numbers::ln2;
   });
 }
@@ -205,10 +198,12 @@ Tensor cross(const Tensor& a, const Tensor& b) {
   require(a.spec() == b.spec() && a.shape().rank() >= 1 && a.shape().back() == 3, "cross: a is ", a.spec(), ", b is ",
           b.spec(), "; expected vectors of three along the last axis");
   const auto part = [](const Tensor& x, std::int64_t i) { return slice_within(x, x.shape().rank() - 1, i % 3, 1); };
-  std::vector<Tensor> parts;
-  for (std::int64_t i = 0; i < 3; ++i)
-    parts.push_back(part(a, i + 1) * part(b, i + 2) - part(a, i + 2) * part(b, i + 1));
-  return concat(parts, -1);
+  return in_computed_dtype(a, b, [&](const Tensor& x, const Tensor& y) {
+    std::vector<Tensor> parts;
+    for (std::int64_t i = 0; i < 3; ++i)
+      parts.push_back(part(x, i + 1) * part(y, i + 2) - part(x, i + 2) * part(y, i + 1));
+    return concat(parts, -1);
+  });
 }
 
 Tensor outer(const Tensor& a, const Tensor& b) {
@@ -235,21 +230,24 @@ Tensor vander(const Tensor& x, std::optional<std::int64_t> n, bool increasing) {
   require(x.shape().rank() == 1 && n.value_or(0) >= 0, "vander: expected a vector and n >= 0, got ", x.spec(), " and ",
           n.value_or(0));
   const std::int64_t m = x.shape()[0];
-  const Tensor rows = broadcast_to(reshape(x, {m, 1}), {m, n.value_or(m)});
-  return cumprod(rows, {.axis = 1, .exclusive = true, .reverse = !increasing});
+  return in_computed_dtype(x, [&](const Tensor& wide) {
+    const Tensor rows = broadcast_to(reshape(wide, {m, 1}), {m, n.value_or(m)});
+    return cumprod(rows, {.axis = 1, .exclusive = true, .reverse = !increasing});
+  });
 }
 
 Tensor diff(const Tensor& x, int n, int axis) {
   require_numbers(x, "diff");
   require(n >= 0, "diff: n must not be negative, got ", n);
   const int at = checked_axis(x, axis, "diff");
-  Tensor y = x;
-  for (int k = 0; k < n; ++k) {
-    const std::int64_t size = y.shape()[at];
-    if (size == 0) break;
-    y = slice_within(y, at, 1, dimension::subtract(size, 1)) - slice_within(y, at, 0, dimension::subtract(size, 1));
-  }
-  return y;
+  return in_computed_dtype(x, [&](Tensor y) {
+    for (int k = 0; k < n; ++k) {
+      const std::int64_t size = y.shape()[at];
+      if (size == 0) break;
+      y = slice_within(y, at, 1, dimension::subtract(size, 1)) - slice_within(y, at, 0, dimension::subtract(size, 1));
+    }
+    return y;
+  });
 }
 
 Tensor trapezoid(const Tensor& y, double dx, int axis) {
@@ -265,6 +263,8 @@ Tensor trapezoid(const Tensor& y, double dx, int axis) {
 }
 
 Tensor average(const Tensor& x, const Tensor& weights, std::optional<int> axis) {
+  if (is_narrow(x.dtype()) && x.dtype() == weights.dtype())
+    return in_computed_dtype(x, weights, [&](const Tensor& a, const Tensor& w) { return average(a, w, axis); });
   Tensor spread = weights;
   if (axis && weights.shape().rank() == 1 && x.shape().rank() > 1) {
     Shape along;
@@ -275,8 +275,9 @@ Tensor average(const Tensor& x, const Tensor& weights, std::optional<int> axis) 
   require(spread.shape() == x.shape(), "average: x is ", x.spec(), ", the weights are ", weights.spec(),
           "; expected the shape of x, or a vector along the axis");
   const ReduceOptions over{.axis = axis ? std::vector<int>{*axis} : std::vector<int>{}};
-  return wide("average", x, spread,
-              [&](const Tensor& a, const Tensor& w) { return reduce_sum(a * w, over) / reduce_sum(w, over); });
+  return in_computed_dtype("average", x, spread, [&](const Tensor& a, const Tensor& w) {
+    return reduce_sum(a * w, over) / reduce_sum(w, over);
+  });
 }
 
 Tensor quantile(const Tensor& x, double q, QuantileOptions options) {
