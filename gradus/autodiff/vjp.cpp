@@ -10,6 +10,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/disjoint_sum.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -25,6 +26,7 @@ class Between {
   struct Place {
     bool is_source = false, leads = false, done = false;
     Tensor cotangent;
+    Tensor wide;    // of several terms in a narrow type: their sum so far, not rounded
     Tensors terms;  // of a source, if they are kept apart
   };
   Place* find(Node* node) {
@@ -134,13 +136,26 @@ class Walk {
  private:
   void add(Between::Place& place, const Tensor& term) const {
     if (keeps_apart_ && place.is_source) place.terms.push_back(term);
-    else place.cotangent = place.cotangent.defined() ? sum(place.cotangent, term) : term;
+    else if (!place.cotangent.defined()) place.cotangent = term;
+    else add_further(place, term);
   }
-  static Tensor sum(const Tensor& a, const Tensor& b) {
-    std::optional<Tensor> joined = disjoint_sum(a, b);
-    return joined ? std::move(*joined) : a + b;
+  /// Narrow floats are rounded once, however many terms there are.
+  static void add_further(Between::Place& place, const Tensor& term) {
+    if (std::optional<Tensor> joined = place.wide.defined() ? std::nullopt : disjoint_sum(place.cotangent, term)) {
+      place.cotangent = std::move(*joined);
+    } else if (!is_narrow(term.dtype())) {
+      place.cotangent = place.cotangent + term;
+    } else {
+      const bool are_two = !place.wide.defined();
+      place.wide = (are_two ? widened(place.cotangent) : place.wide) + widened(term);
+      place.cotangent = are_two ? place.cotangent + term : cast(place.wide, term.dtype());
+    }
   }
-  Tensor taken(Node* node) { return std::exchange(between_.find(node)->cotangent, {}); }
+  Tensor taken(Node* node) {
+    Between::Place& place = *between_.find(node);
+    place.wide = {};
+    return std::exchange(place.cotangent, {});
+  }
 
   /// The operands are held: a rule may be the last to use them.
   static Tensors operands_of(const Node& node) {

@@ -5,6 +5,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -28,7 +29,7 @@ Tensor norm_of(const std::vector<GradientPart>& means) {
   Tensor sum;
   for (const GradientPart& part : means) {
     const Tensor mean = part.elements();
-    const Tensor squares = reduce_sum(square(cast(mean, computed_in(mean.dtype()))));
+    const Tensor squares = reduce_sum(square(widened(mean)));
     sum = sum.defined() ? sum + cast(squares, sum.dtype()) : squares;
   }
   return sum.defined() ? sqrt(sum) : zeros({});

@@ -3,6 +3,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -28,9 +29,6 @@ Tensor divide_or_zero(const Tensor& sum, const Tensor& weight) {
 void check_floating(const Tensor& x, std::string_view what) {
   require(is_floating(x.dtype()), "Loss::mean: ", what, " is ", x.spec(), ", expected a floating type; cast it first");
 }
-
-/// Weights and sums over many examples are too large for narrow floats.
-Tensor widened(const Tensor& x) { return cast(x, computed_in(x.dtype())); }
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/size_choice.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -43,9 +44,6 @@ Part part_of(const Tensor& gradient) {
   const Tensor a(node.inputs[0]), b(node.inputs[1]);
   return {.left = product->transpose_a ? transpose(a) : a, .right = product->transpose_b ? transpose(b) : b};
 }
-
-/// In a type that squares of narrow elements fit into: one of f16 may be 256, and be infinite when squared.
-Tensor widened(const Tensor& x) { return cast(x, computed_in(x.dtype())); }
 
 /// |A B|^2 = sum of (A'A) * (B B'), elementwise: small matrices where the inner dimension k is small.
 Tensor squared_norms(const Part& part) {

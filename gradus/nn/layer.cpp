@@ -12,6 +12,7 @@
 #include "gradus/ops/index.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/special.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 
@@ -82,7 +83,7 @@ void Layer::note_result(const Tensor& x, const Tensor& mask, const Tensor& y) co
 
 void Layer::note_activity(const Regularizer& regularizer, const Tensor& y) const {
   if (!regularizer || !CallScope::is_call()) return;
-  const Tensor wide = cast(y, computed_in(y.dtype())), loss = regularizer(wide);
+  const Tensor wide = widened(y), loss = regularizer(wide);
   if (y.shape().rank() == 0) return call_losses_.add(loss);
   const Tensor rows = element_count(fill({y.shape()[0]}, 0, loss.dtype()), loss.dtype());
   call_losses_.add(divide_no_nan(loss, rows));

@@ -6,6 +6,7 @@
 #include "gradus/ops/gather.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -21,9 +22,6 @@ const Node* behind_views(const Node* node) {
 void check_floats(std::string_view op, const Tensor& prediction) {
   require(is_floating(prediction.dtype()), op, ": the prediction is ", prediction.spec(), ", expected a floating type");
 }
-
-/// Losses of narrow floats are computed in f32.
-Tensor widened(const Tensor& x) { return cast(x, computed_in(x.dtype())); }
 
 constexpr std::string_view twice =
     ": the prediction is the output of a softmax, which from_logits would apply again; "

@@ -8,13 +8,14 @@
 #include "gradus/ops/normalization.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
 
 constexpr double small = 1e-7;  // Keras's epsilon
 
-Tensor wide(const Tensor& x, std::string_view op) { return cast(require_floating(x, op), computed_in(x.dtype())); }
+Tensor wide(const Tensor& x, std::string_view op) { return widened(require_floating(x, op)); }
 
 /// Lengths along the axes. Where one is 0 so is its gradient.
 Tensor lengths(const Tensor& x, const std::vector<int>& axis) { return norm(x, {.axis = axis, .keepdims = true}); }

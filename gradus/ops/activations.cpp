@@ -78,8 +78,10 @@ Tensor prelu(const Tensor& x, const Tensor& slope) {
   require_floating(x, slope, "prelu");
   require(broadcast_shape(slope.shape(), x.shape(), "prelu") == x.shape(), "prelu: the slope is ", slope.spec(),
           ", which does not broadcast to x, ", x.spec());
-  const Tensor each = broadcast_to(slope, x.shape());
-  return where(x > zeros_like(x), x, each * x);
+  return in_computed_dtype(x, slope, [](const Tensor& wide, const Tensor& wide_slope) {
+    const Tensor each = broadcast_to(wide_slope, wide.shape());
+    return where(wide > zeros_like(wide), wide, each * wide);
+  });
 }
 
 Tensor hard_shrink(const Tensor& x) { return hard_shrink(x, ThresholdOptions{}); }
@@ -151,12 +153,14 @@ Tensor sparse_plus(const Tensor& x) {
 }
 
 Tensor sparse_sigmoid(const Tensor& x) {
-  return strictly_within((require_floating(x, "sparse_sigmoid") + 1) * 0.5, 0, 1);
+  require_floating(x, "sparse_sigmoid");
+  return in_computed_dtype(x, [](const Tensor& wide) { return strictly_within((wide + 1) * 0.5, 0, 1); });
 }
 
 Tensor sparsemax(const Tensor& x, int axis) {
   require_floating(x, "sparsemax");
   const int at = checked_axis(x, axis, "sparsemax");
+  if (is_narrow(x.dtype())) return in_f32(x, [axis](const Tensor& wide) { return sparsemax(wide, axis); });
   // An element is above t if all that others have more than it adds up to less than 1.
   const Tensor own = expand_dims(x, at), other = expand_dims(x, at + 1);
   const Tensor excess = reduce_sum(relu(other - own), {.axis = {at}});

@@ -12,6 +12,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -248,12 +249,12 @@ constexpr std::string_view rotary = "rotary_embedding";
 /// A table as [batch or 1, 1, time, half].
 Tensor table_of(const Tensor& table, std::string_view which, const Tensor& x, std::int64_t half,
                 const Tensor& positions) {
-  require(table.dtype() == x.dtype(), rotary, ": ", which, " is ", table.spec(), ", x is ", x.spec(),
-          ": their dtypes differ; cast one of them");
+  require(table.dtype() == x.dtype() || table.dtype() == computed_in(x.dtype()), rotary, ": ", which, " is ",
+          table.spec(), ", x is ", x.spec(), ": their dtypes differ; cast one of them");
   require(table.shape().rank() >= 2 && table.shape()[-1] == half, rotary, ": ", which, " is ", table.spec(),
           ", expected ", half, " in the last dimension, half the width that turns of ", x.spec());
   if (!positions.defined()) {
-    Tensor t = table.shape().rank() == 2 ? expand_dims(table, 0) : table;
+    const Tensor t = table.shape().rank() == 2 ? expand_dims(widened(table), 0) : widened(table);
     require(
         t.shape().rank() == 3 && t.shape()[1] == x.shape()[2] && (t.shape()[0] == 1 || t.shape()[0] == x.shape()[0]),
         rotary, ": ", which, " is ", table.spec(), ", expected one row for each place of x, ", x.spec());
@@ -264,7 +265,7 @@ Tensor table_of(const Tensor& table, std::string_view which, const Tensor& x, st
   require(is_integer(positions.dtype()) && positions.shape().rank() == 2 && positions.shape()[1] == x.shape()[2] &&
               (positions.shape()[0] == 1 || positions.shape()[0] == x.shape()[0]),
           rotary, ": positions are ", positions.spec(), ", expected integers [batch, time] for x, ", x.spec());
-  return expand_dims(gather(table, positions), 1);
+  return expand_dims(gather(widened(table), positions), 1);
 }
 
 /// Element `which` (0 or 1) of the pairs: [..., width] -> [..., width / 2].
@@ -287,10 +288,9 @@ Tensor rotary_embedding(const Tensor& x, const Tensor& cosine, const Tensor& sin
           ": the width that turns must be even and "
           "at most that of x, ",
           x.spec(), "; got ", width);
-  const DType t = computed_in(x.dtype());
-  const Tensor c = cast(table_of(cosine, "cosine", x, width / 2, options.positions), t);
-  const Tensor s = cast(table_of(sine, "sine", x, width / 2, options.positions), t);
-  const Tensor turned = cast(slice_within(x, -1, 0, width), t);
+  const Tensor c = table_of(cosine, "cosine", x, width / 2, options.positions);
+  const Tensor s = table_of(sine, "sine", x, width / 2, options.positions);
+  const Tensor turned = widened(slice_within(x, -1, 0, width));
   const Tensor a = part_of_pairs(turned, 0, options.interleaved), b = part_of_pairs(turned, 1, options.interleaved);
   const std::vector<Tensor> parts{a * c - b * s, b * c + a * s};
   const Tensor wide = options.interleaved ? reshape(stack(parts, -1), turned.shape()) : concat(parts, -1);

@@ -55,7 +55,8 @@ struct RotaryOptions {
 };
 /// Turns pairs of elements by angles that depend on their place in the sequence (Su et al. 2021). x: [batch, heads,
 /// time, head_width]; cosine, sine: [places, width / 2] with positions, else [batch or 1, time, width / 2] or [time,
-/// width / 2]. The shape of x. OutOfRange for a position outside of the tables.
+/// width / 2], of the dtype of x, or f32 beside f16 and bf16, which is more precise. The shape of x. OutOfRange for a
+/// position outside of the tables.
 Tensor rotary_embedding(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryOptions options = {});
 
 }  // namespace gradus

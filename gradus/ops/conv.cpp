@@ -6,16 +6,10 @@
 #include "gradus/ops/layout.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
-
-/// Calls f in the dtype that is computed in, and rounds its result once.
-template <class F> Tensor in_computed_dtype(const Tensor& x, const Tensor& filters, F f) {
-  const DType t = x.dtype();
-  if (!is_narrow(t)) return f(x, filters);
-  return cast(f(cast(x, f32), cast(filters, f32)), t);
-}
 
 void check_operands(std::string_view op, const Tensor& x, const Tensor& filters, int spatial) {
   const int rank = x.shape().rank();

@@ -12,6 +12,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
 #include "gradus/ops/special.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -64,7 +65,7 @@ Tensor sparse_softmax_cross_entropy_with_logits(const Tensor& labels, const Tens
   examples.erase(-1);
   require(is_integer(labels.dtype()) && labels.shape() == examples, op, ": labels are ", labels.spec(),
           ", expected integers ", examples, " for logits ", logits.spec());
-  const Tensor x = cast(logits, computed_in(logits.dtype()));
+  const Tensor x = widened(logits);
   const Tensor right = squeeze(take_along_axis(x, expand_dims(labels, -1), -1), {-1});
   return cast(reduce_logsumexp(x, {.axis = {-1}}) - right, logits.dtype());
 }
@@ -83,7 +84,7 @@ Tensor log_poisson_loss(const Tensor& targets, const Tensor& log_input, bool com
 
 Tensor l2_loss(const Tensor& x) {
   require_floating(x, "l2_loss");
-  const Tensor w = cast(x, computed_in(x.dtype()));
+  const Tensor w = widened(x);
   return cast(reduce_sum(square(w)) * 0.5, x.dtype());
 }
 
@@ -105,7 +106,7 @@ Tensor embedding_lookup(const Tensor& params, const Tensor& ids, double max_norm
   require_floating(params, "embedding_lookup");
   std::vector<int> axes;
   for (int i = ids.shape().rank(); i < rows.shape().rank(); ++i) axes.push_back(i);
-  const Tensor wide = cast(rows, computed_in(rows.dtype()));
+  const Tensor wide = widened(rows);
   const Tensor length = axes.empty() ? abs(wide) : norm(wide, {.axis = axes, .keepdims = true});
   return cast(wide * max_norm / maximum(length, max_norm), rows.dtype());
 }

@@ -10,6 +10,7 @@
 #include "gradus/ops/index.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/special.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -67,7 +68,7 @@ Tensor running(const Tensor& x, int axis, bool reverse, auto combine) {
 Tensor running_extreme(std::string_view op, const Tensor& x, int axis, Tensor (*better)(const Tensor&, const Tensor&)) {
   require(x.dtype() != boolean, op, ": expected numbers, got ", x.spec(), "; cast it first");
   const int at = checked_axis(x, axis, op);
-  return running(x, at, false, better);
+  return in_computed_dtype(x, [&](const Tensor& wide) { return running(wide, at, false, better); });
 }
 
 }  // namespace
@@ -115,11 +116,13 @@ Tensor cumprod(const Tensor& x, int axis) { return cumprod(x, CumulativeOptions{
 Tensor cumprod(const Tensor& x, CumulativeOptions options) {
   require(x.dtype() != boolean, "cumprod: expected numbers, got ", x.spec(), "; cast it first");
   const int at = checked_axis(x, options.axis, "cumprod");
-  const Tensor factors = options.exclusive ? moved_by_one(x, at, 1, options.reverse) : x;
   // Adding -0 changes nothing, -0 included.
   const scalar::Literal nothing = is_floating(x.dtype()) ? scalar::Literal(-0.0) : scalar::Literal(0);
-  const Tensor start = where(is_first(x, at, options.reverse), factors, fill_like(x, nothing));
-  return recurrence(factors, start, at, options.reverse);
+  return in_computed_dtype(x, [&](const Tensor& wide) {
+    const Tensor factors = options.exclusive ? moved_by_one(wide, at, 1, options.reverse) : wide;
+    const Tensor start = where(is_first(wide, at, options.reverse), factors, fill_like(wide, nothing));
+    return recurrence(factors, start, at, options.reverse);
+  });
 }
 
 Tensor cumulative_logsumexp(const Tensor& x, int axis) {
@@ -128,8 +131,10 @@ Tensor cumulative_logsumexp(const Tensor& x, int axis) {
 Tensor cumulative_logsumexp(const Tensor& x, CumulativeOptions options) {
   require_floating(x, "cumulative_logsumexp");
   const int at = checked_axis(x, options.axis, "cumulative_logsumexp");
-  const Tensor terms = options.exclusive ? moved_by_one(x, at, -infinity, options.reverse) : x;
-  return running(terms, at, options.reverse, [](const Tensor& a, const Tensor& b) { return logaddexp(a, b); });
+  return in_computed_dtype(x, [&](const Tensor& wide) {
+    const Tensor terms = options.exclusive ? moved_by_one(wide, at, -infinity, options.reverse) : wide;
+    return running(terms, at, options.reverse, [](const Tensor& a, const Tensor& b) { return logaddexp(a, b); });
+  });
 }
 
 Tensor cummax(const Tensor& x, int axis) { return running_extreme("cummax", x, axis, maximum); }

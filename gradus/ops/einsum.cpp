@@ -10,6 +10,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/strided.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -206,6 +207,16 @@ std::pair<std::size_t, std::size_t> next_pair(const std::vector<Labelled>& opera
   return best;
 }
 
+/// Whether there is no more to do than one product, or one sum: no operand of several is summed for itself.
+bool is_one_product(const std::vector<Labelled>& operands, const Labels& output) {
+  if (operands.size() < 2) return true;
+  return operands.size() == 2 &&
+         std::ranges::all_of(operands[0].labels,
+                             [&](Label l) { return contains(joined({operands[1].labels, output}), l); }) &&
+         std::ranges::all_of(operands[1].labels,
+                             [&](Label l) { return contains(joined({operands[0].labels, output}), l); });
+}
+
 /// Without the dimensions of size 1 that broadcast to something larger elsewhere.
 Labelled without_broadcast(const Labelled& t, const std::map<Label, std::int64_t>& extents) {
   Labelled out;
@@ -274,12 +285,17 @@ Tensor einsum(std::string_view equation, const std::vector<Tensor>& inputs) {
   const Labels output = expand(parsed.has_output ? parsed.output : implied_output(operands), most_dots);
   check_output(output, extents, equation);
   for (Labelled& t : operands) t = without_broadcast(without_repetitions(t), extents);
+  // What one product does not finish is not rounded between.
+  const DType t = operands[0].x.dtype();
+  const auto agrees = [t](const Labelled& operand) { return operand.x.dtype() == t; };
+  if (!is_one_product(operands, output) && std::ranges::all_of(operands, agrees))
+    for (Labelled& operand : operands) operand.x = widened(operand.x);
   while (operands.size() > 1) {
     const auto [i, j] = next_pair(operands, output, extents);
     operands[i] = contract(operands[i], operands[j], labels_beside(operands, i, j, output));
     operands.erase(operands.begin() + static_cast<std::ptrdiff_t>(j));
   }
-  return in_order(sum_out(operands[0], output), output).x;
+  return cast(in_order(sum_out(operands[0], output), output).x, t);
 }
 
 }  // namespace gradus

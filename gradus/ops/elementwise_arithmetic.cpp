@@ -32,13 +32,8 @@ struct Divide {
   auto emit(auto a, auto b) const { return a / b; }
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
     if (!has_gradient(y)) return none(2);
-    if (!is_narrow(y.dtype())) {
-      const Tensor da = cotangent_over(dy, in[1]);
-      return {da, -cotangent_times(da, y)};
-    }
-    const Tensor a = cast(in[0], f32), b = cast(in[1], f32);
-    const Tensor db = -cotangent_times(cotangent_over(cast(dy, f32), b), a / b);  // rounded once
-    return {cotangent_over(dy, in[1]), cast(db, y.dtype())};
+    const Tensor da = cotangent_over(dy, in[1]);
+    return {da, -cotangent_times(da, y)};
   }
 };
 
@@ -231,15 +226,18 @@ Tensor operator+(Scalar a, const Tensor& b) { return beside(b, a, Add::name) + b
 Tensor operator-(const Tensor& a, const Tensor& b) { return broadcasting(Subtract{}, a, b); }
 Tensor operator-(const Tensor& a, Scalar b) { return a - beside(a, b, Subtract::name); }
 Tensor operator-(Scalar a, const Tensor& b) { return beside(b, a, Subtract::name) - b; }
-Tensor operator*(const Tensor& a, const Tensor& b) { return broadcasting(Multiply{}, a, b); }
-Tensor operator*(const Tensor& a, Scalar b) { return a * beside(a, b, Multiply::name); }
-Tensor operator*(Scalar a, const Tensor& b) { return beside(b, a, Multiply::name) * b; }
-Tensor operator/(const Tensor& a, const Tensor& b) { return broadcasting(Divide{}, a, b); }
-Tensor operator/(const Tensor& a, Scalar b) { return a / beside(a, b, Divide::name); }
+/// Products that are summed, since a factor is broadcast, are summed in the type in which they are computed.
+Tensor operator*(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() ? broadcasting(Multiply{}, a, b) : broadcasting_wide(Multiply{}, a, b);
+}
+Tensor operator*(const Tensor& a, Scalar b) { return broadcasting(Multiply{}, a, beside(a, b, Multiply::name)); }
+Tensor operator*(Scalar a, const Tensor& b) { return broadcasting(Multiply{}, beside(b, a, Multiply::name), b); }
+Tensor operator/(const Tensor& a, const Tensor& b) { return broadcasting_wide(Divide{}, a, b); }
+Tensor operator/(const Tensor& a, Scalar b) { return broadcasting(Divide{}, a, beside(a, b, Divide::name)); }
 Tensor operator/(Scalar a, const Tensor& b) { return beside(b, a, Divide::name) / b; }
 Tensor operator-(const Tensor& x) { return apply(Negative{}, x); }
-Tensor mod(const Tensor& a, const Tensor& b) { return broadcasting(Mod{}, a, b); }
-Tensor mod(const Tensor& a, Scalar b) { return mod(a, beside(a, b, Mod::name)); }
+Tensor mod(const Tensor& a, const Tensor& b) { return broadcasting_wide(Mod{}, a, b); }
+Tensor mod(const Tensor& a, Scalar b) { return broadcasting(Mod{}, a, beside(a, b, Mod::name)); }
 Tensor floor_divide(const Tensor& a, const Tensor& b) { return broadcasting(FloorDivide{}, a, b); }
 Tensor floor_divide(const Tensor& a, Scalar b) { return floor_divide(a, beside(a, b, FloorDivide::name)); }
 
@@ -273,7 +271,8 @@ Tensor clip_by_value(const Tensor& x, Scalar low, Scalar high) {
 Tensor clip_by_norm(const Tensor& x, double norm) {
   require(is_floating(x.dtype()), "clip_by_norm: expected a floating type, got ", x.spec(), "; cast it first");
   require(norm >= 0, "clip_by_norm: expected a norm of at least 0, got ", norm);
-  return apply(ClipByNorm{}, x, beside(x, norm, ClipByNorm::name));
+  return in_computed_dtype(
+      x, [&](const Tensor& wide) { return apply(ClipByNorm{}, wide, beside(wide, norm, ClipByNorm::name)); });
 }
 
 Tensor square(const Tensor& x) { return apply(Square{}, x); }

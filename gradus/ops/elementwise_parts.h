@@ -5,6 +5,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 
@@ -24,21 +25,16 @@ template <class T> Tensor broadcasting(const T& op, const Tensor& a, const Tenso
   return apply(op, broadcast_to(a, shape), broadcast_to(b, shape));
 }
 
-/// f(x), of narrow floats in f32.
-template <class F> Tensor in_computed_dtype(const Tensor& x, const F& f) {
-  return is_narrow(x.dtype()) ? in_f32(x, f) : f(x);
-}
-
 /// Applies an op whose gradient takes several steps: of narrow floats it and its gradients of any order compute in f32
 /// and are rounded once each. The result has the bits of the formula on narrow floats.
 template <class T> Tensor apply_wide(const T& op, const Tensor& x) {
   return in_computed_dtype(x, [&](const Tensor& wide) { return apply(op, wide); });
 }
 /// As apply_wide, after broadcasting to one shape.
-template <class T> Tensor broadcasting_wide(const T& op, const Tensor& a, const Tensor& b) {
-  check_same_dtype(T::name, a, b);
-  if (!is_narrow(a.dtype())) return broadcasting(op, a, b);
-  return cast(broadcasting(op, cast(a, f32), cast(b, f32)), a.dtype());
+template <class T>
+Tensor broadcasting_wide(const T& op, const Tensor& a, const Tensor& b, std::string_view name = T::name) {
+  check_same_dtype(name, a, b);
+  return in_computed_dtype(a, b, [&](const Tensor& x, const Tensor& y) { return broadcasting(op, x, y, name); });
 }
 
 /// cotangent * factor and cotangent / divisor, but 0 wherever the cotangent is exactly 0, so that a masked branch stays

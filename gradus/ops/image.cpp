@@ -11,6 +11,7 @@
 #include "gradus/ops/normalization.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -36,7 +37,7 @@ double largest_of(DType t) {
 /// f of the intensities as floats of at least 32 bits, brought back to the type of x.
 Tensor on_intensities(const Tensor& x, const auto& f) {
   if (is_integer(x.dtype())) return convert_image_dtype(f(convert_image_dtype(x, f32)), x.dtype(), true);
-  return cast(f(cast(x, computed_in(x.dtype()))), x.dtype());
+  return in_computed_dtype(x, f);
 }
 
 Tensor channel(const Tensor& x, std::int64_t i) { return slice_within(x, x.shape().rank() - 1, i, 1); }

@@ -13,6 +13,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/special.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -191,7 +192,7 @@ Tensor sobel_edges(const Tensor& image) {
   const int rows = image.shape().rank() - 3;
   Paddings mirrored(static_cast<std::size_t>(image.shape().rank()), {0, 0});
   mirrored[static_cast<std::size_t>(rows)] = mirrored[static_cast<std::size_t>(rows) + 1] = {1, 1};
-  const Tensor x = pad(cast(image, computed_in(image.dtype())), mirrored, PadMode::reflect);
+  const Tensor x = pad(widened(image), mirrored, PadMode::reflect);
   const auto at = [&](const Tensor& y, int axis, std::int64_t begin) {
     return slice_within(y, axis, begin, image.shape()[axis]);
   };
@@ -203,7 +204,7 @@ Tensor sobel_edges(const Tensor& image) {
 Tensor total_variation(const Tensor& images) {
   check_known_size("total_variation", images);
   require(images.dtype() != boolean, "total_variation: expected numbers, got ", images.spec(), "; cast it first");
-  const Tensor x = cast(images, computed_in(images.dtype()));
+  const Tensor x = widened(images);
   const auto along = [&](int axis) {
     if (x.shape()[axis] < 1) return reduce_sum(x, {.axis = {-3, -2, -1}});
     return reduce_sum(abs(differences(x, axis)), {.axis = {-3, -2, -1}});

@@ -128,15 +128,16 @@ Tensors Zeta::vjp(In in, const Tensor&, const Tensor& dy) const {
   return {gradient(dy, gradus::apply(Zeta{order + 1}, x, q)), gradient(dy, by_q)};
 }
 
-Tensor igamma(const Tensor& a, const Tensor& x) { return broadcasting(Igamma{}, a, x); }
-Tensor igammac(const Tensor& a, const Tensor& x) { return broadcasting(Igamma{0, true}, a, x, "igammac"); }
-Tensor zeta(const Tensor& x, const Tensor& q) { return broadcasting(Zeta{}, x, q); }
+Tensor igamma(const Tensor& a, const Tensor& x) { return broadcasting_wide(Igamma{}, a, x); }
+Tensor igammac(const Tensor& a, const Tensor& x) { return broadcasting_wide(Igamma{0, true}, a, x, "igammac"); }
+Tensor zeta(const Tensor& x, const Tensor& q) { return broadcasting_wide(Zeta{}, x, q); }
 
 Tensor betainc(const Tensor& a, const Tensor& b, const Tensor& x) {
   require_floating(a, b, "betainc");
   require_floating(a, x, "betainc");
   const Shape shape = broadcast_shape(broadcast_shape(a.shape(), b.shape(), "betainc"), x.shape(), "betainc");
-  return apply(Betainc{}, broadcast_to(a, shape), broadcast_to(b, shape), broadcast_to(x, shape));
+  const auto spread = [&](const Tensor& operand) { return broadcast_to(widened(operand), shape); };
+  return cast(apply(Betainc{}, spread(a), spread(b), spread(x)), x.dtype());
 }
 
 Tensor polygamma(const Tensor& a, const Tensor& x) {

@@ -10,6 +10,7 @@
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -99,20 +100,16 @@ Tensor cropped(const Tensor& x, const Paddings& paddings) {
   return out;
 }
 
-}  // namespace
-
-Tensor pad(const Tensor& x, const Paddings& paddings, const Tensor& value) {
+/// With `gap(shape)` around it.
+Tensor padded(const Tensor& x, const Paddings& paddings, const auto& gap) {
   require_paddings("pad", x, paddings);
-  require(value.dtype() == x.dtype() && value.shape().size() == 1, "pad: value is ", value.spec(),
-          ", expected a scalar of the dtype of x ", x.spec());
   Tensor out = cropped(x, paddings);
-  const Tensor scalar = reshape(value, {});
   for (int i = 0; i < x.shape().rank(); ++i) {
     std::vector<Tensor> parts;
     const auto add = [&](std::int64_t n) {
-      Shape gap = out.shape();
-      gap.set(i, n);
-      if (n > 0) parts.push_back(broadcast_to(scalar, gap));
+      Shape shape = out.shape();
+      shape.set(i, n);
+      if (n > 0) parts.push_back(gap(shape));
     };
     add(paddings[static_cast<std::size_t>(i)][0]);
     parts.push_back(out);
@@ -122,15 +119,25 @@ Tensor pad(const Tensor& x, const Paddings& paddings, const Tensor& value) {
   return out;
 }
 
+}  // namespace
+
+Tensor pad(const Tensor& x, const Paddings& paddings, const Tensor& value) {
+  require(value.dtype() == x.dtype() && value.shape().size() == 1, "pad: value is ", value.spec(),
+          ", expected a scalar of the dtype of x ", x.spec());
+  const Tensor scalar = reshape(widened(value), {});  // so that its gradient is summed before it is rounded
+  return padded(x, paddings, [&](const Shape& gap) { return cast(broadcast_to(scalar, gap), x.dtype()); });
+}
+
 Tensor pad(const Tensor& x, const Paddings& paddings, PadMode mode) {
-  if (mode == PadMode::constant) return pad(x, paddings, fill({}, 0, x.dtype()));
+  if (mode == PadMode::constant) return padded(x, paddings, [&](const Shape& gap) { return fill(gap, 0, x.dtype()); });
   require_paddings("pad", x, paddings);
-  Tensor out = cropped(x, paddings);
-  for (int i = 0; i < x.shape().rank(); ++i) {
-    const auto [before, after] = paddings[static_cast<std::size_t>(i)];
-    out = pad_axis(out, i, {std::max<std::int64_t>(before, 0), std::max<std::int64_t>(after, 0)}, mode);
-  }
-  return out;
+  return in_computed_dtype(cropped(x, paddings), [&](Tensor out) {  // where gradients of repeated elements are summed
+    for (int i = 0; i < x.shape().rank(); ++i) {
+      const auto [before, after] = paddings[static_cast<std::size_t>(i)];
+      out = pad_axis(out, i, {std::max<std::int64_t>(before, 0), std::max<std::int64_t>(after, 0)}, mode);
+    }
+    return out;
+  });
 }
 
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis) {

@@ -9,6 +9,7 @@
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -75,15 +76,10 @@ int Inverse::carries(Specs, int, int along) const { return along < -2 ? along : 
 
 namespace {
 
-/// Floats narrower than f32 are computed in f32.
-template <class Op> Tensor computed_wide(const Op& op, const Tensor& x) {
-  return is_narrow(x.dtype()) ? cast(apply(op, cast(x, f32)), x.dtype()) : apply(op, x);
-}
-
 /// The product of matrices; of narrow floats in f32.
 Tensor product(const Matmul& op, const Tensor& a, const Tensor& b) {
-  if (!is_narrow(a.dtype()) || a.dtype() != b.dtype()) return apply(op, a, b);
-  return cast(apply(op, cast(a, f32), cast(b, f32)), a.dtype());
+  if (a.dtype() != b.dtype()) return apply(op, a, b);  // says so
+  return in_computed_dtype(a, b, [&](const Tensor& x, const Tensor& y) { return apply(op, x, y); });
 }
 
 /// A factor of gemm, as a whole number where it is one.
@@ -95,8 +91,12 @@ Tensor times(const Tensor& x, double factor) {
 
 }  // namespace
 
-Tensor det(const Tensor& x) { return computed_wide(Det{}, x); }
-Tensor inverse(const Tensor& x) { return computed_wide(Inverse{}, x); }
+Tensor det(const Tensor& x) {
+  return in_computed_dtype(x, [](const Tensor& wide) { return apply(Det{}, wide); });
+}
+Tensor inverse(const Tensor& x) {
+  return in_computed_dtype(x, [](const Tensor& wide) { return apply(Inverse{}, wide); });
+}
 
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
   return matmul(options.transpose_a ? transpose(a) : a, options.transpose_b ? transpose(b) : b);
@@ -157,10 +157,14 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int>& axes_
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options) {
   require(a.shape().rank() == 2 && b.shape().rank() == 2, "gemm: a is ", a.spec(), ", b is ", b.spec(),
           "; expected matrices");
-  return times(product(Matmul{options.transpose_a, options.transpose_b}, a, b), options.alpha);
+  if (is_narrow(a.dtype()) && a.dtype() == b.dtype())
+    return in_computed_dtype(a, b, [&](const Tensor& x, const Tensor& y) { return gemm(x, y, options); });
+  return times(apply(Matmul{options.transpose_a, options.transpose_b}, a, b), options.alpha);
 }
 
 Tensor gemm(const Tensor& a, const Tensor& b, const Tensor& c, const GemmOptions& options) {
+  if (is_narrow(a.dtype()) && a.dtype() == b.dtype() && a.dtype() == c.dtype())
+    return cast(gemm(widened(a), widened(b), widened(c), options), a.dtype());
   const Tensor scaled = gemm(a, b, options);
   return scaled + broadcast_to(times(c, options.beta), scaled.shape());
 }

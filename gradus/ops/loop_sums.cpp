@@ -9,6 +9,7 @@
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/size_choice.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -69,9 +70,10 @@ Tensors LoopSums::results(In carried, In stacked) const {
 
 LoopSums::Later LoopSums::carried(const Tensor& term) {
   const std::size_t place = symbols_.size();
-  symbols_.push_back(Tensor::parameter(term.spec(), trace_));
-  next_.push_back(symbols_.back() + term);
-  return [place](In carried, In) { return carried[place]; };
+  const Tensor added = widened(term);
+  symbols_.push_back(Tensor::parameter(added.spec(), trace_));
+  next_.push_back(symbols_.back() + added);
+  return [place, t = term.dtype()](In carried, In) { return cast(carried[place], t); };
 }
 
 /// Nothing if there is no product in it that could wait.

@@ -5,6 +5,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/size_choice.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -103,12 +104,23 @@ Spec Matmul::infer(Specs in) const {
   return {in[0].dtype, with_matrix(leading(a.rank() == 2 ? b : a), a[transpose_a ? -1 : -2], b[transpose_b ? -2 : -1])};
 }
 
+namespace {
+
+/// The product; of more dimensions than `shape` it is summed over the batches, of narrow floats before it is rounded.
+Tensor product_summed_to(const Shape& shape, const Matmul& op, const Tensor& a, const Tensor& b) {
+  if (std::max(a.shape().rank(), b.shape().rank()) == shape.rank()) return apply(op, a, b);
+  return in_computed_dtype(a, b, [&](const Tensor& x, const Tensor& y) { return sum_to(apply(op, x, y), shape); });
+}
+
+}  // namespace
+
 /// y = a b: da = dy b', db = a' dy; of transposed operands the transposes of these.
 Tensors Matmul::vjp(In in, const Tensor&, const Tensor& dy) const {
   const Tensor &a = in[0], &b = in[1];
-  const Tensor da = transpose_a ? apply(Matmul{transpose_b, true}, b, dy) : apply(Matmul{false, !transpose_b}, dy, b);
-  const Tensor db = transpose_b ? apply(Matmul{true, transpose_a}, dy, a) : apply(Matmul{!transpose_a, false}, a, dy);
-  return {sum_to(da, a.shape()), sum_to(db, b.shape())};
+  return {transpose_a ? product_summed_to(a.shape(), Matmul{transpose_b, true}, b, dy)
+                      : product_summed_to(a.shape(), Matmul{false, !transpose_b}, dy, b),
+          transpose_b ? product_summed_to(b.shape(), Matmul{true, transpose_a}, dy, a)
+                      : product_summed_to(b.shape(), Matmul{!transpose_a, false}, a, dy)};
 }
 
 /// One tall product instead of n small ones, where one operand is the same for all rows; (a b)' = b' a' exchanges them.
@@ -131,7 +143,7 @@ int Matmul::carries(Specs, int operand, int axis) const {
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   check_operands(a.spec(), b.spec(), false, false);
-  if (a.dtype() == f16) return cast(matmul(cast(a, f32), cast(b, f32)), f16);
+  if (a.dtype() == f16) return in_computed_dtype(a, b, [](const Tensor& x, const Tensor& y) { return matmul(x, y); });
   const std::int64_t m = a.shape()[-2], k = a.shape()[-1], n = b.shape()[-1];
   const Shape batches_a = leading(a.shape()), batches_b = leading(b.shape());
   const Shape batches = broadcast_shape(batches_a, batches_b, "matmul: batches");
@@ -139,6 +151,9 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (batches_b.size() == 1)  // one b for all: the batches of a are further rows of one tall product
     return reshape(apply(Matmul{}, reshape(a, {dimension::multiply(batches_a.size(), m), k}), reshape(b, {k, n})),
                    result);
+  const bool is_repeated = batches_b != batches || (batches_a.size() != 1 && batches_a != batches);
+  if (is_repeated && is_narrow(a.dtype()))  // so are the gradients of what is repeated
+    return in_computed_dtype(a, b, [](const Tensor& x, const Tensor& y) { return matmul(x, y); });
   const Tensor left = batches_a.size() == 1 ? reshape(a, {m, k}) : broadcast_to(a, with_matrix(batches, m, k));
   return apply(Matmul{}, left, broadcast_to(b, with_matrix(batches, k, n)));
 }

@@ -4,6 +4,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -87,7 +88,7 @@ Tensor sum_of_neighbours(const Tensor& x, int axis, std::int64_t before, std::in
 }  // namespace
 
 Moments moments(const Tensor& x, ReduceOptions options) {
-  const Tensor w = cast(x, computed_in(x.dtype()));
+  const Tensor w = widened(x);
   return {cast(reduce_mean(w, options), x.dtype()), cast(reduce_variance(w, options), x.dtype())};
 }
 
@@ -100,7 +101,7 @@ Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& va
   const Tensor centre = parameter("mean", mean), spread = parameter("variance", variance);
   Tensor factor = rsqrt(spread + options.epsilon);
   if (options.scale.defined()) factor = factor * parameter("scale", options.scale);
-  const Tensor y = (cast(x, computed_in(x.dtype())) - centre) * factor;
+  const Tensor y = (widened(x) - centre) * factor;
   return cast(scaled(y, {}, parameter("offset", options.offset)), x.dtype());
 }
 
@@ -110,7 +111,7 @@ Tensor instance_normalization(const Tensor& x, ChannelNormalizationOptions optio
   const int channels = channel_axis(op, x, options.axis);
   const std::vector<int> inner = inner_axes(x, channels);
   require(!inner.empty(), op, ": ", x.spec(), " has no axis beside batch and channels");
-  const Tensor y = centred_and_scaled(cast(x, computed_in(x.dtype())), inner, options.epsilon);
+  const Tensor y = centred_and_scaled(widened(x), inner, options.epsilon);
   return cast(
       scaled(y, along(op, "scale", options.scale, x, {channels}), along(op, "offset", options.offset, x, {channels})),
       x.dtype());
@@ -126,7 +127,7 @@ Tensor group_normalization(const Tensor& x, std::int64_t groups, ChannelNormaliz
   Shape grouped = x.shape();
   grouped.set(channels, groups);
   grouped.insert(channels + 1, n / groups);
-  const Tensor parts = reshape(cast(x, computed_in(x.dtype())), grouped);
+  const Tensor parts = reshape(widened(x), grouped);
   const Tensor y = reshape(centred_and_scaled(parts, inner_axes(parts, channels), options.epsilon), x.shape());
   return cast(
       scaled(y, along(op, "scale", options.scale, x, {channels}), along(op, "offset", options.offset, x, {channels})),
@@ -137,7 +138,7 @@ Tensor layer_normalization(const Tensor& x, LayerOptions options) {
   constexpr std::string_view op = "layer_normalization";
   check_input(op, x, options.epsilon);
   const std::vector<int> axes = normalized_axes(op, x, options.axis);
-  const Tensor y = centred_and_scaled(cast(x, computed_in(x.dtype())), axes, options.epsilon);
+  const Tensor y = centred_and_scaled(widened(x), axes, options.epsilon);
   return cast(scaled(y, along(op, "scale", options.scale, x, axes), along(op, "offset", options.offset, x, axes)),
               x.dtype());
 }
@@ -146,7 +147,7 @@ Tensor rms_normalization(const Tensor& x, LayerOptions options) {
   constexpr std::string_view op = "rms_normalization";
   check_input(op, x, options.epsilon);
   const std::vector<int> axes = normalized_axes(op, x, options.axis);
-  const Tensor w = cast(x, computed_in(x.dtype()));
+  const Tensor w = widened(x);
   const Tensor y = w * rsqrt(reduce_mean(square(w), {.axis = axes, .keepdims = true}) + options.epsilon);
   return cast(scaled(y, along(op, "scale", options.scale, x, axes), along(op, "offset", options.offset, x, axes)),
               x.dtype());
@@ -157,7 +158,7 @@ Tensor local_response_normalization(const Tensor& x, LocalResponseOptions option
   check_input(op, x, 0);
   const std::int64_t before = options.depth_radius, after = options.depth_after.value_or(before);
   require(before >= 0 && after >= 0, op, ": numbers of neighbours must not be negative, got ", before, " and ", after);
-  const Tensor w = cast(x, computed_in(x.dtype()));
+  const Tensor w = widened(x);
   const Tensor sum = sum_of_neighbours(square(w), x.shape().normalized(options.axis), before, after);
   return cast(w * pow(sum * options.alpha + options.bias, -options.beta), x.dtype());
 }
@@ -166,20 +167,20 @@ Tensor mean_variance_normalization(const Tensor& x, const std::vector<int>& axis
   constexpr std::string_view op = "mean_variance_normalization";
   check_input(op, x, 0);
   const ReduceOptions over{.axis = normalized_axes(op, x, axis), .keepdims = true};
-  const Tensor w = cast(x, computed_in(x.dtype()));
+  const Tensor w = widened(x);
   return cast((w - reduce_mean(w, over)) / (reduce_std(w, over) + 1e-9), x.dtype());
 }
 
 Tensor l2_normalize(const Tensor& x, const std::vector<int>& axis, double epsilon) {
   check_input("l2_normalize", x, epsilon);
-  const Tensor w = cast(x, computed_in(x.dtype()));
+  const Tensor w = widened(x);
   return cast(w * rsqrt(maximum(reduce_sum(square(w), {.axis = axis, .keepdims = true}), epsilon)), x.dtype());
 }
 
 Tensor lp_normalize(const Tensor& x, int p, int axis) {
   check_input("lp_normalize", x, 0);
   require(p == 1 || p == 2, "lp_normalize: p must be 1 or 2, got ", p);
-  const Tensor w = cast(x, computed_in(x.dtype()));
+  const Tensor w = widened(x);
   const ReduceOptions over{.axis = {axis}, .keepdims = true};
   const Tensor length = p == 1 ? reduce_sum(abs(w), over) : norm(w, over);
   const Tensor none = equal(length, fill_like(length, 0));

@@ -13,6 +13,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/sort.h"
 #include "gradus/ops/special.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -22,15 +23,6 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 const Tensor& require_numbers(const Tensor& x, std::string_view op) {
   require(x.dtype() != boolean, op, ": expected numbers, got ", x.spec(), "; cast it first");
   return x;
-}
-
-/// f, a function of wide floats, of x; f16 and bf16 are rounded once.
-Tensor wide(const Tensor& x, const auto& f) { return cast(f(cast(x, computed_in(x.dtype()))), x.dtype()); }
-Tensor wide(std::string_view op, const Tensor& a, const Tensor& b, const auto& f) {
-  require_floating(a, b, op);
-  const auto [x, y] = broadcast_together(a, b, op);
-  const DType t = computed_in(a.dtype());
-  return cast(f(cast(x, t), cast(y, t)), a.dtype());
 }
 
 /// The elements of all `axis` (none: all) behind each other as the last dimension.
@@ -77,7 +69,7 @@ Tensor at_place(const Tensor& sorted, double place, QuantileMethod method) {
 }  // namespace
 
 Tensor hypot(const Tensor& a, const Tensor& b) {
-  return wide("hypot", a, b, [](const Tensor& x, const Tensor& y) {
+  return in_computed_dtype("hypot", a, b, [](const Tensor& x, const Tensor& y) {
     const Tensor larger = maximum(abs(x), abs(y)), smaller = minimum(abs(x), abs(y));
     const Tensor has_ratio = logical_and(larger > 0, is_finite(larger));
     const Tensor ratio = where(has_ratio, smaller / where(has_ratio, larger, 1), 0);
@@ -86,14 +78,14 @@ Tensor hypot(const Tensor& a, const Tensor& b) {
 }
 
 Tensor logaddexp2(const Tensor& a, const Tensor& b) {
-  return wide("logaddexp2", a, b, [](const Tensor& x, const Tensor& y) {
+  return in_computed_dtype("logaddexp2", a, b, [](const Tensor& x, const Tensor& y) {
     return logaddexp(x * std::numbers::ln2, y * std::numbers::ln2) / std::numbers::ln2;
   });
 }
 
 Tensor sinc(const Tensor& x) {
   require_floating(x, "sinc");
-  return wide(x, [](const Tensor& w) {
+  return in_computed_dtype(x, [](const Tensor& w) {
     const Tensor y = w * std::numbers::pi, is_near = abs(y) < 0.5;
     // sin(y) / y = 1 - y^2 / 3! + y^4 / 5! - ..., so that derivatives at 0 are right.
     const Tensor square_of = square(where(is_near, y, 0));
@@ -141,7 +133,7 @@ Tensor nan_to_num(const Tensor& x, NanToNumOptions options) {
 Tensor ldexp(const Tensor& x, const Tensor& exponent) {
   require_floating(x, "ldexp");
   require(is_integer(exponent.dtype()), "ldexp: expected integers as exponents, got ", exponent.spec());
-  return wide(x, [&](const Tensor& mantissa) {
+  return in_computed_dtype(x, [&](const Tensor& mantissa) {
     const double limit = mantissa.dtype() == f64 ? 2100 : 300;
     const auto [m, n] = broadcast_together(
         mantissa, cast(clip_by_value(cast(exponent, f64), -limit, limit), mantissa.dtype()), "ldexp");
@@ -151,10 +143,12 @@ Tensor ldexp(const Tensor& x, const Tensor& exponent) {
 }
 
 Tensor deg2rad(const Tensor& x) {
-  return wide(require_floating(x, "deg2rad"), [](const Tensor& w) { return w * (std::numbers::pi / 180); });
+  return in_computed_dtype(require_floating(x, "deg2rad"),
+                           [](const Tensor& w) { return w * (std::numbers::pi / 180); });
 }
 Tensor rad2deg(const Tensor& x) {
-  return wide(require_floating(x, "rad2deg"), [](const Tensor& w) { return w * (180 / std::numbers::pi); });
+  return in_computed_dtype(require_floating(x, "rad2deg"),
+                           [](const Tensor& w) { return w * (180 / std::numbers::pi); });
 }
 
 Tensor isclose(const Tensor& a, const Tensor& b, IsCloseOptions options) {
@@ -204,10 +198,12 @@ Tensor cross(const Tensor& a, const Tensor& b) {
   require(a.spec() == b.spec() && a.shape().rank() >= 1 && a.shape().back() == 3, "cross: a is ", a.spec(), ", b is ",
           b.spec(), "; expected vectors of three along the last axis");
   const auto part = [](const Tensor& x, std::int64_t i) { return slice_within(x, x.shape().rank() - 1, i % 3, 1); };
-  std::vector<Tensor> parts;
-  for (std::int64_t i = 0; i < 3; ++i)
-    parts.push_back(part(a, i + 1) * part(b, i + 2) - part(a, i + 2) * part(b, i + 1));
-  return concat(parts, -1);
+  return in_computed_dtype(a, b, [&](const Tensor& x, const Tensor& y) {
+    std::vector<Tensor> parts;
+    for (std::int64_t i = 0; i < 3; ++i)
+      parts.push_back(part(x, i + 1) * part(y, i + 2) - part(x, i + 2) * part(y, i + 1));
+    return concat(parts, -1);
+  });
 }
 
 Tensor outer(const Tensor& a, const Tensor& b) {
@@ -234,28 +230,31 @@ Tensor vander(const Tensor& x, std::optional<std::int64_t> n, bool increasing) {
   require(x.shape().rank() == 1 && n.value_or(0) >= 0, "vander: expected a vector and n >= 0, got ", x.spec(), " and ",
           n.value_or(0));
   const std::int64_t m = x.shape()[0];
-  const Tensor rows = broadcast_to(reshape(x, {m, 1}), {m, n.value_or(m)});
-  return cumprod(rows, {.axis = 1, .exclusive = true, .reverse = !increasing});
+  return in_computed_dtype(x, [&](const Tensor& wide) {
+    const Tensor rows = broadcast_to(reshape(wide, {m, 1}), {m, n.value_or(m)});
+    return cumprod(rows, {.axis = 1, .exclusive = true, .reverse = !increasing});
+  });
 }
 
 Tensor diff(const Tensor& x, int n, int axis) {
   require_numbers(x, "diff");
   require(n >= 0, "diff: n must not be negative, got ", n);
   const int at = checked_axis(x, axis, "diff");
-  Tensor y = x;
-  for (int k = 0; k < n; ++k) {
-    const std::int64_t size = y.shape()[at];
-    if (size == 0) break;
-    y = slice_within(y, at, 1, dimension::subtract(size, 1)) - slice_within(y, at, 0, dimension::subtract(size, 1));
-  }
-  return y;
+  return in_computed_dtype(x, [&](Tensor y) {
+    for (int k = 0; k < n; ++k) {
+      const std::int64_t size = y.shape()[at];
+      if (size == 0) break;
+      y = slice_within(y, at, 1, dimension::subtract(size, 1)) - slice_within(y, at, 0, dimension::subtract(size, 1));
+    }
+    return y;
+  });
 }
 
 Tensor trapezoid(const Tensor& y, double dx, int axis) {
   require_floating(y, "trapezoid");
   const int at = checked_axis(y, axis, "trapezoid");
   const std::int64_t n = y.shape()[at];
-  return wide(y, [&](const Tensor& w) {
+  return in_computed_dtype(y, [&](const Tensor& w) {
     if (n == 0) return reduce_sum(w, {.axis = {at}});
     const Tensor low = slice_within(w, at, 0, dimension::subtract(n, 1)),
                  high = slice_within(w, at, 1, dimension::subtract(n, 1));
@@ -264,6 +263,8 @@ Tensor trapezoid(const Tensor& y, double dx, int axis) {
 }
 
 Tensor average(const Tensor& x, const Tensor& weights, std::optional<int> axis) {
+  if (is_narrow(x.dtype()) && x.dtype() == weights.dtype())
+    return in_computed_dtype(x, weights, [&](const Tensor& a, const Tensor& w) { return average(a, w, axis); });
   Tensor spread = weights;
   if (axis && weights.shape().rank() == 1 && x.shape().rank() > 1) {
     Shape along;
@@ -274,14 +275,15 @@ Tensor average(const Tensor& x, const Tensor& weights, std::optional<int> axis) 
   require(spread.shape() == x.shape(), "average: x is ", x.spec(), ", the weights are ", weights.spec(),
           "; expected the shape of x, or a vector along the axis");
   const ReduceOptions over{.axis = axis ? std::vector<int>{*axis} : std::vector<int>{}};
-  return wide("average", x, spread,
-              [&](const Tensor& a, const Tensor& w) { return reduce_sum(a * w, over) / reduce_sum(w, over); });
+  return in_computed_dtype("average", x, spread, [&](const Tensor& a, const Tensor& w) {
+    return reduce_sum(a * w, over) / reduce_sum(w, over);
+  });
 }
 
 Tensor quantile(const Tensor& x, double q, QuantileOptions options) {
   require_floating(x, "quantile");
   require(q >= 0 && q <= 1, "quantile: q must lie in [0, 1], got ", q);
-  return wide(x, [&](const Tensor& w) {
+  return in_computed_dtype(x, [&](const Tensor& w) {
     Shape kept;
     const Tensor flat = gathered_last(w, options.axis, "quantile", kept);
     const double place = q * static_cast<double>(flat.shape().back() - 1);

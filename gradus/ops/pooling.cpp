@@ -2,6 +2,7 @@
 #include "gradus/ops/pooling.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/widened.h"
 #include "gradus/ops/windows.h"
 
 namespace gradus {
@@ -41,7 +42,7 @@ void check_terms(std::string_view op, const Spec& x) {
 
 /// A sum of parts of dy, in dy's dtype.
 template <class Op, class... Others> Tensor summed(const Op& op, const Tensor& dy, const Others&... others) {
-  return cast(apply(op, cast(dy, computed_in(dy.dtype())), others...), dy.dtype());
+  return cast(apply(op, widened(dy), others...), dy.dtype());
 }
 
 void check_taps(std::string_view op, const Spec& taps, const Shape& shape) {

@@ -1,5 +1,6 @@
 /// Reductions: the primitives, which run along one axis and leave it as size 1, and what is made of them.
 #include "gradus/ops/reduce.h"
+#include <bit>
 #include <limits>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/cumsum.h"
@@ -7,6 +8,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -31,8 +33,10 @@ scalar::Literal highest(DType t) {
 /// The cotangent of an extreme element, split evenly among those that are it.
 Tensor split_among_ties(const Tensor& x, const Tensor& y, const Tensor& dy, int axis) {
   const Tensor chosen = equal(x, broadcast_to(y, x.shape()));
-  const Tensor ties = reduce_sum(cast(chosen, dy.dtype()), {.axis = {axis}, .keepdims = true});
-  return where(chosen, broadcast_to(dy / ties, x.shape()), fill_like(x, 0));
+  const Tensor share = in_computed_dtype(dy, [&](const Tensor& wide) {  // narrow floats would not count so far
+    return wide / reduce_sum(cast(chosen, wide.dtype()), {.axis = {axis}, .keepdims = true});
+  });
+  return where(chosen, broadcast_to(share, x.shape()), fill_like(x, 0));
 }
 
 /// Per element along `axis` the product of all others, as running products from both sides, without a division: right
@@ -162,8 +166,12 @@ template <class Op> Tensor reduce_run(const Tensor& x, int first, int last) {
   return reshape(apply(Op{.axis = last - rank}, reshape(x, merged)), kept);
 }
 
-/// The axes in `mask` become 1, the last first: so fewer elements are left for the slower ones.
+/// The axes in `mask` become 1, the last first: so fewer elements are left for the slower ones. Where they lie apart,
+/// what narrow floats come to on the way is not rounded.
 template <class Op> Tensor reduce_mask(Tensor x, std::uint32_t mask) {
+  const bool is_one_run = std::has_single_bit((mask | (mask - 1)) + 1);
+  if (mask && !is_one_run && is_narrow(x.dtype()))
+    return in_f32(x, [&](const Tensor& wide) { return reduce_mask<Op>(wide, mask); });
   for (int last = x.shape().rank() - 1; last >= 0; --last) {
     if (!(mask >> last & 1)) continue;
     int first = last;
@@ -225,7 +233,9 @@ template <class Op> Tensor index_of_extreme(std::string_view op, const Tensor& g
 Tensor reduce_sum(const Tensor& x, ReduceOptions options) { return reduce<Sum>("reduce_sum", x, options); }
 Tensor reduce_max(const Tensor& x, ReduceOptions options) { return reduce<Max>("reduce_max", x, options); }
 Tensor reduce_min(const Tensor& x, ReduceOptions options) { return reduce<Min>("reduce_min", x, options); }
-Tensor reduce_prod(const Tensor& x, ReduceOptions options) { return reduce<Prod>("reduce_prod", x, options); }
+Tensor reduce_prod(const Tensor& x, ReduceOptions options) {
+  return in_computed_dtype(x, [&](const Tensor& wide) { return reduce<Prod>("reduce_prod", wide, options); });
+}
 Tensor reduce_any(const Tensor& x, ReduceOptions options) { return reduce<Any>("reduce_any", x, options); }
 Tensor reduce_all(const Tensor& x, ReduceOptions options) { return reduce<All>("reduce_all", x, options); }
 

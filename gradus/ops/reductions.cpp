@@ -40,6 +40,7 @@ Tensor norm(const Tensor& x, double ord, ReduceOptions options) {
   require_floating(x, "norm");
   require(ord > 0, "norm: ord must be positive, got ", ord);
   if (ord == 2) return norm(x, options);
+  if (is_narrow(x.dtype())) return in_f32(x, [&](const Tensor& wide) { return norm(wide, ord, options); });
   if (ord == 1) return reduce_sum(abs(x), options);
   if (std::isinf(ord)) return reduce_max(abs(x), options);
   return flat_power(reduce_sum(flat_power(abs(x), ord), options), 1 / ord);

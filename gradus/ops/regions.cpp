@@ -9,6 +9,7 @@
 #include "gradus/ops/index.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -232,7 +233,7 @@ Tensor max_roi_pool(const Tensor& x, const Tensor& rois, std::int64_t pooled_hei
           ", expected [r, 5] of the dtype of x, ", x.spec());
   require(pooled_height > 0 && pooled_width > 0 && pooled_height < 1 << 20 && pooled_width < 1 << 20, op,
           ": the pooled size must be positive and below 2^20, got ", pooled_height, " and ", pooled_width);
-  const Tensor regions = stop_gradient(cast(rois, computed_in(rois.dtype())));
+  const Tensor regions = stop_gradient(widened(rois));
   const auto number = [&](std::int64_t k) { return squeeze(slice_within(regions, 1, k, 1), {1}); };
   const auto corner = [&](std::int64_t k) { return rounded(number(k) * spatial_scale); };
   const Tensor rows = in_bins(corner(2), corner(4), pooled_height, x.shape()[2]);

@@ -8,6 +8,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/sort.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -109,9 +110,11 @@ Tensors Scatter::vjp(In in, const Tensor& y, const Tensor& dy) const {
     case Reduction::max: break;
   }
   const Tensor from_x = equal(x, y), from_update = equal(updates, apply(read, y, indices));
-  const Tensor ties =
-      apply(Scatter{axis, as_kind(Reduction::add)}, cast(from_x, dy.dtype()), indices, cast(from_update, dy.dtype()));
-  const Tensor share = dy / maximum(ties, fill_like(ties, 1));  // no tie: NaN, which equals nothing
+  const Tensor share = in_computed_dtype(dy, [&](const Tensor& wide) {  // narrow floats would not count so far
+    const Tensor ties = apply(Scatter{axis, as_kind(Reduction::add)}, cast(from_x, wide.dtype()), indices,
+                              cast(from_update, wide.dtype()));
+    return wide / maximum(ties, fill_like(ties, 1));  // no tie: NaN, which equals nothing
+  });
   return {where(from_x, share, zeros_of(x)), {}, where(from_update, apply(read, share, indices), zeros_of(updates))};
 }
 
@@ -141,7 +144,7 @@ Tensor scatter(const Tensor& x, const Tensor& indices, const Tensor& updates, in
   const bool accumulates = reduction == Reduction::add || reduction == Reduction::mul;
   const Scatter op{axis, as_kind(reduction)};
   if (!accumulates || !is_narrow(x.dtype()) || x.dtype() != updates.dtype()) return apply(op, x, indices, updates);
-  return cast(apply(op, cast(x, f32), indices, cast(updates, f32)), x.dtype());
+  return in_computed_dtype(x, updates, [&](const Tensor& a, const Tensor& b) { return apply(op, a, indices, b); });
 }
 
 /// The positions of scatter_nd within the first dimensions of `shape`, and what becomes of that.

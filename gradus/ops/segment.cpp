@@ -10,6 +10,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/scatter.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -59,7 +60,12 @@ Tensor counts_of(const Routed& to, DType dtype, int rank, std::int64_t least) {
   return least ? maximum(counts, fill_like(counts, least)) : counts;
 }
 
-Tensor combined(const Routed& to, scalar::Literal start, Reduction reduction) {
+/// Of f16 and bf16 in f32: products are rounded once.
+Tensor combined(Routed to, scalar::Literal start, Reduction reduction) {
+  if (is_narrow(to.x.dtype())) {
+    const DType t = std::exchange(to.x, widened(to.x)).dtype();
+    return cast(combined(to, start, reduction), t);
+  }
   const Tensor initial = fill(with_rows(to.x, dimension::add(to.segments, 1)), start, to.x.dtype());
   const int axis = -to.x.shape().rank();
   return without_left_out(apply(Scatter{axis, static_cast<int>(reduction)}, initial, to.target, to.x), to.segments);
@@ -88,7 +94,7 @@ Tensor extreme(const Routed& to, bool largest, std::optional<scalar::Literal> em
 Tensor divided(std::string_view op, Routed to, bool by_root) {
   require(is_floating(to.x.dtype()), op, ": expected floats, got ", to.x.spec(), "; cast(x, f32) first");
   const DType t = to.x.dtype();
-  if (is_narrow(t)) to.x = cast(to.x, f32);
+  to.x = widened(to.x);
   const Tensor sum = sum_of(to.x, to), counts = counts_of(to, to.x.dtype(), sum.shape().rank(), 1);
   return cast(sum / (by_root ? sqrt(counts) : counts), t);
 }

@@ -6,6 +6,7 @@
 #include "gradus/ops/concat.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/views.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 
@@ -167,6 +168,9 @@ Tensor slice(const Tensor& x, const std::vector<std::int64_t>& begin, const std:
 Tensor tile(const Tensor& x, const std::vector<std::int64_t>& multiples) {
   const int rank = x.shape().rank();
   require(static_cast<int>(multiples.size()) == rank, "tile: ", multiples.size(), " multiples for ", x.spec());
+  const auto repeats = [](std::int64_t times) { return times != 1; };
+  if (is_narrow(x.dtype()) && std::ranges::count_if(multiples, repeats) > 1)  // gradients are summed an axis at a time
+    return in_f32(x, [&](const Tensor& wide) { return tile(wide, multiples); });
   Tensor out = x;
   for (int i = 0; i < rank; ++i) {
     const std::int64_t times = multiples[static_cast<std::size_t>(i)];

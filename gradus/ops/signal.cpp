@@ -12,6 +12,7 @@
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/signal_parts.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -211,9 +212,9 @@ Tensor stft(const Tensor& signal, StftOptions options) {
   const std::int64_t frames = 1 + (n - length) / options.frame_step;
   require(frames * length <= most_elements * 8, "stft: ", frames, " frames of ", length, " elements are too many");
   const Tensor places = expand_dims(range(frames, i64) * options.frame_step, 1) + range(length, i64);
-  Tensor framed = gather(signal, places, 1);  // [batch, frames, length, parts]
-  if (has_window) framed = framed * expand_dims(options.window, 1);
-  return dft(framed, {.axis = 2, .onesided = options.onesided});
+  Tensor framed = gather(widened(signal), places, 1);  // [batch, frames, length, parts]
+  if (has_window) framed = framed * expand_dims(widened(options.window), 1);
+  return cast(dft(framed, {.axis = 2, .onesided = options.onesided}), signal.dtype());
 }
 
 Tensor cosine_window(std::int64_t n, const std::vector<double>& a, SignalWindowOptions options) {

@@ -9,6 +9,7 @@
 #include "gradus/ops/matrix.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -110,7 +111,7 @@ Tensor triangular_solve(const Tensor& matrix, const Tensor& rhs, TriangularSolve
 
 Tensor cholesky(const Tensor& x) {
   require_floating(x, "cholesky");
-  return cast(apply(Cholesky{}, cast(x, computed_in(x.dtype()))), x.dtype());
+  return cast(apply(Cholesky{}, widened(x)), x.dtype());
 }
 
 Tensor cholesky_solve(const Tensor& chol, const Tensor& rhs) {
@@ -119,13 +120,13 @@ Tensor cholesky_solve(const Tensor& chol, const Tensor& rhs) {
 
 Tensor logdet(const Tensor& matrix) {
   require_floating(matrix, "logdet");
-  const Tensor factor = apply(Cholesky{}, cast(matrix, computed_in(matrix.dtype())));
+  const Tensor factor = apply(Cholesky{}, widened(matrix));
   return cast(reduce_sum(log(diag_part(factor)), {.axis = {-1}}) * 2, matrix.dtype());
 }
 
 SignAndLogDet slogdet(const Tensor& x) {
   require_floating(x, "slogdet");
-  const Tensor value = det(cast(x, computed_in(x.dtype())));
+  const Tensor value = det(widened(x));
   return {cast(sign(value), x.dtype()), cast(log(abs(value)), x.dtype())};
 }
 

@@ -451,7 +451,9 @@ Tensor polygamma(int order, const Tensor& x) {
 Tensor lbeta(const Tensor& x) {
   require_floating(x, "lbeta");
   checked_axis(x, -1, "lbeta");
-  return reduce_sum(lgamma(x), {.axis = {-1}}) - lgamma(reduce_sum(x, {.axis = {-1}}));
+  return in_computed_dtype(x, [](const Tensor& wide) {
+    return reduce_sum(lgamma(wide), {.axis = {-1}}) - lgamma(reduce_sum(wide, {.axis = {-1}}));
+  });
 }
 
 Tensor bessel_i0(const Tensor& x) { return apply_wide(BesselI{0, false}, x); }
@@ -473,28 +475,24 @@ Tensor spence(const Tensor& x) { return apply_wide(Spence{}, x); }
 Tensor dawsn(const Tensor& x) { return apply_wide(Dawsn{}, x); }
 
 Tensor xlogy(const Tensor& x, const Tensor& y) {
-  require_floating(x, y, "xlogy");
-  const auto [a, b] = broadcast_together(x, y, "xlogy");
-  return a * log(where_counted(a, b, 1));
+  return in_computed_dtype("xlogy", x, y,
+                           [](const Tensor& a, const Tensor& b) { return a * log(where_counted(a, b, 1)); });
 }
 
 Tensor xlog1py(const Tensor& x, const Tensor& y) {
-  require_floating(x, y, "xlog1py");
-  const auto [a, b] = broadcast_together(x, y, "xlog1py");
-  return a * log1p(where_counted(a, b, 0));
+  return in_computed_dtype("xlog1py", x, y,
+                           [](const Tensor& a, const Tensor& b) { return a * log1p(where_counted(a, b, 0)); });
 }
 
 Tensor xdivy(const Tensor& x, const Tensor& y) {
-  require_floating(x, y, "xdivy");
-  const auto [a, b] = broadcast_together(x, y, "xdivy");
-  return a / where_counted(a, b, 1);
+  return in_computed_dtype("xdivy", x, y, [](const Tensor& a, const Tensor& b) { return a / where_counted(a, b, 1); });
 }
 
 Tensor divide_no_nan(const Tensor& x, const Tensor& y) {
-  require_floating(x, y, "divide_no_nan");
-  const auto [a, b] = broadcast_together(x, y, "divide_no_nan");
-  const Tensor zero = fill_like(b, 0), is_zero = equal(b, zero);
-  return where(is_zero, zero, a / where(is_zero, fill_like(b, 1), b));
+  return in_computed_dtype("divide_no_nan", x, y, [](const Tensor& a, const Tensor& b) {
+    const Tensor zero = fill_like(b, 0), is_zero = equal(b, zero);
+    return where(is_zero, zero, a / where(is_zero, fill_like(b, 1), b));
+  });
 }
 
 Tensor reciprocal_no_nan(const Tensor& x) {
@@ -503,15 +501,14 @@ Tensor reciprocal_no_nan(const Tensor& x) {
 }
 
 Tensor multiply_no_nan(const Tensor& x, const Tensor& y) {
-  require_floating(x, y, "multiply_no_nan");
-  const auto [a, b] = broadcast_together(x, y, "multiply_no_nan");
-  return cotangent_times(b, a);
+  return in_computed_dtype("multiply_no_nan", x, y,
+                           [](const Tensor& a, const Tensor& b) { return cotangent_times(b, a); });
 }
 
 Tensor reciprocal(const Tensor& x) { return fill_like(require_floating(x, "reciprocal"), 1) / x; }
-Tensor squared_difference(const Tensor& a, const Tensor& b) { return broadcasting(SquaredDifference{}, a, b); }
+Tensor squared_difference(const Tensor& a, const Tensor& b) { return broadcasting_wide(SquaredDifference{}, a, b); }
 Tensor trunc(const Tensor& x) { return apply(Trunc{}, x); }
-Tensor truncatemod(const Tensor& a, const Tensor& b) { return broadcasting(TruncateMod{}, a, b); }
+Tensor truncatemod(const Tensor& a, const Tensor& b) { return broadcasting_wide(TruncateMod{}, a, b); }
 
 Tensor integer_pow(const Tensor& a, const Tensor& b) { return broadcasting(IntegerPow{}, a, b); }
 Tensor gcd(const Tensor& a, const Tensor& b) { return broadcasting(Gcd{}, a, b); }
@@ -520,6 +517,12 @@ Tensor copysign(const Tensor& x, const Tensor& sign) { return broadcasting(Copys
 
 Tensor polyval(const std::vector<Tensor>& coefficients, const Tensor& x) {
   if (coefficients.empty()) return zeros_like(x);
+  const auto agrees = [&](const Tensor& each) { return each.dtype() == x.dtype(); };
+  if (is_narrow(x.dtype()) && std::ranges::all_of(coefficients, agrees)) {
+    std::vector<Tensor> wide;
+    for (const Tensor& each : coefficients) wide.push_back(widened(each));
+    return in_f32(x, [&](const Tensor& wide_x) { return polyval(wide, wide_x); });
+  }
   Tensor sum = coefficients.front();
   for (std::size_t i = 1; i < coefficients.size(); ++i) sum = sum * x + coefficients[i];
   return coefficients.size() == 1 ? broadcast_together(sum, x, "polyval").first : sum;
@@ -527,13 +530,15 @@ Tensor polyval(const std::vector<Tensor>& coefficients, const Tensor& x) {
 
 Tensor add_n(const std::vector<Tensor>& inputs) {
   require(!inputs.empty(), "add_n: expected at least one tensor, got none");
-  Tensor sum = inputs.front();
+  const Spec& first = inputs.front().spec();
+  if (inputs.size() == 1) return inputs.front();
+  Tensor sum = widened(inputs.front());
   for (std::size_t i = 1; i < inputs.size(); ++i) {
-    require(inputs[i].spec() == sum.spec(), "add_n: tensor ", i, " is ", inputs[i].spec(), ", the first ", sum.spec(),
+    require(inputs[i].spec() == first, "add_n: tensor ", i, " is ", inputs[i].spec(), ", the first ", first,
             "; they must agree");
-    sum = sum + inputs[i];
+    sum = sum + widened(inputs[i]);
   }
-  return sum;
+  return cast(sum, first.dtype);
 }
 
 Tensor is_inf(const Tensor& x, IsInfOptions options) {

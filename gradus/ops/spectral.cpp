@@ -14,6 +14,7 @@
 #include "gradus/ops/pooling.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/signal_parts.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -188,7 +189,7 @@ Tensor overlap_and_add(const Tensor& signal, std::int64_t frame_step) {
   Shape rows = shape;
   rows.erase(rows.rank() - 1);
   rows.erase(rows.rank() - 1);
-  const Tensor patches = reshape(cast(signal, computed_in(signal.dtype())), {rows.size(), frames, length, 1});
+  const Tensor patches = reshape(widened(signal), {rows.size(), frames, length, 1});
   const Fold fold{.strides = {frame_step}, .dilations = {1}, .size = {result.back()}};
   return cast(reshape(apply(fold, patches), result), signal.dtype());
 }

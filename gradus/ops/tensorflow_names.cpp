@@ -8,6 +8,7 @@
 #include "gradus/ops/pool.h"
 #include "gradus/ops/reductions.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -63,14 +64,13 @@ Tensor dilated(std::string_view op, const Tensor& x, const Tensor& filters, cons
 }  // namespace
 
 Normalized normalize(const Tensor& x, double ord, const std::vector<int>& axis) {
-  const Tensor size = norm(x, ord, {.axis = axis, .keepdims = true});
-  return {x / size, size};
+  const Tensor wide = widened(x), size = norm(wide, ord, {.axis = axis, .keepdims = true});
+  return {cast(wide / size, x.dtype()), cast(size, x.dtype())};
 }
 
 Moments weighted_moments(const Tensor& x, const Tensor& weights, ReduceOptions options) {
   require_floating(x, weights, "weighted_moments");
-  const DType wide = computed_in(x.dtype());
-  const Tensor values = cast(x, wide), shares = cast(broadcast_together(x, weights, "weighted_moments").second, wide);
+  const Tensor values = widened(x), shares = broadcast_together(values, widened(weights), "weighted_moments").second;
   require(shares.shape() == x.shape(), "weighted_moments: weights ", weights.spec(), " do not broadcast to ", x.spec());
   const ReduceOptions kept{.axis = options.axis, .keepdims = true};
   const Tensor total = reduce_sum(shares, kept), mean = reduce_sum(values * shares, kept) / total;
@@ -81,10 +81,10 @@ Moments weighted_moments(const Tensor& x, const Tensor& weights, ReduceOptions o
 
 SufficientStatistics sufficient_statistics(const Tensor& x, ReduceOptions options, const Tensor& shift) {
   require_floating(x, "sufficient_statistics");
-  const Tensor from = shift.defined() ? x - shift : x;
+  const Tensor from = shift.defined() ? widened(x) - widened(shift) : widened(x);
   return {.count = kept_or_not(count_of(x, options), options),
-          .mean = reduce_sum(from, options),
-          .variance = reduce_sum(square(from), options),
+          .mean = cast(reduce_sum(from, options), x.dtype()),
+          .variance = cast(reduce_sum(square(from), options), x.dtype()),
           .shift = shift};
 }
 

@@ -15,6 +15,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/scatter.h"
+#include "gradus/ops/widened.h"
 #include "gradus/optim/update_rule.h"
 
 namespace gradus {
@@ -227,7 +228,7 @@ struct Optimizer::State {
   };
 
   static Tensor decayed(const Tensor& old, const OneUpdate& one) {
-    const Tensor w = cast(old, computed_in(old.dtype()));
+    const Tensor w = widened(old);
     return one.decay.defined() ? w - w * cast(one.decay, w.dtype()) : w;
   }
 
