@@ -216,8 +216,8 @@ Segment segment_of(std::string_view written, std::string_view setting) {
 }
 
 TomlNode& entry_of(TomlTable& table, const std::string& key) {
-  const auto found = std::ranges::find(table, key, &TomlTable::value_type::first);
-  return found == table.end() ? table.emplace_back(key, TomlNode{TomlTable{}}).second : found->second;
+  const auto found = std::ranges::find(table, key, &TomlEntry::key);
+  return found == table.end() ? table.emplace_back(key, TomlNode{TomlTable{}}).node : found->node;
 }
 
 TomlNode& step_into(TomlNode& node, const Segment& segment, std::string_view setting) {
@@ -237,7 +237,7 @@ TomlNode value_of(const std::string& written, std::string_view setting) {
   try {
     TomlTable table = parse_toml("value = " + written, text("--set ", setting));
     require<ConfigError>(table.size() == 1, "more than one value");
-    value = std::move(table[0].second);
+    value = std::move(table[0].node);
   } catch (const ConfigError&) { value.value = written; }
   value.line = 0;
   return value;

@@ -77,7 +77,7 @@ TomlTable copied_table(const toml::table& table, std::string_view source) {
   TomlTable out;
   for (const auto& [key, node] : table) out.emplace_back(string_of(key.str(), source), copied(node, source));
   // Of equal lines, as in {a = 1, b = 2}, in the order of their names.
-  std::ranges::stable_sort(out, {}, [](const auto& entry) { return entry.second.line; });
+  std::ranges::stable_sort(out, {}, [](const auto& entry) { return entry.node.line; });
   return out;
 }
 
@@ -186,8 +186,8 @@ std::string_view kind_of(const TomlNode& node) {
 }
 
 const TomlNode* find(const TomlTable& table, std::string_view key) {
-  const auto found = std::ranges::find(table, key, [](const auto& entry) -> std::string_view { return entry.first; });
-  return found == table.end() ? nullptr : &found->second;
+  const auto found = std::ranges::find(table, key, &TomlEntry::key);
+  return found == table.end() ? nullptr : &found->node;
 }
 
 TomlTable parse_toml(std::string_view written, std::string_view source) {

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 #include "gradus/base/error.h"
@@ -16,15 +15,20 @@ class ConfigError : public Error {
 };
 
 struct TomlNode;
+struct TomlEntry;
 using TomlArray = std::vector<TomlNode>;
 /// In the order of the text, keys as UTF-8.
-using TomlTable = std::vector<std::pair<std::string, TomlNode>>;
+using TomlTable = std::vector<TomlEntry>;
 /// A value that no configuration has: a date or a time.
 struct TomlMoment {};
 
 struct TomlNode {
   std::variant<std::string, std::int64_t, double, bool, TomlArray, TomlTable, TomlMoment> value;
   std::int64_t line = 0;  // from 1; 0: it was not in a file
+};
+struct TomlEntry {
+  std::string key;
+  TomlNode node;
 };
 
 /// "an integer", "a table": for messages.
