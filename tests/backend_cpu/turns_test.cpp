@@ -32,7 +32,7 @@ class Turns : public testing::TestWithParam<Case> {};
 
 TEST_P(Turns, HaveTheBitsOfOneThread) {
   const Case& c = GetParam();
-  const std::int64_t symbols[] = {c.m};
+  const std::vector<std::int64_t> symbols{c.m};
   for (const bool open : {false, true}) {
     const Graph graph = graph_of(c, open ? "s0" : std::to_string(c.m));
     ASSERT_TRUE(library_kernel("matmul").bind(graph, 2, symbols).in_turns);
