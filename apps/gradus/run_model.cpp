@@ -25,7 +25,19 @@ std::string file_name_of(const std::string& output) {
   std::string name = output;
   for (char& c : name)
     if (c == '/' || c == '\\' || c == ':' || c == '\0') c = '_';
-  return (name.empty() || name.front() == '.' ? "_" + name : name) + ".npy";
+  return name.empty() || name.front() == '.' ? "_" + name : name;
+}
+
+/// The file of each output: "<output>.npy" where that can be, and where two would be one the other is numbered.
+std::map<std::string, std::string> files_of(const std::map<std::string, Tensor>& results) {
+  std::map<std::string, std::string> files;
+  for (const auto& [name, value] : results) {
+    std::string file = file_name_of(name);
+    for (int i = 2; file != name && (results.contains(file) || files.contains(file)); ++i)
+      file = text(file_name_of(name), "_", i);
+    files.emplace(file, name);
+  }
+  return files;
 }
 
 }  // namespace
@@ -35,10 +47,10 @@ int run_model(const RunArguments& arguments) {
   const onnx::Model model = onnx::load(arguments.model);
   const std::map<std::string, Tensor> results = model(read_inputs(arguments.inputs));
   std::filesystem::create_directories(arguments.output);
-  for (const auto& [name, value] : results) {
-    const std::filesystem::path file = arguments.output / file_name_of(name);
-    save_npy(file, value);
-    std::cout << name << ' ' << value.spec() << ' ' << file.string() << '\n';
+  for (const auto& [stem, name] : files_of(results)) {
+    const std::filesystem::path file = arguments.output / (stem + ".npy");
+    save_npy(file, results.at(name));
+    std::cout << name << ' ' << results.at(name).spec() << ' ' << file.string() << '\n';
   }
   return ok;
 }

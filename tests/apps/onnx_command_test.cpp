@@ -89,5 +89,25 @@ TEST_F(OnnxCommand, RunWritesEachOutput) {
   EXPECT_THROW(run_model(wrong), InvalidArgument);
 }
 
+// Files may not be named as values may: neither is lost where both would be called "a_b".
+TEST_F(OnnxCommand, RunKeepsOutputsWhoseFilesWouldBeOne) {
+  write_case("two", 6);
+  const fs::path path = root_ / "suite" / "two" / "model.onnx";
+  onnx::ModelFile file = onnx::read_model(path);
+  const onnx::ValueInfo y = file.graph.outputs[0];
+  file.graph.nodes.push_back({.op = "Identity", .inputs = {y.name}, .outputs = {"a/b"}});
+  file.graph.nodes.push_back({.op = "Neg", .inputs = {y.name}, .outputs = {"a_b"}});
+  file.graph.outputs = {y, y};
+  file.graph.outputs[0].name = "a/b";
+  file.graph.outputs[1].name = "a_b";
+  std::ofstream(path, std::ios::binary) << onnx::written(file, "two");
+  save_npy(root_ / "x.npy", constant(4.0));
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(run_model({.model = path, .output = root_ / "results", .inputs = {"x=" + (root_ / "x.npy").string()}}), ok);
+  testing::internal::GetCapturedStdout();
+  EXPECT_EQ(load_npy(root_ / "results" / "a_b.npy").item(), -8);
+  EXPECT_EQ(load_npy(root_ / "results" / "a_b_2.npy").item(), 8);
+}
+
 }  // namespace
 }  // namespace gradus::command
