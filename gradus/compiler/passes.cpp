@@ -20,7 +20,7 @@ constexpr Pass graph_passes[] = {{"inline", inline_calls},
                                  {"simplify", simplify},
                                  {"eliminate", eliminate_common_subexpressions}};
 constexpr std::string_view names[] = {"hoist", "fold",     "simplify", "eliminate",   "attention", "recompute",
-                                      "fuse",  "rederive", "reuse",    "concurrency", "share"};
+                                      "fuse",  "rederive", "reuse",    "concurrency", "share",     "strips"};
 
 void check_name(const std::string& name) {
   if (std::ranges::find(names, name) != std::end(names)) return;
