@@ -482,7 +482,9 @@ void run_weights(const Weights& w, const KernelArguments* arguments, std::int64_
 
 }  // namespace
 
-BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbols) {
+namespace {
+
+BoundThunk bind_by_weights(const Graph& graph, int value, Symbols symbols, bool packed) {
   const Value& v = graph[value];
   const KernelConvolution& op = *v.op.as<KernelConvolution>();
   const Shape x = graph[v.in[0]].spec.shape.evaluated(symbols), y = graph[v.in[1]].spec.shape.evaluated(symbols);
@@ -497,6 +499,8 @@ BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbol
       storage_of(graph, v.in[0]),
       storage_of(graph, v.in[1]),
       value};
+  if (!packed && !is_depthwise(*w))
+    if (std::optional<BoundThunk> bound = bind_strips(*w)) return *std::move(bound);
   BoundThunk bound{.extent = 0};
   if (v.spec.shape.evaluated(symbols).size() > 0 && is_depthwise(*w)) bound = bind_depthwise(*w);
   else if (v.spec.shape.evaluated(symbols).size() > 0) {
@@ -519,13 +523,24 @@ BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbol
           most = std::max(most, cpu_backend::scratch_bytes(w->product(rows, columns, k, false)));
     bound.worker_scratch = w->packed_bytes() + static_cast<std::int64_t>(most);
   }
-  bound.data = std::move(w);
+  bound.data = std::shared_ptr<const KernelConvolutionCall>(std::move(w));
   return bound;
 }
 
+}  // namespace
+
+BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbols) {
+  return bind_by_weights(graph, value, symbols, false);
+}
+BoundThunk bind_packed_kernel_convolution(const Graph& graph, int value, Symbols symbols) {
+  return bind_by_weights(graph, value, symbols, true);
+}
+
 void run_kernel_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
-  const auto& w = *static_cast<const Weights*>(arguments->data);
-  if (is_depthwise(w)) return run_depthwise(arguments, w, begin, end);
+  const auto& call = *static_cast<const KernelConvolutionCall*>(arguments->data);
+  if (is_depthwise(call)) return run_depthwise(arguments, call, begin, end);
+  if (call.in_strips) return run_strips(arguments, call, begin, end);
+  const auto& w = static_cast<const Weights&>(call);
   for (std::int64_t unit = begin; unit < end; ++unit) run_weights(w, arguments, unit);
 }
 

@@ -61,7 +61,11 @@ struct KernelConvolutionCall {
   std::int64_t examples, groups;
   std::int64_t element_channels, window_channels;
   int elements, windows, target;  // slots
+  bool in_strips = false;
 };
+std::optional<BoundThunk> bind_strips(const KernelConvolutionCall& call);
+void run_strips(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
+                std::int64_t end);
 bool is_depthwise(const KernelConvolutionCall& call);
 BoundThunk bind_depthwise(const KernelConvolutionCall& call);
 void run_depthwise(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
