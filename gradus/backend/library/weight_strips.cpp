@@ -18,7 +18,7 @@ constexpr std::int64_t block_bytes = 384 << 10;  // of images and windows: a par
 constexpr std::int64_t enough_steps = 256;       // of a block, for its sums are read and written once
 constexpr std::int64_t part_rows = 12;           // of a unit: at most a tile on any processor
 constexpr std::int64_t enough_units = 8;
-constexpr std::int64_t least_rows = 6, least_line = 4;  // of neighbouring taps; of windows: shorter ones are packed
+constexpr std::int64_t least_rows = 2, least_line = 4;  // of neighbouring taps; of windows: shorter ones are packed
 
 struct WeightStrips : KernelConvolutionCall {
   PaddedImage image;
