@@ -18,6 +18,8 @@ constexpr double instructions_per_byte = 4;
 constexpr double least_bytes = 256 << 10;
 /// What is smaller by this factor than what is derived from it is rather stored than computed again.
 constexpr std::int64_t small_factor = 4;
+/// So small a share of what is freed may stay in memory longer: a number per channel, say.
+constexpr std::int64_t small_share = 64;
 /// What an open size counts as.
 constexpr std::int64_t size_of_symbols = 256;
 constexpr int most_attempts = 4;
@@ -169,7 +171,7 @@ class Choice {
       const bool stays = graph_[leaf].is_input() || places_.is_output[at(leaf)];
       if (!stays && (readers.empty() || readers.back() < reader_)) kept += bytes;
     }
-    if (moved < least_bytes || kept > freed) return -1;
+    if (moved < least_bytes || kept > freed + freed / small_share) return -1;
     return moved * instructions_per_byte - cone.instructions;
   }
 
