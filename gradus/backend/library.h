@@ -11,11 +11,14 @@ struct LibraryKernel {
   std::string_view name;
   BoundThunk (*bind)(const Graph& graph, int value, std::span<const std::int64_t> symbols);
   KernelFunction run;
+  /// Used where `choice` is disabled.
+  std::string_view choice = {};
+  BoundThunk (*bind_without)(const Graph& graph, int value, std::span<const std::int64_t> symbols) = nullptr;
 };
 /// InternalError if there is none of this name.
 const LibraryKernel& library_kernel(std::string_view name);
 
-/// The thunk that computes the one member of a step of kind library.
-Thunk lower_library(std::shared_ptr<const Graph> graph, const Step& step);
+/// The thunk that computes the one member of a step of kind library. `disable`: names of passes.
+Thunk lower_library(std::shared_ptr<const Graph> graph, const Step& step, std::span<const std::string> disable);
 
 }  // namespace gradus

@@ -18,6 +18,8 @@ constexpr double instructions_per_byte = 4;
 constexpr double least_bytes = 256 << 10;
 /// What is smaller by this factor than what is derived from it is rather stored than computed again.
 constexpr std::int64_t small_factor = 4;
+/// So small a share of what is freed may stay in memory longer: a number per channel, say.
+constexpr std::int64_t small_share = 64;
 /// What an open size counts as.
 constexpr std::int64_t size_of_symbols = 256;
 constexpr int most_attempts = 4;
@@ -79,23 +81,47 @@ class Choice {
   Choice(const Places& places, int reader) : graph_(places.graph), places_(places), reader_(reader) {}
 
   /// Without members if nothing pays.
-  Cone run(std::vector<int> derived) const {
+  Cone run(std::vector<int> values) const {
+    Derived derived{std::move(values), {}};
     double gain = gain_of(derived);
-    for (bool improves = true; improves && !derived.empty();) {
-      improves = false;
-      for (std::size_t k = 0; k < derived.size() && !improves; ++k) {
-        std::vector<int> fewer = derived;
-        fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(k));
-        const double less = gain_of(fewer);
-        improves = less > gain;
-        if (improves) derived = std::move(fewer), gain = less;
-      }
-    }
+    const auto improves = [&](Derived other) {
+      const double its = gain_of(other);
+      if (its <= gain) return false;
+      derived = std::move(other), gain = its;
+      return true;
+    };
+    while (with_fewer(derived, improves) || with_deeper(derived, improves)) {}
     return gain > 0 ? cone_of(derived) : Cone();
   }
 
  private:
-  Cone cone_of(const std::vector<int>& derived) const {
+  /// What the reader reads and would rather compute, and what that takes although it stands in memory for others.
+  struct Derived {
+    std::vector<int> values, deeper;
+  };
+
+  template <class Improves> bool with_fewer(const Derived& derived, Improves improves) const {
+    for (std::size_t k = 0; k < derived.values.size(); ++k) {
+      Derived fewer = derived;
+      fewer.values.erase(fewer.values.begin() + static_cast<std::ptrdiff_t>(k));
+      if (improves(std::move(fewer))) return true;
+    }
+    return false;
+  }
+  /// A leaf of the same maker is computed again, too: as the result of a relu is where its sign is wanted.
+  template <class Improves> bool with_deeper(const Derived& derived, Improves improves) const {
+    if (derived.values.empty()) return false;
+    for (int leaf : cone_of(derived).leaves) {
+      if (!is_like(leaf, derived.values[0]) || holds(places_.readers[at(leaf)], reader_)) continue;
+      Derived deeper = derived;
+      deeper.deeper.push_back(leaf);
+      if (improves(std::move(deeper))) return true;
+    }
+    return false;
+  }
+
+  Cone cone_of(const Derived& of) const {
+    const std::vector<int>& derived = of.values;
     Cone cone;
     std::vector<int> pending = derived;
     while (!pending.empty()) {
@@ -107,7 +133,7 @@ class Choice {
       for (int operand : graph_[i].in) {
         const int source = source_of(graph_, operand);
         if (is_computed_where_read(graph_, source)) continue;
-        if (is_computed_again(source, derived)) pending.push_back(source);
+        if (is_computed_again(source, of)) pending.push_back(source);
         else if (!holds(cone.leaves, source)) cone.leaves.push_back(source);
       }
     }
@@ -115,19 +141,22 @@ class Choice {
   }
 
   /// Of what the maker of `derived` has in registers, all but reductions and what belongs to whole rows.
-  bool is_computed_again(int source, const std::vector<int>& derived) const {
-    if (holds(derived, source)) return true;
-    return places_.step_of[at(source)] == places_.step_of[at(derived[0])] && !places_.stored[at(source)] &&
-           graph_[source].op.is_elementwise() && places_.elements(source) * small_factor > places_.elements(derived[0]);
+  bool is_computed_again(int source, const Derived& derived) const {
+    if (holds(derived.values, source) || holds(derived.deeper, source)) return true;
+    return !places_.stored[at(source)] && is_like(source, derived.values[0]);
+  }
+  bool is_like(int source, int derived) const {
+    return places_.step_of[at(source)] == places_.step_of[at(derived)] && graph_[source].op.is_elementwise() &&
+           places_.elements(source) * small_factor > places_.elements(derived);
   }
 
   /// The worth of the bytes that are not moved less that of the work; negative if more memory would be in use.
-  double gain_of(const std::vector<int>& derived) const {
-    if (derived.empty()) return 0;
+  double gain_of(const Derived& derived) const {
+    if (derived.values.empty()) return 0;
     const Cone cone = cone_of(derived);
     double moved = 0;
     std::int64_t freed = 0, kept = 0;
-    for (int value : derived) {
+    for (int value : derived.values) {
       const std::int64_t bytes = places_.bytes(value);
       moved += static_cast<double>(bytes);
       if (places_.is_output[at(value)] || places_.is_read_elsewhere[at(value)]) continue;
@@ -142,7 +171,7 @@ class Choice {
       const bool stays = graph_[leaf].is_input() || places_.is_output[at(leaf)];
       if (!stays && (readers.empty() || readers.back() < reader_)) kept += bytes;
     }
-    if (moved < least_bytes || kept > freed) return -1;
+    if (moved < least_bytes || kept > freed + freed / small_share) return -1;
     return moved * instructions_per_byte - cone.instructions;
   }
 

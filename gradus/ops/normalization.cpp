@@ -101,8 +101,11 @@ Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& va
   const Tensor centre = parameter("mean", mean), spread = parameter("variance", variance);
   Tensor factor = rsqrt(spread + options.epsilon);
   if (options.scale.defined()) factor = factor * parameter("scale", options.scale);
-  const Tensor y = (widened(x) - centre) * factor;
-  return cast(scaled(y, {}, parameter("offset", options.offset)), x.dtype());
+  // (x - a) f + (a - c) f is (x - c) f for every a. That a is c makes the second part 0, but takes the gradient of c
+  // from the sum that the offset's is, instead of from one of its own over all of x.
+  const Tensor a = stop_gradient(centre), offset = parameter("offset", options.offset);
+  const Tensor shift = (a - centre) * factor;
+  return cast((widened(x) - a) * factor + (offset.defined() ? offset + shift : shift), x.dtype());
 }
 
 Tensor instance_normalization(const Tensor& x, ChannelNormalizationOptions options) {

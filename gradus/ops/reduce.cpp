@@ -262,7 +262,10 @@ Tensor reduce_logsumexp(const Tensor& x, ReduceOptions options) {
 Tensor reduce_variance(const Tensor& x, ReduceOptions options) {
   require_floats("reduce_variance", x);
   if (is_narrow(x.dtype())) return in_f32(x, [&](const Tensor& wide) { return reduce_variance(wide, options); });
-  return reduce_mean(square(x - reduce_mean(x, keeping(options))), options);
+  // E (x - a)^2 - (E x - a)^2 is the variance for every a. That a is the mean makes the second term 0, but leaves
+  // gradients of any order right; the first one then needs no sum of x - a, which is 0, too.
+  const Tensor mean = reduce_mean(x, keeping(options)), a = stop_gradient(mean);
+  return reduce_mean(square(x - a), options) - without(options, x, square(mean - a));
 }
 
 Tensor reduce_std(const Tensor& x, ReduceOptions options) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include "gradus/backend/cpu/isa.h"
 #include "gradus/backend/program.h"
 #include "gradus/base/thread_pool.h"
 #include "gradus/graph/graph.h"
@@ -115,15 +116,23 @@ void expect_bits(const std::string& source, const std::vector<T>& a, const std::
         return Buffer::borrow(const_cast<T*>(numbers.data()), static_cast<std::int64_t>(numbers.size() * sizeof(T)));
       };
   const Ref<Buffer> in[] = {buffer(a), buffer(b)};
-  for (const int threads : {1, 2, 5}) {
+  struct Way {
+    int threads;
+    cpu_backend::Isa isa = cpu_backend::isa();
+    std::vector<std::string> disable = {};
+  };
+  using cpu_backend::Isa;
+  for (const Way& way : {Way{1}, Way{2}, Way{5}, Way{2, Isa::avx2}, Way{2, cpu_backend::isa(), {"strips"}}}) {
+    const int threads = way.threads;
     set_num_threads(threads);
+    const cpu_backend::IsaScope isa(way.isa);
     Ref<Buffer> out[1];
-    compile(parse_graph(source))->run(in, out);
+    compile(parse_graph(source), {.disable = way.disable})->run(in, out);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const T got = out[0]->template data<T>()[i];
       ASSERT_EQ(std::memcmp(&got, &expected[i], sizeof(T)), 0)
-          << "element " << i << " is " << got << ", expected " << expected[i] << ", " << threads << " threads\n"
-          << source;
+          << "element " << i << " is " << got << ", expected " << expected[i] << ", " << threads << " threads"
+          << (way.disable.empty() ? "" : ", packed") << (way.isa == Isa::avx2 ? ", AVX2\n" : "\n") << source;
     }
   }
 }
@@ -204,6 +213,10 @@ TYPED_TEST(ConvolutionOf, LayersAreChainsInOrder) {
       {{28, 27}, {14, 14}, {3, 3}, {2, 2}, {1, 1}, {0, 1}, 2, 3, 32, 1},
       {{20, 20}, {20, 20}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 2, 1, 32, 1},
       {{15, 14}, {15, 14}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 2, 24, 40, 1},
+      {{30, 31}, {28, 29}, {3, 3}, {1, 1}, {1, 1}, {0, 0}, 2, 16, 33, 1},   // read in place
+      {{25, 26}, {12, 12}, {3, 3}, {2, 2}, {1, 1}, {0, 0}, 9, 32, 70, 2},   // of groups, too
+      {{40, 37}, {40, 37}, {5, 3}, {1, 1}, {2, 2}, {4, 2}, 1, 48, 100, 1},  // weights that are packed, parts of images
+      {{1, 300}, {1, 150}, {1, 4}, {1, 2}, {1, 1}, {0, 1}, 1, 64, 17, 1},   // one line
   };
   RandomGeometry random(7);
   for (const Geometry& g : layers) {

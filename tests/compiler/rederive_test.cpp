@@ -43,6 +43,13 @@ const Row rows[] = {
      network(large, "%5 = negative %2 : " + large + "\n%6 = multiply %4 %5 : " + large + "\nreturn %6\n"),
      network(large, "%5 = square %1 : " + large + "\n%6 = negative %5 : " + large + "\n%7 = multiply %4 %6 : " + large +
                         "\nreturn %7\n")},
+    {"AMaskByWhatStandsInMemoryForAProduct",
+     "%0 = input : " + large + "\n%1" + product + "%0 %0 : " + large + "\n%2 = square %1 : " + large +
+         "\n%3 = less %1 %2 : bool[512,512]\n%4" + product + "%2 %0 : " + large + "\n%5 = where %3 %4 %1 : " + large +
+         "\nreturn %5\n",
+     "%0 = input : " + large + "\n%1" + product + "%0 %0 : " + large + "\n%2 = square %1 : " + large + "\n%3" +
+         product + "%2 %0 : " + large + "\n%4 = square %1 : " + large +
+         "\n%5 = less %1 %4 : bool[512,512]\n%6 = where %5 %3 %1 : " + large + "\nreturn %6\n"},
     {"NotWhatIsDearerThanMemory",
      "%0 = input : " + large + "\n%1" + product + "%0 %0 : " + large + "\n%2 = negative %1 : " + large + "\n%3" +
          product + "%2 %0 : " + large + "\n%4 = multiply %3 %2 : " + large + "\nreturn %4\n",

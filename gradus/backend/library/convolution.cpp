@@ -44,56 +44,6 @@ void copy_pieces(std::byte* to, std::int64_t to_step, const std::byte* from, std
   for (; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, static_cast<std::size_t>(bytes));
 }
 
-/// Targets of one dimension that the same taps give anything, since they have one remainder by the divisor: target
-/// first + divisor * j reads source base + step * j at a tap.
-struct Residue {
-  struct Tap {
-    std::int64_t number, base;
-  };
-  std::int64_t first = 0, count = 0, step = 1;
-  std::vector<Tap> taps;
-};
-
-std::vector<Residue> residues_of(const WindowAxis& axis) {
-  std::vector<Residue> residues;
-  for (std::int64_t first = 0; first < std::min(axis.divisor, axis.targets); ++first) {
-    Residue r{first, divide_up(axis.targets - first, axis.divisor), axis.divisor == 1 ? axis.scale : 1, {}};
-    for (std::int64_t k = 0; k < axis.taps; ++k) {
-      const std::int64_t at = first * axis.scale + k * axis.tap + axis.offset;
-      if (at % axis.divisor == 0) r.taps.push_back({k, at / axis.divisor});
-    }
-    if (!r.taps.empty()) residues.push_back(std::move(r));
-  }
-  return residues;
-}
-
-/// One tap of three dimensions, and where the first target of a phase reads.
-struct Tap {
-  std::int64_t number;
-  std::array<std::int64_t, 3> base;
-};
-/// Targets that share their taps.
-struct Phase {
-  std::array<std::int64_t, 3> first, count, step;
-  std::vector<Tap> taps;
-  std::int64_t rows = 0;
-};
-
-std::vector<Phase> phases_of(const WindowAxes& axes) {
-  std::vector<Phase> phases;
-  for (const Residue& a : residues_of(axes[0]))
-    for (const Residue& b : residues_of(axes[1]))
-      for (const Residue& c : residues_of(axes[2])) {
-        Phase phase{{a.first, b.first, c.first}, {a.count, b.count, c.count}, {a.step, b.step, c.step}, {}};
-        for (const auto& [ka, base_a] : a.taps)
-          for (const auto& [kb, base_b] : b.taps)
-            for (const auto& [kc, base_c] : c.taps)
-              phase.taps.push_back({(ka * axes[1].taps + kb) * axes[2].taps + kc, {base_a, base_b, base_c}});
-        phases.push_back(std::move(phase));
-      }
-  return phases;
-}
-
 /// Taps that read neighbours, [first, first + count) of a phase, and the part [begin, end) of the bytes that they read
 /// for a row: one piece where all of them read something.
 struct Stretch {
@@ -182,12 +132,11 @@ struct Block {
 
 struct Gathered : ConvolutionCall {
   std::vector<Phase> phases;
-  std::vector<Block> blocks;                                            // of one group
-  bool direct = false;                                                  // rows of targets are written in place
-  bool covers = true;                                                   // every target belongs to a phase
-  std::int64_t inner = 0, columns = 0;                                  // channels of a group: sources, targets
-  std::int64_t weight_rows = 0, weight_group_rows = 0, weight_row = 0;  // of a tap; of a group; elements of a row
-  std::int64_t weight_group_columns = 0;
+  std::vector<Block> blocks;            // of one group
+  bool direct = false;                  // rows of targets are written in place
+  bool covers = true;                   // every target belongs to a phase
+  std::int64_t inner = 0, columns = 0;  // channels of a group: sources, targets
+  GroupedWeights weights_of;
   std::int64_t rows_at_once = 1, taps_at_once = 1, units = 0;
   std::int64_t packed_bytes = 0, sums_bytes = 0;
 
@@ -196,8 +145,8 @@ struct Gathered : ConvolutionCall {
   /// The next run of a phase's taps from `first` on.
   TapRun run_from(const Phase& phase, std::size_t first) const {
     std::size_t last = first + 1;
-    while (last < phase.taps.size() && static_cast<std::int64_t>(last - first) < taps_at_once && inner == weight_rows &&
-           phase.taps[last].number == phase.taps[last - 1].number + 1)
+    while (last < phase.taps.size() && static_cast<std::int64_t>(last - first) < taps_at_once &&
+           inner == weights_of.rows && phase.taps[last].number == phase.taps[last - 1].number + 1)
       ++last;
     return {first, last};
   }
@@ -208,7 +157,7 @@ struct Gathered : ConvolutionCall {
             .n = columns,
             .k = k,
             .a_row = pitch() / size,
-            .b_row = weight_row,
+            .b_row = weights_of.row,
             .c_row = direct ? target_channels : columns,
             .resume = resume};
   }
@@ -295,8 +244,8 @@ class GatheredProduct {
       const auto k = static_cast<std::int64_t>(run.last - run.first) * g_.inner;
       const Product p = g_.product(end - begin, k, tap > 0);
       const std::byte* b =
-          w_ + ((phase.taps[tap].number * g_.weight_rows + group_ * g_.weight_group_rows) * g_.weight_row +
-                group_ * g_.weight_group_columns) *
+          w_ + ((phase.taps[tap].number * g_.weights_of.rows + group_ * g_.weights_of.group_rows) * g_.weights_of.row +
+                group_ * g_.weights_of.group_columns) *
                    size_;
       cpu_backend::run_units(p, packed_, b, c, 0, cpu_backend::units(p), scratch_);
       tap = run.last;
@@ -345,25 +294,27 @@ void clear_uncovered(const Gathered& g, const KernelArguments* arguments, std::i
         if (!covered[0][a] || !covered[1][b] || !covered[2][c]) std::memset(y, 0, static_cast<std::size_t>(bytes));
 }
 
-BoundThunk bind_gathered(const ConvolutionCall& call, bool transposed) {
+BoundThunk bind_gathered(const ConvolutionCall& call, bool transposed, bool packed) {
+  const std::int64_t inner = call.source_channels / call.groups, columns = call.target_channels / call.groups;
+  const GroupedWeights weights = transposed ? GroupedWeights{call.source_channels, columns, inner, 0}
+                                            : GroupedWeights{inner, call.target_channels, 0, columns};
+  if (!packed && !is_depthwise(call))
+    if (std::optional<BoundThunk> bound = bind_strips(call, weights)) return *std::move(bound);
   auto g = std::make_shared<Gathered>();
   static_cast<ConvolutionCall&>(*g) = call;
   if (is_depthwise(call)) {
     BoundThunk bound = bind_depthwise(*g);
-    bound.data = std::move(g);
+    bound.data = std::shared_ptr<const ConvolutionCall>(std::move(g));
     return bound;
   }
-  g->inner = call.source_channels / call.groups;
-  g->columns = call.target_channels / call.groups;
-  g->weight_rows = transposed ? call.source_channels : g->inner;
-  g->weight_group_rows = transposed ? g->inner : 0;
-  g->weight_row = transposed ? g->columns : call.target_channels;
-  g->weight_group_columns = transposed ? 0 : g->columns;
+  g->inner = inner;
+  g->columns = columns;
+  g->weights_of = weights;
   const std::int64_t targets = call.examples * targets_of(call.axes);
   BoundThunk bound{.extent = 0};
   bound.bytes = (targets * call.target_channels + call.examples * sources_of(call.axes) * call.source_channels) *
                 size_of(call.dtype);
-  bound.flops = 2 * targets * call.target_channels * taps_of(call.axes) * g->inner;
+  bound.flops = call.flops();
   if (targets * call.target_channels > 0) {
     g->phases = phases_of(call.axes);
     g->direct = std::ranges::all_of(call.axes, [](const WindowAxis& a) { return a.divisor == 1; });
@@ -376,7 +327,7 @@ BoundThunk bind_gathered(const ConvolutionCall& call, bool transposed) {
     bound.worker_scratch = g->packed_bytes + g->sums_bytes + product_scratch(*g);
     bound.extent = g->units + (g->covers ? 0 : call.examples);
   }
-  bound.data = std::move(g);
+  bound.data = std::shared_ptr<const ConvolutionCall>(std::move(g));
   return bound;
 }
 
@@ -403,25 +354,51 @@ template <class Op> WindowShapes shapes_of(const Op& op, const Shape& kernel) {
 
 }  // namespace
 
-BoundThunk bind_convolution(const Graph& graph, int value, Symbols symbols) {
+std::int64_t ConvolutionCall::flops() const {
+  std::int64_t places = 0;
+  for (const Phase& phase : phases_of(axes))
+    places += phase.count[0] * phase.count[1] * phase.count[2] * std::ssize(phase.taps);
+  return 2 * examples * places * target_channels * (source_channels / groups);
+}
+
+namespace {
+
+BoundThunk bind_forward(const Graph& graph, int value, Symbols symbols, bool packed) {
   const Value& v = graph[value];
   const Convolution& op = *v.op.as<Convolution>();
   const Shape x = graph[v.in[0]].spec.shape.evaluated(symbols), w = graph[v.in[1]].spec.shape.evaluated(symbols);
   const WindowAxes axes = windows_to_elements(shapes_of(op, kernel(w)), op.size.evaluated(symbols), spatial(x));
-  return bind_gathered(call_of(graph, value, symbols, op, axes), false);
+  return bind_gathered(call_of(graph, value, symbols, op, axes), false, packed);
 }
 
-BoundThunk bind_transposed_convolution(const Graph& graph, int value, Symbols symbols) {
+BoundThunk bind_transposed(const Graph& graph, int value, Symbols symbols, bool packed) {
   const Value& v = graph[value];
   const TransposedConvolution& op = *v.op.as<TransposedConvolution>();
   const Shape y = graph[v.in[0]].spec.shape.evaluated(symbols), w = graph[v.in[1]].spec.shape.evaluated(symbols);
   const WindowAxes axes = elements_to_windows(shapes_of(op, kernel(w)), op.size.evaluated(symbols), spatial(y));
-  return bind_gathered(call_of(graph, value, symbols, op, axes), true);
+  return bind_gathered(call_of(graph, value, symbols, op, axes), true, packed);
+}
+
+}  // namespace
+
+BoundThunk bind_convolution(const Graph& graph, int value, Symbols symbols) {
+  return bind_forward(graph, value, symbols, false);
+}
+BoundThunk bind_packed_convolution(const Graph& graph, int value, Symbols symbols) {
+  return bind_forward(graph, value, symbols, true);
+}
+BoundThunk bind_transposed_convolution(const Graph& graph, int value, Symbols symbols) {
+  return bind_transposed(graph, value, symbols, false);
+}
+BoundThunk bind_packed_transposed_convolution(const Graph& graph, int value, Symbols symbols) {
+  return bind_transposed(graph, value, symbols, true);
 }
 
 void run_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
-  const auto& g = *static_cast<const Gathered*>(arguments->data);
-  if (is_depthwise(g)) return run_depthwise(arguments, g, begin, end);
+  const auto& call = *static_cast<const ConvolutionCall*>(arguments->data);
+  if (is_depthwise(call)) return run_depthwise(arguments, call, begin, end);
+  if (call.in_strips) return run_strips(arguments, call, begin, end);
+  const auto& g = static_cast<const Gathered&>(call);
   GatheredProduct product(g, arguments);
   for (std::int64_t unit = begin; unit < end; ++unit)
     if (unit < g.units) product.run(unit);
@@ -505,7 +482,9 @@ void run_weights(const Weights& w, const KernelArguments* arguments, std::int64_
 
 }  // namespace
 
-BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbols) {
+namespace {
+
+BoundThunk bind_by_weights(const Graph& graph, int value, Symbols symbols, bool packed) {
   const Value& v = graph[value];
   const KernelConvolution& op = *v.op.as<KernelConvolution>();
   const Shape x = graph[v.in[0]].spec.shape.evaluated(symbols), y = graph[v.in[1]].spec.shape.evaluated(symbols);
@@ -520,6 +499,8 @@ BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbol
       storage_of(graph, v.in[0]),
       storage_of(graph, v.in[1]),
       value};
+  if (!packed && !is_depthwise(*w))
+    if (std::optional<BoundThunk> bound = bind_strips(*w)) return *std::move(bound);
   BoundThunk bound{.extent = 0};
   if (v.spec.shape.evaluated(symbols).size() > 0 && is_depthwise(*w)) bound = bind_depthwise(*w);
   else if (v.spec.shape.evaluated(symbols).size() > 0) {
@@ -542,13 +523,24 @@ BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbol
           most = std::max(most, cpu_backend::scratch_bytes(w->product(rows, columns, k, false)));
     bound.worker_scratch = w->packed_bytes() + static_cast<std::int64_t>(most);
   }
-  bound.data = std::move(w);
+  bound.data = std::shared_ptr<const KernelConvolutionCall>(std::move(w));
   return bound;
 }
 
+}  // namespace
+
+BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbols) {
+  return bind_by_weights(graph, value, symbols, false);
+}
+BoundThunk bind_packed_kernel_convolution(const Graph& graph, int value, Symbols symbols) {
+  return bind_by_weights(graph, value, symbols, true);
+}
+
 void run_kernel_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
-  const auto& w = *static_cast<const Weights*>(arguments->data);
-  if (is_depthwise(w)) return run_depthwise(arguments, w, begin, end);
+  const auto& call = *static_cast<const KernelConvolutionCall*>(arguments->data);
+  if (is_depthwise(call)) return run_depthwise(arguments, call, begin, end);
+  if (call.in_strips) return run_strips(arguments, call, begin, end);
+  const auto& w = static_cast<const Weights&>(call);
   for (std::int64_t unit = begin; unit < end; ++unit) run_weights(w, arguments, unit);
 }
 

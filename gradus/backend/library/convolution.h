@@ -1,7 +1,8 @@
 /// What the kernels of convolution share: an op's geometry for given symbols.
 #pragma once
+#include <optional>
 #include "gradus/backend/library/kernels.h"
-#include "gradus/backend/library/windows.h"
+#include "gradus/backend/library/phases.h"
 
 namespace gradus::library {
 
@@ -31,7 +32,21 @@ struct ConvolutionCall {
   std::int64_t source_channels, target_channels;  // of all groups
   int source, weights, target;                    // slots
   std::vector<ColumnRun> columns = {};            // of depthwise ones
+  bool in_strips = false;                         // else rows are packed
+
+  /// Those that count.
+  std::int64_t flops() const;
 };
+
+/// Where the weights of a group lie, in elements: [taps, rows, row].
+struct GroupedWeights {
+  std::int64_t rows = 0, row = 0;                  // of a tap; from a row to the next
+  std::int64_t group_rows = 0, group_columns = 0;  // to those of the next group
+};
+
+/// Nothing where runs of steps or lines of targets would be too short.
+std::optional<BoundThunk> bind_strips(const ConvolutionCall& call, const GroupedWeights& weights);
+void run_strips(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin, std::int64_t end);
 
 /// Every group has one channel in and one out: loops over lines of targets and channels.
 bool is_depthwise(const ConvolutionCall& call);
@@ -46,7 +61,11 @@ struct KernelConvolutionCall {
   std::int64_t examples, groups;
   std::int64_t element_channels, window_channels;
   int elements, windows, target;  // slots
+  bool in_strips = false;
 };
+std::optional<BoundThunk> bind_strips(const KernelConvolutionCall& call);
+void run_strips(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
+                std::int64_t end);
 bool is_depthwise(const KernelConvolutionCall& call);
 BoundThunk bind_depthwise(const KernelConvolutionCall& call);
 void run_depthwise(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,

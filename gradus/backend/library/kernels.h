@@ -22,6 +22,9 @@ void run_cumsum(const KernelArguments* arguments, std::int64_t begin, std::int64
 BoundThunk bind_convolution(const Graph& graph, int value, Symbols symbols);
 void run_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_transposed_convolution(const Graph& graph, int value, Symbols symbols);
+BoundThunk bind_packed_convolution(const Graph& graph, int value, Symbols symbols);
+BoundThunk bind_packed_transposed_convolution(const Graph& graph, int value, Symbols symbols);
+BoundThunk bind_packed_kernel_convolution(const Graph& graph, int value, Symbols symbols);
 BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbols);
 void run_kernel_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_window_argmax(const Graph& graph, int value, Symbols symbols);

@@ -13,14 +13,23 @@ struct TileSizes {
 };
 inline constexpr TileSizes avx2_tiles{32, {12, 6}}, avx512_tiles{64, {24, 14}};
 
+/// Where a run of steps begins: past a, and past b.
+struct TileRun {
+  std::int64_t a = 0, b = 0;
+};
+/// One run, at the beginning: what products of matrices have.
+inline constexpr TileRun whole_run{};
+
 /// What the calls of a tile within one block share.
 struct TileShape {
-  std::int64_t k;              // steps, at least 1
+  std::int64_t k;              // steps of a run, at least 1
   std::int64_t a_row, a_step;  // a(row, step) is at row * a_row + step * a_step
   std::int64_t b_step;         // columns of b are adjacent
   std::int64_t c_row;          // columns of c are adjacent
   std::int64_t b_ahead;        // to where the next panel's columns of b lie, which are wanted soon
   std::int64_t next;           // if not 0: c + next is the block of sums wanted soon
+  std::int64_t runs = 1;       // at least 1, one after the other
+  const TileRun* places = &whole_run;
 };
 
 /// c = a b, or c += a b if `resume`, over `columns` (at least 1) columns, at most the tile's width; neither b nor c is

@@ -1,9 +1,10 @@
-/// The register tile. All sums stay in registers through one loop over k, a single block without any unrolling: more
-/// gains nothing once the operands lie well. Masks exist only in the copy of the body for edges: they cost registers
-/// (AVX2) or a port (AVX-512).
+/// The register tile. All sums stay in registers through the runs and one loop over k, a single block without any
+/// unrolling: more gains nothing once the operands lie well. Masks exist only in the copy of the body for edges: they
+/// cost registers (AVX2) or a port (AVX-512).
 #include "gradus/backend/cpu/tiles/emitter/tile.h"
 #include <llvm/IR/IntrinsicsX86.h>
 #include "gradus/backend/cpu/tiles/emitter/ir.h"
+#include "gradus/backend/cpu/tiles/table.h"
 
 namespace gradus::cpu_backend {
 namespace {
@@ -27,7 +28,8 @@ class TileEmitter {
     V shape = function_->getArg(3);
     k_ = field(b_, shape, 0), a_row_ = field(b_, shape, 1), a_step_ = field(b_, shape, 2);
     b_step_ = field(b_, shape, 3), c_row_ = field(b_, shape, 4), b_ahead_ = field(b_, shape, 5);
-    next_ = field(b_, shape, 6);
+    next_ = field(b_, shape, 6), runs_ = field(b_, shape, 7);
+    places_ = b_.CreateIntToPtr(field(b_, shape, 8), b_.getPtrTy());
     prefetch_next();
     V full = b_.CreateICmpSGE(columns_, b_.getInt64(int64_t{tile_.vectors} * tile_.lanes));
     branch(b_, full, [&] { body(false); }, [&] { body(true); });
@@ -58,11 +60,25 @@ class TileEmitter {
     masks_.assign(tile_.vectors, nullptr);
     for (int v = 0; edge && v < tile_.vectors; ++v)
       masks_[v] = first_lanes(b_, b_.CreateSub(columns_, b_.getInt64(int64_t{v} * tile_.lanes)), tile_.lanes);
-    Sums sums = start();
+    std::vector<V> state = start();
+    state.push_back(places_);
+    state = repeat(b_, runs_, 1, state, [&](V, std::vector<V> s) {
+      V place = s.back();
+      s.pop_back();
+      s = run(std::move(s), at(b_, a_, field(b_, place, 0)), at(b_, right_, field(b_, place, 1)));
+      s.push_back(at(b_, place, std::int64_t{sizeof(TileRun)}));
+      return s;
+    });
+    for (int i = 0; i < tile_.rows; ++i)
+      for (int v = 0; v < tile_.vectors; ++v) store(b_, state[i * tile_.vectors + v], c_at(i, v), masks_[v]);
+  }
+
+  /// The steps of one run.
+  Sums run(Sums sums, V first_a, V first_b) {
     const auto count = sums.size();
-    std::vector<V> state = sums;
-    state.push_back(a_);
-    state.push_back(right_);
+    std::vector<V> state = std::move(sums);
+    state.push_back(first_a);
+    state.push_back(first_b);
     state = repeat(b_, k_, 1, state, [&](V, std::vector<V> s) {
       V a = s[count], b = s[count + 1];
       step(s, a, b);
@@ -70,8 +86,8 @@ class TileEmitter {
       s[count + 1] = at(b_, b, b_step_);
       return s;
     });
-    for (int i = 0; i < tile_.rows; ++i)
-      for (int v = 0; v < tile_.vectors; ++v) store(b_, state[i * tile_.vectors + v], c_at(i, v), masks_[v]);
+    state.resize(count);
+    return state;
   }
 
   /// Zeros, or what c holds.
@@ -131,7 +147,7 @@ class TileEmitter {
   llvm::Type* vector_;
   int64_t size_;
   llvm::Function* function_ = nullptr;
-  V a_, right_, c_, columns_, resume_, k_, a_row_, a_step_, b_step_, c_row_, b_ahead_, next_;
+  V a_, right_, c_, columns_, resume_, k_, a_row_, a_step_, b_step_, c_row_, b_ahead_, next_, runs_, places_;
   std::vector<V> masks_;
 };
 
