@@ -3,6 +3,7 @@
 #include <algorithm>
 #include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/backend/cpu/tiles/table.h"
+#include "gradus/base/divide.h"
 
 namespace gradus::cpu_backend {
 
@@ -36,6 +37,8 @@ struct Plan {
   bool is_deep;           // chains are so long that panels of b are what stays near
   std::int64_t resident;  // row panels that pass by a panel of b while it is near
 
+  std::int64_t groups() const { return divide_up(row_panels, group); }
+  std::int64_t pauses() const { return std::max<std::int64_t>(1, divide_up(product.k, depth)); }  // with the end
   std::int64_t units() const { return outer_batch * column_blocks * inner_batch * row_panels; }
   std::int64_t steps(std::int64_t k) const {
     return form == Form::plain ? k : form == Form::pairs ? (k + 1) / 2 : (k + 1) / 2 * 2;

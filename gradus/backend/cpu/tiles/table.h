@@ -20,7 +20,9 @@ struct TileShape {
   std::int64_t b_step;         // columns of b are adjacent
   std::int64_t c_row;          // columns of c are adjacent
   std::int64_t b_ahead;        // to where the next panel's columns of b lie, which are wanted soon
-  std::int64_t next;           // if not 0: c + next is the block of sums wanted soon
+  std::int64_t next;           // c + next is the block of sums wanted next; 0: this one, at the end
+  const char* later;           // with what follows it in steps: lines wanted later, one is fetched at each step
+  std::int64_t later_step;
 };
 
 /// c = a b, or c += a b if `resume`, over `columns` (at least 1) columns, at most the tile's width; neither b nor c is

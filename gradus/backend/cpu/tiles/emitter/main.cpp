@@ -22,19 +22,20 @@
 namespace gradus::cpu_backend {
 namespace {
 
-/// Features are those that isa() asks the processor for (isa.cpp), not a CPU's whole set.
+/// Features are those that isa() asks the processor for (isa.cpp), not a CPU's whole set; prefetching to write does
+/// nothing where a processor has not got it.
 struct Target {
   std::string name, features;
   TileSizes sizes;
 };
-const Target targets[] = {{"avx2", "+avx2,+fma", avx2_tiles},
-                          {"avx512", "+avx2,+fma,+avx512f,+avx512bw,+avx512dq,+avx512vl", avx512_tiles}};
+const Target targets[] = {{"avx2", "+avx2,+fma,+prfchw", avx2_tiles},
+                          {"avx512", "+avx2,+fma,+prfchw,+avx512f,+avx512bw,+avx512dq,+avx512vl", avx512_tiles}};
 
 std::unique_ptr<llvm::TargetMachine> machine_for(const Target& target) {
   // Loop strength reduction turns the addresses of a's rows into one chain of additions, as long as the loop's own
   // time.
-  const char* switches[] = {"gradus_emit_tiles", "-disable-lsr"};
-  llvm::cl::ParseCommandLineOptions(2, switches);
+  const char* switches[] = {"gradus_emit_tiles", "-disable-lsr", "-enable-misched=false"};
+  llvm::cl::ParseCommandLineOptions(3, switches);
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   const std::string triple = "x86_64-unknown-linux-gnu";

@@ -27,8 +27,8 @@ class TileEmitter {
     V shape = function_->getArg(3);
     k_ = field(b_, shape, 0), a_row_ = field(b_, shape, 1), a_step_ = field(b_, shape, 2);
     b_step_ = field(b_, shape, 3), c_row_ = field(b_, shape, 4), b_ahead_ = field(b_, shape, 5);
-    next_ = field(b_, shape, 6);
-    prefetch_next();
+    next_ = field(b_, shape, 6), later_step_ = field(b_, shape, 8);
+    later_ = b_.CreateLoad(b_.getPtrTy(), at(b_, shape, int64_t{8} * 7));
     V full = b_.CreateICmpSGE(columns_, b_.getInt64(int64_t{tile_.vectors} * tile_.lanes));
     branch(b_, full, [&] { body(false); }, [&] { body(true); });
     b_.CreateRetVoid();
@@ -42,18 +42,6 @@ class TileEmitter {
     return at(b_, at(b_, c_, b_.CreateMul(c_row_, b_.getInt64(row))), vector * vector_bytes());
   }
 
-  /// Rows of c lie far apart, where no hardware prefetcher looks.
-  void prefetch_next() {
-    branch(
-        b_, b_.CreateICmpNE(next_, b_.getInt64(0)),
-        [&] {
-          for (int i = 0; i < tile_.rows; ++i)
-            for (int64_t line = 0; line < tile_.vectors * vector_bytes(); line += 64)
-              prefetch(b_, at(b_, at(b_, c_at(i, 0), next_), line), 1);
-        },
-        [] {});
-  }
-
   void body(bool edge) {
     masks_.assign(tile_.vectors, nullptr);
     for (int v = 0; edge && v < tile_.vectors; ++v)
@@ -61,17 +49,27 @@ class TileEmitter {
     Sums sums = start();
     const auto count = sums.size();
     std::vector<V> state = sums;
-    state.push_back(a_);
-    state.push_back(right_);
+    V wanted = at(b_, c_, next_), last = at(b_, wanted, b_.CreateMul(c_row_, b_.getInt64(tile_.rows - 1)));
+    for (V pointer : {a_, right_, later_, wanted}) state.push_back(pointer);
     state = repeat(b_, k_, 1, state, [&](V, std::vector<V> s) {
-      V a = s[count], b = s[count + 1];
+      V a = s[count], b = s[count + 1], later = s[count + 2], sums_wanted = s[count + 3];
+      prefetch(b_, later, 2);
+      prefetch_row(sums_wanted);
       step(s, a, b);
       s[count] = at(b_, a, a_step_);
       s[count + 1] = at(b_, b, b_step_);
+      s[count + 2] = at(b_, later, later_step_);
+      s[count + 3] = b_.CreateSelect(b_.CreateICmpULT(sums_wanted, last), at(b_, sums_wanted, c_row_), sums_wanted);
       return s;
     });
     for (int i = 0; i < tile_.rows; ++i)
       for (int v = 0; v < tile_.vectors; ++v) store(b_, state[i * tile_.vectors + v], c_at(i, v), masks_[v]);
+  }
+
+  /// Rows of c lie far apart, where no hardware prefetcher looks; one a step, since all at once would keep a and b
+  /// waiting.
+  void prefetch_row(V row) {
+    for (int64_t line = 0; line < tile_.vectors * vector_bytes(); line += 64) prefetch(b_, at(b_, row, line), 1, true);
   }
 
   /// Zeros, or what c holds.
@@ -98,7 +96,7 @@ class TileEmitter {
     Sums columns;
     for (int v = 0; v < tile_.vectors; ++v) {
       columns.push_back(load(b_, vector_, at(b_, b, v * vector_bytes()), masks_[v]));
-      prefetch(b_, at(b_, at(b_, b, b_ahead_), v * vector_bytes()), 1);
+      if (v * vector_bytes() % 64 == 0) prefetch(b_, at(b_, at(b_, b, b_ahead_), v * vector_bytes()), 1);
     }
     for (int i = 0; i < tile_.rows; ++i) {
       V x = b_.CreateAlignedLoad(tile_.element, a_at(a, i), llvm::Align(size_));
@@ -131,7 +129,7 @@ class TileEmitter {
   llvm::Type* vector_;
   int64_t size_;
   llvm::Function* function_ = nullptr;
-  V a_, right_, c_, columns_, resume_, k_, a_row_, a_step_, b_step_, c_row_, b_ahead_, next_;
+  V a_, right_, c_, columns_, resume_, k_, a_row_, a_step_, b_step_, c_row_, b_ahead_, next_, later_, later_step_;
   std::vector<V> masks_;
 };
 
