@@ -65,6 +65,7 @@ Plan::Plan(const Product& given)
   row_panels = divide_up(p.m, sizes.rows[vectors - 1]);
   // Three or five panels would be an uneven load for two threads.
   if (row_panels % 2 == 1 && row_panels > 1 && p.batch * row_panels * divide_up(p.n, width) < 8) ++row_panels;
+  if (row_panels > 0) panel_rows = p.m / row_panels, taller_panels = p.m % row_panels;
   choose_packing();
   cut_columns();
 }
@@ -72,11 +73,11 @@ Plan::Plan(const Product& given)
 void Plan::choose_packing() {
   const Product& p = product;
   // Lines a power of two apart fall into one set of the cache.
-  const bool aliases = std::max(p.a_row, p.a_column) * element % 2048 == 0 && p.k > (p.a_row == 1 ? 127 : 256);
+  const bool aliases = std::max(p.a_row, p.a_column) * element % 2048 == 0 && p.k > (p.a_row == 1 ? 128 : 256);
   const bool has_pairs = a_by_rows() && p.k % 2 == 0;
   pack_a = (aliases && p.m > 4) || form == Form::widened || (form == Form::pairs && !has_pairs);
   // Rows adjacent: panels share cache lines, so several are packed at once.
-  group = a_by_rows() ? 1 : std::max<std::int64_t>(1, 56 * row_panels / std::max<std::int64_t>(p.m, 1));
+  group = a_by_rows() ? 1 : std::max<std::int64_t>(1, most_together * row_panels / std::max<std::int64_t>(p.m, 1));
   const std::int64_t b_bytes = p.n * p.k * element, rows = p.m * inner_batch;
   pack_b = form != Form::plain || p.b_column != 1 || (b_bytes > 160 << 10 && rows > 64) ||
            (b_bytes > 512 << 10 && rows > 16);

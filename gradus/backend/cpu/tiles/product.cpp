@@ -1,7 +1,9 @@
 /// The drivers: they walk over a plan's blocks, pack what has to be, and call tiles.
 #include "gradus/backend/cpu/tiles/product.h"
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
 #include <vector>
 #include "gradus/backend/cpu/tiles/pack.h"
 #include "gradus/backend/cpu/tiles/plan.h"
@@ -138,32 +140,42 @@ class Driver {
   }
 
   /// Whether sums and result differ.
-  bool rounds() const { return plan_.form != Form::plain; }
+  bool rounds() const { return plan_.form == Form::widened; }
+
+  /// A row panel whose turn it is.
+  struct Rows {
+    Bytes a;
+    char* c;  // of the first column of the block
+    std::int64_t count;
+  };
 
   /// Panels of one matrix, no more than pass by one panel of b.
   void row_panels(std::int64_t batch, std::int64_t begin, std::int64_t end) {
     if (plan_.pack_a) pack_a(batch, begin, end);
+    for (std::int64_t panel = begin; panel < end; ++panel)
+      rows_[static_cast<std::size_t>(panel - begin)] = {a_of(batch, panel, begin), c_of(batch, plan_.first_row(panel)),
+                                                        plan_.rows(panel)};
+    const std::span<const Rows> together(rows_.data(), static_cast<std::size_t>(end - begin));
     const std::int64_t ahead = plan_.pack_b ? plan_.b_panel_bytes() : plan_.width * plan_.size;
     const std::int64_t right = step_ > 0 && !rounds() ? plan_.width * plan_.size : 0;
     if (!plan_.is_deep) {
       shape_.next = right;
-      for (std::int64_t panel = begin; panel < end; ++panel)
+      for (const Rows& rows : together)
         for (std::int64_t j = 0; j < columns_; j += plan_.width) {
-          if (plan_.pack_b && first_ && panel == begin) pack_b(j);
+          if (plan_.pack_b && first_ && &rows == together.data()) pack_b(j);
           const bool last = j + plan_.width >= columns_;  // then other rows follow, and the first columns
           shape_.b_ahead = last ? -(j / plan_.width * ahead) : ahead;
-          tile(batch, panel, begin, j);
+          tile(rows, j);
         }
       return;
     }
     for (std::int64_t j = 0; j < columns_; j += plan_.width) {
       if (first_) pack_b(j);
-      for (std::int64_t panel = begin; panel < end; ++panel) {
-        const bool last = panel + 1 == end;  // then the next columns follow
-        const std::int64_t past = plan_.first_row(panel) - plan_.first_row(begin);
+      for (const Rows& rows : together) {
+        const bool last = &rows == &together.back();  // then the next columns follow
         shape_.b_ahead = last ? ahead : 0;
-        shape_.next = right == 0 ? 0 : last ? right - past * shape_.c_row : plan_.rows(panel) * shape_.c_row;
-        tile(batch, panel, begin, j);
+        shape_.next = right == 0 ? 0 : last ? right + together.front().c - rows.c : rows.count * shape_.c_row;
+        tile(rows, j);
       }
     }
   }
@@ -203,28 +215,31 @@ class Driver {
     else shape_.later = reinterpret_cast<Bytes>(&shape_), shape_.later_step = 0;
   }
 
-  void tile(std::int64_t batch, std::int64_t panel, std::int64_t begin, std::int64_t j) {
-    const std::int64_t row = plan_.first_row(panel), rows = plan_.rows(panel), left = columns_ - j;
-    char* const c = c_ + (batch * p_.c_batch + row * p_.c_row + first_column_ + j) * plan_.element;
+  char* c_of(std::int64_t batch, std::int64_t row) const {
+    return c_ + (batch * p_.c_batch + row * p_.c_row + first_column_) * plan_.element;
+  }
+
+  void tile(const Rows& rows, std::int64_t j) {
+    const std::int64_t left = columns_ - j;
+    char* const c = rows.c + j * plan_.element;
     Bytes b = plan_.pack_b ? panel_of_b(j) : source_of_b(j);
     fetch();
-    const TileFunction multiply = tiles_[left > plan_.lanes][rows - 1];
-    multiply(a_of(batch, panel, begin), b, rounds() ? sums_ : c, &shape_, left, step_ > 0 || p_.resume);
+    const TileFunction multiply = tiles_[left > plan_.lanes][rows.count - 1];
+    multiply(rows.a, b, rounds() ? sums_ : c, &shape_, left, step_ > 0 || p_.resume);
     if (!rounds()) return;
-    const PackShape shape{.rows = rows,
+    const PackShape shape{.rows = rows.count,
                           .columns = std::min(left, plan_.width),
                           .source_row = shape_.c_row,
                           .target_row = p_.c_row * plan_.element,
                           .panel = 0};
-    plan_.table->round[plan_.form == Form::pairs](sums_, c, &shape);
+    plan_.table->round(sums_, c, &shape);
   }
 
   void clear(std::int64_t outer, std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t batch = outer + i / plan_.row_panels, panel = i % plan_.row_panels;
       for (std::int64_t row = plan_.first_row(panel); row < plan_.first_row(panel + 1); ++row)
-        std::memset(c_ + (batch * p_.c_batch + row * p_.c_row + first_column_) * plan_.element, 0,
-                    static_cast<std::size_t>(columns_ * plan_.element));
+        std::memset(c_of(batch, row), 0, static_cast<std::size_t>(columns_ * plan_.element));
     }
   }
 
@@ -238,6 +253,7 @@ class Driver {
   Bytes b_block_ = nullptr;
   bool first_ = false;  // rows to meet a block of b
   TileShape shape_{};
+  std::array<Rows, Plan::most_together> rows_;
   LinesWanted a_wanted_, b_wanted_;
   std::vector<bool> kept_;  // groups of a, for each pause
 };

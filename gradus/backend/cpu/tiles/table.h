@@ -31,7 +31,8 @@ using TileFunction = void (*)(const void* a, const void* b, void* c, const TileS
                               std::int64_t resume);
 
 /// Of pairs: a step is two k of bf16 that lie in 32 bits, the even one lower. The sums are f32 and take the odd one
-/// first, then the even one, each with one fma that flushes subnormals.
+/// first, then the even one, each with one fma that flushes subnormals; c is of bf16, rounded to nearest even, and
+/// there is no resuming.
 
 /// Copies [rows, columns] into panels of W columns (one or two vectors): element (i, j) goes to
 /// target + (j / W) * panel + i * target_row + (j % W) * size. Panels are written to their full width, zeros outside.
@@ -56,7 +57,7 @@ struct TileTable {
   PackFunction copy[sizes][widths];  // by bytes of an element (4, 8), vectors - 1
   PackFunction transpose[sizes][widths];
   PackFunction pair_rows[widths];
-  PackFunction round[2];  // for any processor, and for one with AVX512_BF16; null without AVX-512
+  PackFunction round;
 };
 
 extern "C" const TileTable gradus_tiles_avx2, gradus_tiles_avx512;

@@ -68,8 +68,7 @@ class Functions {
     for (int vectors : {1, 2}) add(emit_pair_rows(module_, pack(4, vectors), "pack"));
     Pack floats = pack(4, 1);
     floats.element = llvm::Type::getFloatTy(module_.getContext());
-    add(emit_round(module_, floats, false, "round"));
-    add(has_pairs() ? with_pairs(emit_round(module_, floats, true, "round")) : nullptr);
+    add(emit_round(module_, floats, "round"));
     return std::move(table_);
   }
 

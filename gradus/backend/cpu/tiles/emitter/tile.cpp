@@ -38,8 +38,9 @@ class TileEmitter {
  private:
   using Sums = std::vector<V>;  // [rows][vectors]
   int64_t vector_bytes() const { return tile_.lanes * size_; }
+  int64_t c_vector_bytes() const { return tile_.pairs ? vector_bytes() / 2 : vector_bytes(); }
   V c_at(int row, int vector) {
-    return at(b_, at(b_, c_, b_.CreateMul(c_row_, b_.getInt64(row))), vector * vector_bytes());
+    return at(b_, at(b_, c_, b_.CreateMul(c_row_, b_.getInt64(row))), vector * c_vector_bytes());
   }
 
   void body(bool edge) {
@@ -63,7 +64,13 @@ class TileEmitter {
       return s;
     });
     for (int i = 0; i < tile_.rows; ++i)
-      for (int v = 0; v < tile_.vectors; ++v) store(b_, state[i * tile_.vectors + v], c_at(i, v), masks_[v]);
+      for (int v = 0; v < tile_.vectors; ++v) store(b_, result(state[i * tile_.vectors + v]), c_at(i, v), masks_[v]);
+  }
+
+  V result(V sum) {
+    if (!tile_.pairs) return sum;
+    V narrow = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_512, {}, {sum});
+    return b_.CreateBitCast(narrow, llvm::FixedVectorType::get(b_.getInt16Ty(), tile_.lanes));
   }
 
   /// Rows of c lie far apart, where no hardware prefetcher looks; one a step, since all at once would keep a and b
@@ -74,6 +81,8 @@ class TileEmitter {
 
   /// Zeros, or what c holds.
   Sums start() {
+    if (tile_.pairs)
+      return Sums(static_cast<std::size_t>(tile_.rows * tile_.vectors), llvm::Constant::getNullValue(vector_));
     auto *before = b_.GetInsertBlock(), *resume = new_block(b_, "resume"), *go = new_block(b_, "go");
     b_.CreateCondBr(b_.CreateICmpEQ(resume_, b_.getInt64(0)), go, resume);
     b_.SetInsertPoint(resume);
