@@ -73,7 +73,9 @@ Plan::Plan(const Product& given)
 void Plan::choose_packing() {
   const Product& p = product;
   // Lines a power of two apart fall into one set of the cache.
-  const bool aliases = std::max(p.a_row, p.a_column) * element % 2048 == 0 && p.k > (p.a_row == 1 ? 128 : 256);
+  const bool is_narrow = lanes * size < 64 && p.n > 2 * width;  // a tile reads little of each line
+  const std::int64_t few = p.a_row != 1 ? 256 : is_narrow ? 31 : 128;
+  const bool aliases = std::max(p.a_row, p.a_column) * element % 2048 == 0 && p.k > few;
   const bool has_pairs = a_by_rows() && p.k % 2 == 0;
   pack_a = (aliases && p.m > 4) || form == Form::widened || (form == Form::pairs && !has_pairs);
   // Rows adjacent: panels share cache lines, so several are packed at once.
