@@ -68,7 +68,8 @@ class Driver {
     for (step_ = 0; step_ < p_.k; step_ += plan_.depth) {
       depth_ = std::min(plan_.depth, p_.k - step_);
       set_strides();
-      first_ = true;
+      if (packs_blocks()) packer_.pack_b(source_of_b(0), columns_, depth_, packed_b_);
+      first_ = !packs_blocks();
       for (std::int64_t i = begin; i < end; first_ = false) {
         const std::int64_t panel = i % plan_.row_panels, past = i + residents(panel, end - i);
         want_a(outer + past / plan_.row_panels, past % plan_.row_panels, end - past);
@@ -105,13 +106,16 @@ class Driver {
   Bytes source_of_b(std::int64_t j) const { return b_block_ + (step_ * p_.b_row + j * p_.b_column) * plan_.element; }
   char* panel_of_b(std::int64_t j) const { return packed_b_ + j / plan_.width * plan_.b_panel_bytes(); }
 
-  /// A panel is packed when the first rows meet it, while what the next one is made of is on its way.
+  /// Whether b is packed a block at a time: along its rows, since short pieces far apart, fetched by two threads, hold
+  /// up the memory. Otherwise a panel is packed when the first rows meet it, while what the next one is made of is on
+  /// its way.
+  bool packs_blocks() const { return plan_.pack_b && p_.b_column == 1; }
   void pack_b(std::int64_t j) {
     packer_.pack_b(source_of_b(j), std::min(plan_.width, columns_ - j), depth_, panel_of_b(j));
     if (j + plan_.width < columns_) want_b(source_of_b(j + plan_.width), depth_);
   }
   void want_next_b(std::int64_t outer, std::int64_t column_block, bool goes_on) {
-    if (!plan_.pack_b) return;
+    if (!plan_.pack_b || packs_blocks()) return;
     if (step_ + depth_ < p_.k)
       want_b(b_block_ + (step_ + depth_) * p_.b_row * plan_.element, std::min(plan_.depth, p_.k - step_ - depth_));
     else if (goes_on && column_block + 1 < plan_.column_blocks)
@@ -119,9 +123,7 @@ class Driver {
     else if (goes_on) want_b(block_of_b(outer + 1, 0), std::min(plan_.depth, p_.k));
   }
   void want_b(Bytes source, std::int64_t k) {
-    const std::int64_t row = p_.b_row * plan_.element, column = p_.b_column * plan_.element;
-    if (p_.b_column == 1) b_wanted_ = {source, k, plan_.width * column, row, shape_.k};
-    else b_wanted_ = {source, plan_.width, k * row, column, shape_.k};
+    b_wanted_ = {source, plan_.width, k * plan_.element, p_.b_column * plan_.element, shape_.k};
   }
 
   /// The rows whose turn is next, if they have not been packed.
@@ -251,7 +253,7 @@ class Driver {
   const TileFunction (*tiles_)[TileTable::heights];
   std::int64_t outer_ = -1, first_column_ = 0, columns_ = 0, step_ = 0, depth_ = 0;
   Bytes b_block_ = nullptr;
-  bool first_ = false;  // rows to meet a block of b
+  bool first_ = false;  // rows to meet a block of b, whose panels have yet to be packed
   TileShape shape_{};
   std::array<Rows, Plan::most_together> rows_;
   LinesWanted a_wanted_, b_wanted_;
