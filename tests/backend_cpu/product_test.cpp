@@ -199,9 +199,9 @@ TYPED_TEST(ProductOf, PacksRowsAPowerOfTwoApart) {
 
 TYPED_TEST(ProductOf, KeepsPackedRowsForAllColumns) {
   for (int layout = 0; layout < 4; ++layout)
-    for (std::int64_t m : {45, 130}) {  // of few rows and of several groups of panels
-      Case c{.m = m, .n = 600, .k = 515, .transpose_a = layout % 2 == 1, .transpose_b = layout > 1};
-      c.gap = 1024 - (c.transpose_a ? c.m : c.k);
+    for (auto [m, k] : {std::pair{45, 515}, {130, 515}, {70, 1100}}) {  // few rows, several groups, with a pause
+      Case c{.m = m, .n = 600, .k = k, .transpose_a = layout % 2 == 1, .transpose_b = layout > 1};
+      c.gap = (k > 1024 ? 2048 : 1024) - (c.transpose_a ? c.m : c.k);
       check_on_all<TypeParam>(c);
     }
 }

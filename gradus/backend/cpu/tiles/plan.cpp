@@ -7,7 +7,7 @@
 namespace gradus::cpu_backend {
 namespace {
 
-constexpr std::int64_t most_kept_bytes = 3 << 19;  // of a packed once for all blocks of columns
+constexpr std::int64_t most_kept_bytes = 4 << 20;  // of a packed once for all blocks of columns
 constexpr std::int64_t block_bytes = 1 << 20;      // of a block of packed b, which waits in the last cache
 constexpr std::int64_t deepest = 1024;             // steps without a pause in memory
 constexpr std::int64_t deep = 384;                 // from so many steps on, panels of a pass by a panel of b
@@ -65,6 +65,7 @@ Plan::Plan(const Product& given)
   row_panels = divide_up(p.m, sizes.rows[vectors - 1]);
   // Three or five panels would be an uneven load for two threads.
   if (row_panels % 2 == 1 && row_panels > 1 && p.batch * row_panels * divide_up(p.n, width) < 8) ++row_panels;
+  if (row_panels > 0) panel_rows = p.m / row_panels, taller_panels = p.m % row_panels;
   choose_packing();
   cut_columns();
 }
@@ -72,11 +73,13 @@ Plan::Plan(const Product& given)
 void Plan::choose_packing() {
   const Product& p = product;
   // Lines a power of two apart fall into one set of the cache.
-  const bool aliases = std::max(p.a_row, p.a_column) * element % 2048 == 0 && p.k > (p.a_row == 1 ? 128 : 256);
+  const bool is_narrow = lanes * size < 64 && p.n > 2 * width;  // a tile reads little of each line
+  const std::int64_t few = p.a_row != 1 ? 256 : is_narrow ? 31 : 128;
+  const bool aliases = std::max(p.a_row, p.a_column) * element % 2048 == 0 && p.k > few;
   const bool has_pairs = a_by_rows() && p.k % 2 == 0;
   pack_a = (aliases && p.m > 4) || form == Form::widened || (form == Form::pairs && !has_pairs);
   // Rows adjacent: panels share cache lines, so several are packed at once.
-  group = a_by_rows() ? 1 : std::max<std::int64_t>(1, 56 * row_panels / std::max<std::int64_t>(p.m, 1));
+  group = a_by_rows() ? 1 : std::max<std::int64_t>(1, most_together * row_panels / std::max<std::int64_t>(p.m, 1));
   const std::int64_t b_bytes = p.n * p.k * element, rows = p.m * inner_batch;
   pack_b = form != Form::plain || p.b_column != 1 || (b_bytes > 160 << 10 && rows > 64) ||
            (b_bytes > 512 << 10 && rows > 16);
@@ -110,9 +113,7 @@ void Plan::cut_columns() {
   if (pack_b && count > 1 && count % 2 == 1 && row_units < 64 && n > count * width) ++count;
   block = round_up(divide_up(n, count), width);  // of about equal width
   column_blocks = divide_up(n, block);
-  const std::int64_t groups = divide_up(row_panels, group);
-  keep_a = pack_a && column_blocks > 1 && inner_batch == 1 && depth >= product.k &&
-           groups * a_group_bytes() <= most_kept_bytes;
+  keep_a = pack_a && column_blocks > 1 && inner_batch == 1 && groups() * pauses() * a_group_bytes() <= most_kept_bytes;
 }
 
 std::int64_t Plan::b_panel_bytes_of(std::int64_t steps) const { return round_up(steps, 16) * size * width + 64; }
@@ -132,8 +133,8 @@ std::int64_t Plan::a_group_bytes_of(std::int64_t steps) const {
 std::int64_t Plan::packed_a_bytes() const {
   if (!pack_a) return 0;
   // Residents may begin amid a group.
-  const std::int64_t groups = divide_up(row_panels, group), near = resident / group + 1;
-  return a_group_bytes() * (keep_a ? groups : std::min(groups, near));
+  const std::int64_t near = resident / group + 1;
+  return a_group_bytes() * (keep_a ? groups() * pauses() : std::min(groups(), near));
 }
 
 std::int64_t Plan::pairs_bytes() const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/backend/cpu/tiles/table.h"
+#include "gradus/base/divide.h"
 
 namespace gradus::cpu_backend {
 
@@ -26,25 +27,27 @@ struct Plan {
   std::int64_t size, lanes;  // bytes of what tiles read at a step, and how many a vector holds
   std::int64_t outer_batch, inner_batch;
   std::int64_t row_panels, column_blocks;
-  std::int64_t vectors, width;  // of a tile
-  std::int64_t block = 0;       // columns of a column block, a multiple of width
-  std::int64_t depth;           // k between pauses in memory
+  std::int64_t panel_rows = 0, taller_panels = 0;  // the first panels are a row higher than the others
+  std::int64_t vectors, width;                     // of a tile
+  std::int64_t block = 0;                          // columns of a column block, a multiple of width
+  std::int64_t depth;                              // k between pauses in memory
   bool pack_a, pack_b;
-  bool streamed;          // few rows, so that b is read once, in place, from far away
-  bool keep_a = false;    // packed a stays for all column blocks of a range of units
-  std::int64_t group;     // row panels of a that are packed at once
-  bool is_deep;           // chains are so long that panels of b are what stays near
+  bool streamed;        // few rows, so that b is read once, in place, from far away
+  bool keep_a = false;  // packed a stays for all column blocks of a range of units
+  std::int64_t group;   // row panels of a that are packed at once
+  bool is_deep;         // chains are so long that panels of b are what stays near
+  static constexpr std::int64_t most_together = 56;
   std::int64_t resident;  // row panels that pass by a panel of b while it is near
 
+  std::int64_t groups() const { return divide_up(row_panels, group); }
+  std::int64_t pauses() const { return std::max<std::int64_t>(1, divide_up(product.k, depth)); }  // with the end
   std::int64_t units() const { return outer_batch * column_blocks * inner_batch * row_panels; }
   std::int64_t steps(std::int64_t k) const {
     return form == Form::plain ? k : form == Form::pairs ? (k + 1) / 2 : (k + 1) / 2 * 2;
   }
 
   /// Heights of panels differ by one at most: 64 rows are 13 13 13 13 12.
-  std::int64_t first_row(std::int64_t panel) const {
-    return panel * (product.m / row_panels) + std::min(panel, product.m % row_panels);
-  }
+  std::int64_t first_row(std::int64_t panel) const { return panel * panel_rows + std::min(panel, taller_panels); }
   std::int64_t rows(std::int64_t panel) const { return first_row(panel + 1) - first_row(panel); }
 
   // Packed rows and panels take an odd number of cache lines, so that they fall into different sets of the cache.
@@ -63,7 +66,7 @@ struct Plan {
   std::int64_t pairs_bytes() const;
 
   /// The sums of one tile, if they are not those of c.
-  std::int64_t sums_bytes() const { return form == Form::plain ? 0 : TileTable::heights * width * size; }
+  std::int64_t sums_bytes() const { return form != Form::widened ? 0 : TileTable::heights * width * size; }
 
  private:
   std::int64_t b_panel_bytes_of(std::int64_t steps) const;

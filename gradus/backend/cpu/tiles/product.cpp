@@ -1,15 +1,43 @@
 /// The drivers: they walk over a plan's blocks, pack what has to be, and call tiles.
 #include "gradus/backend/cpu/tiles/product.h"
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
 #include <vector>
 #include "gradus/backend/cpu/tiles/pack.h"
 #include "gradus/backend/cpu/tiles/plan.h"
+#include "gradus/base/divide.h"
 
 namespace gradus::cpu_backend {
 namespace {
 
 using Bytes = const char*;
+
+constexpr std::int64_t line_bytes = 64;
+
+/// Lines that are fetched from far away while tiles are at work, one a step: columns of lines, or one long row.
+class LinesWanted {
+ public:
+  LinesWanted() = default;
+  /// So many rows, `apart` bytes from one to the next, of so many bytes, for tiles of so many steps.
+  LinesWanted(Bytes begin, std::int64_t rows, std::int64_t bytes, std::int64_t apart, std::int64_t steps)
+      : begin_(begin), step_(apart), lines_(rows), columns_(divide_up(bytes, line_bytes)) {
+    if (apart <= 2 * bytes) step_ = line_bytes, lines_ = divide_up(rows * apart, line_bytes), columns_ = 1;
+    else if (rows < steps) columns_ = 0;  // most of what a tile fetched would be something else
+  }
+  bool any() const { return column_ < columns_; }
+  /// What tiles of so many steps fetch.
+  void take(std::int64_t steps, TileShape& shape) {
+    shape.later = begin_ + column_ * line_bytes + line_ * step_, shape.later_step = step_;
+    line_ += steps;
+    if (line_ >= lines_) line_ = 0, ++column_;
+  }
+
+ private:
+  Bytes begin_ = nullptr;
+  std::int64_t step_ = 0, lines_ = 0, columns_ = 0, line_ = 0, column_ = 0;
+};
 
 /// Ranges of units, one after the other: each shares a block of columns.
 class Driver {
@@ -27,25 +55,27 @@ class Driver {
         tiles_(plan.table->tiles[plan.form == Form::pairs     ? TileTable::pairs
                                  : plan.form == Form::widened ? TileTable::kind_of(f32)
                                                               : TileTable::kind_of(p_.dtype)]) {
-    if (plan.keep_a) kept_.resize(static_cast<std::size_t>(plan.row_panels));
+    if (plan.keep_a) kept_.resize(static_cast<std::size_t>(plan.groups() * plan.pauses()));
   }
 
-  /// Row panels [begin, end), counted over the inner batch.
-  void run(std::int64_t outer, std::int64_t column_block, std::int64_t begin, std::int64_t end) {
+  /// Row panels [begin, end), counted over the inner batch. `goes_on`: the next block of columns follows.
+  void run(std::int64_t outer, std::int64_t column_block, std::int64_t begin, std::int64_t end, bool goes_on) {
     if (outer != outer_) kept_.assign(kept_.size(), false);
     outer_ = outer;
     first_column_ = column_block * plan_.block;
     columns_ = std::min(plan_.block, p_.n - first_column_);
-    b_block_ = b_ + (outer * p_.b_batch + first_column_ * p_.b_column) * plan_.element;
+    b_block_ = block_of_b(outer, column_block);
     for (step_ = 0; step_ < p_.k; step_ += plan_.depth) {
       depth_ = std::min(plan_.depth, p_.k - step_);
       set_strides();
-      if (plan_.pack_b) packer_.pack_b(b_block_ + step_ * p_.b_row * plan_.element, columns_, depth_, packed_b_);
-      for (std::int64_t i = begin; i < end;) {
-        const std::int64_t panel = i % plan_.row_panels;
-        const std::int64_t count = std::min({plan_.resident, plan_.row_panels - panel, end - i});
-        row_panels(outer + i / plan_.row_panels, panel, panel + count);
-        i += count;
+      if (packs_blocks()) packer_.pack_b(source_of_b(0), columns_, depth_, packed_b_);
+      first_ = !packs_blocks();
+      for (std::int64_t i = begin; i < end; first_ = false) {
+        const std::int64_t panel = i % plan_.row_panels, past = i + residents(panel, end - i);
+        want_a(outer + past / plan_.row_panels, past % plan_.row_panels, end - past);
+        if (past == end) want_next_b(outer, column_block, goes_on);
+        row_panels(outer + i / plan_.row_panels, panel, panel + past - i);
+        i = past;
       }
     }
     if (p_.k == 0 && !p_.resume) clear(outer, begin, end);
@@ -64,38 +94,102 @@ class Driver {
     shape_.c_row = rounds() ? plan_.width * plan_.size : p_.c_row * plan_.element;
   }
 
+  Bytes block_of_b(std::int64_t outer, std::int64_t column_block) const {
+    return b_ + (outer * p_.b_batch + column_block * plan_.block * p_.b_column) * plan_.element;
+  }
+
+  /// How many panels pass by a panel of b together, of `left` from `panel` on.
+  std::int64_t residents(std::int64_t panel, std::int64_t left) const {
+    return std::min({plan_.resident, plan_.row_panels - panel, left});
+  }
+
+  Bytes source_of_b(std::int64_t j) const { return b_block_ + (step_ * p_.b_row + j * p_.b_column) * plan_.element; }
+  char* panel_of_b(std::int64_t j) const { return packed_b_ + j / plan_.width * plan_.b_panel_bytes(); }
+
+  /// Whether b is packed a block at a time: along its rows, since short pieces far apart, fetched by two threads, hold
+  /// up the memory. Otherwise a panel is packed when the first rows meet it, while what the next one is made of is on
+  /// its way.
+  bool packs_blocks() const { return plan_.pack_b && p_.b_column == 1; }
+  void pack_b(std::int64_t j) {
+    packer_.pack_b(source_of_b(j), std::min(plan_.width, columns_ - j), depth_, panel_of_b(j));
+    if (j + plan_.width < columns_) want_b(source_of_b(j + plan_.width), depth_);
+  }
+  void want_next_b(std::int64_t outer, std::int64_t column_block, bool goes_on) {
+    if (!plan_.pack_b || packs_blocks()) return;
+    if (step_ + depth_ < p_.k)
+      want_b(b_block_ + (step_ + depth_) * p_.b_row * plan_.element, std::min(plan_.depth, p_.k - step_ - depth_));
+    else if (goes_on && column_block + 1 < plan_.column_blocks)
+      want_b(block_of_b(outer, column_block + 1), std::min(plan_.depth, p_.k));
+    else if (goes_on) want_b(block_of_b(outer + 1, 0), std::min(plan_.depth, p_.k));
+  }
+  void want_b(Bytes source, std::int64_t k) {
+    b_wanted_ = {source, plan_.width, k * plan_.element, p_.b_column * plan_.element, shape_.k};
+  }
+
+  /// The rows whose turn is next, if they have not been packed.
+  void want_a(std::int64_t batch, std::int64_t panel, std::int64_t left) {
+    a_wanted_ = {};
+    if (left <= 0 || (plan_.keep_a && kept_[kept_at(panel / plan_.group)])) return;
+    const Bytes begin = place_of_a(batch, panel);
+    const std::int64_t rows = plan_.first_row(panel + residents(panel, left)) - plan_.first_row(panel);
+    if (p_.a_column == 1) a_wanted_ = {begin, rows, depth_ * plan_.element, p_.a_row * plan_.element, shape_.k};
+    else a_wanted_ = {begin, depth_, rows * plan_.element, p_.a_column * plan_.element, shape_.k};
+  }
+
+  /// Of a in place.
+  Bytes place_of_a(std::int64_t batch, std::int64_t panel) const {
+    return a_ + (batch * p_.a_batch + plan_.first_row(panel) * p_.a_row + step_ * p_.a_column) * plan_.element;
+  }
+
   /// Whether sums and result differ.
-  bool rounds() const { return plan_.form != Form::plain; }
+  bool rounds() const { return plan_.form == Form::widened; }
+
+  /// A row panel whose turn it is.
+  struct Rows {
+    Bytes a;
+    char* c;  // of the first column of the block
+    std::int64_t count;
+  };
 
   /// Panels of one matrix, no more than pass by one panel of b.
   void row_panels(std::int64_t batch, std::int64_t begin, std::int64_t end) {
     if (plan_.pack_a) pack_a(batch, begin, end);
+    for (std::int64_t panel = begin; panel < end; ++panel)
+      rows_[static_cast<std::size_t>(panel - begin)] = {a_of(batch, panel, begin), c_of(batch, plan_.first_row(panel)),
+                                                        plan_.rows(panel)};
+    const std::span<const Rows> together(rows_.data(), static_cast<std::size_t>(end - begin));
     const std::int64_t ahead = plan_.pack_b ? plan_.b_panel_bytes() : plan_.width * plan_.size;
     const std::int64_t right = step_ > 0 && !rounds() ? plan_.width * plan_.size : 0;
     if (!plan_.is_deep) {
-      shape_.b_ahead = ahead, shape_.next = right;
-      for (std::int64_t panel = begin; panel < end; ++panel)
-        for (std::int64_t j = 0; j < columns_; j += plan_.width) tile(batch, panel, begin, j);
+      shape_.next = right;
+      for (const Rows& rows : together)
+        for (std::int64_t j = 0; j < columns_; j += plan_.width) {
+          if (plan_.pack_b && first_ && &rows == together.data()) pack_b(j);
+          const bool last = j + plan_.width >= columns_;  // then other rows follow, and the first columns
+          shape_.b_ahead = last ? -(j / plan_.width * ahead) : ahead;
+          tile(rows, j);
+        }
       return;
     }
-    for (std::int64_t j = 0; j < columns_; j += plan_.width)
-      for (std::int64_t panel = begin; panel < end; ++panel) {
-        const bool last = panel + 1 == end;  // then the next columns follow
-        const std::int64_t past = plan_.first_row(panel) - plan_.first_row(begin);
+    for (std::int64_t j = 0; j < columns_; j += plan_.width) {
+      if (first_) pack_b(j);
+      for (const Rows& rows : together) {
+        const bool last = &rows == &together.back();  // then the next columns follow
         shape_.b_ahead = last ? ahead : 0;
-        shape_.next = right == 0 ? 0 : last ? right - past * shape_.c_row : plan_.rows(panel) * shape_.c_row;
-        tile(batch, panel, begin, j);
+        shape_.next = right == 0 ? 0 : last ? right + together.front().c - rows.c : rows.count * shape_.c_row;
+        tile(rows, j);
       }
+    }
   }
 
   void pack_a(std::int64_t batch, std::int64_t begin, std::int64_t end) {
     for (std::int64_t group = begin / plan_.group; group * plan_.group < end; ++group) {
-      if (plan_.keep_a && kept_[static_cast<std::size_t>(group)]) continue;
+      if (plan_.keep_a && kept_[kept_at(group)]) continue;
       const std::int64_t first = first_of(group, begin);
       const std::int64_t past = std::min((group + 1) * plan_.group, plan_.keep_a ? plan_.row_panels : end);
-      Bytes a = a_ + (batch * p_.a_batch + plan_.first_row(first) * p_.a_row + step_ * p_.a_column) * plan_.element;
-      packer_.pack_a(a, plan_.first_row(past) - plan_.first_row(first), depth_, place(group, begin));
-      if (plan_.keep_a) kept_[static_cast<std::size_t>(group)] = true;
+      packer_.pack_a(place_of_a(batch, first), plan_.first_row(past) - plan_.first_row(first), depth_,
+                     place(group, begin));
+      if (plan_.keep_a) kept_[kept_at(group)] = true;
     }
   }
   /// The first panel of a group that was packed while panels from `begin` on passed by, and where it lies.
@@ -103,37 +197,51 @@ class Driver {
     return plan_.keep_a ? group * plan_.group : std::max(begin, group * plan_.group);
   }
   char* place(std::int64_t group, std::int64_t begin) const {
-    return packed_a_ + (plan_.keep_a ? group : group - begin / plan_.group) * plan_.a_group_bytes();
+    const std::int64_t number = plan_.keep_a ? static_cast<std::int64_t>(kept_at(group)) : group - begin / plan_.group;
+    return packed_a_ + number * plan_.a_group_bytes();
+  }
+  std::size_t kept_at(std::int64_t group) const {
+    return static_cast<std::size_t>(step_ / plan_.depth * plan_.groups() + group);
   }
 
   Bytes a_of(std::int64_t batch, std::int64_t panel, std::int64_t begin) const {
     const std::int64_t row = plan_.first_row(panel), group = panel / plan_.group;
     if (plan_.pack_a) return place(group, begin) + (row - plan_.first_row(first_of(group, begin))) * shape_.a_row;
-    return a_ + (batch * p_.a_batch + row * p_.a_row + step_ * p_.a_column) * plan_.element;
+    return place_of_a(batch, panel);
   }
 
-  void tile(std::int64_t batch, std::int64_t panel, std::int64_t begin, std::int64_t j) {
-    const std::int64_t row = plan_.first_row(panel), rows = plan_.rows(panel), left = columns_ - j;
-    char* const c = c_ + (batch * p_.c_batch + row * p_.c_row + first_column_ + j) * plan_.element;
-    Bytes b = plan_.pack_b ? packed_b_ + j / plan_.width * plan_.b_panel_bytes()
-                           : b_block_ + (step_ * p_.b_row + j) * plan_.element;
-    const TileFunction multiply = tiles_[left > plan_.lanes][rows - 1];
-    multiply(a_of(batch, panel, begin), b, rounds() ? sums_ : c, &shape_, left, step_ > 0 || p_.resume);
+  /// Lines that have to be fetched from far away, first those of b, which are wanted sooner.
+  void fetch() {
+    if (b_wanted_.any()) b_wanted_.take(shape_.k, shape_);
+    else if (a_wanted_.any()) a_wanted_.take(shape_.k, shape_);
+    else shape_.later = reinterpret_cast<Bytes>(&shape_), shape_.later_step = 0;
+  }
+
+  char* c_of(std::int64_t batch, std::int64_t row) const {
+    return c_ + (batch * p_.c_batch + row * p_.c_row + first_column_) * plan_.element;
+  }
+
+  void tile(const Rows& rows, std::int64_t j) {
+    const std::int64_t left = columns_ - j;
+    char* const c = rows.c + j * plan_.element;
+    Bytes b = plan_.pack_b ? panel_of_b(j) : source_of_b(j);
+    fetch();
+    const TileFunction multiply = tiles_[left > plan_.lanes][rows.count - 1];
+    multiply(rows.a, b, rounds() ? sums_ : c, &shape_, left, step_ > 0 || p_.resume);
     if (!rounds()) return;
-    const PackShape shape{.rows = rows,
+    const PackShape shape{.rows = rows.count,
                           .columns = std::min(left, plan_.width),
                           .source_row = shape_.c_row,
                           .target_row = p_.c_row * plan_.element,
                           .panel = 0};
-    plan_.table->round[plan_.form == Form::pairs](sums_, c, &shape);
+    plan_.table->round(sums_, c, &shape);
   }
 
   void clear(std::int64_t outer, std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t batch = outer + i / plan_.row_panels, panel = i % plan_.row_panels;
       for (std::int64_t row = plan_.first_row(panel); row < plan_.first_row(panel + 1); ++row)
-        std::memset(c_ + (batch * p_.c_batch + row * p_.c_row + first_column_) * plan_.element, 0,
-                    static_cast<std::size_t>(columns_ * plan_.element));
+        std::memset(c_of(batch, row), 0, static_cast<std::size_t>(columns_ * plan_.element));
     }
   }
 
@@ -145,8 +253,11 @@ class Driver {
   const TileFunction (*tiles_)[TileTable::heights];
   std::int64_t outer_ = -1, first_column_ = 0, columns_ = 0, step_ = 0, depth_ = 0;
   Bytes b_block_ = nullptr;
+  bool first_ = false;  // rows to meet a block of b, whose panels have yet to be packed
   TileShape shape_{};
-  std::vector<bool> kept_;  // groups of a
+  std::array<Rows, Plan::most_together> rows_;
+  LinesWanted a_wanted_, b_wanted_;
+  std::vector<bool> kept_;  // groups of a, for each pause
 };
 
 }  // namespace
@@ -169,7 +280,7 @@ void run_units(const Product& product, const void* a, const void* b, void* c, st
   while (begin < end) {
     const std::int64_t block = begin / panels, first = begin % panels;
     const std::int64_t last = std::min(panels, first + end - begin);
-    driver.run(block / plan.column_blocks, block % plan.column_blocks, first, last);
+    driver.run(block / plan.column_blocks, block % plan.column_blocks, first, last, begin + last - first < end);
     begin += last - first;
   }
 }

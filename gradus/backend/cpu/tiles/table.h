@@ -27,8 +27,11 @@ struct TileShape {
   std::int64_t b_step;         // columns of b are adjacent
   std::int64_t c_row;          // columns of c are adjacent
   std::int64_t b_ahead;        // to where the next panel's columns of b lie, which are wanted soon
-  std::int64_t next;           // if not 0: c + next is the block of sums wanted soon
-  std::int64_t runs = 1;       // at least 1, one after the other
+  std::int64_t next;           // c + next is the block of sums wanted next; 0: this one, at the end
+  // With what follows it in steps: lines wanted later, one is fetched at each step; this itself if there are none.
+  const char* later = reinterpret_cast<const char*>(this);
+  std::int64_t later_step = 0;
+  std::int64_t runs = 1;  // at least 1, one after the other
   const TileRun* places = &whole_run;
 };
 
@@ -38,7 +41,8 @@ using TileFunction = void (*)(const void* a, const void* b, void* c, const TileS
                               std::int64_t resume);
 
 /// Of pairs: a step is two k of bf16 that lie in 32 bits, the even one lower. The sums are f32 and take the odd one
-/// first, then the even one, each with one fma that flushes subnormals.
+/// first, then the even one, each with one fma that flushes subnormals; c is of bf16, rounded to nearest even, and
+/// there is no resuming.
 
 /// Copies [rows, columns] into panels of W columns (one or two vectors): element (i, j) goes to
 /// target + (j / W) * panel + i * target_row + (j % W) * size. Panels are written to their full width, zeros outside.
@@ -63,7 +67,7 @@ struct TileTable {
   PackFunction copy[sizes][widths];  // by bytes of an element (4, 8), vectors - 1
   PackFunction transpose[sizes][widths];
   PackFunction pair_rows[widths];
-  PackFunction round[2];  // for any processor, and for one with AVX512_BF16; null without AVX-512
+  PackFunction round;
 };
 
 extern "C" const TileTable gradus_tiles_avx2, gradus_tiles_avx512;

@@ -29,9 +29,9 @@ void store(Builder& b, V value, V address, V mask) {
   else b.CreateAlignedStore(value, address, element_align(value->getType()));
 }
 
-void prefetch(Builder& b, V address, int level) {
+void prefetch(Builder& b, V address, int level, bool to_write) {
   b.CreateIntrinsic(llvm::Intrinsic::prefetch, {b.getPtrTy()},
-                    {address, b.getInt32(0), b.getInt32(4 - level), b.getInt32(1)});
+                    {address, b.getInt32(to_write), b.getInt32(4 - level), b.getInt32(1)});
 }
 
 llvm::BasicBlock* new_block(Builder& b, const char* name) {

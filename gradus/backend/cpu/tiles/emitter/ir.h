@@ -19,7 +19,7 @@ V first_lanes(Builder&, V count, int lanes);
 V load(Builder&, llvm::Type* vector, V address, V mask = nullptr);
 void store(Builder&, V value, V address, V mask = nullptr);
 /// Into the first-level cache, or the second.
-void prefetch(Builder&, V address, int level);
+void prefetch(Builder&, V address, int level, bool to_write = false);
 llvm::BasicBlock* new_block(Builder&, const char* name);
 
 /// Runs `body` while `count` > 0, which it must be at first, lessening it by `step`, over carried values.

@@ -22,19 +22,20 @@
 namespace gradus::cpu_backend {
 namespace {
 
-/// Features are those that isa() asks the processor for (isa.cpp), not a CPU's whole set.
+/// Features are those that isa() asks the processor for (isa.cpp), not a CPU's whole set; prefetching to write does
+/// nothing where a processor has not got it.
 struct Target {
   std::string name, features;
   TileSizes sizes;
 };
-const Target targets[] = {{"avx2", "+avx2,+fma", avx2_tiles},
-                          {"avx512", "+avx2,+fma,+avx512f,+avx512bw,+avx512dq,+avx512vl", avx512_tiles}};
+const Target targets[] = {{"avx2", "+avx2,+fma,+prfchw", avx2_tiles},
+                          {"avx512", "+avx2,+fma,+prfchw,+avx512f,+avx512bw,+avx512dq,+avx512vl", avx512_tiles}};
 
 std::unique_ptr<llvm::TargetMachine> machine_for(const Target& target) {
   // Loop strength reduction turns the addresses of a's rows into one chain of additions, as long as the loop's own
   // time.
-  const char* switches[] = {"gradus_emit_tiles", "-disable-lsr"};
-  llvm::cl::ParseCommandLineOptions(2, switches);
+  const char* switches[] = {"gradus_emit_tiles", "-disable-lsr", "-enable-misched=false"};
+  llvm::cl::ParseCommandLineOptions(3, switches);
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   const std::string triple = "x86_64-unknown-linux-gnu";
@@ -67,8 +68,7 @@ class Functions {
     for (int vectors : {1, 2}) add(emit_pair_rows(module_, pack(4, vectors), "pack"));
     Pack floats = pack(4, 1);
     floats.element = llvm::Type::getFloatTy(module_.getContext());
-    add(emit_round(module_, floats, false, "round"));
-    add(has_pairs() ? with_pairs(emit_round(module_, floats, true, "round")) : nullptr);
+    add(emit_round(module_, floats, "round"));
     return std::move(table_);
   }
 

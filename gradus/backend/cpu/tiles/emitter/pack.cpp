@@ -1,6 +1,5 @@
 /// Copies of operand blocks into panels.
 #include "gradus/backend/cpu/tiles/emitter/pack.h"
-#include <llvm/IR/IntrinsicsX86.h>
 #include "gradus/backend/cpu/tiles/emitter/ir.h"
 
 namespace gradus::cpu_backend {
@@ -70,12 +69,12 @@ class PackEmitter {
     return function_;
   }
 
-  llvm::Function* emit_round(bool in_hardware) {
+  llvm::Function* emit_round() {
     repeat(b_, rows_, 1, {source_, target_}, [&](V, std::vector<V> row) {
       repeat(b_, columns_, pack_.lanes, {row[0], row[1]}, [&](V left, std::vector<V> s) {
         auto part = [&](bool full) {
           V mask = full ? nullptr : first_lanes(b_, left, pack_.lanes);
-          store(b_, rounded(load(b_, vector_, s[0], mask), in_hardware), s[1], mask);
+          store(b_, rounded(load(b_, vector_, s[0], mask)), s[1], mask);
         };
         branch(b_, b_.CreateICmpSGE(left, b_.getInt64(pack_.lanes)), [&] { part(true); }, [&] { part(false); });
         return std::vector<V>{at(b_, s[0], vector_bytes()), at(b_, s[1], vector_bytes() / 2)};
@@ -148,10 +147,8 @@ class PackEmitter {
   }
 
   /// Floats as bf16, to nearest even, with the bits that generated kernels round to.
-  V rounded(V x, bool in_hardware) {
+  V rounded(V x) {
     auto* narrow = llvm::FixedVectorType::get(b_.getInt16Ty(), pack_.lanes);
-    if (in_hardware)
-      return b_.CreateBitCast(b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_512, {}, {x}), narrow);
     const auto all = [&](std::uint32_t n) { return b_.CreateVectorSplat(pack_.lanes, b_.getInt32(n)); };
     V bits = b_.CreateBitCast(x, llvm::FixedVectorType::get(b_.getInt32Ty(), pack_.lanes));
     V odd = b_.CreateAnd(b_.CreateLShr(bits, all(16)), all(1));
@@ -207,8 +204,8 @@ llvm::Function* emit_pair_rows(llvm::Module& module, const Pack& pack, const std
   return PackEmitter(module, pack, name).emit_pair_rows();
 }
 
-llvm::Function* emit_round(llvm::Module& module, const Pack& pack, bool in_hardware, const std::string& name) {
-  return PackEmitter(module, pack, name).emit_round(in_hardware);
+llvm::Function* emit_round(llvm::Module& module, const Pack& pack, const std::string& name) {
+  return PackEmitter(module, pack, name).emit_round();
 }
 
 }  // namespace gradus::cpu_backend

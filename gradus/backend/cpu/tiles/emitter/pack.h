@@ -15,7 +15,7 @@ llvm::Function* emit_copy(llvm::Module&, const Pack&, const std::string& name);
 llvm::Function* emit_transpose(llvm::Module&, const Pack&, const std::string& name);
 /// The element is that of a pair, i32.
 llvm::Function* emit_pair_rows(llvm::Module&, const Pack&, const std::string& name);
-/// A vector at a time; the element is float. `in_hardware`: for processors with AVX512_BF16.
-llvm::Function* emit_round(llvm::Module&, const Pack&, bool in_hardware, const std::string& name);
+/// A vector at a time; the element is float.
+llvm::Function* emit_round(llvm::Module&, const Pack&, const std::string& name);
 
 }  // namespace gradus::cpu_backend

@@ -28,9 +28,9 @@ class TileEmitter {
     V shape = function_->getArg(3);
     k_ = field(b_, shape, 0), a_row_ = field(b_, shape, 1), a_step_ = field(b_, shape, 2);
     b_step_ = field(b_, shape, 3), c_row_ = field(b_, shape, 4), b_ahead_ = field(b_, shape, 5);
-    next_ = field(b_, shape, 6), runs_ = field(b_, shape, 7);
-    places_ = b_.CreateIntToPtr(field(b_, shape, 8), b_.getPtrTy());
-    prefetch_next();
+    next_ = field(b_, shape, 6), later_step_ = field(b_, shape, 8), runs_ = field(b_, shape, 9);
+    later_ = b_.CreateLoad(b_.getPtrTy(), at(b_, shape, int64_t{8} * 7));
+    places_ = b_.CreateLoad(b_.getPtrTy(), at(b_, shape, int64_t{8} * 10));
     V full = b_.CreateICmpSGE(columns_, b_.getInt64(int64_t{tile_.vectors} * tile_.lanes));
     branch(b_, full, [&] { body(false); }, [&] { body(true); });
     b_.CreateRetVoid();
@@ -40,20 +40,9 @@ class TileEmitter {
  private:
   using Sums = std::vector<V>;  // [rows][vectors]
   int64_t vector_bytes() const { return tile_.lanes * size_; }
+  int64_t c_vector_bytes() const { return tile_.pairs ? vector_bytes() / 2 : vector_bytes(); }
   V c_at(int row, int vector) {
-    return at(b_, at(b_, c_, b_.CreateMul(c_row_, b_.getInt64(row))), vector * vector_bytes());
-  }
-
-  /// Rows of c lie far apart, where no hardware prefetcher looks.
-  void prefetch_next() {
-    branch(
-        b_, b_.CreateICmpNE(next_, b_.getInt64(0)),
-        [&] {
-          for (int i = 0; i < tile_.rows; ++i)
-            for (int64_t line = 0; line < tile_.vectors * vector_bytes(); line += 64)
-              prefetch(b_, at(b_, at(b_, c_at(i, 0), next_), line), 1);
-        },
-        [] {});
+    return at(b_, at(b_, c_, b_.CreateMul(c_row_, b_.getInt64(row))), vector * c_vector_bytes());
   }
 
   void body(bool edge) {
@@ -61,37 +50,56 @@ class TileEmitter {
     for (int v = 0; edge && v < tile_.vectors; ++v)
       masks_[v] = first_lanes(b_, b_.CreateSub(columns_, b_.getInt64(int64_t{v} * tile_.lanes)), tile_.lanes);
     std::vector<V> state = start();
-    state.push_back(places_);
+    V wanted = at(b_, c_, next_), last = at(b_, wanted, b_.CreateMul(c_row_, b_.getInt64(tile_.rows - 1)));
+    for (V pointer : {later_, wanted, places_}) state.push_back(pointer);
     state = repeat(b_, runs_, 1, state, [&](V, std::vector<V> s) {
       V place = s.back();
       s.pop_back();
-      s = run(std::move(s), at(b_, a_, field(b_, place, 0)), at(b_, right_, field(b_, place, 1)));
+      s = run(std::move(s), at(b_, a_, field(b_, place, 0)), at(b_, right_, field(b_, place, 1)), last);
       s.push_back(at(b_, place, std::int64_t{sizeof(TileRun)}));
       return s;
     });
     for (int i = 0; i < tile_.rows; ++i)
-      for (int v = 0; v < tile_.vectors; ++v) store(b_, state[i * tile_.vectors + v], c_at(i, v), masks_[v]);
+      for (int v = 0; v < tile_.vectors; ++v) store(b_, result(state[i * tile_.vectors + v]), c_at(i, v), masks_[v]);
   }
 
-  /// The steps of one run.
-  Sums run(Sums sums, V first_a, V first_b) {
-    const auto count = sums.size();
-    std::vector<V> state = std::move(sums);
+  /// The steps of one run, from the sums and the places to prefetch on to those after it.
+  std::vector<V> run(std::vector<V> state, V first_a, V first_b, V last_wanted) {
+    const auto count = state.size();
     state.push_back(first_a);
     state.push_back(first_b);
     state = repeat(b_, k_, 1, state, [&](V, std::vector<V> s) {
       V a = s[count], b = s[count + 1];
+      V &later = s[count - 2], &wanted = s[count - 1];
+      prefetch(b_, later, 2);
+      prefetch_row(wanted);
       step(s, a, b);
       s[count] = at(b_, a, a_step_);
       s[count + 1] = at(b_, b, b_step_);
+      later = at(b_, later, later_step_);
+      wanted = b_.CreateSelect(b_.CreateICmpULT(wanted, last_wanted), at(b_, wanted, c_row_), wanted);
       return s;
     });
     state.resize(count);
     return state;
   }
 
+  V result(V sum) {
+    if (!tile_.pairs) return sum;
+    V narrow = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_512, {}, {sum});
+    return b_.CreateBitCast(narrow, llvm::FixedVectorType::get(b_.getInt16Ty(), tile_.lanes));
+  }
+
+  /// Rows of c lie far apart, where no hardware prefetcher looks; one a step, since all at once would keep a and b
+  /// waiting.
+  void prefetch_row(V row) {
+    for (int64_t line = 0; line < tile_.vectors * vector_bytes(); line += 64) prefetch(b_, at(b_, row, line), 1, true);
+  }
+
   /// Zeros, or what c holds.
   Sums start() {
+    if (tile_.pairs)
+      return Sums(static_cast<std::size_t>(tile_.rows * tile_.vectors), llvm::Constant::getNullValue(vector_));
     auto *before = b_.GetInsertBlock(), *resume = new_block(b_, "resume"), *go = new_block(b_, "go");
     b_.CreateCondBr(b_.CreateICmpEQ(resume_, b_.getInt64(0)), go, resume);
     b_.SetInsertPoint(resume);
@@ -114,7 +122,7 @@ class TileEmitter {
     Sums columns;
     for (int v = 0; v < tile_.vectors; ++v) {
       columns.push_back(load(b_, vector_, at(b_, b, v * vector_bytes()), masks_[v]));
-      prefetch(b_, at(b_, at(b_, b, b_ahead_), v * vector_bytes()), 1);
+      if (v * vector_bytes() % 64 == 0) prefetch(b_, at(b_, at(b_, b, b_ahead_), v * vector_bytes()), 1);
     }
     for (int i = 0; i < tile_.rows; ++i) {
       V x = b_.CreateAlignedLoad(tile_.element, a_at(a, i), llvm::Align(size_));
@@ -147,7 +155,8 @@ class TileEmitter {
   llvm::Type* vector_;
   int64_t size_;
   llvm::Function* function_ = nullptr;
-  V a_, right_, c_, columns_, resume_, k_, a_row_, a_step_, b_step_, c_row_, b_ahead_, next_, runs_, places_;
+  V a_, right_, c_, columns_, resume_, k_, a_row_, a_step_, b_step_, c_row_, b_ahead_, next_, later_, later_step_;
+  V runs_, places_;
   std::vector<V> masks_;
 };
 
