@@ -135,6 +135,7 @@ struct Pending::Plan {
 /// Leaves first, then what is computed.
 Graph Pending::Plan::graph() const {
   Graph graph;
+  graph.values.reserve(leaves.size() + live.size());
   for (const Node* leaf : leaves) {
     graph.inputs.push_back(graph.add({.spec = leaf->spec, .scope = leaf->scope}));
     if (dying[static_cast<std::size_t>(graph.inputs.back())]) graph.dying.push_back(graph.inputs.back());

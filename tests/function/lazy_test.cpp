@@ -108,11 +108,10 @@ TEST(Lazy, AFirstValueThatNobodyReadsIsNotComputed) {
 }
 
 TEST(Lazy, AFailureReturnsToAFirstValueThatWasNotComputed) {
-  Variable w(full({3}, 7)), v(full({3}, 8));
-  for (int i = 0; i < 2; ++i) {
-    w.assign(gather(from_values(counting(3), {3}), constant({0, 7, 1})));
-    EXPECT_THROW(synchronize(), OutOfRange);
-  }
+  Variable w(full({3}, 7));
+  w.assign(gather(from_values(counting(3), {3}), constant({0, 7, 1})));
+  EXPECT_THROW(synchronize(), OutOfRange);
+  Variable v(full({3}, 8));
   v.assign(gather(from_values(counting(3), {3}), constant({0, 7, 1})));
   EXPECT_THROW(v.value().to_vector<float>(), OutOfRange);
   EXPECT_EQ(w.value().to_vector<float>(), (std::vector<float>{7, 7, 7}));
