@@ -6,8 +6,11 @@
 
 namespace gradus::bench {
 
-/// `first_loss` builds everything, runs one step and reads its loss; it may add figures. The time of the exec is in T0;
-/// where that is not set the process executes itself.
-Figures measure_cold(const std::string& workload, const std::function<double(Figures& figures)>& first_loss);
+using NoteLoss = std::function<void(double loss)>;
+
+/// `first_step` builds everything, runs one step and notes its loss as soon as it is on the host, which ends the
+/// measurement; then it gives the seconds that compiling took. The time of the exec is in T0; where that is not set the
+/// process executes itself.
+Figures measure_cold(const std::string& workload, const std::function<double(const NoteLoss&)>& first_step);
 
 }  // namespace gradus::bench

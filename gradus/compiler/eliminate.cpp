@@ -26,6 +26,7 @@ std::vector<bool> find_needed(const Graph& graph) {
 
 void eliminate_common_subexpressions(Graph& graph) {
   Graph kept;
+  kept.values.reserve(graph.values.size());  // growing would touch twice the memory
   std::vector<int> renamed(static_cast<std::size_t>(graph.size()), -1);
   std::unordered_multimap<std::uint64_t, int> seen;
   const std::vector<bool> needed = find_needed(graph);

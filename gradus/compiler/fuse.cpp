@@ -19,6 +19,7 @@ struct Space {
   std::int64_t columns = 0;  // 0: any
   std::int64_t rows = 0;
   std::optional<Reduced> reduced;  // by the column reductions, of which there is one view at most
+  bool operator==(const Space&) const = default;
 };
 
 struct Group {
@@ -100,14 +101,14 @@ class Fuser {
     const auto kind = kind_of(v);
     if (kind == Step::Kind::control && joins_siblings(i)) return;
     groups_.push_back({kind, {i}, kind == Step::Kind::loops ? space_of(i) : Space{}, behind_[at(i)], ahead_[at(i)]});
-    const int mine = group_of_[at(i)] = static_cast<int>(groups_.size()) - 1;
+    int mine = group_of_[at(i)] = static_cast<int>(groups_.size()) - 1;
     if (!merging || !is_computed_in_loops(v) || group(mine).space.elements == 0) return;
     for (int operand : v.in) {
       const int source = source_of(graph_, operand);
       const int other = group_of_[at(source)];
       if (other < 0 || other == mine || group(other).kind != Step::Kind::loops || comes_early(other, i)) continue;
       if (const auto space = joint_space(other, mine, operand); space && may_merge(other, mine, *space))
-        merge(other, mine, *space);
+        mine = merge(other, mine, *space);
     }
   }
 
@@ -292,14 +293,18 @@ class Fuser {
     return false;
   }
 
-  /// No path leads from one member to another through memory.
+  /// No path leads from one member to another through memory. A value that was just placed has no reader yet, and what
+  /// joined `a` before was looked at then, in the space of `a`.
   bool depends_only_through_registers(int a, int b, const Space& space) {
     if (has_landmark_between(a, b)) return false;
     const int first = std::min(group(a).members.front(), group(b).members.front());
     ++generation_;
     visited_.resize(groups_.size() + at(graph_.size()), 0);
-    std::vector<int> pending;
-    for (int g : {a, b})
+    std::vector<int>& pending = pending_;
+    pending.clear();
+    const bool is_new = group(b).members.size() == 1 && group(a).space == space;
+    for (int g : {b, a}) {
+      if (g == a && is_new) break;
       for (int member : group(g).members)
         for (int operand : graph_[member].in) {
           const int source = source_of(graph_, operand);
@@ -309,6 +314,7 @@ class Fuser {
           else
             for (int awaited : waits_of(graph_, operand)) pending.push_back(awaited);
         }
+    }
     while (!pending.empty()) {
       const int i = pending.back();
       pending.pop_back();
@@ -328,16 +334,21 @@ class Fuser {
   /// Operands come first, so what runs with nothing later than `first`, nor depends on what does, cannot depend on it.
   bool reaches_back(int i, int first) const { return latest_[at(i)] >= first; }
 
-  void merge(int from, int into, const Space& space) {
+  /// Gives the group that both are from now on: the larger one.
+  int merge(int from, int into, const Space& space) {
+    if (group(from).members.size() > group(into).members.size()) std::swap(from, into);
     Group &source = group(from), &target = group(into);
     for (int i : source.members) group_of_[at(i)] = into;
+    const std::ptrdiff_t before = std::ssize(target.members);
     target.members.insert(target.members.end(), source.members.begin(), source.members.end());
-    std::sort(target.members.begin(), target.members.end());
+    const auto middle = target.members.begin() + before;
+    if (*middle < *std::prev(middle)) std::inplace_merge(target.members.begin(), middle, target.members.end());
     target.space = space;
     target.behind |= source.behind;
     target.ahead |= source.ahead;
     source.members.clear();
     raise_latest(into);
+    return into;
   }
 
   /// Members of group `g` run together: what depends on one of them runs after the latest of them all. For those others
@@ -465,6 +476,7 @@ class Fuser {
   mutable std::vector<std::optional<std::vector<std::int64_t>>> reaches_;  // per value, once asked for
   std::vector<bool> materialized_, read_later_;
   std::vector<std::vector<Read>> reads_;  // per step
+  std::vector<int> pending_;              // kept from walk to walk
   std::vector<std::uint32_t> visited_;
   std::uint32_t generation_ = 0;
 };

@@ -135,6 +135,7 @@ struct Pending::Plan {
 /// Leaves first, then what is computed.
 Graph Pending::Plan::graph() const {
   Graph graph;
+  graph.values.reserve(leaves.size() + live.size());
   for (const Node* leaf : leaves) {
     graph.inputs.push_back(graph.add({.spec = leaf->spec, .scope = leaf->scope}));
     if (dying[static_cast<std::size_t>(graph.inputs.back())]) graph.dying.push_back(graph.inputs.back());
@@ -279,22 +280,26 @@ void Pending::plan(Plan& p) {
       }
     }
   }
-  const bool keep_all = recording_ > 0 || !p.by_owner;
-  std::uint64_t bits = 0;
-  for (std::size_t i = 0; i < p.live.size(); ++i) {
-    p.yields.push_back(keep_all || p.live[i]->refs.load(std::memory_order_acquire) > p.uses[i]);
-    bits = bits << 1 | static_cast<std::uint64_t>(p.yields[i]);
-    if (i % 64 == 63 || i + 1 == p.live.size()) p.key.push_back(std::exchange(bits, 0));
-  }
-  std::unordered_map<const Node*, std::uint32_t> committed;
+  std::unordered_map<const Node*, std::uint32_t> committed;  // how many cells return there after a failure
   for (const auto& cell : assigned_) {
     std::lock_guard lock(cell->guard);
     if (cell->committed.defined()) ++committed[cell->committed.node().get()];
   }
+  const auto holders_of = [&](const Node* node, std::uint32_t uses) {
+    const auto found = committed.find(node);
+    return found == committed.end() ? uses : uses + found->second;
+  };
+  const bool keep_all = recording_ > 0 || !p.by_owner;
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < p.live.size(); ++i) {
+    const Node* node = p.live[i];
+    p.yields.push_back(keep_all || node->refs.load(std::memory_order_acquire) > holders_of(node, p.uses[i]));
+    bits = bits << 1 | static_cast<std::uint64_t>(p.yields[i]);
+    if (i % 64 == 63 || i + 1 == p.live.size()) p.key.push_back(std::exchange(bits, 0));
+  }
   for (std::size_t i = 0; i < p.leaves.size(); ++i) {
     const Node* leaf = p.leaves[i];
-    std::uint32_t holders = p.leaf_uses[i];
-    if (const auto it = committed.find(leaf); it != committed.end()) holders += it->second;
+    const std::uint32_t holders = holders_of(leaf, p.leaf_uses[i]);
     p.dying.push_back(!keep_all && leaf->refs.load(std::memory_order_acquire) == holders &&
                       leaf->value.get()->refs.load(std::memory_order_acquire) == 1);
     p.key.push_back(static_cast<std::uint64_t>(p.dying[i]));

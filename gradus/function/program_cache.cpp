@@ -4,7 +4,7 @@
 #include <list>
 #include <mutex>
 #include <unordered_map>
-#include "gradus/backend/control.h"
+#include "gradus/backend/tier_choice.h"
 
 namespace gradus {
 namespace {
@@ -79,7 +79,7 @@ std::shared_ptr<const Program> cached_program(std::span<const std::uint64_t> key
   }
   if (graph.values.empty()) {
     graph = build();
-    worth = has_control(graph);
+    worth = !is_interpreted_sooner(graph);
   }
   const auto program = compile(graph, {.tier = worth ? Tier::compiled : Tier::interpreted});
   std::lock_guard lock(cache().guard);

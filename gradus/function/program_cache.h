@@ -1,5 +1,5 @@
 /// Compiled programs of lazy evaluation, keyed by structure and bounded in bytes. The first sight of a structure gets
-/// an interpreted program, the second a compiled one.
+/// an interpreted program where that is sooner done, the second a compiled one.
 #pragma once
 #include <functional>
 #include <span>

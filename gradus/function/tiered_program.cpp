@@ -1,29 +1,12 @@
 /// Which tier, and when.
 #include "gradus/function/tiered_program.h"
+#include "gradus/backend/tier_choice.h"
 
 namespace gradus {
-namespace {
-
-/// Compiling takes about 200 us a value, interpreting up to 2.5 ns an element where it has to go through memory (the
-/// first step of mlp_tiny: 20 against 1 ms, of mlp_big: 66 against 320 ms). How often a loop runs is not known: it is
-/// compiled.
-bool is_interpreted_faster(const Graph& graph, std::span<const std::int64_t> symbols) {
-  constexpr std::int64_t elements_per_value = 80000;
-  std::int64_t elements = 0, values = 0;
-  for (const Value& v : graph.values) {
-    if (!v.op || v.op.is_view() || v.op.is_alias()) continue;
-    if (v.op.is_control()) return false;
-    elements += v.spec.shape.evaluated(symbols).size();
-    ++values;
-  }
-  return elements < elements_per_value * values;
-}
-
-}  // namespace
 
 TieredProgram::TieredProgram(Graph graph, CompileOptions options)
     : graph_(std::move(graph)), options_(std::move(options)) {
-  if (options_.max_bytes > 0 || !is_interpreted_faster(graph_, options_.symbols)) {
+  if (options_.max_bytes > 0 || !is_interpreted_sooner(graph_, options_.symbols)) {
     compile_now();
     return;
   }

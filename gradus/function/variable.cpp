@@ -31,11 +31,21 @@ class Assigning {
   VariableCell& cell_;
 };
 
-/// `next` becomes the cell's value; its computation may wait.
+/// Whether this thread has recorded `value`, a cell's only one so far, and nobody but the cell holds it: nothing that
+/// is pending reads it either. `value` itself is one more handle.
+bool is_unread(VariableCell& cell, const Tensor& value) {
+  const Node& node = *value.node();
+  const std::lock_guard lock(cell.guard);
+  return node.queue.load(std::memory_order_acquire) == &Pending::mine() && !cell.committed.defined() &&
+         node.refs.load(std::memory_order_acquire) == 2;
+}
+
+/// `next` becomes the cell's value; its computation may wait. What was waiting itself, as first values do, and was
+/// never read, is not computed at all, unless a failure returns to it.
 void assign_lazily(VariableCell& cell, const Tensor& next) {
   const Assigning alone(cell);
   const Tensor before = cell.read();
-  before.observed();  // flushes align with steps, and there is a value to return to
+  if (!is_unread(cell, before)) before.observed();  // flushes align with steps, and there is a value to return to
   Pending* queue = next.node()->queue.load(std::memory_order_acquire);
   if (queue && queue != &Pending::mine()) {
     next.observed();

@@ -1,14 +1,16 @@
 /// Lazy evaluation: what is computed when, what stays, what happens on failure, and with several threads.
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <thread>
+#include "gradus/backend/cpu/lower.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/program_cache.h"
 #include "gradus/function/variable.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
-
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 
@@ -87,6 +89,50 @@ TEST(Lazy, AFailedFlushLeavesEveryVariableAsItWas) {
   }
   w.assign(w.value() + 1);
   EXPECT_EQ(w.value().to_vector<float>(), (std::vector<float>{2, 2, 2}));
+}
+
+TEST(Lazy, AFirstValueThatNobodyReadsIsNotComputed) {
+  const std::int64_t before = Pending::mine().dispatches();
+  const Tensor drawn = random::normal({3});
+  Variable unread(random::normal({3})), held(drawn), read(random::normal({3}));
+  const Tensor sum = reduce_sum(read.value() - read.value());
+  unread.assign(ones({3}));
+  EXPECT_EQ(Pending::mine().dispatches(), before) << "no step has to begin";
+  held.assign(ones({3}) * 2);
+  EXPECT_EQ(Pending::mine().dispatches(), before + 1) << "somebody may look at what was drawn";
+  read.assign(ones({3}) * 3);
+  for (const Variable* w : {&unread, &held, &read})
+    EXPECT_EQ(w->value().to_vector<float>()[2], static_cast<float>(1 + (w != &unread) + (w == &read)));
+  EXPECT_EQ(sum.item(), 0);
+  EXPECT_EQ(drawn.to_vector<float>().size(), 3u);
+}
+
+TEST(Lazy, AFailureReturnsToAFirstValueThatWasNotComputed) {
+  Variable w(full({3}, 7));
+  w.assign(gather(from_values(counting(3), {3}), constant({0, 7, 1})));
+  EXPECT_THROW(synchronize(), OutOfRange);
+  Variable v(full({3}, 8));
+  v.assign(gather(from_values(counting(3), {3}), constant({0, 7, 1})));
+  EXPECT_THROW(v.value().to_vector<float>(), OutOfRange);
+  EXPECT_EQ(w.value().to_vector<float>(), (std::vector<float>{7, 7, 7}));
+  v.assign(v.value() + 1);
+  EXPECT_EQ(v.value().to_vector<float>(), (std::vector<float>{9, 9, 9}));
+}
+
+TEST(Lazy, ALargeProgramIsCompiledAtFirstSight) {
+  const std::int64_t before = cpu_backend::kernels_generated();
+  const auto draw = [](std::int64_t rows, std::int64_t columns) {
+    return random::truncated_normal({rows, columns}, {.seed = 3}).to_vector<float>();
+  };
+  const std::vector<float> small = draw(8, 4);
+  EXPECT_EQ(cpu_backend::kernels_generated(), before) << "interpreting it takes less than a millisecond";
+  const std::vector<float> large = draw(1 << 14, 1 << 6);
+  EXPECT_EQ(cpu_backend::kernels_generated(), before + 1);
+  EXPECT_TRUE(std::ranges::equal(small, std::span(large).first(small.size()))) << "bit for bit, element by element";
+  const Tensor a = random::truncated_normal({1 << 10, 1 << 10}, {.stddev = 2}),
+               b = random::truncated_normal({16, 1 << 9, 1 << 6}, {.stddev = 2});
+  synchronize();
+  EXPECT_EQ(cpu_backend::kernels_generated(), before + 2) << "draws of other shapes share a kernel";
 }
 
 TEST(Lazy, AFailureIsReportedAgainToWhoeverHoldsTheValue) {

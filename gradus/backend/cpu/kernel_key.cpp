@@ -36,6 +36,18 @@ class KeyWriter {
     ops_.push_back(op);
   }
 
+  /// What an index formula does: the op's attributes may say more, such as the shape of what it fills.
+  void put(const scalar::Code& code) {
+    put("index");
+    for (const scalar::Instruction& in : code.instructions) {
+      put(static_cast<std::int64_t>(in.op));
+      put(static_cast<std::int64_t>(in.type));
+      for (int operand : {in.a, in.b, in.c}) put(operand);
+      put(static_cast<std::int64_t>(in.bits));
+    }
+    put(code.result);
+  }
+
   /// Without rows the number of elements is the caller's affair, but for a rest that fills no vector. One that is not
   /// known is a dimension that the kernel may read, of which a program without symbols knows nothing.
   void write_space() {
@@ -68,7 +80,7 @@ class KeyWriter {
       put("constant");
       return put(static_cast<std::int64_t>(source.constant));
     }
-    if (source.op.is_index()) put(source.op);
+    if (source.op.is_index()) put(source.op.index_formula());
     else if (context_.loops.is_inside(walk.source)) {
       put("member");
       put(position(step_.members, walk.source));

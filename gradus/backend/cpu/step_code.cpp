@@ -13,6 +13,9 @@ namespace {
 /// What takes longer to generate than a worker needs to begin: LLVM takes about 10 us an instruction, and 1 ms a
 /// module.
 constexpr std::size_t worth_a_worker = 150;
+/// What is worth a module more than there are workers: with several for each they end at about the same time.
+constexpr std::size_t worth_a_module = 400;
+constexpr int modules_per_worker = 4;
 
 /// What programs of this process use. An entry ends with the last of them.
 class KnownCodes {
@@ -43,11 +46,14 @@ KnownCodes& known_codes() {
 
 }  // namespace
 
-/// The one with the least in it; another one while there are workers for it and all have enough to do.
+/// The one with the least in it; another one while all have enough in them.
 std::size_t StepCodes::pick_module() {
   const auto least = std::ranges::min_element(modules_, {}, &Unit::instructions);
-  const bool has_room = std::ssize(modules_) < ThreadPool::global().threads();
-  if (least != modules_.end() && (!has_room || least->instructions < worth_a_worker))
+  const int workers = ThreadPool::global().threads();
+  const bool is_first = std::ssize(modules_) < workers;
+  const bool has_room = workers > 1 && std::ssize(modules_) < modules_per_worker * workers;
+  const std::size_t enough = is_first ? worth_a_worker : worth_a_module;
+  if (least != modules_.end() && (!has_room || least->instructions < enough))
     return static_cast<std::size_t>(least - modules_.begin());
   Unit& unit = modules_.emplace_back();
   unit.module = new_module(*unit.context, isa_);
@@ -74,12 +80,17 @@ void StepCodes::add_part(StepCode& code, StepCode::Part part) {
 
 void StepCodes::finish() {
   std::erase_if(added_, [](const auto& entry) { return entry.second->parts.empty(); });  // nothing to write
-  const auto generate_all = [this, next = std::make_shared<std::atomic<std::size_t>>(0)](int, int) {
-    for (std::size_t k; (k = next->fetch_add(1)) < modules_.size();)
-      if (!modules_[k].module->empty()) modules_[k].code = generate(*modules_[k].module, isa_);
+  std::vector<Unit*> longest_first;
+  for (Unit& unit : modules_)
+    if (!unit.module->empty()) longest_first.push_back(&unit);
+  std::ranges::stable_sort(longest_first, std::ranges::greater(), &Unit::instructions);
+  std::atomic<std::size_t> next{0};
+  const auto generate_all = [&](int, int) {
+    for (std::size_t k; (k = next.fetch_add(1)) < longest_first.size();)
+      longest_first[k]->code = generate(*longest_first[k]->module, isa_);
   };
-  if (modules_.size() < 2) generate_all(0, 1);
-  else ThreadPool::global().run(static_cast<int>(modules_.size()), generate_all);
+  if (longest_first.size() < 2) generate_all(0, 1);
+  else ThreadPool::global().run(static_cast<int>(longest_first.size()), generate_all);
   for (const auto& [key, code] : added_) {
     code->code = modules_[code->module].code;
     for (StepCode::Part& part : code->parts)
