@@ -90,7 +90,7 @@ class Choice {
       derived = std::move(other), gain = its;
       return true;
     };
-    while (with_fewer(derived, improves) || with_deeper(derived, improves)) {}
+    while (with_deeper(derived, improves) || with_fewer(derived, improves)) {}
     return gain > 0 ? cone_of(derived) : Cone();
   }
 
