@@ -11,6 +11,8 @@ constexpr std::int64_t most_kept_bytes = 4 << 20;  // of a packed once for all b
 constexpr std::int64_t block_bytes = 1 << 20;      // of a block of packed b, which waits in the last cache
 constexpr std::int64_t deepest = 1024;             // steps without a pause in memory
 constexpr std::int64_t deep = 384;                 // from so many steps on, panels of a pass by a panel of b
+constexpr std::int64_t small_bytes = 128 << 10;    // of b in place, past which rows go as a whole: a thread's rows are
+                                                   // then neighbours, as they are for whoever reads c next
 constexpr std::int64_t most_resident = 8;          // more rows of c than this at a time fall into one set of a cache
 
 void check(const Product& p) {
@@ -104,6 +106,7 @@ void Plan::cut_columns() {
   const std::int64_t bytes = is_deep ? block_bytes : second_level_cache() / 8 * 5;
   if (pack_b) most = bytes / std::max<std::int64_t>(steps(depth) * size, 1) / width * width;
   else if (streamed) most = 512;
+  else if (product.k * n * element <= small_bytes) most = n;
   const std::int64_t enough = round_up(divide_up(n, divide_up(32, row_units)), width);  // 32 units or more
   // Packing a again for every block has to be worth it, so has reading a few columns of every row of b.
   const std::int64_t least = pack_a || streamed ? 4 * width : width;
