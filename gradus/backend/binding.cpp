@@ -72,7 +72,7 @@ class Binder {
   Job measured(Job job) {
     if (!lowered_.times) return job;
     const auto t = static_cast<std::size_t>(job.thunk);
-    bound_->measured[t] = {job.run, job.data, &lowered_.times->thunk(t), job.controls};
+    bound_->measured[t] = {job.run, job.data, &lowered_.times->thunk(t), job.controls || job.in_turns};
     job.run = run_measured;
     job.data = &bound_->measured[t];
     return job;

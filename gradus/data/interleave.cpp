@@ -23,7 +23,7 @@ class MakeLane {
     try {
       specs = made(first, state).specs();
     } catch (...) { rethrow_in("interleave, element 0 of epoch 0"); }
-    if (state != untouched) seed_ = next_seed();
+    seed_ = state != untouched ? next_seed() : random_state();
     return specs;
   }
   Pipeline operator()(const Tensors& element, std::int64_t epoch, std::int64_t index) const {

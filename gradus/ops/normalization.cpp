@@ -104,7 +104,7 @@ Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& va
   // (x - a) f + (a - c) f is (x - c) f for every a. That a is c makes the second part 0, but takes the gradient of c
   // from the sum that the offset's is, instead of from one of its own over all of x.
   const Tensor a = stop_gradient(centre), offset = parameter("offset", options.offset);
-  const Tensor shift = (a - centre) * factor;
+  const Tensor shift = where(is_finite(factor), (a - centre) * factor, zeros_like(factor));
   return cast((widened(x) - a) * factor + (offset.defined() ? offset + shift : shift), x.dtype());
 }
 

@@ -57,7 +57,8 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Turns,
                          testing::Values(Case{16, 784, 128}, Case{64, 784, 128}, Case{1, 1000, 33}, Case{15, 131, 301},
                                          Case{200, 640, 130}, Case{3, 2048, 500}, Case{64, 784, 128, f64},
                                          Case{20, 333, 77, f64}, Case{30, 500, 65, i32}, Case{9, 257, 70, i64},
-                                         Case{64, 784, 128, f32, true}, Case{7, 20000, 3}));
+                                         Case{64, 784, 128, f32, true}, Case{7, 20000, 3}, Case{16, 1024, 128},
+                                         Case{25, 2048, 33}, Case{70, 10241, 26}));
 
 TEST(TurnsOfProducts, AreTakenWhereThreadsWouldReadWhatTheOtherUpdates) {
   const auto takes = [](const Case& c, bool updated = true) {
@@ -67,6 +68,7 @@ TEST(TurnsOfProducts, AreTakenWhereThreadsWouldReadWhatTheOtherUpdates) {
   };
   EXPECT_TRUE(takes({64, 784, 128}));
   EXPECT_FALSE(takes({64, 784, 128}, false));
+  EXPECT_FALSE(takes({0, 784, 128})) << "there is nothing to do";
   EXPECT_FALSE(takes({784, 784, 128})) << "as many rows as weights have";
   EXPECT_FALSE(takes({64, 4096, 4096})) << "the weights are in no core's cache";
   EXPECT_FALSE(takes({64, 784, 128, bf16})) << "its sums are rounded at their end";

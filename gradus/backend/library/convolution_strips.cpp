@@ -177,6 +177,7 @@ std::optional<BoundThunk> bind_strips(const ConvolutionCall& call, const Grouped
   s->image = PaddedImage(call.axes, s->phases, s->count, call.dtype, call.source_channels, s->inner);
   if (s->count[2] < least_line) return {};
   choose_blocks(*s);
+  if (s->image.copies && s->image_size() > 4 * image_bytes) return {};  // taps so far apart that most is a gap
   s->image.set_blocks(s->at_once);
   s->width = StripTiles::width(call.dtype, s->columns);
   const std::int64_t size = size_of(call.dtype);

@@ -17,58 +17,63 @@ namespace {
 
 struct Call {
   cpu_backend::Product product;
-  int a, b, c;  // slots
+  int a, b, c;                  // slots
+  std::int64_t most_steps = 0;  // in turns: of k at a time, so few that nothing is packed
 };
 
 constexpr std::int64_t rows_of_turns = 8;  // of b, so that members' parts are about those that update it
 constexpr std::int64_t least_weights = 64 << 10, most_weights = 4 << 20;  // bytes that caches of cores may hold
 
-bool goes_in_turns(const Graph& graph, const Value& v, const cpu_backend::Product& p) {
+bool may_go_in_turns(const Graph& graph, const Value& v, const cpu_backend::Product& p) {
   const std::int64_t weights = p.k * p.n * size_of(p.dtype);
   return std::ranges::count(graph.dying, storage_of(graph, v.in[1])) > 0 && p.batch == 1 && p.dtype != bf16 &&
-         p.b_column == 1 && p.n > 1 && p.k >= 128 && p.m * 3 <= p.k && weights >= least_weights &&
-         weights <= most_weights;
+         p.b_column == 1 && p.n > 1 && p.m > 0 && p.m * 3 <= p.k && weights >= least_weights && weights <= most_weights;
 }
 
 /// What is handed on at once: enough pieces that the last thread begins soon, each of about the rows of a tile.
-struct Pieces {
+class Pieces {
+ public:
   explicit Pieces(const cpu_backend::Product& p)
-      : rows(divide_up(p.m, p.m > 64 ? 28 : 14)), columns(divide_up(p.n, 128 / size_of(p.dtype))), product(p) {}
+      : rows_(divide_up(p.m, p.m > 64 ? 28 : 14)), width_(128 / size_of(p.dtype)), product_(p) {}
   template <class Body> void for_each(Body&& body) const {
-    for (std::int64_t j = 0; j < columns; ++j)
-      for (std::int64_t i = 0; i < rows; ++i) {
-        const std::int64_t first = product.m * i / rows, past = product.m * (i + 1) / rows;
-        body(first, past - first, j * width(), std::min(width(), product.n - j * width()));
+    for (std::int64_t j = 0; j < product_.n; j += width_)
+      for (std::int64_t i = 0; i < rows_; ++i) {
+        const std::int64_t first = product_.m * i / rows_, past = product_.m * (i + 1) / rows_;
+        body(first, past - first, j, std::min(width_, product_.n - j));
       }
   }
-  /// That any part of k needs.
-  std::int64_t scratch_bytes() const {
-    cpu_backend::Product most = product;
-    most.m = divide_up(product.m, rows), most.n = std::min(width(), product.n);
-    return static_cast<std::int64_t>(cpu_backend::scratch_bytes(most));
+  /// How many steps of k may be done at a time without packing anything, for which a member of a team has no room; 0 if
+  /// those are too few. What is packed of the largest piece decides: smaller ones pack no more.
+  std::int64_t most_steps() const {
+    constexpr std::int64_t least = 128;
+    cpu_backend::Product largest = product_;
+    largest.m = divide_up(product_.m, rows_), largest.n = std::min(width_, product_.n);
+    while (largest.k >= least && cpu_backend::scratch_bytes(largest) > 0) largest.k = divide_up(largest.k, 2);
+    return largest.k >= least ? largest.k : 0;
   }
 
  private:
-  std::int64_t width() const { return 128 / size_of(product.dtype); }
-
-  std::int64_t rows, columns;
-  const cpu_backend::Product& product;
+  std::int64_t rows_, width_;
+  const cpu_backend::Product& product_;
 };
 
 void run_in_turns(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
   const auto& call = *static_cast<const Call*>(arguments->data);
   const cpu_backend::Product& p = call.product;
-  const std::int64_t size = size_of(p.dtype), k = begin * rows_of_turns;
+  const std::int64_t size = size_of(p.dtype), first = begin * rows_of_turns, past = std::min(end * rows_of_turns, p.k);
+  const std::int64_t steps = divide_up(std::max<std::int64_t>(past - first, 0), call.most_steps);
   const auto at = [&](int slot, std::int64_t element) {
     return static_cast<std::byte*>(arguments->slots[slot]) + element * size;
   };
   Pieces(p).for_each([&](std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns) {
+    cpu_backend::Product part = p;
+    part.m = rows, part.n = columns;
     arguments->member->await_turn();
-    if (begin < end) {
-      cpu_backend::Product part = p;
-      part.m = rows, part.n = columns, part.k = std::min(end * rows_of_turns, p.k) - k, part.resume = k > 0;
+    for (std::int64_t i = 0; i < steps; ++i) {
+      const std::int64_t k = first + (past - first) * i / steps;
+      part.k = first + (past - first) * (i + 1) / steps - k, part.resume = k > 0;
       cpu_backend::run_units(part, at(call.a, row * p.a_row + k * p.a_column), at(call.b, k * p.b_row + column),
-                             at(call.c, row * p.c_row + column), 0, cpu_backend::units(part), arguments->scratch);
+                             at(call.c, row * p.c_row + column), 0, cpu_backend::units(part), nullptr);
     }
     arguments->member->end_turn();
   });
@@ -104,10 +109,8 @@ BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols) {
   bound.bytes = (a.size() + b.size() + c.size()) * size_of(p.dtype);
   bound.flops = 2 * c.size() * p.k;
   bound.worker_scratch = static_cast<std::int64_t>(cpu_backend::scratch_bytes(p));
-  if (goes_in_turns(graph, v, p)) {
-    bound.in_turns = run_in_turns, bound.turns = divide_up(p.k, rows_of_turns);
-    bound.worker_scratch = std::max(bound.worker_scratch, Pieces(p).scratch_bytes());
-  }
+  if (may_go_in_turns(graph, v, p)) call->most_steps = Pieces(p).most_steps();
+  if (call->most_steps > 0) bound.in_turns = run_in_turns, bound.turns = divide_up(p.k, rows_of_turns);
   bound.data = std::move(call);
   return bound;
 }

@@ -158,6 +158,7 @@ std::optional<BoundThunk> bind_strips(const KernelConvolutionCall& call) {
   w->count = phases.front().count;
   w->image = PaddedImage(call.axes, phases, w->count, call.dtype, call.element_channels, w->inner);
   choose_blocks(*w);
+  if (w->image.copies && w->block_size() > 4 * block_bytes) return {};  // taps so far apart that most is a gap
   w->image.set_blocks(w->at_once);
   if (w->count[2] < least_line || !find_rows(*w, phases.front())) return {};
   w->width = StripTiles::width(call.dtype, w->columns);
