@@ -85,7 +85,7 @@ class Planner {
     for (std::size_t s = 0; s < steps.size(); ++s) {
       std::vector<Thunk> thunks;
       if (steps[s].kind == Step::Kind::loops) {
-        thunks = cpu_backend::outline_loops(graph, steps[s], lengths_);
+        thunks = cpu_backend::outline_loops(graph, steps[s], formulas_);
         for (Thunk& thunk : thunks)
           if (thunk.bind) set(thunk, thunk.bind(options_.symbols));
       } else if (steps[s].kind == Step::Kind::control) {
@@ -105,7 +105,7 @@ class Planner {
   }
 
   const CompileOptions& options_;
-  mutable cpu_backend::FormulaLengths lengths_;
+  mutable KnownFormulas formulas_;
 };
 
 }  // namespace

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 #include "gradus/backend/control.h"
-#include "gradus/backend/cpu/lower.h"
 #include "gradus/base/hash.h"
+#include "gradus/graph/known_formulas.h"
 
 namespace gradus {
 namespace {
@@ -56,14 +56,15 @@ double elements_of(const Graph& graph, const Value& v, std::span<const std::int6
 }
 
 bool is_interpreted_sooner_by_formulas(const Graph& graph, std::span<const std::int64_t> symbols) {
-  cpu_backend::FormulaLengths lengths;
+  KnownFormulas formulas;
   Structures structures(graph);
   double interpreted = 0, compiled = ns_per_program;
   for (int i = 0; i < graph.size(); ++i) {
     const Value& v = graph[i];
     const bool is_new = structures.add(i);
     if (!is_computed(v)) continue;
-    const double instructions = v.op.is_reduction() ? 1 : static_cast<double>(lengths.of(graph, v));
+    const double instructions =
+        v.op.is_reduction() ? 1 : static_cast<double>(formulas.of(graph, v).instructions.size());
     interpreted += elements_of(graph, v, symbols) * (ns_per_element + ns_per_element_and_instruction * instructions);
     if (is_new) compiled += ns_per_new_value + ns_per_new_instruction * instructions;
   }

@@ -1,8 +1,8 @@
 /// Constants of constants. Every element of a constant has the same bits, so one element is enough.
-#include <map>
 #include <optional>
 #include "gradus/base/flush_denormals.h"
 #include "gradus/compiler/passes.h"
+#include "gradus/graph/known_formulas.h"
 #include "gradus/reference/interpret.h"
 
 namespace gradus {
@@ -29,27 +29,8 @@ bool is_known(const Code& code, const std::vector<bool>& known_inputs) {
   return true;
 }
 
-/// Formulas by op and operand types: recording one takes longer than all else that is asked here.
-class Formulas {
- public:
-  const Code& of(const AnyOp& op, const std::vector<DType>& types) {
-    std::string key;
-    for (DType type : types) key += static_cast<char>(type);
-    const auto [it, is_new] = known_.try_emplace({op.record(), std::move(key)});
-    if (is_new) it->second = {op, op.formula(types)};
-    return it->second.code;
-  }
-
- private:
-  struct Known {
-    AnyOp op;  // keeps its record, which is the key
-    Code code;
-  };
-  std::map<std::pair<const OpRecord*, std::string>, Known> known_;
-};
-
 /// The bits of every element of `v`, if they are known and the same.
-std::optional<std::uint64_t> folded(const Graph& graph, const Value& v, Formulas& formulas) {
+std::optional<std::uint64_t> folded(const Graph& graph, const Value& v, KnownFormulas& formulas) {
   if (v.op.is_index()) {
     const Code code = v.op.index_formula();
     if (!is_known(code, {false})) return {};
@@ -61,14 +42,12 @@ std::optional<std::uint64_t> folded(const Graph& graph, const Value& v, Formulas
   }
   if (!v.op.is_elementwise()) return {};
   std::vector<std::uint64_t> bits;
-  std::vector<DType> types;
   std::vector<bool> known;
   for (int operand : v.in) {
     bits.push_back(graph[operand].constant);
-    types.push_back(graph[operand].spec.dtype);
     known.push_back(graph[operand].is_constant);
   }
-  const Code& code = formulas.of(v.op, types);
+  const Code& code = formulas.of(graph, v);
   if (!is_known(code, known)) return {};
   return reference::evaluate_bits(code, bits);
 }
@@ -77,7 +56,7 @@ std::optional<std::uint64_t> folded(const Graph& graph, const Value& v, Formulas
 
 void fold_constants(Graph& graph) {
   const FlushDenormals as_when_it_runs;
-  Formulas formulas;
+  KnownFormulas formulas;
   for (Value& v : graph.values) {
     const std::optional<std::uint64_t> bits = folded(graph, v, formulas);
     if (!bits) continue;

@@ -34,11 +34,11 @@ std::int64_t bytes_moved(const Graph& graph, const Step& step) {
   return bytes;
 }
 
-std::int64_t operations(const Graph& graph, const Step& step, FormulaLengths& lengths) {
+std::int64_t operations(const Graph& graph, const Step& step, KnownFormulas& formulas) {
   std::int64_t sum = 0;
   for (int member : step.members) {
     const Value& v = graph[member];
-    const std::int64_t each = v.op.is_elementwise() ? lengths.of(graph, v) : 1;
+    const std::int64_t each = v.op.is_elementwise() ? std::ssize(formulas.of(graph, v).instructions) : 1;
     sum =
         dimension::add(sum, times(each, v.op.is_reduction() ? graph[v.in[0]].spec.shape.size() : v.spec.shape.size()));
   }
@@ -75,7 +75,7 @@ struct Extents {
 class StepLowering {
  public:
   /// Without `codes` no code is made.
-  StepLowering(StepCodes* codes, FormulaLengths& lengths, const Graph& graph, const Step& step, int index, Lowered& out)
+  StepLowering(StepCodes* codes, KnownFormulas& formulas, const Graph& graph, const Step& step, int index, Lowered& out)
       : codes_(codes),
         graph_(graph),
         step_(step),
@@ -91,7 +91,7 @@ class StepLowering {
     }
     common_ = {.step = index,
                .bytes = bytes_moved(graph, step),
-               .flops = operations(graph, step, lengths),
+               .flops = operations(graph, step, formulas),
                .shared_slot = context_.shared_slot,
                .label = codes ? label_of(graph, step) : std::string()};
   }
@@ -270,10 +270,10 @@ std::vector<std::vector<Thunk>> lower_steps(const Graph& graph, std::span<const 
   std::vector<std::vector<Planned>> planned(steps.size());
   std::vector<const StepCode*> code(steps.size());
   StepCodes codes(isa, shares);
-  FormulaLengths lengths;
+  KnownFormulas formulas;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].kind != Step::Kind::loops) continue;
-    StepLowering lowering(&codes, lengths, graph, steps[i], static_cast<int>(i), out);
+    StepLowering lowering(&codes, formulas, graph, steps[i], static_cast<int>(i), out);
     planned[i] = lowering.run();
     code[i] = lowering.code();
   }
@@ -301,22 +301,10 @@ std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const 
   }
 }
 
-std::int64_t FormulaLengths::of(const Graph& graph, const Value& v) {
-  std::vector<DType> types;
-  std::uint64_t key = 0;
-  for (int operand : v.in) {
-    types.push_back(graph[operand].spec.dtype);
-    key = key << 8 | (static_cast<std::uint64_t>(types.back()) + 1);
-  }
-  const auto [it, fresh] = known_.try_emplace({v.op.record(), key});
-  if (fresh) it->second = {v.op, static_cast<std::int64_t>(v.op.formula(types).instructions.size())};
-  return it->second.length;
-}
-
-std::vector<Thunk> outline_loops(const Graph& graph, const Step& step, FormulaLengths& lengths) {
+std::vector<Thunk> outline_loops(const Graph& graph, const Step& step, KnownFormulas& formulas) {
   Lowered nowhere{.slots = graph.size()};
   std::vector<Thunk> thunks;
-  for (Planned& planned : StepLowering(nullptr, lengths, graph, step, 0, nowhere).run())
+  for (Planned& planned : StepLowering(nullptr, formulas, graph, step, 0, nowhere).run())
     thunks.push_back(std::move(planned.thunk));
   return thunks;
 }

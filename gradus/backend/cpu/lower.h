@@ -1,10 +1,10 @@
 /// Machine code for steps of loops: the entry of the code generator, free of LLVM's headers.
 /// (The namespace cannot be called cpu: gradus::cpu() is a device.)
 #pragma once
-#include <map>
 #include <span>
 #include <vector>
 #include "gradus/backend/program.h"
+#include "gradus/graph/known_formulas.h"
 
 namespace gradus::cpu_backend {
 
@@ -21,22 +21,8 @@ std::int64_t kernels_generated();
 std::vector<std::vector<Thunk>> lower_loops(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out,
                                             bool shares = true);
 
-/// How many instructions formulas have: kept, since recording them takes longer than all else that an outline needs.
-class FormulaLengths {
- public:
-  /// Of an elementwise value.
-  std::int64_t of(const Graph& graph, const Value& v);
-
- private:
-  struct Known {
-    AnyOp op;  // keeps its record, which is the key with the operands' types
-    std::int64_t length;
-  };
-  std::map<std::pair<const OpRecord*, std::uint64_t>, Known> known_;
-};
-
 /// The thunks of one step of loops without their code: what they cost, the scratch that they share, and at least that
 /// of a worker. A shared_slot of graph.size() stands for any.
-std::vector<Thunk> outline_loops(const Graph& graph, const Step& step, FormulaLengths& lengths);
+std::vector<Thunk> outline_loops(const Graph& graph, const Step& step, KnownFormulas& formulas);
 
 }  // namespace gradus::cpu_backend
