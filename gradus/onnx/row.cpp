@@ -4,7 +4,7 @@
 #include "gradus/graph/context.h"
 #include "gradus/onnx/host_values.h"
 #include "gradus/onnx/scope.h"
-#include "gradus/ops/elementwise.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus::onnx {
 namespace {
@@ -36,9 +36,9 @@ std::vector<const Row*> all_rows() {
 // ---------------------------------------------------------------- narrow floats
 
 Tensor wide(const Tensor& x) {
-  if (x.is_symbolic()) return cast(x, computed_in(x.dtype()));
+  if (x.is_symbolic()) return widened(x);
   const Untraced outside;  // what is known on the host stays so
-  return cast(x, computed_in(x.dtype()));
+  return widened(x);
 }
 
 RowFunction rounded_once(RowFunction run, std::vector<int> like) {

@@ -24,17 +24,11 @@ void check_pair(std::string_view op, const Tensor& labels, const Tensor& logits)
           "; they must agree");
 }
 
-/// f of both in f32 where they are narrower.
-Tensor computed_wide(const Tensor& a, const Tensor& b, const auto& f) {
-  const DType t = computed_in(b.dtype());
-  return cast(f(cast(a, t), cast(b, t)), b.dtype());
-}
-
 }  // namespace
 
 Tensor sigmoid_cross_entropy_with_logits(const Tensor& labels, const Tensor& logits) {
   check_pair("sigmoid_cross_entropy_with_logits", labels, logits);
-  return computed_wide(labels, logits, [](const Tensor& z, const Tensor& x) { return softplus(x) - x * z; });
+  return in_computed_dtype(labels, logits, [](const Tensor& z, const Tensor& x) { return softplus(x) - x * z; });
 }
 
 Tensor weighted_cross_entropy_with_logits(const Tensor& labels, const Tensor& logits, const Tensor& pos_weight) {
@@ -42,7 +36,7 @@ Tensor weighted_cross_entropy_with_logits(const Tensor& labels, const Tensor& lo
   check_pair(op, labels, logits);
   require_floating(logits, pos_weight, op);
   const Tensor weight = cast(pos_weight, computed_in(logits.dtype()));
-  return computed_wide(labels, logits, [&](const Tensor& z, const Tensor& x) {
+  return in_computed_dtype(labels, logits, [&](const Tensor& z, const Tensor& x) {
     return (1 - z) * x + (1 + (weight - 1) * z) * softplus(-x);
   });
 }
@@ -50,7 +44,7 @@ Tensor weighted_cross_entropy_with_logits(const Tensor& labels, const Tensor& lo
 Tensor softmax_cross_entropy_with_logits(const Tensor& labels, const Tensor& logits, int axis) {
   check_pair("softmax_cross_entropy_with_logits", labels, logits);
   const int at = checked_axis(logits, axis, "softmax_cross_entropy_with_logits");
-  return computed_wide(labels, logits, [&](const Tensor& z, const Tensor& x) {
+  return in_computed_dtype(labels, logits, [&](const Tensor& z, const Tensor& x) {
     return -reduce_sum(z * log_softmax(x, at), {.axis = {at}});
   });
 }
@@ -72,7 +66,7 @@ Tensor sparse_softmax_cross_entropy_with_logits(const Tensor& labels, const Tens
 
 Tensor log_poisson_loss(const Tensor& targets, const Tensor& log_input, bool compute_full_loss) {
   check_pair("log_poisson_loss", targets, log_input);
-  return computed_wide(targets, log_input, [&](const Tensor& z, const Tensor& x) {
+  return in_computed_dtype(targets, log_input, [&](const Tensor& z, const Tensor& x) {
     const Tensor loss = exp(x) - x * z;
     if (!compute_full_loss) return loss;
     const Tensor is_large = z > 1;
