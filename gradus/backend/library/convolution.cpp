@@ -312,8 +312,7 @@ BoundThunk bind_gathered(const ConvolutionCall& call, bool transposed, bool pack
   g->weights_of = weights;
   const std::int64_t targets = call.examples * targets_of(call.axes);
   BoundThunk bound{.extent = 0};
-  bound.bytes = (targets * call.target_channels + call.examples * sources_of(call.axes) * call.source_channels) *
-                size_of(call.dtype);
+  bound.bytes = call.bytes();
   bound.flops = call.flops();
   if (targets * call.target_channels > 0) {
     g->phases = phases_of(call.axes);
@@ -354,11 +353,20 @@ template <class Op> WindowShapes shapes_of(const Op& op, const Shape& kernel) {
 
 }  // namespace
 
+std::int64_t ConvolutionCall::bytes() const {
+  return examples * (targets_of(axes) * target_channels + sources_of(axes) * source_channels) * size_of(dtype);
+}
 std::int64_t ConvolutionCall::flops() const {
   std::int64_t places = 0;
   for (const Phase& phase : phases_of(axes))
     places += phase.count[0] * phase.count[1] * phase.count[2] * std::ssize(phase.taps);
   return 2 * examples * places * target_channels * (source_channels / groups);
+}
+std::int64_t KernelConvolutionCall::bytes() const {
+  return examples * (targets_of(axes) * window_channels + sources_of(axes) * element_channels) * size_of(dtype);
+}
+std::int64_t KernelConvolutionCall::flops() const {
+  return 2 * all_windows() * taps_of(axes) * (element_channels / groups) * window_channels;
 }
 
 namespace {
@@ -416,7 +424,6 @@ struct Weights : KernelConvolutionCall {
   std::int64_t windows_at_once = 256;
   std::int64_t rows() const { return taps_of(axes) * inner; }
   std::int64_t pitch() const { return pitch_of(rows_at_once, size_of(dtype)); }
-  std::int64_t all_windows() const { return examples * targets_of(axes); }
   std::int64_t packed_bytes() const { return windows_at_once * pitch() + 64; }
   Product product(std::int64_t rows, std::int64_t columns_now, std::int64_t k, bool resume) const {
     return {.dtype = dtype,
@@ -480,10 +487,6 @@ void run_weights(const Weights& w, const KernelArguments* arguments, std::int64_
   }
 }
 
-}  // namespace
-
-namespace {
-
 BoundThunk bind_by_weights(const Graph& graph, int value, Symbols symbols, bool packed) {
   const Value& v = graph[value];
   const KernelConvolution& op = *v.op.as<KernelConvolution>();
@@ -511,8 +514,8 @@ BoundThunk bind_by_weights(const Graph& graph, int value, Symbols symbols, bool 
     else w->phase.taps.resize(static_cast<std::size_t>(taps_of(w->axes)));
     choose_blocks(*w);
     bound.extent = w->groups * w->row_blocks * w->column_blocks;
-    bound.bytes = (x.size() + y.size()) * size_of(w->dtype);
-    bound.flops = 2 * w->all_windows() * w->rows() * y[-1];
+    bound.bytes = w->bytes();
+    bound.flops = w->flops();
     std::size_t most = 0;
     const auto tail = [](std::int64_t all, std::int64_t at_once) {
       return all % at_once == 0 ? at_once : all % at_once;

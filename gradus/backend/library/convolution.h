@@ -34,6 +34,8 @@ struct ConvolutionCall {
   std::vector<ColumnRun> columns = {};            // of depthwise ones
   bool in_strips = false;                         // else rows are packed
 
+  /// Of sources and targets.
+  std::int64_t bytes() const;
   /// Those that count.
   std::int64_t flops() const;
 };
@@ -62,6 +64,11 @@ struct KernelConvolutionCall {
   std::int64_t element_channels, window_channels;
   int elements, windows, target;  // slots
   bool in_strips = false;
+
+  std::int64_t all_windows() const { return examples * targets_of(axes); }
+  /// Of elements and windows.
+  std::int64_t bytes() const;
+  std::int64_t flops() const;
 };
 std::optional<BoundThunk> bind_strips(const KernelConvolutionCall& call);
 void run_strips(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,

@@ -39,9 +39,12 @@ struct InStrips : ConvolutionCall {
 /// Blocks of targets: as many lines as may be, of whole width.
 void choose_blocks(InStrips& s) {
   s.at_once = s.count;
+  const auto count_blocks = [&] {
+    for (std::size_t k = 0; k < 3; ++k) s.blocks[k] = divide_up(s.count[k], s.at_once[k]);
+  };
   const auto cut = [&](std::size_t i, std::int64_t least) {
     while (s.at_once[i] > least) {
-      for (std::size_t k = 0; k < 3; ++k) s.blocks[k] = divide_up(s.count[k], s.at_once[k]);
+      count_blocks();
       if ((!s.image.copies || s.image_size() <= image_bytes) && s.units() >= enough_units) break;
       s.at_once[i] = std::max(least, divide_up(s.at_once[i], 2));
     }
@@ -49,18 +52,7 @@ void choose_blocks(InStrips& s) {
   cut(0, 1);
   cut(1, 4);
   cut(2, 56);
-  for (std::size_t k = 0; k < 3; ++k) s.blocks[k] = divide_up(s.count[k], s.at_once[k]);
-}
-
-/// How many neighbouring taps are one run, everywhere in a phase.
-std::size_t neighbours(const std::vector<TileRun>& taps, std::int64_t a, std::int64_t b) {
-  const auto follows = [&](std::size_t i) { return taps[i].a - taps[i - 1].a == a && taps[i].b - taps[i - 1].b == b; };
-  std::size_t count = 1;
-  while (count < taps.size() && follows(count)) ++count;
-  if (taps.size() % count != 0) return 1;
-  for (std::size_t i = 1; i < taps.size(); ++i)
-    if (i % count != 0 && !follows(i)) return 1;
-  return count;
+  count_blocks();
 }
 
 /// Of every phase the places that it reads, and its tiles; false: runs are too short.
@@ -73,7 +65,9 @@ bool find_runs(InStrips& s) {
     std::vector<TileRun> taps;
     for (const Tap& tap : phase.taps)
       taps.push_back({s.image.place(tap.base) * size, tap.number * tap_rows * row * size});
-    const std::size_t together = neighbours(taps, s.inner * size, s.inner * row * size);
+    const std::size_t together = length_of_runs(taps.size(), [&](std::size_t i) {
+      return taps[i].a - taps[i - 1].a == s.inner * size && taps[i].b - taps[i - 1].b == s.inner * row * size;
+    });
     std::vector<TileRun>& runs = s.runs.emplace_back();
     for (std::size_t i = 0; i < taps.size(); i += together) runs.push_back(taps[i]);
     steps.push_back(static_cast<std::int64_t>(together) * s.inner);
@@ -184,9 +178,8 @@ std::optional<BoundThunk> bind_strips(const ConvolutionCall& call, const Grouped
   s->packs = s->columns > s->width && s->taps_rows() * s->columns * size > weights_bytes;
   s->panel_bytes = s->taps_rows() * s->width * size + 64;
   if (!find_runs(*s)) return {};
-  const std::int64_t targets = call.examples * targets_of(call.axes);
   BoundThunk bound{.extent = s->units()};
-  bound.bytes = (targets * call.target_channels + call.examples * sources_of(call.axes) * call.source_channels) * size;
+  bound.bytes = call.bytes();
   bound.flops = call.flops();
   bound.worker_scratch = s->packed_bytes() + (s->image.copies ? s->image_size() : 0);
   bound.data = std::shared_ptr<const ConvolutionCall>(std::move(s));

@@ -333,7 +333,7 @@ BoundThunk bind_depthwise(ConvolutionCall& call) {
   for (std::int64_t first = 0; first < std::min(axis.divisor, axis.targets); ++first)
     add_residue(axis, first, call.columns);
   BoundThunk bound{.extent = targets == 0 ? 0 : call.examples * lines_of(call.axes)};
-  bound.bytes = (targets + call.examples * sources_of(call.axes) * call.groups) * size_of(call.dtype);
+  bound.bytes = call.bytes();
   bound.flops = 2 * targets * taps;
   bound.worker_scratch = taps * static_cast<std::int64_t>(sizeof(TapAt<float>));
   return bound;
@@ -357,10 +357,9 @@ bool is_depthwise(const KernelConvolutionCall& call) {
 }
 
 BoundThunk bind_depthwise(const KernelConvolutionCall& call) {
-  const std::int64_t windows = call.examples * targets_of(call.axes) * call.groups;
   BoundThunk bound{.extent = channel_blocks(call) * (divides_rows(call) ? rows_of_taps(call.axes) : 1)};
-  bound.bytes = (windows + call.examples * sources_of(call.axes) * call.groups) * size_of(call.dtype);
-  bound.flops = 2 * windows * taps_of(call.axes);
+  bound.bytes = call.bytes();
+  bound.flops = call.flops();
   return bound;
 }
 

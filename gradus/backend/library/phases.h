@@ -30,4 +30,15 @@ struct Phase {
 };
 std::vector<Phase> phases_of(const WindowAxes& axes);
 
+/// The length of the runs, all alike, in which `count` taps follow each other: follows(i) says whether tap i follows
+/// i - 1. 1 where runs would differ in length.
+template <class Follows> std::size_t length_of_runs(std::size_t count, const Follows& follows) {
+  std::size_t length = 1;
+  while (length < count && follows(length)) ++length;
+  if (count % length != 0) return 1;
+  for (std::size_t i = 1; i < count; ++i)
+    if (i % length != 0 && !follows(i)) return 1;
+  return length;
+}
+
 }  // namespace gradus::library

@@ -50,11 +50,8 @@ void choose_blocks(WeightStrips& w) {
 bool find_rows(WeightStrips& w, const Phase& phase) {
   std::vector<std::int64_t> taps;
   for (const Tap& tap : phase.taps) taps.push_back(w.image.place(tap.base));
-  std::size_t together = 1;
-  const auto follows = [&](std::size_t i) { return taps[i] == taps[i - 1] + w.inner; };
-  while (together < taps.size() && follows(together)) ++together;
-  for (std::size_t i = 0; i < taps.size() && together > 1; ++i)
-    if (taps.size() % together != 0 || (i % together != 0 && !follows(i))) together = 1;
+  const std::size_t together =
+      length_of_runs(taps.size(), [&](std::size_t i) { return taps[i] == taps[i - 1] + w.inner; });
   for (std::size_t i = 0; i < taps.size(); i += together) w.rows_at.push_back(taps[i]);
   w.rows = static_cast<std::int64_t>(together) * w.inner;
   w.parts = divide_up(w.rows, part_rows);
@@ -166,10 +163,8 @@ std::optional<BoundThunk> bind_strips(const KernelConvolutionCall& call) {
   if (call.groups * std::ssize(w->rows_at) * w->parts < enough_units) w->column_blocks = panels;
   w->panels = divide_up(panels, w->column_blocks);
   BoundThunk bound{.extent = call.groups * w->units_of_group()};
-  bound.bytes = (call.examples * sources_of(call.axes) * call.element_channels +
-                 call.examples * targets_of(call.axes) * call.window_channels) *
-                size_of(call.dtype);
-  bound.flops = 2 * call.examples * targets_of(call.axes) * taps_of(call.axes) * w->inner * call.window_channels;
+  bound.bytes = call.bytes();
+  bound.flops = call.flops();
   if (w->image.copies) bound.worker_scratch = w->examples_at_once * w->image.elements(w->at_once) * size_of(call.dtype);
   bound.data = std::shared_ptr<const KernelConvolutionCall>(std::move(w));
   return bound;
