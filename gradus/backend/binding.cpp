@@ -52,8 +52,7 @@ class Binder {
   Job job_of(int t) const {
     const BoundThunk& b = thunks_[static_cast<std::size_t>(t)];
     Job job = whole_job_of(t);
-    if (lowered_.takes_turns && b.in_turns && is_divided(job))
-      job.run = b.in_turns, job.extent = b.turns, job.grain = 1, job.in_turns = true;
+    if (b.in_turns && is_divided(job)) job.run = b.in_turns, job.extent = b.turns, job.grain = 1, job.in_turns = true;
     return job;
   }
   Job whole_job_of(int t) const {

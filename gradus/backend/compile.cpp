@@ -27,7 +27,6 @@ Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> s
       lowered.thunks.push_back(std::move(thunk));
     }
   }
-  lowered.takes_turns = !is_disabled(options.disable, "turns");
   if (options.profile) lowered.times = std::make_shared<KernelTimes>(lowered.thunks.size());
   return lowered;
 }

@@ -7,7 +7,7 @@ namespace gradus {
 
 const LibraryKernel& library_kernel(std::string_view name) {
   static constexpr LibraryKernel kernels[] = {
-      {"matmul", library::bind_matmul, library::run_matmul},
+      {"matmul", library::bind_matmul, library::run_matmul, "turns", library::bind_matmul_by_units},
       {"gather", library::bind_gather, library::run_gather},
       {"scatter_add", library::bind_scatter_add, library::run_scatter_add},
       {"check_range", library::bind_check_range, library::run_check_range},

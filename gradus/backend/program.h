@@ -102,7 +102,6 @@ struct Lowered {
   std::shared_ptr<const void> owner;
   std::size_t code_bytes = 0;               // of generated code
   std::shared_ptr<KernelTimes> times = {};  // if its kernels are measured
-  bool takes_turns = true;                  // teams divide thunks by in_turns where there is one
 };
 
 enum class Tier { interpreted, compiled };

@@ -8,6 +8,7 @@ namespace gradus::library {
 using Symbols = std::span<const std::int64_t>;
 
 BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols);
+BoundThunk bind_matmul_by_units(const Graph& graph, int value, Symbols symbols);
 void run_matmul(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_gather(const Graph& graph, int value, Symbols symbols);
 void run_gather(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);

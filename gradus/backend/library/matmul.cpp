@@ -79,9 +79,7 @@ void run_in_turns(const KernelArguments* arguments, std::int64_t begin, std::int
   });
 }
 
-}  // namespace
-
-BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols) {
+BoundThunk bind(const Graph& graph, int value, Symbols symbols, bool may_take_turns) {
   const Value& v = graph[value];
   const Matmul& op = *v.op.as<Matmul>();
   const Shape a = graph[v.in[0]].spec.shape.evaluated(symbols), b = graph[v.in[1]].spec.shape.evaluated(symbols);
@@ -109,10 +107,17 @@ BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols) {
   bound.bytes = (a.size() + b.size() + c.size()) * size_of(p.dtype);
   bound.flops = 2 * c.size() * p.k;
   bound.worker_scratch = static_cast<std::int64_t>(cpu_backend::scratch_bytes(p));
-  if (may_go_in_turns(graph, v, p)) call->most_steps = Pieces(p).most_steps();
+  if (may_take_turns && may_go_in_turns(graph, v, p)) call->most_steps = Pieces(p).most_steps();
   if (call->most_steps > 0) bound.in_turns = run_in_turns, bound.turns = divide_up(p.k, rows_of_turns);
   bound.data = std::move(call);
   return bound;
+}
+
+}  // namespace
+
+BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols) { return bind(graph, value, symbols, true); }
+BoundThunk bind_matmul_by_units(const Graph& graph, int value, Symbols symbols) {
+  return bind(graph, value, symbols, false);
 }
 
 void run_matmul(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
