@@ -1,5 +1,6 @@
 /// Circular, hyperbolic, gamma and error functions, and products and quotients with 0 for NaN.
 #include "gradus/ops/special.h"
+#include <algorithm>
 #include <numbers>
 #include "gradus/graph/formulas_special.h"
 #include "gradus/ops/checks.h"

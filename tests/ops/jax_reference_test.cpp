@@ -1,6 +1,7 @@
 /// Op rows against JAX in float64: values, gradients and second derivatives stored in jax/reference.safetensors, which
 /// jax/make_reference.py computes from the cases that this test writes if GRADUS_WRITE_JAX_CASES names a file. Rows
 /// that have no f64 are compared by their values in their first type.
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <map>

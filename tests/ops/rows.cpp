@@ -1,5 +1,6 @@
 /// Arrays, and what rows of one kind have in common.
 #include "tests/ops/rows.h"
+#include <algorithm>
 #include <limits>
 #include "gradus/ops/constant.h"
 

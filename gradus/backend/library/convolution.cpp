@@ -2,6 +2,7 @@
 /// by the tiles of matrix products, so that patches never stand in memory for more than a block. The chain of an
 /// element goes on from one run of taps to the next.
 #include "gradus/backend/library/convolution.h"
+#include <algorithm>
 #include <cstring>
 #include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/base/divide.h"
