@@ -130,12 +130,13 @@ template <class T> constexpr auto tie(T& object) {
 namespace detail {
 template <class T, int index> constexpr auto field_address() { return &std::get<index>(tie(specimen<T>.value)); }
 
-/// The compiler spells the field's address as "... T::field)]" inside the function's own name.
+/// The compiler spells the field's address inside the function's own name, where it ends with the field:
+/// GCC "... T::field)]", or with "; ..." behind it, Clang "... value.field]".
 template <auto address> constexpr std::string_view field_name() {
   std::string_view full = __PRETTY_FUNCTION__;
   full = full.substr(0, full.find(';'));
-  full = full.substr(full.rfind("::") + 2);
-  return full.substr(0, full.find_first_of(")]"));
+  full = full.substr(0, full.find_last_not_of(")]") + 1);
+  return full.substr(full.find_last_of(":.") + 1);
 }
 }  // namespace detail
 
