@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 #include "gradus/backend/cpu/tiles/pack.h"
 #include "gradus/backend/cpu/tiles/plan.h"
@@ -15,6 +16,7 @@ namespace {
 using Bytes = const char*;
 
 constexpr std::int64_t line_bytes = 64;
+constexpr std::int64_t rows_ahead = 6;  // of b, while it is copied: rows a power of two apart fall into one set
 
 /// Lines that are fetched from far away while tiles are at work, one a step: columns of lines, or one long row.
 class LinesWanted {
@@ -122,11 +124,7 @@ class Driver {
 
   /// Whether b is packed a block at a time. Otherwise a panel is packed when the first rows meet it, while what the
   /// next one is made of is on its way; of short chains there are too few steps to fetch so many short rows.
-  bool packs_blocks() const { return plan_.pack_b && p_.b_column == 1 && !plan_.is_deep; }
-  void pack_b(std::int64_t j) {
-    packer_.pack_b(source_of_b(j), std::min(plan_.width, columns_ - j), depth_, panel_of_b(j));
-    if (j + plan_.width < columns_) want_b(source_of_b(j + plan_.width), depth_);
-  }
+  bool packs_blocks() const { return plan_.pack_b && p_.b_column == 1 && !plan_.is_deep && !may_copy_b(); }
   void want_next_b(const Range* next) {
     if (!plan_.pack_b || packs_blocks()) return;
     if (step_ + depth_ < p_.k)
@@ -176,20 +174,20 @@ class Driver {
       shape_.next = right;
       for (const Rows& rows : together)
         for (std::int64_t j = 0; j < columns_; j += plan_.width) {
-          if (plan_.pack_b && first_ && &rows == together.data()) pack_b(j);
           const bool last = j + plan_.width >= columns_;  // then other rows follow, and the first columns
           shape_.b_ahead = last ? -(j / plan_.width * ahead) : ahead;
-          tile(rows, j);
+          if (plan_.pack_b && first_ && &rows == together.data()) first_tile(rows, j);
+          else tile(rows, plan_.pack_b ? panel_of_b(j) : source_of_b(j), j);
         }
       return;
     }
     for (std::int64_t j = 0; j < columns_; j += plan_.width) {
-      if (first_) pack_b(j);
       for (const Rows& rows : together) {
         const bool last = &rows == &together.back();  // then the next columns follow
         shape_.b_ahead = last ? ahead : 0;
         shape_.next = right == 0 ? 0 : last ? right + together.front().c - rows.c : rows.count * shape_.c_row;
-        tile(rows, j);
+        if (first_ && &rows == together.data()) first_tile(rows, j);
+        else tile(rows, panel_of_b(j), j);
       }
     }
   }
@@ -233,10 +231,25 @@ class Driver {
     return c_ + (batch * p_.c_batch + row * p_.c_row + first_column_) * plan_.element;
   }
 
-  void tile(const Rows& rows, std::int64_t j) {
+  /// The first tile to meet a panel of b, which is packed before, or while the tile reads it: it has the time to.
+  void first_tile(const Rows& rows, std::int64_t j) {
+    const std::int64_t left = columns_ - j;
+    const bool copies = may_copy_b() && left >= plan_.width;
+    if (!copies) packer_.pack_b(source_of_b(j), std::min(plan_.width, left), depth_, panel_of_b(j));
+    if (left > plan_.width) want_b(source_of_b(j + plan_.width), depth_);
+    if (!copies) return tile(rows, panel_of_b(j), j);
+    const std::int64_t b_step = std::exchange(shape_.b_step, p_.b_row * plan_.element);
+    shape_.b_ahead = rows_ahead * shape_.b_step, shape_.copy = panel_of_b(j);
+    tile(rows, source_of_b(j), j);
+    shape_.b_step = b_step, shape_.copy = nullptr;
+  }
+  bool may_copy_b() const {
+    return p_.b_column == 1 && may_copy(static_cast<int>(plan_.vectors), plan_.form != Form::plain);
+  }
+
+  void tile(const Rows& rows, Bytes b, std::int64_t j) {
     const std::int64_t left = columns_ - j;
     char* const c = rows.c + j * plan_.element;
-    Bytes b = plan_.pack_b ? panel_of_b(j) : source_of_b(j);
     fetch();
     const TileFunction multiply = tiles_[left > plan_.lanes][rows.count - 1];
     multiply(rows.a, b, rounds() ? sums_ : c, &shape_, left, step_ > 0 || p_.resume);
