@@ -238,13 +238,15 @@ class Driver {
     if (!copies) packer_.pack_b(source_of_b(j), std::min(plan_.width, left), depth_, panel_of_b(j));
     if (left > plan_.width) want_b(source_of_b(j + plan_.width), depth_);
     if (!copies) return tile(rows, panel_of_b(j), j);
-    const std::int64_t b_step = std::exchange(shape_.b_step, p_.b_row * plan_.element);
-    shape_.b_ahead = rows_ahead * shape_.b_step, shape_.copy = panel_of_b(j);
+    const std::int64_t row = p_.b_row * plan_.element, step = plan_.form == Form::pairs ? 2 * row : row;
+    const std::int64_t b_step = std::exchange(shape_.b_step, step);
+    shape_.b_ahead = rows_ahead * row, shape_.copy = panel_of_b(j);
     tile(rows, source_of_b(j), j);
     shape_.b_step = b_step, shape_.copy = nullptr;
   }
   bool may_copy_b() const {
-    return p_.b_column == 1 && may_copy(static_cast<int>(plan_.vectors), plan_.form != Form::plain);
+    const bool is_whole = plan_.form == Form::plain || (plan_.form == Form::pairs && p_.k % 2 == 0);
+    return is_whole && p_.b_column == 1 && plan_.vectors == copying_vectors;
   }
 
   void tile(const Rows& rows, Bytes b, std::int64_t j) {

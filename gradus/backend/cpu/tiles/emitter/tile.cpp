@@ -47,7 +47,7 @@ class TileEmitter {
   }
 
   void full_body() {
-    if (!may_copy(tile_.vectors, tile_.pairs)) return body(false, false);
+    if (tile_.vectors != copying_vectors) return body(false, false);
     branch(b_, b_.CreateIsNull(copy_), [&] { body(false, false); }, [&] { body(false, true); });
   }
 
@@ -128,10 +128,10 @@ class TileEmitter {
 
   void step(Sums& sums, V a, V b, V copy) {
     Sums columns;
-    for (int v = 0; v < tile_.vectors; ++v) {
-      columns.push_back(load(b_, vector_, at(b_, b, v * vector_bytes()), masks_[v]));
-      if (v * vector_bytes() % 64 == 0) prefetch(b_, at(b_, at(b_, b, b_ahead_), v * vector_bytes()), 1);
-    }
+    for (int v = 0; v < tile_.vectors; ++v)
+      columns.push_back(copies_ && tile_.pairs ? woven(b, v)
+                                               : load(b_, vector_, at(b_, b, v * vector_bytes()), masks_[v]));
+    prefetch_b(at(b_, b, b_ahead_));
     for (int v = 0; copies_ && v < tile_.vectors; ++v) store(b_, columns[v], at(b_, copy, v * vector_bytes()));
     for (int i = 0; i < tile_.rows; ++i) {
       V x = b_.CreateAlignedLoad(tile_.element, a_at(a, i), llvm::Align(size_));
@@ -142,6 +142,27 @@ class TileEmitter {
       }
     }
   }
+
+  void prefetch_b(V row) {
+    const bool is_narrow = copies_ && tile_.pairs;
+    const int64_t bytes = tile_.vectors * (is_narrow ? vector_bytes() / 2 : vector_bytes());
+    for (int64_t line = 0; line < bytes; line += 64) {
+      prefetch(b_, at(b_, row, line), 1);
+      if (is_narrow) prefetch(b_, at(b_, at(b_, row, second_row()), line), 1);
+    }
+  }
+
+  /// Pairs of two rows of bf16, the first one lower.
+  V woven(V b, int vector) {
+    auto* integers = llvm::FixedVectorType::get(b_.getInt32Ty(), tile_.lanes);
+    const auto half = [&](V row) {
+      V source = at(b_, row, vector * vector_bytes() / 2);
+      return b_.CreateZExt(load(b_, llvm::FixedVectorType::get(b_.getInt16Ty(), tile_.lanes), source), integers);
+    };
+    V upper = b_.CreateShl(half(at(b_, b, second_row())), 16);
+    return b_.CreateBitCast(b_.CreateOr(half(b), upper), vector_);
+  }
+  V second_row() { return b_.CreateLShr(b_step_, 1); }
 
   /// Groups of three rows: an address may hold a base and once or twice an index.
   V a_at(V a, int row) {
