@@ -19,8 +19,9 @@ void compose_attention(Graph& graph);
 /// Evaluates what depends on constants alone (fold.cpp).
 void fold_constants(Graph& graph);
 /// Rewrites by rules that change no bit, such as x*1, a view of a view, a transpose that a product can read in place
-/// (simplify.cpp).
+/// (simplify.cpp), rows that repeat in a product (repeated_rows.cpp).
 void simplify(Graph& graph);
+void multiply_repeated_rows_once(Graph& graph);
 /// Keeps one of equal values and drops what no output needs (eliminate.cpp).
 void eliminate_common_subexpressions(Graph& graph);
 /// Groups values into steps, in execution order (fuse.cpp). No float operation is reordered, so fusion never changes a

@@ -122,6 +122,7 @@ void absorb_transposes(const Graph& graph, Value& v) {
 }  // namespace
 
 void simplify(Graph& graph) {
+  multiply_repeated_rows_once(graph);
   std::vector<int> stands_for(static_cast<std::size_t>(graph.size()));
   for (int i = 0; i < graph.size(); ++i) {
     Value& v = graph[i];

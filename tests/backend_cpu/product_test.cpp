@@ -251,7 +251,11 @@ TYPED_TEST(ProductOf, AnyDivisionIntoUnitsGivesTheSameBits) {
   const Case cases[] = {{.m = 64, .n = 128, .k = 50},
                         {.m = 100, .n = 700, .k = 530},
                         {.m = 30, .n = 70, .k = 40, .transpose_b = true, .batch = 5},
-                        {.m = 30, .n = 70, .k = 600, .transpose_b = true, .batch = 5, .repeat_b = true, .gap = 1}};
+                        {.m = 30, .n = 70, .k = 600, .transpose_b = true, .batch = 5, .repeat_b = true, .gap = 1},
+                        // Two blocks of columns, so that rows are divided first: of 32 bits, of 64, of many matrices.
+                        {.m = 537, .n = 290, .k = 1000, .transpose_a = true},
+                        {.m = 537, .n = 150, .k = 1000},
+                        {.m = 190, .n = 290, .k = 1000, .batch = 3, .repeat_b = true, .gap = 1}};
   std::mt19937 random(3);
   for (const Case& c : cases) {
     Problem<TypeParam> problem(c);

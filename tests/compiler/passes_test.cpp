@@ -85,6 +85,39 @@ const Row rows[] = {
      "%4 = matmul{transpose_a=true; transpose_b=false} %2 %3 : f32[7,4,6]\nreturn %4\n",
      "%0 = input : f32[7,4,5]\n%1 = input : f32[6,5]\n"
      "%2 = matmul{transpose_a=false; transpose_b=true} %0 %1 : f32[7,4,6]\nreturn %2\n"},
+    {"RepeatedRowsAreMultipliedOnce", simplify_and_clean,
+     "%0 = input : f32[10,5]\n%1 = input : f32[6,5]\n%2 = reshape{shape=[10,1,5]} %0 : f32[10,1,5]\n"
+     "%3 = broadcast{shape=[10,s0,5]} %2 : f32[10,s0,5]\n%4 = reshape{shape=[10*s0,5]} %3 : f32[10*s0,5]\n"
+     "%5 = matmul{transpose_a=false; transpose_b=true} %4 %1 : f32[10*s0,6]\n"
+     "%6 = reshape{shape=[10,s0,6]} %5 : f32[10,s0,6]\n%7 = exp %6 : f32[10,s0,6]\nreturn %7\n",
+     "%0 = input : f32[10,5]\n%1 = input : f32[6,5]\n%2 = reshape{shape=[10,1,5]} %0 : f32[10,1,5]\n"
+     "%3 = matmul{transpose_a=false; transpose_b=true} %2 %1 : f32[10,1,6]\n"
+     "%4 = broadcast{shape=[10,s0,6]} %3 : f32[10,s0,6]\n%5 = exp %4 : f32[10,s0,6]\nreturn %5\n"},
+    {"RowsOfAConstantAreMultipliedOnce", simplify_and_clean,
+     "%0 = input : f32[1,6]\n%1 = constant{0x3f800000} : f32[s0,1]\n"
+     "%2 = matmul{transpose_a=false; transpose_b=false} %1 %0 : f32[s0,6]\n"
+     "%3 = matmul{transpose_a=false; transpose_b=true} %2 %0 : f32[s0,1]\nreturn %3\n",
+     "%0 = input : f32[1,6]\n%1 = constant{0x3f800000} : f32[1,1]\n"
+     "%2 = matmul{transpose_a=false; transpose_b=false} %1 %0 : f32[1,6]\n"
+     "%3 = matmul{transpose_a=false; transpose_b=true} %2 %0 : f32[1,1]\n"
+     "%4 = broadcast{shape=[s0,1]} %3 : f32[s0,1]\nreturn %4\n"},
+    {"RowsOfAVectorAreMultipliedOnce", simplify_and_clean,
+     "%0 = input : f32[5]\n%1 = input : f32[5,6]\n%2 = broadcast{shape=[3,4,5]} %0 : f32[3,4,5]\n"
+     "%3 = matmul{transpose_a=false; transpose_b=false} %2 %1 : f32[3,4,6]\nreturn %3\n",
+     "%0 = input : f32[5]\n%1 = input : f32[5,6]\n%2 = broadcast{shape=[1,1,5]} %0 : f32[1,1,5]\n"
+     "%3 = matmul{transpose_a=false; transpose_b=false} %2 %1 : f32[1,1,6]\n"
+     "%4 = broadcast{shape=[3,4,6]} %3 : f32[3,4,6]\nreturn %4\n"},
+    {"LeavesRowsThatDiffer", simplify_and_clean,
+     "%0 = input : f32[7,5,1]\n%1 = input : f32[5,6]\n%2 = input : f32[7,5,6]\n%3 = input : f32[5]\n"
+     "%4 = broadcast{shape=[7,5,5]} %0 : f32[7,5,5]\n"
+     "%5 = matmul{transpose_a=false; transpose_b=false} %4 %1 : f32[7,5,6]\n"
+     "%6 = broadcast{shape=[7,4,5]} %3 : f32[7,4,5]\n"
+     "%7 = matmul{transpose_a=false; transpose_b=false} %6 %2 : f32[7,4,6]\nreturn %5 %7\n",
+     "%0 = input : f32[7,5,1]\n%1 = input : f32[5,6]\n%2 = input : f32[7,5,6]\n%3 = input : f32[5]\n"
+     "%4 = broadcast{shape=[7,5,5]} %0 : f32[7,5,5]\n"
+     "%5 = matmul{transpose_a=false; transpose_b=false} %4 %1 : f32[7,5,6]\n"
+     "%6 = broadcast{shape=[7,4,5]} %3 : f32[7,4,5]\n"
+     "%7 = matmul{transpose_a=false; transpose_b=false} %6 %2 : f32[7,4,6]\nreturn %5 %7\n"},
     {"KeepsOneOfEqualValues", eliminate_common_subexpressions,
      "%0 = input : f32[4]\n%1 = exp %0 : f32[4]\n%2 = exp %0 : f32[4]\n%3 = add %1 %2 : f32[4]\n"
      "%4 = log %3 : f32[4]\nreturn %3\ndying %0\n",

@@ -13,6 +13,7 @@ constexpr std::int64_t deepest = 1024;             // steps without a pause in m
 constexpr std::int64_t deep = 384;                 // from so many steps on, panels of a pass by a panel of b
 constexpr std::int64_t small_bytes = 128 << 10;    // of b in place, past which rows go as a whole: a thread's rows are
                                                    // then neighbours, as they are for whoever reads c next
+constexpr std::int64_t many_panels = 38;           // from so many on, one more or less hardly changes their height
 constexpr std::int64_t most_resident = 8;          // more rows of c than this at a time fall into one set of a cache
 
 void check(const Product& p) {
@@ -66,7 +67,8 @@ Plan::Plan(const Product& given)
   vectors = p.n <= lanes ? 1 : 2, width = vectors * lanes;
   row_panels = divide_up(p.m, sizes.rows[vectors - 1]);
   // Three or five panels would be an uneven load for two threads.
-  if (row_panels % 2 == 1 && row_panels > 1 && p.batch * row_panels * divide_up(p.n, width) < 8) ++row_panels;
+  const bool are_few = p.batch * row_panels * divide_up(p.n, width) < 8;
+  if (row_panels % 2 == 1 && row_panels > 1 && (are_few || row_panels >= many_panels)) ++row_panels;
   if (row_panels > 0) panel_rows = p.m / row_panels, taller_panels = p.m % row_panels;
   choose_packing();
   cut_columns();
@@ -116,6 +118,7 @@ void Plan::cut_columns() {
   if (pack_b && count > 1 && count % 2 == 1 && row_units < 64 && n > count * width) ++count;
   block = round_up(divide_up(n, count), width);  // of about equal width
   column_blocks = divide_up(n, block);
+  if (column_blocks == 2 && panels() >= many_panels && panels() % 2 == 0) parts = 2;
   keep_a = pack_a && column_blocks > 1 && inner_batch == 1 && groups() * pauses() * a_group_bytes() <= most_kept_bytes;
 }
 

@@ -14,8 +14,9 @@ enum class Form : std::uint8_t {
   widened,  // of bf16, for processors without tiles of pairs: f32, of each pair the odd k first
 };
 
-/// A unit is one row panel of one block of columns. Units are ordered by (outer batch, column block, inner batch, row
-/// panel), the last fastest: neighbours use the same packed block of b. Matrices that share b are the inner batch.
+/// A unit is one row panel of one block of columns. Units are ordered by (outer batch, part, column block, inner batch,
+/// row panel), the last fastest: neighbours use the same packed block of b. Matrices that share b are the inner batch.
+/// A part is half of the row panels of the inner batch, or all of them.
 struct Plan {
   explicit Plan(const Product&);
 
@@ -27,6 +28,7 @@ struct Plan {
   std::int64_t size, lanes;  // bytes of what tiles read at a step, and how many a vector holds
   std::int64_t outer_batch, inner_batch;
   std::int64_t row_panels, column_blocks;
+  std::int64_t parts = 1;  // of two blocks of columns two threads would write neighbouring lines at the same time
   std::int64_t panel_rows = 0, taller_panels = 0;  // the first panels are a row higher than the others
   std::int64_t vectors, width;                     // of a tile
   std::int64_t block = 0;                          // columns of a column block, a multiple of width
@@ -41,7 +43,8 @@ struct Plan {
 
   std::int64_t groups() const { return divide_up(row_panels, group); }
   std::int64_t pauses() const { return std::max<std::int64_t>(1, divide_up(product.k, depth)); }  // with the end
-  std::int64_t units() const { return outer_batch * column_blocks * inner_batch * row_panels; }
+  std::int64_t panels() const { return inner_batch * row_panels; }
+  std::int64_t units() const { return outer_batch * column_blocks * panels(); }
   std::int64_t steps(std::int64_t k) const {
     return form == Form::plain ? k : form == Form::pairs ? (k + 1) / 2 : (k + 1) / 2 * 2;
   }

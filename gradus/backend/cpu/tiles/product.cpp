@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 #include "gradus/backend/cpu/tiles/pack.h"
 #include "gradus/backend/cpu/tiles/plan.h"
@@ -15,6 +16,7 @@ namespace {
 using Bytes = const char*;
 
 constexpr std::int64_t line_bytes = 64;
+constexpr std::int64_t rows_ahead = 6;  // of b, while it is copied: rows a power of two apart fall into one set
 
 /// Lines that are fetched from far away while tiles are at work, one a step: columns of lines, or one long row.
 class LinesWanted {
@@ -39,7 +41,20 @@ class LinesWanted {
   std::int64_t step_ = 0, lines_ = 0, columns_ = 0, line_ = 0, column_ = 0;
 };
 
-/// Ranges of units, one after the other: each shares a block of columns.
+/// Units that share a block of columns: row panels [begin, end), counted over the inner batch.
+struct Range {
+  std::int64_t outer, column_block, begin, end;
+};
+
+/// The longest range from unit `begin` on, before unit `end`.
+Range range_of(const Plan& plan, std::int64_t begin, std::int64_t end) {
+  const std::int64_t matrices = plan.column_blocks * plan.panels(), panels = plan.panels() / plan.parts;
+  const std::int64_t part = begin % matrices / (plan.column_blocks * panels), within = begin % panels;
+  const std::int64_t first = part * panels + within;
+  return {begin / matrices, begin / panels % plan.column_blocks, first, first + std::min(panels - within, end - begin)};
+}
+
+/// Ranges of units, one after the other.
 class Driver {
  public:
   Driver(const Plan& plan, const void* a, const void* b, void* c, void* scratch)
@@ -58,8 +73,9 @@ class Driver {
     if (plan.keep_a) kept_.resize(static_cast<std::size_t>(plan.groups() * plan.pauses()));
   }
 
-  /// Row panels [begin, end), counted over the inner batch. `goes_on`: the next block of columns follows.
-  void run(std::int64_t outer, std::int64_t column_block, std::int64_t begin, std::int64_t end, bool goes_on) {
+  /// Row panels [begin, end), counted over the inner batch, of a block of columns. `next` is what follows.
+  void run(const Range& range, const Range* next) {
+    const auto [outer, column_block, begin, end] = range;
     if (outer != outer_) kept_.assign(kept_.size(), false);
     outer_ = outer;
     first_column_ = column_block * plan_.block;
@@ -73,7 +89,7 @@ class Driver {
       for (std::int64_t i = begin; i < end; first_ = false) {
         const std::int64_t panel = i % plan_.row_panels, past = i + residents(panel, end - i);
         want_a(outer + past / plan_.row_panels, past % plan_.row_panels, end - past);
-        if (past == end) want_next_b(outer, column_block, goes_on);
+        if (past == end) want_next_b(next);
         row_panels(outer + i / plan_.row_panels, panel, panel + past - i);
         i = past;
       }
@@ -106,24 +122,18 @@ class Driver {
   Bytes source_of_b(std::int64_t j) const { return b_block_ + (step_ * p_.b_row + j * p_.b_column) * plan_.element; }
   char* panel_of_b(std::int64_t j) const { return packed_b_ + j / plan_.width * plan_.b_panel_bytes(); }
 
-  /// Whether b is packed a block at a time: along its rows, since short pieces far apart, fetched by two threads, hold
-  /// up the memory. Otherwise a panel is packed when the first rows meet it, while what the next one is made of is on
-  /// its way.
-  bool packs_blocks() const { return plan_.pack_b && p_.b_column == 1; }
-  void pack_b(std::int64_t j) {
-    packer_.pack_b(source_of_b(j), std::min(plan_.width, columns_ - j), depth_, panel_of_b(j));
-    if (j + plan_.width < columns_) want_b(source_of_b(j + plan_.width), depth_);
-  }
-  void want_next_b(std::int64_t outer, std::int64_t column_block, bool goes_on) {
+  /// Whether b is packed a block at a time. Otherwise a panel is packed when the first rows meet it, while what the
+  /// next one is made of is on its way; of short chains there are too few steps to fetch so many short rows.
+  bool packs_blocks() const { return plan_.pack_b && p_.b_column == 1 && !plan_.is_deep && !may_copy_b(); }
+  void want_next_b(const Range* next) {
     if (!plan_.pack_b || packs_blocks()) return;
     if (step_ + depth_ < p_.k)
       want_b(b_block_ + (step_ + depth_) * p_.b_row * plan_.element, std::min(plan_.depth, p_.k - step_ - depth_));
-    else if (goes_on && column_block + 1 < plan_.column_blocks)
-      want_b(block_of_b(outer, column_block + 1), std::min(plan_.depth, p_.k));
-    else if (goes_on) want_b(block_of_b(outer + 1, 0), std::min(plan_.depth, p_.k));
+    else if (next) want_b(block_of_b(next->outer, next->column_block), std::min(plan_.depth, p_.k));
   }
   void want_b(Bytes source, std::int64_t k) {
-    b_wanted_ = {source, plan_.width, k * plan_.element, p_.b_column * plan_.element, shape_.k};
+    if (p_.b_column == 1) b_wanted_ = {source, k, plan_.width * plan_.element, p_.b_row * plan_.element, shape_.k};
+    else b_wanted_ = {source, plan_.width, k * plan_.element, p_.b_column * plan_.element, shape_.k};
   }
 
   /// The rows whose turn is next, if they have not been packed.
@@ -164,20 +174,20 @@ class Driver {
       shape_.next = right;
       for (const Rows& rows : together)
         for (std::int64_t j = 0; j < columns_; j += plan_.width) {
-          if (plan_.pack_b && first_ && &rows == together.data()) pack_b(j);
           const bool last = j + plan_.width >= columns_;  // then other rows follow, and the first columns
           shape_.b_ahead = last ? -(j / plan_.width * ahead) : ahead;
-          tile(rows, j);
+          if (plan_.pack_b && first_ && &rows == together.data()) first_tile(rows, j);
+          else tile(rows, plan_.pack_b ? panel_of_b(j) : source_of_b(j), j);
         }
       return;
     }
     for (std::int64_t j = 0; j < columns_; j += plan_.width) {
-      if (first_) pack_b(j);
       for (const Rows& rows : together) {
         const bool last = &rows == &together.back();  // then the next columns follow
         shape_.b_ahead = last ? ahead : 0;
         shape_.next = right == 0 ? 0 : last ? right + together.front().c - rows.c : rows.count * shape_.c_row;
-        tile(rows, j);
+        if (first_ && &rows == together.data()) first_tile(rows, j);
+        else tile(rows, panel_of_b(j), j);
       }
     }
   }
@@ -221,10 +231,27 @@ class Driver {
     return c_ + (batch * p_.c_batch + row * p_.c_row + first_column_) * plan_.element;
   }
 
-  void tile(const Rows& rows, std::int64_t j) {
+  /// The first tile to meet a panel of b, which is packed before, or while the tile reads it: it has the time to.
+  void first_tile(const Rows& rows, std::int64_t j) {
+    const std::int64_t left = columns_ - j;
+    const bool copies = may_copy_b() && left >= plan_.width;
+    if (!copies) packer_.pack_b(source_of_b(j), std::min(plan_.width, left), depth_, panel_of_b(j));
+    if (left > plan_.width) want_b(source_of_b(j + plan_.width), depth_);
+    if (!copies) return tile(rows, panel_of_b(j), j);
+    const std::int64_t row = p_.b_row * plan_.element, step = plan_.form == Form::pairs ? 2 * row : row;
+    const std::int64_t b_step = std::exchange(shape_.b_step, step);
+    shape_.b_ahead = rows_ahead * row, shape_.copy = panel_of_b(j);
+    tile(rows, source_of_b(j), j);
+    shape_.b_step = b_step, shape_.copy = nullptr;
+  }
+  bool may_copy_b() const {
+    const bool is_whole = plan_.form == Form::plain || (plan_.form == Form::pairs && p_.k % 2 == 0);
+    return is_whole && p_.b_column == 1 && plan_.vectors == copying_vectors;
+  }
+
+  void tile(const Rows& rows, Bytes b, std::int64_t j) {
     const std::int64_t left = columns_ - j;
     char* const c = rows.c + j * plan_.element;
-    Bytes b = plan_.pack_b ? panel_of_b(j) : source_of_b(j);
     fetch();
     const TileFunction multiply = tiles_[left > plan_.lanes][rows.count - 1];
     multiply(rows.a, b, rounds() ? sums_ : c, &shape_, left, step_ > 0 || p_.resume);
@@ -276,12 +303,13 @@ void run_units(const Product& product, const void* a, const void* b, void* c, st
   if (begin >= end) return;
   const Plan plan(product);
   Driver driver(plan, a, b, c, scratch);
-  const std::int64_t panels = plan.inner_batch * plan.row_panels;  // of one block of columns
-  while (begin < end) {
-    const std::int64_t block = begin / panels, first = begin % panels;
-    const std::int64_t last = std::min(panels, first + end - begin);
-    driver.run(block / plan.column_blocks, block % plan.column_blocks, first, last, begin + last - first < end);
-    begin += last - first;
+  Range range = range_of(plan, begin, end);
+  for (;;) {
+    begin += range.end - range.begin;
+    if (begin == end) return driver.run(range, nullptr);
+    const Range next = range_of(plan, begin, end);
+    driver.run(range, &next);
+    range = next;
   }
 }
 

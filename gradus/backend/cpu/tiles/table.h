@@ -33,7 +33,11 @@ struct TileShape {
   std::int64_t later_step = 0;
   std::int64_t runs = 1;  // at least 1, one after the other
   const TileRun* places = &whole_run;
+  // Where steps of b go, one after the other, as they are read by full tiles of two vectors. Of pairs, b is then two
+  // rows of bf16 a step, b_step / 2 apart.
+  char* copy = nullptr;
 };
+inline constexpr int copying_vectors = 2;
 
 /// c = a b, or c += a b if `resume`, over `columns` (at least 1) columns, at most the tile's width; neither b nor c is
 /// touched outside of them. Each element is one chain of fma (integers: multiply, add, wrapping) in order of steps.

@@ -1,6 +1,6 @@
 /// The register tile. All sums stay in registers through the runs and one loop over k, a single block without any
 /// unrolling: more gains nothing once the operands lie well. Masks exist only in the copy of the body for edges: they
-/// cost registers (AVX2) or a port (AVX-512).
+/// cost registers (AVX2) or a port (AVX-512); another copy of the body packs b while it is read.
 #include "gradus/backend/cpu/tiles/emitter/tile.h"
 #include <llvm/IR/IntrinsicsX86.h>
 #include "gradus/backend/cpu/tiles/emitter/ir.h"
@@ -31,8 +31,9 @@ class TileEmitter {
     next_ = field(b_, shape, 6), later_step_ = field(b_, shape, 8), runs_ = field(b_, shape, 9);
     later_ = b_.CreateLoad(b_.getPtrTy(), at(b_, shape, int64_t{8} * 7));
     places_ = b_.CreateLoad(b_.getPtrTy(), at(b_, shape, int64_t{8} * 10));
+    copy_ = b_.CreateLoad(b_.getPtrTy(), at(b_, shape, int64_t{8} * 11));
     V full = b_.CreateICmpSGE(columns_, b_.getInt64(int64_t{tile_.vectors} * tile_.lanes));
-    branch(b_, full, [&] { body(false); }, [&] { body(true); });
+    branch(b_, full, [&] { full_body(); }, [&] { body(true, false); });
     b_.CreateRetVoid();
     return function_;
   }
@@ -45,13 +46,19 @@ class TileEmitter {
     return at(b_, at(b_, c_, b_.CreateMul(c_row_, b_.getInt64(row))), vector * c_vector_bytes());
   }
 
-  void body(bool edge) {
+  void full_body() {
+    if (tile_.vectors != copying_vectors) return body(false, false);
+    branch(b_, b_.CreateIsNull(copy_), [&] { body(false, false); }, [&] { body(false, true); });
+  }
+
+  void body(bool edge, bool copies) {
+    copies_ = copies;
     masks_.assign(tile_.vectors, nullptr);
     for (int v = 0; edge && v < tile_.vectors; ++v)
       masks_[v] = first_lanes(b_, b_.CreateSub(columns_, b_.getInt64(int64_t{v} * tile_.lanes)), tile_.lanes);
     std::vector<V> state = start();
     V wanted = at(b_, c_, next_), last = at(b_, wanted, b_.CreateMul(c_row_, b_.getInt64(tile_.rows - 1)));
-    for (V pointer : {later_, wanted, places_}) state.push_back(pointer);
+    for (V pointer : {copy_, later_, wanted, places_}) state.push_back(pointer);
     state = repeat(b_, runs_, 1, state, [&](V, std::vector<V> s) {
       V place = s.back();
       s.pop_back();
@@ -70,10 +77,11 @@ class TileEmitter {
     state.push_back(first_b);
     state = repeat(b_, k_, 1, state, [&](V, std::vector<V> s) {
       V a = s[count], b = s[count + 1];
-      V &later = s[count - 2], &wanted = s[count - 1];
+      V &copy = s[count - 3], &later = s[count - 2], &wanted = s[count - 1];
       prefetch(b_, later, 2);
       prefetch_row(wanted);
-      step(s, a, b);
+      step(s, a, b, copy);
+      if (copies_) copy = at(b_, copy, tile_.vectors * vector_bytes());
       s[count] = at(b_, a, a_step_);
       s[count + 1] = at(b_, b, b_step_);
       later = at(b_, later, later_step_);
@@ -118,12 +126,13 @@ class TileEmitter {
     return sums;
   }
 
-  void step(Sums& sums, V a, V b) {
+  void step(Sums& sums, V a, V b, V copy) {
     Sums columns;
-    for (int v = 0; v < tile_.vectors; ++v) {
-      columns.push_back(load(b_, vector_, at(b_, b, v * vector_bytes()), masks_[v]));
-      if (v * vector_bytes() % 64 == 0) prefetch(b_, at(b_, at(b_, b, b_ahead_), v * vector_bytes()), 1);
-    }
+    for (int v = 0; v < tile_.vectors; ++v)
+      columns.push_back(copies_ && tile_.pairs ? woven(b, v)
+                                               : load(b_, vector_, at(b_, b, v * vector_bytes()), masks_[v]));
+    prefetch_b(at(b_, b, b_ahead_));
+    for (int v = 0; copies_ && v < tile_.vectors; ++v) store(b_, columns[v], at(b_, copy, v * vector_bytes()));
     for (int i = 0; i < tile_.rows; ++i) {
       V x = b_.CreateAlignedLoad(tile_.element, a_at(a, i), llvm::Align(size_));
       x = b_.CreateVectorSplat(tile_.lanes, x);
@@ -133,6 +142,27 @@ class TileEmitter {
       }
     }
   }
+
+  void prefetch_b(V row) {
+    const bool is_narrow = copies_ && tile_.pairs;
+    const int64_t bytes = tile_.vectors * (is_narrow ? vector_bytes() / 2 : vector_bytes());
+    for (int64_t line = 0; line < bytes; line += 64) {
+      prefetch(b_, at(b_, row, line), 1);
+      if (is_narrow) prefetch(b_, at(b_, at(b_, row, second_row()), line), 1);
+    }
+  }
+
+  /// Pairs of two rows of bf16, the first one lower.
+  V woven(V b, int vector) {
+    auto* integers = llvm::FixedVectorType::get(b_.getInt32Ty(), tile_.lanes);
+    const auto half = [&](V row) {
+      V source = at(b_, row, vector * vector_bytes() / 2);
+      return b_.CreateZExt(load(b_, llvm::FixedVectorType::get(b_.getInt16Ty(), tile_.lanes), source), integers);
+    };
+    V upper = b_.CreateShl(half(at(b_, b, second_row())), 16);
+    return b_.CreateBitCast(b_.CreateOr(half(b), upper), vector_);
+  }
+  V second_row() { return b_.CreateLShr(b_step_, 1); }
 
   /// Groups of three rows: an address may hold a base and once or twice an index.
   V a_at(V a, int row) {
@@ -156,7 +186,8 @@ class TileEmitter {
   int64_t size_;
   llvm::Function* function_ = nullptr;
   V a_, right_, c_, columns_, resume_, k_, a_row_, a_step_, b_step_, c_row_, b_ahead_, next_, later_, later_step_;
-  V runs_, places_;
+  V runs_, places_, copy_;
+  bool copies_ = false;
   std::vector<V> masks_;
 };
 
