@@ -54,6 +54,38 @@ TEST(SharedKernels, FindSizesOfTheProgramThatRuns) {
   EXPECT_LT(generated_for(second, {3, 33000}), alone);
 }
 
+TEST(SharedKernels, DoNotKnowIntoWhichDimensionsRowsAreDivided) {
+  const auto sums = [](const std::string& shape, const std::string& of_rows) {
+    return parse_graph("%0 = input : f32[" + shape + ",70]\n%1 = exp %0 : f32[" + shape + ",70]\n" +
+                       "%2 = sum{axis=-1} %1 : f32[" + of_rows + "]\nreturn %1 %2\n");
+  };
+  const auto program = compiled(sums("40", "40,1"));
+  EXPECT_EQ(generated_for(sums("5,8", "5,8,1")), 0);
+  EXPECT_EQ(generated_for(sums("2,4,5", "2,4,5,1")), 0);
+  EXPECT_GT(generated_for(sums("41", "41,1")), 0);
+}
+
+/// Sums along columns of other values, of other places of the table, and of several at once.
+TEST(SharedKernels, ThatCombinePartialResultsDoNotKnowOfWhat) {
+  const auto sums = [](const std::string& op, const std::string& rows, const std::string& columns) {
+    const std::string wide = "f32[" + rows + "," + columns + "]";
+    return parse_graph("%0 = input : " + wide + "\n%1 = input : " + wide + "\n%2 = " + op + " %1 : " + wide +
+                       "\n%3 = sum{axis=-2} %2 : f32[1," + columns + "]\nreturn %3\n");
+  };
+  for (const char* columns : {"1", "7", "16", "50", "1000", "s0"}) {
+    const std::vector<std::int64_t> symbols(*columns == 's' ? 1 : 0, 33);
+    const auto program = compiled(sums("exp", "100", columns));
+    const std::int64_t alone = generated_for(sums("tanh", "101", columns), symbols);
+    EXPECT_EQ(generated_for(sums("tanh", "100", columns), symbols), alone - 1) << columns;
+  }
+  const Graph two = parse_graph(
+      "%0 = input : f32[100,50]\n%1 = exp %0 : f32[100,50]\n%2 = sum{axis=-2} %1 : f32[1,50]\n"
+      "%3 = cast{to=f64} %0 : f64[100,50]\n%4 = sum{axis=-2} %3 : f64[1,50]\n%5 = max{axis=-2} %1 : f32[1,50]\n"
+      "return %2 %4 %5\n");
+  const auto program = compiled(sums("exp", "100", "50"));
+  EXPECT_GT(generated_for(two), 0);
+}
+
 TEST(SharedKernels, AreTheSameForAnyNumberOfThreads) {
   const Graph graph = parse_graph(source);
   for (int threads : {1, 2, 5}) {
