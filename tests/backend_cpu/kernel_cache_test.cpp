@@ -86,6 +86,37 @@ TEST(SharedKernels, ThatCombinePartialResultsDoNotKnowOfWhat) {
   EXPECT_GT(generated_for(two), 0);
 }
 
+/// So many layers of a product, a bias, an activation and a normalisation of rows, with what later ones need kept.
+Graph layers(int count) {
+  std::string text = "%0 = input : f32[8,64]\n%1 = input : f32[64,64]\n%2 = input : f32[64]\n";
+  int next = 3, x = 0;
+  const auto add = [&](const std::string& op, const std::string& spec) {
+    text += "%" + std::to_string(next) + " = " + op + " : f32[" + spec + "]\n";
+    return "%" + std::to_string(next++);
+  };
+  for (int layer = 0; layer < count; ++layer) {
+    const std::string in = "%" + std::to_string(x);
+    const std::string product = add("matmul{transpose_a=false; transpose_b=false} " + in + " %1", "8,64");
+    const std::string bias = add("broadcast{shape=[8,64]} %2", "8,64");
+    const std::string active = add("tanh " + add("add " + product + " " + bias, "8,64"), "8,64");
+    const std::string sum = add("sum{axis=-1} " + active, "8,1");
+    add("subtract " + active + " " + add("broadcast{shape=[8,64]} " + sum, "8,64"), "8,64");
+    x = next - 1;
+  }
+  return parse_graph(text + "return %" + std::to_string(x) + "\n");
+}
+
+TEST(SharedKernels, OfLayersThatAreAlikeAreGeneratedOnce) {
+  const auto generated = [](int count) {
+    const std::int64_t before = cpu_backend::kernels_generated();
+    const auto program = compile(layers(count));
+    return cpu_backend::kernels_generated() - before;
+  };
+  const std::int64_t of_one = generated(1);
+  EXPECT_GT(of_one, 0);
+  for (int count : {2, 5, 20}) EXPECT_LE(generated(count), of_one + 1) << count;  // the last one writes an output
+}
+
 TEST(SharedKernels, AreTheSameForAnyNumberOfThreads) {
   const Graph graph = parse_graph(source);
   for (int threads : {1, 2, 5}) {
