@@ -55,7 +55,8 @@ struct Binding {
   std::vector<OutputSource> outputs;
   std::vector<Inside> inside;                             // slots that lie where outputs lie
   std::vector<std::pair<int, std::int64_t>> temporaries;  // slots and their offsets in the arena
-  std::vector<std::int64_t> bytes;                        // of each of them
+  std::vector<std::int64_t> bytes;                        // of each of them; 0 if it lies in the memory of another one
+  std::vector<int> last_stages;                           // until when that memory is in use
   std::int64_t scratch_offset = 0, scratch_stride = 0;    // in the arena: of worker 0, and from one to the next
   std::int64_t temporary_bytes = 0;                       // of the arena: what lives between kernels
   std::int64_t arena_bytes = 0;                           // for the whole team

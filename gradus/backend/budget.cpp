@@ -9,6 +9,7 @@
 #include "gradus/compiler/memory_order.h"
 #include "gradus/compiler/recompute.h"
 #include "gradus/compiler/rederive.h"
+#include "gradus/compiler/remake.h"
 
 namespace gradus {
 namespace {
@@ -111,8 +112,11 @@ class Planner {
 }  // namespace
 
 std::vector<Step> usual_steps(Graph& graph, const CompileOptions& options) {
-  const bool fuses = !is_disabled(options.disable, "fuse"), rederives = !is_disabled(options.disable, "rederive");
-  std::vector<Step> steps = fuses && rederives ? fuse_and_rederive(graph) : fuse(graph, fuses);
+  const auto enabled = [&](std::string_view pass) { return !is_disabled(options.disable, pass); };
+  std::vector<int> copies;
+  std::vector<Step> steps =
+      enabled("fuse") && enabled("rederive") ? fuse_and_rederive(graph, &copies) : fuse(graph, enabled("fuse"));
+  if (enabled("remake")) steps = remake(graph, std::move(steps), std::move(copies));
   return order_steps(graph, std::move(steps));
 }
 

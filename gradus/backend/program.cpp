@@ -142,7 +142,7 @@ void Program::State::add_memory(const Binding& binding, std::vector<Kernel>& ker
     const Temporary& t = schedule.temporaries[i];
     if (t.last < t.first) continue;  // of a step without work
     alive[static_cast<std::size_t>(t.first)] += binding.bytes[i];
-    alive[static_cast<std::size_t>(t.last) + 1] -= binding.bytes[i];
+    alive[static_cast<std::size_t>(binding.last_stages[i]) + 1] -= binding.bytes[i];
   }
   std::int64_t bytes = 0;
   for (std::size_t stage = 0; stage < schedule.stages.size(); ++stage) {

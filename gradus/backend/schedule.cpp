@@ -17,6 +17,7 @@ class Stager {
         steps_(steps),
         thunks_(thunks),
         staging_(staging),
+        in_place_(sharing.in_place),
         maker_(static_cast<std::size_t>(graph.size()), -1),
         overwritten_by_(static_cast<std::size_t>(graph.size())),
         after_readers_(static_cast<std::size_t>(graph.size())) {
@@ -40,6 +41,7 @@ class Stager {
   StagePlan run() {
     for (std::size_t s = 0; s < steps_.size(); ++s) place(static_cast<int>(s));
     add_temporaries();
+    if (in_place_) write_in_place();
     return std::move(schedule_);
   }
 
@@ -105,10 +107,54 @@ class Stager {
     }
   }
 
+  /// What a step writes may take the memory of a temporary that no other step reads from then on, if the step reads
+  /// each element before it writes the same one.
+  void write_in_place() {
+    std::vector<int> temporary_of(static_cast<std::size_t>(graph_.size()), -1);
+    for (std::size_t i = 0; i < schedule_.temporaries.size(); ++i)
+      if (const Temporary& t = schedule_.temporaries[i]; t.thunk < 0)
+        temporary_of[static_cast<std::size_t>(t.slot)] = static_cast<int>(i);
+    struct Readers {
+      int last = -1;           // the step that reads it last, until
+      int end = -1;            // this stage, and
+      int end_of_others = -1;  // when the others have
+    };
+    std::vector<Readers> readers(static_cast<std::size_t>(graph_.size()));
+    for (std::size_t s = 0; s < steps_.size(); ++s)
+      for (int storage : spans_[s].reads) {
+        Readers& known = readers[static_cast<std::size_t>(storage)];
+        if (known.last == static_cast<int>(s)) continue;
+        known.end_of_others = std::max(known.end_of_others, std::min(known.end, spans_[s].last));
+        if (spans_[s].last > known.end) known = {static_cast<int>(s), spans_[s].last, known.end_of_others};
+      }
+    std::vector<bool> taken(schedule_.temporaries.size());
+    for (Temporary& t : schedule_.temporaries) {
+      const int writer = t.thunk < 0 ? maker_[static_cast<std::size_t>(t.slot)] : -1;
+      if (writer < 0 || steps_[static_cast<std::size_t>(writer)].kind != Step::Kind::loops || t.last < t.first)
+        continue;
+      for (int storage : spans_[static_cast<std::size_t>(writer)].reads) {
+        const int from = temporary_of[static_cast<std::size_t>(storage)];
+        const Readers& known = readers[static_cast<std::size_t>(storage)];
+        if (from < 0 || taken[static_cast<std::size_t>(from)] || known.last != writer ||
+            known.end_of_others >= t.first || !may_take(writer, t.slot, storage))
+          continue;
+        t.over = from;
+        taken[static_cast<std::size_t>(from)] = true;
+        break;
+      }
+    }
+  }
+  bool may_take(int writer, int value, int storage) const {
+    const Spec &written = graph_[value].spec, &read = graph_[storage].spec;
+    if (written.dtype != read.dtype || written.shape.size() != read.shape.size()) return false;
+    return may_write_over(graph_, steps_[static_cast<std::size_t>(writer)], value, storage);
+  }
+
   const Graph& graph_;
   const std::vector<Step>& steps_;
   const std::vector<Thunk>& thunks_;
   const Staging staging_;
+  const bool in_place_;
   std::vector<int> maker_;  // per value: the step of which it is a member
   std::vector<std::vector<int>> thunks_of_;
   std::vector<std::vector<int>> overwritten_by_;  // per value: the storages in whose memory it is written
@@ -129,12 +175,22 @@ std::vector<Interval> intervals_of(const Graph& graph, const StagePlan& schedule
                                    const std::function<std::int64_t(int thunk)>& scratch_of) {
   std::vector<Interval> intervals;
   for (const Temporary& t : schedule.temporaries) {
-    const std::int64_t bytes = t.thunk >= 0
+    const std::int64_t bytes = t.over >= 0 ? 0
+                               : t.thunk >= 0
                                    ? scratch_of(t.thunk)
                                    : bytes_of({graph[t.slot].spec.dtype, graph[t.slot].spec.shape.evaluated(symbols)});
     intervals.push_back({bytes, t.first, t.last});
   }
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    int& last = intervals[place_of(schedule, i)].last;
+    last = std::max(last, intervals[i].last);
+  }
   return intervals;
+}
+
+std::size_t place_of(const StagePlan& schedule, std::size_t i) {
+  while (schedule.temporaries[i].over >= 0) i = static_cast<std::size_t>(schedule.temporaries[i].over);
+  return i;
 }
 
 }  // namespace gradus

@@ -35,11 +35,12 @@ struct PassTime {
   double seconds;
   int values_before, values_after;
 };
-/// What can be disabled: "hoist" "fold" "simplify" "eliminate" "attention" "recompute" "fuse" "rederive" "reuse"
-/// "concurrency" "share" "turns" "strips" ("attention": in blocks of queries, else scores stand in memory as a whole;
-/// "recompute": to stay within a byte budget, which does not hold without it; "rederive": cheap formulas are computed
-/// again where they are read late, of fused steps; "reuse": outputs take the memory of dying inputs; "concurrency":
-/// steps run side by side; "share": kernels of one structure are generated once, for all programs; "turns": products
+/// What can be disabled: "hoist" "fold" "simplify" "eliminate" "attention" "recompute" "fuse" "rederive" "remake"
+/// "reuse" "concurrency" "share" "turns" "strips" ("attention": in blocks of queries, else scores stand in memory as a
+/// whole; "recompute": to stay within a byte budget, which does not hold without it; "rederive": cheap formulas are
+/// computed again where they are read late, of fused steps; "remake": what products read late is stored anew instead of
+/// kept; "reuse": outputs take the memory of dying inputs, temporaries that of others; "concurrency": steps run side by
+/// side; "share": kernels of one structure are generated once, for all programs; "turns": products
 /// with weights that are updated are divided by rows of the weights, as updates are; "strips": convolutions read images
 /// in place, else their windows are packed).
 std::span<const std::string_view> pass_names();

@@ -84,7 +84,7 @@ class Sharer {
         free_(graph.dying),
         writer_(static_cast<std::size_t>(graph.size()), -1),
         last_reader_(writer_),
-        sharing_{std::vector<int>(graph.outputs.size(), -1)} {
+        sharing_{.may_overwrite = std::vector<int>(graph.outputs.size(), -1), .in_place = true} {
     for (std::size_t s = 0; s < steps.size(); ++s) look_at(static_cast<int>(s));
     yielded_.resize(static_cast<std::size_t>(graph.size()));
     for (int output : graph.outputs) {

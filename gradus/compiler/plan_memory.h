@@ -19,6 +19,7 @@ struct Inside {
 struct Sharing {
   std::vector<int> may_overwrite;   // per graph output: the dying input whose buffer it may take over, or -1
   std::vector<Inside> inside = {};  // temporaries that nobody reads once the output is made
+  bool in_place = false;            // temporaries are written over others that are read for the last time
 };
 /// An output may take over a dying input if their specs agree, no step after the first one that writes its memory reads
 /// the input or may fail, and that step, if it reads the input, reads each element before it writes the same element.

@@ -69,9 +69,9 @@ std::int64_t bytes_moved(const Graph& graph, std::span<const Step> steps) {
   return sum;
 }
 
-/// What is computed again, and what that reads.
+/// What is computed again, instead of reading `values`, and what that reads.
 struct Cone {
-  std::vector<int> members, leaves;
+  std::vector<int> values, members, leaves;
   double instructions = 0;
 };
 
@@ -121,9 +121,8 @@ class Choice {
   }
 
   Cone cone_of(const Derived& of) const {
-    const std::vector<int>& derived = of.values;
-    Cone cone;
-    std::vector<int> pending = derived;
+    Cone cone{.values = of.values};
+    std::vector<int> pending = of.values;
     while (!pending.empty()) {
       const int i = pending.back();
       pending.pop_back();
@@ -187,7 +186,7 @@ class Choice {
 };
 
 /// What step `reader` computes again of what others made.
-std::vector<int> members_of_copies(const Places& places, const Step& step, int reader) {
+std::vector<Cone> copies_for(const Places& places, const Step& step, int reader) {
   if (step.kind != Step::Kind::loops) return {};
   std::map<int, std::vector<int>> candidates;  // by the step that makes them
   std::vector<int> excluded;
@@ -197,13 +196,43 @@ std::vector<int> members_of_copies(const Places& places, const Step& step, int r
     if (storage_of(places.graph, read.operand) != read.storage) excluded.push_back(read.storage);
     if (!holds(candidates[maker], read.storage)) candidates[maker].push_back(read.storage);
   }
-  std::vector<int> members;
+  std::vector<Cone> cones;
   for (auto& [maker, values] : candidates) {
     std::erase_if(values, [&](int value) { return holds(excluded, value); });
-    const Cone cone = Choice(places, reader).run(values);
-    members.insert(members.end(), cone.members.begin(), cone.members.end());
+    if (Cone cone = Choice(places, reader).run(values); !cone.members.empty()) cones.push_back(std::move(cone));
   }
-  return members;
+  return cones;
+}
+
+/// Per step, what it computes again. Each choice knows of those before it: what nobody reads any more is not stored.
+/// Who relied on it chooses once more.
+std::vector<std::vector<int>> choose(const Places& given, std::span<const Step> steps) {
+  Places places = given;
+  std::vector<std::vector<Cone>> cones(steps.size());
+  const auto reads = [&](int value, int reader, bool does) {
+    std::vector<int>& readers = places.readers[at(value)];
+    std::erase(readers, reader);
+    if (does) readers.insert(std::ranges::upper_bound(readers, reader), reader);
+    places.stored[at(value)] = given.stored[at(value)] && (!readers.empty() || places.is_output[at(value)]);
+  };
+  for (int turn = 0; turn < 2; ++turn)
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+      if (turn > 0 && cones[s].empty()) continue;
+      const int reader = static_cast<int>(s);
+      for (const Cone& cone : cones[s]) {
+        for (int leaf : cone.leaves) reads(leaf, reader, holds(given.readers[at(leaf)], reader));
+        for (int value : cone.values) reads(value, reader, true);
+      }
+      cones[s] = copies_for(places, steps[s], reader);
+      for (const Cone& cone : cones[s]) {
+        for (int leaf : cone.leaves) reads(leaf, reader, true);
+        for (int value : cone.values) reads(value, reader, false);
+      }
+    }
+  std::vector<std::vector<int>> again(steps.size());
+  for (std::size_t s = 0; s < steps.size(); ++s)
+    for (const Cone& cone : cones[s]) again[s].insert(again[s].end(), cone.members.begin(), cone.members.end());
+  return again;
 }
 
 /// The graph with copies in front of the members of `steps` that read them; `again`: per step, what it computes again.
@@ -264,11 +293,10 @@ std::vector<int> not_taken_in(const CopiedGraph& given, std::span<const Step> st
 
 }  // namespace
 
-std::vector<Step> fuse_and_rederive(Graph& graph) {
+std::vector<Step> fuse_and_rederive(Graph& graph, std::vector<int>* copies) {
   std::vector<Step> steps = fuse(graph, true);
   const Places places(graph, steps);
-  std::vector<std::vector<int>> again(steps.size());
-  for (std::size_t s = 0; s < steps.size(); ++s) again[s] = members_of_copies(places, steps[s], static_cast<int>(s));
+  std::vector<std::vector<int>> again = choose(places, steps);
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     if (std::ranges::all_of(again, [](const std::vector<int>& of_step) { return of_step.empty(); })) break;
     CopiedGraph copied = Inserter(places, again).run();
@@ -278,6 +306,7 @@ std::vector<Step> fuse_and_rederive(Graph& graph) {
     if (!failed.empty()) continue;
     if (bytes_moved(copied.graph, next) >= bytes_moved(graph, steps)) break;
     graph = std::move(copied.graph);
+    if (copies) *copies = std::move(copied.copies);
     return next;
   }
   return steps;

@@ -6,7 +6,8 @@
 
 namespace gradus {
 
-/// The steps that fuse() makes of `graph`, which may get copies of formulas for late readers.
-std::vector<Step> fuse_and_rederive(Graph& graph);
+/// The steps that fuse() makes of `graph`, which may get copies of formulas for late readers: `copies`, if given, says
+/// which values these are, as fuse() wants it, and stays empty if there are none.
+std::vector<Step> fuse_and_rederive(Graph& graph, std::vector<int>* copies = nullptr);
 
 }  // namespace gradus

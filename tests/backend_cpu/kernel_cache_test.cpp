@@ -54,6 +54,69 @@ TEST(SharedKernels, FindSizesOfTheProgramThatRuns) {
   EXPECT_LT(generated_for(second, {3, 33000}), alone);
 }
 
+TEST(SharedKernels, DoNotKnowIntoWhichDimensionsRowsAreDivided) {
+  const auto sums = [](const std::string& shape, const std::string& of_rows) {
+    return parse_graph("%0 = input : f32[" + shape + ",70]\n%1 = exp %0 : f32[" + shape + ",70]\n" +
+                       "%2 = sum{axis=-1} %1 : f32[" + of_rows + "]\nreturn %1 %2\n");
+  };
+  const auto program = compiled(sums("40", "40,1"));
+  EXPECT_EQ(generated_for(sums("5,8", "5,8,1")), 0);
+  EXPECT_EQ(generated_for(sums("2,4,5", "2,4,5,1")), 0);
+  EXPECT_GT(generated_for(sums("41", "41,1")), 0);
+}
+
+/// Sums along columns of other values, of other places of the table, and of several at once.
+TEST(SharedKernels, ThatCombinePartialResultsDoNotKnowOfWhat) {
+  const auto sums = [](const std::string& op, const std::string& rows, const std::string& columns) {
+    const std::string wide = "f32[" + rows + "," + columns + "]";
+    return parse_graph("%0 = input : " + wide + "\n%1 = input : " + wide + "\n%2 = " + op + " %1 : " + wide +
+                       "\n%3 = sum{axis=-2} %2 : f32[1," + columns + "]\nreturn %3\n");
+  };
+  for (const char* columns : {"1", "7", "16", "50", "1000", "s0"}) {
+    const std::vector<std::int64_t> symbols(*columns == 's' ? 1 : 0, 33);
+    const auto program = compiled(sums("exp", "100", columns));
+    const std::int64_t alone = generated_for(sums("tanh", "101", columns), symbols);
+    EXPECT_EQ(generated_for(sums("tanh", "100", columns), symbols), alone - 1) << columns;
+  }
+  const Graph two = parse_graph(
+      "%0 = input : f32[100,50]\n%1 = exp %0 : f32[100,50]\n%2 = sum{axis=-2} %1 : f32[1,50]\n"
+      "%3 = cast{to=f64} %0 : f64[100,50]\n%4 = sum{axis=-2} %3 : f64[1,50]\n%5 = max{axis=-2} %1 : f32[1,50]\n"
+      "return %2 %4 %5\n");
+  const auto program = compiled(sums("exp", "100", "50"));
+  EXPECT_GT(generated_for(two), 0);
+}
+
+/// So many layers of a product, a bias, an activation and a normalisation of rows, with what later ones need kept.
+Graph layers(int count) {
+  std::string text = "%0 = input : f32[8,64]\n%1 = input : f32[64,64]\n%2 = input : f32[64]\n";
+  int next = 3, x = 0;
+  const auto add = [&](const std::string& op, const std::string& spec) {
+    text += "%" + std::to_string(next) + " = " + op + " : f32[" + spec + "]\n";
+    return "%" + std::to_string(next++);
+  };
+  for (int layer = 0; layer < count; ++layer) {
+    const std::string in = "%" + std::to_string(x);
+    const std::string product = add("matmul{transpose_a=false; transpose_b=false} " + in + " %1", "8,64");
+    const std::string bias = add("broadcast{shape=[8,64]} %2", "8,64");
+    const std::string active = add("tanh " + add("add " + product + " " + bias, "8,64"), "8,64");
+    const std::string sum = add("sum{axis=-1} " + active, "8,1");
+    add("subtract " + active + " " + add("broadcast{shape=[8,64]} " + sum, "8,64"), "8,64");
+    x = next - 1;
+  }
+  return parse_graph(text + "return %" + std::to_string(x) + "\n");
+}
+
+TEST(SharedKernels, OfLayersThatAreAlikeAreGeneratedOnce) {
+  const auto generated = [](int count) {
+    const std::int64_t before = cpu_backend::kernels_generated();
+    const auto program = compile(layers(count));
+    return cpu_backend::kernels_generated() - before;
+  };
+  const std::int64_t of_one = generated(1);
+  EXPECT_GT(of_one, 0);
+  for (int count : {2, 5, 20}) EXPECT_LE(generated(count), of_one + 1) << count;  // the last one writes an output
+}
+
 TEST(SharedKernels, AreTheSameForAnyNumberOfThreads) {
   const Graph graph = parse_graph(source);
   for (int threads : {1, 2, 5}) {

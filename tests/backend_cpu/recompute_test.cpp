@@ -110,7 +110,7 @@ void expect_same_bits(const Graph& graph, std::int64_t budget, const std::vector
 /// Unfused, so that many values stand in memory.
 TEST(Recompute, RandomGraphsKeepTheirBits) {
   int tight = 0;
-  for (unsigned seed = 0; seed < 60; ++seed) {
+  for (unsigned seed = 0; seed < 80; ++seed) {
     const Graph graph = RandomGraph(seed, {24, 35}).make(20);
     const std::vector<std::string> disable = seed % 3 ? std::vector<std::string>{"fuse"} : std::vector<std::string>{};
     const std::int64_t all = compile(graph, {.disable = disable})->temporary_bytes();

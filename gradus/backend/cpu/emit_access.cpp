@@ -6,13 +6,19 @@
 namespace gradus::cpu_backend {
 
 /// A field of KernelArguments.
-V LoopEmitter::argument(int field, llvm::Type* type) {
-  return b_.CreateLoad(type, b_.CreateConstGEP1_64(b_.getPtrTy(), function_->getArg(0), static_cast<unsigned>(field)));
+V LoopEmitter::argument(int field) {
+  V& known = arguments_[field];
+  if (!known)
+    known = before(entry_end_, [&] {
+      llvm::Type* pointer = b_.getPtrTy();
+      return b_.CreateLoad(pointer, b_.CreateConstGEP1_64(pointer, function_->getArg(0), static_cast<unsigned>(field)));
+    });
+  return known;
 }
 
 /// The thunk's data name slots and dimensions of the program, so that steps of one structure share a kernel.
 V LoopEmitter::from_data(std::size_t place) {
-  return b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstGEP1_64(b_.getInt64Ty(), argument(3, b_.getPtrTy()), place));
+  return b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstGEP1_64(b_.getInt64Ty(), argument(3), place));
 }
 
 V LoopEmitter::dimension(std::int64_t d) {
@@ -25,7 +31,7 @@ V LoopEmitter::dimension(std::int64_t d) {
       const auto place = static_cast<std::size_t>(found - all.begin());
       if (found == all.end()) all.push_back(d);
       V position = from_data(context_.slots.size() + place);
-      return b_.CreateLoad(b_.getInt64Ty(), b_.CreateGEP(b_.getInt64Ty(), argument(1, b_.getPtrTy()), position));
+      return b_.CreateLoad(b_.getInt64Ty(), b_.CreateGEP(b_.getInt64Ty(), argument(1), position));
     });
   return known;
 }
@@ -37,7 +43,7 @@ V LoopEmitter::slot(int index) {
       const auto local = std::ranges::find(context_.slots, index) - context_.slots.begin();
       internal_check(local < std::ssize(context_.slots), "a kernel touches memory that its step does not name");
       V number = from_data(static_cast<std::size_t>(local));
-      return b_.CreateLoad(b_.getPtrTy(), b_.CreateGEP(b_.getPtrTy(), argument(0, b_.getPtrTy()), number));
+      return b_.CreateLoad(b_.getPtrTy(), b_.CreateGEP(b_.getPtrTy(), argument(0), number));
     });
   return known;
 }

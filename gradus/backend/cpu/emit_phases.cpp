@@ -254,9 +254,7 @@ void LoopEmitter::keep_for(int member, int phase, std::set<std::pair<int, int>>&
 }
 
 V LoopEmitter::buffer_address(int member, V column) {
-  V& scratch = slots_[-1];
-  if (!scratch) scratch = before(entry_end_, [&] { return argument(2, b_.getPtrTy()); });
-  V base = b_.CreateGEP(b_.getInt8Ty(), scratch, dimension(buffers_.at(member)));
+  V base = b_.CreateGEP(b_.getInt8Ty(), argument(2), dimension(buffers_.at(member)));
   return element_address(b_, graph_[member].spec.dtype, base, column);
 }
 

@@ -21,6 +21,20 @@ class KeyWriter {
     return {std::move(key_), std::move(ops_)};
   }
 
+  KernelKey write_combination() {
+    put("combination");
+    put(context_.loops.columns());
+    for (int member : step_.members) {
+      if (!is_column_reduction(graph_[member])) continue;
+      put(static_cast<std::int64_t>(graph_[member].spec.dtype));
+      put(graph_[member].op);
+      write_extent(member);
+      (void)slot(member);
+    }
+    (void)slot(context_.shared_slot);
+    return {std::move(key_), std::move(ops_)};
+  }
+
  private:
   static std::int64_t position(const std::vector<int>& values, int value) {
     return std::ranges::find(values, value) - values.begin();
@@ -66,10 +80,18 @@ class KeyWriter {
   void write_member(int member) {
     const Value& v = graph_[member];
     put(static_cast<std::int64_t>(v.spec.dtype));
-    if (!context_.loops.flat()) put(brackets(v.spec.shape));
+    if (!context_.loops.flat()) write_extent(member);
     if (!v.op.is_elementwise() && !v.op.is_reduction()) return write_operand(member);
     put(v.op);
     for (int operand : v.in) write_operand(operand);
+  }
+
+  /// Of its shape kernels know how many elements it has and, of a reduction along columns, how many are added up.
+  void write_extent(int member) {
+    put(graph_[member].spec.shape.size());
+    if (!is_column_reduction(graph_[member])) return;
+    const Reduced view = reduced_view(graph_, member);
+    for (const std::int64_t extent : {view.outer, view.n, view.inner}) put(extent);
   }
 
   void write_operand(int operand) {
@@ -107,5 +129,6 @@ class KeyWriter {
 }  // namespace
 
 KernelKey kernel_key(StepContext& context) { return KeyWriter(context).write(); }
+KernelKey combination_key(StepContext& context) { return KeyWriter(context).write_combination(); }
 
 }  // namespace gradus::cpu_backend

@@ -14,4 +14,8 @@ struct KernelKey {
 /// Fills context.slots, in an order that depends on the structure alone, and gives the key.
 KernelKey kernel_key(StepContext& context);
 
+/// The same for the kernel that combines the partial results of a column reduction: it touches these and the results
+/// alone, so steps that compute quite different things share it.
+KernelKey combination_key(StepContext& context);
+
 }  // namespace gradus::cpu_backend

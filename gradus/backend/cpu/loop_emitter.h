@@ -62,7 +62,7 @@ class LoopEmitter {
   };
 
   // emit_access.cpp
-  V argument(int field, llvm::Type* type);
+  V argument(int field);
   V dimension(std::int64_t d);
   V from_data(std::size_t place);
   V slot(int index);
@@ -144,7 +144,7 @@ class LoopEmitter {
   V row_ = nullptr;
   int phase_ = 0;
   bool in_blocks_ = false;  // what is reduced is a part of a row
-  std::map<int, V> slots_, uniforms_, row_values_, column_values_;
+  std::map<int, V> arguments_, slots_, uniforms_, row_values_, column_values_;
   std::map<std::int64_t, V> dimensions_;
   std::map<std::pair<int, bool>, V> row_positions_, row_pointers_, row_scalars_;
   std::map<int, V> output_pointers_;

@@ -54,11 +54,13 @@ struct Work {
 };
 using WorkOf = std::function<Work(Symbols)>;
 
-/// A thunk, which runs the part of its step's code that stands at its own place.
+/// A thunk, and which part of which code it runs.
 struct Planned {
   Thunk thunk;
   WorkOf work;
   bool combines = false;  // partial results
+  const StepCode* code = nullptr;
+  std::size_t part = 0;
 };
 
 /// Rows and columns of a step at a call.
@@ -81,14 +83,13 @@ class StepLowering {
         step_(step),
         loops_(graph, step),
         context_{.graph = graph, .step = step, .loops = loops_},
+        combined_{.graph = graph, .step = step, .loops = loops_},
         dimensions_(out.dimensions) {
     context_.partials = partials_of(graph, step, loops_);
     if (!context_.partials.empty()) context_.shared_slot = out.slots++;
-    if (codes) {
-      KernelKey key = kernel_key(context_);
-      code_ = &codes->find_or_add(key.text, std::move(key.ops));
-      is_new_ = code_->parts.empty();
-    }
+    combined_.partials = context_.partials;
+    combined_.shared_slot = context_.shared_slot;
+    if (codes) own_ = find_code(kernel_key(context_));
     common_ = {.step = index,
                .bytes = bytes_moved(graph, step),
                .flops = operations(graph, step, formulas),
@@ -106,37 +107,53 @@ class StepLowering {
     finish();
     return std::move(planned_);
   }
-  /// Where the thunks' kernels will be.
-  const StepCode* code() const { return code_; }
 
  private:
+  /// Code that is this step's, or of its combination alone.
+  struct Found {
+    StepCode* code = nullptr;
+    bool is_new = false;
+  };
+  Found find_code(KernelKey key) {
+    StepCode& code = codes_->find_or_add(key.text, std::move(key.ops));
+    return {&code, code.parts.empty()};
+  }
+
   /// The next thunk; `emit(emitter)` makes its kernel, if nothing like it was made before.
   template <class Emit> void add(WorkOf work, Emit emit, bool combines = false) {
-    const std::size_t part = planned_.size();
-    Thunk& thunk = planned_.emplace_back(common_, std::move(work), combines).thunk;
-    if (combines) thunk.label += " (combined)";
-    if (code_ && is_new_) {
-      std::string name = codes_->new_name();
-      LoopEmitter emitter(codes_->module_of(*code_), name, context_);
-      emit(emitter);
-      codes_->add_part(*code_, {.name = std::move(name), .worker_scratch = emitter.worker_scratch()});
-    }
-    thunk.worker_scratch = code_ ? code_->parts.at(part).worker_scratch : most_worker_scratch();
+    add_part(own_, context_, planned_.size(), std::move(work), emit, combines);
   }
   void add_combination(WorkOf work, void (LoopEmitter::*emit)()) {
     add(std::move(work), [&](LoopEmitter& emitter) { (emitter.*emit)(); }, true);
   }
+  template <class Emit>
+  void add_part(const Found& found, StepContext& context, std::size_t part, WorkOf work, Emit emit, bool combines) {
+    Thunk& thunk = planned_.emplace_back(common_, std::move(work), combines, found.code, part).thunk;
+    if (combines) thunk.label += " (combined)";
+    if (found.is_new) {
+      std::string name = codes_->new_name();
+      LoopEmitter emitter(codes_->module_of(*found.code), name, context);
+      emit(emitter);
+      codes_->add_part(*found.code, {.name = std::move(name), .worker_scratch = emitter.worker_scratch()});
+    }
+    thunk.worker_scratch = found.code ? found.code->parts.at(part).worker_scratch : most_worker_scratch();
+  }
 
   /// Now it is known what the kernels read.
   void finish() {
-    if (code_ && is_new_) code_->dimensions = context_.dimensions;
-    const auto data = std::make_shared<std::vector<std::int64_t>>(context_.slots.begin(), context_.slots.end());
-    if (code_)
-      for (const std::int64_t d : code_->dimensions) data->push_back(dimensions_.position_of(d));
+    const auto data = data_of(own_, context_);
     for (Planned& planned : planned_) {
-      planned.thunk.data = {data, data->data()};
+      planned.thunk.data = data;
+      if (combination_.code && planned.code == combination_.code) planned.thunk.data = data_of(combination_, combined_);
       bind(planned.thunk, planned.work, planned.combines);
     }
+  }
+  std::shared_ptr<const void> data_of(const Found& found, const StepContext& context) {
+    if (found.is_new) found.code->dimensions = context.dimensions;
+    const auto data = std::make_shared<std::vector<std::int64_t>>(context.slots.begin(), context.slots.end());
+    if (found.code)
+      for (const std::int64_t d : found.code->dimensions) data->push_back(dimensions_.position_of(d));
+    return {data, data->data()};
   }
 
   /// What of the thunk depends on sizes: found now if they are known.
@@ -246,16 +263,17 @@ class StepLowering {
       return view.outer == 1 ? Work{dimension::evaluate(view.inner, symbols), 64}
                              : Work{dimension::evaluate(view.outer, symbols), 1};
     };
-    add_combination(columns, &LoopEmitter::emit_column_combination);
+    if (codes_) combination_ = find_code(combination_key(combined_));
+    add_part(
+        combination_, combined_, 0, columns, [](LoopEmitter& emitter) { emitter.emit_column_combination(); }, true);
   }
 
   StepCodes* codes_;
-  StepCode* code_ = nullptr;
-  bool is_new_ = false;
+  Found own_, combination_;
   const Graph& graph_;
   const Step& step_;
   const Loops loops_;
-  StepContext context_;
+  StepContext context_, combined_;  // of the step's code, and of the combination of partial results by columns
   DimensionTable& dimensions_;
   Thunk common_;
   std::vector<Planned> planned_;
@@ -268,20 +286,18 @@ namespace {
 std::vector<std::vector<Thunk>> lower_steps(const Graph& graph, std::span<const Step> steps, Isa isa, Lowered& out,
                                             bool shares) {
   std::vector<std::vector<Planned>> planned(steps.size());
-  std::vector<const StepCode*> code(steps.size());
   StepCodes codes(isa, shares);
   KnownFormulas formulas;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].kind != Step::Kind::loops) continue;
     StepLowering lowering(&codes, formulas, graph, steps[i], static_cast<int>(i), out);
     planned[i] = lowering.run();
-    code[i] = lowering.code();
   }
   codes.finish();
   std::vector<std::vector<Thunk>> thunks(steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i)
     for (Planned& p : planned[i]) {
-      p.thunk.run = code[i]->parts[thunks[i].size()].run;
+      p.thunk.run = p.code->parts[p.part].run;
       thunks[i].push_back(std::move(p.thunk));
     }
   out.owner = codes.owner();

@@ -1,0 +1,336 @@
+/// What is worth it, and the graph in which late readers read what was stored anew.
+#include "gradus/compiler/remake.h"
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include "gradus/base/hash.h"
+#include "gradus/compiler/late_copies.h"
+#include "gradus/compiler/passes.h"
+
+namespace gradus {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+/// Less than this is not worth a thought.
+constexpr std::int64_t least_bytes = 256 << 10;
+/// So much is written between two readers that what the first one read has left the caches, and is read from memory
+/// whether it was kept or stored anew.
+constexpr std::int64_t most_cached = 8 << 20;
+/// So small a share of what is remade may stay in memory longer.
+constexpr std::int64_t small_share = 64;
+/// What an open size counts as.
+constexpr std::int64_t size_of_symbols = 256;
+/// Of the longest chain of steps: how far from the late reader the kernel may be that stores for it.
+constexpr int most_distance = 3;
+constexpr int most_formulas = 16, most_attempts = 3;
+
+/// By value, the first one that is computed alike from the same values.
+std::vector<int> find_equals(const Graph& graph) {
+  std::vector<int> first(at(graph.size()));
+  std::unordered_multimap<std::uint64_t, int> seen;
+  for (int i = 0; i < graph.size(); ++i) {
+    const Value& v = graph[i];
+    first[at(i)] = i;
+    if (v.is_input() || v.is_constant) continue;
+    std::uint64_t hash = v.op.hash();
+    for (int operand : v.in) hash = mix(hash, static_cast<std::uint64_t>(first[at(operand)]));
+    const auto alike = [&](int other) {
+      return graph[other].op == v.op && graph[other].spec == v.spec &&
+             std::ranges::equal(
+                 graph[other].in, v.in, {}, [&](int o) { return first[at(o)]; }, [&](int o) { return first[at(o)]; });
+    };
+    for (auto [it, last] = seen.equal_range(hash); it != last && first[at(i)] == i; ++it)
+      if (alike(it->second)) first[at(i)] = it->second;
+    if (first[at(i)] == i) seen.emplace(hash, i);
+  }
+  return first;
+}
+
+/// A value, the step that stores it anew, and who reads that.
+struct Remade {
+  int value = -1, host = -1;
+  std::vector<int> readers;   // steps
+  std::vector<int> formulas;  // that the host has to compute besides, the value among them
+  int before = -1;            // where in the graph they stand: at the first reader
+};
+
+class Chooser {
+ public:
+  Chooser(const Graph& graph, const std::vector<Step>& steps, const std::vector<int>& copies)
+      : graph_(graph),
+        steps_(steps),
+        equals_(find_equals(graph)),
+        symbols_(at(graph.symbols()), size_of_symbols),
+        step_of_(at(graph.size()), -1),
+        stored_(at(graph.size())),
+        yielded_(at(graph.size())),
+        readers_(at(graph.size())),
+        depth_(steps.size()) {
+    for (std::size_t s = 0; s < steps.size(); ++s) look_at(static_cast<int>(s));
+    for (int o : graph.outputs) yielded_[at(storage_of(graph, o))] = true;
+    for (std::size_t s = 0; s < steps.size(); ++s)
+      for (int member : steps[s].members)
+        if (copies[at(member)] > 0) hosts_[equals_[at(member)]].push_back(static_cast<int>(s));
+    written_until_.assign(steps.size() + 1, 0);
+    for (std::size_t s = 0; s < steps.size(); ++s)
+      for (int output : steps[s].outputs) written_until_[at(depth_[s])] += bytes(output);
+    for (std::size_t d = 1; d < written_until_.size(); ++d) written_until_[d] += written_until_[d - 1];
+  }
+
+  std::vector<Remade> run() const {
+    std::vector<Remade> all;
+    if (hosts_.empty()) return all;
+    for (int i = 0; i < graph_.size(); ++i)
+      if (std::optional<Remade> one = look_for(i)) all.push_back(std::move(*one));
+    return all;
+  }
+  /// The member of step `host` that is the same as `value`; -1: none.
+  int member_like(int value, int host) const {
+    const auto found = hosts_.find(equals_[at(value)]);
+    if (found == hosts_.end() || std::ranges::count(found->second, host) == 0) return -1;
+    const std::vector<int>& members = steps_[at(host)].members;
+    const auto member = std::ranges::find(members, equals_[at(value)], [&](int m) { return equals_[at(m)]; });
+    return member == members.end() ? -1 : *member;
+  }
+
+ private:
+  std::int64_t bytes(int value) const {
+    return bytes_of({graph_[value].spec.dtype, graph_[value].spec.shape.evaluated(symbols_)});
+  }
+
+  void look_at(int s) {
+    const auto after = [&](int value) {
+      if (const int maker = step_of_[at(value)]; maker >= 0)
+        depth_[at(s)] = std::max(depth_[at(s)], depth_[at(maker)] + 1);
+    };
+    for (const Read& read : reads_of(graph_, steps_[at(s)])) {
+      after(read.storage);
+      if (std::vector<int>& of = readers_[at(read.storage)]; of.empty() || of.back() != s) of.push_back(s);
+    }
+    for (int awaited : waits_of(graph_, steps_[at(s)])) after(awaited);
+    for (int member : steps_[at(s)].members) step_of_[at(member)] = s;
+    for (int output : steps_[at(s)].outputs) stored_[at(output)] = true;
+  }
+
+  /// What is written between two depths.
+  std::int64_t written_between(int first, int last) const {
+    return last > first ? written_until_[at(last - 1)] - written_until_[at(first)] : 0;
+  }
+
+  std::optional<Remade> look_for(int value) const {
+    if (!stored_[at(value)] || yielded_[at(value)] || !graph_[value].op.is_elementwise()) return {};
+    if (bytes(value) < least_bytes) return {};
+    Remade remade{.value = value};
+    remade.readers = late_readers(value);
+    if (remade.readers.empty()) return {};
+    for (int reader : remade.readers)
+      for (int member : steps_[at(reader)].members)
+        if (remade.before < 0 || member < remade.before) remade.before = member;
+    const int wanted = depth_[at(remade.readers.front())];
+    for (const int host : hosts_near(value)) {
+      const int distance = std::abs(depth_[at(host)] - wanted);
+      const int best = remade.host < 0 ? most_distance + 1 : std::abs(depth_[at(remade.host)] - wanted);
+      if (distance >= best) continue;
+      if (std::optional<std::vector<int>> formulas = formulas_in(value, host, remade.before)) {
+        remade.host = host;
+        remade.formulas = std::move(*formulas);
+      }
+    }
+    if (remade.host < 0) return {};
+    return remade;
+  }
+
+  /// Those that read it after the longest time, if that is long enough and all of them are products or the like.
+  std::vector<int> late_readers(int value) const {
+    std::vector<int> readers = readers_[at(value)];
+    std::ranges::stable_sort(readers, {}, [&](int s) { return depth_[at(s)]; });
+    std::int64_t longest = most_cached - 1;
+    std::size_t first_late = readers.size();
+    for (std::size_t k = 0; k < readers.size(); ++k) {
+      const int before = k == 0 ? step_of_[at(value)] : readers[k - 1];
+      const std::int64_t written = written_between(depth_[at(before)], depth_[at(readers[k])]);
+      if (written > longest) longest = written, first_late = k;
+    }
+    readers.erase(readers.begin(), readers.begin() + static_cast<std::ptrdiff_t>(first_late));
+    for (int reader : readers) {
+      if (steps_[at(reader)].kind != Step::Kind::library) return {};
+      for (int member : steps_[at(reader)].members)
+        for (int operand : graph_[member].in)
+          if (storage_of(graph_, operand) == value && !is_plain_alias(operand)) return {};
+    }
+    return readers;
+  }
+  bool is_plain_alias(int operand) const {
+    for (int i = operand; graph_[i].op.is_alias(); i = graph_[i].in[0])
+      if (graph_[i].in.size() != 1) return false;
+    return true;
+  }
+
+  /// Kernels that compute something again that `value` is made of.
+  std::vector<int> hosts_near(int value) const {
+    std::vector<int> pending{value}, seen, hosts;
+    while (!pending.empty() && std::ssize(seen) < most_formulas) {
+      const int i = pending.back();
+      pending.pop_back();
+      if (std::ranges::count(seen, i) > 0) continue;
+      seen.push_back(i);
+      if (const auto found = hosts_.find(equals_[at(i)]); found != hosts_.end())
+        for (int host : found->second)
+          if (host != step_of_[at(value)] && std::ranges::count(hosts, host) == 0) hosts.push_back(host);
+      for (int operand : graph_[i].in)
+        if (const int source = source_of(graph_, operand); is_of_same_kernel(source, value)) pending.push_back(source);
+    }
+    return hosts;
+  }
+  bool is_of_same_kernel(int i, int value) const {
+    return graph_[i].op.is_elementwise() && step_of_[at(i)] == step_of_[at(value)];
+  }
+
+  /// What `host` has to compute to have `value`; nothing if it lacks something for that.
+  std::optional<std::vector<int>> formulas_in(int value, int host, int before) const {
+    std::vector<int> pending{value}, formulas;
+    bool is_tied = false;
+    while (!pending.empty()) {
+      const int i = pending.back();
+      pending.pop_back();
+      if (std::ranges::count(formulas, i) > 0) continue;
+      if (const int member = member_like(i, host); member >= 0) {
+        if (member >= before) return {};
+        is_tied = true;
+        continue;
+      }
+      if (i != value && is_at_hand(i, value, host)) continue;
+      if (!is_of_same_kernel(i, value) || std::ssize(formulas) == most_formulas) return {};
+      formulas.push_back(i);
+      for (int operand : graph_[i].in) pending.push_back(source_of(graph_, operand));
+    }
+    if (!is_tied) return {};
+    std::ranges::sort(formulas);
+    return formulas;
+  }
+  bool is_at_hand(int i, int value, int host) const {
+    if (is_computed_where_read(graph_, i)) return true;
+    if (!graph_[i].is_input() && !stored_[at(i)]) return false;
+    return bytes(i) * small_share <= bytes(value) || std::ranges::count(readers_[at(i)], host) > 0;
+  }
+
+  const Graph& graph_;
+  const std::vector<Step>& steps_;
+  const std::vector<int> equals_;
+  const std::vector<std::int64_t> symbols_;
+  // Per value:
+  std::vector<int> step_of_;
+  std::vector<bool> stored_, yielded_;
+  std::vector<std::vector<int>> readers_;            // steps
+  std::vector<int> depth_;                           // per step: in the longest chain
+  std::unordered_map<int, std::vector<int>> hosts_;  // by what they compute again
+  std::vector<std::int64_t> written_until_;          // bytes, by depth
+};
+
+/// The graph with the formulas in front of the first late reader of each.
+class Inserter {
+ public:
+  Inserter(const Graph& graph, const std::vector<Step>& steps, const std::vector<int>& copies, const Chooser& chooser,
+           const std::vector<Remade>& all)
+      : graph_(graph), steps_(steps), copies_(copies), chooser_(chooser), moved_(graph) {
+    for (const Remade& remade : all) {
+      by_place_[remade.before].push_back(&remade);
+      for (int reader : remade.readers)
+        for (int member : steps[at(reader)].members) late_[member].push_back(&remade);
+    }
+  }
+
+  CopiedGraph run() {
+    for (int i = 0; i < graph_.size(); ++i) {
+      if (const auto here = by_place_.find(i); here != by_place_.end())
+        for (const Remade* remade : here->second) insert(*remade);
+      Value v = graph_[i];
+      for (int& operand : v.in) operand = read_by(i, operand);
+      moved_.renamed[at(i)] = moved_.add(std::move(v), copies_[at(i)], no_origin);
+    }
+    moved_.finish(graph_);
+    return without_unneeded(moved_.to);
+  }
+
+ private:
+  static constexpr int no_origin = 0;  // nobody asks for it
+
+  int group_of(int host) const {
+    int group = 0;
+    for (int member : steps_[at(host)].members) group = std::max(group, copies_[at(member)]);
+    return group;
+  }
+  void insert(const Remade& remade) {
+    for (int i : remade.formulas) {
+      Value v = graph_[i];
+      for (int& operand : v.in) operand = again(operand, remade.host);
+      if (!made_.contains({remade.host, i}))
+        made_[{remade.host, i}] = moved_.add(std::move(v), group_of(remade.host), no_origin);
+    }
+  }
+  /// What the host, or who reads what it remade, reads as i.
+  int again(int i, int host) {
+    if (const auto known = made_.find({host, i}); known != made_.end()) return known->second;
+    if (const int member = chooser_.member_like(i, host); member >= 0) return moved_.renamed[at(member)];
+    if (!graph_[i].op.is_alias() && !graph_[i].op.is_view()) return moved_.renamed[at(i)];
+    Value v = graph_[i];
+    bool differs = false;
+    for (int& operand : v.in) {
+      const int original = moved_.renamed[at(operand)];
+      operand = again(operand, host);
+      differs = differs || operand != original;
+    }
+    if (!differs) return moved_.renamed[at(i)];
+    return made_[{host, i}] = moved_.add(std::move(v), group_of(host), no_origin);
+  }
+  int read_by(int reader, int operand) {
+    if (const auto found = late_.find(reader); found != late_.end())
+      for (const Remade* remade : found->second)
+        if (storage_of(graph_, operand) == remade->value) return again(operand, remade->host);
+    return moved_.renamed[at(operand)];
+  }
+
+  const Graph& graph_;
+  const std::vector<Step>& steps_;
+  const std::vector<int>& copies_;
+  const Chooser& chooser_;
+  Moved moved_;
+  std::map<int, std::vector<const Remade*>> by_place_, late_;  // by value
+  std::map<std::pair<int, int>, int> made_;                    // by host and value: in the new graph
+};
+
+/// Whether copies stand in memory without having become part of a kernel that has other work: by group.
+std::vector<int> groups_left_alone(const CopiedGraph& given, std::span<const Step> steps) {
+  std::vector<int> groups;
+  for (const Step& step : steps) {
+    const bool is_alone = std::ranges::all_of(step.members, [&](int i) { return given.copies[at(i)] > 0; });
+    if (is_alone) groups.push_back(given.copies[at(step.members.front())]);
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::vector<Step> remake(Graph& graph, std::vector<Step> steps, std::vector<int> copies) {
+  if (copies.empty()) return steps;
+  const Chooser chooser(graph, steps, copies);
+  std::vector<Remade> all = chooser.run();
+  for (int attempt = 0; attempt < most_attempts && !all.empty(); ++attempt) {
+    CopiedGraph copied = Inserter(graph, steps, copies, chooser, all).run();
+    std::vector<Step> next = fuse(copied.graph, true, copied.copies);
+    const std::vector<int> failed = groups_left_alone(copied, next);
+    if (failed.empty()) {
+      graph = std::move(copied.graph);
+      return next;
+    }
+    std::erase_if(all, [&](const Remade& remade) {
+      return std::ranges::any_of(steps[at(remade.host)].members, [&](int i) {
+        return std::ranges::count(failed, copies[at(i)]) > 0 && copies[at(i)] > 0;
+      });
+    });
+  }
+  return steps;
+}
+
+}  // namespace gradus

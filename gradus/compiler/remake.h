@@ -1,0 +1,13 @@
+/// The pass `remake`: what products read once more after a long time, such as the activations that the gradient of a
+/// kernel needs, is not kept until then if a later kernel has most of it in registers: that one stores it anew. It
+/// costs a store where the first one has left the caches anyway, and no bit changes.
+#pragma once
+#include "gradus/compiler/steps.h"
+
+namespace gradus {
+
+/// The steps of `graph`, which gets copies of formulas. `steps` are those that fuse() makes of it with `copies`, as
+/// fuse_and_rederive() gives them: a kernel that computes formulas again is one that may store what they lead to.
+std::vector<Step> remake(Graph& graph, std::vector<Step> steps, std::vector<int> copies);
+
+}  // namespace gradus

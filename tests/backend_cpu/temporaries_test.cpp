@@ -1,0 +1,99 @@
+/// Memory of temporaries: what is written over what, what is stored anew instead of being kept, and that no bit
+/// changes.
+#include <gtest/gtest.h>
+#include "tests/backend_cpu/compiled.h"
+#include "tests/backend_cpu/random_graphs.h"
+
+namespace gradus {
+namespace {
+
+using namespace testing_loops;
+
+const std::string product = " = matmul{transpose_a=false; transpose_b=false} ";
+
+/// Products with formulas between them, each of which may be written over what it reads.
+Graph products_and_formulas(const std::string& rows, const std::string& columns) {
+  const std::string wide = "f32[" + rows + "," + columns + "]", flat = "f32[1," + rows + "," + columns + "]";
+  return parse_graph("%0 = input : " + wide + "\n%1 = input : f32[" + columns + "," + columns + "]\n%2" + product +
+                     "%0 %1 : " + wide + "\n%3 = tanh %2 : " + wide + "\n%4" + product + "%3 %1 : " + wide +
+                     "\n%5 = reshape{shape=[1," + rows + "," + columns + "]} %4 : " + flat +
+                     "\n%6 = square %5 : " + flat + "\n%7 = sum{axis=-1} %6 : f32[1," + rows +
+                     ",1]\n%8 = broadcast{shape=[1," + rows + "," + columns + "]} %7 : " + flat +
+                     "\n%9 = subtract %5 %8 : " + flat + "\n%10 = reshape{shape=[" + rows + "," + columns +
+                     "]} %9 : " + wide + "\n%11" + product + "%10 %1 : " + wide + "\nreturn %11\n");
+}
+
+/// The same bits with and without `pass`, of one, two and three threads.
+void expect_same_bits(const Graph& graph, const std::string& pass, unsigned seed,
+                      const std::vector<std::int64_t>& symbols = {}, std::vector<std::string> disable = {}) {
+  const auto inputs = random_inputs(graph, symbols, seed);
+  const auto program = compile(graph, {.disable = disable});
+  disable.push_back(pass);
+  const auto plain = compile(graph, {.disable = disable});
+  EXPECT_LE(program->temporary_bytes(symbols), plain->temporary_bytes(symbols));
+  const auto expected = run(*plain, inputs, symbols);
+  for (int threads : {1, 2, 3}) {
+    const Threads scope(threads);
+    expect_same(*program, run(*program, inputs, symbols), expected, symbols, text(threads, " threads"));
+  }
+}
+
+TEST(Temporaries, AreWrittenOverWhatIsReadForTheLastTime) {
+  const Graph graph = products_and_formulas("64", "48");
+  EXPECT_EQ(compile(graph)->temporary_bytes(), 2 * 64 * 48 * 4);  // what a product reads, and what it writes
+  const std::string line = "%0 = input : f32[64,48]\n%1 = input : f32[48,48]\n%2" + product +
+                           "%0 %1 : f32[64,48]\n%3 = tanh %2 : f32[64,48]\n%4" + product +
+                           "%3 %1 : f32[64,48]\nreturn %4\n";
+  EXPECT_EQ(compile(parse_graph(line))->temporary_bytes(), 64 * 48 * 4);
+  EXPECT_EQ(compile(parse_graph(line), {.disable = {"reuse"}})->temporary_bytes(), 2 * 64 * 48 * 4);
+}
+
+TEST(Temporaries, AreNotWrittenOverWhatOthersStillRead) {
+  const std::string head = "%0 = input : f32[64,48]\n%1 = input : f32[48,48]\n%2" + product +
+                           "%0 %1 : f32[64,48]\n%3 = tanh %2 : f32[64,48]\n%4" + product + "%3 %1 : f32[64,48]\n%5" +
+                           product + "%2 %1 : f32[64,48]\n";
+  const Graph side_by_side = parse_graph(head + "return %4 %5\n");
+  EXPECT_EQ(compile(side_by_side)->temporary_bytes(), 2 * 64 * 48 * 4);  // %2 and %3
+  expect_same_bits(side_by_side, "reuse", 3);
+  const Graph moved = parse_graph("%0 = input : f32[48,48]\n%1" + product +
+                                  "%0 %0 : f32[48,48]\n%2 = transpose{order=[0,1]} %1 : f32[48,48]\n" +
+                                  "%3 = add %1 %2 : f32[48,48]\n%4" + product + "%3 %0 : f32[48,48]\nreturn %4\n");
+  EXPECT_EQ(compile(moved)->temporary_bytes(), 2 * 48 * 48 * 4);  // read in another order than it is written
+  expect_same_bits(moved, "reuse", 5);
+}
+
+TEST(Temporaries, WrittenOverOthersHaveTheSameBits) {
+  for (const auto& [rows, columns] : {std::pair(0, 5), {1, 1}, {3, 0}, {5, 1}, {1, 1000}, {7, 17}, {33, 65}, {65, 31}})
+    expect_same_bits(products_and_formulas(std::to_string(rows), std::to_string(columns)), "reuse",
+                     static_cast<unsigned>(rows + columns));
+  const Graph open = products_and_formulas("s0", "17");
+  for (std::int64_t rows : {0, 1, 8, 70}) expect_same_bits(open, "reuse", 9, {rows});
+}
+
+TEST(Temporaries, OfRandomGraphsHaveTheSameBits) {
+  const Shape bases[] = {{5, 17}, {33, 64}, {1, 7}, {3, 0}, {4, 3, 70}, {2, 1000}};
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    const Graph graph = RandomGraph(seed, bases[seed % std::size(bases)]).make(14);
+    expect_same_bits(graph, "reuse", seed, {}, {"fuse"});
+    expect_same_bits(graph, "reuse", seed);
+    if (HasFatalFailure()) return;
+  }
+}
+
+/// A formula of a product that is read at once and once more behind a kernel that has the better part of it.
+Graph far_apart(const std::string& type) {
+  return parse_graph("%0 = input : " + type + "\n%1" + product + "%0 %0 : " + type + "\n%2 = square %1 : " + type +
+                     "\n%3 = multiply %2 %1 : " + type + "\n%4" + product + "%3 %0 : " + type + "\n%5" + product +
+                     "%4 %0 : " + type + "\n%6" + product + "%5 %0 : " + type + "\n%7 = multiply %6 %2 : " + type +
+                     "\n%8" + product + "%3 %7 : " + type + "\nreturn %8\n");
+}
+
+TEST(Temporaries, StoredAnewHaveTheSameBits) {
+  const Graph graph = far_apart("f32[1033,1033]");  // nothing divides it
+  const auto kept = compile(graph, {.disable = {"remake"}}), program = compile(graph);
+  EXPECT_LE(program->temporary_bytes() + 1033 * 1033 * 4, kept->temporary_bytes());
+  expect_same_bits(graph, "remake", 4);
+}
+
+}  // namespace
+}  // namespace gradus
