@@ -11,8 +11,8 @@ namespace {
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 bool holds(const std::vector<int>& list, int i) { return std::ranges::find(list, i) != list.end(); }
 
-/// So many instructions on an element cost as much as a byte to or from memory. Streams from the second cache would
-/// make it two, but what waits for a gradient comes from farther.
+/// So many instructions that compute cost, on an element, as much as a byte to or from memory. Streams from the second
+/// cache would make it two, but what waits for a gradient comes from farther.
 constexpr double instructions_per_byte = 4;
 /// Less than this stays in the caches.
 constexpr double least_bytes = 256 << 10;
@@ -22,7 +22,7 @@ constexpr std::int64_t small_factor = 4;
 constexpr std::int64_t small_share = 64;
 /// What an open size counts as.
 constexpr std::int64_t size_of_symbols = 256;
-constexpr int most_attempts = 4;
+constexpr int most_attempts = 4, most_rounds = 3;
 
 /// What stands where, and how large it is.
 struct Places {
@@ -175,10 +175,15 @@ class Choice {
     return moved * instructions_per_byte - cone.instructions;
   }
 
+  /// Inputs and constants are in registers.
   std::int64_t length_of(int value) const {
+    using scalar::Opcode;
     std::vector<DType> types;
     for (int operand : graph_[value].in) types.push_back(graph_[operand].spec.dtype);
-    return static_cast<std::int64_t>(graph_[value].op.formula(types).instructions.size());
+    const scalar::Code code = graph_[value].op.formula(types);
+    return std::ranges::count_if(code.instructions, [](const scalar::Instruction& in) {
+      return in.op != Opcode::input && in.op != Opcode::constant && in.op != Opcode::extent;
+    });
   }
 
   const Graph& graph_;
@@ -206,11 +211,23 @@ std::vector<int> members_of_copies(const Places& places, const Step& step, int r
   return members;
 }
 
-/// The graph with copies in front of the members of `steps` that read them; `again`: per step, what it computes again.
+/// Steps, and the copies among their members: those of earlier rounds belong to groups 1 ... `groups`.
+struct Fused {
+  CopiedGraph given;
+  std::vector<Step> steps;
+  int groups = 0;
+};
+
+/// The graph with copies in front of the members of steps that read them; `again`: per step, what it computes again.
 class Inserter {
  public:
-  Inserter(const Places& places, const std::vector<std::vector<int>>& again)
-      : graph_(places.graph), step_of_(places.step_of), again_(again), moved_(graph_), late_(again.size()) {}
+  Inserter(const Fused& now, const Places& places, const std::vector<std::vector<int>>& again)
+      : now_(now),
+        graph_(now.given.graph),
+        step_of_(places.step_of),
+        again_(again),
+        moved_(graph_),
+        late_(again.size()) {}
 
   CopiedGraph run() {
     for (int i = 0; i < graph_.size(); ++i) {
@@ -218,7 +235,7 @@ class Inserter {
       const bool copies = step >= 0 && !again_[at(step)].empty();
       Value v = graph_[i];
       for (int& operand : v.in) operand = copies ? late(operand, step) : moved_.renamed[at(operand)];
-      moved_.renamed[at(i)] = moved_.add(std::move(v), 0, no_origin);
+      moved_.renamed[at(i)] = moved_.add(std::move(v), now_.given.copies[at(i)], no_origin);
     }
     moved_.finish(graph_);
     return without_unneeded(moved_.to);
@@ -241,11 +258,12 @@ class Inserter {
         operand = late(operand, step);
         differs = differs || operand != original;
       }
-      if (differs) found = moved_.add(std::move(v), step + 1, no_origin);
+      if (differs) found = moved_.add(std::move(v), now_.groups + step + 1, no_origin);
     }
     return late_[at(step)].emplace(i, found).first->second;
   }
 
+  const Fused& now_;
   const Graph& graph_;
   const std::vector<int>& step_of_;
   const std::vector<std::vector<int>>& again_;
@@ -253,34 +271,48 @@ class Inserter {
   std::vector<std::map<int, int>> late_;  // per step
 };
 
-/// The steps whose copies did not become parts of them but stand in memory.
+/// The groups of copies that did not become parts of their readers but stand in memory.
 std::vector<int> not_taken_in(const CopiedGraph& given, std::span<const Step> steps) {
-  std::vector<int> readers;
+  std::vector<int> groups;
   for (const Step& step : steps)
     for (int output : step.outputs)
-      if (const int group = given.copies[at(output)]; group > 0) readers.push_back(group - 1);
-  return readers;
+      if (const int group = given.copies[at(output)]; group > 0) groups.push_back(group);
+  return groups;
+}
+
+/// False: nothing pays, or nothing any more.
+bool rederive(Fused& now) {
+  const Places places(now.given.graph, now.steps);
+  std::vector<std::vector<int>> again(now.steps.size());
+  for (std::size_t s = 0; s < again.size(); ++s)
+    again[s] = members_of_copies(places, now.steps[s], static_cast<int>(s));
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    if (std::ranges::all_of(again, [](const std::vector<int>& of_step) { return of_step.empty(); })) return false;
+    CopiedGraph copied = Inserter(now, places, again).run();
+    std::vector<Step> next = fuse(copied.graph, true, copied.copies);
+    const std::vector<int> failed = not_taken_in(copied, next);
+    for (int group : failed) {
+      if (group <= now.groups) return false;
+      again[at(group - now.groups - 1)].clear();
+    }
+    if (!failed.empty()) continue;
+    if (bytes_moved(copied.graph, next) >= bytes_moved(now.given.graph, now.steps)) return false;
+    const int groups = now.groups + static_cast<int>(again.size());
+    now = {std::move(copied), std::move(next), groups};
+    return true;
+  }
+  return false;
 }
 
 }  // namespace
 
 std::vector<Step> fuse_and_rederive(Graph& graph) {
-  std::vector<Step> steps = fuse(graph, true);
-  const Places places(graph, steps);
-  std::vector<std::vector<int>> again(steps.size());
-  for (std::size_t s = 0; s < steps.size(); ++s) again[s] = members_of_copies(places, steps[s], static_cast<int>(s));
-  for (int attempt = 0; attempt < most_attempts; ++attempt) {
-    if (std::ranges::all_of(again, [](const std::vector<int>& of_step) { return of_step.empty(); })) break;
-    CopiedGraph copied = Inserter(places, again).run();
-    std::vector<Step> next = fuse(copied.graph, true, copied.copies);
-    const std::vector<int> failed = not_taken_in(copied, next);
-    for (int reader : failed) again[at(reader)].clear();
-    if (!failed.empty()) continue;
-    if (bytes_moved(copied.graph, next) >= bytes_moved(graph, steps)) break;
-    graph = std::move(copied.graph);
-    return next;
-  }
-  return steps;
+  Fused now{{graph, std::vector<int>(at(graph.size())), std::vector<int>(at(graph.size()))}, fuse(graph, true)};
+  // What is no longer read, a mask for example, may have been all that kept something else from being derived.
+  for (int round = 0; round < most_rounds; ++round)
+    if (!rederive(now)) break;
+  graph = std::move(now.given.graph);
+  return std::move(now.steps);
 }
 
 }  // namespace gradus
