@@ -7,17 +7,17 @@ namespace gradus {
 
 const LibraryKernel& library_kernel(std::string_view name) {
   static constexpr LibraryKernel kernels[] = {
-      {"matmul", library::bind_matmul, library::run_matmul, "turns", library::bind_matmul_by_units},
+      {"matmul", library::bind_matmul, library::run_matmul, library::bind_matmul_without},
       {"gather", library::bind_gather, library::run_gather},
       {"scatter_add", library::bind_scatter_add, library::run_scatter_add},
       {"check_range", library::bind_check_range, library::run_check_range},
       {"concat", library::bind_concat, library::run_concat},
       {"cumsum", library::bind_cumsum, library::run_cumsum},
-      {"convolution", library::bind_convolution, library::run_convolution, "strips", library::bind_packed_convolution},
-      {"transposed_convolution", library::bind_transposed_convolution, library::run_convolution, "strips",
-       library::bind_packed_transposed_convolution},
-      {"kernel_convolution", library::bind_kernel_convolution, library::run_kernel_convolution, "strips",
-       library::bind_packed_kernel_convolution},
+      {"convolution", library::bind_convolution, library::run_convolution, library::bind_convolution_without},
+      {"transposed_convolution", library::bind_transposed_convolution, library::run_convolution,
+       library::bind_transposed_convolution_without},
+      {"kernel_convolution", library::bind_kernel_convolution, library::run_kernel_convolution,
+       library::bind_kernel_convolution_without},
       {"window_argmax", library::bind_window_argmax, library::run_window_argmax},
       {"window_select", library::bind_window_select, library::run_window_select},
       {"window_deposit", library::bind_window_deposit, library::run_window_deposit},
@@ -46,9 +46,15 @@ Thunk lower_library(std::shared_ptr<const Graph> graph, const Step& step, std::s
   const int value = step.members.at(0);
   const LibraryKernel& kernel = library_kernel((*graph)[value].op->library_kernel);
   Thunk thunk{.run = kernel.run, .label = std::string((*graph)[value].op->name)};
-  const bool without = !kernel.choice.empty() && is_disabled(disable, kernel.choice);
-  thunk.bind = [graph = std::move(graph), value, bind = without ? kernel.bind_without : kernel.bind](
-                   std::span<const std::int64_t> symbols) { return bind(*graph, value, symbols); };
+  if (kernel.bind_without && !disable.empty())
+    thunk.bind = [graph = std::move(graph), value, bind = kernel.bind_without,
+                  names = std::vector(disable.begin(), disable.end())](std::span<const std::int64_t> symbols) {
+      return bind(*graph, value, symbols, names);
+    };
+  else
+    thunk.bind = [graph = std::move(graph), value, bind = kernel.bind](std::span<const std::int64_t> symbols) {
+      return bind(*graph, value, symbols);
+    };
   return thunk;
 }
 

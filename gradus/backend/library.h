@@ -11,9 +11,9 @@ struct LibraryKernel {
   std::string_view name;
   BoundThunk (*bind)(const Graph& graph, int value, std::span<const std::int64_t> symbols);
   KernelFunction run;
-  /// Used where `choice` is disabled.
-  std::string_view choice = {};
-  BoundThunk (*bind_without)(const Graph& graph, int value, std::span<const std::int64_t> symbols) = nullptr;
+  /// Of a kernel that works in ways which can be disabled: without those.
+  BoundThunk (*bind_without)(const Graph& graph, int value, std::span<const std::int64_t> symbols,
+                             std::span<const std::string> disable) = nullptr;
 };
 /// InternalError if there is none of this name.
 const LibraryKernel& library_kernel(std::string_view name);

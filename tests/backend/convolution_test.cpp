@@ -122,7 +122,8 @@ void expect_bits(const std::string& source, const std::vector<T>& a, const std::
     std::vector<std::string> disable = {};
   };
   using cpu_backend::Isa;
-  for (const Way& way : {Way{1}, Way{2}, Way{5}, Way{2, Isa::avx2}, Way{2, cpu_backend::isa(), {"strips"}}}) {
+  for (const Way& way : {Way{1}, Way{2}, Way{5}, Way{2, Isa::avx2}, Way{2, cpu_backend::isa(), {"strips"}},
+                         Way{2, cpu_backend::isa(), {"depthwise"}}, Way{2, Isa::avx2, {"strips", "depthwise"}}}) {
     const int threads = way.threads;
     set_num_threads(threads);
     const cpu_backend::IsaScope isa(way.isa);
@@ -132,7 +133,8 @@ void expect_bits(const std::string& source, const std::vector<T>& a, const std::
       const T got = out[0]->template data<T>()[i];
       ASSERT_EQ(std::memcmp(&got, &expected[i], sizeof(T)), 0)
           << "element " << i << " is " << got << ", expected " << expected[i] << ", " << threads << " threads"
-          << (way.disable.empty() ? "" : ", packed") << (way.isa == Isa::avx2 ? ", AVX2\n" : "\n") << source;
+          << (way.disable.empty() ? "" : ", without " + way.disable.back())
+          << (way.isa == Isa::avx2 ? ", AVX2\n" : "\n") << source;
     }
   }
 }

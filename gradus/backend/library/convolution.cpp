@@ -295,15 +295,17 @@ void clear_uncovered(const Gathered& g, const KernelArguments* arguments, std::i
         if (!covered[0][a] || !covered[1][b] || !covered[2][c]) std::memset(y, 0, static_cast<std::size_t>(bytes));
 }
 
-BoundThunk bind_gathered(const ConvolutionCall& call, bool transposed, bool packed) {
+BoundThunk bind_gathered(const ConvolutionCall& call, bool transposed, const Ways& ways) {
   const std::int64_t inner = call.source_channels / call.groups, columns = call.target_channels / call.groups;
   const GroupedWeights weights = transposed ? GroupedWeights{call.source_channels, columns, inner, 0}
                                             : GroupedWeights{inner, call.target_channels, 0, columns};
-  if (!packed && !is_depthwise(call))
+  const bool depthwise = ways.depthwise && is_depthwise(call.groups, call.source_channels, call.target_channels);
+  if (ways.strips && !depthwise)
     if (std::optional<BoundThunk> bound = bind_strips(call, weights)) return *std::move(bound);
   auto g = std::make_shared<Gathered>();
   static_cast<ConvolutionCall&>(*g) = call;
-  if (is_depthwise(call)) {
+  if (depthwise) {
+    g->way = Way::depthwise;
     BoundThunk bound = bind_depthwise(*g);
     bound.data = std::shared_ptr<const ConvolutionCall>(std::move(g));
     return bound;
@@ -372,41 +374,45 @@ std::int64_t KernelConvolutionCall::flops() const {
 
 namespace {
 
-BoundThunk bind_forward(const Graph& graph, int value, Symbols symbols, bool packed) {
+Ways ways_without(Names disable) {
+  return {.strips = !is_disabled(disable, "strips"), .depthwise = !is_disabled(disable, "depthwise")};
+}
+
+BoundThunk bind_forward(const Graph& graph, int value, Symbols symbols, const Ways& ways) {
   const Value& v = graph[value];
   const Convolution& op = *v.op.as<Convolution>();
   const Shape x = graph[v.in[0]].spec.shape.evaluated(symbols), w = graph[v.in[1]].spec.shape.evaluated(symbols);
   const WindowAxes axes = windows_to_elements(shapes_of(op, kernel(w)), op.size.evaluated(symbols), spatial(x));
-  return bind_gathered(call_of(graph, value, symbols, op, axes), false, packed);
+  return bind_gathered(call_of(graph, value, symbols, op, axes), false, ways);
 }
 
-BoundThunk bind_transposed(const Graph& graph, int value, Symbols symbols, bool packed) {
+BoundThunk bind_transposed(const Graph& graph, int value, Symbols symbols, const Ways& ways) {
   const Value& v = graph[value];
   const TransposedConvolution& op = *v.op.as<TransposedConvolution>();
   const Shape y = graph[v.in[0]].spec.shape.evaluated(symbols), w = graph[v.in[1]].spec.shape.evaluated(symbols);
   const WindowAxes axes = elements_to_windows(shapes_of(op, kernel(w)), op.size.evaluated(symbols), spatial(y));
-  return bind_gathered(call_of(graph, value, symbols, op, axes), true, packed);
+  return bind_gathered(call_of(graph, value, symbols, op, axes), true, ways);
 }
 
 }  // namespace
 
 BoundThunk bind_convolution(const Graph& graph, int value, Symbols symbols) {
-  return bind_forward(graph, value, symbols, false);
+  return bind_forward(graph, value, symbols, {});
 }
-BoundThunk bind_packed_convolution(const Graph& graph, int value, Symbols symbols) {
-  return bind_forward(graph, value, symbols, true);
+BoundThunk bind_convolution_without(const Graph& graph, int value, Symbols symbols, Names disable) {
+  return bind_forward(graph, value, symbols, ways_without(disable));
 }
 BoundThunk bind_transposed_convolution(const Graph& graph, int value, Symbols symbols) {
-  return bind_transposed(graph, value, symbols, false);
+  return bind_transposed(graph, value, symbols, {});
 }
-BoundThunk bind_packed_transposed_convolution(const Graph& graph, int value, Symbols symbols) {
-  return bind_transposed(graph, value, symbols, true);
+BoundThunk bind_transposed_convolution_without(const Graph& graph, int value, Symbols symbols, Names disable) {
+  return bind_transposed(graph, value, symbols, ways_without(disable));
 }
 
 void run_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
   const auto& call = *static_cast<const ConvolutionCall*>(arguments->data);
-  if (is_depthwise(call)) return run_depthwise(arguments, call, begin, end);
-  if (call.in_strips) return run_strips(arguments, call, begin, end);
+  if (call.way == Way::depthwise) return run_depthwise(arguments, call, begin, end);
+  if (call.way == Way::strips) return run_strips(arguments, call, begin, end);
   const auto& g = static_cast<const Gathered&>(call);
   GatheredProduct product(g, arguments);
   for (std::int64_t unit = begin; unit < end; ++unit)
@@ -488,7 +494,7 @@ void run_weights(const Weights& w, const KernelArguments* arguments, std::int64_
   }
 }
 
-BoundThunk bind_by_weights(const Graph& graph, int value, Symbols symbols, bool packed) {
+BoundThunk bind_by_weights(const Graph& graph, int value, Symbols symbols, const Ways& ways) {
   const Value& v = graph[value];
   const KernelConvolution& op = *v.op.as<KernelConvolution>();
   const Shape x = graph[v.in[0]].spec.shape.evaluated(symbols), y = graph[v.in[1]].spec.shape.evaluated(symbols);
@@ -503,10 +509,12 @@ BoundThunk bind_by_weights(const Graph& graph, int value, Symbols symbols, bool 
       storage_of(graph, v.in[0]),
       storage_of(graph, v.in[1]),
       value};
-  if (!packed && !is_depthwise(*w))
+  const bool depthwise = ways.depthwise && is_depthwise(w->groups, x[-1], y[-1]);
+  if (depthwise) w->way = Way::depthwise;
+  else if (ways.strips)
     if (std::optional<BoundThunk> bound = bind_strips(*w)) return *std::move(bound);
   BoundThunk bound{.extent = 0};
-  if (v.spec.shape.evaluated(symbols).size() > 0 && is_depthwise(*w)) bound = bind_depthwise(*w);
+  if (v.spec.shape.evaluated(symbols).size() > 0 && depthwise) bound = bind_depthwise(*w);
   else if (v.spec.shape.evaluated(symbols).size() > 0) {
     w->inner = x[-1] / w->groups;
     w->columns = y[-1] / w->groups;
@@ -534,16 +542,16 @@ BoundThunk bind_by_weights(const Graph& graph, int value, Symbols symbols, bool 
 }  // namespace
 
 BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbols) {
-  return bind_by_weights(graph, value, symbols, false);
+  return bind_by_weights(graph, value, symbols, {});
 }
-BoundThunk bind_packed_kernel_convolution(const Graph& graph, int value, Symbols symbols) {
-  return bind_by_weights(graph, value, symbols, true);
+BoundThunk bind_kernel_convolution_without(const Graph& graph, int value, Symbols symbols, Names disable) {
+  return bind_by_weights(graph, value, symbols, ways_without(disable));
 }
 
 void run_kernel_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
   const auto& call = *static_cast<const KernelConvolutionCall*>(arguments->data);
-  if (is_depthwise(call)) return run_depthwise(arguments, call, begin, end);
-  if (call.in_strips) return run_strips(arguments, call, begin, end);
+  if (call.way == Way::depthwise) return run_depthwise(arguments, call, begin, end);
+  if (call.way == Way::strips) return run_strips(arguments, call, begin, end);
   const auto& w = static_cast<const Weights&>(call);
   for (std::int64_t unit = begin; unit < end; ++unit) run_weights(w, arguments, unit);
 }

@@ -14,6 +14,13 @@ template <class Visit> void with_convolved_type(DType t, Visit visit) {
   else visit(std::int64_t{});
 }
 
+/// How a convolution is computed, by names that can be disabled; where none fits, rows are packed. A group of several
+/// channels cannot be depthwise.
+enum class Way { packed, strips, depthwise };
+struct Ways {
+  bool strips = true, depthwise = true;
+};
+
 /// Targets of a line that the same taps give anything: `count` of them from `target` on, `target_step` apart, whose
 /// sources are `source_step` apart. No taps: they are zeros.
 struct ColumnRun {
@@ -32,7 +39,7 @@ struct ConvolutionCall {
   std::int64_t source_channels, target_channels;  // of all groups
   int source, weights, target;                    // slots
   std::vector<ColumnRun> columns = {};            // of depthwise ones
-  bool in_strips = false;                         // else rows are packed
+  Way way = Way::packed;
 
   /// Of sources and targets.
   std::int64_t bytes() const;
@@ -50,8 +57,11 @@ struct GroupedWeights {
 std::optional<BoundThunk> bind_strips(const ConvolutionCall& call, const GroupedWeights& weights);
 void run_strips(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin, std::int64_t end);
 
-/// Every group has one channel in and one out: loops over lines of targets and channels.
-bool is_depthwise(const ConvolutionCall& call);
+/// Every group has one channel in and one out.
+constexpr bool is_depthwise(std::int64_t groups, std::int64_t channels_in, std::int64_t channels_out) {
+  return groups > 1 && channels_in == groups && channels_out == groups;
+}
+/// Loops over lines of targets and channels, of such groups.
 /// Finds `columns`, too.
 BoundThunk bind_depthwise(ConvolutionCall& call);
 void run_depthwise(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin, std::int64_t end);
@@ -63,7 +73,7 @@ struct KernelConvolutionCall {
   std::int64_t examples, groups;
   std::int64_t element_channels, window_channels;
   int elements, windows, target;  // slots
-  bool in_strips = false;
+  Way way = Way::packed;
 
   std::int64_t all_windows() const { return examples * targets_of(axes); }
   /// Of elements and windows.
@@ -73,7 +83,6 @@ struct KernelConvolutionCall {
 std::optional<BoundThunk> bind_strips(const KernelConvolutionCall& call);
 void run_strips(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
                 std::int64_t end);
-bool is_depthwise(const KernelConvolutionCall& call);
 BoundThunk bind_depthwise(const KernelConvolutionCall& call);
 void run_depthwise(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
                    std::int64_t end);

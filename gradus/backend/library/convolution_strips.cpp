@@ -157,7 +157,7 @@ class StripConvolution {
 std::optional<BoundThunk> bind_strips(const ConvolutionCall& call, const GroupedWeights& weights) {
   auto s = std::make_shared<InStrips>();
   static_cast<ConvolutionCall&>(*s) = call;
-  s->in_strips = true;
+  s->way = Way::strips;
   s->inner = call.source_channels / call.groups;
   s->columns = call.target_channels / call.groups;
   s->weights_of = weights;

@@ -6,9 +6,10 @@
 namespace gradus::library {
 
 using Symbols = std::span<const std::int64_t>;
+using Names = std::span<const std::string>;
 
 BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols);
-BoundThunk bind_matmul_by_units(const Graph& graph, int value, Symbols symbols);
+BoundThunk bind_matmul_without(const Graph& graph, int value, Symbols symbols, Names disable);
 void run_matmul(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_gather(const Graph& graph, int value, Symbols symbols);
 void run_gather(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
@@ -23,9 +24,9 @@ void run_cumsum(const KernelArguments* arguments, std::int64_t begin, std::int64
 BoundThunk bind_convolution(const Graph& graph, int value, Symbols symbols);
 void run_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_transposed_convolution(const Graph& graph, int value, Symbols symbols);
-BoundThunk bind_packed_convolution(const Graph& graph, int value, Symbols symbols);
-BoundThunk bind_packed_transposed_convolution(const Graph& graph, int value, Symbols symbols);
-BoundThunk bind_packed_kernel_convolution(const Graph& graph, int value, Symbols symbols);
+BoundThunk bind_convolution_without(const Graph& graph, int value, Symbols symbols, Names disable);
+BoundThunk bind_transposed_convolution_without(const Graph& graph, int value, Symbols symbols, Names disable);
+BoundThunk bind_kernel_convolution_without(const Graph& graph, int value, Symbols symbols, Names disable);
 BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbols);
 void run_kernel_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_window_argmax(const Graph& graph, int value, Symbols symbols);

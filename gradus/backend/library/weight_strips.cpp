@@ -147,7 +147,7 @@ class WeightSums {
 std::optional<BoundThunk> bind_strips(const KernelConvolutionCall& call) {
   auto w = std::make_shared<WeightStrips>();
   static_cast<KernelConvolutionCall&>(*w) = call;
-  w->in_strips = true;
+  w->way = Way::strips;
   w->inner = call.element_channels / call.groups;
   w->columns = call.window_channels / call.groups;
   const std::vector<Phase> phases = phases_of(call.axes);
