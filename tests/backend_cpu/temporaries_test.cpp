@@ -101,6 +101,17 @@ TEST(Temporaries, OfSizesThatAreAtLeastSoLarge) {
   for (std::int64_t rows : {300, 301, 777}) expect_same_bits(graph, "remake", 4, {rows});
 }
 
+/// Longer lives may leave more gaps: then they lie apart.
+TEST(Temporaries, WrittenOverOthersNeedNoMore) {
+  for (unsigned seed = 5380; seed < 5400; ++seed) {
+    const Graph graph = RandomGraph(seed, {24, 35}).make(25);
+    const auto bytes = [&](std::vector<std::string> disable) {
+      return compile(graph, {.disable = std::move(disable), .tier = Tier::interpreted})->temporary_bytes();
+    };
+    EXPECT_LE(bytes({}), bytes({"reuse"})) << seed;
+  }
+}
+
 TEST(Temporaries, StoredAnewHaveTheSameBits) {
   const Graph graph = far_apart("f32[1033,1033]");  // nothing divides it
   const auto kept = compile(graph, {.disable = {"remake"}}), program = compile(graph);
