@@ -173,14 +173,14 @@ class Binder {
 
   void lay_out_arena() {
     const auto scratch_of = [&](int thunk) { return thunks_[static_cast<std::size_t>(thunk)].shared_scratch; };
-    const std::vector<Interval> intervals = intervals_of(graph_, schedule_, symbols_, scratch_of);
-    const Layout layout = lay_out(intervals);
+    const auto [intervals, layout] =
+        gradus::lay_out_arena(schedule_, intervals_of(graph_, schedule_, symbols_, scratch_of));
     for (const Interval& interval : intervals) {
       bound_->bytes.push_back(interval.bytes);
       bound_->last_stages.push_back(interval.last);
     }
     for (std::size_t i = 0; i < layout.offsets.size(); ++i)
-      bound_->temporaries.emplace_back(schedule_.temporaries[i].slot, layout.offsets[place_of(schedule_, i)]);
+      bound_->temporaries.emplace_back(schedule_.temporaries[i].slot, layout.offsets[i]);
     bound_->temporary_bytes = bound_->scratch_offset = layout.bytes;
     bound_->scratch_stride = scratch_ == 0 ? 0 : (scratch_ + 127) / 64 * 64;
     bound_->arena_bytes = layout.bytes + bound_->team * bound_->scratch_stride;

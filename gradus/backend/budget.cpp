@@ -60,17 +60,13 @@ class Planner {
   std::int64_t bytes(const Graph& graph, const std::vector<Step>& steps, const std::vector<Thunk>& thunks,
                      Staging staging) const {
     const bool reuse = !is_disabled(options_.disable, "reuse");
-    return lay_out(intervals(graph, thunks, reuse ? plan_sharing(graph, steps) : no_sharing(graph), steps, staging))
-        .bytes;
+    const Sharing sharing = reuse ? plan_sharing(graph, steps) : no_sharing(graph);
+    const StagePlan schedule = plan_stages(graph, steps, sharing, thunks, staging);
+    return lay_out_arena(schedule, intervals_of(graph, schedule, options_.symbols, scratch_of(thunks))).layout.bytes;
   }
   std::int64_t extent(std::int64_t d) const { return dimension::evaluate(d, options_.symbols); }
   std::function<std::int64_t(int)> scratch_of(const std::vector<Thunk>& thunks) const {
     return [this, &thunks](int thunk) { return extent(thunks[at(thunk)].shared_scratch); };
-  }
-  std::vector<Interval> intervals(const Graph& graph, const std::vector<Thunk>& thunks, const Sharing& sharing,
-                                  const std::vector<Step>& steps, Staging staging) const {
-    return intervals_of(graph, plan_stages(graph, steps, sharing, thunks, staging), options_.symbols,
-                        scratch_of(thunks));
   }
 
   static void set(Thunk& thunk, const BoundThunk& bound) {

@@ -175,22 +175,34 @@ std::vector<Interval> intervals_of(const Graph& graph, const StagePlan& schedule
                                    const std::function<std::int64_t(int thunk)>& scratch_of) {
   std::vector<Interval> intervals;
   for (const Temporary& t : schedule.temporaries) {
-    const std::int64_t bytes = t.over >= 0 ? 0
-                               : t.thunk >= 0
+    const std::int64_t bytes = t.thunk >= 0
                                    ? scratch_of(t.thunk)
                                    : bytes_of({graph[t.slot].spec.dtype, graph[t.slot].spec.shape.evaluated(symbols)});
     intervals.push_back({bytes, t.first, t.last});
   }
-  for (std::size_t i = 0; i < intervals.size(); ++i) {
-    int& last = intervals[place_of(schedule, i)].last;
-    last = std::max(last, intervals[i].last);
-  }
   return intervals;
 }
 
-std::size_t place_of(const StagePlan& schedule, std::size_t i) {
-  while (schedule.temporaries[i].over >= 0) i = static_cast<std::size_t>(schedule.temporaries[i].over);
-  return i;
+Arena lay_out_arena(const StagePlan& schedule, std::vector<Interval> intervals) {
+  Arena apart{std::move(intervals), {}};
+  apart.layout = lay_out(apart.intervals);
+  if (std::ranges::none_of(schedule.temporaries, [](const Temporary& t) { return t.over >= 0; })) return apart;
+  const auto place_of = [&](std::size_t i) {
+    while (schedule.temporaries[i].over >= 0) i = static_cast<std::size_t>(schedule.temporaries[i].over);
+    return i;
+  };
+  Arena in_place{apart.intervals, {}};
+  for (std::size_t i = 0; i < in_place.intervals.size(); ++i)
+    if (const std::size_t place = place_of(i); place != i) {
+      int& last = in_place.intervals[place].last;
+      last = std::max(last, in_place.intervals[i].last);
+      in_place.intervals[i].bytes = 0;
+    }
+  in_place.layout = lay_out(in_place.intervals);
+  if (in_place.layout.bytes > apart.layout.bytes) return apart;
+  for (std::size_t i = 0; i < in_place.intervals.size(); ++i)
+    in_place.layout.offsets[i] = in_place.layout.offsets[place_of(i)];
+  return in_place;
 }
 
 }  // namespace gradus

@@ -9,7 +9,7 @@ struct Temporary {
   int slot;
   int thunk;  // whose shared scratch it is; -1: it holds the value `slot`
   int first, last;
-  int over = -1;  // an earlier temporary whose memory it takes, element by element
+  int over = -1;  // an earlier temporary whose memory it may take, element by element
 };
 
 /// (Schedule is the name of a learning rate's.)
@@ -24,12 +24,18 @@ struct StagePlan {
 StagePlan plan_stages(const Graph& graph, const std::vector<Step>& steps, const Sharing& sharing,
                       const std::vector<Thunk>& thunks, Staging staging);
 
-/// What the temporaries need, in their order. `scratch_of(thunk)`: what the thunks of its step share. What lies in the
-/// memory of another one needs none; that one lives as long as both.
+/// What the temporaries need, in their order, each in memory of its own. `scratch_of(thunk)`: what the thunks of its
+/// step share.
 std::vector<Interval> intervals_of(const Graph& graph, const StagePlan& schedule, std::span<const std::int64_t> symbols,
                                    const std::function<std::int64_t(int thunk)>& scratch_of);
 
-/// The temporary in whose memory number i lies: itself, unless it is written over another one.
-std::size_t place_of(const StagePlan& schedule, std::size_t i);
+/// Where temporaries lie: what lies in the memory of another one needs none, and that one lives as long as both.
+struct Arena {
+  std::vector<Interval> intervals;
+  Layout layout;
+};
+/// Temporaries take the memory of others if all together need no more so: with fewer but longer lives there may be
+/// more gaps, and a budget knows of those that lie apart.
+Arena lay_out_arena(const StagePlan& schedule, std::vector<Interval> intervals);
 
 }  // namespace gradus

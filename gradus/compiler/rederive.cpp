@@ -20,15 +20,12 @@ constexpr double least_bytes = 256 << 10;
 constexpr std::int64_t small_factor = 4;
 /// So small a share of what is freed may stay in memory longer: a number per channel, say.
 constexpr std::int64_t small_share = 64;
-/// What an open size counts as.
-constexpr std::int64_t size_of_symbols = 256;
 constexpr int most_attempts = 4;
 
 /// What stands where, and how large it is.
 struct Places {
   Places(const Graph& graph, std::span<const Step> steps)
       : graph(graph),
-        symbols(at(graph.symbols()), size_of_symbols),
         step_of(at(graph.size()), -1),
         stored(at(graph.size())),
         is_output(at(graph.size())),
@@ -48,11 +45,10 @@ struct Places {
     }
   }
 
-  std::int64_t elements(int value) const { return graph[value].spec.shape.evaluated(symbols).size(); }
+  std::int64_t elements(int value) const { return usual_elements(graph[value].spec.shape); }
   std::int64_t bytes(int value) const { return elements(value) * size_of(graph[value].spec.dtype); }
 
   const Graph& graph;
-  std::vector<std::int64_t> symbols;
   // Per value:
   std::vector<int> step_of;  // of which it is a member; -1: none
   std::vector<bool> stored, is_output;

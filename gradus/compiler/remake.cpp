@@ -19,8 +19,6 @@ constexpr std::int64_t least_bytes = 256 << 10;
 constexpr std::int64_t most_cached = 8 << 20;
 /// So small a share of what is remade may stay in memory longer.
 constexpr std::int64_t small_share = 64;
-/// What an open size counts as.
-constexpr std::int64_t size_of_symbols = 256;
 /// Of the longest chain of steps: how far from the late reader the kernel may be that stores for it.
 constexpr int most_distance = 3;
 constexpr int most_formulas = 16, most_attempts = 3;
@@ -61,7 +59,6 @@ class Chooser {
       : graph_(graph),
         steps_(steps),
         equals_(find_equals(graph)),
-        symbols_(at(graph.symbols()), size_of_symbols),
         step_of_(at(graph.size()), -1),
         stored_(at(graph.size())),
         yielded_(at(graph.size())),
@@ -96,7 +93,7 @@ class Chooser {
 
  private:
   std::int64_t bytes(int value) const {
-    return bytes_of({graph_[value].spec.dtype, graph_[value].spec.shape.evaluated(symbols_)});
+    return usual_elements(graph_[value].spec.shape) * size_of(graph_[value].spec.dtype);
   }
 
   void look_at(int s) {
@@ -218,7 +215,6 @@ class Chooser {
   const Graph& graph_;
   const std::vector<Step>& steps_;
   const std::vector<int> equals_;
-  const std::vector<std::int64_t> symbols_;
   // Per value:
   std::vector<int> step_of_;
   std::vector<bool> stored_, yielded_;

@@ -56,6 +56,17 @@ std::vector<Read> reads_of(const Graph& graph, const Step& step) {
   return reads;
 }
 
+std::int64_t usual_elements(const Shape& shape) {
+  constexpr std::int64_t usual_size = 256;
+  Shape usual = shape;
+  for (int i = 0; i < shape.rank(); ++i)
+    if (dimension::is_symbolic(shape[i])) {
+      const std::vector<std::int64_t> symbols(static_cast<std::size_t>(dimension::symbols_in(shape[i])), usual_size);
+      usual.set(i, std::max<std::int64_t>(0, dimension::evaluate(shape[i], symbols)));
+    }
+  return usual.size();
+}
+
 std::vector<int> waits_of(const Graph& graph, int operand) {
   std::vector<int> waits;
   for (int i = operand; graph[i].op.is_alias() || graph[i].op.is_view(); i = graph[i].in[0])

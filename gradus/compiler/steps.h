@@ -61,6 +61,10 @@ struct Read {
 };
 std::vector<Read> reads_of(const Graph& graph, const Step& step);
 
+/// How many elements are counted on where sizes are open, each of which counts as 256; none where that is too little
+/// for what is taken away from it.
+std::int64_t usual_elements(const Shape& shape);
+
 /// Values that have to be there before `operand` may be read, or before `step` runs, although they are not read: what
 /// barriers on the way wait for. Constants and index formulas always are there.
 std::vector<int> waits_of(const Graph& graph, int operand);

@@ -86,6 +86,19 @@ TEST(SharedKernels, ThatCombinePartialResultsDoNotKnowOfWhat) {
   EXPECT_GT(generated_for(two), 0);
 }
 
+/// What nobody reads has no memory: here only a barrier names it.
+TEST(SharedKernels, ThatCombinePartialResultsAreOfThoseThatAreRead) {
+  const std::string sums =
+      "%0 = input : f32[100,50]\n%1 = input : f32[50]\n%2 = exp %0 : f32[100,50]\n"
+      "%3 = sum{axis=-2} %2 : f32[1,50]\n%4 = max{axis=-2} %2 : f32[1,50]\n%5 = barrier %1 %4 : f32[50]\n"
+      "%6 = tanh %5 : f32[50]\n";
+  const Graph one = parse_graph(sums + "return %3 %6\n"), both = parse_graph(sums + "return %3 %4 %6\n");
+  for (const auto& [first, second] : {std::pair(&one, &both), {&both, &one}}) {
+    const auto program = compiled(*first);
+    generated_for(*second);
+  }
+}
+
 /// So many layers of a product, a bias, an activation and a normalisation of rows, with what later ones need kept.
 Graph layers(int count) {
   std::string text = "%0 = input : f32[8,64]\n%1 = input : f32[64,64]\n%2 = input : f32[64]\n";

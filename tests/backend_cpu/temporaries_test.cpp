@@ -88,6 +88,30 @@ Graph far_apart(const std::string& type) {
                      "\n%8" + product + "%3 %7 : " + type + "\nreturn %8\n");
 }
 
+/// What open sizes are taken for, to see what is worth it, may be too little for some shape: then that is empty.
+TEST(Temporaries, OfSizesThatAreAtLeastSoLarge) {
+  const std::string wide = "f32[s0,320]", cut = "f32[s0-300,320]";
+  const std::string common = "%0 = input : " + wide + "\n%1 = input : f32[320,320]\n%2" + product + "%0 %1 : " + wide +
+                             "\n%3 = square %2 : " + wide + "\n%4 = multiply %3 %2 : " + wide + "\n%5" + product +
+                             "%4 %1 : " + wide + "\n%6" + product + "%5 %1 : " + wide +
+                             "\n%7 = multiply %6 %3 : " + wide + "\n%8" + product + "%7 %1 : " + wide;
+  const Graph graph =
+      parse_graph(common + "\n%9 = slice{begin=[300,0]; size=[s0-300,320]} %8 : " + cut + "\n%10 = exp %9 : " + cut +
+                  "\n%11" + product + "%10 %1 : " + cut + "\nreturn %11 %4\n");
+  for (std::int64_t rows : {300, 301, 777}) expect_same_bits(graph, "remake", 4, {rows});
+}
+
+/// Longer lives may leave more gaps: then they lie apart.
+TEST(Temporaries, WrittenOverOthersNeedNoMore) {
+  for (unsigned seed = 5380; seed < 5400; ++seed) {
+    const Graph graph = RandomGraph(seed, {24, 35}).make(25);
+    const auto bytes = [&](std::vector<std::string> disable) {
+      return compile(graph, {.disable = std::move(disable), .tier = Tier::interpreted})->temporary_bytes();
+    };
+    EXPECT_LE(bytes({}), bytes({"reuse"})) << seed;
+  }
+}
+
 TEST(Temporaries, StoredAnewHaveTheSameBits) {
   const Graph graph = far_apart("f32[1033,1033]");  // nothing divides it
   const auto kept = compile(graph, {.disable = {"remake"}}), program = compile(graph);

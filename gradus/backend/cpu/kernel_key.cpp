@@ -29,7 +29,9 @@ class KeyWriter {
       put(static_cast<std::int64_t>(graph_[member].spec.dtype));
       put(graph_[member].op);
       write_extent(member);
-      (void)slot(member);
+      const bool is_stored = context_.loops.is_output(member);  // of others the partial results lie there, too
+      put(is_stored ? "stored" : "unread");
+      if (is_stored) (void)slot(member);
     }
     (void)slot(context_.shared_slot);
     return {std::move(key_), std::move(ops_)};
