@@ -22,6 +22,7 @@ Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> s
   for (std::size_t s = 0; s < steps.size(); ++s) {
     if (steps[s].kind == Step::Kind::library) thunks[s].push_back(lower_library(graph, steps[s], options.disable));
     if (steps[s].kind == Step::Kind::control) thunks[s].push_back(lower_control(graph, steps[s], options, lowered));
+    if (steps[s].kind == Step::Kind::product) thunks[s] = {lower_product(graph, steps[s], std::move(thunks[s].at(0)))};
     for (Thunk& thunk : thunks[s]) {
       thunk.step = static_cast<int>(s);
       lowered.thunks.push_back(std::move(thunk));
@@ -42,6 +43,9 @@ std::shared_ptr<const Program> compile(Graph given, const CompileOptions& option
   if (plan.steps.empty()) plan.steps = compiles ? usual_steps(given, options) : order_steps(given, single_steps(given));
   const auto graph = std::make_shared<const Graph>(std::move(given));
   if (!enabled("concurrency")) plan.staging = Staging::in_order;
+  // A budget was planned without them, and steps in order may be far apart.
+  if (compiles && !budgeted && plan.staging == Staging::early && enabled("epilogues"))
+    plan.steps = join_epilogues(*graph, plan.steps);
   plan.sharing =
       enabled("reuse") ? plan_sharing(*graph, plan.steps) : Sharing{std::vector<int>(graph->outputs.size(), -1)};
   Lowered lowered = lower(graph, plan.steps, options);

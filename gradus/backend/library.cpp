@@ -58,4 +58,15 @@ Thunk lower_library(std::shared_ptr<const Graph> graph, const Step& step, std::s
   return thunk;
 }
 
+Thunk lower_product(std::shared_ptr<const Graph> graph, const Step& step, Thunk loops) {
+  const int value = step.product;
+  Thunk thunk{.run = library::run_followed_matmul,
+              .shared_slot = value,
+              .label = text((*graph)[value].op->name, "+", loops.label)};
+  thunk.bind = [graph = std::move(graph), value, loops = std::move(loops)](std::span<const std::int64_t> symbols) {
+    return library::bind_followed_matmul(*graph, value, loops, symbols);
+  };
+  return thunk;
+}
+
 }  // namespace gradus

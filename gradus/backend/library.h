@@ -20,5 +20,7 @@ const LibraryKernel& library_kernel(std::string_view name);
 
 /// The thunk that computes the one member of a step of kind library. `disable`: names of passes.
 Thunk lower_library(std::shared_ptr<const Graph> graph, const Step& step, std::span<const std::string> disable);
+/// Of a step of kind product, with the thunk of its loops.
+Thunk lower_product(std::shared_ptr<const Graph> graph, const Step& step, Thunk loops);
 
 }  // namespace gradus

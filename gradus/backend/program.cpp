@@ -265,9 +265,9 @@ std::vector<Kernel> Program::State::kernels(const Binding& binding, std::span<co
     storages.erase(std::ranges::unique(storages).begin(), storages.end());
     for (int storage : storages) kernel.bytes_read += bytes(storage);
     for (int output : step.outputs) kernel.bytes_written += bytes(output);
-    kernel.narrow = step.kind == Step::Kind::library &&
-                    std::ranges::any_of((*s.graph)[step.members.front()].in,
-                                        [&](int i) { return is_narrow((*s.graph)[i].spec.dtype); });
+    const bool calls = step.kind == Step::Kind::library || step.kind == Step::Kind::product;
+    const Value& called = (*s.graph)[step.product >= 0 ? step.product : step.members.front()];
+    kernel.narrow = calls && std::ranges::any_of(called.in, [&](int i) { return is_narrow((*s.graph)[i].spec.dtype); });
   }
   for (std::size_t t = 0; t < s.lowered.thunks.size(); ++t) {
     Kernel& kernel = kernels[static_cast<std::size_t>(s.lowered.thunks[t].step)];

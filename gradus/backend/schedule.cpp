@@ -130,8 +130,7 @@ class Stager {
     std::vector<bool> taken(schedule_.temporaries.size());
     for (Temporary& t : schedule_.temporaries) {
       const int writer = t.thunk < 0 ? maker_[static_cast<std::size_t>(t.slot)] : -1;
-      if (writer < 0 || steps_[static_cast<std::size_t>(writer)].kind != Step::Kind::loops || t.last < t.first)
-        continue;
+      if (writer < 0 || t.last < t.first) continue;
       for (int storage : spans_[static_cast<std::size_t>(writer)].reads) {
         const int from = temporary_of[static_cast<std::size_t>(storage)];
         const Readers& known = readers[static_cast<std::size_t>(storage)];

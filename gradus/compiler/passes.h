@@ -30,20 +30,27 @@ void eliminate_common_subexpressions(Graph& graph);
 /// what comes before.
 std::vector<Step> fuse(const Graph& graph, bool merge, std::span<const int> copies = {});
 
+/// Products whose result nobody reads but formulas of the same elements run with these, a piece after the other, and
+/// need no memory for what is between them: updates of weights, sums of the gradients of micro-batches (epilogues.cpp).
+/// No bit changes. The steps stay in order; a product joined with others runs in their place.
+std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& steps);
+
 struct PassTime {
   std::string name;
   double seconds;
   int values_before, values_after;
 };
 /// What can be disabled: "hoist" "fold" "simplify" "eliminate" "attention" "recompute" "fuse" "rederive" "remake"
-/// "reuse" "concurrency" "share" "turns" "strips" "depthwise" ("attention": in blocks of queries, else scores stand in
+/// "reuse" "concurrency" "share" "turns" "strips" "depthwise"
+/// "epilogues" ("attention": in blocks of queries, else scores stand in
 /// memory as a whole; "recompute": to stay within a byte budget, which does not hold without it; "rederive": cheap
 /// formulas are computed again where they are read late, of fused steps; "remake": what products read late is stored
 /// anew instead of kept; "reuse": outputs take the memory of dying inputs, temporaries that of others; "concurrency":
 /// steps run side by side; "share": kernels of one structure are generated once, for all programs; "turns": products
 /// with weights that are updated are divided by rows of the weights, as updates are; "strips": convolutions read images
 /// in place, else their windows are packed; "depthwise": convolutions of one channel a group have loops of their own,
-/// else they are groups as any others; of finite values no bit changes).
+/// else they are groups as any others; of finite values no bit changes; "epilogues": what is computed of a
+/// product alone runs over its pieces as soon as they are there).
 std::span<const std::string_view> pass_names();
 bool is_disabled(std::span<const std::string> disable, std::string_view name);
 /// Runs the graph passes in order, those in `disable` excepted; InvalidArgument names an unknown one and lists the

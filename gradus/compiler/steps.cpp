@@ -9,6 +9,12 @@ Step::Kind kind_of(const Value& v) {
   return v.op.is_control() ? Step::Kind::control : v.op.is_library_call() ? Step::Kind::library : Step::Kind::loops;
 }
 
+Step loops_after_product(const Step& step) {
+  Step loops{.space = step.space, .members = step.members, .outputs = step.outputs, .in_pieces = true};
+  std::erase(loops.members, step.product);
+  return loops;
+}
+
 std::optional<int> Applications::find_or_add(int i, int fresh) {
   const Value& v = graph_[i];
   const AnyOp first = v.op.sibling(0);
@@ -41,7 +47,7 @@ bool is_computed_where_read(const Graph& graph, int storage) {
 
 std::vector<Read> reads_of(const Graph& graph, const Step& step) {
   std::vector<Read> reads;
-  const bool loops = step.kind == Step::Kind::loops;
+  bool loops = step.kind == Step::Kind::loops;
   const auto add = [&](int operand) {
     const int storage = loops ? source_of(graph, operand) : storage_of(graph, operand);
     if (loops && is_computed_where_read(graph, storage)) return;
@@ -49,6 +55,7 @@ std::vector<Read> reads_of(const Graph& graph, const Step& step) {
   };
   for (int member : step.members) {
     const Value& v = graph[member];
+    if (step.kind == Step::Kind::product) loops = member != step.product;
     if (loops && v.op.is_view()) add(member);  // a view that has to stand in memory reads what it views
     else
       for (int operand : v.in) add(operand);

@@ -15,12 +15,17 @@ struct Step {
     loops,    // formulas, row and column reductions, and views, indexes or constants that have to stand in memory
     library,  // one call of a kernel of the backend
     control,  // a branch or a loop: its results, which are siblings
+    product,  // a matrix product, and formulas of it that run over each piece of it as soon as that is there
   };
   Kind kind = Kind::loops;
   Shape space;               // what loops iterate over: all but the last dimension are rows
   std::vector<int> members;  // values, ascending
   std::vector<int> outputs;  // members that others read from memory, or that the graph yields; ascending
+  int product = -1;          // of kind product: the member that is one; it is no output
+  bool in_pieces = false;    // of loops over elements: any range of them may be run
 };
+/// The loops of a step of kind product.
+Step loops_after_product(const Step& step);
 
 Step::Kind kind_of(const Value& v);
 

@@ -92,6 +92,28 @@ Product make_product(const Case& c, DType dtype) {
   return p;
 }
 
+/// Memory that ends where no access is allowed.
+template <class T> class Guarded {
+ public:
+  explicit Guarded(const std::vector<T>& values) : page_(sysconf(_SC_PAGESIZE)) {
+    const std::size_t bytes = values.size() * sizeof(T);
+    size_ = (bytes + page_ - 1) / page_ * page_ + page_;
+    memory_ = static_cast<char*>(mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(memory_ + size_ - page_, page_, PROT_NONE);
+    data_ = reinterpret_cast<T*>(memory_ + size_ - page_ - bytes);
+    std::copy(values.begin(), values.end(), data_);
+  }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+  ~Guarded() { munmap(memory_, size_); }
+  T* data() { return data_; }
+
+ private:
+  std::size_t page_, size_;
+  char* memory_;
+  T* data_;
+};
+
 /// Operands of a case, and its result by three loops.
 template <class T> struct Problem {
   Case shape;
@@ -143,6 +165,36 @@ template <class T> struct Problem {
   }
   void expect_equal() const { expect_equal({0, units(product)}); }
 
+  /// The same of what an epilogue is handed, which sees every element once.
+  void expect_pieces(const std::vector<std::int64_t>& cuts) const {
+    Product p = product;
+    p.is_followed = true;
+    std::vector<T> c = target();
+    std::vector<int> times(c.size());
+    std::vector<T> memory = needs_c(p) ? target() : std::vector<T>();
+    Guarded<unsigned char> scratch(std::vector<unsigned char>((scratch_bytes(p) + 63) / 64 * 64, 0xff));
+    const auto take = [&](const Piece& piece) {
+      for (std::int64_t i = 0; i < piece.rows; ++i)
+        for (std::int64_t j = 0; j < piece.columns; ++j) {
+          const auto at = static_cast<std::size_t>(piece.first + i * p.n + j);
+          c.at(at) = static_cast<const T*>(piece.c)[i * piece.pitch + j];
+          ++times.at(at);
+        }
+    };
+    const Epilogue epilogue{[](void* state, const Piece& piece) { (*static_cast<decltype(take)*>(state))(piece); },
+                            const_cast<void*>(static_cast<const void*>(&take))};
+    std::vector<std::int64_t> bounds{0, units(p)};
+    for (std::int64_t cut : cuts) bounds.push_back(units(p) == 0 ? 0 : cut % units(p));
+    std::ranges::sort(bounds);
+    for (std::size_t i = 0; i + 1 < bounds.size(); ++i)
+      run_units(p, a.data(), b.data(), needs_c(p) ? memory.data() : nullptr, bounds[i], bounds[i + 1], scratch.data(),
+                epilogue);
+    for (std::size_t i = 0; i < c.size(); ++i) {
+      ASSERT_EQ(times[i], i < static_cast<std::size_t>(p.batch * p.m * p.n)) << shape << ": element " << i;
+      ASSERT_EQ(bits(c[i]), bits(expected[i])) << p.dtype << " " << name(p.isa) << " " << shape << ": element " << i;
+    }
+  }
+
   /// Every element belongs to one of the ranges alone.
   void expect_disjoint(const std::vector<std::int64_t>& bounds) const {
     std::vector<int> writers(target().size());
@@ -162,6 +214,7 @@ template <class T> void check_on_all(const Case& c) {
   for (const Tiles& tiles : all_tiles<T>()) {
     tiles.set(problem.product);
     problem.expect_equal();
+    if (c.gap == 0) problem.expect_pieces({7, 1000});
   }
 }
 
@@ -273,28 +326,6 @@ TYPED_TEST(ProductOf, AnyDivisionIntoUnitsGivesTheSameBits) {
   }
 }
 
-/// Memory that ends where no access is allowed.
-template <class T> class Guarded {
- public:
-  explicit Guarded(const std::vector<T>& values) : page_(sysconf(_SC_PAGESIZE)) {
-    const std::size_t bytes = values.size() * sizeof(T);
-    size_ = (bytes + page_ - 1) / page_ * page_ + page_;
-    memory_ = static_cast<char*>(mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    mprotect(memory_ + size_ - page_, page_, PROT_NONE);
-    data_ = reinterpret_cast<T*>(memory_ + size_ - page_ - bytes);
-    std::copy(values.begin(), values.end(), data_);
-  }
-  Guarded(const Guarded&) = delete;
-  Guarded& operator=(const Guarded&) = delete;
-  ~Guarded() { munmap(memory_, size_); }
-  T* data() { return data_; }
-
- private:
-  std::size_t page_, size_;
-  char* memory_;
-  T* data_;
-};
-
 TYPED_TEST(ProductOf, ReadsAndWritesNothingPastTheEnd) {
   for (int layout = 0; layout < 4; ++layout)
     for (std::int64_t n : {1, 9, 43, 300})
@@ -315,7 +346,27 @@ TYPED_TEST(ProductOf, ReadsAndWritesNothingPastTheEnd) {
         }
 }
 
+TYPED_TEST(ProductOf, HandsOverWholeRowsOrBlocksOfColumns) {
+  const Case cases[] = {{.m = 300, .n = 270, .k = 70, .transpose_a = true},  // whole rows
+                        {.m = 230, .n = 700, .k = 100, .transpose_a = true, .transpose_b = true},
+                        {.m = 90, .n = 2100, .k = 600},  // blocks of columns
+                        {.m = 60, .n = 40000, .k = 3, .transpose_a = true},
+                        {.m = 2, .n = 90000, .k = 2},
+                        {.m = 250, .n = 100, .k = 1500},  // sums that pause in memory
+                        {.m = 50, .n = 60, .k = 40, .batch = 7, .repeat_b = true},
+                        {.m = 50, .n = 60, .k = 40, .transpose_b = true, .batch = 7}};
+  for (const Case& c : cases) {
+    Problem<TypeParam> problem(c);
+    for (const Tiles& tiles : all_tiles<TypeParam>()) {
+      tiles.set(problem.product);
+      problem.expect_pieces({});
+      problem.expect_pieces({1, 11, 101, 2003});
+    }
+  }
+}
+
 TYPED_TEST(ProductOf, NoStepsGiveZeros) {
+  check_on_all<TypeParam>({.m = 31, .n = 45, .k = 0, .batch = 2});
   check_on_all<TypeParam>({.m = 31, .n = 45, .k = 0, .batch = 2, .gap = 1});
   check_on_all<TypeParam>({.m = 31, .n = 45, .k = 0, .transpose_a = true, .transpose_b = true});
 }

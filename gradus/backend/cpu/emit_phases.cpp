@@ -156,7 +156,8 @@ Carried LoopEmitter::walk_columns(V begin, V end, const Carried& initial,
     const Carried carried = whole == 0 ? initial : whole == lanes ? body({begin, end, nullptr}, initial) : loop(middle);
     return whole == n ? carried : rest(middle, carried);
   }
-  if (loops_.columns() >= 0 && loops_.columns() % lanes == 0) return loop(end);  // divided at multiples of lanes
+  if (loops_.columns() >= 0 && loops_.columns() % lanes == 0 && !step_.in_pieces)
+    return loop(end);  // divided at multiples of lanes
   V whole = b_.CreateAnd(b_.CreateSub(end, begin), b_.getInt64(~static_cast<std::uint64_t>(lanes - 1)));
   V middle = b_.CreateAdd(begin, whole);
   const Carried carried = loop(middle);

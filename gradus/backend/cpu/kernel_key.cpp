@@ -75,7 +75,7 @@ class KeyWriter {
     } else if (columns <= lanes) {
       put(columns);
     } else {
-      put(columns % lanes == 0 ? "flat" : "flat with a rest");
+      put(step_.in_pieces ? "pieces" : columns % lanes == 0 ? "flat" : "flat with a rest");
     }
   }
 

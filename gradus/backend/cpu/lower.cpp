@@ -289,8 +289,10 @@ std::vector<std::vector<Thunk>> lower_steps(const Graph& graph, std::span<const 
   StepCodes codes(isa, shares);
   KnownFormulas formulas;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (steps[i].kind != Step::Kind::loops) continue;
-    StepLowering lowering(&codes, formulas, graph, steps[i], static_cast<int>(i), out);
+    const bool follows = steps[i].kind == Step::Kind::product;
+    if (!follows && steps[i].kind != Step::Kind::loops) continue;
+    const Step loops = follows ? loops_after_product(steps[i]) : Step();
+    StepLowering lowering(&codes, formulas, graph, follows ? loops : steps[i], static_cast<int>(i), out);
     planned[i] = lowering.run();
   }
   codes.finish();

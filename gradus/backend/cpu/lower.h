@@ -14,7 +14,8 @@ enum class Isa : std::uint8_t;
 /// different programs; code that was found on disk does not count.
 std::int64_t kernels_generated();
 
-/// Per step its thunks in order; none for a step of another kind, which its library lowers. Enters the dimensions that
+/// Per step its thunks in order, of kind product those of its loops; none for a step of another kind, which its library
+/// lowers. Enters the dimensions that
 /// the kernels ask for into out.dimensions, takes slots for shared scratch from out.slots (the graph's values come
 /// first, so it has to be at least graph.size() before) and makes out.owner keep the code. Thread-safe.
 /// `shares`: steps of one structure share their code, also with those of other programs.

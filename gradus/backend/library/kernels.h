@@ -11,6 +11,9 @@ using Names = std::span<const std::string>;
 BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols);
 BoundThunk bind_matmul_without(const Graph& graph, int value, Symbols symbols, Names disable);
 void run_matmul(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+/// The product of a step of kind product with the thunk of its loops, which run over elements.
+BoundThunk bind_followed_matmul(const Graph& graph, int value, const Thunk& loops, Symbols symbols);
+void run_followed_matmul(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_gather(const Graph& graph, int value, Symbols symbols);
 void run_gather(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_scatter_add(const Graph& graph, int value, Symbols symbols);

@@ -79,13 +79,13 @@ void run_in_turns(const KernelArguments* arguments, std::int64_t begin, std::int
   });
 }
 
-BoundThunk bind(const Graph& graph, int value, Symbols symbols, bool may_take_turns) {
+Call call_of(const Graph& graph, int value, Symbols symbols) {
   const Value& v = graph[value];
   const Matmul& op = *v.op.as<Matmul>();
   const Shape a = graph[v.in[0]].spec.shape.evaluated(symbols), b = graph[v.in[1]].spec.shape.evaluated(symbols);
   const Shape c = v.spec.shape.evaluated(symbols);
-  auto call = std::make_shared<Call>();
-  cpu_backend::Product& p = call->product;
+  Call call;
+  cpu_backend::Product& p = call.product;
   p.dtype = v.spec.dtype;
   p.m = c[-2];
   p.n = c[-1];
@@ -100,20 +100,99 @@ BoundThunk bind(const Graph& graph, int value, Symbols symbols, bool may_take_tu
   p.b_batch = b.rank() == 2 ? 0 : b[-1] * b[-2];
   p.c_row = c[-1];
   p.c_batch = c[-1] * c[-2];
-  call->a = storage_of(graph, v.in[0]);
-  call->b = storage_of(graph, v.in[1]);
-  call->c = value;
-  BoundThunk bound{.extent = c.size() == 0 ? 0 : cpu_backend::units(p)};
-  bound.bytes = (a.size() + b.size() + c.size()) * size_of(p.dtype);
-  bound.flops = 2 * c.size() * p.k;
+  call.a = storage_of(graph, v.in[0]);
+  call.b = storage_of(graph, v.in[1]);
+  call.c = value;
+  return call;
+}
+
+std::int64_t elements_of_result(const cpu_backend::Product& p) { return p.batch * p.m * p.n; }
+
+/// What the product alone takes.
+BoundThunk bound_for(const Graph& graph, int value, const cpu_backend::Product& p, Symbols symbols) {
+  const std::int64_t results = elements_of_result(p);
+  BoundThunk bound{.extent = results == 0 ? 0 : cpu_backend::units(p)};
+  bound.bytes = results * size_of(p.dtype);
+  for (int operand : graph[value].in)
+    bound.bytes += graph[operand].spec.shape.evaluated(symbols).size() * size_of(p.dtype);
+  bound.flops = 2 * results * p.k;
   bound.worker_scratch = static_cast<std::int64_t>(cpu_backend::scratch_bytes(p));
-  if (may_take_turns && may_go_in_turns(graph, v, p)) call->most_steps = Pieces(p).most_steps();
+  return bound;
+}
+
+BoundThunk bind(const Graph& graph, int value, Symbols symbols, bool may_take_turns) {
+  auto call = std::make_shared<Call>(call_of(graph, value, symbols));
+  const cpu_backend::Product& p = call->product;
+  BoundThunk bound = bound_for(graph, value, p, symbols);
+  if (may_take_turns && may_go_in_turns(graph, graph[value], p)) call->most_steps = Pieces(p).most_steps();
   if (call->most_steps > 0) bound.in_turns = run_in_turns, bound.turns = divide_up(p.k, rows_of_turns);
   bound.data = std::move(call);
   return bound;
 }
 
+/// A product whose pieces are handed on to loops over elements.
+struct FollowedCall : Call {
+  KernelFunction loops = nullptr;
+  std::shared_ptr<const void> data;  // of the loops
+  std::int64_t slots = 0;            // how many they may name
+  std::int64_t table = 0;            // where in the worker's scratch a table of slots of its own lies
+};
+
+/// The loops see the piece where the product would lie.
+struct Following {
+  const FollowedCall& call;
+  KernelArguments arguments;
+  void** slots;
+
+  void run(const cpu_backend::Piece& piece) {
+    const std::int64_t size = size_of(call.product.dtype);
+    const bool is_whole = piece.pitch == piece.columns && piece.columns == call.product.n;
+    const std::int64_t rows = is_whole ? 1 : piece.rows,
+                       columns = is_whole ? piece.rows * piece.columns : piece.columns;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const std::int64_t first = piece.first + i * call.product.n;
+      const auto c = reinterpret_cast<std::uintptr_t>(piece.c) + static_cast<std::uintptr_t>(i * piece.pitch * size);
+      slots[call.c] = reinterpret_cast<void*>(c - static_cast<std::uintptr_t>(first * size));
+      call.loops(&arguments, first, first + columns);
+    }
+  }
+};
+
 }  // namespace
+
+BoundThunk bind_followed_matmul(const Graph& graph, int value, const Thunk& loops, Symbols symbols) {
+  auto call = std::make_shared<FollowedCall>(FollowedCall{call_of(graph, value, symbols)});
+  cpu_backend::Product& p = call->product;
+  p.is_followed = true;
+  BoundThunk bound = bound_for(graph, value, p, symbols);
+  const auto extent = [&](std::int64_t d) { return dimension::evaluate(d, symbols); };
+  const BoundThunk after =
+      loops.bind ? loops.bind(symbols)
+                 : BoundThunk{.data = loops.data, .bytes = extent(loops.bytes), .flops = extent(loops.flops)};
+  const std::int64_t result_bytes = elements_of_result(p) * size_of(p.dtype);
+  bound.bytes += std::max<std::int64_t>(0, after.bytes - 2 * result_bytes);  // the product is neither stored nor read
+  bound.flops += after.flops;
+  if (cpu_backend::needs_c(p)) bound.shared_scratch = result_bytes;
+  call->loops = loops.run, call->data = after.data;
+  call->slots = graph.size();
+  call->table = round_up(bound.worker_scratch, 64);
+  bound.worker_scratch = call->table + call->slots * static_cast<std::int64_t>(sizeof(void*));
+  bound.data = std::move(call);
+  return bound;
+}
+
+void run_followed_matmul(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  const auto& call = *static_cast<const FollowedCall*>(arguments->data);
+  void* const* slots = arguments->slots;
+  const auto table = reinterpret_cast<void**>(static_cast<std::byte*>(arguments->scratch) + call.table);
+  std::copy_n(slots, call.slots, table);
+  Following following{call, *arguments, table};
+  following.arguments.slots = table, following.arguments.data = call.data.get(), following.arguments.scratch = nullptr;
+  const cpu_backend::Epilogue epilogue{
+      [](void* state, const cpu_backend::Piece& piece) { static_cast<Following*>(state)->run(piece); }, &following};
+  cpu_backend::run_units(call.product, slots[call.a], slots[call.b], slots[call.c], begin, end, arguments->scratch,
+                         epilogue);
+}
 
 BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols) { return bind(graph, value, symbols, true); }
 BoundThunk bind_matmul_without(const Graph& graph, int value, Symbols symbols, Names disable) {

@@ -15,6 +15,9 @@ constexpr std::int64_t small_bytes = 128 << 10;    // of b in place, past which 
                                                    // then neighbours, as they are for whoever reads c next
 constexpr std::int64_t many_panels = 38;           // from so many on, one more or less hardly changes their height
 constexpr std::int64_t most_resident = 8;          // more rows of c than this at a time fall into one set of a cache
+constexpr std::int64_t most_passing = 4 << 20;     // bytes of b that passes by again for every few panels
+constexpr std::int64_t enough_panels = 16;         // for an even load if each is as wide as c
+constexpr std::int64_t narrow = 256;               // columns: pieces of fewer have no gaps, and are done in one call
 
 void check(const Product& p) {
   const bool is_known =
@@ -24,6 +27,8 @@ void check(const Product& p) {
   internal_check(std::min({p.batch, p.m, p.n, p.k}) >= 0, "product of negative size");
   internal_check(std::min({p.a_row, p.a_column, p.a_batch, p.b_row, p.b_column, p.b_batch, p.c_row, p.c_batch}) >= 0,
                  "product with a negative stride");
+  internal_check(!p.is_followed || (p.c_row == p.n && (p.batch == 1 || p.c_batch == p.m * p.n)),
+                 "a product is followed, but its rows do not follow each other");
   internal_check((p.a_row == 1 || p.a_column == 1) && (p.b_row == 1 || p.b_column == 1),
                  "product of an operand with neither adjacent rows nor adjacent columns");
 }
@@ -96,8 +101,19 @@ void Plan::choose_packing() {
   const std::int64_t panel_bytes = std::max<std::int64_t>(1, divide_up(p.m, row_panels ? row_panels : 1) * size) *
                                    std::max<std::int64_t>(1, steps(depth));
   const std::int64_t near = std::min(most_resident, second_level_cache() / 8 * 3 / panel_bytes);
-  is_deep = pack_b && steps(depth) >= deep;
+  is_deep = pack_b && (steps(depth) >= deep || has_whole_rows());
   resident = is_deep ? std::max(group, near / group * group) : group;
+  if (!has_whole_rows()) return;
+  // So many rows of c stay near until what follows reads them.
+  const std::int64_t panels = second_level_cache() / 2 / (most_rows() * p.n * element);
+  resident = std::max(group, std::min(resident, panels) / group * group);
+}
+
+bool Plan::has_whole_rows() const {
+  const Product& p = product;
+  return p.is_followed && pack_b && p.n > 0 && p.k * p.n * element <= most_passing &&
+         group * most_rows() * p.n * element <= second_level_cache() &&
+         outer_batch * inner_batch * row_panels >= enough_panels;
 }
 
 void Plan::cut_columns() {
@@ -112,9 +128,13 @@ void Plan::cut_columns() {
   const std::int64_t enough = round_up(divide_up(n, divide_up(32, row_units)), width);  // 32 units or more
   // Packing a again for every block has to be worth it, so has reading a few columns of every row of b.
   const std::int64_t least = pack_a || streamed ? 4 * width : width;
-  block = std::max(std::min(most, enough), least);
-  std::int64_t count = divide_up(n, block);
+  block = has_whole_rows() ? round_up(n, width) : std::max(std::min(most, enough), least);
+  if (product.is_followed && !has_whole_rows()) {
+    const std::int64_t near = second_level_cache() / 2 / (resident * most_rows() * element) / width * width;
+    block = std::min(block, std::max(near, least));
+  }
   // Two threads that shared a block of few rows would both pack it.
+  std::int64_t count = divide_up(n, block);
   if (pack_b && count > 1 && count % 2 == 1 && row_units < 64 && n > count * width) ++count;
   block = round_up(divide_up(n, count), width);  // of about equal width
   column_blocks = divide_up(n, block);
@@ -141,6 +161,17 @@ std::int64_t Plan::packed_a_bytes() const {
   // Residents may begin amid a group.
   const std::int64_t near = resident / group + 1;
   return a_group_bytes() * (keep_a ? groups() * pauses() : std::min(groups(), near));
+}
+
+std::int64_t Plan::piece_pitch_bytes() const {
+  const std::int64_t bytes = std::min(block, product.n) * element;
+  return std::min(block, product.n) < narrow ? bytes : (divide_up(bytes, 64) | 1) * 64;
+}
+
+std::int64_t Plan::piece_bytes() const {
+  if (!has_pieces()) return 0;
+  const std::int64_t rows = resident * most_rows();
+  return round_up(rows * piece_pitch_bytes(), 64) + 64;  // whoever reads a vector reads behind the last one
 }
 
 std::int64_t Plan::pairs_bytes() const {

@@ -52,6 +52,7 @@ struct Plan {
   /// Heights of panels differ by one at most: 64 rows are 13 13 13 13 12.
   std::int64_t first_row(std::int64_t panel) const { return panel * panel_rows + std::min(panel, taller_panels); }
   std::int64_t rows(std::int64_t panel) const { return first_row(panel + 1) - first_row(panel); }
+  std::int64_t most_rows() const { return row_panels == 0 ? 0 : divide_up(product.m, row_panels); }
 
   // Packed rows and panels take an odd number of cache lines, so that they fall into different sets of the cache.
   std::int64_t b_panel_bytes() const { return b_panel_bytes_of(steps(depth)); }
@@ -68,6 +69,11 @@ struct Plan {
   std::int64_t pair_pitch_bytes() const { return a_pitch_bytes_of((depth + 1) / 2); }
   std::int64_t pairs_bytes() const;
 
+  /// Of a product that is followed: whether c lies in scratch, a piece at a time, and how.
+  bool has_pieces() const { return product.is_followed && pauses() == 1 && product.k > 0; }
+  std::int64_t piece_pitch_bytes() const;
+  std::int64_t piece_bytes() const;
+
   /// The sums of one tile, if they are not those of c.
   std::int64_t sums_bytes() const { return form != Form::widened ? 0 : TileTable::heights * width * size; }
 
@@ -76,6 +82,8 @@ struct Plan {
   std::int64_t a_pitch_bytes_of(std::int64_t steps) const;
   std::int64_t a_group_bytes_of(std::int64_t steps) const;
   void choose_packing();
+  /// Whether what follows gets whole rows: b then passes by in the order of its columns for every few panels.
+  bool has_whole_rows() const;
   /// Blocks of packed b are narrower than they may be where that would make too few units.
   void cut_columns();
 };

@@ -57,15 +57,18 @@ Range range_of(const Plan& plan, std::int64_t begin, std::int64_t end) {
 /// Ranges of units, one after the other.
 class Driver {
  public:
-  Driver(const Plan& plan, const void* a, const void* b, void* c, void* scratch)
+  Driver(const Plan& plan, const void* a, const void* b, void* c, void* scratch, const Epilogue& epilogue)
       : plan_(plan),
         p_(plan.product),
+        epilogue_(epilogue),
         a_(static_cast<Bytes>(plan.swapped ? b : a)),
         b_(static_cast<Bytes>(plan.swapped ? a : b)),
         c_(static_cast<char*>(c)),
         packed_b_(static_cast<char*>(scratch)),
         packed_a_(packed_b_ + plan.packed_b_bytes()),
         sums_(packed_a_ + plan.packed_a_bytes()),
+        piece_(sums_ + plan.sums_bytes() + plan.pairs_bytes()),
+        c_row_(plan.has_pieces() ? plan.piece_pitch_bytes() : p_.c_row * plan.element),
         packer_(plan, sums_ + plan.sums_bytes()),
         tiles_(plan.table->tiles[plan.form == Form::pairs     ? TileTable::pairs
                                  : plan.form == Form::widened ? TileTable::kind_of(f32)
@@ -107,7 +110,7 @@ class Driver {
       shape_.a_row = p_.a_row * plan_.element,
       shape_.a_step = plan_.form == Form::pairs ? plan_.size : p_.a_column * plan_.element;
     shape_.b_step = plan_.pack_b ? plan_.width * plan_.size : p_.b_row * plan_.element;
-    shape_.c_row = rounds() ? plan_.width * plan_.size : p_.c_row * plan_.element;
+    shape_.c_row = rounds() ? plan_.width * plan_.size : c_row_;
   }
 
   Bytes block_of_b(std::int64_t outer, std::int64_t column_block) const {
@@ -163,6 +166,22 @@ class Driver {
 
   /// Panels of one matrix, no more than pass by one panel of b.
   void row_panels(std::int64_t batch, std::int64_t begin, std::int64_t end) {
+    first_row_ = plan_.first_row(begin);
+    compute(batch, begin, end);
+    if (p_.is_followed && step_ + depth_ == p_.k) follow(batch, begin, end);
+  }
+  void follow(std::int64_t batch, std::int64_t begin, std::int64_t end) {
+    const std::int64_t row = plan_.first_row(begin);
+    first_row_ = row;
+    const Piece piece{.c = c_of(batch, row),
+                      .rows = plan_.first_row(end) - row,
+                      .columns = columns_,
+                      .pitch = c_row_ / plan_.element,
+                      .first = batch * p_.c_batch + row * p_.c_row + first_column_};
+    epilogue_.run(epilogue_.state, piece);
+  }
+
+  void compute(std::int64_t batch, std::int64_t begin, std::int64_t end) {
     if (plan_.pack_a) pack_a(batch, begin, end);
     for (std::int64_t panel = begin; panel < end; ++panel)
       rows_[static_cast<std::size_t>(panel - begin)] = {a_of(batch, panel, begin), c_of(batch, plan_.first_row(panel)),
@@ -228,6 +247,7 @@ class Driver {
   }
 
   char* c_of(std::int64_t batch, std::int64_t row) const {
+    if (plan_.has_pieces()) return piece_ + (row - first_row_) * c_row_;
     return c_ + (batch * p_.c_batch + row * p_.c_row + first_column_) * plan_.element;
   }
 
@@ -259,7 +279,7 @@ class Driver {
     const PackShape shape{.rows = rows.count,
                           .columns = std::min(left, plan_.width),
                           .source_row = shape_.c_row,
-                          .target_row = p_.c_row * plan_.element,
+                          .target_row = c_row_,
                           .panel = 0};
     plan_.table->round(sums_, c, &shape);
   }
@@ -269,13 +289,17 @@ class Driver {
       const std::int64_t batch = outer + i / plan_.row_panels, panel = i % plan_.row_panels;
       for (std::int64_t row = plan_.first_row(panel); row < plan_.first_row(panel + 1); ++row)
         std::memset(c_of(batch, row), 0, static_cast<std::size_t>(columns_ * plan_.element));
+      if (p_.is_followed) follow(batch, panel, panel + 1);
     }
   }
 
   const Plan& plan_;
   const Product& p_;
+  const Epilogue& epilogue_;
   Bytes a_, b_;
-  char *c_, *packed_b_, *packed_a_, *sums_;
+  char *c_, *packed_b_, *packed_a_, *sums_, *piece_;
+  const std::int64_t c_row_;    // bytes
+  std::int64_t first_row_ = 0;  // of the piece
   const Packer packer_;
   const TileFunction (*tiles_)[TileTable::heights];
   std::int64_t outer_ = -1, first_column_ = 0, columns_ = 0, step_ = 0, depth_ = 0;
@@ -295,14 +319,16 @@ std::size_t scratch_bytes(const Product& product) {
   const Plan plan(product);
   if (plan.units() == 0) return 0;
   return static_cast<std::size_t>(plan.packed_b_bytes() + plan.packed_a_bytes() + plan.sums_bytes() +
-                                  plan.pairs_bytes());
+                                  plan.pairs_bytes() + plan.piece_bytes());
 }
 
+bool needs_c(const Product& product) { return !Plan(product).has_pieces(); }
+
 void run_units(const Product& product, const void* a, const void* b, void* c, std::int64_t begin, std::int64_t end,
-               void* scratch) {
+               void* scratch, const Epilogue& epilogue) {
   if (begin >= end) return;
   const Plan plan(product);
-  Driver driver(plan, a, b, c, scratch);
+  Driver driver(plan, a, b, c, scratch, epilogue);
   Range range = range_of(plan, begin, end);
   for (;;) {
     begin += range.end - range.begin;

@@ -23,17 +23,34 @@ struct Product {
   bool resume = false;                    // c holds the beginnings of its chains, which go on with these k; not of bf16
   Isa isa = cpu_backend::isa();           // fixes what units are
   bool pair_tiles = has_pair_products();  // bf16 on AVX-512: by vdpbf16ps
+  bool is_followed = false;               // by an epilogue; rows of c follow each other. Fixes what units are, too
+};
+
+/// Elements of c that are done, while they are near: rows of neighbours.
+struct Piece {
+  const void* c;
+  std::int64_t rows, columns, pitch;  // elements from row to row
+  std::int64_t first;                 // which element of all matrices c points to, counted along rows
+};
+/// What happens to each piece. It may not touch other elements of what a, b and c are.
+struct Epilogue {
+  void (*run)(void* state, const Piece& piece) = nullptr;
+  void* state = nullptr;
 };
 
 /// Pieces of about equal work. Threads may divide them in any way; adjacent ones share packed operands, so that a
 /// thread does best with one range.
 std::int64_t units(const Product&);
 
+/// Whether a product that is followed needs memory for all of c: sums that pause in memory. Else c may be null.
+bool needs_c(const Product&);
+
 /// What one thread needs while it runs units, preferably aligned to 64 bytes. May be 0.
 std::size_t scratch_bytes(const Product&);
 
-/// Computes the elements of c that belong to units [begin, end).
+/// Computes the elements of c that belong to units [begin, end), and hands them to the epilogue of a product that is
+/// followed, each once.
 void run_units(const Product&, const void* a, const void* b, void* c, std::int64_t begin, std::int64_t end,
-               void* scratch);
+               void* scratch, const Epilogue& epilogue = {});
 
 }  // namespace gradus::cpu_backend

@@ -1,0 +1,233 @@
+/// Which products are joined with which formulas, and what of a step stays apart.
+#include <algorithm>
+#include <map>
+#include "gradus/compiler/loops.h"
+#include "gradus/compiler/passes.h"
+#include "gradus/ops/matmul.h"
+
+namespace gradus {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+/// Of a product with fewer elements nothing is gained.
+constexpr std::int64_t least_elements = 1024;
+
+class Joiner {
+ public:
+  Joiner(const Graph& graph, const std::vector<Step>& steps)
+      : graph_(graph),
+        steps_(steps),
+        maker_(at(graph.size()), -1),
+        readers_(at(graph.size())),
+        kept_(at(graph.size())),
+        depth_(steps.size()),
+        joined_(steps.size()) {
+    for (int o : graph.outputs) kept_[at(storage_of(graph, o))] = true;
+    for (int input : graph.dying) dying_.push_back(input);
+    for (std::size_t s = 0; s < steps.size(); ++s) look_at(static_cast<int>(s));
+  }
+
+  std::vector<Step> run() {
+    std::vector<std::vector<Step>> instead(steps_.size());
+    for (std::size_t s = 0; s < steps_.size(); ++s) instead[s] = join(static_cast<int>(s));
+    std::vector<Step> all;
+    for (std::size_t s = 0; s < steps_.size(); ++s)
+      if (!joined_[s]) std::ranges::move(instead[s], std::back_inserter(all));
+    return all;
+  }
+
+ private:
+  void look_at(int s) {
+    const Step& step = steps_[at(s)];
+    int& depth = depth_[at(s)];
+    const auto after = [&](int value) {
+      if (const int maker = maker_[at(value)]; maker >= 0) depth = std::max(depth, depth_[at(maker)] + 1);
+    };
+    for (const Read& read : reads_of(graph_, step)) {
+      after(read.storage);
+      if (std::vector<int>& of = readers_[at(read.storage)]; of.empty() || of.back() != s) of.push_back(s);
+    }
+    for (int awaited : waits_of(graph_, step)) after(awaited), kept_[at(awaited)] = true;
+    for (int member : step.members) maker_[at(member)] = s;
+  }
+
+  /// A product that `step` reads, and the first of the formulas that do.
+  struct Candidate {
+    int product, reader;
+  };
+
+  std::vector<Step> join(int s) {
+    const Step& step = steps_[at(s)];
+    const std::vector<Candidate> candidates = candidates_of(s);
+    if (candidates.empty()) return {step};
+    std::vector<Step> parts = divide(step, candidates);
+    int before = -1;  // the depth of the part before
+    for (Step& part : parts) {
+      const int product = last_product_of(part, candidates);
+      if (product >= 0 && may_wait(s, product, before)) {
+        joined_[at(maker_[at(product)])] = true;
+        part.kind = Step::Kind::product, part.product = product;
+        part.members.insert(std::ranges::upper_bound(part.members, product), product);
+      }
+      ++before;
+    }
+    return parts;
+  }
+
+  // ---------------------------------------------------------------- what may be joined
+
+  std::vector<Candidate> candidates_of(int s) const {
+    const Step& step = steps_[at(s)];
+    std::vector<Candidate> candidates;
+    if (step.kind != Step::Kind::loops || step.space.rank() != 1) return candidates;
+    const auto computes = [&](int member) { return graph_[member].op.is_elementwise(); };
+    if (!std::ranges::all_of(step.members, computes)) return candidates;
+    for (int member : step.members)
+      for (int operand : graph_[member].in) {
+        const int product = source_of(graph_, operand);
+        if (!std::ranges::count(candidates, product, &Candidate::product) && may_join(step, s, product))
+          candidates.push_back({product, member});
+      }
+    return candidates;
+  }
+
+  bool may_join(const Step& step, int s, int product) const {
+    const int maker = maker_[at(product)];
+    const Value& v = graph_[product];
+    if (maker < 0 || maker == s || steps_[at(maker)].kind != Step::Kind::library || !v.op.as<Matmul>()) return false;
+    if (kept_[at(product)] || readers_[at(product)].size() != 1) return false;
+    if (v.spec.shape.size() != step.space[0] || usual_elements(v.spec.shape) < least_elements) return false;
+    // Weights that the program updates are read in turns, for which a product has to stand in memory.
+    if (std::ranges::count(dying_, storage_of(graph_, v.in[1])) > 0) return false;
+    return std::ranges::all_of(reads_of(graph_, step), [&](const Read& read) {
+      return read.storage != product || !graph_[read.operand].op.is_view();
+    });
+  }
+
+  /// Whether product and formulas may run when the later one of both can. The product's operands then live until
+  /// there, in place of the product: that must not take more memory.
+  bool may_wait(int s, int product, int before) const {
+    int depth = std::max(depth_[at(maker_[at(product)])], before + 1);
+    const auto after = [&](int value) {
+      for (int reader : readers_[at(value)])
+        if (reader != s) depth = std::max(depth, depth_[at(reader)] + 1);
+    };
+    for (const Read& read : reads_of(graph_, steps_[at(s)])) {
+      if (read.storage == product) continue;
+      if (const int maker = maker_[at(read.storage)]; maker >= 0 && !graph_[read.storage].op.as<Matmul>())
+        depth = std::max(depth, depth_[at(maker)] + 1);
+      if (std::ranges::count(dying_, read.storage) > 0) after(read.storage);
+    }
+    std::int64_t longer = 0;
+    for (int operand : graph_[product].in) {
+      const int storage = storage_of(graph_, operand);
+      if (graph_[storage].is_input()) continue;
+      int last = 0;
+      for (int reader : readers_[at(storage)]) last = std::max(last, depth_[at(reader)]);
+      if (last < depth) longer += bytes(storage);
+    }
+    return longer <= bytes(product);
+  }
+  std::int64_t bytes(int value) const {
+    return usual_elements(graph_[value].spec.shape) * size_of(graph_[value].spec.dtype);
+  }
+
+  // ---------------------------------------------------------------- one part for each product
+
+  /// Sums of several products, as gradients of micro-batches are: what can be computed once a product is there is a
+  /// part, which hands one value to the next. Otherwise the step stays whole.
+  std::vector<Step> divide(const Step& step, const std::vector<Candidate>& candidates) const {
+    std::vector<Step> parts;
+    std::vector<bool> placed(step.members.size());
+    for (std::size_t k = 0; k + 1 < candidates.size(); ++k) {
+      std::vector<int> members = needed_for(step, candidates[k].reader, placed);
+      if (members.empty()) continue;  // with the one before it
+      parts.push_back({.space = step.space, .members = std::move(members)});
+    }
+    std::vector<int> rest;
+    for (std::size_t i = 0; i < step.members.size(); ++i)
+      if (!placed[i]) rest.push_back(step.members[i]);
+    if (!rest.empty()) parts.push_back({.space = step.space, .members = std::move(rest)});
+    if (!set_outputs(step, parts)) return {step};
+    return parts;
+  }
+
+  /// Marks them as placed.
+  std::vector<int> needed_for(const Step& step, int reader, std::vector<bool>& placed) const {
+    std::vector<int> needed, pending{reader};
+    while (!pending.empty()) {
+      const int i = pending.back();
+      pending.pop_back();
+      const auto found = std::ranges::lower_bound(step.members, i);
+      if (found == step.members.end() || *found != i) continue;
+      const auto place = static_cast<std::size_t>(found - step.members.begin());
+      if (placed[place]) continue;
+      placed[place] = true;
+      needed.push_back(i);
+      for (int operand : graph_[i].in) pending.push_back(source_of(graph_, operand));
+    }
+    std::ranges::sort(needed);
+    return needed;
+  }
+
+  /// False if a part hands on more than one value.
+  bool set_outputs(const Step& step, std::vector<Step>& parts) const {
+    std::map<int, std::size_t> part_of;
+    for (std::size_t k = 0; k < parts.size(); ++k)
+      for (int member : parts[k].members) part_of[member] = k;
+    std::vector<std::vector<int>> handed(parts.size());
+    for (int member : step.members)
+      for (int operand : graph_[member].in) {
+        const auto found = part_of.find(source_of(graph_, operand));
+        if (found == part_of.end() || found->second == part_of[member]) continue;
+        std::vector<int>& of = handed[found->second];
+        if (!std::ranges::count(of, found->first)) of.push_back(found->first);
+      }
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+      if (handed[k].size() > 1) return false;
+      parts[k].outputs = handed[k];
+      for (int member : parts[k].members)
+        if (std::ranges::count(step.outputs, member) && !std::ranges::count(handed[k], member))
+          parts[k].outputs.push_back(member);
+      std::ranges::sort(parts[k].outputs);
+    }
+    return true;
+  }
+
+  /// Of those that only this part reads; -1: there is none.
+  int last_product_of(const Step& part, const std::vector<Candidate>& candidates) const {
+    const std::vector<Read> reads = reads_of(graph_, part);
+    int last = -1;
+    for (const Candidate& candidate : candidates) {
+      const bool reads_it = std::ranges::count(reads, candidate.product, &Read::storage) > 0;
+      const bool is_first = std::ranges::binary_search(part.members, candidate.reader);
+      if (reads_it && is_first && is_read_only_in(part, candidate.product)) last = std::max(last, candidate.product);
+    }
+    return last;
+  }
+  bool is_read_only_in(const Step& part, int product) const {
+    const Step& step = steps_[at(readers_[at(product)][0])];
+    return std::ranges::all_of(step.members, [&](int member) {
+      return std::ranges::binary_search(part.members, member) ||
+             std::ranges::none_of(graph_[member].in, [&](int i) { return source_of(graph_, i) == product; });
+    });
+  }
+
+  const Graph& graph_;
+  const std::vector<Step>& steps_;
+  std::vector<int> maker_;                 // per value: the step of which it is a member
+  std::vector<std::vector<int>> readers_;  // per storage: steps
+  std::vector<bool> kept_;                 // per storage: an output, or something waits for it
+  std::vector<int> dying_;
+  std::vector<int> depth_;    // of the longest chain of steps before each step
+  std::vector<bool> joined_;  // steps that are part of others now
+};
+
+}  // namespace
+
+std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& steps) {
+  return Joiner(graph, steps).run();
+}
+
+}  // namespace gradus
