@@ -1,6 +1,7 @@
 /// Which products are joined with which formulas, and what of a step stays apart.
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include "gradus/compiler/loops.h"
 #include "gradus/compiler/passes.h"
 #include "gradus/ops/matmul.h"
@@ -97,12 +98,19 @@ class Joiner {
     const Value& v = graph_[product];
     if (maker < 0 || maker == s || steps_[at(maker)].kind != Step::Kind::library || !v.op.as<Matmul>()) return false;
     if (kept_[at(product)] || readers_[at(product)].size() != 1) return false;
+    // Of long chains there are no pieces: the product would stand in memory beside what is made of it.
+    if (v.spec.dtype != bf16 && usual_elements({steps_of(product)}) > deepest_product) return false;
     if (v.spec.shape.size() != step.space[0] || usual_elements(v.spec.shape) < least_elements) return false;
     // Weights that the program updates are read in turns, for which a product has to stand in memory.
     if (std::ranges::count(dying_, storage_of(graph_, v.in[1])) > 0) return false;
     return std::ranges::all_of(reads_of(graph_, step), [&](const Read& read) {
       return read.storage != product || !graph_[read.operand].op.is_view();
     });
+  }
+
+  std::int64_t steps_of(int product) const {
+    const Shape& a = graph_[graph_[product].in[0]].spec.shape;
+    return graph_[product].op.as<Matmul>()->transpose_a ? a[-2] : a[-1];
   }
 
   /// Whether product and formulas may run when the later one of both can. The product's operands then live until
@@ -135,40 +143,34 @@ class Joiner {
 
   // ---------------------------------------------------------------- one part for each product
 
-  /// Sums of several products, as gradients of micro-batches are: what can be computed once a product is there is a
-  /// part, which hands one value to the next. Otherwise the step stays whole.
+  /// Sums of several products, as gradients of micro-batches are: what can be computed once the next product is there
+  /// is a part, which hands one value to a later one. Otherwise the step stays whole.
   std::vector<Step> divide(const Step& step, const std::vector<Candidate>& candidates) const {
-    std::vector<Step> parts;
-    std::vector<bool> placed(step.members.size());
-    for (std::size_t k = 0; k + 1 < candidates.size(); ++k) {
-      std::vector<int> members = needed_for(step, candidates[k].reader, placed);
-      if (members.empty()) continue;  // with the one before it
-      parts.push_back({.space = step.space, .members = std::move(members)});
+    const std::size_t none = candidates.size();
+    std::map<int, std::size_t> part_of;  // each operand comes before its reader
+    for (int member : step.members) {
+      std::size_t part = none;
+      for (int operand : graph_[member].in) {
+        const int source = source_of(graph_, operand);
+        const auto product = std::ranges::find(candidates, source, &Candidate::product);
+        std::size_t of_operand = static_cast<std::size_t>(product - candidates.begin());
+        if (const auto known = part_of.find(source); known != part_of.end()) of_operand = known->second;
+        if (of_operand != none) part = part == none ? of_operand : std::max(part, of_operand);
+      }
+      part_of[member] = part;
     }
-    std::vector<int> rest;
-    for (std::size_t i = 0; i < step.members.size(); ++i)
-      if (!placed[i]) rest.push_back(step.members[i]);
-    if (!rest.empty()) parts.push_back({.space = step.space, .members = std::move(rest)});
+    for (int member : std::views::reverse(step.members)) {  // what needs none is computed where it is read first
+      if (part_of[member] == none) part_of[member] = none - 1;
+      const std::size_t part = part_of[member];
+      for (int operand : graph_[member].in)
+        if (const auto found = part_of.find(source_of(graph_, operand)); found != part_of.end())
+          if (found->second == none || found->second > part) found->second = part;
+    }
+    std::vector<Step> parts(candidates.size(), Step{.space = step.space});
+    for (const auto& [member, part] : part_of) parts[part].members.push_back(member);
+    std::erase_if(parts, [](const Step& part) { return part.members.empty(); });
     if (!set_outputs(step, parts)) return {step};
     return parts;
-  }
-
-  /// Marks them as placed.
-  std::vector<int> needed_for(const Step& step, int reader, std::vector<bool>& placed) const {
-    std::vector<int> needed, pending{reader};
-    while (!pending.empty()) {
-      const int i = pending.back();
-      pending.pop_back();
-      const auto found = std::ranges::lower_bound(step.members, i);
-      if (found == step.members.end() || *found != i) continue;
-      const auto place = static_cast<std::size_t>(found - step.members.begin());
-      if (placed[place]) continue;
-      placed[place] = true;
-      needed.push_back(i);
-      for (int operand : graph_[i].in) pending.push_back(source_of(graph_, operand));
-    }
-    std::ranges::sort(needed);
-    return needed;
   }
 
   /// False if a part hands on more than one value.

@@ -3,13 +3,13 @@
 #include <unistd.h>
 #include "gradus/base/divide.h"
 #include "gradus/base/error.h"
+#include "gradus/compiler/loops.h"
 
 namespace gradus::cpu_backend {
 namespace {
 
 constexpr std::int64_t most_kept_bytes = 4 << 20;  // of a packed once for all blocks of columns
 constexpr std::int64_t block_bytes = 1 << 20;      // of a block of packed b, which waits in the last cache
-constexpr std::int64_t deepest = 1024;             // steps without a pause in memory
 constexpr std::int64_t deep = 384;                 // from so many steps on, panels of a pass by a panel of b
 constexpr std::int64_t small_bytes = 128 << 10;    // of b in place, past which rows go as a whole: a thread's rows are
                                                    // then neighbours, as they are for whoever reads c next
@@ -94,8 +94,8 @@ void Plan::choose_packing() {
            (b_bytes > 512 << 10 && rows > 16);
   streamed = !pack_a && !pack_b && b_bytes > 512 << 10;
   if (streamed) depth = std::min<std::int64_t>(p.k, 64);  // so many pages are within reach of the address cache
-  else if ((!pack_a && !pack_b) || p.k <= deepest || form != Form::plain) depth = p.k;
-  else depth = round_up(divide_up(p.k, divide_up(p.k, deepest)), 16);
+  else if ((!pack_a && !pack_b) || p.k <= deepest_product || form != Form::plain) depth = p.k;
+  else depth = round_up(divide_up(p.k, divide_up(p.k, deepest_product)), 16);
   // While a panel of b is in the second-level cache, so are these rows of a. Of short chains the sums are most of what
   // moves: they are written along rows, past a block of b that is in that cache.
   const std::int64_t panel_bytes = std::max<std::int64_t>(1, divide_up(p.m, row_panels ? row_panels : 1) * size) *

@@ -70,7 +70,7 @@ struct Plan {
   std::int64_t pairs_bytes() const;
 
   /// Of a product that is followed: whether c lies in scratch, a piece at a time, and how.
-  bool has_pieces() const { return product.is_followed && pauses() == 1 && product.k > 0; }
+  bool has_pieces() const { return product.is_followed && product.k > 0 && pauses() == 1; }
   std::int64_t piece_pitch_bytes() const;
   std::int64_t piece_bytes() const;
 
