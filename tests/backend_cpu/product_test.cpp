@@ -367,6 +367,7 @@ TYPED_TEST(ProductOf, HandsOverWholeRowsOrBlocksOfColumns) {
 
 TYPED_TEST(ProductOf, NoStepsGiveZeros) {
   check_on_all<TypeParam>({.m = 31, .n = 45, .k = 0, .batch = 2});
+  check_on_all<TypeParam>({.m = 64, .n = 400, .k = 0, .transpose_a = true});
   check_on_all<TypeParam>({.m = 31, .n = 45, .k = 0, .batch = 2, .gap = 1});
   check_on_all<TypeParam>({.m = 31, .n = 45, .k = 0, .transpose_a = true, .transpose_b = true});
 }

@@ -42,7 +42,7 @@ struct Plan {
   std::int64_t resident;  // row panels that pass by a panel of b while it is near
 
   std::int64_t groups() const { return divide_up(row_panels, group); }
-  std::int64_t pauses() const { return std::max<std::int64_t>(1, divide_up(product.k, depth)); }  // with the end
+  std::int64_t pauses() const { return product.k == 0 ? 1 : divide_up(product.k, depth); }  // with the end
   std::int64_t panels() const { return inner_batch * row_panels; }
   std::int64_t units() const { return outer_batch * column_blocks * panels(); }
   std::int64_t steps(std::int64_t k) const {
