@@ -5,6 +5,7 @@
 #include "gradus/backend/control.h"
 #include "gradus/backend/cpu/lower.h"
 #include "gradus/backend/library.h"
+#include "gradus/backend/library/kernels.h"
 #include "gradus/base/thread_pool.h"
 #include "gradus/compiler/memory_order.h"
 #include "gradus/compiler/recompute.h"
@@ -85,6 +86,11 @@ class Planner {
         thunks = cpu_backend::outline_loops(graph, steps[s], formulas_);
         for (Thunk& thunk : thunks)
           if (thunk.bind) set(thunk, thunk.bind(options_.symbols));
+      } else if (steps[s].kind == Step::Kind::product) {
+        const int value = steps[s].product;
+        const std::vector<Thunk> loops = cpu_backend::outline_loops(graph, loops_after_product(steps[s]), formulas_);
+        set(thunks.emplace_back(Thunk{.shared_slot = value}),
+            library::bind_followed_matmul(graph, value, loops.at(0), options_.symbols));
       } else if (steps[s].kind == Step::Kind::control) {
         thunks.push_back({.shared_scratch = control_bytes(graph, steps[s], options_.symbols),
                           .shared_slot = graph.size() + static_cast<int>(s)});
@@ -113,7 +119,9 @@ std::vector<Step> usual_steps(Graph& graph, const CompileOptions& options) {
   std::vector<Step> steps =
       enabled("fuse") && enabled("rederive") ? fuse_and_rederive(graph, &copies) : fuse(graph, enabled("fuse"));
   if (enabled("remake")) steps = remake(graph, std::move(steps), std::move(copies));
-  return order_steps(graph, std::move(steps));
+  steps = order_steps(graph, std::move(steps));
+  // Steps in order may be far apart, and factors would live until what follows their product.
+  return enabled("epilogues") && enabled("concurrency") ? join_epilogues(graph, steps) : steps;
 }
 
 Plan plan_within_budget(Graph& graph, const CompileOptions& options) {

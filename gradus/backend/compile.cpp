@@ -43,9 +43,6 @@ std::shared_ptr<const Program> compile(Graph given, const CompileOptions& option
   if (plan.steps.empty()) plan.steps = compiles ? usual_steps(given, options) : order_steps(given, single_steps(given));
   const auto graph = std::make_shared<const Graph>(std::move(given));
   if (!enabled("concurrency")) plan.staging = Staging::in_order;
-  // A budget was planned without them, and steps in order may be far apart.
-  if (compiles && !budgeted && plan.staging == Staging::early && enabled("epilogues"))
-    plan.steps = join_epilogues(*graph, plan.steps);
   plan.sharing =
       enabled("reuse") ? plan_sharing(*graph, plan.steps) : Sharing{std::vector<int>(graph->outputs.size(), -1)};
   Lowered lowered = lower(graph, plan.steps, options);
