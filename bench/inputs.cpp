@@ -1,5 +1,6 @@
 #include "bench/inputs.h"
 #include <algorithm>
+#include <utility>
 #include "gradus/base/error.h"
 #include "gradus/formats/npz.h"
 #include "gradus/ops/elementwise.h"
@@ -9,11 +10,12 @@
 namespace gradus::bench {
 namespace {
 
-/// The array of this name; empty if nothing is given.
+/// The array of this name; empty if nothing is given. Whoever takes it is the only one to hold it: a Variable then
+/// updates it in place.
 Tensor given(const std::string& name) {
-  static const NamedTensors arrays = inputs_file.empty() ? NamedTensors() : load_npz(inputs_file);
+  static NamedTensors arrays = inputs_file.empty() ? NamedTensors() : load_npz(inputs_file);
   const auto found = std::ranges::find(arrays, name, &NamedTensors::value_type::first);
-  return found == arrays.end() ? Tensor() : found->second;
+  return found == arrays.end() ? Tensor() : std::exchange(found->second, Tensor());
 }
 
 Tensor given_or(const std::string& name, DType dtype, const Shape& shape, const Tensor& otherwise) {
