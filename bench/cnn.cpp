@@ -28,6 +28,7 @@ Figures train(Sequential model, Optimizer optimizer, const Shape& images) {
   const SparseCategoricalCrossentropy loss_function(from_logits);
   const auto [x, y] = batch_of(images);
   model.build(x.spec());
+  optimizer.build(model.trainable_variables());
   return measure_training(train_step(model, optimizer, loss_function), x, y);
 }
 

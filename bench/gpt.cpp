@@ -58,6 +58,7 @@ struct Training {
   Training(const Policy& policy, std::size_t layers) : model(with_layers(layers), {.policy = policy}) {
     model.build({i32, {8, places}});
     if (!assign_given(model.trainable_variables())) draw(model.variables());
+    optimizer.build(model.trainable_variables());
   }
   static Gpt with_layers(std::size_t layers) {
     Gpt gpt;

@@ -12,6 +12,7 @@ Figures train(const std::vector<std::int64_t>& hidden, std::int64_t rows, const 
   const auto [x, y] = batch_of({rows, 784});
   classifier.model.build(x.spec());
   assign_given(classifier.model.trainable_variables());
+  classifier.optimizer.build(classifier.model.trainable_variables());
   return measure_training(classifier.train_step(), x, y);
 }
 

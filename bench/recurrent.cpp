@@ -16,6 +16,7 @@ Figures train(Module recurrent) {
   const SparseCategoricalCrossentropy loss_function(from_logits);
   const auto [x, y] = batch_of({32, 128, 32});
   model.build(x.spec());
+  optimizer.build(model.trainable_variables());
   return measure_training(train_step(model, optimizer, loss_function), x, y);
 }
 

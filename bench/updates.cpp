@@ -31,6 +31,7 @@ Figures accumulate() {
   const auto [x, y] = batch_of({1024, 784});
   model.build(x.spec());
   assign_given(model.trainable_variables());
+  optimizer.build(model.trainable_variables());
   return measure_training(train_step, x, y);
 }
 
@@ -55,6 +56,7 @@ Figures adamw_update() {
     gradients.push_back(random::normal(shape, {.stddev = 0.01}));
   }
   AdamW optimizer({.learning_rate = 3e-4, .weight_decay = 0.1, .epsilon = 1e-8});
+  optimizer.build(parameters);
   const auto update = function(
       [&] { optimizer.apply_gradients(clip_by_global_norm(Gradients(parameters, gradients, constant(1.0)), 1.0)); },
       function_options);
