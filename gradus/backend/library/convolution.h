@@ -16,9 +16,10 @@ template <class Visit> void with_convolved_type(DType t, Visit visit) {
 
 /// How a convolution is computed, by names that can be disabled; where none fits, rows are packed. A group of several
 /// channels cannot be depthwise.
-enum class Way { packed, strips, depthwise };
+enum class Way { packed, strips, depthwise, winograd };
 struct Ways {
-  bool strips = true, depthwise = true;
+  bool strips = true, depthwise = true, winograd = true;
+  int shared_slot = -1;  // of what workers share
 };
 
 /// Targets of a line that the same taps give anything: `count` of them from `target` on, `target_step` apart, whose
@@ -56,6 +57,12 @@ struct GroupedWeights {
 /// Nothing where runs of steps or lines of targets would be too short.
 std::optional<BoundThunk> bind_strips(const ConvolutionCall& call, const GroupedWeights& weights);
 void run_strips(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin, std::int64_t end);
+
+/// Of f32, many channels, kernels of 3 x 3 and stride 1: fewer multiplications, which are rounded differently. Nothing
+/// where these are not worth it. A number that is not finite, or too large for sums of 16 like it, may reach neighbours
+/// of the targets that see it, up to the end of their tile of 2 x 2.
+std::optional<BoundThunk> bind_winograd(const ConvolutionCall& call, const GroupedWeights& weights, int shared_slot);
+void run_winograd(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin, std::int64_t end);
 
 /// Every group has one channel in and one out.
 constexpr bool is_depthwise(std::int64_t groups, std::int64_t channels_in, std::int64_t channels_out) {
