@@ -515,6 +515,8 @@ BoundThunk bind_by_weights(const Graph& graph, int value, Symbols symbols, const
       storage_of(graph, v.in[1]),
       value};
   const bool depthwise = ways.depthwise && is_depthwise(w->groups, x[-1], y[-1]);
+  if (ways.winograd)
+    if (std::optional<BoundThunk> bound = bind_winograd(*w, ways.shared_slot)) return *std::move(bound);
   if (depthwise) w->way = Way::depthwise;
   else if (ways.strips)
     if (std::optional<BoundThunk> bound = bind_strips(*w)) return *std::move(bound);
@@ -557,6 +559,7 @@ void run_kernel_convolution(const KernelArguments* arguments, std::int64_t begin
   const auto& call = *static_cast<const KernelConvolutionCall*>(arguments->data);
   if (call.way == Way::depthwise) return run_depthwise(arguments, call, begin, end);
   if (call.way == Way::strips) return run_strips(arguments, call, begin, end);
+  if (call.way == Way::winograd) return run_winograd(arguments, call, begin, end);
   const auto& w = static_cast<const Weights&>(call);
   for (std::int64_t unit = begin; unit < end; ++unit) run_weights(w, arguments, unit);
 }

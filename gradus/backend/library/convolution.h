@@ -90,6 +90,9 @@ struct KernelConvolutionCall {
 std::optional<BoundThunk> bind_strips(const KernelConvolutionCall& call);
 void run_strips(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
                 std::int64_t end);
+std::optional<BoundThunk> bind_winograd(const KernelConvolutionCall& call, int shared_slot);
+void run_winograd(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
+                  std::int64_t end);
 BoundThunk bind_depthwise(const KernelConvolutionCall& call);
 void run_depthwise(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
                    std::int64_t end);
