@@ -55,16 +55,6 @@ bool same_bits(const Floats& a, const Floats& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-/// The greatest difference, in standard deviations of sums of `terms` products of normal numbers.
-double error_of(const Floats& got, const Doubles& expected, std::int64_t terms) {
-  double most = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const double error = std::abs(static_cast<double>(got[i]) - expected[i]);
-    if (!(error <= most)) most = error;
-  }
-  return most / std::sqrt(static_cast<double>(terms));
-}
-
 enum class Direction { forward, by_input, by_weights };
 constexpr Direction directions[] = {Direction::forward, Direction::by_input, Direction::by_weights};
 
@@ -87,10 +77,20 @@ std::int64_t target_size(const Geometry& g, Direction direction) {
   if (direction == Direction::forward) return g.windows();
   return direction == Direction::by_input ? g.elements() : g.weights();
 }
-std::int64_t terms_of(const Geometry& g, Direction direction) {
-  if (direction == Direction::by_weights) return g.examples * g.out[0] * g.out[1];
-  return 9 * (direction == Direction::forward ? g.inner() : g.columns());
+/// Root mean squares of errors: of `got` as a multiple of that of chains of fused multiply-adds.
+double relative_error(const Geometry& g, Direction direction, const Floats& a, const Floats& b, const Floats& got) {
+  const Doubles expected = exact(g, direction, a, b);
+  const auto sum_of_squares = [&](const Floats& values) {
+    double sum = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double error = static_cast<double>(values[i]) - expected[i];
+      sum += error * error;
+    }
+    return sum;
+  };
+  return std::sqrt(sum_of_squares(got) / sum_of_squares(chains(g, direction, a, b)));
 }
+
 /// One call of what the rule would have to choose, with no byte more of scratch than it asks for.
 class TilesCall {
  public:
@@ -152,14 +152,14 @@ class TilesCall {
 };
 
 const Geometry odd_sizes[] = {
-    geometry(1, {1, 1}, {1, 1}, {1, 1}, 8, 8),        geometry(2, {1, 9}, {1, 9}, {1, 1}, 9, 15),
-    geometry(1, {9, 1}, {9, 1}, {1, 1}, 17, 8),       geometry(3, {5, 7}, {3, 5}, {0, 0}, 24, 33),
-    geometry(2, {4, 4}, {6, 6}, {2, 2}, 16, 31),      geometry(1, {4, 5}, {5, 4}, {2, 0}, 13, 67),
+    geometry(1, {1, 1}, {1, 1}, {1, 1}, 8, 8),         geometry(2, {1, 9}, {1, 9}, {1, 1}, 9, 15),
+    geometry(1, {9, 1}, {9, 1}, {1, 1}, 17, 8),        geometry(3, {5, 7}, {3, 5}, {0, 0}, 24, 33),
+    geometry(2, {4, 4}, {6, 6}, {2, 2}, 16, 31),       geometry(1, {4, 5}, {5, 4}, {2, 0}, 13, 67),
     geometry(2, {2, 2}, {12, 3}, {5, 1}, 10, 9),  // most windows see nothing
-    geometry(1, {3, 3}, {4, 4}, {0, 0}, 40, 8),       geometry(1, {2, 3}, {11, 9}, {-1, 7}, 8, 12),
-    geometry(5, {14, 14}, {14, 14}, {1, 1}, 32, 48),  geometry(2, {7, 9}, {7, 9}, {1, 1}, 30, 48, 3),
-    geometry(1, {31, 3}, {30, 2}, {1, 0}, 64, 64),    geometry(3, {8, 8}, {8, 8}, {1, 1}, 128, 256),
-    geometry(13, {19, 13}, {18, 13}, {1, 1}, 70, 20),  // several chunks of tiles, parts of channels
+    geometry(1, {3, 3}, {4, 4}, {0, 0}, 40, 8),        geometry(1, {2, 3}, {11, 9}, {-1, 7}, 8, 12),
+    geometry(5, {14, 14}, {14, 14}, {1, 1}, 32, 48),   geometry(2, {7, 9}, {7, 9}, {1, 1}, 30, 48, 3),
+    geometry(1, {31, 3}, {30, 2}, {1, 0}, 64, 64),     geometry(3, {8, 8}, {8, 8}, {1, 1}, 128, 256),
+    geometry(13, {19, 13}, {18, 13}, {1, 1}, 131, 20),  // several chunks of tiles, parts of channels
 };
 
 TEST(Winograd, OfWholeNumbersIsExact) {
@@ -177,7 +177,7 @@ TEST(Winograd, IsNearFloat64AndTheSameOnAnyNumberOfThreads) {
       const Floats x = normals(first_size(g, direction), 3), w = normals(second_size(g, direction), 4);
       const TilesCall call(g, direction);
       const Floats got = call.run(x, w, 0);
-      EXPECT_LT(error_of(got, exact(g, direction, x, w), terms_of(g, direction)), 2e-6) << name_of(g);
+      EXPECT_LT(relative_error(g, direction, x, w, got), 3) << name_of(g);
       for (const int team : {1, 2, 3, 7}) ASSERT_TRUE(same_bits(call.run(x, w, team), got)) << name_of(g) << team;
       const cpu_backend::IsaScope narrow(Isa::avx2);
       const TilesCall narrow_call(g, direction);
@@ -234,7 +234,7 @@ TEST(Winograd, HasTheSameBitsInEveryProgram) {
       const std::string source = source_of(g, direction);
       const Floats x = normals(first_size(g, direction), 5), w = normals(second_size(g, direction), 6);
       const Floats expected = TilesCall(g, direction).run(x, w, 0);
-      EXPECT_LT(error_of(expected, exact(g, direction, x, w), terms_of(g, direction)), 2e-6) << name_of(g);
+      EXPECT_LT(relative_error(g, direction, x, w, expected), 3) << name_of(g);
       for (const int threads : {1, 2, 3}) {
         const Threads scope(threads);
         ASSERT_TRUE(same_bits(run_graph(source, x, w), expected)) << name_of(g) << threads;

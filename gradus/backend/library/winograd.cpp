@@ -118,7 +118,7 @@ void run_together(const KernelArguments* arguments, std::int64_t begin, std::int
 std::optional<BoundThunk> bind_winograd(const ConvolutionCall& call, const GroupedWeights& weights, int shared_slot) {
   const std::optional<Tiling> tiling = Tiling::of(call.axes);
   if (!tiling || call.dtype != f32 || call.examples * call.groups == 0) return {};
-  if (!is_worth_it(*tiling, call.source_channels / call.groups, call.target_channels / call.groups)) return {};
+  if (!is_worth_it(*tiling, 1, call.source_channels / call.groups, call.target_channels / call.groups)) return {};
   return bind_tiles(call, *tiling, weights, shared_slot);
 }
 

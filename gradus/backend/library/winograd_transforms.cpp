@@ -27,13 +27,13 @@ std::optional<Tiling> Tiling::of(const WindowAxes& axes) {
   return t;
 }
 
-bool is_worth_it(const Tiling& t, std::int64_t inner, std::int64_t columns) {
+bool is_worth_it(const Tiling& t, std::int64_t images, std::int64_t inner, std::int64_t columns) {
   // In multiplications: what an element of a transformed tile and of transformed weights costs.
-  constexpr std::int64_t of_tile = 8, of_weights = 4;
-  const std::int64_t weights = inner * columns, targets = t.targets[0] * t.targets[1];
-  const std::int64_t direct = 9 * targets * weights;
-  const std::int64_t tiled = places * (t.of_image() * (weights + of_tile * (inner + columns)) + of_weights * weights);
-  return std::min(inner, columns) >= 32 && t.of_image() >= 16 && tiled * 5 <= direct * 4;
+  constexpr std::int64_t of_tile = 8, of_weights = 5, least_channels = 32, least_tiles = 16;
+  const std::int64_t weights = inner * columns, tiles = images * t.of_image();
+  const std::int64_t direct = 9 * images * t.targets[0] * t.targets[1] * weights;
+  const std::int64_t tiled = places * (tiles * (weights + of_tile * (inner + columns)) + of_weights * weights);
+  return std::min(inner, columns) >= least_channels && tiles >= least_tiles && tiled * 5 <= direct * 4;
 }
 
 std::int64_t pitch_of(std::int64_t channels) {

@@ -12,11 +12,11 @@ namespace {
 using cpu_backend::Product;
 using namespace winograd;
 
-constexpr std::int64_t block_bytes = 512 << 10;             // of transformed tiles: a part of the second-level cache
+constexpr std::int64_t block_bytes = 768 << 10;             // of transformed tiles: a part of the second-level cache
 constexpr std::int64_t chunks_bytes = 4 << 20;              // of the sums of all chunks
 constexpr std::int64_t most_chunks = 4, least_chunk = 224;  // tiles
 constexpr std::int64_t least_block = 24, most_block = 112;  // tiles
-constexpr std::int64_t part_channels = 64;                  // of elements: each part transforms windows anew
+constexpr std::int64_t part_channels = 128;                 // of elements: each part transforms windows anew
 
 struct WeightTiles : KernelConvolutionCall {
   Tiling tiling;
@@ -145,7 +145,8 @@ void run_together(const KernelArguments* arguments, std::int64_t begin, std::int
 std::optional<BoundThunk> bind_winograd(const KernelConvolutionCall& call, int shared_slot) {
   const std::optional<Tiling> tiling = Tiling::of(call.axes);
   if (!tiling || call.dtype != f32 || call.examples * call.groups == 0) return {};
-  if (!is_worth_it(*tiling, call.element_channels / call.groups, call.window_channels / call.groups)) return {};
+  if (!is_worth_it(*tiling, call.examples, call.element_channels / call.groups, call.window_channels / call.groups))
+    return {};
   return bind_tiles(call, *tiling, shared_slot);
 }
 
