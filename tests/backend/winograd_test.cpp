@@ -265,6 +265,9 @@ TEST(Winograd, IsLeftOutWhereItWouldNotPay) {
   expect_direct(geometry(3, {5, 5}, {5, 5}, {1, 1}, 64, 64));
   expect_direct(geometry(3, {1, 200}, {1, 200}, {1, 1}, 64, 64));
   expect_direct(geometry(3, {14, 0}, {14, 0}, {1, 1}, 64, 64));
+  const Geometry single = geometry(1, {8, 8}, {8, 8}, {1, 1}, 64, 64);
+  EXPECT_TRUE(is_chosen(single, Direction::forward));
+  EXPECT_FALSE(is_chosen(single, Direction::by_weights));  // too few tiles for so many sums
   Geometry other = layer;
   other.dilations = {1, 2};
   expect_direct(other);

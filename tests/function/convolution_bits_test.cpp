@@ -45,7 +45,7 @@ class Threads {
 Floats train(const Run& run) {
   const Threads threads(run.threads);
   set_seed(5);
-  const Tensor x = random::normal({4, 11, 10, 48}), y = random::integers({4}, {.high = 3});
+  const Tensor x = random::normal({4, 12, 12, 48}), y = random::integers({4}, {.high = 3});
   Sequential model{Conv2D(64, 3, {.padding = Padding::same, .activation = relu}), Conv2D(67, 3), Flatten(), Dense(3)};
   SGD optimizer({.learning_rate = 0.01, .momentum = 0.9});
   const SparseCategoricalCrossentropy loss_function(from_logits);

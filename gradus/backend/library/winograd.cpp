@@ -14,6 +14,7 @@ using namespace winograd;
 
 constexpr std::int64_t tiles_at_once = 56;  // whole tiles of products: 14 or 6 rows, or nearly so
 constexpr std::int64_t enough_units = 16;
+constexpr std::int64_t weights_cost = 5;  // of is_worth_it
 
 struct InTiles : ConvolutionCall {
   Tiling tiling;
@@ -118,7 +119,8 @@ void run_together(const KernelArguments* arguments, std::int64_t begin, std::int
 std::optional<BoundThunk> bind_winograd(const ConvolutionCall& call, const GroupedWeights& weights, int shared_slot) {
   const std::optional<Tiling> tiling = Tiling::of(call.axes);
   if (!tiling || call.dtype != f32 || call.examples * call.groups == 0) return {};
-  if (!is_worth_it(*tiling, 1, call.source_channels / call.groups, call.target_channels / call.groups)) return {};
+  const std::int64_t inner = call.source_channels / call.groups, columns = call.target_channels / call.groups;
+  if (!is_worth_it(*tiling, 1, inner, columns, weights_cost)) return {};
   return bind_tiles(call, *tiling, weights, shared_slot);
 }
 

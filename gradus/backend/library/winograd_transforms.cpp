@@ -27,13 +27,14 @@ std::optional<Tiling> Tiling::of(const WindowAxes& axes) {
   return t;
 }
 
-bool is_worth_it(const Tiling& t, std::int64_t images, std::int64_t inner, std::int64_t columns) {
-  // In multiplications: what an element of a transformed tile and of transformed weights costs.
-  constexpr std::int64_t of_tile = 8, of_weights = 5, least_channels = 32, least_tiles = 16;
+bool is_worth_it(const Tiling& t, std::int64_t images, std::int64_t inner, std::int64_t columns,
+                 std::int64_t of_weights) {
+  constexpr std::int64_t of_tile = 14, least_channels = 32, most_bytes = 32 << 20;  // of transformed weights
   const std::int64_t weights = inner * columns, tiles = images * t.of_image();
   const std::int64_t direct = 9 * images * t.targets[0] * t.targets[1] * weights;
   const std::int64_t tiled = places * (tiles * (weights + of_tile * (inner + columns)) + of_weights * weights);
-  return std::min(inner, columns) >= least_channels && tiles >= least_tiles && tiled * 5 <= direct * 4;
+  return std::min(inner, columns) >= least_channels && places * weights * size_of(f32) <= most_bytes &&
+         tiled * 6 <= direct * 5;
 }
 
 std::int64_t pitch_of(std::int64_t channels) {

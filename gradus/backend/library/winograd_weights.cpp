@@ -17,6 +17,7 @@ constexpr std::int64_t chunks_bytes = 4 << 20;              // of the sums of al
 constexpr std::int64_t most_chunks = 4, least_chunk = 224;  // tiles
 constexpr std::int64_t least_block = 24, most_block = 112;  // tiles
 constexpr std::int64_t part_channels = 128;                 // of elements: each part transforms windows anew
+constexpr std::int64_t weights_cost = 30;                   // of is_worth_it: sums are added to time and again
 
 struct WeightTiles : KernelConvolutionCall {
   Tiling tiling;
@@ -145,8 +146,8 @@ void run_together(const KernelArguments* arguments, std::int64_t begin, std::int
 std::optional<BoundThunk> bind_winograd(const KernelConvolutionCall& call, int shared_slot) {
   const std::optional<Tiling> tiling = Tiling::of(call.axes);
   if (!tiling || call.dtype != f32 || call.examples * call.groups == 0) return {};
-  if (!is_worth_it(*tiling, call.examples, call.element_channels / call.groups, call.window_channels / call.groups))
-    return {};
+  const std::int64_t inner = call.element_channels / call.groups, columns = call.window_channels / call.groups;
+  if (!is_worth_it(*tiling, call.examples, inner, columns, weights_cost)) return {};
   return bind_tiles(call, *tiling, shared_slot);
 }
 
