@@ -16,7 +16,8 @@ struct LibraryKernel {
   std::string_view name;
   BoundThunk (*bind)(const Graph& graph, int value, std::span<const std::int64_t> symbols);
   KernelFunction run;
-  /// Of a kernel that works in ways which can be disabled: without those; or whose workers share memory.
+  /// Of a kernel that works in ways which can be disabled: without those; or whose workers share memory, in a slot
+  /// without which it must not run.
   BoundThunk (*bind_with)(const Graph& graph, int value, std::span<const std::int64_t> symbols,
                           const LibraryOptions& options) = nullptr;
   bool shares = false;  // of its thunk: memory that workers share, for some sizes

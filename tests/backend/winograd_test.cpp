@@ -77,6 +77,10 @@ std::int64_t target_size(const Geometry& g, Direction direction) {
   if (direction == Direction::forward) return g.windows();
   return direction == Direction::by_input ? g.elements() : g.weights();
 }
+std::int64_t terms_of(const Geometry& g, Direction direction) {
+  if (direction == Direction::by_weights) return g.examples * g.out[0] * g.out[1];
+  return 9 * (direction == Direction::forward ? g.inner() : g.columns());
+}
 /// Root mean squares of errors: of `got` as a multiple of that of chains of fused multiply-adds.
 double relative_error(const Geometry& g, Direction direction, const Floats& a, const Floats& b, const Floats& got) {
   const Doubles expected = exact(g, direction, a, b);
@@ -152,14 +156,15 @@ class TilesCall {
 };
 
 const Geometry odd_sizes[] = {
-    geometry(1, {1, 1}, {1, 1}, {1, 1}, 8, 8),         geometry(2, {1, 9}, {1, 9}, {1, 1}, 9, 15),
-    geometry(1, {9, 1}, {9, 1}, {1, 1}, 17, 8),        geometry(3, {5, 7}, {3, 5}, {0, 0}, 24, 33),
-    geometry(2, {4, 4}, {6, 6}, {2, 2}, 16, 31),       geometry(1, {4, 5}, {5, 4}, {2, 0}, 13, 67),
+    geometry(1, {1, 1}, {1, 1}, {1, 1}, 8, 8),        geometry(2, {1, 9}, {1, 9}, {1, 1}, 9, 15),
+    geometry(1, {9, 1}, {9, 1}, {1, 1}, 17, 8),       geometry(3, {5, 7}, {3, 5}, {0, 0}, 24, 33),
+    geometry(2, {4, 4}, {6, 6}, {2, 2}, 16, 31),      geometry(1, {4, 5}, {5, 4}, {2, 0}, 13, 67),
     geometry(2, {2, 2}, {12, 3}, {5, 1}, 10, 9),  // most windows see nothing
-    geometry(1, {3, 3}, {4, 4}, {0, 0}, 40, 8),        geometry(1, {2, 3}, {11, 9}, {-1, 7}, 8, 12),
-    geometry(5, {14, 14}, {14, 14}, {1, 1}, 32, 48),   geometry(2, {7, 9}, {7, 9}, {1, 1}, 30, 48, 3),
-    geometry(1, {31, 3}, {30, 2}, {1, 0}, 64, 64),     geometry(3, {8, 8}, {8, 8}, {1, 1}, 128, 256),
-    geometry(13, {19, 13}, {18, 13}, {1, 1}, 131, 20),  // several chunks of tiles, parts of channels
+    geometry(1, {3, 3}, {4, 4}, {0, 0}, 40, 8),       geometry(1, {2, 3}, {11, 9}, {-1, 7}, 8, 12),
+    geometry(5, {14, 14}, {14, 14}, {1, 1}, 32, 48),  geometry(2, {7, 9}, {7, 9}, {1, 1}, 30, 48, 3),
+    geometry(1, {31, 3}, {30, 2}, {1, 0}, 64, 64),    geometry(1, {8, 8}, {8, 8}, {1, 1}, 96, 128),
+    geometry(13, {19, 13}, {18, 13}, {1, 1}, 17, 20),  // several chunks of tiles
+    geometry(1, {6, 7}, {6, 7}, {1, 1}, 131, 20),      // parts of channels
 };
 
 TEST(Winograd, OfWholeNumbersIsExact) {
@@ -177,7 +182,7 @@ TEST(Winograd, IsNearFloat64AndTheSameOnAnyNumberOfThreads) {
       const Floats x = normals(first_size(g, direction), 3), w = normals(second_size(g, direction), 4);
       const TilesCall call(g, direction);
       const Floats got = call.run(x, w, 0);
-      EXPECT_LT(relative_error(g, direction, x, w, got), 3) << name_of(g);
+      EXPECT_LT(relative_error(g, direction, x, w, got), terms_of(g, direction) < 200 ? 3 : 1.5) << name_of(g);
       for (const int team : {1, 2, 3, 7}) ASSERT_TRUE(same_bits(call.run(x, w, team), got)) << name_of(g) << team;
       const cpu_backend::IsaScope narrow(Isa::avx2);
       const TilesCall narrow_call(g, direction);
@@ -222,9 +227,10 @@ struct Threads {
 };
 
 const Geometry layers[] = {
-    geometry(3, {14, 14}, {14, 14}, {1, 1}, 64, 64),  geometry(1, {29, 31}, {27, 29}, {0, 0}, 64, 72),
-    geometry(2, {15, 12}, {15, 14}, {1, 2}, 67, 91),  geometry(1, {16, 16}, {16, 16}, {1, 1}, 160, 192, 2),
-    geometry(6, {20, 22}, {20, 21}, {1, 1}, 130, 40),
+    geometry(2, {12, 12}, {12, 12}, {1, 1}, 64, 64),
+    geometry(1, {21, 20}, {19, 18}, {0, 0}, 64, 72),
+    geometry(4, {9, 10}, {9, 12}, {1, 2}, 67, 71),
+    geometry(1, {18, 18}, {18, 18}, {1, 1}, 128, 128, 2),
 };
 
 TEST(Winograd, HasTheSameBitsInEveryProgram) {
@@ -234,7 +240,6 @@ TEST(Winograd, HasTheSameBitsInEveryProgram) {
       const std::string source = source_of(g, direction);
       const Floats x = normals(first_size(g, direction), 5), w = normals(second_size(g, direction), 6);
       const Floats expected = TilesCall(g, direction).run(x, w, 0);
-      EXPECT_LT(relative_error(g, direction, x, w, expected), 3) << name_of(g);
       for (const int threads : {1, 2, 3}) {
         const Threads scope(threads);
         ASSERT_TRUE(same_bits(run_graph(source, x, w), expected)) << name_of(g) << threads;
@@ -243,7 +248,7 @@ TEST(Winograd, HasTheSameBitsInEveryProgram) {
         ASSERT_TRUE(same_bits(run_graph(source, x, w), expected)) << name_of(g) << ", AVX2";
       }
       for (const std::string_view pass : pass_names()) {
-        if (pass == "winograd") continue;
+        if (pass == "winograd" || &g != layers) continue;
         const CompileOptions without{.disable = {std::string(pass)}};
         ASSERT_TRUE(same_bits(run_graph(source, x, w, without), expected)) << name_of(g) << " without " << pass;
       }
@@ -281,7 +286,7 @@ TEST(Winograd, IsLeftOutWhereItWouldNotPay) {
 
 /// So that a row of vmap, and the last batch of an epoch, has the bits that it has alone.
 TEST(Winograd, DoesNotDependOnOtherExamples) {
-  const Geometry three = layers[0];
+  const Geometry three = geometry(3, {12, 12}, {12, 12}, {1, 1}, 64, 64);
   Geometry one = three;
   one.examples = 1;
   const Floats x = normals(three.elements(), 5), w = normals(three.weights(), 6);

@@ -5,6 +5,7 @@
 #include "gradus/base/threads.h"
 #include "gradus/compiler/passes.h"
 #include "gradus/function/function.h"
+#include "gradus/gradients/functional.h"
 #include "gradus/gradients/tape.h"
 #include "gradus/nn/convolutions.h"
 #include "gradus/nn/layers.h"
@@ -12,7 +13,10 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control.h"
 #include "gradus/ops/conv.h"
+#include "gradus/ops/elementwise.h"
 #include "gradus/ops/random.h"
+#include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
 #include "gradus/optim/optimizers.h"
 
 namespace gradus {
@@ -99,6 +103,30 @@ TEST(ConvolutionBits, AreTheSameWithinLoopsAndBranches) {
     for (int again = 0; again < 2; ++again)
       EXPECT_TRUE(same_bits(loop(images).to_vector<float>(), expected.to_vector<float>())) << number;
   }
+}
+
+/// Rows become examples, or groups where their weights' gradients are their own.
+TEST(ConvolutionBits, OfRowsOfVmapAreThoseOfALoop) {
+  set_seed(7);
+  const std::int64_t rows = 3;
+  const Tensor xs = random::normal({rows, 3, 12, 12, 64}), filters = random::normal({3, 3, 64, 64});
+  const auto convolve = [](const Tensor& x, const Tensor& w) { return conv2d(x, w, {.padding = Padding::same}); };
+  const auto by_weights = [&](const Tensor& x) {
+    return gradient([&](Tensor w) { return reduce_sum(square(convolve(x, w))); }, filters);
+  };
+  const auto by_input = [&](const Tensor& x) {
+    return gradient([&](Tensor t) { return reduce_sum(square(convolve(t, filters))); }, x);
+  };
+  const Floats weights = vectorized_map(by_weights, xs).to_vector<float>();
+  const Floats inputs = vectorized_map(by_input, xs).to_vector<float>();
+  Floats weights_of_rows, inputs_of_rows;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const Tensor x = reshape(xs.rows(i, i + 1), {3, 12, 12, 64});
+    for (const float v : by_weights(x).to_vector<float>()) weights_of_rows.push_back(v);
+    for (const float v : by_input(x).to_vector<float>()) inputs_of_rows.push_back(v);
+  }
+  EXPECT_TRUE(same_bits(weights, weights_of_rows));
+  EXPECT_TRUE(same_bits(inputs, inputs_of_rows));
 }
 
 }  // namespace

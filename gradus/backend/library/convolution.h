@@ -15,7 +15,7 @@ template <class Visit> void with_convolved_type(DType t, Visit visit) {
 }
 
 /// How a convolution is computed, by names that can be disabled; where none fits, rows are packed. A group of several
-/// channels cannot be depthwise.
+/// channels cannot be depthwise. `winograd` alone computes other bits.
 enum class Way { packed, strips, depthwise, winograd };
 struct Ways {
   bool strips = true, depthwise = true, winograd = true;
@@ -58,9 +58,8 @@ struct GroupedWeights {
 std::optional<BoundThunk> bind_strips(const ConvolutionCall& call, const GroupedWeights& weights);
 void run_strips(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin, std::int64_t end);
 
-/// Of f32, many channels, kernels of 3 x 3 and stride 1: fewer multiplications, which are rounded differently. Nothing
-/// where these are not worth it. A number that is not finite, or too large for sums of 16 like it, may reach neighbours
-/// of the targets that see it, up to the end of their tile of 2 x 2.
+/// Of f32, many channels, kernels of 3 x 3 and stride 1: fewer multiplications, which are rounded differently
+/// (ops/conv.h says what that means). Nothing where these are not worth it.
 std::optional<BoundThunk> bind_winograd(const ConvolutionCall& call, const GroupedWeights& weights, int shared_slot);
 void run_winograd(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin, std::int64_t end);
 
