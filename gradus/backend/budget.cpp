@@ -98,6 +98,7 @@ class Planner {
         const int value = steps[s].members.at(0);
         set(thunks.emplace_back(),
             library_kernel(graph[value].op->library_kernel).bind(graph, value, options_.symbols));
+        if (thunks.back().shared_scratch > 0) thunks.back().shared_slot = graph.size() + static_cast<int>(s);
       }
       for (Thunk& thunk : thunks) {
         thunk.step = static_cast<int>(s);

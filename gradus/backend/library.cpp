@@ -7,17 +7,17 @@ namespace gradus {
 
 const LibraryKernel& library_kernel(std::string_view name) {
   static constexpr LibraryKernel kernels[] = {
-      {"matmul", library::bind_matmul, library::run_matmul, library::bind_matmul_without},
+      {"matmul", library::bind_matmul, library::run_matmul, library::bind_matmul_with},
       {"gather", library::bind_gather, library::run_gather},
       {"scatter_add", library::bind_scatter_add, library::run_scatter_add},
       {"check_range", library::bind_check_range, library::run_check_range},
       {"concat", library::bind_concat, library::run_concat},
       {"cumsum", library::bind_cumsum, library::run_cumsum},
-      {"convolution", library::bind_convolution, library::run_convolution, library::bind_convolution_without},
+      {"convolution", library::bind_convolution, library::run_convolution, library::bind_convolution_with, true},
       {"transposed_convolution", library::bind_transposed_convolution, library::run_convolution,
-       library::bind_transposed_convolution_without},
+       library::bind_transposed_convolution_with, true},
       {"kernel_convolution", library::bind_kernel_convolution, library::run_kernel_convolution,
-       library::bind_kernel_convolution_without},
+       library::bind_kernel_convolution_with, true},
       {"window_argmax", library::bind_window_argmax, library::run_window_argmax},
       {"window_select", library::bind_window_select, library::run_window_select},
       {"window_deposit", library::bind_window_deposit, library::run_window_deposit},
@@ -42,14 +42,16 @@ const LibraryKernel& library_kernel(std::string_view name) {
   return *found;
 }
 
-Thunk lower_library(std::shared_ptr<const Graph> graph, const Step& step, std::span<const std::string> disable) {
+Thunk lower_library(std::shared_ptr<const Graph> graph, const Step& step, std::span<const std::string> disable,
+                    Lowered& out) {
   const int value = step.members.at(0);
   const LibraryKernel& kernel = library_kernel((*graph)[value].op->library_kernel);
   Thunk thunk{.run = kernel.run, .label = std::string((*graph)[value].op->name)};
-  if (kernel.bind_without && !disable.empty())
-    thunk.bind = [graph = std::move(graph), value, bind = kernel.bind_without,
+  if (kernel.shares) thunk.shared_slot = out.slots++;
+  if (kernel.bind_with)
+    thunk.bind = [graph = std::move(graph), value, bind = kernel.bind_with, shared_slot = thunk.shared_slot,
                   names = std::vector(disable.begin(), disable.end())](std::span<const std::int64_t> symbols) {
-      return bind(*graph, value, symbols, names);
+      return bind(*graph, value, symbols, {names, shared_slot});
     };
   else
     thunk.bind = [graph = std::move(graph), value, bind = kernel.bind](std::span<const std::int64_t> symbols) {

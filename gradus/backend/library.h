@@ -6,20 +6,28 @@
 
 namespace gradus {
 
+struct LibraryOptions {
+  std::span<const std::string> disable = {};  // names of passes
+  int shared_slot = -1;                       // of the memory that workers share, if they do
+};
+
 /// One kernel: what it does for given symbols (an ErrorWord's text included), and how.
 struct LibraryKernel {
   std::string_view name;
   BoundThunk (*bind)(const Graph& graph, int value, std::span<const std::int64_t> symbols);
   KernelFunction run;
-  /// Of a kernel that works in ways which can be disabled: without those.
-  BoundThunk (*bind_without)(const Graph& graph, int value, std::span<const std::int64_t> symbols,
-                             std::span<const std::string> disable) = nullptr;
+  /// Of a kernel that works in ways which can be disabled: without those; or whose workers share memory, in a slot
+  /// without which it must not run.
+  BoundThunk (*bind_with)(const Graph& graph, int value, std::span<const std::int64_t> symbols,
+                          const LibraryOptions& options) = nullptr;
+  bool shares = false;  // of its thunk: memory that workers share, for some sizes
 };
 /// InternalError if there is none of this name.
 const LibraryKernel& library_kernel(std::string_view name);
 
 /// The thunk that computes the one member of a step of kind library. `disable`: names of passes.
-Thunk lower_library(std::shared_ptr<const Graph> graph, const Step& step, std::span<const std::string> disable);
+Thunk lower_library(std::shared_ptr<const Graph> graph, const Step& step, std::span<const std::string> disable,
+                    Lowered& out);
 /// Of a step of kind product, with the thunk of its loops.
 Thunk lower_product(std::shared_ptr<const Graph> graph, const Step& step, Thunk loops);
 

@@ -66,7 +66,7 @@ struct BoundThunk {
   int team = 1;           // of a branch or a loop: how many workers are worth it
   bool may_fail = false;  // something within a branch or a loop may
   /// If set, how a team divides it: every member gets its part of [0, turns), which may be empty, and goes on with what
-  /// the members before it have begun, piece after piece (TeamMember).
+  /// the members before it have begun, piece after piece, or meets the others in between (TeamMember).
   KernelFunction in_turns = nullptr;
   std::int64_t turns = 0;
 };

@@ -300,6 +300,8 @@ BoundThunk bind_gathered(const ConvolutionCall& call, bool transposed, const Way
   const GroupedWeights weights = transposed ? GroupedWeights{call.source_channels, columns, inner, 0}
                                             : GroupedWeights{inner, call.target_channels, 0, columns};
   const bool depthwise = ways.depthwise && is_depthwise(call.groups, call.source_channels, call.target_channels);
+  if (ways.winograd)
+    if (std::optional<BoundThunk> bound = bind_winograd(call, weights, ways.shared_slot)) return *std::move(bound);
   if (ways.strips && !depthwise)
     if (std::optional<BoundThunk> bound = bind_strips(call, weights)) return *std::move(bound);
   auto g = std::make_shared<Gathered>();
@@ -374,8 +376,9 @@ std::int64_t KernelConvolutionCall::flops() const {
 
 namespace {
 
-Ways ways_without(Names disable) {
-  return {.strips = !is_disabled(disable, "strips"), .depthwise = !is_disabled(disable, "depthwise")};
+Ways ways_of(const LibraryOptions& options) {
+  const auto enabled = [&](std::string_view name) { return !is_disabled(options.disable, name); };
+  return {enabled("strips"), enabled("depthwise"), enabled("winograd"), options.shared_slot};
 }
 
 BoundThunk bind_forward(const Graph& graph, int value, Symbols symbols, const Ways& ways) {
@@ -399,20 +402,22 @@ BoundThunk bind_transposed(const Graph& graph, int value, Symbols symbols, const
 BoundThunk bind_convolution(const Graph& graph, int value, Symbols symbols) {
   return bind_forward(graph, value, symbols, {});
 }
-BoundThunk bind_convolution_without(const Graph& graph, int value, Symbols symbols, Names disable) {
-  return bind_forward(graph, value, symbols, ways_without(disable));
+BoundThunk bind_convolution_with(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
+  return bind_forward(graph, value, symbols, ways_of(options));
 }
 BoundThunk bind_transposed_convolution(const Graph& graph, int value, Symbols symbols) {
   return bind_transposed(graph, value, symbols, {});
 }
-BoundThunk bind_transposed_convolution_without(const Graph& graph, int value, Symbols symbols, Names disable) {
-  return bind_transposed(graph, value, symbols, ways_without(disable));
+BoundThunk bind_transposed_convolution_with(const Graph& graph, int value, Symbols symbols,
+                                            const LibraryOptions& options) {
+  return bind_transposed(graph, value, symbols, ways_of(options));
 }
 
 void run_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
   const auto& call = *static_cast<const ConvolutionCall*>(arguments->data);
   if (call.way == Way::depthwise) return run_depthwise(arguments, call, begin, end);
   if (call.way == Way::strips) return run_strips(arguments, call, begin, end);
+  if (call.way == Way::winograd) return run_winograd(arguments, call, begin, end);
   const auto& g = static_cast<const Gathered&>(call);
   GatheredProduct product(g, arguments);
   for (std::int64_t unit = begin; unit < end; ++unit)
@@ -510,6 +515,8 @@ BoundThunk bind_by_weights(const Graph& graph, int value, Symbols symbols, const
       storage_of(graph, v.in[1]),
       value};
   const bool depthwise = ways.depthwise && is_depthwise(w->groups, x[-1], y[-1]);
+  if (ways.winograd)
+    if (std::optional<BoundThunk> bound = bind_winograd(*w, ways.shared_slot)) return *std::move(bound);
   if (depthwise) w->way = Way::depthwise;
   else if (ways.strips)
     if (std::optional<BoundThunk> bound = bind_strips(*w)) return *std::move(bound);
@@ -544,14 +551,15 @@ BoundThunk bind_by_weights(const Graph& graph, int value, Symbols symbols, const
 BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbols) {
   return bind_by_weights(graph, value, symbols, {});
 }
-BoundThunk bind_kernel_convolution_without(const Graph& graph, int value, Symbols symbols, Names disable) {
-  return bind_by_weights(graph, value, symbols, ways_without(disable));
+BoundThunk bind_kernel_convolution_with(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
+  return bind_by_weights(graph, value, symbols, ways_of(options));
 }
 
 void run_kernel_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
   const auto& call = *static_cast<const KernelConvolutionCall*>(arguments->data);
   if (call.way == Way::depthwise) return run_depthwise(arguments, call, begin, end);
   if (call.way == Way::strips) return run_strips(arguments, call, begin, end);
+  if (call.way == Way::winograd) return run_winograd(arguments, call, begin, end);
   const auto& w = static_cast<const Weights&>(call);
   for (std::int64_t unit = begin; unit < end; ++unit) run_weights(w, arguments, unit);
 }

@@ -15,10 +15,11 @@ template <class Visit> void with_convolved_type(DType t, Visit visit) {
 }
 
 /// How a convolution is computed, by names that can be disabled; where none fits, rows are packed. A group of several
-/// channels cannot be depthwise.
-enum class Way { packed, strips, depthwise };
+/// channels cannot be depthwise. `winograd` alone computes other bits.
+enum class Way { packed, strips, depthwise, winograd };
 struct Ways {
-  bool strips = true, depthwise = true;
+  bool strips = true, depthwise = true, winograd = true;
+  int shared_slot = -1;  // of what workers share
 };
 
 /// Targets of a line that the same taps give anything: `count` of them from `target` on, `target_step` apart, whose
@@ -57,6 +58,11 @@ struct GroupedWeights {
 std::optional<BoundThunk> bind_strips(const ConvolutionCall& call, const GroupedWeights& weights);
 void run_strips(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin, std::int64_t end);
 
+/// Of f32, many channels, kernels of 3 x 3 and stride 1: fewer multiplications, which are rounded differently
+/// (ops/conv.h says what that means). Nothing where these are not worth it.
+std::optional<BoundThunk> bind_winograd(const ConvolutionCall& call, const GroupedWeights& weights, int shared_slot);
+void run_winograd(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin, std::int64_t end);
+
 /// Every group has one channel in and one out.
 constexpr bool is_depthwise(std::int64_t groups, std::int64_t channels_in, std::int64_t channels_out) {
   return groups > 1 && channels_in == groups && channels_out == groups;
@@ -83,6 +89,9 @@ struct KernelConvolutionCall {
 std::optional<BoundThunk> bind_strips(const KernelConvolutionCall& call);
 void run_strips(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
                 std::int64_t end);
+std::optional<BoundThunk> bind_winograd(const KernelConvolutionCall& call, int shared_slot);
+void run_winograd(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
+                  std::int64_t end);
 BoundThunk bind_depthwise(const KernelConvolutionCall& call);
 void run_depthwise(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
                    std::int64_t end);

@@ -1,7 +1,7 @@
 /// What the registry of library kernels lists; the ops' own files say what each computes.
 #pragma once
 #include <span>
-#include "gradus/backend/program.h"
+#include "gradus/backend/library.h"
 
 namespace gradus::library {
 
@@ -9,7 +9,7 @@ using Symbols = std::span<const std::int64_t>;
 using Names = std::span<const std::string>;
 
 BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols);
-BoundThunk bind_matmul_without(const Graph& graph, int value, Symbols symbols, Names disable);
+BoundThunk bind_matmul_with(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options);
 void run_matmul(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 /// The product of a step of kind product with the thunk of its loops, which run over elements.
 BoundThunk bind_followed_matmul(const Graph& graph, int value, const Thunk& loops, Symbols symbols);
@@ -27,9 +27,10 @@ void run_cumsum(const KernelArguments* arguments, std::int64_t begin, std::int64
 BoundThunk bind_convolution(const Graph& graph, int value, Symbols symbols);
 void run_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_transposed_convolution(const Graph& graph, int value, Symbols symbols);
-BoundThunk bind_convolution_without(const Graph& graph, int value, Symbols symbols, Names disable);
-BoundThunk bind_transposed_convolution_without(const Graph& graph, int value, Symbols symbols, Names disable);
-BoundThunk bind_kernel_convolution_without(const Graph& graph, int value, Symbols symbols, Names disable);
+BoundThunk bind_convolution_with(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options);
+BoundThunk bind_transposed_convolution_with(const Graph& graph, int value, Symbols symbols,
+                                            const LibraryOptions& options);
+BoundThunk bind_kernel_convolution_with(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options);
 BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbols);
 void run_kernel_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_window_argmax(const Graph& graph, int value, Symbols symbols);

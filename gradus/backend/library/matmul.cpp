@@ -195,8 +195,8 @@ void run_followed_matmul(const KernelArguments* arguments, std::int64_t begin, s
 }
 
 BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols) { return bind(graph, value, symbols, true); }
-BoundThunk bind_matmul_without(const Graph& graph, int value, Symbols symbols, Names disable) {
-  return bind(graph, value, symbols, !is_disabled(disable, "turns"));
+BoundThunk bind_matmul_with(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
+  return bind(graph, value, symbols, !is_disabled(options.disable, "turns"));
 }
 
 void run_matmul(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
