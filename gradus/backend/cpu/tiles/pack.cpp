@@ -33,6 +33,14 @@ void split(const char* pairs, std::int64_t count, char* odd, char* even, std::in
 
 void Packer::pack_b(const char* source, std::int64_t columns, std::int64_t k, char* target) const {
   if (plan_.form == Form::pairs) return pair_b(source, columns, k, target, plan_.b_panel_bytes());
+  if (plan_.form == Form::amx) {
+    pair_b(source, columns, k, target, plan_.b_panel_bytes());
+    const std::int64_t pairs = (k + 1) / 2, row = plan_.width * 4;
+    for (std::int64_t panel = 0; panel * plan_.width < columns; ++panel)
+      std::memset(target + panel * plan_.b_panel_bytes() + pairs * row, 0,
+                  static_cast<std::size_t>((plan_.steps(k) - pairs) * row));
+    return;
+  }
   if (plan_.form == Form::widened) {
     pair_b(source, columns, k, pairs_, plan_.pair_panel_bytes());
     const std::int64_t row = plan_.width * 4;
@@ -55,6 +63,7 @@ void Packer::pack_b(const char* source, std::int64_t columns, std::int64_t k, ch
 void Packer::pack_a(const char* source, std::int64_t rows, std::int64_t k, char* target) const {
   const std::int64_t pitch = plan_.a_pitch_bytes(), pair_pitch = plan_.pair_pitch_bytes();
   if (plan_.form == Form::pairs) return pair_a(source, rows, k, target, pitch);
+  if (plan_.form == Form::amx) return pack_amx_a(source, rows, k, target, pitch);
   if (plan_.form == Form::widened) {
     pair_a(source, rows, k, pairs_, pair_pitch);
     if (plan_.a_by_rows())
@@ -102,6 +111,29 @@ void Packer::pair_a(const char* source, std::int64_t rows, std::int64_t k, char*
   if (k > 1) plan_.table->copy[of_pairs][1](source, target, &shape);
   for (std::int64_t row = 0; k % 2 == 1 && row < rows; ++row)
     write_single(source + row * shape.source_row + (k - 1) * plan_.element, target + row * pitch + k / 2 * 4);
+}
+
+void Packer::pack_amx_a(const char* source, std::int64_t rows, std::int64_t k, char* target, std::int64_t pitch) const {
+  if (plan_.a_by_rows()) {
+    pair_a(source, rows, k, target, pitch);
+  } else {
+    // Pairs of k are woven along rows, then transposed, some at a time.
+    constexpr std::int64_t at_once = 128, row_bytes = AmxTiles::most * AmxTiles::rows * 4;
+    alignas(64) char woven[at_once / 2 * row_bytes];
+    for (std::int64_t step = 0; step < k; step += at_once) {
+      const std::int64_t count = std::min(at_once, k - step);
+      pair_a(source + step * p_.a_column * plan_.element, rows, count, woven, row_bytes);
+      const PackShape shape{.rows = rows,
+                            .columns = (count + 1) / 2,
+                            .source_row = row_bytes,
+                            .target_row = pitch,
+                            .panel = AmxTiles::row_bytes};
+      plan_.table->transpose[of_pairs][0](woven, target + step / 2 * 4, &shape);
+    }
+  }
+  const std::int64_t pairs = (k + 1) / 2;
+  for (std::int64_t row = 0; row < rows; ++row)
+    std::memset(target + row * pitch + pairs * 4, 0, static_cast<std::size_t>((plan_.steps(k) - pairs) * 4));
 }
 
 }  // namespace gradus::cpu_backend

@@ -16,6 +16,7 @@ class Packer {
  private:
   void pair_b(const char* source, std::int64_t columns, std::int64_t k, char* target, std::int64_t panel) const;
   void pair_a(const char* source, std::int64_t rows, std::int64_t k, char* target, std::int64_t pitch) const;
+  void pack_amx_a(const char* source, std::int64_t rows, std::int64_t k, char* target, std::int64_t pitch) const;
 
   const Plan& plan_;
   const Product& p_;

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 #include <vector>
+#include "gradus/backend/cpu/tiles/amx_product.h"
 #include "gradus/backend/cpu/tiles/pack.h"
 #include "gradus/backend/cpu/tiles/plan.h"
 #include "gradus/base/divide.h"
@@ -40,19 +41,6 @@ class LinesWanted {
   Bytes begin_ = nullptr;
   std::int64_t step_ = 0, lines_ = 0, columns_ = 0, line_ = 0, column_ = 0;
 };
-
-/// Units that share a block of columns: row panels [begin, end), counted over the inner batch.
-struct Range {
-  std::int64_t outer, column_block, begin, end;
-};
-
-/// The longest range from unit `begin` on, before unit `end`.
-Range range_of(const Plan& plan, std::int64_t begin, std::int64_t end) {
-  const std::int64_t matrices = plan.column_blocks * plan.panels(), panels = plan.panels() / plan.parts;
-  const std::int64_t part = begin % matrices / (plan.column_blocks * panels), within = begin % panels;
-  const std::int64_t first = part * panels + within;
-  return {begin / matrices, begin / panels % plan.column_blocks, first, first + std::min(panels - within, end - begin)};
-}
 
 /// Ranges of units, one after the other.
 class Driver {
@@ -295,19 +283,20 @@ std::size_t scratch_bytes(const Product& product) {
   const Plan plan(product);
   if (plan.units() == 0) return 0;
   return static_cast<std::size_t>(plan.packed_b_bytes() + plan.packed_a_bytes() + plan.sums_bytes() +
-                                  plan.pairs_bytes());
+                                  plan.pairs_bytes() + plan.tail_bytes());
 }
 
 void run_units(const Product& product, const void* a, const void* b, void* c, std::int64_t begin, std::int64_t end,
                void* scratch) {
   if (begin >= end) return;
   const Plan plan(product);
+  if (plan.form == Form::amx) return run_amx(plan, a, b, c, begin, end, scratch);
   Driver driver(plan, a, b, c, scratch);
-  Range range = range_of(plan, begin, end);
+  Range range = plan.range_of(begin, end);
   for (;;) {
     begin += range.end - range.begin;
     if (begin == end) return driver.run(range, nullptr);
-    const Range next = range_of(plan, begin, end);
+    const Range next = plan.range_of(begin, end);
     driver.run(range, &next);
     range = next;
   }

@@ -14,6 +14,9 @@ namespace gradus::cpu_backend {
 /// begins with 0, of fma for floats, of wrapping multiplications and additions for integers: its bits depend on nothing
 /// else. Of bf16 the chain is one of f32, rounded at its end, and takes k in pairs, of each the odd one first; a
 /// missing odd one counts as 0 * 0. k = 0 gives zeros.
+/// With `amx` an element of bf16 is another sum of the same products, which depends on its row and column alone, too:
+/// of every 32 k, filled up with 0 * 0, a chain of the even ones and a chain of the odd ones, each beginning with 0 and
+/// in order; their sum is added to that of the k before. All in f32, subnormals flushed, rounded at the end.
 struct Product {
   DType dtype = f32;
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
@@ -23,6 +26,7 @@ struct Product {
   bool resume = false;                    // c holds the beginnings of its chains, which go on with these k; not of bf16
   Isa isa = cpu_backend::isa();           // fixes what units are
   bool pair_tiles = has_pair_products();  // bf16 on AVX-512: by vdpbf16ps
+  bool amx = uses_amx();                  // bf16: by tdpbf16ps; needs AVX-512
 };
 
 /// Pieces of about equal work. Threads may divide them in any way; adjacent ones share packed operands, so that a
