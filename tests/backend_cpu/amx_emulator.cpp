@@ -222,18 +222,6 @@ void handle(int, siginfo_t*, void* context) {
   }
 }
 
-#if defined(__SANITIZE_THREAD__)
-constexpr bool delivers_at_once = false;  // signals are handed over later there
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-constexpr bool delivers_at_once = false;
-#else
-constexpr bool delivers_at_once = true;
-#endif
-#else
-constexpr bool delivers_at_once = true;
-#endif
-
 bool install() {
   struct sigaction action{};
   action.sa_sigaction = handle;
@@ -245,8 +233,8 @@ bool install() {
 }  // namespace
 
 bool can_run_amx() {
-  static const bool can = cpu_backend::has_amx() ||
-                          (cpu_backend::widest_isa() == cpu_backend::Isa::avx512 && delivers_at_once && install());
+  static const bool can =
+      cpu_backend::has_amx() || (cpu_backend::widest_isa() == cpu_backend::Isa::avx512 && install());
   return can;
 }
 

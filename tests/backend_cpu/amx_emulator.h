@@ -5,7 +5,7 @@
 namespace gradus {
 
 /// Whether products by AMX can be run here: by the processor, or by the emulator, which this installs for the process.
-/// False where there is no AVX-512, which they need too, and under the thread sanitizer.
+/// False where there is no AVX-512, which they need too.
 bool can_run_amx();
 
 /// How many instructions this thread has had emulated.

@@ -2,13 +2,17 @@
 /// and through whole programs. That they equal loops bit for bit is in product_test.cpp. All of it runs where the
 /// processor has no AMX, too, through an emulator (amx_emulator.h).
 #include <gtest/gtest.h>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <thread>
 #include <vector>
 #include "gradus/backend/cpu/tiles/amx.h"
 #include "gradus/backend/cpu/tiles/product.h"
+#include "gradus/backend/matmul_precision_use.h"
+#include "gradus/base/error.h"
 #include "gradus/base/flush_denormals.h"
 #include "tests/backend_cpu/amx_emulator.h"
 #include "tests/backend_cpu/compiled.h"
@@ -266,6 +270,14 @@ TEST_F(Amx, ARowHasItsBitsWhateverStandsBesideIt) {
   }
 }
 
+TEST_F(Amx, SumsAreRoundedAlikeWithAndWithoutAnInstructionForIt) {
+  Operands o = random_operands(45, 37, 66);
+  o.product.pair_tiles = false;
+  const auto without = run_on(o, 1);
+  o.product.pair_tiles = has_pair_products();
+  EXPECT_EQ(std::memcmp(run_on(o, 1).data(), without.data(), without.size() * sizeof(bfloat16)), 0);
+}
+
 TEST_F(Amx, ThreadsKeepNoTiles) {
   run_on(random_operands(40, 40, 40), 1);
   const Operands o = random_operands(40, 40, 40);
@@ -277,14 +289,198 @@ TEST_F(Amx, ThreadsKeepNoTiles) {
   EXPECT_EQ(stored_configuration().palette, 0);
 }
 
+// ---------------------------------------------------------------- f32 by six products of bf16
+
+/// A number as three of bf16.
+std::array<float, 3> thirds_of(float x) {
+  std::array<float, 3> thirds;
+  for (float& third : thirds) {
+    bfloat16 nearest(x);
+    if (std::isinf(static_cast<float>(nearest)) && std::isfinite(x))
+      nearest = bfloat16::from_bits(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16));
+    third = static_cast<float>(nearest);
+    x -= third;
+  }
+  return thirds;
+}
+
+/// One element: x and y lie so many elements apart. Lower and upper halves are summed apart, 16 k at a time.
+float sum_of_six(const float* x, std::int64_t x_step, const float* y, std::int64_t y_step, std::int64_t k) {
+  constexpr std::size_t pairs[][4] = {{0, 2, 2, 0}, {0, 1, 1, 0}, {0, 0, 1, 1}};  // of a, of b, of a, of b
+  const FlushDenormals flush;
+  float sum = 0;
+  const std::int64_t parts = std::max<std::int64_t>(1, (k + 127) / 128),
+                     depth = ((k + parts - 1) / parts + 15) / 16 * 16;
+  for (std::int64_t begin = 0; begin < k; begin += depth)
+    for (auto [a_lower, b_lower, a_upper, b_upper] : pairs)
+      for (std::int64_t first = begin; first < std::min(begin + depth, k); first += 16) {
+        float lower = 0, upper = 0;
+        for (std::int64_t i = first; i < first + 16; ++i) {
+          const auto a = thirds_of(i < k ? x[i * x_step] : 0), b = thirds_of(i < k ? y[i * y_step] : 0);
+          lower = std::fma(a[a_lower], b[b_lower], lower), upper = std::fma(a[a_upper], b[b_upper], upper);
+        }
+        sum += lower + upper;
+      }
+  return sum;
+}
+
+struct SixCase {
+  std::int64_t m, n, k;
+  bool transpose_a = false, transpose_b = false;
+  std::int64_t batch = 1, gap = 0;
+  bool repeat_b = false;
+};
+
+struct SixOperands {
+  std::vector<float> a, b, c;
+  Product p;
+  explicit SixOperands(const SixCase& s) {
+    p = {.m = s.m, .n = s.n, .k = s.k};
+    p.batch = s.batch;
+    (s.transpose_a ? p.a_row : p.a_column) = 1;
+    (s.transpose_a ? p.a_column : p.a_row) = (s.transpose_a ? s.m : s.k) + s.gap;
+    (s.transpose_b ? p.b_row : p.b_column) = 1;
+    (s.transpose_b ? p.b_column : p.b_row) = (s.transpose_b ? s.k : s.n) + s.gap;
+    p.a_batch = (s.transpose_a ? s.k * p.a_column : s.m * p.a_row) + s.gap;
+    p.b_batch = s.repeat_b ? 0 : (s.transpose_b ? s.n * p.b_column : s.k * p.b_row) + s.gap;
+    p.c_row = s.n + s.gap, p.c_batch = s.m * p.c_row;
+    p.isa = Isa::avx512, p.amx = p.by_bf16 = true;
+    std::mt19937 random(static_cast<unsigned>(s.m + 5 * s.n + 11 * s.k));
+    std::normal_distribution<float> normal;
+    a.resize(static_cast<std::size_t>(s.batch * p.a_batch + 1));
+    b.resize(static_cast<std::size_t>(s.batch * p.b_batch + (s.k + 1) * p.b_row + s.n * p.b_column + 1));
+    for (auto* operand : {&a, &b})
+      for (float& x : *operand) x = std::ldexp(normal(random), static_cast<int>(random() % 9) - 4);
+    c.assign(static_cast<std::size_t>(s.batch * p.c_batch + 1), 77.0f);
+  }
+  void run(int threads) {
+    const std::int64_t count = units(p);
+    std::vector<std::thread> members;
+    for (int i = 0; i < threads; ++i)
+      members.emplace_back([&, i] {
+        std::vector<unsigned char> scratch(scratch_bytes(p), 0xff);  // all NaN
+        run_units(p, a.data(), b.data(), c.data(), count * i / threads, count * (i + 1) / threads, scratch.data());
+      });
+    for (std::thread& member : members) member.join();
+  }
+};
+
+/// To the bit, against loops; and within the bound of the exact sum.
+void expect_six(const SixCase& s) {
+  SixOperands o(s);
+  std::vector<float> want = o.c;
+  const auto untouched = o.c;
+  for (std::int64_t i = 0; i < s.batch; ++i)
+    for (std::int64_t row = 0; row < s.m; ++row)
+      for (std::int64_t column = 0; column < s.n; ++column) {
+        const float* x = &o.a[i * o.p.a_batch + row * o.p.a_row];
+        const float* y = &o.b[i * o.p.b_batch + column * o.p.b_column];
+        float& sum = want[i * o.p.c_batch + row * o.p.c_row + column];
+        sum = sum_of_six(x, o.p.a_column, y, o.p.b_row, s.k);
+        double exact = 0, magnitude = 0;
+        for (std::int64_t k = 0; k < s.k; ++k) {
+          const double product = static_cast<double>(x[k * o.p.a_column]) * y[k * o.p.b_row];
+          exact += product, magnitude += std::abs(product);
+        }
+        ASSERT_LE(std::abs(sum - exact), (3 * static_cast<double>(s.k) / 16 + 28) * 0x1p-24 * magnitude);
+      }
+  for (int threads : {1, 2, 3}) {
+    o.c = untouched;
+    o.run(threads);
+    for (std::size_t i = 0; i < want.size(); ++i)
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(o.c[i]), std::bit_cast<std::uint32_t>(want[i]))
+          << s.m << " x " << s.n << " x " << s.k << ", element " << i << ": " << o.c[i] << ", expected " << want[i];
+  }
+}
+
+TEST_F(Amx, F32BySixProductsEqualsLoopsAndAgreesWithExactOnes) {
+  for (std::int64_t m : {1, 15, 17, 33})
+    for (std::int64_t n : {1, 16, 31, 33})
+      for (std::int64_t k : {0, 1, 2, 31, 33, 65})
+        for (int layout = 0; layout < 4; ++layout)
+          expect_six({.m = m, .n = n, .k = k, .transpose_a = layout % 2 == 1, .transpose_b = layout > 1});
+  for (int layout = 0; layout < 4; ++layout) {
+    const bool transpose_a = layout % 2 == 1, transpose_b = layout > 1;
+    expect_six({.m = 40, .n = 70, .k = 333, .transpose_a = transpose_a, .transpose_b = transpose_b});  // waits twice
+    expect_six({.m = 500, .n = 1, .k = 333, .transpose_a = transpose_a, .transpose_b = transpose_b});  // as a row
+    expect_six({21, 19, 130, transpose_a, transpose_b, 3, 5});
+    expect_six({21, 19, 13, transpose_a, transpose_b, 3, 0, true});
+  }
+  expect_six({0, 5, 5});
+  expect_six({5, 0, 5});
+}
+
+/// The largest error of an element, in units of 2^-24 of the sum of its |a b|.
+double worst_error(const SixOperands& o) {
+  double worst = 0;
+  for (std::int64_t row = 0; row < o.p.m; ++row)
+    for (std::int64_t column = 0; column < o.p.n; ++column) {
+      double exact = 0, magnitude = 0;
+      for (std::int64_t k = 0; k < o.p.k; ++k) {
+        const double product = static_cast<double>(o.a[row * o.p.a_row + k]) * o.b[k * o.p.b_row + column];
+        exact += product, magnitude += std::abs(product);
+      }
+      worst = std::max(worst, std::abs(o.c[row * o.p.c_row + column] - exact) / magnitude);
+    }
+  return worst * 0x1p24;
+}
+
+/// Of random numbers 3.1, where chains of f32, for which six products stand, have 10.3; the bound is 215.
+TEST_F(Amx, F32BySixProductsIsAsExactAsChains) {
+  SixOperands six({.m = 32, .n = 32, .k = 1000}), chains = six;
+  chains.p.by_bf16 = false;
+  six.run(1), chains.run(1);
+  EXPECT_NE(six.c, chains.c);
+  EXPECT_LT(worst_error(six), worst_error(chains));
+  RecordProperty("six", std::to_string(worst_error(six)));
+  RecordProperty("chains", std::to_string(worst_error(chains)));
+}
+
+TEST_F(Amx, F32BySixProductsTakesTheLargestNumbers) {
+  SixOperands o({.m = 3, .n = 4, .k = 8});
+  for (float& x : o.a) x = 0;
+  o.a[1] = std::numeric_limits<float>::max();  // which is rounded to infinity in bf16
+  for (float& x : o.b) x = 0.5f;
+  o.run(1);
+  EXPECT_EQ(o.c[0], std::numeric_limits<float>::max() / 2);
+  o.a[1] = std::numeric_limits<float>::infinity();
+  o.run(1);
+  EXPECT_TRUE(std::isnan(o.c[0]));
+  EXPECT_EQ(o.c[4], 0);
+}
+
+TEST(MatmulPrecision, IsOnlyAPermission) {
+  SixOperands o({.m = 5, .n = 40, .k = 70}), chains = o;
+  chains.p.isa = Isa::avx2, chains.p.by_bf16 = false;
+  chains.run(1);
+  const auto expect_chains = [&](Isa isa, bool amx) {
+    o.p.isa = isa, o.p.amx = amx;
+    o.run(1);
+    EXPECT_EQ(o.c, chains.c) << name(isa);
+  };
+  expect_chains(Isa::avx2, true);  // AMX is used beside AVX-512 alone
+  expect_chains(*widest_isa(), false);
+}
+
+TEST(MatmulPrecision, CannotBeChangedOnceItIsInUse) {
+  const Graph graph = parse_graph(
+      "%0 = input : f32[3,4]\n%1 = input : f32[4,5]\n%2 = matmul{transpose_a=false; transpose_b=false} %0 %1 : "
+      "f32[3,5]\nreturn %2\n");
+  testing_loops::run(*compile(graph, {}), testing_loops::random_inputs(graph, {}, 4));
+  EXPECT_THROW(set_default_matmul_precision(MatmulPrecision::bfloat16_6x), InvalidArgument);
+  set_default_matmul_precision(default_matmul_precision());
+}
+
 /// A product, its transposes and a batch, with what a program fuses around them.
 TEST_F(Amx, ProgramsHaveTheSameBitsInEveryWay) {
   using testing_loops::run, testing_loops::expect_same, testing_loops::Threads;
   const IsaScope scope(Isa::avx512, true);
   const Graph graph = parse_graph(
-      "%0 = input : bf16[33,70]\n%1 = input : bf16[70,45]\n%2 = input : bf16[3,45,20]\n%3 = matmul %0 %1 : "
+      "%0 = input : bf16[33,70]\n%1 = input : bf16[70,45]\n%2 = input : bf16[3,45,20]\n%3 = matmul{transpose_a=false; "
+      "transpose_b=false} %0 %1 : "
       "bf16[33,45]\n"
-      "%4 = exp %3 : bf16[33,45]\n%5 = matmul %4 %2 : bf16[3,33,20]\n%6 = matmul{transpose_a=true; transpose_b=false} "
+      "%4 = exp %3 : bf16[33,45]\n%5 = matmul{transpose_a=false; transpose_b=false} %4 %2 : bf16[3,33,20]\n%6 = "
+      "matmul{transpose_a=true; transpose_b=false} "
       "%0 "
       "%3 : bf16[70,45]\nreturn %5 %6\n");
   std::vector<Ref<Buffer>> inputs;
@@ -297,6 +493,27 @@ TEST_F(Amx, ProgramsHaveTheSameBitsInEveryWay) {
     const auto program = compile(graph, {});
     expect_same(*program, run(*program, inputs, {}), expected, {}, "compiled");
   }
+}
+
+/// What the default permits is used where a program has AMX, with and without turns; and gives other bits there.
+TEST_F(Amx, ProgramsUseThePrecisionThatIsPermitted) {
+  using testing_loops::run, testing_loops::expect_same, testing_loops::Threads;
+  const MatmulPrecisionScope permitted(MatmulPrecision::bfloat16_6x);
+  Graph graph = parse_graph(
+      "%0 = input : f32[40,200]\n%1 = input : f32[200,150]\n%2 = matmul{transpose_a=false; transpose_b=false} %0 %1 : "
+      "f32[40,150]\nreturn %2\n");
+  graph.dying = {1};
+  const auto inputs = testing_loops::random_inputs(graph, {}, 4);
+  const auto result = [&](bool amx, int threads, std::vector<std::string> disable) {
+    const IsaScope scope(Isa::avx512, amx);
+    const Threads threads_scope(threads);
+    return run(*compile(graph, {.disable = std::move(disable)}), inputs);
+  };
+  const auto six = result(true, 1, {}), chains = result(false, 1, {});
+  const Spec spec{f32, {40, 150}};
+  EXPECT_EQ(testing_loops::difference(spec, result(true, 2, {})[0], six[0]), "");
+  EXPECT_EQ(testing_loops::difference(spec, result(true, 2, {"turns"})[0], six[0]), "");
+  EXPECT_NE(testing_loops::difference(spec, chains[0], six[0]), "");
 }
 
 }  // namespace

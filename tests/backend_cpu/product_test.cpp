@@ -33,10 +33,7 @@ template <class T> std::vector<Tiles> all_tiles() {
   std::vector<Tiles> all;
   for (Isa isa : isas()) all.push_back({isa, false});
   if (std::is_same_v<T, bfloat16> && has_pair_products()) all.push_back({Isa::avx512, true});
-  if (std::is_same_v<T, bfloat16> && can_run_amx()) {
-    all.push_back({Isa::avx512, false, true});
-    if (has_pair_products()) all.push_back({Isa::avx512, true, true});
-  }
+  if (std::is_same_v<T, bfloat16> && can_run_amx()) all.push_back({Isa::avx512, has_pair_products(), true});
   return all;
 }
 

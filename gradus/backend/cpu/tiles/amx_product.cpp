@@ -3,6 +3,8 @@
 #include "gradus/backend/cpu/tiles/amx_product.h"
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <span>
 #include <vector>
 #include "gradus/backend/cpu/tiles/pack.h"
 
@@ -35,6 +37,12 @@ class ConfiguredTiles {
   const TileTable& table_;
 };
 
+/// Which planes of a and of b are multiplied, one pair after the other: the smallest products first.
+struct Planes {
+  std::int64_t a, b;
+};
+constexpr Planes single_planes[] = {{0, 0}}, planes_of_thirds[] = {{1, 2}, {0, 1}, {0, 0}};
+
 class AmxDriver {
  public:
   AmxDriver(const Plan& plan, const void* a, const void* b, void* c, void* scratch)
@@ -50,6 +58,7 @@ class AmxDriver {
         packer_(plan, nullptr),
         tiles_(*plan.table, plan.height()),
         multiply_(plan.table->amx[plan.height() > AmxTiles::rows]),
+        planes_(plan.form == Form::thirds ? std::span<const Planes>(planes_of_thirds) : single_planes),
         round_(p_.pair_tiles ? plan.table->round_pairs : plan.table->round) {
     if (plan.keep_a) kept_.resize(static_cast<std::size_t>(plan.row_panels));
   }
@@ -66,43 +75,58 @@ class AmxDriver {
   }
 
  private:
-  static constexpr std::int64_t tile_k = 2 * AmxTiles::steps;
+  std::int64_t tiles_of_k() const { return divide_up(p_.k, plan_.tile_k()); }
+
+  /// A row panel whose turn it is, as its tiles see it.
+  struct Rows {
+    const char* a;
+    std::int64_t a_row;
+    std::int64_t above;  // rows that are another panel's
+    std::int64_t count;
+    char* c;             // of the first column of the block
+    std::int64_t whole;  // tiles along k that a has; if one more is needed, it is the tail
+  };
+
+  Rows rows_of(std::int64_t batch, std::int64_t panel) {
+    const std::int64_t row = plan_.first_row(panel), count = plan_.rows(panel);
+    const char* const place = a_ + (batch * p_.a_batch + row * p_.a_row) * plan_.element;
+    char* const c = c_ + (batch * p_.c_batch + row * p_.c_row + first_column_) * plan_.element;
+    if (plan_.pack_a) return {packed_a(place, panel), plan_.a_pitch_bytes(), 0, count, c, tiles_of_k()};
+    const std::int64_t a_row = p_.a_row * plan_.element, above = plan_.height() - count;
+    return {place - above * a_row, a_row, above, count, c, p_.k / plan_.tile_k()};
+  }
 
   void row_panel(std::int64_t batch, std::int64_t panel) {
-    const std::int64_t row = plan_.first_row(panel), rows = plan_.rows(panel);
-    char* const c = c_ + (batch * p_.c_batch + row * p_.c_row + first_column_) * plan_.element;
-    if (p_.k == 0) return clear(c, rows);
-    const char* const place = a_ + (batch * p_.a_batch + row * p_.a_row) * plan_.element;
-    const std::int64_t above = plan_.pack_a ? 0 : plan_.height() - rows;  // rows that are another panel's
-    const std::int64_t a_row = plan_.pack_a ? plan_.a_pitch_bytes() : p_.a_row * plan_.element;
-    const char* const a = plan_.pack_a ? packed_a(place, panel) : place - above * a_row;
-    const std::int64_t whole = plan_.pack_a ? plan_.steps(p_.k) / AmxTiles::steps : p_.k / tile_k;
-    const std::int64_t tiles = divide_up(p_.k, tile_k), tiles_at_once = plan_.amx_depth() / tile_k;
-    if (whole < tiles) pack_tail(a + whole * AmxTiles::row_bytes, a_row);
-    for (std::int64_t tile = 0; tile < tiles; tile += tiles_at_once) {
-      const std::int64_t past = std::min(tile + tiles_at_once, tiles);
+    const Rows rows = rows_of(batch, panel);
+    if (p_.k == 0) return clear(rows);
+    const std::int64_t tiles = tiles_of_k(), at_once = plan_.amx_depth() / plan_.tile_k();
+    if (rows.whole < tiles) pack_tail(rows);
+    for (std::int64_t tile = 0; tile < tiles; tile += at_once) {
+      const std::int64_t past = std::min(tile + at_once, tiles);
       for (std::int64_t j = 0; j < columns_; j += plan_.width) {
-        const std::int64_t b_step = plan_.width * plan_.size;
-        const char* const b = packed_b_ + j / plan_.width * plan_.b_panel_bytes();
-        AmxRun runs[2];
-        std::int64_t count = 0;
-        if (tile < whole)
-          runs[count++] = {.a = a + tile * AmxTiles::row_bytes,
-                           .b = b + tile * AmxTiles::steps * b_step,
-                           .a_row = a_row,
-                           .b_step = b_step,
-                           .tiles = std::min(past, whole) - tile};
-        if (past > whole)
-          runs[count++] = {.a = tail_,
-                           .b = b + whole * AmxTiles::steps * b_step,
-                           .a_row = AmxTiles::row_bytes,
-                           .b_step = b_step,
-                           .tiles = 1};
-        float* const sums = sums_of(j);
-        multiply_[columns_ - j > AmxTiles::columns](runs, count, sums, tile > 0);
-        if (past == tiles) round(sums, above, rows, j, c);
+        multiply(rows, j, tile, past);
+        if (past == tiles) store(rows, j);
       }
     }
+  }
+
+  /// Tiles [tile, past) along k.
+  void multiply(const Rows& rows, std::int64_t j, std::int64_t tile, std::int64_t past) const {
+    const std::int64_t b_step = plan_.width * plan_.size, b_tile = AmxTiles::steps * b_step;
+    const char* const b = packed_b_ + j / plan_.width * plan_.b_panel_bytes();
+    AmxRun runs[std::size(planes_of_thirds)];
+    std::int64_t count = 0;
+    for (const auto& [of_a, of_b] : planes_)
+      if (tile < rows.whole)
+        runs[count++] = {.a = rows.a + of_a * plan_.a_plane_bytes() + tile * AmxTiles::row_bytes,
+                         .b = b + of_b * plan_.b_plane_bytes() + tile * b_tile,
+                         .a_row = rows.a_row,
+                         .b_step = b_step,
+                         .tiles = std::min(past, rows.whole) - tile};
+    if (past > rows.whole)
+      runs[count++] = {
+          .a = tail_, .b = b + rows.whole * b_tile, .a_row = AmxTiles::row_bytes, .b_step = b_step, .tiles = 1};
+    multiply_[columns_ - j > AmxTiles::columns](runs, count, sums_of(j), tile > 0);
   }
 
   /// Sums that wait have a place for each panel of b.
@@ -111,15 +135,20 @@ class AmxDriver {
     return reinterpret_cast<float*>(sums_ + number * plan_.sums_panel_bytes());
   }
 
-  void round(const float* sums, std::int64_t above, std::int64_t rows, std::int64_t j, char* c) const {
+  void store(const Rows& rows, std::int64_t j) const {
     const std::int64_t columns = std::min(plan_.width, columns_ - j);
     const std::int64_t tiles = columns > AmxTiles::columns ? 2 : 1;
-    const PackShape shape{.rows = rows,
+    const PackShape shape{.rows = rows.count,
                           .columns = columns,
                           .source_row = tiles * AmxTiles::row_bytes,
                           .target_row = p_.c_row * plan_.element,
                           .panel = 0};
-    round_(sums + above * tiles * AmxTiles::columns, c + j * plan_.element, &shape);
+    const float* const first = sums_of(j) + rows.above * tiles * AmxTiles::columns;
+    char* const c = rows.c + j * plan_.element;
+    if (plan_.form == Form::amx) return round_(first, c, &shape);
+    for (std::int64_t row = 0; row < rows.count; ++row)
+      std::memcpy(c + row * shape.target_row, first + row * tiles * AmxTiles::columns,
+                  static_cast<std::size_t>(columns * plan_.element));
   }
 
   const char* packed_a(const char* place, std::int64_t panel) {
@@ -132,16 +161,17 @@ class AmxDriver {
   }
 
   /// Rows of what is left of k, with zeros to the end of a tile's row.
-  void pack_tail(const char* source, std::int64_t a_row) const {
-    const auto bytes = static_cast<std::size_t>(p_.k % tile_k * plan_.element);
+  void pack_tail(const Rows& rows) const {
+    const char* const source = rows.a + rows.whole * AmxTiles::row_bytes;
     std::memset(tail_, 0, static_cast<std::size_t>(plan_.tail_bytes()));
     for (std::int64_t row = 0; row < plan_.height(); ++row)
-      std::memcpy(tail_ + row * AmxTiles::row_bytes, source + row * a_row, bytes);
+      std::memcpy(tail_ + row * AmxTiles::row_bytes, source + row * rows.a_row,
+                  static_cast<std::size_t>(p_.k % plan_.tile_k() * plan_.element));
   }
 
-  void clear(char* c, std::int64_t rows) const {
-    for (std::int64_t row = 0; row < rows; ++row)
-      std::memset(c + row * p_.c_row * plan_.element, 0, static_cast<std::size_t>(columns_ * plan_.element));
+  void clear(const Rows& rows) const {
+    for (std::int64_t row = 0; row < rows.count; ++row)
+      std::memset(rows.c + row * p_.c_row * plan_.element, 0, static_cast<std::size_t>(columns_ * plan_.element));
   }
 
   const Plan& plan_;
@@ -151,6 +181,7 @@ class AmxDriver {
   const Packer packer_;
   const ConfiguredTiles tiles_;
   const AmxFunction* multiply_;  // by tiles of columns - 1
+  std::span<const Planes> planes_;
   PackFunction round_;
   std::int64_t outer_ = -1, first_column_ = 0, columns_ = 0;
   std::vector<bool> kept_;  // row panels of a that are packed

@@ -290,7 +290,7 @@ void run_units(const Product& product, const void* a, const void* b, void* c, st
                void* scratch) {
   if (begin >= end) return;
   const Plan plan(product);
-  if (plan.form == Form::amx) return run_amx(plan, a, b, c, begin, end, scratch);
+  if (plan.is_of_amx()) return run_amx(plan, a, b, c, begin, end, scratch);
   Driver driver(plan, a, b, c, scratch);
   Range range = plan.range_of(begin, end);
   for (;;) {
