@@ -17,6 +17,7 @@
 
 #include "gradus/backend/instruction_set.h"
 #include "gradus/backend/kernel_cache.h"
+#include "gradus/backend/matmul_precision.h"
 #include "gradus/base/error.h"
 #include "gradus/base/print.h"
 #include "gradus/base/threads.h"

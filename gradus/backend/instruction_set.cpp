@@ -4,6 +4,8 @@
 
 namespace gradus {
 
-std::string_view instruction_set() { return cpu_backend::name(cpu_backend::isa()); }
+std::string_view instruction_set() {
+  return cpu_backend::uses_amx() ? "avx512 with AMX" : cpu_backend::name(cpu_backend::isa());
+}
 
 }  // namespace gradus

@@ -5,12 +5,14 @@
 
 namespace gradus {
 
-/// A thread that is started in its lifetime, by this thread, blocks all signals.
+/// A thread that is started in its lifetime, by this thread, blocks all signals but those of its own faults, which a
+/// handler of the program may want to see.
 class NoSignals {
  public:
   [[nodiscard]] NoSignals() {
     sigset_t all;
     sigfillset(&all);
+    for (int fault : {SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS}) sigdelset(&all, fault);
     pthread_sigmask(SIG_SETMASK, &all, &before_);
   }
   ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }

@@ -9,8 +9,9 @@ namespace gradus {
 /// a: T[batches..., m, k], b: T[batches..., k, n] -> T[batches..., m, n], T floating or an integer type of 32 or 64
 /// bits. Leading dimensions are batches that broadcast as in NumPy; a `b` of two dimensions under batches of `a` is one
 /// tall product. Every element is one chain of fused multiply-adds in the order of k; of bf16 it is one of f32, which
-/// takes k in pairs, the odd one first, and is rounded at its end, of f16 one of f32 (architecture.md, the numeric
-/// contract).
+/// takes k in pairs, the odd one first, and is rounded at its end, of f16 one of f32. On processors with AMX an element
+/// of bf16 is a sum of the same products in another order, which takes even and odd k apart (architecture.md, the
+/// numeric contract), and so may one of f32 be where set_default_matmul_precision permits it.
 Tensor matmul(const Tensor& a, const Tensor& b);
 
 /// Sums of products in Einstein's notation: "bij,bjk->bik". Letters name dimensions, `...` stands for leading ones that

@@ -12,6 +12,7 @@
 #include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/base/error.h"
 #include "gradus/base/flush_denormals.h"
+#include "tests/backend_cpu/amx_emulator.h"
 
 namespace gradus::cpu_backend {
 namespace {
@@ -25,13 +26,14 @@ std::vector<Isa> isas() {
 /// What a product may be computed with on this processor.
 struct Tiles {
   Isa isa;
-  bool pairs;
-  void set(Product& p) const { p.isa = isa, p.pair_tiles = pairs; }
+  bool pairs, amx = false;
+  void set(Product& p) const { p.isa = isa, p.pair_tiles = pairs, p.amx = amx; }
 };
 template <class T> std::vector<Tiles> all_tiles() {
   std::vector<Tiles> all;
   for (Isa isa : isas()) all.push_back({isa, false});
   if (std::is_same_v<T, bfloat16> && has_pair_products()) all.push_back({Isa::avx512, true});
+  if (std::is_same_v<T, bfloat16> && can_run_amx()) all.push_back({Isa::avx512, has_pair_products(), true});
   return all;
 }
 
@@ -118,7 +120,7 @@ template <class T> class Guarded {
 template <class T> struct Problem {
   Case shape;
   Product product;
-  std::vector<T> a, b, expected;
+  std::vector<T> a, b, expected, expected_of_amx;
 
   explicit Problem(const Case& c) : shape(c), product(make_product(c, dtype_of<T>())) {
     const Product& p = product;
@@ -134,7 +136,7 @@ template <class T> struct Problem {
 
   void solve() {
     const Product& p = product;
-    expected = target();
+    expected = expected_of_amx = target();
     for (std::int64_t i = 0; i < p.batch; ++i)
       for (std::int64_t row = 0; row < p.m; ++row)
         for (std::int64_t column = 0; column < p.n; ++column) {
@@ -148,8 +150,26 @@ template <class T> struct Problem {
           if (std::is_same_v<T, bfloat16> && p.k % 2 == 1)  // the loop met the missing one in place of the last
             sum = step(sum, x[(p.k - 1) * p.a_column], y[(p.k - 1) * p.b_row]);
           expected[i * p.c_batch + row * p.c_row + column] = static_cast<T>(sum);
+          if constexpr (std::is_same_v<T, bfloat16>)
+            expected_of_amx[i * p.c_batch + row * p.c_row + column] = static_cast<T>(sum_of_amx(x, y));
         }
   }
+  /// Even and odd k apart, 32 at a time; those that are missing are zeros.
+  float sum_of_amx(const bfloat16* x, const bfloat16* y) const {
+    const FlushDenormals flush;
+    const Product& p = product;
+    float sum = 0;
+    for (std::int64_t first = 0; first < p.k; first += 32) {
+      float halves[2] = {};
+      for (std::int64_t k = first; k < first + 32; ++k) {
+        float& half = halves[k % 2];
+        half = k < p.k ? step(half, x[k * p.a_column], y[k * p.b_row]) : next<float>(half, 0, 0);
+      }
+      sum += halves[0] + halves[1];
+    }
+    return sum;
+  }
+  const std::vector<T>& wanted() const { return product.amx && product.dtype == bf16 ? expected_of_amx : expected; }
   static Sum<T> step(Sum<T> sum, T x, T y) { return next<Sum<T>>(sum, static_cast<Sum<T>>(x), static_cast<Sum<T>>(y)); }
 
   /// Runs the units in the given ranges, and expects the naive result and nothing touched beside it.
@@ -159,9 +179,9 @@ template <class T> struct Problem {
     for (std::size_t i = 0; i + 1 < bounds.size(); ++i)
       run_units(product, a.data(), b.data(), c.data(), bounds[i], bounds[i + 1], scratch.data());
     for (std::size_t i = 0; i < c.size(); ++i)
-      ASSERT_EQ(bits(c[i]), bits(expected[i]))
-          << product.dtype << " " << name(product.isa) << " " << shape << ": element " << i << " is "
-          << static_cast<double>(c[i]) << ", expected " << static_cast<double>(expected[i]);
+      ASSERT_EQ(bits(c[i]), bits(wanted()[i]))
+          << product.dtype << " " << name(product.isa) << (product.amx ? " with AMX " : " ") << shape << ": element "
+          << i << " is " << static_cast<double>(c[i]) << ", expected " << static_cast<double>(wanted()[i]);
   }
   void expect_equal() const { expect_equal({0, units(product)}); }
 
@@ -205,7 +225,7 @@ template <class T> struct Problem {
       for (std::size_t j = 0; j < c.size(); ++j) writers[j] += c[j] != untouched();
     }
     for (std::size_t j = 0; j < writers.size(); ++j)
-      ASSERT_EQ(writers[j], expected[j] != untouched()) << product.dtype << " " << shape << ": element " << j;
+      ASSERT_EQ(writers[j], wanted()[j] != untouched()) << product.dtype << " " << shape << ": element " << j;
   }
 };
 
@@ -315,7 +335,7 @@ TYPED_TEST(ProductOf, AnyDivisionIntoUnitsGivesTheSameBits) {
     for (const Tiles& tiles : all_tiles<TypeParam>()) {
       tiles.set(problem.product);
       const std::int64_t count = units(problem.product);
-      for (int trial = 0; trial < 4; ++trial) {
+      for (int trial = 0; trial < (tiles.amx ? 1 : 4); ++trial) {  // which may be emulated
         std::vector<std::int64_t> bounds{0, count};
         for (int cut = 0; cut < 4; ++cut) bounds.push_back(random() % (count + 1));
         std::sort(bounds.begin(), bounds.end());
@@ -341,7 +361,7 @@ TYPED_TEST(ProductOf, ReadsAndWritesNothingPastTheEnd) {
             Guarded<TypeParam> c(std::vector<TypeParam>(m * n));
             Guarded<unsigned char> scratch(std::vector<unsigned char>((scratch_bytes(p) + 63) / 64 * 64));
             run_units(p, a.data(), b.data(), c.data(), 0, units(p), scratch.data());
-            for (std::int64_t i = 0; i < m * n; ++i) ASSERT_EQ(bits(c.data()[i]), bits(problem.expected[i]));
+            for (std::int64_t i = 0; i < m * n; ++i) ASSERT_EQ(bits(c.data()[i]), bits(problem.wanted()[i]));
           }
         }
 }

@@ -40,7 +40,7 @@ std::vector<Way> ways(const Computation& computation, std::uint64_t turn) {
        }},
       {"op by op", [&] { return computation.compiled({.run_eagerly = true}); }},
   };
-  if (cpu_backend::widest_isa() == cpu_backend::Isa::avx512)
+  if (cpu_backend::isa() == cpu_backend::Isa::avx512 && !cpu_backend::uses_amx())  // of which products of bf16 differ
     others.push_back({"on AVX2", [&] {
                         const cpu_backend::IsaScope narrow(cpu_backend::Isa::avx2);
                         return computation.compiled({});

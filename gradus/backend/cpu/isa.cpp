@@ -1,5 +1,8 @@
 /// Which instruction set generated code uses.
 #include "gradus/backend/cpu/isa.h"
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <atomic>
 #include <cstdlib>
 #include "gradus/base/error.h"
@@ -8,11 +11,37 @@ namespace gradus::cpu_backend {
 namespace {
 
 constexpr int none = -1;
-std::atomic<int> override{none};
+constexpr int with_amx = 0x100;
+std::atomic<int> override{none};  // an Isa, and whether AMX is used
 
-Isa chosen_by_environment() {
+std::string_view environment() {
   const char* setting = std::getenv("GRADUS_ISA");
-  return choose_isa(setting ? setting : "", widest_isa());
+  return setting ? setting : "";
+}
+
+bool bit(std::uint64_t bits, int number) { return (bits >> number & 1) != 0; }
+
+/// The states that the kernel saves when threads change; only where CPUID says that there is such a register.
+std::uint64_t saved_states() {
+  unsigned eax, ebx, ecx, edx;
+  constexpr int has_xgetbv = 27;
+  if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !bit(ecx, has_xgetbv)) return 0;
+  std::uint32_t low, high;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return std::uint64_t{high} << 32 | low;
+}
+
+std::uint32_t features_of_leaf_7() {
+  unsigned eax, ebx, ecx, edx;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) ? edx : 0;
+}
+
+constexpr int tile_data = 18;  // of the states
+
+/// Linux gives the large state of tiles only to processes that ask: one request, for all threads.
+bool ask_kernel_for_tiles() {
+  constexpr int request = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  return syscall(SYS_arch_prctl, request, tile_data) == 0;
 }
 
 }  // namespace
@@ -32,6 +61,23 @@ bool has_pair_products() {
   return has;
 }
 
+bool has_amx(const AmxBits& bits) {
+  constexpr int bf16_products = 22, tiles = 24, tile_shapes = 17;
+  return bits.pair_products && bit(bits.features, tiles) && bit(bits.features, bf16_products) &&
+         bit(bits.saved, tile_shapes) && bit(bits.saved, tile_data) && bits.permitted && bits.permitted();
+}
+
+bool has_amx() {
+  static const bool has = has_amx({has_pair_products(), features_of_leaf_7(), saved_states(), ask_kernel_for_tiles});
+  return has;
+}
+
+bool uses_amx() {
+  static const bool by_default = environment().empty() && has_amx();
+  const int forced = override.load(std::memory_order_relaxed);
+  return forced == none ? by_default : (forced & with_amx) != 0;
+}
+
 Isa choose_isa(std::string_view setting, std::optional<Isa> widest) {
   require<Unavailable>(widest.has_value(),
                        "gradus computes with AVX2, FMA and F16C, which this processor does not have");
@@ -47,14 +93,14 @@ Isa choose_isa(std::string_view setting, std::optional<Isa> widest) {
 
 Isa isa() {
   const int forced = override.load(std::memory_order_relaxed);
-  if (forced != none) return static_cast<Isa>(forced);
-  static const Isa chosen = chosen_by_environment();
+  if (forced != none) return static_cast<Isa>(forced & ~with_amx);
+  static const Isa chosen = choose_isa(environment(), widest_isa());
   return chosen;
 }
 
-IsaScope::IsaScope(Isa isa) {
+IsaScope::IsaScope(Isa isa, bool amx) {
   choose_isa(name(isa), widest_isa());
-  before_ = override.exchange(static_cast<int>(isa));
+  before_ = override.exchange(static_cast<int>(isa) | (amx ? with_amx : 0));
 }
 
 IsaScope::~IsaScope() { override.store(before_); }

@@ -18,17 +18,33 @@ std::optional<Isa> widest_isa();
 /// a setting that is unknown, Unavailable for one that the processor lacks and for processors without AVX2.
 Isa choose_isa(std::string_view setting, std::optional<Isa> widest);
 
-/// The instruction set in force. Results never depend on it.
+/// The instruction set in force. Results never depend on it, but for AMX, below.
 Isa isa();
 
 /// Whether the processor has AVX512_BF16, which adds up products of pairs of bf16. Results never depend on it either.
 bool has_pair_products();
 
-/// Another instruction set for the whole process while it lives: for tests. Scopes of one thread nest; work in progress
-/// in other threads keeps the one it began with.
+/// What decides about AMX: processor and kernel.
+struct AmxBits {
+  bool pair_products = false;     // has_pair_products()
+  std::uint32_t features = 0;     // edx of leaf 7 of CPUID
+  std::uint64_t saved = 0;        // XCR0: the states that the kernel saves
+  bool (*permitted)() = nullptr;  // asks the kernel for the tiles, once nothing else is missing
+};
+/// Whether matrix products can go by AMX: tiles and their products of bf16, which the kernel saves and permits.
+bool has_amx(const AmxBits&);
+/// Of this processor and process. The first call asks the kernel.
+bool has_amx();
+
+/// Whether products of bf16 go by AMX: has_amx(), unless GRADUS_ISA or an IsaScope names an instruction set. Their sums
+/// are in another order than everywhere else (tiles/product.h), so this may change the bits of results.
+bool uses_amx();
+
+/// Another instruction set for the whole process while it lives, with or without AMX, which is taken to be there: for
+/// tests. Scopes of one thread nest; work in progress in other threads keeps the one it began with.
 class IsaScope {
  public:
-  explicit IsaScope(Isa);
+  explicit IsaScope(Isa, bool amx = false);
   ~IsaScope();
   IsaScope(const IsaScope&) = delete;
   IsaScope& operator=(const IsaScope&) = delete;

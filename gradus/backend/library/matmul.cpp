@@ -8,6 +8,7 @@
 #include "gradus/backend/cpu/tiles/product.h"
 #include <algorithm>
 #include "gradus/backend/library/kernels.h"
+#include "gradus/backend/matmul_precision_use.h"
 #include "gradus/base/divide.h"
 #include "gradus/compiler/steps.h"
 #include "gradus/ops/matmul.h"
@@ -26,6 +27,7 @@ constexpr std::int64_t least_weights = 64 << 10, most_weights = 4 << 20;  // byt
 
 bool may_go_in_turns(const Graph& graph, const Value& v, const cpu_backend::Product& p) {
   const std::int64_t weights = p.k * p.n * size_of(p.dtype);
+  if (p.by_bf16 && p.amx) return false;  // with or without turns one kind of sum
   return std::ranges::count(graph.dying, storage_of(graph, v.in[1])) > 0 && p.batch == 1 && p.dtype != bf16 &&
          p.b_column == 1 && p.n > 1 && p.m > 0 && p.m * 3 <= p.k && weights >= least_weights && weights <= most_weights;
 }
@@ -87,6 +89,7 @@ Call call_of(const Graph& graph, int value, Symbols symbols) {
   Call call;
   cpu_backend::Product& p = call.product;
   p.dtype = v.spec.dtype;
+  if (p.dtype == f32) p.by_bf16 = use_default_matmul_precision() == MatmulPrecision::bfloat16_6x;
   p.m = c[-2];
   p.n = c[-1];
   p.k = op.transpose_a ? a[-2] : a[-1];

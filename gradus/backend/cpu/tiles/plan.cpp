@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int64_t most_kept_bytes = 4 << 20;  // of a packed once for all blocks of columns
 constexpr std::int64_t block_bytes = 1 << 20;      // of a block of packed b, which waits in the last cache
+constexpr std::int64_t amx_deepest = 512;          // k of 32 rows of a that stay in 48 KiB: 32 KiB
 constexpr std::int64_t deep = 384;                 // from so many steps on, panels of a pass by a panel of b
 constexpr std::int64_t small_bytes = 128 << 10;    // of b in place, past which rows go as a whole: a thread's rows are
                                                    // then neighbours, as they are for whoever reads c next
@@ -54,7 +55,10 @@ std::int64_t second_level_cache() {
 }
 
 Form form_of(const Product& p) {
+  const bool has_amx = p.isa == Isa::avx512 && p.amx;
+  if (p.dtype == f32 && p.by_bf16 && has_amx && !p.resume) return Form::thirds;
   if (p.dtype != bf16) return Form::plain;
+  if (has_amx) return Form::amx;
   return p.isa == Isa::avx512 && p.pair_tiles ? Form::pairs : Form::widened;
 }
 
@@ -70,7 +74,7 @@ Plan::Plan(const Product& given)
   size = form == Form::plain ? element : size_of(f32), lanes = sizes.vector_bytes / size;
   outer_batch = p.b_batch == 0 ? 1 : p.batch, inner_batch = p.b_batch == 0 ? p.batch : 1;
   vectors = p.n <= lanes ? 1 : 2, width = vectors * lanes;
-  row_panels = divide_up(p.m, sizes.rows[vectors - 1]);
+  row_panels = divide_up(p.m, is_of_amx() ? AmxTiles::most * AmxTiles::rows : sizes.rows[vectors - 1]);
   // Three or five panels would be an uneven load for two threads.
   const bool are_few = p.batch * row_panels * divide_up(p.n, width) < 8;
   if (row_panels % 2 == 1 && row_panels > 1 && (are_few || row_panels >= many_panels)) ++row_panels;
@@ -86,9 +90,12 @@ void Plan::choose_packing() {
   const std::int64_t few = p.a_row != 1 ? 256 : is_narrow ? 31 : 128;
   const bool aliases = std::max(p.a_row, p.a_column) * element % 2048 == 0 && p.k > few;
   const bool has_pairs = a_by_rows() && p.k % 2 == 0;
-  pack_a = (aliases && p.m > 4) || form == Form::widened || (form == Form::pairs && !has_pairs);
+  pack_a = (aliases && p.m > 4) || form == Form::widened || (form == Form::pairs && !has_pairs) ||
+           (form == Form::amx && !a_by_rows()) || form == Form::thirds;
   // Rows adjacent: panels share cache lines, so several are packed at once.
-  group = a_by_rows() ? 1 : std::max<std::int64_t>(1, most_together * row_panels / std::max<std::int64_t>(p.m, 1));
+  group = a_by_rows() || is_of_amx()
+              ? 1
+              : std::max<std::int64_t>(1, most_together * row_panels / std::max<std::int64_t>(p.m, 1));
   const std::int64_t b_bytes = p.n * p.k * element, rows = p.m * inner_batch;
   pack_b = form != Form::plain || p.b_column != 1 || (b_bytes > 160 << 10 && rows > 64) ||
            (b_bytes > 512 << 10 && rows > 16);
@@ -101,7 +108,7 @@ void Plan::choose_packing() {
   const std::int64_t panel_bytes = std::max<std::int64_t>(1, divide_up(p.m, row_panels ? row_panels : 1) * size) *
                                    std::max<std::int64_t>(1, steps(depth));
   const std::int64_t near = std::min(most_resident, second_level_cache() / 8 * 3 / panel_bytes);
-  is_deep = pack_b && (steps(depth) >= deep || has_whole_rows());
+  is_deep = pack_b && !is_of_amx() && (steps(depth) >= deep || has_whole_rows());
   resident = is_deep ? std::max(group, near / group * group) : group;
   if (!has_whole_rows()) return;
   // So many rows of c stay near until what follows reads them.
@@ -111,7 +118,7 @@ void Plan::choose_packing() {
 
 bool Plan::has_whole_rows() const {
   const Product& p = product;
-  return p.is_followed && pack_b && p.n > 0 && p.k * p.n * element <= most_passing &&
+  return p.is_followed && !is_of_amx() && pack_b && p.n > 0 && p.k * p.n * element <= most_passing &&
          group * most_rows() * p.n * element <= second_level_cache() &&
          outer_batch * inner_batch * row_panels >= enough_panels;
 }
@@ -122,7 +129,7 @@ void Plan::cut_columns() {
   if (n == 0 || row_units == 0) return;
   std::int64_t most = width;
   const std::int64_t bytes = is_deep ? block_bytes : second_level_cache() / 8 * 5;
-  if (pack_b) most = bytes / std::max<std::int64_t>(steps(depth) * size, 1) / width * width;
+  if (pack_b) most = bytes / std::max<std::int64_t>(b_planes() * steps(depth) * size, 1) / width * width;
   else if (streamed) most = 512;
   else if (product.k * n * element <= small_bytes) most = n;
   const std::int64_t enough = round_up(divide_up(n, divide_up(32, row_units)), width);  // 32 units or more
@@ -142,17 +149,30 @@ void Plan::cut_columns() {
   keep_a = pack_a && column_blocks > 1 && inner_batch == 1 && groups() * pauses() * a_group_bytes() <= most_kept_bytes;
 }
 
+Range Plan::range_of(std::int64_t begin, std::int64_t end) const {
+  const std::int64_t matrices = column_blocks * panels(), panels_of_part = panels() / parts;
+  const std::int64_t part = begin % matrices / (column_blocks * panels_of_part), within = begin % panels_of_part;
+  const std::int64_t first = part * panels_of_part + within;
+  return {.outer = begin / matrices,
+          .column_block = begin / panels_of_part % column_blocks,
+          .begin = first,
+          .end = first + std::min(panels_of_part - within, end - begin)};
+}
+
 std::int64_t Plan::b_panel_bytes_of(std::int64_t steps) const { return round_up(steps, 16) * size * width + 64; }
 
 std::int64_t Plan::a_pitch_bytes_of(std::int64_t steps) const {
   const std::int64_t rows = std::min(group * divide_up(product.m, row_panels), product.m);
   // Packing writes whole pairs of vectors.
-  const std::int64_t bytes = a_by_rows() ? steps * size : round_up(rows, 2 * lanes) * size;
+  const bool by_rows = a_by_rows() || is_of_amx();
+  const std::int64_t bytes = by_rows ? steps * size : round_up(rows, 2 * lanes) * size;
   return (divide_up(bytes, 64) | 1) * 64;
 }
 
 std::int64_t Plan::a_group_bytes_of(std::int64_t steps) const {
   const std::int64_t rows = std::min(group * divide_up(product.m, row_panels), product.m);
+  // Packing for AMX transposes squares of 16 rows.
+  if (is_of_amx()) return a_planes() * a_plane_bytes() + 128;
   return a_pitch_bytes_of(steps) * (a_by_rows() ? rows : steps) + 128;
 }
 
@@ -161,6 +181,26 @@ std::int64_t Plan::packed_a_bytes() const {
   // Residents may begin amid a group.
   const std::int64_t near = resident / group + 1;
   return a_group_bytes() * (keep_a ? groups() * pauses() : std::min(groups(), near));
+}
+
+std::int64_t Plan::sums_bytes() const {
+  if (form == Form::widened) return TileTable::heights * width * size;
+  if (is_of_amx()) return sums_panel_bytes() * (amx_depth() < product.k ? block / width : 1);
+  return 0;
+}
+
+std::int64_t Plan::amx_depth() const {
+  const std::int64_t most = form == Form::thirds ? amx_deepest / 4 : amx_deepest;
+  return round_up(divide_up(product.k, std::max<std::int64_t>(1, divide_up(product.k, most))), tile_k());
+}
+
+Piece Plan::piece(const void* c, std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t column,
+                  std::int64_t columns) const {
+  return {.c = c,
+          .rows = rows,
+          .columns = columns,
+          .pitch = has_pieces() ? piece_pitch_bytes() / element : product.c_row,
+          .first = batch * product.c_batch + row * product.c_row + column};
 }
 
 std::int64_t Plan::piece_pitch_bytes() const {

@@ -12,6 +12,13 @@ enum class Form : std::uint8_t {
   plain,    // elements as they are, a step is one k
   pairs,    // of bf16: a step is two k
   widened,  // of bf16, for processors without tiles of pairs: f32, of each pair the odd k first
+  amx,      // of bf16: pairs, a row by row, filled up with zeros to whole tiles of AMX
+  thirds,   // of f32: the same of three bf16 each, of which pairs are made (pack.cpp), a plane of each kind
+};
+
+/// Units that share a block of columns: row panels [begin, end), counted over the inner batch.
+struct Range {
+  std::int64_t outer, column_block, begin, end;
 };
 
 /// A unit is one row panel of one block of columns. Units are ordered by (outer batch, part, column block, inner batch,
@@ -45,8 +52,12 @@ struct Plan {
   std::int64_t pauses() const { return product.k == 0 ? 1 : divide_up(product.k, depth); }  // with the end
   std::int64_t panels() const { return inner_batch * row_panels; }
   std::int64_t units() const { return outer_batch * column_blocks * panels(); }
+  /// The longest range from unit `begin` on, before unit `end`.
+  Range range_of(std::int64_t begin, std::int64_t end) const;
   std::int64_t steps(std::int64_t k) const {
-    return form == Form::plain ? k : form == Form::pairs ? (k + 1) / 2 : (k + 1) / 2 * 2;
+    const std::int64_t pairs = (k + 1) / 2;
+    if (is_of_amx()) return round_up(words(k), AmxTiles::steps);
+    return form == Form::plain ? k : form == Form::pairs ? pairs : pairs * 2;
   }
 
   /// Heights of panels differ by one at most: 64 rows are 13 13 13 13 12.
@@ -54,13 +65,22 @@ struct Plan {
   std::int64_t rows(std::int64_t panel) const { return first_row(panel + 1) - first_row(panel); }
   std::int64_t most_rows() const { return row_panels == 0 ? 0 : divide_up(product.m, row_panels); }
 
+  bool is_of_amx() const { return form == Form::amx || form == Form::thirds; }
+  std::int64_t a_planes() const { return form == Form::thirds ? 2 : 1; }
+  std::int64_t b_planes() const { return form == Form::thirds ? 3 : 1; }
+  /// Of AMX: pairs of 32 bits that so many k take, and how many k a tile takes.
+  std::int64_t words(std::int64_t k) const { return form == Form::thirds ? k : (k + 1) / 2; }
+  std::int64_t tile_k() const { return form == Form::thirds ? AmxTiles::steps : 2 * AmxTiles::steps; }
+
   // Packed rows and panels take an odd number of cache lines, so that they fall into different sets of the cache.
-  std::int64_t b_panel_bytes() const { return b_panel_bytes_of(steps(depth)); }
+  std::int64_t b_plane_bytes() const { return b_panel_bytes_of(steps(depth)); }
+  std::int64_t b_panel_bytes() const { return b_planes() * b_plane_bytes(); }
   std::int64_t packed_b_bytes() const { return pack_b ? b_panel_bytes() * (block / width) : 0; }
 
-  /// Packed a keeps its order in memory: row by row, or, if rows are adjacent, step by step.
+  /// Packed a keeps its order in memory: row by row, or, if rows are adjacent, step by step; of AMX it is row by row.
   bool a_by_rows() const { return product.a_column == 1; }
   std::int64_t a_pitch_bytes() const { return a_pitch_bytes_of(steps(depth)); }
+  std::int64_t a_plane_bytes() const { return a_pitch_bytes() * round_up(height(), AmxTiles::rows); }  // of AMX
   std::int64_t a_group_bytes() const { return a_group_bytes_of(steps(depth)); }
   std::int64_t packed_a_bytes() const;
 
@@ -73,9 +93,21 @@ struct Plan {
   bool has_pieces() const { return product.is_followed && product.k > 0 && pauses() == 1; }
   std::int64_t piece_pitch_bytes() const;
   std::int64_t piece_bytes() const;
+  /// These rows and columns, of which the first element is at `c`, as what follows sees them.
+  Piece piece(const void* c, std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t column,
+              std::int64_t columns) const;
 
-  /// The sums of one tile, if they are not those of c.
-  std::int64_t sums_bytes() const { return form != Form::widened ? 0 : TileTable::heights * width * size; }
+  /// The sums of one tile, if they are not those of c; of AMX those of a row panel, if they wait for further k.
+  std::int64_t sums_bytes() const;
+
+  // Of AMX: packed b waits in the second-level cache, and past it goes a row panel of a, so few k at a time that these
+  // stay in the first-level cache. Its panels are of one height, that of the tiles: a lower one takes the row before
+  // it along, or what lies behind it in packed a.
+  std::int64_t height() const { return panel_rows + (taller_panels > 0); }
+  std::int64_t amx_depth() const;
+  std::int64_t sums_panel_bytes() const { return AmxTiles::most * AmxTiles::rows * width * size; }
+  /// The last k of a row panel of a that is read in place, if they do not fill a tile.
+  std::int64_t tail_bytes() const { return !is_of_amx() || pack_a ? 0 : height() * AmxTiles::row_bytes; }
 
  private:
   std::int64_t b_panel_bytes_of(std::int64_t steps) const;

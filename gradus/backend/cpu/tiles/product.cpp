@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 #include <vector>
+#include "gradus/backend/cpu/tiles/amx_product.h"
 #include "gradus/backend/cpu/tiles/pack.h"
 #include "gradus/backend/cpu/tiles/plan.h"
 #include "gradus/base/divide.h"
@@ -40,19 +41,6 @@ class LinesWanted {
   Bytes begin_ = nullptr;
   std::int64_t step_ = 0, lines_ = 0, columns_ = 0, line_ = 0, column_ = 0;
 };
-
-/// Units that share a block of columns: row panels [begin, end), counted over the inner batch.
-struct Range {
-  std::int64_t outer, column_block, begin, end;
-};
-
-/// The longest range from unit `begin` on, before unit `end`.
-Range range_of(const Plan& plan, std::int64_t begin, std::int64_t end) {
-  const std::int64_t matrices = plan.column_blocks * plan.panels(), panels = plan.panels() / plan.parts;
-  const std::int64_t part = begin % matrices / (plan.column_blocks * panels), within = begin % panels;
-  const std::int64_t first = part * panels + within;
-  return {begin / matrices, begin / panels % plan.column_blocks, first, first + std::min(panels - within, end - begin)};
-}
 
 /// Ranges of units, one after the other.
 class Driver {
@@ -173,12 +161,8 @@ class Driver {
   void follow(std::int64_t batch, std::int64_t begin, std::int64_t end) {
     const std::int64_t row = plan_.first_row(begin);
     first_row_ = row;
-    const Piece piece{.c = c_of(batch, row),
-                      .rows = plan_.first_row(end) - row,
-                      .columns = columns_,
-                      .pitch = c_row_ / plan_.element,
-                      .first = batch * p_.c_batch + row * p_.c_row + first_column_};
-    epilogue_.run(epilogue_.state, piece);
+    epilogue_.run(epilogue_.state,
+                  plan_.piece(c_of(batch, row), batch, row, plan_.first_row(end) - row, first_column_, columns_));
   }
 
   void compute(std::int64_t batch, std::int64_t begin, std::int64_t end) {
@@ -319,7 +303,7 @@ std::size_t scratch_bytes(const Product& product) {
   const Plan plan(product);
   if (plan.units() == 0) return 0;
   return static_cast<std::size_t>(plan.packed_b_bytes() + plan.packed_a_bytes() + plan.sums_bytes() +
-                                  plan.pairs_bytes() + plan.piece_bytes());
+                                  plan.pairs_bytes() + plan.tail_bytes() + plan.piece_bytes());
 }
 
 bool needs_c(const Product& product) { return !Plan(product).has_pieces(); }
@@ -328,12 +312,13 @@ void run_units(const Product& product, const void* a, const void* b, void* c, st
                void* scratch, const Epilogue& epilogue) {
   if (begin >= end) return;
   const Plan plan(product);
+  if (plan.is_of_amx()) return run_amx(plan, a, b, c, begin, end, scratch, epilogue);
   Driver driver(plan, a, b, c, scratch, epilogue);
-  Range range = range_of(plan, begin, end);
+  Range range = plan.range_of(begin, end);
   for (;;) {
     begin += range.end - range.begin;
     if (begin == end) return driver.run(range, nullptr);
-    const Range next = range_of(plan, begin, end);
+    const Range next = plan.range_of(begin, end);
     driver.run(range, &next);
     range = next;
   }

@@ -2,6 +2,7 @@
 /// sizes of tiles, their arguments, the layout of packed panels. Strides are bytes here, elements everywhere else.
 #pragma once
 #include <cstdint>
+#include "gradus/backend/cpu/tiles/amx.h"
 #include "gradus/tensor/dtype.h"
 
 namespace gradus::cpu_backend {
@@ -72,6 +73,11 @@ struct TileTable {
   PackFunction transpose[sizes][widths];
   PackFunction pair_rows[widths];
   PackFunction round;
+  // What follows is null without AVX-512.
+  PackFunction round_pairs;                 // with the bits of `round`, by an instruction of AVX512_BF16
+  AmxFunction amx[AmxTiles::most][widths];  // by tiles of rows - 1, of columns - 1
+  void (*configure_amx)(const AmxConfiguration*);
+  void (*release_amx)();
 };
 
 extern "C" const TileTable gradus_tiles_avx2, gradus_tiles_avx512;

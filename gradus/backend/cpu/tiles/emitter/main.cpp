@@ -14,6 +14,7 @@
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <memory>
 #include <stdexcept>
+#include "gradus/backend/cpu/tiles/emitter/amx.h"
 #include "gradus/backend/cpu/tiles/emitter/pack.h"
 #include "gradus/backend/cpu/tiles/emitter/tile.h"
 #include "gradus/backend/cpu/tiles/table.h"
@@ -69,6 +70,9 @@ class Functions {
     Pack floats = pack(4, 1);
     floats.element = llvm::Type::getFloatTy(module_.getContext());
     add(emit_round(module_, floats, "round"));
+    floats.by_instruction = true;
+    add(has_pairs() ? with(",+avx512bf16", emit_round(module_, floats, "round")) : nullptr);
+    emit_amx_tiles();
     return std::move(table_);
   }
 
@@ -85,13 +89,22 @@ class Functions {
         const bool exists = rows <= target_.sizes.rows[vectors - 1] && (!pairs || has_pairs());
         llvm::Function* tile =
             exists ? emit_tile(module_, {element, rows, vectors, lanes(bytes), pairs}, "tile") : nullptr;
-        add(pairs && tile ? with_pairs(tile) : tile);
+        add(pairs && tile ? with(",+avx512bf16", tile) : tile);
       }
   }
 
-  /// Called only where isa.h finds AVX512_BF16.
-  llvm::Function* with_pairs(llvm::Function* function) const {
-    function->addFnAttr("target-features", target_.features + ",+avx512bf16");
+  void emit_amx_tiles() {
+    const std::string features = ",+amx-tile,+amx-bf16";
+    for (int rows = 1; rows <= AmxTiles::most; ++rows)
+      for (int columns = 1; columns <= TileTable::widths; ++columns)
+        add(has_pairs() ? with(features, emit_amx(module_, rows, columns, "amx")) : nullptr);
+    add(has_pairs() ? with(features, emit_amx_configure(module_, "configure")) : nullptr);
+    add(has_pairs() ? with(features, emit_amx_release(module_, "release")) : nullptr);
+  }
+
+  /// Called only where isa.h finds these features.
+  llvm::Function* with(const std::string& features, llvm::Function* function) const {
+    function->addFnAttr("target-features", target_.features + features);
     return function;
   }
 

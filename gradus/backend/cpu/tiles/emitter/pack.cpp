@@ -1,5 +1,6 @@
 /// Copies of operand blocks into panels.
 #include "gradus/backend/cpu/tiles/emitter/pack.h"
+#include <llvm/IR/IntrinsicsX86.h>
 #include "gradus/backend/cpu/tiles/emitter/ir.h"
 
 namespace gradus::cpu_backend {
@@ -149,6 +150,8 @@ class PackEmitter {
   /// Floats as bf16, to nearest even, with the bits that generated kernels round to.
   V rounded(V x) {
     auto* narrow = llvm::FixedVectorType::get(b_.getInt16Ty(), pack_.lanes);
+    if (pack_.by_instruction)
+      return b_.CreateBitCast(b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_512, {}, {x}), narrow);
     const auto all = [&](std::uint32_t n) { return b_.CreateVectorSplat(pack_.lanes, b_.getInt32(n)); };
     V bits = b_.CreateBitCast(x, llvm::FixedVectorType::get(b_.getInt32Ty(), pack_.lanes));
     V odd = b_.CreateAnd(b_.CreateLShr(bits, all(16)), all(1));
