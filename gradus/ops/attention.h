@@ -40,6 +40,10 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
 AttentionSteps attention_steps(const Tensor& query, const Tensor& key, const Tensor& value,
                                const DotProductAttentionOptions& options);
 
+/// The weights of scaled scores, [batch, heads, queries, keys]: softcap, masks, softmax. Of the options the others are
+/// not looked at.
+Tensor attention_weights(const Tensor& scores, const DotProductAttentionOptions& options);
+
 /// weights value: [batch, heads, queries, keys] and [batch, key_heads, keys, value_width] -> [batch, heads, queries,
 /// value_width], where neighbouring heads share a head of values.
 Tensor weighted_values(const Tensor& weights, const Tensor& value);

@@ -20,7 +20,8 @@ void check(const Product& p) {
   const bool is_known =
       p.dtype == f32 || p.dtype == f64 || p.dtype == bf16 || (is_integer(p.dtype) && size_of(p.dtype) >= 4);
   internal_check(is_known, "product of ", p.dtype);
-  internal_check(!p.resume || p.dtype != bf16, "a product of bf16 goes on, but its sums have been rounded");
+  internal_check(p.dtype == bf16 || !p.wide, "wide product of ", p.dtype);
+  internal_check(!p.resume || p.wide || p.dtype != bf16, "a product of bf16 goes on, but its sums have been rounded");
   internal_check(std::min({p.batch, p.m, p.n, p.k}) >= 0, "product of negative size");
   internal_check(std::min({p.a_row, p.a_column, p.a_batch, p.b_row, p.b_column, p.b_batch, p.c_row, p.c_batch}) >= 0,
                  "product with a negative stride");
@@ -56,7 +57,11 @@ Form form_of(const Product& p) {
 }  // namespace
 
 Plan::Plan(const Product& given)
-    : product(simplify(given)), swapped(given.n != product.n), form(form_of(product)), element(size_of(product.dtype)) {
+    : product(simplify(given)),
+      swapped(given.n != product.n),
+      form(form_of(product)),
+      element(size_of(product.dtype)),
+      c_element(product.wide ? size_of(f32) : element) {
   const Product& p = product;
   check(p);
   const bool avx512 = p.isa == Isa::avx512;

@@ -24,8 +24,8 @@ struct Plan {
   bool swapped;     // a is b's transpose and b is a's
   Form form;
   const TileTable* table;
-  std::int64_t element;      // bytes in memory
-  std::int64_t size, lanes;  // bytes of what tiles read at a step, and how many a vector holds
+  std::int64_t element, c_element;  // bytes in memory, of a and b, and of c
+  std::int64_t size, lanes;         // bytes of what tiles read at a step, and how many a vector holds
   std::int64_t outer_batch, inner_batch;
   std::int64_t row_panels, column_blocks;
   std::int64_t parts = 1;  // of two blocks of columns two threads would write neighbouring lines at the same time
@@ -42,7 +42,7 @@ struct Plan {
   std::int64_t resident;  // row panels that pass by a panel of b while it is near
 
   std::int64_t groups() const { return divide_up(row_panels, group); }
-  std::int64_t pauses() const { return std::max<std::int64_t>(1, divide_up(product.k, depth)); }  // with the end
+  std::int64_t pauses() const { return product.k == 0 ? 1 : divide_up(product.k, depth); }  // with the end
   std::int64_t panels() const { return inner_batch * row_panels; }
   std::int64_t units() const { return outer_batch * column_blocks * panels(); }
   std::int64_t steps(std::int64_t k) const {
@@ -69,7 +69,8 @@ struct Plan {
   std::int64_t pairs_bytes() const;
 
   /// The sums of one tile, if they are not those of c.
-  std::int64_t sums_bytes() const { return form != Form::widened ? 0 : TileTable::heights * width * size; }
+  std::int64_t sums_bytes() const { return rounds() ? TileTable::heights * width * size : 0; }
+  bool rounds() const { return form == Form::widened && !product.wide; }
 
  private:
   std::int64_t b_panel_bytes_of(std::int64_t steps) const;

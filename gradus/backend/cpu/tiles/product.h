@@ -14,13 +14,15 @@ namespace gradus::cpu_backend {
 /// begins with 0, of fma for floats, of wrapping multiplications and additions for integers: its bits depend on nothing
 /// else. Of bf16 the chain is one of f32, rounded at its end, and takes k in pairs, of each the odd one first; a
 /// missing odd one counts as 0 * 0. k = 0 gives zeros.
+/// Of bf16 c may be wide: of f32, the sums themselves, which may go on where the k before them were even in number.
 struct Product {
   DType dtype = f32;
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
   std::int64_t a_row = 0, a_column = 1, a_batch = 0;
   std::int64_t b_row = 0, b_column = 1, b_batch = 0;
   std::int64_t c_row = 0, c_batch = 0;
-  bool resume = false;                    // c holds the beginnings of its chains, which go on with these k; not of bf16
+  bool resume = false;  // c holds the beginnings of its chains, which go on with these k; of bf16 only if wide
+  bool wide = false;
   Isa isa = cpu_backend::isa();           // fixes what units are
   bool pair_tiles = has_pair_products();  // bf16 on AVX-512: by vdpbf16ps
 };
