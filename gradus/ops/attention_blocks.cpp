@@ -67,12 +67,20 @@ Tensor in_order_of_pairs(const Tensor& x, int axis) {
   return gather(cast(x, f32), where(other < extent(n, i64), other, i), axis);
 }
 
+/// A softmax that multiplies by the reciprocal of the sum, since its result is rounded to bf16.
+Tensor softmax_by_reciprocal(const Tensor& scores) {
+  const ReduceOptions along_keys{.axis = {-1}, .keepdims = true};
+  const Tensor powers = exp(scores - stop_gradient(reduce_max(scores, along_keys)));
+  return powers * (1 / reduce_sum(powers, along_keys));
+}
+
 /// Of bf16: [batch, heads, queries, keys] in f32.
 template <class Op> Tensor weights_of_pairs(const Op& op, const Tensor& q, const Tensor& k, const Tensor& mask) {
   const Shape scores{q.shape()[0], q.shape()[2], q.shape()[1], k.shape()[1]};
   const Tensor products =
       matmul(grouped(in_order_of_pairs(q, 3), k.shape()[2]), transpose(exchanged(in_order_of_pairs(k, 3))));
-  return attention_weights(reshape(products, scores) * op.scale, {.mask = mask, .causal = op.causal});
+  return attention_weights(reshape(products, scores) * op.scale, {.mask = mask, .causal = op.causal},
+                           softmax_by_reciprocal);
 }
 
 template <class Op>

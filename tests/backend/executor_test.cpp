@@ -77,7 +77,7 @@ struct Arrangement {
     set_num_threads(threads);
     auto binding = bound(threads);
     const Ref<Buffer> arena = Buffer::allocate(binding->arena_bytes);
-    execute(*binding, nullptr, arena->data<std::byte>() + binding->scratch_offset, error);
+    execute(*binding, nullptr, arena->data<std::byte>(), error);
     set_num_threads(2);
     return binding;
   }
@@ -161,7 +161,7 @@ TEST(Team, ABusyPoolLeavesTheCallerAlone) {
     const auto binding = a.bound(2);
     const Ref<Buffer> arena = Buffer::allocate(binding->arena_bytes);
     ErrorWord error;
-    execute(*binding, nullptr, arena->data<std::byte>() + binding->scratch_offset, error);
+    execute(*binding, nullptr, arena->data<std::byte>(), error);
   });
   for (const auto& w : a.watched) EXPECT_TRUE(w->complete() && w->in_order && w->calls == 1);
 }

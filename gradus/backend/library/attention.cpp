@@ -74,7 +74,8 @@ template <class T> class Worker {
         run(c_.of_keys(n, r, c_.value_width, c_.heads * c_.value_width), weights_, dy, by_values);
         transpose(dy, c_.value_width, r, T(1));
         run(c_.scores(n, r, c_.value_width), values(batch, head), across_, gradients_);
-        differentiate<T>(reinterpret_cast<PerQuery<T>*>(weights_), reinterpret_cast<PerQuery<T>*>(gradients_), n);
+        differentiate<T>(reinterpret_cast<PerQuery<T>*>(weights_), reinterpret_cast<PerQuery<T>*>(gradients_), n,
+                         c_.diagonal(i, n));
         run(c_.of_keys(n, r, c_.width, c_.width), gradients_, scaled_, by_keys);
         T* const dq = by_queries + (i * c_.heads + head) * c_.width;
         run(c_.of_queries(n, r, c_.width), gradients_, keys(batch, head), dq);
@@ -117,7 +118,7 @@ template <class T> class Worker {
     if (c_.causal)
       for (std::int64_t j = i + 1; j < n; ++j)
         std::fill_n(weights_ + j * block_queries, std::min(j - i, r), -std::numeric_limits<T>::infinity());
-    soften<T>(reinterpret_cast<PerQuery<T>*>(weights_), n);
+    soften<T>(reinterpret_cast<PerQuery<T>*>(weights_), n, c_.diagonal(i, n));
     for (std::int64_t q = 0; c_.mask >= 0 && q < r; ++q)
       for (std::int64_t j = 0; !left[q] && j < n; ++j) weights_[j * block_queries + q] = 0;
   }

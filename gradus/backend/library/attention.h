@@ -26,6 +26,8 @@ struct Call {
   std::int64_t first_query(std::int64_t block) const { return std::min(queries, block * block_queries); }
   /// How many keys some query before `end` sees.
   std::int64_t keys_before(std::int64_t end) const { return causal ? std::min(end, keys) : keys; }
+  /// The last key that the first query of a block sees, of n keys.
+  std::int64_t diagonal(std::int64_t first, std::int64_t n) const { return causal ? first : n; }
   std::int64_t chunks() const { return divide_up(queries, queries_at_once); }
   std::int64_t group() const { return heads / key_heads; }
   std::int64_t elements_of_example() const {

@@ -50,7 +50,7 @@ void NarrowWorker::backward(std::int64_t unit) {
       const std::uint16_t* const dy = rows_of_queries(c_.cotangent, batch, head, i, c_.value_width);
       find_weights(batch, head, i, r, n, false);
       run(c_.scores(n, r, c_.value_width), values, dy, gradients_);
-      differentiate<float, true>(rows(weights_), rows(gradients_), n, static_cast<float>(c_.scale));
+      differentiate<float, true>(rows(weights_), rows(gradients_), n, c_.diagonal(i, n), static_cast<float>(c_.scale));
       run(c_.of_keys(n, r, c_.value_width, c_.heads * c_.value_width), weights_, dy, by_values_);
       run(c_.of_keys(n, r, c_.width, c_.heads * c_.width), gradients_, queries, by_keys_);
       run(c_.of_queries(n, r, c_.width), gradients_, keys, by_queries + (i * c_.heads + head) * c_.width);
@@ -80,8 +80,7 @@ void NarrowWorker::find_weights(std::int64_t batch, std::int64_t head, std::int6
   if (c_.mask >= 0) apply_mask(batch, head, i, r, n, left);
   if (c_.causal)
     for (std::int64_t j = i + 1; j < n; ++j) std::fill_n(weights_ + j * block_queries, std::min(j - i, r), -infinity);
-  if (rounds) soften<float, true>(rows(weights_), n, factor);
-  else soften<float, false>(rows(weights_), n, factor);
+  soften<float, true>(rows(weights_), n, c_.diagonal(i, n), factor, rounds);
   if (c_.mask < 0) return;
   const std::int64_t size = rounds ? 2 : 4;  // of zeros, whose bits are alike
   for (std::int64_t q = 0; q < r; ++q)

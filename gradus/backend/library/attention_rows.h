@@ -104,7 +104,13 @@ template <class T> struct Sums {
   const __m256i packed = _mm256_packus_epi32(rounded_bits(pair[0]), rounded_bits(pair[1]));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(target), _mm256_permute4x64_epi64(packed, 0xd8));
 }
-/// A row of bf16 for one of T: row j of a matrix may be stored where its rows up to j were.
+/// How many vectors of queries from the first on do not see key j, where query q sees the keys up to diagonal + q.
+template <class T> constexpr std::int64_t hidden(std::int64_t j, std::int64_t diagonal) {
+  return j <= diagonal ? 0 : std::min(PerQuery<T>::vectors, (j - diagonal) / vector_lanes<T>);
+}
+
+/// Row j of `rows`; `rounds`: of rows of bf16 that take the place of those of T, of which row j and those before it are
+/// read no more.
 template <class T>
 [[gnu::target("avx2,fma"), gnu::always_inline]] inline void store_row(const PerQuery<T>& row, PerQuery<T>* rows,
                                                                       std::int64_t j, bool rounds) {
@@ -118,54 +124,59 @@ template <class T>
   rows[j] = row;
 }
 
-struct One {};  // a factor that costs nothing
-template <class T> [[gnu::target("avx2,fma"), gnu::always_inline]] inline Vector<T> times(Vector<T> x, T factor) {
-  return x * factor;
-}
-template <class T> [[gnu::target("avx2,fma"), gnu::always_inline]] inline Vector<T> times(Vector<T> x, One) {
-  return x;
-}
-
-/// Of [keys, block_queries] scores: the exponentials of `factor` (above 0) times them, relative to each query's
-/// largest, divided by the sum of these. `rounds`: to bf16, in rows of bf16.
-template <class T, bool rounds = false, class Factor = One>
-[[gnu::target("avx2,fma")]] void soften(PerQuery<T>* scores, std::int64_t keys, Factor factor = {}) {
+/// Of [keys, block_queries] scores: their exponentials relative to each query's largest, divided by the sum of these.
+/// `narrow`: first they are multiplied by `factor`, which is above 0, and instead of dividing multiplied by the sum's
+/// reciprocal. `rounds`: the results become rows of bf16.
+template <class T, bool narrow = false>
+[[gnu::target("avx2,fma")]] void soften(PerQuery<T>* scores, std::int64_t keys, std::int64_t diagonal, T factor = 1,
+                                        bool rounds = false) {
   constexpr std::int64_t vectors = PerQuery<T>::vectors;
   PerQuery<T> most;
   for (Vector<T>& x : most.of) x = Vector<T>{} - std::numeric_limits<T>::infinity();
   for (std::int64_t j = 0; j < keys; ++j)
-    for (std::int64_t q = 0; q < vectors; ++q) most.of[q] = scores[j].of[q] > most.of[q] ? scores[j].of[q] : most.of[q];
-  for (Vector<T>& x : most.of) x = times<T>(x, factor);  // which keeps their order
+    for (std::int64_t q = hidden<T>(j, diagonal); q < vectors; ++q)
+      most.of[q] = scores[j].of[q] > most.of[q] ? scores[j].of[q] : most.of[q];
+  for (Vector<T>& x : most.of)
+    if constexpr (narrow) x *= factor;  // which keeps their order
   Sums<T> sums;
   for (std::int64_t j = 0; j < keys; ++j)
-    for (std::int64_t q = 0; q < vectors; ++q) {
-      scores[j].of[q] = exponential<T>(times<T>(scores[j].of[q], factor) - most.of[q]);
+    for (std::int64_t q = hidden<T>(j, diagonal); q < vectors; ++q) {
+      Vector<T> x = scores[j].of[q];
+      if constexpr (narrow) x *= factor;
+      scores[j].of[q] = exponential<T>(x - most.of[q]);
       sums.lane[j % lanes].of[q] += scores[j].of[q];
     }
   sums.combine();
+  PerQuery<T>& sum = sums.lane[0];
+  for (Vector<T>& x : sum.of)
+    if constexpr (narrow) x = T(1) / x;
   for (std::int64_t j = 0; j < keys; ++j) {
-    PerQuery<T> row;
-    for (std::int64_t q = 0; q < vectors; ++q) row.of[q] = scores[j].of[q] / sums.lane[0].of[q];
+    PerQuery<T> row = {};
+    for (std::int64_t q = hidden<T>(j, diagonal); q < vectors; ++q)
+      row.of[q] = narrow ? scores[j].of[q] * sum.of[q] : scores[j].of[q] / sum.of[q];
     store_row<T>(row, scores, j, rounds);
   }
 }
 
-/// The gradients by weights become those by scores: p (dp - sum(dp p)). `rounds`: times the factor, and with the
-/// weights rounded to bf16, both in rows of bf16.
-template <class T, bool rounds = false, class Factor = One>
+/// The gradients by weights become those by scores: p (dp - sum(dp p)). `narrow`: times the factor, and they and the
+/// weights become rows of bf16.
+template <class T, bool narrow = false>
 [[gnu::target("avx2,fma")]] void differentiate(PerQuery<T>* weights, PerQuery<T>* gradients, std::int64_t keys,
-                                               Factor factor = {}) {
+                                               std::int64_t diagonal, T factor = 1) {
   constexpr std::int64_t vectors = PerQuery<T>::vectors;
   Sums<T> sums;
   for (std::int64_t j = 0; j < keys; ++j)
-    for (std::int64_t q = 0; q < vectors; ++q) sums.lane[j % lanes].of[q] += gradients[j].of[q] * weights[j].of[q];
+    for (std::int64_t q = hidden<T>(j, diagonal); q < vectors; ++q)
+      sums.lane[j % lanes].of[q] += gradients[j].of[q] * weights[j].of[q];
   sums.combine();
   for (std::int64_t j = 0; j < keys; ++j) {
-    PerQuery<T> row;
-    for (std::int64_t q = 0; q < vectors; ++q)
-      row.of[q] = times<T>(weights[j].of[q] * (gradients[j].of[q] - sums.lane[0].of[q]), factor);
-    store_row<T>(row, gradients, j, rounds);
-    if constexpr (rounds) store_row<T>(PerQuery<T>(weights[j]), weights, j, rounds);
+    PerQuery<T> row = {};
+    for (std::int64_t q = hidden<T>(j, diagonal); q < vectors; ++q) {
+      row.of[q] = weights[j].of[q] * (gradients[j].of[q] - sums.lane[0].of[q]);
+      if constexpr (narrow) row.of[q] *= factor;
+    }
+    store_row<T>(row, gradients, j, narrow);
+    if constexpr (narrow) store_row<T>(PerQuery<T>(weights[j]), weights, j, true);
   }
 }
 
