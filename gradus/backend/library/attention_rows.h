@@ -104,9 +104,15 @@ template <class T> struct Sums {
   const __m256i packed = _mm256_packus_epi32(rounded_bits(pair[0]), rounded_bits(pair[1]));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(target), _mm256_permute4x64_epi64(packed, 0xd8));
 }
-/// How many vectors of queries from the first on do not see key j, where query q sees the keys up to diagonal + q.
-template <class T> constexpr std::int64_t hidden(std::int64_t j, std::int64_t diagonal) {
-  return j <= diagonal ? 0 : std::min(PerQuery<T>::vectors, (j - diagonal) / vector_lanes<T>);
+/// visit(j, first) for each key j, of which the queries before vector `first` see nothing, where query q sees the keys
+/// up to diagonal + q. Of most keys `first` is known to be 0.
+template <class T, class Visit>
+[[gnu::target("avx2,fma"), gnu::always_inline]] inline void for_each_key(std::int64_t keys, std::int64_t diagonal,
+                                                                         const Visit& visit) {
+  const std::int64_t seen_by_all = std::min(keys, diagonal + vector_lanes<T>);
+  for (std::int64_t j = 0; j < seen_by_all; ++j) visit(j, std::integral_constant<std::int64_t, 0>());
+  for (std::int64_t j = seen_by_all; j < keys; ++j)
+    visit(j, std::min(PerQuery<T>::vectors, (j - diagonal) / vector_lanes<T>));
 }
 
 /// Row j of `rows`; `rounds`: of rows of bf16 that take the place of those of T, of which row j and those before it are
@@ -133,29 +139,31 @@ template <class T, bool narrow = false>
   constexpr std::int64_t vectors = PerQuery<T>::vectors;
   PerQuery<T> most;
   for (Vector<T>& x : most.of) x = Vector<T>{} - std::numeric_limits<T>::infinity();
-  for (std::int64_t j = 0; j < keys; ++j)
-    for (std::int64_t q = hidden<T>(j, diagonal); q < vectors; ++q)
+  for_each_key<T>(keys, diagonal, [&](std::int64_t j, auto first) __attribute__((always_inline, target("avx2,fma"))) {
+    for (std::int64_t q = first; q < vectors; ++q)
       most.of[q] = scores[j].of[q] > most.of[q] ? scores[j].of[q] : most.of[q];
+  });
   for (Vector<T>& x : most.of)
     if constexpr (narrow) x *= factor;  // which keeps their order
   Sums<T> sums;
-  for (std::int64_t j = 0; j < keys; ++j)
-    for (std::int64_t q = hidden<T>(j, diagonal); q < vectors; ++q) {
+  for_each_key<T>(keys, diagonal, [&](std::int64_t j, auto first) __attribute__((always_inline, target("avx2,fma"))) {
+    for (std::int64_t q = first; q < vectors; ++q) {
       Vector<T> x = scores[j].of[q];
       if constexpr (narrow) x *= factor;
       scores[j].of[q] = exponential<T>(x - most.of[q]);
       sums.lane[j % lanes].of[q] += scores[j].of[q];
     }
+  });
   sums.combine();
   PerQuery<T>& sum = sums.lane[0];
   for (Vector<T>& x : sum.of)
     if constexpr (narrow) x = T(1) / x;
-  for (std::int64_t j = 0; j < keys; ++j) {
+  for_each_key<T>(keys, diagonal, [&](std::int64_t j, auto first) __attribute__((always_inline, target("avx2,fma"))) {
     PerQuery<T> row = {};
-    for (std::int64_t q = hidden<T>(j, diagonal); q < vectors; ++q)
+    for (std::int64_t q = first; q < vectors; ++q)
       row.of[q] = narrow ? scores[j].of[q] * sum.of[q] : scores[j].of[q] / sum.of[q];
     store_row<T>(row, scores, j, rounds);
-  }
+  });
 }
 
 /// The gradients by weights become those by scores: p (dp - sum(dp p)). `narrow`: times the factor, and they and the
@@ -165,19 +173,20 @@ template <class T, bool narrow = false>
                                                std::int64_t diagonal, T factor = 1) {
   constexpr std::int64_t vectors = PerQuery<T>::vectors;
   Sums<T> sums;
-  for (std::int64_t j = 0; j < keys; ++j)
-    for (std::int64_t q = hidden<T>(j, diagonal); q < vectors; ++q)
-      sums.lane[j % lanes].of[q] += gradients[j].of[q] * weights[j].of[q];
+  for_each_key<T>(keys, diagonal, [&](std::int64_t j, auto first) __attribute__((always_inline, target("avx2,fma"))) {
+    for (std::int64_t q = first; q < vectors; ++q) sums.lane[j % lanes].of[q] += gradients[j].of[q] * weights[j].of[q];
+  });
   sums.combine();
-  for (std::int64_t j = 0; j < keys; ++j) {
+  const PerQuery<T> sum = sums.lane[0];
+  for_each_key<T>(keys, diagonal, [&](std::int64_t j, auto first) __attribute__((always_inline, target("avx2,fma"))) {
     PerQuery<T> row = {};
-    for (std::int64_t q = hidden<T>(j, diagonal); q < vectors; ++q) {
-      row.of[q] = weights[j].of[q] * (gradients[j].of[q] - sums.lane[0].of[q]);
+    for (std::int64_t q = first; q < vectors; ++q) {
+      row.of[q] = weights[j].of[q] * (gradients[j].of[q] - sum.of[q]);
       if constexpr (narrow) row.of[q] *= factor;
     }
     store_row<T>(row, gradients, j, narrow);
     if constexpr (narrow) store_row<T>(PerQuery<T>(weights[j]), weights, j, true);
-  }
+  });
 }
 
 }  // namespace gradus::library::attention
