@@ -8,6 +8,16 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
+[[gnu::target("avx2,fma")]] void round_row(const float* row, std::int64_t width, std::uint16_t* target) {
+  constexpr std::int64_t of_vector = vector_lanes<float>;
+  std::int64_t w = 0;
+  for (; w + 2 * of_vector <= width; w += 2 * of_vector) {
+    const Vector<float> pair[] = {_mm256_loadu_ps(row + w), _mm256_loadu_ps(row + w + of_vector)};
+    store_rounded(pair, target + w);
+  }
+  for (; w < width; ++w) target[w] = bfloat16(row[w]).bits;
+}
+
 PerQuery<float>* rows(float* matrix) { return reinterpret_cast<PerQuery<float>*>(matrix); }
 
 }  // namespace
@@ -62,8 +72,7 @@ void NarrowWorker::backward(std::int64_t unit) {
 
 /// Rows of sums as rows of bf16 that lie `key_heads` of them apart.
 void NarrowWorker::round_sums(const float* sums, std::int64_t width, std::uint16_t* target) const {
-  for (std::int64_t j = 0; j < c_.keys; ++j)
-    for (std::int64_t w = 0; w < width; ++w) target[j * c_.key_heads * width + w] = bfloat16(sums[j * width + w]).bits;
+  for (std::int64_t j = 0; j < c_.keys; ++j) round_row(sums + j * width, width, target + j * c_.key_heads * width);
 }
 
 /// weights_: [n, r] of queries i ... i + r - 1; `rounds`: as rows of bf16.
