@@ -39,7 +39,8 @@ struct PassTime {
 /// "reuse" "concurrency" "share" "turns" "strips" "depthwise" ("attention": in blocks of queries, else scores stand in
 /// memory as a whole; "recompute": to stay within a byte budget, which does not hold without it; "rederive": cheap
 /// formulas are computed again where they are read late, of fused steps; "remake": what products read late is stored
-/// anew instead of kept; "reuse": outputs take the memory of dying inputs, temporaries that of others; "concurrency":
+/// anew instead of kept; "reuse": outputs take the memory of dying inputs, temporaries that of others, and the fullest
+/// stage is cut in two where that needs less; "concurrency":
 /// steps run side by side; "share": kernels of one structure are generated once, for all programs; "turns": products
 /// with weights that are updated are divided by rows of the weights, as updates are; "strips": convolutions read images
 /// in place, else their windows are packed; "depthwise": convolutions of one channel a group have loops of their own,
