@@ -46,7 +46,6 @@ class Binder {
     bound_->data.push_back(b.data);
     bound_->failures.push_back(b.failure);
     bound_->flops.push_back(b.flops);
-    scratch_ = std::max(scratch_, b.worker_scratch);
   }
 
   Job job_of(int t) const {
@@ -181,9 +180,43 @@ class Binder {
     }
     for (std::size_t i = 0; i < layout.offsets.size(); ++i)
       bound_->temporaries.emplace_back(schedule_.temporaries[i].slot, layout.offsets[i]);
-    bound_->temporary_bytes = bound_->scratch_offset = layout.bytes;
-    bound_->scratch_stride = scratch_ == 0 ? 0 : (scratch_ + 127) / 64 * 64;
-    bound_->arena_bytes = layout.bytes + bound_->team * bound_->scratch_stride;
+    bound_->temporary_bytes = layout.bytes;
+    place_scratch(intervals, layout);
+  }
+
+  /// The scratch of a stage lies where none of its temporaries do: at the end of the arena, so that it is in the caches
+  /// still, or, where the stages need most, at the lowest place.
+  void place_scratch(std::span<const Interval> intervals, const Layout& layout) {
+    const std::size_t stages = schedule_.stages.size();
+    std::vector<std::int64_t> strides(stages), places(stages);
+    std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> taken(stages);
+    for (std::size_t i = 0; i < intervals.size(); ++i)
+      for (int s = std::max(0, intervals[i].first); s <= intervals[i].last && s < static_cast<int>(stages); ++s)
+        if (intervals[i].bytes > 0)
+          taken[static_cast<std::size_t>(s)].emplace_back(layout.offsets[i], layout.offsets[i] + intervals[i].bytes);
+    bound_->arena_bytes = layout.bytes;
+    for (std::size_t s = 0; s < stages; ++s) {
+      std::int64_t most = 0;
+      for (int t : schedule_.stages[s]) most = std::max(most, thunks_[static_cast<std::size_t>(t)].worker_scratch);
+      if (most == 0) continue;
+      strides[s] = (most + 127) / 64 * 64;
+      std::ranges::sort(taken[s]);
+      for (const auto& [begin, end] : taken[s]) {
+        if (begin - places[s] >= bound_->team * strides[s]) break;
+        places[s] = std::max(places[s], (end + 63) / 64 * 64);
+      }
+      bound_->arena_bytes = std::max(bound_->arena_bytes, places[s] + bound_->team * strides[s]);
+    }
+    std::vector<std::size_t> stage_of(thunks_.size());
+    for (std::size_t s = 0; s < stages; ++s) {
+      for (int t : schedule_.stages[s]) stage_of[static_cast<std::size_t>(t)] = s;
+      const std::int64_t at_end = (bound_->arena_bytes - bound_->team * strides[s]) / 64 * 64;
+      if (taken[s].empty() || at_end >= taken[s].back().second) places[s] = at_end;
+    }
+    for (Job& job : bound_->jobs) {
+      const std::size_t s = stage_of[static_cast<std::size_t>(job.thunk)];
+      job.scratch = places[s], job.scratch_stride = strides[s];
+    }
   }
 
   std::int64_t bytes_of_value(int i) const {
@@ -212,7 +245,6 @@ class Binder {
   const Start start_;
   std::unique_ptr<Binding> bound_ = std::make_unique<Binding>();
   std::vector<BoundThunk> thunks_;
-  std::int64_t scratch_ = 0;
 };
 
 }  // namespace

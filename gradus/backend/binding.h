@@ -20,6 +20,7 @@ struct Job {
   int team = 1;           // how many workers run it together
   bool may_fail = false;  // somewhere in its stage: the error word is looked at after the stage's last job
   bool in_turns = false;  // if it is divided: members of the team wait for each other within it
+  std::int64_t scratch = 0, scratch_stride = 0;  // in the arena: of worker 0, and from one to the next
 };
 
 /// Jobs between two barriers. Alone: worker 0 runs them one after the other. Controls: one job, which every worker
@@ -57,7 +58,6 @@ struct Binding {
   std::vector<std::pair<int, std::int64_t>> temporaries;  // slots and their offsets in the arena
   std::vector<std::int64_t> bytes;                        // of each of them; 0 if it lies in the memory of another one
   std::vector<int> last_stages;                           // until when that memory is in use
-  std::int64_t scratch_offset = 0, scratch_stride = 0;    // in the arena: of worker 0, and from one to the next
   std::int64_t temporary_bytes = 0;                       // of the arena: what lives between kernels
   std::int64_t arena_bytes = 0;                           // for the whole team
 };

@@ -49,7 +49,7 @@ bool NestedProgram::run(const TeamMember& member, std::byte* memory, std::span<c
   for (std::size_t k = 0; k < outputs.size(); ++k)
     if (const int slot = binding_->outputs[k].slot; slot >= 0) slots[slot] = outputs[k];
   for (const Inside& inside : binding_->inside) slots[inside.value] = slots[inside.output];
-  execute_within(member, *binding_, slots, memory + arena_offset() + binding_->scratch_offset, error_in(memory));
+  execute_within(member, *binding_, slots, memory + arena_offset(), error_in(memory));
   if (may_fail_ || !copied_.empty()) member.meet();
   if (may_fail_ && error_in(memory).thunk.load(std::memory_order_relaxed) != -1) [[unlikely]]
     return false;

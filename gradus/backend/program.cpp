@@ -101,7 +101,7 @@ void Program::State::run(const Binding& binding, std::span<const Ref<Buffer>> in
   }
   const TimedRun timed(lowered.times ? &lowered.times->whole() : nullptr);
   ErrorWord error;
-  execute(binding, slots, memory + binding.scratch_offset, error);
+  execute(binding, slots, memory, error);
   if (error.thunk.load(std::memory_order_relaxed) != -1) [[unlikely]]
     std::rethrow_exception(failure(binding, error));
 }

@@ -41,7 +41,9 @@ class Stager {
   StagePlan run() {
     for (std::size_t s = 0; s < steps_.size(); ++s) place(static_cast<int>(s));
     add_temporaries();
+    constexpr int most_parts = 8;
     if (in_place_) write_in_place();
+    for (int i = 0; in_place_ && i < most_parts && part_fullest_stage(); ++i) write_in_place();
     return std::move(schedule_);
   }
 
@@ -143,6 +145,96 @@ class Stager {
       }
     }
   }
+
+  std::int64_t usual_bytes(const Temporary& t) const {
+    if (t.thunk >= 0) return 0;
+    const Spec& spec = graph_[t.slot].spec;
+    return usual_elements(spec.shape) * size_of(spec.dtype);
+  }
+
+  /// Bytes that live in each stage; what lies in the memory of another one makes that one live on.
+  std::vector<std::int64_t> bytes_in_stages() const {
+    const std::vector<Temporary>& all = schedule_.temporaries;
+    std::vector<int> last;
+    for (const Temporary& t : all) last.push_back(t.last);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (int place = all[i].over; place >= 0; place = all[static_cast<std::size_t>(place)].over)
+        last[static_cast<std::size_t>(place)] = std::max(last[static_cast<std::size_t>(place)], all[i].last);
+    std::vector<std::int64_t> bytes(schedule_.stages.size() + 1);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].over >= 0 || last[i] < all[i].first) continue;
+      bytes[static_cast<std::size_t>(all[i].first)] += usual_bytes(all[i]);
+      bytes[static_cast<std::size_t>(last[i]) + 1] -= usual_bytes(all[i]);
+    }
+    for (std::size_t s = 1; s < bytes.size(); ++s) bytes[s] += bytes[s - 1];
+    return bytes;
+  }
+
+  /// Of the stage in which most lives: if so its memory can serve the others' results, the step that frees most goes
+  /// before them, a barrier between. Whether anything was done; temporaries are found anew then.
+  bool part_fullest_stage() {
+    constexpr std::int64_t least_bytes = 1 << 20, least_share = 64;
+    const std::vector<std::int64_t> bytes = bytes_in_stages();
+    const auto fullest = std::ranges::max_element(bytes);
+    const int stage = static_cast<int>(fullest - bytes.begin());
+    std::vector<int> begun;
+    for (std::size_t s = 0; s < steps_.size(); ++s)
+      if (spans_[s].first == stage && spans_[s].last >= stage) begun.push_back(static_cast<int>(s));
+    if (begun.size() < 2 || *fullest < least_bytes) return false;
+    int first = -1;
+    std::int64_t most_gained = *fullest / least_share;
+    for (int s : begun)
+      if (const std::int64_t gained = std::min(freed_by(s, stage), made_but_by(s, stage)); gained > most_gained)
+        first = s, most_gained = gained;
+    if (first < 0) return false;
+    schedule_.stages.insert(schedule_.stages.begin() + stage + 1, std::vector<int>());
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      Span& span = spans_[s];
+      if (span.first > stage) ++span.first;
+      if (span.last > stage) ++span.last;
+    }
+    for (int s : begun)
+      if (s != first) delay(s, stage);
+    schedule_.temporaries.clear();
+    add_temporaries();
+    return true;
+  }
+  /// The first thunk of step s goes from a stage into the next one, which has just been put in.
+  void delay(int s, int stage) {
+    Span& span = spans_[static_cast<std::size_t>(s)];
+    span.last = std::max(span.last, stage + 1), span.first = stage + 1;
+    std::vector<std::vector<int>>& stages = schedule_.stages;
+    const int thunk = thunks_of_[static_cast<std::size_t>(s)].front();
+    std::erase(stages[static_cast<std::size_t>(stage)], thunk);
+    stages[static_cast<std::size_t>(stage) + 1].push_back(thunk);
+  }
+  /// Bytes that step s alone reads as late as in this stage.
+  std::int64_t freed_by(int s, int stage) const {
+    std::int64_t bytes = 0;
+    if (spans_[static_cast<std::size_t>(s)].last != stage) return 0;
+    for (const Temporary& t : schedule_.temporaries) {
+      if (t.thunk >= 0 || t.last != stage || is_written_over(t)) continue;
+      bool is_read = false, by_others = false;
+      for (std::size_t other = 0; other < steps_.size(); ++other)
+        if (spans_[other].last >= stage && std::ranges::count(spans_[other].reads, t.slot) > 0)
+          (static_cast<int>(other) == s ? is_read : by_others) = true;
+      if (is_read && !by_others) bytes += usual_bytes(t);
+    }
+    return bytes;
+  }
+  bool is_written_over(const Temporary& t) const {
+    const std::int64_t place = &t - schedule_.temporaries.data();
+    return std::ranges::any_of(schedule_.temporaries, [&](const Temporary& other) { return other.over == place; });
+  }
+  /// Bytes that steps other than s begin to write in this stage, in memory of their own.
+  std::int64_t made_but_by(int s, int stage) const {
+    std::int64_t bytes = 0;
+    for (const Temporary& t : schedule_.temporaries)
+      if (t.first == stage && t.over < 0 && (t.thunk >= 0 || maker_[static_cast<std::size_t>(t.slot)] != s))
+        bytes += usual_bytes(t);
+    return bytes;
+  }
+
   bool may_take(int writer, int value, int storage) const {
     const Spec &written = graph_[value].spec, &read = graph_[storage].spec;
     if (written.dtype != read.dtype || written.shape.size() != read.shape.size()) return false;

@@ -145,16 +145,35 @@ Tensor dropped_out(const Tensor& weights, double rate) {
   return where(drawn < rate, fill_like(weights, 0), weights * (1 / (1 - rate)));
 }
 
+using Softmax = Tensor (*)(const Tensor& scores);
+Tensor softmax_of_rows(const Tensor& scores) { return softmax(scores); }
+
 /// softmax over keys of `masked`; zeros where no key is left.
-Tensor weights_of(const Tensor& masked, const Masks& masks, const Options& options) {
+Tensor weights_of(const Tensor& masked, const Masks& masks, const Options& options, Softmax soften) {
   const Tensor x = options.softmax_dtype ? cast(masked, *options.softmax_dtype) : masked;
-  if (!may_leave_none(options)) return cast(softmax(x), masked.dtype());
+  if (!may_leave_none(options)) return cast(soften(x), masked.dtype());
   const Tensor left = any_key_left(masks);
-  const Tensor weights = softmax(where(left, x, fill_like(x, 0)));
+  const Tensor weights = soften(where(left, x, fill_like(x, 0)));
   return cast(where(left, weights, fill_like(weights, 0)), masked.dtype());
 }
 
+/// From scores to weights.
+void weigh(AttentionSteps& steps, const Options& options, Softmax soften) {
+  steps.capped = options.softcap > 0 ? tanh(steps.scores / options.softcap) * options.softcap : steps.scores;
+  Masks masks = given_mask(options, steps.scores.spec());
+  masks.allowed = both(masks.allowed, allowed_by_place(options, steps.scores.shape()));
+  steps.masked = masks.added.defined() ? steps.capped + masks.added : steps.capped;
+  if (masks.allowed.defined()) steps.masked = where(masks.allowed, steps.masked, fill_like(steps.masked, -infinity));
+  steps.weights = weights_of(steps.masked, masks, options, soften);
+}
+
 }  // namespace
+
+Tensor attention_weights(const Tensor& scores, const Options& options, Softmax soften) {
+  AttentionSteps steps{.scores = scores};
+  weigh(steps, options, soften);
+  return steps.weights;
+}
 
 AttentionSteps attention_steps(const Tensor& query, const Tensor& key, const Tensor& value, const Options& options) {
   check_operands(query, key, value, options);
@@ -168,12 +187,7 @@ AttentionSteps attention_steps(const Tensor& query, const Tensor& key, const Ten
   const double of_query = both_sides ? std::sqrt(scale) : scale;
   const Tensor keys_of_products = both_sides ? steps.present_key * of_query : steps.present_key;
   steps.scores = reshape(matmul(with_grouped_rows(query * of_query, groups), transpose(keys_of_products)), scores);
-  steps.capped = options.softcap > 0 ? tanh(steps.scores / options.softcap) * options.softcap : steps.scores;
-  Masks masks = given_mask(options, steps.scores.spec());
-  masks.allowed = both(masks.allowed, allowed_by_place(options, scores));
-  steps.masked = masks.added.defined() ? steps.capped + masks.added : steps.capped;
-  if (masks.allowed.defined()) steps.masked = where(masks.allowed, steps.masked, fill_like(steps.masked, -infinity));
-  steps.weights = weights_of(steps.masked, masks, options);
+  weigh(steps, options, softmax_of_rows);
   steps.output = weighted_values(dropped_out(steps.weights, options.dropout), steps.present_value);
   return steps;
 }
@@ -209,7 +223,10 @@ Tensor one_mask(Options options, const Shape& scores, DType t) {
   return mask;
 }
 
-Tensor with_time_first(const Tensor& x) { return cast(transpose(x, {0, 2, 1, 3}), computed_in(x.dtype())); }
+/// Products take bf16 as it is.
+Tensor with_time_first(const Tensor& x) {
+  return cast(transpose(x, {0, 2, 1, 3}), x.dtype() == bf16 ? bf16 : computed_in(x.dtype()));
+}
 
 }  // namespace
 

@@ -33,12 +33,19 @@ struct AttentionSteps {
 /// softmax(query key' * scale) value (Vaswani et al. 2017). query: [batch, heads, queries, width], key: [batch,
 /// key_heads, keys, width], value: [batch, key_heads, keys, value_width], of one floating dtype; neighbouring heads
 /// share a head of keys where there are fewer of these (grouped queries; heads a multiple of key_heads). A query that
-/// no key is left for gets zeros, and no gradient.
+/// no key is left for gets zeros, and no gradient. f16 is computed in f32 and rounded once. Of bf16 scores and softmax
+/// are f32, too, but weights are rounded to bf16 before values are multiplied by them, and so are the gradients by
+/// scores.
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     DotProductAttentionOptions options = {});
 /// The same, with all that lies between.
 AttentionSteps attention_steps(const Tensor& query, const Tensor& key, const Tensor& value,
                                const DotProductAttentionOptions& options);
+
+/// The weights of scaled scores, [batch, heads, queries, keys]: softcap, masks, `soften`, a softmax along the
+/// last dimension. Of the options the others are not looked at.
+Tensor attention_weights(const Tensor& scores, const DotProductAttentionOptions& options,
+                         Tensor (*soften)(const Tensor& scores));
 
 /// weights value: [batch, heads, queries, keys] and [batch, key_heads, keys, value_width] -> [batch, heads, queries,
 /// value_width], where neighbouring heads share a head of values.

@@ -2,7 +2,9 @@
 #include "gradus/ops/attention_blocks.h"
 #include "gradus/graph/transforms.h"
 #include "gradus/ops/attention.h"
+#include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
@@ -20,8 +22,10 @@ void check_operands(std::string_view op, Specs in, bool masked, std::size_t othe
   require(in.size() == 3 + others + (masked ? 1 : 0), op, ": expected ", 3 + others + (masked ? 1 : 0),
           " operands, got ", in.size());
   for (std::size_t i = 0; i < 3 + others; ++i)
-    require((in[i].dtype == f32 || in[i].dtype == f64) && in[i].dtype == in[0].dtype && in[i].shape.rank() == 4, op,
-            ": operand ", i, " is ", in[i], ", expected f32 or f64 [batch, time, heads, width], of one dtype");
+    require((in[i].dtype == f32 || in[i].dtype == f64 || in[i].dtype == bf16) && in[i].dtype == in[0].dtype &&
+                in[i].shape.rank() == 4,
+            op, ": operand ", i, " is ", in[i],
+            ", expected f32, f64 or bf16 [batch, time, heads, width], of one dtype");
   const Shape &q = in[query].shape, &k = in[key].shape, &v = in[value].shape;
   require(q[0] == k[0] && q[0] == v[0] && k[1] == v[1] && k[2] == v[2] && q[3] == k[3], op, ": the query is ",
           in[query], ", the key ", in[key], ", the value ", in[value], ": they do not fit");
@@ -29,8 +33,8 @@ void check_operands(std::string_view op, Specs in, bool masked, std::size_t othe
           ", must be a multiple of those of the key, ", in[key]);
   if (!masked) return;
   const Spec& mask = in.back();
-  require(mask.dtype == boolean || mask.dtype == in[0].dtype, op, ": the mask is ", mask,
-          ", expected booleans or numbers of the query's dtype");
+  require(mask.dtype == boolean || mask.dtype == computed_in(in[0].dtype), op, ": the mask is ", mask,
+          ", expected booleans or numbers of ", computed_in(in[0].dtype));
   const Shape scores{q[0], q[2], q[1], k[1]};
   bool fits = mask.shape.rank() == 4;
   for (int i = 0; fits && i < 4; ++i) fits = mask.shape[i] == 1 || mask.shape[i] == scores[i];
@@ -47,9 +51,48 @@ std::int64_t elements_of_example(const Shape& shape) {
   return dimension::multiply(dimension::multiply(shape[1], shape[2]), shape[3]);
 }
 
+/// [batch, time, heads, width] -> [batch, groups, heads / groups * time, width].
+Tensor grouped(const Tensor& x, std::int64_t groups) {
+  const Shape& s = x.shape();
+  return reshape(exchanged(x), {s[0], groups, dimension::multiply(s[2] / groups, s[1]), s[3]});
+}
+Tensor apart_again(const Tensor& x, const Shape& like) {
+  return exchanged(reshape(x, {like[0], like[2], like[1], like[3]}));
+}
+
+/// bf16 as f32, along `axis` in the order in which products of pairs add up: of each pair the odd one first.
+Tensor in_order_of_pairs(const Tensor& x, int axis) {
+  const std::int64_t n = x.shape()[axis];
+  const Tensor i = iota({n}, i64), even = i / 2 * 2, other = even + even + 1 - i;
+  return gather(cast(x, f32), where(other < extent(n, i64), other, i), axis);
+}
+
+/// A softmax that multiplies by the reciprocal of the sum, since its result is rounded to bf16.
+Tensor softmax_by_reciprocal(const Tensor& scores) {
+  const ReduceOptions along_keys{.axis = {-1}, .keepdims = true};
+  const Tensor powers = exp(scores - stop_gradient(reduce_max(scores, along_keys)));
+  return powers * (1 / reduce_sum(powers, along_keys));
+}
+
+/// Of bf16: [batch, heads, queries, keys] in f32.
+template <class Op> Tensor weights_of_pairs(const Op& op, const Tensor& q, const Tensor& k, const Tensor& mask) {
+  const Shape scores{q.shape()[0], q.shape()[2], q.shape()[1], k.shape()[1]};
+  const Tensor products =
+      matmul(grouped(in_order_of_pairs(q, 3), k.shape()[2]), transpose(exchanged(in_order_of_pairs(k, 3))));
+  return attention_weights(reshape(products, scores) * op.scale, {.mask = mask, .causal = op.causal},
+                           softmax_by_reciprocal);
+}
+
+template <class Op>
+Tensor composed_of_pairs(const Op& op, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
+  const Tensor weights = cast(weights_of_pairs(op, q, k, mask), bf16);
+  return exchanged(cast(weighted_values(in_order_of_pairs(weights, 3), exchanged(in_order_of_pairs(v, 1))), bf16));
+}
+
 /// Attention by other ops.
 template <class Op>
 Tensor composed(const Op& op, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
+  if (q.dtype() == bf16) return composed_of_pairs(op, q, k, v, mask);
   return exchanged(
       attention_steps(exchanged(q), exchanged(k), exchanged(v), {.mask = mask, .causal = op.causal, .scale = op.scale})
           .output);
@@ -73,17 +116,31 @@ Tensors taken_apart(const Tensor& joined, In sources) {
   return parts;
 }
 
-/// [batch, time, heads, width] -> [batch, groups, heads / groups * time, width].
-Tensor grouped(const Tensor& x, std::int64_t groups) {
-  const Shape& s = x.shape();
-  return reshape(exchanged(x), {s[0], groups, dimension::multiply(s[2] / groups, s[1]), s[3]});
-}
-Tensor apart_again(const Tensor& x, const Shape& like) {
-  return exchanged(reshape(x, {like[0], like[2], like[1], like[3]}));
+/// Of bf16. Chains over the queries of heads that share keys are those of one head after the other.
+Tensor composed_gradient_of_pairs(const AttentionGradient& op, In in) {
+  const Tensor &q = in[query], &k = in[key], &v = in[value], &dy = in[3];
+  const std::int64_t groups = k.shape()[2];
+  const Tensor weights = weights_of_pairs(op, q, k, op.masked ? in[4] : Tensor());
+  const Shape& scores = weights.shape();
+  const auto rows = [&](const Tensor& x) {
+    return reshape(x, {scores[0], groups, dimension::multiply(scores[1] / groups, scores[2]), scores[3]});
+  };
+  const Tensor by_weights =
+      reshape(matmul(grouped(in_order_of_pairs(dy, 3), groups), transpose(exchanged(in_order_of_pairs(v, 3)))), scores);
+  const Tensor along_keys = reduce_sum(by_weights * weights, {.axis = {-1}, .keepdims = true});
+  const Tensor by_scores = cast(weights * (by_weights - along_keys) * op.scale, bf16);
+  const Tensor by_query = matmul(rows(in_order_of_pairs(by_scores, 3)), exchanged(in_order_of_pairs(k, 1)));
+  const auto summed_over_queries = [&](const Tensor& factors, const Tensor& x) {
+    return exchanged(matmul(transpose(rows(in_order_of_pairs(factors, 2))), grouped(in_order_of_pairs(x, 1), groups)));
+  };
+  const Tensors parts{cast(apart_again(by_query, q.shape()), bf16), cast(summed_over_queries(by_scores, q), bf16),
+                      cast(summed_over_queries(cast(weights, bf16), dy), bf16)};
+  return joined(parts);
 }
 
 /// The gradients by query, key and value of in[0 ... 3], the last of which is the cotangent, by other ops.
 Tensor composed_gradient(const AttentionGradient& op, In in) {
+  if (in[query].dtype() == bf16) return composed_gradient_of_pairs(op, in);
   const std::int64_t groups = in[key].shape()[2];
   const AttentionSteps steps =
       attention_steps(exchanged(in[query]), exchanged(in[key]), exchanged(in[value]),

@@ -8,7 +8,10 @@ namespace gradus {
 
 /// query: T[batch, queries, heads, width], key: T[batch, keys, key_heads, width], value: T[batch, keys, key_heads,
 /// value_width], then a mask if `masked`: booleans or T, [batch or 1, heads or 1, queries or 1, keys or 1], and
-/// -> T[batch, queries, heads, value_width]. T is f32 or f64. With `causal` query i sees keys 0 ... i.
+/// -> T[batch, queries, heads, value_width]. T is f32, f64 or bf16. With `causal` query i sees keys 0 ... i.
+/// Of bf16 the products take pairs as those of matrices do, and sum in f32; the mask is f32, and so are scores and the
+/// softmax of their scaled values; weights, and in the gradient scores' gradients, are rounded to bf16 for the products
+/// with them, as in other frameworks.
 /// Time stands before heads, as in what projections give. A primitive since scores of a block of queries are computed,
 /// used and forgotten in the cache, and those behind the block's last query are not computed at all.
 struct Attention {

@@ -236,7 +236,7 @@ class Heap {
     const auto whole = [](std::int64_t bytes) {
       return (bytes + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
     };
-    const std::int64_t needed = whole(pages * page_bytes);
+    const std::int64_t needed = pages * page_bytes;  // the rest of a huge page would be touched with its beginning
     std::int64_t bytes = std::max(needed, whole(std::clamp(reserved_ / 4, least_growth, most_growth)));
     if (reserved_ + bytes > limit_) bytes = needed;
     if (reserved_ + bytes > limit_) unmap_down_to(std::max(std::int64_t{0}, limit_ - bytes));

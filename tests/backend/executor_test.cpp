@@ -77,7 +77,7 @@ struct Arrangement {
     set_num_threads(threads);
     auto binding = bound(threads);
     const Ref<Buffer> arena = Buffer::allocate(binding->arena_bytes);
-    execute(*binding, nullptr, arena->data<std::byte>() + binding->scratch_offset, error);
+    execute(*binding, nullptr, arena->data<std::byte>(), error);
     set_num_threads(2);
     return binding;
   }
@@ -161,20 +161,21 @@ TEST(Team, ABusyPoolLeavesTheCallerAlone) {
     const auto binding = a.bound(2);
     const Ref<Buffer> arena = Buffer::allocate(binding->arena_bytes);
     ErrorWord error;
-    execute(*binding, nullptr, arena->data<std::byte>() + binding->scratch_offset, error);
+    execute(*binding, nullptr, arena->data<std::byte>(), error);
   });
   for (const auto& w : a.watched) EXPECT_TRUE(w->complete() && w->in_order && w->calls == 1);
 }
 
 // ---------------------------------------------------------------- stages of a graph
 
-std::vector<std::vector<int>> stages_of(const std::string& source) {
+std::vector<std::vector<int>> stages_of(const std::string& source, bool reuses = true) {
   const Graph graph = parse_graph(source);
   const auto steps = order_steps(graph, single_steps(graph));
   std::vector<Thunk> thunks;
   for (std::size_t s = 0; s < steps.size(); ++s) thunks.push_back({.step = static_cast<int>(s)});
   std::vector<std::vector<int>> stages;
-  for (const auto& stage : plan_stages(graph, steps, plan_sharing(graph, steps), thunks, Staging::early).stages) {
+  const Sharing sharing = reuses ? plan_sharing(graph, steps) : Sharing{std::vector<int>(graph.outputs.size(), -1)};
+  for (const auto& stage : plan_stages(graph, steps, sharing, thunks, Staging::early).stages) {
     std::vector<int>& values = stages.emplace_back();
     for (int t : stage) values.push_back(steps[static_cast<std::size_t>(t)].members[0]);
     std::ranges::sort(values);
@@ -195,6 +196,21 @@ TEST(Stages, WhoeverOverwritesWaitsForReadersAndForChecks) {
                       "%4 = negative %0 : f32[4]\n%5 = check_range{limit=4; labels=true} %1 : i32[4]\n"
                       "return %3 %4 %5\ndying %0\n"),
             (Stages{{2, 5}, {3, 4}}));
+}
+
+/// %2 is the last to read %1, in whose memory %6 may lie then.
+TEST(Stages, AreCutInTwoWhereMostMemoryIsNeeded) {
+  const auto source = [](const std::string& rows) {
+    return "%0 = input : f32[" + rows + ",1024]\n%1 = exp %0 : f32[" + rows + ",1024]\n%2 = sum{axis=-1} %1 : f32[" +
+           rows + ",1]\n%3 = input : f32[" + rows + ",1]\n%4 = exp %3 : f32[" + rows + ",1]\n%5 = broadcast{shape=[" +
+           rows + ",1024]} %4 : f32[" + rows + ",1024]\n%6 = multiply %0 %5 : f32[" + rows +
+           ",1024]\n%7 = sum{axis=-1} %6 : f32[" + rows + ",1]\nreturn %2 %7\n";
+  };
+  const Stages together{{1, 4}, {2, 6}, {7}}, apart{{1, 4}, {2}, {6}, {7}};
+  EXPECT_EQ(stages_of(source("1024")), apart);
+  EXPECT_EQ(stages_of(source("4*s0")), apart);
+  EXPECT_EQ(stages_of(source("1024"), false), together);
+  EXPECT_EQ(stages_of(source("8")), together);  // there is little to gain
 }
 
 TEST(Stages, MemoryLivesFromItsWriterToItsLastReader) {

@@ -11,6 +11,7 @@ struct Case {
   bool causal = false;
   std::string mask = {};  // its spec
   DType dtype = f32;
+  double scale = 0.25;
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
@@ -26,8 +27,8 @@ Graph graph_of(const Case& c, bool open = false) {
     return text(c.dtype, "[", batch, ",", length, ",", heads, ",", width, "]");
   };
   const std::string keys = open ? time : std::to_string(c.keys);
-  const std::string attributes =
-      text("{scale=0.25; causal=", c.causal ? "true" : "false", "; masked=", c.mask.empty() ? "false" : "true", "}");
+  const std::string attributes = text("{scale=", c.scale, "; causal=", c.causal ? "true" : "false",
+                                      "; masked=", c.mask.empty() ? "false" : "true", "}");
   const std::string mask = c.mask.empty() ? "" : " %4", y = of(time, c.heads, c.value_width);
   const std::int64_t of_query = c.heads * c.width, of_key = c.key_heads * (c.width + c.value_width);
   const std::string all = open ? text(of_query + of_key, "*s1") : text(c.queries * of_query + c.keys * of_key);
@@ -87,6 +88,27 @@ const Case cases[] = {
     {2, 70, 70, 2, 2, 8, 8, true, "f32[2,1,70,1]"},
     {2, 70, 90, 2, 1, 9, 7, true, {}, f64},
     {1, 20, 30, 2, 1, 9, 7, false, "f64[1,2,20,30]", f64},
+    {1, 1, 1, 1, 1, 1, 1, false, {}, bf16},
+    {2, 7, 5, 3, 3, 4, 6, false, {}, bf16},
+    {1, 64, 64, 2, 2, 32, 32, true, {}, bf16},
+    {1, 65, 65, 1, 1, 8, 16, true, {}, bf16},
+    {2, 131, 131, 4, 2, 17, 15, true, {}, bf16},  // an odd number of queries in a chain over two heads
+    {1, 70, 33, 4, 1, 5, 3, true, {}, bf16},
+    {1, 33, 201, 2, 1, 17, 40, false, {}, bf16},
+    {1, 600, 71, 1, 1, 8, 8, false, {}, bf16},
+    {3, 1, 100, 6, 3, 24, 24, false, {}, bf16},
+    {2, 5, 0, 2, 1, 4, 4, false, {}, bf16},
+    {2, 0, 5, 2, 1, 4, 4, true, {}, bf16},
+    {0, 5, 5, 2, 2, 4, 4, false, {}, bf16},
+    {1, 5, 5, 2, 2, 0, 4, false, {}, bf16},
+    {1, 5, 5, 2, 2, 4, 0, false, {}, bf16},
+    {2, 9, 3, 2, 1, 4, 4, false, "bool[1,1,9,3]", bf16},
+    {2, 40, 70, 4, 2, 8, 8, true, "bool[2,1,1,70]", bf16},
+    {2, 70, 70, 2, 2, 8, 8, true, "f32[2,1,70,1]", bf16},
+    {1, 70, 70, 2, 2, 9, 8, false, "f32[1,2,70,70]", bf16},
+    {1, 20, 30, 2, 1, 9, 7, false, {}, bf16, -0.3},
+    {1, 20, 30, 2, 1, 9, 7, true, {}, bf16, 0.3},
+    {1, 20, 30, 2, 1, 9, 7, true, {}, bf16, 0},
 };
 
 class AttentionInBlocks : public testing::TestWithParam<Case> {};
@@ -94,9 +116,11 @@ TEST_P(AttentionInBlocks, HasTheBitsOfWhatItStandsFor) { expect_blocks_agree(gra
 INSTANTIATE_TEST_SUITE_P(Shapes, AttentionInBlocks, testing::ValuesIn(cases));
 
 TEST(AttentionOfOpenSizes, HasTheSameBits) {
-  const Graph graph = graph_of({0, 0, 0, 4, 2, 8, 6, true}, true);
-  for (const std::vector<std::int64_t>& sizes : {std::vector<std::int64_t>{2, 3}, {1, 130}, {3, 64}})
-    expect_blocks_agree(graph, sizes);
+  for (const DType t : {f32, bf16}) {
+    const Graph graph = graph_of({0, 0, 0, 4, 2, 8, 6, true, {}, t}, true);
+    for (const std::vector<std::int64_t>& sizes : {std::vector<std::int64_t>{2, 3}, {1, 130}, {3, 64}, {1, 131}})
+      expect_blocks_agree(graph, sizes);
+  }
 }
 
 /// Scores of [2, 4, 512, 512] take 8 MiB.

@@ -135,24 +135,39 @@ template <class T> struct Problem {
   }
 
   void solve() {
-    const Product& p = product;
     expected = expected_of_amx = target();
+    const std::vector<Sum<T>> all = sums();
+    for_each_element([&](const T* x, const T* y, std::size_t at) {
+      expected[at] = static_cast<T>(all[at]);
+      if constexpr (std::is_same_v<T, bfloat16>) expected_of_amx[at] = static_cast<T>(sum_of_amx(x, y));
+    });
+  }
+
+  static constexpr float untouched_sum = 77;
+  /// Not rounded.
+  std::vector<Sum<T>> sums() const {
+    std::vector<Sum<T>> all(target().size(), static_cast<Sum<T>>(untouched_sum));
+    const Product& p = product;
+    for_each_element([&](const T* x, const T* y, std::size_t result) {
+      Sum<T> sum = 0;
+      for (std::int64_t k = 0; k < p.k; ++k) {
+        const std::int64_t at = std::is_same_v<T, bfloat16> ? k ^ 1 : k;  // of each pair the odd one first
+        sum = at < p.k ? step(sum, x[at * p.a_column], y[at * p.b_row]) : next<Sum<T>>(sum, 0, 0);
+      }
+      if (std::is_same_v<T, bfloat16> && p.k % 2 == 1)  // the loop met the missing one in place of the last
+        sum = step(sum, x[(p.k - 1) * p.a_column], y[(p.k - 1) * p.b_row]);
+      all[result] = sum;
+    });
+    return all;
+  }
+  /// visit(row of a, column of b, place in c)
+  template <class Visit> void for_each_element(const Visit& visit) const {
+    const Product& p = product;
     for (std::int64_t i = 0; i < p.batch; ++i)
       for (std::int64_t row = 0; row < p.m; ++row)
-        for (std::int64_t column = 0; column < p.n; ++column) {
-          const T* x = &a[i * p.a_batch + row * p.a_row];
-          const T* y = &b[i * p.b_batch + column * p.b_column];
-          Sum<T> sum = 0;
-          for (std::int64_t k = 0; k < p.k; ++k) {
-            const std::int64_t at = std::is_same_v<T, bfloat16> ? k ^ 1 : k;  // of each pair the odd one first
-            sum = at < p.k ? step(sum, x[at * p.a_column], y[at * p.b_row]) : next<Sum<T>>(sum, 0, 0);
-          }
-          if (std::is_same_v<T, bfloat16> && p.k % 2 == 1)  // the loop met the missing one in place of the last
-            sum = step(sum, x[(p.k - 1) * p.a_column], y[(p.k - 1) * p.b_row]);
-          expected[i * p.c_batch + row * p.c_row + column] = static_cast<T>(sum);
-          if constexpr (std::is_same_v<T, bfloat16>)
-            expected_of_amx[i * p.c_batch + row * p.c_row + column] = static_cast<T>(sum_of_amx(x, y));
-        }
+        for (std::int64_t column = 0; column < p.n; ++column)
+          visit(&a[i * p.a_batch + row * p.a_row], &b[i * p.b_batch + column * p.b_column],
+                static_cast<std::size_t>(i * p.c_batch + row * p.c_row + column));
   }
   /// Even and odd k apart, 32 at a time; those that are missing are zeros.
   float sum_of_amx(const bfloat16* x, const bfloat16* y) const {
@@ -211,7 +226,7 @@ template <class T> struct Problem {
                 epilogue);
     for (std::size_t i = 0; i < c.size(); ++i) {
       ASSERT_EQ(times[i], i < static_cast<std::size_t>(p.batch * p.m * p.n)) << shape << ": element " << i;
-      ASSERT_EQ(bits(c[i]), bits(expected[i])) << p.dtype << " " << name(p.isa) << " " << shape << ": element " << i;
+      ASSERT_EQ(bits(c[i]), bits(wanted()[i])) << p.dtype << " " << name(p.isa) << " " << shape << ": element " << i;
     }
   }
 
@@ -390,6 +405,7 @@ TYPED_TEST(ProductOf, NoStepsGiveZeros) {
   check_on_all<TypeParam>({.m = 64, .n = 400, .k = 0, .transpose_a = true});
   check_on_all<TypeParam>({.m = 31, .n = 45, .k = 0, .batch = 2, .gap = 1});
   check_on_all<TypeParam>({.m = 31, .n = 45, .k = 0, .transpose_a = true, .transpose_b = true});
+  check_on_all<TypeParam>({.m = 67, .n = 300, .k = 0, .transpose_a = true});  // several blocks of columns
 }
 
 TYPED_TEST(ProductOf, NothingToComputeTouchesNothing) {
@@ -449,6 +465,40 @@ TEST(Product, OfPairsRoundsItsSumsOnce) {
     run_units(p, a.data(), b.data(), c.data(), 0, units(p), scratch.data());
     EXPECT_EQ(static_cast<float>(c[0]), 260) << name(tiles.isa) << (tiles.pairs ? " with pairs" : "");
   }
+}
+
+/// Wide sums in two parts, of which the first has an even number of k, are those of the whole chain.
+TEST(Product, OfPairsMayStayWideAndGoOn) {
+  for (int layout = 0; layout < 8; ++layout)
+    for (auto [m, n] : {std::pair{1, 1}, {1, 40}, {70, 1}, {64, 32}, {67, 141}, {25, 300}})
+      for (std::int64_t k : {0, 1, 6, 33, 530}) {
+        const Case c{.m = m,
+                     .n = n,
+                     .k = k,
+                     .transpose_a = layout % 2 == 1,
+                     .transpose_b = layout / 2 % 2 == 1,
+                     .batch = 2,
+                     .gap = layout > 3 ? 1 : 0};
+        Problem<bfloat16> problem(c);
+        Product& p = problem.product;
+        p.wide = true;
+        const std::vector<float> expected = problem.sums();
+        for (const Tiles& tiles : all_tiles<bfloat16>())
+          for (const std::int64_t first : {k, k / 4 * 2}) {
+            tiles.set(p);
+            std::vector<float> got(expected.size(), Problem<bfloat16>::untouched_sum);
+            for (const bool resume : {false, true}) {
+              Product part = p;
+              part.k = resume ? k - first : first, part.resume = resume;
+              std::vector<unsigned char> scratch(scratch_bytes(part), 0xff);
+              const std::int64_t from = resume ? first : 0;
+              run_units(part, problem.a.data() + from * p.a_column, problem.b.data() + from * p.b_row, got.data(), 0,
+                        units(part), scratch.data());
+            }
+            for (std::size_t i = 0; i < got.size(); ++i)
+              ASSERT_EQ(bits(got[i]), bits(expected[i])) << name(tiles.isa) << " " << c << ": element " << i;
+          }
+      }
 }
 
 TEST(Product, OfSmallShapesHasEnoughUnitsForSixteenThreads) {

@@ -63,6 +63,23 @@ TEST(Temporaries, AreNotWrittenOverWhatOthersStillRead) {
   expect_same_bits(moved, "reuse", 5);
 }
 
+/// Packed operands of the product lie where the second sum will.
+TEST(Temporaries, LeaveRoomForTheScratchOfOtherStages) {
+  const Threads scope(1);
+  const std::string head =
+      "%0 = input : f32[512,256]\n%1 = input : f32[256,256]\n%2" + product + "%0 %1 : f32[512,256]\n";
+  const auto alone = compile(parse_graph(head + "return %2\n"));
+  EXPECT_EQ(alone->temporary_bytes(), 0);
+  EXPECT_GT(alone->arena_bytes(), 0);
+  const Graph graph = parse_graph(head + "%3 = cumsum{axis=-1; exclusive=false; reverse=false} %2 : f32[512,256]\n" +
+                                  "%4 = cumsum{axis=-2; exclusive=false; reverse=false} %3 : f32[512,256]\n" +
+                                  "%5 = sum{axis=-1} %4 : f32[512,1]\nreturn %5\n");
+  const auto program = compile(graph);
+  EXPECT_EQ(program->temporary_bytes(), 2 * 512 * 256 * 4);
+  EXPECT_EQ(program->arena_bytes(), program->temporary_bytes());
+  expect_same_bits(graph, "reuse", 9);
+}
+
 TEST(Temporaries, WrittenOverOthersHaveTheSameBits) {
   for (const auto& [rows, columns] : {std::pair(0, 5), {1, 1}, {3, 0}, {5, 1}, {1, 1000}, {7, 17}, {33, 65}, {65, 31}})
     expect_same_bits(products_and_formulas(std::to_string(rows), std::to_string(columns)), "reuse",

@@ -5,6 +5,7 @@
 #include "gradus/autodiff/vjp.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/activations.h"
+#include "gradus/ops/attention.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/random.h"
@@ -97,6 +98,29 @@ TEST_P(NarrowGradients, AreRoundedOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, NarrowGradients, testing::ValuesIn(cases), [](const auto& c) { return c.param.name; });
+
+/// Its weights are rounded for the products with them, so nothing is within a unit in the last place.
+TEST(NarrowGradientsOfAttention, OfBothOrdersFollowWideOnes) {
+  const RecordingScope keep;
+  Tensors in, wide;
+  for (const Shape& shape : {Shape{2, 4, 5, 6}, {2, 2, 7, 6}, {2, 2, 7, 3}}) {
+    in.push_back(random::normal(shape, {.dtype = bf16, .seed = 1 + in.size()}));
+    wide.push_back(cast(in.back(), f64));
+  }
+  const auto both_orders = [](In x) {
+    const Tensor y = scaled_dot_product_attention(x[0], x[1], x[2], {.causal = true});
+    Tensors all = vjp(y, x, ones_like(y));
+    const Tensor by_query = all[0] * all[0];
+    for (const Tensor& g : vjp(by_query, x, ones_like(by_query))) all.push_back(g);
+    return all;
+  };
+  const Tensors got = both_orders(in), want = both_orders(wide);
+  for (std::size_t k = 0; k < got.size(); ++k) {
+    ASSERT_EQ(got[k].dtype(), bf16);
+    const double largest = reduce_max(abs(want[k])).item();
+    EXPECT_LE(reduce_max(abs(cast(got[k], f64) - want[k])).item(), 0.04 * largest) << "gradient " << k;
+  }
+}
 
 }  // namespace
 }  // namespace gradus

@@ -2,80 +2,16 @@
 /// neighbours in memory are queries: maxima and sums of all queries of the block advance together, and nothing but the
 /// block's queries has to be transposed for the products. Their sums are in the contract's order for rows of up to
 /// 32,768 keys. Keys behind a causal block's last query are never looked at.
-#include <immintrin.h>
 #include <algorithm>
 #include <limits>
-#include "gradus/backend/cpu/tiles/product.h"
+#include "gradus/backend/library/attention_rows.h"
 #include "gradus/backend/library/kernels.h"
-#include "gradus/base/divide.h"
 #include "gradus/ops/attention_blocks.h"
 
 namespace gradus::library {
 namespace {
 
-using cpu_backend::Product;
-
-constexpr std::int64_t block_queries = 64;
-constexpr std::int64_t queries_at_once = 512;  // of a unit of the forward direction, which transposes nothing twice
-constexpr std::int64_t lanes = 16;             // of a row reduction
-
-struct Call {
-  DType dtype = f32;
-  std::int64_t batch = 0, queries = 0, keys = 0, heads = 0, key_heads = 0, width = 0, value_width = 0;
-  double scale = 1;
-  bool causal = false;
-  int query = -1, key = -1, value = -1, cotangent = -1, mask = -1, result = -1;  // slots; -1: there is none
-  bool mask_adds = false;
-  std::int64_t mask_strides[4] = {};  // 0 where it is the same for all
-  std::int64_t product_scratch = 0;   // bytes
-
-  std::int64_t blocks() const { return divide_up(queries, block_queries); }
-  std::int64_t first_query(std::int64_t block) const { return std::min(queries, block * block_queries); }
-  /// How many keys some query before `end` sees.
-  std::int64_t keys_before(std::int64_t end) const { return causal ? std::min(end, keys) : keys; }
-  std::int64_t chunks() const { return divide_up(queries, queries_at_once); }
-  std::int64_t group() const { return heads / key_heads; }
-  std::int64_t elements_of_example() const {
-    return queries * heads * width + keys * key_heads * (width + value_width);
-  }
-  bool is_forward() const { return cotangent < 0; }
-
-  // Products of a block of r queries and n keys. Rows of keys and values are a head apart.
-  Product scores(std::int64_t n, std::int64_t r, std::int64_t depth) const {
-    return {.dtype = dtype,
-            .m = n,
-            .n = r,
-            .k = depth,
-            .a_row = key_heads * depth,
-            .b_row = block_queries,
-            .b_column = 1,
-            .c_row = block_queries};
-  }
-  /// [n, r]' [n, columns], the rows of which are `heads_between` heads apart, as are those of the result.
-  Product of_queries(std::int64_t n, std::int64_t r, std::int64_t columns) const {
-    return {.dtype = dtype,
-            .m = r,
-            .n = columns,
-            .k = n,
-            .a_row = 1,
-            .a_column = block_queries,
-            .b_row = key_heads * columns,
-            .b_column = 1,
-            .c_row = heads * columns};
-  }
-  /// [n, r] [r, columns], added to what is there.
-  Product of_keys(std::int64_t n, std::int64_t r, std::int64_t columns, std::int64_t row) const {
-    return {.dtype = dtype,
-            .m = n,
-            .n = columns,
-            .k = r,
-            .a_row = block_queries,
-            .b_row = row,
-            .b_column = 1,
-            .c_row = key_heads * columns,
-            .resume = true};
-  }
-};
+using namespace attention;
 
 std::int64_t scratch_of_products(const Call& c) {
   std::size_t most = 0;
@@ -87,128 +23,12 @@ std::int64_t scratch_of_products(const Call& c) {
     if (c.is_forward()) continue;
     consider(c.scores(n, r, c.value_width));
     consider(c.of_queries(n, r, c.width));
-    consider(c.of_keys(n, r, c.width, c.width));
+    consider(c.of_keys(n, r, c.width, c.is_narrow() ? c.heads * c.width : c.width));
     consider(c.of_keys(n, r, c.value_width, c.heads * c.value_width));
     if (!c.causal && block > 0 && block + 2 < c.blocks()) block = c.blocks() - 2;  // those between are alike
   }
   return round_up(static_cast<std::int64_t>(most), 64);
 }
-
-// ---------------------------------------------------------------- rows of queries
-
-template <class T> struct Exponential;
-template <> struct Exponential<float> {
-  using Bits = std::uint32_t;  // which wrap
-  static constexpr int mantissa = 23;
-  static constexpr Bits one = 0x3f800000;
-  static constexpr float low = -88, high = 89, round = 12582912.0f, limit = 127;
-  static constexpr float ln2_high = static_cast<float>(0.693147182464599609375),
-                         ln2_low = static_cast<float>(-1.904654299957768e-9);
-  static constexpr double terms[] = {0.0001990659133, 0.001393373337, 0.008333287511,
-                                     0.04166646417,   0.1666666675,   0.5000000014};
-};
-template <> struct Exponential<double> {
-  using Bits = std::uint64_t;  // which wrap
-  static constexpr int mantissa = 52;
-  static constexpr Bits one = 0x3ff0000000000000;
-  static constexpr double low = -709, high = 710, round = 6755399441055744.0, limit = 1023;
-  static constexpr double ln2_high = 0.693147180559945286227, ln2_low = 2.3190468138462996e-17;
-  static constexpr double terms[] = {2.09212070756161889e-9,
-                                     2.51053134845733862e-8,
-                                     2.75572540665913157e-7,
-                                     2.7557255167956542e-6,
-                                     0.0000248015873461200463,
-                                     0.000198412698750041241,
-                                     0.00138888888888749244,
-                                     0.0083333333333260825,
-                                     0.041666666666666683,
-                                     0.16666666666666671,
-                                     0.5};
-};
-
-/// Vectors written out: the loops below are too much for the compiler to find them itself.
-template <class T> using Vector [[gnu::vector_size(32), gnu::may_alias]] = T;
-template <class T> constexpr std::int64_t vector_lanes = 32 / sizeof(T);
-
-template <class T>
-[[gnu::target("avx2,fma"), gnu::always_inline]] inline Vector<T> multiply_add(Vector<T> a, Vector<T> b, Vector<T> c) {
-  if constexpr (std::is_same_v<T, float>) return _mm256_fmadd_ps(a, b, c);
-  else return _mm256_fmadd_pd(a, b, c);
-}
-
-template <class T> [[gnu::target("avx2,fma"), gnu::always_inline]] inline Vector<T> all(double number) {
-  return Vector<T>{} + static_cast<T>(number);
-}
-
-/// Instruction for instruction what scalar::exp records (graph/formulas_exp.cpp), so that the bits agree.
-template <class T> [[gnu::target("avx2,fma"), gnu::always_inline]] inline Vector<T> exponential(Vector<T> x) {
-  using E = Exponential<T>;
-  using Integers [[gnu::vector_size(32)]] = typename E::Bits;
-  x = x < all<T>(E::low) ? all<T>(E::low) : x;
-  x = x > all<T>(E::high) ? all<T>(E::high) : x;
-  const Vector<T> rounded = multiply_add<T>(x, all<T>(1.44269504088896340736), all<T>(E::round));
-  const Vector<T> n = rounded - E::round;
-  const Vector<T> first = multiply_add<T>(n, all<T>(-E::ln2_high), x), second = n * -E::ln2_low;
-  const Vector<T> r = first + second, r_low = (first - r) + second;
-  const Vector<T> last = all<T>(E::round + E::limit);
-  const auto bits = reinterpret_cast<Integers>(rounded > last ? last : rounded);
-  const auto power = reinterpret_cast<Vector<T>>((bits << E::mantissa) + E::one);
-  Vector<T> polynomial = all<T>(E::terms[0]);
-  for (std::size_t i = 1; i < std::size(E::terms); ++i)
-    polynomial = multiply_add<T>(polynomial, r, all<T>(E::terms[i]));
-  const Vector<T> sum = r + T(1), lost = ((T(1) - sum) + r) + r_low;
-  const Vector<T> y = (sum + multiply_add<T>(r * r, polynomial, lost)) * power;
-  return rounded > last ? y + y : y;
-}
-
-/// One number for each query of a block. Rows of scores are as long, and what stands there for queries that a block
-/// lacks is computed with and never read.
-template <class T> struct PerQuery {
-  static constexpr std::int64_t vectors = block_queries / vector_lanes<T>;
-  Vector<T> of[vectors];
-};
-/// The lanes of a sum along keys: those of key j are j modulo 16.
-template <class T> struct Sums {
-  PerQuery<T> lane[lanes] = {};
-  [[gnu::target("avx2,fma")]] void combine() {
-    for (std::int64_t half = lanes / 2; half > 0; half /= 2)
-      for (std::int64_t l = 0; l < half; ++l)
-        for (std::int64_t q = 0; q < PerQuery<T>::vectors; ++q) lane[l].of[q] += lane[l + half].of[q];
-  }
-};
-
-/// Of [keys, block_queries] scores: their exponentials relative to each query's largest, divided by the sum of these.
-template <class T> [[gnu::target("avx2,fma")]] void soften(PerQuery<T>* scores, std::int64_t keys) {
-  constexpr std::int64_t vectors = PerQuery<T>::vectors;
-  PerQuery<T> most;
-  for (Vector<T>& x : most.of) x = Vector<T>{} - std::numeric_limits<T>::infinity();
-  for (std::int64_t j = 0; j < keys; ++j)
-    for (std::int64_t q = 0; q < vectors; ++q) most.of[q] = scores[j].of[q] > most.of[q] ? scores[j].of[q] : most.of[q];
-  Sums<T> sums;
-  for (std::int64_t j = 0; j < keys; ++j)
-    for (std::int64_t q = 0; q < vectors; ++q) {
-      scores[j].of[q] = exponential<T>(scores[j].of[q] - most.of[q]);
-      sums.lane[j % lanes].of[q] += scores[j].of[q];
-    }
-  sums.combine();
-  for (std::int64_t j = 0; j < keys; ++j)
-    for (std::int64_t q = 0; q < vectors; ++q) scores[j].of[q] /= sums.lane[0].of[q];
-}
-
-/// The gradients by weights become those by scores: p (dp - sum(dp p)).
-template <class T>
-[[gnu::target("avx2,fma")]] void differentiate(const PerQuery<T>* weights, PerQuery<T>* gradients, std::int64_t keys) {
-  constexpr std::int64_t vectors = PerQuery<T>::vectors;
-  Sums<T> sums;
-  for (std::int64_t j = 0; j < keys; ++j)
-    for (std::int64_t q = 0; q < vectors; ++q) sums.lane[j % lanes].of[q] += gradients[j].of[q] * weights[j].of[q];
-  sums.combine();
-  for (std::int64_t j = 0; j < keys; ++j)
-    for (std::int64_t q = 0; q < vectors; ++q)
-      gradients[j].of[q] = weights[j].of[q] * (gradients[j].of[q] - sums.lane[0].of[q]);
-}
-
-// ---------------------------------------------------------------- one worker
 
 template <class T> class Worker {
  public:
@@ -254,7 +74,8 @@ template <class T> class Worker {
         run(c_.of_keys(n, r, c_.value_width, c_.heads * c_.value_width), weights_, dy, by_values);
         transpose(dy, c_.value_width, r, T(1));
         run(c_.scores(n, r, c_.value_width), values(batch, head), across_, gradients_);
-        differentiate<T>(reinterpret_cast<const PerQuery<T>*>(weights_), reinterpret_cast<PerQuery<T>*>(gradients_), n);
+        differentiate<T>(reinterpret_cast<PerQuery<T>*>(weights_), reinterpret_cast<PerQuery<T>*>(gradients_), n,
+                         c_.diagonal(i, n));
         run(c_.of_keys(n, r, c_.width, c_.width), gradients_, scaled_, by_keys);
         T* const dq = by_queries + (i * c_.heads + head) * c_.width;
         run(c_.of_queries(n, r, c_.width), gradients_, keys(batch, head), dq);
@@ -297,7 +118,7 @@ template <class T> class Worker {
     if (c_.causal)
       for (std::int64_t j = i + 1; j < n; ++j)
         std::fill_n(weights_ + j * block_queries, std::min(j - i, r), -std::numeric_limits<T>::infinity());
-    soften<T>(reinterpret_cast<PerQuery<T>*>(weights_), n);
+    soften<T>(reinterpret_cast<PerQuery<T>*>(weights_), n, c_.diagonal(i, n));
     for (std::int64_t q = 0; c_.mask >= 0 && q < r; ++q)
       for (std::int64_t j = 0; !left[q] && j < n; ++j) weights_[j * block_queries + q] = 0;
   }
@@ -369,7 +190,9 @@ BoundThunk bound_to(const Graph& graph, int value, Symbols symbols, Call call, s
   bound.bytes += v.spec.shape.evaluated(symbols).size() * size_of(v.spec.dtype);
   bound.flops = products * call.batch * call.heads * call.queries * call.keys * (call.width + call.value_width);
   if (call.causal) bound.flops /= 2;
-  bound.worker_scratch = call.dtype == f32 ? Worker<float>::scratch_bytes(call) : Worker<double>::scratch_bytes(call);
+  bound.worker_scratch = call.dtype == f32   ? Worker<float>::scratch_bytes(call)
+                         : call.dtype == f64 ? Worker<double>::scratch_bytes(call)
+                                             : NarrowWorker::scratch_bytes(call);
   bound.data = std::make_shared<const Call>(std::move(call));
   return bound;
 }
@@ -377,7 +200,8 @@ BoundThunk bound_to(const Graph& graph, int value, Symbols symbols, Call call, s
 template <class Visit> void with_worker(const KernelArguments* arguments, Visit visit) {
   const auto& call = *static_cast<const Call*>(arguments->data);
   if (call.dtype == f32) visit(Worker<float>(arguments, call));
-  else visit(Worker<double>(arguments, call));
+  else if (call.dtype == f64) visit(Worker<double>(arguments, call));
+  else visit(NarrowWorker(arguments, call));
 }
 
 }  // namespace

@@ -24,11 +24,12 @@ void check(const Product& p) {
   const bool is_known =
       p.dtype == f32 || p.dtype == f64 || p.dtype == bf16 || (is_integer(p.dtype) && size_of(p.dtype) >= 4);
   internal_check(is_known, "product of ", p.dtype);
-  internal_check(!p.resume || p.dtype != bf16, "a product of bf16 goes on, but its sums have been rounded");
+  internal_check(p.dtype == bf16 || !p.wide, "wide product of ", p.dtype);
+  internal_check(!p.resume || p.wide || p.dtype != bf16, "a product of bf16 goes on, but its sums have been rounded");
   internal_check(std::min({p.batch, p.m, p.n, p.k}) >= 0, "product of negative size");
   internal_check(std::min({p.a_row, p.a_column, p.a_batch, p.b_row, p.b_column, p.b_batch, p.c_row, p.c_batch}) >= 0,
                  "product with a negative stride");
-  internal_check(!p.is_followed || (p.c_row == p.n && (p.batch == 1 || p.c_batch == p.m * p.n)),
+  internal_check(!p.is_followed || (!p.wide && p.c_row == p.n && (p.batch == 1 || p.c_batch == p.m * p.n)),
                  "a product is followed, but its rows do not follow each other");
   internal_check((p.a_row == 1 || p.a_column == 1) && (p.b_row == 1 || p.b_column == 1),
                  "product of an operand with neither adjacent rows nor adjacent columns");
@@ -58,14 +59,18 @@ Form form_of(const Product& p) {
   const bool has_amx = p.isa == Isa::avx512 && p.amx;
   if (p.dtype == f32 && p.by_bf16 && has_amx && !p.resume) return Form::thirds;
   if (p.dtype != bf16) return Form::plain;
-  if (has_amx) return Form::amx;
+  if (has_amx && !p.wide) return Form::amx;
   return p.isa == Isa::avx512 && p.pair_tiles ? Form::pairs : Form::widened;
 }
 
 }  // namespace
 
 Plan::Plan(const Product& given)
-    : product(simplify(given)), swapped(given.n != product.n), form(form_of(product)), element(size_of(product.dtype)) {
+    : product(simplify(given)),
+      swapped(given.n != product.n),
+      form(form_of(product)),
+      element(size_of(product.dtype)),
+      c_element(product.wide ? size_of(f32) : element) {
   const Product& p = product;
   check(p);
   const bool avx512 = p.isa == Isa::avx512;
@@ -184,7 +189,7 @@ std::int64_t Plan::packed_a_bytes() const {
 }
 
 std::int64_t Plan::sums_bytes() const {
-  if (form == Form::widened) return TileTable::heights * width * size;
+  if (rounds()) return TileTable::heights * width * size;
   if (is_of_amx()) return sums_panel_bytes() * (amx_depth() < product.k ? block / width : 1);
   return 0;
 }

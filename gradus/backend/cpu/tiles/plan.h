@@ -31,8 +31,8 @@ struct Plan {
   bool swapped;     // a is b's transpose and b is a's
   Form form;
   const TileTable* table;
-  std::int64_t element;      // bytes in memory
-  std::int64_t size, lanes;  // bytes of what tiles read at a step, and how many a vector holds
+  std::int64_t element, c_element;  // bytes in memory, of a and b, and of c
+  std::int64_t size, lanes;         // bytes of what tiles read at a step, and how many a vector holds
   std::int64_t outer_batch, inner_batch;
   std::int64_t row_panels, column_blocks;
   std::int64_t parts = 1;  // of two blocks of columns two threads would write neighbouring lines at the same time
@@ -108,6 +108,8 @@ struct Plan {
   std::int64_t sums_panel_bytes() const { return AmxTiles::most * AmxTiles::rows * width * size; }
   /// The last k of a row panel of a that is read in place, if they do not fill a tile.
   std::int64_t tail_bytes() const { return !is_of_amx() || pack_a ? 0 : height() * AmxTiles::row_bytes; }
+  /// Whether sums and result differ.
+  bool rounds() const { return form == Form::widened && !product.wide; }
 
  private:
   std::int64_t b_panel_bytes_of(std::int64_t steps) const;

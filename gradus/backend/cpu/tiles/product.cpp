@@ -56,9 +56,9 @@ class Driver {
         packed_a_(packed_b_ + plan.packed_b_bytes()),
         sums_(packed_a_ + plan.packed_a_bytes()),
         piece_(sums_ + plan.sums_bytes() + plan.pairs_bytes()),
-        c_row_(plan.has_pieces() ? plan.piece_pitch_bytes() : p_.c_row * plan.element),
+        c_row_(plan.has_pieces() ? plan.piece_pitch_bytes() : p_.c_row * plan.c_element),
         packer_(plan, sums_ + plan.sums_bytes()),
-        tiles_(plan.table->tiles[plan.form == Form::pairs     ? TileTable::pairs
+        tiles_(plan.table->tiles[plan.form == Form::pairs     ? (p_.wide ? TileTable::wide_pairs : TileTable::pairs)
                                  : plan.form == Form::widened ? TileTable::kind_of(f32)
                                                               : TileTable::kind_of(p_.dtype)]) {
     if (plan.keep_a) kept_.resize(static_cast<std::size_t>(plan.groups() * plan.pauses()));
@@ -98,7 +98,7 @@ class Driver {
       shape_.a_row = p_.a_row * plan_.element,
       shape_.a_step = plan_.form == Form::pairs ? plan_.size : p_.a_column * plan_.element;
     shape_.b_step = plan_.pack_b ? plan_.width * plan_.size : p_.b_row * plan_.element;
-    shape_.c_row = rounds() ? plan_.width * plan_.size : c_row_;
+    shape_.c_row = plan_.rounds() ? plan_.width * plan_.size : c_row_;
   }
 
   Bytes block_of_b(std::int64_t outer, std::int64_t column_block) const {
@@ -142,9 +142,6 @@ class Driver {
     return a_ + (batch * p_.a_batch + plan_.first_row(panel) * p_.a_row + step_ * p_.a_column) * plan_.element;
   }
 
-  /// Whether sums and result differ.
-  bool rounds() const { return plan_.form == Form::widened; }
-
   /// A row panel whose turn it is.
   struct Rows {
     Bytes a;
@@ -172,7 +169,7 @@ class Driver {
                                                         plan_.rows(panel)};
     const std::span<const Rows> together(rows_.data(), static_cast<std::size_t>(end - begin));
     const std::int64_t ahead = plan_.pack_b ? plan_.b_panel_bytes() : plan_.width * plan_.size;
-    const std::int64_t right = step_ > 0 && !rounds() ? plan_.width * plan_.size : 0;
+    const std::int64_t right = step_ > 0 && !plan_.rounds() ? plan_.width * plan_.size : 0;
     if (!plan_.is_deep) {
       shape_.next = right;
       for (const Rows& rows : together)
@@ -232,7 +229,7 @@ class Driver {
 
   char* c_of(std::int64_t batch, std::int64_t row) const {
     if (plan_.has_pieces()) return piece_ + (row - first_row_) * c_row_;
-    return c_ + (batch * p_.c_batch + row * p_.c_row + first_column_) * plan_.element;
+    return c_ + (batch * p_.c_batch + row * p_.c_row + first_column_) * plan_.c_element;
   }
 
   /// The first tile to meet a panel of b, which is packed before, or while the tile reads it: it has the time to.
@@ -255,11 +252,11 @@ class Driver {
 
   void tile(const Rows& rows, Bytes b, std::int64_t j) {
     const std::int64_t left = columns_ - j;
-    char* const c = rows.c + j * plan_.element;
+    char* const c = rows.c + j * plan_.c_element;
     fetch();
     const TileFunction multiply = tiles_[left > plan_.lanes][rows.count - 1];
-    multiply(rows.a, b, rounds() ? sums_ : c, &shape_, left, step_ > 0 || p_.resume);
-    if (!rounds()) return;
+    multiply(rows.a, b, plan_.rounds() ? sums_ : c, &shape_, left, step_ > 0 || p_.resume);
+    if (!plan_.rounds()) return;
     const PackShape shape{.rows = rows.count,
                           .columns = std::min(left, plan_.width),
                           .source_row = shape_.c_row,
@@ -272,7 +269,7 @@ class Driver {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t batch = outer + i / plan_.row_panels, panel = i % plan_.row_panels;
       for (std::int64_t row = plan_.first_row(panel); row < plan_.first_row(panel + 1); ++row)
-        std::memset(c_of(batch, row), 0, static_cast<std::size_t>(columns_ * plan_.element));
+        std::memset(c_of(batch, row), 0, static_cast<std::size_t>(columns_ * plan_.c_element));
       if (p_.is_followed) follow(batch, panel, panel + 1);
     }
   }

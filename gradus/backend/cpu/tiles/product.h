@@ -14,7 +14,7 @@ namespace gradus::cpu_backend {
 /// begins with 0, of fma for floats, of wrapping multiplications and additions for integers: its bits depend on nothing
 /// else. Of bf16 the chain is one of f32, rounded at its end, and takes k in pairs, of each the odd one first; a
 /// missing odd one counts as 0 * 0. k = 0 gives zeros.
-/// With `amx` an element of bf16 is another sum of the same products, which depends on its row and column alone, too:
+/// With `amx` an element of bf16 that is not wide is another sum of the same products, which depends on its row and column alone, too:
 /// of every 32 k, filled up with 0 * 0, a chain of the even ones and a chain of the odd ones, each beginning with 0 and
 /// in order; their sum is added to that of the k before. All in f32, subnormals flushed, rounded at the end.
 /// An element of f32 may then be the sum of six products of bf16 (`by_bf16`): x is x1 + x2 + x3, each the nearest bf16
@@ -22,13 +22,15 @@ namespace gradus::cpu_backend {
 /// and a2 b1, then a1 b1 and a2 b2: of every 16 k two chains, and their sum to that of those before. It is off from the
 /// exact sum by no more than (3 k / 16 + 28) 2^-24 times the sum of |a b|, if nothing but zeros is so small that thirds
 /// or products are flushed; with an infinity in its row or column it is NaN.
+/// Of bf16 c may be wide: of f32, the sums themselves, which may go on where the k before them were even in number.
 struct Product {
   DType dtype = f32;
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
   std::int64_t a_row = 0, a_column = 1, a_batch = 0;
   std::int64_t b_row = 0, b_column = 1, b_batch = 0;
   std::int64_t c_row = 0, c_batch = 0;
-  bool resume = false;                    // c holds the beginnings of its chains, which go on with these k; not of bf16
+  bool resume = false;  // c holds the beginnings of its chains, which go on with these k; of bf16 only if wide
+  bool wide = false;
   Isa isa = cpu_backend::isa();           // fixes what units are
   bool pair_tiles = has_pair_products();  // bf16 on AVX-512: by vdpbf16ps
   bool amx = uses_amx();                  // bf16: by tdpbf16ps; needs AVX-512

@@ -47,7 +47,7 @@ using TileFunction = void (*)(const void* a, const void* b, void* c, const TileS
 
 /// Of pairs: a step is two k of bf16 that lie in 32 bits, the even one lower. The sums are f32 and take the odd one
 /// first, then the even one, each with one fma that flushes subnormals; c is of bf16, rounded to nearest even, and
-/// there is no resuming.
+/// there is no resuming. Wide ones leave c as the sums are, f32, and resume.
 
 /// Copies [rows, columns] into panels of W columns (one or two vectors): element (i, j) goes to
 /// target + (j / W) * panel + i * target_row + (j % W) * size. Panels are written to their full width, zeros outside.
@@ -65,10 +65,11 @@ using PackFunction = void (*)(const void* source, void* target, const PackShape*
 struct TileTable {
   /// Of unsigned integers the products are those of signed ones.
   static constexpr DType kinds[] = {f64, f32, i64, i32};
-  static constexpr int dtypes = 4, pairs = 4, widths = 2, heights = 24, sizes = 2;
+  static constexpr int dtypes = 4, pairs = 4, wide_pairs = 5, widths = 2, heights = 24, sizes = 2;
   static constexpr int kind_of(DType t) { return t == f64 ? 0 : t == f32 ? 1 : t == i64 || t == u64 ? 2 : 3; }
-  // By kind (the last: pairs), vectors - 1, rows - 1; null past the greatest height, and for pairs without AVX-512.
-  TileFunction tiles[dtypes + 1][widths][heights];
+  // By kind (the last: pairs, wide pairs), vectors - 1, rows - 1; null past the greatest height, and for pairs without
+  // AVX-512.
+  TileFunction tiles[dtypes + 2][widths][heights];
   PackFunction copy[sizes][widths];  // by bytes of an element (4, 8), vectors - 1
   PackFunction transpose[sizes][widths];
   PackFunction pair_rows[widths];

@@ -61,8 +61,9 @@ class Functions {
   Functions(llvm::Module& module, const Target& target) : module_(module), target_(target) {}
 
   std::vector<llvm::Constant*> emit() {
-    for (DType dtype : TileTable::kinds) emit_tiles(type_of(module_.getContext(), dtype), size_of(dtype), false);
-    emit_tiles(llvm::Type::getFloatTy(module_.getContext()), size_of(f32), true);
+    for (DType dtype : TileTable::kinds) emit_tiles(type_of(module_.getContext(), dtype), size_of(dtype));
+    for (bool rounds : {true, false})
+      emit_tiles(llvm::Type::getFloatTy(module_.getContext()), size_of(f32), true, rounds);
     for (auto emit : {emit_copy, emit_transpose})
       for (int bytes : {4, 8})
         for (int vectors : {1, 2}) add(emit(module_, pack(bytes, vectors), "pack"));
@@ -83,12 +84,12 @@ class Functions {
     return {llvm::Type::getIntNTy(module_.getContext(), static_cast<unsigned>(bytes) * 8), vectors, lanes(bytes)};
   }
 
-  void emit_tiles(llvm::Type* element, std::int64_t bytes, bool pairs) {
+  void emit_tiles(llvm::Type* element, std::int64_t bytes, bool pairs = false, bool rounds = false) {
     for (int vectors = 1; vectors <= TileTable::widths; ++vectors)
       for (int rows = 1; rows <= TileTable::heights; ++rows) {
         const bool exists = rows <= target_.sizes.rows[vectors - 1] && (!pairs || has_pairs());
         llvm::Function* tile =
-            exists ? emit_tile(module_, {element, rows, vectors, lanes(bytes), pairs}, "tile") : nullptr;
+            exists ? emit_tile(module_, {element, rows, vectors, lanes(bytes), pairs, rounds}, "tile") : nullptr;
         add(pairs && tile ? with(",+avx512bf16", tile) : tile);
       }
   }

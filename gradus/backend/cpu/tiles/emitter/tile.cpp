@@ -41,7 +41,7 @@ class TileEmitter {
  private:
   using Sums = std::vector<V>;  // [rows][vectors]
   int64_t vector_bytes() const { return tile_.lanes * size_; }
-  int64_t c_vector_bytes() const { return tile_.pairs ? vector_bytes() / 2 : vector_bytes(); }
+  int64_t c_vector_bytes() const { return tile_.rounds ? vector_bytes() / 2 : vector_bytes(); }
   V c_at(int row, int vector) {
     return at(b_, at(b_, c_, b_.CreateMul(c_row_, b_.getInt64(row))), vector * c_vector_bytes());
   }
@@ -93,7 +93,7 @@ class TileEmitter {
   }
 
   V result(V sum) {
-    if (!tile_.pairs) return sum;
+    if (!tile_.rounds) return sum;
     V narrow = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_512, {}, {sum});
     return b_.CreateBitCast(narrow, llvm::FixedVectorType::get(b_.getInt16Ty(), tile_.lanes));
   }
@@ -106,7 +106,7 @@ class TileEmitter {
 
   /// Zeros, or what c holds.
   Sums start() {
-    if (tile_.pairs)
+    if (tile_.rounds)
       return Sums(static_cast<std::size_t>(tile_.rows * tile_.vectors), llvm::Constant::getNullValue(vector_));
     auto *before = b_.GetInsertBlock(), *resume = new_block(b_, "resume"), *go = new_block(b_, "go");
     b_.CreateCondBr(b_.CreateICmpEQ(resume_, b_.getInt64(0)), go, resume);

@@ -1,0 +1,119 @@
+/// Attention of bf16: products of pairs, whose sums are f32, and a softmax in f32. What is rounded to be multiplied
+/// again takes the place of what it is made of.
+#include <cstring>
+#include "gradus/backend/library/attention_rows.h"
+
+namespace gradus::library::attention {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+[[gnu::target("avx2,fma")]] void round_row(const float* row, std::int64_t width, std::uint16_t* target) {
+  constexpr std::int64_t of_vector = vector_lanes<float>;
+  std::int64_t w = 0;
+  for (; w + 2 * of_vector <= width; w += 2 * of_vector) {
+    const Vector<float> pair[] = {_mm256_loadu_ps(row + w), _mm256_loadu_ps(row + w + of_vector)};
+    store_rounded(pair, target + w);
+  }
+  for (; w < width; ++w) target[w] = bfloat16(row[w]).bits;
+}
+
+PerQuery<float>* rows(float* matrix) { return reinterpret_cast<PerQuery<float>*>(matrix); }
+
+}  // namespace
+
+NarrowWorker::NarrowWorker(const KernelArguments* arguments, const Call& call) : c_(call), slots_(arguments->slots) {
+  products_ = static_cast<std::byte*>(arguments->scratch);
+  weights_ = reinterpret_cast<float*>(products_ + c_.product_scratch);
+  gradients_ = weights_ + c_.keys * block_queries;
+  by_keys_ = gradients_ + c_.keys * block_queries;
+  by_values_ = by_keys_ + c_.keys * c_.width;
+}
+
+std::int64_t NarrowWorker::scratch_bytes(const Call& c) {
+  const std::int64_t a_key = c.is_forward() ? block_queries : 2 * block_queries + c.width + c.value_width;
+  return c.product_scratch + c.keys * a_key * static_cast<std::int64_t>(sizeof(float)) + 64;
+}
+
+void NarrowWorker::forward(std::int64_t unit) {
+  const std::int64_t chunk = unit % c_.chunks(), head = unit / c_.chunks() % c_.heads;
+  const std::int64_t batch = unit / (c_.chunks() * c_.heads),
+                     last = std::min(c_.queries, (chunk + 1) * queries_at_once);
+  for (std::int64_t i = chunk * queries_at_once; i < last; i += block_queries) {
+    const std::int64_t r = std::min(block_queries, last - i), n = c_.keys_before(i + r);
+    find_weights(batch, head, i, r, n, true);
+    run(c_.of_queries(n, r, c_.value_width), weights_, rows_of_keys(c_.value, batch, head / c_.group(), c_.value_width),
+        static_cast<std::uint16_t*>(slots_[c_.result]) + ((batch * c_.queries + i) * c_.heads + head) * c_.value_width);
+  }
+}
+
+void NarrowWorker::backward(std::int64_t unit) {
+  const std::int64_t batch = unit / c_.key_heads, key_head = unit % c_.key_heads;
+  const std::uint16_t* const keys = rows_of_keys(c_.key, batch, key_head, c_.width);
+  const std::uint16_t* const values = rows_of_keys(c_.value, batch, key_head, c_.value_width);
+  auto* const by_queries = static_cast<std::uint16_t*>(slots_[c_.result]) + batch * c_.elements_of_example();
+  std::fill_n(by_keys_, c_.keys * (c_.width + c_.value_width), 0.0f);
+  for (std::int64_t head = key_head * c_.group(); head < (key_head + 1) * c_.group(); ++head)
+    for (std::int64_t i = 0; i < c_.queries; i += block_queries) {
+      const std::int64_t r = std::min(block_queries, c_.queries - i), n = c_.keys_before(i + r);
+      const std::uint16_t* const queries = rows_of_queries(c_.query, batch, head, i, c_.width);
+      const std::uint16_t* const dy = rows_of_queries(c_.cotangent, batch, head, i, c_.value_width);
+      find_weights(batch, head, i, r, n, false);
+      run(c_.scores(n, r, c_.value_width), values, dy, gradients_);
+      differentiate<float, true>(rows(weights_), rows(gradients_), n, c_.diagonal(i, n), static_cast<float>(c_.scale));
+      run(c_.of_keys(n, r, c_.value_width, c_.heads * c_.value_width), weights_, dy, by_values_);
+      run(c_.of_keys(n, r, c_.width, c_.heads * c_.width), gradients_, queries, by_keys_);
+      run(c_.of_queries(n, r, c_.width), gradients_, keys, by_queries + (i * c_.heads + head) * c_.width);
+    }
+  std::uint16_t* const after_queries = by_queries + c_.queries * c_.heads * c_.width;
+  round_sums(by_keys_, c_.width, after_queries + key_head * c_.width);
+  round_sums(by_values_, c_.value_width, after_queries + c_.keys * c_.key_heads * c_.width + key_head * c_.value_width);
+}
+
+/// Rows of sums as rows of bf16 that lie `key_heads` of them apart.
+void NarrowWorker::round_sums(const float* sums, std::int64_t width, std::uint16_t* target) const {
+  for (std::int64_t j = 0; j < c_.keys; ++j) round_row(sums + j * width, width, target + j * c_.key_heads * width);
+}
+
+/// weights_: [n, r] of queries i ... i + r - 1; `rounds`: as rows of bf16.
+void NarrowWorker::find_weights(std::int64_t batch, std::int64_t head, std::int64_t i, std::int64_t r, std::int64_t n,
+                                bool rounds) {
+  run(c_.scores(n, r, c_.width), rows_of_keys(c_.key, batch, head / c_.group(), c_.width),
+      rows_of_queries(c_.query, batch, head, i, c_.width), weights_);
+  bool left[block_queries] = {};
+  float factor = static_cast<float>(c_.scale);
+  if (c_.mask >= 0 || !(factor > 0)) {
+    for (std::int64_t at = 0; at < n * block_queries; ++at) weights_[at] *= factor;
+    factor = 1;
+  }
+  if (c_.mask >= 0) apply_mask(batch, head, i, r, n, left);
+  if (c_.causal)
+    for (std::int64_t j = i + 1; j < n; ++j) std::fill_n(weights_ + j * block_queries, std::min(j - i, r), -infinity);
+  soften<float, true>(rows(weights_), n, c_.diagonal(i, n), factor, rounds);
+  if (c_.mask < 0) return;
+  const std::int64_t size = rounds ? 2 : 4;  // of zeros, whose bits are alike
+  for (std::int64_t q = 0; q < r; ++q)
+    for (std::int64_t j = 0; !left[q] && j < n; ++j)
+      std::memset(reinterpret_cast<std::byte*>(weights_) + (j * block_queries + q) * size, 0,
+                  static_cast<std::size_t>(size));
+}
+
+void NarrowWorker::apply_mask(std::int64_t batch, std::int64_t head, std::int64_t i, std::int64_t r, std::int64_t n,
+                              bool* left) {
+  const auto [of_batch, of_head, of_query, of_key] = c_.mask_strides;
+  const std::int64_t first = batch * of_batch + head * of_head + i * of_query;
+  for (std::int64_t j = 0; j < n; ++j)
+    for (std::int64_t q = 0; q < r; ++q) {
+      float& score = weights_[j * block_queries + q];
+      const std::int64_t at = first + q * of_query + j * of_key;
+      const float added = c_.mask_adds ? static_cast<const float*>(slots_[c_.mask])[at]
+                          : static_cast<const bool*>(slots_[c_.mask])[at] ? 0
+                                                                          : -infinity;
+      const bool hidden = added == -infinity;
+      if (c_.mask_adds) score += added;
+      else if (hidden) score = added;
+      left[q] = left[q] || (!hidden && (!c_.causal || j <= i + q));
+    }
+}
+
+}  // namespace gradus::library::attention
