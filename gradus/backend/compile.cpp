@@ -33,11 +33,15 @@ Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> s
 
 }  // namespace
 
-std::shared_ptr<const Program> compile(Graph given, const CompileOptions& options) {
+std::shared_ptr<const Program> compile(Graph given, const CompileOptions& asked) {
   const double start = steady_seconds();
+  const bool compiles = asked.tier == Tier::compiled, budgeted = compiles && asked.max_bytes > 0;
+  CompileOptions options = asked;
+  if (budgeted)
+    options.disable.emplace_back("residuals");  // also in bodies: what a budget allows is not kept for speed
   const auto enabled = [&](std::string_view pass) { return !is_disabled(options.disable, pass); };
   run_graph_passes(given, options.disable);
-  const bool compiles = options.tier == Tier::compiled, budgeted = compiles && options.max_bytes > 0;
+  if (compiles && enabled("residuals")) keep_residuals(given);
   Plan plan = budgeted && enabled("recompute") ? plan_within_budget(given, options) : Plan();
   if (plan.steps.empty()) plan.steps = compiles ? usual_steps(given, options) : order_steps(given, single_steps(given));
   const auto graph = std::make_shared<const Graph>(std::move(given));
