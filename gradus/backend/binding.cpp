@@ -11,12 +11,14 @@ namespace {
 constexpr double bytes_per_ns = ThreadRates().bytes / 1e9, flops_per_ns = ThreadRates().flops / 1e9;
 constexpr double fork_ns = 2000, barrier_ns = 300;
 constexpr double worth_dividing_ns = 1500;
+/// Of a body's temporaries, which members with rows of their own have each for itself.
+constexpr std::int64_t most_bytes_by_rows = 4 << 20;
 
 class Binder {
  public:
   Binder(const Graph& graph, const Lowered& lowered, const StagePlan& schedule, std::span<const std::int64_t> symbols,
-         int threads, Start start)
-      : graph_(graph), lowered_(lowered), schedule_(schedule), symbols_(symbols), start_(start) {
+         int threads, Start start, const LoopBody* body)
+      : graph_(graph), lowered_(lowered), schedule_(schedule), symbols_(symbols), start_(start), body_(body) {
     bound_->symbols.assign(symbols.begin(), symbols.end());
     bound_->threads = threads;
     bound_->inside = schedule.inside;
@@ -29,6 +31,7 @@ class Binder {
     if (lowered_.times) bound_->measured.resize(lowered_.thunks.size());
     for (const std::vector<int>& stage : schedule_.stages) add_stage(stage);
     decide_team();
+    if (body_ && !body_->carries.empty() && threads_gain()) divide_by_rows();
     lay_out_arena();
     find_outputs();
     return std::move(bound_);
@@ -183,7 +186,70 @@ class Binder {
       bound_->temporaries.emplace_back(schedule_.temporaries[i].slot, layout.offsets[i]);
     bound_->temporary_bytes = bound_->scratch_offset = layout.bytes;
     bound_->scratch_stride = scratch_ == 0 ? 0 : (scratch_ + 127) / 64 * 64;
-    bound_->arena_bytes = layout.bytes + bound_->team * bound_->scratch_stride;
+    if (layout.bytes > most_bytes_by_rows && !bound_->by_rows.jobs.empty()) {
+      bound_->by_rows = {};
+      decide_team();
+    }
+    bound_->by_rows.stride = layout.bytes + (bound_->scratch_stride + 63) / 64 * 64;
+    bound_->arena_bytes = bound_->by_rows.jobs.empty() ? layout.bytes + bound_->team * bound_->scratch_stride
+                                                       : bound_->team * bound_->by_rows.stride;
+  }
+
+  /// Whether all iterations together are worth more than one thread.
+  bool threads_gain() const {
+    double cost = 0;
+    for (const Job& job : bound_->jobs) cost += job.cost;
+    const double gain = cost * static_cast<double>(body_->iterations) * (1 - 1.0 / bound_->threads);
+    return bound_->threads > 1 && gain > fork_ns + 2 * barrier_ns;
+  }
+
+  void divide_by_rows() {
+    RowJobs by_rows{.jobs = {}, .rows = rows_apart(graph_, *body_, symbols_)};
+    if (by_rows.rows < bound_->threads) return;
+    std::vector<int> thunks_of(body_->steps.size());
+    for (const std::vector<int>& stage : schedule_.stages)
+      for (int t : stage) {
+        Job job = whole_job_of(t);
+        if (job.extent == 0) continue;
+        const auto step = static_cast<std::size_t>(lowered_.thunks[static_cast<std::size_t>(t)].step);
+        if (job.controls || job.may_fail || ++thunks_of[step] > 1) return;
+        const BoundThunk& b = thunks_[static_cast<std::size_t>(t)];
+        if (b.by_rows) job.run = b.by_rows, job.extent = b.rows, job.grain = 1;
+        else if (body_->steps[step].kind != Step::Kind::loops)
+          job.grain = 1;  // that of copies is a matter of time alone
+        if (job.extent % by_rows.rows != 0) return;
+        const std::int64_t row = job.extent / by_rows.rows;
+        by_rows.grain = std::lcm(by_rows.grain, job.grain / std::gcd(job.grain, row));
+        by_rows.jobs.push_back(job);
+      }
+    if ((by_rows.rows + by_rows.grain - 1) / by_rows.grain < bound_->threads || !add_scratch_by_rows(by_rows)) return;
+    if (lowered_.times) bound_->measured_by_rows.resize(by_rows.jobs.size());
+    for (std::size_t i = 0; i < bound_->measured_by_rows.size(); ++i) {
+      Job& job = by_rows.jobs[i];
+      bound_->measured_by_rows[i] = {job.run, job.data, &lowered_.times->thunk(static_cast<std::size_t>(job.thunk))};
+      job.run = run_measured;
+      job.data = &bound_->measured_by_rows[i];
+    }
+    bound_->by_rows = std::move(by_rows);
+    bound_->team = bound_->threads;
+  }
+
+  /// False if a kernel had rather not.
+  bool add_scratch_by_rows(const RowJobs& by_rows) {
+    std::int64_t most = scratch_;
+    for (const Job& job : by_rows.jobs) {
+      const BoundThunk& b = thunks_[static_cast<std::size_t>(job.thunk)];
+      if (!b.by_rows) continue;
+      const std::int64_t row = job.extent / by_rows.rows;
+      for (int w = 0; w < bound_->threads; ++w) {
+        const std::int64_t own = by_rows.first_row(w + 1, bound_->threads) - by_rows.first_row(w, bound_->threads);
+        const std::int64_t scratch = b.scratch_by_rows(b.data.get(), own * row);
+        if (scratch < 0) return false;
+        most = std::max(most, scratch);
+      }
+    }
+    scratch_ = most;
+    return true;
   }
 
   std::int64_t bytes_of_value(int i) const {
@@ -210,6 +276,7 @@ class Binder {
   const StagePlan& schedule_;
   std::span<const std::int64_t> symbols_;
   const Start start_;
+  const LoopBody* const body_;
   std::unique_ptr<Binding> bound_ = std::make_unique<Binding>();
   std::vector<BoundThunk> thunks_;
   std::int64_t scratch_ = 0;
@@ -222,8 +289,8 @@ double estimated_ns(std::int64_t bytes, std::int64_t flops) {
 }
 
 std::unique_ptr<Binding> bind(const Graph& graph, const Lowered& lowered, const StagePlan& schedule,
-                              std::span<const std::int64_t> symbols, int threads, Start start) {
-  return Binder(graph, lowered, schedule, symbols, threads, start).run();
+                              std::span<const std::int64_t> symbols, int threads, Start start, const LoopBody* body) {
+  return Binder(graph, lowered, schedule, symbols, threads, start, body).run();
 }
 
 }  // namespace gradus

@@ -37,8 +37,8 @@ std::shared_ptr<const Program> compile(Graph given, const CompileOptions& asked)
   const double start = steady_seconds();
   const bool compiles = asked.tier == Tier::compiled, budgeted = compiles && asked.max_bytes > 0;
   CompileOptions options = asked;
-  if (budgeted)
-    options.disable.emplace_back("residuals");  // also in bodies: what a budget allows is not kept for speed
+  if (budgeted)  // also in bodies: what a budget allows is not spent on speed
+    for (const char* spends : {"residuals", "rows"}) options.disable.emplace_back(spends);
   const auto enabled = [&](std::string_view pass) { return !is_disabled(options.disable, pass); };
   run_graph_passes(given, options.disable);
   if (compiles && enabled("residuals")) keep_residuals(given);

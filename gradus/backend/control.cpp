@@ -262,6 +262,7 @@ void fail_in_iteration(const KernelArguments& arguments, const NestedProgram& pr
 
 struct ScanCode : LoopCode {
   Scan op;
+  bool may_keep_apart = false;  // members may have rows of their own
 };
 struct BoundScan {
   std::shared_ptr<const ScanCode> code;
@@ -303,6 +304,7 @@ class ScanRun {
         prepared = &body;
       }
       point_at(t);
+      if (t == 0 && body.keeps_apart(member)) member.meet();  // what carries begin with has been copied
       if (!body.run(member, programs, inputs_, outputs_)) [[unlikely]]
         return fail_in_iteration(arguments_, body, programs, i, "scan");
       for (std::size_t c = 0; c < bound_.carries.plans().size(); ++c)
@@ -358,10 +360,13 @@ BoundThunk bind_scan(const std::shared_ptr<const ScanCode>& code, Symbols symbol
   const Scan& op = code->op;
   auto bound = std::make_shared<BoundScan>();
   bound->code = code;
-  bound->body = NestedProgram(code->body, symbols);
+  bound->iterations = dimension::evaluate(op.iterations, symbols);
+  std::vector<int> handed_on;
+  for (int k : code->outputs)
+    if (code->may_keep_apart && k < op.carries) handed_on.push_back(k);
+  bound->body = NestedProgram(code->body, symbols, std::move(handed_on), bound->iterations);
   if (code->last) bound->last = NestedProgram(code->last, symbols);
   bound->carries = Carries(*code, op.carries, 0, static_cast<int>(op.body.outputs()), symbols);
-  bound->iterations = dimension::evaluate(op.iterations, symbols);
   for (std::size_t k = 0; k < op.body.inputs(); ++k) {
     const bool stepped = k >= at(op.carries) && k < at(op.first_whole() - op.first_carry());
     bound->step_in.push_back(stepped ? bytes_for(op.body.input(k), symbols) : 0);
@@ -503,6 +508,7 @@ void lower_scan(const Scan& op, Place place, const CompileOptions& options, Thun
   code->outputs =
       outputs_needed(outputs_asked(place, results, op.carries, static_cast<int>(results)), bodies, op.carries);
   code->place = std::move(place);
+  code->may_keep_apart = options.tier == Tier::compiled && !op.last && !is_disabled(options.disable, "rows");
   code->body = compile_region(op.body, code->outputs, op.carries, options);
   thunk.nested = {code->body};
   if (op.last) thunk.nested.push_back(code->last = compile_region(op.last, code->outputs, op.carries, options));

@@ -124,6 +124,21 @@ void execute_within(const TeamMember& member, const Binding& binding, void* cons
   if (member.worker == 0) run_alone(binding, slots, scratch, error);
 }
 
+void execute_rows(const TeamMember& member, const Binding& binding, void* const* slots, std::byte* scratch,
+                  ErrorWord& error) {
+  const RowJobs& all = binding.by_rows;
+  const std::int64_t begin = all.first_row(member.worker, member.team);
+  const std::int64_t end = all.first_row(member.worker + 1, member.team);
+  if (begin == end) return;
+  KernelArguments arguments{slots, binding.dimensions.data(), scratch, nullptr, &error, 0, &alone};
+  for (const Job& job : all.jobs) {
+    const std::int64_t row = job.extent / all.rows;
+    arguments.data = job.data;
+    arguments.thunk = job.thunk;
+    job.run(&arguments, begin * row, end * row);
+  }
+}
+
 void report_failure(const KernelArguments* arguments, std::int64_t index, std::int64_t value) {
   static std::atomic<bool> writing = false;  // rare: one lock for all
   for (Spin spin; writing.exchange(true, std::memory_order_acquire);) spin.pause();

@@ -21,7 +21,7 @@ constexpr Pass graph_passes[] = {{"inline", inline_calls},
                                  {"eliminate", eliminate_common_subexpressions}};
 constexpr std::string_view names[] = {"hoist", "fold",     "simplify", "eliminate", "attention", "recompute",
                                       "fuse",  "rederive", "remake",   "residuals", "reuse",     "concurrency",
-                                      "share", "turns",    "strips",   "depthwise"};
+                                      "share", "turns",    "strips",   "depthwise", "rows"};
 
 void check_name(const std::string& name) {
   if (std::ranges::find(names, name) != std::end(names)) return;

@@ -181,9 +181,10 @@ TEST(PassRunner, NamesTheKnownPasses) {
     run_graph_passes(graph, off);
     FAIL();
   } catch (const InvalidArgument& error) {
-    EXPECT_STREQ(error.what(),
-                 "compile: there is no pass `unroll`; the passes are hoist, fold, simplify, eliminate, attention, "
-                 "recompute, fuse, rederive, remake, residuals, reuse, concurrency, share, turns, strips, depthwise");
+    EXPECT_STREQ(
+        error.what(),
+        "compile: there is no pass `unroll`; the passes are hoist, fold, simplify, eliminate, attention, "
+        "recompute, fuse, rederive, remake, residuals, reuse, concurrency, share, turns, strips, depthwise, rows");
   }
 }
 

@@ -32,6 +32,9 @@ std::int64_t units(const Product&);
 /// What one thread needs while it runs units, preferably aligned to 64 bytes. May be 0.
 std::size_t scratch_bytes(const Product&);
 
+/// Whether it packs b, which every thread would do that has rows of its own.
+bool packs_b(const Product&);
+
 /// Computes the elements of c that belong to units [begin, end).
 void run_units(const Product&, const void* a, const void* b, void* c, std::int64_t begin, std::int64_t end,
                void* scratch);
