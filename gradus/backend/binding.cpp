@@ -204,8 +204,9 @@ class Binder {
   }
 
   void divide_by_rows() {
-    RowJobs by_rows{.jobs = {}, .rows = rows_apart(graph_, *body_, symbols_)};
+    RowJobs by_rows{.jobs = {}, .rows = rows_apart(graph_, *body_, symbols_), .first = {}};
     if (by_rows.rows < bound_->threads) return;
+    std::int64_t grain = 1;  // rows
     std::vector<int> thunks_of(body_->steps.size());
     for (const std::vector<int>& stage : schedule_.stages)
       for (int t : stage) {
@@ -215,14 +216,17 @@ class Binder {
         if (job.controls || job.may_fail || ++thunks_of[step] > 1) return;
         const BoundThunk& b = thunks_[static_cast<std::size_t>(t)];
         if (b.by_rows) job.run = b.by_rows, job.extent = b.rows, job.grain = 1;
-        else if (body_->steps[step].kind != Step::Kind::loops)
-          job.grain = 1;  // that of copies is a matter of time alone
+        else if (const Step& of = body_->steps[step]; of.kind != Step::Kind::loops || of.space.rank() > 1)
+          job.grain = 1;  // that of rows and of copies is a matter of time alone
         if (job.extent % by_rows.rows != 0) return;
-        const std::int64_t row = job.extent / by_rows.rows;
-        by_rows.grain = std::lcm(by_rows.grain, job.grain / std::gcd(job.grain, row));
+        job.extent /= by_rows.rows;
+        grain = std::lcm(grain, job.grain / std::gcd(job.grain, job.extent));
         by_rows.jobs.push_back(job);
       }
-    if ((by_rows.rows + by_rows.grain - 1) / by_rows.grain < bound_->threads || !add_scratch_by_rows(by_rows)) return;
+    const std::int64_t units = (by_rows.rows + grain - 1) / grain;
+    for (int w = 0; w <= bound_->threads; ++w)
+      by_rows.first.push_back(std::min(by_rows.rows, units * w / bound_->threads * grain));
+    if (units < bound_->threads || !add_scratch_by_rows(by_rows)) return;
     if (lowered_.times) bound_->measured_by_rows.resize(by_rows.jobs.size());
     for (std::size_t i = 0; i < bound_->measured_by_rows.size(); ++i) {
       Job& job = by_rows.jobs[i];
@@ -240,10 +244,9 @@ class Binder {
     for (const Job& job : by_rows.jobs) {
       const BoundThunk& b = thunks_[static_cast<std::size_t>(job.thunk)];
       if (!b.by_rows) continue;
-      const std::int64_t row = job.extent / by_rows.rows;
-      for (int w = 0; w < bound_->threads; ++w) {
-        const std::int64_t own = by_rows.first_row(w + 1, bound_->threads) - by_rows.first_row(w, bound_->threads);
-        const std::int64_t scratch = b.scratch_by_rows(b.data.get(), own * row);
+      for (std::size_t w = 1; w < by_rows.first.size(); ++w) {
+        const std::int64_t own = by_rows.first[w] - by_rows.first[w - 1];
+        const std::int64_t scratch = b.scratch_by_rows(b.data.get(), own * job.extent);
         if (scratch < 0) return false;
         most = std::max(most, scratch);
       }

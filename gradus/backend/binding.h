@@ -34,14 +34,10 @@ struct Section {
 /// All jobs of a loop's body in order, by rows of what the loop carries: each member runs them on rows of its own, in
 /// an arena of its own, and no barrier is needed. Without jobs there are no such rows, or too few.
 struct RowJobs {
-  std::vector<Job> jobs;
-  std::int64_t rows = 0, grain = 1;
-  std::int64_t stride = 0;  // bytes from one member's arena to the next one's
-
-  /// The first row of a member; that of the next one is where it ends.
-  std::int64_t first_row(int worker, int team) const {
-    return std::min(rows, (rows + grain - 1) / grain * worker / team * grain);
-  }
+  std::vector<Job> jobs;  // their extents are those of one row
+  std::int64_t rows = 0;
+  std::vector<std::int64_t> first;  // row of each member, and the end
+  std::int64_t stride = 0;          // bytes from one member's arena to the next one's
 };
 
 /// Where output k comes from.

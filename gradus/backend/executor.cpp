@@ -127,15 +127,13 @@ void execute_within(const TeamMember& member, const Binding& binding, void* cons
 void execute_rows(const TeamMember& member, const Binding& binding, void* const* slots, std::byte* scratch,
                   ErrorWord& error) {
   const RowJobs& all = binding.by_rows;
-  const std::int64_t begin = all.first_row(member.worker, member.team);
-  const std::int64_t end = all.first_row(member.worker + 1, member.team);
-  if (begin == end) return;
+  const auto worker = static_cast<std::size_t>(member.worker);
+  const std::int64_t begin = all.first[worker], end = all.first[worker + 1];
   KernelArguments arguments{slots, binding.dimensions.data(), scratch, nullptr, &error, 0, &alone};
   for (const Job& job : all.jobs) {
-    const std::int64_t row = job.extent / all.rows;
     arguments.data = job.data;
     arguments.thunk = job.thunk;
-    job.run(&arguments, begin * row, end * row);
+    job.run(&arguments, begin * job.extent, end * job.extent);
   }
 }
 

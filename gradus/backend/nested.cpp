@@ -59,10 +59,9 @@ bool NestedProgram::run(const TeamMember& member, std::byte* memory, std::span<c
   for (const Inside& inside : binding_->inside) slots[inside.value] = slots[inside.output];
   std::byte* const scratch = arena_of(member, memory) + binding_->scratch_offset;
   if (keeps_apart(member)) {
-    const RowJobs& all = binding_->by_rows;
     execute_rows(member, *binding_, slots, scratch, error_in(memory));
-    copy_outputs(inputs, outputs, all.first_row(member.worker, member.team),
-                 all.first_row(member.worker + 1, member.team), all.rows);
+    const auto first = binding_->by_rows.first.begin() + member.worker;
+    copy_outputs(inputs, outputs, first[0], first[1], binding_->by_rows.rows);
     return true;
   }
   execute_within(member, *binding_, slots, scratch, error_in(memory));

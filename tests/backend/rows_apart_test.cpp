@@ -92,9 +92,10 @@ TEST(RowsApart, EveryMemberHasSome) {
   const std::string body = std::string(product) + "return %4\n";
   for (int threads : {2, 3, 4}) {
     const RowJobs& all = bound(body, threads, 1000, program)->by_rows;
-    EXPECT_EQ(all.first_row(0, threads), 0);
-    EXPECT_EQ(all.first_row(threads, threads), 32);
-    for (int w = 0; w < threads; ++w) EXPECT_LT(all.first_row(w, threads), all.first_row(w + 1, threads)) << threads;
+    ASSERT_EQ(all.first.size(), static_cast<std::size_t>(threads) + 1);
+    EXPECT_EQ(all.first.front(), 0);
+    EXPECT_EQ(all.first.back(), 32);
+    for (std::size_t w = 1; w < all.first.size(); ++w) EXPECT_LT(all.first[w - 1], all.first[w]) << threads;
   }
   EXPECT_TRUE(bound(body, 5, 1000, program)->by_rows.jobs.empty()) << "too few rows for a product";
   EXPECT_TRUE(bound(body, 1, 1000, program)->by_rows.jobs.empty());
