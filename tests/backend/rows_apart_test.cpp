@@ -91,7 +91,8 @@ TEST(RowsApart, EveryMemberHasSome) {
   std::shared_ptr<const Program> program;
   const std::string body = std::string(product) + "return %4\n";
   for (int threads : {2, 3, 4}) {
-    const RowJobs& all = bound(body, threads, 1000, program)->by_rows;
+    const auto binding = bound(body, threads, 1000, program);
+    const RowJobs& all = binding->by_rows;
     ASSERT_EQ(all.first.size(), static_cast<std::size_t>(threads) + 1);
     EXPECT_EQ(all.first.front(), 0);
     EXPECT_EQ(all.first.back(), 32);
