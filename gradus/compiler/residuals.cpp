@@ -184,13 +184,50 @@ class Keeper {
  public:
   explicit Keeper(const Graph& graph) : graph_(graph), loop_of_(at(graph.size()), -1) {}
 
-  Graph run() {
+  /// Whether anything changes.
+  bool run() {
     for (int i = 0; i < graph_.size(); ++i)
       if (const Scan* scan = graph_[i].op ? graph_[i].op.as<Scan>() : nullptr) loop_of_[at(i)] = find_or_add(i, *scan);
     for (std::size_t second = 1; second < loops_.size(); ++second)
       for (std::size_t first = 0; first < second; ++first)
         if (loops_[first].takes_part() && loops_[second].takes_part()) look_at(first, second);
-    return changed_ ? rebuilt() : graph_;
+    return changed_;
+  }
+
+  Graph rebuilt() {
+    Graph made;
+    std::vector<int> renamed(at(graph_.size() + static_cast<int>(results_.size())), -1);
+    std::vector<Scan> scans;
+    for (Loop& loop : loops_) {
+      scans.push_back(loop.scan);
+      if (loop.takes_part()) scans.back().body = Region(std::move(loop.body));
+    }
+    const auto operands_of = [&](const Loop& loop) {
+      std::vector<int> in;
+      for (int operand : loop.operands) {
+        if (int& place = renamed[at(operand)]; place < 0) place = add_result(made, operand, scans, renamed);
+        in.push_back(renamed[at(operand)]);
+      }
+      return in;
+    };
+    for (int i = 0; i < graph_.size(); ++i) {
+      Value v = graph_[i];
+      if (const int number = loop_of_[at(i)]; number >= 0) {
+        const Loop& loop = loops_[at(number)];
+        Scan scan = scans[at(number)];
+        scan.output = v.op.output();
+        if (scan.output >= loop.scan.carries + loop.scan.stacked - loop.added) scan.output += loop.added;
+        v.op = AnyOp::of(scan);
+        v.in = operands_of(loop);
+      } else {
+        for (int& operand : v.in) operand = renamed[at(operand)];
+      }
+      renamed[at(i)] = made.add(std::move(v));
+    }
+    for (int i : graph_.inputs) made.inputs.push_back(renamed[at(i)]);
+    for (int o : graph_.outputs) made.outputs.push_back(renamed[at(o)]);
+    for (int d : graph_.dying) made.dying.push_back(renamed[at(d)]);
+    return made;
   }
 
  private:
@@ -228,15 +265,15 @@ class Keeper {
     return graph_.size() + static_cast<int>(place);
   }
 
-  /// Per input of the second body the equal value of the first one, or -1.
-  std::vector<int> equal_inputs(std::size_t first, const Loop& second, const Known& known) const {
-    const Loop& loop = loops_[first];
+  /// Per input of the second body the same value of the first one, or -1. None if no element is the same.
+  std::vector<int> same_inputs(std::size_t first, const Loop& second) const {
     std::vector<int> same(second.body.inputs.size(), -1);
-    for (std::size_t k = at(second.scan.carries); k < same.size(); ++k) {
-      const bool whole = k >= second.first_whole();
-      const int value = whole ? same_whole(loop, second.operand(k)) : same_element(first, second.operand(k));
-      if (value >= 0) same[k] = known.first(value);
-    }
+    bool any = false;
+    for (std::size_t k = at(second.scan.carries); k < second.first_whole(); ++k)
+      any |= (same[k] = same_element(first, second.operand(k))) >= 0;
+    if (!any) return {};
+    for (std::size_t k = second.first_whole(); k < same.size(); ++k)
+      same[k] = same_whole(loops_[first], second.operand(k));
     return same;
   }
   static int same_whole(const Loop& loop, int operand) {
@@ -261,9 +298,11 @@ class Keeper {
     Loop &made = loops_[first], &again = loops_[second];
     if (made.scan.iterations != again.scan.iterations || made.scan.counted != again.scan.counted) return;
     if (made.scan.counted && made.operands[0] != again.operands[0]) return;
+    std::vector<int> inputs = same_inputs(first, again);
+    if (inputs.empty()) return;
     const Known known(made.body);
-    const std::vector<int> inputs = equal_inputs(first, again, known);
-    if (std::ranges::all_of(inputs, [](int i) { return i < 0; })) return;
+    for (int& i : inputs)
+      if (i >= 0) i = known.first(i);
     Again computed(known, again.body, inputs, again.first_whole());
     const std::vector<int> chosen = computed.choose();
     if (chosen.empty()) return;
@@ -334,42 +373,6 @@ class Keeper {
     body = std::move(kept);
   }
 
-  Graph rebuilt() {
-    Graph made;
-    std::vector<int> renamed(at(graph_.size() + static_cast<int>(results_.size())), -1);
-    std::vector<Scan> scans;
-    for (Loop& loop : loops_) {
-      scans.push_back(loop.scan);
-      if (loop.takes_part()) scans.back().body = Region(std::move(loop.body));
-    }
-    const auto operands_of = [&](const Loop& loop) {
-      std::vector<int> in;
-      for (int operand : loop.operands) {
-        if (int& place = renamed[at(operand)]; place < 0) place = add_result(made, operand, scans, renamed);
-        in.push_back(renamed[at(operand)]);
-      }
-      return in;
-    };
-    for (int i = 0; i < graph_.size(); ++i) {
-      Value v = graph_[i];
-      if (const int number = loop_of_[at(i)]; number >= 0) {
-        const Loop& loop = loops_[at(number)];
-        Scan scan = scans[at(number)];
-        scan.output = v.op.output();
-        if (scan.output >= loop.scan.carries + loop.scan.stacked - loop.added) scan.output += loop.added;
-        v.op = AnyOp::of(scan);
-        v.in = operands_of(loop);
-      } else {
-        for (int& operand : v.in) operand = renamed[at(operand)];
-      }
-      renamed[at(i)] = made.add(std::move(v));
-    }
-    for (int i : graph_.inputs) made.inputs.push_back(renamed[at(i)]);
-    for (int o : graph_.outputs) made.outputs.push_back(renamed[at(o)]);
-    for (int d : graph_.dying) made.dying.push_back(renamed[at(d)]);
-    return made;
-  }
-
   /// A result of a loop that stands before.
   int add_result(Graph& made, int operand, const std::vector<Scan>& scans, const std::vector<int>& renamed) const {
     const Result& result = results_[at(operand - graph_.size())];
@@ -394,7 +397,9 @@ class Keeper {
 void keep_residuals(Graph& graph) {
   const auto is_scan = [](const Value& v) { return v.op && v.op.as<Scan>(); };
   if (std::ranges::none_of(graph.values, is_scan)) return;
-  graph = Keeper(graph).run();
+  Keeper keeper(graph);
+  if (!keeper.run()) return;
+  graph = keeper.rebuilt();
   eliminate_common_subexpressions(graph);
 }
 

@@ -91,12 +91,12 @@ void run_by_rows(const KernelArguments* arguments, std::int64_t begin, std::int6
                          0, cpu_backend::units(part), arguments->scratch);
 }
 
-/// Every thread reads all of b then, so it needs some rows to do with it, and what is packed would be packed by each.
+/// Every thread reads all of b then, so it needs some rows to do with it, and b near; what is packed, each would pack.
 std::int64_t scratch_by_rows(const void* data, std::int64_t rows) {
-  constexpr std::int64_t fewest = 8;
+  constexpr std::int64_t fewest = 8, most_bytes = 512 << 10;
   cpu_backend::Product part = static_cast<const Call*>(data)->product;
   part.batch = 1, part.m = rows;
-  if (rows < fewest || cpu_backend::packs_b(part)) return -1;
+  if (rows < fewest || part.k * part.n * size_of(part.dtype) > most_bytes || cpu_backend::packs_b(part)) return -1;
   return static_cast<std::int64_t>(cpu_backend::scratch_bytes(part));
 }
 
