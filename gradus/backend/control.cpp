@@ -1,7 +1,7 @@
 /// What is compiled of a branch or a loop, and how it runs: every member of the team goes through it, and they run the
-/// programs of its regions together, or each its own rows of them; what has to be copied is worker 0's. Carries alternate between two places unless
-/// the body may write over them; elements of what is gone through and of what is stacked are read and written where
-/// they lie.
+/// programs of its regions together, or each its own rows of them; what has to be copied is worker 0's. Carries
+/// alternate between two places unless the body may write over them; elements of what is gone through and of what is
+/// stacked are read and written where they lie.
 #include "gradus/backend/control.h"
 #include <algorithm>
 #include <cstring>
