@@ -11,12 +11,14 @@ namespace {
 constexpr double bytes_per_ns = ThreadRates().bytes / 1e9, flops_per_ns = ThreadRates().flops / 1e9;
 constexpr double fork_ns = 2000, barrier_ns = 300;
 constexpr double worth_dividing_ns = 1500;
+/// Of a body's temporaries, which members with rows of their own have each for itself.
+constexpr std::int64_t most_bytes_by_rows = 4 << 20;
 
 class Binder {
  public:
   Binder(const Graph& graph, const Lowered& lowered, const StagePlan& schedule, std::span<const std::int64_t> symbols,
-         int threads, Start start)
-      : graph_(graph), lowered_(lowered), schedule_(schedule), symbols_(symbols), start_(start) {
+         int threads, Start start, const LoopBody* body)
+      : graph_(graph), lowered_(lowered), schedule_(schedule), symbols_(symbols), start_(start), body_(body) {
     bound_->symbols.assign(symbols.begin(), symbols.end());
     bound_->threads = threads;
     bound_->inside = schedule.inside;
@@ -29,6 +31,7 @@ class Binder {
     if (lowered_.times) bound_->measured.resize(lowered_.thunks.size());
     for (const std::vector<int>& stage : schedule_.stages) add_stage(stage);
     decide_team();
+    if (body_ && !body_->carries.empty() && threads_gain()) divide_by_rows();
     lay_out_arena();
     find_outputs();
     return std::move(bound_);
@@ -181,7 +184,16 @@ class Binder {
     for (std::size_t i = 0; i < layout.offsets.size(); ++i)
       bound_->temporaries.emplace_back(schedule_.temporaries[i].slot, layout.offsets[i]);
     bound_->temporary_bytes = layout.bytes;
+    RowJobs& by_rows = bound_->by_rows;
+    if (layout.bytes > most_bytes_by_rows && !by_rows.jobs.empty()) {
+      by_rows = {};
+      decide_team();
+    }
     place_scratch(intervals, layout);
+    if (by_rows.jobs.empty()) return;
+    by_rows.scratch = (layout.bytes + 63) / 64 * 64;
+    by_rows.stride = by_rows.scratch + scratch_by_rows_;
+    bound_->arena_bytes = std::max(bound_->arena_bytes, bound_->team * by_rows.stride);
   }
 
   /// The scratch of a stage lies where none of its temporaries do: at the end of the arena, so that it is in the caches
@@ -219,6 +231,67 @@ class Binder {
     }
   }
 
+  /// Whether all iterations together are worth more than one thread.
+  bool threads_gain() const {
+    double cost = 0;
+    for (const Job& job : bound_->jobs) cost += job.cost;
+    const double gain = cost * static_cast<double>(body_->iterations) * (1 - 1.0 / bound_->threads);
+    return bound_->threads > 1 && gain > fork_ns + 2 * barrier_ns;
+  }
+
+  void divide_by_rows() {
+    RowJobs by_rows{.jobs = {}, .rows = rows_apart(graph_, *body_, symbols_), .first = {}};
+    if (by_rows.rows < bound_->threads) return;
+    std::int64_t grain = 1;  // rows
+    std::vector<int> thunks_of(body_->steps.size());
+    for (const std::vector<int>& stage : schedule_.stages)
+      for (int t : stage) {
+        Job job = whole_job_of(t);
+        if (job.extent == 0) continue;
+        const auto step = static_cast<std::size_t>(lowered_.thunks[static_cast<std::size_t>(t)].step);
+        if (job.controls || job.may_fail || ++thunks_of[step] > 1) return;
+        const BoundThunk& b = thunks_[static_cast<std::size_t>(t)];
+        if (b.by_rows) job.run = b.by_rows, job.extent = b.rows, job.grain = 1;
+        else if (const Step& of = body_->steps[step]; of.kind != Step::Kind::loops || of.space.rank() > 1)
+          job.grain = 1;  // that of rows and of copies is a matter of time alone
+        if (job.extent % by_rows.rows != 0) return;
+        job.extent /= by_rows.rows;
+        grain = std::lcm(grain, job.grain / std::gcd(job.grain, job.extent));
+        by_rows.jobs.push_back(job);
+      }
+    const std::int64_t units = (by_rows.rows + grain - 1) / grain;
+    for (int w = 0; w <= bound_->threads; ++w)
+      by_rows.first.push_back(std::min(by_rows.rows, units * w / bound_->threads * grain));
+    if (units < bound_->threads || !add_scratch_by_rows(by_rows)) return;
+    if (lowered_.times) bound_->measured_by_rows.resize(by_rows.jobs.size());
+    for (std::size_t i = 0; i < bound_->measured_by_rows.size(); ++i) {
+      Job& job = by_rows.jobs[i];
+      bound_->measured_by_rows[i] = {job.run, job.data, &lowered_.times->thunk(static_cast<std::size_t>(job.thunk))};
+      job.run = run_measured;
+      job.data = &bound_->measured_by_rows[i];
+    }
+    bound_->by_rows = std::move(by_rows);
+    bound_->team = bound_->threads;
+  }
+
+  /// False if a kernel had rather not.
+  bool add_scratch_by_rows(const RowJobs& by_rows) {
+    std::int64_t most = 0;
+    for (const Job& job : by_rows.jobs) {
+      const BoundThunk& b = thunks_[static_cast<std::size_t>(job.thunk)];
+      most = std::max(most, b.worker_scratch);
+      if (!b.by_rows) continue;
+      for (std::size_t w = 1; w < by_rows.first.size(); ++w) {
+        const std::int64_t own = by_rows.first[w] - by_rows.first[w - 1];
+        const std::int64_t scratch = b.scratch_by_rows(b.data.get(), own * job.extent);
+        if (scratch < 0) return false;
+        most = std::max(most, scratch);
+      }
+    }
+    scratch_by_rows_ = (most + 127) / 64 * 64;
+    return true;
+  }
+
   std::int64_t bytes_of_value(int i) const {
     return bytes_of({graph_[i].spec.dtype, graph_[i].spec.shape.evaluated(symbols_)});
   }
@@ -243,8 +316,10 @@ class Binder {
   const StagePlan& schedule_;
   std::span<const std::int64_t> symbols_;
   const Start start_;
+  const LoopBody* const body_;
   std::unique_ptr<Binding> bound_ = std::make_unique<Binding>();
   std::vector<BoundThunk> thunks_;
+  std::int64_t scratch_by_rows_ = 0;
 };
 
 }  // namespace
@@ -254,8 +329,8 @@ double estimated_ns(std::int64_t bytes, std::int64_t flops) {
 }
 
 std::unique_ptr<Binding> bind(const Graph& graph, const Lowered& lowered, const StagePlan& schedule,
-                              std::span<const std::int64_t> symbols, int threads, Start start) {
-  return Binder(graph, lowered, schedule, symbols, threads, start).run();
+                              std::span<const std::int64_t> symbols, int threads, Start start, const LoopBody* body) {
+  return Binder(graph, lowered, schedule, symbols, threads, start, body).run();
 }
 
 }  // namespace gradus

@@ -1,6 +1,7 @@
 /// A program for given extents and a given number of threads: everything that running it would have to compute anew.
 #pragma once
 #include "gradus/backend/kernel_times.h"
+#include "gradus/backend/rows_apart.h"
 #include "gradus/backend/schedule.h"
 
 namespace gradus {
@@ -31,6 +32,16 @@ struct Section {
   bool controls = false;
 };
 
+/// All jobs of a loop's body in order, by rows of what the loop carries: each member runs them on rows of its own, in
+/// an arena of its own, and no barrier is needed. Without jobs there are no such rows, or too few.
+struct RowJobs {
+  std::vector<Job> jobs;  // their extents are those of one row
+  std::int64_t rows = 0;
+  std::vector<std::int64_t> first;  // row of each member, and the end
+  std::int64_t stride = 0;          // bytes from one member's arena to the next one's
+  std::int64_t scratch = 0;         // where in an arena
+};
+
 /// Where output k comes from.
 struct OutputSource {
   int input = -1;          // it is this input itself
@@ -50,6 +61,8 @@ struct Binding {
   std::vector<Job> jobs;
   std::vector<MeasuredJob> measured;  // per thunk, if they are
   std::vector<Section> sections;
+  RowJobs by_rows;
+  std::vector<MeasuredJob> measured_by_rows;
   std::vector<int> section_of;  // per thunk
   int team = 1;                 // how many workers are worth it
   double side_by_side_ns = 0;   // estimated, that running independent steps together gains
@@ -65,8 +78,9 @@ struct Binding {
 /// How a program begins: with a fork of its own, or within a team that is running.
 enum class Start { fork, within };
 
-/// `threads`: how many there are; `symbols` have been checked.
+/// `threads`: how many there are; `symbols` have been checked; `body`: what it is of a loop, if it is.
 std::unique_ptr<Binding> bind(const Graph& graph, const Lowered& lowered, const StagePlan& schedule,
-                              std::span<const std::int64_t> symbols, int threads, Start start = Start::fork);
+                              std::span<const std::int64_t> symbols, int threads, Start start = Start::fork,
+                              const LoopBody* body = nullptr);
 
 }  // namespace gradus

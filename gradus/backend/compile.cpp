@@ -20,7 +20,8 @@ Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> s
                     ? cpu_backend::lower_loops(*graph, steps, cpu_backend::isa(), lowered, shares)
                     : interpreter::lower_loops(graph, steps, lowered);
   for (std::size_t s = 0; s < steps.size(); ++s) {
-    if (steps[s].kind == Step::Kind::library) thunks[s].push_back(lower_library(graph, steps[s], options.disable, lowered));
+    if (steps[s].kind == Step::Kind::library)
+      thunks[s].push_back(lower_library(graph, steps[s], options.disable, lowered));
     if (steps[s].kind == Step::Kind::control) thunks[s].push_back(lower_control(graph, steps[s], options, lowered));
     if (steps[s].kind == Step::Kind::product) thunks[s] = {lower_product(graph, steps[s], std::move(thunks[s].at(0)))};
     for (Thunk& thunk : thunks[s]) {
@@ -34,11 +35,15 @@ Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> s
 
 }  // namespace
 
-std::shared_ptr<const Program> compile(Graph given, const CompileOptions& options) {
+std::shared_ptr<const Program> compile(Graph given, const CompileOptions& asked) {
   const double start = steady_seconds();
+  const bool compiles = asked.tier == Tier::compiled, budgeted = compiles && asked.max_bytes > 0;
+  CompileOptions options = asked;
+  if (budgeted)  // also in bodies: what a budget allows is not spent on speed
+    for (const char* spends : {"residuals", "rows"}) options.disable.emplace_back(spends);
   const auto enabled = [&](std::string_view pass) { return !is_disabled(options.disable, pass); };
   run_graph_passes(given, options.disable);
-  const bool compiles = options.tier == Tier::compiled, budgeted = compiles && options.max_bytes > 0;
+  if (compiles && enabled("residuals")) keep_residuals(given);
   Plan plan = budgeted && enabled("recompute") ? plan_within_budget(given, options) : Plan();
   if (plan.steps.empty()) plan.steps = compiles ? usual_steps(given, options) : order_steps(given, single_steps(given));
   const auto graph = std::make_shared<const Graph>(std::move(given));

@@ -1,7 +1,7 @@
 /// What is compiled of a branch or a loop, and how it runs: every member of the team goes through it, and they run the
-/// programs of its regions together; what has to be copied is worker 0's. Carries alternate between two places unless
-/// the body may write over them; elements of what is gone through and of what is stacked are read and written where
-/// they lie.
+/// programs of its regions together, or each its own rows of them; what has to be copied is worker 0's. Carries
+/// alternate between two places unless the body may write over them; elements of what is gone through and of what is
+/// stacked are read and written where they lie.
 #include "gradus/backend/control.h"
 #include <algorithm>
 #include <cstring>
@@ -50,7 +50,9 @@ std::shared_ptr<const Program> compile_region(const Region& region, const std::v
   for (int k : outputs) kept.push_back(graph.outputs[at(k)]);
   graph.outputs = std::move(kept);
   for (int k = 0; k < carries; ++k) graph.dying.push_back(graph.inputs[at(k)]);
-  return compile(std::move(graph), {.disable = options.disable, .tier = options.tier, .profile = options.profile});
+  std::vector<std::string> disable = options.disable;
+  if (carries > 0) disable.emplace_back("epilogues");  // of an iteration, rows of a product and of formulas are divided
+  return compile(std::move(graph), {.disable = std::move(disable), .tier = options.tier, .profile = options.profile});
 }
 
 /// Per input of a region, whether the outputs in `wanted` depend on it.
@@ -262,6 +264,7 @@ void fail_in_iteration(const KernelArguments& arguments, const NestedProgram& pr
 
 struct ScanCode : LoopCode {
   Scan op;
+  bool may_keep_apart = false;  // members may have rows of their own
 };
 struct BoundScan {
   std::shared_ptr<const ScanCode> code;
@@ -303,6 +306,7 @@ class ScanRun {
         prepared = &body;
       }
       point_at(t);
+      if (t == 0 && body.keeps_apart(member)) member.meet();  // what carries begin with has been copied
       if (!body.run(member, programs, inputs_, outputs_)) [[unlikely]]
         return fail_in_iteration(arguments_, body, programs, i, "scan");
       for (std::size_t c = 0; c < bound_.carries.plans().size(); ++c)
@@ -358,10 +362,13 @@ BoundThunk bind_scan(const std::shared_ptr<const ScanCode>& code, Symbols symbol
   const Scan& op = code->op;
   auto bound = std::make_shared<BoundScan>();
   bound->code = code;
-  bound->body = NestedProgram(code->body, symbols);
+  bound->iterations = dimension::evaluate(op.iterations, symbols);
+  std::vector<int> handed_on;
+  for (int k : code->outputs)
+    if (code->may_keep_apart && k < op.carries) handed_on.push_back(k);
+  bound->body = NestedProgram(code->body, symbols, std::move(handed_on), bound->iterations);
   if (code->last) bound->last = NestedProgram(code->last, symbols);
   bound->carries = Carries(*code, op.carries, 0, static_cast<int>(op.body.outputs()), symbols);
-  bound->iterations = dimension::evaluate(op.iterations, symbols);
   for (std::size_t k = 0; k < op.body.inputs(); ++k) {
     const bool stepped = k >= at(op.carries) && k < at(op.first_whole() - op.first_carry());
     bound->step_in.push_back(stepped ? bytes_for(op.body.input(k), symbols) : 0);
@@ -503,6 +510,7 @@ void lower_scan(const Scan& op, Place place, const CompileOptions& options, Thun
   code->outputs =
       outputs_needed(outputs_asked(place, results, op.carries, static_cast<int>(results)), bodies, op.carries);
   code->place = std::move(place);
+  code->may_keep_apart = options.tier == Tier::compiled && !op.last && !is_disabled(options.disable, "rows");
   code->body = compile_region(op.body, code->outputs, op.carries, options);
   thunk.nested = {code->body};
   if (op.last) thunk.nested.push_back(code->last = compile_region(op.last, code->outputs, op.carries, options));

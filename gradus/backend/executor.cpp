@@ -128,6 +128,19 @@ void execute_within(const TeamMember& member, const Binding& binding, void* cons
   if (member.worker == 0) run_alone(binding, slots, arena, error);
 }
 
+void execute_rows(const TeamMember& member, const Binding& binding, void* const* slots, std::byte* scratch,
+                  ErrorWord& error) {
+  const RowJobs& all = binding.by_rows;
+  const auto worker = static_cast<std::size_t>(member.worker);
+  const std::int64_t begin = all.first[worker], end = all.first[worker + 1];
+  KernelArguments arguments{slots, binding.dimensions.data(), scratch, nullptr, &error, 0, &alone};
+  for (const Job& job : all.jobs) {
+    arguments.data = job.data;
+    arguments.thunk = job.thunk;
+    job.run(&arguments, begin * job.extent, end * job.extent);
+  }
+}
+
 void report_failure(const KernelArguments* arguments, std::int64_t index, std::int64_t value) {
   static std::atomic<bool> writing = false;  // rare: one lock for all
   for (Spin spin; writing.exchange(true, std::memory_order_acquire);) spin.pause();

@@ -13,4 +13,8 @@ void execute(const Binding& binding, void* const* slots, std::byte* arena, Error
 void execute_within(const TeamMember& member, const Binding& binding, void* const* slots, std::byte* arena,
                     ErrorWord& error);
 
+/// What a member has to do of a binding that is divided by rows, in its own arena and with its own scratch.
+void execute_rows(const TeamMember& member, const Binding& binding, void* const* slots, std::byte* scratch,
+                  ErrorWord& error);
+
 }  // namespace gradus

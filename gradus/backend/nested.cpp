@@ -13,10 +13,11 @@ std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alig
 
 }  // namespace
 
-NestedProgram::NestedProgram(std::shared_ptr<const Program> program, std::span<const std::int64_t> symbols)
+NestedProgram::NestedProgram(std::shared_ptr<const Program> program, std::span<const std::int64_t> symbols,
+                             std::vector<int> carries, std::int64_t iterations)
     : program_(std::move(program)), most_members_(ThreadPool::global().threads()) {
   static_assert(sizeof(ErrorWord) <= error_bytes);
-  binding_ = program_->bound_within(symbols, most_members_);
+  binding_ = program_->bound_within(symbols, most_members_, std::move(carries), iterations);
   const Graph& graph = program_->graph();
   may_fail_ = std::ranges::any_of(graph.values, [](const Value& v) { return v.op && v.op.may_fail(); });
   for (int o : graph.outputs)
@@ -34,10 +35,17 @@ void** NestedProgram::slots_in(const TeamMember& member, std::byte* memory) cons
   return reinterpret_cast<void**>(memory + error_bytes + member.worker * table_bytes());
 }
 
+bool NestedProgram::keeps_apart(const TeamMember& member) const {
+  return !binding_->by_rows.jobs.empty() && member.team == binding_->team;
+}
+std::byte* NestedProgram::arena_of(const TeamMember& member, std::byte* memory) const {
+  return memory + arena_offset() + (keeps_apart(member) ? member.worker * binding_->by_rows.stride : 0);
+}
+
 void NestedProgram::prepare(const TeamMember& member, std::byte* memory) const {
   internal_check(member.worker < most_members_, "a nested program was laid out for ", most_members_, " workers");
   void** slots = slots_in(member, memory);
-  for (const auto& [slot, offset] : binding_->temporaries) slots[slot] = memory + arena_offset() + offset;
+  for (const auto& [slot, offset] : binding_->temporaries) slots[slot] = arena_of(member, memory) + offset;
   if (member.worker == 0) std::construct_at(&error_in(memory));
 }
 
@@ -49,20 +57,31 @@ bool NestedProgram::run(const TeamMember& member, std::byte* memory, std::span<c
   for (std::size_t k = 0; k < outputs.size(); ++k)
     if (const int slot = binding_->outputs[k].slot; slot >= 0) slots[slot] = outputs[k];
   for (const Inside& inside : binding_->inside) slots[inside.value] = slots[inside.output];
+  if (keeps_apart(member)) {
+    execute_rows(member, *binding_, slots, arena_of(member, memory) + binding_->by_rows.scratch, error_in(memory));
+    const auto first = binding_->by_rows.first.begin() + member.worker;
+    copy_outputs(inputs, outputs, first[0], first[1], binding_->by_rows.rows);
+    return true;
+  }
   execute_within(member, *binding_, slots, memory + arena_offset(), error_in(memory));
   if (may_fail_ || !copied_.empty()) member.meet();
   if (may_fail_ && error_in(memory).thunk.load(std::memory_order_relaxed) != -1) [[unlikely]]
     return false;
-  if (member.worker == 0) copy_outputs(inputs, outputs);
+  if (member.worker == 0) copy_outputs(inputs, outputs, 0, 1, 1);
   return true;
 }
 
-void NestedProgram::copy_outputs(std::span<const void* const> inputs, std::span<void* const> outputs) const {
+/// Rows [begin, end) of so many.
+void NestedProgram::copy_outputs(std::span<const void* const> inputs, std::span<void* const> outputs,
+                                 std::int64_t begin, std::int64_t end, std::int64_t rows) const {
   for (const std::size_t k : copied_) {
     const OutputSource& source = binding_->outputs[k];
     const void* from = source.input >= 0 ? inputs[static_cast<std::size_t>(source.input)]
                                          : outputs[static_cast<std::size_t>(source.earlier)];
-    if (from != outputs[k]) std::memcpy(outputs[k], from, static_cast<std::size_t>(output_bytes_[k]));
+    const std::int64_t row = output_bytes_[k] / rows;
+    if (from != outputs[k])
+      std::memcpy(static_cast<std::byte*>(outputs[k]) + begin * row, static_cast<const std::byte*>(from) + begin * row,
+                  static_cast<std::size_t>((end - begin) * row));
   }
 }
 

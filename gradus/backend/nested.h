@@ -9,7 +9,9 @@ namespace gradus {
 class NestedProgram {
  public:
   NestedProgram() = default;
-  NestedProgram(std::shared_ptr<const Program> program, std::span<const std::int64_t> symbols);
+  /// `carries`: the inputs that iterations of a loop hand on, if members may go through it with rows of their own.
+  NestedProgram(std::shared_ptr<const Program> program, std::span<const std::int64_t> symbols,
+                std::vector<int> carries = {}, std::int64_t iterations = 0);
 
   explicit operator bool() const { return static_cast<bool>(program_); }
   const Program& program() const { return *program_; }
@@ -18,10 +20,13 @@ class NestedProgram {
   /// How many workers are worth it, and whether data can make it fail.
   int team() const { return binding_->team; }
   bool may_fail() const { return may_fail_; }
+  /// Whether this member reads of what is handed on, and writes, nothing but rows of its own: nobody waits in run().
+  bool keeps_apart(const TeamMember& member) const;
   /// Lays out `memory`, which is aligned to 64 bytes and which nobody uses any more, before the first run in it.
   void prepare(const TeamMember& member, std::byte* memory) const;
   /// Output k may lie where an input lies that it may overwrite; otherwise outputs overlap nothing. Whoever reads
-  /// outputs has to meet the others first; the next run does. False, to all members, if data are at fault.
+  /// outputs has to meet the others first; the next run does, unless members keep apart. False, to all members, if data
+  /// are at fault.
   [[nodiscard]] bool run(const TeamMember& member, std::byte* memory, std::span<const void* const> inputs,
                          std::span<void* const> outputs) const;
   /// What failed.
@@ -33,7 +38,9 @@ class NestedProgram {
   std::int64_t table_bytes() const;
   std::int64_t arena_offset() const;
   void** slots_in(const TeamMember& member, std::byte* memory) const;
-  void copy_outputs(std::span<const void* const> inputs, std::span<void* const> outputs) const;
+  std::byte* arena_of(const TeamMember& member, std::byte* memory) const;
+  void copy_outputs(std::span<const void* const> inputs, std::span<void* const> outputs, std::int64_t begin,
+                    std::int64_t end, std::int64_t rows) const;
 
   std::shared_ptr<const Program> program_;
   std::shared_ptr<const Binding> binding_;

@@ -205,8 +205,10 @@ void Program::run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> ou
   state_->run(*binding, inputs, outputs);
 }
 
-std::shared_ptr<const Binding> Program::bound_within(std::span<const std::int64_t> symbols, int threads) const {
-  return gradus::bind(*state_->graph, state_->lowered, state_->schedule, symbols, threads, Start::within);
+std::shared_ptr<const Binding> Program::bound_within(std::span<const std::int64_t> symbols, int threads,
+                                                     std::vector<int> carries, std::int64_t iterations) const {
+  const LoopBody body{state_->steps, std::move(carries), iterations};
+  return gradus::bind(*state_->graph, state_->lowered, state_->schedule, symbols, threads, Start::within, &body);
 }
 int Program::slots() const { return state_->lowered.slots; }
 std::exception_ptr Program::failure(const Binding& binding, const ErrorWord& error) const {

@@ -69,6 +69,11 @@ struct BoundThunk {
   /// the members before it have begun, piece after piece, or meets the others in between (TeamMember).
   KernelFunction in_turns = nullptr;
   std::int64_t turns = 0;
+  /// If set, the same over [0, rows) of the result, whose rows follow each other, for members that have rows of their
+  /// own; and what one needs for so many of them, or -1 if that is too slow.
+  KernelFunction by_rows = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t (*scratch_by_rows)(const void* data, std::int64_t rows) = nullptr;
 };
 
 class Program;
@@ -146,8 +151,10 @@ class Program {
   double compile_seconds() const;
 
   // For programs that run this one as a part of them (backend/nested.h).
-  /// `symbols` may be more than this graph has. What is run within a team forks no other.
-  std::shared_ptr<const Binding> bound_within(std::span<const std::int64_t> symbols, int threads) const;
+  /// `symbols` may be more than this graph has. What is run within a team forks no other. `carries`, if any: the inputs
+  /// that the iterations of a loop hand on, whose rows members of a team may have for themselves.
+  std::shared_ptr<const Binding> bound_within(std::span<const std::int64_t> symbols, int threads,
+                                              std::vector<int> carries = {}, std::int64_t iterations = 0) const;
   int slots() const;
   /// What `error`, which is set, means.
   std::exception_ptr failure(const Binding& binding, const ErrorWord& error) const;

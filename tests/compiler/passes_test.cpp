@@ -183,8 +183,8 @@ TEST(PassRunner, NamesTheKnownPasses) {
   } catch (const InvalidArgument& error) {
     EXPECT_STREQ(error.what(),
                  "compile: there is no pass `unroll`; the passes are hoist, fold, simplify, eliminate, attention, "
-                 "recompute, fuse, rederive, remake, reuse, concurrency, share, turns, strips, depthwise, winograd, "
-                 "epilogues");
+                 "recompute, fuse, rederive, remake, residuals, reuse, concurrency, share, turns, strips, depthwise, "
+                 "winograd, epilogues, rows");
   }
 }
 

@@ -81,6 +81,27 @@ void run_in_turns(const KernelArguments* arguments, std::int64_t begin, std::int
   });
 }
 
+/// Rows of c from the same rows of a, matrix after matrix.
+void run_by_rows(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  const auto& call = *static_cast<const Call*>(arguments->data);
+  cpu_backend::Product part = call.product;
+  part.batch = 1, part.m = end - begin;
+  const auto at = [&](int slot, std::int64_t element) {
+    return static_cast<std::byte*>(arguments->slots[slot]) + element * size_of(part.dtype);
+  };
+  cpu_backend::run_units(part, at(call.a, begin * part.a_row), arguments->slots[call.b], at(call.c, begin * part.c_row),
+                         0, cpu_backend::units(part), arguments->scratch);
+}
+
+/// Every thread reads all of b then, so it needs some rows to do with it, and b near; what is packed, each would pack.
+std::int64_t scratch_by_rows(const void* data, std::int64_t rows) {
+  constexpr std::int64_t fewest = 8, most_bytes = 512 << 10;
+  cpu_backend::Product part = static_cast<const Call*>(data)->product;
+  part.batch = 1, part.m = rows;
+  if (rows < fewest || part.k * part.n * size_of(part.dtype) > most_bytes || cpu_backend::packs_b(part)) return -1;
+  return static_cast<std::int64_t>(cpu_backend::scratch_bytes(part));
+}
+
 Call call_of(const Graph& graph, int value, Symbols symbols) {
   const Value& v = graph[value];
   const Matmul& op = *v.op.as<Matmul>();
@@ -129,6 +150,9 @@ BoundThunk bind(const Graph& graph, int value, Symbols symbols, bool may_take_tu
   BoundThunk bound = bound_for(graph, value, p, symbols);
   if (may_take_turns && may_go_in_turns(graph, graph[value], p)) call->most_steps = Pieces(p).most_steps();
   if (call->most_steps > 0) bound.in_turns = run_in_turns, bound.turns = divide_up(p.k, rows_of_turns);
+  const Value& v = graph[value];
+  if (!v.op.as<Matmul>()->transpose_a && graph[v.in[1]].spec.shape.rank() == 2)
+    bound.by_rows = run_by_rows, bound.rows = p.batch * p.m, bound.scratch_by_rows = scratch_by_rows;
   bound.data = std::move(call);
   return bound;
 }

@@ -294,6 +294,7 @@ class Driver {
 
 }  // namespace
 
+bool packs_b(const Product& p) { return Plan(p).pack_b; }
 std::int64_t units(const Product& product) { return Plan(product).units(); }
 
 std::size_t scratch_bytes(const Product& product) {

@@ -14,15 +14,15 @@ namespace gradus::cpu_backend {
 /// begins with 0, of fma for floats, of wrapping multiplications and additions for integers: its bits depend on nothing
 /// else. Of bf16 the chain is one of f32, rounded at its end, and takes k in pairs, of each the odd one first; a
 /// missing odd one counts as 0 * 0. k = 0 gives zeros.
-/// With `amx` an element of bf16 that is not wide is another sum of the same products, which depends on its row and column alone, too:
-/// of every 32 k, filled up with 0 * 0, a chain of the even ones and a chain of the odd ones, each beginning with 0 and
-/// in order; their sum is added to that of the k before. All in f32, subnormals flushed, rounded at the end.
-/// An element of f32 may then be the sum of six products of bf16 (`by_bf16`): x is x1 + x2 + x3, each the nearest bf16
-/// to what the ones before leave. Of so many k at a time as k alone says first a1 b3 and a3 b1 are added, then a1 b2
-/// and a2 b1, then a1 b1 and a2 b2: of every 16 k two chains, and their sum to that of those before. It is off from the
-/// exact sum by no more than (3 k / 16 + 28) 2^-24 times the sum of |a b|, if nothing but zeros is so small that thirds
-/// or products are flushed; with an infinity in its row or column it is NaN.
-/// Of bf16 c may be wide: of f32, the sums themselves, which may go on where the k before them were even in number.
+/// With `amx` an element of bf16 that is not wide is another sum of the same products, which depends on its row and
+/// column alone, too: of every 32 k, filled up with 0 * 0, a chain of the even ones and a chain of the odd ones, each
+/// beginning with 0 and in order; their sum is added to that of the k before. All in f32, subnormals flushed, rounded
+/// at the end. An element of f32 may then be the sum of six products of bf16 (`by_bf16`): x is x1 + x2 + x3, each the
+/// nearest bf16 to what the ones before leave. Of so many k at a time as k alone says first a1 b3 and a3 b1 are added,
+/// then a1 b2 and a2 b1, then a1 b1 and a2 b2: of every 16 k two chains, and their sum to that of those before. It is
+/// off from the exact sum by no more than (3 k / 16 + 28) 2^-24 times the sum of |a b|, if nothing but zeros is so
+/// small that thirds or products are flushed; with an infinity in its row or column it is NaN. Of bf16 c may be wide:
+/// of f32, the sums themselves, which may go on where the k before them were even in number.
 struct Product {
   DType dtype = f32;
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
@@ -59,6 +59,9 @@ bool needs_c(const Product&);
 
 /// What one thread needs while it runs units, preferably aligned to 64 bytes. May be 0.
 std::size_t scratch_bytes(const Product&);
+
+/// Whether it packs b, which every thread would do that has rows of its own.
+bool packs_b(const Product&);
 
 /// Computes the elements of c that belong to units [begin, end), and hands them to the epilogue of a product that is
 /// followed, each once.

@@ -1,0 +1,20 @@
+/// Whether the rows of what a loop carries ever meet in its body. Where they do not, as the examples of a batch in a
+/// recurrent network, each member of a team goes through all iterations with rows of its own and waits for nobody.
+#pragma once
+#include "gradus/compiler/steps.h"
+
+namespace gradus {
+
+/// The body of a loop: its steps, and those of its inputs that iterations hand on.
+struct LoopBody {
+  std::span<const Step> steps;
+  std::vector<int> carries;  // positions among the inputs
+  std::int64_t iterations = 0;
+};
+
+/// Into how many rows all that `body` writes, in row-major order, can be divided so that a step makes a row of its
+/// results from nothing but the same rows of what is written in the loop, and from what is not written there; 0: into
+/// none.
+std::int64_t rows_apart(const Graph& graph, const LoopBody& body, std::span<const std::int64_t> symbols);
+
+}  // namespace gradus

@@ -1,0 +1,406 @@
+/// What the body of a loop's gradient computes again of the loop's own body is kept by the loop, as one more stacked
+/// result, where writing and reading it takes less time. The two loops are known by what they go through: what is an
+/// element of the same tensor, or of a history of the first, is the same value in both, and so is what is made of it.
+#include <algorithm>
+#include <unordered_map>
+#include "gradus/base/hash.h"
+#include "gradus/compiler/passes.h"
+#include "gradus/ops/control_ops.h"
+#include "gradus/ops/convolution.h"
+#include "gradus/ops/matmul.h"
+
+namespace gradus {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+/// So many operations on an element cost as much as a byte to or from memory, as `rederive` has it.
+constexpr double operations_per_byte = 4;
+/// What is kept of an iteration may be so many times what its gradient takes of histories and elements.
+constexpr std::int64_t most_growth = 2;
+
+double elements(const Spec& spec) { return static_cast<double>(usual_elements(spec.shape)); }
+double bytes(const Spec& spec) { return elements(spec) * static_cast<double>(size_of(spec.dtype)); }
+/// To write and to read it.
+double cost_of_keeping(const Value& v) { return 2 * operations_per_byte * bytes(v.spec); }
+
+bool is_free(const Value& v) { return v.is_constant || v.op.is_index(); }
+bool is_another_look(const Value& v) { return v.op.is_view() || v.op.is_alias(); }
+
+/// Operations to compute `v` again.
+double cost_of(const Graph& graph, const Value& v) {
+  if (!v.op || is_free(v) || is_another_look(v)) return 0;
+  std::vector<DType> types;
+  for (int operand : v.in) types.push_back(graph[operand].spec.dtype);
+  if (v.op.is_elementwise()) return elements(v.spec) * static_cast<double>(v.op.formula(types).instructions.size());
+  if (v.op.is_reduction()) return elements(graph[v.in[0]].spec);
+  if (const Matmul* product = v.op.as<Matmul>())
+    return 2 * elements(v.spec) * elements({f32, {graph[v.in[0]].spec.shape[product->transpose_a ? -2 : -1]}});
+  if (v.op.as<Convolution>())
+    return 2 * elements(v.spec) * elements(graph[v.in[1]].spec) / std::max(1.0, elements({f32, {v.spec.shape[-1]}}));
+  return elements(v.spec);
+}
+
+/// An application of a scan, as it becomes. Operands are values of the graph around it, or what is behind those: the
+/// stacked result `result` of loop `loop`, as Results has it.
+struct Loop {
+  AnyOp before;
+  std::vector<int> in_before;
+  Scan scan;
+  Graph body;
+  std::vector<int> operands;
+  int added = 0;  // results
+
+  std::size_t first_whole() const { return at(scan.first_whole() - scan.first_carry()); }
+  int operand(std::size_t input) const { return operands[input + at(scan.first_carry())]; }
+  bool takes_part() const {
+    return scan.chunks == 0 && !scan.last && body.outputs.size() == at(scan.carries + scan.stacked);
+  }
+};
+
+/// Values of a body under what they compute.
+class Known {
+ public:
+  explicit Known(const Graph& graph) : graph_(graph) {
+    for (int i = 0; i < graph.size(); ++i) {
+      const Value v = renamed(graph[i]);
+      const int same = v.is_input() ? -1 : find(v);
+      first_.push_back(same < 0 ? i : same);
+      if (same < 0 && !v.is_input()) places_.emplace(hash_of_value(v), i);
+    }
+  }
+  /// The first of the values that are equal to i.
+  int first(int i) const { return first_[at(i)]; }
+  /// -1: there is none. Operands are first ones.
+  int find(const Value& v) const {
+    for (auto [it, last] = places_.equal_range(hash_of_value(v)); it != last; ++it) {
+      const Value other = renamed(graph_[it->second]);
+      if (other == v) return it->second;
+    }
+    return -1;
+  }
+
+ private:
+  static std::uint64_t hash_of_value(const Value& v) {
+    std::uint64_t hash = v.op ? v.op.hash() : static_cast<std::uint64_t>(v.is_constant);
+    for (int operand : v.in) hash = mix(hash, static_cast<std::uint64_t>(operand));
+    return mix(mix(hash, hash_of(v.spec)), v.constant);
+  }
+  Value renamed(Value v) const {
+    for (int& operand : v.in) operand = first_[at(operand)];
+    return v;
+  }
+
+  const Graph& graph_;
+  std::vector<int> first_;
+  std::unordered_multimap<std::uint64_t, int> places_;
+};
+
+/// What a second body computes again of a first one.
+class Again {
+ public:
+  /// `same_as`: per input of `second` the equal value of the first body, or -1. Those before `first_whole` are
+  /// elements.
+  Again(const Known& known, const Graph& second, const std::vector<int>& same_as, std::size_t first_whole)
+      : graph_(second),
+        first_whole_(first_whole),
+        same_(at(second.size()), -1),
+        needed_(at(second.size())),
+        kept_(needed_) {
+    for (std::size_t k = 0; k < second.inputs.size(); ++k) same_[at(second.inputs[k])] = same_as[k];
+    for (int i = 0; i < second.size(); ++i)
+      if (!second[i].is_input()) same_[at(i)] = find(known, second[i]);
+    for (int o : second.outputs) needed_[at(o)] = true;
+    for (int i = second.size() - 1; i >= 0; --i)
+      if (needed_[at(i)])
+        for (int operand : second[i].in) needed_[at(operand)] = true;
+  }
+
+  /// The equal value of the first body, or -1.
+  int same(int i) const { return same_[at(i)]; }
+
+  /// What had better be kept: values of the second body. None if it does not pay.
+  std::vector<int> choose() {
+    for (int o : graph_.outputs) want(o);
+    for (int i = 0; i < graph_.size(); ++i)
+      if (needed_[at(i)] && same_[at(i)] < 0)
+        for (int operand : graph_[i].in) want(operand);
+    double gain = 0, size = 0, taken = 0;
+    std::vector<bool> computed(at(graph_.size()));
+    std::vector<int> chosen;
+    for (int i = graph_.size() - 1; i >= 0; --i) {
+      const Value& v = graph_[i];
+      if (!needed_[at(i)] || same_[at(i)] < 0 || v.is_input()) continue;
+      gain += cost_of(graph_, v);
+      if (!kept_[at(i)]) continue;
+      if (is_computed_again(v)) {
+        gain -= cost_of(graph_, v);
+        for (int operand : v.in) want(operand);
+      } else {
+        gain -= cost_of_keeping(v);
+        size += bytes(v.spec);
+        chosen.push_back(i);
+      }
+    }
+    for (std::size_t k = 0; k < first_whole_; ++k)
+      if (const int i = graph_.inputs[k]; same_[at(i)] >= 0 && needed_[at(i)]) taken += bytes(graph_[i].spec);
+    if (gain <= 0 || size > static_cast<double>(most_growth) * taken) return {};
+    std::ranges::reverse(chosen);
+    return chosen;
+  }
+
+ private:
+  int find(const Known& known, Value v) const {
+    if (v.op.is_control() || v.op.has_siblings()) return -1;
+    for (int& operand : v.in) {
+      operand = same_[at(operand)];
+      if (operand < 0) return -1;
+    }
+    return known.find(v);
+  }
+  void want(int i) {
+    if (same_[at(i)] >= 0 && !graph_[i].is_input()) kept_[at(i)] = true;
+  }
+  bool is_at_hand(int i) const {
+    while (is_another_look(graph_[i]) && !kept_[at(i)]) i = graph_[i].in[0];
+    return kept_[at(i)] || graph_[i].is_input() || is_free(graph_[i]);
+  }
+  /// Rather than read from memory: what is cheap to make of what is there anyway, and views of what is no larger.
+  bool is_computed_again(const Value& v) const {
+    if (is_free(v)) return true;
+    if (is_another_look(v) && elements(graph_[v.in[0]].spec) <= elements(v.spec)) return true;
+    return std::ranges::all_of(v.in, [&](int operand) { return is_at_hand(operand); }) &&
+           cost_of(graph_, v) < cost_of_keeping(v);
+  }
+
+  const Graph& graph_;
+  const std::size_t first_whole_;
+  std::vector<int> same_;
+  std::vector<bool> needed_;
+  std::vector<bool> kept_;  // wanted, while choosing
+};
+
+class Keeper {
+ public:
+  explicit Keeper(const Graph& graph) : graph_(graph), loop_of_(at(graph.size()), -1) {}
+
+  /// Whether anything changes.
+  bool run() {
+    for (int i = 0; i < graph_.size(); ++i)
+      if (const Scan* scan = graph_[i].op ? graph_[i].op.as<Scan>() : nullptr) loop_of_[at(i)] = find_or_add(i, *scan);
+    for (std::size_t second = 1; second < loops_.size(); ++second)
+      for (std::size_t first = 0; first < second; ++first)
+        if (loops_[first].takes_part() && loops_[second].takes_part()) look_at(first, second);
+    return changed_;
+  }
+
+  Graph rebuilt() {
+    Graph made;
+    std::vector<int> renamed(at(graph_.size() + static_cast<int>(results_.size())), -1);
+    std::vector<Scan> scans;
+    for (Loop& loop : loops_) {
+      scans.push_back(loop.scan);
+      if (loop.takes_part()) scans.back().body = Region(std::move(loop.body));
+    }
+    const auto operands_of = [&](const Loop& loop) {
+      std::vector<int> in;
+      for (int operand : loop.operands) {
+        if (int& place = renamed[at(operand)]; place < 0) place = add_result(made, operand, scans, renamed);
+        in.push_back(renamed[at(operand)]);
+      }
+      return in;
+    };
+    for (int i = 0; i < graph_.size(); ++i) {
+      Value v = graph_[i];
+      if (const int number = loop_of_[at(i)]; number >= 0) {
+        const Loop& loop = loops_[at(number)];
+        Scan scan = scans[at(number)];
+        scan.output = v.op.output();
+        if (scan.output >= loop.scan.carries + loop.scan.stacked - loop.added) scan.output += loop.added;
+        v.op = AnyOp::of(scan);
+        v.in = operands_of(loop);
+      } else {
+        for (int& operand : v.in) operand = renamed[at(operand)];
+      }
+      renamed[at(i)] = made.add(std::move(v));
+    }
+    for (int i : graph_.inputs) made.inputs.push_back(renamed[at(i)]);
+    for (int o : graph_.outputs) made.outputs.push_back(renamed[at(o)]);
+    for (int d : graph_.dying) made.dying.push_back(renamed[at(d)]);
+    return made;
+  }
+
+ private:
+  /// A stacked result of a loop, which is written as the operand graph_.size() + its place in results_.
+  struct Result {
+    std::size_t loop;
+    int number;  // among the stacked results
+    bool operator==(const Result&) const = default;
+  };
+
+  int find_or_add(int i, const Scan& scan) {
+    const AnyOp first = graph_[i].op.sibling(0);
+    const auto known = std::ranges::find_if(
+        loops_, [&](const Loop& loop) { return loop.before == first && loop.in_before == graph_[i].in; });
+    if (known != loops_.end()) return static_cast<int>(known - loops_.begin());
+    Loop made{.before = first, .in_before = graph_[i].in, .scan = scan, .body = scan.body.graph(), .operands = {}};
+    for (int operand : graph_[i].in) made.operands.push_back(normal(operand));
+    loops_.push_back(std::move(made));
+    return static_cast<int>(loops_.size()) - 1;
+  }
+
+  /// Stacked results as such, whether somebody asked for them or not.
+  int normal(int operand) {
+    const int loop = loop_of_[at(operand)];
+    if (loop < 0) return operand;
+    const Scan& scan = loops_[at(loop)].scan;
+    const int output = graph_[operand].op.output();
+    if (output < scan.carries || output >= scan.carries + scan.stacked) return operand;
+    return operand_for({at(loop), output - scan.carries});
+  }
+  int operand_for(const Result& result) {
+    const auto found = std::ranges::find(results_, result);
+    const auto place = found - results_.begin();
+    if (found == results_.end()) results_.push_back(result);
+    return graph_.size() + static_cast<int>(place);
+  }
+
+  /// Per input of the second body the same value of the first one, or -1. None if no element is the same.
+  std::vector<int> same_inputs(std::size_t first, const Loop& second) const {
+    std::vector<int> same(second.body.inputs.size(), -1);
+    bool any = false;
+    for (std::size_t k = at(second.scan.carries); k < second.first_whole(); ++k)
+      any |= (same[k] = same_element(first, second.operand(k))) >= 0;
+    if (!any) return {};
+    for (std::size_t k = second.first_whole(); k < same.size(); ++k)
+      same[k] = same_whole(loops_[first], second.operand(k));
+    return same;
+  }
+  static int same_whole(const Loop& loop, int operand) {
+    for (std::size_t k = loop.first_whole(); k < loop.body.inputs.size(); ++k)
+      if (loop.operand(k) == operand) return loop.body.inputs[k];
+    return -1;
+  }
+  int same_element(std::size_t first, int operand) const {
+    const Loop& loop = loops_[first];
+    for (std::size_t k = at(loop.scan.carries); k < loop.first_whole(); ++k)
+      if (loop.operand(k) == operand) return loop.body.inputs[k];
+    if (operand >= graph_.size()) {
+      const Result& result = results_[at(operand - graph_.size())];
+      return result.loop == first ? loop.body.outputs[at(loop.scan.carries + result.number)] : -1;
+    }
+    if (loop_of_[at(operand)] != static_cast<int>(first)) return -1;
+    const int carry = graph_[operand].op.output() - static_cast<int>(loop.before.as<Scan>()->body.outputs());
+    return carry >= 0 ? loop.body.inputs[at(carry)] : -1;
+  }
+
+  void look_at(std::size_t first, std::size_t second) {
+    Loop &made = loops_[first], &again = loops_[second];
+    if (made.scan.iterations != again.scan.iterations || made.scan.counted != again.scan.counted) return;
+    if (made.scan.counted && made.operands[0] != again.operands[0]) return;
+    std::vector<int> inputs = same_inputs(first, again);
+    if (inputs.empty()) return;
+    const Known known(made.body);
+    for (int& i : inputs)
+      if (i >= 0) i = known.first(i);
+    Again computed(known, again.body, inputs, again.first_whole());
+    const std::vector<int> chosen = computed.choose();
+    if (chosen.empty()) return;
+    std::vector<std::pair<int, int>> replaced;  // values of the second body and their operands
+    for (int i : chosen) replaced.emplace_back(i, operand_for({first, kept_by(made, known, computed.same(i))}));
+    take(again, replaced);
+    changed_ = true;
+  }
+
+  /// The number of the stacked result that is `value`.
+  static int kept_by(Loop& loop, const Known& known, int value) {
+    for (int k = 0; k < loop.scan.stacked; ++k)
+      if (known.first(loop.body.outputs[at(loop.scan.carries + k)]) == value) return k;
+    loop.body.outputs.push_back(value);
+    ++loop.added;
+    return loop.scan.stacked++;
+  }
+
+  /// Reads elements of operands where values were computed, and drops what nobody needs any more.
+  static void take(Loop& loop, const std::vector<std::pair<int, int>>& replaced) {
+    Graph& body = loop.body;
+    std::vector<int> stands_for(at(body.size()));
+    for (int i = 0; i < body.size(); ++i) stands_for[at(i)] = i;
+    auto place = static_cast<std::ptrdiff_t>(loop.first_whole());
+    for (const auto& [value, operand] : replaced) {
+      stands_for[at(value)] = body.add({.spec = body[value].spec});
+      body.inputs.insert(body.inputs.begin() + place, stands_for[at(value)]);
+      loop.operands.insert(loop.operands.begin() + loop.scan.first_carry() + place, operand);
+      ++loop.scan.singles;
+      ++place;
+    }
+    const int size = static_cast<int>(stands_for.size());
+    for (int i = 0; i < size; ++i)
+      for (int& operand : body[i].in) operand = stands_for[at(operand)];
+    for (int& o : body.outputs) o = stands_for[at(o)];
+    drop_unneeded(loop, size);
+  }
+
+  /// Inputs are those before value `size` and all from there on.
+  static void drop_unneeded(Loop& loop, int size) {
+    Graph& body = loop.body;
+    std::vector<bool> needed(at(body.size()));
+    for (int o : body.outputs) needed[at(o)] = true;
+    for (int k = 0; k < loop.scan.carries; ++k) needed[at(body.inputs[at(k)])] = true;
+    for (int i = size - 1; i >= 0; --i)
+      if (needed[at(i)])
+        for (int operand : body[i].in) needed[at(operand)] = true;
+    Graph kept;
+    std::vector<int> renamed(at(body.size()), -1),
+        operands(loop.operands.begin(), loop.operands.begin() + loop.scan.first_carry());
+    int singles = 0;
+    for (std::size_t k = 0; k < body.inputs.size(); ++k) {
+      const int i = body.inputs[k];
+      if (!needed[at(i)]) continue;
+      if (k >= at(loop.scan.carries) && k < loop.first_whole()) ++singles;
+      kept.inputs.push_back(renamed[at(i)] = kept.add(body[i]));
+      operands.push_back(loop.operand(k));
+    }
+    for (int i = 0; i < size; ++i) {
+      if (!needed[at(i)] || body[i].is_input()) continue;
+      Value v = body[i];
+      for (int& operand : v.in) operand = renamed[at(operand)];
+      renamed[at(i)] = kept.add(std::move(v));
+    }
+    for (int o : body.outputs) kept.outputs.push_back(renamed[at(o)]);
+    loop.scan.singles = singles;
+    loop.operands = std::move(operands);
+    body = std::move(kept);
+  }
+
+  /// A result of a loop that stands before.
+  int add_result(Graph& made, int operand, const std::vector<Scan>& scans, const std::vector<int>& renamed) const {
+    const Result& result = results_[at(operand - graph_.size())];
+    const Loop& loop = loops_[result.loop];
+    Scan scan = scans[result.loop];
+    scan.output = scan.carries + result.number;
+    Value v{.op = AnyOp::of(scan), .in = {}, .spec = scan.body.output(at(scan.output))};
+    v.spec.shape.insert(0, scan.iterations);
+    for (int each : loop.operands) v.in.push_back(renamed[at(each)]);
+    return made.add(std::move(v));
+  }
+
+  const Graph& graph_;
+  std::vector<int> loop_of_;  // per value: the loop whose result it is; -1: it is none
+  std::vector<Loop> loops_;
+  std::vector<Result> results_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+void keep_residuals(Graph& graph) {
+  const auto is_scan = [](const Value& v) { return v.op && v.op.as<Scan>(); };
+  if (std::ranges::none_of(graph.values, is_scan)) return;
+  Keeper keeper(graph);
+  if (!keeper.run()) return;
+  graph = keeper.rebuilt();
+  eliminate_common_subexpressions(graph);
+}
+
+}  // namespace gradus
