@@ -58,22 +58,35 @@ class Joiner {
     int product, reader;
   };
 
+  /// A part that is joined with no product would only be a detour through memory: it is cut without that one.
   std::vector<Step> join(int s) {
     const Step& step = steps_[at(s)];
-    const std::vector<Candidate> candidates = candidates_of(s);
-    if (candidates.empty()) return {step};
-    std::vector<Step> parts = divide(step, candidates);
+    for (std::vector<Candidate> candidates = candidates_of(s); !candidates.empty();) {
+      std::vector<Step> parts = divide(step, candidates);
+      const std::vector<int> products = join_each(s, parts, candidates);
+      if (products.size() == candidates.size()) {
+        for (int product : products) joined_[at(maker_[at(product)])] = true;
+        return parts;
+      }
+      std::erase_if(candidates, [&](const Candidate& c) { return std::ranges::count(products, c.product) == 0; });
+    }
+    return {step};
+  }
+
+  /// Which products they are joined with.
+  std::vector<int> join_each(int s, std::vector<Step>& parts, const std::vector<Candidate>& candidates) const {
+    std::vector<int> products;
     int before = -1;  // the depth of the part before
     for (Step& part : parts) {
       const int product = last_product_of(part, candidates);
       if (product >= 0 && may_wait(s, product, before)) {
-        joined_[at(maker_[at(product)])] = true;
+        products.push_back(product);
         part.kind = Step::Kind::product, part.product = product;
         part.members.insert(std::ranges::upper_bound(part.members, product), product);
       }
       ++before;
     }
-    return parts;
+    return products;
   }
 
   // ---------------------------------------------------------------- what may be joined

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <random>
+#include <span>
 #include <thread>
 #include "gradus/backend/cpu/isa.h"
 #include "gradus/backend/library.h"
@@ -121,11 +121,11 @@ class TilesCall {
   /// team 0: as one thread runs it that meets nobody.
   Floats run(const Floats& x, const Floats& w, int team) const {
     Floats y(static_cast<std::size_t>(targets_), std::numeric_limits<float>::quiet_NaN());
-    const Memory shared = memory(bound_.shared_scratch);
+    const Memory shared(bound_.shared_scratch);
     void* const slots[] = {const_cast<float*>(x.data()), const_cast<float*>(w.data()), y.data(), shared.get()};
     const auto work = [&](const TeamMember* member, std::int64_t begin, std::int64_t end, KernelFunction function) {
       const FlushDenormals flush;
-      const Memory scratch = memory(bound_.worker_scratch);
+      const Memory scratch(bound_.worker_scratch);
       const KernelArguments arguments{slots, nullptr, scratch.get(), bound_.data.get(), nullptr, 0, member};
       function(&arguments, begin, end);
     };
@@ -146,10 +146,29 @@ class TilesCall {
   }
 
  private:
-  using Memory = std::unique_ptr<void, decltype(&std::free)>;
-  static Memory memory(std::int64_t bytes) {
-    return {std::aligned_alloc(64, static_cast<std::size_t>((bytes + 63) / 64 * 64)), &std::free};
-  }
+  /// Aligned, and guarded by bytes behind it that nobody may write.
+  class Memory {
+   public:
+    explicit Memory(std::int64_t bytes)
+        : bytes_(static_cast<std::size_t>(bytes)),
+          all_((bytes_ + guard + 63) / 64 * 64),
+          at_(std::aligned_alloc(64, all_)) {
+      std::memset(at_, 0xff, all_);
+    }
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+    ~Memory() {
+      const std::span behind(static_cast<const unsigned char*>(at_) + bytes_, guard);
+      EXPECT_TRUE(std::ranges::all_of(behind, [](unsigned char byte) { return byte == 0xff; }));
+      std::free(at_);
+    }
+    void* get() const { return at_; }
+
+   private:
+    static constexpr std::size_t guard = 256;
+    std::size_t bytes_, all_;
+    void* at_;
+  };
   BoundThunk bound_;
   KernelFunction whole_ = library::run_convolution;
   std::int64_t targets_;
@@ -188,6 +207,22 @@ TEST(Winograd, IsNearFloat64AndTheSameOnAnyNumberOfThreads) {
       const TilesCall narrow_call(g, direction);
       for (const int team : {0, 2}) ASSERT_TRUE(same_bits(narrow_call.run(x, w, team), got)) << name_of(g) << ", AVX2";
     }
+}
+
+TEST(Winograd, OfAnySizesIsExact) {
+  std::mt19937 random(5);
+  const auto up_to = [&](std::int64_t most) { return 1 + static_cast<std::int64_t>(random()) % most; };
+  for (int i = 0; i < 60; ++i) {
+    const std::int64_t groups = i % 3 == 0 ? up_to(3) : 1, most = i % 10 == 0 ? 150 : 33;
+    const Geometry g =
+        geometry(up_to(i % 10 == 5 ? 9 : 2), {up_to(13), up_to(13)}, {up_to(13), up_to(13)},
+                 {up_to(5) - 2, up_to(5) - 2}, (7 + up_to(most)) * groups, (7 + up_to(40)) * groups, groups);
+    for (const Direction direction : directions) {
+      const Floats x = whole_numbers(first_size(g, direction), 1), w = whole_numbers(second_size(g, direction), 2);
+      const Floats expected = chains(g, direction, x, w), got = TilesCall(g, direction).run(x, w, i % 4);
+      ASSERT_EQ(got, expected) << name_of(g) << static_cast<int>(direction);
+    }
+  }
 }
 
 // ---------------------------------------------------------------- in programs

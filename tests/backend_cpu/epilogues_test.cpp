@@ -143,5 +143,19 @@ TEST(Epilogues, DoNotKeepLargeFactorsForLater) {
   expect_same_bits(graph("3000"));
 }
 
+/// A kernel of several products is not cut for those that stand in memory anyway.
+TEST(Epilogues, CutNothingInVain) {
+  const std::string square = " : f32[40,40]\n";
+  const Graph graph =
+      parse_graph("%0 = input : f32[900,40]\n%1 = input : f32[900,40]\n%2 = input" + square +
+                  "%3 = exp %0 : f32[900,40]\n%4 = exp %1 : f32[900,40]\n%5" + product + "%3 %3" + square + "%6" +
+                  product + "%4 %4" + square + "%7" + product + "%2 %2" + square + "%8" + product + "%7 %7" + square +
+                  "%9 = cumsum{axis=-1; exclusive=false; reverse=false} %8" + square + "%10 = multiply %9 %5" + square +
+                  "%11 = subtract %10 %6" + square + "return %11\n");
+  const std::vector<Step> steps = order_steps(graph, fuse(graph, true));
+  EXPECT_EQ(join_epilogues(graph, steps).size(), steps.size());
+  expect_same_bits(graph);
+}
+
 }  // namespace
 }  // namespace gradus

@@ -1,0 +1,180 @@
+/// Random graphs of matrix products, single ones and batches, and of formulas, views, sums and updates of rows around
+/// them, over a few dimensions, which may be open.
+#pragma once
+#include <random>
+#include <string>
+#include <vector>
+#include "gradus/graph/graph.h"
+
+namespace gradus::testing_loops {
+
+class RandomProducts {
+ public:
+  /// Of values of this type, and what it may be cast to. Some inputs die.
+  RandomProducts(unsigned seed, DType dtype, std::vector<std::int64_t> dimensions)
+      : random_(seed), dtype_(dtype), dimensions_(std::move(dimensions)) {}
+
+  /// Formulas of products of inputs, all of one shape: the first two dimensions. Others are those that are summed over.
+  Graph make_sums(int products, int formulas) {
+    const Shape shape{dimensions_[0], dimensions_[1]};
+    const auto input = [&](Shape of) {
+      const int value = graph_.add({.spec = {dtype_, std::move(of)}});
+      graph_.inputs.push_back(value);
+      return value;
+    };
+    for (int i = 0; i < 1 + below(3); ++i) pool_.push_back(input(shape));
+    for (int i = 0; i < products; ++i) {
+      const std::int64_t k = dimensions_[static_cast<std::size_t>(2 + below(dimensions_.size() - 2))];
+      int x = input({k, shape[0]}), y = input({k, shape[1]});
+      if (below(3) == 0) {
+        x = apply("square", "", {x});
+        pool_.pop_back();
+      }
+      apply("matmul", "transpose_a=true; transpose_b=false", {x, y});
+      if (below(2)) combine(pool_.back());
+    }
+    for (int i = 0; i < formulas; ++i) below(4) ? combine(pick()) : add_unary();
+    return finished();
+  }
+
+  Graph make(int length) {
+    for (int i = 0; i < 4 + below(3); ++i) add_input();
+    const std::size_t inputs = pool_.size();
+    for (int tries = 0; tries < 20 * length && pool_.size() < inputs + static_cast<std::size_t>(length); ++tries)
+      add_something();
+    return finished();
+  }
+
+ private:
+  Graph finished() {
+    for (int i = 0; i < 1 + below(3); ++i) graph_.outputs.push_back(pick());
+    graph_.outputs.push_back(pool_.back());
+    for (int input : graph_.inputs)
+      if (below(3) > 0) graph_.dying.push_back(input);
+    return std::move(graph_);
+  }
+
+  int below(std::size_t n) { return below(static_cast<int>(n)); }
+  int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
+  /// Rather a late value.
+  int pick() {
+    const int n = static_cast<int>(pool_.size());
+    return pool_[static_cast<std::size_t>(std::max(below(n), below(n)))];
+  }
+  const Spec& spec(int value) const { return graph_[value].spec; }
+  std::int64_t dimension() { return dimensions_[static_cast<std::size_t>(below(dimensions_.size()))]; }
+
+  void add_input() {
+    Shape shape{dimension(), dimension()};
+    if (below(6) == 0) shape.insert(0, 1 + below(3));
+    pool_.push_back(graph_.add({.spec = {dtype_, shape}}));
+    graph_.inputs.push_back(pool_.back());
+  }
+
+  /// The op if it takes these operands; otherwise nothing happens.
+  int apply(std::string_view name, std::string attributes, std::vector<int> in) {
+    std::vector<Spec> specs;
+    for (int i : in) specs.push_back(spec(i));
+    try {
+      AnyOp op = parse_op(name, attributes);
+      const Spec result = op.infer(specs);
+      const int value = graph_.add({.op = std::move(op), .in = std::move(in), .spec = result});
+      pool_.push_back(value);
+      return value;
+    } catch (const Error&) { return -1; }
+  }
+
+  void add_something() {
+    const int kind = below(20);
+    if (kind < 6) add_product();
+    else if (kind < 13) add_binary();
+    else if (kind < 15) add_unary();
+    else if (kind == 15) add_sum();
+    else if (kind == 16) add_view();
+    else if (kind == 17) add_reshape();
+    else if (kind == 18) add_rows();
+    else apply("barrier", "", {pick(), pick()});
+  }
+
+  /// Mostly with a formula of it, and another value of the same shape.
+  void add_product() {
+    const auto flag = [&] { return below(2) ? "true" : "false"; };
+    int made = -1;
+    for (int tries = 0; tries < 12 && made < 0; ++tries)
+      made = apply("matmul", text("transpose_a=", flag(), "; transpose_b=", flag()), {pick(), pick()});
+    if (made < 0 || below(4) == 0) return;
+    if (dtype_ == bf16 && below(2)) made = apply("cast", "to=f32", {made});
+    combine(made);
+  }
+
+  void combine(int a) {
+    constexpr std::string_view names[] = {"add", "subtract", "multiply", "maximum", "add", "subtract", "less"};
+    std::vector<int> partners;
+    for (int b : pool_)
+      if (spec(b) == spec(a)) partners.push_back(b);
+    const int b = partners[static_cast<std::size_t>(below(partners.size()))];
+    if (below(8) == 0)
+      for (int condition : pool_)
+        if (spec(condition) == Spec{boolean, spec(a).shape}) {
+          apply("where", "", {condition, a, b});
+          return;
+        }
+    if (below(2)) apply(names[below(std::size(names))], "", {a, b});
+    else apply(names[below(std::size(names))], "", {b, a});
+  }
+  void add_binary() { combine(pick()); }
+
+  void add_unary() {
+    constexpr std::string_view names[] = {"negative", "relu", "square", "tanh", "abs"};
+    if (below(4) == 0) apply("cast", text("to=", below(2) ? f32 : dtype_), {pick()});
+    else apply(names[below(std::size(names))], "", {pick()});
+  }
+
+  void add_sum() {
+    const int a = pick(), rank = spec(a).shape.rank();
+    if (rank == 0) return;
+    const int sum = apply("sum", text("axis=", -1 - below(rank)), {a});
+    if (sum >= 0 && below(2)) apply("broadcast", text("shape=", brackets(spec(a).shape)), {sum});
+  }
+
+  void add_view() {
+    const int a = pick(), rank = spec(a).shape.rank();
+    if (rank >= 2 && below(2)) apply("transpose", rank == 2 ? "order=[0,1]" : "order=[0,1,2]", {a});
+    else if (rank >= 2 && rank <= 3 && below(2)) apply("transpose", rank == 2 ? "order=[1,0]" : "order=[1,0,2]", {a});
+    else if (rank > 0) apply("reverse", "dimensions=1", {a});
+  }
+
+  void add_reshape() {
+    const int a = pick();
+    Shape shape = spec(a).shape;
+    if (shape.rank() > 1 && below(2)) {
+      shape.set(0, dimension::multiply(shape[0], shape[1]));
+      shape.erase(1);
+    } else {
+      const int b = pick();
+      if (spec(b).shape.size() == shape.size()) shape = spec(b).shape;
+      else shape.insert(0, 1);
+    }
+    apply("reshape", text("shape=", brackets(shape)), {a});
+  }
+
+  /// Some rows of one value become those of another, sliced off it.
+  void add_rows() {
+    const int a = pick(), b = pick();
+    if (spec(a) != spec(b) || spec(a).shape.rank() < 2 || spec(a).shape[0] < 3) return;
+    Shape begin, size = spec(a).shape;
+    for (int i = 0; i < size.rank(); ++i) begin.push_back(0);
+    size.set(0, 2);
+    const int rows = apply("slice", text("begin=", brackets(begin), "; size=", brackets(size)), {b});
+    const int places = graph_.add({.spec = {i32, {2}}, .is_constant = true, .constant = 1});
+    if (rows >= 0) apply("update_rows", "", {a, places, rows});
+  }
+
+  std::mt19937 random_;
+  DType dtype_;
+  std::vector<std::int64_t> dimensions_;
+  Graph graph_;
+  std::vector<int> pool_;
+};
+
+}  // namespace gradus::testing_loops
