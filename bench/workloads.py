@@ -157,7 +157,8 @@ WORKLOADS = {
     "mlp_big_bf16": Workload([step_ms(.80)], Limit(narrow_flops=dense(256, *WIDE), bytes=adam_bytes(weights_of(*WIDE))),
                              NARROW_LOSS),
     "cnn": Workload([step_ms(.70)], Limit(64 * (convolution(784, 9, 1, 32, passes=2) + convolution(196, 9, 32, 64)
-                                                + convolution(196, WINOGRAD_TAPS, 64, 64) + dense(1, 3136, 128, 10, inputs=True)))),
+                                                + convolution(196, WINOGRAD_TAPS, 64, 64)
+                                                + dense(1, 3136, 128, 10, inputs=True)))),
     "dwsep": Workload([step_ms(.45)], Limit(64 * separable())),
     "gpt": Workload([step_ms(.70), first_call(.10)], Limit(gpt(4)), LOSS, .5),
     "gpt_bf16": Workload([step_ms(.50)], Limit(narrow_flops=gpt(4)), NARROW_LOSS),
