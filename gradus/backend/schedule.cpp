@@ -147,9 +147,7 @@ class Stager {
   }
 
   std::int64_t usual_bytes(const Temporary& t) const {
-    if (t.thunk >= 0) return 0;
-    const Spec& spec = graph_[t.slot].spec;
-    return usual_elements(spec.shape) * size_of(spec.dtype);
+    return t.thunk >= 0 ? 0 : gradus::usual_bytes(graph_[t.slot].spec);
   }
 
   /// Bytes that live in each stage; what lies in the memory of another one makes that one live on.

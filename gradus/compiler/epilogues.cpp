@@ -17,16 +17,8 @@ constexpr std::int64_t least_elements = 1024;
 class Joiner {
  public:
   Joiner(const Graph& graph, const std::vector<Step>& steps)
-      : graph_(graph),
-        steps_(steps),
-        maker_(at(graph.size()), -1),
-        readers_(at(graph.size())),
-        kept_(at(graph.size())),
-        depth_(steps.size()),
-        joined_(steps.size()) {
+      : graph_(graph), steps_(steps), needs_(graph, steps), kept_(needs_.is_awaited), joined_(steps.size()) {
     for (int o : graph.outputs) kept_[at(storage_of(graph, o))] = true;
-    for (int input : graph.dying) dying_.push_back(input);
-    for (std::size_t s = 0; s < steps.size(); ++s) look_at(static_cast<int>(s));
   }
 
   std::vector<Step> run() {
@@ -39,20 +31,6 @@ class Joiner {
   }
 
  private:
-  void look_at(int s) {
-    const Step& step = steps_[at(s)];
-    int& depth = depth_[at(s)];
-    const auto after = [&](int value) {
-      if (const int maker = maker_[at(value)]; maker >= 0) depth = std::max(depth, depth_[at(maker)] + 1);
-    };
-    for (const Read& read : reads_of(graph_, step)) {
-      after(read.storage);
-      if (std::vector<int>& of = readers_[at(read.storage)]; of.empty() || of.back() != s) of.push_back(s);
-    }
-    for (int awaited : waits_of(graph_, step)) after(awaited), kept_[at(awaited)] = true;
-    for (int member : step.members) maker_[at(member)] = s;
-  }
-
   /// A product that `step` reads, and the first of the formulas that do.
   struct Candidate {
     int product, reader;
@@ -65,7 +43,7 @@ class Joiner {
       std::vector<Step> parts = divide(step, candidates);
       const std::vector<int> products = join_each(s, parts, candidates);
       if (products.size() == candidates.size()) {
-        for (int product : products) joined_[at(maker_[at(product)])] = true;
+        for (int product : products) joined_[at(needs_.maker[at(product)])] = true;
         return parts;
       }
       std::erase_if(candidates, [&](const Candidate& c) { return std::ranges::count(products, c.product) == 0; });
@@ -79,12 +57,13 @@ class Joiner {
     int before = -1;  // the depth of the part before
     for (Step& part : parts) {
       const int product = last_product_of(part, candidates);
-      if (product >= 0 && may_wait(s, product, before)) {
+      const int depth = product < 0 ? before + 1 : depth_with(s, product, before);
+      before = depth;
+      if (product >= 0 && !takes_more_memory(product, depth)) {
         products.push_back(product);
         part.kind = Step::Kind::product, part.product = product;
         part.members.insert(std::ranges::upper_bound(part.members, product), product);
       }
-      ++before;
     }
     return products;
   }
@@ -107,15 +86,15 @@ class Joiner {
   }
 
   bool may_join(const Step& step, int s, int product) const {
-    const int maker = maker_[at(product)];
+    const int maker = needs_.maker[at(product)];
     const Value& v = graph_[product];
     if (maker < 0 || maker == s || steps_[at(maker)].kind != Step::Kind::library || !v.op.as<Matmul>()) return false;
-    if (kept_[at(product)] || readers_[at(product)].size() != 1) return false;
+    if (kept_[at(product)] || needs_.readers[at(product)].size() != 1) return false;
     // Of long chains there are no pieces: the product would stand in memory beside what is made of it.
     if (v.spec.dtype != bf16 && usual_elements({steps_of(product)}) > deepest_product) return false;
     if (v.spec.shape.size() != step.space[0] || usual_elements(v.spec.shape) < least_elements) return false;
     // Weights that the program updates are read in turns, for which a product has to stand in memory.
-    if (std::ranges::count(dying_, storage_of(graph_, v.in[1])) > 0) return false;
+    if (std::ranges::count(graph_.dying, storage_of(graph_, v.in[1])) > 0) return false;
     return std::ranges::all_of(reads_of(graph_, step), [&](const Read& read) {
       return read.storage != product || !graph_[read.operand].op.is_view();
     });
@@ -126,32 +105,33 @@ class Joiner {
     return graph_[product].op.as<Matmul>()->transpose_a ? a[-2] : a[-1];
   }
 
-  /// Whether product and formulas may run when the later one of both can. The product's operands then live until
-  /// there, in place of the product: that must not take more memory.
-  bool may_wait(int s, int product, int before) const {
-    int depth = std::max(depth_[at(maker_[at(product)])], before + 1);
+  /// Where a part runs that is joined with its product: when the later one of both can.
+  int depth_with(int s, int product, int before) const {
+    int depth = std::max(needs_.depth[at(needs_.maker[at(product)])], before + 1);
     const auto after = [&](int value) {
-      for (int reader : readers_[at(value)])
-        if (reader != s) depth = std::max(depth, depth_[at(reader)] + 1);
+      for (int reader : needs_.readers[at(value)])
+        if (reader != s) depth = std::max(depth, needs_.depth[at(reader)] + 1);
     };
     for (const Read& read : reads_of(graph_, steps_[at(s)])) {
       if (read.storage == product) continue;
-      if (const int maker = maker_[at(read.storage)]; maker >= 0 && !graph_[read.storage].op.as<Matmul>())
-        depth = std::max(depth, depth_[at(maker)] + 1);
-      if (std::ranges::count(dying_, read.storage) > 0) after(read.storage);
+      if (const int maker = needs_.maker[at(read.storage)]; maker >= 0 && !graph_[read.storage].op.as<Matmul>())
+        depth = std::max(depth, needs_.depth[at(maker)] + 1);
+      if (std::ranges::count(graph_.dying, read.storage) > 0) after(read.storage);
     }
+    return depth;
+  }
+
+  /// The product's operands live until there, in place of the product.
+  bool takes_more_memory(int product, int depth) const {
     std::int64_t longer = 0;
     for (int operand : graph_[product].in) {
       const int storage = storage_of(graph_, operand);
       if (graph_[storage].is_input()) continue;
       int last = 0;
-      for (int reader : readers_[at(storage)]) last = std::max(last, depth_[at(reader)]);
-      if (last < depth) longer += bytes(storage);
+      for (int reader : needs_.readers[at(storage)]) last = std::max(last, needs_.depth[at(reader)]);
+      if (last < depth) longer += usual_bytes(graph_[storage].spec);
     }
-    return longer <= bytes(product);
-  }
-  std::int64_t bytes(int value) const {
-    return usual_elements(graph_[value].spec.shape) * size_of(graph_[value].spec.dtype);
+    return longer > usual_bytes(graph_[product].spec);
   }
 
   // ---------------------------------------------------------------- one part for each product
@@ -222,7 +202,7 @@ class Joiner {
     return last;
   }
   bool is_read_only_in(const Step& part, int product) const {
-    const Step& step = steps_[at(readers_[at(product)][0])];
+    const Step& step = steps_[at(needs_.readers[at(product)][0])];
     return std::ranges::all_of(step.members, [&](int member) {
       return std::ranges::binary_search(part.members, member) ||
              std::ranges::none_of(graph_[member].in, [&](int i) { return source_of(graph_, i) == product; });
@@ -231,11 +211,8 @@ class Joiner {
 
   const Graph& graph_;
   const std::vector<Step>& steps_;
-  std::vector<int> maker_;                 // per value: the step of which it is a member
-  std::vector<std::vector<int>> readers_;  // per storage: steps
-  std::vector<bool> kept_;                 // per storage: an output, or something waits for it
-  std::vector<int> dying_;
-  std::vector<int> depth_;    // of the longest chain of steps before each step
+  const Dependencies needs_;
+  std::vector<bool> kept_;    // per storage: an output, or something waits for it
   std::vector<bool> joined_;  // steps that are part of others now
 };
 

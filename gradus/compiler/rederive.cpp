@@ -46,7 +46,7 @@ struct Places {
   }
 
   std::int64_t elements(int value) const { return usual_elements(graph[value].spec.shape); }
-  std::int64_t bytes(int value) const { return elements(value) * size_of(graph[value].spec.dtype); }
+  std::int64_t bytes(int value) const { return usual_bytes(graph[value].spec); }
 
   const Graph& graph;
   // Per value:

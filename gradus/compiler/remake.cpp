@@ -59,19 +59,19 @@ class Chooser {
       : graph_(graph),
         steps_(steps),
         equals_(find_equals(graph)),
-        step_of_(at(graph.size()), -1),
+        needs_(graph, steps),
         stored_(at(graph.size())),
-        yielded_(at(graph.size())),
-        readers_(at(graph.size())),
-        depth_(steps.size()) {
-    for (std::size_t s = 0; s < steps.size(); ++s) look_at(static_cast<int>(s));
+        yielded_(at(graph.size())) {
     for (int o : graph.outputs) yielded_[at(storage_of(graph, o))] = true;
     for (std::size_t s = 0; s < steps.size(); ++s)
       for (int member : steps[s].members)
         if (copies[at(member)] > 0) hosts_[equals_[at(member)]].push_back(static_cast<int>(s));
     written_until_.assign(steps.size() + 1, 0);
     for (std::size_t s = 0; s < steps.size(); ++s)
-      for (int output : steps[s].outputs) written_until_[at(depth_[s])] += bytes(output);
+      for (int output : steps[s].outputs) {
+        stored_[at(output)] = true;
+        written_until_[at(needs_.depth[s])] += bytes(output);
+      }
     for (std::size_t d = 1; d < written_until_.size(); ++d) written_until_[d] += written_until_[d - 1];
   }
 
@@ -92,23 +92,7 @@ class Chooser {
   }
 
  private:
-  std::int64_t bytes(int value) const {
-    return usual_elements(graph_[value].spec.shape) * size_of(graph_[value].spec.dtype);
-  }
-
-  void look_at(int s) {
-    const auto after = [&](int value) {
-      if (const int maker = step_of_[at(value)]; maker >= 0)
-        depth_[at(s)] = std::max(depth_[at(s)], depth_[at(maker)] + 1);
-    };
-    for (const Read& read : reads_of(graph_, steps_[at(s)])) {
-      after(read.storage);
-      if (std::vector<int>& of = readers_[at(read.storage)]; of.empty() || of.back() != s) of.push_back(s);
-    }
-    for (int awaited : waits_of(graph_, steps_[at(s)])) after(awaited);
-    for (int member : steps_[at(s)].members) step_of_[at(member)] = s;
-    for (int output : steps_[at(s)].outputs) stored_[at(output)] = true;
-  }
+  std::int64_t bytes(int value) const { return usual_bytes(graph_[value].spec); }
 
   /// What is written between two depths.
   std::int64_t written_between(int first, int last) const {
@@ -124,10 +108,10 @@ class Chooser {
     for (int reader : remade.readers)
       for (int member : steps_[at(reader)].members)
         if (remade.before < 0 || member < remade.before) remade.before = member;
-    const int wanted = depth_[at(remade.readers.front())];
+    const int wanted = needs_.depth[at(remade.readers.front())];
     for (const int host : hosts_near(value)) {
-      const int distance = std::abs(depth_[at(host)] - wanted);
-      const int best = remade.host < 0 ? most_distance + 1 : std::abs(depth_[at(remade.host)] - wanted);
+      const int distance = std::abs(needs_.depth[at(host)] - wanted);
+      const int best = remade.host < 0 ? most_distance + 1 : std::abs(needs_.depth[at(remade.host)] - wanted);
       if (distance >= best) continue;
       if (std::optional<std::vector<int>> formulas = formulas_in(value, host, remade.before)) {
         remade.host = host;
@@ -140,13 +124,13 @@ class Chooser {
 
   /// Those that read it after the longest time, if that is long enough and all of them are products or the like.
   std::vector<int> late_readers(int value) const {
-    std::vector<int> readers = readers_[at(value)];
-    std::ranges::stable_sort(readers, {}, [&](int s) { return depth_[at(s)]; });
+    std::vector<int> readers = needs_.readers[at(value)];
+    std::ranges::stable_sort(readers, {}, [&](int s) { return needs_.depth[at(s)]; });
     std::int64_t longest = most_cached - 1;
     std::size_t first_late = readers.size();
     for (std::size_t k = 0; k < readers.size(); ++k) {
-      const int before = k == 0 ? step_of_[at(value)] : readers[k - 1];
-      const std::int64_t written = written_between(depth_[at(before)], depth_[at(readers[k])]);
+      const int before = k == 0 ? needs_.maker[at(value)] : readers[k - 1];
+      const std::int64_t written = written_between(needs_.depth[at(before)], needs_.depth[at(readers[k])]);
       if (written > longest) longest = written, first_late = k;
     }
     readers.erase(readers.begin(), readers.begin() + static_cast<std::ptrdiff_t>(first_late));
@@ -174,14 +158,14 @@ class Chooser {
       seen.push_back(i);
       if (const auto found = hosts_.find(equals_[at(i)]); found != hosts_.end())
         for (int host : found->second)
-          if (host != step_of_[at(value)] && std::ranges::count(hosts, host) == 0) hosts.push_back(host);
+          if (host != needs_.maker[at(value)] && std::ranges::count(hosts, host) == 0) hosts.push_back(host);
       for (int operand : graph_[i].in)
         if (const int source = source_of(graph_, operand); is_of_same_kernel(source, value)) pending.push_back(source);
     }
     return hosts;
   }
   bool is_of_same_kernel(int i, int value) const {
-    return graph_[i].op.is_elementwise() && step_of_[at(i)] == step_of_[at(value)];
+    return graph_[i].op.is_elementwise() && needs_.maker[at(i)] == needs_.maker[at(value)];
   }
 
   /// What `host` has to compute to have `value`; nothing if it lacks something for that.
@@ -209,17 +193,14 @@ class Chooser {
   bool is_at_hand(int i, int value, int host) const {
     if (is_computed_where_read(graph_, i)) return true;
     if (!graph_[i].is_input() && !stored_[at(i)]) return false;
-    return bytes(i) * small_share <= bytes(value) || std::ranges::count(readers_[at(i)], host) > 0;
+    return bytes(i) * small_share <= bytes(value) || std::ranges::count(needs_.readers[at(i)], host) > 0;
   }
 
   const Graph& graph_;
   const std::vector<Step>& steps_;
   const std::vector<int> equals_;
-  // Per value:
-  std::vector<int> step_of_;
-  std::vector<bool> stored_, yielded_;
-  std::vector<std::vector<int>> readers_;            // steps
-  std::vector<int> depth_;                           // per step: in the longest chain
+  const Dependencies needs_;
+  std::vector<bool> stored_, yielded_;               // per value
   std::unordered_map<int, std::vector<int>> hosts_;  // by what they compute again
   std::vector<std::int64_t> written_until_;          // bytes, by depth
 };

@@ -4,6 +4,11 @@
 #include "gradus/base/hash.h"
 
 namespace gradus {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
 
 Step::Kind kind_of(const Value& v) {
   return v.op.is_control() ? Step::Kind::control : v.op.is_library_call() ? Step::Kind::library : Step::Kind::loops;
@@ -74,6 +79,8 @@ std::int64_t usual_elements(const Shape& shape) {
   return usual.size();
 }
 
+std::int64_t usual_bytes(const Spec& spec) { return usual_elements(spec.shape) * size_of(spec.dtype); }
+
 std::vector<int> waits_of(const Graph& graph, int operand) {
   std::vector<int> waits;
   for (int i = operand; graph[i].op.is_alias() || graph[i].op.is_view(); i = graph[i].in[0])
@@ -89,6 +96,23 @@ std::vector<int> waits_of(const Graph& graph, const Step& step) {
     for (int operand : graph[member].in)
       for (int awaited : waits_of(graph, operand)) waits.push_back(awaited);
   return waits;
+}
+
+Dependencies::Dependencies(const Graph& graph, const std::vector<Step>& steps)
+    : maker(at(graph.size()), -1), readers(at(graph.size())), is_awaited(at(graph.size())), depth(steps.size()) {
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    const int number = static_cast<int>(s);
+    const auto after = [&](int value) {
+      if (const int first = maker[at(value)]; first >= 0) depth[s] = std::max(depth[s], depth[at(first)] + 1);
+    };
+    for (const Read& read : reads_of(graph, steps[s])) {
+      after(read.storage);
+      std::vector<int>& of = readers[at(read.storage)];
+      if (of.empty() || of.back() != number) of.push_back(number);
+    }
+    for (int awaited : waits_of(graph, steps[s])) after(awaited), is_awaited[at(awaited)] = true;
+    for (int member : steps[s].members) maker[at(member)] = number;
+  }
 }
 
 }  // namespace gradus

@@ -67,13 +67,24 @@ struct Read {
 std::vector<Read> reads_of(const Graph& graph, const Step& step);
 
 /// How many elements are counted on where sizes are open, each of which counts as 256; none where that is too little
-/// for what is taken away from it.
+/// for what is taken away from it. And their bytes.
 std::int64_t usual_elements(const Shape& shape);
+std::int64_t usual_bytes(const Spec& spec);
 
 /// Values that have to be there before `operand` may be read, or before `step` runs, although they are not read: what
 /// barriers on the way wait for. Constants and index formulas always are there.
 std::vector<int> waits_of(const Graph& graph, int operand);
 std::vector<int> waits_of(const Graph& graph, const Step& step);
+
+/// Which steps need which.
+struct Dependencies {
+  Dependencies(const Graph& graph, const std::vector<Step>& steps);
+
+  std::vector<int> maker;                 // per value: the step of which it is a member; -1: none
+  std::vector<std::vector<int>> readers;  // per storage: steps, ascending
+  std::vector<bool> is_awaited;           // per storage: a step waits for it without reading it
+  std::vector<int> depth;                 // per step: how many there are in the longest chain before it
+};
 
 /// Whether `step` (of loops) reads each element of `input` before it writes the same element of `output` and not after,
 /// so that both may lie in the same memory. Their specs agree.

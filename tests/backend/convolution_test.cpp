@@ -9,6 +9,7 @@
 #include "gradus/base/thread_pool.h"
 #include "gradus/graph/graph.h"
 #include "tests/backend/convolution_reference.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
@@ -34,7 +35,7 @@ void expect_bits(const std::string& source, const std::vector<T>& a, const std::
                          Way{2, cpu_backend::isa(), {"depthwise"}}, Way{2, Isa::avx2, {"strips", "depthwise"}}}) {
     if (!are_finite && std::ranges::find(way.disable, "depthwise") != way.disable.end()) continue;
     const int threads = way.threads;
-    set_num_threads(threads);
+    const Threads scope(threads);
     const cpu_backend::IsaScope isa(way.isa);
     Ref<Buffer> out[1];
     compile(parse_graph(source), {.disable = way.disable})->run(in, out);
@@ -102,7 +103,6 @@ template <class T> class ConvolutionOf : public testing::Test {
     expect_bits(graph_of("transposed_convolution", type(), g, g.in, {y, turned, x}), ys, ws, transposed(g, ys, ws));
     expect_bits(graph_of("kernel_convolution", type(), g, g.kernel, {x, y, w}), xs, ys, by_weights(g, xs, ys));
   }
-  void TearDown() override { set_num_threads(2); }
 };
 using Types = testing::Types<float, double, std::int32_t, std::int64_t>;
 TYPED_TEST_SUITE(ConvolutionOf, Types);

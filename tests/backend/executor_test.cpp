@@ -5,6 +5,7 @@
 #include <algorithm>
 #include "gradus/base/thread_pool.h"
 #include "tests/backend/sample_ops.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
@@ -74,11 +75,10 @@ struct Arrangement {
   }
   std::unique_ptr<Binding> bound(int threads) const { return bind(Graph{}, lowered, schedule, {}, threads); }
   std::unique_ptr<Binding> run(int threads, ErrorWord& error) {
-    set_num_threads(threads);
+    const Threads scope(threads);
     auto binding = bound(threads);
     const Ref<Buffer> arena = Buffer::allocate(binding->arena_bytes);
     execute(*binding, nullptr, arena->data<std::byte>(), error);
-    set_num_threads(2);
     return binding;
   }
 };
@@ -151,7 +151,7 @@ TEST(Team, IndependentThunksRunSideBySide) {
 }
 
 TEST(Team, ABusyPoolLeavesTheCallerAlone) {
-  set_num_threads(2);
+  const Threads two(2);
   Arrangement a;
   a.add(0, 1000, 1, expensive);
   a.add(1, 1000, 1, expensive);

@@ -7,6 +7,7 @@
 #include "gradus/ops/gather.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/reference/oracle.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
@@ -58,7 +59,7 @@ TEST_P(LibraryRows, AgreeWithTheOracle) {
     const auto expected = reference::evaluate(graph, inputs);
     for (Tier tier : {Tier::interpreted, Tier::compiled})
       for (int threads : {1, 3}) {
-        set_num_threads(threads);
+        const Threads scope(threads);
         const auto program = compile(graph, {.tier = tier});
         std::vector<Ref<Buffer>> in, out(graph.outputs.size());
         for (std::size_t k = 0; k < inputs.size(); ++k) in.push_back(buffer_of(graph[graph.inputs[k]].spec, inputs[k]));
@@ -67,7 +68,6 @@ TEST_P(LibraryRows, AgreeWithTheOracle) {
           EXPECT_EQ(numbers_of(graph[graph.outputs[k]].spec, out[k]), expected[k]) << type << ' ' << threads;
       }
   }
-  set_num_threads(2);
 }
 
 const Row rows[] = {
@@ -138,12 +138,11 @@ std::string message_of(const std::string& source, const Numbers& indices, int th
     in.push_back(buffer_of(graph[i].spec,
                            is_index ? indices : Numbers(static_cast<std::size_t>(graph[i].spec.shape.size()), 1.0)));
   }
-  set_num_threads(threads);
+  const Threads scope(threads);
   std::string message;
   try {
     compile(graph, {.tier = Tier::interpreted})->run(in, out);
   } catch (const OutOfRange& error) { message = error.what(); }
-  set_num_threads(2);
   return message;
 }
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <random>
 #include <thread>
-#include "gradus/base/thread_pool.h"
 #include "tests/backend/sample_ops.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
@@ -41,12 +41,6 @@ std::shared_ptr<const Program> interpreted(const Graph& graph) {
   verify(graph);
   return compile(graph, {.tier = Tier::interpreted});
 }
-
-struct Threads {
-  explicit Threads(int n) : before(ThreadPool::global().threads()) { set_num_threads(n); }
-  ~Threads() { set_num_threads(before); }
-  int before;
-};
 
 // ---------------------------------------------------------------- the contract, as plainly as it can be said
 

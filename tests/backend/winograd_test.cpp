@@ -13,10 +13,10 @@
 #include "gradus/backend/library.h"
 #include "gradus/backend/library/kernels.h"
 #include "gradus/base/flush_denormals.h"
-#include "gradus/base/thread_pool.h"
 #include "gradus/compiler/passes.h"
 #include "gradus/graph/graph.h"
 #include "tests/backend/convolution_reference.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
@@ -255,11 +255,6 @@ Floats run_graph(const std::string& source, const Floats& x, const Floats& w, co
   const float* y = out[0]->data<float>();
   return {y, y + program->graph()[2].spec.shape.size()};
 }
-
-struct Threads {
-  explicit Threads(int threads) { set_num_threads(threads); }
-  ~Threads() { set_num_threads(2); }
-};
 
 const Geometry layers[] = {
     geometry(2, {12, 12}, {12, 12}, {1, 1}, 64, 64),

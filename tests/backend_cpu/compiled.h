@@ -6,7 +6,7 @@
 #include <random>
 #include "gradus/backend/cpu/isa.h"
 #include "gradus/backend/cpu/lower.h"
-#include "gradus/base/thread_pool.h"
+#include "tests/threads.h"
 
 namespace gradus::testing_loops {
 
@@ -125,12 +125,6 @@ inline void expect_same(const Program& program, const std::vector<Ref<Buffer>>& 
     ASSERT_EQ(told, "") << "output " << k << ", " << where << "\n" << to_text(graph);
   }
 }
-
-struct Threads {
-  explicit Threads(int n) : before(ThreadPool::global().threads()) { set_num_threads(n); }
-  ~Threads() { set_num_threads(before); }
-  int before;
-};
 
 inline Ref<Buffer> copy_of(const Ref<Buffer>& buffer) {
   Ref<Buffer> copy = Buffer::allocate(buffer->bytes());

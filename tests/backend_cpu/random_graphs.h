@@ -1,37 +1,25 @@
 /// Random graphs of formulas, reductions, views, aliases, indexes and constants over a few related shapes.
 #pragma once
-#include <random>
-#include <vector>
-#include "gradus/graph/graph.h"
+#include "tests/backend_cpu/random_ops.h"
 
 namespace gradus::testing_loops {
 
-class RandomGraph {
+class RandomGraph : RandomOps {
  public:
   /// Over shapes made of `base`: the whole, with single dimensions, merged, transposed, cut.
   /// `all_types`: also those that the float64 oracle does not follow closely.
   RandomGraph(unsigned seed, Shape base, bool all_types = true)
-      : random_(seed), base_(std::move(base)), all_types_(all_types) {}
+      : RandomOps(seed), base_(std::move(base)), all_types_(all_types) {}
 
   Graph make(int length) {
     const int inputs = 1 + below(3);
     for (int i = 0; i < inputs; ++i) add_input();
     while (static_cast<int>(pool_.size()) < inputs + length) add_something();
-    for (int i = 0; i < 1 + below(3); ++i) graph_.outputs.push_back(pick());
-    graph_.outputs.push_back(pool_.back());
+    add_outputs();
     return std::move(graph_);
   }
 
  private:
-  int below(std::size_t n) { return below(static_cast<int>(n)); }
-  int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
-  /// Rather a late value.
-  int pick() {
-    const int n = static_cast<int>(pool_.size());
-    return pool_[static_cast<std::size_t>(std::max(below(n), below(n)))];
-  }
-  const Spec& spec(int value) const { return graph_[value].spec; }
-
   DType any_dtype() {
     if (below(2)) return f32;
     for (;;)
@@ -42,21 +30,7 @@ class RandomGraph {
     Shape shape = base_;
     for (int i = 0; i < shape.rank(); ++i)
       if (below(5) == 0) shape.set(i, 1);
-    pool_.push_back(graph_.add({.spec = {any_dtype(), shape}}));
-    graph_.inputs.push_back(pool_.back());
-  }
-
-  /// The op if it takes these operands; otherwise nothing happens.
-  int apply(std::string_view name, std::string attributes, std::vector<int> in) {
-    std::vector<Spec> specs;
-    for (int i : in) specs.push_back(spec(i));
-    try {
-      AnyOp op = parse_op(name, attributes);
-      const Spec result = op.infer(specs);
-      const int value = graph_.add({.op = std::move(op), .in = std::move(in), .spec = result});
-      pool_.push_back(value);
-      return value;
-    } catch (const Error&) { return -1; }
+    pool_.push_back(RandomOps::add_input({any_dtype(), shape}));
   }
 
   void add_something() {
@@ -87,17 +61,8 @@ class RandomGraph {
         "add",        "subtract",    "multiply",   "divide",      "maximum", "minimum",      "less", "equal",
         "less_equal", "logical_and", "logical_or", "logical_xor", "mod",     "floor_divide", "add",  "multiply"};
     const int a = pick();
-    std::vector<int> partners;
-    for (int b : pool_)
-      if (spec(b) == spec(a)) partners.push_back(b);
-    const int b = partners[static_cast<std::size_t>(below(static_cast<int>(partners.size())))];
-    if (below(6) == 0) {
-      for (int condition : pool_)
-        if (spec(condition) == Spec{boolean, spec(a).shape}) {
-          apply("where", "", {condition, a, b});
-          return;
-        }
-    }
+    const int b = partner_of(a);
+    if (below(6) == 0 && choose(a, b)) return;
     apply(names[below(std::size(names))], "", {a, b});
   }
 
@@ -172,11 +137,8 @@ class RandomGraph {
         {.spec = {t, base_}, .is_constant = true, .constant = scalar::Literal(below(2) ? 3 : 1).bits_as(t)}));
   }
 
-  std::mt19937 random_;
   Shape base_;
   bool all_types_;
-  Graph graph_;
-  std::vector<int> pool_;
 };
 
 }  // namespace gradus::testing_loops

@@ -1,27 +1,20 @@
 /// Random graphs of matrix products, single ones and batches, and of formulas, views, sums and updates of rows around
 /// them, over a few dimensions, which may be open.
 #pragma once
-#include <random>
-#include <string>
-#include <vector>
-#include "gradus/graph/graph.h"
+#include "tests/backend_cpu/random_ops.h"
 
 namespace gradus::testing_loops {
 
-class RandomProducts {
+class RandomProducts : RandomOps {
  public:
   /// Of values of this type, and what it may be cast to. Some inputs die.
   RandomProducts(unsigned seed, DType dtype, std::vector<std::int64_t> dimensions)
-      : random_(seed), dtype_(dtype), dimensions_(std::move(dimensions)) {}
+      : RandomOps(seed), dtype_(dtype), dimensions_(std::move(dimensions)) {}
 
   /// Formulas of products of inputs, all of one shape: the first two dimensions. Others are those that are summed over.
   Graph make_sums(int products, int formulas) {
     const Shape shape{dimensions_[0], dimensions_[1]};
-    const auto input = [&](Shape of) {
-      const int value = graph_.add({.spec = {dtype_, std::move(of)}});
-      graph_.inputs.push_back(value);
-      return value;
-    };
+    const auto input = [&](Shape of) { return RandomOps::add_input({dtype_, std::move(of)}); };
     for (int i = 0; i < 1 + below(3); ++i) pool_.push_back(input(shape));
     for (int i = 0; i < products; ++i) {
       const std::int64_t k = dimensions_[static_cast<std::size_t>(2 + below(dimensions_.size() - 2))];
@@ -47,41 +40,18 @@ class RandomProducts {
 
  private:
   Graph finished() {
-    for (int i = 0; i < 1 + below(3); ++i) graph_.outputs.push_back(pick());
-    graph_.outputs.push_back(pool_.back());
+    add_outputs();
     for (int input : graph_.inputs)
       if (below(3) > 0) graph_.dying.push_back(input);
     return std::move(graph_);
   }
 
-  int below(std::size_t n) { return below(static_cast<int>(n)); }
-  int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
-  /// Rather a late value.
-  int pick() {
-    const int n = static_cast<int>(pool_.size());
-    return pool_[static_cast<std::size_t>(std::max(below(n), below(n)))];
-  }
-  const Spec& spec(int value) const { return graph_[value].spec; }
   std::int64_t dimension() { return dimensions_[static_cast<std::size_t>(below(dimensions_.size()))]; }
 
   void add_input() {
     Shape shape{dimension(), dimension()};
     if (below(6) == 0) shape.insert(0, 1 + below(3));
-    pool_.push_back(graph_.add({.spec = {dtype_, shape}}));
-    graph_.inputs.push_back(pool_.back());
-  }
-
-  /// The op if it takes these operands; otherwise nothing happens.
-  int apply(std::string_view name, std::string attributes, std::vector<int> in) {
-    std::vector<Spec> specs;
-    for (int i : in) specs.push_back(spec(i));
-    try {
-      AnyOp op = parse_op(name, attributes);
-      const Spec result = op.infer(specs);
-      const int value = graph_.add({.op = std::move(op), .in = std::move(in), .spec = result});
-      pool_.push_back(value);
-      return value;
-    } catch (const Error&) { return -1; }
+    pool_.push_back(RandomOps::add_input({dtype_, shape}));
   }
 
   void add_something() {
@@ -109,16 +79,8 @@ class RandomProducts {
 
   void combine(int a) {
     constexpr std::string_view names[] = {"add", "subtract", "multiply", "maximum", "add", "subtract", "less"};
-    std::vector<int> partners;
-    for (int b : pool_)
-      if (spec(b) == spec(a)) partners.push_back(b);
-    const int b = partners[static_cast<std::size_t>(below(partners.size()))];
-    if (below(8) == 0)
-      for (int condition : pool_)
-        if (spec(condition) == Spec{boolean, spec(a).shape}) {
-          apply("where", "", {condition, a, b});
-          return;
-        }
+    const int b = partner_of(a);
+    if (below(8) == 0 && choose(a, b)) return;
     if (below(2)) apply(names[below(std::size(names))], "", {a, b});
     else apply(names[below(std::size(names))], "", {b, a});
   }
@@ -170,11 +132,8 @@ class RandomProducts {
     if (rows >= 0) apply("update_rows", "", {a, places, rows});
   }
 
-  std::mt19937 random_;
   DType dtype_;
   std::vector<std::int64_t> dimensions_;
-  Graph graph_;
-  std::vector<int> pool_;
 };
 
 }  // namespace gradus::testing_loops

@@ -12,6 +12,7 @@
 #include "gradus/ops/elementwise.h"
 #include "tests/data/readings.h"
 #include "tests/test_directory.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
@@ -125,7 +126,7 @@ TEST_F(Images, ByFolder) {
 
 TEST_F(Images, TheSameWithAnyNumberOfThreads) {
   const auto read = [&](MapOptions options, int threads) {
-    set_num_threads(threads);
+    const Threads scope(threads);
     const auto dataset = data::images_from_directory(
         folder_, {.height = 7, .width = 7, .num_parallel_calls = options.num_parallel_calls});
     std::vector<std::uint8_t> all;
@@ -136,7 +137,6 @@ TEST_F(Images, TheSameWithAnyNumberOfThreads) {
   const auto expected = read({.num_parallel_calls = 1}, 1);
   for (const int threads : {1, 2, 3})
     for (const int calls : {1, 3, autotune}) EXPECT_EQ(read({.num_parallel_calls = calls}, threads), expected);
-  set_num_threads(2);
 }
 
 TEST_F(Images, ABrokenFileIsToldOnceWithItsName) {

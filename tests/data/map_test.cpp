@@ -10,6 +10,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "tests/data/readings.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
@@ -62,13 +63,12 @@ TEST(Map, DoesNotDependOnThreads) {
   };
   const Elements expected = read_all(mapped({.num_parallel_calls = 1}));
   for (const int threads : {1, 2, 3}) {
-    set_num_threads(threads);
+    const Threads scope(threads);
     for (const int calls : {1, 2, 8, autotune}) {
       EXPECT_EQ(read_all(mapped({.num_parallel_calls = calls})), expected);
       EXPECT_EQ(read_all(mapped({.num_parallel_calls = calls}).prefetch()), expected);
     }
   }
-  set_num_threads(2);
 }
 
 TEST(Map, ThatMustKnowTheSizes) {
@@ -143,11 +143,10 @@ TEST(Map, TheFirstFailureIsToldWhateverTheThreads) {
   const Tensor table = numbered_rows(10, 2);
   const auto rows = data::range(64).map([&](Tensor n) { return gather(table, n); }).batch(64);
   for (const int threads : {1, 2, 3}) {
-    set_num_threads(threads);
+    const Threads scope(threads);
     EXPECT_EQ(message_of<Error>([&] { rows.first(); }).substr(0, 27), "map, element 10 of epoch 0:") << threads;
     EXPECT_EQ(message_of<Error>([&] { *rows.prefetch().begin(); }).substr(0, 27), "map, element 10 of epoch 0:");
   }
-  set_num_threads(2);
 }
 
 }  // namespace

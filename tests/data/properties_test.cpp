@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include "gradus/base/thread_pool.h"
 #include "tests/data/readings.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
@@ -137,10 +138,9 @@ TEST_P(Pipelines, ReadTheSameOnAnyNumberOfThreads) {
   const auto add = [](const Dataset<1>& dataset) { return dataset.map([](Tensor x) { return x; }); };
   const Elements expected = read_all(GetParam().make());
   for (const int threads : {1, 2, 3}) {
-    set_num_threads(threads);
+    const Threads scope(threads);
     EXPECT_EQ(read_all(add(GetParam().make())), expected) << threads;
   }
-  set_num_threads(2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, Pipelines, testing::ValuesIn(pipelines), [](const auto& info) {

@@ -13,6 +13,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "tests/data/readings.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
@@ -102,7 +103,7 @@ TEST(RandomMap, BelongsToTheElementWhereverItIsRead) {
     return out;
   };
   for (const int threads : {1, 2, 3}) {
-    set_num_threads(threads);
+    const Threads scope(threads);
     EXPECT_EQ(values(noisy.batch(16).prefetch()), all);
     EXPECT_EQ(values(noisy.skip(7).batch(16)), some([](std::size_t i) { return i >= 7; }));
     EXPECT_EQ(values(noisy.shard(3, 1).batch(4)), some([](std::size_t i) { return i % 3 == 1; }));
@@ -110,7 +111,6 @@ TEST(RandomMap, BelongsToTheElementWhereverItIsRead) {
     EXPECT_EQ(values(noisy.batch(16).batch(2, {.drop_remainder = true}).take(1)),
               some([](std::size_t i) { return i < 32; }));
   }
-  set_num_threads(2);
   const auto again = noisy.map([](Tensor n) { return n + random::integers({}, {.high = 1000}); });
   EXPECT_EQ(values(again.batch(7).epoch(0)), values(again.epoch(0))) << "a random map of a random map";
 }

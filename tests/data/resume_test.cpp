@@ -14,6 +14,7 @@
 #include "gradus/ops/softmax.h"
 #include "gradus/tensor/memory.h"
 #include "tests/data/readings.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
@@ -54,10 +55,9 @@ TEST(Resume, NoElementIsLostOrDoubledAndTheBitsAreTheSame) {
 TEST(Resume, ThreadsDoNotMatter) {
   const Elements expected = read_all(augmented());
   for (const int threads : {1, 2, 3}) {
-    set_num_threads(threads);
+    const Threads scope(threads);
     EXPECT_EQ(read_all(augmented()), expected) << threads;
   }
-  set_num_threads(2);
 }
 
 /// Datasets of interleave that draw seeds for themselves: an order, noise, and a number of their own.

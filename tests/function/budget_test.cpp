@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <charconv>
 #include "gradus/gradus.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
@@ -72,7 +73,7 @@ TEST(Budget, EveryBudgetGivesTheSameBits) {
 }
 
 TEST(Budget, IsKeptByWhatIsReallyAllocated) {
-  set_num_threads(1);  // packed parts of products are a thread's, and not counted
+  const Threads scope(1);  // packed parts of products are a thread's, and not counted
   const Problem problem;
   const std::size_t smallest = smallest_budget(problem.body(), problem.x, problem.y);
   const auto plain = function(problem.body()), lean = function(problem.body(), {.max_bytes = smallest});
@@ -182,7 +183,7 @@ TEST(Budget, WithLoopsAndBranches) {
 
 /// What lies before a C++ branch would otherwise stay to the end of the call, outside of any plan.
 TEST(Budget, WithCppBranchesOnTensors) {
-  set_num_threads(1);  // packed parts of products are a thread's, and not counted
+  const Threads scope(1);  // packed parts of products are a thread's, and not counted
   const Problem problem;
   const auto body = [&](Tensor x, Tensor y) {
     GradientTape tape;

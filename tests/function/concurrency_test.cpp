@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include "gradus/gradus.h"
+#include "tests/threads.h"
 
 namespace concurrency_test {
 using namespace gradus;
@@ -29,15 +30,6 @@ struct Problem {
       return std::pair{loss, tape.gradient(loss, model.trainable_variables())};
     };
   }
-};
-
-class Threads {
- public:
-  explicit Threads(int n) : before_(num_threads()) { set_num_threads(n); }
-  ~Threads() { set_num_threads(before_); }
-
- private:
-  int before_;
 };
 
 /// The most products in one stage.

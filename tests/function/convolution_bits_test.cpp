@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <cstring>
 #include "gradus/backend/cpu/isa.h"
-#include "gradus/base/threads.h"
 #include "gradus/compiler/passes.h"
 #include "gradus/function/function.h"
 #include "gradus/gradients/functional.h"
@@ -18,6 +17,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/optim/optimizers.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
@@ -34,15 +34,6 @@ struct Run {
   Way way = Way::compiled;
   int threads = 2;
   std::vector<std::string> disable = {};
-};
-
-class Threads {
- public:
-  explicit Threads(int threads) { set_num_threads(threads); }
-  ~Threads() { set_num_threads(before_); }
-
- private:
-  int before_ = num_threads();
 };
 
 /// All weights after three steps.

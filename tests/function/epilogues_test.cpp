@@ -1,7 +1,6 @@
 /// Products that run with what is made of them within loops and branches, whose bodies write carries in place.
 #include <gtest/gtest.h>
 #include <cstring>
-#include "gradus/base/threads.h"
 #include "gradus/function/function.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control.h"
@@ -9,20 +8,12 @@
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/shape.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
 
 using Floats = std::vector<float>;
-
-class Threads {
- public:
-  explicit Threads(int threads) { set_num_threads(threads); }
-  ~Threads() { set_num_threads(before_); }
-
- private:
-  int before_ = num_threads();
-};
 
 /// Weights and a momentum after some steps of descent, each in a branch within a loop.
 Floats descend(int threads, const std::vector<std::string>& disable) {

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <cstring>
 #include "gradus/backend/cpu/isa.h"
-#include "gradus/base/threads.h"
 #include "gradus/function/function.h"
 #include "gradus/gradients/functional.h"
 #include "gradus/ops/constant.h"
@@ -14,6 +13,7 @@
 #include "gradus/ops/recurrent.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
@@ -171,8 +171,7 @@ struct Run {
 
 /// The loss and its gradients, one after the other.
 std::vector<float> values_of(const Case& c, const Run& run) {
-  const int before = num_threads();
-  set_num_threads(run.threads);
+  const Threads scope(run.threads);
   const auto draw = [&](const Shape& shape, std::uint64_t seed) {
     return cast(random::normal(shape, {.mean = 0, .stddev = 0.4, .seed = seed}), c.dtype);
   };
@@ -187,7 +186,6 @@ std::vector<float> values_of(const Case& c, const Run& run) {
   const Tensor x = draw(c.x, 1), w = draw(c.w, 2), u = draw(c.u, 3);
   f(x, w, u).observed();  // may be interpreted
   const std::vector<float> values = cast(f(x, w, u), f32).to_vector<float>();
-  set_num_threads(before);
   return values;
 }
 

@@ -5,22 +5,16 @@
 #include <algorithm>
 #include <numeric>
 #include "gradus/base/error.h"
-#include "gradus/base/threads.h"
 #include "gradus/function/function.h"
 #include "gradus/ops/control.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
-
-struct Threads {
-  int before = num_threads();
-  explicit Threads(int n) { set_num_threads(n); }
-  ~Threads() { set_num_threads(before); }
-};
 
 Tensor layers(const Tensor& x, const Tensor& w) {
   const Tensor h = tanh(matmul(x, w));

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <cstring>
 #include "gradus/backend/cpu/isa.h"
-#include "gradus/base/threads.h"
 #include "gradus/function/function.h"
 #include "gradus/gradients/tape.h"
 #include "gradus/nn/layers.h"
@@ -11,6 +10,7 @@
 #include "gradus/ops/random.h"
 #include "gradus/ops/random_key.h"
 #include "gradus/optim/optimizers.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
@@ -25,8 +25,7 @@ struct Run {
 
 /// All weights and statistics after five steps on batches of 37 and 64, as bytes.
 std::vector<float> train(const Run& run) {
-  const int before = num_threads();
-  set_num_threads(run.threads);
+  const Threads scope(run.threads);
   set_seed(7);
   const Tensor x = random::normal({64, 50}), y = random::integers({64}, {.high = 10});
   Sequential model{Dense(70, tanh), BatchNormalization(), Dropout(0.2), Dense(33, relu), Dense(10)};
@@ -49,7 +48,6 @@ std::vector<float> train(const Run& run) {
     const std::vector<float> values = variable.value().to_vector<float>();
     bytes.insert(bytes.end(), values.begin(), values.end());
   }
-  set_num_threads(before);
   return bytes;
 }
 

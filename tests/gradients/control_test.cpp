@@ -6,6 +6,7 @@
 #include "gradus/ops/control_ops.h"
 #include "tests/errors.h"
 #include "tests/gradients/control_functions.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
@@ -189,14 +190,13 @@ TEST(Control, SameBitsWithAnyNumberOfThreads) {
     const auto [da, db, dc] = tape.gradient(y, {a, b, c});
     return std::array{y, da, db, dc};
   });
-  set_num_threads(1);
+  const Threads scope(1);
   const auto expected = step(h, w, xs);
   for (int threads : {2, 3, 8}) {
-    set_num_threads(threads);
+    const Threads scope(threads);
     const auto got = step(h, w, xs);
     for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(bitwise_equal(got[i], expected[i])) << threads;
   }
-  set_num_threads(2);
 }
 
 /// Bodies that are worth dividing: loops in loops, branches, carries that are exchanged, results that are carries.
@@ -218,16 +218,15 @@ TEST(Control, TheTeamGoesThroughLoopsTogether) {
         std::tuple{a, a + 1}, elements);
     return std::array{std::get<0>(state), std::get<1>(state), all};
   });
-  set_num_threads(1);
+  const Threads scope(1);
   const auto expected = step(x, w, xs);
   for (int threads : {2, 3, 8}) {
-    set_num_threads(threads);
+    const Threads scope(threads);
     for (int repeat = 0; repeat < 3; ++repeat) {
       const auto got = step(x, w, xs);
       for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(bitwise_equal(got[i], expected[i])) << threads;
     }
   }
-  set_num_threads(2);
 }
 
 TEST(Control, WhatFailsInALoopOfTheTeamStopsIt) {
@@ -240,7 +239,7 @@ TEST(Control, WhatFailsInALoopOfTheTeamStopsIt) {
   });
   const Tensor good = zeros({3, 4}, i32), bad = constant({{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 99, 3, 98}});
   for (int threads : {1, 2, 3, 8}) {
-    set_num_threads(threads);
+    const Threads scope(threads);
     const Tensor before = step(state, w, good);
     for (int repeat = 0; repeat < 3; ++repeat) {
       const std::string message = error_of([&] { step(state, w, bad).item(); });
@@ -249,7 +248,6 @@ TEST(Control, WhatFailsInALoopOfTheTeamStopsIt) {
       EXPECT_TRUE(bitwise_equal(step(state, w, good), before));
     }
   }
-  set_num_threads(2);
 }
 
 TEST(Control, TenThousandIterationsAndCallsKeepMemoryFlat) {

@@ -2,7 +2,6 @@
 #include "gradus/nn/convolutions.h"
 #include <gtest/gtest.h>
 #include <cmath>
-#include "gradus/base/threads.h"
 #include "gradus/function/function.h"
 #include "gradus/gradients/tape.h"
 #include "gradus/nn/layers.h"
@@ -15,6 +14,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "tests/errors.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
@@ -183,16 +183,14 @@ TEST(Convolutions, DoNotDependOnThreads) {
     const auto gradients = tape.gradient(reduce_sum(z * z), {images, full, depthwise});
     return std::tuple{z, gradients[0], gradients[1], gradients[2]};
   });
-  const int before = num_threads();
   std::vector<Tensors> results;
   for (int threads : {1, 2, 5})
     for (int call = 0; call < 2; ++call) {
-      set_num_threads(threads);
+      const Threads scope(threads);
       const auto [z, dx, dw, dd] = f(x, w, d);
       results.push_back({z, dx, dw, dd});
       for (const Tensor& result : results.back()) result.observed();
     }
-  set_num_threads(before);
   for (const Tensors& result : results)
     for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(bitwise_equal(result[i], results[0][i])) << i;
 }

@@ -3,20 +3,14 @@
 #include <charconv>
 #include <cmath>
 #include "gradus/backend/cpu/isa.h"
-#include "gradus/base/threads.h"
 #include "gradus/compiler/passes.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/elementwise.h"
 #include "tests/properties/computation.h"
+#include "tests/threads.h"
 
 namespace gradus::properties {
 namespace {
-
-struct Threads {
-  explicit Threads(int n) { set_num_threads(n); }
-  ~Threads() { set_num_threads(before); }
-  const int before = num_threads();
-};
 
 /// Computes the same in another way, chosen by `turn`, since compiling takes most of the time.
 struct Way {

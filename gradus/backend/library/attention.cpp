@@ -113,31 +113,10 @@ template <class T> class Worker {
         for (std::int64_t w = 0; w < c_.width; ++w)
           scaled_[q * c_.width + w] = rows[q * c_.heads * c_.width + w] * static_cast<T>(c_.scale);
     run(c_.scores(n, r, c_.width), keys(batch, head), across_, weights_);
-    bool left[block_queries] = {};
-    if (c_.mask >= 0) apply_mask(batch, head, i, r, n, left);
-    if (c_.causal)
-      for (std::int64_t j = i + 1; j < n; ++j)
-        std::fill_n(weights_ + j * block_queries, std::min(j - i, r), -std::numeric_limits<T>::infinity());
+    const Sees sees = hide(c_, slots_, weights_, batch, head, i, r, n);
     soften<T>(reinterpret_cast<PerQuery<T>*>(weights_), n, c_.diagonal(i, n));
     for (std::int64_t q = 0; c_.mask >= 0 && q < r; ++q)
-      for (std::int64_t j = 0; !left[q] && j < n; ++j) weights_[j * block_queries + q] = 0;
-  }
-
-  void apply_mask(std::int64_t batch, std::int64_t head, std::int64_t i, std::int64_t r, std::int64_t n, bool* left) {
-    const auto [of_batch, of_head, of_query, of_key] = c_.mask_strides;
-    const std::int64_t first = batch * of_batch + head * of_head + i * of_query;
-    for (std::int64_t j = 0; j < n; ++j)
-      for (std::int64_t q = 0; q < r; ++q) {
-        T& score = weights_[j * block_queries + q];
-        const std::int64_t at = first + q * of_query + j * of_key;
-        const T added = c_.mask_adds                                    ? pointer(c_.mask)[at]
-                        : static_cast<const bool*>(slots_[c_.mask])[at] ? T(0)
-                                                                        : -std::numeric_limits<T>::infinity();
-        const bool hidden = added == -std::numeric_limits<T>::infinity();
-        if (c_.mask_adds) score += added;
-        else if (hidden) score = added;
-        left[q] = left[q] || (!hidden && (!c_.causal || j <= i + q));
-      }
+      for (std::int64_t j = 0; !sees[static_cast<std::size_t>(q)] && j < n; ++j) weights_[j * block_queries + q] = 0;
   }
 
   const Call& c_;

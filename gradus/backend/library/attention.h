@@ -1,6 +1,8 @@
 /// What a call of attention, or of its gradient, is: sizes, slots, and the products of its blocks of queries.
 #pragma once
 #include <algorithm>
+#include <array>
+#include <limits>
 #include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/backend/program.h"
 #include "gradus/base/divide.h"
@@ -77,6 +79,36 @@ struct Call {
   }
 };
 
+/// Which of a block's queries see any key.
+using Sees = std::array<bool, block_queries>;
+
+/// Adds the mask to the scores [n, block_queries] of queries i ... i + r - 1, and hides what they must not see: -inf.
+template <class T>
+Sees hide(const Call& c, void* const* slots, T* scores, std::int64_t batch, std::int64_t head, std::int64_t i,
+          std::int64_t r, std::int64_t n) {
+  constexpr T hidden = -std::numeric_limits<T>::infinity();
+  Sees sees{};
+  if (c.mask >= 0) {
+    const auto [of_batch, of_head, of_query, of_key] = c.mask_strides;
+    const std::int64_t first = batch * of_batch + head * of_head + i * of_query;
+    const void* const mask = slots[c.mask];
+    for (std::int64_t j = 0; j < n; ++j)
+      for (std::int64_t q = 0; q < r; ++q) {
+        T& score = scores[j * block_queries + q];
+        const std::int64_t at = first + q * of_query + j * of_key;
+        const T added = c.mask_adds                          ? static_cast<const T*>(mask)[at]
+                        : static_cast<const bool*>(mask)[at] ? T(0)
+                                                             : hidden;
+        if (c.mask_adds) score += added;
+        else if (added == hidden) score = added;
+        sees[static_cast<std::size_t>(q)] |= added != hidden && (!c.causal || j <= i + q);
+      }
+  }
+  if (c.causal)
+    for (std::int64_t j = i + 1; j < n; ++j) std::fill_n(scores + j * block_queries, std::min(j - i, r), hidden);
+  return sees;
+}
+
 /// What bf16 is computed by. Scores are f32; weights and gradients by scores are rounded where they stand.
 class NarrowWorker {
  public:
@@ -100,7 +132,6 @@ class NarrowWorker {
     cpu_backend::run_units(p, a, b, c, 0, p.m * p.n == 0 ? 0 : cpu_backend::units(p), products_);
   }
   void find_weights(std::int64_t batch, std::int64_t head, std::int64_t i, std::int64_t r, std::int64_t n, bool rounds);
-  void apply_mask(std::int64_t batch, std::int64_t head, std::int64_t i, std::int64_t r, std::int64_t n, bool* left);
   void round_sums(const float* sums, std::int64_t width, std::uint16_t* target) const;
 
   const Call& c_;

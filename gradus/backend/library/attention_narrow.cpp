@@ -6,8 +6,6 @@
 namespace gradus::library::attention {
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
-
 [[gnu::target("avx2,fma")]] void round_row(const float* row, std::int64_t width, std::uint16_t* target) {
   constexpr std::int64_t of_vector = vector_lanes<float>;
   std::int64_t w = 0;
@@ -80,40 +78,19 @@ void NarrowWorker::find_weights(std::int64_t batch, std::int64_t head, std::int6
                                 bool rounds) {
   run(c_.scores(n, r, c_.width), rows_of_keys(c_.key, batch, head / c_.group(), c_.width),
       rows_of_queries(c_.query, batch, head, i, c_.width), weights_);
-  bool left[block_queries] = {};
   float factor = static_cast<float>(c_.scale);
   if (c_.mask >= 0 || !(factor > 0)) {
     for (std::int64_t at = 0; at < n * block_queries; ++at) weights_[at] *= factor;
     factor = 1;
   }
-  if (c_.mask >= 0) apply_mask(batch, head, i, r, n, left);
-  if (c_.causal)
-    for (std::int64_t j = i + 1; j < n; ++j) std::fill_n(weights_ + j * block_queries, std::min(j - i, r), -infinity);
+  const Sees sees = hide(c_, slots_, weights_, batch, head, i, r, n);
   soften<float, true>(rows(weights_), n, c_.diagonal(i, n), factor, rounds);
   if (c_.mask < 0) return;
   const std::int64_t size = rounds ? 2 : 4;  // of zeros, whose bits are alike
   for (std::int64_t q = 0; q < r; ++q)
-    for (std::int64_t j = 0; !left[q] && j < n; ++j)
+    for (std::int64_t j = 0; !sees[static_cast<std::size_t>(q)] && j < n; ++j)
       std::memset(reinterpret_cast<std::byte*>(weights_) + (j * block_queries + q) * size, 0,
                   static_cast<std::size_t>(size));
-}
-
-void NarrowWorker::apply_mask(std::int64_t batch, std::int64_t head, std::int64_t i, std::int64_t r, std::int64_t n,
-                              bool* left) {
-  const auto [of_batch, of_head, of_query, of_key] = c_.mask_strides;
-  const std::int64_t first = batch * of_batch + head * of_head + i * of_query;
-  for (std::int64_t j = 0; j < n; ++j)
-    for (std::int64_t q = 0; q < r; ++q) {
-      float& score = weights_[j * block_queries + q];
-      const std::int64_t at = first + q * of_query + j * of_key;
-      const float added = c_.mask_adds ? static_cast<const float*>(slots_[c_.mask])[at]
-                          : static_cast<const bool*>(slots_[c_.mask])[at] ? 0
-                                                                          : -infinity;
-      const bool hidden = added == -infinity;
-      if (c_.mask_adds) score += added;
-      else if (hidden) score = added;
-      left[q] = left[q] || (!hidden && (!c_.causal || j <= i + q));
-    }
 }
 
 }  // namespace gradus::library::attention
