@@ -16,6 +16,7 @@
 #include "gradus/compiler/passes.h"
 #include "gradus/graph/graph.h"
 #include "tests/backend/convolution_reference.h"
+#include "gradus/base/thread_pool.h"
 #include "tests/threads.h"
 
 namespace gradus {

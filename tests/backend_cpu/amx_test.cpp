@@ -473,7 +473,7 @@ TEST(MatmulPrecision, CannotBeChangedOnceItIsInUse) {
 
 /// A product, its transposes and a batch, with what a program fuses around them.
 TEST_F(Amx, ProgramsHaveTheSameBitsInEveryWay) {
-  using testing_loops::run, testing_loops::expect_same, testing_loops::Threads;
+  using testing_loops::run, testing_loops::expect_same;
   const IsaScope scope(Isa::avx512, true);
   const Graph graph = parse_graph(
       "%0 = input : bf16[33,70]\n%1 = input : bf16[70,45]\n%2 = input : bf16[3,45,20]\n%3 = matmul{transpose_a=false; "
@@ -497,7 +497,7 @@ TEST_F(Amx, ProgramsHaveTheSameBitsInEveryWay) {
 
 /// What the default permits is used where a program has AMX, with and without turns; and gives other bits there.
 TEST_F(Amx, ProgramsUseThePrecisionThatIsPermitted) {
-  using testing_loops::run, testing_loops::expect_same, testing_loops::Threads;
+  using testing_loops::run, testing_loops::expect_same;
   const MatmulPrecisionScope permitted(MatmulPrecision::bfloat16_6x);
   Graph graph = parse_graph(
       "%0 = input : f32[40,200]\n%1 = input : f32[200,150]\n%2 = matmul{transpose_a=false; transpose_b=false} %0 %1 : "

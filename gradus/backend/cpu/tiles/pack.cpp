@@ -126,13 +126,13 @@ void Packer::pack_a(const char* source, std::int64_t rows, std::int64_t k, char*
         split(pairs_ + pair * pair_pitch, rows, target + 2 * pair * pitch, target + (2 * pair + 1) * pitch, 4);
     return;
   }
-  const bool by_rows = plan_.a_by_rows();
+  const bool by_rows = plan_.packed_a_by_rows();
   const PackShape shape{.rows = by_rows ? rows : k,
                         .columns = by_rows ? k : rows,
-                        .source_row = (by_rows ? p_.a_row : p_.a_column) * plan_.size,
+                        .source_row = a_apart(),
                         .target_row = pitch,
                         .panel = 2 * plan_.lanes * plan_.size};
-  plan_.table->copy[plan_.size / 8][1](source, target, &shape);
+  (plan_.turn_a ? plan_.table->transpose : plan_.table->copy)[plan_.size / 8][1](source, target, &shape);
 }
 
 void Packer::pair_b(const char* source, std::int64_t apart, std::int64_t columns, std::int64_t k, char* target,

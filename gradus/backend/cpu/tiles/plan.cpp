@@ -18,6 +18,7 @@ constexpr std::int64_t many_panels = 38;           // from so many on, one more 
 constexpr std::int64_t most_resident = 8;          // more rows of c than this at a time fall into one set of a cache
 constexpr std::int64_t most_passing = 4 << 20;     // bytes of b that passes by again for every few panels
 constexpr std::int64_t enough_panels = 16;         // for an even load if each is as wide as c
+constexpr std::int64_t worth_turning = 64;         // columns and steps from which on a is turned
 constexpr std::int64_t narrow = 256;               // columns: pieces of fewer have no gaps, and are done in one call
 
 void check(const Product& p) {
@@ -77,6 +78,7 @@ Plan::Plan(const Product& given)
   const TileSizes& sizes = avx512 ? avx512_tiles : avx2_tiles;
   table = avx512 ? &gradus_tiles_avx512 : &gradus_tiles_avx2;
   size = form == Form::plain ? element : size_of(f32), lanes = sizes.vector_bytes / size;
+  steps_at_once = sizes.steps_at_once;
   outer_batch = p.b_batch == 0 ? 1 : p.batch, inner_batch = p.b_batch == 0 ? p.batch : 1;
   vectors = p.n <= lanes ? 1 : 2, width = vectors * lanes;
   row_panels = divide_up(p.m, is_of_amx() ? AmxTiles::most * AmxTiles::rows : sizes.rows[vectors - 1]);
@@ -97,6 +99,11 @@ void Plan::choose_packing() {
   const bool has_pairs = a_by_rows() && p.k % 2 == 0;
   pack_a = (aliases && p.m > 4) || form == Form::widened || (form == Form::pairs && !has_pairs) ||
            (form == Form::amx && !a_by_rows()) || form == Form::thirds;
+  // A step of AVX2's low tiles would use a third of each line that it reads.
+  if (form == Form::plain && p.isa != Isa::avx512 && !a_by_rows()) {
+    pack_a = pack_a || (p.m > 4 && p.n >= worth_turning && p.k >= worth_turning);
+    turn_a = pack_a;
+  }
   // Rows adjacent: panels share cache lines, so several are packed at once.
   group = a_by_rows() || is_of_amx()
               ? 1
@@ -168,9 +175,9 @@ std::int64_t Plan::b_panel_bytes_of(std::int64_t steps) const { return round_up(
 
 std::int64_t Plan::a_pitch_bytes_of(std::int64_t steps) const {
   const std::int64_t rows = std::min(group * divide_up(product.m, row_panels), product.m);
-  // Packing writes whole pairs of vectors.
-  const bool by_rows = a_by_rows() || is_of_amx();
-  const std::int64_t bytes = by_rows ? steps * size : round_up(rows, 2 * lanes) * size;
+  // Packing writes whole pairs of vectors, but for rows that are copied.
+  const bool copies_rows = packed_a_by_rows() && !turn_a;
+  const std::int64_t bytes = (copies_rows ? steps : round_up(turn_a ? steps : rows, 2 * lanes)) * size;
   return (divide_up(bytes, 64) | 1) * 64;
 }
 
@@ -178,6 +185,7 @@ std::int64_t Plan::a_group_bytes_of(std::int64_t steps) const {
   const std::int64_t rows = std::min(group * divide_up(product.m, row_panels), product.m);
   // Packing for AMX transposes squares of 16 rows.
   if (is_of_amx()) return a_planes() * a_plane_bytes() + 128;
+  if (turn_a) return a_pitch_bytes_of(steps) * round_up(rows, lanes);  // whole squares
   return a_pitch_bytes_of(steps) * (a_by_rows() ? rows : steps) + 128;
 }
 

@@ -19,21 +19,21 @@ using Bytes = const char*;
 constexpr std::int64_t line_bytes = 64;
 constexpr std::int64_t rows_ahead = 6;  // of b, while it is copied: rows a power of two apart fall into one set
 
-/// Lines that are fetched from far away while tiles are at work, one a step: columns of lines, or one long row.
+/// Lines that are fetched from far away while tiles are at work, one a turn: columns of lines, or one long row.
 class LinesWanted {
  public:
   LinesWanted() = default;
-  /// So many rows, `apart` bytes from one to the next, of so many bytes, for tiles of so many steps.
-  LinesWanted(Bytes begin, std::int64_t rows, std::int64_t bytes, std::int64_t apart, std::int64_t steps)
+  /// So many rows, `apart` bytes from one to the next, of so many bytes, for tiles of so many turns.
+  LinesWanted(Bytes begin, std::int64_t rows, std::int64_t bytes, std::int64_t apart, std::int64_t turns)
       : begin_(begin), step_(apart), lines_(rows), columns_(divide_up(bytes, line_bytes)) {
     if (apart <= 2 * bytes) step_ = line_bytes, lines_ = divide_up(rows * apart, line_bytes), columns_ = 1;
-    else if (rows < steps) columns_ = 0;  // most of what a tile fetched would be something else
+    else if (rows < turns) columns_ = 0;  // most of what a tile fetched would be something else
   }
   bool any() const { return column_ < columns_; }
-  /// What tiles of so many steps fetch.
-  void take(std::int64_t steps, TileShape& shape) {
+  /// What tiles of so many turns fetch.
+  void take(std::int64_t turns, TileShape& shape) {
     shape.later = begin_ + column_ * line_bytes + line_ * step_, shape.later_step = step_;
-    line_ += steps;
+    line_ += turns;
     if (line_ >= lines_) line_ = 0, ++column_;
   }
 
@@ -90,9 +90,10 @@ class Driver {
 
  private:
   void set_strides() {
-    const bool by_rows = plan_.a_by_rows();
+    const bool by_rows = plan_.packed_a_by_rows();
     const std::int64_t pitch = plan_.a_pitch_bytes();
     shape_.k = plan_.steps(depth_);
+    turns_ = shape_.k / plan_.steps_at_once;
     if (plan_.pack_a) shape_.a_row = by_rows ? pitch : plan_.size, shape_.a_step = by_rows ? plan_.size : pitch;
     else
       shape_.a_row = p_.a_row * plan_.element,
@@ -117,24 +118,24 @@ class Driver {
   /// next one is made of is on its way; of short chains there are too few steps to fetch so many short rows.
   bool packs_blocks() const { return plan_.pack_b && p_.b_column == 1 && !plan_.is_deep && !may_copy_b(); }
   void want_next_b(const Range* next) {
-    if (!plan_.pack_b || packs_blocks()) return;
+    if (!plan_.pack_b || packs_blocks() || turns_ == 0) return;
     if (step_ + depth_ < p_.k)
       want_b(b_block_ + (step_ + depth_) * p_.b_row * plan_.element, std::min(plan_.depth, p_.k - step_ - depth_));
     else if (next) want_b(block_of_b(next->outer, next->column_block), std::min(plan_.depth, p_.k));
   }
   void want_b(Bytes source, std::int64_t k) {
-    if (p_.b_column == 1) b_wanted_ = {source, k, plan_.width * plan_.element, p_.b_row * plan_.element, shape_.k};
-    else b_wanted_ = {source, plan_.width, k * plan_.element, p_.b_column * plan_.element, shape_.k};
+    if (p_.b_column == 1) b_wanted_ = {source, k, plan_.width * plan_.element, p_.b_row * plan_.element, turns_};
+    else b_wanted_ = {source, plan_.width, k * plan_.element, p_.b_column * plan_.element, turns_};
   }
 
   /// The rows whose turn is next, if they have not been packed.
   void want_a(std::int64_t batch, std::int64_t panel, std::int64_t left) {
     a_wanted_ = {};
-    if (left <= 0 || (plan_.keep_a && kept_[kept_at(panel / plan_.group)])) return;
+    if (left <= 0 || turns_ == 0 || (plan_.keep_a && kept_[kept_at(panel / plan_.group)])) return;
     const Bytes begin = place_of_a(batch, panel);
     const std::int64_t rows = plan_.first_row(panel + residents(panel, left)) - plan_.first_row(panel);
-    if (p_.a_column == 1) a_wanted_ = {begin, rows, depth_ * plan_.element, p_.a_row * plan_.element, shape_.k};
-    else a_wanted_ = {begin, depth_, rows * plan_.element, p_.a_column * plan_.element, shape_.k};
+    if (p_.a_column == 1) a_wanted_ = {begin, rows, depth_ * plan_.element, p_.a_row * plan_.element, turns_};
+    else a_wanted_ = {begin, depth_, rows * plan_.element, p_.a_column * plan_.element, turns_};
   }
 
   /// Of a in place.
@@ -222,8 +223,8 @@ class Driver {
 
   /// Lines that have to be fetched from far away, first those of b, which are wanted sooner.
   void fetch() {
-    if (b_wanted_.any()) b_wanted_.take(shape_.k, shape_);
-    else if (a_wanted_.any()) a_wanted_.take(shape_.k, shape_);
+    if (b_wanted_.any()) b_wanted_.take(turns_, shape_);
+    else if (a_wanted_.any()) a_wanted_.take(turns_, shape_);
     else shape_.later = reinterpret_cast<Bytes>(&shape_), shape_.later_step = 0;
   }
 
@@ -237,7 +238,7 @@ class Driver {
     const std::int64_t left = columns_ - j;
     const bool copies = may_copy_b() && left >= plan_.width;
     if (!copies) packer_.pack_b(source_of_b(j), std::min(plan_.width, left), depth_, panel_of_b(j));
-    if (left > plan_.width) want_b(source_of_b(j + plan_.width), depth_);
+    if (left > plan_.width && turns_ > 0) want_b(source_of_b(j + plan_.width), depth_);
     if (!copies) return tile(rows, panel_of_b(j), j);
     const std::int64_t row = p_.b_row * plan_.element, step = plan_.form == Form::pairs ? 2 * row : row;
     const std::int64_t b_step = std::exchange(shape_.b_step, step);
@@ -283,7 +284,7 @@ class Driver {
   std::int64_t first_row_ = 0;  // of the piece
   const Packer packer_;
   const TileFunction (*tiles_)[TileTable::heights];
-  std::int64_t outer_ = -1, first_column_ = 0, columns_ = 0, step_ = 0, depth_ = 0;
+  std::int64_t outer_ = -1, first_column_ = 0, columns_ = 0, step_ = 0, depth_ = 0, turns_ = 0;
   Bytes b_block_ = nullptr;
   bool first_ = false;  // rows to meet a block of b, whose panels have yet to be packed
   TileShape shape_{};

@@ -11,8 +11,9 @@ namespace gradus::cpu_backend {
 struct TileSizes {
   std::int64_t vector_bytes;
   std::int64_t rows[2];  // greatest height of tiles that are one and two vectors wide
+  int steps_at_once;     // of each turn of a tile's loop, at which one line is fetched that is wanted later
 };
-inline constexpr TileSizes avx2_tiles{32, {12, 6}}, avx512_tiles{64, {24, 14}};
+inline constexpr TileSizes avx2_tiles{32, {12, 6}, 4}, avx512_tiles{64, {24, 14}, 1};
 
 /// Where a run of steps begins: past a, and past b.
 struct TileRun {
@@ -29,7 +30,7 @@ struct TileShape {
   std::int64_t c_row;          // columns of c are adjacent
   std::int64_t b_ahead;        // to where the next panel's columns of b lie, which are wanted soon
   std::int64_t next;           // c + next is the block of sums wanted next; 0: this one, at the end
-  // With what follows it in steps: lines wanted later, one is fetched at each step; this itself if there are none.
+  // Lines wanted later, so far apart: one is fetched at each turn; this itself if there are none.
   const char* later = reinterpret_cast<const char*>(this);
   std::int64_t later_step = 0;
   std::int64_t runs = 1;  // at least 1, one after the other

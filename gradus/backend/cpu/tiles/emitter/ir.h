@@ -44,6 +44,26 @@ template <class Body> std::vector<V> repeat(Builder& b, V count, int64_t step, c
   return next;  // these values are the last turn's
 }
 
+/// The same for a `count` that may be 0 at first.
+template <class Body>
+std::vector<V> repeat_if_any(Builder& b, V count, int64_t step, const std::vector<V>& start, Body body) {
+  auto *before = b.GetInsertBlock(), *some = new_block(b, "some"), *done = new_block(b, "none");
+  b.CreateCondBr(b.CreateICmpSGT(count, b.getInt64(0)), some, done);
+  b.SetInsertPoint(some);
+  const std::vector<V> next = repeat(b, count, step, start, body);
+  auto* last = b.GetInsertBlock();
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+  std::vector<V> values;
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    auto* value = b.CreatePHI(next[i]->getType(), 2);
+    value->addIncoming(start[i], before);
+    value->addIncoming(next[i], last);
+    values.push_back(value);
+  }
+  return values;
+}
+
 /// Emits then(), otherwise() on either side of a condition; neither gives a value.
 template <class Then, class Otherwise> void branch(Builder& b, V condition, Then then, Otherwise otherwise) {
   auto *yes = new_block(b, "yes"), *no = new_block(b, "no"), *done = new_block(b, "done");

@@ -89,7 +89,10 @@ class Functions {
       for (int rows = 1; rows <= TileTable::heights; ++rows) {
         const bool exists = rows <= target_.sizes.rows[vectors - 1] && (!pairs || has_pairs());
         llvm::Function* tile =
-            exists ? emit_tile(module_, {element, rows, vectors, lanes(bytes), pairs, rounds}, "tile") : nullptr;
+            exists
+                ? emit_tile(module_, {element, rows, vectors, lanes(bytes), target_.sizes.steps_at_once, pairs, rounds},
+                            "tile")
+                : nullptr;
         add(pairs && tile ? with(",+avx512bf16", tile) : tile);
       }
   }

@@ -1,7 +1,9 @@
-/// The register tile. All sums stay in registers through the runs and one loop over k, a single block without any
-/// unrolling: more gains nothing once the operands lie well. Masks exist only in the copy of the body for edges: they
-/// cost registers (AVX2) or a port (AVX-512); another copy of the body packs b while it is read.
+/// The register tile. All sums stay in registers through the runs and one loop over k. A step of AVX2 has so few sums
+/// that counting and prefetching would take as many instructions: several steps follow each other in one turn, with
+/// copies of the body for operands whose steps are known. AVX-512 gains nothing from that. Masks exist only in the copy
+/// for edges: they cost registers (AVX2) or a port (AVX-512); another copy packs b while it is read.
 #include "gradus/backend/cpu/tiles/emitter/tile.h"
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include "gradus/backend/cpu/tiles/emitter/ir.h"
 #include "gradus/backend/cpu/tiles/table.h"
@@ -33,13 +35,17 @@ class TileEmitter {
     places_ = b_.CreateLoad(b_.getPtrTy(), at(b_, shape, int64_t{8} * 10));
     copy_ = b_.CreateLoad(b_.getPtrTy(), at(b_, shape, int64_t{8} * 11));
     V full = b_.CreateICmpSGE(columns_, b_.getInt64(int64_t{tile_.vectors} * tile_.lanes));
-    branch(b_, full, [&] { full_body(); }, [&] { body(true, false); });
+    branch(b_, full, [&] { full_body(); }, [&] { body({.edge = true}); });
     b_.CreateRetVoid();
     return function_;
   }
 
  private:
   using Sums = std::vector<V>;  // [rows][vectors]
+  /// What a copy of the body may count on.
+  struct Knows {
+    bool edge = false, copies = false, b_is_packed = false, a_by_rows = false, a_by_steps = false;
+  };
   int64_t vector_bytes() const { return tile_.lanes * size_; }
   int64_t c_vector_bytes() const { return tile_.rounds ? vector_bytes() / 2 : vector_bytes(); }
   V c_at(int row, int vector) {
@@ -47,14 +53,33 @@ class TileEmitter {
   }
 
   void full_body() {
-    if (tile_.vectors != copying_vectors) return body(false, false);
-    branch(b_, b_.CreateIsNull(copy_), [&] { body(false, false); }, [&] { body(false, true); });
+    if (tile_.vectors != copying_vectors) return known_body();
+    branch(b_, b_.CreateIsNull(copy_), [&] { known_body(); }, [&] { body({.copies = true}); });
+  }
+  void known_body() {
+    if (tile_.steps_at_once == 1) return body({});
+    const auto is = [&](V value, int64_t bytes) { return b_.CreateICmpEQ(value, b_.getInt64(bytes)); };
+    const auto with_a = [&](Knows knows) {
+      branch(
+          b_, is(b_step_, tile_.vectors * vector_bytes()),
+          [&] {
+            knows.b_is_packed = true;
+            body(knows);
+          },
+          [&] {
+            knows.b_is_packed = false;
+            body(knows);
+          });
+    };
+    branch(
+        b_, is(a_step_, size_), [&] { with_a({.a_by_rows = true}); },
+        [&] { branch(b_, is(a_row_, size_), [&] { with_a({.a_by_steps = true}); }, [&] { body({}); }); });
   }
 
-  void body(bool edge, bool copies) {
-    copies_ = copies;
+  void body(const Knows& knows) {
+    knows_ = knows;
     masks_.assign(tile_.vectors, nullptr);
-    for (int v = 0; edge && v < tile_.vectors; ++v)
+    for (int v = 0; knows.edge && v < tile_.vectors; ++v)
       masks_[v] = first_lanes(b_, b_.CreateSub(columns_, b_.getInt64(int64_t{v} * tile_.lanes)), tile_.lanes);
     std::vector<V> state = start();
     V wanted = at(b_, c_, next_), last = at(b_, wanted, b_.CreateMul(c_row_, b_.getInt64(tile_.rows - 1)));
@@ -75,21 +100,43 @@ class TileEmitter {
     const auto count = state.size();
     state.push_back(first_a);
     state.push_back(first_b);
-    state = repeat(b_, k_, 1, state, [&](V, std::vector<V> s) {
-      V a = s[count], b = s[count + 1];
-      V &copy = s[count - 3], &later = s[count - 2], &wanted = s[count - 1];
+    const auto turn = [&](V, std::vector<V> s) {
+      V &later = s[count - 2], &wanted = s[count - 1];
       prefetch(b_, later, 2);
       prefetch_row(wanted);
-      step(s, a, b, copy);
-      if (copies_) copy = at(b_, copy, tile_.vectors * vector_bytes());
-      s[count] = at(b_, a, a_step_);
-      s[count + 1] = at(b_, b, b_step_);
+      steps(s, count, tile_.steps_at_once);
       later = at(b_, later, later_step_);
       wanted = b_.CreateSelect(b_.CreateICmpULT(wanted, last_wanted), at(b_, wanted, c_row_), wanted);
       return s;
-    });
+    };
+    if (tile_.steps_at_once == 1) {
+      state = repeat(b_, k_, 1, state, turn);
+    } else {
+      V left = b_.CreateURem(k_, b_.getInt64(tile_.steps_at_once));
+      state = repeat_if_any(b_, b_.CreateSub(k_, left), tile_.steps_at_once, state, turn);
+      state = repeat_if_any(b_, left, 1, state, [&](V, std::vector<V> s) {
+        steps(s, count, 1);
+        return s;
+      });
+    }
     state.resize(count);
     return state;
+  }
+
+  /// So many steps one after the other. Behind the sums and what is carried along lie the places of a and b.
+  void steps(std::vector<V>& s, std::size_t place, int count) {
+    V &a = s[place], &b = s[place + 1], &copy = s[place - 3];
+    const int64_t b_bytes = tile_.vectors * vector_bytes();
+    int64_t past_a = 0, past_b = 0;  // known, so that addresses hold it
+    for (int i = 0; i < count; ++i) {
+      step(s, {a, past_a}, at(b_, b, past_b), copy);
+      if (knows_.copies) copy = at(b_, copy, b_bytes);
+      if (knows_.a_by_rows) past_a += size_;
+      else a = at(b_, a, a_step_);
+      if (knows_.b_is_packed) past_b += b_bytes;
+      else b = at(b_, b, b_step_);
+    }
+    a = at(b_, a, past_a), b = at(b_, b, past_b);
   }
 
   V result(V sum) {
@@ -126,13 +173,18 @@ class TileEmitter {
     return sums;
   }
 
-  void step(Sums& sums, V a, V b, V copy) {
+  struct Place {
+    V base;
+    int64_t past;
+  };
+  void step(Sums& sums, const Place& a, V b, V copy) {
     Sums columns;
     for (int v = 0; v < tile_.vectors; ++v)
-      columns.push_back(copies_ && tile_.pairs ? woven(b, v)
-                                               : load(b_, vector_, at(b_, b, v * vector_bytes()), masks_[v]));
-    prefetch_b(at(b_, b, b_ahead_));
-    for (int v = 0; copies_ && v < tile_.vectors; ++v) store(b_, columns[v], at(b_, copy, v * vector_bytes()));
+      columns.push_back(knows_.copies && tile_.pairs ? woven(b, v)
+                                                     : load(b_, vector_, at(b_, b, v * vector_bytes()), masks_[v]));
+    if (knows_.b_is_packed) keep_order();  // what a processor fetches by itself
+    else prefetch_b(at(b_, b, b_ahead_));
+    for (int v = 0; knows_.copies && v < tile_.vectors; ++v) store(b_, columns[v], at(b_, copy, v * vector_bytes()));
     for (int i = 0; i < tile_.rows; ++i) {
       V x = b_.CreateAlignedLoad(tile_.element, a_at(a, i), llvm::Align(size_));
       x = b_.CreateVectorSplat(tile_.lanes, x);
@@ -143,8 +195,14 @@ class TileEmitter {
     }
   }
 
+  /// Nothing is loaded before what comes before is done with: otherwise all loads of a turn would come first, and be
+  /// kept in memory.
+  void keep_order() {
+    b_.CreateCall(llvm::InlineAsm::get(llvm::FunctionType::get(b_.getVoidTy(), false), "", "~{memory}", true));
+  }
+
   void prefetch_b(V row) {
-    const bool is_narrow = copies_ && tile_.pairs;
+    const bool is_narrow = knows_.copies && tile_.pairs;
     const int64_t bytes = tile_.vectors * (is_narrow ? vector_bytes() / 2 : vector_bytes());
     for (int64_t line = 0; line < bytes; line += 64) {
       prefetch(b_, at(b_, row, line), 1);
@@ -165,9 +223,10 @@ class TileEmitter {
   V second_row() { return b_.CreateLShr(b_step_, 1); }
 
   /// Groups of three rows: an address may hold a base and once or twice an index.
-  V a_at(V a, int row) {
-    return at(b_, at(b_, a, b_.CreateMul(a_row_, b_.getInt64(row / 3 * 3))),
-              b_.CreateMul(a_row_, b_.getInt64(row % 3)));
+  V a_at(const Place& a, int row) {
+    if (knows_.a_by_steps) return at(b_, a.base, row * size_ + a.past);
+    V group = at(b_, a.base, b_.CreateMul(a_row_, b_.getInt64(row / 3 * 3)));
+    return at(b_, at(b_, group, b_.CreateMul(a_row_, b_.getInt64(row % 3))), a.past);
   }
 
   V multiply_add(V x, V y, V sum) {
@@ -187,7 +246,7 @@ class TileEmitter {
   llvm::Function* function_ = nullptr;
   V a_, right_, c_, columns_, resume_, k_, a_row_, a_step_, b_step_, c_row_, b_ahead_, next_, later_, later_step_;
   V runs_, places_, copy_;
-  bool copies_ = false;
+  Knows knows_;
   std::vector<V> masks_;
 };
 
