@@ -185,8 +185,7 @@ std::vector<float> values_of(const Case& c, const Run& run) {
       run.options);
   const Tensor x = draw(c.x, 1), w = draw(c.w, 2), u = draw(c.u, 3);
   f(x, w, u).observed();  // may be interpreted
-  const std::vector<float> values = cast(f(x, w, u), f32).to_vector<float>();
-  return values;
+  return cast(f(x, w, u), f32).to_vector<float>();
 }
 
 class LoopBits : public testing::TestWithParam<Case> {

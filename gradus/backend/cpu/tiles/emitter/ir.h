@@ -44,24 +44,29 @@ template <class Body> std::vector<V> repeat(Builder& b, V count, int64_t step, c
   return next;  // these values are the last turn's
 }
 
-/// The same for a `count` that may be 0 at first.
-template <class Body>
-std::vector<V> repeat_if_any(Builder& b, V count, int64_t step, const std::vector<V>& start, Body body) {
-  auto *before = b.GetInsertBlock(), *some = new_block(b, "some"), *done = new_block(b, "none");
-  b.CreateCondBr(b.CreateICmpSGT(count, b.getInt64(0)), some, done);
-  b.SetInsertPoint(some);
-  const std::vector<V> next = repeat(b, count, step, start, body);
-  auto* last = b.GetInsertBlock();
+/// What then() gives where the condition holds, elsewhere `otherwise`.
+template <class Then> std::vector<V> choose(Builder& b, V condition, const std::vector<V>& otherwise, Then then) {
+  auto *before = b.GetInsertBlock(), *yes = new_block(b, "yes"), *done = new_block(b, "done");
+  b.CreateCondBr(condition, yes, done);
+  b.SetInsertPoint(yes);
+  const std::vector<V> given = then();
+  auto* after = b.GetInsertBlock();
   b.CreateBr(done);
   b.SetInsertPoint(done);
   std::vector<V> values;
-  for (std::size_t i = 0; i < next.size(); ++i) {
-    auto* value = b.CreatePHI(next[i]->getType(), 2);
-    value->addIncoming(start[i], before);
-    value->addIncoming(next[i], last);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    auto* value = b.CreatePHI(given[i]->getType(), 2);
+    value->addIncoming(otherwise[i], before);
+    value->addIncoming(given[i], after);
     values.push_back(value);
   }
   return values;
+}
+
+/// repeat() for a `count` that may be 0 at first.
+template <class Body>
+std::vector<V> repeat_if_any(Builder& b, V count, int64_t step, const std::vector<V>& start, Body body) {
+  return choose(b, b.CreateICmpSGT(count, b.getInt64(0)), start, [&] { return repeat(b, count, step, start, body); });
 }
 
 /// Emits then(), otherwise() on either side of a condition; neither gives a value.

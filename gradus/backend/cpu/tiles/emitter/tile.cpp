@@ -59,17 +59,10 @@ class TileEmitter {
   void known_body() {
     if (tile_.steps_at_once == 1) return body({});
     const auto is = [&](V value, int64_t bytes) { return b_.CreateICmpEQ(value, b_.getInt64(bytes)); };
-    const auto with_a = [&](Knows knows) {
-      branch(
-          b_, is(b_step_, tile_.vectors * vector_bytes()),
-          [&] {
-            knows.b_is_packed = true;
-            body(knows);
-          },
-          [&] {
-            knows.b_is_packed = false;
-            body(knows);
-          });
+    const auto with_a = [&](const Knows& knows) {
+      Knows more = knows;
+      more.b_is_packed = true;
+      branch(b_, is(b_step_, tile_.vectors * vector_bytes()), [&] { body(more); }, [&] { body(knows); });
     };
     branch(
         b_, is(a_step_, size_), [&] { with_a({.a_by_rows = true}); },
@@ -153,24 +146,14 @@ class TileEmitter {
 
   /// Zeros, or what c holds.
   Sums start() {
-    if (tile_.rounds)
-      return Sums(static_cast<std::size_t>(tile_.rows * tile_.vectors), llvm::Constant::getNullValue(vector_));
-    auto *before = b_.GetInsertBlock(), *resume = new_block(b_, "resume"), *go = new_block(b_, "go");
-    b_.CreateCondBr(b_.CreateICmpEQ(resume_, b_.getInt64(0)), go, resume);
-    b_.SetInsertPoint(resume);
-    Sums held;
-    for (int i = 0; i < tile_.rows; ++i)
-      for (int v = 0; v < tile_.vectors; ++v) held.push_back(load(b_, vector_, c_at(i, v), masks_[v]));
-    b_.CreateBr(go);
-    b_.SetInsertPoint(go);
-    Sums sums;
-    for (V value : held) {
-      auto* phi = b_.CreatePHI(vector_, 2);
-      phi->addIncoming(llvm::Constant::getNullValue(vector_), before);
-      phi->addIncoming(value, resume);
-      sums.push_back(phi);
-    }
-    return sums;
+    const Sums zeros(static_cast<std::size_t>(tile_.rows * tile_.vectors), llvm::Constant::getNullValue(vector_));
+    if (tile_.rounds) return zeros;
+    return choose(b_, b_.CreateICmpNE(resume_, b_.getInt64(0)), zeros, [&] {
+      Sums held;
+      for (int i = 0; i < tile_.rows; ++i)
+        for (int v = 0; v < tile_.vectors; ++v) held.push_back(load(b_, vector_, c_at(i, v), masks_[v]));
+      return held;
+    });
   }
 
   struct Place {
