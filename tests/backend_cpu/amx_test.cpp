@@ -272,9 +272,9 @@ TEST_F(Amx, ARowHasItsBitsWhateverStandsBesideIt) {
 
 TEST_F(Amx, SumsAreRoundedAlikeWithAndWithoutAnInstructionForIt) {
   Operands o = random_operands(45, 37, 66);
-  o.product.pair_tiles = false;
+  o.product.rounds_by_instruction = false;
   const auto without = run_on(o, 1);
-  o.product.pair_tiles = has_pair_products();
+  o.product.rounds_by_instruction = has_pair_products();
   EXPECT_EQ(std::memcmp(run_on(o, 1).data(), without.data(), without.size() * sizeof(bfloat16)), 0);
 }
 

@@ -26,13 +26,19 @@ std::vector<Isa> isas() {
 /// What a product may be computed with on this processor.
 struct Tiles {
   Isa isa;
-  bool pairs, amx = false;
-  void set(Product& p) const { p.isa = isa, p.pair_tiles = pairs, p.amx = amx; }
+  bool pairs, amx = false, rounds = false;
+  void set(Product& p) const {
+    p.isa = isa, p.pair_tiles = pairs, p.amx = amx;
+    p.rounds_by_instruction = p.rounds_by_instruction && (pairs || rounds);
+  }
 };
 template <class T> std::vector<Tiles> all_tiles() {
   std::vector<Tiles> all;
   for (Isa isa : isas()) all.push_back({isa, false});
-  if (std::is_same_v<T, bfloat16> && has_pair_products()) all.push_back({Isa::avx512, true});
+  if (std::is_same_v<T, bfloat16> && has_pair_products()) {
+    all.push_back({Isa::avx512, true});
+    all.push_back({.isa = Isa::avx512, .pairs = false, .rounds = true});
+  }
   if (std::is_same_v<T, bfloat16> && can_run_amx()) all.push_back({Isa::avx512, has_pair_products(), true});
   return all;
 }

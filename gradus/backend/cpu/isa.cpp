@@ -61,6 +61,11 @@ bool has_pair_products() {
   return has;
 }
 
+bool prefers_pair_products() {
+  static const bool prefers = has_pair_products() && !__builtin_cpu_is("intel");
+  return prefers;
+}
+
 bool has_amx(const AmxBits& bits) {
   constexpr int bf16_products = 22, tiles = 24, tile_shapes = 17;
   return bits.pair_products && bit(bits.features, tiles) && bit(bits.features, bf16_products) &&

@@ -24,6 +24,10 @@ Isa isa();
 /// Whether the processor has AVX512_BF16, which adds up products of pairs of bf16. Results never depend on it either.
 bool has_pair_products();
 
+/// Whether those are faster than products in f32: Intel's processors take four times as long for as many pairs as for
+/// one fma of f32, and have AMX for such products.
+bool prefers_pair_products();
+
 /// What decides about AMX: processor and kernel.
 struct AmxBits {
   bool pair_products = false;     // has_pair_products()

@@ -127,12 +127,13 @@ void Packer::pack_a(const char* source, std::int64_t rows, std::int64_t k, char*
     return;
   }
   const bool by_rows = plan_.packed_a_by_rows();
+  const int vectors = plan_.turn_a && !by_rows ? 1 : 2;
   const PackShape shape{.rows = by_rows ? rows : k,
                         .columns = by_rows ? k : rows,
                         .source_row = a_apart(),
                         .target_row = pitch,
-                        .panel = 2 * plan_.lanes * plan_.size};
-  (plan_.turn_a ? plan_.table->transpose : plan_.table->copy)[plan_.size / 8][1](source, target, &shape);
+                        .panel = vectors * plan_.lanes * plan_.size};
+  (plan_.turn_a ? plan_.table->transpose : plan_.table->copy)[plan_.size / 8][vectors - 1](source, target, &shape);
 }
 
 void Packer::pair_b(const char* source, std::int64_t apart, std::int64_t columns, std::int64_t k, char* target,

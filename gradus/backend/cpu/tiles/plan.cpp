@@ -18,7 +18,10 @@ constexpr std::int64_t many_panels = 38;           // from so many on, one more 
 constexpr std::int64_t most_resident = 8;          // more rows of c than this at a time fall into one set of a cache
 constexpr std::int64_t most_passing = 4 << 20;     // bytes of b that passes by again for every few panels
 constexpr std::int64_t enough_panels = 16;         // for an even load if each is as wide as c
-constexpr std::int64_t worth_turning = 64;         // columns and steps from which on a is turned
+constexpr std::int64_t worth_turning = 64;         // columns and steps from which on AVX2 reads a row by row
+constexpr std::int64_t steps_worth_turning = 256;  // from which on, if columns are half as many, AVX-512 reads a step
+                                                   // by step
+constexpr std::int64_t near_panel = 256;           // steps whose panel of b, 32 KiB, stays in a cache of 48 KiB
 constexpr std::int64_t narrow = 256;               // columns: pieces of fewer have no gaps, and are done in one call
 
 void check(const Product& p) {
@@ -51,6 +54,10 @@ Product simplify(Product p) {
   return p;
 }
 
+std::int64_t first_level_cache() {
+  static const std::int64_t bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE);
+  return bytes > 0 ? bytes : 32 << 10;
+}
 std::int64_t second_level_cache() {
   static const std::int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
   return bytes > 0 ? bytes : 512 << 10;
@@ -78,7 +85,6 @@ Plan::Plan(const Product& given)
   const TileSizes& sizes = avx512 ? avx512_tiles : avx2_tiles;
   table = avx512 ? &gradus_tiles_avx512 : &gradus_tiles_avx2;
   size = form == Form::plain ? element : size_of(f32), lanes = sizes.vector_bytes / size;
-  steps_at_once = sizes.steps_at_once;
   outer_batch = p.b_batch == 0 ? 1 : p.batch, inner_batch = p.b_batch == 0 ? p.batch : 1;
   vectors = p.n <= lanes ? 1 : 2, width = vectors * lanes;
   row_panels = divide_up(p.m, is_of_amx() ? AmxTiles::most * AmxTiles::rows : sizes.rows[vectors - 1]);
@@ -104,6 +110,10 @@ void Plan::choose_packing() {
     pack_a = pack_a || (p.m > 4 && p.n >= worth_turning && p.k >= worth_turning);
     turn_a = pack_a;
   }
+  // One stream of lines instead of one a row.
+  if (form == Form::plain && p.isa == Isa::avx512 && a_by_rows() && row_panels >= enough_panels)
+    turn_a = p.n >= steps_worth_turning / 2 && p.k >= steps_worth_turning;
+  pack_a = pack_a || turn_a;
   // Rows adjacent: panels share cache lines, so several are packed at once.
   group = a_by_rows() || is_of_amx()
               ? 1
@@ -112,9 +122,13 @@ void Plan::choose_packing() {
   pack_b = form != Form::plain || p.b_column != 1 || (b_bytes > 160 << 10 && rows > 64) ||
            (b_bytes > 512 << 10 && rows > 16);
   streamed = !pack_a && !pack_b && b_bytes > 512 << 10;
+  // Where panels of b fit into the first-level cache, chains pause for them to stay there, but for those whose sums
+  // are in no memory meanwhile.
+  const bool is_near = p.isa == Isa::avx512 && pack_b && !p.is_followed && first_level_cache() >= 48 << 10;
+  const std::int64_t deepest = is_near ? near_panel : deepest_product;
   if (streamed) depth = std::min<std::int64_t>(p.k, 64);  // so many pages are within reach of the address cache
-  else if ((!pack_a && !pack_b) || p.k <= deepest_product || form != Form::plain) depth = p.k;
-  else depth = round_up(divide_up(p.k, divide_up(p.k, deepest_product)), 16);
+  else if ((!pack_a && !pack_b) || p.k <= deepest || form != Form::plain) depth = p.k;
+  else depth = round_up(divide_up(p.k, divide_up(p.k, deepest)), 16);
   // While a panel of b is in the second-level cache, so are these rows of a. Of short chains the sums are most of what
   // moves: they are written along rows, past a block of b that is in that cache.
   const std::int64_t panel_bytes = std::max<std::int64_t>(1, divide_up(p.m, row_panels ? row_panels : 1) * size) *
@@ -175,6 +189,7 @@ std::int64_t Plan::b_panel_bytes_of(std::int64_t steps) const { return round_up(
 
 std::int64_t Plan::a_pitch_bytes_of(std::int64_t steps) const {
   const std::int64_t rows = std::min(group * divide_up(product.m, row_panels), product.m);
+  if (turn_a && a_by_rows()) return round_up(rows, lanes) * size;  // whole lines already
   // Packing writes whole pairs of vectors, but for rows that are copied.
   const bool copies_rows = packed_a_by_rows() && !turn_a;
   const std::int64_t bytes = (copies_rows ? steps : round_up(turn_a ? steps : rows, 2 * lanes)) * size;
@@ -185,7 +200,7 @@ std::int64_t Plan::a_group_bytes_of(std::int64_t steps) const {
   const std::int64_t rows = std::min(group * divide_up(product.m, row_panels), product.m);
   // Packing for AMX transposes squares of 16 rows.
   if (is_of_amx()) return a_planes() * a_plane_bytes() + 128;
-  if (turn_a) return a_pitch_bytes_of(steps) * round_up(rows, lanes);  // whole squares
+  if (turn_a) return a_pitch_bytes_of(steps) * round_up(a_by_rows() ? steps : rows, lanes);  // whole squares
   return a_pitch_bytes_of(steps) * (a_by_rows() ? rows : steps) + 128;
 }
 

@@ -33,7 +33,6 @@ struct Plan {
   const TileTable* table;
   std::int64_t element, c_element;  // bytes in memory, of a and b, and of c
   std::int64_t size, lanes;         // bytes of what tiles read at a step, and how many a vector holds
-  std::int64_t steps_at_once;       // of a turn of a tile's loop
   std::int64_t outer_batch, inner_batch;
   std::int64_t row_panels, column_blocks;
   std::int64_t parts = 1;  // of two blocks of columns two threads would write neighbouring lines at the same time
@@ -42,7 +41,7 @@ struct Plan {
   std::int64_t block = 0;                          // columns of a column block, a multiple of width
   std::int64_t depth;                              // k between pauses in memory
   bool pack_a, pack_b;
-  bool turn_a = false;  // a whose rows are adjacent is packed row by row
+  bool turn_a = false;  // packed a is its transpose: what was row by row is step by step, or the other way
   bool streamed;        // few rows, so that b is read once, in place, from far away
   bool keep_a = false;  // packed a stays for all column blocks of a range of units
   std::int64_t group;   // row panels of a that are packed at once
@@ -79,10 +78,10 @@ struct Plan {
   std::int64_t b_panel_bytes() const { return b_planes() * b_plane_bytes(); }
   std::int64_t packed_b_bytes() const { return pack_b ? b_panel_bytes() * (block / width) : 0; }
 
-  /// Packed a keeps its order in memory: row by row, or, if rows are adjacent, step by step, unless it is turned; of
-  /// AMX it is row by row.
+  /// Packed a keeps its order in memory: row by row, or, if rows are adjacent, step by step, unless it is turned. Of
+  /// AMX it is always row by row.
   bool a_by_rows() const { return product.a_column == 1; }
-  bool packed_a_by_rows() const { return a_by_rows() || turn_a || is_of_amx(); }
+  bool packed_a_by_rows() const { return is_of_amx() || a_by_rows() != turn_a; }
   std::int64_t a_pitch_bytes() const { return a_pitch_bytes_of(steps(depth)); }
   std::int64_t a_plane_bytes() const { return a_pitch_bytes() * round_up(height(), AmxTiles::rows); }  // of AMX
   std::int64_t a_group_bytes() const { return a_group_bytes_of(steps(depth)); }

@@ -93,7 +93,7 @@ class Driver {
     const bool by_rows = plan_.packed_a_by_rows();
     const std::int64_t pitch = plan_.a_pitch_bytes();
     shape_.k = plan_.steps(depth_);
-    turns_ = shape_.k / plan_.steps_at_once;
+    turns_ = shape_.k / steps_at_once;
     if (plan_.pack_a) shape_.a_row = by_rows ? pitch : plan_.size, shape_.a_step = by_rows ? plan_.size : pitch;
     else
       shape_.a_row = p_.a_row * plan_.element,
@@ -169,14 +169,15 @@ class Driver {
       rows_[static_cast<std::size_t>(panel - begin)] = {a_of(batch, panel, begin), c_of(batch, plan_.first_row(panel)),
                                                         plan_.rows(panel)};
     const std::span<const Rows> together(rows_.data(), static_cast<std::size_t>(end - begin));
-    const std::int64_t ahead = plan_.pack_b ? plan_.b_panel_bytes() : plan_.width * plan_.size;
+    const std::int64_t ahead = plan_.width * plan_.size;
+    shape_.b_ahead = steps_ahead * shape_.b_step;
     const std::int64_t right = step_ > 0 && !plan_.rounds() ? plan_.width * plan_.size : 0;
     if (!plan_.is_deep) {
       shape_.next = right;
       for (const Rows& rows : together)
         for (std::int64_t j = 0; j < columns_; j += plan_.width) {
           const bool last = j + plan_.width >= columns_;  // then other rows follow, and the first columns
-          shape_.b_ahead = last ? -(j / plan_.width * ahead) : ahead;
+          if (!plan_.pack_b) shape_.b_ahead = last ? -(j / plan_.width * ahead) : ahead;
           if (plan_.pack_b && first_ && &rows == together.data()) first_tile(rows, j);
           else tile(rows, plan_.pack_b ? panel_of_b(j) : source_of_b(j), j);
         }
@@ -185,7 +186,6 @@ class Driver {
     for (std::int64_t j = 0; j < columns_; j += plan_.width) {
       for (const Rows& rows : together) {
         const bool last = &rows == &together.back();  // then the next columns follow
-        shape_.b_ahead = last ? ahead : 0;
         shape_.next = right == 0 ? 0 : last ? right + together.front().c - rows.c : rows.count * shape_.c_row;
         if (first_ && &rows == together.data()) first_tile(rows, j);
         else tile(rows, panel_of_b(j), j);
@@ -241,10 +241,10 @@ class Driver {
     if (left > plan_.width && turns_ > 0) want_b(source_of_b(j + plan_.width), depth_);
     if (!copies) return tile(rows, panel_of_b(j), j);
     const std::int64_t row = p_.b_row * plan_.element, step = plan_.form == Form::pairs ? 2 * row : row;
-    const std::int64_t b_step = std::exchange(shape_.b_step, step);
-    shape_.b_ahead = rows_ahead * row, shape_.copy = panel_of_b(j);
+    const TileShape packed = shape_;
+    shape_.b_step = step, shape_.b_ahead = rows_ahead * row, shape_.copy = panel_of_b(j);
     tile(rows, source_of_b(j), j);
-    shape_.b_step = b_step, shape_.copy = nullptr;
+    shape_ = packed;
   }
   bool may_copy_b() const {
     const bool is_whole = plan_.form == Form::plain || (plan_.form == Form::pairs && p_.k % 2 == 0);
@@ -263,7 +263,8 @@ class Driver {
                           .source_row = shape_.c_row,
                           .target_row = c_row_,
                           .panel = 0};
-    plan_.table->round(sums_, c, &shape);
+    const bool by_instruction = p_.rounds_by_instruction && p_.isa == Isa::avx512;
+    (by_instruction ? plan_.table->round_pairs : plan_.table->round)(sums_, c, &shape);
   }
 
   void clear(std::int64_t outer, std::int64_t begin, std::int64_t end) {

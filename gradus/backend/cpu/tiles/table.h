@@ -10,10 +10,12 @@ namespace gradus::cpu_backend {
 /// Heights and widths of tiles: as many sums as the registers hold beside the operands.
 struct TileSizes {
   std::int64_t vector_bytes;
-  std::int64_t rows[2];  // greatest height of tiles that are one and two vectors wide
-  int steps_at_once;     // of each turn of a tile's loop, at which one line is fetched that is wanted later
+  std::int64_t rows[2];   // greatest height of tiles that are one and two vectors wide
+  bool fetches_packed_b;  // at each step; else that is left to the processor
 };
-inline constexpr TileSizes avx2_tiles{32, {12, 6}, 4}, avx512_tiles{64, {24, 14}, 1};
+inline constexpr TileSizes avx2_tiles{32, {12, 6}, false}, avx512_tiles{64, {24, 14}, true};
+/// Of each turn of a tile's loop, at which one line is fetched that is wanted later.
+inline constexpr int steps_at_once = 4;
 
 /// Where a run of steps begins: past a, and past b.
 struct TileRun {
@@ -28,7 +30,7 @@ struct TileShape {
   std::int64_t a_row, a_step;  // a(row, step) is at row * a_row + step * a_step
   std::int64_t b_step;         // columns of b are adjacent
   std::int64_t c_row;          // columns of c are adjacent
-  std::int64_t b_ahead;        // to where the next panel's columns of b lie, which are wanted soon
+  std::int64_t b_ahead;        // to columns of b that are wanted soon: of later steps, or the next panel's
   std::int64_t next;           // c + next is the block of sums wanted next; 0: this one, at the end
   // Lines wanted later, so far apart: one is fetched at each turn; this itself if there are none.
   const char* later = reinterpret_cast<const char*>(this);
@@ -40,6 +42,8 @@ struct TileShape {
   char* copy = nullptr;
 };
 inline constexpr int copying_vectors = 2;
+/// Steps ahead at which packed b is fetched from the second-level cache, where tiles do that.
+inline constexpr std::int64_t steps_ahead = 8;
 
 /// c = a b, or c += a b if `resume`, over `columns` (at least 1) columns, at most the tile's width; neither b nor c is
 /// touched outside of them. Each element is one chain of fma (integers: multiply, add, wrapping) in order of steps.

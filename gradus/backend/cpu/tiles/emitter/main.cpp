@@ -88,11 +88,8 @@ class Functions {
     for (int vectors = 1; vectors <= TileTable::widths; ++vectors)
       for (int rows = 1; rows <= TileTable::heights; ++rows) {
         const bool exists = rows <= target_.sizes.rows[vectors - 1] && (!pairs || has_pairs());
-        llvm::Function* tile =
-            exists
-                ? emit_tile(module_, {element, rows, vectors, lanes(bytes), target_.sizes.steps_at_once, pairs, rounds},
-                            "tile")
-                : nullptr;
+        const Tile wanted{element, rows, vectors, lanes(bytes), target_.sizes.fetches_packed_b, pairs, rounds};
+        llvm::Function* tile = exists ? emit_tile(module_, wanted, "tile") : nullptr;
         add(pairs && tile ? with(",+avx512bf16", tile) : tile);
       }
   }

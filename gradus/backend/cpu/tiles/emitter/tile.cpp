@@ -1,7 +1,7 @@
-/// The register tile. All sums stay in registers through the runs and one loop over k. A step of AVX2 has so few sums
-/// that counting and prefetching would take as many instructions: several steps follow each other in one turn, with
-/// copies of the body for operands whose steps are known. AVX-512 gains nothing from that. Masks exist only in the copy
-/// for edges: they cost registers (AVX2) or a port (AVX-512); another copy packs b while it is read.
+/// The register tile. All sums stay in registers through the runs and one loop over k. Counting and prefetching would
+/// take as many instructions as a step's sums of AVX2, and half as many as those of AVX-512: several steps follow each
+/// other in one turn, with copies of the body for operands whose steps are known. Masks exist only in the copy for
+/// edges: they cost registers (AVX2) or a port (AVX-512); another copy packs b while it is read.
 #include "gradus/backend/cpu/tiles/emitter/tile.h"
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsX86.h>
@@ -53,11 +53,11 @@ class TileEmitter {
   }
 
   void full_body() {
-    if (tile_.vectors != copying_vectors) return known_body();
+    if (tile_.vectors != copying_vectors) return body({});
     branch(b_, b_.CreateIsNull(copy_), [&] { known_body(); }, [&] { body({.copies = true}); });
   }
   void known_body() {
-    if (tile_.steps_at_once == 1) return body({});
+    if (tile_.element->isIntegerTy()) return body({});
     const auto is = [&](V value, int64_t bytes) { return b_.CreateICmpEQ(value, b_.getInt64(bytes)); };
     const auto with_a = [&](const Knows& knows) {
       Knows more = knows;
@@ -97,21 +97,17 @@ class TileEmitter {
       V &later = s[count - 2], &wanted = s[count - 1];
       prefetch(b_, later, 2);
       prefetch_row(wanted);
-      steps(s, count, tile_.steps_at_once);
+      steps(s, count, steps_at_once);
       later = at(b_, later, later_step_);
       wanted = b_.CreateSelect(b_.CreateICmpULT(wanted, last_wanted), at(b_, wanted, c_row_), wanted);
       return s;
     };
-    if (tile_.steps_at_once == 1) {
-      state = repeat(b_, k_, 1, state, turn);
-    } else {
-      V left = b_.CreateURem(k_, b_.getInt64(tile_.steps_at_once));
-      state = repeat_if_any(b_, b_.CreateSub(k_, left), tile_.steps_at_once, state, turn);
-      state = repeat_if_any(b_, left, 1, state, [&](V, std::vector<V> s) {
-        steps(s, count, 1);
-        return s;
-      });
-    }
+    V left = b_.CreateURem(k_, b_.getInt64(steps_at_once));
+    state = repeat_if_any(b_, b_.CreateSub(k_, left), steps_at_once, state, turn);
+    state = repeat_if_any(b_, left, 1, state, [&](V, std::vector<V> s) {
+      steps(s, count, 1);
+      return s;
+    });
     state.resize(count);
     return state;
   }
@@ -165,8 +161,8 @@ class TileEmitter {
     for (int v = 0; v < tile_.vectors; ++v)
       columns.push_back(knows_.copies && tile_.pairs ? woven(b, v)
                                                      : load(b_, vector_, at(b_, b, v * vector_bytes()), masks_[v]));
-    if (knows_.b_is_packed) keep_order();  // what a processor fetches by itself
-    else prefetch_b(at(b_, b, b_ahead_));
+    if (knows_.b_is_packed) keep_order();
+    if (!knows_.b_is_packed || tile_.fetches_packed_b) prefetch_b(at(b_, b, b_ahead_));
     for (int v = 0; knows_.copies && v < tile_.vectors; ++v) store(b_, columns[v], at(b_, copy, v * vector_bytes()));
     for (int i = 0; i < tile_.rows; ++i) {
       V x = b_.CreateAlignedLoad(tile_.element, a_at(a, i), llvm::Align(size_));
