@@ -349,6 +349,8 @@ TYPED_TEST(ProductOf, AnyDivisionIntoUnitsGivesTheSameBits) {
                         // Two blocks of columns, so that rows are divided first: of 32 bits, of 64, of many matrices.
                         {.m = 537, .n = 290, .k = 1000, .transpose_a = true},
                         {.m = 537, .n = 150, .k = 1000},
+                        {.m = 225, .n = 128, .k = 257},
+                        {.m = 230, .n = 300, .k = 520, .transpose_b = true},
                         {.m = 190, .n = 290, .k = 1000, .batch = 3, .repeat_b = true, .gap = 1}};
   std::mt19937 random(3);
   for (const Case& c : cases) {
@@ -389,6 +391,7 @@ TYPED_TEST(ProductOf, ReadsAndWritesNothingPastTheEnd) {
 
 TYPED_TEST(ProductOf, HandsOverWholeRowsOrBlocksOfColumns) {
   const Case cases[] = {{.m = 300, .n = 270, .k = 70, .transpose_a = true},  // whole rows
+                        {.m = 301, .n = 139, .k = 301},
                         {.m = 230, .n = 700, .k = 100, .transpose_a = true, .transpose_b = true},
                         {.m = 90, .n = 2100, .k = 600},  // blocks of columns
                         {.m = 60, .n = 40000, .k = 3, .transpose_a = true},

@@ -68,15 +68,23 @@ struct Lines {
   alignas(64) std::uint32_t planes[3][k * most];
 };
 
-/// Pairs as two floats each: the odd one to `odd`, the even one to `even`, of which each is `apart` bytes behind the
-/// one before.
-void split(const char* pairs, std::int64_t count, char* odd, char* even, std::int64_t apart) {
+/// Pairs as two floats each: the odd one to `odd`, the even one to `even`.
+[[gnu::target("avx2")]] void split(const char* pairs, std::int64_t count, char* odd, char* even) {
   for (std::int64_t i = 0; i < count; ++i) {
     std::uint32_t pair;
     std::memcpy(&pair, pairs + 4 * i, sizeof pair);
     const std::uint32_t upper = pair & 0xffff0000, lower = pair << 16;
-    std::memcpy(odd + i * apart, &upper, sizeof upper);
-    std::memcpy(even + i * apart, &lower, sizeof lower);
+    std::memcpy(odd + 4 * i, &upper, sizeof upper);
+    std::memcpy(even + 4 * i, &lower, sizeof lower);
+  }
+}
+/// The same, where the even one follows the odd one.
+[[gnu::target("avx2")]] void split(const char* pairs, std::int64_t count, char* target) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::uint32_t pair;
+    std::memcpy(&pair, pairs + 4 * i, sizeof pair);
+    const std::uint64_t both = (pair & 0xffff0000) | std::uint64_t{pair << 16} << 32;
+    std::memcpy(target + 8 * i, &both, sizeof both);
   }
 }
 
@@ -95,7 +103,7 @@ void Packer::pack_b(const char* source, std::int64_t columns, std::int64_t k, ch
     for (std::int64_t panel = 0; panel * plan_.width < columns; ++panel)
       for (std::int64_t pair = 0; 2 * pair < k; ++pair) {
         char* const to = target + panel * plan_.b_panel_bytes() + 2 * pair * row;
-        split(pairs_ + panel * plan_.pair_panel_bytes() + pair * row, plan_.width, to, to + row, 4);
+        split(pairs_ + panel * plan_.pair_panel_bytes() + pair * row, plan_.width, to, to + row);
       }
     return;
   }
@@ -119,11 +127,10 @@ void Packer::pack_a(const char* source, std::int64_t rows, std::int64_t k, char*
   if (plan_.form == Form::widened) {
     pair_a(source, a_apart(), rows, k, pairs_, pair_pitch);
     if (plan_.a_by_rows())
-      for (std::int64_t row = 0; row < rows; ++row)
-        split(pairs_ + row * pair_pitch, (k + 1) / 2, target + row * pitch, target + row * pitch + 4, 8);
+      for (std::int64_t row = 0; row < rows; ++row) split(pairs_ + row * pair_pitch, (k + 1) / 2, target + row * pitch);
     else
       for (std::int64_t pair = 0; 2 * pair < k; ++pair)
-        split(pairs_ + pair * pair_pitch, rows, target + 2 * pair * pitch, target + (2 * pair + 1) * pitch, 4);
+        split(pairs_ + pair * pair_pitch, rows, target + 2 * pair * pitch, target + (2 * pair + 1) * pitch);
     return;
   }
   const bool by_rows = plan_.packed_a_by_rows();
