@@ -26,20 +26,18 @@ std::vector<Isa> isas() {
 /// What a product may be computed with on this processor.
 struct Tiles {
   Isa isa;
-  bool pairs, amx = false, rounds = false;
-  void set(Product& p) const {
-    p.isa = isa, p.pair_tiles = pairs, p.amx = amx;
-    p.rounds_by_instruction = p.rounds_by_instruction && (pairs || rounds);
-  }
+  bool pairs = false, amx = false, rounds = false;
+  void set(Product& p) const { p.isa = isa, p.pair_tiles = pairs, p.amx = amx, p.rounds_by_instruction = rounds; }
 };
 template <class T> std::vector<Tiles> all_tiles() {
   std::vector<Tiles> all;
-  for (Isa isa : isas()) all.push_back({isa, false});
+  for (Isa isa : isas()) all.push_back({isa});
   if (std::is_same_v<T, bfloat16> && has_pair_products()) {
-    all.push_back({Isa::avx512, true});
-    all.push_back({.isa = Isa::avx512, .pairs = false, .rounds = true});
+    all.push_back({.isa = Isa::avx512, .pairs = true});
+    all.push_back({.isa = Isa::avx512, .rounds = true});
   }
-  if (std::is_same_v<T, bfloat16> && can_run_amx()) all.push_back({Isa::avx512, has_pair_products(), true});
+  if (std::is_same_v<T, bfloat16> && can_run_amx())
+    all.push_back({.isa = Isa::avx512, .pairs = has_pair_products(), .amx = true, .rounds = has_pair_products()});
   return all;
 }
 

@@ -62,7 +62,7 @@ class AmxDriver {
         tiles_(*plan.table, plan.height()),
         multiply_(plan.table->amx[plan.height() > AmxTiles::rows]),
         planes_(plan.form == Form::thirds ? std::span<const Planes>(planes_of_thirds) : single_planes),
-        round_(p_.rounds_by_instruction ? plan.table->round_pairs : plan.table->round) {
+        round_(plan.round()) {
     if (plan.keep_a) kept_.resize(static_cast<std::size_t>(plan.row_panels));
   }
 

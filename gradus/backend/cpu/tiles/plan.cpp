@@ -19,10 +19,9 @@ constexpr std::int64_t most_resident = 8;          // more rows of c than this a
 constexpr std::int64_t most_passing = 4 << 20;     // bytes of b that passes by again for every few panels
 constexpr std::int64_t enough_panels = 16;         // for an even load if each is as wide as c
 constexpr std::int64_t worth_turning = 64;         // columns and steps from which on AVX2 reads a row by row
-constexpr std::int64_t steps_worth_turning = 256;  // from which on, if columns are half as many, AVX-512 reads a step
-                                                   // by step
-constexpr std::int64_t near_panel = 256;           // steps whose panel of b, 32 KiB, stays in a cache of 48 KiB
-constexpr std::int64_t narrow = 256;               // columns: pieces of fewer have no gaps, and are done in one call
+constexpr std::int64_t columns_worth_turning = 128, steps_worth_turning = 256;  // AVX-512, step by step
+constexpr std::int64_t near_panel = 256;  // steps whose panel of b, 32 KiB, stays in a cache of 48 KiB
+constexpr std::int64_t narrow = 256;      // columns: pieces of fewer have no gaps, and are done in one call
 
 void check(const Product& p) {
   const bool is_known =
@@ -111,8 +110,9 @@ void Plan::choose_packing() {
     turn_a = pack_a;
   }
   // One stream of lines instead of one a row.
-  if (form == Form::plain && p.isa == Isa::avx512 && a_by_rows() && row_panels >= enough_panels)
-    turn_a = p.n >= steps_worth_turning / 2 && p.k >= steps_worth_turning;
+  const bool has_near_panels = p.isa == Isa::avx512 && first_level_cache() >= 48 << 10;
+  if (form == Form::plain && has_near_panels && a_by_rows() && row_panels >= enough_panels)
+    turn_a = p.n >= columns_worth_turning && p.k >= steps_worth_turning;
   pack_a = pack_a || turn_a;
   // Rows adjacent: panels share cache lines, so several are packed at once.
   group = a_by_rows() || is_of_amx()
@@ -124,8 +124,7 @@ void Plan::choose_packing() {
   streamed = !pack_a && !pack_b && b_bytes > 512 << 10;
   // Where panels of b fit into the first-level cache, chains pause for them to stay there, but for those whose sums
   // are in no memory meanwhile.
-  const bool is_near = p.isa == Isa::avx512 && pack_b && !p.is_followed && first_level_cache() >= 48 << 10;
-  const std::int64_t deepest = is_near ? near_panel : deepest_product;
+  const std::int64_t deepest = has_near_panels && pack_b && !p.is_followed ? near_panel : deepest_product;
   if (streamed) depth = std::min<std::int64_t>(p.k, 64);  // so many pages are within reach of the address cache
   else if ((!pack_a && !pack_b) || p.k <= deepest || form != Form::plain) depth = p.k;
   else depth = round_up(divide_up(p.k, divide_up(p.k, deepest)), 16);

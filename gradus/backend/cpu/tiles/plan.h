@@ -113,6 +113,10 @@ struct Plan {
   std::int64_t tail_bytes() const { return !is_of_amx() || pack_a ? 0 : height() * AmxTiles::row_bytes; }
   /// Whether sums and result differ.
   bool rounds() const { return form == Form::widened && !product.wide; }
+  /// What rounds sums to bf16.
+  PackFunction round() const {
+    return product.rounds_by_instruction && table->round_pairs ? table->round_pairs : table->round;
+  }
 
  private:
   std::int64_t b_panel_bytes_of(std::int64_t steps) const;

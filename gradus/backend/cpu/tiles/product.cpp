@@ -58,6 +58,7 @@ class Driver {
         piece_(sums_ + plan.sums_bytes() + plan.pairs_bytes()),
         c_row_(plan.has_pieces() ? plan.piece_pitch_bytes() : p_.c_row * plan.c_element),
         packer_(plan, sums_ + plan.sums_bytes()),
+        round_(plan.round()),
         tiles_(plan.table->tiles[plan.form == Form::pairs     ? (p_.wide ? TileTable::wide_pairs : TileTable::pairs)
                                  : plan.form == Form::widened ? TileTable::kind_of(f32)
                                                               : TileTable::kind_of(p_.dtype)]) {
@@ -169,15 +170,15 @@ class Driver {
       rows_[static_cast<std::size_t>(panel - begin)] = {a_of(batch, panel, begin), c_of(batch, plan_.first_row(panel)),
                                                         plan_.rows(panel)};
     const std::span<const Rows> together(rows_.data(), static_cast<std::size_t>(end - begin));
-    const std::int64_t ahead = plan_.width * plan_.size;
+    const std::int64_t panel_bytes = plan_.width * plan_.size;  // of a row
+    const std::int64_t right = step_ > 0 && !plan_.rounds() ? panel_bytes : 0;
     shape_.b_ahead = steps_ahead * shape_.b_step;
-    const std::int64_t right = step_ > 0 && !plan_.rounds() ? plan_.width * plan_.size : 0;
     if (!plan_.is_deep) {
       shape_.next = right;
       for (const Rows& rows : together)
         for (std::int64_t j = 0; j < columns_; j += plan_.width) {
           const bool last = j + plan_.width >= columns_;  // then other rows follow, and the first columns
-          if (!plan_.pack_b) shape_.b_ahead = last ? -(j / plan_.width * ahead) : ahead;
+          if (!plan_.pack_b) shape_.b_ahead = last ? -(j / plan_.width * panel_bytes) : panel_bytes;
           if (plan_.pack_b && first_ && &rows == together.data()) first_tile(rows, j);
           else tile(rows, plan_.pack_b ? panel_of_b(j) : source_of_b(j), j);
         }
@@ -263,8 +264,7 @@ class Driver {
                           .source_row = shape_.c_row,
                           .target_row = c_row_,
                           .panel = 0};
-    const bool by_instruction = p_.rounds_by_instruction && p_.isa == Isa::avx512;
-    (by_instruction ? plan_.table->round_pairs : plan_.table->round)(sums_, c, &shape);
+    round_(sums_, c, &shape);
   }
 
   void clear(std::int64_t outer, std::int64_t begin, std::int64_t end) {
@@ -284,6 +284,7 @@ class Driver {
   const std::int64_t c_row_;    // bytes
   std::int64_t first_row_ = 0;  // of the piece
   const Packer packer_;
+  const PackFunction round_;
   const TileFunction (*tiles_)[TileTable::heights];
   std::int64_t outer_ = -1, first_column_ = 0, columns_ = 0, step_ = 0, depth_ = 0, turns_ = 0;
   Bytes b_block_ = nullptr;

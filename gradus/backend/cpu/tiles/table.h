@@ -42,7 +42,8 @@ struct TileShape {
   char* copy = nullptr;
 };
 inline constexpr int copying_vectors = 2;
-/// Steps ahead at which packed b is fetched from the second-level cache, where tiles do that.
+/// Steps ahead at which packed b is fetched from the second-level cache, where tiles do that. Of strips on one core of
+/// Zen 4: 104 GFLOP/s without, 111 with, of 117.
 inline constexpr std::int64_t steps_ahead = 8;
 
 /// c = a b, or c += a b if `resume`, over `columns` (at least 1) columns, at most the tile's width; neither b nor c is
