@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t column_chunk = 2048;  // columns of one worker's part of a column reduction
 // Of column reductions: vectors of sums that stay in registers, and vectors of columns that are walked at once.
 constexpr std::int64_t most_sums = 8, most_vectors = 4;
-constexpr std::size_t large_step = 24;  // members, past which code for one vector at a time is enough
+constexpr std::size_t large_step = 24;  // members, past which a vector of columns is enough code
 
 }  // namespace
 
@@ -246,10 +246,11 @@ void LoopEmitter::emit_column_block(V outer, V block, V begin, V end) {
 }
 
 /// Whether all rows of a block are walked for a few vectors of columns before the next ones, so that their sums stay
-/// in registers: nothing is computed per row then, or a row is one vector.
+/// in registers: nothing is computed per row then, or a row is one vector. Of large steps it would be one vector at a
+/// time, a line of each row: they are walked row by row, as hardware fetches ahead; their sums are little of the work.
 bool LoopEmitter::keeps_sums() const {
   if (is_one_vector()) return true;
-  return loops_.phases() == 1 &&
+  return loops_.phases() == 1 && step_.members.size() <= large_step &&
          std::ranges::none_of(step_.members, [&](int member) { return loops_.is_row_value(member); });
 }
 
@@ -262,7 +263,6 @@ void LoopEmitter::emit_column_strips(V first, V last, V begin, V end) {
   std::int64_t vectors = most_sums / std::max<std::int64_t>(1, std::ssize(column_reductions()));
   for (int r : column_reductions())
     if (size_of(computed_in(graph_[r].spec.dtype)) > 4) vectors = vectors / 2;
-  if (step_.members.size() > large_step) vectors = 1;
   if (loops_.columns() >= 0) vectors = std::min(vectors, loops_.columns() / lanes);
   const std::int64_t wide = std::clamp<std::int64_t>(vectors, 1, most_vectors) * lanes;
   V at = begin;

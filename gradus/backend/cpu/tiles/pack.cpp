@@ -85,10 +85,12 @@ struct Floats {
     std::memcpy(even + 4 * i, &floats.even, 4);
   }
 }
-/// The same, where the even one follows the odd one.
-[[gnu::target("avx2")]] void split(const char* pairs, std::int64_t count, char* target) {
+/// The same, where the even one follows the odd one: together 64 bits, of which the odd one is the lower half.
+[[gnu::target("avx2")]] void split(const char* pairs, std::int64_t count, char* __restrict target) {
   for (std::int64_t i = 0; i < count; ++i) {
-    const Floats floats(pairs + 4 * i);
+    std::uint32_t pair;
+    std::memcpy(&pair, pairs + 4 * i, sizeof pair);
+    const std::uint64_t wide = pair, floats = wide << 48 | (wide & 0xffff0000);
     std::memcpy(target + 8 * i, &floats, sizeof floats);
   }
 }
