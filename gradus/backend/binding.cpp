@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include "gradus/base/divide.h"
+#include "gradus/base/share.h"
 
 namespace gradus {
 namespace {
@@ -11,6 +13,7 @@ namespace {
 constexpr double bytes_per_ns = ThreadRates().bytes / 1e9, flops_per_ns = ThreadRates().flops / 1e9;
 constexpr double fork_ns = 2000, barrier_ns = 300;
 constexpr double worth_dividing_ns = 1500;
+constexpr double worth_taking_over_ns = 8000, worth_sharing_ns = 200000;  // a piece, and a job of which there are pieces
 /// Of a body's temporaries, which members with rows of their own have each for itself.
 constexpr std::int64_t most_bytes_by_rows = 4 << 20;
 
@@ -55,6 +58,10 @@ class Binder {
     const BoundThunk& b = thunks_[static_cast<std::size_t>(t)];
     Job job = whole_job_of(t);
     if (b.in_turns && is_divided(job)) job.run = b.in_turns, job.extent = b.turns, job.grain = 1, job.in_turns = true;
+    const double grains = static_cast<double>(divide_up(job.extent, job.grain));
+    if (!lowered_.balances || job.in_turns || job.cost < worth_sharing_ns || grains >= Share::most_units) return job;
+    job.cut = b.cut;
+    job.piece = std::max<std::int64_t>(1, static_cast<std::int64_t>(worth_taking_over_ns / job.cost * grains));
     return job;
   }
   Job whole_job_of(int t) const {

@@ -15,12 +15,14 @@ struct Job {
   const void* data = nullptr;
   std::int64_t extent = 0, grain = 1;
   std::int64_t thunk = 0;
-  double cost = 0;        // nanoseconds on one thread, estimated
-  int owner = 0;          // the worker that runs it if it is not divided
-  bool controls = false;  // a branch or a loop, and
-  int team = 1;           // how many workers run it together
-  bool may_fail = false;  // somewhere in its stage: the error word is looked at after the stage's last job
-  bool in_turns = false;  // if it is divided: members of the team wait for each other within it
+  double cost = 0;         // nanoseconds on one thread, estimated
+  int owner = 0;           // the worker that runs it if it is not divided
+  bool controls = false;   // a branch or a loop, and
+  int team = 1;            // how many workers run it together
+  bool may_fail = false;   // somewhere in its stage: the error word is looked at after the stage's last job
+  Cut cut = Cut::nowhere;  // if it is divided: whether others may take over some of a share, and
+  std::int64_t piece = 1;  // the fewest grains that are worth it
+  bool in_turns = false;   // if it is divided: members of the team wait for each other within it
   std::int64_t scratch = 0, scratch_stride = 0;  // in the arena: of worker 0, and from one to the next
 };
 

@@ -2,7 +2,11 @@
 #include "gradus/backend/executor.h"
 #include <algorithm>
 #include <optional>
+#include <span>
+#include <vector>
+#include "gradus/base/divide.h"
 #include "gradus/base/flush_denormals.h"
+#include "gradus/base/share.h"
 #include "gradus/base/spin.h"
 #include "gradus/base/thread_pool.h"
 
@@ -29,15 +33,90 @@ void run_whole(KernelArguments& arguments, std::byte* arena, const Job& job) {
   job.run(&arguments, 0, job.extent);
 }
 
-void run_share(KernelArguments& arguments, std::byte* arena, const Job& job) {
-  const auto [worker, team] = std::pair(arguments.member->worker, arguments.member->team);
-  const std::int64_t units = (job.extent + job.grain - 1) / job.grain;
-  const std::int64_t begin = units * worker / team * job.grain;
-  const std::int64_t end = std::min(job.extent, units * (worker + 1) / team * job.grain);
-  if (begin >= end && !job.in_turns) return;
-  set_job(arguments, arena, job, worker);
-  job.run(&arguments, begin, end);
+/// Of all grains of a job those that this worker begins with.
+Units share_of(const TeamMember& member, const Job& job) {
+  const std::int64_t grains = divide_up(job.extent, job.grain);
+  return {grains * member.worker / member.team, grains * (member.worker + 1) / member.team};
 }
+
+void run_grains(KernelArguments& arguments, const Job& job, const Units& grains) {
+  job.run(&arguments, grains.begin * job.grain, std::min(job.extent, grains.end * job.grain));
+}
+
+/// What lies in a share, while others may take over some of it.
+void run_from(Share& share, KernelArguments& arguments, std::byte* arena, const Job& job, const Units& grains) {
+  set_job(arguments, arena, job, arguments.member->worker);
+  if (job.cut == Cut::by_kernel) {
+    arguments.share = &share;
+    run_grains(arguments, job, grains);
+    arguments.share = nullptr;
+    return;
+  }
+  constexpr std::int64_t pieces = 8;
+  for (;;) {
+    const Units next = share.next(std::max(job.piece, share.later().count() / pieces));
+    if (next.count() <= 0) return;
+    run_grains(arguments, job, next);
+  }
+}
+
+/// Jobs that are divided among a team, between two barriers.
+class DividedJobs {
+ public:
+  static constexpr int most = 8;  // of which others take over
+
+  DividedJobs(KernelArguments& arguments, std::byte* arena, const Job* first, const Job* last)
+      : arguments_(arguments), member_(*arguments.member), arena_(arena), first_(first), last_(last) {}
+
+  void run_own() {
+    for (const Job& job : jobs())
+      if (may_be_taken_over(job)) {
+        const Units own = share_of(member_, job);
+        share(member_.worker, job).begin(own.begin, own.end, job.cut == Cut::by_kernel ? least_of_kernels : 1);
+      }
+    for (const Job& job : jobs()) run_own(job);
+  }
+
+  /// What others have not come to yet.
+  void take_over() {
+    Spin spin;
+    for (bool goes_on = true; goes_on;) {
+      bool taken = false;
+      goes_on = false;
+      for (const Job& job : jobs()) {
+        if (!may_be_taken_over(job)) continue;
+        Share& mine = share(member_.worker, job);
+        for (int i = 1; i < member_.team; ++i) {
+          const Share::Found found = mine.take_over(share((member_.worker + i) % member_.team, job));
+          goes_on |= found != Share::Found::nothing;
+          if (found != Share::Found::taken) continue;
+          run_from(mine, arguments_, arena_, job, mine.later().count() > 0 ? mine.later() : mine.now());
+          taken = true;
+        }
+      }
+      if (goes_on && !taken) spin.pause();
+    }
+  }
+
+ private:
+  static constexpr std::int64_t least_of_kernels = 2;
+
+  std::span<const Job> jobs() const { return {first_, last_}; }
+  bool may_be_taken_over(const Job& job) const { return job.cut != Cut::nowhere && &job - first_ < most; }
+  Share& share(int worker, const Job& job) const { return member_.shares[worker * most + (&job - first_)]; }
+  void run_own(const Job& job) {
+    const Units own = share_of(member_, job);
+    if (own.count() <= 0 && !job.in_turns) return;
+    if (may_be_taken_over(job)) return run_from(share(member_.worker, job), arguments_, arena_, job, own);
+    set_job(arguments_, arena_, job, member_.worker);
+    run_grains(arguments_, job, own);
+  }
+
+  KernelArguments& arguments_;
+  const TeamMember& member_;
+  std::byte* const arena_;
+  const Job *const first_, *const last_;
+};
 
 void run_in_order(KernelArguments& arguments, std::byte* arena, const Job* first, const Job* last) {
   for (const Job* job = first; job != last; ++job) {
@@ -63,9 +142,11 @@ void work(const Binding& binding, KernelArguments& arguments, std::byte* arena, 
       run_in_order(arguments, arena, jobs + section.first, jobs + section.last);
       arguments.member = &member;
     } else {
-      for (int i = section.first; i < section.divided; ++i) run_share(arguments, arena, jobs[i]);
+      DividedJobs divided(arguments, arena, jobs + section.first, jobs + section.divided);
+      divided.run_own();
       for (int i = section.divided; i < section.last; ++i)
         if (jobs[i].owner % member.team == member.worker) run_whole(arguments, arena, jobs[i]);
+      divided.take_over();
     }
   }
 }
@@ -79,13 +160,19 @@ void run_alone(const Binding& binding, void* const* slots, std::byte* arena, Err
   run_in_order(arguments, arena, binding.jobs.data(), binding.jobs.data() + binding.jobs.size());
 }
 
-/// The barrier of teams that this thread leads.
-Barrier& barrier_for(int team) {
-  thread_local std::optional<Barrier> barrier;
+/// Where the members of a team meet and what each has yet to do.
+struct Meeting {
+  Barrier barrier;
+  std::vector<Share> shares;
+  explicit Meeting(int team) : barrier(team), shares(static_cast<std::size_t>(team * DividedJobs::most)) {}
+};
+/// Of teams that this thread leads.
+Meeting& meeting_of(int team) {
+  thread_local std::optional<Meeting> meeting;
   thread_local int seats = 0;
-  if (seats != team) barrier.emplace(team);
+  if (seats != team) meeting.emplace(team);
   seats = team;
-  return *barrier;
+  return *meeting;
 }
 
 }  // namespace
@@ -107,12 +194,12 @@ void execute(const Binding& binding, void* const* slots, std::byte* arena, Error
     const FlushDenormals flush;
     return run_alone(binding, slots, arena, error);
   }
-  ThreadPool::global().run(binding.team, [&, barrier = &barrier_for(binding.team)](int worker, int team) {
+  ThreadPool::global().run(binding.team, [&, meeting = &meeting_of(binding.team)](int worker, int team) {
     if (team != binding.team) {  // the pool is busy, or was made smaller just now
       if (worker == 0) run_alone(binding, slots, arena, error);
       return;
     }
-    const TeamMember member{worker, team, barrier};
+    const TeamMember member{worker, team, &meeting->barrier, meeting->shares.data()};
     KernelArguments arguments = arguments_of(member, binding, slots, error);
     work(binding, arguments, arena, true);
   });

@@ -14,11 +14,13 @@ namespace gradus {
 class Barrier;
 struct Binding;
 class KernelTimes;
+class Share;
 
 /// One of the workers that run a program together.
 struct TeamMember {
   int worker = 0, team = 1;
   Barrier* barrier = nullptr;  // where they wait for each other; of one alone null
+  Share* shares = nullptr;     // of all, worker by worker (executor.cpp)
   /// Returns when all members are here: what any of them wrote before is seen by all after.
   void meet() const;
   /// Work in turns, of a thunk's in_turns: returns when the member before this one has ended as many turns.
@@ -43,6 +45,13 @@ struct KernelArguments {
   ErrorWord* error;
   std::int64_t thunk;                  // which one of the program this is: what an error word is set to
   const TeamMember* member = nullptr;  // of a branch or a loop, or in turns: as whom this worker runs it
+  Share* share = nullptr;  // if set, of a kernel that asks for it: what it does instead of [begin, end), bit by bit
+};
+/// How what one worker has to do of a thunk may be cut, so that others take over some of it when they are done.
+enum class Cut : std::uint8_t {
+  anywhere,   // a call for a few grains takes about their part of the time
+  by_kernel,  // the kernel asks its Share what to do next; of grain 1
+  nowhere,    // each call takes the time of many grains besides
 };
 /// A kernel found `value` at `index`, which may not be. It goes on without that element.
 void report_failure(const KernelArguments* arguments, std::int64_t index, std::int64_t value);
@@ -63,6 +72,7 @@ struct BoundThunk {
   std::shared_ptr<const void> data;
   std::int64_t extent = 1, grain = 1, bytes = 0, flops = 0, worker_scratch = 0, shared_scratch = 0;
   std::string failure;
+  Cut cut = Cut::anywhere;
   int team = 1;           // of a branch or a loop: how many workers are worth it
   bool may_fail = false;  // something within a branch or a loop may
   /// If set, how a team divides it: every member gets its part of [0, turns), which may be empty, and goes on with what
@@ -107,6 +117,7 @@ struct Lowered {
   std::shared_ptr<const void> owner;
   std::size_t code_bytes = 0;               // of generated code
   std::shared_ptr<KernelTimes> times = {};  // if its kernels are measured
+  bool balances = true;                     // threads that are done take over some of what others have to do
 };
 
 enum class Tier { interpreted, compiled };

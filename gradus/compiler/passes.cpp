@@ -22,7 +22,7 @@ constexpr Pass graph_passes[] = {{"inline", inline_calls},
 constexpr std::string_view names[] = {"hoist",     "fold",        "simplify",  "eliminate", "attention",
                                       "recompute", "fuse",        "rederive",  "remake",    "residuals",
                                       "reuse",     "concurrency", "share",     "turns",     "strips",
-                                      "depthwise", "winograd",    "epilogues", "rows"};
+                                      "depthwise", "winograd",    "epilogues", "rows",      "balance"};
 
 void check_name(const std::string& name) {
   if (std::ranges::find(names, name) != std::end(names)) return;

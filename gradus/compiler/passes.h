@@ -44,18 +44,19 @@ struct PassTime {
   int values_before, values_after;
 };
 /// What can be disabled: "hoist" "fold" "simplify" "eliminate" "attention" "recompute" "fuse" "rederive" "remake"
-/// "residuals" "reuse" "concurrency" "share" "turns" "strips" "depthwise" "winograd" "epilogues" "rows" ("attention":
-/// in blocks of queries, else scores stand in memory as a whole; "recompute": to stay within a byte budget, which does
-/// not hold without it; "rederive": cheap formulas are computed again where they are read late, of fused steps;
-/// "remake": what products read late is stored anew instead of kept; "residuals": loops keep what their gradients need;
-/// "reuse": outputs take the memory of dying inputs, temporaries that of others, and the fullest stage is cut in two
-/// where that needs less; "concurrency": steps run side by side; "share": kernels of one structure are generated once,
-/// for all programs; "turns": products with weights that are updated are divided by rows of the weights, as updates
-/// are; "strips": convolutions read images in place, else their windows are packed; "depthwise": convolutions of one
-/// channel a group have loops of their own, else they are groups as any others; of finite values no bit changes;
-/// "winograd": convolutions of many channels with kernels of 3 x 3 do fewer multiplications, whose results are rounded
-/// differently: the one name that changes bits; "epilogues": what is computed of a product alone runs over its pieces
-/// as soon as they are there; "rows": where rows of what a loop hands on never meet, threads have their own).
+/// "residuals" "reuse" "concurrency" "share" "turns" "strips" "depthwise" "winograd" "epilogues" "rows" "balance"
+/// ("attention": in blocks of queries, else scores stand in memory as a whole; "recompute": to stay within a byte
+/// budget, which does not hold without it; "rederive": cheap formulas are computed again where they are read late, of
+/// fused steps; "remake": what products read late is stored anew instead of kept; "residuals": loops keep what their
+/// gradients need; "reuse": outputs take the memory of dying inputs, temporaries that of others, and the fullest stage
+/// is cut in two where that needs less; "concurrency": steps run side by side; "share": kernels of one structure are
+/// generated once, for all programs; "turns": products with weights that are updated are divided by rows of the
+/// weights, as updates are; "strips": convolutions read images in place, else their windows are packed; "depthwise":
+/// convolutions of one channel a group have loops of their own, else they are groups as any others; of finite values no
+/// bit changes; "winograd": convolutions of many channels with kernels of 3 x 3 do fewer multiplications, whose results
+/// are rounded differently: the one name that changes bits; "epilogues": what is computed of a product alone runs over
+/// its pieces as soon as they are there; "rows": where rows of what a loop hands on never meet, threads have their own;
+/// "balance": threads that are done take over some of what others have to do).
 std::span<const std::string_view> pass_names();
 bool is_disabled(std::span<const std::string> disable, std::string_view name);
 /// Runs the graph passes in order, those in `disable` excepted; InvalidArgument names an unknown one and lists the

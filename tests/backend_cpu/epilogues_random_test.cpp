@@ -36,7 +36,8 @@ class Trial {
   bool run() {
     std::optional<cpu_backend::IsaScope> narrow;
     if (is_one_in(4)) narrow.emplace(cpu_backend::Isa::avx2);
-    const Disabled variants[] = {{}, {}, {}, {"fuse"}, {"reuse"}, {"rederive", "remake"}, {"share"}, {"turns"}};
+    const Disabled variants[] = {{},        {},        {},         {"fuse"}, {"reuse"}, {"rederive", "remake"},
+                                 {"share"}, {"turns"}, {"balance"}};
     const Disabled disable = variants[random_() % std::size(variants)];
     Disabled of_plain = disable;
     of_plain.insert(of_plain.end(), {"epilogues", "reuse"});

@@ -64,7 +64,8 @@ TEST(SameBits, OpByOpAndCompiled) { EXPECT_TRUE(same_bits(train({.way = Way::eag
 
 TEST(SameBits, FusedAndNot) {
   const std::vector<float> all = train({});
-  for (const char* pass : {"fold", "simplify", "eliminate", "attention", "fuse", "rederive", "reuse", "share", "turns"})
+  for (const char* pass :
+       {"fold", "simplify", "eliminate", "attention", "fuse", "rederive", "reuse", "share", "turns", "balance"})
     EXPECT_TRUE(same_bits(train({.disable = {pass}}), all)) << pass;
   EXPECT_TRUE(same_bits(train({.disable = {"fold", "simplify", "eliminate", "fuse", "reuse"}}), all));
 }

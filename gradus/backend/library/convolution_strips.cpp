@@ -178,7 +178,7 @@ std::optional<BoundThunk> bind_strips(const ConvolutionCall& call, const Grouped
   s->packs = s->columns > s->width && s->taps_rows() * s->columns * size > weights_bytes;
   s->panel_bytes = s->taps_rows() * s->width * size + 64;
   if (!find_runs(*s)) return {};
-  BoundThunk bound{.extent = s->units()};
+  BoundThunk bound{.extent = s->units(), .cut = s->packs ? Cut::nowhere : Cut::anywhere};
   bound.bytes = call.bytes();
   bound.flops = call.flops();
   bound.worker_scratch = s->packed_bytes() + (s->image.copies ? s->image_size() : 0);

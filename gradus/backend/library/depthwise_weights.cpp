@@ -266,7 +266,8 @@ bool divides_rows(const KernelConvolutionCall& call) { return channel_blocks(cal
 }  // namespace
 
 BoundThunk bind_depthwise(const KernelConvolutionCall& call) {
-  BoundThunk bound{.extent = channel_blocks(call) * (divides_rows(call) ? rows_of_taps(call.axes) : 1)};
+  BoundThunk bound{.extent = channel_blocks(call) * (divides_rows(call) ? rows_of_taps(call.axes) : 1),
+                   .cut = Cut::nowhere};
   bound.bytes = call.bytes();
   bound.flops = call.flops();
   return bound;

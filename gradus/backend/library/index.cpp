@@ -81,7 +81,8 @@ void run_gather(const KernelArguments* arguments, std::int64_t begin, std::int64
 BoundThunk bind_scatter_add(const Graph& graph, int value, Symbols symbols) {
   const Value& v = graph[value];
   auto call = call_of(graph, value, v.op.as<ScatterAdd>()->axis, v.in[0], v.in[1], value, symbols);
-  BoundThunk bound{.extent = call->outer * call->inner, .grain = 16, .failure = failure_of_index(call->n)};
+  BoundThunk bound{
+      .extent = call->outer * call->inner, .grain = 16, .failure = failure_of_index(call->n), .cut = Cut::nowhere};
   bound.bytes = call->outer * call->inner * (call->n + 3 * call->places) * size_of(call->dtype);
   bound.flops = 16 * call->outer * call->places;
   // Sums of narrow floats, until they are rounded.

@@ -135,7 +135,7 @@ std::int64_t elements_of_result(const cpu_backend::Product& p) { return p.batch 
 /// What the product alone takes.
 BoundThunk bound_for(const Graph& graph, int value, const cpu_backend::Product& p, Symbols symbols) {
   const std::int64_t results = elements_of_result(p);
-  BoundThunk bound{.extent = results == 0 ? 0 : cpu_backend::units(p)};
+  BoundThunk bound{.extent = results == 0 ? 0 : cpu_backend::units(p), .cut = Cut::by_kernel};
   bound.bytes = results * size_of(p.dtype);
   for (int operand : graph[value].in)
     bound.bytes += graph[operand].spec.shape.evaluated(symbols).size() * size_of(p.dtype);
@@ -218,7 +218,7 @@ void run_followed_matmul(const KernelArguments* arguments, std::int64_t begin, s
   const cpu_backend::Epilogue epilogue{
       [](void* state, const cpu_backend::Piece& piece) { static_cast<Following*>(state)->run(piece); }, &following};
   cpu_backend::run_units(call.product, slots[call.a], slots[call.b], slots[call.c], begin, end, arguments->scratch,
-                         epilogue);
+                         epilogue, arguments->share);
 }
 
 BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols) { return bind(graph, value, symbols, true); }
@@ -229,7 +229,8 @@ BoundThunk bind_matmul_with(const Graph& graph, int value, Symbols symbols, cons
 void run_matmul(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
   const auto& call = *static_cast<const Call*>(arguments->data);
   void* const* slots = arguments->slots;
-  cpu_backend::run_units(call.product, slots[call.a], slots[call.b], slots[call.c], begin, end, arguments->scratch);
+  cpu_backend::run_units(call.product, slots[call.a], slots[call.b], slots[call.c], begin, end, arguments->scratch, {},
+                         arguments->share);
 }
 
 }  // namespace gradus::library

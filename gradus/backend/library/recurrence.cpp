@@ -45,7 +45,9 @@ BoundThunk bind_linear_recurrence(const Graph& graph, int value, Symbols symbols
   auto recurrence =
       std::make_shared<Recurrence>(Recurrence{v.spec.dtype, AroundAxis(shape, op.axis), op.reverse,
                                               storage_of(graph, v.in[0]), storage_of(graph, v.in[1]), value});
-  BoundThunk bound{.extent = shape.size() == 0 ? 0 : recurrence->around.outer * recurrence->around.inner, .grain = 16};
+  BoundThunk bound{.extent = shape.size() == 0 ? 0 : recurrence->around.outer * recurrence->around.inner,
+                   .grain = 16,
+                   .cut = Cut::nowhere};
   bound.bytes = 3 * shape.size() * size_of(v.spec.dtype);
   bound.flops = 8 * shape.size();
   bound.data = std::move(recurrence);

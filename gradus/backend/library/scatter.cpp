@@ -77,7 +77,7 @@ BoundThunk bind_scatter(const Graph& graph, int value, Symbols symbols) {
            storage_of(graph, v.in[1]),
            storage_of(graph, v.in[2]),
            value};
-  BoundThunk bound{.extent = call->outer * call->inner, .grain = 16};
+  BoundThunk bound{.extent = call->outer * call->inner, .grain = 16, .cut = Cut::nowhere};
   bound.failure = text("index {value} at position {index} of the indices is outside [0, ", call->n, ")");
   bound.bytes = call->outer * call->inner * (2 * call->n + 3 * call->places) * size_of(call->dtype);
   bound.flops = 16 * call->outer * call->places;

@@ -101,7 +101,9 @@ BoundThunk bind_cumsum(const Graph& graph, int value, Symbols symbols) {
   const Shape shape = v.spec.shape.evaluated(symbols);
   auto running = std::make_shared<Running>(
       Running{v.spec.dtype, AroundAxis(shape, op.axis), op.exclusive, op.reverse, storage_of(graph, v.in[0]), value});
-  BoundThunk bound{.extent = shape.size() == 0 ? 0 : running->around.outer * running->around.inner, .grain = 16};
+  BoundThunk bound{.extent = shape.size() == 0 ? 0 : running->around.outer * running->around.inner,
+                   .grain = 16,
+                   .cut = Cut::nowhere};
   bound.bytes = 3 * shape.size() * size_of(v.spec.dtype);
   bound.flops = 4 * shape.size();
   bound.data = std::move(running);

@@ -42,7 +42,7 @@ BoundThunk bind_update_rows(const Graph& graph, int value, Symbols symbols) {
            storage_of(graph, v.in[1]),
            storage_of(graph, v.in[2]),
            value};
-  BoundThunk bound{.extent = call->inner, .grain = 16};
+  BoundThunk bound{.extent = call->inner, .grain = 16, .cut = Cut::nowhere};
   bound.bytes = 2 * call->places * call->inner * call->element;  // in place; a copy of x is not counted
   bound.flops = 32 * call->places;
   bound.data = std::move(call);

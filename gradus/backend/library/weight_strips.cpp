@@ -162,7 +162,7 @@ std::optional<BoundThunk> bind_strips(const KernelConvolutionCall& call) {
   const std::int64_t panels = divide_up(w->columns, w->width);
   if (call.groups * std::ssize(w->rows_at) * w->parts < enough_units) w->column_blocks = panels;
   w->panels = divide_up(panels, w->column_blocks);
-  BoundThunk bound{.extent = call.groups * w->units_of_group()};
+  BoundThunk bound{.extent = call.groups * w->units_of_group(), .cut = Cut::nowhere};
   bound.bytes = call.bytes();
   bound.flops = call.flops();
   if (w->image.copies) bound.worker_scratch = w->examples_at_once * w->image.elements(w->at_once) * size_of(call.dtype);

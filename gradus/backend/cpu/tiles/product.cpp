@@ -10,6 +10,7 @@
 #include "gradus/backend/cpu/tiles/pack.h"
 #include "gradus/backend/cpu/tiles/plan.h"
 #include "gradus/base/divide.h"
+#include "gradus/base/share.h"
 
 namespace gradus::cpu_backend {
 namespace {
@@ -45,10 +46,11 @@ class LinesWanted {
 /// Ranges of units, one after the other.
 class Driver {
  public:
-  Driver(const Plan& plan, const void* a, const void* b, void* c, void* scratch, const Epilogue& epilogue)
+  Driver(const Plan& plan, const void* a, const void* b, void* c, void* scratch, const Epilogue& epilogue, Share* share)
       : plan_(plan),
         p_(plan.product),
         epilogue_(epilogue),
+        share_(share),
         a_(static_cast<Bytes>(plan.swapped ? b : a)),
         b_(static_cast<Bytes>(plan.swapped ? a : b)),
         c_(static_cast<char*>(c)),
@@ -65,26 +67,32 @@ class Driver {
     if (plan.keep_a) kept_.resize(static_cast<std::size_t>(plan.groups() * plan.pauses()));
   }
 
-  /// Row panels [begin, end), counted over the inner batch, of a block of columns. `next` is what follows.
-  void run(const Range& range, const Range* next) {
+  /// Row panels [begin, end), counted over the inner batch, of a block of columns; `next` is what follows. `passes`:
+  /// how many of the pauses have been reached. Of a share: those that it offers.
+  void run(const Range& range, const Range* next, std::int64_t passes = 0) {
     const auto [outer, column_block, begin, end] = range;
     if (outer != outer_) kept_.assign(kept_.size(), false);
     outer_ = outer;
     first_column_ = column_block * plan_.block;
     columns_ = std::min(plan_.block, p_.n - first_column_);
     b_block_ = block_of_b(outer, column_block);
-    for (step_ = 0; step_ < p_.k; step_ += plan_.depth) {
+    const std::int64_t first_unit = share_ ? share_->now().begin : 0;
+    for (step_ = passes * plan_.depth; step_ < p_.k; step_ += plan_.depth) {
       depth_ = std::min(plan_.depth, p_.k - step_);
       set_strides();
-      if (packs_blocks()) packer_.pack_b(source_of_b(0), columns_, depth_, packed_b_);
-      first_ = !packs_blocks();
-      for (std::int64_t i = begin; i < end; first_ = false) {
-        const std::int64_t panel = i % plan_.row_panels, past = i + residents(panel, end - i);
-        want_a(outer + past / plan_.row_panels, past % plan_.row_panels, end - past);
-        if (past == end) want_next_b(next);
-        row_panels(outer + i / plan_.row_panels, panel, panel + past - i);
+      first_ = true;
+      for (std::int64_t i = begin;; first_ = false) {
+        const std::int64_t panel = i % plan_.row_panels, left = share_ ? share_->now().count() : end - i;
+        const std::int64_t taken = left > 0 ? take(residents(panel, left), left) : 0;
+        if (taken == 0) break;
+        if (first_ && packs_blocks()) packer_.pack_b(source_of_b(0), columns_, depth_, packed_b_), first_ = false;
+        const std::int64_t past = i + taken;
+        want_a(outer + past / plan_.row_panels, past % plan_.row_panels, left - taken);
+        if (taken == left) want_next_b(next);
+        row_panels(outer + i / plan_.row_panels, panel, panel + taken);
         i = past;
       }
+      if (share_ && step_ + depth_ < p_.k) share_->next_pass(first_unit);
     }
     if (p_.k == 0 && !p_.resume) clear(outer, begin, end);
   }
@@ -101,6 +109,12 @@ class Driver {
       shape_.a_step = plan_.form == Form::pairs ? plan_.size : p_.a_column * plan_.element;
     shape_.b_step = plan_.pack_b ? plan_.width * plan_.size : p_.b_row * plan_.element;
     shape_.c_row = plan_.rounds() ? plan_.width * plan_.size : c_row_;
+  }
+
+  /// Of `left` panels the next ones, at most so many: how many. Towards the end they are fewer, so that others can take
+  /// over some.
+  std::int64_t take(std::int64_t most, std::int64_t left) {
+    return share_ ? share_->take(std::min(most, divide_up(left, 2))).count() : most;
   }
 
   Bytes block_of_b(std::int64_t outer, std::int64_t column_block) const {
@@ -279,6 +293,7 @@ class Driver {
   const Plan& plan_;
   const Product& p_;
   const Epilogue& epilogue_;
+  Share* const share_;
   Bytes a_, b_;
   char *c_, *packed_b_, *packed_a_, *sums_, *piece_;
   const std::int64_t c_row_;    // bytes
@@ -309,12 +324,9 @@ std::size_t scratch_bytes(const Product& product) {
 
 bool needs_c(const Product& product) { return !Plan(product).has_pieces(); }
 
-void run_units(const Product& product, const void* a, const void* b, void* c, std::int64_t begin, std::int64_t end,
-               void* scratch, const Epilogue& epilogue) {
-  if (begin >= end) return;
-  const Plan plan(product);
-  if (plan.is_of_amx()) return run_amx(plan, a, b, c, begin, end, scratch, epilogue);
-  Driver driver(plan, a, b, c, scratch, epilogue);
+namespace {
+
+void run_range(const Plan& plan, Driver& driver, std::int64_t begin, std::int64_t end) {
   Range range = plan.range_of(begin, end);
   for (;;) {
     begin += range.end - range.begin;
@@ -323,6 +335,42 @@ void run_units(const Product& product, const void* a, const void* b, void* c, st
     driver.run(range, &next);
     range = next;
   }
+}
+
+/// Begins amid a range if the share was taken over from somebody who has.
+void run_share(const Plan& plan, Driver& driver, Share& share) {
+  const std::int64_t last_pass = plan.pauses() - 1;
+  if (const Units begun = share.now(); begun.count() > 0)
+    driver.run(plan.range_of(begun.begin, begun.end), nullptr, last_pass - begun.passes_left);
+  for (;;) {
+    const Units left = share.later();
+    if (left.count() <= 0) return;
+    const Range range = plan.range_of(left.begin, left.end);
+    Units units = share.next(range.end - range.begin);
+    if (units.count() <= 0) return;
+    units.passes_left = last_pass;
+    share.offer(units);
+    const Range next = units.end < left.end ? plan.range_of(units.end, left.end) : Range{};
+    driver.run(plan.range_of(units.begin, units.end), units.end < left.end ? &next : nullptr);
+  }
+}
+
+}  // namespace
+
+void run_units(const Product& product, const void* a, const void* b, void* c, std::int64_t begin, std::int64_t end,
+               void* scratch, const Epilogue& epilogue, Share* share) {
+  if (begin >= end) return;
+  const Plan plan(product);
+  const bool is_whole = plan.is_of_amx() || product.k == 0 || plan.pauses() > Share::most_passes;
+  if (share && is_whole) {
+    const Units all = share->next(end - begin);
+    begin = all.begin, end = all.end;
+    if (begin >= end) return;
+  }
+  if (plan.is_of_amx()) return run_amx(plan, a, b, c, begin, end, scratch, epilogue);
+  Driver driver(plan, a, b, c, scratch, epilogue, is_whole ? nullptr : share);
+  if (share && !is_whole) run_share(plan, driver, *share);
+  else run_range(plan, driver, begin, end);
 }
 
 }  // namespace gradus::cpu_backend

@@ -5,6 +5,9 @@
 #include "gradus/backend/cpu/isa.h"
 #include "gradus/tensor/dtype.h"
 
+namespace gradus {
+class Share;
+}
 namespace gradus::cpu_backend {
 
 /// c[i] = a[i] b[i] for i in [0, batch): a [m, k], b [k, n], c [m, n]; strides count elements.
@@ -64,9 +67,9 @@ std::size_t scratch_bytes(const Product&);
 /// Whether it packs b, which every thread would do that has rows of its own.
 bool packs_b(const Product&);
 
-/// Computes the elements of c that belong to units [begin, end), and hands them to the epilogue of a product that is
-/// followed, each once.
+/// Computes the elements of c that belong to units [begin, end), or to those of the share if there is one, and hands
+/// them to the epilogue of a product that is followed, each once.
 void run_units(const Product&, const void* a, const void* b, void* c, std::int64_t begin, std::int64_t end,
-               void* scratch, const Epilogue& epilogue = {});
+               void* scratch, const Epilogue& epilogue = {}, Share* share = nullptr);
 
 }  // namespace gradus::cpu_backend
