@@ -4,6 +4,7 @@
 /// 32,768 keys. Keys behind a causal block's last query are never looked at.
 #include <algorithm>
 #include <limits>
+#include "gradus/backend/cpu/tiles/strips.h"
 #include "gradus/backend/library/attention_rows.h"
 #include "gradus/backend/library/kernels.h"
 #include "gradus/ops/attention_blocks.h"
@@ -37,10 +38,10 @@ template <class T> class Worker {
     weights_ = reinterpret_cast<T*>(products_ + c_.product_scratch);
     gradients_ = weights_ + c_.keys * block_queries;
     across_ = c_.is_forward() ? gradients_ : gradients_ + c_.keys * block_queries;
-    scaled_ = across_ + std::max(c_.width, c_.value_width) * block_queries;
+    scaled_ = across_ + rows_across(c_) * block_queries;
   }
   static std::int64_t scratch_bytes(const Call& c) {
-    const std::int64_t matrices = c.keys * (c.is_forward() ? 1 : 2) + std::max(c.width, c.value_width) + c.width;
+    const std::int64_t matrices = c.keys * (c.is_forward() ? 1 : 2) + rows_across(c) + c.width;
     return c.product_scratch + matrices * block_queries * static_cast<std::int64_t>(sizeof(T)) + 64;
   }
 
@@ -85,6 +86,8 @@ template <class T> class Worker {
   }
 
  private:
+  /// Transposing writes whole vectors.
+  static std::int64_t rows_across(const Call& c) { return round_up(std::max(c.width, c.value_width), 16); }
   const T* pointer(int slot) const { return static_cast<const T*>(slots_[slot]); }
   const T* keys(std::int64_t batch, std::int64_t head) const {
     return pointer(c_.key) + (batch * c_.keys * c_.key_heads + head / c_.group()) * c_.width;
@@ -100,8 +103,10 @@ template <class T> class Worker {
   }
   /// Rows of r queries, `heads` heads apart, as columns, multiplied by `factor`.
   void transpose(const T* rows, std::int64_t width, std::int64_t r, T factor) const {
-    for (std::int64_t q = 0; q < r; ++q)
-      for (std::int64_t w = 0; w < width; ++w) across_[w * block_queries + q] = rows[q * c_.heads * width + w] * factor;
+    if (r * width == 0) return;
+    cpu_backend::transpose(c_.dtype, rows, r, width, c_.heads * width, block_queries, across_);
+    if (factor == 1) return;
+    for (std::int64_t i = 0; i < width * block_queries; ++i) across_[i] *= factor;
   }
 
   /// weights_: [n, r] of queries i ... i + r - 1, and scaled_: these queries, as rows.

@@ -54,4 +54,15 @@ void pack_panels(DType dtype, const void* b, std::int64_t rows, std::int64_t col
   table_of(isa).copy[size / 8][width / lanes - 1](b, target, &shape);
 }
 
+void transpose(DType dtype, const void* b, std::int64_t rows, std::int64_t columns, std::int64_t row,
+               std::int64_t pitch, void* target, Isa isa) {
+  const std::int64_t size = size_of(dtype);
+  const PackShape shape{.rows = columns,
+                        .columns = rows,
+                        .source_row = row * size,
+                        .target_row = pitch * size,
+                        .panel = 2 * sizes_of(isa).vector_bytes};
+  table_of(isa).transpose[size / 8][1](b, target, &shape);
+}
+
 }  // namespace gradus::cpu_backend
