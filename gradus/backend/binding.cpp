@@ -13,7 +13,8 @@ namespace {
 constexpr double bytes_per_ns = ThreadRates().bytes / 1e9, flops_per_ns = ThreadRates().flops / 1e9;
 constexpr double fork_ns = 2000, barrier_ns = 300;
 constexpr double worth_dividing_ns = 1500;
-constexpr double worth_taking_over_ns = 8000, worth_sharing_ns = 200000;  // a piece, and a job of which there are pieces
+constexpr double worth_taking_over_ns = 8000,
+                 worth_sharing_ns = 200000;  // a piece, and a job of which there are pieces
 /// Of a body's temporaries, which members with rows of their own have each for itself.
 constexpr std::int64_t most_bytes_by_rows = 4 << 20;
 
@@ -58,11 +59,17 @@ class Binder {
     const BoundThunk& b = thunks_[static_cast<std::size_t>(t)];
     Job job = whole_job_of(t);
     if (b.in_turns && is_divided(job)) job.run = b.in_turns, job.extent = b.turns, job.grain = 1, job.in_turns = true;
-    const double grains = static_cast<double>(divide_up(job.extent, job.grain));
-    if (!lowered_.balances || job.in_turns || job.cost < worth_sharing_ns || grains >= Share::most_units) return job;
-    job.cut = b.cut;
-    job.piece = std::max<std::int64_t>(1, static_cast<std::int64_t>(worth_taking_over_ns / job.cost * grains));
+    if (is_shared(job)) {
+      const auto grains = static_cast<double>(divide_up(job.extent, job.grain));
+      job.cut = b.cut;
+      job.piece = std::max<std::int64_t>(1, static_cast<std::int64_t>(worth_taking_over_ns / job.cost * grains));
+    }
     return job;
+  }
+  /// Whether it is worth asking, for each piece, if somebody else has taken it over.
+  bool is_shared(const Job& job) const {
+    return lowered_.balances && is_divided(job) && !job.in_turns && job.cost >= worth_sharing_ns &&
+           divide_up(job.extent, job.grain) <= Share::most_units;
   }
   Job whole_job_of(int t) const {
     const BoundThunk& b = thunks_[static_cast<std::size_t>(t)];

@@ -44,11 +44,12 @@ void run_grains(KernelArguments& arguments, const Job& job, const Units& grains)
 }
 
 /// What lies in a share, while others may take over some of it.
-void run_from(Share& share, KernelArguments& arguments, std::byte* arena, const Job& job, const Units& grains) {
+void run_from(Share& share, KernelArguments& arguments, std::byte* arena, const Job& job) {
   set_job(arguments, arena, job, arguments.member->worker);
   if (job.cut == Cut::by_kernel) {
+    const Units later = share.later();
     arguments.share = &share;
-    run_grains(arguments, job, grains);
+    run_grains(arguments, job, later.count() > 0 ? later : share.now());
     arguments.share = nullptr;
     return;
   }
@@ -60,54 +61,65 @@ void run_from(Share& share, KernelArguments& arguments, std::byte* arena, const 
   }
 }
 
-/// Jobs that are divided among a team, between two barriers.
-class DividedJobs {
+/// Jobs between two barriers, up to `divided` divided among the team, the others each its owner's. Those that others
+/// can take over some of come last.
+class JobsTogether {
  public:
-  static constexpr int most = 8;  // of which others take over
+  static constexpr int most_shared = 8;
 
-  DividedJobs(KernelArguments& arguments, std::byte* arena, const Job* first, const Job* last)
-      : arguments_(arguments), member_(*arguments.member), arena_(arena), first_(first), last_(last) {}
+  JobsTogether(KernelArguments& arguments, std::byte* arena, const Job* first, const Job* divided, const Job* last)
+      : arguments_(arguments),
+        member_(*arguments.member),
+        arena_(arena),
+        first_(first),
+        divided_(first, divided),
+        owned_(divided, last) {}
 
   void run_own() {
-    for (const Job& job : jobs())
-      if (may_be_taken_over(job)) {
-        const Units own = share_of(member_, job);
-        share(member_.worker, job).begin(own.begin, own.end, job.cut == Cut::by_kernel ? least_of_kernels : 1);
-      }
-    for (const Job& job : jobs()) run_own(job);
+    for (const Job& job : divided_)
+      if (is_shared(job)) share(member_.worker, job).begin(share_of(member_, job));
+    for (const Job& job : divided_)
+      if (!is_shared(job)) run_part(job);
+    for (const Job& job : owned_)
+      if (job.owner % member_.team == member_.worker) run_whole(arguments_, arena_, job);
+    for (const Job& job : divided_)
+      if (is_shared(job)) run_from(share(member_.worker, job), arguments_, arena_, job);
   }
 
-  /// What others have not come to yet.
+  /// What others have not come to yet. Between passes of theirs it waits a while, not longer: who is wanted at the
+  /// barrier by many should sleep there.
   void take_over() {
-    Spin spin;
-    for (bool goes_on = true; goes_on;) {
-      bool taken = false;
-      goes_on = false;
-      for (const Job& job : jobs()) {
-        if (!may_be_taken_over(job)) continue;
-        Share& mine = share(member_.worker, job);
-        for (int i = 1; i < member_.team; ++i) {
-          const Share::Found found = mine.take_over(share((member_.worker + i) % member_.team, job));
-          goes_on |= found != Share::Found::nothing;
-          if (found != Share::Found::taken) continue;
-          run_from(mine, arguments_, arena_, job, mine.later().count() > 0 ? mine.later() : mine.now());
-          taken = true;
-        }
+    constexpr std::chrono::microseconds patience{300};
+    for (bool taken = true; taken;) {
+      taken = false;
+      for (Spin spin(patience); !taken && spin.waited() < patience; spin.pause()) {
+        bool more_soon = false;
+        for (const Job& job : divided_)
+          if (is_shared(job))
+            for (int i = 1; i < member_.team; ++i) {
+              const Share::Found found = take_over_from((member_.worker + i) % member_.team, job);
+              taken |= found == Share::Found::taken;
+              more_soon |= found == Share::Found::more_soon;
+            }
+        if (!more_soon) break;
       }
-      if (goes_on && !taken) spin.pause();
     }
   }
 
  private:
-  static constexpr std::int64_t least_of_kernels = 2;
-
-  std::span<const Job> jobs() const { return {first_, last_}; }
-  bool may_be_taken_over(const Job& job) const { return job.cut != Cut::nowhere && &job - first_ < most; }
-  Share& share(int worker, const Job& job) const { return member_.shares[worker * most + (&job - first_)]; }
-  void run_own(const Job& job) {
+  bool is_shared(const Job& job) const { return job.cut != Cut::nowhere && &job - first_ < most_shared; }
+  Share& share(int worker, const Job& job) const { return member_.shares[worker * most_shared + (&job - first_)]; }
+  Share::Found take_over_from(int worker, const Job& job) {
+    constexpr std::int64_t least_of_kernels = 2;
+    const std::int64_t least = job.cut == Cut::by_kernel ? least_of_kernels : job.piece;
+    Share& mine = share(member_.worker, job);
+    const Share::Found found = mine.take_over(share(worker, job), least);
+    if (found == Share::Found::taken) run_from(mine, arguments_, arena_, job);
+    return found;
+  }
+  void run_part(const Job& job) {
     const Units own = share_of(member_, job);
     if (own.count() <= 0 && !job.in_turns) return;
-    if (may_be_taken_over(job)) return run_from(share(member_.worker, job), arguments_, arena_, job, own);
     set_job(arguments_, arena_, job, member_.worker);
     run_grains(arguments_, job, own);
   }
@@ -115,7 +127,8 @@ class DividedJobs {
   KernelArguments& arguments_;
   const TeamMember& member_;
   std::byte* const arena_;
-  const Job *const first_, *const last_;
+  const Job* const first_;
+  const std::span<const Job> divided_, owned_;
 };
 
 void run_in_order(KernelArguments& arguments, std::byte* arena, const Job* first, const Job* last) {
@@ -142,11 +155,9 @@ void work(const Binding& binding, KernelArguments& arguments, std::byte* arena, 
       run_in_order(arguments, arena, jobs + section.first, jobs + section.last);
       arguments.member = &member;
     } else {
-      DividedJobs divided(arguments, arena, jobs + section.first, jobs + section.divided);
-      divided.run_own();
-      for (int i = section.divided; i < section.last; ++i)
-        if (jobs[i].owner % member.team == member.worker) run_whole(arguments, arena, jobs[i]);
-      divided.take_over();
+      JobsTogether together(arguments, arena, jobs + section.first, jobs + section.divided, jobs + section.last);
+      together.run_own();
+      together.take_over();
     }
   }
 }
@@ -164,7 +175,7 @@ void run_alone(const Binding& binding, void* const* slots, std::byte* arena, Err
 struct Meeting {
   Barrier barrier;
   std::vector<Share> shares;
-  explicit Meeting(int team) : barrier(team), shares(static_cast<std::size_t>(team * DividedJobs::most)) {}
+  explicit Meeting(int team) : barrier(team), shares(static_cast<std::size_t>(team * JobsTogether::most_shared)) {}
 };
 /// Of teams that this thread leads.
 Meeting& meeting_of(int team) {
@@ -201,7 +212,12 @@ void execute(const Binding& binding, void* const* slots, std::byte* arena, Error
     }
     const TeamMember member{worker, team, &meeting->barrier, meeting->shares.data()};
     KernelArguments arguments = arguments_of(member, binding, slots, error);
-    work(binding, arguments, arena, true);
+    try {
+      work(binding, arguments, arena, true);
+    } catch (...) {
+      for (Share& share : meeting->shares) share.clear();
+      throw;
+    }
   });
 }
 

@@ -45,13 +45,13 @@ struct KernelArguments {
   ErrorWord* error;
   std::int64_t thunk;                  // which one of the program this is: what an error word is set to
   const TeamMember* member = nullptr;  // of a branch or a loop, or in turns: as whom this worker runs it
-  Share* share = nullptr;  // if set, of a kernel that asks for it: what it does instead of [begin, end), bit by bit
+  Share* share = nullptr;              // if set, of Cut::by_kernel: where its units are, of which others take over some
 };
 /// How what one worker has to do of a thunk may be cut, so that others take over some of it when they are done.
 enum class Cut : std::uint8_t {
   anywhere,   // a call for a few grains takes about their part of the time
   by_kernel,  // the kernel asks its Share what to do next; of grain 1
-  nowhere,    // each call takes the time of many grains besides
+  nowhere,    // each call takes the time of many grains besides: it packs, or reads what all grains read
 };
 /// A kernel found `value` at `index`, which may not be. It goes on without that element.
 void report_failure(const KernelArguments* arguments, std::int64_t index, std::int64_t value);

@@ -1,5 +1,8 @@
 /// What one worker of a team has to do of a job, in units of which neighbours are done together. It takes them from the
 /// front; workers that have done all of theirs take over some from the end.
+///
+///   units that are done | now: those that the owner goes over, some passes | later: nobody has begun them
+///                       take -->                                 <-- half  | next -->             <-- half
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -13,18 +16,14 @@ struct Units {
   std::int64_t count() const { return end - begin; }
 };
 
-/// Two stretches: one that the owner is going over, and what comes after it, of which nothing has been begun. All but
-/// take_over is the owner's alone; what it wrote before is seen by whoever takes units over.
+/// All but take_over is the owner's alone; what it wrote before is seen by whoever takes units over. Each stretch is
+/// one word, so that whoever changes it knows all of it. When all members are done with a job, both are empty.
 class alignas(64) Share {
  public:
-  /// Counts that are not below this fit into no share.
-  static constexpr std::int64_t most_units = 1 << 24, most_passes = 1 << 16;
+  static constexpr std::int64_t most_units = (1 << 24) - 1, most_passes_left = (1 << 16) - 1;
 
-  /// `least`: fewer units than this are not worth taking over.
-  void begin(std::int64_t begin, std::int64_t end, std::int64_t least) {
-    least_.store(least, std::memory_order_relaxed);
-    later_.store(packed({begin, end}), std::memory_order_release);
-  }
+  /// These have to be done.
+  void begin(const Units& units) { later_.store(packed(units), std::memory_order_release); }
   Units later() const { return unpacked(later_.load(std::memory_order_relaxed)); }
   Units now() const { return unpacked(now_.load(std::memory_order_relaxed)); }
 
@@ -44,23 +43,23 @@ class alignas(64) Share {
   }
 
   enum class Found { nothing, more_soon, taken };
-  /// Half of what `other` has left becomes this one's, which must have none; of work that other passes follow the other
-  /// one keeps some. More_soon: it has another pass to do.
-  Found take_over(Share& other) {
-    const std::int64_t least = other.least_.load(std::memory_order_relaxed);
-    if (take_half(other.later_, least, later_)) return noted(least);
-    if (take_half(other.now_, least, now_)) return noted(least);
-    const Units left = unpacked(other.now_.load(std::memory_order_relaxed));
-    return left.passes_left > 0 ? Found::more_soon : Found::nothing;
+  /// Half of what `other` has left becomes this one's, which must have none, if it is `least` units or more; of work
+  /// that other passes follow the other one keeps some. More_soon: it has another pass to do.
+  Found take_over(Share& other, std::int64_t least) {
+    if (take_half(other.later_, least, later_) || take_half(other.now_, least, now_)) return Found::taken;
+    return other.now().passes_left > 0 ? Found::more_soon : Found::nothing;
   }
+  /// After a failure: nothing is left to do.
+  void clear() { now_ = 0, later_ = 0; }
 
  private:
   static std::uint64_t packed(const Units& units) {
     if (units.begin >= units.end && units.passes_left == 0) return 0;
-    return static_cast<std::uint64_t>(units.passes_left << 48 | units.end << 24 | units.begin);
+    return static_cast<std::uint64_t>(units.passes_left) << 48 | static_cast<std::uint64_t>(units.end) << 24 |
+           static_cast<std::uint64_t>(units.begin);
   }
   static Units unpacked(std::uint64_t word) {
-    constexpr std::uint64_t mask = most_units - 1;
+    constexpr std::uint64_t mask = most_units;
     return {static_cast<std::int64_t>(word & mask), static_cast<std::int64_t>(word >> 24 & mask),
             static_cast<std::int64_t>(word >> 48)};
   }
@@ -87,13 +86,8 @@ class alignas(64) Share {
       return true;
     }
   }
-  Found noted(std::int64_t least) {
-    least_.store(least, std::memory_order_relaxed);
-    return Found::taken;
-  }
 
   std::atomic<std::uint64_t> now_ = 0, later_ = 0;
-  std::atomic<std::int64_t> least_ = 1;
 };
 
 }  // namespace gradus

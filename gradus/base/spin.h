@@ -13,6 +13,8 @@ inline constinit std::atomic<bool> crowded = false;
 
 class Spin {
  public:
+  /// `patience`: how long it keeps the core.
+  explicit Spin(std::chrono::microseconds patience = std::chrono::microseconds(50)) : patience_(patience) {}
   /// One short pause.
   void pause() {
     _mm_pause();
@@ -24,15 +26,15 @@ class Spin {
 
  private:
   static constexpr unsigned pauses_per_look = 64;  // 1 to 3 us, by processor
-  static constexpr std::chrono::microseconds patience{50};
   using Clock = std::chrono::steady_clock;
 
   void look() {
     const auto now = Clock::now();
     if (pauses_ == pauses_per_look) start_ = now;
     waited_ = now - start_;
-    if (waited_ >= patience || crowded.load(std::memory_order_relaxed)) std::this_thread::yield();
+    if (waited_ >= patience_ || crowded.load(std::memory_order_relaxed)) std::this_thread::yield();
   }
+  const std::chrono::microseconds patience_;
   unsigned pauses_ = 0;
   Clock::time_point start_;
   std::chrono::nanoseconds waited_{0};

@@ -20,7 +20,8 @@ struct Case {
   DType dtype = f32;
 };
 
-/// Deep and short chains, several blocks of columns, many matrices, few rows, nothing to sum.
+/// Deep and short chains, several blocks of columns, many matrices, few rows, nothing to sum, rows that are packed in
+/// groups.
 constexpr Case cases[] = {{300, 200, 2600},
                           {300, 200, 2600, true},
                           {200, 300, 1500, false, true},
@@ -32,20 +33,22 @@ constexpr Case cases[] = {{300, 200, 2600},
                           {64, 100, 0},
                           {3, 1000, 1000},
                           {1000, 1, 1000},
+                          {560, 2000, 300},
+                          {1024, 200, 300, true},
                           {200, 150, 1200, false, false, 1, f64},
                           {200, 150, 1200, true, false, 1, i32},
                           {300, 150, 700, false, false, 1, bf16},
                           {300, 150, 701, true, true, 1, bf16}};
 
 Product product_of(const Case& c, Isa isa) {
-  Product p{.dtype = c.dtype, .batch = c.batch, .m = c.m, .n = c.n, .k = c.k, .isa = isa};
+  Product p{.dtype = c.dtype, .batch = c.batch, .m = c.m, .n = c.n, .k = c.k, .isa = isa, .amx = false};
   p.a_row = c.transpose_a ? 1 : c.k, p.a_column = c.transpose_a ? c.m : 1;
   p.b_row = c.transpose_b ? 1 : c.n, p.b_column = c.transpose_b ? c.k : 1;
   p.a_batch = c.m * c.k, p.b_batch = c.n * c.k, p.c_row = c.n, p.c_batch = c.m * c.n;
   return p;
 }
 
-/// Small integers as numbers of the type: of all types these sum up to something else in another order.
+/// Numbers of which sums round, so that they differ in another order.
 std::vector<std::byte> random_elements(DType dtype, std::int64_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<std::byte> bytes(static_cast<std::size_t>(count * size_of(dtype)) + 64);
@@ -92,13 +95,13 @@ std::vector<std::byte> scratch_for(const Product& p) {
 /// How often something was taken over.
 int run_shared(Work& work, int threads) {
   std::vector<Share> shares(static_cast<std::size_t>(threads));
-  shares[0].begin(0, cpu_backend::units(work.p), 1);
+  shares[0].begin({0, cpu_backend::units(work.p)});
   std::atomic<int> taken = 0;
   const auto take_over = [&](std::size_t self, std::byte* scratch) {
     for (bool goes_on = true; goes_on;) {
       goes_on = false;
       for (std::size_t i = 1; i < shares.size(); ++i) {
-        const auto found = shares[self].take_over(shares[(self + i) % shares.size()]);
+        const auto found = shares[self].take_over(shares[(self + i) % shares.size()], 1);
         goes_on |= found != Share::Found::nothing;
         if (found == Share::Found::taken) ++taken, work.run(&shares[self], scratch);
       }

@@ -11,7 +11,7 @@ bool is(const Units& units, std::int64_t begin, std::int64_t end) { return units
 
 TEST(Share, GivesItsOwnerUnitsFromTheFront) {
   Share share;
-  share.begin(3, 10, 1);
+  share.begin({3, 10});
   EXPECT_TRUE(is(share.next(2), 3, 5));
   EXPECT_TRUE(is(share.later(), 5, 10));
   EXPECT_TRUE(is(share.next(100), 5, 10));
@@ -20,57 +20,68 @@ TEST(Share, GivesItsOwnerUnitsFromTheFront) {
 
 TEST(Share, GivesOthersHalfFromTheEnd) {
   Share share, other;
-  share.begin(0, 7, 1);
-  ASSERT_EQ(other.take_over(share), Share::Found::taken);
+  share.begin({0, 7});
+  ASSERT_EQ(other.take_over(share, 1), Share::Found::taken);
   EXPECT_TRUE(is(share.later(), 0, 3));
   EXPECT_TRUE(is(other.later(), 3, 7));
   Share third;
-  share.begin(5, 6, 1);
-  EXPECT_EQ(third.take_over(share), Share::Found::taken) << "the last one has not been begun";
+  share.begin({5, 6});
+  EXPECT_EQ(third.take_over(share, 1), Share::Found::taken) << "the last one has not been begun";
   EXPECT_EQ(share.next(1).count(), 0);
-  EXPECT_EQ(third.take_over(share), Share::Found::nothing);
+  EXPECT_EQ(third.take_over(share, 1), Share::Found::nothing);
 }
 
 TEST(Share, KeepsWhatIsNotWorthTakingOver) {
   Share share, other;
-  share.begin(0, 6, 4);
-  EXPECT_EQ(other.take_over(share), Share::Found::nothing);
-  share.begin(0, 7, 4);
-  EXPECT_EQ(other.take_over(share), Share::Found::taken);
-  Share third;
-  EXPECT_EQ(third.take_over(other), Share::Found::nothing) << "what was taken over is not worth less";
+  share.begin({0, 6});
+  EXPECT_EQ(other.take_over(share, 4), Share::Found::nothing);
+  share.begin({0, 7});
+  EXPECT_EQ(other.take_over(share, 4), Share::Found::taken);
+}
+
+TEST(Share, HoldsTheLargestNumbers) {
+  Share share;
+  share.begin({Share::most_units - 2, Share::most_units});
+  Units units = share.next(2);
+  EXPECT_TRUE(is(units, Share::most_units - 2, Share::most_units));
+  units.passes_left = Share::most_passes_left;
+  share.offer(units);
+  EXPECT_EQ(share.now().passes_left, Share::most_passes_left);
+  EXPECT_TRUE(is(share.take(1), Share::most_units - 2, Share::most_units - 1));
+  share.clear();
+  EXPECT_EQ(Share().take_over(share, 1), Share::Found::nothing);
 }
 
 TEST(Share, HandsOnAPassThatHasBegun) {
   Share share, other;
-  share.begin(0, 20, 1);
+  share.begin({0, 20});
   Units units = share.next(12);
   units.passes_left = 2;
   share.offer(units);
   EXPECT_TRUE(is(share.take(4), 0, 4));
-  ASSERT_EQ(other.take_over(share), Share::Found::taken) << "what comes later goes first";
+  ASSERT_EQ(other.take_over(share, 1), Share::Found::taken) << "what comes later goes first";
   EXPECT_TRUE(is(other.later(), 16, 20));
   Share third;
   share.next(100);
-  ASSERT_EQ(third.take_over(share), Share::Found::taken);
+  ASSERT_EQ(third.take_over(share, 1), Share::Found::taken);
   EXPECT_TRUE(is(third.now(), 8, 12));
   EXPECT_EQ(third.now().passes_left, 2);
   EXPECT_TRUE(is(share.take(100), 4, 8));
-  EXPECT_EQ(Share().take_over(share), Share::Found::more_soon);
+  EXPECT_EQ(Share().take_over(share, 1), Share::Found::more_soon);
   share.next_pass(0);
   EXPECT_TRUE(is(share.now(), 0, 8)) << "units that were taken over are another one's in all passes";
   share.take(100);
   share.next_pass(0);
   share.take(100);
-  EXPECT_EQ(Share().take_over(share), Share::Found::nothing);
+  EXPECT_EQ(Share().take_over(share, 1), Share::Found::nothing);
 }
 
 TEST(Share, KeepsTheLastUnitOfAPassThatOthersFollow) {
   Share share, other;
-  share.begin(0, 1, 1);
+  share.begin({0, 1});
   share.offer({0, 1, 1});
   share.next(1);
-  EXPECT_EQ(other.take_over(share), Share::Found::more_soon);
+  EXPECT_EQ(other.take_over(share, 1), Share::Found::more_soon);
   EXPECT_EQ(share.take(1).count(), 1);
 }
 
@@ -85,7 +96,7 @@ class Team {
 
   /// Worker 0 has all of it at first.
   void run() {
-    shares_[0].begin(0, std::ssize(visits_), 1);
+    shares_[0].begin({0, std::ssize(visits_)});
     std::vector<std::jthread> threads;
     for (std::size_t w = 1; w < shares_.size(); ++w) threads.emplace_back([this, w] { take_over(w); });
     work(shares_[0]);
@@ -122,7 +133,7 @@ class Team {
     for (bool goes_on = true; goes_on;) {
       goes_on = false;
       for (std::size_t i = 1; i < shares_.size(); ++i) {
-        const auto found = shares_[self].take_over(shares_[(self + i) % shares_.size()]);
+        const auto found = shares_[self].take_over(shares_[(self + i) % shares_.size()], 1);
         goes_on |= found != Share::Found::nothing;
         if (found == Share::Found::taken) work(shares_[self]);
       }

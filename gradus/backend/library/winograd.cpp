@@ -140,7 +140,7 @@ BoundThunk winograd::bind_tiles(const ConvolutionCall& call, const Tiling& tilin
   t->at_once = divide_up(t->tiles(), t->blocks);
   for (const std::int64_t rows : {t->at_once, t->tiles() / t->blocks})
     t->product_bytes = std::max(t->product_bytes, static_cast<std::int64_t>(scratch_bytes(t->product(rows))));
-  BoundThunk bound{.extent = call.groups * t->blocks, .cut = Cut::nowhere};
+  BoundThunk bound{.extent = call.groups * t->blocks};
   bound.turns = bound.extent;
   bound.in_turns = run_together;
   bound.bytes = call.bytes();

@@ -68,7 +68,7 @@ class Driver {
   }
 
   /// Row panels [begin, end), counted over the inner batch, of a block of columns; `next` is what follows. `passes`:
-  /// how many of the pauses have been reached. Of a share: those that it offers.
+  /// how many of the pauses have been reached. With a share those that it offers, from `begin` on, until they are done.
   void run(const Range& range, const Range* next, std::int64_t passes = 0) {
     const auto [outer, column_block, begin, end] = range;
     if (outer != outer_) kept_.assign(kept_.size(), false);
@@ -111,10 +111,11 @@ class Driver {
     shape_.c_row = plan_.rounds() ? plan_.width * plan_.size : c_row_;
   }
 
-  /// Of `left` panels the next ones, at most so many: how many. Towards the end they are fewer, so that others can take
-  /// over some.
+  /// Of `left` panels the next ones, at most so many: how many. Towards the end of the last pass they are fewer, so
+  /// that others can take over some.
   std::int64_t take(std::int64_t most, std::int64_t left) {
-    return share_ ? share_->take(std::min(most, divide_up(left, 2))).count() : most;
+    if (!share_) return most;
+    return share_->take(share_->now().passes_left > 0 ? most : std::min(most, divide_up(left, 2))).count();
   }
 
   Bytes block_of_b(std::int64_t outer, std::int64_t column_block) const {
@@ -310,22 +311,6 @@ class Driver {
   std::vector<bool> kept_;  // groups of a, for each pause
 };
 
-}  // namespace
-
-bool packs_b(const Product& p) { return Plan(p).pack_b; }
-std::int64_t units(const Product& product) { return Plan(product).units(); }
-
-std::size_t scratch_bytes(const Product& product) {
-  const Plan plan(product);
-  if (plan.units() == 0) return 0;
-  return static_cast<std::size_t>(plan.packed_b_bytes() + plan.packed_a_bytes() + plan.sums_bytes() +
-                                  plan.pairs_bytes() + plan.tail_bytes() + plan.piece_bytes());
-}
-
-bool needs_c(const Product& product) { return !Plan(product).has_pieces(); }
-
-namespace {
-
 void run_range(const Plan& plan, Driver& driver, std::int64_t begin, std::int64_t end) {
   Range range = plan.range_of(begin, end);
   for (;;) {
@@ -357,19 +342,30 @@ void run_share(const Plan& plan, Driver& driver, Share& share) {
 
 }  // namespace
 
+bool packs_b(const Product& p) { return Plan(p).pack_b; }
+std::int64_t units(const Product& product) { return Plan(product).units(); }
+
+std::size_t scratch_bytes(const Product& product) {
+  const Plan plan(product);
+  if (plan.units() == 0) return 0;
+  return static_cast<std::size_t>(plan.packed_b_bytes() + plan.packed_a_bytes() + plan.sums_bytes() +
+                                  plan.pairs_bytes() + plan.tail_bytes() + plan.piece_bytes());
+}
+
+bool needs_c(const Product& product) { return !Plan(product).has_pieces(); }
+
 void run_units(const Product& product, const void* a, const void* b, void* c, std::int64_t begin, std::int64_t end,
                void* scratch, const Epilogue& epilogue, Share* share) {
   if (begin >= end) return;
   const Plan plan(product);
-  const bool is_whole = plan.is_of_amx() || product.k == 0 || plan.pauses() > Share::most_passes;
-  if (share && is_whole) {
+  if (share && (plan.is_of_amx() || product.k == 0 || plan.pauses() - 1 > Share::most_passes_left)) {  // as one piece
     const Units all = share->next(end - begin);
-    begin = all.begin, end = all.end;
+    begin = all.begin, end = all.end, share = nullptr;
     if (begin >= end) return;
   }
   if (plan.is_of_amx()) return run_amx(plan, a, b, c, begin, end, scratch, epilogue);
-  Driver driver(plan, a, b, c, scratch, epilogue, is_whole ? nullptr : share);
-  if (share && !is_whole) run_share(plan, driver, *share);
+  Driver driver(plan, a, b, c, scratch, epilogue, share);
+  if (share) run_share(plan, driver, *share);
   else run_range(plan, driver, begin, end);
 }
 
