@@ -47,9 +47,10 @@ void run_grains(KernelArguments& arguments, const Job& job, const Units& grains)
 void run_from(Share& share, KernelArguments& arguments, std::byte* arena, const Job& job) {
   set_job(arguments, arena, job, arguments.member->worker);
   if (job.cut == Cut::by_kernel) {
-    const Units later = share.later();
+    const Units later = share.later(), units = later.count() > 0 ? later : share.now();
+    if (units.count() <= 0) return;  // others were faster
     arguments.share = &share;
-    run_grains(arguments, job, later.count() > 0 ? later : share.now());
+    run_grains(arguments, job, units);
     arguments.share = nullptr;
     return;
   }
