@@ -87,13 +87,13 @@ class JobsTogether {
       if (is_shared(job)) run_from(share(member_.worker, job), arguments_, arena_, job);
   }
 
-  /// What others have not come to yet. Between passes of theirs it waits a while, not longer: who is wanted at the
-  /// barrier by many should sleep there.
+  /// What others have not come to yet. Between passes of theirs it waits a while without yielding its core, and
+  /// not longer: who is wanted at the barrier by many should sleep there.
   void take_over() {
     constexpr std::chrono::microseconds patience{300};
     for (bool taken = true; taken;) {
       taken = false;
-      for (Spin spin(patience); !taken && spin.waited() < patience; spin.pause()) {
+      for (Spin spin(2 * patience); !taken && spin.waited() < patience; spin.pause()) {
         bool more_soon = false;
         for (const Job& job : divided_)
           if (is_shared(job))

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t column_chunk = 2048;  // columns of one worker's part of a column reduction
 // Of column reductions: vectors of sums that stay in registers, and vectors of columns that are walked at once.
 constexpr std::int64_t most_sums = 8, most_vectors = 4;
-constexpr std::size_t large_step = 24;  // members, past which a vector of columns is enough code
+constexpr std::size_t large_step = 24;  // members, past which rows are walked one by one
 
 }  // namespace
 

@@ -68,29 +68,23 @@ struct Lines {
   alignas(64) std::uint32_t planes[3][k * most];
 };
 
-/// The bits of a pair as two floats.
-struct Floats {
-  std::uint32_t odd, even;
-  explicit Floats(const char* source) {
-    std::uint32_t pair;
-    std::memcpy(&pair, source, sizeof pair);
-    odd = pair & 0xffff0000, even = pair << 16;
-  }
-};
-/// Of each pair the odd one goes to `odd`, the even one to `even`.
+std::uint32_t pair_at(const char* source) {
+  std::uint32_t pair;
+  std::memcpy(&pair, source, sizeof pair);
+  return pair;
+}
+/// Pairs as two floats each: the odd one to `odd`, the even one to `even`.
 [[gnu::target("avx2")]] void split(const char* pairs, std::int64_t count, char* odd, char* even) {
   for (std::int64_t i = 0; i < count; ++i) {
-    const Floats floats(pairs + 4 * i);
-    std::memcpy(odd + 4 * i, &floats.odd, 4);
-    std::memcpy(even + 4 * i, &floats.even, 4);
+    const std::uint32_t pair = pair_at(pairs + 4 * i), upper = pair & 0xffff0000, lower = pair << 16;
+    std::memcpy(odd + 4 * i, &upper, sizeof upper);
+    std::memcpy(even + 4 * i, &lower, sizeof lower);
   }
 }
 /// The same, where the even one follows the odd one: together 64 bits, of which the odd one is the lower half.
 [[gnu::target("avx2")]] void split(const char* pairs, std::int64_t count, char* __restrict target) {
   for (std::int64_t i = 0; i < count; ++i) {
-    std::uint32_t pair;
-    std::memcpy(&pair, pairs + 4 * i, sizeof pair);
-    const std::uint64_t wide = pair, floats = wide << 48 | (wide & 0xffff0000);
+    const std::uint64_t pair = pair_at(pairs + 4 * i), floats = pair << 48 | (pair & 0xffff0000);
     std::memcpy(target + 8 * i, &floats, sizeof floats);
   }
 }
