@@ -2,6 +2,9 @@
 #include <unistd.h>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
 #include "gradus/base/error.h"
 
 namespace gradus::bench {
@@ -11,14 +14,25 @@ double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+/// Starts this process anew with the same arguments.
+[[noreturn]] void execute_again() {
+  std::vector<std::string> arguments;
+  std::ifstream command_line("/proc/self/cmdline");
+  for (std::string argument; std::getline(command_line, argument, '\0');) arguments.push_back(argument);
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  execv("/proc/self/exe", pointers.data());
+  throw Error("it cannot execute itself");
+}
+
 }  // namespace
 
-Figures measure_cold(const std::string& workload, const std::function<double(const NoteLoss&)>& first_step) {
+Figures measure_cold(const std::function<double(const NoteLoss&)>& first_step) {
   const char* began = std::getenv("T0");
   if (!began) {
     setenv("T0", std::to_string(wall_seconds()).c_str(), 1);
-    execl("/proc/self/exe", "gradus_bench", workload.c_str(), nullptr);
-    throw Error("gradus_bench cannot execute itself");
+    execute_again();
   }
   Figures figures;
   figures.extra["compile_s"] = first_step([&](double loss) {

@@ -76,7 +76,7 @@ Figures train(const Policy& policy, std::size_t layers = 4) {
 }
 
 Figures cold() {
-  return measure_cold("cold_gpt", [](const NoteLoss& note_loss) {
+  return measure_cold([](const NoteLoss& note_loss) {
     Training training(float32, 4);
     const auto step = training.step();
     note_loss(step(training.batch.x, training.batch.y).item());

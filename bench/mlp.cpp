@@ -34,7 +34,7 @@ Figures retrace() {
 }
 
 Figures cold() {
-  return measure_cold("cold_mlp", [](const NoteLoss& note_loss) {
+  return measure_cold([](const NoteLoss& note_loss) {
     Classifier classifier({128});
     const auto [x, y] = batch_of({64, 784});
     const auto train_step = classifier.train_step();

@@ -39,8 +39,7 @@ void print_row(const ProfileRow& row) {
 }  // namespace
 
 void print_profile(const std::string& workload, const Figures& figures) {
-  require(figures.explanation.has_value(), "gradus_bench: ", workload,
-          " has no one function whose kernels it measures");
+  require(figures.explanation.has_value(), workload, " has no one function whose kernels it measures");
   Explanation explanation = *figures.explanation;
   const Machine machine = measure_machine();
   explanation.rates = rates_of(machine);
