@@ -46,13 +46,22 @@ class Binder {
 
   void bind_thunk(const Thunk& thunk) {
     BoundThunk& b = thunks_.emplace_back();
-    if (thunk.bind) b = thunk.bind(symbols_);
+    if (thunk.is_second) set_second(thunks_.end()[-2], b);
+    else if (thunk.bind) b = thunk.bind(symbols_);
     else
       b = {thunk.data,          extent(thunk.extent),         extent(thunk.grain),          extent(thunk.bytes),
            extent(thunk.flops), extent(thunk.worker_scratch), extent(thunk.shared_scratch), thunk.failure};
     bound_->data.push_back(b.data);
     bound_->failures.push_back(b.failure);
     bound_->flops.push_back(b.flops);
+  }
+
+  static void set_second(const BoundThunk& first, BoundThunk& second) {
+    second.data = first.data;
+    second.extent = first.second.extent;
+    second.bytes = first.second.bytes;
+    second.flops = first.second.flops;
+    second.worker_scratch = first.second.worker_scratch;
   }
 
   Job job_of(int t) const {

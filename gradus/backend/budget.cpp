@@ -71,9 +71,9 @@ class Planner {
   }
 
   static void set(Thunk& thunk, const BoundThunk& bound) {
-    thunk.bytes = bound.bytes;
-    thunk.flops = bound.flops;
-    thunk.worker_scratch = bound.worker_scratch;
+    thunk.bytes = bound.bytes + bound.second.bytes;
+    thunk.flops = bound.flops + bound.second.flops;
+    thunk.worker_scratch = std::max(bound.worker_scratch, bound.second.worker_scratch);
     thunk.shared_scratch = bound.shared_scratch;
   }
 

@@ -13,11 +13,12 @@ const LibraryKernel& library_kernel(std::string_view name) {
       {"check_range", library::bind_check_range, library::run_check_range},
       {"concat", library::bind_concat, library::run_concat},
       {"cumsum", library::bind_cumsum, library::run_cumsum},
-      {"convolution", library::bind_convolution, library::run_convolution, library::bind_convolution_with, true},
+      {"convolution", library::bind_convolution, library::run_convolution, library::bind_convolution_with,
+       library::run_convolution_second},
       {"transposed_convolution", library::bind_transposed_convolution, library::run_convolution,
-       library::bind_transposed_convolution_with, true},
+       library::bind_transposed_convolution_with, library::run_convolution_second},
       {"kernel_convolution", library::bind_kernel_convolution, library::run_kernel_convolution,
-       library::bind_kernel_convolution_with, true},
+       library::bind_kernel_convolution_with, library::run_kernel_convolution_second},
       {"window_argmax", library::bind_window_argmax, library::run_window_argmax},
       {"window_select", library::bind_window_select, library::run_window_select},
       {"window_deposit", library::bind_window_deposit, library::run_window_deposit},
@@ -42,12 +43,13 @@ const LibraryKernel& library_kernel(std::string_view name) {
   return *found;
 }
 
-Thunk lower_library(std::shared_ptr<const Graph> graph, const Step& step, std::span<const std::string> disable,
-                    Lowered& out) {
+std::vector<Thunk> lower_library(std::shared_ptr<const Graph> graph, const Step& step,
+                                 std::span<const std::string> disable, Lowered& out) {
   const int value = step.members.at(0);
   const LibraryKernel& kernel = library_kernel((*graph)[value].op->library_kernel);
-  Thunk thunk{.run = kernel.run, .label = std::string((*graph)[value].op->name)};
-  if (kernel.shares) thunk.shared_slot = out.slots++;
+  std::vector<Thunk> thunks;
+  Thunk& thunk = thunks.emplace_back(Thunk{.run = kernel.run, .label = std::string((*graph)[value].op->name)});
+  if (kernel.second) thunk.shared_slot = out.slots++;
   if (kernel.bind_with)
     thunk.bind = [graph = std::move(graph), value, bind = kernel.bind_with, shared_slot = thunk.shared_slot,
                   names = std::vector(disable.begin(), disable.end())](std::span<const std::int64_t> symbols) {
@@ -57,7 +59,8 @@ Thunk lower_library(std::shared_ptr<const Graph> graph, const Step& step, std::s
     thunk.bind = [graph = std::move(graph), value, bind = kernel.bind](std::span<const std::int64_t> symbols) {
       return bind(*graph, value, symbols);
     };
-  return thunk;
+  if (kernel.second) thunks.push_back({.run = kernel.second, .label = thunk.label, .is_second = true});
+  return thunks;
 }
 
 Thunk lower_product(std::shared_ptr<const Graph> graph, const Step& step, Thunk loops) {

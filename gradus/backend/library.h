@@ -16,18 +16,18 @@ struct LibraryKernel {
   std::string_view name;
   BoundThunk (*bind)(const Graph& graph, int value, std::span<const std::int64_t> symbols);
   KernelFunction run;
-  /// Of a kernel that works in ways which can be disabled: without those; or whose workers share memory, in a slot
-  /// without which it must not run.
+  /// Of a kernel that works in ways which can be disabled: without those; or in two parts, whose workers share memory,
+  /// in a slot without which it must not run.
   BoundThunk (*bind_with)(const Graph& graph, int value, std::span<const std::int64_t> symbols,
                           const LibraryOptions& options) = nullptr;
-  bool shares = false;  // of its thunk: memory that workers share, for some sizes
+  KernelFunction second = nullptr;  // for some sizes: what is done when all of the first part is
 };
 /// InternalError if there is none of this name.
 const LibraryKernel& library_kernel(std::string_view name);
 
-/// The thunk that computes the one member of a step of kind library. `disable`: names of passes.
-Thunk lower_library(std::shared_ptr<const Graph> graph, const Step& step, std::span<const std::string> disable,
-                    Lowered& out);
+/// The thunks that compute the one member of a step of kind library. `disable`: names of passes.
+std::vector<Thunk> lower_library(std::shared_ptr<const Graph> graph, const Step& step,
+                                 std::span<const std::string> disable, Lowered& out);
 /// Of a step of kind product, with the thunk of its loops.
 Thunk lower_product(std::shared_ptr<const Graph> graph, const Step& step, Thunk loops);
 

@@ -76,7 +76,7 @@ struct BoundThunk {
   int team = 1;           // of a branch or a loop: how many workers are worth it
   bool may_fail = false;  // something within a branch or a loop may
   /// If set, how a team divides it: every member gets its part of [0, turns), which may be empty, and goes on with what
-  /// the members before it have begun, piece after piece, or meets the others in between (TeamMember).
+  /// the members before it have begun, piece after piece (TeamMember).
   KernelFunction in_turns = nullptr;
   std::int64_t turns = 0;
   /// If set, the same over [0, rows) of the result, whose rows follow each other, for members that have rows of their
@@ -84,6 +84,10 @@ struct BoundThunk {
   KernelFunction by_rows = nullptr;
   std::int64_t rows = 0;
   std::int64_t (*scratch_by_rows)(const void* data, std::int64_t rows) = nullptr;
+  /// What the thunk behind it, its second part, does when all of it is done; it has the same data.
+  struct Second {
+    std::int64_t extent = 0, bytes = 0, flops = 0, worker_scratch = 0;
+  } second = {};
 };
 
 class Program;
@@ -104,7 +108,8 @@ struct Thunk {
   /// Of a branch or a loop: every worker calls it with the whole extent, and they run these together.
   bool controls = false;
   std::vector<std::shared_ptr<const Program>> nested = {};
-  std::string failure;  // what ErrorWord means here: "label {value} at index {index} is outside ..."
+  std::string failure;     // what ErrorWord means here: "label {value} at index {index} is outside ..."
+  bool is_second = false;  // of two parts: the thunk before it says what it does
   /// If set, it says once for all runs with these symbols what data, extent, ... failure are, instead of the above.
   std::function<BoundThunk(std::span<const std::int64_t> symbols)> bind = {};
 };

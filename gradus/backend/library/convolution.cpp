@@ -417,12 +417,15 @@ void run_convolution(const KernelArguments* arguments, std::int64_t begin, std::
   const auto& call = *static_cast<const ConvolutionCall*>(arguments->data);
   if (call.way == Way::depthwise) return run_depthwise(arguments, call, begin, end);
   if (call.way == Way::strips) return run_strips(arguments, call, begin, end);
-  if (call.way == Way::winograd) return run_winograd(arguments, call, begin, end);
+  if (call.way == Way::winograd) return transform_weights(arguments, call, begin, end);
   const auto& g = static_cast<const Gathered&>(call);
   GatheredProduct product(g, arguments);
   for (std::int64_t unit = begin; unit < end; ++unit)
     if (unit < g.units) product.run(unit);
     else clear_uncovered(g, arguments, unit - g.units);
+}
+void run_convolution_second(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  multiply_tiles(arguments, *static_cast<const ConvolutionCall*>(arguments->data), begin, end);
 }
 
 // ---------------------------------------------------------------- weights
@@ -559,9 +562,12 @@ void run_kernel_convolution(const KernelArguments* arguments, std::int64_t begin
   const auto& call = *static_cast<const KernelConvolutionCall*>(arguments->data);
   if (call.way == Way::depthwise) return run_depthwise(arguments, call, begin, end);
   if (call.way == Way::strips) return run_strips(arguments, call, begin, end);
-  if (call.way == Way::winograd) return run_winograd(arguments, call, begin, end);
+  if (call.way == Way::winograd) return sum_tiles(arguments, call, begin, end);
   const auto& w = static_cast<const Weights&>(call);
   for (std::int64_t unit = begin; unit < end; ++unit) run_weights(w, arguments, unit);
+}
+void run_kernel_convolution_second(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  transform_tile_sums(arguments, *static_cast<const KernelConvolutionCall*>(arguments->data), begin, end);
 }
 
 }  // namespace gradus::library

@@ -61,7 +61,11 @@ void run_strips(const KernelArguments* arguments, const ConvolutionCall& call, s
 /// Of f32, many channels, kernels of 3 x 3 and stride 1: fewer multiplications, which are rounded differently
 /// (ops/conv.h says what that means). Nothing where these are not worth it.
 std::optional<BoundThunk> bind_winograd(const ConvolutionCall& call, const GroupedWeights& weights, int shared_slot);
-void run_winograd(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin, std::int64_t end);
+void transform_weights(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin,
+                       std::int64_t end);
+/// Its second part.
+void multiply_tiles(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin,
+                    std::int64_t end);
 
 /// Every group has one channel in and one out.
 constexpr bool is_depthwise(std::int64_t groups, std::int64_t channels_in, std::int64_t channels_out) {
@@ -90,8 +94,12 @@ std::optional<BoundThunk> bind_strips(const KernelConvolutionCall& call);
 void run_strips(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
                 std::int64_t end);
 std::optional<BoundThunk> bind_winograd(const KernelConvolutionCall& call, int shared_slot);
-void run_winograd(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
-                  std::int64_t end);
+/// All of it where there are several groups.
+void sum_tiles(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
+               std::int64_t end);
+/// Its second part.
+void transform_tile_sums(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
+                         std::int64_t end);
 BoundThunk bind_depthwise(const KernelConvolutionCall& call);
 void run_depthwise(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
                    std::int64_t end);

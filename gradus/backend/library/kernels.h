@@ -26,6 +26,7 @@ BoundThunk bind_cumsum(const Graph& graph, int value, Symbols symbols);
 void run_cumsum(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_convolution(const Graph& graph, int value, Symbols symbols);
 void run_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+void run_convolution_second(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_transposed_convolution(const Graph& graph, int value, Symbols symbols);
 BoundThunk bind_convolution_with(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options);
 BoundThunk bind_transposed_convolution_with(const Graph& graph, int value, Symbols symbols,
@@ -33,6 +34,7 @@ BoundThunk bind_transposed_convolution_with(const Graph& graph, int value, Symbo
 BoundThunk bind_kernel_convolution_with(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options);
 BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbols);
 void run_kernel_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
+void run_kernel_convolution_second(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_window_argmax(const Graph& graph, int value, Symbols symbols);
 void run_window_argmax(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_window_select(const Graph& graph, int value, Symbols symbols);

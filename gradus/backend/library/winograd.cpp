@@ -1,6 +1,6 @@
 /// Convolutions and transposed ones of stride 1 in tiles of 2 x 2 targets: a unit transforms what some tiles read,
 /// multiplies, and transforms back, within the second-level cache. The transformed weights are memory that workers
-/// share: each makes its part of them, then they meet.
+/// share, and the first of two parts.
 #include "gradus/backend/library/winograd.h"
 #include <algorithm>
 #include "gradus/backend/cpu/tiles/product.h"
@@ -30,15 +30,19 @@ struct InTiles : ConvolutionCall {
   std::int64_t read_step() const { return place_step(at_once, pitch_of(inner)); }
   std::int64_t sum_step() const { return place_step(at_once, pitch_of(columns)); }
   std::int64_t weights_step() const { return place_step(inner, pitch_of(columns)); }
-  /// One of the 16 products of some tiles.
-  Product product(std::int64_t rows) const {
+  /// The 16 products of some tiles.
+  Product products(std::int64_t rows) const {
     return {.dtype = dtype,
+            .batch = places,
             .m = rows,
             .n = columns,
             .k = inner,
             .a_row = pitch_of(inner),
+            .a_batch = read_step(),
             .b_row = pitch_of(columns),
-            .c_row = pitch_of(columns)};
+            .b_batch = weights_step(),
+            .c_row = pitch_of(columns),
+            .c_batch = sum_step()};
   }
   /// Floats of a worker: transformed tiles, sums, a position of zeros, a target of no image.
   std::int64_t worker_floats() const {
@@ -46,14 +50,18 @@ struct InTiles : ConvolutionCall {
   }
 };
 
+const InTiles& tiles_of(const ConvolutionCall& call) { return static_cast<const InTiles&>(call); }
+float* weights_of(const InTiles& t, const KernelArguments* arguments, std::int64_t group) {
+  return static_cast<float*>(arguments->slots[t.shared_slot]) + group * places * t.weights_step();
+}
+
 class TiledConvolution {
  public:
   TiledConvolution(const InTiles& t, const KernelArguments* arguments)
       : t_(t),
         x_(static_cast<const float*>(arguments->slots[t.source])),
-        w_(static_cast<const float*>(arguments->slots[t.weights])),
         y_(static_cast<float*>(arguments->slots[t.target])),
-        weights_(static_cast<float*>(arguments->slots[t.shared_slot])),
+        weights_(weights_of(t, arguments, 0)),
         read_(static_cast<float*>(arguments->scratch)),
         sums_(read_ + places * t.read_step()),
         zeros_(sums_ + places * t.sum_step()),
@@ -62,57 +70,33 @@ class TiledConvolution {
     std::fill_n(zeros_, t.inner, 0.0F);
   }
 
-  /// Rows [begin, end) of the weights of a tap, counted over groups.
-  void transform(std::int64_t begin, std::int64_t end) const {
-    const GroupedWeights& w = t_.weights_of;
-    for (std::int64_t row = begin; row < end; ++row) {
-      const std::int64_t group = row / t_.inner, channel = row % t_.inner;
-      const float* taps[9];
-      for (std::int64_t k = 0; k < 9; ++k)
-        taps[k] = w_ + ((t_.tiling.flipped ? 8 - k : k) * w.rows + group * w.group_rows + channel) * w.row +
-                  group * w.group_columns;
-      transform_weights(taps, t_.columns, weights_of(group) + channel * pitch_of(t_.columns), t_.weights_step());
-    }
-  }
-
   /// Units are ordered by (group, block of tiles).
   void run(std::int64_t unit) const {
     const std::int64_t group = unit / t_.blocks, block = unit % t_.blocks;
     const std::int64_t first = t_.first_of(block), tiles = t_.first_of(block + 1) - first;
-    const Product product = t_.product(tiles);
+    const Product products = t_.products(tiles);
     const TileReader reader(t_.tiling, x_ + group * t_.inner, t_.source_channels, zeros_);
     for (std::int64_t i = 0; i < tiles; ++i) {
       const float* positions[places];
       reader.find(first + i, positions);
-      transform_tile(positions, t_.inner, read_ + i * product.a_row, t_.read_step(), 0, 4);
+      transform_tile(positions, t_.inner, read_ + i * products.a_row, t_.read_step(), 0, 4);
     }
-    for (std::int64_t place = 0; place < places; ++place)
-      cpu_backend::run_units(product, read_ + place * t_.read_step(), weights_of(group) + place * t_.weights_step(),
-                             sums_ + place * t_.sum_step(), 0, cpu_backend::units(product), product_scratch_);
+    cpu_backend::run_units(products, read_, weights_ + group * places * t_.weights_step(), sums_, 0,
+                           cpu_backend::units(products), product_scratch_);
     for (std::int64_t i = 0; i < tiles; ++i) {
       float* targets[4];
       find_targets<float>(t_.tiling, y_ + group * t_.columns, t_.target_channels, first + i, spare_, targets);
-      transform_sums(sums_ + i * product.c_row, t_.sum_step(), t_.columns, targets);
+      transform_sums(sums_ + i * products.c_row, t_.sum_step(), t_.columns, targets);
     }
   }
 
  private:
-  float* weights_of(std::int64_t group) const { return weights_ + group * places * t_.weights_step(); }
-
   const InTiles& t_;
-  const float *x_, *w_;
-  float *y_, *weights_, *read_, *sums_, *zeros_, *spare_, *product_scratch_;
+  const float* x_;
+  float* y_;
+  const float* weights_;
+  float *read_, *sums_, *zeros_, *spare_, *product_scratch_;
 };
-
-void run_together(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
-  const auto& t = static_cast<const InTiles&>(*static_cast<const ConvolutionCall*>(arguments->data));
-  const TiledConvolution convolution(t, arguments);
-  const TeamMember& member = *arguments->member;
-  const std::int64_t rows = t.groups * t.inner;
-  convolution.transform(rows * member.worker / member.team, rows * (member.worker + 1) / member.team);
-  member.meet();
-  for (std::int64_t unit = begin; unit < end; ++unit) convolution.run(unit);
-}
 
 }  // namespace
 
@@ -139,23 +123,40 @@ BoundThunk winograd::bind_tiles(const ConvolutionCall& call, const Tiling& tilin
   t->blocks = divide_up(t->tiles(), std::min(tiles_at_once, round_up(fair, 14)));
   t->at_once = divide_up(t->tiles(), t->blocks);
   for (const std::int64_t rows : {t->at_once, t->tiles() / t->blocks})
-    t->product_bytes = std::max(t->product_bytes, static_cast<std::int64_t>(scratch_bytes(t->product(rows))));
-  BoundThunk bound{.extent = call.groups * t->blocks};
-  bound.turns = bound.extent;
-  bound.in_turns = run_together;
-  bound.bytes = call.bytes();
-  const std::int64_t transformed = 2 * (inner + columns) * t->tiles() + 2 * inner * columns;
-  bound.flops = call.groups * places * (2 * t->tiles() * inner * columns + transformed);
-  bound.worker_scratch = t->worker_floats() * size_of(f32) + t->product_bytes;
+    t->product_bytes = std::max(t->product_bytes, static_cast<std::int64_t>(scratch_bytes(t->products(rows))));
+  const std::int64_t all_places = call.groups * places, weights_size = inner * columns;
+  BoundThunk bound{.extent = call.groups * inner};
+  bound.bytes = call.groups * (9 + places) * weights_size * size_of(f32);
+  bound.flops = 2 * all_places * weights_size;
+  bound.second = {.extent = call.groups * t->blocks,
+                  .bytes = call.bytes(),
+                  .flops = 2 * all_places * t->tiles() * (weights_size + inner + columns),
+                  .worker_scratch = t->worker_floats() * size_of(f32) + t->product_bytes};
   bound.shared_scratch = call.groups * places * t->weights_step() * size_of(f32);
   bound.data = std::shared_ptr<const ConvolutionCall>(std::move(t));
   return bound;
 }
 
-void run_winograd(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin, std::int64_t end) {
-  const auto& t = static_cast<const InTiles&>(call);
-  const TiledConvolution convolution(t, arguments);
-  convolution.transform(0, t.groups * t.inner);
+/// Rows [begin, end) of the weights of a tap, counted over groups.
+void transform_weights(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin,
+                       std::int64_t end) {
+  const InTiles& t = tiles_of(call);
+  const GroupedWeights& w = t.weights_of;
+  const auto* from = static_cast<const float*>(arguments->slots[t.weights]);
+  for (std::int64_t row = begin; row < end; ++row) {
+    const std::int64_t group = row / t.inner, channel = row % t.inner;
+    const float* taps[9];
+    for (std::int64_t k = 0; k < 9; ++k)
+      taps[k] = from + ((t.tiling.flipped ? 8 - k : k) * w.rows + group * w.group_rows + channel) * w.row +
+                group * w.group_columns;
+    winograd::transform_weights(taps, t.columns, weights_of(t, arguments, group) + channel * pitch_of(t.columns),
+                                t.weights_step());
+  }
+}
+
+void multiply_tiles(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin,
+                    std::int64_t end) {
+  const TiledConvolution convolution(tiles_of(call), arguments);
   for (std::int64_t unit = begin; unit < end; ++unit) convolution.run(unit);
 }
 

@@ -1,6 +1,6 @@
 /// Gradients of convolutions by their weights in tiles of 2 x 2 windows: Winograd's F(3x3, 2x2), of each of the 16
 /// places a product over all tiles. Tiles come in chunks, each of which has sums of its own, so that there are units
-/// enough; the sums are memory that workers share. They meet, and each adds up and transforms its part of them.
+/// enough; the sums are memory that workers share, and to add them up and transform them is the second of two parts.
 #include <algorithm>
 #include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/backend/library/winograd.h"
@@ -41,16 +41,20 @@ struct WeightTiles : KernelConvolutionCall {
   std::int64_t worker_floats() const {
     return places * (element_step() + window_step()) + pitch_of(std::max(inner, columns));
   }
-  /// One of the 16 products of some channels of elements and tiles.
-  Product product(std::int64_t channels, std::int64_t k, bool resume) const {
+  /// Of so many places the products of some channels of elements and tiles.
+  Product products(std::int64_t of_places, std::int64_t channels, std::int64_t k, bool resume) const {
     return {.dtype = dtype,
+            .batch = of_places,
             .m = channels,
             .n = columns,
             .k = k,
             .a_row = 1,
             .a_column = pitch_of(most_channels()),
+            .a_batch = element_step(),
             .b_row = pitch_of(columns),
+            .b_batch = window_step(),
             .c_row = pitch_of(columns),
+            .c_batch = sum_step(),
             .resume = resume};
   }
 };
@@ -77,12 +81,11 @@ class TileSums {
         zeros_(windows_ + places * w.window_step()),
         own_sums_(elements_ + w.worker_floats()),
         sums_(w.is_shared() ? static_cast<float*>(arguments->slots[w.shared_slot]) : own_sums_),
-        product_scratch_(w.is_shared() ? own_sums_ : own_sums_ + w.chunks * w.chunk_step()) {
-    std::fill_n(zeros_, std::max(w.inner, w.columns), 0.0F);
-  }
+        product_scratch_(w.is_shared() ? own_sums_ : own_sums_ + w.chunks * w.chunk_step()) {}
 
   /// Units are ordered by (part, chunk, row of the 4 x 4 places), the last fastest.
   void run(std::int64_t begin, std::int64_t end) const {
+    std::fill_n(zeros_, std::max(w_.inner, w_.columns), 0.0F);
     while (begin < end) {
       const std::int64_t chunk = begin / 4, last = std::min(end, (chunk + 1) * 4);
       add_chunk(chunk / w_.chunks, chunk % w_.chunks, begin % 4, last - chunk * 4);
@@ -90,7 +93,7 @@ class TileSums {
     }
   }
 
-  /// The weights of channels [begin, end) of elements.
+  /// The weights of channels [begin, end) of elements, without scratch.
   void finish(std::int64_t begin, std::int64_t end) const {
     for (std::int64_t channel = begin; channel < end; ++channel) {
       float* taps[9];
@@ -109,18 +112,18 @@ class TileSums {
     const TileReader reader(w_.tiling, x_ + first_channel, w_.element_channels, zeros_);
     for (std::int64_t tile = first; tile < last; tile += w_.at_once) {
       const std::int64_t tiles = std::min(w_.at_once, last - tile);
-      const Product product = w_.product(channels, tiles, tile > first);
+      const Product products = w_.products((end - begin) * 4, channels, tiles, tile > first);
       for (std::int64_t i = 0; i < tiles; ++i) {
         const float* positions[places];
         reader.find(tile + i, positions);
-        transform_tile(positions, channels, elements_ + i * product.a_column, w_.element_step(), begin, end);
+        transform_tile(positions, channels, elements_ + i * products.a_column, w_.element_step(), begin, end);
         const float* windows[4];
         find_targets<const float>(w_.tiling, dy_, w_.window_channels, tile + i, zeros_, windows);
-        transform_windows(windows, w_.columns, windows_ + i * product.b_row, w_.window_step(), begin, end);
+        transform_windows(windows, w_.columns, windows_ + i * products.b_row, w_.window_step(), begin, end);
       }
-      for (std::int64_t place = begin * 4; place < end * 4; ++place)
-        cpu_backend::run_units(product, elements_ + place * w_.element_step(), windows_ + place * w_.window_step(),
-                               sums + place * w_.sum_step(), 0, cpu_backend::units(product), product_scratch_);
+      const std::int64_t place = begin * 4;
+      cpu_backend::run_units(products, elements_ + place * w_.element_step(), windows_ + place * w_.window_step(),
+                             sums + place * w_.sum_step(), 0, cpu_backend::units(products), product_scratch_);
     }
   }
 
@@ -130,16 +133,6 @@ class TileSums {
 };
 
 const WeightTiles& tiles_of(const KernelConvolutionCall& call) { return static_cast<const WeightTiles&>(call); }
-
-/// Of one group.
-void run_together(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
-  const WeightTiles& w = tiles_of(*static_cast<const KernelConvolutionCall*>(arguments->data));
-  const TileSums sums(w, arguments);
-  sums.run(begin, end);
-  const TeamMember& member = *arguments->member;
-  member.meet();
-  sums.finish(w.inner * member.worker / member.team, w.inner * (member.worker + 1) / member.team);
-}
 
 }  // namespace
 
@@ -164,28 +157,40 @@ BoundThunk winograd::bind_tiles(const KernelConvolutionCall& call, const Tiling&
   for (const std::int64_t channels : {w->most_channels(), w->inner / w->parts})
     for (std::int64_t chunk = 0; chunk < w->chunks; ++chunk)
       for (const std::int64_t last : {w->at_once, (w->first_tile(chunk + 1) - w->first_tile(chunk)) % w->at_once})
-        product_bytes = std::max(product_bytes, scratch_bytes(w->product(channels, last, false)));
+        for (const std::int64_t rows : {1, 2, 3, 4})
+          product_bytes = std::max(product_bytes, scratch_bytes(w->products(4 * rows, channels, last, false)));
   BoundThunk bound{.extent = w->is_shared() ? w->units_of_group() : call.groups};
-  if (w->is_shared()) bound.turns = bound.extent, bound.in_turns = run_together, bound.shared_scratch = w->sums_bytes();
   bound.bytes = call.bytes();
   const std::int64_t weights = w->inner * w->columns, transformed = 2 * (w->inner + w->parts * w->columns);
-  bound.flops = call.groups * places * (w->tiles() * (2 * weights + transformed) + (w->chunks + 1) * weights);
+  const std::int64_t of_sums = call.groups * places * (w->chunks + 1) * weights;
+  bound.flops = call.groups * places * w->tiles() * (2 * weights + transformed);
   bound.worker_scratch = w->worker_floats() * size_of(f32) + static_cast<std::int64_t>(product_bytes);
-  if (!w->is_shared()) bound.worker_scratch += w->sums_bytes();
+  if (w->is_shared()) {
+    bound.shared_scratch = w->sums_bytes();
+    bound.second = {.extent = w->inner, .bytes = w->sums_bytes() + 9 * weights * size_of(f32), .flops = of_sums};
+  } else {
+    bound.flops += of_sums;
+    bound.worker_scratch += w->sums_bytes();
+  }
   bound.data = std::shared_ptr<const KernelConvolutionCall>(std::move(w));
   return bound;
 }
 
-/// Of one group all units, of several groups [begin, end).
-void run_winograd(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
-                  std::int64_t end) {
+/// Of one group some units, of several groups [begin, end).
+void sum_tiles(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
+               std::int64_t end) {
   const WeightTiles& w = tiles_of(call);
-  if (w.is_shared()) begin = 0, end = 1;
+  if (w.is_shared()) return TileSums(w, arguments).run(begin, end);
   for (std::int64_t group = begin; group < end; ++group) {
     const TileSums sums(w, arguments, group);
     sums.run(0, w.units_of_group());
     sums.finish(0, w.inner);
   }
+}
+
+void transform_tile_sums(const KernelArguments* arguments, const KernelConvolutionCall& call, std::int64_t begin,
+                         std::int64_t end) {
+  TileSums(tiles_of(call), arguments).finish(begin, end);
 }
 
 }  // namespace gradus::library
