@@ -75,8 +75,7 @@ template <class T> class Worker {
         run(c_.of_keys(n, r, c_.value_width, c_.heads * c_.value_width), weights_, dy, by_values);
         transpose(dy, c_.value_width, r, T(1));
         run(c_.scores(n, r, c_.value_width), values(batch, head), across_, gradients_);
-        differentiate<T>(reinterpret_cast<PerQuery<T>*>(weights_), reinterpret_cast<PerQuery<T>*>(gradients_), n,
-                         c_.diagonal(i, n));
+        differentiate(n, c_.diagonal(i, n));
         run(c_.of_keys(n, r, c_.width, c_.width), gradients_, scaled_, by_keys);
         T* const dq = by_queries + (i * c_.heads + head) * c_.width;
         run(c_.of_queries(n, r, c_.width), gradients_, keys(batch, head), dq);
@@ -97,6 +96,14 @@ template <class T> class Worker {
   }
   void run(const Product& p, const T* a, const T* b, T* c) const {
     cpu_backend::run_units(p, a, b, c, 0, p.m * p.n == 0 ? 0 : cpu_backend::units(p), products_);
+  }
+  void soften(std::int64_t keys, std::int64_t diagonal) const {
+    if constexpr (std::is_same_v<T, float>) rows_.soften(weights_, keys, diagonal, 1, false);
+    else rows_.soften_double(weights_, keys, diagonal, 1, false);
+  }
+  void differentiate(std::int64_t keys, std::int64_t diagonal) const {
+    if constexpr (std::is_same_v<T, float>) rows_.differentiate(weights_, gradients_, keys, diagonal, 1);
+    else rows_.differentiate_double(weights_, gradients_, keys, diagonal, 1);
   }
   void clear(T* rows, std::int64_t width) const {
     for (std::int64_t j = 0; j < c_.keys; ++j) std::fill_n(rows + j * c_.key_heads * width, width, T(0));
@@ -119,12 +126,13 @@ template <class T> class Worker {
           scaled_[q * c_.width + w] = rows[q * c_.heads * c_.width + w] * static_cast<T>(c_.scale);
     run(c_.scores(n, r, c_.width), keys(batch, head), across_, weights_);
     const Sees sees = hide(c_, slots_, weights_, batch, head, i, r, n);
-    soften<T>(reinterpret_cast<PerQuery<T>*>(weights_), n, c_.diagonal(i, n));
+    soften(n, c_.diagonal(i, n));
     for (std::int64_t q = 0; c_.mask >= 0 && q < r; ++q)
       for (std::int64_t j = 0; !sees[static_cast<std::size_t>(q)] && j < n; ++j) weights_[j * block_queries + q] = 0;
   }
 
   const Call& c_;
+  const RowFunctions& rows_ = row_functions();
   void* const* slots_;
   std::byte* products_;
   T *weights_, *gradients_;  // [keys, block_queries]

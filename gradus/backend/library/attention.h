@@ -109,6 +109,8 @@ Sees hide(const Call& c, void* const* slots, T* scores, std::int64_t batch, std:
   return sees;
 }
 
+struct RowFunctions;
+
 /// What bf16 is computed by. Scores are f32; weights and gradients by scores are rounded where they stand.
 class NarrowWorker {
  public:
@@ -135,6 +137,7 @@ class NarrowWorker {
   void round_sums(const float* sums, std::int64_t width, std::uint16_t* target) const;
 
   const Call& c_;
+  const RowFunctions& rows_;
   void* const* slots_;
   std::byte* products_;
   float *weights_, *gradients_;  // [keys, block_queries]

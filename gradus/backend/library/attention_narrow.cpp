@@ -4,23 +4,8 @@
 #include "gradus/backend/library/attention_rows.h"
 
 namespace gradus::library::attention {
-namespace {
-
-[[gnu::target("avx2,fma")]] void round_row(const float* row, std::int64_t width, std::uint16_t* target) {
-  constexpr std::int64_t of_vector = vector_lanes<float>;
-  std::int64_t w = 0;
-  for (; w + 2 * of_vector <= width; w += 2 * of_vector) {
-    const Vector<float> pair[] = {_mm256_loadu_ps(row + w), _mm256_loadu_ps(row + w + of_vector)};
-    store_rounded(pair, target + w);
-  }
-  for (; w < width; ++w) target[w] = bfloat16(row[w]).bits;
-}
-
-PerQuery<float>* rows(float* matrix) { return reinterpret_cast<PerQuery<float>*>(matrix); }
-
-}  // namespace
-
-NarrowWorker::NarrowWorker(const KernelArguments* arguments, const Call& call) : c_(call), slots_(arguments->slots) {
+NarrowWorker::NarrowWorker(const KernelArguments* arguments, const Call& call)
+    : c_(call), rows_(row_functions()), slots_(arguments->slots) {
   products_ = static_cast<std::byte*>(arguments->scratch);
   weights_ = reinterpret_cast<float*>(products_ + c_.product_scratch);
   gradients_ = weights_ + c_.keys * block_queries;
@@ -58,7 +43,7 @@ void NarrowWorker::backward(std::int64_t unit) {
       const std::uint16_t* const dy = rows_of_queries(c_.cotangent, batch, head, i, c_.value_width);
       find_weights(batch, head, i, r, n, false);
       run(c_.scores(n, r, c_.value_width), values, dy, gradients_);
-      differentiate<float, true>(rows(weights_), rows(gradients_), n, c_.diagonal(i, n), static_cast<float>(c_.scale));
+      rows_.differentiate_narrow(weights_, gradients_, n, c_.diagonal(i, n), static_cast<float>(c_.scale));
       run(c_.of_keys(n, r, c_.value_width, c_.heads * c_.value_width), weights_, dy, by_values_);
       run(c_.of_keys(n, r, c_.width, c_.heads * c_.width), gradients_, queries, by_keys_);
       run(c_.of_queries(n, r, c_.width), gradients_, keys, by_queries + (i * c_.heads + head) * c_.width);
@@ -70,7 +55,8 @@ void NarrowWorker::backward(std::int64_t unit) {
 
 /// Rows of sums as rows of bf16 that lie `key_heads` of them apart.
 void NarrowWorker::round_sums(const float* sums, std::int64_t width, std::uint16_t* target) const {
-  for (std::int64_t j = 0; j < c_.keys; ++j) round_row(sums + j * width, width, target + j * c_.key_heads * width);
+  for (std::int64_t j = 0; j < c_.keys; ++j)
+    rows_.round_row(sums + j * width, width, target + j * c_.key_heads * width);
 }
 
 /// weights_: [n, r] of queries i ... i + r - 1; `rounds`: as rows of bf16.
@@ -84,7 +70,7 @@ void NarrowWorker::find_weights(std::int64_t batch, std::int64_t head, std::int6
     factor = 1;
   }
   const Sees sees = hide(c_, slots_, weights_, batch, head, i, r, n);
-  soften<float, true>(rows(weights_), n, c_.diagonal(i, n), factor, rounds);
+  rows_.soften_narrow(weights_, n, c_.diagonal(i, n), factor, rounds);
   if (c_.mask < 0) return;
   const std::int64_t size = rounds ? 2 : 4;  // of zeros, whose bits are alike
   for (std::int64_t q = 0; q < r; ++q)

@@ -1,0 +1,8 @@
+/// Rows of attention by AVX-512: vectors of 64 bytes (CMakeLists.txt says with which options this file is compiled).
+#include "gradus/backend/library/attention_rows_code.h"
+
+namespace gradus::library::attention {
+
+const RowFunctions rows_by_avx512 = functions;
+
+}  // namespace gradus::library::attention
