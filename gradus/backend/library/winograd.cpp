@@ -4,6 +4,7 @@
 #include "gradus/backend/library/winograd.h"
 #include <algorithm>
 #include "gradus/backend/cpu/tiles/product.h"
+#include "gradus/backend/library/winograd_transforms.h"
 #include "gradus/base/divide.h"
 
 namespace gradus::library {
@@ -75,17 +76,19 @@ class TiledConvolution {
     const std::int64_t group = unit / t_.blocks, block = unit % t_.blocks;
     const std::int64_t first = t_.first_of(block), tiles = t_.first_of(block + 1) - first;
     const Product products = t_.products(tiles);
-    const TileReader reader(t_.tiling, x_ + group * t_.inner, t_.source_channels, zeros_);
-    for (std::int64_t i = 0; i < tiles; ++i) {
+    const auto transform_tile = transforms_for(t_.inner).tile;
+    TilePlace read(t_.tiling, first), written = read;
+    for (std::int64_t i = 0; i < tiles; ++i, read.advance()) {
       const float* positions[places];
-      reader.find(first + i, positions);
+      read.find_sources(x_ + group * t_.inner, t_.source_channels, zeros_, positions);
       transform_tile(positions, t_.inner, read_ + i * products.a_row, t_.read_step(), 0, 4);
     }
     cpu_backend::run_units(products, read_, weights_ + group * places * t_.weights_step(), sums_, 0,
                            cpu_backend::units(products), product_scratch_);
-    for (std::int64_t i = 0; i < tiles; ++i) {
+    const auto transform_sums = transforms_for(t_.columns).sums;
+    for (std::int64_t i = 0; i < tiles; ++i, written.advance()) {
       float* targets[4];
-      find_targets<float>(t_.tiling, y_ + group * t_.columns, t_.target_channels, first + i, spare_, targets);
+      written.find_targets(y_ + group * t_.columns, t_.target_channels, spare_, targets);
       transform_sums(sums_ + i * products.c_row, t_.sum_step(), t_.columns, targets);
     }
   }
@@ -143,14 +146,14 @@ void transform_weights(const KernelArguments* arguments, const ConvolutionCall& 
   const InTiles& t = tiles_of(call);
   const GroupedWeights& w = t.weights_of;
   const auto* from = static_cast<const float*>(arguments->slots[t.weights]);
+  const auto transform = winograd::transforms_for(t.columns).weights;
   for (std::int64_t row = begin; row < end; ++row) {
     const std::int64_t group = row / t.inner, channel = row % t.inner;
     const float* taps[9];
     for (std::int64_t k = 0; k < 9; ++k)
       taps[k] = from + ((t.tiling.flipped ? 8 - k : k) * w.rows + group * w.group_rows + channel) * w.row +
                 group * w.group_columns;
-    winograd::transform_weights(taps, t.columns, weights_of(t, arguments, group) + channel * pitch_of(t.columns),
-                                t.weights_step());
+    transform(taps, t.columns, weights_of(t, arguments, group) + channel * pitch_of(t.columns), t.weights_step());
   }
 }
 

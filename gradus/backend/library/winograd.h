@@ -4,13 +4,12 @@
 /// Algorithms for Convolutional Neural Networks", 2015, section 4.1).
 #pragma once
 #include <span>
-#include "gradus/backend/library/channel_vectors.h"
 #include "gradus/backend/library/convolution.h"
 
 namespace gradus::library::winograd {
 
 constexpr std::int64_t places = 16;         // of a transformed tile
-constexpr std::int64_t least_channels = 8;  // a vector: the last one of a row may overlap the one before
+constexpr std::int64_t least_channels = 8;  // the shortest vector of a transform
 
 /// Tiles of images whose targets see all neighbours: the geometry of a convolution of 3 x 3, stride and dilation 1.
 struct Tiling {
@@ -35,49 +34,29 @@ std::int64_t pitch_of(std::int64_t channels);
 /// 16 matrices of `rows` rows: elements from one to the next, an odd number of cache lines.
 std::int64_t place_step(std::int64_t rows, std::int64_t pitch);
 
-// Transforms, of vectors of adjacent floats; place i of a result or source is i * step from its beginning.
-// B' = [1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1], G = [1 0 0; 1/2 1/2 1/2; 1/2 -1/2 1/2; 0 0 1], A' = [1 1 1 0; 0 1 -1
-// -1].
-/// Rows [begin, end) of B' d B, of the 4 x 4 positions that `from` points at.
-void transform_tile(const float* const* from, std::int64_t channels, float* to, std::int64_t step, std::int64_t begin,
-                    std::int64_t end);
-/// G g G', of the 3 x 3 taps of a channel.
-void transform_weights(const float* const* taps, std::int64_t columns, float* to, std::int64_t step);
-/// A' m A: the 2 x 2 targets of a tile.
-void transform_sums(const float* from, std::int64_t step, std::int64_t columns, float* const* to);
-/// Rows [begin, end) of A y A', of 2 x 2 windows.
-void transform_windows(const float* const* from, std::int64_t channels, float* to, std::int64_t step,
-                       std::int64_t begin, std::int64_t end);
-/// G' m G, the 3 x 3 taps of a channel, where m is the sum over chunks.
-void transform_chunks(const float* from, std::int64_t step, std::int64_t chunks, std::int64_t chunk_step,
-                      std::int64_t columns, float* const* taps);
-
-/// The 16 positions of tiles: within an image, or `zeros`.
-class TileReader {
+/// Where a tile lies, and then the ones after it: tiles are counted over all images.
+class TilePlace {
  public:
-  TileReader(const Tiling& tiling, const float* x, std::int64_t position, const float* zeros)
-      : t_(tiling), x_(x), position_(position), zeros_(zeros) {}
-  /// Of tile `tile`, counted over all images.
-  void find(std::int64_t tile, const float** positions) const;
+  TilePlace(const Tiling& tiling, std::int64_t tile);
+  void advance();
+
+  /// The 16 positions that it reads, each `position` elements after the one before: within an image, or `zeros`.
+  void find_sources(const float* x, std::int64_t position, const float* zeros, const float** to) const;
+
+  /// Its 2 x 2 targets: within an image, or `spare`.
+  template <class Float> void find_targets(Float* y, std::int64_t position, Float* spare, Float** to) const {
+    const std::int64_t t0 = row_ * 2, t1 = column_ * 2;
+    const std::int64_t first = (image_ * t_.targets[0] + t0) * t_.targets[1] + t1;
+    for (std::int64_t r = 0; r < 2; ++r)
+      for (std::int64_t c = 0; c < 2; ++c)
+        to[r * 2 + c] =
+            t0 + r < t_.targets[0] && t1 + c < t_.targets[1] ? y + (first + r * t_.targets[1] + c) * position : spare;
+  }
 
  private:
   const Tiling& t_;
-  const float* x_;
-  const std::int64_t position_;  // elements from a position to the next
-  const float* zeros_;
+  std::int64_t image_, row_, column_;
 };
-
-/// The 2 x 2 targets of tile `tile`, counted over all images: within an image, or `spare`.
-template <class Float>
-void find_targets(const Tiling& t, Float* y, std::int64_t position, std::int64_t tile, Float* spare, Float** to) {
-  const std::int64_t image = tile / t.of_image(), within = tile % t.of_image();
-  const std::int64_t t0 = within / t.tiles[1] * 2, t1 = within % t.tiles[1] * 2;
-  const std::int64_t first = (image * t.targets[0] + t0) * t.targets[1] + t1;
-  for (std::int64_t r = 0; r < 2; ++r)
-    for (std::int64_t c = 0; c < 2; ++c)
-      to[r * 2 + c] =
-          t0 + r < t.targets[0] && t1 + c < t.targets[1] ? y + (first + r * t.targets[1] + c) * position : spare;
-}
 
 /// What bind_winograd binds where it is worth it: of any sizes but no examples, with at least `least_channels` of a
 /// group on both sides.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/backend/library/winograd.h"
+#include "gradus/backend/library/winograd_transforms.h"
 #include "gradus/base/divide.h"
 
 namespace gradus::library {
@@ -95,6 +96,7 @@ class TileSums {
 
   /// The weights of channels [begin, end) of elements, without scratch.
   void finish(std::int64_t begin, std::int64_t end) const {
+    const auto transform_chunks = transforms_for(w_.columns).chunks;
     for (std::int64_t channel = begin; channel < end; ++channel) {
       float* taps[9];
       for (std::int64_t k = 0; k < 9; ++k) taps[k] = dw_ + (k * w_.inner + channel) * w_.window_channels;
@@ -109,21 +111,24 @@ class TileSums {
     const std::int64_t first_channel = w_.first_channel(part), channels = w_.first_channel(part + 1) - first_channel;
     const std::int64_t first = w_.first_tile(chunk), last = w_.first_tile(chunk + 1);
     float* sums = sums_ + chunk * w_.chunk_step() + first_channel * pitch_of(w_.columns);
-    const TileReader reader(w_.tiling, x_ + first_channel, w_.element_channels, zeros_);
+    const auto transform_tile = transforms_for(channels).tile;
+    const auto transform_windows = transforms_for(w_.columns).windows;
+    TilePlace place(w_.tiling, first);
     for (std::int64_t tile = first; tile < last; tile += w_.at_once) {
       const std::int64_t tiles = std::min(w_.at_once, last - tile);
       const Product products = w_.products((end - begin) * 4, channels, tiles, tile > first);
-      for (std::int64_t i = 0; i < tiles; ++i) {
+      for (std::int64_t i = 0; i < tiles; ++i, place.advance()) {
         const float* positions[places];
-        reader.find(tile + i, positions);
+        place.find_sources(x_ + first_channel, w_.element_channels, zeros_, positions);
         transform_tile(positions, channels, elements_ + i * products.a_column, w_.element_step(), begin, end);
         const float* windows[4];
-        find_targets<const float>(w_.tiling, dy_, w_.window_channels, tile + i, zeros_, windows);
+        place.find_targets<const float>(dy_, w_.window_channels, zeros_, windows);
         transform_windows(windows, w_.columns, windows_ + i * products.b_row, w_.window_step(), begin, end);
       }
-      const std::int64_t place = begin * 4;
-      cpu_backend::run_units(products, elements_ + place * w_.element_step(), windows_ + place * w_.window_step(),
-                             sums + place * w_.sum_step(), 0, cpu_backend::units(products), product_scratch_);
+      const std::int64_t first_place = begin * 4;
+      cpu_backend::run_units(products, elements_ + first_place * w_.element_step(),
+                             windows_ + first_place * w_.window_step(), sums + first_place * w_.sum_step(), 0,
+                             cpu_backend::units(products), product_scratch_);
     }
   }
 
