@@ -3,183 +3,37 @@
 /// first-level cache.
 #include <algorithm>
 #include <span>
-#include "gradus/backend/library/channel_vectors.h"
 #include "gradus/backend/library/convolution.h"
+#include "gradus/backend/library/depthwise_channels.h"
 #include "gradus/base/divide.h"
 
 namespace gradus::library {
 namespace {
 
+using namespace depthwise;
+
 constexpr std::int64_t channel_block = 16;      // a cache line of f32
 constexpr std::int64_t most_lines = 32;         // that are walked together, and
 constexpr std::int64_t lines_bytes = 32 << 10;  // what they may take: the first-level cache
 constexpr std::int64_t enough_units = 16;
-constexpr std::int64_t most_taps = 3;  // of a row, and rows of them: nine sums, more than a multiplication takes cycles
 
-/// A line of windows, and the line of elements that each row of taps reads there; null: none.
-template <class E> struct LineTaps {
-  const E* dy;
-  const E* x[most_taps];
-};
-
-/// Channels [first, last).
-struct ChannelRange {
-  std::int64_t all, first, last;
-};
-
-/// Up to three neighbours among the taps of a row: which windows each of them reads for, and where.
-struct TapReach {
-  std::int64_t begin[most_taps], end[most_taps], shift[most_taps];
-  std::int64_t scale = 1, all_begin = 0, all_end = 0;  // windows for which all of them read
-  std::int64_t first = 0, last = 0;                    // and any
-
-  TapReach(const WindowAxis& axis, std::int64_t tap, std::int64_t count) : scale(axis.scale) {
-    all_end = first = axis.targets;
-    for (std::int64_t k = 0; k < count; ++k) {
-      const WindowAxis::Run run = axis.run(tap + k);
-      const bool none = run.count <= 0;
-      begin[k] = none ? 0 : run.target;
-      end[k] = none ? 0 : run.target + run.count;
-      shift[k] = (tap + k) * axis.tap + axis.offset;
-      all_begin = std::max(all_begin, begin[k]);
-      all_end = std::min(all_end, end[k]);
-      first = std::min(first, begin[k]);
-      last = std::max(last, end[k]);
-    }
-    all_end = std::max(all_begin, all_end);
-    if (all_begin == all_end) all_begin = all_end = last;
+/// Of `count` neighbours from `tap` on.
+TapReach reach_of(const WindowAxis& axis, std::int64_t tap, std::int64_t count) {
+  TapReach r{.scale = axis.scale, .all_begin = 0, .all_end = axis.targets, .first = axis.targets, .last = 0};
+  for (std::int64_t k = 0; k < count; ++k) {
+    const WindowAxis::Run run = axis.run(tap + k);
+    const bool none = run.count <= 0;
+    r.begin[k] = none ? 0 : run.target;
+    r.end[k] = none ? 0 : run.target + run.count;
+    r.shift[k] = (tap + k) * axis.tap + axis.offset;
+    r.all_begin = std::max(r.all_begin, r.begin[k]);
+    r.all_end = std::min(r.all_end, r.end[k]);
+    r.first = std::min(r.first, r.begin[k]);
+    r.last = std::max(r.last, r.end[k]);
   }
-  bool reads(int k, std::int64_t window) const { return window >= begin[k] && window < end[k]; }
-};
-
-/// The sums of `rows` by `taps` neighbours among the taps, for a vector of channels.
-template <class E, int rows, int taps> struct TapSums {
-  using V = typename VectorOf<E>::type;
-  V sums[rows][taps];
-
-  [[gnu::target("avx2,fma"), gnu::always_inline]] inline void load(const E* dw, std::int64_t row, std::int64_t tap) {
-#pragma GCC unroll 4
-    for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 4
-      for (int k = 0; k < taps; ++k) sums[r][k] = *reinterpret_cast<const V*>(dw + r * row + k * tap);
-  }
-  [[gnu::target("avx2,fma"), gnu::always_inline]] inline void store(E* dw, std::int64_t row, std::int64_t tap) const {
-#pragma GCC unroll 4
-    for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 4
-      for (int k = 0; k < taps; ++k) *reinterpret_cast<V*>(dw + r * row + k * tap) = sums[r][k];
-  }
-
-  /// What taps [tap, past) give for window i.
-  template <int first, int last, int tap, int past>
-  [[gnu::target("avx2,fma"), gnu::always_inline]] inline void add_window(const LineTaps<E>& line, const TapReach& reach,
-                                                                         std::int64_t channels, std::int64_t channel,
-                                                                         std::int64_t i) {
-    const V dy = *reinterpret_cast<const V*>(line.dy + i * channels + channel);
-    const std::int64_t at = i * reach.scale * channels + channel;
-#pragma GCC unroll 4
-    for (int r = first; r < last; ++r)
-#pragma GCC unroll 4
-      for (int k = tap; k < past; ++k)
-        add_product<E>(sums[r][k], *reinterpret_cast<const V*>(line.x[r] + at + reach.shift[k] * channels), dy);
-  }
-  /// Windows [begin, end), for which not every tap reads something. Most often that is one window at either end, and
-  /// one tap.
-  template <int first, int last>
-  [[gnu::target("avx2,fma"), gnu::always_inline]] inline void add_edge(const LineTaps<E>& line, const TapReach& reach,
-                                                                       std::int64_t channels, std::int64_t channel,
-                                                                       std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      if constexpr (taps == 3) {
-        const bool reads_0 = reach.reads(0, i), reads_2 = reach.reads(2, i);
-        if (reach.reads(1, i) && reads_0 != reads_2) {
-          if (reads_2) add_window<first, last, 1, 3>(line, reach, channels, channel, i);
-          else add_window<first, last, 0, 2>(line, reach, channels, channel, i);
-          continue;
-        }
-      }
-      if (reach.reads(0, i)) add_window<first, last, 0, 1>(line, reach, channels, channel, i);
-      if constexpr (taps > 1)
-        if (reach.reads(1, i)) add_window<first, last, 1, 2>(line, reach, channels, channel, i);
-      if constexpr (taps > 2)
-        if (reach.reads(2, i)) add_window<first, last, 2, 3>(line, reach, channels, channel, i);
-    }
-  }
-
-  /// Of a line, for rows [first, last) of taps, all of which read something.
-  template <int first, int last>
-  [[gnu::target("avx2,fma"), gnu::always_inline]] inline void add_line(const LineTaps<E>& line, const TapReach& reach,
-                                                                       std::int64_t channels, std::int64_t channel) {
-    add_edge<first, last>(line, reach, channels, channel, reach.first, reach.all_begin);
-    if (reach.all_begin == reach.all_end) return;
-    const E *dy = line.dy + reach.all_begin * channels + channel, *end = line.dy + reach.all_end * channels + channel;
-    const E* x[rows];
-#pragma GCC unroll 4
-    for (int r = first; r < last; ++r)
-      x[r] = line.x[r] + (reach.all_begin * reach.scale + reach.shift[0]) * channels + channel;
-    const std::int64_t tap = (taps > 1 ? reach.shift[1] - reach.shift[0] : 0) * channels, step = reach.scale * channels;
-    for (; dy < end; dy += channels) {
-      const V d = *reinterpret_cast<const V*>(dy);
-#pragma GCC unroll 4
-      for (int r = first; r < last; ++r) {
-#pragma GCC unroll 4
-        for (int k = 0; k < taps; ++k) add_product<E>(sums[r][k], *reinterpret_cast<const V*>(x[r] + k * tap), d);
-        x[r] += step;
-      }
-    }
-    add_edge<first, last>(line, reach, channels, channel, reach.all_end, reach.last);
-  }
-};
-
-/// Adds what these lines give to `rows` by `taps` neighbours, for a vector of channels; windows in order for every tap.
-/// Of several rows the first or the last may read nothing in a line, not both. `row`: elements of dw from a row of taps
-/// to the next.
-template <class E, int rows, int taps>
-[[gnu::target("avx2,fma")]] void add_lines(std::span<const LineTaps<E>> lines, const TapReach& reach,
-                                           const ChannelRange& c, std::int64_t channel, std::int64_t row, E* dw) {
-  const std::int64_t channels = c.all;
-  TapSums<E, rows, taps> sums;
-  sums.load(dw + channel, row, channels);
-  for (const LineTaps<E>& line : lines) {
-    if constexpr (rows == 1) sums.template add_line<0, 1>(line, reach, channels, channel);
-    else if (!line.x[0]) sums.template add_line<1, rows>(line, reach, channels, channel);
-    else if (!line.x[rows - 1]) sums.template add_line<0, rows - 1>(line, reach, channels, channel);
-    else sums.template add_line<0, rows>(line, reach, channels, channel);
-  }
-  sums.store(dw + channel, row, channels);
-}
-
-template <class E>
-[[gnu::target("fma")]] void add_lines_of_channel(std::span<const LineTaps<E>> lines, const TapReach& reach, int rows,
-                                                 int taps, std::int64_t channels, std::int64_t channel,
-                                                 std::int64_t row, E* dw) {
-  for (int r = 0; r < rows; ++r)
-    for (int k = 0; k < taps; ++k) {
-      E sum = dw[r * row + k * channels + channel];
-      for (const LineTaps<E>& line : lines) {
-        if (!line.x[r]) continue;
-        for (std::int64_t i = reach.begin[k]; i < reach.end[k]; ++i)
-          add_single(sum, line.x[r][(reach.shift[k] + i * reach.scale) * channels + channel],
-                     line.dy[i * channels + channel]);
-      }
-      dw[r * row + k * channels + channel] = sum;
-    }
-}
-
-template <class E, int rows, int taps>
-void add_channels(std::span<const LineTaps<E>> lines, const TapReach& reach, const ChannelRange& c, std::int64_t row,
-                  E* dw) {
-  std::int64_t channel = c.first;
-  for (; channel + lanes_of<E> <= c.last; channel += lanes_of<E>)
-    add_lines<E, rows, taps>(lines, reach, c, channel, row, dw);
-  for (; channel < c.last; ++channel) add_lines_of_channel<E>(lines, reach, rows, taps, c.all, channel, row, dw);
-}
-template <class E, int rows>
-void add_taps(std::span<const LineTaps<E>> lines, const TapReach& reach, std::int64_t taps, const ChannelRange& c,
-              std::int64_t row, E* dw) {
-  if (taps == 3) add_channels<E, rows, 3>(lines, reach, c, row, dw);
-  else if (taps == 2) add_channels<E, rows, 2>(lines, reach, c, row, dw);
-  else add_channels<E, rows, 1>(lines, reach, c, row, dw);
+  r.all_end = std::max(r.all_begin, r.all_end);
+  if (r.all_begin == r.all_end) r.all_begin = r.all_end = r.last;
+  return r;
 }
 
 /// The chains of channels [first, last) for the rows of taps [row, last_row), along examples and windows.
@@ -235,11 +89,9 @@ template <class E> class WeightSums {
     const std::int64_t of_row = axes_[2].taps * channels_;
     for (std::int64_t k = 0; k < axes_[2].taps; k += most_taps) {
       const std::int64_t taps = std::min(most_taps, axes_[2].taps - k);
-      const TapReach reach(axes_[2], k, taps);
-      E* dw = dw_ + row * of_row + k * channels_;
-      if (rows == 3) add_taps<E, 3>(lines, reach, taps, c, of_row, dw);
-      else if (rows == 2) add_taps<E, 2>(lines, reach, taps, c, of_row, dw);
-      else add_taps<E, 1>(lines, reach, taps, c, of_row, dw);
+      const TapReach reach = reach_of(axes_[2], k, taps);
+      functions_.add_lines[rows - 1][taps - 1](lines.data(), lines.size(), reach, c, of_row,
+                                               dw_ + row * of_row + k * channels_);
     }
   }
 
@@ -252,6 +104,7 @@ template <class E> class WeightSums {
     return x_ + ((example * axes_[0].sources + s0) * axes_[1].sources + s1) * axes_[2].sources * channels_;
   }
 
+  const ChannelFunctions<E>& functions_ = channel_functions<E>();
   const WindowAxes& axes_;
   const E *x_, *dy_;
   E* dw_;
