@@ -1,11 +1,10 @@
-/// What happens to rows of attention, for the vectors of the instruction set that the file which includes it is
-/// compiled for: all of it is that file's own. Neighbours in memory are queries, and each has a lane of its own, so the
-/// bits do not depend on the vectors' length. Functions of others are not called here: an instance compiled for this
-/// instruction set might be the one that everybody gets.
+/// What happens to rows of attention, compiled twice (vector_bytes.h). Neighbours in memory are queries, and each has a
+/// lane of its own, so the bits do not depend on the vectors' length.
 #pragma once
 #include <immintrin.h>
 #include <type_traits>
 #include "gradus/backend/library/attention_rows.h"
+#include "gradus/backend/library/vector_bytes.h"
 
 namespace gradus::library::attention {
 namespace {
@@ -43,11 +42,6 @@ template <> struct Exponential<double> {
 };
 
 /// Vectors written out: the loops below are too much for the compiler to find them itself.
-#ifdef __AVX512F__
-constexpr std::int64_t vector_bytes = 64;
-#else
-constexpr std::int64_t vector_bytes = 32;
-#endif
 template <class T> using Vector [[gnu::vector_size(vector_bytes), gnu::may_alias]] = T;
 template <class T> constexpr std::int64_t vector_lanes = vector_bytes / sizeof(T);
 

@@ -1,19 +1,12 @@
-/// Arithmetic of depthwise convolutions, for the vectors of the instruction set that the file which includes it is
-/// compiled for: all of it is that file's own. Each channel has a lane of its own, so the bits do not depend on the
-/// vectors' length. Functions of others are not called here: an instance compiled for this instruction set might be the
-/// one that everybody gets.
+/// Arithmetic of depthwise convolutions, compiled twice (vector_bytes.h). Each channel has a lane of its own, so the
+/// bits do not depend on the vectors' length.
 #pragma once
 #include <immintrin.h>
 #include "gradus/backend/library/depthwise_channels.h"
+#include "gradus/backend/library/vector_bytes.h"
 
 namespace gradus::library::depthwise {
 namespace {
-
-#ifdef __AVX512F__
-constexpr int vector_bytes = 64;
-#else
-constexpr int vector_bytes = 32;
-#endif
 
 template <class E, int bytes> struct Vector {
   typedef E type __attribute__((vector_size(bytes), aligned(alignof(E)), may_alias));

@@ -1,18 +1,12 @@
-/// Transforms of Winograd's tiles, for the vectors of the instruction set that the file which includes it is compiled
-/// for: all of it is that file's own. Only sums, and products with powers of 2, of elements: the bits do not depend on
-/// the vectors' length. Functions of others are not called here: an instance compiled for this instruction set might be
-/// the one that everybody gets.
+/// Transforms of Winograd's tiles, compiled twice (vector_bytes.h). Only sums, and products with powers of 2, of
+/// elements: the bits do not depend on the vectors' length.
 #pragma once
+#include "gradus/backend/library/vector_bytes.h"
 #include "gradus/backend/library/winograd_transforms.h"
 
 namespace gradus::library::winograd {
 namespace {
 
-#ifdef __AVX512F__
-constexpr std::int64_t vector_bytes = 64;
-#else
-constexpr std::int64_t vector_bytes = 32;
-#endif
 typedef float V __attribute__((vector_size(vector_bytes), aligned(alignof(float)), may_alias));
 constexpr std::int64_t lanes = vector_bytes / sizeof(float);
 
