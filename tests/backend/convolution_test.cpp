@@ -1,14 +1,17 @@
 /// Convolutions of random geometry against chains of fused multiply-adds in the contract's order, bit for bit: by
 /// nothing, by the input, by the weights; few and many channels, groups, strides, dilations, sizes of zero.
+/// And that depthwise ones keep to the memory that they ask for.
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cstring>
 #include <random>
 #include "gradus/backend/cpu/isa.h"
+#include "gradus/backend/library/convolution.h"
 #include "gradus/backend/program.h"
 #include "gradus/base/thread_pool.h"
 #include "gradus/graph/graph.h"
 #include "tests/backend/convolution_reference.h"
+#include "tests/backend/guarded_memory.h"
 #include "tests/threads.h"
 
 namespace gradus {
@@ -143,6 +146,24 @@ TEST(Depthwise, SkipsTapsThatReadNothing) {
   for (std::size_t c = 0; c < 16; ++c) w[c] = std::numeric_limits<float>::infinity();  // the first tap
   const Shape images{1, 3, 3, 16}, weights{3, 3, 1, 16};
   expect_bits(graph_of("convolution", "f32", g, g.out, {images, weights, images}), x, w, convolved(g, x, w), false);
+}
+
+TEST(Depthwise, KeepsToItsScratch) {
+  for (const auto& [height, width] : {std::pair{1, 1}, {3, 3}, {7, 7}, {1, 7}, {7, 1}}) {
+    const Geometry g{{9, 9}, {10 - height, 10 - width}, {height, width}, {1, 1}, {1, 1}, {0, 0}, 2, 5, 5, 5};
+    const Shape in{9, 9}, out{g.out[0], g.out[1]};
+    const library::WindowShapes shapes{{1, 1}, {1, 1}, {0, 0}, {height, width}};
+    library::ConvolutionCall call{f32, library::windows_to_elements(shapes, out, in), 2, 5, 5, 5, 0, 1, 2};
+    const BoundThunk bound = library::bind_depthwise(call);
+    RandomGeometry random(3);
+    auto x = random.numbers<float>(g.elements()), w = random.numbers<float>(g.weights());
+    std::vector<float> y(static_cast<std::size_t>(g.windows()));
+    const GuardedMemory scratch(bound.worker_scratch);
+    void* const slots[] = {x.data(), w.data(), y.data()};
+    const KernelArguments arguments{slots, nullptr, scratch.get(), nullptr, nullptr, 0};
+    library::run_depthwise(&arguments, call, 0, bound.extent);
+    EXPECT_EQ(y, convolved(g, x, w)) << height << " x " << width;
+  }
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <limits>
 #include <random>
-#include <span>
 #include <thread>
 #include "gradus/backend/cpu/isa.h"
 #include "gradus/backend/library.h"
@@ -16,6 +15,7 @@
 #include "gradus/compiler/passes.h"
 #include "gradus/graph/graph.h"
 #include "tests/backend/convolution_reference.h"
+#include "tests/backend/guarded_memory.h"
 #include "tests/threads.h"
 
 namespace gradus {
@@ -121,14 +121,14 @@ class TilesCall {
   /// By so many threads, each of which has its share of either part.
   Floats run(const Floats& x, const Floats& w, int team) const {
     Floats y(static_cast<std::size_t>(targets_), std::numeric_limits<float>::quiet_NaN());
-    const Memory shared(bound_.shared_scratch);
+    const GuardedMemory shared(bound_.shared_scratch);
     void* const slots[] = {const_cast<float*>(x.data()), const_cast<float*>(w.data()), y.data(), shared.get()};
     const auto run_part = [&](KernelFunction function, std::int64_t extent, std::int64_t scratch_bytes) {
       std::vector<std::thread> threads;
       for (int worker = 0; worker < team; ++worker)
         threads.emplace_back([&, worker] {
           const FlushDenormals flush;
-          const Memory scratch(scratch_bytes);
+          const GuardedMemory scratch(scratch_bytes);
           const KernelArguments arguments{slots, nullptr, scratch.get(), bound_.data.get(), nullptr, 0};
           function(&arguments, extent * worker / team, extent * (worker + 1) / team);
         });
@@ -140,29 +140,6 @@ class TilesCall {
   }
 
  private:
-  /// Aligned, and guarded by bytes behind it that nobody may write.
-  class Memory {
-   public:
-    explicit Memory(std::int64_t bytes)
-        : bytes_(static_cast<std::size_t>(bytes)),
-          all_((bytes_ + guard + 63) / 64 * 64),
-          at_(std::aligned_alloc(64, all_)) {
-      std::memset(at_, 0xff, all_);
-    }
-    Memory(const Memory&) = delete;
-    Memory& operator=(const Memory&) = delete;
-    ~Memory() {
-      const std::span behind(static_cast<const unsigned char*>(at_) + bytes_, guard);
-      EXPECT_TRUE(std::ranges::all_of(behind, [](unsigned char byte) { return byte == 0xff; }));
-      std::free(at_);
-    }
-    void* get() const { return at_; }
-
-   private:
-    static constexpr std::size_t guard = 256;
-    std::size_t bytes_, all_;
-    void* at_;
-  };
   BoundThunk bound_;
   KernelFunction first_ = nullptr, second_ = nullptr;
   std::int64_t targets_;

@@ -3,6 +3,8 @@
 
 namespace gradus::library::attention {
 
+static_assert(vector_bytes == 32);
+
 const RowFunctions rows_by_avx2 = functions;
 
 }  // namespace gradus::library::attention

@@ -3,6 +3,8 @@
 
 namespace gradus::library::attention {
 
+static_assert(vector_bytes == 64);
+
 const RowFunctions rows_by_avx512 = functions;
 
 }  // namespace gradus::library::attention

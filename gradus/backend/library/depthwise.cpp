@@ -40,9 +40,9 @@ void add_residue(const WindowAxis& axis, std::int64_t first, std::vector<ColumnR
 
 /// One line of targets; `room` is for all taps of a window and all rows of them.
 template <class E>
-void run_line(const ConvolutionCall& call, const E* example, const E* w, std::int64_t line, E* y, TapAt<E>* room) {
+void run_line(const ChannelFunctions<E>& functions, const ConvolutionCall& call, const E* example, const E* w,
+              std::int64_t line, E* y, TapAt<E>* room) {
   const auto& axes = call.axes;
-  const ChannelFunctions<E>& functions = channel_functions<E>();
   const std::int64_t channels = call.groups, t0 = line / axes[1].targets, t1 = line % axes[1].targets;
   TapAt<E>* taps = room;  // rows of taps that read anything: their lines
   for (std::int64_t k0 = 0; k0 < axes[0].taps; ++k0)
@@ -84,9 +84,10 @@ void run_depthwise(const KernelArguments* arguments, const ConvolutionCall& call
                    std::int64_t end) {
   with_convolved_type(call.dtype, [&]<class T>(T) {
     using E = typename ComputedAs<T>::type;
+    const ChannelFunctions<E>& functions = channel_functions<E>();
     const std::int64_t channels = call.groups, lines = lines_of(call.axes);
     for (std::int64_t at = begin; at < end; ++at)
-      run_line<E>(call, pointer<E>(arguments, call.source) + at / lines * sources_of(call.axes) * channels,
+      run_line<E>(functions, call, pointer<E>(arguments, call.source) + at / lines * sources_of(call.axes) * channels,
                   pointer<E>(arguments, call.weights), at % lines,
                   target_pointer<E>(arguments, call.target) + at * call.axes[2].targets * channels,
                   static_cast<TapAt<E>*>(arguments->scratch));

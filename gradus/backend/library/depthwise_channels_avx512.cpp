@@ -4,6 +4,8 @@
 
 namespace gradus::library::depthwise {
 
+static_assert(vector_bytes == 64);
+
 template <class E> const ChannelFunctions<E>& channels_by_avx512() { return functions<E>; }
 
 template const ChannelFunctions<float>& channels_by_avx512();

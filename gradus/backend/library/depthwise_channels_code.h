@@ -68,7 +68,7 @@ std::int64_t sum_blocks(const SharedTaps<E>& run, std::int64_t x_offset, std::in
   return channel;
 }
 
-/// Eight sums at once, more than a multiplication takes cycles.
+/// Eight sums at once, more than a multiplication takes cycles; of one target four.
 template <class E, int targets>
 void sum_targets(const SharedTaps<E>& run, std::int64_t at, std::int64_t channels, E* y) {
   constexpr int vectors = targets == 4 ? 2 : 4;

@@ -146,7 +146,7 @@ void transform_weights(const KernelArguments* arguments, const ConvolutionCall& 
   const InTiles& t = tiles_of(call);
   const GroupedWeights& w = t.weights_of;
   const auto* from = static_cast<const float*>(arguments->slots[t.weights]);
-  const auto transform = winograd::transforms_for(t.columns).weights;
+  const auto transform = transforms_for(t.columns).weights;
   for (std::int64_t row = begin; row < end; ++row) {
     const std::int64_t group = row / t.inner, channel = row % t.inner;
     const float* taps[9];

@@ -3,7 +3,8 @@
 /// of each of the 16 places the products over channels are then a matrix product over tiles (Lavin and Gray, "Fast
 /// Algorithms for Convolutional Neural Networks", 2015, section 4.1).
 #pragma once
-#include <span>
+#include <cstdint>
+#include <optional>
 #include "gradus/backend/library/convolution.h"
 
 namespace gradus::library::winograd {

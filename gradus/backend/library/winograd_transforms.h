@@ -27,7 +27,7 @@ struct Transforms {
 /// By vectors of 32 and of 64 bytes.
 extern const Transforms transforms_by_avx2, transforms_by_avx512;
 
-/// Of rows of so many channels, at least 8.
+/// Of rows of so many channels: at least 8, a vector of 32 bytes; those of 64 need 16 of them.
 inline const Transforms& transforms_for(std::int64_t channels) {
   const bool wide = cpu_backend::isa() == cpu_backend::Isa::avx512 && channels >= 16;
   return wide ? transforms_by_avx512 : transforms_by_avx2;

@@ -4,6 +4,8 @@
 
 namespace gradus::library::winograd {
 
+static_assert(vector_bytes == 32);
+
 const Transforms transforms_by_avx2 = functions;
 
 }  // namespace gradus::library::winograd

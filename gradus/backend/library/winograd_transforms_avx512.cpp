@@ -4,6 +4,8 @@
 
 namespace gradus::library::winograd {
 
+static_assert(vector_bytes == 64);
+
 const Transforms transforms_by_avx512 = functions;
 
 }  // namespace gradus::library::winograd
