@@ -27,43 +27,33 @@ struct RowOfB {
 };
 constexpr RowOfB rows_of_b[] = {{0, 2, false}, {1, 2, true}, {2, 1, false}, {1, 3, false}};
 
-template <int r>
-void transform_tile_row(const float* const* from, std::int64_t channels, float* to, std::int64_t step) {
+/// Row r of the places of a tile.
+template <int r> [[gnu::always_inline]] inline void store_tile(const V (&d)[4][4], float* out, std::int64_t step) {
   constexpr RowOfB row = rows_of_b[r];
-  const float *const *a = from + 4 * row.a, *const *b = from + 4 * row.b;
-  const float *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3], *b0 = b[0], *b1 = b[1], *b2 = b[2], *b3 = b[3];
-  each_vector(channels, [=](std::int64_t c) __attribute__((always_inline)) {
-    const V v0 = row.adds ? load(a0 + c) + load(b0 + c) : load(a0 + c) - load(b0 + c);
-    const V v1 = row.adds ? load(a1 + c) + load(b1 + c) : load(a1 + c) - load(b1 + c);
-    const V v2 = row.adds ? load(a2 + c) + load(b2 + c) : load(a2 + c) - load(b2 + c);
-    const V v3 = row.adds ? load(a3 + c) + load(b3 + c) : load(a3 + c) - load(b3 + c);
-    float* out = to + 4 * r * step + c;
-    store(out, v0 - v2), store(out + step, v1 + v2), store(out + 2 * step, v2 - v1), store(out + 3 * step, v1 - v3);
-  });
+  const V(&a)[4] = d[row.a], (&b)[4] = d[row.b];
+  const V v0 = row.adds ? a[0] + b[0] : a[0] - b[0], v1 = row.adds ? a[1] + b[1] : a[1] - b[1];
+  const V v2 = row.adds ? a[2] + b[2] : a[2] - b[2], v3 = row.adds ? a[3] + b[3] : a[3] - b[3];
+  out += 4 * r * step;
+  store(out, v0 - v2), store(out + step, v1 + v2), store(out + 2 * step, v2 - v1), store(out + 3 * step, v1 - v3);
 }
 
-/// All rows of places at once, for which 16 vectors stay in registers.
-void transform_whole_tile(const float* const* from, std::int64_t channels, float* to, std::int64_t step) {
+template <int... r>
+void transform_tile_rows(const float* const* from, std::int64_t channels, float* to, std::int64_t step) {
   each_vector(channels, [=](std::int64_t c) __attribute__((always_inline)) {
-    V d[4][4];
-    for (int i = 0; i < 16; ++i) d[i / 4][i % 4] = load(from[i] + c);
-    float* out = to + c;
-    for (const auto [a, b, adds] : rows_of_b) {
-      V v[4];
-      for (int i = 0; i < 4; ++i) v[i] = adds ? d[a][i] + d[b][i] : d[a][i] - d[b][i];
-      store(out, v[0] - v[2]), store(out + step, v[1] + v[2]), store(out + 2 * step, v[2] - v[1]);
-      store(out + 3 * step, v[1] - v[3]);
-      out += 4 * step;
-    }
+    const V d[4][4] = {{load(from[0] + c), load(from[1] + c), load(from[2] + c), load(from[3] + c)},
+                       {load(from[4] + c), load(from[5] + c), load(from[6] + c), load(from[7] + c)},
+                       {load(from[8] + c), load(from[9] + c), load(from[10] + c), load(from[11] + c)},
+                       {load(from[12] + c), load(from[13] + c), load(from[14] + c), load(from[15] + c)}};
+    (store_tile<r>(d, to + c, step), ...);
   });
 }
 
 void transform_tile(const float* const* from, std::int64_t channels, float* to, std::int64_t step, std::int64_t begin,
                     std::int64_t end) {
-  constexpr decltype(&transform_tile_row<0>) rows[] = {transform_tile_row<0>, transform_tile_row<1>,
-                                                       transform_tile_row<2>, transform_tile_row<3>};
-  constexpr bool has_registers = vector_bytes == 64;
-  if (has_registers && end - begin == 4) return transform_whole_tile(from, channels, to, step);
+  constexpr bool has_registers = vector_bytes == 64;  // for all 16 positions
+  if (has_registers && end - begin == 4) return transform_tile_rows<0, 1, 2, 3>(from, channels, to, step);
+  constexpr decltype(&transform_tile_rows<0>) rows[] = {transform_tile_rows<0>, transform_tile_rows<1>,
+                                                        transform_tile_rows<2>, transform_tile_rows<3>};
   for (std::int64_t r = begin; r < end; ++r) rows[r](from, channels, to, step);
 }
 
@@ -121,7 +111,8 @@ template <int... r>
 void transform_windows_rows(const float* const* from, std::int64_t channels, float* to, std::int64_t step) {
   const float *p0 = from[0], *p1 = from[1], *q0 = from[2], *q1 = from[3];
   each_vector(channels, [=](std::int64_t c) __attribute__((always_inline)) {
-    (store_windows<r>(load(p0 + c), load(p1 + c), load(q0 + c), load(q1 + c), to + c, step), ...);
+    const V v0 = load(p0 + c), v1 = load(p1 + c), w0 = load(q0 + c), w1 = load(q1 + c);
+    (store_windows<r>(v0, v1, w0, w1, to + c, step), ...);
   });
 }
 
