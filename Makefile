@@ -22,7 +22,7 @@ build: setup build/release/build.ninja
 
 run: setup build/release/build.ninja
 	cmake --build build/release -j $(JOBS) --target gradus_command
-	build/release/bin/gradus train configs/fashion_mnist.toml
+	$(if $(FASHION_MNIST_DIR),GRADUS_DATA_DIR=$(FASHION_MNIST_DIR)) build/release/bin/gradus train configs/fashion_mnist.toml
 
 test: build
 	ctest --preset release

@@ -1,4 +1,4 @@
-/// Fashion-MNIST from its files, as the peers read it: FASHION_MNIST_DIR, or where the examples look for it.
+/// Fashion-MNIST from its files, as the peers read it: FASHION_MNIST_DIR, or the folder of Debian's package.
 #pragma once
 #include <cstdlib>
 #include <filesystem>

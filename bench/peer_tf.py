@@ -2,7 +2,7 @@ import time; _t = time.time()
 import os, sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import tensorflow as tf
-tf.config.threading.set_intra_op_parallelism_threads(2); tf.config.threading.set_inter_op_parallelism_threads(int(os.environ.get("TF_INTER", "2")))
+tf.config.threading.set_intra_op_parallelism_threads(2); tf.config.threading.set_inter_op_parallelism_threads(2)
 import keras
 IMPORT = time.time() - _t
 T0 = float(os.environ.get("T0", _t))

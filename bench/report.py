@@ -177,7 +177,7 @@ def others_text(row):
 
 
 def markdown(result):
-    """The whole report, as docs/performance.md holds it. Growth of memory is that of the first call."""
+    """The whole report. Growth of memory is that of the first call."""
     about, rows = result["machine"], result["rows"]
     parts = [f"{about['date']}, {about['cpu']}, {about['cores']} cores, {about['threads']} threads. "
              + machine_text(result["limits"]),

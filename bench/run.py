@@ -56,7 +56,7 @@ def unbound_mkl(folder):
 
 
 def gradus(gradus_bench, workload, *options):
-    return Program(report.GRADUS, [str(gradus_bench), workload, *options])
+    return Program(report.GRADUS, [str(gradus_bench), workload, "--threads", str(THREADS), *options])
 
 
 def peer_programs(workload, peers, mkl):
@@ -77,8 +77,8 @@ def last_json_line(output):
 
 def run_program(program, seconds, limit_s=900):
     """The JSON line of one run, or nothing where it fails; the reason goes to stderr."""
-    environment = os.environ | {"GRADUS_NUM_THREADS": str(THREADS), "OMP_NUM_THREADS": str(THREADS),
-                                "BAR_MIN_S": str(seconds), "T0": repr(time.time())} | program.environment
+    environment = os.environ | {"OMP_NUM_THREADS": str(THREADS), "BAR_MIN_S": str(seconds),
+                                "T0": repr(time.time())} | program.environment
     try:
         result = subprocess.run(program.command, capture_output=True, text=True, env=environment, cwd=BENCH,
                                 timeout=limit_s)

@@ -7,8 +7,7 @@
 ///      safe.
 ///   2. What is required is positional and has no default; what is optional is one struct of named fields, last.
 ///   3. Losses and gradients carry (sum, weight). A step does each of these once, in this order: gradients are divided
-///   by
-///      the joint weight, clipped, decayed, applied.
+///      by the joint weight, clipped, decayed, applied.
 ///   4. A mistake is a compile error where the types can tell, else an Error that names the op, the argument, what was
 ///      expected and what was given.
 #pragma once

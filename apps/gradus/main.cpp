@@ -70,7 +70,7 @@ int main(int count, char** arguments) {
   EvalArguments eval_arguments;
   CLI::App* eval_command = app.add_subcommand("eval", "Evaluate the weights of a run directory on its test set");
   eval_command->add_option("run", eval_arguments.run, "Run directory that `gradus train` wrote")->required();
-  eval_command->add_option("--data-dir", eval_arguments.data_directory, "Directory of the idx files")
+  eval_command->add_option("--data-dir", eval_arguments.data_directory, "Directory of the data")
       ->envname("GRADUS_DATA_DIR");
   eval_command->add_option("--threads", eval_arguments.threads, "Computing threads (0: all cores)")
       ->envname("GRADUS_NUM_THREADS")

@@ -4,7 +4,8 @@
 namespace gradus {
 
 /// Changes no result, only its speed. InvalidArgument unless 1 to 1024, or from inside a computation. The first value
-/// is that of the environment variable GRADUS_NUM_THREADS, else the number of cores of this process.
+/// is that of the environment variable GRADUS_NUM_THREADS, else the number of cores of this process; if the variable is
+/// anything but 1 to 1024, whatever needs the number is an InvalidArgument.
 void set_num_threads(int n);
 int num_threads();
 

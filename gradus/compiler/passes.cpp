@@ -1,6 +1,5 @@
 /// The runner of the graph passes.
 #include "gradus/compiler/passes.h"
-#include "gradus/base/clock.h"
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
@@ -44,21 +43,16 @@ bool is_disabled(std::span<const std::string> disable, std::string_view name) {
   return std::ranges::find(disable, name) != disable.end();
 }
 
-std::vector<PassTime> run_graph_passes(Graph& graph, std::span<const std::string> disable) {
+void run_graph_passes(Graph& graph, std::span<const std::string> disable) {
   for (const std::string& name : disable) check_name(name);
   const bool verifies = is_set("GRADUS_VERIFY"), prints = is_set("GRADUS_PRINT_PASSES");
-  std::vector<PassTime> times;
   for (const Pass& pass : graph_passes) {
     if (is_disabled(disable, pass.name)) continue;
     if (!pass.instead_of.empty() && !is_disabled(disable, pass.instead_of)) continue;
-    const int before = graph.size();
-    const double start = steady_seconds();
     pass.run(graph);
-    times.push_back({std::string(pass.name), steady_seconds() - start, before, graph.size()});
     if (verifies) verify(graph);
     if (prints) std::cerr << "after " << pass.name << ":\n" << to_text(graph);
   }
-  return times;
 }
 
 }  // namespace gradus

@@ -1,7 +1,6 @@
-/// The passes of the compiler on graphs, one free function in one file each, and the runner that times, verifies,
-/// prints and disables them by name.
+/// The passes of the compiler on graphs, one free function in one file each, and the runner that verifies, prints
+/// and disables them by name.
 #pragma once
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,11 +37,6 @@ std::vector<Step> fuse(const Graph& graph, bool merge, std::span<const int> copi
 /// No bit changes. The steps stay in order; a product joined with others runs in their place.
 std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& steps);
 
-struct PassTime {
-  std::string name;
-  double seconds;
-  int values_before, values_after;
-};
 /// What can be disabled: "hoist" "fold" "simplify" "eliminate" "attention" "recompute" "fuse" "rederive" "remake"
 /// "residuals" "reuse" "concurrency" "share" "turns" "strips" "depthwise" "winograd" "epilogues" "rows" "balance"
 /// ("attention": in blocks of queries, else scores stand in memory as a whole; "recompute": to stay within a byte
@@ -54,13 +48,15 @@ struct PassTime {
 /// weights, as updates are; "strips": convolutions read images in place, else their windows are packed; "depthwise":
 /// convolutions of one channel a group have loops of their own, else they are groups as any others; of finite values no
 /// bit changes; "winograd": convolutions of many channels with kernels of 3 x 3 do fewer multiplications, whose results
-/// are rounded differently: the one name that changes bits; "epilogues": what is computed of a product alone runs over
-/// its pieces as soon as they are there; "rows": where rows of what a loop hands on never meet, threads have their own;
-/// "balance": threads that are done take over some of what others have to do).
+/// are rounded differently: the one name that changes bits, but for "attention", which may, too, with
+/// MatmulPrecision::bfloat16_6x (backend/matmul_precision.h); "epilogues": what is computed of a product alone runs
+/// over its pieces as soon as they are there; "rows": where rows of what a loop hands on never meet, threads have their
+/// own; "balance": threads that are done take over some of what others have to do).
 std::span<const std::string_view> pass_names();
 bool is_disabled(std::span<const std::string> disable, std::string_view name);
 /// Runs the graph passes in order, those in `disable` excepted; InvalidArgument names an unknown one and lists the
-/// known.
-std::vector<PassTime> run_graph_passes(Graph& graph, std::span<const std::string> disable);
+/// known. With GRADUS_VERIFY=1 in the environment it verifies the graph after each pass (InternalError), with
+/// GRADUS_PRINT_PASSES=1 it prints it to stderr.
+void run_graph_passes(Graph& graph, std::span<const std::string> disable);
 
 }  // namespace gradus

@@ -15,17 +15,19 @@ Pipeline npy_slices(const std::vector<std::filesystem::path>& files);
 Pipeline npz_slices(const std::filesystem::path& file, const std::vector<std::string>& names);
 
 /// The rows of a table: features f32 [columns without the label], and the label, a scalar: i32 of integers and
-/// categories, else f32. A cell that does not fit is a DataError with file, line and column; see CsvOptions.
+/// categories, else f32. A cell that does not fit is a DataError with file, line and column, a name in the options that
+/// is no column an InvalidArgument, a file that cannot be read Unavailable; see CsvOptions.
 Dataset<2> from_csv(const std::filesystem::path& file, CsvOptions options);
 
-/// The arrays of .npy files, row by row of axis 0. InvalidArgument unless all have as many rows.
+/// The arrays of .npy files, row by row of axis 0. InvalidArgument unless all have as many rows, DataError for a broken
+/// file, Unavailable if one cannot be read.
 template <std::convertible_to<std::filesystem::path>... Files>
   requires(sizeof...(Files) > 0)
 Dataset<sizeof...(Files)> from_npy(const Files&... files) {
   return Dataset<sizeof...(Files)>(npy_slices({std::filesystem::path(files)...}));
 }
 /// Arrays of a .npz file by their names, row by row of axis 0: `from_npz("mnist.npz", "x_train", "y_train")`. DataError
-/// if there is none of such a name.
+/// if there is none of such a name; else as from_npy.
 template <std::convertible_to<std::string>... Names>
   requires(sizeof...(Names) > 0)
 Dataset<sizeof...(Names)> from_npz(const std::filesystem::path& file, const Names&... names) {
@@ -33,13 +35,13 @@ Dataset<sizeof...(Names)> from_npz(const std::filesystem::path& file, const Name
 }
 
 /// The lines of a file, u8 [any_size], without their ends (\n or \r\n). The file is held in memory; gzip is read as it
-/// is.
+/// is. DataError if that is damaged or cut off, Unavailable if the file cannot be read.
 Dataset<1> from_text_lines(const std::filesystem::path& file);
 
 /// Two features of the tf.train.Example records of a TFRecord file. Lists of floats are f32, of integers i64, byte
 /// strings u8, each [n], or any_size where records differ; a list of one number is a scalar. A label of integers is
-/// i32. DataError, with record and byte, of a damaged file or a record without such a feature. Opening reads the file
-/// once.
+/// i32. DataError, with record and byte, of a damaged file or a record without such a feature, and of a file without
+/// records; Unavailable if it cannot be read. Opening reads the file once.
 Dataset<2> from_tfrecord(const std::filesystem::path& file, std::string_view features, std::string_view label);
 
 struct ImageOptions {
@@ -50,7 +52,9 @@ struct ImageOptions {
 /// One folder a class, in the order of their names: u8 [height, width, channels], and the number of the folder as an
 /// i32 scalar. JPEG and PNG files, told by their first bytes, in the order of their names; they are decoded when they
 /// are read, several at once, and resized bilinearly with half-pixel centres, as TensorFlow does. Hidden files are
-/// passed over. DataError of a file that is no image; Unavailable where there are no folders or no files.
+/// passed over. DataError of a file that is no image; Unavailable where there are no folders or no files;
+/// InvalidArgument unless height and width are 1 to 65536, channels 1, 3 or 4 and num_parallel_calls positive
+/// or autotune.
 Dataset<2> images_from_directory(const std::filesystem::path& root, ImageOptions options);
 /// The names of the classes of images_from_directory.
 std::vector<std::string> class_names(const std::filesystem::path& root);

@@ -16,8 +16,10 @@ inline constexpr std::int64_t most_pixels = std::int64_t{1} << 27;
 /// is damaged or cut off; Unavailable if it cannot be read.
 Tensor load_image(const std::filesystem::path& file);
 /// The same with 1, 3 or 4 channels: grey is repeated, colours are weighed to grey, alpha is dropped, or is opaque.
+/// InvalidArgument for another number, but 0: as in the file.
 Tensor load_image(const std::filesystem::path& file, int channels);
-/// The same of bytes in memory; channels 0: as in the file. `name` stands for the file in messages.
+/// The same of bytes in memory; channels 0: as in the file. `name` stands for the file in messages. DataError for an
+/// image of more than `pixels`.
 Tensor decode_image(std::span<const std::byte> bytes, const std::string& name, int channels = 0,
                     std::int64_t pixels = most_pixels);
 

@@ -24,7 +24,7 @@ class TfrecordFile {
   std::int64_t size() const { return static_cast<std::int64_t>(places_.size()); }
   /// Of the checksums of all records.
   std::uint64_t checksum() const;
-  /// DataError if the file was changed since it was opened.
+  /// DataError if the file was changed since it was opened, Unavailable if it cannot be read.
   std::vector<std::byte> record(std::int64_t i) const;
   /// "data.tfrecord: record 3 (byte 412)"
   std::string place_of(std::int64_t i) const;
@@ -40,17 +40,18 @@ class TfrecordFile {
   std::vector<Place> places_;
 };
 
-/// The records of bytes in memory, all checksums compared; `name` stands for the file in messages.
+/// The records of bytes in memory, all checksums compared: DataError, with record and byte, where they are damaged or
+/// cut off. `name` stands for the file in messages.
 std::vector<std::vector<std::byte>> parse_tfrecord(std::span<const std::byte> bytes, const std::string& name);
-/// The file appears whole or not at all.
+/// The file appears whole or not at all. Unavailable where it may not be written, ResourceExhausted on a full disk.
 void write_tfrecord(const std::filesystem::path& file, std::span<const std::string> records);
 
 /// The features of a tf.train.Example: lists of bytes as u8, of floats as f32, of integers as i64, each [n]. Of a list
-/// of several byte strings, which have no common size, the first is taken only if it is the only one; else DataError.
-/// `place` opens errors.
+/// of several byte strings, which have no common size, the first is taken only if it is the only one; else DataError,
+/// as of bytes that are no such record and of a feature that holds no list. `place` opens errors.
 std::map<std::string, Tensor> parse_example(std::span<const std::byte> record, const std::string& place);
-/// The bytes of a tf.train.Example: u8 tensors become one byte string, floating ones a list of floats, integers a list
-/// of integers.
+/// The bytes of a tf.train.Example: a u8 tensor becomes one byte string, one of f32 a list of floats, one of i32 or i64
+/// a list of integers. InvalidArgument for any other dtype.
 std::string example_of(const std::map<std::string, Tensor>& features);
 
 }  // namespace gradus

@@ -22,8 +22,8 @@ struct FunctionOptions {
   /// matrix product, is not counted. Nothing is kept over a C++ branch on a tensor value: what lies behind it computes
   /// again what it needs. A function that is traced along keeps to the budget of the outer one.
   std::size_t max_bytes = 0;
-  int max_variants = 16;                  // past it: Error listing the reasons of every retrace
-  std::vector<std::string> disable = {};  // names of compiler passes, each can be switched off alone: {"fuse"}
+  int max_variants = 16;                  // past it: ResourceExhausted listing the reasons of every retrace
+  std::vector<std::string> disable = {};  // passes to leave out, by the names that compiler/passes.h lists: {"fuse"}
   bool profile = false;                   // explain() tells how long each kernel really takes, on average
   bool run_eagerly = false;               // op by op, as the C++ runs: for a debugger
 };

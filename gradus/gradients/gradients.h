@@ -12,8 +12,9 @@ class GradientsView {
  public:
   std::size_t size() const { return variables_.size(); }
   /// The mean, of the variable's spec. What the gradient of a large table that was gathered from is kept as, the rows
-  /// that it has, is written into zeros of that spec by each call.
+  /// that it has, is written into zeros of that spec by each call. OutOfRange past the last one.
   Tensor operator[](std::size_t i) const;
+  /// InvalidArgument for a variable that is not among them.
   Tensor operator[](const Variable& variable) const;
   const Variables& variables() const { return variables_; }
   friend std::ostream& operator<<(std::ostream& out, const GradientsView& gradients);
@@ -59,10 +60,11 @@ class ClippedGradients : public GradientsView {
 };
 
 /// Scales all by norm / max(global norm, norm): keeps the direction. A norm that is not finite makes every gradient
-/// NaN; of one that is kept as rows, these rows.
+/// NaN; of one that is kept as rows, these rows. InvalidArgument unless `norm` is positive.
 ClippedGradients clip_by_global_norm(const Gradients& gradients, double norm);
-/// Each variable on its own: turns the direction.
+/// Each variable on its own: turns the direction. InvalidArgument unless `norm` is positive.
 ClippedGradients clip_by_norm(const Gradients& gradients, double norm);
+/// Each element to within `low` and `high`. InvalidArgument unless low <= high.
 ClippedGradients clip_by_value(const Gradients& gradients, double low, double high);
 /// Root of the sum of squares of all elements: a scalar.
 Tensor global_norm(const GradientsView& gradients);

@@ -26,20 +26,20 @@ Tensor divide_or_zero(const Tensor& sum, const Tensor& weight) {
   return where(equal(weight, 0), zeros_like(sum), sum / where(equal(weight, 0), ones_like(weight), weight));
 }
 
-void check_floating(const Tensor& x, std::string_view what) {
-  require(is_floating(x.dtype()), "Loss::mean: ", what, " is ", x.spec(), ", expected a floating type; cast it first");
+void check_floating(std::string_view what, const Tensor& x) {
+  require(is_floating(x.dtype()), what, " is ", x.spec(), ", expected a floating type; cast it first");
 }
 
 }  // namespace
 
 Loss Loss::mean(const Tensor& per_example) {
-  check_floating(per_example, "per_example");
+  check_floating("Loss::mean: per_example", per_example);
   const Tensor wide = widened(per_example);
   return {reduce_mean(wide), element_count(wide, wide.dtype())};
 }
 
 Loss Loss::mean(const Tensor& per_example, const Tensor& sample_weight) {
-  check_floating(per_example, "per_example");
+  check_floating("Loss::mean: per_example", per_example);
   require(sample_weight.spec() == per_example.spec(), "Loss::mean: sample_weight is ", sample_weight.spec(),
           ", expected that of the losses, ", per_example.spec());
   const Tensor weights = widened(sample_weight), weight = reduce_sum(weights);
@@ -47,7 +47,7 @@ Loss Loss::mean(const Tensor& per_example, const Tensor& sample_weight) {
 }
 
 Loss Loss::of(const Tensor& scalar) {
-  check_floating(scalar, "scalar");
+  check_floating("Loss::of: scalar", scalar);
   require(scalar.shape().size() == 1, "Loss::of: expected a scalar, got ", scalar.spec(),
           "; Loss::mean takes examples");
   const Tensor wide = widened(scalar);

@@ -9,11 +9,12 @@ class Loss {
  public:
   /// Empty: sum 0, weight 0; the start of a +=.
   Loss() = default;
-  /// Weight: the number of elements of the tensor given, such as batch * time.
+  /// Weight: the number of elements of the tensor given, such as batch * time. InvalidArgument unless they are floats.
   static Loss mean(const Tensor& per_example);
-  /// The weighted mean; weight: the sum of sample_weight. Of no weight at all: 0.
+  /// The weighted mean; weight: the sum of sample_weight. Of no weight at all: 0. InvalidArgument unless both are
+  /// floats of one spec.
   static Loss mean(const Tensor& per_example, const Tensor& sample_weight);
-  /// A plain number: weight 1.
+  /// A plain number: weight 1. InvalidArgument unless it is one float.
   static Loss of(const Tensor& scalar);
 
   Tensor value() const;  // sum / weight
@@ -21,10 +22,12 @@ class Loss {
   Tensor weight() const;
   /// value() on the host.
   double item() const { return value().item(); }
-  /// Another objective over the same examples: values add; another weight is an InvalidArgument.
+  /// Another objective over the same examples: values add; another weight, or an empty loss, is an InvalidArgument.
   Loss operator+(const Loss& other) const;
-  /// value() + penalty, of the same weight (regularisation).
+  /// value() + penalty, of the same weight (regularisation). InvalidArgument unless the penalty is a scalar, and of an
+  /// empty loss.
   Loss operator+(const Tensor& penalty) const;
+  /// InvalidArgument of an empty loss.
   Loss operator*(Scalar factor) const;
   friend Loss operator*(Scalar factor, const Loss& loss) { return loss * factor; }
   /// Other examples, as parts of a batch: sums and weights add.

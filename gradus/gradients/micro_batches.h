@@ -32,7 +32,7 @@ template <std::size_t N> struct MicroBatchRange {
 };
 
 /// The number of rows that all tensors of a batch share; it may be symbolic. InvalidArgument, opened by `op`, if they
-/// differ.
+/// differ or one is a scalar.
 std::int64_t rows_of_batch(std::string_view op, std::span<const Tensor> batch);
 
 /// The same; InvalidArgument if it is not known while tracing.
@@ -43,6 +43,8 @@ namespace detail {
 std::int64_t rows_to_divide(std::span<const Tensor> batch, std::int64_t size);
 }  // namespace detail
 
+/// Parts of `size` rows of all tensors: for (auto [xb, yb] : micro_batches({x, y}, 8)). InvalidArgument unless `size`
+/// is positive and all have as many rows, a number that is known while tracing, too.
 template <std::size_t N> MicroBatchRange<N> micro_batches(const Tensor (&batch)[N], std::int64_t size) {
   MicroBatchRange<N> range;
   for (std::size_t i = 0; i < N; ++i) range.batch[i] = batch[i];

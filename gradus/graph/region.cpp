@@ -47,11 +47,6 @@ std::vector<Spec> Region::input_specs() const {
   for (int i : graph().inputs) specs.push_back(graph()[i].spec);
   return specs;
 }
-std::vector<Spec> Region::output_specs() const {
-  std::vector<Spec> specs;
-  for (int o : graph().outputs) specs.push_back(graph()[o].spec);
-  return specs;
-}
 
 namespace detail {
 

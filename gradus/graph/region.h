@@ -27,7 +27,6 @@ class Region {
   const Spec& input(std::size_t k) const { return graph()[graph().inputs[k]].spec; }
   const Spec& output(std::size_t k) const { return graph()[graph().outputs[k]].spec; }
   std::vector<Spec> input_specs() const;
-  std::vector<Spec> output_specs() const;
   std::uint64_t hash() const;
   int depth() const;
   bool may_fail() const;

@@ -21,7 +21,8 @@ struct CellOptions {
 };
 
 /// One step of a recurrent network: x [batch, inputs] and the state -> the result and the new state, [batch, units]
-/// each. Called with x alone it starts from zeros. The first call builds.
+/// each. Called with x alone it starts from zeros. The first call builds. InvalidArgument unless units are positive; in
+/// a call unless x is floating, of two dimensions and as many inputs as it was built for.
 struct RecurrentCell : Module {
   using Module::Module;
   using Module::operator();

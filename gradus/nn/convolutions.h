@@ -1,5 +1,9 @@
 /// Convolutional layers, channels last, with Keras's defaults: images are [batch, rows, columns, channels], sequences
 /// [batch, steps, channels], volumes [batch, depth, rows, columns, channels]. Kernels are laid out as in Keras.
+///
+/// InvalidArgument unless filters, kernel, strides, dilation, groups and depth_multiplier are positive and the groups
+/// divide the filters, and for an option that the layer does not have; in a call unless x is floating, of these
+/// dimensions, with known channels that the groups divide, as many as it was built for.
 #pragma once
 #include <optional>
 #include <string>

@@ -18,19 +18,22 @@ struct DenseOptions {
   std::string name = {};
   Regularizer kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
 };
-/// activation(x kernel + bias): [..., inputs] -> [..., units].
+/// activation(x kernel + bias): [..., inputs] -> [..., units]. InvalidArgument unless `units` is positive and a dtype
+/// that is given is floating; in a call unless x is floating and `inputs` known, as many as it was built for.
 struct Dense : Module {
   explicit Dense(std::int64_t units, Activation activation = linear, DenseOptions options = {});
+  /// InvalidArgument before it is built, of bias() also where there is none.
   Variable& kernel() const;  // [inputs, units]
   Variable& bias() const;    // [units]
 };
 
-/// [batch, ...] -> [batch, product of the others].
+/// [batch, ...] -> [batch, product of the others]. InvalidArgument of a scalar.
 struct Flatten : Module {
   Flatten();
 };
 
 /// In training: each element is 0 with probability `rate`, else divided by 1 - rate. In inference: nothing.
+/// InvalidArgument unless `rate` is at least 0 and below 1.
 struct Dropout : Module {
   explicit Dropout(double rate);
 };
@@ -50,7 +53,7 @@ struct ModelOptions {
   Policy policy = float32;  // float32: the type of the input, and the policies of the layers
   std::string name = {};
 };
-/// Layers one after the other; a Sequential in the list is a layer.
+/// Layers one after the other; a Sequential in the list is a layer. InvalidArgument if it is built without any.
 struct Sequential : Module {
   Sequential();
   Sequential(std::initializer_list<Module> layers, ModelOptions options = {});

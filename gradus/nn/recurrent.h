@@ -1,5 +1,7 @@
 /// Recurrent layers, with Keras's defaults. [batch, time, inputs] -> [batch, units], the state after the last place, or
 /// [batch, time, units]. Variables: kernel [inputs, gates * units], recurrent_kernel [units, gates * units], bias.
+/// InvalidArgument unless units is positive and dropout at least 0 and below 1; in a call unless x is floating and
+/// inputs known.
 #pragma once
 #include <optional>
 #include <string>
@@ -28,7 +30,8 @@ struct RecurrentOptions {
   bool zero_output_for_mask = false;      // of a sequence that is returned, places that do not count are 0
 };
 
-/// Where to start, and which places count: those whose mask is false keep the state and repeat the result.
+/// Where to start, and which places count: those whose mask is false keep the state and repeat the result. A mask or
+/// states that do not fit are an InvalidArgument.
 struct RecurrentInput {
   Tensor mask = {};                        // bool [batch, time]; else that which the layers before gave x
   std::vector<Tensor> initial_state = {};  // [batch, units] each: state, and the cell of an LSTM; none: zeros
@@ -63,17 +66,19 @@ struct BidirectionalOptions {
   Merge merge_mode = Merge::concat;  // of the results of both directions, along the last axis
   std::string name = {};
 };
-/// A recurrent layer and one like it, with weights of its own, that goes the other way. The layer must not be built
-/// (InvalidArgument); sequences of both stand at their places, and are 0 where a mask says that nothing counts.
+/// A recurrent layer and one like it, with weights of its own, that goes the other way. The layer is a SimpleRNN, GRU
+/// or LSTM that is not built (else InvalidArgument); sequences of both stand at their places, and are 0 where a mask
+/// says that nothing counts.
 struct Bidirectional : Module {
   explicit Bidirectional(Module layer, BidirectionalOptions options = {});
   using Module::operator();
-  /// mask: bool [batch, time], for both directions.
+  /// mask: bool [batch, time], for both directions. Initial states are an InvalidArgument.
   Tensor operator()(const Tensor& x, const RecurrentInput& input) const;
 };
 
-/// A layer at every place: [batch, time, ...] -> [batch, time, ...], as if all places were examples. The mask is handed
-/// on; of one of more than [batch, time] the layer is given the rest.
+/// A layer at every place: [batch, time, ...] -> [batch, time, ...], as if all places were examples; InvalidArgument
+/// for an input of fewer than 3 dimensions. The mask is handed on; of one of more than [batch, time] the layer is given
+/// the rest.
 struct TimeDistributed : Module {
   explicit TimeDistributed(Module layer);
 };

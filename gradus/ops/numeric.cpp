@@ -320,14 +320,17 @@ Tensor swapaxes(const Tensor& x, int a, int b) {
 Tensor logspace(double first, double last, std::int64_t n, double base, DType dtype) {
   require(is_floating(dtype) && base > 0, "logspace: expected a float type and a positive base, got ", dtype, " and ",
           base);
-  return cast(exp(linspace(first, last, n, f64) * std::log(base)), dtype);
+  return cast(pow(full({}, base, f64), linspace(first, last, n, f64)), dtype);
 }
 
 Tensor geomspace(double first, double last, std::int64_t n, DType dtype) {
   require(is_floating(dtype) && first * last > 0, "geomspace: expected a float type and ends of one sign, got ", dtype,
           ", ", first, " and ", last);
   const Tensor size = exp(linspace(std::log(std::abs(first)), std::log(std::abs(last)), n, f64));
-  return cast(first < 0 ? -size : size, dtype);
+  const Tensor place = iota({n}, i64);
+  const Tensor with_last = where(equal(place, n - 1), full({}, std::abs(last), f64), size);
+  const Tensor with_ends = where(equal(place, 0), full({}, std::abs(first), f64), with_last);
+  return cast(first < 0 ? -with_ends : with_ends, dtype);
 }
 
 Tensor unravel_index(const Tensor& indices, const Shape& dims) {

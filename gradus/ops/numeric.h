@@ -80,7 +80,9 @@ Tensor median(const Tensor& x, QuantileOptions options = {});
 Tensor moveaxis(const Tensor& x, int source, int destination);
 /// Dimensions a and b exchanged. Any dtype.
 Tensor swapaxes(const Tensor& x, int a, int b);
-/// `n` numbers from base^first to base^last, and from first to last, at equal ratios.
+/// `n` numbers from base^first to base^last, and from first to last, at equal ratios; the latter hits both ends.
+/// InvalidArgument without a number, of a dtype that is no float, of a base that is not positive and of ends that have
+/// not one sign.
 Tensor logspace(double first, double last, std::int64_t n, double base = 10, DType dtype = f32);
 Tensor geomspace(double first, double last, std::int64_t n, DType dtype = f32);
 /// Flat row-major indices within `dims` as positions: integers [...] -> [k, ...], k = rank of dims. Indices outside

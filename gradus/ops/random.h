@@ -1,6 +1,7 @@
 /// Random tensors. Counter-based: an element depends on (key, index) alone, so numbers do not depend on threads,
 /// devices or on what else runs. A call without a seed takes the next key after set_seed; a call with one always gives
-/// the same numbers. None has a gradient.
+/// the same numbers. None has a gradient. InvalidArgument for a shape that is not known and for a dtype of another kind
+/// than is said.
 #pragma once
 #include <optional>
 #include "gradus/ops/random_key.h"
@@ -28,8 +29,10 @@ Tensor normal(const Shape& shape, NormalOptions options = {});
 /// Gaussian numbers given that they lie within two standard deviations of the mean, of a floating type.
 Tensor truncated_normal(const Shape& shape, NormalOptions options = {});
 /// Uniform in [low, high): 2^24 equidistant values in f32, 2^53 in f64, those of f32 rounded in f16 and bf16.
+/// InvalidArgument unless low < high and high - low is finite.
 Tensor uniform(const Shape& shape, UniformOptions options = {});
-/// Uniform in [low, high), an integer type.
+/// Uniform in [low, high), an integer type. InvalidArgument unless low < high and there are at most 2^53 numbers in it,
+/// OutOfRange if the dtype does not hold them all.
 Tensor integers(const Shape& shape, IntegerOptions options = {});
 
 }  // namespace gradus::random

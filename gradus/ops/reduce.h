@@ -1,6 +1,7 @@
 /// Reductions: over the axes that are named, or all of them. A reduction of nothing gives its identity (0, 1, the
 /// lowest or highest number, false, true), and the mean of nothing is NaN. Float sums follow the fixed order of the
-/// numeric contract.
+/// numeric contract. InvalidArgument for a dtype that is not said and an axis that is named twice, OutOfRange for an
+/// axis that x does not have.
 #pragma once
 #include <vector>
 #include "gradus/graph/tensor.h"
@@ -15,7 +16,7 @@ struct ReduceOptions {
 
 /// Sum in the dtype of `x`; integers wrap around.
 Tensor reduce_sum(const Tensor& x, ReduceOptions options = {});
-/// Sum divided by the number of elements. Floats: integers are an Error that names `cast`.
+/// Sum divided by the number of elements. Floats: integers are an InvalidArgument that names `cast`.
 Tensor reduce_mean(const Tensor& x, ReduceOptions options = {});
 /// Largest element; NaN if there is one. The gradient is split evenly among ties.
 Tensor reduce_max(const Tensor& x, ReduceOptions options = {});

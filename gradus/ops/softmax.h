@@ -1,4 +1,5 @@
-/// The softmax family, without overflow for any finite input.
+/// The softmax family, without overflow for any finite input. Floats give their own dtype; InvalidArgument for another
+/// dtype and for a scalar, OutOfRange for an axis that x does not have.
 #pragma once
 #include "gradus/graph/tensor.h"
 

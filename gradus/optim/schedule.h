@@ -1,5 +1,6 @@
 /// Schedules: a learning rate that is a number, or a function of the step, which counts updates from 0. A function is
-/// computed inside the step's program, so it never retraces.
+/// computed inside the step's program, so it never retraces. In the options of those below a number that is not finite
+/// is an InvalidArgument.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -18,6 +19,7 @@ class Schedule {
     requires std::is_invocable_r_v<Tensor, const F&, Tensor>
   Schedule(F f) : function_([f = std::move(f)](const Tensor& step) -> Tensor { return f(step); }) {}
 
+  /// The rate at `step`; InvalidArgument as for at().
   double operator()(std::int64_t step) const;
 
   // For the rooms of the library.
@@ -38,7 +40,8 @@ struct CosineDecayOptions {
   double warmup_target = 0;
 };
 /// From initial_learning_rate in a straight line to warmup_target over warmup_steps, if there are any; then along half
-/// a cosine to its alpha-th part over decay_steps (Loshchilov and Hutter 2017); then constant.
+/// a cosine to its alpha-th part over decay_steps (Loshchilov and Hutter 2017); then constant. InvalidArgument unless
+/// decay_steps is positive, warmup_steps is not negative, and warmup_target is not 0 where there are warmup_steps.
 struct CosineDecay : Schedule {
   explicit CosineDecay(CosineDecayOptions options);
 };
@@ -50,7 +53,8 @@ struct CosineDecayRestartsOptions {
   double alpha = 0;  // the share of initial_learning_rate on which the waves stand
 };
 /// initial_learning_rate * ((1 - alpha) * wave + alpha), the wave half a cosine from 1 to 0, over and over (Loshchilov
-/// and Hutter 2017). A step at which a period ends is the first of the next one.
+/// and Hutter 2017). A step at which a period ends is the first of the next one. InvalidArgument unless
+/// first_decay_steps and m_mul are positive and t_mul is at least 1.
 struct CosineDecayRestarts : Schedule {
   explicit CosineDecayRestarts(CosineDecayRestartsOptions options);
 };
@@ -61,7 +65,8 @@ struct PolynomialDecayOptions {
   double power = 1;
   bool cycle = false;  // decay_steps is taken as often as the step needs, at least once; else the end stays
 };
-/// (initial_learning_rate - end_learning_rate) * (1 - step / decay_steps)^power + end_learning_rate
+/// (initial_learning_rate - end_learning_rate) * (1 - step / decay_steps)^power + end_learning_rate. InvalidArgument
+/// unless decay_steps and power are positive.
 struct PolynomialDecay : Schedule {
   explicit PolynomialDecay(PolynomialDecayOptions options);
 };
@@ -70,7 +75,8 @@ struct InverseTimeDecayOptions {
   double initial_learning_rate, decay_steps, decay_rate;
   bool staircase = false;  // only whole numbers of decay_steps count
 };
-/// initial_learning_rate / (1 + decay_rate * step / decay_steps)
+/// initial_learning_rate / (1 + decay_rate * step / decay_steps). InvalidArgument unless decay_steps is positive and
+/// decay_rate is not negative.
 struct InverseTimeDecay : Schedule {
   explicit InverseTimeDecay(InverseTimeDecayOptions options);
 };
@@ -84,7 +90,8 @@ struct OneCycleOptions {
   double final_div_factor = 1e4;  // the last one that divided by this
 };
 /// Up to max_learning_rate at step pct_start * total_steps - 1 and down until step total_steps - 1, then constant
-/// (Smith and Topin 2017; PyTorch's OneCycleLR without momentum and with two phases).
+/// (Smith and Topin 2017; PyTorch's OneCycleLR without momentum and with two phases). InvalidArgument unless
+/// total_steps, div_factor and final_div_factor are positive and pct_start is at least 0 and below 1.
 struct OneCycle : Schedule {
   explicit OneCycle(OneCycleOptions options);
 };
@@ -93,12 +100,14 @@ struct ExponentialDecayOptions {
   double initial_learning_rate, decay_steps, decay_rate;
   bool staircase = false;  // only whole numbers of decay_steps count
 };
-/// initial_learning_rate * decay_rate^(step / decay_steps)
+/// initial_learning_rate * decay_rate^(step / decay_steps). InvalidArgument unless decay_steps and decay_rate are
+/// positive.
 struct ExponentialDecay : Schedule {
   explicit ExponentialDecay(ExponentialDecayOptions options);
 };
 
 /// values[0] up to and including step boundaries[0], values[1] up to and including boundaries[1] ..., then the last.
+/// InvalidArgument unless there is one value more than boundaries, and these rise.
 struct PiecewiseConstantDecay : Schedule {
   PiecewiseConstantDecay(std::vector<std::int64_t> boundaries, std::vector<double> values);
 };

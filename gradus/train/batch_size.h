@@ -44,7 +44,9 @@ BatchSizes tune_batch_size(Module& model, Optimizer& optimizer, const Task& task
 /// doublings in a row bring less than the tolerance, memory is used up, or the data set is shorter than a batch. What
 /// is chosen is the smallest size that is as good as the best. Model, optimizer and the program's random numbers stay
 /// as they are; peak memory (reset_peak_memory) and, while it runs, the limit are set.
-/// ResourceExhausted if the smallest size has no room, DataError if the data set is shorter than it.
+/// ResourceExhausted if the smallest size has no room, DataError if the data set is shorter than it; InvalidArgument
+/// unless 0 < min_batch_size <= max_batch_size, `steps` is positive and `tolerance` at least 0 and below 1, and where
+/// batches(size) gives no batches.
 ///
 ///   const auto sizes = tune_batch_size(model, optimizer, loss,
 ///                                      [&](std::int64_t size) { return examples.shuffle().batch(size); });

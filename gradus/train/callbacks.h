@@ -17,7 +17,8 @@ struct ReduceLROnPlateauOptions {
   MonitorMode mode = MonitorMode::automatic;
 };
 /// Multiplies the learning rate by `factor` when training gets no better. The first reduction sets a number in place of
-/// a schedule.
+/// a schedule. InvalidArgument unless `factor` is between 0 and 1 and no other number is negative, and at the end of an
+/// epoch that has no number `monitor`.
 Callback reduce_lr_on_plateau(ReduceLROnPlateauOptions options = {});
 
 struct ModelCheckpointOptions {
@@ -27,18 +28,20 @@ struct ModelCheckpointOptions {
 };
 /// Weights as safetensors after each epoch that is the best so far; with save_best_only = false after every one. The
 /// file appears whole or not at all. "{epoch}" in its name becomes the number of the epoch, from 0. For a training that
-/// resumes see FitOptions::checkpoints.
+/// resumes see FitOptions::checkpoints. InvalidArgument for a path that names no file, and at the end of an epoch that
+/// has no number `monitor`; Unavailable where the file may not be written, ResourceExhausted on a full disk.
 Callback model_checkpoint(const std::filesystem::path& file, ModelCheckpointOptions options = {});
 
 /// A line an epoch: epoch, loss, validation_loss, metrics, learning_rate, seconds; numbers in full precision. The lines
 /// of epochs before the first one of this training stay, so that a training that resumes goes on in its file.
-/// InvalidArgument for a separator that numbers hold. Unavailable if the file cannot be written, DataError if it is
-/// there and of another kind.
+/// InvalidArgument for a separator that numbers hold. Unavailable if the file cannot be written, ResourceExhausted on a
+/// full disk, DataError if it is there and of another kind.
 Callback csv_logger(const std::filesystem::path& file, char separator = ',');
 /// The same as one JSON object a line; a number that is not finite is null.
 Callback json_lines_logger(const std::filesystem::path& file);
 
-/// Ends the training with the step in which the time is up, counted from the begin of fit.
+/// Ends the training with the step in which the time is up, counted from the begin of fit. InvalidArgument for a
+/// negative time.
 Callback time_limit(std::chrono::duration<double> limit);
 
 /// A loss that is not finite ends the training with a line on stderr instead of an error. Model and optimizer are as

@@ -64,7 +64,8 @@ History fit(M& model, Optimizer& optimizer, const L& loss, const Dataset<N>& dat
   return detail::fit(model, optimizer, task, dataset.pipeline(), std::move(options));
 }
 
-/// In inference mode. Reads epoch 0 to its end: DataError if it is empty, InvalidArgument if it has none.
+/// In inference mode. Reads epoch 0 to its end: DataError if it is empty, InvalidArgument if it has none, and for
+/// options that do not fit.
 template <class M, class L, std::size_t N>
   requires LossFor<L, M, N>
 Evaluation evaluate(const M& model, const L& loss, const Dataset<N>& dataset, EvaluateOptions options = {}) {
@@ -72,12 +73,12 @@ Evaluation evaluate(const M& model, const L& loss, const Dataset<N>& dataset, Ev
   return detail::evaluate(task, dataset.pipeline(), std::move(options));
 }
 
-/// model(x, inference), `batch_size` rows at a time.
+/// model(x, inference), `batch_size` rows at a time. InvalidArgument unless `batch_size` is positive, and of a scalar.
 Tensor predict(const Module& model, const Tensor& x, PredictOptions options = {});
 
 /// model(x..., inference) of the batches (x...) of epoch 0 to its end, joined along axis 0: as many fields as the model
 /// takes inputs; of (x, y) a map leaves x. One compiled program for every batch size. DataError for an empty data set,
-/// InvalidArgument for one without end.
+/// InvalidArgument for one without end and for fields that are scalars.
 template <class M, std::size_t N>
   requires std::derived_from<M, Module> && std::same_as<with_tensors_t<const M, N>, Tensor>
 Tensor predict(const M& model, const Dataset<N>& dataset) {

@@ -14,7 +14,8 @@ using EpochTrainer = std::function<double(int epochs)>;
 using MakeEpochTrainer = std::function<EpochTrainer(const SearchTrial& trial)>;
 
 /// `fit` in parts. The score is the last validation loss, without a validation set the last loss. The optimizer is a
-/// new one, or has state for this model; `initial_epoch` and `epochs` of the options are not looked at.
+/// new one, or has state for this model; `initial_epoch` and `epochs` of the options are not looked at. A call is an
+/// InvalidArgument if the number of epochs does not rise, or a callback stops the training before its first epoch.
 template <class M, class L, std::size_t N>
   requires LossFor<L, M, N>
 EpochTrainer epoch_trainer(M model, Optimizer optimizer, L loss, Dataset<N> dataset, FitOptions options = {}) {
@@ -48,7 +49,8 @@ struct HalvingSchedule {
 /// `trials` drawn as by random_search are trained for about min_epochs (max_epochs over a power of `factor`); the best
 /// part of them goes on, from where it stood, for `factor` times as long, and so on until max_epochs (Jamieson and
 /// Talwalkar 2016). Trials that end in an error are out. What is the best does not depend on `parallel`: all of a round
-/// are waited for.
+/// are waited for. InvalidArgument for an empty space, unless there are 1 to a million trials, `factor` is 2 or more
+/// and min_epochs is 1 to max_epochs, and for options out of range.
 ///
 ///   successive_halving(space, 27, {.max_epochs = 27}, [&](const SearchTrial& trial) {
 ///     return epoch_trainer(Sequential(initial), Adam({.learning_rate = trial.number("learning_rate")}),
@@ -58,7 +60,8 @@ SearchResult successive_halving(const SearchSpace& space, std::int64_t trials, H
                                 const MakeEpochTrainer& make, SearchOptions options = {});
 
 /// Brackets of halving, from many trials with few epochs to few trials with max_epochs from the start, each of about
-/// the same work (Li and others 2018).
+/// the same work (Li and others 2018). InvalidArgument as of successive_halving, and if a bracket would have more than
+/// a million trials.
 SearchResult hyperband(const SearchSpace& space, HalvingSchedule schedule, const MakeEpochTrainer& make,
                        SearchOptions options = {});
 

@@ -49,7 +49,8 @@ struct SearchOptions {
   /// share must not be changed by them: copies of a model, not the model. Scores are the same either way.
   int parallel = 0;
   bool maximize = false;  // scores: the most, else the least
-  /// Told of each trial when it ends, or is dropped: one after the other, in whatever order they end.
+  /// Told of each trial when it ends, or is dropped: one after the other, in whatever order they end. What this, or
+  /// `stop`, throws ends the search.
   std::function<void(const SearchRow&)> on_trial = {};
   /// Asked before each trial; once it is true no other one begins.
   std::function<bool()> stop = {};
@@ -60,7 +61,7 @@ struct SearchOptions {
 using ScoreFunction = std::function<double(const SearchTrial& trial)>;
 
 /// Every combination of the values. A trial that throws, or whose score is not finite, is a row that says why, and the
-/// search goes on. InvalidArgument for an empty space and for more than a million trials.
+/// search goes on. InvalidArgument for an empty space, for more than a million trials and for options out of range.
 ///
 ///   const SearchResult result = grid_search(space, [&](const SearchTrial& trial) {
 ///     Sequential model = initial;
@@ -70,7 +71,8 @@ using ScoreFunction = std::function<double(const SearchTrial& trial)>;
 SearchResult grid_search(const SearchSpace& space, const ScoreFunction& score, SearchOptions options = {});
 
 /// `trials` combinations, drawn by the seed, whatever `parallel` is; none twice where values can be counted, so they
-/// may be fewer (Bergstra and Bengio 2012).
+/// may be fewer (Bergstra and Bengio 2012). InvalidArgument for an empty space, unless `trials` is 1 to a million, and
+/// for options out of range.
 SearchResult random_search(const SearchSpace& space, std::int64_t trials, const ScoreFunction& score,
                            SearchOptions options = {});
 

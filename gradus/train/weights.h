@@ -6,10 +6,11 @@
 
 namespace gradus {
 
-/// All variables by name. The file appears whole or not at all. InvalidArgument if two have the same name.
+/// All variables by name. The file appears whole or not at all. InvalidArgument if two have the same name, Unavailable
+/// where it may not be written, ResourceExhausted on a full disk.
 void save_safetensors(const std::filesystem::path& file, const Module& module);
-/// Names, shapes and dtypes must match those of the built module: InvalidArgument names the first that does not, and
-/// nothing changes. DataError for a broken file.
+/// Names, shapes and dtypes must match those of the module, which is built: InvalidArgument if it is not, or names the
+/// first that does not match, and nothing changes. DataError for a broken file, Unavailable if it cannot be read.
 void load_safetensors(const std::filesystem::path& file, Module& module);
 
 /// The same as an archive of NumPy: np.load(file)["dense/kernel"].

@@ -116,13 +116,13 @@ return %24
 )"));
 }
 
-/// How many random graphs of each kind; more in a long run.
+/// How many random graphs of each kind; more in a long run. Another first seed gives others.
 unsigned random_graphs() {
   const char* asked = std::getenv("GRADUS_RANDOM_GRAPHS");
   return asked ? static_cast<unsigned>(std::atoi(asked)) : 6;
 }
 unsigned first_seed() {
-  const char* asked = std::getenv("GRADUS_SEED");
+  const char* asked = std::getenv("GRADUS_RANDOM_GRAPHS_SEED");
   return asked ? static_cast<unsigned>(std::atoi(asked)) : 1;
 }
 

@@ -144,14 +144,10 @@ INSTANTIATE_TEST_SUITE_P(Rows, Passes, testing::ValuesIn(rows), [](const auto& r
 TEST(PassRunner, RunsAllButTheDisabled) {
   Graph graph = parse_graph(rows[0].before);
   const std::string off[] = {"fold"};
-  const auto times = run_graph_passes(graph, off);
-  ASSERT_EQ(times.size(), 4u);
-  EXPECT_EQ(times[0].name, "inline");
-  EXPECT_EQ(times[1].name, "hoist");
-  EXPECT_EQ(times[2].name, "simplify");
-  EXPECT_EQ(times[3].name, "eliminate");
-  EXPECT_EQ(times[3].values_before, 3);
+  run_graph_passes(graph, off);
   EXPECT_EQ(graph.size(), 3);
+  run_graph_passes(graph, {});
+  EXPECT_EQ(to_text(graph), to_text(parse_graph(rows[0].after)));
 }
 
 /// Also where it comes out of a loop, whose iterations would all compute the same.

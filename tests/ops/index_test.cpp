@@ -6,6 +6,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/gather.h"
 #include "gradus/ops/index.h"
+#include "gradus/ops/numeric.h"
 #include "gradus/ops/reduce.h"
 
 namespace gradus {
@@ -67,6 +68,22 @@ TEST(Linspace, HitsBothEnds) {
   EXPECT_EQ(linspace(0, 1, 5).to_vector<float>(), (Floats{0, 0.25, 0.5, 0.75, 1}));
   EXPECT_EQ(linspace(2, 3, 1).to_vector<float>(), Floats{2});
   EXPECT_EQ(linspace(0.1, 0.7, 4, f64).to_vector<double>().back(), 0.7);
+}
+
+TEST(Geomspace, HitsBothEnds) {
+  EXPECT_EQ(geomspace(1, 1000, 4).to_vector<float>(), (Floats{1, 10, 100, 1000}));
+  EXPECT_EQ(geomspace(3, 5, 1).to_vector<float>(), Floats{3});
+  const std::vector<double> falling = geomspace(-1000, -0.1, 5, f64).to_vector<double>();
+  EXPECT_EQ(falling.front(), -1000);
+  EXPECT_EQ(falling[2], -10);
+  EXPECT_EQ(falling.back(), -0.1);
+  EXPECT_THROW(geomspace(-1, 1, 3), InvalidArgument);
+}
+
+TEST(Logspace, IsPowersOfItsBase) {
+  EXPECT_EQ(logspace(-1, 2, 4).to_vector<float>(), (Floats{0.1f, 1, 10, 100}));
+  EXPECT_EQ(logspace(0, 10, 3, 2, f64).to_vector<double>(), (std::vector<double>{1, 32, 1024}));
+  EXPECT_THROW(logspace(0, 1, 3, -2), InvalidArgument);
 }
 
 }  // namespace

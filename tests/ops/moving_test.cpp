@@ -66,6 +66,7 @@ TEST(Select, UniqueHasFourResults) {
   EXPECT_EQ(rows.values.to_vector<std::int32_t>(), (Ints{0, 3, 1, 0}));
   EXPECT_EQ(rows.index.to_vector<std::int32_t>(), (Ints{1, 1, 0}));
   EXPECT_EQ(unique(zeros({0})).values.shape(), Shape{0});
+  EXPECT_EQ(unique_with_counts(constant({2, 1, 1})).count.to_vector<std::int32_t>(), (Ints{1, 2}));
 }
 
 TEST(Select, Bins) {
@@ -119,6 +120,14 @@ TEST(Scatter, TheLastUpdateWinsAndGetsTheGradient) {
   const Tensors gradients = vjp(y, sources, constant({5.0f, 6.0f, 7.0f}));
   EXPECT_EQ(gradients[0].to_vector<float>(), (Floats{0, 0, 7}));
   EXPECT_EQ(gradients[1].to_vector<float>(), (Floats{0, 5, 6}));
+}
+
+TEST(Scatter, AddsSubtractsAndTakesTheLeast) {
+  const Tensor x = constant({4.0f, 1.0f, 7.0f}), updates = constant({3.0f, 5.0f, 2.0f});
+  const Tensor places = constant({{0}, {0}, {1}});
+  EXPECT_EQ(tensor_scatter_nd_add(x, places, updates).to_vector<float>(), (Floats{12, 3, 7}));
+  EXPECT_EQ(tensor_scatter_nd_sub(x, places, updates).to_vector<float>(), (Floats{-4, -1, 7}));
+  EXPECT_EQ(tensor_scatter_nd_min(x, places, updates).to_vector<float>(), (Floats{3, 1, 7}));
 }
 
 TEST(Scatter, TiesShareEvenly) {
