@@ -214,7 +214,7 @@ class Binder {
     }
     place_scratch(intervals, layout);
     if (by_rows.jobs.empty()) return;
-    by_rows.scratch = (layout.bytes + 63) / 64 * 64;
+    by_rows.scratch = round_up(layout.bytes, 64);
     by_rows.stride = by_rows.scratch + scratch_by_rows_;
     bound_->arena_bytes = std::max(bound_->arena_bytes, bound_->team * by_rows.stride);
   }
@@ -234,11 +234,11 @@ class Binder {
       std::int64_t most = 0;
       for (int t : schedule_.stages[s]) most = std::max(most, thunks_[static_cast<std::size_t>(t)].worker_scratch);
       if (most == 0) continue;
-      strides[s] = (most + 127) / 64 * 64;
+      strides[s] = round_up(most + 64, 64);
       std::ranges::sort(taken[s]);
       for (const auto& [begin, end] : taken[s]) {
         if (begin - places[s] >= bound_->team * strides[s]) break;
-        places[s] = std::max(places[s], (end + 63) / 64 * 64);
+        places[s] = std::max(places[s], round_up(end, 64));
       }
       bound_->arena_bytes = std::max(bound_->arena_bytes, places[s] + bound_->team * strides[s]);
     }
@@ -311,7 +311,7 @@ class Binder {
         most = std::max(most, scratch);
       }
     }
-    scratch_by_rows_ = (most + 127) / 64 * 64;
+    scratch_by_rows_ = round_up(most + 64, 64);
     return true;
   }
 

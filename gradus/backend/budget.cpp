@@ -96,9 +96,11 @@ class Planner {
                           .shared_slot = graph.size() + static_cast<int>(s)});
       } else {
         const int value = steps[s].members.at(0);
-        set(thunks.emplace_back(),
-            library_kernel(graph[value].op->library_kernel).bind(graph, value, options_.symbols));
-        if (thunks.back().shared_scratch > 0) thunks.back().shared_slot = graph.size() + static_cast<int>(s);
+        const LibraryKernel& kernel = library_kernel(graph[value].op->library_kernel);
+        const int shared_slot = kernel.second ? graph.size() + static_cast<int>(s) : -1;
+        set(thunks.emplace_back(Thunk{.shared_slot = shared_slot}),
+            kernel.bind(graph, value, options_.symbols, {options_.disable, shared_slot}));
+        if (kernel.second) thunks.push_back({.is_second = true});
       }
       for (Thunk& thunk : thunks) {
         thunk.step = static_cast<int>(s);

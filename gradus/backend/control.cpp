@@ -7,13 +7,14 @@
 #include <cstring>
 #include "gradus/backend/budget.h"
 #include "gradus/backend/nested.h"
+#include "gradus/base/divide.h"
 #include "gradus/ops/control_ops.h"
 
 namespace gradus {
 namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+std::int64_t aligned(std::int64_t bytes) { return round_up(bytes, 64); }
 
 using Symbols = std::span<const std::int64_t>;
 using Inputs = std::vector<const void*>;
@@ -92,9 +93,8 @@ void note_programs(BoundThunk& thunk, std::initializer_list<const NestedProgram*
   }
 }
 
-/// What failed within is what failed. All members call it.
-void fail(const KernelArguments& arguments, std::exception_ptr failure) {
-  if (arguments.member->worker != 0) return;
+/// What failed within is what failed. Worker 0 alone reports it, and it alone may ask a program for its failure.
+void report(const KernelArguments& arguments, std::exception_ptr failure) {
   arguments.error->nested = std::move(failure);
   report_failure(&arguments, 0, 0);
 }
@@ -126,7 +126,8 @@ void run_cond(const KernelArguments* arguments, std::int64_t, std::int64_t) {
   for (int k : bound.code->outputs) outputs.push_back(arguments->slots[place.results[at(k)]]);
   auto* memory = static_cast<std::byte*>(arguments->slots[place.memory]);
   taken.prepare(*arguments->member, memory);
-  if (!taken.run(*arguments->member, memory, inputs, outputs)) fail(*arguments, taken.failure(memory));
+  if (!taken.run(*arguments->member, memory, inputs, outputs) && arguments->member->worker == 0)
+    report(*arguments, taken.failure(memory));
 }
 
 BoundThunk bind_cond(const std::shared_ptr<const CondCode>& code, Symbols symbols) {
@@ -249,6 +250,7 @@ class CarryPlaces {
   std::vector<void*> home_, spare_, history_;
 };
 
+/// All members call it.
 void fail_in_iteration(const KernelArguments& arguments, const NestedProgram& program, std::byte* memory,
                        std::int64_t iteration, std::string_view loop) {
   if (arguments.member->worker != 0) return;
@@ -256,7 +258,7 @@ void fail_in_iteration(const KernelArguments& arguments, const NestedProgram& pr
     std::rethrow_exception(program.failure(memory));
   } catch (const OutOfRange& error) {
     const OutOfRange located(text(error.what(), ", in iteration ", iteration, " of ", loop));
-    fail(arguments, std::make_exception_ptr(located));
+    report(arguments, std::make_exception_ptr(located));
   }
 }
 

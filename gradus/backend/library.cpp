@@ -7,18 +7,17 @@ namespace gradus {
 
 const LibraryKernel& library_kernel(std::string_view name) {
   static constexpr LibraryKernel kernels[] = {
-      {"matmul", library::bind_matmul, library::run_matmul, library::bind_matmul_with},
+      {"matmul", library::bind_matmul, library::run_matmul},
       {"gather", library::bind_gather, library::run_gather},
       {"scatter_add", library::bind_scatter_add, library::run_scatter_add},
       {"check_range", library::bind_check_range, library::run_check_range},
       {"concat", library::bind_concat, library::run_concat},
       {"cumsum", library::bind_cumsum, library::run_cumsum},
-      {"convolution", library::bind_convolution, library::run_convolution, library::bind_convolution_with,
-       library::run_convolution_second},
+      {"convolution", library::bind_convolution, library::run_convolution, library::run_convolution_second},
       {"transposed_convolution", library::bind_transposed_convolution, library::run_convolution,
-       library::bind_transposed_convolution_with, library::run_convolution_second},
+       library::run_convolution_second},
       {"kernel_convolution", library::bind_kernel_convolution, library::run_kernel_convolution,
-       library::bind_kernel_convolution_with, library::run_kernel_convolution_second},
+       library::run_kernel_convolution_second},
       {"window_argmax", library::bind_window_argmax, library::run_window_argmax},
       {"window_select", library::bind_window_select, library::run_window_select},
       {"window_deposit", library::bind_window_deposit, library::run_window_deposit},
@@ -50,15 +49,10 @@ std::vector<Thunk> lower_library(std::shared_ptr<const Graph> graph, const Step&
   std::vector<Thunk> thunks;
   Thunk& thunk = thunks.emplace_back(Thunk{.run = kernel.run, .label = std::string((*graph)[value].op->name)});
   if (kernel.second) thunk.shared_slot = out.slots++;
-  if (kernel.bind_with)
-    thunk.bind = [graph = std::move(graph), value, bind = kernel.bind_with, shared_slot = thunk.shared_slot,
-                  names = std::vector(disable.begin(), disable.end())](std::span<const std::int64_t> symbols) {
-      return bind(*graph, value, symbols, {names, shared_slot});
-    };
-  else
-    thunk.bind = [graph = std::move(graph), value, bind = kernel.bind](std::span<const std::int64_t> symbols) {
-      return bind(*graph, value, symbols);
-    };
+  thunk.bind = [graph = std::move(graph), value, bind = kernel.bind, shared_slot = thunk.shared_slot,
+                names = std::vector(disable.begin(), disable.end())](std::span<const std::int64_t> symbols) {
+    return bind(*graph, value, symbols, {names, shared_slot});
+  };
   if (kernel.second) thunks.push_back({.run = kernel.second, .label = thunk.label, .is_second = true});
   return thunks;
 }

@@ -11,15 +11,30 @@ struct LibraryOptions {
   int shared_slot = -1;                       // of the memory that workers share, if they do
 };
 
-/// One kernel: what it does for given symbols (an ErrorWord's text included), and how.
+/// What a kernel does for given symbols, an ErrorWord's text included. Some work in ways which can be disabled, or in
+/// two parts, whose workers share memory, in a slot without which it must not run: those take options.
+class LibraryBind {
+ public:
+  using Plain = BoundThunk (*)(const Graph&, int value, std::span<const std::int64_t> symbols);
+  using WithOptions = BoundThunk (*)(const Graph&, int value, std::span<const std::int64_t> symbols,
+                                     const LibraryOptions&);
+  constexpr LibraryBind(Plain plain) : plain_(plain) {}
+  constexpr LibraryBind(WithOptions with_options) : with_options_(with_options) {}
+  BoundThunk operator()(const Graph& graph, int value, std::span<const std::int64_t> symbols,
+                        const LibraryOptions& options = {}) const {
+    return plain_ ? plain_(graph, value, symbols) : with_options_(graph, value, symbols, options);
+  }
+
+ private:
+  Plain plain_ = nullptr;
+  WithOptions with_options_ = nullptr;
+};
+
+/// One kernel: what it does, and how.
 struct LibraryKernel {
   std::string_view name;
-  BoundThunk (*bind)(const Graph& graph, int value, std::span<const std::int64_t> symbols);
+  LibraryBind bind;
   KernelFunction run;
-  /// Of a kernel that works in ways which can be disabled: without those; or in two parts, whose workers share memory,
-  /// in a slot without which it must not run.
-  BoundThunk (*bind_with)(const Graph& graph, int value, std::span<const std::int64_t> symbols,
-                          const LibraryOptions& options) = nullptr;
   KernelFunction second = nullptr;  // for some sizes: what is done when all of the first part is
 };
 /// InternalError if there is none of this name.

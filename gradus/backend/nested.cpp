@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstring>
 #include "gradus/backend/executor.h"
+#include "gradus/base/divide.h"
 #include "gradus/base/thread_pool.h"
 
 namespace gradus {
 namespace {
 
-constexpr std::int64_t alignment = 64;
-std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+std::int64_t aligned(std::int64_t bytes) { return round_up(bytes, 64); }
 
 }  // namespace
 
@@ -71,17 +71,18 @@ bool NestedProgram::run(const TeamMember& member, std::byte* memory, std::span<c
   return true;
 }
 
-/// Rows [begin, end) of so many.
+/// Rows [begin, end) of so many, or a like share of what has no such rows: an input that is handed through.
 void NestedProgram::copy_outputs(std::span<const void* const> inputs, std::span<void* const> outputs,
                                  std::int64_t begin, std::int64_t end, std::int64_t rows) const {
   for (const std::size_t k : copied_) {
     const OutputSource& source = binding_->outputs[k];
     const void* from = source.input >= 0 ? inputs[static_cast<std::size_t>(source.input)]
                                          : outputs[static_cast<std::size_t>(source.earlier)];
-    const std::int64_t row = output_bytes_[k] / rows;
+    const std::int64_t row = output_bytes_[k] / rows, rest = output_bytes_[k] % rows;
+    const std::int64_t first = begin * row + begin * rest / rows, last = end * row + end * rest / rows;
     if (from != outputs[k])
-      std::memcpy(static_cast<std::byte*>(outputs[k]) + begin * row, static_cast<const std::byte*>(from) + begin * row,
-                  static_cast<std::size_t>((end - begin) * row));
+      std::memcpy(static_cast<std::byte*>(outputs[k]) + first, static_cast<const std::byte*>(from) + first,
+                  static_cast<std::size_t>(last - first));
   }
 }
 

@@ -120,6 +120,7 @@ TYPED_TEST(ConvolutionOf, RandomGeometryIsChainsInOrder) {
 
 /// As in networks: rows of whole cache lines, more windows than are packed at once, the first layer's few channels.
 TYPED_TEST(ConvolutionOf, LayersAreChainsInOrder) {
+  constexpr std::int64_t far = (std::int64_t{1} << 30) - 8;
   const Geometry layers[] = {
       {{17, 16}, {17, 16}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 3, 32, 32, 32},
       {{16, 18}, {8, 9}, {3, 3}, {2, 2}, {1, 1}, {0, 0}, 3, 64, 64, 64},
@@ -131,6 +132,7 @@ TYPED_TEST(ConvolutionOf, LayersAreChainsInOrder) {
       {{25, 26}, {12, 12}, {3, 3}, {2, 2}, {1, 1}, {0, 0}, 9, 32, 70, 2},   // of groups, too
       {{40, 37}, {40, 37}, {5, 3}, {1, 1}, {2, 2}, {4, 2}, 1, 48, 100, 1},  // weights that are packed, parts of images
       {{1, 300}, {1, 150}, {1, 4}, {1, 2}, {1, 1}, {0, 1}, 1, 64, 17, 1},   // one line
+      {{8, 8}, {8, 8}, {2, 2}, {1, 1}, {far, far}, {0, 0}, 16, 4, 8, 1},    // 2^64 bytes from tap to tap
   };
   RandomGeometry random(7);
   for (const Geometry& g : layers) {

@@ -98,6 +98,22 @@ TEST(Recompute, WhatMayFailIsNotDoneTwice) {
   EXPECT_EQ(smallest_budget(graph), 3 * 4096);
 }
 
+/// A convolution takes two stages, though the second has nothing to do here: what meets its result lives until then.
+TEST(Recompute, ABudgetIsKeptBesideAConvolution) {
+  const Graph graph = parse_graph(
+      "%0 = input : f32[1,8,8,4]\n%1 = input : f32[3,3,4,4]\n%2 = input : f32[128,128]\n%3 = input : f32[16,16]\n"
+      "%4 = input : f32[16,1024]\n%5 = input : f32[1024,4]\n"
+      "%6 = convolution{strides=[1,1]; dilations=[1,1]; before=[1,1]; size=[8,8]; groups=1} %0 %1 : f32[1,8,8,4]\n"
+      "%7 = reshape{shape=[2,128]} %6 : f32[2,128]\n%8 = " +
+      product + "%2 %2 : f32[128,128]\n%9 = " + product + "%7 %8 : f32[2,128]\n%10 = " + product +
+      "%3 %3 : f32[16,16]\n%11 = " + product + "%10 %10 : f32[16,16]\n%12 = " + product +
+      "%11 %4 : f32[16,1024]\n%13 = " + product + "%12 %5 : f32[16,4]\nreturn %9 %13\n");
+  const std::int64_t all = compile(graph)->temporary_bytes(), smallest = smallest_budget(graph).value_or(0);
+  EXPECT_LT(smallest, all);
+  for (std::int64_t budget = all; budget >= smallest; budget -= 1024)
+    EXPECT_LE(within(graph, budget)->temporary_bytes(), budget);
+}
+
 void expect_same_bits(const Graph& graph, std::int64_t budget, const std::vector<std::string>& disable, unsigned seed) {
   const auto plain = compile(graph), lean = within(graph, budget, disable);
   EXPECT_LE(lean->temporary_bytes(), budget);

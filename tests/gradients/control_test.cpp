@@ -250,6 +250,39 @@ TEST(Control, WhatFailsInALoopOfTheTeamStopsIt) {
   }
 }
 
+TEST(Control, WhatFailsInALoopOfABranchIsToldOnce) {
+  const Tensor w = ones({128, 128}), state = ones({96, 128});
+  const auto step = function([&](Tensor p, Tensor s, Tensor b, Tensor indices) {
+    const auto walk = [&] {
+      return scan([&](Tensor u, Tensor i) { return std::pair{tanh(matmul(u, b)) + gather(u, i), i}; }, s, indices)
+          .first;
+    };
+    return cond(p, walk, [&] { return s; });
+  });
+  const Tensor bad = constant({0, 1, 99, 3});
+  for (int threads : {1, 2, 3, 8}) {
+    const Threads scope(threads);
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      const std::string message = error_of([&] { step(constant(true), state, w, bad).item(); });
+      for (const char* part : {"index 99", "in iteration 2 of scan"})
+        EXPECT_TRUE(mentions(message, part)) << threads << ": " << message;
+    }
+  }
+}
+
+/// The carry's rows belong to threads; an element that is handed through has no such rows.
+TEST(Control, AScanHandsElementsThroughAsAWhole) {
+  const auto step = function(
+      [](Tensor s, Tensor xs) { return scan([](Tensor t, Tensor x) { return std::pair{tanh(t * x), x}; }, s, xs); });
+  for (const Shape& shape : {Shape{1000}, Shape{200, 65}}) {
+    const Tensor xs = reshape(cast(iota({shape.size()}), f32), shape), state = ones({32, 65});
+    for (int threads : {1, 2, 3, 8}) {
+      const Threads scope(threads);
+      EXPECT_TRUE(bitwise_equal(step(state, xs).second, xs)) << threads << " threads, " << brackets(shape);
+    }
+  }
+}
+
 TEST(Control, TenThousandIterationsAndCallsKeepMemoryFlat) {
   const auto step = function([](Tensor x) {
     return while_loop([](Tensor, Tensor n) { return n < 100; },

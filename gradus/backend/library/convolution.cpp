@@ -381,36 +381,22 @@ Ways ways_of(const LibraryOptions& options) {
   return {enabled("strips"), enabled("depthwise"), enabled("winograd"), options.shared_slot};
 }
 
-BoundThunk bind_forward(const Graph& graph, int value, Symbols symbols, const Ways& ways) {
+}  // namespace
+
+BoundThunk bind_convolution(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
   const Value& v = graph[value];
   const Convolution& op = *v.op.as<Convolution>();
   const Shape x = graph[v.in[0]].spec.shape.evaluated(symbols), w = graph[v.in[1]].spec.shape.evaluated(symbols);
   const WindowAxes axes = windows_to_elements(shapes_of(op, kernel(w)), op.size.evaluated(symbols), spatial(x));
-  return bind_gathered(call_of(graph, value, symbols, op, axes), false, ways);
+  return bind_gathered(call_of(graph, value, symbols, op, axes), false, ways_of(options));
 }
 
-BoundThunk bind_transposed(const Graph& graph, int value, Symbols symbols, const Ways& ways) {
+BoundThunk bind_transposed_convolution(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
   const Value& v = graph[value];
   const TransposedConvolution& op = *v.op.as<TransposedConvolution>();
   const Shape y = graph[v.in[0]].spec.shape.evaluated(symbols), w = graph[v.in[1]].spec.shape.evaluated(symbols);
   const WindowAxes axes = elements_to_windows(shapes_of(op, kernel(w)), op.size.evaluated(symbols), spatial(y));
-  return bind_gathered(call_of(graph, value, symbols, op, axes), true, ways);
-}
-
-}  // namespace
-
-BoundThunk bind_convolution(const Graph& graph, int value, Symbols symbols) {
-  return bind_forward(graph, value, symbols, {});
-}
-BoundThunk bind_convolution_with(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
-  return bind_forward(graph, value, symbols, ways_of(options));
-}
-BoundThunk bind_transposed_convolution(const Graph& graph, int value, Symbols symbols) {
-  return bind_transposed(graph, value, symbols, {});
-}
-BoundThunk bind_transposed_convolution_with(const Graph& graph, int value, Symbols symbols,
-                                            const LibraryOptions& options) {
-  return bind_transposed(graph, value, symbols, ways_of(options));
+  return bind_gathered(call_of(graph, value, symbols, op, axes), true, ways_of(options));
 }
 
 void run_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
@@ -502,7 +488,10 @@ void run_weights(const Weights& w, const KernelArguments* arguments, std::int64_
   }
 }
 
-BoundThunk bind_by_weights(const Graph& graph, int value, Symbols symbols, const Ways& ways) {
+}  // namespace
+
+BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
+  const Ways ways = ways_of(options);
   const Value& v = graph[value];
   const KernelConvolution& op = *v.op.as<KernelConvolution>();
   const Shape x = graph[v.in[0]].spec.shape.evaluated(symbols), y = graph[v.in[1]].spec.shape.evaluated(symbols);
@@ -547,15 +536,6 @@ BoundThunk bind_by_weights(const Graph& graph, int value, Symbols symbols, const
   }
   bound.data = std::shared_ptr<const KernelConvolutionCall>(std::move(w));
   return bound;
-}
-
-}  // namespace
-
-BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbols) {
-  return bind_by_weights(graph, value, symbols, {});
-}
-BoundThunk bind_kernel_convolution_with(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
-  return bind_by_weights(graph, value, symbols, ways_of(options));
 }
 
 void run_kernel_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {

@@ -11,20 +11,17 @@ namespace {
 using namespace depthwise;
 
 /// The targets of one remainder by the divisor, cut where a tap begins or ends to give them anything.
-void add_residue(const WindowAxis& axis, std::int64_t first, std::vector<ColumnRun>& runs) {
-  const std::int64_t count = divide_up(axis.targets - first, axis.divisor), step = axis.divisor == 1 ? axis.scale : 1;
+void add_runs(const WindowAxis& axis, const Residue& residue, std::vector<ColumnRun>& runs) {
+  const auto& [first, count, step, taps] = residue;
   struct Reach {
     std::int64_t tap, base, begin, end;
   };
   std::vector<Reach> reaches;
   std::vector<std::int64_t> cuts{0, count};
-  for (std::int64_t k = 0; k < axis.taps; ++k) {
-    const std::int64_t at = first * axis.scale + k * axis.tap + axis.offset;
-    if (at % axis.divisor != 0) continue;
-    const std::int64_t base = at / axis.divisor;
+  for (const auto& [tap, base] : taps) {
     const std::int64_t begin = std::min(count, base >= 0 ? 0 : divide_up(-base, step));
     const std::int64_t end = base >= axis.sources ? begin : std::min(count, divide_up(axis.sources - base, step));
-    reaches.push_back({k, base, begin, std::max(begin, end)});
+    reaches.push_back({tap, base, begin, std::max(begin, end)});
     cuts.push_back(begin);
     cuts.push_back(std::max(begin, end));
   }
@@ -71,7 +68,7 @@ BoundThunk bind_depthwise(ConvolutionCall& call) {
   const std::int64_t targets = call.examples * targets_of(call.axes) * call.groups, taps = taps_of(call.axes);
   const WindowAxis& axis = call.axes[2];
   for (std::int64_t first = 0; first < std::min(axis.divisor, axis.targets); ++first)
-    add_residue(axis, first, call.columns);
+    add_runs(axis, residue_of(axis, first), call.columns);
   BoundThunk bound{.extent = targets == 0 ? 0 : call.examples * lines_of(call.axes)};
   bound.bytes = call.bytes();
   bound.flops = 2 * targets * taps;

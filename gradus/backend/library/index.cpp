@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include "gradus/backend/library/kernels.h"
+#include "gradus/backend/library/sum_of.h"
 #include "gradus/ops/gather.h"
 
 namespace gradus::library {
@@ -92,12 +93,6 @@ BoundThunk bind_scatter_add(const Graph& graph, int value, Symbols symbols) {
 }
 
 namespace {
-
-/// a + b, wrapping around.
-template <class T> T sum_of(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) return a + b;
-  else return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-}
 
 /// Columns [first, last) of the inner dimensions under one outer index. The sums stand `pitch` elements a row apart.
 template <class T, class Index, class Sum>

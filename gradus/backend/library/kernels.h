@@ -8,8 +8,7 @@ namespace gradus::library {
 using Symbols = std::span<const std::int64_t>;
 using Names = std::span<const std::string>;
 
-BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols);
-BoundThunk bind_matmul_with(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options);
+BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options);
 void run_matmul(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 /// The product of a step of kind product with the thunk of its loops, which run over elements.
 BoundThunk bind_followed_matmul(const Graph& graph, int value, const Thunk& loops, Symbols symbols);
@@ -24,15 +23,11 @@ BoundThunk bind_concat(const Graph& graph, int value, Symbols symbols);
 void run_concat(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_cumsum(const Graph& graph, int value, Symbols symbols);
 void run_cumsum(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
-BoundThunk bind_convolution(const Graph& graph, int value, Symbols symbols);
+BoundThunk bind_convolution(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options);
 void run_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 void run_convolution_second(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
-BoundThunk bind_transposed_convolution(const Graph& graph, int value, Symbols symbols);
-BoundThunk bind_convolution_with(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options);
-BoundThunk bind_transposed_convolution_with(const Graph& graph, int value, Symbols symbols,
-                                            const LibraryOptions& options);
-BoundThunk bind_kernel_convolution_with(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options);
-BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbols);
+BoundThunk bind_transposed_convolution(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options);
+BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options);
 void run_kernel_convolution(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 void run_kernel_convolution_second(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_window_argmax(const Graph& graph, int value, Symbols symbols);

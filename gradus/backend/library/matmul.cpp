@@ -144,19 +144,6 @@ BoundThunk bound_for(const Graph& graph, int value, const cpu_backend::Product& 
   return bound;
 }
 
-BoundThunk bind(const Graph& graph, int value, Symbols symbols, bool may_take_turns) {
-  auto call = std::make_shared<Call>(call_of(graph, value, symbols));
-  const cpu_backend::Product& p = call->product;
-  BoundThunk bound = bound_for(graph, value, p, symbols);
-  if (may_take_turns && may_go_in_turns(graph, graph[value], p)) call->most_steps = Pieces(p).most_steps();
-  if (call->most_steps > 0) bound.in_turns = run_in_turns, bound.turns = divide_up(p.k, rows_of_turns);
-  const Value& v = graph[value];
-  if (!v.op.as<Matmul>()->transpose_a && graph[v.in[1]].spec.shape.rank() == 2)
-    bound.by_rows = run_by_rows, bound.rows = p.batch * p.m, bound.scratch_by_rows = scratch_by_rows;
-  bound.data = std::move(call);
-  return bound;
-}
-
 /// A product whose pieces are handed on to loops over elements.
 struct FollowedCall : Call {
   KernelFunction loops = nullptr;
@@ -186,6 +173,20 @@ struct Following {
 };
 
 }  // namespace
+
+BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
+  auto call = std::make_shared<Call>(call_of(graph, value, symbols));
+  const cpu_backend::Product& p = call->product;
+  BoundThunk bound = bound_for(graph, value, p, symbols);
+  if (!is_disabled(options.disable, "turns") && may_go_in_turns(graph, graph[value], p))
+    call->most_steps = Pieces(p).most_steps();
+  if (call->most_steps > 0) bound.in_turns = run_in_turns, bound.turns = divide_up(p.k, rows_of_turns);
+  const Value& v = graph[value];
+  if (!v.op.as<Matmul>()->transpose_a && graph[v.in[1]].spec.shape.rank() == 2)
+    bound.by_rows = run_by_rows, bound.rows = p.batch * p.m, bound.scratch_by_rows = scratch_by_rows;
+  bound.data = std::move(call);
+  return bound;
+}
 
 BoundThunk bind_followed_matmul(const Graph& graph, int value, const Thunk& loops, Symbols symbols) {
   auto call = std::make_shared<FollowedCall>(FollowedCall{call_of(graph, value, symbols)});
@@ -219,11 +220,6 @@ void run_followed_matmul(const KernelArguments* arguments, std::int64_t begin, s
       [](void* state, const cpu_backend::Piece& piece) { static_cast<Following*>(state)->run(piece); }, &following};
   cpu_backend::run_units(call.product, slots[call.a], slots[call.b], slots[call.c], begin, end, arguments->scratch,
                          epilogue, arguments->share);
-}
-
-BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols) { return bind(graph, value, symbols, true); }
-BoundThunk bind_matmul_with(const Graph& graph, int value, Symbols symbols, const LibraryOptions& options) {
-  return bind(graph, value, symbols, !is_disabled(options.disable, "turns"));
 }
 
 void run_matmul(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {

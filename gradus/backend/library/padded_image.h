@@ -30,10 +30,13 @@ struct PaddedImage {
   std::int64_t reach(std::size_t i, std::int64_t targets) const {
     return high[i] - low[i] + (targets - 1) * step[i] + 1;
   }
-  /// Of the copy for a block of so many targets.
+  /// Of the copy for a block of so many targets; at most `most_elements`, however far apart taps are.
   std::int64_t elements(const Extents& targets) const {
-    return reach(0, targets[0]) * reach(1, targets[1]) * reach(2, targets[2]) * inner;
+    std::int64_t product = std::min(inner, most_elements);
+    for (std::size_t i = 0; i < 3; ++i) product = std::min(product * reach(i, targets[i]), most_elements);
+    return product;
   }
+  static constexpr std::int64_t most_elements = std::int64_t{1} << 31;  // as a reach is: two of them can be multiplied
   /// Where the first target of a block reads at a tap, and how far from there the line (j0, j1) of its targets does.
   std::int64_t place(const Extents& base) const {
     return (base[0] - low[0]) * pitch[0] + (base[1] - low[1]) * pitch[1] + (base[2] - low[2]) * pitch[2];

@@ -4,16 +4,19 @@
 
 namespace gradus::library {
 
+Residue residue_of(const WindowAxis& axis, std::int64_t first) {
+  Residue r{first, divide_up(axis.targets - first, axis.divisor), axis.divisor == 1 ? axis.scale : 1, {}};
+  for (std::int64_t k = 0; k < axis.taps; ++k) {
+    const std::int64_t at = first * axis.scale + k * axis.tap + axis.offset;
+    if (at % axis.divisor == 0) r.taps.push_back({k, at / axis.divisor});
+  }
+  return r;
+}
+
 std::vector<Residue> residues_of(const WindowAxis& axis) {
   std::vector<Residue> residues;
-  for (std::int64_t first = 0; first < std::min(axis.divisor, axis.targets); ++first) {
-    Residue r{first, divide_up(axis.targets - first, axis.divisor), axis.divisor == 1 ? axis.scale : 1, {}};
-    for (std::int64_t k = 0; k < axis.taps; ++k) {
-      const std::int64_t at = first * axis.scale + k * axis.tap + axis.offset;
-      if (at % axis.divisor == 0) r.taps.push_back({k, at / axis.divisor});
-    }
-    if (!r.taps.empty()) residues.push_back(std::move(r));
-  }
+  for (std::int64_t first = 0; first < std::min(axis.divisor, axis.targets); ++first)
+    if (Residue r = residue_of(axis, first); !r.taps.empty()) residues.push_back(std::move(r));
   return residues;
 }
 

@@ -15,6 +15,9 @@ struct Residue {
   std::int64_t first = 0, count = 0, step = 1;
   std::vector<Tap> taps;
 };
+/// Of targets first, first + divisor, ...; there may be no such tap.
+Residue residue_of(const WindowAxis& axis, std::int64_t first);
+/// Those that have taps.
 std::vector<Residue> residues_of(const WindowAxis& axis);
 
 /// One tap of three dimensions, and where the first target of a phase reads.

@@ -1,6 +1,7 @@
 /// Windows that choose: the tap of the largest element, reading at taps, adding at taps, and folding patches back.
 #include <algorithm>
 #include "gradus/backend/library/kernels.h"
+#include "gradus/backend/library/sum_of.h"
 #include "gradus/backend/library/windows.h"
 #include "gradus/ops/pooling.h"
 
@@ -43,13 +44,6 @@ BoundThunk bound_of(Call call, std::int64_t scratch_per_line = 0) {
 template <class Visit> void for_each_line(const Call& call, std::int64_t begin, std::int64_t end, Visit visit) {
   const std::int64_t lines = lines_of(call.axes);
   for (std::int64_t at = begin; at < end; ++at) visit(at, at / lines * sources_of(call.axes), at % lines);
-}
-
-/// Integers wrap around.
-template <class T> [[gnu::always_inline]] inline T sum_of(T a, T b) {
-  if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-  else return static_cast<T>(a + b);
 }
 
 /// Where x is larger than the best so far, or the first at all, or the first NaN.

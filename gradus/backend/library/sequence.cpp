@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include "gradus/backend/library/kernels.h"
+#include "gradus/backend/library/sum_of.h"
 #include "gradus/ops/concat.h"
 #include "gradus/ops/cumsum.h"
 
@@ -66,11 +67,6 @@ struct Running {
   bool exclusive, reverse;
   int source, target;
 };
-
-template <class T> T sum_of(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) return a + b;
-  else return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-}
 
 constexpr std::int64_t most_columns = 64;  // whose sums are kept in another type at once
 

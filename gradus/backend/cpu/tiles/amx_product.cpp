@@ -47,16 +47,17 @@ class AmxDriver {
  public:
   AmxDriver(const Plan& plan, const void* a, const void* b, void* c, void* scratch, const Epilogue& epilogue)
       : plan_(plan),
+        at_(plan.scratch()),
         p_(plan.product),
         epilogue_(epilogue),
         a_(static_cast<const char*>(plan.swapped ? b : a)),
         b_(static_cast<const char*>(plan.swapped ? a : b)),
         c_(static_cast<char*>(c)),
-        packed_b_(static_cast<char*>(scratch)),
-        packed_a_(packed_b_ + plan.packed_b_bytes()),
-        sums_(packed_a_ + plan.packed_a_bytes()),
-        tail_(sums_ + plan.sums_bytes()),
-        piece_(tail_ + plan.tail_bytes()),
+        packed_b_(static_cast<char*>(scratch) + at_.packed_b),
+        packed_a_(static_cast<char*>(scratch) + at_.packed_a),
+        sums_(static_cast<char*>(scratch) + at_.sums),
+        tail_(static_cast<char*>(scratch) + at_.tail),
+        piece_(static_cast<char*>(scratch) + at_.piece),
         c_row_(plan.has_pieces() ? plan.piece_pitch_bytes() : p_.c_row * plan.element),
         packer_(plan, nullptr),
         tiles_(*plan.table, plan.height()),
@@ -186,6 +187,7 @@ class AmxDriver {
   }
 
   const Plan& plan_;
+  const Plan::Scratch at_;
   const Product& p_;
   const Epilogue& epilogue_;
   const char *a_, *b_;

@@ -216,6 +216,17 @@ std::int64_t Plan::sums_bytes() const {
   return 0;
 }
 
+Plan::Scratch Plan::scratch() const {
+  Scratch s{};
+  s.packed_a = s.packed_b + packed_b_bytes();
+  s.sums = s.packed_a + packed_a_bytes();
+  s.pairs = s.sums + sums_bytes();
+  s.tail = s.pairs + pairs_bytes();
+  s.piece = s.tail + tail_bytes();
+  s.bytes = s.piece + piece_bytes();
+  return s;
+}
+
 std::int64_t Plan::amx_depth() const {
   const std::int64_t most = form == Form::thirds ? amx_deepest / 4 : amx_deepest;
   return round_up(divide_up(product.k, std::max<std::int64_t>(1, divide_up(product.k, most))), tile_k());

@@ -103,6 +103,12 @@ struct Plan {
   /// The sums of one tile, if they are not those of c; of AMX those of a row panel, if they wait for further k.
   std::int64_t sums_bytes() const;
 
+  /// Where what a thread needs lies in its scratch.
+  struct Scratch {
+    std::int64_t packed_b, packed_a, sums, pairs, tail, piece, bytes;
+  };
+  Scratch scratch() const;
+
   // Of AMX: packed b waits in the second-level cache, and past it goes a row panel of a, so few k at a time that these
   // stay in the first-level cache. Its panels are of one height, that of the tiles: a lower one takes the row before
   // it along, or what lies behind it in packed a.

@@ -48,18 +48,19 @@ class Driver {
  public:
   Driver(const Plan& plan, const void* a, const void* b, void* c, void* scratch, const Epilogue& epilogue, Share* share)
       : plan_(plan),
+        at_(plan.scratch()),
         p_(plan.product),
         epilogue_(epilogue),
         share_(share),
         a_(static_cast<Bytes>(plan.swapped ? b : a)),
         b_(static_cast<Bytes>(plan.swapped ? a : b)),
         c_(static_cast<char*>(c)),
-        packed_b_(static_cast<char*>(scratch)),
-        packed_a_(packed_b_ + plan.packed_b_bytes()),
-        sums_(packed_a_ + plan.packed_a_bytes()),
-        piece_(sums_ + plan.sums_bytes() + plan.pairs_bytes()),
+        packed_b_(static_cast<char*>(scratch) + at_.packed_b),
+        packed_a_(static_cast<char*>(scratch) + at_.packed_a),
+        sums_(static_cast<char*>(scratch) + at_.sums),
+        piece_(static_cast<char*>(scratch) + at_.piece),
         c_row_(plan.has_pieces() ? plan.piece_pitch_bytes() : p_.c_row * plan.c_element),
-        packer_(plan, sums_ + plan.sums_bytes()),
+        packer_(plan, static_cast<char*>(scratch) + at_.pairs),
         round_(plan.round()),
         tiles_(plan.table->tiles[plan.form == Form::pairs     ? (p_.wide ? TileTable::wide_pairs : TileTable::pairs)
                                  : plan.form == Form::widened ? TileTable::kind_of(f32)
@@ -292,6 +293,7 @@ class Driver {
   }
 
   const Plan& plan_;
+  const Plan::Scratch at_;
   const Product& p_;
   const Epilogue& epilogue_;
   Share* const share_;
@@ -348,8 +350,7 @@ std::int64_t units(const Product& product) { return Plan(product).units(); }
 std::size_t scratch_bytes(const Product& product) {
   const Plan plan(product);
   if (plan.units() == 0) return 0;
-  return static_cast<std::size_t>(plan.packed_b_bytes() + plan.packed_a_bytes() + plan.sums_bytes() +
-                                  plan.pairs_bytes() + plan.tail_bytes() + plan.piece_bytes());
+  return static_cast<std::size_t>(plan.scratch().bytes);
 }
 
 bool needs_c(const Product& product) { return !Plan(product).has_pieces(); }

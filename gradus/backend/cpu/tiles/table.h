@@ -32,8 +32,8 @@ struct TileShape {
   std::int64_t c_row;          // columns of c are adjacent
   std::int64_t b_ahead;        // to columns of b that are wanted soon: of later steps, or the next panel's
   std::int64_t next;           // c + next is the block of sums wanted next; 0: this one, at the end
-  // Lines wanted later, so far apart: one is fetched at each turn; this itself if there are none.
-  const char* later = reinterpret_cast<const char*>(this);
+  // Lines wanted later, so far apart: one is fetched at each turn; one that is near if there are none.
+  const char* later = reinterpret_cast<const char*>(&whole_run);
   std::int64_t later_step = 0;
   std::int64_t runs = 1;  // at least 1, one after the other
   const TileRun* places = &whole_run;
