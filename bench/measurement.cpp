@@ -150,6 +150,7 @@ Figures measure(const Timed& timed) {
   const double second_s = seconds_now() - start;
   for (int i = 1; i < warm_up; ++i) timed.step();
   Sample taken = least_disturbed_sample(timed.step);
+  while (timed.lacks_steps && timed.lacks_steps()) timed.step();
   std::ranges::sort(taken.seconds);
   const double median_s = percentile(taken.seconds, 0.5);
   const double sustained_s = sustained_seconds(timed, median_s);
@@ -173,10 +174,9 @@ void Figures::explain(Explanation e) {
 }
 
 void add_losses(Figures& figures, const std::vector<double>& losses) {
-  constexpr std::size_t some = 20;
   figures.extra["first_loss"] = losses.front();
-  if (losses.size() > some / 2) figures.extra["loss_after_10"] = losses[some / 2];
-  if (losses.size() > some) figures.extra["loss_after_20"] = losses[some];
+  figures.extra["loss_after_10"] = losses.at(compared_steps / 2);
+  figures.extra["loss_after_20"] = losses.at(compared_steps);
   figures.extra["loss"] = losses.back();
 }
 

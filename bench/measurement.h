@@ -27,11 +27,14 @@ struct Figures {
 /// (BAR_MIN_S, BAR_MIN_REP, BAR_MAX_S).
 struct Timed {
   std::function<void()> step, step_without_reading, wait;
+  /// Whether further steps are wanted, which are not timed: for results that are compared after so many.
+  std::function<bool()> lacks_steps = {};
 };
 Figures measure(const Timed& timed);
 
-/// The losses of the steps that were timed, in order: the first, those after 10 and 20 steps, to compare with others,
-/// and the last.
+/// Losses are compared after half as many steps, and after so many.
+inline constexpr std::size_t compared_steps = 20;
+/// The losses of steps in order: the first, those after 10 and 20 steps, to compare with others, and the last.
 void add_losses(Figures& figures, const std::vector<double>& losses);
 
 /// One line, every number with seven significant digits.

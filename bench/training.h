@@ -30,7 +30,8 @@ Figures measure_training(const auto& step, const Tensor& x, const Tensor& y) {
   std::vector<double> losses;
   Figures figures = measure({.step = [&] { losses.push_back(step(x, y).item()); },
                              .step_without_reading = [&] { step(x, y); },
-                             .wait = synchronize});
+                             .wait = synchronize,
+                             .lacks_steps = [&] { return losses.size() <= compared_steps; }});
   add_losses(figures, losses);
   figures.explain(step.explain());
   return figures;
