@@ -49,6 +49,9 @@ namespace detail {
 /// A scalar f32 with this value: data, not structure.
 Tensor number_argument(double value);
 
+/// Of which the address stands for a list of types.
+template <class... T> inline constexpr char types_tag = 0;
+
 template <class T> constexpr bool is_sequence = requires { std::tuple_size<T>::value; };
 
 template <class A> void flatten_argument(const A& argument, Tensors& tensors, std::string& statics) {

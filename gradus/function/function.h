@@ -55,8 +55,8 @@ auto Function<F>::operator()(const A&... arguments) const -> std::invoke_result_
   static_assert(FunctionResult<Result>,
                 "function: the result is void, Tensor, Loss, Gradients, or an array, pair or tuple of them");
   Tensors flat;
-  std::string statics;
-  (detail::flatten_argument(arguments, flat, statics), ...);
+  StaticArguments statics{.values = {}, .types = &detail::types_tag<traced_t<A>...>};
+  (detail::flatten_argument(arguments, flat, statics.values), ...);
   const auto invoke = [&]([[maybe_unused]] In in) {
     [[maybe_unused]] std::size_t next = 0;
     // Braces fix the order of evaluation: arguments take their tensors from left to right.

@@ -183,6 +183,8 @@ bool OneCall::finish(const Segment& leaf, Tensors& results) {
     std::lock_guard lock(cell.guard);
     std::swap(cell.value, next);
     released.push_back(std::move(next));
+    // An assignment before may wait still: if it fails, this one holds.
+    if (cell.committed.defined()) released.push_back(std::exchange(cell.committed, cell.value));
   }
   results.reserve(leaf.results.size());
   for (const Segment::Result& result : leaf.results) {

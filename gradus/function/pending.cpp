@@ -31,6 +31,7 @@ struct QueueRegistry {
     return queue;
   }
   void give_back(Pending* queue) {
+    queue->settle_if_unrecorded();
     std::lock_guard lock(guard);
     idle.push_back(queue);
   }
@@ -189,16 +190,18 @@ void Pending::admit(const Ref<Node>& node) {
 
 void Pending::record(const Ref<Node>& node) {
   node->recorder = number_;
-  bool ready = true;
   for (const Ref<Node>& operand : node->inputs) {
     if (operand->value) continue;
     Pending* queue = operand->queue.load(std::memory_order_acquire);
     if (queue && queue != this) queue->flush();
-    else ready = ready && queue;
   }
-  bool full = false;
+  bool full = false, ready = true;
+  std::vector<Ref<Node>> released;  // after the lock
   {
     std::lock_guard lock(guard_);
+    if (recording_ == 0 && !kept_.empty()) settle(released);  // of a flush by another thread
+    for (const Ref<Node>& operand : node->inputs)             // which may have failed
+      ready = ready && (operand->value || operand->queue.load(std::memory_order_relaxed) == this);
     if (ready) {
       node->position = static_cast<std::uint32_t>(nodes_.size());
       node->queue.store(this, std::memory_order_release);
@@ -233,6 +236,12 @@ void Pending::stop_recording() {
   std::vector<Ref<Node>> released;  // outlives the lock: the death of a node takes it
   std::lock_guard lock(guard_);
   if (--recording_ == 0) settle(released);
+}
+
+void Pending::settle_if_unrecorded() {
+  std::vector<Ref<Node>> released;  // outlives the lock
+  std::lock_guard lock(guard_);
+  if (recording_ == 0) settle(released);
 }
 
 /// Ends the history of what was kept while a tape recorded.
@@ -314,7 +323,7 @@ void Pending::run(Plan& p) {
   for (std::size_t k = 0; k < p.outputs.size(); ++k)
     if (const int input = program->may_overwrite()[k]; input >= 0)
       p.outputs[k] = p.inputs[static_cast<std::size_t>(input)];
-  ++dispatches_;
+  ++mine().dispatches_;
   program->run(p.inputs, p.outputs);
 }
 
@@ -326,10 +335,11 @@ void Pending::commit(Plan& p) {
     Node* node = p.live[i];
     if (p.yields[i]) node->value.set(std::move(p.outputs[k++]));
     node->queue.store(nullptr, std::memory_order_release);
-    if (keep) {
-      kept_.emplace_back(node);
-      continue;
-    }
+    if (keep)
+      if (Ref<Node> kept = Ref<Node>::of_living(node)) {  // else another thread waits in forget() to free it
+        kept_.push_back(std::move(kept));
+        continue;
+      }
     for (const Ref<Node>& operand : node->inputs) p.released.push_back(operand);
     node->inputs = {};
     node->op = {};

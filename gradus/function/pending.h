@@ -43,6 +43,7 @@ class Pending {
   void commit(Plan& plan);
   void abandon(Plan& plan);
   void settle(std::vector<Ref<Node>>& released);
+  void settle_if_unrecorded();
   void admit(const Ref<Node>& node);
   void close_ranks();
 

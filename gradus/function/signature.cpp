@@ -92,7 +92,9 @@ std::string places_of(const Signature& pattern, int k) {
 std::string difference(const Signature& before, const Signature& now) {
   if (before.specs.size() != now.specs.size())
     return text("there were ", before.specs.size(), " tensor arguments, now ", now.specs.size());
-  if (before.statics != now.statics) return text("static arguments were ", before.statics, ", now ", now.statics);
+  if (before.statics.types != now.statics.types) return "the arguments were of other types";
+  if (before.statics != now.statics)
+    return text("static arguments were ", before.statics.values, ", now ", now.statics.values);
   if (before.mode != now.mode) return text("the training mode was ", name_of(before.mode), ", now ", name_of(now.mode));
   std::string reasons;
   for (std::size_t i = 0; i < now.specs.size(); ++i) {

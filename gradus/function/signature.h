@@ -8,10 +8,17 @@
 
 namespace gradus {
 
+/// What of a call's arguments is no tensor.
+struct StaticArguments {
+  std::string values;           // spelt
+  const void* types = nullptr;  // one address for each list of types, those of tensors among them
+  bool operator==(const StaticArguments&) const = default;
+};
+
 /// What a call is keyed by.
 struct Signature {
   std::vector<Spec> specs;  // of a call: concrete; of a variant: some dimensions are symbols
-  std::string statics;      // the arguments that are not tensors, spelt
+  StaticArguments statics;
   CallMode mode = CallMode::unsaid;
 };
 

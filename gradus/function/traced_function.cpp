@@ -537,7 +537,7 @@ TracedFunction::TracedFunction(FunctionOptions options, const void* closure, std
 }
 TracedFunction::~TracedFunction() = default;
 
-Called TracedFunction::call(In arguments, const std::string& statics, const Body& body) {
+Called TracedFunction::call(In arguments, const StaticArguments& statics, const Body& body) {
   State& state = *state_;
   ++state.calls;
   if (Context::current() || Pending::mine().is_recording()) return body(as_arguments(arguments));

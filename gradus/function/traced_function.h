@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 #include "gradus/function/explanation.h"
+#include "gradus/function/signature.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
@@ -43,9 +44,9 @@ class TracedFunction {
   TracedFunction(FunctionOptions options, const void* closure, std::size_t closure_bytes);
   ~TracedFunction();
 
-  /// `statics` spells the arguments that are not tensors. `body` is called if the signature is new, or if the call
-  /// happens inside another trace or under a tape: then it is traced along.
-  Called call(In arguments, const std::string& statics, const Body& body);
+  /// `body` is called if the signature is new, or if the call happens inside another trace or under a tape: then it is
+  /// traced along.
+  Called call(In arguments, const StaticArguments& statics, const Body& body);
   Explanation explain() const;
 
  private:

@@ -6,6 +6,7 @@
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/views.h"
 
 namespace gradus {
 namespace {
@@ -47,8 +48,8 @@ void assign_lazily(VariableCell& cell, const Tensor& next) {
   const Tensor before = cell.read();
   if (!is_unread(cell, before)) before.observed();  // flushes align with steps, and there is a value to return to
   Pending* queue = next.node()->queue.load(std::memory_order_acquire);
-  if (queue && queue != &Pending::mine()) {
-    next.observed();
+  if (queue != &Pending::mine()) {
+    next.observed();  // of what waits nowhere, since it has failed, too: the value that is there stays
     queue = nullptr;
   }
   {
@@ -120,9 +121,7 @@ Variable::~Variable() {
 
 Tensor Variable::value() const {
   require(static_cast<bool>(cell_), "this Variable has been moved from");
-  const Tensor now = cell_->value_here();
-  ReadListener::tell(*cell_, now);
-  return now;
+  return ReadListener::tell(*cell_, cell_->value_here());
 }
 const Shape& Variable::shape() const { return cell_->spec.shape; }
 DType Variable::dtype() const { return cell_->spec.dtype; }
@@ -227,9 +226,14 @@ ReadListener::~ReadListener() {
   while (*place && *place != this) place = &(*place)->outer_;
   if (*place) *place = outer_;
 }
-void ReadListener::tell(VariableCell& cell, const Tensor& value) {
+Tensor ReadListener::tell(VariableCell& cell, Tensor value) {
+  bool is_known = false;
+  for (ReadListener* listener = innermost_listener(); listener; listener = listener->outer_)
+    is_known = is_known || listener->knows(value);
+  if (is_known) value = apply(ReshapeOp{value.shape()}, value);
   for (ReadListener* listener = innermost_listener(); listener; listener = listener->outer_)
     listener->on_read(cell, value);
+  return value;
 }
 
 }  // namespace gradus

@@ -120,8 +120,11 @@ class ReadListener {
   virtual ~ReadListener();
   ReadListener(const ReadListener&) = delete;
   virtual void on_read(VariableCell& cell, const Tensor& value) = 0;
+  /// Whether `value` means something else to the listener than that it was read, such as what a Variable was assigned.
+  virtual bool knows(const Tensor& value) const = 0;
 
-  static void tell(VariableCell& cell, const Tensor& value);
+  /// What the reader gets in place of `value`: a node of its own where a listener knows that one.
+  static Tensor tell(VariableCell& cell, Tensor value);
 
  private:
   ReadListener* outer_;

@@ -27,6 +27,14 @@ struct GradientTape::State final : ReadListener {
     read_nodes.emplace(value.node().get(), &cell);
   }
 
+  /// What was computed or watched under this tape: the walk ends at what a Variable held, and may not end there.
+  bool knows(const Tensor& value) const override {
+    const Node& node = *value.node();
+    if (!listening || read_nodes.contains(&node)) return false;
+    const bool is_own = node.trace || node.recorder == thread;  // else its thread may end its history meanwhile
+    return watched.contains(&node) || (is_own && node.op && node.sequence >= began);
+  }
+
   bool is_watched(const Tensor& x) const {
     if (watched.contains(x.node().get())) return true;
     return options.watch_accessed_variables && read_nodes.contains(x.node().get());

@@ -83,6 +83,21 @@ TEST(Function, NumbersAreDataAndIntegersAreStatic) {
   EXPECT_EQ(f.explain().variants, 2);
 }
 
+TEST(Function, ArgumentsOfOtherTypesAreAnotherVariant) {
+  const Tensor x = constant(10.0);
+  const auto difference = function([](auto a, auto b) { return a - b; });
+  EXPECT_EQ(difference(x, 3).item(), 7);
+  EXPECT_EQ(difference(3, x).item(), -7);
+  EXPECT_EQ(difference(x, 3.0).item(), 7);
+  EXPECT_EQ(difference.explain().variants, 3);
+  const auto repeated = function([](Tensor t, auto n) {
+    if constexpr (std::same_as<decltype(n), bool>) return t;
+    else return std::pair{t, t * n};
+  });
+  EXPECT_EQ(repeated(x, 1).second.item(), 10);
+  EXPECT_EQ(repeated(x, true).item(), 10);
+}
+
 TEST(Function, TakesAndGivesStructures) {
   const auto f = function([](std::tuple<Tensor, Tensor> in, std::array<int, 2> powers) {
     return std::pair{std::get<0>(in) * powers[0], std::array{std::get<1>(in), std::get<0>(in) + powers[1]}};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 #include "gradus/backend/cpu/lower.h"
+#include "gradus/function/function.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/program_cache.h"
 #include "gradus/function/variable.h"
@@ -13,6 +14,7 @@
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/tensor/memory.h"
 
 namespace gradus {
 namespace {
@@ -142,6 +144,27 @@ TEST(Lazy, AFailureIsReportedAgainToWhoeverHoldsTheValue) {
   EXPECT_THROW((bad + 1).item(), OutOfRange);
 }
 
+TEST(Lazy, AnAssignmentOfWhatHasFailedIsRefused) {
+  Variable w(full({3}, 7));
+  const Tensor bad = gather(from_values(counting(3), {3}), constant({0, 7, 1}));
+  EXPECT_THROW(bad.observed(), OutOfRange);
+  EXPECT_THROW(w.assign(bad), OutOfRange);
+  EXPECT_EQ(w.value().to_vector<float>(), (std::vector<float>{7, 7, 7}));
+}
+
+TEST(Lazy, WhatAFunctionHasAssignedOutlivesAFailureOfWhatWaited) {
+  Variable w(full({3}, 1));
+  w.value().observed();
+  const auto set = function([&] { w.assign(full({3}, 5)); });
+  for (int i = 0; i < 3; ++i) {
+    w.assign(w.value() + 1);
+    const Tensor bad = gather(from_values(counting(3), {3}), constant({0, 7, 1}));
+    set();
+    EXPECT_THROW(bad.observed(), OutOfRange);
+    EXPECT_EQ(w.value().to_vector<float>(), (std::vector<float>{5, 5, 5}));
+  }
+}
+
 TEST(Lazy, ALongChainIsRecordedComputedAndFreed) {
   Tensor y = ones({4});
   for (int i = 0; i < 100'000; ++i) y = y + 1;
@@ -166,6 +189,30 @@ TEST(Lazy, AnotherThreadMayObserve) {
   std::thread([&] { seen = y.item(); }).join();
   EXPECT_EQ(seen, 3 * 4950);
   EXPECT_EQ((y + 1).item(), 3 * 4950 + 1);
+}
+
+TEST(Lazy, WhatAnotherThreadComputedIsLetGo) {
+  const Tensor raw = ones({1000});
+  std::size_t before = 0;
+  for (int i = 0; i < 100; ++i) {
+    const Tensor y = sqrt(raw * 3 + 1) * raw;
+    std::thread([&] { y.observed(); }).join();
+    if (i == 3) before = memory_use().live_bytes;
+  }
+  EXPECT_LE(memory_use().live_bytes, before + 8 * 4000);
+}
+
+/// Its last handle goes while the other thread computes it.
+TEST(Lazy, AThreadMayDropWhatAnotherOneComputes) {
+  const Tensor x = random::normal({64, 64});
+  for (int i = 0; i < 300; ++i) {
+    const Tensor a = matmul(x, x) + i;
+    Tensor b = a * 2;
+    std::thread other([&] { a.observed(); });
+    b = {};
+    other.join();
+    EXPECT_EQ(reduce_sum(a - a).item(), 0);
+  }
 }
 
 TEST(Lazy, WhatAThreadLeavesBehindStaysComputable) {

@@ -161,6 +161,35 @@ TEST(Tape, AVariableThatIsAssignedBetweenTwoReadsGetsTheSumOverBoth) {
   EXPECT_EQ(v.value().item(), 7);
 }
 
+/// What is read of a Variable ends a path; the tensor that it was assigned does not.
+TEST(Tape, WhatAVariableWasAssignedKeepsItsGradient) {
+  Variable w(constant(3.0)), state(constant(0.0));
+  const auto gradients = [&] {
+    GradientTape outer({.persistent = true});
+    GradientTape tape({.persistent = true});
+    const Tensor h = w * w;
+    state.assign(h);
+    const Tensor read = state;
+    const Tensor again = state;
+    const Tensor y = h + w + 5 * read + 2 * again;
+    return std::array{tape.gradient(y, w), tape.gradient(y, state), tape.gradient(y, read), outer.gradient(y, w)};
+  };
+  const auto compiled = function([&] { return gradients(); });
+  for (const auto& found : {gradients(), gradients(), compiled(), compiled()}) {
+    EXPECT_EQ(found[0].item(), 7);
+    EXPECT_EQ(found[1].item(), 7);
+    EXPECT_EQ(found[2].item(), 5);
+    EXPECT_EQ(found[3].item(), 7);
+  }
+  const Tensor given = constant(4.0);
+  Variable copy(given);
+  GradientTape tape({.persistent = true});
+  tape.watch(given);
+  const Tensor y = given * copy;
+  EXPECT_EQ(tape.gradient(y, given).item(), 4);
+  EXPECT_EQ(tape.gradient(y, copy).item(), 4);
+}
+
 TEST(Tape, Unconnected) {
   Variable w(constant({1.0, 2.0}), "w"), unread(constant({{1.0, 2.0}}), "unread");
   expect_says(error_of<InvalidArgument>([&] {
