@@ -21,13 +21,22 @@ void RunDirectory::write(const std::filesystem::path& file, const std::string& c
   out.commit();
 }
 
-std::filesystem::path default_run_directory(const std::filesystem::path& config) {
+std::filesystem::path make_run_directory(const std::string& name, const std::filesystem::path& runs) {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm local{};
   localtime_r(&now, &local);
   char time[32];
   std::strftime(time, sizeof time, "%Y%m%d-%H%M%S", &local);
-  return std::filesystem::path("runs") / (config.stem().string() + "-" + time);
+  const std::string timed = name + "-" + time;
+  std::filesystem::path directory = runs / timed;
+  std::error_code problem;
+  std::filesystem::create_directories(runs, problem);
+  for (int number = 2; !problem; ++number) {
+    if (std::filesystem::create_directory(directory, problem)) return directory;
+    if (!problem) directory = runs / text(timed, '-', number);
+  }
+  throw Unavailable(text("run directory ", directory.string(), ": cannot be made: ", problem.message(),
+                         "; choose another with --output"));
 }
 
 }  // namespace gradus::command

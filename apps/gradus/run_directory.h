@@ -27,7 +27,8 @@ class RunDirectory {
   std::filesystem::path directory_;
 };
 
-/// runs/<name>-<local time>
-std::filesystem::path default_run_directory(const std::filesystem::path& config);
+/// Makes <runs>/<name>-<local time>, with -2, -3 ... behind it where there is one: runs that begin in one second have
+/// one each. Unavailable says why that is not possible.
+std::filesystem::path make_run_directory(const std::string& name, const std::filesystem::path& runs = "runs");
 
 }  // namespace gradus::command

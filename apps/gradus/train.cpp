@@ -35,7 +35,8 @@ TrainConfig resolve(const TrainArguments& arguments) {
 
 RunDirectory run_directory_of(const TrainArguments& arguments) {
   if (arguments.resume) return RunDirectory(*arguments.resume);
-  const std::filesystem::path directory = arguments.output.value_or(default_run_directory(arguments.config));
+  if (!arguments.output) return RunDirectory(make_run_directory(arguments.config.stem().string()));
+  const std::filesystem::path& directory = *arguments.output;
   std::error_code none;
   const std::filesystem::path checkpoints = directory / RunDirectory::checkpoints_name;
   require<Unavailable>(!std::filesystem::exists(checkpoints, none), "run directory ", directory.string(),
@@ -144,9 +145,12 @@ int try_out(const TrainArguments& arguments, const TrainConfig& config) {
   Experiment experiment = make_experiment(config, load_data(config.data));
   experiment.options.fast_dev_run = arguments.fast_dev_run;
   experiment.options.verbose = !arguments.quiet;
-  const History history = fitted(experiment);
-  std::cout << "trial of " << arguments.fast_dev_run << " steps: loss " << fixed(history.loss.at(0), 4)
-            << ", nothing was written\n";
+  const double loss = fitted(experiment).loss.at(0);
+  if (arguments.json)
+    std::cout << nlohmann::json{{"trial_steps", arguments.fast_dev_run}, {"loss", loss}}.dump() << '\n';
+  else
+    std::cout << "trial of " << arguments.fast_dev_run << " steps: loss " << fixed(loss, 4)
+              << ", nothing was written\n";
   return ok;
 }
 

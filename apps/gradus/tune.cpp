@@ -139,9 +139,9 @@ EpochTrainer trainer_of(const TrainConfig& config, const Data& data) {
 
 // What is written.
 
-std::filesystem::path default_output(const TuneArguments& arguments) {
-  const std::filesystem::path config = arguments.config;
-  return default_run_directory(config.parent_path() / (config.stem().string() + "-tune"));
+RunDirectory run_directory_of(const TuneArguments& arguments) {
+  if (arguments.output) return RunDirectory(*arguments.output);
+  return RunDirectory(make_run_directory(arguments.config.stem().string() + "-tune"));
 }
 
 void save(const RunDirectory& run, const std::string& name, const ResultTable& table,
@@ -231,6 +231,10 @@ int search(const TuneArguments& arguments, const TrainConfig& base, const RunDir
   SearchTrial first;
   first.values = space.drawn(1, 0).front();
   (void)configured(arguments, first);
+  const bool in_rounds = arguments.search == "halving" || arguments.search == "hyperband";
+  for (const auto& [key, value] : first.values)
+    require<ConfigError>(!in_rounds || key != "train.epochs", "--vary ", key, ": --search ", arguments.search,
+                         " itself sets the epochs of a trial, --epochs the most; vary them with grid or random");
   const Data data = load_examples(arguments, base);
   Watched watched(space, run, arguments.quiet);
   const SearchResult result = run_search(arguments, space, base, data,
@@ -263,7 +267,7 @@ int tune(const TuneArguments& arguments) {
   const TrainConfig config = configured(arguments, {});
   const std::int64_t threads = arguments.threads.value_or(config.threads);
   if (threads > 0) set_num_threads(static_cast<int>(threads));
-  const RunDirectory run(arguments.output.value_or(default_output(arguments)));
+  const RunDirectory run = run_directory_of(arguments);
   if (arguments.learning_rate) return test_learning_rate(arguments, config, run);
   if (arguments.batch_size) return test_batch_size(arguments, config, run);
   return search(arguments, config, run);

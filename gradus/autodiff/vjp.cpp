@@ -3,14 +3,13 @@
 #include "gradus/autodiff/vjp.h"
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include "gradus/base/hash.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/scope.h"
 #include "gradus/graph/transforms.h"
 #include "gradus/ops/constant.h"
-#include "gradus/ops/disjoint_sum.h"
-#include "gradus/ops/elementwise.h"
-#include "gradus/ops/widened.h"
+#include "gradus/ops/gradient_sum.h"
 
 namespace gradus {
 namespace {
@@ -25,8 +24,7 @@ class Between {
 
   struct Place {
     bool is_source = false, leads = false, done = false;
-    Tensor cotangent;
-    Tensor wide;    // of several terms in a narrow type: their sum so far, not rounded
+    GradientSum cotangent;
     Tensors terms;  // of a source, if they are kept apart
   };
   Place* find(Node* node) {
@@ -130,32 +128,15 @@ class Walk {
       else if (Tensor cotangent = taken(node); cotangent.defined()) hand_back(node, cotangent);
     }
   }
-  Tensor result(const Tensor& source) { return between_.find(source.node().get())->cotangent; }
+  Tensor result(const Tensor& source) { return between_.find(source.node().get())->cotangent.value(); }
   const Tensors& terms(const Tensor& source) { return between_.find(source.node().get())->terms; }
 
  private:
   void add(Between::Place& place, const Tensor& term) const {
     if (keeps_apart_ && place.is_source) place.terms.push_back(term);
-    else if (!place.cotangent.defined()) place.cotangent = term;
-    else add_further(place, term);
+    else place.cotangent.add(term);
   }
-  /// Narrow floats are rounded once, however many terms there are.
-  static void add_further(Between::Place& place, const Tensor& term) {
-    if (std::optional<Tensor> joined = place.wide.defined() ? std::nullopt : disjoint_sum(place.cotangent, term)) {
-      place.cotangent = std::move(*joined);
-    } else if (!is_narrow(term.dtype())) {
-      place.cotangent = place.cotangent + term;
-    } else {
-      const bool are_two = !place.wide.defined();
-      place.wide = (are_two ? widened(place.cotangent) : place.wide) + widened(term);
-      place.cotangent = are_two ? place.cotangent + term : cast(place.wide, term.dtype());
-    }
-  }
-  Tensor taken(Node* node) {
-    Between::Place& place = *between_.find(node);
-    place.wide = {};
-    return std::exchange(place.cotangent, {});
-  }
+  Tensor taken(Node* node) { return std::exchange(between_.find(node)->cotangent, {}).value(); }
 
   /// The operands are held: a rule may be the last to use them.
   static Tensors operands_of(const Node& node) {
@@ -237,6 +218,10 @@ std::vector<Tensors> vjp_terms(const Tensor& y, std::span<const Tensor> sources,
   return result;
 }
 
-Tensors (*Transforms::vjp)(In, In, In) = [](In ys, In sources, In seeds) { return gradus::vjp(ys, sources, seeds); };
+Tensors (*Transforms::vjp)(In, In, In, In) = [](In ys, In sources, In seeds, In ends) {
+  std::unordered_set<const Node*> known;
+  for (const Tensor& end : ends) known.insert(end.node().get());
+  return gradus::vjp(ys, sources, seeds, [&](const Node& node) { return known.contains(&node); });
+};
 
 }  // namespace gradus

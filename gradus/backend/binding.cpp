@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <set>
 #include "gradus/base/divide.h"
 #include "gradus/base/share.h"
 
@@ -223,30 +224,40 @@ class Binder {
   /// still, or, where the stages need most, at the lowest place.
   void place_scratch(std::span<const Interval> intervals, const Layout& layout) {
     const std::size_t stages = schedule_.stages.size();
-    std::vector<std::int64_t> strides(stages), places(stages);
-    std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> taken(stages);
-    for (std::size_t i = 0; i < intervals.size(); ++i)
-      for (int s = std::max(0, intervals[i].first); s <= intervals[i].last && s < static_cast<int>(stages); ++s)
-        if (intervals[i].bytes > 0)
-          taken[static_cast<std::size_t>(s)].emplace_back(layout.offsets[i], layout.offsets[i] + intervals[i].bytes);
+    std::vector<std::int64_t> strides(stages), places(stages), taken_until(stages);
+    std::vector<std::vector<std::size_t>> beginning(stages), ending(stages);  // intervals
+    for (std::size_t i = 0; i < intervals.size(); ++i) {
+      const int first = std::max(0, intervals[i].first),
+                last = std::min(intervals[i].last, static_cast<int>(stages) - 1);
+      if (first > last || intervals[i].bytes == 0) continue;
+      beginning[static_cast<std::size_t>(first)].push_back(i);
+      ending[static_cast<std::size_t>(last)].push_back(i);
+    }
+    const auto memory_of = [&](std::size_t i) {
+      return std::pair(layout.offsets[i], layout.offsets[i] + intervals[i].bytes);
+    };
+    std::set<std::pair<std::int64_t, std::int64_t>> taken;  // in this stage: no two of them overlap
     bound_->arena_bytes = layout.bytes;
     for (std::size_t s = 0; s < stages; ++s) {
+      for (std::size_t i : beginning[s]) taken.insert(memory_of(i));
       std::int64_t most = 0;
       for (int t : schedule_.stages[s]) most = std::max(most, thunks_[static_cast<std::size_t>(t)].worker_scratch);
-      if (most == 0) continue;
-      strides[s] = round_up(most + 64, 64);
-      std::ranges::sort(taken[s]);
-      for (const auto& [begin, end] : taken[s]) {
-        if (begin - places[s] >= bound_->team * strides[s]) break;
-        places[s] = std::max(places[s], round_up(end, 64));
+      if (most > 0) {
+        strides[s] = round_up(most + 64, 64);
+        for (const auto& [begin, end] : taken) {
+          if (begin - places[s] >= bound_->team * strides[s]) break;
+          places[s] = std::max(places[s], round_up(end, 64));
+        }
+        if (!taken.empty()) taken_until[s] = taken.rbegin()->second;
+        bound_->arena_bytes = std::max(bound_->arena_bytes, places[s] + bound_->team * strides[s]);
       }
-      bound_->arena_bytes = std::max(bound_->arena_bytes, places[s] + bound_->team * strides[s]);
+      for (std::size_t i : ending[s]) taken.erase(memory_of(i));
     }
     std::vector<std::size_t> stage_of(thunks_.size());
     for (std::size_t s = 0; s < stages; ++s) {
       for (int t : schedule_.stages[s]) stage_of[static_cast<std::size_t>(t)] = s;
       const std::int64_t at_end = (bound_->arena_bytes - bound_->team * strides[s]) / 64 * 64;
-      if (taken[s].empty() || at_end >= taken[s].back().second) places[s] = at_end;
+      if (at_end >= taken_until[s]) places[s] = at_end;
     }
     for (Job& job : bound_->jobs) {
       const std::size_t s = stage_of[static_cast<std::size_t>(job.thunk)];

@@ -24,13 +24,22 @@ class Planner {
   }
 
   /// Of all that a run allocates but its outputs.
-  std::int64_t arena_bytes(Graph graph) const {
+  PlannedUse whole_use(Graph graph) const {
     const std::vector<Step> order = usual_steps(graph, options_);
     const std::vector<Thunk> thunks = outline(graph, order);
+    const bool concurrent = !is_disabled(options_.disable, "concurrency");
+    PlannedUse use{.arena_bytes = bytes(graph, order, thunks, concurrent ? Staging::early : Staging::in_order),
+                   .slots = graph.size()};
     std::int64_t of_worker = 0;
-    for (const Thunk& thunk : thunks) of_worker = std::max(of_worker, extent(thunk.worker_scratch));
-    const std::int64_t workers = of_worker == 0 ? 0 : ThreadPool::global().threads();
-    return bytes(graph, order, thunks, Staging::early) + workers * (of_worker + 128);
+    int last_with_scratch = -1;  // the thunks of a step share a slot past the values
+    for (const Thunk& thunk : thunks) {
+      of_worker = std::max(of_worker, extent(thunk.worker_scratch));
+      if (thunk.shared_slot < graph.size() || thunk.step == last_with_scratch) continue;
+      ++use.slots;
+      last_with_scratch = thunk.step;
+    }
+    if (of_worker > 0) use.arena_bytes += ThreadPool::global().threads() * (of_worker + 128) + 64;
+    return use;
   }
 
   /// One step after the other.
@@ -92,7 +101,7 @@ class Planner {
         set(thunks.emplace_back(Thunk{.shared_slot = value}),
             library::bind_followed_matmul(graph, value, loops.at(0), options_.symbols));
       } else if (steps[s].kind == Step::Kind::control) {
-        thunks.push_back({.shared_scratch = control_bytes(graph, steps[s], options_.symbols),
+        thunks.push_back({.shared_scratch = control_bytes(graph, steps[s], options_),
                           .shared_slot = graph.size() + static_cast<int>(s)});
       } else {
         const int value = steps[s].members.at(0);
@@ -146,10 +155,13 @@ Plan plan_within_budget(Graph& graph, const CompileOptions& options) {
           .recomputed_bytes = recomputed.bytes};
 }
 
-std::int64_t planned_bytes(Graph graph, std::span<const std::int64_t> symbols) {
-  const CompileOptions options{.symbols = {symbols.begin(), symbols.end()}};
+PlannedUse planned_use(Graph graph, const CompileOptions& options) {
   run_graph_passes(graph, options.disable);
-  return Planner(options).arena_bytes(std::move(graph));
+  return Planner(options).whole_use(std::move(graph));
+}
+
+std::int64_t planned_bytes(Graph graph, std::span<const std::int64_t> symbols) {
+  return planned_use(std::move(graph), {.symbols = {symbols.begin(), symbols.end()}}).arena_bytes;
 }
 
 }  // namespace gradus

@@ -11,8 +11,12 @@ std::vector<Step> usual_steps(Graph& graph, const CompileOptions& options);
 /// computed again for late readers, which changes `graph`. ResourceExhausted names the smallest budget that works.
 Plan plan_within_budget(Graph& graph, const CompileOptions& options);
 
-/// Bytes that a run of a compiled program of `graph` allocates besides its outputs, about and rather more, for these
-/// values of its symbols and as many threads as now; found without making code.
+/// What a compiled program of `graph`, without a budget, will need for options.symbols and as many threads as now:
+/// bytes besides its outputs, about and rather more, and slots. Found without making code.
+struct PlannedUse {
+  std::int64_t arena_bytes = 0, slots = 0;
+};
+PlannedUse planned_use(Graph graph, const CompileOptions& options);
 std::int64_t planned_bytes(Graph graph, std::span<const std::int64_t> symbols = {});
 
 }  // namespace gradus

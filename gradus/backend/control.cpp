@@ -44,16 +44,26 @@ Place place_of(const Graph& graph, const Step& step, int memory) {
   return place;
 }
 
-std::shared_ptr<const Program> compile_region(const Region& region, const std::vector<int>& outputs, int carries,
-                                              const CompileOptions& options) {
+/// What is compiled of a region.
+Graph region_graph(const Region& region, const std::vector<int>& outputs, int carries) {
   Graph graph = region.graph();
   std::vector<int> kept;
   for (int k : outputs) kept.push_back(graph.outputs[at(k)]);
   graph.outputs = std::move(kept);
   for (int k = 0; k < carries; ++k) graph.dying.push_back(graph.inputs[at(k)]);
-  std::vector<std::string> disable = options.disable;
-  if (carries > 0) disable.emplace_back("epilogues");  // of an iteration, rows of a product and of formulas are divided
-  return compile(std::move(graph), {.disable = std::move(disable), .tier = options.tier, .profile = options.profile});
+  return graph;
+}
+
+CompileOptions region_options(const CompileOptions& options, int carries) {
+  CompileOptions made{
+      .disable = options.disable, .tier = options.tier, .symbols = options.symbols, .profile = options.profile};
+  if (carries > 0) made.disable.emplace_back("epilogues");  // rows of a product and of formulas are divided
+  return made;
+}
+
+std::shared_ptr<const Program> compile_region(const Region& region, const std::vector<int>& outputs, int carries,
+                                              const CompileOptions& options) {
+  return compile(region_graph(region, outputs, carries), region_options(options, carries));
 }
 
 /// Per input of a region, whether the outputs in `wanted` depend on it.
@@ -483,17 +493,6 @@ void finish(Thunk& thunk, std::shared_ptr<const Code> code, KernelFunction run,
   thunk.bind = [code = std::move(code), bind](Symbols symbols) { return bind(code, symbols); };
 }
 
-void lower_cond(const Cond& op, Place place, const CompileOptions& options, Thunk& thunk) {
-  auto code = std::make_shared<CondCode>();
-  for (std::size_t k = 0; k < place.results.size(); ++k)
-    if (place.results[k] >= 0) code->outputs.push_back(static_cast<int>(k));
-  code->place = std::move(place);
-  code->if_true = compile_region(op.if_true, code->outputs, 0, options);
-  code->if_false = compile_region(op.if_false, code->outputs, 0, options);
-  thunk.nested = {code->if_true, code->if_false};
-  finish<CondCode>(thunk, std::move(code), run_cond, bind_cond);
-}
-
 /// Carries that are asked for, by their last value or their history.
 std::vector<bool> outputs_asked(const Place& place, std::size_t outputs, int carries, int first_history) {
   std::vector<bool> asked(outputs);
@@ -503,14 +502,31 @@ std::vector<bool> outputs_asked(const Place& place, std::size_t outputs, int car
   return asked;
 }
 
-void lower_scan(const Scan& op, Place place, const CompileOptions& options, Thunk& thunk) {
-  auto code = std::make_shared<ScanCode>();
-  code->op = op;
+std::vector<int> outputs_of(const Cond&, const Place& place) {
+  return outputs_needed(outputs_asked(place, place.results.size(), 0, -1), {}, 0);
+}
+
+void lower_cond(const Cond& op, Place place, const CompileOptions& options, Thunk& thunk) {
+  auto code = std::make_shared<CondCode>();
+  code->outputs = outputs_of(op, place);
+  code->place = std::move(place);
+  code->if_true = compile_region(op.if_true, code->outputs, 0, options);
+  code->if_false = compile_region(op.if_false, code->outputs, 0, options);
+  thunk.nested = {code->if_true, code->if_false};
+  finish<CondCode>(thunk, std::move(code), run_cond, bind_cond);
+}
+
+std::vector<int> outputs_of(const Scan& op, const Place& place) {
   std::vector<const Region*> bodies{&op.body};
   if (op.last) bodies.push_back(&op.last);
   const auto results = op.body.outputs();
-  code->outputs =
-      outputs_needed(outputs_asked(place, results, op.carries, static_cast<int>(results)), bodies, op.carries);
+  return outputs_needed(outputs_asked(place, results, op.carries, static_cast<int>(results)), bodies, op.carries);
+}
+
+void lower_scan(const Scan& op, Place place, const CompileOptions& options, Thunk& thunk) {
+  auto code = std::make_shared<ScanCode>();
+  code->op = op;
+  code->outputs = outputs_of(op, place);
   code->place = std::move(place);
   code->may_keep_apart = options.tier == Tier::compiled && !op.last && !is_disabled(options.disable, "rows");
   code->body = compile_region(op.body, code->outputs, op.carries, options);
@@ -519,15 +535,19 @@ void lower_scan(const Scan& op, Place place, const CompileOptions& options, Thun
   finish<ScanCode>(thunk, std::move(code), run_scan, bind_scan);
 }
 
-void lower_while(const While& op, Place place, const CompileOptions& options, Thunk& thunk) {
-  auto code = std::make_shared<WhileCode>();
-  code->op = op;
+std::vector<int> outputs_of(const While& op, const Place& place) {
   std::vector<bool> asked =
       outputs_asked(place, at(op.carries), op.carries, op.max_iterations > 0 ? op.carries + 1 : -1);
   const std::vector<bool> looked_at = inputs_needed(op.condition, {true});
   for (std::size_t k = 0; k < asked.size(); ++k) asked[k] = asked[k] || looked_at[k];
   const Region* const bodies[] = {&op.body};
-  code->outputs = outputs_needed(std::move(asked), bodies, op.carries);
+  return outputs_needed(std::move(asked), bodies, op.carries);
+}
+
+void lower_while(const While& op, Place place, const CompileOptions& options, Thunk& thunk) {
+  auto code = std::make_shared<WhileCode>();
+  code->op = op;
+  code->outputs = outputs_of(op, place);
   code->place = std::move(place);
   code->condition = compile_region(op.condition, {0}, 0, options);
   code->body = compile_region(op.body, code->outputs, op.carries, options);
@@ -549,21 +569,25 @@ Thunk lower_control(std::shared_ptr<const Graph> graph, const Step& step, const 
 }
 
 /// The regions of a step that are alive at the same time, and two places for each carry.
-std::int64_t control_bytes(const Graph& graph, const Step& step, Symbols symbols) {
+std::int64_t control_bytes(const Graph& graph, const Step& step, const CompileOptions& options) {
   const AnyOp& op = graph[step.members.front()].op;
-  std::int64_t bytes = 0;
-  for (const Region* region : op.regions()) {
-    if (!*region) continue;
-    const std::int64_t needed =
-        aligned(planned_bytes(region->graph(), symbols)) + aligned(region->graph().size() * std::int64_t{8});
-    bytes = op.as<While>() ? bytes + needed : std::max(bytes, needed);
-  }
-  const Scan* scan = op.as<Scan>();
-  const While* loop = op.as<While>();
-  const int carries = scan ? scan->carries : loop ? loop->carries : 0;
-  for (int k = 0; k < carries; ++k)
-    bytes += 2 * aligned(bytes_for(scan ? scan->body.output(at(k)) : loop->body.output(at(k)), symbols));
-  return bytes;
+  const Place place = place_of(graph, step, -1);
+  const auto bytes_of = [&](const Region& region, const std::vector<int>& outputs, int carries) -> std::int64_t {
+    if (!region) return 0;
+    const PlannedUse use = planned_use(region_graph(region, outputs, carries), region_options(options, carries));
+    std::int64_t bytes = NestedProgram::bytes_for(use.slots, use.arena_bytes);
+    for (int k = 0; k < carries; ++k) bytes += 2 * aligned(bytes_for(region.output(at(k)), options.symbols));
+    return bytes;
+  };
+  if (const Cond* branch = op.as<Cond>())
+    return std::max(bytes_of(branch->if_true, outputs_of(*branch, place), 0),
+                    bytes_of(branch->if_false, outputs_of(*branch, place), 0));
+  if (const Scan* scan = op.as<Scan>())
+    return std::max(bytes_of(scan->body, outputs_of(*scan, place), scan->carries),
+                    bytes_of(scan->last, outputs_of(*scan, place), scan->carries));
+  const While& loop = *op.as<While>();
+  return bytes_of(loop.condition, {0}, 0) + bytes_of(loop.body, outputs_of(loop, place), loop.carries) +
+         WhileRun::answers * WhileRun::answer_bytes;
 }
 
 bool has_control(const Graph& graph) {

@@ -9,8 +9,8 @@ namespace gradus {
 /// `out`.
 Thunk lower_control(std::shared_ptr<const Graph> graph, const Step& step, const CompileOptions& options, Lowered& out);
 
-/// Bytes of that shared scratch, about, found without making code.
-std::int64_t control_bytes(const Graph& graph, const Step& step, std::span<const std::int64_t> symbols);
+/// Bytes of that shared scratch for options.symbols, about and rather more, found without making code.
+std::int64_t control_bytes(const Graph& graph, const Step& step, const CompileOptions& options);
 
 /// Whether a branch or a loop stands in the graph: then it is never interpreted, since a loop comes back by itself, and
 /// memory that was planned for its body is that of compiled code.

@@ -27,8 +27,11 @@ NestedProgram::NestedProgram(std::shared_ptr<const Program> program, std::span<c
   bytes_ = arena_offset() + aligned(binding_->arena_bytes);
 }
 
-std::int64_t NestedProgram::table_bytes() const {
-  return aligned(program_->slots() * static_cast<std::int64_t>(sizeof(void*)));
+std::int64_t NestedProgram::bytes_for(std::int64_t slots, std::int64_t arena_bytes) {
+  return error_bytes + ThreadPool::global().threads() * table_bytes(slots) + aligned(arena_bytes);
+}
+std::int64_t NestedProgram::table_bytes(std::int64_t slots) {
+  return aligned(slots * static_cast<std::int64_t>(sizeof(void*)));
 }
 std::int64_t NestedProgram::arena_offset() const { return error_bytes + most_members_ * table_bytes(); }
 void** NestedProgram::slots_in(const TeamMember& member, std::byte* memory) const {

@@ -17,6 +17,8 @@ class NestedProgram {
   const Program& program() const { return *program_; }
   /// Of memory that runs need; a multiple of 64.
   std::int64_t bytes() const { return bytes_; }
+  /// The same of a program with so many slots and such an arena, for as many threads as now.
+  static std::int64_t bytes_for(std::int64_t slots, std::int64_t arena_bytes);
   /// How many workers are worth it, and whether data can make it fail.
   int team() const { return binding_->team; }
   bool may_fail() const { return may_fail_; }
@@ -35,7 +37,8 @@ class NestedProgram {
  private:
   static constexpr std::int64_t error_bytes = 64;
   static ErrorWord& error_in(std::byte* memory) { return *reinterpret_cast<ErrorWord*>(memory); }
-  std::int64_t table_bytes() const;
+  static std::int64_t table_bytes(std::int64_t slots);
+  std::int64_t table_bytes() const { return table_bytes(program_->slots()); }
   std::int64_t arena_offset() const;
   void** slots_in(const TeamMember& member, std::byte* memory) const;
   std::byte* arena_of(const TeamMember& member, std::byte* memory) const;

@@ -1,6 +1,7 @@
 /// Stages follow from what steps read and write.
 #include "gradus/backend/schedule.h"
 #include <algorithm>
+#include <numeric>
 
 namespace gradus {
 namespace {
@@ -179,11 +180,16 @@ class Stager {
     for (std::size_t s = 0; s < steps_.size(); ++s)
       if (spans_[s].first == stage && spans_[s].last >= stage) begun.push_back(static_cast<int>(s));
     if (begun.size() < 2 || *fullest < least_bytes) return false;
+    const std::vector<std::int64_t> freed = freed_by_steps(stage), made = made_by_steps(stage);
+    const std::int64_t made_by_all = std::accumulate(made.begin(), made.end(), std::int64_t{0});
     int first = -1;
     std::int64_t most_gained = *fullest / least_share;
-    for (int s : begun)
-      if (const std::int64_t gained = std::min(freed_by(s, stage), made_but_by(s, stage)); gained > most_gained)
+    for (int s : begun) {
+      const std::int64_t made_by_others = made_by_all - made[static_cast<std::size_t>(s)];
+      if (const std::int64_t gained = std::min(freed[static_cast<std::size_t>(s)], made_by_others);
+          gained > most_gained)
         first = s, most_gained = gained;
+    }
     if (first < 0) return false;
     schedule_.stages.insert(schedule_.stages.begin() + stage + 1, std::vector<int>());
     for (std::size_t s = 0; s < steps_.size(); ++s) {
@@ -191,45 +197,55 @@ class Stager {
       if (span.first > stage) ++span.first;
       if (span.last > stage) ++span.last;
     }
-    for (int s : begun)
-      if (s != first) delay(s, stage);
+    std::erase(begun, first);
+    delay(begun, stage);
     schedule_.temporaries.clear();
     add_temporaries();
     return true;
   }
-  /// The first thunk of step s goes from a stage into the next one, which has just been put in.
-  void delay(int s, int stage) {
-    Span& span = spans_[static_cast<std::size_t>(s)];
-    span.last = std::max(span.last, stage + 1), span.first = stage + 1;
-    std::vector<std::vector<int>>& stages = schedule_.stages;
-    const int thunk = thunks_of_[static_cast<std::size_t>(s)].front();
-    std::erase(stages[static_cast<std::size_t>(stage)], thunk);
-    stages[static_cast<std::size_t>(stage) + 1].push_back(thunk);
+  /// The first thunks of these steps go from a stage into the next one, which has just been put in.
+  void delay(std::span<const int> steps, int stage) {
+    std::vector<int>& from = schedule_.stages[static_cast<std::size_t>(stage)];
+    std::vector<int>& to = schedule_.stages[static_cast<std::size_t>(stage) + 1];
+    std::vector<bool> goes(thunks_.size());
+    for (int s : steps) {
+      Span& span = spans_[static_cast<std::size_t>(s)];
+      span.last = std::max(span.last, stage + 1), span.first = stage + 1;
+      to.push_back(thunks_of_[static_cast<std::size_t>(s)].front());
+      goes[static_cast<std::size_t>(to.back())] = true;
+    }
+    std::erase_if(from, [&](int thunk) { return goes[static_cast<std::size_t>(thunk)]; });
   }
-  /// Bytes that step s alone reads as late as in this stage.
-  std::int64_t freed_by(int s, int stage) const {
-    std::int64_t bytes = 0;
-    if (spans_[static_cast<std::size_t>(s)].last != stage) return 0;
-    for (const Temporary& t : schedule_.temporaries) {
-      if (t.thunk >= 0 || t.last != stage || is_written_over(t)) continue;
-      bool is_read = false, by_others = false;
-      for (std::size_t other = 0; other < steps_.size(); ++other)
-        if (spans_[other].last >= stage && std::ranges::count(spans_[other].reads, t.slot) > 0)
-          (static_cast<int>(other) == s ? is_read : by_others) = true;
-      if (is_read && !by_others) bytes += usual_bytes(t);
+  /// Bytes that each step alone reads as late as in this stage.
+  std::vector<std::int64_t> freed_by_steps(int stage) const {
+    constexpr int nobody = -1, several = -2;
+    std::vector<int> reader(static_cast<std::size_t>(graph_.size()), nobody);  // per storage: who is left
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      if (spans_[s].last < stage) continue;
+      for (int storage : spans_[s].reads) {
+        int& known = reader[static_cast<std::size_t>(storage)];
+        if (known != static_cast<int>(s)) known = known == nobody ? static_cast<int>(s) : several;
+      }
+    }
+    std::vector<bool> is_written_over(schedule_.temporaries.size());
+    for (const Temporary& t : schedule_.temporaries)
+      if (t.over >= 0) is_written_over[static_cast<std::size_t>(t.over)] = true;
+    std::vector<std::int64_t> bytes(steps_.size());
+    for (std::size_t i = 0; i < schedule_.temporaries.size(); ++i) {
+      const Temporary& t = schedule_.temporaries[i];
+      if (t.thunk >= 0 || t.last != stage || is_written_over[i]) continue;
+      const int s = reader[static_cast<std::size_t>(t.slot)];
+      if (s >= 0 && spans_[static_cast<std::size_t>(s)].last == stage)
+        bytes[static_cast<std::size_t>(s)] += usual_bytes(t);
     }
     return bytes;
   }
-  bool is_written_over(const Temporary& t) const {
-    const std::int64_t place = &t - schedule_.temporaries.data();
-    return std::ranges::any_of(schedule_.temporaries, [&](const Temporary& other) { return other.over == place; });
-  }
-  /// Bytes that steps other than s begin to write in this stage, in memory of their own.
-  std::int64_t made_but_by(int s, int stage) const {
-    std::int64_t bytes = 0;
+  /// Bytes that each step begins to write in this stage, in memory of its own.
+  std::vector<std::int64_t> made_by_steps(int stage) const {
+    std::vector<std::int64_t> bytes(steps_.size());
     for (const Temporary& t : schedule_.temporaries)
-      if (t.first == stage && t.over < 0 && (t.thunk >= 0 || maker_[static_cast<std::size_t>(t.slot)] != s))
-        bytes += usual_bytes(t);
+      if (t.thunk < 0 && t.first == stage && t.over < 0)
+        bytes[static_cast<std::size_t>(maker_[static_cast<std::size_t>(t.slot)])] += usual_bytes(t);
     return bytes;
   }
 

@@ -1,16 +1,9 @@
 /// Equal values become one, and what no output needs is dropped.
 #include <unordered_map>
-#include "gradus/base/hash.h"
 #include "gradus/compiler/passes.h"
 
 namespace gradus {
 namespace {
-
-std::uint64_t hash_of_value(const Value& v) {
-  std::uint64_t hash = v.op ? v.op.hash() : static_cast<std::uint64_t>(v.is_constant);
-  for (int operand : v.in) hash = mix(hash, static_cast<std::uint64_t>(operand));
-  return mix(mix(hash, hash_of(v.spec)), v.constant);
-}
 
 std::vector<bool> find_needed(const Graph& graph) {
   std::vector<bool> needed(static_cast<std::size_t>(graph.size()));
@@ -32,7 +25,7 @@ void eliminate_common_subexpressions(Graph& graph) {
   const std::vector<bool> needed = find_needed(graph);
   const auto keep = [&](Value v) {
     if (v.is_input()) return kept.add(std::move(v));
-    const std::uint64_t hash = hash_of_value(v);
+    const std::uint64_t hash = hash_of(v);
     for (auto [it, last] = seen.equal_range(hash); it != last; ++it)
       if (kept[it->second] == v) return it->second;
     const int place = kept.add(std::move(v));

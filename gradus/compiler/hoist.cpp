@@ -12,8 +12,6 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-bool is_plain_alias(const Value& v) { return v.op.is_alias() && v.in.size() == 1; }
-
 /// May be computed where no iteration is, any number of times.
 bool may_move(const Value& v) {
   return v.op && !v.op.is_control() && !v.op.has_siblings() && !v.op->inlined && !v.op.may_fail() &&

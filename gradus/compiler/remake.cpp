@@ -138,14 +138,14 @@ class Chooser {
       if (steps_[at(reader)].kind != Step::Kind::library) return {};
       for (int member : steps_[at(reader)].members)
         for (int operand : graph_[member].in)
-          if (storage_of(graph_, operand) == value && !is_plain_alias(operand)) return {};
+          if (storage_of(graph_, operand) == value && waits_for_others(operand)) return {};
     }
     return readers;
   }
-  bool is_plain_alias(int operand) const {
+  bool waits_for_others(int operand) const {
     for (int i = operand; graph_[i].op.is_alias(); i = graph_[i].in[0])
-      if (graph_[i].in.size() != 1) return false;
-    return true;
+      if (!is_plain_alias(graph_[i])) return true;
+    return false;
   }
 
   /// Kernels that compute something again that `value` is made of.

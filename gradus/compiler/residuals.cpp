@@ -3,7 +3,6 @@
 /// element of the same tensor, or of a history of the first, is the same value in both, and so is what is made of it.
 #include <algorithm>
 #include <unordered_map>
-#include "gradus/base/hash.h"
 #include "gradus/compiler/passes.h"
 #include "gradus/ops/control_ops.h"
 #include "gradus/ops/convolution.h"
@@ -66,14 +65,14 @@ class Known {
       const Value v = renamed(graph[i]);
       const int same = v.is_input() ? -1 : find(v);
       first_.push_back(same < 0 ? i : same);
-      if (same < 0 && !v.is_input()) places_.emplace(hash_of_value(v), i);
+      if (same < 0 && !v.is_input()) places_.emplace(hash_of(v), i);
     }
   }
   /// The first of the values that are equal to i.
   int first(int i) const { return first_[at(i)]; }
   /// -1: there is none. Operands are first ones.
   int find(const Value& v) const {
-    for (auto [it, last] = places_.equal_range(hash_of_value(v)); it != last; ++it) {
+    for (auto [it, last] = places_.equal_range(hash_of(v)); it != last; ++it) {
       const Value other = renamed(graph_[it->second]);
       if (other == v) return it->second;
     }
@@ -81,11 +80,6 @@ class Known {
   }
 
  private:
-  static std::uint64_t hash_of_value(const Value& v) {
-    std::uint64_t hash = v.op ? v.op.hash() : static_cast<std::uint64_t>(v.is_constant);
-    for (int operand : v.in) hash = mix(hash, static_cast<std::uint64_t>(operand));
-    return mix(mix(hash, hash_of(v.spec)), v.constant);
-  }
   Value renamed(Value v) const {
     for (int& operand : v.in) operand = first_[at(operand)];
     return v;

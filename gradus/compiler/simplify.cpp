@@ -2,6 +2,7 @@
 #include <bit>
 #include <optional>
 #include "gradus/compiler/passes.h"
+#include "gradus/graph/known_formulas.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/views.h"
 
@@ -17,7 +18,7 @@ bool is_number(const Graph& graph, int value, double number) {
   return v.is_constant && v.constant == number_bits(number, v.spec.dtype);
 }
 
-/// x*1, 1*x, x/1, x-0, x+(-0), of integers x+0: the operand that the result equals.
+/// x*1, 1*x, x/1, x-0, x+(-0), of integers x+0: the operand that the result equals, but for what is flushed.
 std::optional<int> neutral_operand(const Graph& graph, const Value& v, Opcode op) {
   if (v.in.size() != 2) return {};
   const double neutral = op == Opcode::multiply || op == Opcode::divide   ? 1.0
@@ -30,6 +31,79 @@ std::optional<int> neutral_operand(const Graph& graph, const Value& v, Opcode op
   return {};
 }
 
+/// Of f64, f32 and bf16.
+bool is_subnormal(DType t, std::uint64_t bits) {
+  const auto among = [bits](std::uint64_t exponent, std::uint64_t mantissa) {
+    return (bits & exponent) == 0 && (bits & mantissa) != 0;
+  };
+  if (t == f64) return among(0x7ff0000000000000, 0x000fffffffffffff);
+  return t == f32 ? among(0x7f800000, 0x007fffff) : among(0x7f80, 0x007f);
+}
+
+/// Which values have nothing that arithmetic would flush, such as results of arithmetic. Of those alone x*1 is x: what
+/// stands in an input, or was only moved since, may be subnormal. (Subnormals of f16 are none where they are computed
+/// with, and are never flushed.)
+class Flushed {
+ public:
+  explicit Flushed(const Graph& graph) : graph_(graph) {}
+
+  /// Of values that are simplified already.
+  bool has(int value) {
+    while (std::ssize(known_) <= value) known_.push_back(look_at(graph_[static_cast<int>(known_.size())]));
+    return known_[static_cast<std::size_t>(value)];
+  }
+
+ private:
+  static bool is_concerned(DType t) { return is_floating(t) && t != f16; }
+
+  bool look_at(const Value& v) {
+    if (!is_concerned(v.spec.dtype)) return true;
+    if (v.is_constant) return !is_subnormal(v.spec.dtype, v.constant);
+    const auto operand = [&](int k) {
+      const int i = v.in[static_cast<std::size_t>(k)];
+      return is_concerned(graph_[i].spec.dtype) ? static_cast<bool>(known_[static_cast<std::size_t>(i)]) : true;
+    };
+    if (v.op.is_view() || v.op.is_alias()) return graph_[v.in[0]].spec.dtype == v.spec.dtype && operand(0);
+    if (v.op.is_elementwise()) return is_flushed(formulas_.of(graph_, v), operand);
+    if (v.op.is_reduction()) return is_flushed(v.op.combination(v.spec.dtype), [&](int) { return operand(0); });
+    if (v.op.is_index()) return is_flushed(v.op.index_formula(), [](int) { return true; });
+    return v.op.as<Matmul>() != nullptr;
+  }
+
+  /// `operand(k)`: whether input k of the formula is flushed.
+  template <class Operand> static bool is_flushed(const scalar::Code& code, Operand operand) {
+    std::vector<bool> flushed;
+    const auto at = [&](int i) { return static_cast<bool>(flushed[static_cast<std::size_t>(i)]); };
+    for (const scalar::Instruction& in : code.instructions) {
+      if (!is_concerned(in.type)) {
+        flushed.push_back(true);
+        continue;
+      }
+      switch (in.op) {
+        case Opcode::input: flushed.push_back(operand(in.a)); break;
+        case Opcode::constant: flushed.push_back(!is_subnormal(in.type, in.bits)); break;
+        case Opcode::negate:
+        case Opcode::absolute: flushed.push_back(at(in.a)); break;
+        case Opcode::minimum:
+        case Opcode::maximum: flushed.push_back(at(in.a) && at(in.b)); break;
+        case Opcode::select: flushed.push_back(at(in.b) && at(in.c)); break;
+        case Opcode::convert: {  // bits of bf16 are moved or rounded; between f32 and f64 it is arithmetic
+          const DType from = code.instructions[static_cast<std::size_t>(in.a)].type;
+          flushed.push_back(from == bf16 || in.type == bf16 ? at(in.a) && from != f64 : true);
+          break;
+        }
+        case Opcode::bitcast: flushed.push_back(false); break;
+        default: flushed.push_back(true);
+      }
+    }
+    return at(code.result);
+  }
+
+  const Graph& graph_;
+  KnownFormulas formulas_;
+  std::vector<bool> known_;  // of the first values
+};
+
 /// The instruction behind a conversion between a narrow float and the type in which it is computed, if `i` is one.
 int unrounded(const scalar::Code& code, int i) {
   const scalar::Instruction& in = code.instructions[static_cast<std::size_t>(i)];
@@ -41,7 +115,7 @@ int unrounded(const scalar::Code& code, int i) {
 }
 
 /// A formula that gives back an operand, such as a cast to the type that is there already, or that has no effect.
-std::optional<int> unchanged_operand(const Graph& graph, const Value& v) {
+std::optional<int> unchanged_operand(const Graph& graph, const Value& v, Flushed& flushed) {
   std::vector<DType> types;
   for (int operand : v.in) types.push_back(graph[operand].spec.dtype);
   const scalar::Code code = v.op.formula(types);
@@ -52,7 +126,8 @@ std::optional<int> unchanged_operand(const Graph& graph, const Value& v) {
   if (result.a < 0 || result.b < 0) return {};
   const scalar::Instruction &a = at(unrounded(code, result.a)), &b = at(unrounded(code, result.b));
   const bool of_operands = a.op == Opcode::input && b.op == Opcode::input && a.a == 0 && b.a == 1;
-  return of_operands ? neutral_operand(graph, v, result.op) : std::nullopt;
+  const std::optional<int> same = of_operands ? neutral_operand(graph, v, result.op) : std::nullopt;
+  return same && (!is_floating(v.spec.dtype) || flushed.has(*same)) ? same : std::nullopt;
 }
 
 bool is_identity(const Graph& graph, const Value& v) {
@@ -61,9 +136,6 @@ bool is_identity(const Graph& graph, const Value& v) {
   const View view = v.op->view(v.op.attributes(), source, v.spec.shape);
   return view.offset == 0 && view.backwards == 0 && view.strides == dense_strides(source);
 }
-
-/// A barrier is none: what stands behind it is not to be found.
-bool is_plain_alias(const Value& v) { return v.op.is_alias() && v.in.size() == 1; }
 
 /// What two transposes one after the other leave as it was, as where heads are taken apart and joined again.
 std::optional<int> transposed_back(const Graph& graph, const Value& v) {
@@ -79,8 +151,8 @@ std::optional<int> transposed_back(const Graph& graph, const Value& v) {
 }
 
 /// What `v` is the same as.
-std::optional<int> same_as(const Graph& graph, const Value& v) {
-  if (v.op.is_elementwise()) return unchanged_operand(graph, v);
+std::optional<int> same_as(const Graph& graph, const Value& v, Flushed& flushed) {
+  if (v.op.is_elementwise()) return unchanged_operand(graph, v, flushed);
   if (is_plain_alias(v) && graph[v.in[0]].spec == v.spec) return v.in[0];
   if (v.op.is_view() && is_identity(graph, v)) return v.in[0];
   if (v.op.is_view()) return transposed_back(graph, v);
@@ -123,13 +195,14 @@ void absorb_transposes(const Graph& graph, Value& v) {
 
 void simplify(Graph& graph) {
   multiply_repeated_rows_once(graph);
+  Flushed flushed(graph);
   std::vector<int> stands_for(static_cast<std::size_t>(graph.size()));
   for (int i = 0; i < graph.size(); ++i) {
     Value& v = graph[i];
     for (int& operand : v.in) operand = stands_for[static_cast<std::size_t>(operand)];
     if (is_plain_alias(v) && is_plain_alias(graph[v.in[0]])) v.in[0] = graph[v.in[0]].in[0];
     absorb_transposes(graph, v);
-    stands_for[static_cast<std::size_t>(i)] = same_as(graph, v).value_or(i);
+    stands_for[static_cast<std::size_t>(i)] = same_as(graph, v, flushed).value_or(i);
   }
   for (int& output : graph.outputs) output = stands_for[static_cast<std::size_t>(output)];
 }

@@ -29,6 +29,9 @@ Step loops_after_product(const Step& step);
 
 Step::Kind kind_of(const Value& v);
 
+/// The same bytes under another shape. A barrier is none: what stands behind it is not to be found.
+inline bool is_plain_alias(const Value& v) { return v.op.is_alias() && v.in.size() == 1; }
+
 /// Which values are results of one application of a branch or a loop: they belong into one step.
 class Applications {
  public:

@@ -228,10 +228,12 @@ void CacheFile::write_record(std::int64_t index, std::span<const std::byte> payl
   std::vector<std::byte> record(head.begin(), head.end());
   record.insert(record.end(), payload.begin(), payload.end());
   const std::lock_guard lock(guard_);
+  require<Unavailable>(end_ > 0, "cache: ", file_.string(),
+                       ": cannot be written: what an earlier failure left there could not be removed; start again");
   try {
     write_at(end_, record);
   } catch (...) {
-    if (ftruncate(descriptor_, end_) != 0) end_ = 0;  // what follows would stand behind a broken record
+    if (ftruncate(descriptor_, end_) != 0) end_ = 0;  // what followed would stand behind a broken record
     throw;
   }
   const std::int64_t begin = end_ + static_cast<std::int64_t>(sizeof header);

@@ -36,7 +36,8 @@ class CacheFile {
   std::optional<std::int64_t> count() const;
   /// DataError, with the byte, if the file was damaged.
   Tensors read(std::int64_t index) const;
-  /// ResourceExhausted on a full disk; the file is then as before.
+  /// ResourceExhausted on a full disk; the file is then as before. If it could not be made so, nothing is written any
+  /// more: Unavailable.
   void append(std::int64_t index, std::span<const Tensor> element);
   /// There are no more elements than these.
   void finish(std::int64_t count);
@@ -66,7 +67,7 @@ class CacheFile {
   mutable std::mutex guard_;  // of what follows
   std::unordered_map<std::int64_t, Place> places_;
   std::optional<std::int64_t> count_;
-  std::int64_t end_ = 0;
+  std::int64_t end_ = 0;  // of the last whole record; 0: there is no header, or a broken record stands there
 };
 
 }  // namespace gradus

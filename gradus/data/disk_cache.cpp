@@ -65,12 +65,11 @@ class DiskStore {
   void read_on(std::int64_t last) {
     if (cache_->count()) return;
     if (!pass_) pass_ = source_.open(0);
-    std::int64_t next = 0;
-    while (cache_->holds(next)) ++next;
-    for (; next <= last; ++next) {
-      const Tensors element = next < source_.length(0) ? pass_->at(next) : Tensors();
-      if (element.empty()) return cache_->finish(next);
-      cache_->append(next, element);
+    while (cache_->holds(next_)) ++next_;
+    for (; next_ <= last; ++next_) {
+      const Tensors element = next_ < source_.length(0) ? pass_->at(next_) : Tensors();
+      if (element.empty()) return cache_->finish(next_);
+      cache_->append(next_, element);
     }
   }
   /// All that is missing at once: the stages before may make elements in parallel.
@@ -103,6 +102,7 @@ class DiskStore {
   std::mutex guard_;  // of what follows
   std::shared_ptr<CacheFile> cache_;
   std::unique_ptr<Pass> pass_;
+  std::int64_t next_ = 0;  // the cache holds all before it
 };
 
 class DiskPass : public Pass {

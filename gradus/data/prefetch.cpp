@@ -135,11 +135,16 @@ void Prefetcher::adapt() {
     buffers_ = std::min(2 * buffers_, most_);
     waits_in_a_row_ = 0;
     was_full_ = false;
-  } else if (stage_->is_counted() && stage_->parallel_calls() == autotune &&
+  } else if (may_grow_ && stage_->is_counted() && stage_->parallel_calls() == autotune &&
              ++waits_in_a_row_ == waits_until_another_thread) {
     waits_in_a_row_ = 0;
     const auto most = std::min(ThreadPool::global().threads(), most_threads);
-    if (static_cast<int>(threads_.size()) < most) start_thread();
+    if (static_cast<int>(threads_.size()) >= most) return;
+    try {
+      start_thread();
+    } catch (const ResourceExhausted&) {
+      may_grow_ = false;  // those that run will do
+    }
   }
 }
 

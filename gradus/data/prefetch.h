@@ -55,6 +55,7 @@ class Prefetcher {
   int idle_ = 0;                        // threads that wait for room
   bool was_full_ = false;               // since the reader last waited
   int waits_in_a_row_ = 0;              // of the reader, without a full queue between them
+  bool may_grow_ = true;                // the system has not refused a further thread
   std::atomic<bool> stopping_ = false;  // changed under the guard
   std::vector<std::thread> threads_;    // the reader's own
 };

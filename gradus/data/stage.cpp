@@ -264,7 +264,8 @@ class RepeatPass : public Pass {
   std::vector<std::int64_t> within_;
 };
 
-/// The same where rounds end as they will. A round without elements ends it: no other would have any.
+/// The same where rounds end as they will. A round without elements ends it: no other would have any, but after the
+/// first one, which may start at its end.
 class CountingRepeatPass : public ForwardPass {
  public:
   CountingRepeatPass(const Stage& source, std::int64_t epoch, std::optional<std::int64_t> times)
@@ -279,7 +280,7 @@ class CountingRepeatPass : public ForwardPass {
         ++index_;
         return element;
       }
-      if (index_ == 0) return {};
+      if (index_ == 0 && round_ > 0) return {};
       if (times_ && round_ + 1 == *times_) return {};
       begin_round(round_ + 1);
     }

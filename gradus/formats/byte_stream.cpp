@@ -88,7 +88,7 @@ class MemoryStream : public ByteStream {
 
 }  // namespace
 
-/// Grows with what really comes.
+/// Grows with what really comes, and keeps no more than twice that.
 std::vector<std::byte> read_to_end(ByteStream& stream) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(stream.likely_bytes()) + 4096);
   for (std::size_t filled = 0;;) {
@@ -96,6 +96,7 @@ std::vector<std::byte> read_to_end(ByteStream& stream) {
     filled += count;
     if (filled < bytes.size()) {
       bytes.resize(filled);
+      if (bytes.capacity() / 2 > filled) bytes.shrink_to_fit();
       return bytes;
     }
     bytes.resize(2 * filled);

@@ -9,8 +9,10 @@ namespace gradus {
 namespace {
 
 constexpr std::array magic{std::byte{0x1f}, std::byte{0x8b}};
-constexpr int gzip_only = 15 + 16;         // zlib: the largest window, a gzip wrapper
-constexpr std::int64_t likely_ratio = 32;  // images of digits: 5; deflate's bound: 1032
+constexpr int gzip_only = 15 + 16;  // zlib: the largest window, a gzip wrapper
+/// What so many compressed bytes are likely to become, at most. Images of digits: 5 times as many; deflate's bound is
+/// 1032. Of much a high ratio is not believed: whoever allocates it before it comes pays for it.
+constexpr std::int64_t likely_ratio = 32, likely_ratio_of_much = 4, little = std::int64_t{64} << 20;
 
 class GzipStream : public ByteStream {
  public:
@@ -24,7 +26,8 @@ class GzipStream : public ByteStream {
     return text("byte ", position, " of the decompressed stream");
   }
   std::int64_t likely_bytes() const override {
-    return source_->likely_bytes() * likely_ratio + input_bytes * likely_ratio;
+    const std::int64_t compressed = source_->likely_bytes() + input_bytes;
+    return std::min(likely_ratio * compressed, likely_ratio_of_much * compressed + little);
   }
 
  protected:

@@ -31,8 +31,9 @@ template <class Word> void swap_bytes(std::byte* data, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i, data += sizeof(Word)) {
     Word word;
     std::memcpy(&word, data, sizeof word);
-    word = sizeof word == 4 ? static_cast<Word>(__builtin_bswap32(static_cast<std::uint32_t>(word)))
-                            : static_cast<Word>(__builtin_bswap64(word));
+    if constexpr (sizeof word == 2) word = __builtin_bswap16(word);
+    else if constexpr (sizeof word == 4) word = __builtin_bswap32(word);
+    else word = __builtin_bswap64(word);
     std::memcpy(data, &word, sizeof word);
   }
 }

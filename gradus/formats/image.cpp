@@ -31,6 +31,7 @@ Tensor decode_png(std::span<const std::byte> bytes, const std::string& name, std
   const std::int64_t height = png.height, width = png.width;
   require<DataError>(height > 0 && width > 0 && height <= pixels / width, name, ": an image of ", height, " x ", width,
                      " pixels; expected 1 to ", pixels);
+  png.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;                       // else 16 bits without gAMA would be taken as linear
   png.format &= PNG_FORMAT_FLAG_ALPHA | PNG_FORMAT_FLAG_COLOR;  // 8 bits, no palette, in this order
   const auto channels = static_cast<std::int64_t>(PNG_IMAGE_SAMPLE_CHANNELS(png.format));
   Ref<Buffer> image = Buffer::allocate(height * width * channels, "image");

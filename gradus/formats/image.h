@@ -12,8 +12,9 @@ namespace gradus {
 inline constexpr std::int64_t most_pixels = std::int64_t{1} << 27;
 
 /// u8 [height, width, channels], with as many channels as the file has: 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA; JPEG
-/// and PNG, told by their first bytes; 16 bits become 8, palettes RGB. DataError, with the file, of what is no image or
-/// is damaged or cut off; Unavailable if it cannot be read.
+/// and PNG, told by their first bytes. 16 bits become 8, scaled and rounded, palettes RGB; values are sRGB's, and those
+/// of a PNG whose gAMA chunk says otherwise are converted. DataError, with the file, of what is no image or is damaged
+/// or cut off; Unavailable if it cannot be read.
 Tensor load_image(const std::filesystem::path& file);
 /// The same with 1, 3 or 4 channels: grey is repeated, colours are weighed to grey, alpha is dropped, or is opaque.
 /// InvalidArgument for another number, but 0: as in the file.

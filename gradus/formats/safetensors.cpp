@@ -1,9 +1,9 @@
 /// The header is JSON, and every number in it is checked against the bytes that are there before anything is allocated.
 #include "gradus/formats/safetensors.h"
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include "gradus/formats/atomic_file.h"
+#include "gradus/formats/whole_file.h"
 
 namespace gradus {
 namespace {
@@ -118,15 +118,7 @@ std::vector<NamedArray> parse_safetensors(std::span<const std::byte> bytes, std:
 }
 
 std::vector<NamedArray> read_safetensors(const std::filesystem::path& file) {
-  std::error_code problem;
-  const auto size = std::filesystem::file_size(file, problem);
-  std::ifstream in(file, std::ios::binary);
-  require<Unavailable>(!problem && in, file.string(), ": cannot be read; is it there, and a file?");
-  std::vector<std::byte> bytes(size);
-  in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-  require<DataError>(in.gcount() == static_cast<std::streamsize>(size), file.string(), ": read ", in.gcount(), " of ",
-                     size, " bytes");
-  return parse_safetensors(bytes, file.string());
+  return parse_safetensors(read_whole_file(file), file.string());
 }
 
 }  // namespace gradus

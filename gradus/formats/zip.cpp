@@ -81,11 +81,12 @@ void read_large(const Reader& in, ZipEntry& entry, std::uint64_t place, std::uin
   }
 }
 
+/// Parts that overlap would let a small file claim any number of large ones.
 std::vector<ZipEntry> entries_of(const Reader& in) {
   const Directory directory = directory_of(in);
   in.expect(directory.entries <= in.size() / central_bytes, directory.place, "it claims more parts than it can hold");
   std::vector<ZipEntry> entries;
-  std::uint64_t at = directory.place;
+  std::uint64_t at = directory.place, left = in.size();  // bytes that no part before took
   for (std::uint64_t i = 0; i < directory.entries; ++i) {
     in.expect(in.at<std::uint32_t>(at) == central_mark, at, "its directory is damaged");
     const std::uint64_t name = in.at<std::uint16_t>(at + 28), extra = in.at<std::uint16_t>(at + 30),
@@ -100,6 +101,8 @@ std::vector<ZipEntry> entries_of(const Reader& in) {
                    .place = in.at<std::uint32_t>(at + 42)};
     in.part(at + central_bytes + name, extra);
     read_large(in, entry, at + central_bytes + name, extra);
+    in.expect(entry.packed <= left, at, "its parts overlap");
+    left -= entry.packed;
     entries.push_back(std::move(entry));
     at += central_bytes + name + extra + comment;
   }

@@ -19,7 +19,7 @@ struct Explanation {
   std::size_t peak_bytes = 0, variable_bytes = 0;  // temporaries and results of a call; variables read or assigned
   std::size_t recomputed_bytes = 0;                // of values that max_bytes made it compute again
   std::size_t constant_bytes = 0;                  // tensors captured by the lambda: fixed when traced
-  int variants = 0;                                // compiled signatures
+  int variants = 0;                                // compiled signatures that are kept
   int paths = 0;                                   // control-flow paths among them: one each without C++ branches
   std::int64_t calls = 0, dispatches = 0;          // so far; a dispatch starts one program
   double compile_seconds = 0;                      // tracing and compiling, of all variants

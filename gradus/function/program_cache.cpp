@@ -10,6 +10,7 @@ namespace gradus {
 namespace {
 
 struct Entry {
+  std::uint64_t hash;  // of the key
   std::vector<std::uint64_t> key;
   Graph graph;                             // keeps the op records alive whose addresses stand in the key
   std::shared_ptr<const Program> program;  // null until it is worth compiling
@@ -37,7 +38,8 @@ struct Cache {
     while (bytes > limit && entries.size() > 1) {
       const auto oldest = std::prev(entries.end());
       bytes -= oldest->bytes;
-      std::erase_if(places, [&](const auto& place) { return place.second == oldest; });
+      const auto [first, last] = places.equal_range(oldest->hash);
+      places.erase(std::find_if(first, last, [&](const auto& place) { return place.second == oldest; }));
       entries.erase(oldest);
     }
   }
@@ -85,7 +87,7 @@ std::shared_ptr<const Program> cached_program(std::span<const std::uint64_t> key
   std::lock_guard lock(cache().guard);
   Entry* entry = cache().find(hash, key);
   if (!entry) {
-    cache().entries.push_front({.key = {key.begin(), key.end()}, .graph = std::move(graph)});
+    cache().entries.push_front({.hash = hash, .key = {key.begin(), key.end()}, .graph = std::move(graph)});
     cache().places.emplace(hash, cache().entries.begin());
     entry = &cache().entries.front();
   }

@@ -22,7 +22,7 @@
 namespace gradus {
 namespace {
 
-constexpr std::size_t cache_limit_bytes = std::size_t{512} << 20;
+std::atomic<std::size_t> limit_bytes{std::size_t{512} << 20};
 constexpr int warn_at_variants = 8;
 
 /// InvalidArgument names a pass that does not exist and lists those that do.
@@ -50,7 +50,7 @@ struct TracedFunction::State {
   std::vector<Retrace> retraces;
   std::set<std::uint64_t> warned_captures;  // by the number of their nodes
   double compile_seconds = 0;
-  int made = 0, retired = 0, paths = 0;
+  int made = 0;
 
   std::atomic<std::int64_t> calls{0}, dispatches{0};
   std::atomic<std::uint64_t> uses{0};
@@ -257,7 +257,7 @@ void TracedFunction::State::confirm(Variant& variant, Segment& segment, Request&
 }
 
 void TracedFunction::State::check_variants() const {
-  if (made - retired < options.max_variants) return;
+  if (variants.size() < static_cast<std::size_t>(options.max_variants)) return;
   std::string reasons;
   for (const Retrace& retrace : retraces) reasons += text("\n  variant ", retrace.variant, ": ", retrace.reason);
   throw ResourceExhausted(text(title, ": more than ", options.max_variants,
@@ -342,7 +342,6 @@ void TracedFunction::State::admit(std::shared_ptr<Variant> variant, const std::s
   variant->last_use = ++uses;
   variants.push_back(std::move(variant));
   compile_seconds += took;
-  ++paths;
   if (++made == warn_at_variants)
     std::cerr << "gradus: " << title << " has been traced " << made << " times, the last time because "
               << retraces.back().reason << "; explain() lists all reasons\n";
@@ -353,7 +352,7 @@ void TracedFunction::State::admit(std::shared_ptr<Variant> variant, const std::s
 void TracedFunction::State::evict() {
   std::size_t bytes = 0;
   for (const auto& known : variants) bytes += footprint(*known);
-  while (bytes > cache_limit_bytes && variants.size() > 1) {
+  while (bytes > limit_bytes && variants.size() > 1) {
     const auto oldest = std::ranges::min_element(variants.begin(), variants.end() - 1, {},
                                                  [](const auto& known) { return known->last_use.load(); });
     bytes -= footprint(**oldest);
@@ -367,8 +366,6 @@ void TracedFunction::State::retire(const Variant& variant) {
   std::unique_lock lock(guard);
   const auto known = std::ranges::find(variants, &variant, [](const auto& v) { return v.get(); });
   if (known == variants.end()) return;
-  ++retired;
-  paths -= variant.paths;
   released = std::move(*known);
   variants.erase(known);
 }
@@ -462,7 +459,6 @@ Segment* TracedFunction::State::next(Variant& variant, Request& request) {
   variant.memory_bytes = variant.memory->bytes();
   std::unique_lock counted(guard);
   warn_of_captures(*way.owned);
-  ++paths;
   compile_seconds += steady_seconds() - start;
   evict();
   return way.owned.get();
@@ -537,6 +533,8 @@ TracedFunction::TracedFunction(FunctionOptions options, const void* closure, std
 }
 TracedFunction::~TracedFunction() = default;
 
+std::size_t set_variants_limit(std::size_t bytes) { return limit_bytes.exchange(bytes); }
+
 Called TracedFunction::call(In arguments, const StaticArguments& statics, const Body& body) {
   State& state = *state_;
   ++state.calls;
@@ -555,14 +553,15 @@ Explanation TracedFunction::explain() const {
   Explanation e;
   e.name = state.options.name.empty() ? "(unnamed)" : state.options.name;
   e.retraces = state.retraces;
-  e.variants = state.made - state.retired;
-  e.paths = state.paths;
+  e.variants = static_cast<int>(state.variants.size());
   e.calls = state.calls;
   e.dispatches = state.dispatches;
   if (!state.variants.empty()) describe(*state.variants.back(), e);
   e.compile_seconds = state.compile_seconds;
-  for (const auto& variant : state.variants)
+  for (const auto& variant : state.variants) {
+    e.paths += variant->paths;
     for_each_segment(*variant->root, [&](const Segment& s) { e.compile_seconds += s.program->later_seconds(); });
+  }
   return e;
 }
 

@@ -23,7 +23,7 @@ struct FunctionOptions {
   /// matrix product, is not counted. Nothing is kept over a C++ branch on a tensor value: what lies behind it computes
   /// again what it needs. A function that is traced along keeps to the budget of the outer one.
   std::size_t max_bytes = 0;
-  int max_variants = 16;                  // past it: ResourceExhausted listing the reasons of every retrace
+  int max_variants = 16;                  // at a time; past it: ResourceExhausted, with the reasons of all retraces
   std::vector<std::string> disable = {};  // passes to leave out, by the names that compiler/passes.h lists: {"fuse"}
   bool profile = false;                   // explain() tells how long each kernel really takes, on average
   bool run_eagerly = false;               // op by op, as the C++ runs: for a debugger
@@ -37,6 +37,11 @@ struct Called {
 };
 /// The call of a user's function on given tensors.
 using Body = std::function<Called(In arguments)>;
+
+/// What the variants of one function may take together, for every function: past it those that have not been used for
+/// longest are dropped, but never the newest, and made anew when they are called. Gives the limit before, at first
+/// 512 MiB.
+std::size_t set_variants_limit(std::size_t bytes);
 
 class TracedFunction {
  public:

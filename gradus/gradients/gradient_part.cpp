@@ -5,11 +5,13 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/gather.h"
+#include "gradus/ops/gradient_sum.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/scatter.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/sort.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -68,25 +70,26 @@ GradientPart GradientPart::sum_of(In terms) {
   for (const Tensor& term : terms)
     if (scatter_of_rows(term)) rows.push_back(added_by(term));
   if (rows.size() == terms.size()) return {std::move(rows), terms[0].shape()[0]};
-  Tensor sum = terms[0];
-  for (const Tensor& term : terms.subspan(1)) sum = sum + term;
-  return GradientPart(std::move(sum));
+  GradientSum sum;
+  for (const Tensor& term : terms) sum.add(term);
+  return {sum.unrounded(), terms[0].dtype()};
 }
 
 GradientPart GradientPart::of_rows(const AddedRows& rows, std::int64_t extent) {
   return {{distinct_rows(rows)}, extent};
 }
 
-Tensor GradientPart::whole() const {
+Tensor GradientPart::whole() const { return cast(unrounded(), dtype()); }
+
+Tensor GradientPart::unrounded() const {
   if (!is_rows()) return whole_;
-  Tensor sum;
+  GradientSum sum;
   for (const AddedRows& rows : rows_) {
     const Shape shape = with_rows(rows.values.shape(), extent_);
-    const Tensor term = rows.distinct ? update_rows(fill(shape, 0, dtype()), rows.indices, rows.values)
-                                      : apply(ScatterAdd{-shape.rank(), extent_}, rows.indices, rows.values);
-    sum = sum.defined() ? sum + term : term;
+    sum.add(rows.distinct ? update_rows(fill(shape, 0, dtype()), rows.indices, rows.values)
+                          : apply(ScatterAdd{-shape.rank(), extent_}, rows.indices, rows.values));
   }
-  return sum;
+  return sum.unrounded();
 }
 
 /// Terms are added up each by itself first, as they are in full.
@@ -98,23 +101,25 @@ AddedRows GradientPart::summed() const {
 }
 
 GradientPart GradientPart::map(const Formula& f) const {
-  if (!is_rows()) return GradientPart(f(whole_));
+  if (!is_rows()) return GradientPart(f(whole()));
   AddedRows rows = summed();
   rows.values = f(rows.values);
   return {{std::move(rows)}, extent_};
 }
 
 GradientPart GradientPart::map_linear(const Formula& f) const {
-  if (!is_rows()) return GradientPart(f(whole_));
+  if (!is_rows()) return GradientPart(f(whole()));
   GradientPart result = *this;
   for (AddedRows& rows : result.rows_) rows.values = f(rows.values);
   return result;
 }
 
+/// The other's sum is made first, but for narrow rows: they would be rounded.
 GradientPart GradientPart::operator+(const GradientPart& other) const {
-  if (!is_rows() || !other.is_rows()) return GradientPart(whole() + other.whole());
+  if (!is_rows() || !other.is_rows()) return {widened(unrounded()) + widened(other.unrounded()), dtype()};
   std::vector<AddedRows> rows = rows_;
-  rows.push_back(other.rows_.size() == 1 ? other.rows_[0] : other.summed());
+  if (other.rows_.size() == 1 || is_narrow(dtype())) rows.insert(rows.end(), other.rows_.begin(), other.rows_.end());
+  else rows.push_back(other.summed());
   return {std::move(rows), extent_};
 }
 

@@ -83,7 +83,7 @@ Loss Loss::operator+(const Loss& other) const {
 Loss Loss::operator+(const Tensor& penalty) const {
   require(defined(), "adding a penalty to an empty Loss");
   require(penalty.shape().size() == 1, "adding a penalty to a Loss: expected a scalar, got ", penalty.spec());
-  return {value() + penalty, weight_};
+  return {value() + reduce_sum(penalty), weight_};
 }
 
 Loss Loss::operator*(Scalar factor) const {

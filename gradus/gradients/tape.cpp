@@ -202,7 +202,7 @@ Tensor GradientTape::gradient(const Loss& loss, const Variable& source, Gradient
 Tensor GradientTape::gradient(const Tensor& target, const Variable& source, GradientOptions options) {
   Variables list;
   list.add(source);
-  return of_variables(target, list, options)[0].whole();
+  return of_scaled(target, list, std::move(options))[0].whole();
 }
 
 template <class Matrix>

@@ -25,13 +25,15 @@ int Graph::symbols() const {
   return count;
 }
 
+std::uint64_t hash_of(const Value& v, std::uint64_t seed) {
+  std::uint64_t hash = mix(seed, v.op ? v.op.hash() : 1 + static_cast<std::uint64_t>(v.is_constant));
+  for (int operand : v.in) hash = mix(hash, static_cast<std::uint64_t>(operand));
+  return mix(mix(hash, hash_of(v.spec)), v.constant);
+}
+
 std::uint64_t hash_of(const Graph& graph) {
   std::uint64_t hash = graph.values.size();
-  for (const Value& v : graph.values) {
-    hash = mix(hash, v.op ? v.op.hash() : 1 + static_cast<std::uint64_t>(v.is_constant));
-    for (int operand : v.in) hash = mix(hash, static_cast<std::uint64_t>(operand));
-    hash = mix(mix(hash, hash_of(v.spec)), v.constant);
-  }
+  for (const Value& v : graph.values) hash = hash_of(v, hash);
   for (const auto* list : {&graph.inputs, &graph.outputs, &graph.dying}) {
     hash = mix(hash, list->size());
     for (int i : *list) hash = mix(hash, static_cast<std::uint64_t>(i));

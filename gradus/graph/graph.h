@@ -42,6 +42,7 @@ struct Graph {
   int symbols() const;
 };
 
+std::uint64_t hash_of(const Value& v, std::uint64_t seed = 0);
 std::uint64_t hash_of(const Graph& graph);
 
 /// %2 = matmul{transpose_a=false; transpose_b=true} %0 %1 : f32[64,10]

@@ -67,11 +67,17 @@ template <class T> std::uint64_t hash_attributes(const T& op) {
   return hash;
 }
 
+/// Numbers by their bits, as they are hashed: NaN is the same as itself, and -0 is not 0.
+template <class Field> bool same_field(const Field& a, const Field& b) {
+  if constexpr (std::is_floating_point_v<Field>) return hash_field(a) == hash_field(b);
+  else return a == b;
+}
+
 template <class T> bool same_attributes(const T& a, const T& b) {
   bool same = true;
   [&]<std::size_t... i>(std::index_sequence<i...>) {
     const auto fields_a = reflect::tie(a), fields_b = reflect::tie(b);
-    ((same = same && std::get<i>(fields_a) == std::get<i>(fields_b)), ...);
+    ((same = same && same_field(std::get<i>(fields_a), std::get<i>(fields_b))), ...);
   }(std::make_index_sequence<static_cast<std::size_t>(reflect::field_count<T>)>());
   return same;
 }

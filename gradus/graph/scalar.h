@@ -7,6 +7,7 @@
 /// f16 and bf16 are types of inputs, constants and results alone: a formula on them is recorded in f32, and its result
 /// converted once.
 #pragma once
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -83,7 +84,11 @@ class Literal {
   bool fits(DType t) const;
   /// The bits of this number as type `t`. A fraction is cut off: callers who care check first.
   std::uint64_t bits_as(DType t) const;
-  bool operator==(const Literal& other) const = default;
+  /// By bits: NaN is the same as itself, and -0 is not 0.
+  constexpr bool operator==(const Literal& other) const {
+    return std::bit_cast<std::uint64_t>(real_) == std::bit_cast<std::uint64_t>(other.real_) &&
+           integer_ == other.integer_ && integral_ == other.integral_ && huge_ == other.huge_;
+  }
 
  private:
   double real_ = 0;

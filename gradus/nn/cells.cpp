@@ -194,6 +194,11 @@ struct Places {
   Tensor mask;  // bool [batch, time]; empty: all count
 };
 
+/// The last row; `otherwise` where there is none.
+Tensor last_row(const Tensor& rows, const Tensor& otherwise) {
+  return rows.shape()[0] > 0 ? rows[-1] : concat({expand_dims(otherwise, 0), rows})[-1];
+}
+
 /// `x`: [batch, time, ...]. The result of places that do not count is `repeated` at first.
 RecurrentOutput over_places(const Tensor& x, const Tensors& first, std::size_t state_like_result, const Places& places,
                             const std::function<RecurrentOutput(const Tensor& x, In state)>& step) {
@@ -207,8 +212,10 @@ RecurrentOutput over_places(const Tensor& x, const Tensors& first, std::size_t s
     carries.push_back(fill_like(first[state_like_result], 0));
     carries.push_back(fill({}, 0, i32));
   }
+  bool result_is_state = false;  // then the sequence need not be made for its last row
   const auto body = [&](In in) {
     const RecurrentOutput made = step(in.back(), in.first(n));
+    result_is_state = made.output.node() == made.state[state_like_result].node();
     Tensors next = made.state;
     Tensor result = made.output;
     if (mask.defined()) {
@@ -226,7 +233,10 @@ RecurrentOutput over_places(const Tensor& x, const Tensors& first, std::size_t s
   Tensors results = detail::scan(body, carries, xs);
   RecurrentOutput all{.output = moveaxis(results.back(), 0, 1),
                       .state = Tensors(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(n))};
-  if (!places.return_sequences) all.output = mask.defined() ? results[n] : results[state_like_result];
+  if (places.return_sequences) return all;
+  if (mask.defined()) all.output = results[n];
+  else if (result_is_state) all.output = results[state_like_result];
+  else all.output = last_row(results.back(), fill_like(first[state_like_result], 0));
   return all;
 }
 

@@ -20,17 +20,10 @@ void check_pair(std::string_view metric, const Tensor& y, const Tensor& predicti
           "; they must have one shape");
 }
 
-/// f64 of the shape of x: `given`, one number an element or one for each row, or ones.
+/// f64 of the shape of x: `given`, or ones.
 Tensor weights_of(const std::string& metric, const Tensor& given, const Tensor& x) {
-  if (!given.defined()) return ones(x.shape(), f64);
-  const Tensor weight = cast(given, f64);
-  if (weight.shape() == x.shape()) return weight;
-  require(weight.shape().rank() == 1 && x.shape().rank() > 0 && weight.shape()[0] == x.shape()[0], metric,
-          ": sample_weight is ", given.spec(), ", expected one number for each element of ", x.spec(),
-          " or for each row");
-  Shape rows{x.shape()[0]};
-  for (int i = 1; i < x.shape().rank(); ++i) rows.push_back(1);
-  return broadcast_to(reshape(weight, rows), x.shape());
+  const Tensor each = ones(x.shape(), f64);
+  return given.defined() ? fitted_weight(metric, given, each) : each;
 }
 
 Tensor flat(const Tensor& x) { return reshape(x, {x.shape().size()}); }

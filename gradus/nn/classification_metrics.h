@@ -1,7 +1,7 @@
 /// Metrics beyond means over examples: counts of right and wrong predictions, what is made of them, and others. y and
 /// prediction are of one shape, y counts as true from 0.5 on, and each element is a prediction, unless it says
-/// otherwise. Weights are one number an element, or one for each row of axis 0. As in Keras, what would be divided by 0
-/// is 0.
+/// otherwise. Weights are one number an element, or one for all at a place of the first dimensions, such as a row of
+/// axis 0. As in Keras, what would be divided by 0 is 0.
 #pragma once
 #include <optional>
 #include <vector>

@@ -114,7 +114,8 @@ bool is_sigmoid(const Tensor& x);
 void check_same_shape(std::string_view op, const Tensor& y, const Tensor& prediction);
 /// InvalidArgument unless y holds integers, one for each row of the prediction's last axis.
 void check_labels(std::string_view op, const Tensor& y, const Tensor& prediction);
-/// sample_weight as numbers of the dtype and shape of `per_example`. InvalidArgument if it does not fit.
+/// sample_weight as numbers of the dtype and shape of `per_example`: one an element, or one for all at a place of the
+/// first dimensions. InvalidArgument if it does not fit.
 Tensor fitted_weight(std::string_view op, const Tensor& sample_weight, const Tensor& per_example);
 
 }  // namespace gradus

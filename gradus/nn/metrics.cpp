@@ -30,8 +30,9 @@ struct Totals {
     else pending = pending + x;
   }
   std::vector<double> values() const { return (traced.value() + pending).to_vector<double>(); }
-  /// All of it in the Variable.
+  /// All of it in the Variable; within a trace what traced calls added.
   const Variable& gathered() {
+    if (Context::current()) return traced;
     traced.assign_add(pending);
     pending = nothing(count);
     return traced;

@@ -32,7 +32,7 @@ class Metric {
   double result() const;
   void reset();
   const std::string& name() const;
-  /// What was gathered, for checkpoints.
+  /// What was gathered, for checkpoints; within a trace what traced calls gathered.
   Variables variables() const;
 
  protected:

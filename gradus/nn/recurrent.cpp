@@ -95,7 +95,7 @@ struct RecurrentLayer final : Cloned<RecurrentLayer>, Described {
     if (input.mask.defined()) how.mask = transpose(input.mask);
     if (!input.initial_state.empty()) how.initial_state = input.initial_state[0];
     if (input.initial_state.size() > 1) how.initial_cell = input.initial_state[1];
-    if (options.activation) how.activation = *options.activation;
+    if (options.activation) how.activation = how.cell_activation = *options.activation;  // of the cell too, as Keras
     if (options.recurrent_activation) how.recurrent_activation = *options.recurrent_activation;
     return cell == CellKind::lstm  ? lstm(x, weights, how)
            : cell == CellKind::gru ? gru(x, weights, how)

@@ -218,7 +218,7 @@ Tensors Attention::vjp(In in, const Tensor&, const Tensor& dy) const {
   const Tensors own = as_arguments(in);
   const Tensor y = composed(*this, own[query], own[key], own[value], own[3]);
   const Tensors seed{dy};
-  gradients.push_back(Transforms::vjp(In(&y, 1), In(own).last(1), seed)[0]);
+  gradients.push_back(Transforms::vjp(In(&y, 1), In(own).last(1), seed, own)[0]);
   return gradients;
 }
 
@@ -227,7 +227,7 @@ Tensors AttentionGradient::vjp(In in, const Tensor&, const Tensor& dy) const {
   const Tensor gradient = composed_gradient(*this, own);
   const bool by_mask = masked && in[4].dtype() != boolean;
   const Tensors seed{dy};
-  Tensors gradients = Transforms::vjp(In(&gradient, 1), In(own).first(by_mask ? 5 : 4), seed);
+  Tensors gradients = Transforms::vjp(In(&gradient, 1), In(own).first(by_mask ? 5 : 4), seed, own);
   gradients.resize(in.size());
   return gradients;
 }

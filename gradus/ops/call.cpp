@@ -64,7 +64,7 @@ struct Call {
       sources.push_back(again.back());
       places.push_back(i);
     }
-    const Tensors found = Transforms::vjp(replay(body, again), sources, dy.of);
+    const Tensors found = Transforms::vjp(replay(body, again), sources, dy.of, again);
     Tensors terms(in.size());
     for (std::size_t k = 0; k < places.size(); ++k) terms[places[k]] = found[k];
     return terms;
@@ -144,7 +144,7 @@ struct CustomCall {
       places.push_back(i);
     }
     if (sources.empty()) return;
-    const Tensors found = Transforms::vjp(replay(forward, held), sources, dy.of);
+    const Tensors found = Transforms::vjp(replay(forward, held), sources, dy.of, held);
     for (std::size_t k = 0; k < places.size(); ++k) terms[places[k]] = found[k];
   }
 };

@@ -172,7 +172,7 @@ class LoopGradient {
     for (int k : carries_) sources.push_back(inputs[at(k)]);
     for (const auto* list : {&whole_, &singles_, &chunks_})
       for (int i : *list) sources.push_back(inputs[at(i - loop_.first_carry())]);
-    Tensors found = Transforms::vjp(replay(body, inputs), sources, seeds);
+    Tensors found = Transforms::vjp(replay(body, inputs), sources, seeds, inputs);
 
     for (std::size_t i = 0; i < history_results_.size(); ++i) {
       const auto place = static_cast<std::size_t>(std::ranges::find(carries_, history_results_[i]) - carries_.begin());
@@ -225,7 +225,7 @@ Tensors Cond::vjp(In in, const Cotangents& dy) const {
       std::size_t next = inputs.size();
       for (const Tensor& each : dy.of) seeds.push_back(each.defined() ? x[next++] : Tensor());
       for (std::size_t i : places) sources.push_back(inputs[i - 1]);
-      Tensors found = Transforms::vjp(replay(region, inputs), sources, seeds);
+      Tensors found = Transforms::vjp(replay(region, inputs), sources, seeds, inputs);
       for (std::size_t k = 0; k < found.size(); ++k) found[k] = or_zeros(found[k], sources[k]);
       return found;
     });
@@ -316,8 +316,8 @@ Tensors While::unbounded_vjp(const Tensor& count, In in, const Cotangents& dy) c
   const NameScope scope("the gradient of while_loop (for longer loops give max_iterations)");
   const Tensor checked = check_range(count, most_iterations + 1, false);
   const In own = In(held).first(at(carries)), whole = In(held).subspan(at(carries));
-  const Tensors found =
-      Transforms::vjp(run_counted(levels, *this, checked, own, whole), sources, In(dy.of).first(at(carries)));
+  const Tensors found = Transforms::vjp(run_counted(levels, *this, checked, own, whole), sources,
+                                        In(dy.of).first(at(carries)), concatenated({held, {&checked, 1}}));
   Tensors terms(in.size());
   for (std::size_t k = 0; k < places.size(); ++k) terms[places[k]] = found[k];
   return terms;

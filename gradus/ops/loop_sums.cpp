@@ -39,6 +39,10 @@ Tensor joined(const Tensor& all, bool along_rows) {
                     : reshape(transpose(all, {1, 0, 2}), {p, dimension::multiply(n, q)});
 }
 
+auto zeros_later(const Spec& spec) {
+  return [spec](In, In, In) { return fill(spec.shape, 0, spec.dtype); };
+}
+
 }  // namespace
 
 LoopSums::LoopSums(std::int64_t iterations, std::vector<Taken> taken, In constant, In stacked)
@@ -54,31 +58,47 @@ LoopSums::LoopSums(std::int64_t iterations, std::vector<Taken> taken, In constan
 
 void LoopSums::add(const Tensor& term, const Spec& spec) {
   if (!term.defined()) {
-    sums_.emplace_back([spec](In, In) { return fill(spec.shape, 0, spec.dtype); });
-  } else if (std::optional<Later> later = postponed(term)) {
-    sums_.push_back(std::move(*later));
+    sums_.push_back(later({}, zeros_later(spec)));
   } else {
-    sums_.push_back(carried(term));
+    const std::optional<std::size_t> step = postponed(term);
+    sums_.push_back(step ? *step : carried(term));
   }
 }
 
 Tensors LoopSums::results(In carried, In stacked) const {
-  Tensors results;
-  for (const Later& later : sums_) results.push_back(later(carried, stacked));
+  Tensors made, results;
+  for (const Step& step : steps_) {
+    Tensors of;
+    for (std::size_t k : step.of) of.push_back(made[k]);
+    made.push_back(step.make(of, carried, stacked));
+  }
+  for (std::size_t k : sums_) results.push_back(made[k]);
   return results;
 }
 
-LoopSums::Later LoopSums::carried(const Tensor& term) {
+std::size_t LoopSums::later(std::vector<std::size_t> of, Later make) {
+  steps_.push_back({std::move(of), std::move(make)});
+  return steps_.size() - 1;
+}
+
+std::size_t LoopSums::carried(const Tensor& term) {
   const std::size_t place = symbols_.size();
   const Tensor added = widened(term);
   symbols_.push_back(Tensor::parameter(added.spec(), trace_));
   next_.push_back(symbols_.back() + added);
-  return [place, t = term.dtype()](In carried, In) { return cast(carried[place], t); };
+  return later({}, [place, t = term.dtype()](In, In carried, In) { return cast(carried[place], t); });
 }
 
 /// Nothing if there is no product in it that could wait.
-std::optional<LoopSums::Later> LoopSums::postponed(const Tensor& term) {
-  const Node& node = *term.node();
+std::optional<std::size_t> LoopSums::postponed(const Tensor& term) {
+  const Node* node = term.node().get();
+  if (const auto known = postponed_.find(node); known != postponed_.end()) return known->second;
+  const std::optional<std::size_t> step = newly_postponed(*node);
+  postponed_.emplace(node, step);
+  return step;
+}
+
+std::optional<std::size_t> LoopSums::newly_postponed(const Node& node) {
   if (taken_.empty() || node.trace != trace_ || node.is_leaf()) return {};
   if (node.op.as<Matmul>()) return postponed_product(node);
   if (node.op.as<Concat>()) return postponed_concat(node);
@@ -88,56 +108,48 @@ std::optional<LoopSums::Later> LoopSums::postponed(const Tensor& term) {
   return {};
 }
 
-std::optional<LoopSums::Later> LoopSums::postponed_product(const Node& node) {
+std::optional<std::size_t> LoopSums::postponed_product(const Node& node) {
   const Matmul op = *node.op.as<Matmul>();
   const Tensor a(node.inputs[0]), b(node.inputs[1]);
   if (a.shape().rank() != 2 || b.shape().rank() != 2 || !varies(a) || !varies(b)) return {};
   const std::optional<Rows> all_a = all_of(a);
   const std::optional<Rows> all_b = all_a ? all_of(b) : std::nullopt;
   if (!all_b) return {};
-  return [op, all_a = *all_a, all_b = *all_b](In, In stacked) {
+  return later({}, [op, all_a = *all_a, all_b = *all_b](In, In, In stacked) {
     return gradus::apply(op, joined(all_a(stacked), op.transpose_a), joined(all_b(stacked), !op.transpose_b));
-  };
+  });
 }
 
-std::optional<LoopSums::Later> LoopSums::postponed_addition(const Node& node) {
+std::optional<std::size_t> LoopSums::postponed_addition(const Node& node) {
   const Tensor x(node.inputs[0]), y(node.inputs[1]);
-  std::optional<Later> a = postponed(x), b = postponed(y);
+  const std::optional<std::size_t> a = postponed(x), b = postponed(y);
   if (!a && !b) return {};
-  if (!a) a = carried(x);
-  if (!b) b = carried(y);
-  return [a = *a, b = *b](In carried, In stacked) { return a(carried, stacked) + b(carried, stacked); };
+  std::vector<std::size_t> both{a ? *a : carried(x), b ? *b : carried(y)};
+  return later(std::move(both), [](In made, In, In) { return made[0] + made[1]; });
 }
 
 /// Parts are added up each for itself; those that are the same in all iterations have to be zeros.
-std::optional<LoopSums::Later> LoopSums::postponed_concat(const Node& node) {
-  std::vector<std::optional<Later>> parts;
+std::optional<std::size_t> LoopSums::postponed_concat(const Node& node) {
+  for (const Ref<Node>& input : node.inputs)
+    if (const Tensor part(input); !varies(part) && !is_zeros(part)) return {};
+  std::vector<std::optional<std::size_t>> parts;
   for (const Ref<Node>& part : node.inputs) parts.push_back(postponed(Tensor(part)));
   if (std::ranges::none_of(parts, [](const auto& part) { return part.has_value(); })) return {};
-  for (int k = 0; k < node.inputs.size(); ++k)
-    if (const Tensor part(node.inputs[k]); !varies(part) && !is_zeros(part)) return {};
-  std::vector<Later> sums;
+  std::vector<std::size_t> sums;
   for (int k = 0; k < node.inputs.size(); ++k) {
     const Tensor part(node.inputs[k]);
-    auto& later = parts[static_cast<std::size_t>(k)];
-    sums.push_back(later          ? *later
-                   : varies(part) ? carried(part)
-                                  : [spec = part.spec()](In, In) { return fill(spec.shape, 0, spec.dtype); });
+    const std::optional<std::size_t>& step = parts[static_cast<std::size_t>(k)];
+    sums.push_back(step ? *step : varies(part) ? carried(part) : later({}, zeros_later(part.spec())));
   }
-  return [op = node.op, sums = std::move(sums)](In carried, In stacked) {
-    Tensors all;
-    for (const Later& sum : sums) all.push_back(sum(carried, stacked));
-    return make_node(op, all);
-  };
+  return later(std::move(sums), [op = node.op](In made, In, In) { return make_node(op, made); });
 }
 
 /// Views and conversions of a sum: the sum is made first.
-std::optional<LoopSums::Later> LoopSums::postponed_view(const Node& node) {
-  const std::optional<Later> source = postponed(Tensor(node.inputs[0]));
-  if (!source || !is_floating(node.spec.dtype)) return {};
-  return [op = node.op, source = *source](In carried, In stacked) {
-    return make_node(op, Tensors{source(carried, stacked)});
-  };
+std::optional<std::size_t> LoopSums::postponed_view(const Node& node) {
+  if (!is_floating(node.spec.dtype)) return {};
+  const std::optional<std::size_t> source = postponed(Tensor(node.inputs[0]));
+  if (!source) return {};
+  return later({*source}, [op = node.op](In made, In, In) { return make_node(op, made); });
 }
 
 /// An explicit stack: graphs may be deep.

@@ -32,16 +32,23 @@ class LoopSums {
   Tensors results(In carried, In stacked) const;
 
  private:
-  /// What has to be done after the loop, given the final sums and what was kept.
-  using Later = std::function<Tensor(In carried, In stacked)>;
+  /// What has to be done after the loop: one tensor, of those of earlier steps, the final sums and what was kept.
+  using Later = std::function<Tensor(In made, In carried, In stacked)>;
+  struct Step {
+    std::vector<std::size_t> of;  // the earlier steps
+    Later make;
+  };
   using Rows = std::function<Tensor(In stacked)>;
 
-  Later carried(const Tensor& term);
-  std::optional<Later> postponed(const Tensor& term);
-  std::optional<Later> postponed_product(const Node& product);
-  std::optional<Later> postponed_addition(const Node& addition);
-  std::optional<Later> postponed_view(const Node& view);
-  std::optional<Later> postponed_concat(const Node& concat);
+  /// They give the number of a step.
+  std::size_t later(std::vector<std::size_t> of, Later make);
+  std::size_t carried(const Tensor& term);
+  std::optional<std::size_t> postponed(const Tensor& term);
+  std::optional<std::size_t> newly_postponed(const Node& node);
+  std::optional<std::size_t> postponed_product(const Node& product);
+  std::optional<std::size_t> postponed_addition(const Node& addition);
+  std::optional<std::size_t> postponed_view(const Node& view);
+  std::optional<std::size_t> postponed_concat(const Node& concat);
   bool varies(const Tensor& x);
   /// [iterations, shape of x...]; nothing if that would take too much memory.
   std::optional<Rows> all_of(const Tensor& x);
@@ -49,10 +56,12 @@ class LoopSums {
   std::int64_t iterations_;
   std::vector<Taken> taken_;
   std::unordered_map<const Node*, bool> varies_;
+  std::unordered_map<const Node*, std::optional<std::size_t>> postponed_;  // a term may be added to itself, and so on
   Tensors symbols_, next_, stacked_;
   std::size_t first_kept_;
   std::int64_t kept_elements_ = 0, most_elements_ = 0;  // an iteration
-  std::vector<Later> sums_;
+  std::vector<Step> steps_;
+  std::vector<std::size_t> sums_;  // the steps that make them
   std::uint32_t trace_;
 };
 

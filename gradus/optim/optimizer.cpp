@@ -1,9 +1,8 @@
-/// State and the order of a step.
+/// The order of a step, and what may be done to an optimizer between steps.
 #include "gradus/optim/optimizer.h"
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <unordered_map>
 #include "gradus/function/loss_scale.h"
@@ -16,19 +15,12 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/scatter.h"
 #include "gradus/ops/widened.h"
-#include "gradus/optim/update_rule.h"
+#include "gradus/optim/optimizer_state.h"
 
 namespace gradus {
 namespace {
 
-constexpr double from_schedule = std::numeric_limits<double>::quiet_NaN();
-
 Tensor number(double value) { return fill({}, value, f64); }
-
-Variable scalar_variable(double value, DType dtype, const std::string& name) {
-  const Untraced outside;
-  return Variable(full({}, value, dtype), name, {.trainable = false});
-}
 
 /// Numbers of a step in each dtype that is asked for, cast once.
 class NumbersByType {
@@ -69,23 +61,9 @@ class Changes {
   std::vector<std::pair<Variable*, Tensor>> all_;
 };
 
-/// Variables with a learning rate and decay of their own; the first group is that of the optimizer's options.
-struct Group {
-  Schedule schedule;
-  Variable rate;  // NaN: the schedule's function says it
-  double weight_decay;
-  bool has_rate;  // else that of the first group
-  Variables members;
-};
-
-/// What is kept for a variable.
-struct Kept {
-  Variables slots;  // of the rule, then the moving average
-  std::size_t group = 0;
-  bool decays = true;
-};
-
-double initial_rate(const Schedule& schedule) { return schedule.is_constant() ? schedule.constant() : from_schedule; }
+bool same_specs(const Variables& a, const Variables& b) {
+  return std::ranges::equal(a.cells(), b.cells(), [](const auto& x, const auto& y) { return x->spec == y->spec; });
+}
 
 void check_rate(std::string_view name, const Schedule& schedule) {
   require(!schedule.is_constant() || std::isfinite(schedule.constant()), name, ": learning_rate must be finite, got ",
@@ -113,56 +91,13 @@ void check_settings(std::string_view name, const OptimizerSettings& s) {
 
 }  // namespace
 
-struct Optimizer::State {
-  std::shared_ptr<const UpdateRule> rule;
-  OptimizerSettings settings;
-  Variable iterations, skipped;
-  std::vector<Variable> joint;
-  std::vector<Group> groups;
-  Variables undecayed;  // excluded, by identity and by name
-  std::vector<std::string> undecayed_names;
-  Variables bound;  // the model's variables
-  std::vector<Kept> kept;
-  std::unordered_map<const VariableCell*, std::size_t> places;  // of those within both
-  bool traced = false;  // a compiled step holds the schedules' functions, groups and exclusions
+struct Optimizer::State : OptimizerSetup, OptimizerValues {
+  std::unordered_map<const VariableCell*, std::size_t> places;  // of what is bound
+  bool traced = false;                                          // a compiled step holds the setup; never that of a copy
 
   State(std::shared_ptr<const UpdateRule> r, OptimizerSettings s)
-      : rule(std::move(r)),
-        settings(std::move(s)),
-        iterations(own("iterations", 0, i64)),
-        skipped(own("skipped_steps", 0, i64)) {
-    groups.push_back({settings.learning_rate,
-                      own("learning_rate", initial_rate(settings.learning_rate), f64),
-                      settings.weight_decay,
-                      true,
-                      {}});
-    for (double value : rule->joint_state()) joint.push_back(own(text("joint_", joint.size()), value, f64));
-  }
-
-  State(const State& other)
-      : rule(other.rule),
-        settings(other.settings),
-        iterations(other.iterations),
-        skipped(other.skipped),
-        undecayed(other.undecayed),
-        undecayed_names(other.undecayed_names),
-        bound(other.bound),
-        places(other.places) {
-    for (const Variable& variable : other.joint) joint.emplace_back(variable);
-    for (const Group& group : other.groups)
-      groups.push_back({group.schedule, Variable(group.rate), group.weight_decay, group.has_rate, group.members});
-    for (const Kept& of_one : other.kept) {
-      kept.push_back({{}, of_one.group, of_one.decays});
-      for (const Variable& slot : of_one.slots) {
-        const Variable copy(slot);
-        kept.back().slots.add(copy);
-      }
-    }
-  }
-
-  Variable own(const std::string& what, double value, DType dtype) const {
-    return scalar_variable(value, dtype, text(rule->name(), "/", what));
-  }
+      : OptimizerSetup(std::move(r), std::move(s)), OptimizerValues(*rule, settings.learning_rate) {}
+  State(const State& other) : OptimizerSetup(other), OptimizerValues(other) { find_places(); }
 
   bool is_bound(const Variable& variable) const { return places.contains(variable.cell().get()); }
   std::size_t place_of(const Variable& variable) const { return places.at(variable.cell().get()); }
@@ -177,14 +112,14 @@ struct Optimizer::State {
             ", expected a floating type");
     const Untraced outside;
     const DType wide = computed_in(variable.dtype());
-    Kept made{{}, group_of(variable), decays(variable)};
+    std::vector<Variable> made;
     const auto add = [&](const Tensor& initial, std::string_view name) {
-      const Variable slot(initial, text(rule->name(), "/", variable.name(), "/", name), {.trainable = false});
-      made.slots.add(slot);
+      made.push_back(Variable(initial, text(rule->name(), "/", variable.name(), "/", name), {.trainable = false}));
     };
     for (const Slot& slot : rule->slots()) add(full(variable.shape(), slot.initial, wide), slot.name);
     if (settings.use_ema) add(cast(variable.value(), wide), "average");
     kept.push_back(std::move(made));
+    memberships.push_back({group_of(variable), decays(variable)});
     bound.add(variable);
     places.emplace(variable.cell().get(), bound.size() - 1);
   }
@@ -201,8 +136,8 @@ struct Optimizer::State {
   /// After groups or exclusions have changed.
   void sort_variables() {
     for (std::size_t i = 0; i < bound.size(); ++i) {
-      if (const std::size_t group = group_of(bound[i])) kept[i].group = group;
-      kept[i].decays = kept[i].decays && decays(bound[i]);
+      if (const std::size_t group = group_of(bound[i])) memberships[i].group = group;
+      memberships[i].decays = memberships[i].decays && decays(bound[i]);
     }
   }
   void require_untraced(std::string_view what) const {
@@ -211,13 +146,14 @@ struct Optimizer::State {
             "do it before the first step");
   }
 
-  const Group& rates_of(std::size_t group) const { return groups[groups[group].has_rate ? group : 0]; }
+  /// The group whose rate this one has.
+  std::size_t leader_of(std::size_t group) const { return groups[group].has_rate ? group : 0; }
   /// The rate of the present step as an f64 scalar.
   Tensor rate_now(std::size_t group) const {
-    const Group& rates = rates_of(group);
-    const Tensor by_hand = rates.rate;
-    if (rates.schedule.is_constant()) return by_hand;
-    return where(is_nan(by_hand), rates.schedule.at(iterations), by_hand);
+    const Tensor by_hand = rates[leader_of(group)];
+    const Schedule& schedule = groups[leader_of(group)].schedule;
+    if (schedule.is_constant()) return by_hand;
+    return where(is_nan(by_hand), schedule.at(iterations), by_hand);
   }
 
   /// What the update of one variable depends on beside its values and its gradient.
@@ -279,14 +215,14 @@ struct Optimizer::State {
   }
 
   /// The bound variable's new values.
-  void update(std::size_t i, const GradientPart& gradient, const OneUpdate& one, Changes& changes) const {
+  void update(std::size_t i, const GradientPart& gradient, const OneUpdate& one, Changes& changes) {
     const Tensor old = bound[i];
     Tensors before{old};
-    for (const Variable& slot : kept[i].slots) before.push_back(slot);
+    for (const Variable& slot : kept[i]) before.push_back(slot);
     const Tensors next =
         gradient.is_rows() ? after_rows(before, gradient.summed(), one) : after(before, gradient.whole(), one);
     changes.add(bound[i], one.step.kept(next[0], before[0]));
-    for (std::size_t k = 1; k < next.size(); ++k) changes.add(kept[i].slots[k - 1], one.step.kept(next[k], before[k]));
+    for (std::size_t k = 1; k < next.size(); ++k) changes.add(kept[i][k - 1], one.step.kept(next[k], before[k]));
   }
 
   /// Outside of traces an assignment waits for the value before: here, so that none of a step fails, and before its
@@ -296,7 +232,7 @@ struct Optimizer::State {
     const auto observe = [](const Variable& variable) { variable.cell()->read().observed(); };
     for (const Variable& variable : variables) {
       observe(variable);
-      for (const Variable& slot : kept[place_of(variable)].slots) observe(slot);
+      for (const Variable& slot : kept[place_of(variable)]) observe(slot);
     }
     for (const Variable& variable : joint) observe(variable);
     observe(iterations);
@@ -330,19 +266,18 @@ Optimizer& Optimizer::operator=(const Optimizer& other) {
     state_ = std::make_unique<State>(other.state());
     return *this;
   }
+  State& s = *state_;
+  const State& o = other.state();
   const Variables target = variables(), source = other.variables();
-  bool fits = state().rule->name() == other.state().rule->name() && target.size() == source.size() &&
-              state().groups.size() == other.state().groups.size();
-  for (std::size_t i = 0; fits && i < target.size(); ++i) fits = target.cells()[i]->spec == source.cells()[i]->spec;
-  require(fits, "assigning ", other.state().rule->name(), " to ", state().rule->name(),
+  require(s.rule->name() == o.rule->name() && s.groups.size() == o.groups.size() && same_specs(s.bound, o.bound) &&
+              same_specs(target, source),
+          "assigning ", o.rule->name(), " to ", s.rule->name(),
           ": they have different state; assign between optimizers of one kind and model, or copy-construct");
+  OptimizerSetup next = o;
+  next.rebind(s.bound);
+  if (s.traced && !s.makes_the_steps_of(next)) s.require_untraced("assigning an optimizer of other options");
   for (std::size_t i = 0; i < target.size(); ++i) target[i].assign(source[i].value());
-  state_->rule = other.state().rule;
-  state_->settings = other.state().settings;
-  for (std::size_t i = 0; i < state_->groups.size(); ++i) {
-    state_->groups[i].schedule = other.state().groups[i].schedule;
-    state_->groups[i].weight_decay = other.state().groups[i].weight_decay;
-  }
+  static_cast<OptimizerSetup&>(s) = std::move(next);
   return *this;
 }
 
@@ -361,13 +296,13 @@ Optimizer::State& Optimizer::state() const {
 void Optimizer::build(const Variables& variables) {
   State& s = state();
   const Variables before = s.bound;
-  const auto known = static_cast<std::ptrdiff_t>(s.kept.size());
   try {
     for (const Variable& variable : variables) s.take_in(variable);
   } catch (...) {  // all or none of them
     s.bound = before;
     s.find_places();
-    s.kept.erase(s.kept.begin() + known, s.kept.end());
+    s.kept.resize(before.size());
+    s.memberships.resize(before.size());
     throw;
   }
 }
@@ -381,17 +316,7 @@ void Optimizer::rebind(const Variables& variables) {
   for (std::size_t i = 0; i < now.size(); ++i)
     require(variables.cells()[i]->spec == now.cells()[i]->spec, "rebind: variable ", i, ", ", variables[i].name(),
             ", is ", variables.cells()[i]->spec, ", but the state is for ", now.cells()[i]->spec);
-  const auto rebound = [&](const Variables& list) {
-    Variables result;
-    for (const Variable& variable : list) {
-      const std::ptrdiff_t i = now.find(*variable.cell());
-      result.add(i < 0 ? variable : variables[static_cast<std::size_t>(i)]);
-    }
-    return result;
-  };
-  for (Group& group : state().groups) group.members = rebound(group.members);
-  state().undecayed = rebound(state().undecayed);
-  state().bound = variables;
+  state().rebind(variables);
   state().find_places();
 }
 
@@ -420,8 +345,8 @@ std::size_t Optimizer::add_parameter_group(const Variables& variables, Parameter
   const double decay = options.weight_decay.value_or(s.settings.weight_decay);
   check_rate("add_parameter_group", schedule);
   check_not_negative("add_parameter_group", "weight_decay", decay);
-  s.groups.push_back({schedule, s.own(text("learning_rate_", s.groups.size()), initial_rate(schedule), f64), decay,
-                      has_rate, variables});
+  s.rates.push_back(State::own(*s.rule, text("learning_rate_", s.groups.size()), State::initial_rate(schedule), f64));
+  s.groups.push_back({schedule, decay, has_rate, variables});
   s.sort_variables();
   return s.groups.size() - 1;
 }
@@ -479,12 +404,13 @@ void Optimizer::apply(const GradientsView& gradients, const Tensor& finite) {
   bool by_rows = false;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const Variable& variable = gradients.variables()[i];
-    const std::size_t place = s.place_of(variable), group = s.kept[place].group;
+    const std::size_t place = s.place_of(variable), group = s.memberships[place].group;
     const GradientPart mean = gradients.mean(i);
     by_rows = by_rows || mean.is_rows();
-    s.update(place, mean,
-             {step, s.kept[place].decays ? decays[group] : Tensor(), numbers[group][computed_in(variable.dtype())]},
-             changes);
+    s.update(
+        place, mean,
+        {step, s.memberships[place].decays ? decays[group] : Tensor(), numbers[group][computed_in(variable.dtype())]},
+        changes);
   }
   for (std::size_t k = 0; k < joint.size(); ++k) changes.add(s.joint[k], step.kept(next_joint[k], joint[k]));
   const Tensor updates = s.iterations;
@@ -504,27 +430,26 @@ std::int64_t Optimizer::skipped_steps() const { return state().skipped.value().t
 double Optimizer::learning_rate(std::size_t group) const {
   const State& s = state();
   require<OutOfRange>(group < s.groups.size(), "learning_rate: group ", group, " of ", s.groups.size());
-  const Group& rates = s.rates_of(group);
-  const double by_hand = rates.rate.value().item();
-  return std::isnan(by_hand) ? rates.schedule(iterations()) : by_hand;
+  const std::size_t leader = s.leader_of(group);
+  const double by_hand = s.rates[leader].value().item();
+  return std::isnan(by_hand) ? s.groups[leader].schedule(iterations()) : by_hand;
 }
 
 void Optimizer::set_learning_rate(Schedule schedule, std::size_t group) {
   State& s = state();
   require<OutOfRange>(group < s.groups.size(), "set_learning_rate: group ", group, " of ", s.groups.size());
-  Group& rates = s.groups[group];
-  require(rates.has_rate, "set_learning_rate: group ", group, " has no rate of its own; it follows group 0");
+  require(s.groups[group].has_rate, "set_learning_rate: group ", group, " has no rate of its own; it follows group 0");
   if (schedule.is_constant()) {
     require(std::isfinite(schedule.constant()), "set_learning_rate: the rate must be finite, got ",
             schedule.constant());
-    rates.rate.assign(full({}, schedule.constant(), f64));
+    s.rates[group].assign(full({}, schedule.constant(), f64));
     return;
   }
   require(!s.traced,
           "set_learning_rate: a compiled step has taken in the schedule that this optimizer had, and would not notice "
           "another function; give the schedule to the optimizer's constructor, or set a number");
-  rates.schedule = std::move(schedule);
-  rates.rate.assign(full({}, from_schedule, f64));
+  s.groups[group].schedule = std::move(schedule);
+  s.rates[group].assign(full({}, State::from_schedule, f64));
 }
 
 void Optimizer::finalize_variable_values(const Variables& variables) {
@@ -533,10 +458,8 @@ void Optimizer::finalize_variable_values(const Variables& variables) {
   prepare(variables);
   s.settle(variables);
   Changes changes;
-  for (Variable& variable : variables) {
-    const Kept& kept = s.kept[s.place_of(variable)];
-    changes.add(variable, cast(kept.slots[kept.slots.size() - 1], variable.dtype()));
-  }
+  for (Variable& variable : variables)
+    changes.add(variable, cast(s.kept[s.place_of(variable)].back(), variable.dtype()));
   changes.commit();
 }
 
@@ -544,11 +467,11 @@ Variables Optimizer::variables() const {
   const State& s = state();
   Variables all;
   all.add(s.iterations);
-  for (const Group& group : s.groups)
-    if (group.has_rate) all.add(group.rate);
+  for (std::size_t i = 0; i < s.groups.size(); ++i)
+    if (s.groups[i].has_rate) all.add(s.rates[i]);
   for (const Variable& variable : s.joint) all.add(variable);
-  for (const Kept& of_one : s.kept)
-    for (const Variable& slot : of_one.slots) all.add(slot);
+  for (const std::vector<Variable>& of_one : s.kept)
+    for (const Variable& slot : of_one) all.add(slot);
   if (const auto scale = loss_scale_of(s.bound)) {
     all.add(s.skipped);
     all = all + scale->variables();

@@ -38,8 +38,9 @@ class Optimizer {
  public:
   Optimizer(const Optimizer& other);
   Optimizer(Optimizer&& other) noexcept;
-  /// One of the same kind and state writes the values into its own slots; one without state yet adopts; else
-  /// InvalidArgument.
+  /// One of the same kind and state writes the values into its own slots and takes over options, exclusions and groups,
+  /// by the places of variables; one without state yet adopts; else InvalidArgument, as once a compiled step has taken
+  /// in other ones than these. Learning rates that are numbers are values.
   Optimizer& operator=(const Optimizer& other);
   Optimizer& operator=(Optimizer&& other);
   ~Optimizer();

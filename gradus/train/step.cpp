@@ -78,6 +78,12 @@ void PassTotals::update_metrics(const Examined& examined) {
   }
 }
 
+Variables PassTotals::metric_variables() const {
+  Variables all;
+  for (const Metric& metric : metrics_) all = all + metric.variables();
+  return all;
+}
+
 bool PassTotals::are_empty() const { return weight_.value().item() == 0; }
 
 double PassTotals::loss() const {
@@ -91,11 +97,7 @@ std::vector<std::pair<std::string, double>> PassTotals::metrics() const {
   return results;
 }
 
-Variables PassTotals::variables() {
-  Variables all{sum_, weight_};
-  for (const Metric& metric : metrics_) all = all + metric.variables();
-  return all;
-}
+Variables PassTotals::variables() { return Variables{sum_, weight_} + metric_variables(); }
 
 FunctionOptions with_signature(FunctionOptions options, const std::vector<Spec>& specs) {
   if (options.input_signature.empty()) options.input_signature = specs;
@@ -138,9 +140,9 @@ std::vector<Tensors> TrainStep::parts_of(In fields) const {
 
 /// The weights are those before the step from the first loss on that is not finite: so the layer can be found where it
 /// began, and the model is still of use. Under loss scaling such a step is an overflow, which the optimizer skips,
-/// until there is no smaller scale left to try.
+/// until there is no smaller scale left to try. Neither loss nor metrics of the epoch count such a step.
 Loss TrainStep::run(In fields) {
-  const Before before(model_.variables() + optimizer_.variables());
+  const Before before(model_.variables() + optimizer_.variables()), metrics_before(totals_.metric_variables());
   Loss total;
   Gradients gradients;
   const std::vector<Tensors> parts = parts_of(fields);
@@ -164,7 +166,10 @@ Loss TrainStep::run(In fields) {
   const Tensor ok = logical_and(goes_on, logical_not(diverged_));
   before.keep_unless(ok);
   diverged_.assign(logical_not(ok));
-  totals_.add(total, logical_and(ok, finite));
+  const Tensor counts = logical_and(ok, finite);
+  (void)totals_.metric_variables();  // op by op what was gathered waits outside of them
+  metrics_before.keep_unless(counts);
+  totals_.add(total, counts);
   return total;
 }
 

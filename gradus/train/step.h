@@ -18,6 +18,8 @@ class PassTotals {
   /// Within a traced step: adds where `counts`, a boolean scalar, holds.
   void add(const Loss& loss, const Tensor& counts);
   void update_metrics(const Examined& examined);
+  /// What the metrics gathered.
+  Variables metric_variables() const;
   /// The mean over what was added; 0 of nothing. Waits.
   double loss() const;
   /// Whether nothing was added that has a weight. Waits.

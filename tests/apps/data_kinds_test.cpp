@@ -363,6 +363,11 @@ TEST_F(DataKinds, ATrialWritesNothing) {
   trial.fast_dev_run = 2;
   EXPECT_EQ(status_of([&] { return train(trial); }), ok) << errors_;
   expect_output("trial of 2 steps: loss ");
+  trial.json = true;
+  EXPECT_EQ(status_of([&] { return train(trial); }), ok) << errors_;
+  const auto said = nlohmann::json::parse(output_);
+  EXPECT_EQ(said["trial_steps"], 2);
+  EXPECT_TRUE(said["loss"].is_number()) << output_;
   EXPECT_FALSE(fs::exists(root_ / "run"));
 }
 

@@ -3,7 +3,10 @@
 #include <sys/stat.h>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include "apps/gradus/commands.h"
+#include "apps/gradus/run_directory.h"
+#include "gradus/base/error.h"
 #include "tests/apps/command_fixture.h"
 
 namespace gradus::command {
@@ -88,6 +91,14 @@ TEST_F(TrainCommand, NumbersOnTheCommandLineAreChecked) {
   EXPECT_EQ(status_of([&] { return train(a); }), usage);
   EXPECT_NE(errors_.find("`train.epochs` is 4294967297; expected 1 to 1000000"), std::string::npos) << errors_;
   EXPECT_FALSE(fs::exists(root_ / "run"));
+}
+
+TEST_F(TrainCommand, RunsOfOneSecondHaveADirectoryEach) {
+  std::set<fs::path> made;
+  for (int i = 0; i < 3; ++i) made.insert(make_run_directory("config", root_ / "runs"));
+  EXPECT_EQ(made.size(), 3u);
+  for (const fs::path& directory : made) EXPECT_TRUE(fs::is_directory(directory)) << directory;
+  EXPECT_THROW(make_run_directory("config", root_ / "config.toml"), Unavailable);
 }
 
 TEST_F(TrainCommand, ListsDevices) {

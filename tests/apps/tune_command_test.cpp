@@ -123,6 +123,10 @@ TEST_F(TuneCommand, MistakesOfUse) {
     EXPECT_EQ(status_of({.vary = {vary}, .quiet = true}), usage) << vary;
     EXPECT_NE(errors_.find(says), std::string::npos) << vary << ": " << errors_;
   }
+  for (const char* search : {"halving", "hyperband"}) {
+    EXPECT_EQ(status_of({.vary = {"train.epochs=1,2"}, .search = search, .quiet = true}), usage) << search;
+    EXPECT_NE(errors_.find("itself sets the epochs"), std::string::npos) << errors_;
+  }
   EXPECT_EQ(status_of({}), usage);
   EXPECT_NE(errors_.find("--vary"), std::string::npos);
   EXPECT_EQ(status_of({.vary = {"optimizer.momentum=0.0,0.5"}, .validation_share = 1}), usage);

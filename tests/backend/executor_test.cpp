@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <xmmintrin.h>
 #include <algorithm>
+#include <random>
 #include "gradus/base/thread_pool.h"
 #include "tests/backend/sample_ops.h"
 #include "tests/threads.h"
@@ -150,6 +151,33 @@ TEST(Team, IndependentThunksRunSideBySide) {
   EXPECT_EQ(owners, (std::vector<int>{2, 2, 2}));
 }
 
+TEST(Team, ScratchLiesWhereNoTemporaryOfItsStageDoes) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 40; ++round) {
+    Arrangement a;
+    constexpr int stages = 12;
+    for (int s = 0; s < stages; ++s) {
+      a.add(static_cast<std::size_t>(s), 100, 1, s % 3 == 0 ? cheap : expensive);
+      Thunk& thunk = a.lowered.thunks.back();
+      thunk.worker_scratch = static_cast<std::int64_t>(random() % 3 * 1000);
+      thunk.shared_scratch = static_cast<std::int64_t>(random() % 5 * 700);
+      const int last = s + static_cast<int>(random() % (stages + 2));  // some live on past the end
+      a.schedule.temporaries.push_back({.slot = 0, .thunk = s, .first = s, .last = last});
+    }
+    const auto binding = a.bound(3);
+    for (const Job& job : binding->jobs) {
+      const std::int64_t end = job.scratch + binding->team * job.scratch_stride;
+      EXPECT_LE(end, binding->arena_bytes);
+      for (std::size_t i = 0; i < a.schedule.temporaries.size() && job.scratch_stride > 0; ++i) {
+        const Temporary& t = a.schedule.temporaries[i];
+        if (job.thunk < t.first || job.thunk > t.last || binding->bytes[i] == 0) continue;
+        const std::int64_t first = binding->temporaries[i].second;
+        EXPECT_TRUE(end <= first || job.scratch >= first + binding->bytes[i]) << job.thunk << ' ' << i;
+      }
+    }
+  }
+}
+
 TEST(Team, ABusyPoolLeavesTheCallerAlone) {
   const Threads two(2);
   Arrangement a;
@@ -199,18 +227,33 @@ TEST(Stages, WhoeverOverwritesWaitsForReadersAndForChecks) {
 }
 
 /// %2 is the last to read %1, in whose memory %6 may lie then.
+std::string two_sums(const std::string& rows) {
+  return "%0 = input : f32[" + rows + ",1024]\n%1 = exp %0 : f32[" + rows + ",1024]\n%2 = sum{axis=-1} %1 : f32[" +
+         rows + ",1]\n%3 = input : f32[" + rows + ",1]\n%4 = exp %3 : f32[" + rows + ",1]\n%5 = broadcast{shape=[" +
+         rows + ",1024]} %4 : f32[" + rows + ",1024]\n%6 = multiply %0 %5 : f32[" + rows +
+         ",1024]\n%7 = sum{axis=-1} %6 : f32[" + rows + ",1]\n";
+}
+
 TEST(Stages, AreCutInTwoWhereMostMemoryIsNeeded) {
-  const auto source = [](const std::string& rows) {
-    return "%0 = input : f32[" + rows + ",1024]\n%1 = exp %0 : f32[" + rows + ",1024]\n%2 = sum{axis=-1} %1 : f32[" +
-           rows + ",1]\n%3 = input : f32[" + rows + ",1]\n%4 = exp %3 : f32[" + rows + ",1]\n%5 = broadcast{shape=[" +
-           rows + ",1024]} %4 : f32[" + rows + ",1024]\n%6 = multiply %0 %5 : f32[" + rows +
-           ",1024]\n%7 = sum{axis=-1} %6 : f32[" + rows + ",1]\nreturn %2 %7\n";
-  };
+  const auto source = [](const std::string& rows) { return two_sums(rows) + "return %2 %7\n"; };
   const Stages together{{1, 4}, {2, 6}, {7}}, apart{{1, 4}, {2}, {6}, {7}};
   EXPECT_EQ(stages_of(source("1024")), apart);
   EXPECT_EQ(stages_of(source("4*s0")), apart);
   EXPECT_EQ(stages_of(source("1024"), false), together);
   EXPECT_EQ(stages_of(source("8")), together);  // there is little to gain
+}
+
+/// Looked at once for all of them: not for each step all others, which would take minutes.
+TEST(Stages, AreCutInTwoAmongThousandsOfOtherSteps) {
+  std::string source = two_sums("1024") + "%8 = input : f32[4]\n", results = "return %2 %7";
+  Stages expected{{1, 4}, {2}, {6}, {7}};
+  for (int i = 9; i < 10000; i += 2) {
+    source += text('%', i, " = exp %8 : f32[4]\n%", i + 1, " = negative %", i, " : f32[4]\n");
+    results += text(" %", i + 1);
+    expected[0].push_back(i);
+    expected[2].push_back(i + 1);
+  }
+  EXPECT_EQ(stages_of(source + results + "\n"), expected);
 }
 
 TEST(Stages, MemoryLivesFromItsWriterToItsLastReader) {

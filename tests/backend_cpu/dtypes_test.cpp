@@ -167,5 +167,69 @@ TEST(DTypes, NarrowReductionsAccumulateInSingle) {
             static_cast<float>(half(5000 * static_cast<float>(half(1.001)))));
 }
 
+// ---------------------------------------------------------------- subnormal numbers
+
+double subnormal_of(DType t) { return t == f64 ? 0x1p-1025 : t == f16 ? 0x1p-20 : 0x1p-129; }
+
+Ref<Buffer> numbers_near_zero(const Spec& spec) {
+  const double infinity = std::numeric_limits<double>::infinity(), small = subnormal_of(spec.dtype);
+  const double numbers[] = {small, -small, 0.0, -0.0, 1.0, -3.0, infinity, -infinity, static_cast<double>(NAN)};
+  Ref<Buffer> buffer = Buffer::allocate(bytes_of(spec));
+  with_type(spec.dtype, [&]<class T>(T) {
+    if constexpr (FloatingElement<T>)
+      for (std::size_t i = 0; i < static_cast<std::size_t>(spec.shape.size()); ++i)
+        buffer->data<T>()[i] = static_cast<T>(numbers[i % std::size(numbers)]);
+  });
+  return buffer;
+}
+
+/// What may be computed of an input and constants, or of constants alone, of which some have no effect but to flush.
+Graph beside_constants(const Spec& spec) {
+  Graph graph;
+  graph.inputs.push_back(graph.add({.spec = spec}));
+  const auto add = [&](const char* op, const std::string& attributes, const std::vector<int>& in) {
+    const AnyOp any = parse_op(op, attributes);
+    const std::vector<Spec> specs(in.size(), spec);
+    graph.outputs.push_back(graph.add({.op = any, .in = in, .spec = any.infer(specs)}));
+  };
+  for (const double number : {1.0, 0.0, -0.0, -3.0, subnormal_of(spec.dtype), -subnormal_of(spec.dtype)}) {
+    const std::uint64_t bits = scalar::Literal(number).bits_as(spec.dtype);
+    const int c = graph.add({.spec = spec, .is_constant = true, .constant = bits});
+    for (const char* op : {"add", "subtract", "multiply", "divide", "cotangent_times", "less", "less_equal", "equal"})
+      for (const std::vector<int>& in : {std::vector<int>{0, c}, {c, 0}, {c, c}}) add(op, "", in);
+    for (const char* op : {"sqrt", "ceil", "floor", "negative", "abs"}) add(op, "", {c});
+    for (const DType to : {f64, f32, bf16, i32, boolean})
+      if (to != spec.dtype) add("cast", text("to=", to), {c});
+  }
+  if (spec.dtype != f32) return graph;
+  const int wide = graph.add({.op = parse_op("cast", "to=f64"), .in = {0}, .spec = {f64, spec.shape}});
+  graph.outputs.push_back(graph.add({.op = parse_op("cast", "to=f32"), .in = {wide}, .spec = spec}));
+  return graph;
+}
+
+TEST(DTypes, SubnormalNumbersAreFlushedBesideConstantsToo) {
+  for (const DType t : {f64, f32, bf16, f16})
+    for (const std::int64_t n : {1, 16, 19}) {
+      const Spec spec{t, {n}};
+      const Graph graph = beside_constants(spec);
+      const std::vector<Ref<Buffer>> inputs{numbers_near_zero(spec)};
+      const auto expected = run(*interpreted(graph), inputs);
+      for (const auto isa : {cpu_backend::Isa::avx2, *cpu_backend::widest_isa()})
+        for (const bool merge : {true, false}) {
+          const auto program = compiled(graph, {.merge = merge, .isa = isa});
+          expect_same(*program, run(*program, inputs), expected, {},
+                      text(cpu_backend::name(isa), merge ? "" : " apart"));
+          if (HasFatalFailure()) return;
+        }
+      for (const std::vector<std::string>& off : {std::vector<std::string>(), {"simplify"}, {"fold"}})
+        for (const Tier tier : {Tier::compiled, Tier::interpreted}) {
+          const auto program = compile(graph, {.disable = off, .tier = tier});
+          const std::string way = off.empty() ? "all passes" : text("without ", off[0]);
+          expect_same(*program, run(*program, inputs), expected, {}, way);
+          if (HasFatalFailure()) return;
+        }
+    }
+}
+
 }  // namespace
 }  // namespace gradus

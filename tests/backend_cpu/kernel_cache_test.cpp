@@ -2,7 +2,9 @@
 #include "gradus/backend/kernel_cache.h"
 #include <filesystem>
 #include <fstream>
+#include "gradus/backend/cpu/code_files.h"
 #include "gradus/base/error.h"
+#include "gradus/base/hash.h"
 #include "tests/backend_cpu/compiled.h"
 
 namespace gradus {
@@ -217,6 +219,46 @@ TEST_F(KernelFiles, OfAnyDamageAreMadeAnew) {
   fs::remove(path);
   fs::create_directory(path);  // can neither be read nor replaced
   EXPECT_GT(generated_for(graph), 0);
+}
+
+/// Whole, with the right sums, of just this source: but what stands there is no code, or lacks the kernel.
+TEST_F(KernelFiles, ThatDoNotLinkAreMadeAnew) {
+  const Threads one(1);
+  const Graph graph = parse_graph("%0 = input : f32[50]\n%1 = negative %0 : f32[50]\nreturn %1\n");
+  EXPECT_GT(generated_for(graph), 0);
+  ASSERT_EQ(files().size(), 1u);
+  const fs::path path = files()[0];
+  const std::string whole = content_of(path);
+  std::uint64_t source_bytes = 0;
+  std::memcpy(&source_bytes, whole.data() + 16, sizeof source_bytes);
+  const auto check = [&](const std::string& object) {
+    const std::uint64_t sums[] = {source_bytes, object.size(), hash_of(std::string_view(object))};
+    std::string changed = whole.substr(0, 40 + source_bytes) + object;
+    std::memcpy(changed.data() + 16, sums, sizeof sums);
+    write(path, changed);
+    EXPECT_GT(generated_for(graph), 0);
+    EXPECT_EQ(content_of(path), whole);
+  };
+  const std::string object = whole.substr(40 + source_bytes);
+  check("");
+  check(std::string(1000, 'x'));
+  std::string renamed = object;
+  const std::size_t name = renamed.find("kernel0");
+  ASSERT_NE(name, std::string::npos);
+  renamed.replace(name, 7, "another");
+  check(renamed);
+}
+
+/// As where somebody switches the cache off while code is generated.
+TEST_F(KernelFiles, GoWhereTheyWereGoingToGo) {
+  const fs::path directory = cpu_backend::code_files::directory();
+  EXPECT_EQ(directory, directory_ / "inner");
+  set_kernel_cache({});
+  EXPECT_TRUE(cpu_backend::code_files::directory().empty());
+  cpu_backend::code_files::write(directory, "source", "object");
+  EXPECT_EQ(cpu_backend::code_files::read(directory, "source").value_or("nothing"), "object");
+  EXPECT_FALSE(cpu_backend::code_files::read(directory, "another source").has_value());
+  EXPECT_EQ(files().size(), 1u);
 }
 
 TEST_F(KernelFiles, NeedADirectory) {

@@ -114,6 +114,26 @@ TEST(Recompute, ABudgetIsKeptBesideAConvolution) {
     EXPECT_LE(within(graph, budget)->temporary_bytes(), budget);
 }
 
+/// What is planned for a loop is the body as it is compiled: of the outputs that are asked for, and without epilogues.
+TEST(Recompute, ABudgetIsKeptByLoops) {
+  const std::string type = "f32[64,64]";
+  const std::string body = "%0 = input : " + type + " | %1 = input : " + type + " | %2 = input : " + type +
+                           " | %3 = " + product + "%0 %2 : " + type + " | %4 = add %1 %3 : " + type +
+                           " | %5 = tanh %4 : " + type + " | return ";
+  for (const auto& [results, stacked] : {std::pair("%5", 0), {"%5 %3", 1}})
+    for (const int threads : {1, 3}) {
+      const Threads scope(threads);
+      const Graph graph = parse_graph("%0 = input : " + type + "\n%1 = input : f32[5,64,64]\n%2 = input : " + type +
+                                      "\n%3 = scan{body={" + body + results +
+                                      "}; last={}; carries=1; singles=1; chunks=0; stacked=" + std::to_string(stacked) +
+                                      "; iterations=5; rows=0; last_rows=0; reverse=false; counted=false; output=0} "
+                                      "%0 %1 %2 : " +
+                                      type + "\nreturn %3\n");
+      const std::int64_t smallest = smallest_budget(graph).value_or(0);
+      EXPECT_LE(within(graph, smallest)->temporary_bytes(), smallest) << results << ", " << threads << " threads";
+    }
+}
+
 void expect_same_bits(const Graph& graph, std::int64_t budget, const std::vector<std::string>& disable, unsigned seed) {
   const auto plain = compile(graph), lean = within(graph, budget, disable);
   EXPECT_LE(lean->temporary_bytes(), budget);

@@ -54,9 +54,30 @@ const Row rows[] = {
      "%0 = constant{0x116c2} : f32[]\n%1 = constant{0x3f800000} : f32[]\n%2 = multiply %0 %1 : f32[]\nreturn %2\n",
      "%0 = constant{0x0} : f32[]\nreturn %0\n"},
     {"MultipliesByOne", simplify_and_clean,
-     "%0 = input : f32[4]\n%1 = constant{0x3f800000} : f32[4]\n%2 = multiply %1 %0 : f32[4]\n"
-     "%3 = divide %2 %1 : f32[4]\n%4 = negative %3 : f32[4]\nreturn %4\n",
-     "%0 = input : f32[4]\n%1 = negative %0 : f32[4]\nreturn %1\n"},
+     "%0 = input : f32[4]\n%1 = constant{0x3f800000} : f32[4]\n%2 = square %0 : f32[4]\n%3 = multiply %1 %2 : f32[4]\n"
+     "%4 = divide %3 %1 : f32[4]\n%5 = negative %4 : f32[4]\nreturn %5\n",
+     "%0 = input : f32[4]\n%1 = square %0 : f32[4]\n%2 = negative %1 : f32[4]\nreturn %2\n"},
+    {"MultipliesWhatWasMovedByOne", simplify_and_clean,
+     "%0 = input : f32[4]\n%1 = input : bool[2,2]\n%2 = constant{0x3f800000} : f32[2,2]\n%3 = square %0 : f32[4]\n"
+     "%4 = reshape{shape=[2,2]} %3 : f32[2,2]\n%5 = transpose{order=[0,1]} %4 : f32[2,2]\n"
+     "%6 = where %1 %5 %2 : f32[2,2]\n%7 = max{axis=-1} %6 : f32[2,1]\n"
+     "%8 = broadcast{shape=[2,2]} %7 : f32[2,2]\n%9 = multiply %8 %2 : f32[2,2]\nreturn %9\n",
+     "%0 = input : f32[4]\n%1 = input : bool[2,2]\n%2 = constant{0x3f800000} : f32[2,2]\n%3 = square %0 : f32[4]\n"
+     "%4 = reshape{shape=[2,2]} %3 : f32[2,2]\n%5 = transpose{order=[0,1]} %4 : f32[2,2]\n"
+     "%6 = where %1 %5 %2 : f32[2,2]\n%7 = max{axis=-1} %6 : f32[2,1]\n"
+     "%8 = broadcast{shape=[2,2]} %7 : f32[2,2]\nreturn %8\n"},
+    {"LeavesWhatFlushesSubnormals", simplify_and_clean,
+     "%0 = input : f32[2,2]\n%1 = constant{0x3f800000} : f32[2,2]\n%2 = multiply %0 %1 : f32[2,2]\n"
+     "%3 = transpose{order=[0,1]} %0 : f32[2,2]\n%4 = divide %3 %1 : f32[2,2]\n%5 = negative %0 : f32[2,2]\n"
+     "%6 = multiply %1 %5 : f32[2,2]\nreturn %2 %4 %6\n",
+     "%0 = input : f32[2,2]\n%1 = constant{0x3f800000} : f32[2,2]\n%2 = multiply %0 %1 : f32[2,2]\n"
+     "%3 = transpose{order=[0,1]} %0 : f32[2,2]\n%4 = divide %3 %1 : f32[2,2]\n%5 = negative %0 : f32[2,2]\n"
+     "%6 = multiply %1 %5 : f32[2,2]\nreturn %2 %4 %6\n"},
+    {"SubnormalsOfBf16AreFlushedThoseOfF16AreNot", simplify_and_clean,
+     "%0 = input : bf16[4]\n%1 = constant{0x3f80} : bf16[4]\n%2 = multiply %0 %1 : bf16[4]\n%3 = input : f16[4]\n"
+     "%4 = constant{0x3c00} : f16[4]\n%5 = multiply %3 %4 : f16[4]\nreturn %2 %5\n",
+     "%0 = input : bf16[4]\n%1 = constant{0x3f80} : bf16[4]\n%2 = multiply %0 %1 : bf16[4]\n%3 = input : f16[4]\n"
+     "return %2 %3\n"},
     {"AddsNothing", simplify_and_clean,  // x + 0 turns -0 into 0, so it stays
      "%0 = input : f32[4]\n%1 = constant{0x0} : f32[4]\n%2 = constant{0x80000000} : f32[4]\n%3 = add %0 %1 : f32[4]\n"
      "%4 = add %3 %2 : f32[4]\n%5 = subtract %4 %1 : f32[4]\nreturn %5\n",

@@ -34,6 +34,8 @@ TEST(Filter, KeepsWhatThePredicateTells) {
   EXPECT_EQ(values(even.skip(9)), Numbers());
   EXPECT_EQ(values(even.repeat(2)), (Numbers{0, 2, 4, 6, 8, 0, 2, 4, 6, 8}));
   EXPECT_EQ(values(even.repeat().take(7)), (Numbers{0, 2, 4, 6, 8, 0, 2}));
+  EXPECT_EQ(values(even.from({.epoch = 0, .index = 3}).repeat(2)), (Numbers{6, 8, 0, 2, 4, 6, 8}));
+  EXPECT_EQ(values(even.from({.epoch = 0, .index = 5}).repeat(2)), (Numbers{0, 2, 4, 6, 8})) << "started at its end";
   EXPECT_EQ(values(even.shard(2, 1)), (Numbers{2, 6}));
   EXPECT_EQ(values(even.map([](Tensor n) { return n + 1; })), (Numbers{1, 3, 5, 7, 9}));
   EXPECT_EQ(values(data::range(10).filter([](Tensor n) { return n > 20; })), Numbers());

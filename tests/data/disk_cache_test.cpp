@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <filesystem>
@@ -130,6 +132,32 @@ TEST_F(DiskCache, DamageIsFound) {
       EXPECT_EQ(read_all(squares(6).cache(file_)), expected) << i;
     } catch (const DataError& error) { EXPECT_NE(std::string(error.what()).find(file_.string()), std::string::npos); }
   }
+}
+
+/// A file that cannot shrink, and a bound on its size: part of a record is written, and stays.
+TEST_F(DiskCache, IsNotWrittenBehindWhatCouldNotBeRemoved) {
+  const int memory = memfd_create("cache", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+  ASSERT_GE(memory, 0);
+  ASSERT_EQ(fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  const std::filesystem::path file = "/proc/self/fd/" + std::to_string(memory);
+  const Tensor x = tensor_of_numbers({7}, {});
+  {
+    const auto cache = CacheFile::open(file, 1, {{i32, {}}}, std::nullopt);
+    cache->append(0, {&x, 1});
+    rlimit before{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit small{std::filesystem::file_size(file) + 10, before.rlim_max};
+    const auto handler = signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+    const std::string full = message_of<ResourceExhausted>([&] { cache->append(1, {&x, 1}); });
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, handler);
+    EXPECT_NE(full.find("cannot be written"), std::string::npos) << full;
+    EXPECT_THROW(cache->append(1, {&x, 1}), Unavailable);
+    EXPECT_EQ(cache->read(0)[0].item(), 7);
+  }
+  EXPECT_NO_THROW(CacheFile::check(file, 1)) << "its header is whole";
+  close(memory);
 }
 
 /// In a child that computes nothing: it fills the file through CacheFile, and is killed at any moment.

@@ -1,9 +1,13 @@
 /// Reading ahead: order, ends, failures, and leaving half-way.
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <atomic>
+#include <chrono>
+#include <system_error>
 #include <thread>
 #include "gradus/data/prefetch.h"
 #include "tests/data/readings.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
@@ -11,8 +15,9 @@ namespace {
 /// Elements that are counted when they are made; `broken` cannot be.
 class CountedStage : public Stage {
  public:
-  CountedStage(std::int64_t length, std::int64_t broken, int parallel_calls = autotune)
-      : Stage({{i32, {}}}), length_(length), broken_(broken), parallel_calls_(parallel_calls) {}
+  CountedStage(std::int64_t length, std::int64_t broken, int parallel_calls = autotune,
+               std::chrono::milliseconds pause = {})
+      : Stage({{i32, {}}}), length_(length), broken_(broken), parallel_calls_(parallel_calls), pause_(pause) {}
   std::int64_t length(std::int64_t) const override { return length_; }
   int parallel_calls() const override { return parallel_calls_; }
   std::string name() const override { return "counted"; }
@@ -25,12 +30,14 @@ class CountedStage : public Stage {
     Tensors at(std::int64_t index) override {
       require<DataError>(index != stage.broken_, "element ", index, " is broken");
       ++stage.made_;
+      if (stage.pause_.count() > 0) std::this_thread::sleep_for(stage.pause_);
       return {tensor_of_numbers({static_cast<std::int32_t>(index)}, {})};
     }
     const CountedStage& stage;
   };
   const std::int64_t length_, broken_;
   const int parallel_calls_;
+  const std::chrono::milliseconds pause_;
   mutable std::atomic<std::int64_t> made_ = 0;
 };
 
@@ -111,6 +118,41 @@ TEST(Prefetch, AFailureThatIsNotReadIsNotTold) {
   const Dataset<1> dataset = Dataset<1>(Pipeline(std::make_shared<CountedStage>(100, 2))).prefetch();
   auto next = dataset.begin();
   EXPECT_EQ((*next).item(), 0);
+}
+
+/// As long as it lives the system has no room for the stack of a further thread.
+class NoMoreThreads {
+ public:
+  NoMoreThreads() {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    pthread_attr_setstacksize(&huge, std::size_t{1} << 48);
+    pthread_setattr_default_np(&huge);
+    pthread_attr_destroy(&huge);
+  }
+  ~NoMoreThreads() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+  NoMoreThreads(const NoMoreThreads&) = delete;
+
+ private:
+  pthread_attr_t before_;
+};
+
+TEST(Prefetch, GoesOnWithTheThreadsThatThereAre) {
+  const Threads several(4);
+  const Dataset<1> dataset =
+      Dataset<1>(Pipeline(std::make_shared<CountedStage>(60, none, autotune, std::chrono::milliseconds(1)))).prefetch();
+  auto next = dataset.begin();
+  EXPECT_EQ((*next).item(), 0);  // by the first thread
+  const NoMoreThreads refused;
+  EXPECT_THROW(std::thread([] {}).join(), std::system_error);
+  for (int i = 1; i < 60; ++i) {
+    ++next;
+    ASSERT_EQ((*next).item(), i);
+  }
 }
 
 TEST(Prefetch, SeveralThreadsReadOneDataset) {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -14,6 +15,7 @@
 #include <thread>
 #include "gradus/base/error.h"
 #include "gradus/formats/atomic_file.h"
+#include "gradus/formats/gzip.h"
 #include "tests/test_directory.h"
 
 namespace gradus {
@@ -86,6 +88,10 @@ TEST(IdxTest, ReadsEachTypeInTheOrderOfTheMachine) {
   EXPECT_EQ(i.dtype, i32);
   EXPECT_EQ(i.data->data<std::int32_t>()[0], 0x01020304);
   EXPECT_EQ(i.data->data<std::int32_t>()[1], -2);
+  const IdxArray s = parse("\0\0\x0b\x01\0\0\0\x02\x01\x02\xff\xfe"_bytes);
+  EXPECT_EQ(s.dtype, i16);
+  EXPECT_EQ(s.data->data<std::int16_t>()[0], 0x0102);
+  EXPECT_EQ(s.data->data<std::int16_t>()[1], -2);
   const IdxArray f = parse("\0\0\x0d\x01\0\0\0\x01\x3f\xc0\0\0"_bytes);
   EXPECT_EQ(f.dtype, f32);
   EXPECT_EQ(f.data->data<float>()[0], 1.5f);
@@ -111,6 +117,19 @@ TEST(IdxTest, VeryCompressibleDataGrowsAsItComes) {
   const IdxArray array = parse(gzip(zeros));
   ASSERT_EQ(array.data->bytes(), 10'000'000);
   EXPECT_EQ(std::memcmp(array.data->data(), zeros.data() + 8, 10'000'000), 0);
+}
+
+TEST(IdxTest, GzipIsNotBelievedToBecomeAnything) {
+  const auto stream_of_gzip = [](const std::string& bytes) {
+    return gunzip_if_compressed(stream_of(bytes_of(bytes), "file.gz"));
+  };
+  std::string much = "\x1f\x8b";
+  much.resize(16 << 20);
+  EXPECT_LT(stream_of_gzip(much)->likely_bytes(), 160 << 20);
+  const std::string plain = images(50), packed = gzip(plain);
+  const std::vector<std::byte> read = read_to_end(*stream_of_gzip(packed));
+  EXPECT_TRUE(std::ranges::equal(read, bytes_of(plain)));
+  EXPECT_LE(read.capacity(), 2 * plain.size() + 1);
 }
 
 TEST(IdxTest, AnEmptyArrayIsAnArray) {
@@ -199,7 +218,7 @@ TEST_F(FilesTest, WrittenIsRead) {
   std::mt19937 random(3);
   const std::vector<std::vector<std::int64_t>> shapes = {{0},          {1},           {7, 5},
                                                          {3, 2, 1, 4}, {200, 28, 28}, {1, 1, 1, 1, 1, 1, 1, 2}};
-  for (const DType dtype : {u8, i32, f32, f64})
+  for (const DType dtype : {u8, i8, i16, i32, f32, f64})
     for (const auto& dims : shapes) {
       std::int64_t bytes = size_of(dtype);
       for (const std::int64_t dim : dims) bytes *= dim;

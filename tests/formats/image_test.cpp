@@ -1,5 +1,6 @@
 /// Images: values of TensorFlow, ways there and back, every cut and damage an error.
 #include <gtest/gtest.h>
+#include <zlib.h>
 #include <filesystem>
 #include <numeric>
 #include "gradus/base/error.h"
@@ -36,6 +37,24 @@ TEST(Image, PngThereAndBack) {
     EXPECT_EQ(again.shape(), (Shape{7, 5, channels}));
     EXPECT_EQ(again.to_vector<std::uint8_t>(), values);
   }
+}
+
+/// Of a grey picture of bytes, each pair as one value of 16 bits: only the header differs.
+std::string of_16_bits(std::string png, std::uint32_t width) {
+  const auto put = [&](std::size_t at, std::uint32_t value) {
+    for (std::size_t i = 0; i < 4; ++i) png[at + i] = static_cast<char>(value >> (24 - 8 * i) & 0xff);
+  };
+  put(16, width);
+  png[24] = 16;
+  put(29, static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(png.data()) + 12, 17)));
+  return png;
+}
+
+TEST(Image, SixteenBitsAreScaled) {
+  const Bytes pairs{0, 0, 0x40, 0x40, 0x80, 0x80, 0x12, 0xff, 0xff, 0xff, 1, 0};
+  const Tensor image = decode(of_16_bits(encode_png(picture({2, 6, 1}, pairs), "test"), 3));
+  EXPECT_EQ(image.shape(), (Shape{2, 3, 1}));
+  EXPECT_EQ(image.to_vector<std::uint8_t>(), (Bytes{0, 0x40, 0x80, 0x13, 0xff, 1}));
 }
 
 TEST(Image, ChannelsAreConverted) {

@@ -28,8 +28,9 @@ class Npz : public ::testing::Test {
 
 NamedTensors parse(const std::string& bytes) { return parse_npz(std::as_bytes(std::span(bytes)), "it"); }
 
-/// A zip file of one deflated array without zip64, as zip tools and np.savez_compressed of small arrays have it.
-std::string deflated_archive(const std::string& name, const std::string& plain) {
+/// A zip file of one deflated array without zip64, as zip tools and np.savez_compressed of small arrays have it. Its
+/// directory names it so many `times`.
+std::string deflated_archive(const std::string& name, const std::string& plain, std::uint16_t times = 1) {
   std::string packed(plain.size() + 100, '\0');
   z_stream stream{};
   deflateInit2(&stream, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
@@ -50,11 +51,13 @@ std::string deflated_archive(const std::string& name, const std::string& plain) 
   put(u32_t{0x04034b50}, u16_t{20}, u16_t{0}, u16_t{8}, u32_t{0}, crc, size, full, length, u16_t{0});
   out += name + packed;
   const auto directory = static_cast<u32_t>(out.size());
-  put(u32_t{0x02014b50}, u16_t{20}, u16_t{20}, u16_t{0}, u16_t{8}, u32_t{0}, crc, size, full, length, u16_t{0},
-      u16_t{0}, u16_t{0}, u16_t{0}, u32_t{0}, u32_t{0});
-  out += name;
+  for (int i = 0; i < times; ++i) {
+    put(u32_t{0x02014b50}, u16_t{20}, u16_t{20}, u16_t{0}, u16_t{8}, u32_t{0}, crc, size, full, length, u16_t{0},
+        u16_t{0}, u16_t{0}, u16_t{0}, u32_t{0}, u32_t{0});
+    out += name;
+  }
   const auto bytes = static_cast<u32_t>(out.size()) - directory;
-  put(u32_t{0x06054b50}, u16_t{0}, u16_t{0}, u16_t{1}, u16_t{1}, bytes, directory, u16_t{5});
+  put(u32_t{0x06054b50}, u16_t{0}, u16_t{0}, times, times, bytes, directory, u16_t{5});
   return out + "a zip";
 }
 
@@ -83,6 +86,14 @@ TEST_F(Npz, Deflated) {
   EXPECT_EQ(read[0].first, "x");
   EXPECT_TRUE(bitwise_equal(read[0].second, x));
   expect_says(error_of<DataError>([&] { parse(deflated_archive("x.npy", "nothing")); }), "array `x.npy`");
+}
+
+TEST_F(Npz, PartsDoNotOverlap) {
+  const Tensor x = range(300, f32);
+  std::string plain = npy_header(x.spec());
+  plain.append(reinterpret_cast<const char*>(x.span<float>().data()), 1200);
+  EXPECT_EQ(parse(deflated_archive("x.npy", plain)).size(), 1u);
+  expect_says(error_of<DataError>([&] { parse(deflated_archive("x.npy", plain, 4)); }), "its parts overlap");
 }
 
 /// Every byte changed and every length: an error, or the very same values where the byte has no meaning.

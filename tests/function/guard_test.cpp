@@ -14,6 +14,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/numeric.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/random_key.h"
 #include "gradus/ops/reduce.h"
@@ -120,6 +121,22 @@ TEST(Guard, ALoopWhoseLengthDependsOnValues) {
     EXPECT_NEAR(f(x).item(), std::sqrt(a), 1e-3 * a);
   }
   EXPECT_EQ(f.explain().variants, 1);
+}
+
+TEST(Guard, OnWhatIsMadeWithNaNAsAConstantIsTheSameInEachRun) {
+  int runs = 0;
+  const auto f = function([&](Tensor x) {
+    ++runs;
+    if (median(x) > 0) return x * 2;
+    return x / 2;
+  });
+  for (int i = 0; i < 3; ++i)
+    for (const Tensor& x : {positive, negative}) f(x).observed();
+  const Explanation e = f.explain();
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(e.variants, 1);
+  EXPECT_EQ(e.paths, 2);
+  EXPECT_TRUE(e.retraces.empty()) << e;
 }
 
 TEST(Guard, TheSameQuestionIsAskedOnce) {

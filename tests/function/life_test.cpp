@@ -152,6 +152,24 @@ TEST(Life, ALargeCapturedTensorIsToldOnce) {
             "from now on; pass it as an argument or make it a Variable if it changes\n");
 }
 
+TEST(Life, VariantsThatWereDroppedDoNotCount) {
+  const std::size_t limit = set_variants_limit(0);
+  const auto f = function(
+      [](Tensor x, int power) {
+        if (x > 0) return x * power;
+        return x - power;
+      },
+      {.max_variants = 2});
+  for (int round = 0; round < 2; ++round)
+    for (int power = 1; power <= 4; ++power) {
+      EXPECT_EQ(f(constant(3.f), power).item(), 3 * power);
+      EXPECT_EQ(f(constant(-3.f), power).item(), -3 - power);
+      EXPECT_EQ(f.explain().variants, 1) << "the newest";
+      EXPECT_EQ(f.explain().paths, 2);
+    }
+  set_variants_limit(limit);
+}
+
 TEST(Life, ADestroyedFunctionReturnsItsConstantsAndVariables) {
   const std::size_t before = memory_use().live_bytes;
   {

@@ -1,6 +1,9 @@
 /// Gradients of branches and loops: of every order against unrolled loops and differences, forward mode, rows.
 #include <gtest/gtest.h>
 #include <cmath>
+#include <set>
+#include "gradus/graph/region.h"
+#include "gradus/graph/transforms.h"
 #include "gradus/ops/control_ops.h"
 #include "tests/errors.h"
 #include "tests/gradients/control_functions.h"
@@ -128,6 +131,73 @@ TEST(ControlGradients, NestedMatchDifferences) {
     const double difference =
         (f(from_values(above, x.shape())).first.item() - f(from_values(below, x.shape())).first.item()) / 2e-6;
     EXPECT_NEAR(slopes[i], difference, 1e-6 * (1 + std::abs(difference))) << i;
+  }
+}
+
+/// Counts the nodes that walks back through regions may meet, while it lives.
+struct CountedWalks {
+  inline static std::vector<std::size_t> met;  // walk by walk
+  inline static decltype(Transforms::vjp) real;
+
+  CountedWalks() {
+    met.clear();
+    real = Transforms::vjp;
+    Transforms::vjp = [](In ys, In sources, In seeds, In ends) {
+      met.push_back(nodes_between(ys, ends));
+      return real(ys, sources, seeds, ends);
+    };
+  }
+  ~CountedWalks() { Transforms::vjp = real; }
+
+  static std::size_t nodes_between(In ys, In ends) {
+    std::set<const Node*> seen;
+    for (const Tensor& end : ends) seen.insert(end.node().get());
+    const std::size_t at_ends = seen.size();
+    std::vector<const Node*> pending;
+    for (const Tensor& y : ys) pending.push_back(y.node().get());
+    while (!pending.empty()) {
+      const Node* node = pending.back();
+      pending.pop_back();
+      if (!seen.insert(node).second) continue;
+      for (const Ref<Node>& operand : node->inputs) pending.push_back(operand.get());
+    }
+    return seen.size() - at_ends;
+  }
+};
+
+/// Operands that nobody wants the gradient of, such as a mask, lead back into all that was computed before.
+TEST(ControlGradients, AWalkBackEndsWhereItsRegionBegins) {
+  struct Row {
+    const char* name;
+    std::function<Tensor(Tensor x, Tensor w, Tensor mask)> block;
+  };
+  const Row rows[] = {
+      {"recompute_grad",
+       [](Tensor x, Tensor w, Tensor mask) { return recompute_grad([&](Tensor t) { return tanh(t * w) * mask; })(x); }},
+      {"custom_gradient",
+       [](Tensor x, Tensor w, Tensor mask) {
+         return custom_gradient([&](Tensor t) { return std::pair{t * w * mask, [](Tensor dy) { return dy; }}; })(x);
+       }},
+      {"while_loop",
+       [](Tensor x, Tensor w, Tensor mask) {
+         return while_loop([](Tensor y) { return y[0] < 3; }, [&](Tensor y) { return y * w * mask; }, x);
+       }},
+  };
+  constexpr std::size_t depth = 6;
+  const Tensor mask = ones({4});
+  for (const Row& row : rows) {
+    const CountedWalks counted;
+    const std::vector<Spec> specs(2, Spec{f32, {4}});
+    const RegionTrace trace("this test", specs, [&](In in) {
+      GradientTape tape;
+      tape.watch(in[1]);
+      Tensor y = in[0] * in[1];
+      for (std::size_t i = 0; i < depth; ++i) y = row.block(y, in[1], mask);
+      return Tensors{tape.gradient(reduce_sum(y), in[1])};
+    });
+    const std::vector<std::size_t>& met = CountedWalks::met;
+    ASSERT_GE(met.size(), depth) << row.name;
+    for (std::size_t i = 0; i < met.size(); ++i) EXPECT_EQ(met[i], met[i % (met.size() / depth)]) << row.name;
   }
 }
 

@@ -64,6 +64,15 @@ const LoopRow rows[] = {
        return sigmoid(matmul(h, columns(w, 0, 3))) * tanh(matmul(h * x, columns(w, 3, 3)));
      },
      true},
+    {"sixty_doublings",
+     {2, 3},
+     {3, 3},
+     {4, 2, 3},
+     [](Tensor h, Tensor w, Tensor x) {
+       for (int i = 0; i < 60; ++i) w = w + w;
+       return tanh(matmul(h, w) * 0x1p-60 + x);
+     },
+     true},
     {"product_and_bias",
      {2, 3},
      {3, 3},

@@ -48,6 +48,9 @@ TEST(Loss, RefusesOtherWeights) {
   EXPECT_THROW(two + three, InvalidArgument);
   EXPECT_EQ((two + Loss::mean(constant({5.0, 7.0}))).item(), 7.5);
   EXPECT_EQ((two + constant(1.0)).item(), 2.5);
+  const Loss penalized = two + constant({{1.0}});
+  EXPECT_EQ(penalized.item(), 2.5);
+  EXPECT_EQ(penalized.value().shape(), Shape{}) << "it stays a scalar";
   EXPECT_THROW(two + constant({1.0, 2.0}), InvalidArgument);
   EXPECT_THROW(Loss::mean(constant({1, 2})), InvalidArgument);
   EXPECT_THROW(Loss::mean(constant({1.0, 2.0}), constant({1.0})), InvalidArgument);

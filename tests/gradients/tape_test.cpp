@@ -278,6 +278,38 @@ TEST(Tape, WhatWasMadeBeforeTheTapeIsConstant) {
   EXPECT_EQ(tape.gradient(before * x, x).item(), 9);
 }
 
+/// In bf16, 1 added to 256 is 256.
+TEST(Tape, ManyTermsOfANarrowSourceAreRoundedOnce) {
+  const auto times = [](const Tensor& w, int n) {
+    Tensor y = w;
+    for (int i = 1; i < n; ++i) y = y + w;
+    return y;
+  };
+  for (const DType t : {f16, bf16})
+    for (const int n : {1, 2, 3, 1000}) {
+      Variable w(constant(1.0, t), "w"), assigned(constant(1.0, t), "assigned");
+      const auto by_variable = [&] {
+        GradientTape tape;
+        const Tensor read = w;
+        return tape.gradient(times(read, n), w);
+      };
+      const auto by_two_reads = [&] {
+        GradientTape tape;
+        const Tensor before = times(assigned.value(), n);
+        assigned.assign(constant(2.0, t));
+        return tape.gradient(before + times(assigned.value(), n), assigned);
+      };
+      const auto by_tensor = gradient([&](const Tensor& x) { return times(x, n); }, constant(1.0, t));
+      const auto rounded = [&](double x) { return cast(constant(x), t); };
+      EXPECT_TRUE(bitwise_equal(by_tensor, rounded(n))) << t << ", " << n;
+      EXPECT_TRUE(bitwise_equal(by_variable(), rounded(n))) << t << ", " << n;
+      EXPECT_TRUE(bitwise_equal(by_two_reads(), rounded(2 * n))) << t << ", " << n;
+      if (n > 3) continue;
+      EXPECT_TRUE(bitwise_equal(function([&] { return by_variable(); })(), rounded(n))) << t << ", " << n;
+      EXPECT_TRUE(bitwise_equal(function([&] { return by_two_reads(); })(), rounded(2 * n))) << t << ", " << n;
+    }
+}
+
 /// vjp(c * G) = c * vjp(G), at every scale.
 TEST(Tape, IsLinearInTheCotangent) {
   const Tensor x = random::normal({33}, {.dtype = f64, .seed = 3});

@@ -52,6 +52,22 @@ TEST(ClassificationMetrics, AgreeWithKeras) {
   expect_results(BinaryIoU(), 0.226190478, 0.257142857, "binary_io_u");
 }
 
+/// As of losses: [batch, time], as masks are, for [batch, time, 1].
+TEST(ClassificationMetrics, WeightsMayBeOfPlaces) {
+  const auto check = [](Metric metric) {
+    metric.update(cast(y, f32), p, w);
+    const double wanted = metric.result();
+    metric.reset();
+    metric.update(cast(reshape(y, {2, 4, 1}), f32), reshape(p, {2, 4, 1}), reshape(w, {2, 4}));
+    EXPECT_NEAR(metric.result(), wanted, 1e-12) << metric.name();
+  };
+  check(Precision());
+  check(AUC());
+  check(BinaryIoU());
+  check(RootMeanSquaredError());
+  check(R2Score());
+}
+
 TEST(ClassificationMetrics, OfClasses) {
   const Tensor c = constant({0, 1, 2, 2, 1, 0, 1}), d = constant({0, 2, 2, 2, 1, 1, 1});
   MeanIoU mean(4);

@@ -94,6 +94,39 @@ TEST(CustomCell, StacksAndCompiles) {
   for (int call = 0; call < 2; ++call) EXPECT_TRUE(bitwise_equal(compiled(x), want));
 }
 
+/// Its result is not its state.
+struct Shifted {
+  Dense kernel{3, linear, {.use_bias = false}};
+  std::vector<std::int64_t> state_sizes() const { return {3}; }
+  RecurrentOutput operator()(const Tensor& x, const std::vector<Tensor>& state) const {
+    const Tensor h = kernel(x) - 0.5 * state[0];
+    return {h + 1, {h}};
+  }
+};
+
+TEST(CustomCell, TheLastResultIsThatOfTheSequence) {
+  set_seed(7);
+  const Tensor x = noise({2, 4, 5}, 8), mask = constant({{1, 1, 0, 0}, {0, 1, 1, 0}}) > 0;
+  for (const bool backwards : {false, true}) {
+    const RNN all(CustomCell(Shifted()), {.return_sequences = true, .go_backwards = backwards});
+    const RNN last(CustomCell(Shifted()), {.go_backwards = backwards});
+    all(x), last(x);  // builds
+    last.variables()[0].assign(all.variables()[0].value());
+    const auto compiled =
+        function([&](const Tensor& in) { return last(in); }, {.input_signature = {{f32, {2, any_size, 5}}}});
+    for (const RecurrentInput& input : {RecurrentInput{}, RecurrentInput{.mask = mask}}) {
+      const RecurrentOutput one = last.with_state(x, input);
+      const Tensor want = squeeze(slice(all(x, input), {0, 3, 0}, {-1, 1, -1}), {1});
+      EXPECT_TRUE(bitwise_equal(one.output, want)) << backwards << input.mask.defined();
+    }
+    for (const std::int64_t time : {4, 3, 0}) {
+      const Tensor some = slice(x, {0, 0, 0}, {-1, time, -1});
+      EXPECT_TRUE(bitwise_equal(compiled(some), last(some))) << time;
+    }
+    EXPECT_TRUE(bitwise_equal(last(zeros({2, 0, 5})), zeros({2, 3})));
+  }
+}
+
 struct WrongSize {
   Dense kernel{2};
   std::vector<std::int64_t> state_sizes() const { return {3}; }

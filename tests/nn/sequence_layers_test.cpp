@@ -4,6 +4,7 @@
 #include "gradus/function/function.h"
 #include "gradus/gradients/tape.h"
 #include "gradus/nn/attention.h"
+#include "gradus/nn/cells.h"
 #include "gradus/nn/embedding.h"
 #include "gradus/nn/model.h"
 #include "gradus/nn/recurrent.h"
@@ -156,6 +157,17 @@ TEST(LSTM, IsTheFormula) {
     want.push_back(h);
   }
   EXPECT_LT(max_abs_difference(layer(from_values(xs, {1, 3, 1})), from_values(want, {1, 3, 1})), 1e-15);
+}
+
+TEST(LSTM, ItsActivationIsThatOfItsCell) {
+  set_seed(1);
+  const LSTM layer(3, {.activation = relu});
+  const RNN cells(LSTMCell(3, {.activation = relu}));
+  const Tensor x = noise({2, 4, 5}, 1);
+  const Tensor y = layer(x);
+  cells(x);  // builds
+  for (std::size_t i = 0; i < 3; ++i) cells.variables()[i].assign(layer.variables()[i].value());
+  EXPECT_LT(max_abs_difference(cells(x), y), 1e-12);
 }
 
 TEST(GRU, ResetsAfterTheProduct) {

@@ -67,6 +67,23 @@ TEST(Constant, FromValuesCopies) {
   EXPECT_THROW(from_values(values, {-1, 2}), InvalidArgument);
 }
 
+struct NumberOnly {
+  double number = 0;
+};
+
+/// Else each would be a record of its own, and nothing that holds one would be known again.
+TEST(Constant, AttributesThatAreNaNAreEqual) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(scalar::Literal(nan) == scalar::Literal(nan));
+  EXPECT_TRUE(detail::same_attributes(NumberOnly{nan}, NumberOnly{nan}));
+  EXPECT_FALSE(detail::same_attributes(NumberOnly{0.0}, NumberOnly{-0.0})) << "as they are hashed";
+  const Tensor x = ones({2});
+  std::vector<Tensor> made{fill_like(x, nan)};
+  const std::size_t records = OpTable::size();
+  for (int i = 0; i < 20; ++i) made.push_back(fill_like(x, nan));
+  EXPECT_LE(OpTable::size(), records);
+}
+
 TEST(Constant, ZerosOnesAndFull) {
   for (DType t : all_dtypes) {
     EXPECT_EQ(zeros({2, 3}, t).spec(), (Spec{t, {2, 3}}));

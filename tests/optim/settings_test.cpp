@@ -1,6 +1,7 @@
 /// What all optimizers have in common: exclusions from decay, groups, moving averages, narrow types, loss scaling.
 #include <gtest/gtest.h>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include "gradus/function/function.h"
 #include "gradus/function/loss_scale.h"
@@ -100,6 +101,101 @@ TEST(ParameterGroups, RefuseWhatMakesNoSense) {
   EXPECT_EQ(optimizer.learning_rate(1), 0.01);
 }
 
+/// Variables of a model, and a change from one optimizer of them to another.
+struct Pair {
+  Variable kernel = number(1, "dense/kernel"), bias = number(2, "dense/bias");
+  Variables both() { return Variables{kernel, bias}; }
+};
+struct Change {
+  const char* name;
+  std::function<Optimizer(Pair&)> from, to;
+  bool is_read = false;  // a compiled step goes on with it
+};
+
+Optimizer made(SGDOptions options) { return SGD(std::move(options)); }
+Optimizer halving() { return made({.learning_rate = PiecewiseConstantDecay({1}, {0.5, 0.25})}); }
+Optimizer decaying() { return made({.learning_rate = 0.5, .weight_decay = 0.25}); }
+
+const Change changes[] = {
+    {"nothing", [](Pair&) { return made({.momentum = 0.5}); }, [](Pair&) { return made({.momentum = 0.5}); }, true},
+    {"rate", [](Pair&) { return made({}); }, [](Pair&) { return made({.learning_rate = 0.25}); }, true},
+    {"same_schedule", [](Pair&) { return halving(); }, [](Pair&) { return halving(); }, true},
+    {"schedule", [](Pair&) { return made({}); }, [](Pair&) { return halving(); }},
+    {"other_schedule", [](Pair&) { return halving(); },
+     [](Pair&) { return made({.learning_rate = PiecewiseConstantDecay({1}, {0.5, 0.125})}); }},
+    {"rule", [](Pair&) { return made({.momentum = 0.5}); }, [](Pair&) { return made({.momentum = 0.25}); }},
+    {"clipnorm", [](Pair&) { return made({}); }, [](Pair&) { return made({.clipnorm = 0.5}); }},
+    {"clipvalue", [](Pair&) { return made({.clipvalue = 4}); }, [](Pair&) { return made({.clipvalue = 0.5}); }},
+    {"decay", [](Pair&) { return made({.learning_rate = 0.5}); }, [](Pair&) { return decaying(); }},
+    {"excluded_by_name", [](Pair&) { return decaying(); },
+     [](Pair&) {
+       Optimizer optimizer = decaying();
+       optimizer.exclude_from_weight_decay({"bias"});
+       return optimizer;
+     }},
+    {"excluded", [](Pair&) { return decaying(); },
+     [](Pair& pair) {
+       Optimizer optimizer = decaying();
+       optimizer.exclude_from_weight_decay(Variables{pair.bias});
+       return optimizer;
+     }},
+    {"member_of_a_group",
+     [](Pair& pair) {
+       Optimizer optimizer = made({});
+       optimizer.add_parameter_group(Variables{pair.kernel}, {.learning_rate = 0.125});
+       return optimizer;
+     },
+     [](Pair& pair) {
+       Optimizer optimizer = made({});
+       optimizer.add_parameter_group(Variables{pair.bias}, {.learning_rate = 0.125});
+       return optimizer;
+     }},
+};
+
+TEST(Assigning, MakesAnOptimizerThatStepsAsACopyDoes) {
+  for (const Change& change : changes) {
+    Pair target, source, copied;
+    Optimizer assigned = change.from(target), other = change.to(source);
+    assigned.build(target.both());
+    other.apply_gradients(all(source.both(), 1));
+    Optimizer copy = other;
+    copy.rebind(copied.both());
+    assigned = other;
+    for (int i = 0; i < 3; ++i) {
+      assigned.apply_gradients(all(target.both(), 2));
+      copy.apply_gradients(all(copied.both(), 2));
+    }
+    EXPECT_EQ(target.kernel.value().item(), copied.kernel.value().item()) << change.name;
+    EXPECT_EQ(target.bias.value().item(), copied.bias.value().item()) << change.name;
+    EXPECT_EQ(assigned.iterations(), 4) << change.name;
+  }
+}
+
+TEST(Assigning, IsRefusedIfACompiledStepWouldNotNotice) {
+  for (const Change& change : changes) {
+    Pair target, source, copied;
+    Optimizer assigned = change.from(target), other = change.to(source);
+    const auto step = function([&] { assigned.apply_gradients(all(target.both(), 2)); });
+    step();
+    for (int i = 0; i < 2; ++i) other.apply_gradients(all(source.both(), 1));
+    if (!change.is_read) {
+      expect_says(error_of<InvalidArgument>([&] { assigned = other; }), "compiled step");
+      EXPECT_EQ(assigned.iterations(), 1) << change.name;
+      continue;
+    }
+    Optimizer copy = other;
+    copy.rebind(copied.both());
+    copied.kernel.assign(target.kernel);
+    copied.bias.assign(target.bias);
+    assigned = other;
+    step();
+    copy.apply_gradients(all(copied.both(), 2));
+    EXPECT_EQ(target.kernel.value().item(), copied.kernel.value().item()) << change.name;
+    EXPECT_EQ(target.bias.value().item(), copied.bias.value().item()) << change.name;
+    EXPECT_EQ(step.explain().variants, 1) << change.name;
+  }
+}
+
 TEST(MovingAverages, FollowTheirRule) {
   Variable w = number(1, "w");
   SGD optimizer({.learning_rate = 0.5, .use_ema = true, .ema_momentum = 0.9, .ema_overwrite_frequency = 3});
@@ -163,11 +259,14 @@ TEST(LossScaling, GradientsAreWhatTheyWouldBeWithout) {
   const Tensor factor = constant({3.0, -5.0});
   const Gradients gradients = scaled.gradients(factor);
   EXPECT_EQ(gradients[0].to_vector<float>(), (std::vector<float>{1.5, -2.5}));
-  // What would vanish in f16 on the way does not.
-  GradientTape tape;
+  // What would vanish in f16 on the way does not, in a list or alone.
+  GradientTape tape({.persistent = true});
   const Tensor narrow = cast(scaled.w, f16) * fill({}, 1e-4, f16);
-  const Gradients small = tape.gradient(Loss::mean(cast(narrow, f32) * 1e-5), scaled.variables());
-  EXPECT_NEAR(small[0].to_vector<float>()[0], 0.5e-9, 1e-11);
+  const Loss small = Loss::mean(cast(narrow, f32) * 1e-5);
+  const Tensor listed = tape.gradient(small, scaled.variables())[0];
+  EXPECT_NEAR(listed.to_vector<float>()[0], 0.5e-9, 1e-11);
+  EXPECT_TRUE(bitwise_equal(tape.gradient(small, scaled.w), listed));
+  EXPECT_TRUE(bitwise_equal(tape.gradient(small.value(), scaled.w), listed));
 }
 
 TEST(LossScaling, AStepThatIsNotFiniteChangesNothingAndHalvesTheScale) {

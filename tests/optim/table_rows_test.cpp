@@ -228,6 +228,24 @@ TEST(TableRows, OfSeveralGathersAreAddedAsInFull) {
   }
 }
 
+/// In bf16, 0.25 added to 100 is 100.
+TEST(TableRows, OfManyGathersOfANarrowTableAreRoundedOnce) {
+  for (const bool assigned : {false, true}) {
+    Variable table(zeros({rows, 1}, bf16), "table");
+    const Tensor index = places({7});
+    GradientTape tape;
+    Tensor sum = fill({}, 0, bf16);
+    for (int i = 0; i < 17; ++i) {
+      if (assigned && i == 10) table.assign(ones({rows, 1}, bf16));
+      sum = sum + reduce_sum(gather(table, index)) * (i == 8 ? 100 : 0.25);
+    }
+    const Gradients gradients = tape.gradient(sum, Variables{table});
+    EXPECT_TRUE(gradients.mean(0).is_rows());
+    EXPECT_EQ(reduce_sum(cast(gradients[0], f32)).item(), 104) << assigned;
+    EXPECT_EQ(reduce_sum(cast(gradients.mean(0).summed().values, f32)).item(), 104) << assigned;
+  }
+}
+
 /// A tied table has rows, and a product by which every element has a gradient.
 TEST(TableRows, AndAProductAreAGradientInFull) {
   Variable table(start(rows, 3, f64), "table");

@@ -37,15 +37,19 @@ TEST(MixedPrecision, AnOverflowIsSkippedAndNoDivergence) {
   const Problem problem;
   const Tensor bad = full({1, 8}, std::numeric_limits<float>::infinity());
   const Tensor x = concat({problem.x.rows(0, 32), bad, problem.x.rows(33, 64)});
-  Sequential model({Dense(16, tanh), Dense(1, linear, {.dtype = f32})}, {.policy = mixed_float16});
-  SGD optimizer;
-  // The first Dense gives inf - inf, so the third of four steps is not finite.
-  const History history =
-      fit(model, optimizer, MeanSquaredError(), data::from_tensor_slices(x, problem.y).batch(16), {.verbose = false});
-  EXPECT_TRUE(std::isfinite(history.loss[0]));
-  EXPECT_EQ(optimizer.iterations(), 3);
-  EXPECT_EQ(optimizer.skipped_steps(), 1);
-  EXPECT_EQ(model.loss_scale(), 16384);
+  for (const bool eagerly : {false, true}) {
+    Sequential model({Dense(16, tanh), Dense(1, linear, {.dtype = f32})}, {.policy = mixed_float16});
+    SGD optimizer;
+    // The first Dense gives inf - inf, so the third of four steps is not finite.
+    const History history =
+        fit(model, optimizer, MeanSquaredError(), data::from_tensor_slices(x, problem.y).batch(16),
+            {.metrics = {MeanAbsoluteError()}, .function = {.run_eagerly = eagerly}, .verbose = false});
+    EXPECT_TRUE(std::isfinite(history.loss[0])) << eagerly;
+    EXPECT_TRUE(std::isfinite(history["mean_absolute_error"][0])) << eagerly;
+    EXPECT_EQ(optimizer.iterations(), 3);
+    EXPECT_EQ(optimizer.skipped_steps(), 1);
+    EXPECT_EQ(model.loss_scale(), 16384);
+  }
 }
 
 TEST(MixedPrecision, StepsCountAlikeInATrainingThatGoesOn) {

@@ -21,6 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uintmax_t most_bytes = std::uintmax_t{256} << 20;
+/// What a process may write before it looks again at what there is. It looks at its first file, too.
+constexpr std::uintmax_t bytes_between_looks = most_bytes / 16;
 constexpr std::string_view suffix = ".gradus-code", unfinished = ".gradus-part";
 
 /// A file is this, the source, and the object.
@@ -45,30 +47,37 @@ class Directory {
     if (!path.empty() && !fs::is_directory(path)) return text(path.string(), " cannot be made: ", problem.message());
     const std::lock_guard lock(guard_);
     path_ = path;
-    is_named_.store(!path.empty(), std::memory_order_release);
+    unseen_bytes_ = bytes_between_looks;
     return {};
   }
-  bool is_named() const { return is_named_.load(std::memory_order_acquire); }
   fs::path path() const {
     const std::lock_guard lock(guard_);
     return path_;
+  }
+  /// Whether it is time to look at what there is, now that so many bytes were written.
+  bool is_due(std::uintmax_t written) {
+    const std::lock_guard lock(guard_);
+    unseen_bytes_ += written;
+    if (unseen_bytes_ < bytes_between_looks) return false;
+    unseen_bytes_ = 0;
+    return true;
   }
 
  private:
   mutable std::mutex guard_;
   fs::path path_;
-  std::atomic<bool> is_named_ = false;
+  std::uintmax_t unseen_bytes_ = bytes_between_looks;  // written since somebody looked
 };
 
-Directory& directory() {
+Directory& named() {
   static auto* only = new Directory;
   return *only;
 }
 
-fs::path file_of(std::string_view source) {
+fs::path file_of(const fs::path& directory, std::string_view source) {
   std::array<char, 16> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), hash_of(source), 16).ptr;
-  return directory().path() / std::string(digits.data(), end).append(suffix);
+  return directory / std::string(digits.data(), end).append(suffix);
 }
 
 bool is_ours(const fs::path& path) { return path.extension() == suffix || path.extension() == unfinished; }
@@ -100,10 +109,10 @@ void trim(const fs::path& path) {
 
 }  // namespace
 
-bool are_kept() { return directory().is_named(); }
+fs::path directory() { return named().path(); }
 
-std::optional<std::string> read(std::string_view source) {
-  const fs::path path = file_of(source);
+std::optional<std::string> read(const fs::path& directory, std::string_view source) {
+  const fs::path path = file_of(directory, source);
   std::error_code problem;
   const std::uintmax_t bytes = fs::is_regular_file(path, problem) ? fs::file_size(path, problem) : 0;
   if (problem || bytes > most_bytes) return {};
@@ -121,9 +130,9 @@ std::optional<std::string> read(std::string_view source) {
   return std::string(object);
 }
 
-void write(std::string_view source, std::string_view object) {
+void write(const fs::path& directory, std::string_view source, std::string_view object) {
   static std::atomic<unsigned> count{0};
-  const fs::path path = file_of(source);
+  const fs::path path = file_of(directory, source);
   fs::path part = path;
   part.replace_extension(text('.', getpid(), '-', count.fetch_add(1), unfinished));
   const Header header{.source_bytes = source.size(), .object_bytes = object.size(), .object_hash = hash_of(object)};
@@ -134,13 +143,13 @@ void write(std::string_view source, std::string_view object) {
   std::error_code problem;
   if (file) fs::rename(part, path, problem);
   if (!file || problem) fs::remove(part, problem);
-  trim(path.parent_path());
+  if (named().is_due(sizeof header + source.size() + object.size())) trim(directory);
 }
 
 }  // namespace cpu_backend::code_files
 
 void set_kernel_cache(const std::filesystem::path& directory) {
-  const std::string problem = cpu_backend::code_files::directory().set(directory);
+  const std::string problem = cpu_backend::code_files::named().set(directory);
   require(problem.empty(), "set_kernel_cache: the directory ", problem);
 }
 

@@ -137,9 +137,15 @@ void LoopEmitter::emit_columns(int phase, V begin, V end) {
   }
 }
 
-/// Whole vectors, then the rest behind a mask.
-Carried LoopEmitter::walk_columns(V begin, V end, const Carried& initial,
-                                  const std::function<Carried(const Columns&, const Carried&)>& body) {
+/// A part of the columns.
+Carried LoopEmitter::walk_columns(V begin, V end, const Carried& initial, const ColumnBody& body) {
+  // They are divided at multiples of lanes.
+  const bool is_whole = loops_.columns() >= 0 && loops_.columns() % lanes == 0 && !step_.in_pieces;
+  return walk_vectors(begin, end, initial, body, is_whole);
+}
+
+/// Whole vectors, then the rest behind a mask. `is_whole`: there is none.
+Carried LoopEmitter::walk_vectors(V begin, V end, const Carried& initial, const ColumnBody& body, bool is_whole) {
   const auto* known_begin = llvm::dyn_cast<llvm::ConstantInt>(begin);
   const auto* known_end = llvm::dyn_cast<llvm::ConstantInt>(end);
   const auto loop = [&](V until) {
@@ -156,8 +162,7 @@ Carried LoopEmitter::walk_columns(V begin, V end, const Carried& initial,
     const Carried carried = whole == 0 ? initial : whole == lanes ? body({begin, end, nullptr}, initial) : loop(middle);
     return whole == n ? carried : rest(middle, carried);
   }
-  if (loops_.columns() >= 0 && loops_.columns() % lanes == 0 && !step_.in_pieces)
-    return loop(end);  // divided at multiples of lanes
+  if (is_whole) return loop(end);
   V whole = b_.CreateAnd(b_.CreateSub(end, begin), b_.getInt64(~static_cast<std::uint64_t>(lanes - 1)));
   V middle = b_.CreateAdd(begin, whole);
   const Carried carried = loop(middle);
@@ -246,7 +251,8 @@ void LoopEmitter::keep_for(int member, int phase, std::set<std::pair<int, int>>&
     buffers_[member] = worker_scratch_;
     const std::int64_t row = dimension::add(loops_.columns(), lanes);
     const std::int64_t bytes = dimension::multiply(row, size_of(graph_[member].spec.dtype));
-    worker_scratch_ = dimension::add(worker_scratch_, bytes < 0 ? dimension::add(bytes, 0) : (bytes + 63) / 64 * 64);
+    // What is symbolic cannot be rounded up: buffers behind it may begin anywhere, and are read as any address is.
+    worker_scratch_ = dimension::add(worker_scratch_, bytes < 0 ? bytes : (bytes + 63) / 64 * 64);
     return;
   }
   for (int operand : graph_[member].in)

@@ -56,41 +56,60 @@ Carried LoopEmitter::identities(const std::vector<int>& reductions) {
 
 // ---------------------------------------------------------------- rows
 
-/// Rows beside column reductions, of a length that is known only at run time and may be more than a block: the result
-/// of block k joins lane k mod 16 of a second reduction.
-void LoopEmitter::reduce_in_blocks(int phase, const std::vector<int>& reductions, V end) {
+/// [begin, end) in blocks of so many, whose results are reduced as a row: that of block k joins lane k mod 16. One
+/// block is the result itself. `block(first, last)`: the results of one, a scalar for each reduction.
+Carried LoopEmitter::join_blocks(const std::vector<int>& reductions, V begin, V end, std::int64_t size,
+                                 const std::function<Carried(V first, V last)>& block) {
   const std::size_t count = reductions.size();
   Carried initial = identities(reductions);
   for (int r : reductions) {
     const Value& v = graph_[r];
     initial.push_back(combine_lanes(v.op, v.spec.dtype, identity(v.op, v.spec.dtype, lanes)));
   }
-  const Carried blocks = emit_loop(b_, b_.getInt64(0), end, row_block, initial, [&](V first, const Carried& before) {
-    V last = b_.CreateAdd(first, b_.getInt64(row_block));
+  V extent = b_.getInt64(static_cast<std::uint64_t>(size));
+  const Carried results = emit_loop(b_, begin, end, size, initial, [&](V first, const Carried& before) {
+    V last = b_.CreateAdd(first, extent);
     last = b_.CreateSelect(b_.CreateICmpSLT(last, end), last, end);
-    const Carried sums = walk_columns(first, last, identities(reductions), [&](const Columns& at, const Carried& sums) {
-      return emit_column_body(phase, at, sums);
-    });
-    V lane = b_.CreateAnd(b_.CreateUDiv(first, b_.getInt64(row_block)), b_.getInt64(lanes - 1));
+    const Carried own = block(first, last);
+    V number = b_.CreateUDiv(b_.CreateSub(first, begin), extent);
+    V lane = b_.CreateAnd(number, b_.getInt64(lanes - 1));
     Carried next(before);
     for (std::size_t k = 0; k < count; ++k) {
       const Value& v = graph_[reductions[k]];
-      V block = combine_lanes(v.op, v.spec.dtype, sums[k]);
-      V joined = combine(v.op, v.spec.dtype, b_.CreateExtractElement(before[k], lane), block);
+      V joined = combine(v.op, v.spec.dtype, b_.CreateExtractElement(before[k], lane), own[k]);
       next[k] = b_.CreateInsertElement(before[k], joined, lane);
-      next[count + k] = block;
+      next[count + k] = own[k];
     }
     return next;
   });
-  V short_row = b_.CreateICmpSLE(end, b_.getInt64(row_block));
+  V is_one_block = b_.CreateICmpSLE(b_.CreateSub(end, begin), extent);
+  Carried joined;
   for (std::size_t k = 0; k < count; ++k) {
     const Value& v = graph_[reductions[k]];
-    V joined = combine_lanes(v.op, v.spec.dtype, blocks[k]);
-    row_values_[reductions[k]] = rounded(reductions[k], b_.CreateSelect(short_row, blocks[count + k], joined));
+    joined.push_back(b_.CreateSelect(is_one_block, results[count + k], combine_lanes(v.op, v.spec.dtype, results[k])));
   }
+  return joined;
 }
 
-/// The results of the blocks of the current row, reduced as a row.
+/// Rows beside column reductions, of a length that is known only at run time and may be more than a block, and more
+/// than a block of blocks.
+void LoopEmitter::reduce_in_blocks(int phase, const std::vector<int>& reductions, V end) {
+  const auto block = [&](V first, V last) {
+    Carried results = walk_columns(first, last, identities(reductions), [&](const Columns& at, const Carried& sums) {
+      return emit_column_body(phase, at, sums);
+    });
+    for (std::size_t k = 0; k < reductions.size(); ++k) {
+      const Value& v = graph_[reductions[k]];
+      results[k] = combine_lanes(v.op, v.spec.dtype, results[k]);
+    }
+    return results;
+  };
+  const auto blocks = [&](V first, V last) { return join_blocks(reductions, first, last, row_block, block); };
+  const Carried results = join_blocks(reductions, b_.getInt64(0), end, row_block * row_block, blocks);
+  for (std::size_t k = 0; k < reductions.size(); ++k) row_values_[reductions[k]] = rounded(reductions[k], results[k]);
+}
+
+/// The results of the blocks of the current row, reduced as a row: in blocks, too, if there are so many of them.
 V LoopEmitter::reduce_partials(int reduction) {
   const Value& v = graph_[reduction];
   const DType t = computed_in(v.spec.dtype);
@@ -102,7 +121,13 @@ V LoopEmitter::reduce_partials(int reduction) {
     if (at.mask) x = b_.CreateSelect(at.mask, x, nothing);
     return Carried{combine(v.op, t, so_far[0], x)};
   };
-  V sum = combine_lanes(v.op, t, walk_columns(b_.getInt64(0), count, {nothing}, add)[0]);
+  const auto block = [&](V first, V last) {
+    return Carried{combine_lanes(v.op, t, walk_vectors(first, last, {nothing}, add, false)[0])};
+  };
+  const auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
+  V begin = b_.getInt64(0);
+  V sum = (known && known->getSExtValue() <= row_block ? block(begin, count)
+                                                       : join_blocks({reduction}, begin, count, row_block, block))[0];
   if (loops_.columns() < 0)  // one block is the row itself
     sum = b_.CreateSelect(b_.CreateICmpEQ(count, b_.getInt64(1)), load(b_, t, row, 1), sum);
   return rounded(reduction, sum);

@@ -20,7 +20,9 @@
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <mutex>
+#include <optional>
 #include "gradus/backend/cpu/code_files.h"
 #include "gradus/backend/cpu/lower.h"
 #include "gradus/base/error.h"
@@ -197,6 +199,23 @@ std::string source_of(const Module& module, const TargetMachine& machine) {
 
 std::atomic<std::int64_t> generated{0};
 
+std::shared_ptr<const MachineCode> linked(std::string_view object) {
+  return std::make_shared<LinkedCode>(MemoryBufferRef(StringRef(object.data(), object.size()), "gradus"));
+}
+
+/// Null if there is none, or it is no code of all these functions, whatever else it is.
+std::shared_ptr<const MachineCode> kept_code(const std::filesystem::path& directory, const std::string& source,
+                                             const Module& module) {
+  const std::optional<std::string> object = code_files::read(directory, source);
+  if (!object) return nullptr;
+  try {
+    std::shared_ptr<const MachineCode> code = linked(*object);
+    for (const Function& f : module)
+      if (!f.isDeclaration()) code->address(f.getName().str());
+    return code;
+  } catch (const InternalError&) { return nullptr; }
+}
+
 }  // namespace
 
 std::int64_t kernels_generated() { return generated.load(std::memory_order_relaxed); }
@@ -211,20 +230,17 @@ std::unique_ptr<llvm::Module> new_module(llvm::LLVMContext& context, Isa isa) {
 
 std::shared_ptr<const MachineCode> generate(llvm::Module& module, Isa isa) {
   const BorrowedMachine machine(isa);
-  const auto linked = [](std::string_view object) {
-    return std::make_shared<LinkedCode>(MemoryBufferRef(StringRef(object.data(), object.size()), "gradus"));
-  };
-  const bool keeps = code_files::are_kept();
-  const std::string source = keeps ? source_of(module, *machine) : std::string();
-  if (keeps)
-    if (const std::optional<std::string> known = code_files::read(source)) return linked(*known);
+  const std::filesystem::path directory = code_files::directory();
+  const std::string source = directory.empty() ? std::string() : source_of(module, *machine);
+  if (!directory.empty())
+    if (auto known = kept_code(directory, source, module)) return known;
   mark(module, *machine);
   optimize(module, *machine);
   const SmallVector<char, 0> object = object_of(module, *machine);
   generated.fetch_add(std::ranges::count_if(module, [](const Function& f) { return !f.isDeclaration(); }),
                       std::memory_order_relaxed);
   const std::string_view bytes(object.data(), object.size());
-  if (keeps) code_files::write(source, bytes);
+  if (!directory.empty()) code_files::write(directory, source, bytes);
   return linked(bytes);
 }
 

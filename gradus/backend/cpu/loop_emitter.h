@@ -84,8 +84,9 @@ class LoopEmitter {
   void emit_tiles(V begin, V end);
   void emit_row_values(int phase);
   void emit_columns(int phase, V begin, V end);
-  Carried walk_columns(V begin, V end, const Carried& initial,
-                       const std::function<Carried(const Columns&, const Carried&)>& body);
+  using ColumnBody = std::function<Carried(const Columns&, const Carried&)>;
+  Carried walk_columns(V begin, V end, const Carried& initial, const ColumnBody& body);
+  Carried walk_vectors(V begin, V end, const Carried& initial, const ColumnBody& body, bool is_whole);
   Carried emit_column_body(int phase, const Columns& at, const Carried& accumulators);
   void store_row_outputs();
   V value(int operand, const Columns* at);
@@ -109,6 +110,8 @@ class LoopEmitter {
   V combine_lanes(const AnyOp& op, DType t, V vector);
   V rounded(int reduction, V result);
   Carried identities(const std::vector<int>& reductions);
+  Carried join_blocks(const std::vector<int>& reductions, V begin, V end, std::int64_t size,
+                      const std::function<Carried(V first, V last)>& block);
   void reduce_in_blocks(int phase, const std::vector<int>& reductions, V end);
   V reduce_partials(int reduction);
   void emit_column_blocks();

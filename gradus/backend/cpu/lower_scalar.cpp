@@ -1,7 +1,12 @@
 /// One instruction of a formula after the other; graph/scalar.h says what each of them means.
 #include "gradus/backend/cpu/lower_scalar.h"
+#include <llvm/IR/Instructions.h>
 #include <llvm/IR/Intrinsics.h>
+#include <algorithm>
 #include <bit>
+#include <optional>
+#include "gradus/base/flush_denormals.h"
+#include "gradus/reference/interpret.h"
 
 namespace gradus::cpu_backend {
 namespace {
@@ -34,8 +39,83 @@ V divide_integers(Builder& b, DType t, V x, V y, int n) {
   return b.CreateSelect(by_zero, zero, quotient);
 }
 
+// ---------------------------------------------------------------- what LLVM knows nothing of: flushing
+
+/// Zeros in place of subnormal numbers, as arithmetic has it; by their bits.
+V flushed(Builder& b, DType t, V x, int n) {
+  V bits = b.CreateBitCast(x, widen(t == f64 ? b.getInt64Ty() : b.getInt32Ty(), n));
+  const auto number = [&](std::uint64_t value) { return llvm::ConstantInt::get(bits->getType(), value); };
+  const std::uint64_t sign = std::uint64_t{1} << (t == f64 ? 63 : 31);
+  const std::uint64_t exponent = t == f64 ? 0x7ff0000000000000u : 0x7f800000u;
+  V small = b.CreateICmpEQ(b.CreateAnd(bits, number(exponent)), number(0));
+  return b.CreateBitCast(b.CreateSelect(small, b.CreateAnd(bits, number(sign)), bits), x->getType());
+}
+
+/// Whether LLVM takes the other operand for the result, as it is: x * 1, x / 1, x + -0, x - 0.
+bool is_neutral(Opcode op, V operand) {
+  auto* known = llvm::dyn_cast<llvm::Constant>(operand);
+  if (known && operand->getType()->isVectorTy()) known = known->getSplatValue();
+  const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(known);
+  if (!number) return false;
+  if (op == Opcode::multiply || op == Opcode::divide) return number->isExactlyValue(1.0);
+  return number->isZero() && number->isNegative() == (op == Opcode::add);
+}
+
+/// The bits of one lane of a constant, as its type lies in registers; nothing if it is none.
+std::optional<std::uint64_t> known_bits(V x, int lane) {
+  auto* known = llvm::dyn_cast<llvm::Constant>(x);
+  if (known && x->getType()->isVectorTy()) known = known->getAggregateElement(static_cast<unsigned>(lane));
+  if (const auto* real = llvm::dyn_cast_or_null<llvm::ConstantFP>(known))
+    return real->getValueAPF().bitcastToAPInt().getZExtValue();
+  if (const auto* whole = llvm::dyn_cast_or_null<llvm::ConstantInt>(known)) return whole->getZExtValue();
+  return {};
+}
+
+/// Whether it computes with what may be subnormal, other than moving it.
+bool may_flush(const Instruction& in, DType from) {
+  return in.op != Opcode::constant && (from == f32 || from == f64) && !is_narrow(in.type);
+}
+
+/// An instruction whose operands are constants, computed as it would run: LLVM would find out that 1e-40 > 0. Null if
+/// they are none.
+V computed_now(Builder& b, const scalar::Code& code, const Instruction& in, std::span<V const> values, int n) {
+  scalar::Code alone;
+  Instruction last = in;
+  llvm::SmallVector<V, 3> operands;
+  for (int* operand : {&last.a, &last.b, &last.c}) {
+    if (*operand < 0) continue;
+    const auto place = static_cast<std::size_t>(*operand);
+    if (!llvm::isa<llvm::Constant>(values[place])) return nullptr;
+    const DType t = code.instructions[place].type;
+    *operand = alone.add({.op = Opcode::input, .type = t, .a = static_cast<int>(operands.size())});
+    operands.push_back(values[place]);
+  }
+  alone.result = alone.add(last);
+  const bool is_splat = n == 1 || std::all_of(operands.begin(), operands.end(), [](V x) {
+                          return llvm::cast<llvm::Constant>(x)->getSplatValue() != nullptr;
+                        });
+  const FlushDenormals as_when_it_runs;
+  std::vector<llvm::Constant*> results;
+  for (int lane = 0; lane < (is_splat ? 1 : n); ++lane) {
+    std::vector<std::uint64_t> bits;
+    for (V x : operands) {
+      const std::optional<std::uint64_t> known = known_bits(x, lane);
+      if (!known) return nullptr;
+      bits.push_back(*known);
+    }
+    results.push_back(llvm::cast<llvm::Constant>(constant(b, in.type, reference::evaluate_bits(alone, bits), 1)));
+  }
+  if (n == 1) return results[0];
+  if (!is_splat) return llvm::ConstantVector::get(results);
+  return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(static_cast<unsigned>(n)), results[0]);
+}
+
+// ---------------------------------------------------------------- instructions
+
 V arithmetic(Builder& b, Opcode op, DType t, V x, V y, int n) {
-  const bool real = is_floating(t);
+  const bool real = is_floating(t), commutes = op == Opcode::add || op == Opcode::multiply;
+  if (real && is_neutral(op, y)) x = flushed(b, t, x, n);
+  else if (real && commutes && is_neutral(op, x)) y = flushed(b, t, y, n);
   switch (op) {
     case Opcode::add: return real ? b.CreateFAdd(x, y) : b.CreateAdd(x, y);
     case Opcode::subtract: return real ? b.CreateFSub(x, y) : b.CreateSub(x, y);
@@ -85,6 +165,8 @@ V convert_from_float(Builder& b, DType from, DType to, V x, int n) {
   llvm::Type* type = widen(register_type(b, to), n);
   if (to == boolean) return b.CreateFCmpUNE(x, llvm::Constant::getNullValue(x->getType()));
   if (is_narrow(to)) return from == f64 ? narrow_double(b, to, x, n) : rounded_to(b, to, x);
+  if (auto* wider = llvm::dyn_cast<llvm::FPExtInst>(x); wider && wider->getSrcTy() == type)
+    return flushed(b, to, wider->getOperand(0), n);  // there and back, which LLVM takes for nothing
   if (is_floating(to)) return b.CreateFPCast(x, type);
   return b.CreateIntrinsic(is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
                            {type, x->getType()}, {x});
@@ -176,7 +258,9 @@ V lower(Builder& b, const scalar::Code& code, std::span<V const> inputs, int n,
     else if (in.op == Opcode::extent) values.push_back(splat(b, extent(std::bit_cast<std::int64_t>(in.bits)), n));
     else {
       const DType from = in.a < 0 ? in.type : code.instructions[static_cast<std::size_t>(in.a)].type;
-      values.push_back(lower_one(b, in, from, at(in.a), at(in.b), at(in.c), n));
+      const std::span<V const> so_far(values.data(), values.size());
+      V known = may_flush(in, from) ? computed_now(b, code, in, so_far, n) : nullptr;
+      values.push_back(known ? known : lower_one(b, in, from, at(in.a), at(in.b), at(in.c), n));
     }
   }
   return values[static_cast<std::size_t>(code.result)];
