@@ -1,6 +1,7 @@
 /// The passes of the compiler on graphs, one free function in one file each, and the runner that verifies, prints
 /// and disables them by name.
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@ void fold_constants(Graph& graph);
 /// Rewrites by rules that change no bit, such as x*1, a view of a view, a transpose that a product can read in place
 /// (simplify.cpp), rows that repeat in a product (repeated_rows.cpp).
 void simplify(Graph& graph);
+/// The operand that an elementwise value equals but for what arithmetic flushes, such as x of x*1, if there is one.
+std::optional<int> operand_passed_on(const Graph& graph, const Value& v);
 void multiply_repeated_rows_once(Graph& graph);
 /// Keeps one of equal values and drops what no output needs (eliminate.cpp).
 void eliminate_common_subexpressions(Graph& graph);

@@ -114,20 +114,30 @@ int unrounded(const scalar::Code& code, int i) {
   return widens || rounds ? in.a : i;
 }
 
-/// A formula that gives back an operand, such as a cast to the type that is there already, or that has no effect.
-std::optional<int> unchanged_operand(const Graph& graph, const Value& v, Flushed& flushed) {
+struct PassedOn {
+  std::optional<int> operand;
+  bool is_computed = false;  // by arithmetic without effect, but for flushing
+};
+/// Of a formula that gives back an operand, such as a cast to the type that is there already, or that has no effect.
+PassedOn passed_on(const Graph& graph, const Value& v) {
   std::vector<DType> types;
   for (int operand : v.in) types.push_back(graph[operand].spec.dtype);
   const scalar::Code code = v.op.formula(types);
   const auto at = [&](int i) -> const scalar::Instruction& { return code.instructions[static_cast<std::size_t>(i)]; };
-  if (const auto& result = at(code.result); result.op == Opcode::input) return v.in[static_cast<std::size_t>(result.a)];
+  if (const auto& result = at(code.result); result.op == Opcode::input)
+    return {v.in[static_cast<std::size_t>(result.a)]};
   if (graph[v.in[0]].spec.dtype != v.spec.dtype) return {};
   const scalar::Instruction& result = at(unrounded(code, code.result));
   if (result.a < 0 || result.b < 0) return {};
   const scalar::Instruction &a = at(unrounded(code, result.a)), &b = at(unrounded(code, result.b));
   const bool of_operands = a.op == Opcode::input && b.op == Opcode::input && a.a == 0 && b.a == 1;
-  const std::optional<int> same = of_operands ? neutral_operand(graph, v, result.op) : std::nullopt;
-  return same && (!is_floating(v.spec.dtype) || flushed.has(*same)) ? same : std::nullopt;
+  if (!of_operands) return {};
+  return {neutral_operand(graph, v, result.op), is_floating(v.spec.dtype)};
+}
+
+std::optional<int> unchanged_operand(const Graph& graph, const Value& v, Flushed& flushed) {
+  const PassedOn same = passed_on(graph, v);
+  return same.operand && same.is_computed && !flushed.has(*same.operand) ? std::nullopt : same.operand;
 }
 
 bool is_identity(const Graph& graph, const Value& v) {
@@ -192,6 +202,10 @@ void absorb_transposes(const Graph& graph, Value& v) {
 }
 
 }  // namespace
+
+std::optional<int> operand_passed_on(const Graph& graph, const Value& v) {
+  return v.op && v.op.is_elementwise() && !v.in.empty() ? passed_on(graph, v).operand : std::nullopt;
+}
 
 void simplify(Graph& graph) {
   multiply_repeated_rows_once(graph);

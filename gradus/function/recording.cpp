@@ -105,8 +105,13 @@ class Comparison {
     return text(spelt(known_, b), " with the sizes known, ", spelt(open_, a), " without");
   }
   static int source(const Graph& graph, int i) {
-    while (graph[i].op && changes_nothing(graph, graph[i])) i = graph[i].in[0];
-    return i;
+    for (;;) {
+      const Value& v = graph[i];
+      if (!v.op) return i;
+      const std::optional<int> same = changes_nothing(graph, v) ? v.in[0] : operand_passed_on(graph, v);
+      if (!same) return i;
+      i = *same;
+    }
   }
 
   bool step(int a, int b) {

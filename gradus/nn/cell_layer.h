@@ -15,6 +15,8 @@ struct CellLayer : Layer {
   virtual std::vector<std::int64_t> state_sizes() const = 0;
   /// Which state has the size of the result.
   virtual std::size_t state_like_result() const { return 0; }
+  /// Whether that is the result.
+  virtual bool gives_its_state() const { return true; }
   virtual RecurrentOutput step(const Tensor& x, In state) const = 0;
 
   Tensor call(const Tensor& x) const override { return step(x, zero_state(x.shape()[0], x.dtype())).output; }

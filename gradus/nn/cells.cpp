@@ -138,6 +138,7 @@ struct StackedCells final : CellLayer, Described {
     const CellLayer& last = cell_behind(cells.back());
     return state_sizes().size() - last.state_sizes().size() + last.state_like_result();
   }
+  bool gives_its_state() const override { return cell_behind(cells.back()).gives_its_state(); }
   RecurrentOutput step(const Tensor& x, In state) const override {
     check_state(x, state);
     RecurrentOutput all{.output = x};
@@ -167,6 +168,7 @@ struct CustomCellLayer final : CellLayer {
   std::string_view kind() const override { return "custom_cell"; }
   std::vector<std::shared_ptr<Layer>> children() const override { return {net}; }
   std::vector<std::int64_t> state_sizes() const override { return sizes; }
+  bool gives_its_state() const override { return false; }
   void build(const Spec& input) override {
     require(is_floating(input.dtype) && input.shape.rank() == 2 && input.shape[1] >= 0, "CustomCell: the input is ",
             input, ", expected floats [batch, inputs] with known inputs");
@@ -191,13 +193,9 @@ struct CustomCellLayer final : CellLayer {
 /// What a loop over places does beside its steps.
 struct Places {
   bool return_sequences, go_backwards, zero_output_for_mask;
-  Tensor mask;  // bool [batch, time]; empty: all count
+  bool gives_state;  // the result is a state
+  Tensor mask;       // bool [batch, time]; empty: all count
 };
-
-/// The last row; `otherwise` where there is none.
-Tensor last_row(const Tensor& rows, const Tensor& otherwise) {
-  return rows.shape()[0] > 0 ? rows[-1] : concat({expand_dims(otherwise, 0), rows})[-1];
-}
 
 /// `x`: [batch, time, ...]. The result of places that do not count is `repeated` at first.
 RecurrentOutput over_places(const Tensor& x, const Tensors& first, std::size_t state_like_result, const Places& places,
@@ -207,15 +205,14 @@ RecurrentOutput over_places(const Tensor& x, const Tensors& first, std::size_t s
   const std::size_t n = first.size();
   Tensors carries = first;
   Tensor mask;
+  const bool carries_result = places.mask.defined() || !places.gives_state;
+  if (carries_result) carries.push_back(fill_like(first[state_like_result], 0));
   if (places.mask.defined()) {
     mask = in_order(transpose(places.mask));
-    carries.push_back(fill_like(first[state_like_result], 0));
     carries.push_back(fill({}, 0, i32));
   }
-  bool result_is_state = false;  // then the sequence need not be made for its last row
   const auto body = [&](In in) {
     const RecurrentOutput made = step(in.back(), in.first(n));
-    result_is_state = made.output.node() == made.state[state_like_result].node();
     Tensors next = made.state;
     Tensor result = made.output;
     if (mask.defined()) {
@@ -226,6 +223,8 @@ RecurrentOutput over_places(const Tensor& x, const Tensors& first, std::size_t s
       next.push_back(repeated);
       next.push_back(in[n + 1] + 1);
       result = places.zero_output_for_mask ? where(counts, result, fill_like(result, 0)) : repeated;
+    } else if (carries_result) {
+      next.push_back(result);
     }
     next.push_back(result);
     return next;
@@ -233,10 +232,7 @@ RecurrentOutput over_places(const Tensor& x, const Tensors& first, std::size_t s
   Tensors results = detail::scan(body, carries, xs);
   RecurrentOutput all{.output = moveaxis(results.back(), 0, 1),
                       .state = Tensors(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(n))};
-  if (places.return_sequences) return all;
-  if (mask.defined()) all.output = results[n];
-  else if (result_is_state) all.output = results[state_like_result];
-  else all.output = last_row(results.back(), fill_like(first[state_like_result], 0));
+  if (!places.return_sequences) all.output = results[carries_result ? n : state_like_result];
   return all;
 }
 
@@ -273,7 +269,8 @@ struct RNNLayer final : Cloned<RNNLayer>, Described {
     const Tensors first = input.initial_state.empty() ? steps.zero_state(x.shape()[0], x.dtype()) : input.initial_state;
     steps.check_state(x, first);
     return over_places(x, first, steps.state_like_result(),
-                       {options.return_sequences, options.go_backwards, options.zero_output_for_mask, input.mask},
+                       {options.return_sequences, options.go_backwards, options.zero_output_for_mask,
+                        steps.gives_its_state(), input.mask},
                        [&](const Tensor& place, In state) { return entered(steps, place, state); });
   }
   using Layer::note_result;
@@ -344,7 +341,7 @@ template <class Options> struct ConvLSTMLayer final : Cloned<ConvLSTMLayer<Optio
     state.set(-1, settings.filters);
     const Tensor zero = fill(state, 0, x.dtype());
     return over_places(reshape(gates, divided), {zero, zero}, 0,
-                       {options.return_sequences, options.go_backwards, false, mask},
+                       {options.return_sequences, options.go_backwards, false, true, mask},
                        [&](const Tensor& from_input, In now) { return step(from_input, now); })
         .output;
   }

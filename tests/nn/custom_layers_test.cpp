@@ -108,8 +108,8 @@ TEST(CustomCell, TheLastResultIsThatOfTheSequence) {
   set_seed(7);
   const Tensor x = noise({2, 4, 5}, 8), mask = constant({{1, 1, 0, 0}, {0, 1, 1, 0}}) > 0;
   for (const bool backwards : {false, true}) {
-    const RNN all(CustomCell(Shifted()), {.return_sequences = true, .go_backwards = backwards});
-    const RNN last(CustomCell(Shifted()), {.go_backwards = backwards});
+    const RNN all(CustomCell{Shifted{}}, {.return_sequences = true, .go_backwards = backwards});
+    const RNN last(CustomCell{Shifted{}}, {.go_backwards = backwards});
     all(x), last(x);  // builds
     last.variables()[0].assign(all.variables()[0].value());
     const auto compiled =

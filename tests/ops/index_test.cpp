@@ -75,7 +75,7 @@ TEST(Geomspace, HitsBothEnds) {
   EXPECT_EQ(geomspace(3, 5, 1).to_vector<float>(), Floats{3});
   const std::vector<double> falling = geomspace(-1000, -0.1, 5, f64).to_vector<double>();
   EXPECT_EQ(falling.front(), -1000);
-  EXPECT_EQ(falling[2], -10);
+  EXPECT_DOUBLE_EQ(falling[2], -10);
   EXPECT_EQ(falling.back(), -0.1);
   EXPECT_THROW(geomspace(-1, 1, 3), InvalidArgument);
 }
