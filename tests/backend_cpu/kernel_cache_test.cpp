@@ -170,6 +170,13 @@ class KernelFiles : public testing::Test {
     for (const auto& entry : fs::directory_iterator(directory_ / "inner")) found.push_back(entry.path());
     return found;
   }
+  /// What generating `graph` leaves: one file. Throws, which ends the test, if there is none.
+  fs::path only_file_of(const Graph& graph) const {
+    EXPECT_GT(generated_for(graph), 0);
+    const std::vector<fs::path> found = files();
+    EXPECT_EQ(found.size(), 1u);
+    return found.at(0);
+  }
   static std::string content_of(const fs::path& path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -199,9 +206,7 @@ TEST_F(KernelFiles, ServeOneInstructionSetAndOneProgram) {
 TEST_F(KernelFiles, OfAnyDamageAreMadeAnew) {
   const Threads one(1);
   const Graph graph = parse_graph("%0 = input : f32[50]\n%1 = negative %0 : f32[50]\nreturn %1\n");
-  EXPECT_GT(generated_for(graph), 0);
-  ASSERT_EQ(files().size(), 1u);
-  const fs::path path = files()[0];
+  const fs::path path = only_file_of(graph);
   const std::string whole = content_of(path);
   const auto check = [&](const std::string& damaged, const std::string& where) {
     write(path, damaged);
@@ -225,9 +230,7 @@ TEST_F(KernelFiles, OfAnyDamageAreMadeAnew) {
 TEST_F(KernelFiles, ThatDoNotLinkAreMadeAnew) {
   const Threads one(1);
   const Graph graph = parse_graph("%0 = input : f32[50]\n%1 = negative %0 : f32[50]\nreturn %1\n");
-  EXPECT_GT(generated_for(graph), 0);
-  ASSERT_EQ(files().size(), 1u);
-  const fs::path path = files()[0];
+  const fs::path path = only_file_of(graph);
   const std::string whole = content_of(path);
   std::uint64_t source_bytes = 0;
   std::memcpy(&source_bytes, whole.data() + 16, sizeof source_bytes);

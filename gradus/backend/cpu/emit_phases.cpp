@@ -2,6 +2,7 @@
 #include <algorithm>
 #include "gradus/backend/cpu/loop_emitter.h"
 #include "gradus/backend/cpu/lower_scalar.h"
+#include "gradus/base/divide.h"
 
 namespace gradus::cpu_backend {
 namespace {
@@ -252,7 +253,7 @@ void LoopEmitter::keep_for(int member, int phase, std::set<std::pair<int, int>>&
     const std::int64_t row = dimension::add(loops_.columns(), lanes);
     const std::int64_t bytes = dimension::multiply(row, size_of(graph_[member].spec.dtype));
     // What is symbolic cannot be rounded up: buffers behind it may begin anywhere, and are read as any address is.
-    worker_scratch_ = dimension::add(worker_scratch_, bytes < 0 ? bytes : (bytes + 63) / 64 * 64);
+    worker_scratch_ = dimension::add(worker_scratch_, bytes < 0 ? bytes : round_up(bytes, 64));
     return;
   }
   for (int operand : graph_[member].in)
