@@ -6,18 +6,38 @@
 namespace gradus {
 namespace {
 
+struct TanhGrad {
+  static constexpr auto name = "tanh_grad";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto y, auto dy) const { return dy * (1.0 - y * y); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dz) const {
+    const Tensor &y = in[0], &dy = in[1];
+    return {dz * dy * y * fill_like(y, -2), tanh_grad(y, dz)};
+  }
+};
+
 struct Tanh {
   static constexpr auto name = "tanh";
   static constexpr auto takes = Takes::floats;
   auto emit(auto x) const { return tanh(x); }
-  Tensors vjp(In, const Tensor& y, const Tensor& dy) const { return {dy * (ones_like(dy) - y * y)}; }
+  Tensors vjp(In, const Tensor& y, const Tensor& dy) const { return {tanh_grad(y, dy)}; }
+};
+
+struct SigmoidGrad {
+  static constexpr auto name = "sigmoid_grad";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto y, auto dy) const { return dy * (y * (1.0 - y)); }
+  Tensors vjp(In in, const Tensor&, const Tensor& dz) const {
+    const Tensor &y = in[0], &dy = in[1];
+    return {dz * dy * (ones_like(y) - y * fill_like(y, 2)), sigmoid_grad(y, dz)};
+  }
 };
 
 struct Sigmoid {
   static constexpr auto name = "sigmoid";
   static constexpr auto takes = Takes::floats;
   auto emit(auto x) const { return sigmoid(x); }
-  Tensors vjp(In, const Tensor& y, const Tensor& dy) const { return {dy * (y * (ones_like(dy) - y))}; }
+  Tensors vjp(In, const Tensor& y, const Tensor& dy) const { return {sigmoid_grad(y, dy)}; }
 };
 
 struct Relu {
@@ -86,6 +106,8 @@ const Tensor& floats(const Tensor& x, std::string_view op) {
 
 }  // namespace
 
+Tensor tanh_grad(const Tensor& y, const Tensor& dy) { return apply(TanhGrad{}, y, dy); }
+Tensor sigmoid_grad(const Tensor& y, const Tensor& dy) { return apply(SigmoidGrad{}, y, dy); }
 Tensor tanh(const Tensor& x) { return apply_wide(Tanh{}, x); }
 Tensor sigmoid(const Tensor& x) { return apply_wide(Sigmoid{}, x); }
 Tensor relu(const Tensor& x) { return apply(Relu{}, x); }

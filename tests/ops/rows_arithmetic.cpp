@@ -1,4 +1,5 @@
-/// Rows of sums, products, quotients, powers, extrema, signs, and of the products that keep zero cotangents zero.
+/// Rows of sums, products, quotients, powers, extrema, signs, of the products that keep zero cotangents zero, and of
+/// the gradients of tanh and sigmoid.
 #include <cmath>
 #include <limits>
 #include "gradus/ops/constant.h"
@@ -228,6 +229,14 @@ std::vector<Row> simple() {
                "product_of_cotangents", [](In in) { return product_of_cotangents(in[0], in[1]); }, {{}, {}},
                [](Scalars x) { return x[0] == 0 || x[1] == 0 ? 0 : x[0] * x[1]; })),
            [](Row& row) { row.slopes = {{{0, inf}, {inf, 0}}, {{0, inf}, {0, 0}, 0}, {{inf, 0}, {0, inf}}}; }),
+      with(unbroadcast(elementwise(
+               "tanh_grad", [](In in) { return tanh_grad(in[0], in[1]); }, {{-0.8, 0.8}, {}},
+               [](Scalars x) { return x[1] * (1 - x[0] * x[0]); })),
+           [](Row& row) { row.slopes = {{{1, 2}, {-4, 0}}, {{-1, 2}, {4, 0}}, {{0, 2}, {0, 1}}}; }),
+      with(unbroadcast(elementwise(
+               "sigmoid_grad", [](In in) { return sigmoid_grad(in[0], in[1]); }, {{0.1, 0.9}, {}},
+               [](Scalars x) { return x[1] * x[0] * (1 - x[0]); })),
+           [](Row& row) { row.slopes = {{{0, 2}, {2, 0}}, {{1, 2}, {-2, 0}}, {{0.5, 2}, {0, 0.25}}}; }),
   };
 }
 
