@@ -14,6 +14,9 @@ bool holds(const std::vector<int>& list, int i) { return std::ranges::find(list,
 /// So many instructions on an element cost as much as a byte to or from memory. Streams from the second cache would
 /// make it two, but what waits for a gradient comes from farther.
 constexpr double instructions_per_byte = 4;
+/// And so many more what a byte of memory costs that is in use until then. By time alone a tanh would rather be kept,
+/// whose 90 instructions take as long as its eight bytes do.
+constexpr double instructions_per_kept_byte = 16;
 /// Less than this stays in the caches.
 constexpr double least_bytes = 256 << 10;
 /// What is smaller by this factor than what is derived from it is rather stored than computed again.
@@ -145,7 +148,8 @@ class Choice {
            places_.elements(source) * small_factor > places_.elements(derived);
   }
 
-  /// The worth of the bytes that are not moved less that of the work; negative if more memory would be in use.
+  /// The worth of the bytes that are neither moved nor kept less that of the work; negative if more memory would be in
+  /// use.
   double gain_of(const Derived& derived) const {
     if (derived.values.empty()) return 0;
     const Cone cone = cone_of(derived);
@@ -167,7 +171,8 @@ class Choice {
       if (!stays && (readers.empty() || readers.back() < reader_)) kept += bytes;
     }
     if (moved < least_bytes || kept > freed + freed / small_share) return -1;
-    return moved * instructions_per_byte - cone.instructions;
+    return moved * instructions_per_byte + static_cast<double>(freed - kept) * instructions_per_kept_byte -
+           cone.instructions;
   }
 
   std::int64_t length_of(int value) const {

@@ -30,6 +30,16 @@ std::string network(const std::string& type, const std::string& end) {
 }
 const std::string large = "f32[512,512]", small = "f32[64,64]";
 
+/// `op` of %0 * %0, a product of that, and a formula of this one and `op`, which may be computed again for it.
+std::string kept_for_later(const std::string& op, bool again) {
+  const std::string of_type = " : " + large + "\n", y = again ? "%5" : "%2", k = again ? "%6" : "%5",
+                    last = again ? "%7" : "%6";
+  return "%0 = input" + of_type + "%1" + product + "%0 %0" + of_type + "%2 = " + op + " %1" + of_type +
+         "%3 = multiply %2 %1" + of_type + "%4" + product + "%3 %0" + of_type +
+         (again ? "%5 = " + op + " %1" + of_type : "") + k + " = tanh_grad " + y + " %4" + of_type + last +
+         " = multiply " + k + " %1" + of_type + "return " + last + "\n";
+}
+
 const Row rows[] = {
     {"AFormulaOfWhatIsThere", network(large, "%5 = multiply %4 %2 : " + large + "\nreturn %5\n"),
      network(large, "%5 = square %1 : " + large + "\n%6 = multiply %4 %5 : " + large + "\nreturn %6\n")},
@@ -50,7 +60,9 @@ const Row rows[] = {
      "%0 = input : " + large + "\n%1" + product + "%0 %0 : " + large + "\n%2 = square %1 : " + large + "\n%3" +
          product + "%2 %0 : " + large + "\n%4 = square %1 : " + large +
          "\n%5 = less %1 %4 : bool[512,512]\n%6 = where %5 %3 %1 : " + large + "\nreturn %6\n"},
-    {"NotWhatIsDearerThanMemory",
+    {"ATanhForItsMemory", kept_for_later("tanh", false), kept_for_later("tanh", true)},
+    {"NotWhatIsDearerThanItsMemory", kept_for_later("lgamma", false), ""},
+    {"NotANegationThatAProductReads",
      "%0 = input : " + large + "\n%1" + product + "%0 %0 : " + large + "\n%2 = negative %1 : " + large + "\n%3" +
          product + "%2 %0 : " + large + "\n%4 = multiply %3 %2 : " + large + "\nreturn %4\n",
      ""},
