@@ -44,8 +44,8 @@ Tensor cotangent_over(const Tensor& cotangent, const Tensor& divisor);
 /// a * b, but 0 wherever one of them is exactly 0: the gradients of the two above, of which both operands are
 /// cotangents.
 Tensor product_of_cotangents(const Tensor& a, const Tensor& b);
-/// dy * (1 - y * y) of y = tanh(x), and dy * (y * (1 - y)) of y = sigmoid(x), each of them one op: recording three costs
-/// more than computing them.
+/// dy * (1 - y * y) of y = tanh(x), and dy * (y * (1 - y)) of y = sigmoid(x), each of them one op: recording three
+/// costs more than computing them.
 Tensor tanh_grad(const Tensor& y, const Tensor& dy);
 Tensor sigmoid_grad(const Tensor& y, const Tensor& dy);
 
