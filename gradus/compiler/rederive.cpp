@@ -153,13 +153,15 @@ class Choice {
   double gain_of(const Derived& derived) const {
     if (derived.values.empty()) return 0;
     const Cone cone = cone_of(derived);
-    double moved = 0;
+    double moved = 0, freed_by_all = 0;  // of what has several readers, each has its part
     std::int64_t freed = 0, kept = 0;
     for (int value : derived.values) {
       const std::int64_t bytes = places_.bytes(value);
       moved += static_cast<double>(bytes);
       if (places_.is_output[at(value)] || places_.is_read_elsewhere[at(value)]) continue;
-      moved += static_cast<double>(bytes) / static_cast<double>(places_.readers[at(value)].size());
+      const double part = static_cast<double>(bytes) / static_cast<double>(places_.readers[at(value)].size());
+      moved += part;
+      freed_by_all += part;
       freed += bytes;
     }
     for (int leaf : cone.leaves) {
@@ -171,8 +173,8 @@ class Choice {
       if (!stays && (readers.empty() || readers.back() < reader_)) kept += bytes;
     }
     if (moved < least_bytes || kept > freed + freed / small_share) return -1;
-    return moved * instructions_per_byte + static_cast<double>(freed - kept) * instructions_per_kept_byte -
-           cone.instructions;
+    const double freed_here = freed_by_all - static_cast<double>(kept);
+    return moved * instructions_per_byte + freed_here * instructions_per_kept_byte - cone.instructions;
   }
 
   std::int64_t length_of(int value) const {

@@ -28,10 +28,11 @@ struct QueueRegistry {
     }
     Pending* queue = idle.back();
     idle.pop_back();
+    queue->adopt();
     return queue;
   }
   void give_back(Pending* queue) {
-    queue->settle_if_unrecorded();
+    queue->orphan();
     std::lock_guard lock(guard);
     idle.push_back(queue);
   }
@@ -238,10 +239,17 @@ void Pending::stop_recording() {
   if (--recording_ == 0) settle(released);
 }
 
-void Pending::settle_if_unrecorded() {
+/// Its thread has ended, and nobody asks for the history of what that has recorded.
+void Pending::orphan() {
   std::vector<Ref<Node>> released;  // outlives the lock
   std::lock_guard lock(guard_);
+  has_owner_ = false;
   if (recording_ == 0) settle(released);
+}
+
+void Pending::adopt() {
+  std::lock_guard lock(guard_);
+  has_owner_ = true;
 }
 
 /// Ends the history of what was kept while a tape recorded.
@@ -334,15 +342,14 @@ void Pending::commit(Plan& p) {
   for (std::size_t i = 0; i < p.live.size(); ++i) {
     Node* node = p.live[i];
     if (p.yields[i]) node->value.set(std::move(p.outputs[k++]));
-    node->queue.store(nullptr, std::memory_order_release);
-    if (keep)
-      if (Ref<Node> kept = Ref<Node>::of_living(node)) {  // else another thread waits in forget() to free it
-        kept_.push_back(std::move(kept));
-        continue;
-      }
-    for (const Ref<Node>& operand : node->inputs) p.released.push_back(operand);
-    node->inputs = {};
-    node->op = {};
+    if (Ref<Node> kept = keep ? Ref<Node>::of_living(node) : Ref<Node>()) {
+      kept_.push_back(std::move(kept));
+    } else {  // of those to keep, another thread waits in forget() to free it
+      for (const Ref<Node>& operand : node->inputs) p.released.push_back(operand);
+      node->inputs = {};
+      node->op = {};
+    }
+    node->queue.store(nullptr, std::memory_order_release);  // at last: who sees it may free the node
   }
   for (const auto& cell : assigned_) {
     std::lock_guard lock(cell->guard);
@@ -372,7 +379,7 @@ void Pending::flush() {
   std::exception_ptr problem;
   {
     std::lock_guard lock(guard_);
-    p->reset(this == &mine());
+    p->reset(this == &mine() || !has_owner_);
     if (p->by_owner && recording_ == 0) settle(p->released);
     plan(*p);
     if (!p->live.empty()) {

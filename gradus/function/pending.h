@@ -43,7 +43,8 @@ class Pending {
   void commit(Plan& plan);
   void abandon(Plan& plan);
   void settle(std::vector<Ref<Node>>& released);
-  void settle_if_unrecorded();
+  void orphan();
+  void adopt();
   void admit(const Ref<Node>& node);
   void close_ranks();
 
@@ -52,6 +53,7 @@ class Pending {
   std::vector<std::shared_ptr<VariableCell>> assigned_;
   std::vector<Ref<Node>> kept_;  // computed, but with their history, which ends with the recording
   std::uint32_t number_ = 0;
+  bool has_owner_ = true;  // a thread that runs
   int recording_ = 0;
   std::int64_t dispatches_ = 0;
   bool eager_ = false;

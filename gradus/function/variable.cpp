@@ -41,12 +41,20 @@ bool is_unread(VariableCell& cell, const Tensor& value) {
          node.refs.load(std::memory_order_acquire) == 2;
 }
 
+bool waits_for_an_assignment(VariableCell& cell) {
+  const std::lock_guard lock(cell.guard);
+  return cell.committed.defined();
+}
+
 /// `next` becomes the cell's value; its computation may wait. What was waiting itself, as first values do, and was
 /// never read, is not computed at all, unless a failure returns to it.
 void assign_lazily(VariableCell& cell, const Tensor& next) {
   const Assigning alone(cell);
   const Tensor before = cell.read();
-  if (!is_unread(cell, before)) before.observed();  // flushes align with steps, and there is a value to return to
+  if (!is_unread(cell, before)) {
+    before.observed();  // flushes align with steps, and there is a value to return to
+    if (waits_for_an_assignment(cell)) Pending::flush_all();  // one that a compiled function has overtaken
+  }
   Pending* queue = next.node()->queue.load(std::memory_order_acquire);
   if (queue != &Pending::mine()) {
     next.observed();  // of what waits nowhere, since it has failed, too: the value that is there stays
@@ -59,6 +67,32 @@ void assign_lazily(VariableCell& cell, const Tensor& next) {
     cell.committed = before;
   }
   queue->add_assignment(cell.shared_from_this());
+}
+
+/// The innermost trace of this thread is that of this number, which is on the stack.
+class Within : public Context {
+ public:
+  explicit Within(std::uint32_t trace) : Context(trace) {}
+};
+
+/// A node that stands for `value` as what the cell holds. It is made where `value` was, which a region around the
+/// reader is not, and is the cell's value from now on: all readers get the same one.
+Tensor own_node_of(VariableCell& cell, const Tensor& value) {
+  const ReshapeOp same{value.shape()};
+  const Node& node = *value.node();
+  Context* trace = node.trace ? Context::find(node.trace) : nullptr;
+  if (trace && !node.op) return apply(same, value);  // an input of the trace, which the cell has held since before
+  if (trace) {
+    const Within there(node.trace);
+    const Tensor own = apply(same, value);
+    trace->assign(cell, own);
+    return own;
+  }
+  const Untraced there;
+  const Tensor own = apply(same, value);
+  const std::lock_guard lock(cell.guard);
+  if (cell.value.node() == value.node()) cell.value = own;
+  return own;
 }
 
 }  // namespace
@@ -230,7 +264,7 @@ Tensor ReadListener::tell(VariableCell& cell, Tensor value) {
   bool is_known = false;
   for (ReadListener* listener = innermost_listener(); listener; listener = listener->outer_)
     is_known = is_known || listener->knows(value);
-  if (is_known) value = apply(ReshapeOp{value.shape()}, value);
+  if (is_known) value = own_node_of(cell, value);
   for (ReadListener* listener = innermost_listener(); listener; listener = listener->outer_)
     listener->on_read(cell, value);
   return value;

@@ -269,8 +269,9 @@ Optimizer& Optimizer::operator=(const Optimizer& other) {
   State& s = *state_;
   const State& o = other.state();
   const Variables target = variables(), source = other.variables();
-  require(s.rule->name() == o.rule->name() && s.groups.size() == o.groups.size() && same_specs(s.bound, o.bound) &&
-              same_specs(target, source),
+  const auto has_rate = &ParameterGroup::has_rate;
+  require(s.rule->name() == o.rule->name() && std::ranges::equal(s.groups, o.groups, {}, has_rate, has_rate) &&
+              same_specs(s.bound, o.bound) && same_specs(target, source),
           "assigning ", o.rule->name(), " to ", s.rule->name(),
           ": they have different state; assign between optimizers of one kind and model, or copy-construct");
   OptimizerSetup next = o;

@@ -7,6 +7,7 @@
 #include "gradus/graph/context.h"
 #include "gradus/graph/region.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
 
 namespace gradus {
 namespace {
@@ -17,9 +18,13 @@ Captured formula(std::string_view of, std::size_t scalars, DType t, const std::f
   return capture(RegionTrace(of, specs, f));
 }
 
+/// What a formula makes of numbers of its own is another tensor each time that it is traced.
+bool same_capture(const Tensor& a, const Tensor& b) {
+  return a.node() == b.node() || (!a.is_symbolic() && !b.is_symbolic() && bitwise_equal(a, b));
+}
+
 bool same_formula(const Captured& a, const Captured& b) {
-  const auto same_node = [](const Tensor& x, const Tensor& y) { return x.node() == y.node(); };
-  return a.region == b.region && std::ranges::equal(a.captures, b.captures, same_node);
+  return a.region == b.region && std::ranges::equal(a.captures, b.captures, same_capture);
 }
 
 Captured formula_of(const UpdateRule& rule) {

@@ -40,6 +40,16 @@ std::string kept_for_later(const std::string& op, bool again) {
          " = multiply " + k + " %1" + of_type + "return " + last + "\n";
 }
 
+/// As above, but the formula is read early, beside its argument, and late, without it: it stays in memory for the
+/// latter.
+std::string shared_with_another() {
+  const std::string of_type = " : " + large + "\n";
+  return "%0 = input" + of_type + "%1" + product + "%0 %0" + of_type + "%2 = tanh %1" + of_type +
+         "%3 = multiply %2 %1" + of_type + "%4" + product + "%3 %0" + of_type + "%5 = tanh_grad %2 %4" + of_type +
+         "%6 = multiply %5 %1" + of_type + "%7" + product + "%6 %0" + of_type + "%8 = tanh_grad %2 %7" + of_type +
+         "return %8\n";
+}
+
 const Row rows[] = {
     {"AFormulaOfWhatIsThere", network(large, "%5 = multiply %4 %2 : " + large + "\nreturn %5\n"),
      network(large, "%5 = square %1 : " + large + "\n%6 = multiply %4 %5 : " + large + "\nreturn %6\n")},
@@ -61,6 +71,7 @@ const Row rows[] = {
          product + "%2 %0 : " + large + "\n%4 = square %1 : " + large +
          "\n%5 = less %1 %4 : bool[512,512]\n%6 = where %5 %3 %1 : " + large + "\nreturn %6\n"},
     {"ATanhForItsMemory", kept_for_later("tanh", false), kept_for_later("tanh", true)},
+    {"NotForMemoryThatAnotherReaderNeeds", shared_with_another(), ""},
     {"NotWhatIsDearerThanItsMemory", kept_for_later("lgamma", false), ""},
     {"NotANegationThatAProductReads",
      "%0 = input : " + large + "\n%1" + product + "%0 %0 : " + large + "\n%2 = negative %1 : " + large + "\n%3" +

@@ -1,12 +1,14 @@
 /// Lazy evaluation: what is computed when, what stays, what happens on failure, and with several threads.
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <optional>
 #include <thread>
 #include "gradus/backend/cpu/lower.h"
 #include "gradus/function/function.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/program_cache.h"
 #include "gradus/function/variable.h"
+#include "gradus/gradients/tape.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
@@ -165,6 +167,24 @@ TEST(Lazy, WhatAFunctionHasAssignedOutlivesAFailureOfWhatWaited) {
   }
 }
 
+/// The one that waits is overtaken by a function's, and that by another one that waits.
+TEST(Lazy, AnOvertakenAssignmentLeavesNoTrace) {
+  Variable w(full({3}, 1));
+  w.value().observed();
+  const auto set = function([&] { w.assign(full({3}, 5)); });
+  for (int i = 0; i < 3; ++i) {
+    w.assign(w.value() + 1);
+    set();
+    const Tensor held = w.value();
+    w.assign(held * 2);
+    EXPECT_EQ(w.value().to_vector<float>(), (std::vector<float>{10, 10, 10}));
+    EXPECT_EQ(held.to_vector<float>(), (std::vector<float>{5, 5, 5}));
+    w.assign(w.value() + gather(from_values(counting(3), {3}), constant({0, 7, 1})));
+    EXPECT_THROW(synchronize(), OutOfRange);
+    EXPECT_EQ(w.value().to_vector<float>(), (std::vector<float>{10, 10, 10}));
+  }
+}
+
 TEST(Lazy, ALongChainIsRecordedComputedAndFreed) {
   Tensor y = ones({4});
   for (int i = 0; i < 100'000; ++i) y = y + 1;
@@ -217,8 +237,29 @@ TEST(Lazy, AThreadMayDropWhatAnotherOneComputes) {
 
 TEST(Lazy, WhatAThreadLeavesBehindStaysComputable) {
   Tensor y;
-  std::thread([&] { y = from_values(counting(10), {10}) + 1; }).join();
-  EXPECT_EQ(y.to_vector<float>()[9], 10);
+  std::thread([&] { y = from_values(counting(10), {10}) * 2 + 1; }).join();
+  EXPECT_EQ(y.to_vector<float>()[9], 19);
+  EXPECT_FALSE(y.node()->op) << "what it was computed from is kept by nobody";
+  const std::size_t before = memory_use().live_bytes;
+  for (int i = 0; i < 10; ++i) {
+    std::thread([&] { y = sqrt(ones({100'000}) * 3 + 1) * 2; }).join();
+    EXPECT_EQ(y.to_vector<float>()[9], 4);
+  }
+  EXPECT_LE(memory_use().live_bytes, before + 500'000);
+}
+
+/// Its last handle goes while its own thread computes it.
+TEST(Lazy, AnotherThreadMayDropWhatAThreadComputes) {
+  for (const bool records : {false, true})
+    for (int i = 0; i < 300; ++i) {
+      std::optional<GradientTape> tape;
+      if (records) tape.emplace();
+      Tensor a = ones({16}) + i;
+      Tensor b = a * 2;
+      std::thread other([given = std::move(a)]() mutable { given = {}; });
+      EXPECT_EQ(b.to_vector<float>()[3], 2.0f * static_cast<float>(i + 1));
+      other.join();
+    }
 }
 
 TEST(Lazy, TwoThreadsComputeOnOneVariable) {

@@ -9,6 +9,7 @@
 #include "gradus/gradients/tape.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/optim/optimizers.h"
 #include "gradus/tensor/failing_allocation.h"
@@ -194,6 +195,33 @@ TEST(Assigning, IsRefusedIfACompiledStepWouldNotNotice) {
     EXPECT_EQ(target.bias.value().item(), copied.bias.value().item()) << change.name;
     EXPECT_EQ(step.explain().variants, 1) << change.name;
   }
+}
+
+/// Groups that have a rate of their own are listed in the order of groups: as many elsewhere are others.
+TEST(Assigning, IsRefusedIfOtherGroupsHaveRates) {
+  Pair target, source;
+  Optimizer assigned = decaying(), other = decaying();
+  assigned.add_parameter_group(Variables{target.kernel}, {.learning_rate = 0.125});
+  assigned.add_parameter_group(Variables{target.bias}, {.weight_decay = 0});
+  other.add_parameter_group(Variables{source.kernel}, {.weight_decay = 0});
+  other.add_parameter_group(Variables{source.bias}, {.learning_rate = 0.5});
+  assigned.build(target.both());
+  other.build(source.both());
+  expect_says(error_of<InvalidArgument>([&] { assigned = other; }), "different state");
+  EXPECT_EQ(assigned.learning_rate(1), 0.125);
+}
+
+TEST(Assigning, KnowsAScheduleOfNumbersOfItsOwnAgain) {
+  Pair pair;
+  Optimizer optimizer = made({.learning_rate = Schedule([](const Tensor& step) {
+                                return gather(constant({0.5, 0.25}), minimum(step, full({}, 1, i64)));
+                              })});
+  const auto step = function([&] { optimizer.apply_gradients(all(pair.both(), 2)); });
+  step();
+  const Optimizer saved = optimizer;
+  step();
+  optimizer = saved;
+  EXPECT_EQ(optimizer.iterations(), 1);
 }
 
 TEST(MovingAverages, FollowTheirRule) {
