@@ -69,10 +69,14 @@ void assign_lazily(VariableCell& cell, const Tensor& next) {
   queue->add_assignment(cell.shared_from_this());
 }
 
-/// The innermost trace of this thread is that of this number, which is on the stack.
+/// While it lives, what is made belongs to `trace`, which is on the stack of this thread.
 class Within : public Context {
  public:
-  explicit Within(std::uint32_t trace) : Context(trace) {}
+  explicit Within(Context& trace) : Context(trace.id()), trace_(trace) {}
+  Ref<Node>* place_of(const AnyOp& op, In inputs) override { return trace_.place_of(op, inputs); }
+
+ private:
+  Context& trace_;
 };
 
 /// A node that stands for `value` as what the cell holds. It is made where `value` was, which a region around the
@@ -83,7 +87,7 @@ Tensor own_node_of(VariableCell& cell, const Tensor& value) {
   Context* trace = node.trace ? Context::find(node.trace) : nullptr;
   if (trace && !node.op) return apply(same, value);  // an input of the trace, which the cell has held since before
   if (trace) {
-    const Within there(node.trace);
+    const Within there(*trace);
     const Tensor own = apply(same, value);
     trace->assign(cell, own);
     return own;

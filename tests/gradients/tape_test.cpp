@@ -212,6 +212,24 @@ TEST(Tape, WhatAVariableWasAssignedIsReadWithinRegions) {
   }
 }
 
+/// Each path runs the C++ again and meets what it has made before.
+TEST(Tape, WhatAVariableWasAssignedMayDecide) {
+  Variable w(constant(3.0)), state(constant(0.0));
+  const auto compiled = function([&](Tensor x) {
+    GradientTape tape({.persistent = true});
+    state.assign(w * x);
+    const Tensor part = cond(x > 0, [&] { return state * 1; }, [&] { return state * 2; });
+    if (reduce_sum(part) > 10) return std::array{tape.gradient(part * 3, state), tape.gradient(state * w, w)};
+    return std::array{tape.gradient(part, state), tape.gradient(state * w, w)};
+  });
+  for (const double x : {1.0, 5.0, -1.0, 2.0, 7.0, -2.0}) {
+    const auto found = compiled(constant(x));
+    EXPECT_EQ(found[0].item(), x > 4 ? 3 : x > 0 ? 1 : 2) << x;
+    EXPECT_EQ(found[1].item(), 3 * x) << x;
+  }
+  EXPECT_EQ(compiled.explain().paths, 2);
+}
+
 TEST(Tape, AnAssignedVariableIsOneTensorToAllWhoReadIt) {
   Variable w(constant({3.0, 4.0}));
   GradientTape tape({.persistent = true});
