@@ -20,6 +20,11 @@ struct QueueRegistry {
     return *only;
   }
   Pending* take() {
+    Pending* queue = next();
+    queue->adopt();  // another thread may flush it for long
+    return queue;
+  }
+  Pending* next() {
     std::lock_guard lock(guard);
     if (idle.empty()) {
       all.push_back(std::make_unique<Pending>());
@@ -28,7 +33,6 @@ struct QueueRegistry {
     }
     Pending* queue = idle.back();
     idle.pop_back();
-    queue->adopt();
     return queue;
   }
   void give_back(Pending* queue) {
@@ -160,13 +164,25 @@ Pending& Pending::mine() {
   return *lease.queue;
 }
 
-void Pending::flush_all() {
+std::vector<Pending*> Pending::all() {
   std::vector<Pending*> queues;
-  {
-    std::lock_guard lock(QueueRegistry::instance().guard);
-    for (const auto& queue : QueueRegistry::instance().all) queues.push_back(queue.get());
-  }
-  for (Pending* queue : queues) queue->flush();
+  std::lock_guard lock(QueueRegistry::instance().guard);
+  for (const auto& queue : QueueRegistry::instance().all) queues.push_back(queue.get());
+  return queues;
+}
+
+void Pending::flush_all() {
+  for (Pending* queue : all()) queue->flush();
+}
+
+void Pending::flush_assigning(const VariableCell& cell) {
+  for (Pending* queue : all())
+    if (queue->assigns(cell)) queue->flush();
+}
+
+bool Pending::assigns(const VariableCell& cell) {
+  std::lock_guard lock(guard_);
+  return std::ranges::any_of(assigned_, [&](const auto& known) { return known.get() == &cell; });
 }
 
 /// Puts `node` and whatever of its history has no value and waits nowhere (a flush failed) at the end of the queue.
@@ -377,9 +393,10 @@ void Pending::flush() {
   std::unique_ptr<Plan> p = plans.empty() ? std::make_unique<Plan>() : std::move(plans.back());
   if (!plans.empty()) plans.pop_back();
   std::exception_ptr problem;
+  const Pending& own = mine();  // before the lock: this may become the queue of this thread
   {
     std::lock_guard lock(guard_);
-    p->reset(this == &mine() || !has_owner_);
+    p->reset(this == &own || !has_owner_);
     if (p->by_owner && recording_ == 0) settle(p->released);
     plan(*p);
     if (!p->live.empty()) {
@@ -390,6 +407,8 @@ void Pending::flush() {
         problem = std::current_exception();
         abandon(*p);
       }
+    } else if (!assigned_.empty()) {
+      commit(*p);  // of what was overtaken and is gone
     }
   }
   p->inputs.clear();

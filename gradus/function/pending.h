@@ -18,6 +18,8 @@ class Pending {
   static Pending& mine();
   /// Computes the queues of all threads.
   static void flush_all();
+  /// Computes the queues in which an assignment of `cell` waits.
+  static void flush_assigning(const VariableCell& cell);
 
   void record(const Ref<Node>& node);
   void forget(Node& node);
@@ -43,6 +45,8 @@ class Pending {
   void commit(Plan& plan);
   void abandon(Plan& plan);
   void settle(std::vector<Ref<Node>>& released);
+  static std::vector<Pending*> all();
+  bool assigns(const VariableCell& cell);
   void orphan();
   void adopt();
   void admit(const Ref<Node>& node);

@@ -34,6 +34,8 @@ class Trace : public Context {
   ~Trace() override;
   Tensor read(VariableCell& cell) override;
   void assign(VariableCell& cell, const Tensor& value) override;
+  /// Readers get `same` from now on, another node for what the cell holds; no assignment.
+  void hold(VariableCell& cell, const Tensor& same) { cell_of(cell).now = same; }
   bool decide(const Tensor& predicate) override;
   Ref<Node>* place_of(const AnyOp& op, In inputs) override {
     count_application();

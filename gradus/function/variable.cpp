@@ -3,6 +3,7 @@
 #include <algorithm>
 #include "gradus/base/nearest.h"
 #include "gradus/function/pending.h"
+#include "gradus/function/trace.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -53,7 +54,7 @@ void assign_lazily(VariableCell& cell, const Tensor& next) {
   const Tensor before = cell.read();
   if (!is_unread(cell, before)) {
     before.observed();  // flushes align with steps, and there is a value to return to
-    if (waits_for_an_assignment(cell)) Pending::flush_all();  // one that a compiled function has overtaken
+    if (waits_for_an_assignment(cell)) Pending::flush_assigning(cell);  // which a compiled function has overtaken
   }
   Pending* queue = next.node()->queue.load(std::memory_order_acquire);
   if (queue != &Pending::mine()) {
@@ -83,13 +84,12 @@ class Within : public Context {
 /// reader is not, and is the cell's value from now on: all readers get the same one.
 Tensor own_node_of(VariableCell& cell, const Tensor& value) {
   const ReshapeOp same{value.shape()};
-  const Node& node = *value.node();
-  Context* trace = node.trace ? Context::find(node.trace) : nullptr;
-  if (trace && !node.op) return apply(same, value);  // an input of the trace, which the cell has held since before
-  if (trace) {
+  if (value.is_symbolic()) {
+    auto* trace = dynamic_cast<Trace*>(Context::find(value.node()->trace));
+    internal_check(trace != nullptr, "a Variable holds what no trace of this thread has made");
     const Within there(*trace);
     const Tensor own = apply(same, value);
-    trace->assign(cell, own);
+    trace->hold(cell, own);
     return own;
   }
   const Untraced there;

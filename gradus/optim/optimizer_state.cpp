@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <tuple>
+#include <unordered_map>
 #include "gradus/function/variable_cell.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/region.h"
@@ -12,22 +13,44 @@
 namespace gradus {
 namespace {
 
+/// Which Variables were read, as which nodes.
+struct Readings final : ReadListener {
+  std::unordered_map<const Node*, const VariableCell*> cells;
+  void on_read(VariableCell& cell, const Tensor& value) override { cells.emplace(value.node().get(), &cell); }
+  bool knows(const Tensor&) const override { return false; }
+};
+
+struct Formula {
+  Captured captured;
+  std::vector<const VariableCell*> cells;  // per capture: of which it is the value; null: of none
+};
+
 /// What `f` makes of so many scalars.
-Captured formula(std::string_view of, std::size_t scalars, DType t, const std::function<Tensors(In)>& f) {
+Formula formula(std::string_view of, std::size_t scalars, DType t, const std::function<Tensors(In)>& f) {
   const std::vector<Spec> specs(scalars, Spec{t, {}});
-  return capture(RegionTrace(of, specs, f));
+  Readings readings;
+  Formula made{capture(RegionTrace(of, specs, f)), {}};
+  for (const Tensor& capture : made.captured.captures) {
+    const auto read = readings.cells.find(capture.node().get());
+    made.cells.push_back(read == readings.cells.end() ? nullptr : read->second);
+  }
+  return made;
 }
 
 /// What a formula makes of numbers of its own is another tensor each time that it is traced.
-bool same_capture(const Tensor& a, const Tensor& b) {
+bool same_numbers(const Tensor& a, const Tensor& b) {
   return a.node() == b.node() || (!a.is_symbolic() && !b.is_symbolic() && bitwise_equal(a, b));
 }
 
-bool same_formula(const Captured& a, const Captured& b) {
-  return a.region == b.region && std::ranges::equal(a.captures, b.captures, same_capture);
+bool same_formula(const Formula& a, const Formula& b) {
+  const Tensors &x = a.captured.captures, &y = b.captured.captures;
+  if (a.captured.region != b.captured.region || a.cells != b.cells) return false;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (!a.cells[i] && !same_numbers(x[i], y[i])) return false;
+  return true;
 }
 
-Captured formula_of(const UpdateRule& rule) {
+Formula formula_of(const UpdateRule& rule) {
   const std::size_t joint = rule.joint_state().size(), slots = rule.slots().size();
   return formula("the rule of an optimizer", 4 + joint + slots, f64, [&](In x) {
     const Shared shared = rule.share({x[0], x[1]}, x.subspan(4, joint));
@@ -35,7 +58,7 @@ Captured formula_of(const UpdateRule& rule) {
     return concatenated({shared.numbers, shared.state, {&next.variable, 1}, next.slots});
   });
 }
-Captured formula_of(const Schedule& schedule) {
+Formula formula_of(const Schedule& schedule) {
   return formula("a schedule", 1, i64, [&](In x) { return Tensors{schedule.at(x[0])}; });
 }
 

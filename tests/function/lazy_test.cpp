@@ -182,6 +182,13 @@ TEST(Lazy, AnOvertakenAssignmentLeavesNoTrace) {
     w.assign(w.value() + gather(from_values(counting(3), {3}), constant({0, 7, 1})));
     EXPECT_THROW(synchronize(), OutOfRange);
     EXPECT_EQ(w.value().to_vector<float>(), (std::vector<float>{10, 10, 10}));
+
+    w.assign(w.value() + 1);
+    set();  // and what waited is gone
+    w.assign(constant({7.0, 7.0, 7.0}));
+    const Tensor bad = gather(from_values(counting(3), {3}), constant({0, 7, 1}));
+    EXPECT_THROW(bad.observed(), OutOfRange);
+    EXPECT_EQ(w.value().to_vector<float>(), (std::vector<float>{7, 7, 7}));
   }
 }
 
@@ -232,6 +239,15 @@ TEST(Lazy, AThreadMayDropWhatAnotherOneComputes) {
     b = {};
     other.join();
     EXPECT_EQ(reduce_sum(a - a).item(), 0);
+  }
+}
+
+/// The queue of an ended thread is the next one's, who may begin by looking at what waits in it.
+TEST(Lazy, AThreadMayBeginWithWhatAnotherLeft) {
+  for (int i = 0; i < 3; ++i) {
+    Tensor y;
+    std::thread([&] { y = from_values(counting(10), {10}) * 2; }).join();
+    std::thread([&] { EXPECT_EQ(y.to_vector<float>()[9], 18); }).join();
   }
 }
 

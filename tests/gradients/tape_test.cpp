@@ -240,6 +240,21 @@ TEST(Tape, AnAssignedVariableIsOneTensorToAllWhoReadIt) {
   EXPECT_EQ(tape.gradient(reduce_sum(y), t).to_vector<float>(), (std::vector<float>{12, 16}));
   EXPECT_EQ(t.node(), w.value().node());
 
+  const auto of_argument = [&](Tensor x) {
+    GradientTape outer({.persistent = true});
+    outer.watch(x);
+    w.assign(x);
+    const Tensor z = w * w;
+    const Tensor sum = scan([&](Tensor s, Tensor i) { return std::pair{s + i * w, i}; }, zeros({2}), ones({3})).first;
+    return std::array{outer.jacobian(z, w), outer.gradient(reduce_sum(sum), w)};
+  };
+  const auto compiled = function(of_argument);
+  for (const auto& found : {of_argument(constant({1.0, 2.0})), compiled(constant({1.0, 2.0}))}) {
+    EXPECT_EQ(found[0].to_vector<float>(), (std::vector<float>{2, 0, 0, 4}));
+    EXPECT_EQ(found[1].to_vector<float>(), (std::vector<float>{3, 3}));
+  }
+  w.assign(constant({6.0, 8.0}));
+
   GradientTape chosen({.watch_accessed_variables = false});
   w.assign(w * 2);
   chosen.watch(w);

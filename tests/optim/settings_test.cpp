@@ -222,6 +222,21 @@ TEST(Assigning, KnowsAScheduleOfNumbersOfItsOwnAgain) {
   step();
   optimizer = saved;
   EXPECT_EQ(optimizer.iterations(), 1);
+
+  // A Variable is another number than an equal one, and itself whatever it holds.
+  Pair target, source, alike;
+  Variable rate(constant(0.5, f64)), other(constant(0.5, f64));
+  const auto reading = [](Variable& v) {
+    return made({.learning_rate = Schedule([&v](const Tensor&) { return v.value(); })});
+  };
+  Optimizer stepping = reading(rate), of_other = reading(other), of_same = reading(rate);
+  const auto next = function([&] { stepping.apply_gradients(all(target.both(), 2)); });
+  next();
+  of_other.build(source.both());
+  of_same.build(alike.both());
+  expect_says(error_of<InvalidArgument>([&] { stepping = of_other; }), "compiled step");
+  stepping = of_same;
+  EXPECT_EQ(stepping.iterations(), 0);
 }
 
 TEST(MovingAverages, FollowTheirRule) {
