@@ -2,11 +2,11 @@
 /// queue as one program. Reference counts decide what the program yields: nodes held from outside the queue. A leaf
 /// held by nothing but the queue dies with it, so its memory may be overwritten.
 ///
-/// Locks: a queue's guard is held while it is changed or flushed; nothing else is locked inside it but variable cells
-/// and caches. Nodes are released only after it is unlocked, because their death takes it.
+/// Locks: a queue's guard is held while it is changed or flushed, the latter for long; nothing else is locked inside it
+/// but variable cells and caches. Nodes are released only after it is unlocked, because their death takes it.
 #pragma once
 #include <memory>
-#include <mutex>
+#include "gradus/base/short_lock.h"
 #include "gradus/function/synchronize.h"
 #include "gradus/function/variable_cell.h"
 
@@ -44,6 +44,7 @@ class Pending {
   void run(Plan& plan);
   void commit(Plan& plan);
   void abandon(Plan& plan);
+  void flush_at_the_end();
   void settle(std::vector<Ref<Node>>& released);
   static std::vector<Pending*> all();
   bool assigns(const VariableCell& cell);
@@ -52,7 +53,7 @@ class Pending {
   void admit(const Ref<Node>& node);
   void close_ranks();
 
-  std::mutex guard_;
+  ShortLock guard_;
   std::vector<Node*> nodes_;  // in the order of recording; null: has died
   std::vector<std::shared_ptr<VariableCell>> assigned_;
   std::vector<Ref<Node>> kept_;  // computed, but with their history, which ends with the recording

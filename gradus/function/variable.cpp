@@ -33,12 +33,12 @@ class Assigning {
   VariableCell& cell_;
 };
 
-/// Whether this thread has recorded `value`, a cell's only one so far, and nobody but the cell holds it: nothing that
-/// is pending reads it either. `value` itself is one more handle.
-bool is_unread(VariableCell& cell, const Tensor& value) {
+/// Whether `value`, a cell's only one so far, waits in this queue, and nobody but the cell holds it: nothing that is
+/// pending reads it either. `value` itself is one more handle.
+bool is_unread(VariableCell& cell, const Tensor& value, const Pending& queue) {
   const Node& node = *value.node();
   const std::lock_guard lock(cell.guard);
-  return node.queue.load(std::memory_order_acquire) == &Pending::mine() && !cell.committed.defined() &&
+  return node.queue.load(std::memory_order_acquire) == &queue && !cell.committed.defined() &&
          node.refs.load(std::memory_order_acquire) == 2;
 }
 
@@ -51,13 +51,15 @@ bool waits_for_an_assignment(VariableCell& cell) {
 /// never read, is not computed at all, unless a failure returns to it.
 void assign_lazily(VariableCell& cell, const Tensor& next) {
   const Assigning alone(cell);
+  const Pending& own =
+      Pending::mine();  // before the cell is locked: a flush of what becomes this thread's queue locks it
   const Tensor before = cell.read();
-  if (!is_unread(cell, before)) {
+  if (!is_unread(cell, before, own)) {
     before.observed();  // flushes align with steps, and there is a value to return to
     if (waits_for_an_assignment(cell)) Pending::flush_assigning(cell);  // which a compiled function has overtaken
   }
   Pending* queue = next.node()->queue.load(std::memory_order_acquire);
-  if (queue != &Pending::mine()) {
+  if (queue != &own) {
     next.observed();  // of what waits nowhere, since it has failed, too: the value that is there stays
     queue = nullptr;
   }

@@ -3,10 +3,6 @@
 
 namespace gradus {
 namespace {
-Context*& innermost() {
-  thread_local Context* context = nullptr;
-  return context;
-}
 int& untraced_depth() {
   thread_local int depth = 0;
   return depth;
@@ -14,10 +10,11 @@ int& untraced_depth() {
 std::atomic<std::uint32_t> next_id{1};
 }  // namespace
 
+constinit thread_local Context* Context::innermost_ = nullptr;
+
 Context::Context() : Context(new_id()) {}
-Context::Context(std::uint32_t id) : parent_(innermost()), id_(id) { innermost() = this; }
-Context::~Context() { innermost() = parent_; }
-Context* Context::current() { return innermost(); }
+Context::Context(std::uint32_t id) : parent_(innermost_), id_(id) { innermost_ = this; }
+Context::~Context() { innermost_ = parent_; }
 std::uint32_t Context::new_id() { return next_id.fetch_add(1, std::memory_order_relaxed); }
 
 Tensor Context::read(VariableCell& cell) { return parent_ ? parent_->read(cell) : Tensor(); }
@@ -39,15 +36,15 @@ Ref<Node>* Context::place_of(const AnyOp&, In) {
 }
 Tensor Context::literal(const Tensor& made) { return parent_ ? parent_->literal(made) : made; }
 
-Untraced::Untraced() : suspended_(std::exchange(innermost(), nullptr)) { ++untraced_depth(); }
+Untraced::Untraced() : suspended_(std::exchange(Context::innermost_, nullptr)) { ++untraced_depth(); }
 Untraced::~Untraced() {
-  innermost() = suspended_;
+  Context::innermost_ = suspended_;
   --untraced_depth();
 }
 bool Untraced::is_active() { return untraced_depth() > 0; }
 
 Context* Context::find(std::uint32_t id) {
-  Context* context = innermost();
+  Context* context = innermost_;
   while (context && context->id_ != id) context = context->parent_;
   return context;
 }

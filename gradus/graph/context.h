@@ -35,7 +35,7 @@ class Context {
   virtual Tensor literal(const Tensor& made);
 
   /// The innermost context of this thread, or null.
-  static Context* current();
+  static Context* current() { return innermost_; }
   /// Whether symbols of trace `id` may be used now.
   static bool is_active(std::uint32_t id) { return id == 0 || find(id); }
   /// The context of this thread with this id, or null.
@@ -48,6 +48,8 @@ class Context {
   Context* const parent_;
 
  private:
+  friend class Untraced;
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local Context* innermost_;
   const std::uint32_t id_;
 };
 

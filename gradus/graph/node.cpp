@@ -16,25 +16,54 @@ struct NodePool {
   bool destroying = false;
   ~NodePool() {
     for (void* memory : free) ::operator delete(memory);
-    alive() = false;
-  }
-  static bool& alive() {
-    thread_local bool value = true;
-    return value;
   }
 };
-NodePool& pool() {
-  thread_local NodePool only;
-  return only;
-}
 
-void destroy(Node* node) {
-  node->~Node();
-  if (NodePool::alive() && pool().free.size() < NodePool::capacity) pool().free.push_back(node);
-  else ::operator delete(node);
+// A plain pointer costs no check for construction at each use, and can be asked after the thread's destructors have
+// run.
+[[gnu::tls_model("initial-exec")]] constinit thread_local NodePool* pool = nullptr;
+constinit thread_local bool thread_ended = false;
+
+struct PoolOwner {
+  NodePool owned;
+  PoolOwner() { pool = &owned; }
+  PoolOwner(const PoolOwner&) = delete;
+  ~PoolOwner() {
+    pool = nullptr;
+    thread_ended = true;
+  }
+};
+
+/// The thread's pool; null when its destructors are running.
+[[gnu::noinline]] NodePool* make_pool() {
+  if (!thread_ended) thread_local PoolOwner owner;
+  return pool;
+}
+NodePool* this_pool() { return pool ? pool : make_pool(); }
+
+void destroy_all(std::vector<Node*>& doomed) {
+  while (!doomed.empty()) {
+    Node* next = doomed.back();
+    doomed.pop_back();
+    if (next->queue.load(std::memory_order_acquire)) EvaluationHooks::forget(*next);
+    delete next;
+  }
 }
 
 }  // namespace
+
+void* Node::operator new(std::size_t bytes) {
+  NodePool* const own = this_pool();
+  if (!own || own->free.empty()) return ::operator new(bytes);
+  void* const memory = own->free.back();
+  own->free.pop_back();
+  return memory;
+}
+void Node::operator delete(void* memory) {
+  NodePool* const own = this_pool();
+  if (own && own->free.size() < NodePool::capacity) own->free.push_back(memory);
+  else ::operator delete(memory);
+}
 
 Inputs::Inputs(In tensors) : size_(static_cast<int>(tensors.size())) {
   if (tensors.size() > few_.size()) many_ = std::make_unique<Ref<Node>[]>(tensors.size());
@@ -42,50 +71,23 @@ Inputs::Inputs(In tensors) : size_(static_cast<int>(tensors.size())) {
   for (std::size_t i = 0; i < tensors.size(); ++i) places[i] = tensors[i].node();
 }
 
-Node* new_node() {
-  auto& free = pool().free;
-  void* memory;
-  if (free.empty()) {
-    memory = ::operator new(sizeof(Node));
-  } else {
-    memory = free.back();
-    free.pop_back();
-  }
-  Node* node = new (memory) Node;
-  renumber(*node);
-  return node;
-}
-
 std::uint64_t new_sequence() { return next_sequence.fetch_add(1, std::memory_order_relaxed); }
 void renumber(Node& node) { node.sequence = new_sequence(); }
-
-namespace {
-
-void destroy_all(std::vector<Node*>& doomed) {
-  while (!doomed.empty()) {
-    Node* next = doomed.back();
-    doomed.pop_back();
-    if (next->queue.load(std::memory_order_acquire)) EvaluationHooks::forget(*next);
-    destroy(next);
-  }
-}
-
-}  // namespace
 
 /// A node's death may be the death of its operands, and so on down a long chain: they queue instead of nesting. Static
 /// tensors die after the pool: then they nest.
 void dispose(Node* node) {
-  if (!NodePool::alive()) {
+  NodePool* const own = this_pool();
+  if (!own) {
     std::vector<Node*> doomed{node};
     destroy_all(doomed);
     return;
   }
-  NodePool& nodes = pool();
-  nodes.doomed.push_back(node);
-  if (nodes.destroying) return;
-  nodes.destroying = true;
-  destroy_all(nodes.doomed);
-  nodes.destroying = false;
+  own->doomed.push_back(node);
+  if (own->destroying) return;
+  own->destroying = true;
+  destroy_all(own->doomed);
+  own->destroying = false;
 }
 
 }  // namespace gradus

@@ -34,7 +34,7 @@ class ValueCell {
  public:
   ValueCell() = default;
   ValueCell(const ValueCell&) = delete;
-  ~ValueCell() { reset(); }
+  ~ValueCell() { release(buffer_.load(std::memory_order_acquire)); }
   Buffer* get() const { return buffer_.load(std::memory_order_acquire); }
   explicit operator bool() const { return get(); }
   void set(Ref<Buffer> buffer) {
@@ -52,25 +52,31 @@ class ValueCell {
 
 class Pending;
 
-struct Node : RefCounted {
+/// Larger than that of every node made before, smaller than that of every node made later.
+std::uint64_t new_sequence();
+
+/// Its memory comes from a free list of the thread.
+struct Node final : RefCounted {
+  Node() = default;
+  /// Throws what `applied` has against `specs`, those of `operands`.
+  Node(AnyOp applied, Specs specs, In operands) : op(std::move(applied)), spec(op.infer(specs)), inputs(operands) {}
+  static void* operator new(std::size_t bytes);
+  static void operator delete(void* memory);
+
   AnyOp op;  // null: a leaf, whose value was given or will be bound
   Spec spec;
   Inputs inputs;
-  ValueCell value;                       // set once computed
-  std::uint64_t sequence = 0;            // grows with every node made in the process
-  std::uint32_t trace = 0;               // the innermost trace in which it was made; 0: concrete
-  std::uint32_t scope = 0;               // layer and profile scope in which it was recorded (graph/scope.h)
-  std::atomic<Pending*> queue{nullptr};  // where it waits to be computed; null: computed, symbolic, or a leaf
-  std::uint32_t position = 0;            // its place in that queue
-  std::uint32_t recorder = 0;            // the number of the thread that made it
+  ValueCell value;                          // set once computed
+  std::uint64_t sequence = new_sequence();  // grows with every node made in the process
+  std::uint32_t trace = 0;                  // the innermost trace in which it was made; 0: concrete
+  std::uint32_t scope = 0;                  // layer and profile scope in which it was recorded (graph/scope.h)
+  std::atomic<Pending*> queue{nullptr};     // where it waits to be computed; null: computed, symbolic, or a leaf
+  std::uint32_t position = 0;               // its place in that queue
+  std::uint32_t recorder = 0;               // the number of the thread that made it
 
   bool is_leaf() const { return !op; }
 };
 
-/// A node from this thread's free list.
-Node* new_node();
-/// Larger than that of every node made before, smaller than that of every node made later.
-std::uint64_t new_sequence();
 /// The node counts as made now: what looks at the order of making sees the order of this run.
 void renumber(Node& node);
 

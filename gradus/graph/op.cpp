@@ -149,15 +149,32 @@ std::ostream& operator<<(std::ostream& out, const AnyOp& op) {
 
 namespace detail {
 
-Spec infer_elementwise(std::string_view name, int arity, Takes accepted, DType result, Specs in) {
-  require(static_cast<int>(in.size()) == arity, name, ": expected ", arity, " operands, got ", in.size());
+namespace {
+
+/// Whether operand 0 chooses between the others: where(condition, a, b).
+bool chooses(Specs in) { return in.size() == 3 && in[0].dtype == boolean; }
+
+bool fit(Takes accepted, Specs in) {
+  const DType t = in.back().dtype;
+  for (std::size_t i = 0; i < in.size(); ++i)
+    if (in[i].shape != in[0].shape || !takes(accepted, in[i].dtype) || (in[i].dtype != t && (i > 0 || !chooses(in))))
+      return false;
+  return true;
+}
+
+[[noreturn, gnu::noinline]] void explain_misfit(std::string_view name, Takes accepted, Specs in) {
   for (const Spec& s : in)
     require(s.shape == in[0].shape, name, ": operands have different shapes ", in[0].shape, " and ", s.shape);
   for (const Spec& s : in) check_dtype(name, accepted, s);
-  const bool chooses = arity == 3 && in[0].dtype == boolean;  // where(condition, a, b)
-  for (const Spec& s : in.subspan(chooses ? 1 : 0))
-    require(s.dtype == in.back().dtype, name, ": operands have different dtypes ", in[chooses ? 1 : 0], " and ",
-            in.back(), "; cast one of them");
+  throw InvalidArgument(text(name, ": operands have different dtypes ", in[chooses(in) ? 1 : 0], " and ", in.back(),
+                             "; cast one of them"));
+}
+
+}  // namespace
+
+Spec infer_elementwise(std::string_view name, Takes accepted, DType result, Specs in) {
+  if (!fit(accepted, in)) [[unlikely]]
+    explain_misfit(name, accepted, in);
   return {result, in[0].shape};
 }
 

@@ -34,6 +34,8 @@
 /// equality is pointer equality.
 #pragma once
 #include <atomic>
+#include <concepts>
+#include <iterator>
 #include <map>
 #include <span>
 #include <string>
@@ -50,7 +52,54 @@ class Tensor;
 class Region;
 using Tensors = std::vector<Tensor>;
 using In = std::span<const Tensor>;
-using Specs = std::span<const Spec>;
+
+/// A view of the specs of operands: side by side, or each where it is. Like a span not to be kept, and passed in
+/// registers.
+class Specs {
+ public:
+  template <std::convertible_to<std::span<const Spec>> List> Specs(const List& specs) {
+    const std::span<const Spec> all = specs;
+    first_ = all.data();
+    size_ = static_cast<std::uint32_t>(all.size());
+  }
+  explicit Specs(std::span<const Spec* const> specs)
+      : first_(specs.data()), size_(static_cast<std::uint32_t>(specs.size())), apart_(true) {}
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const Spec& operator[](std::size_t i) const {
+    return apart_ ? *static_cast<const Spec* const*>(first_)[i] : static_cast<const Spec*>(first_)[i];
+  }
+  const Spec& back() const { return (*this)[size_ - 1]; }
+
+  class Iterator;
+  Iterator begin() const;
+  Iterator end() const;
+
+ private:
+  const void* first_;
+  std::uint32_t size_;
+  bool apart_ = false;
+};
+
+class Specs::Iterator {
+ public:
+  using value_type = Spec;
+  using difference_type = std::ptrdiff_t;
+  Iterator() = default;
+  Iterator(const Specs& specs, std::size_t i) : specs_(&specs), i_(i) {}
+  const Spec& operator*() const { return (*specs_)[i_]; }
+  Iterator& operator++() { return ++i_, *this; }
+  Iterator operator++(int) { return {*specs_, i_++}; }
+  bool operator==(const Iterator& other) const { return i_ == other.i_; }
+
+ private:
+  const Specs* specs_ = nullptr;
+  std::size_t i_ = 0;
+};
+inline Specs::Iterator Specs::begin() const { return {*this, 0}; }
+inline Specs::Iterator Specs::end() const { return {*this, size_}; }
+static_assert(std::forward_iterator<Specs::Iterator>);
 
 /// Where a view reads: element (i0, i1, ...) of the output is element offset + i0*strides[0] + ... of the input, a
 /// stride counting negative where `backwards` has its bit. Offset and strides are dimensions: symbolic or not negative.

@@ -30,7 +30,7 @@ template <class T> DType result_dtype(const T& op, Specs in) {
   else return in.back().dtype;
 }
 
-Spec infer_elementwise(std::string_view name, int arity, Takes accepted, DType result, Specs in);
+Spec infer_elementwise(std::string_view name, Takes accepted, DType result, Specs in);
 Spec infer_reduction(std::string_view name, Takes accepted, int axis, Specs in);
 
 void print_field(std::ostream& out, bool value);
@@ -131,8 +131,7 @@ template <class T> void describe_inference(OpType& type) {
     type.infer = [](const void* op, Specs in) { return self(op).infer(in); };
   } else if constexpr (Emits<T>) {
     type.infer = [](const void* op, Specs in) {
-      return infer_elementwise(T::name, arity_of_formula<T>(), accepted_by<T>(),
-                               in.empty() ? f32 : result_dtype(self(op), in), in);
+      return infer_elementwise(T::name, accepted_by<T>(), result_dtype(self(op), in), in);
     };
   } else if constexpr (Reduces<T>) {
     type.infer = [](const void* op, Specs in) { return infer_reduction(T::name, accepted_by<T>(), self(op).axis, in); };

@@ -83,7 +83,7 @@ class RegionContext final : public Context {
 
 }  // namespace
 
-RegionTrace::RegionTrace(std::string_view construct, std::span<const Spec> specs, const std::function<Tensors(In)>& f) {
+RegionTrace::RegionTrace(std::string_view construct, Specs specs, const std::function<Tensors(In)>& f) {
   RegionContext context(construct);
   id_ = context.id();
   for (const Spec& spec : specs) symbols_.push_back(Tensor::parameter(spec, id_));

@@ -48,7 +48,7 @@ class RegionTrace {
  public:
   /// Calls f on symbols of these specs. `construct` is what errors call it: "cond". Within f, assigning a Variable and
   /// a C++ branch on what it computes are InvalidArguments, as is a result that is empty or of a call that is over.
-  RegionTrace(std::string_view construct, std::span<const Spec> specs, const std::function<Tensors(In)>& f);
+  RegionTrace(std::string_view construct, Specs specs, const std::function<Tensors(In)>& f);
   const Tensors& symbols() const { return symbols_; }
   const Tensors& results() const { return results_; }
   /// One more symbol, for an input that the function did not ask for.

@@ -17,14 +17,11 @@ Paths& paths() {
   static auto* only = new Paths;
   return *only;
 }
-std::uint32_t& here() {
-  thread_local std::uint32_t scope = 0;
-  return scope;
-}
+[[gnu::tls_model("initial-exec")]] constinit thread_local std::uint32_t here = 0;
 
 }  // namespace
 
-NameScope::NameScope(std::string_view name) : outer_(here()) {
+NameScope::NameScope(std::string_view name) : outer_(here) {
   Paths& table = paths();
   std::lock_guard lock(table.guard);
   std::string path = table.all[outer_];
@@ -32,14 +29,14 @@ NameScope::NameScope(std::string_view name) : outer_(here()) {
   path += name;
   const auto [it, fresh] = table.numbers.try_emplace(path, static_cast<std::uint32_t>(table.all.size()));
   if (fresh) table.all.push_back(path);
-  here() = it->second;
+  here = it->second;
 }
 
-NameScope::NameScope(std::uint32_t scope) : outer_(std::exchange(here(), scope)) {}
+NameScope::NameScope(std::uint32_t scope) : outer_(std::exchange(here, scope)) {}
 
-NameScope::~NameScope() { here() = outer_; }
+NameScope::~NameScope() { here = outer_; }
 
-std::uint32_t current_scope() { return here(); }
+std::uint32_t current_scope() { return here; }
 
 std::string scope_path(std::uint32_t scope) {
   std::lock_guard lock(paths().guard);

@@ -17,14 +17,14 @@ void Tensor::fail_empty() {
 }
 
 Tensor Tensor::of_buffer(const Spec& spec, Ref<Buffer> value) {
-  Ref<Node> node(new_node());
+  auto node = Ref<Node>::of_new(new Node);
   node->spec = spec;
   node->value.set(std::move(value));
   return Tensor(std::move(node));
 }
 
 Tensor Tensor::parameter(const Spec& spec, std::uint32_t trace) {
-  Ref<Node> node(new_node());
+  auto node = Ref<Node>::of_new(new Node);
   node->spec = spec;
   node->trace = trace;
   return Tensor(std::move(node));
@@ -82,12 +82,12 @@ void check_traces(const AnyOp& op, In inputs) {
   }
 }
 
-Spec infer(const AnyOp& op, In inputs) {
-  Spec few[4];
-  std::vector<Spec> many(inputs.size() > 4 ? inputs.size() : 0);
-  Spec* specs = many.empty() ? few : many.data();
-  for (std::size_t i = 0; i < inputs.size(); ++i) specs[i] = inputs[i].spec();
-  return op.infer({specs, inputs.size()});
+Ref<Node> applied(AnyOp op, In inputs) {
+  const Spec* few[4];
+  std::vector<const Spec*> many(inputs.size() > std::size(few) ? inputs.size() : 0);
+  const Spec** const specs = many.empty() ? few : many.data();
+  for (std::size_t i = 0; i < inputs.size(); ++i) specs[i] = &inputs[i].spec();
+  return Ref<Node>::of_new(new Node(std::move(op), Specs(std::span<const Spec* const>(specs, inputs.size())), inputs));
 }
 
 }  // namespace
@@ -103,10 +103,7 @@ Tensor make_node(AnyOp op, In inputs) {
     (*place)->scope = current_scope();
     return Tensor(*place);
   }
-  Ref<Node> node(new_node());
-  node->spec = infer(op, inputs);
-  node->op = std::move(op);
-  node->inputs = Inputs(inputs);
+  Ref<Node> node = applied(std::move(op), inputs);
   node->scope = current_scope();
   if (context) node->trace = context->id();
   else EvaluationHooks::recorded(node);

@@ -100,9 +100,28 @@ template <class T> Tensor apply(const T& op, In in) {
     return make_node(AnyOp::of(op), in);
   }
 }
+
+/// Operands side by side, not counted once more: who applies the op holds them meanwhile.
+template <std::size_t n> class Lent {
+ public:
+  explicit Lent(const std::same_as<Tensor> auto&... in) : tensors_{Tensor(Ref<Node>::of_counted(in.node().get()))...} {}
+  ~Lent() {}
+  Lent(const Lent&) = delete;
+  operator In() const { return tensors_; }
+
+ private:
+  union {
+    Tensor tensors_[n];  // never destroyed
+  };
+};
+
 template <class T, std::convertible_to<Tensor>... Inputs> Tensor apply(const T& op, const Inputs&... in) {
-  const std::array<Tensor, sizeof...(Inputs)> inputs{Tensor(in)...};
-  return apply(op, In(inputs));
+  if constexpr (sizeof...(in) > 0 && (std::same_as<Inputs, Tensor> && ...)) {
+    return apply(op, In(Lent<sizeof...(in)>(in...)));
+  } else {
+    const std::array<Tensor, sizeof...(Inputs)> inputs{Tensor(in)...};
+    return apply(op, In(inputs));
+  }
 }
 
 }  // namespace gradus

@@ -115,7 +115,8 @@ namespace detail {
 
 Tensors cond(const Tensor& predicate, const Traced& if_true, const Traced& if_false) {
   const Tensor chosen = checked_predicate("cond", "the predicate", predicate);
-  const RegionTrace yes("cond", {}, if_true), no("cond", {}, if_false);
+  const std::span<const Spec> none;
+  const RegionTrace yes("cond", none, if_true), no("cond", none, if_false);
   const In a = yes.results(), b = no.results();
   require(std::ranges::equal(a, b, {}, &Tensor::spec, &Tensor::spec), "cond: if_true gives ", listed(a),
           ", if_false gives ", listed(b), "; both must give the same dtypes and shapes");

@@ -94,7 +94,7 @@ struct Where {
     require(in.size() == 3, name, ": expected 3 operands, got ", in.size());
     require(in[0].dtype == boolean, name, ": the condition must be bool, got ", in[0],
             "; compare it, such as not_equal(x, 0)");
-    return detail::infer_elementwise(name, 3, takes, in[2].dtype, in);
+    return detail::infer_elementwise(name, takes, in[2].dtype, in);
   }
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
     if (!has_gradient(y)) return none(3);

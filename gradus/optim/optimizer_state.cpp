@@ -15,14 +15,27 @@ namespace {
 
 /// Which Variables were read, as which nodes.
 struct Readings final : ReadListener {
-  std::unordered_map<const Node*, const VariableCell*> cells;
-  void on_read(VariableCell& cell, const Tensor& value) override { cells.emplace(value.node().get(), &cell); }
+  struct Reading {
+    Tensor value;  // so that no other node gets its address
+    std::weak_ptr<VariableCell> cell;
+  };
+  std::unordered_map<const Node*, Reading> all;
+  void on_read(VariableCell& cell, const Tensor& value) override {
+    all.try_emplace(value.node().get(), value, cell.weak_from_this());
+  }
   bool knows(const Tensor&) const override { return false; }
+
+  /// The number of the Variable that was read as `value`; 0: of none, or of one that the formula has made for itself.
+  std::uint64_t cell_of(const Tensor& value) const {
+    const auto read = all.find(value.node().get());
+    const auto cell = read == all.end() ? nullptr : read->second.cell.lock();
+    return cell && !cell->abandoned ? cell->id : 0;
+  }
 };
 
 struct Formula {
   Captured captured;
-  std::vector<const VariableCell*> cells;  // per capture: of which it is the value; null: of none
+  std::vector<std::uint64_t> cells;  // per capture: the number of the Variable whose value it is; 0: of none
 };
 
 /// What `f` makes of so many scalars.
@@ -30,10 +43,7 @@ Formula formula(std::string_view of, std::size_t scalars, DType t, const std::fu
   const std::vector<Spec> specs(scalars, Spec{t, {}});
   Readings readings;
   Formula made{capture(RegionTrace(of, specs, f)), {}};
-  for (const Tensor& capture : made.captured.captures) {
-    const auto read = readings.cells.find(capture.node().get());
-    made.cells.push_back(read == readings.cells.end() ? nullptr : read->second);
-  }
+  for (const Tensor& capture : made.captured.captures) made.cells.push_back(readings.cell_of(capture));
   return made;
 }
 
@@ -46,7 +56,7 @@ bool same_formula(const Formula& a, const Formula& b) {
   const Tensors &x = a.captured.captures, &y = b.captured.captures;
   if (a.captured.region != b.captured.region || a.cells != b.cells) return false;
   for (std::size_t i = 0; i < x.size(); ++i)
-    if (!a.cells[i] && !same_numbers(x[i], y[i])) return false;
+    if (a.cells[i] == 0 && !same_numbers(x[i], y[i])) return false;
   return true;
 }
 

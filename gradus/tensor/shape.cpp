@@ -31,8 +31,6 @@ std::int64_t Shape::size() const {
   return n;
 }
 
-bool Shape::operator==(const Shape& other) const { return std::equal(begin(), end(), other.begin(), other.end()); }
-
 bool Shape::is_symbolic() const { return std::any_of(begin(), end(), dimension::is_symbolic); }
 
 Shape Shape::evaluated(std::span<const std::int64_t> symbols) const {

@@ -26,7 +26,12 @@ class Shape {
   std::int64_t size() const;
   /// Negative axes count from the end; OutOfRange otherwise.
   std::int64_t operator[](int axis) const { return dims_[static_cast<std::size_t>(normalized(axis))]; }
-  bool operator==(const Shape& other) const;
+  bool operator==(const Shape& other) const {
+    if (rank_ != other.rank_) return false;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(rank_); ++i)
+      if (dims_[i] != other.dims_[i]) return false;
+    return true;
+  }
   /// "(32, 100)", as TensorFlow prints it.
   friend std::ostream& operator<<(std::ostream& out, const Shape& shape);
 

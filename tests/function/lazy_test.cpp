@@ -251,6 +251,50 @@ TEST(Lazy, AThreadMayBeginWithWhatAnotherLeft) {
   }
 }
 
+/// Or by assigning what it has left an assignment of, while that is computed.
+TEST(Lazy, AThreadMayBeginByAssigningWhatAnotherLeft) {
+  const Tensor next = from_values(counting(10), {10}), factor = full({500, 500}, 1e-3);
+  for (int i = 0; i < 5; ++i) {
+    Variable w(zeros({10}));
+    std::thread([&] {
+      Tensor y = factor + i;
+      for (int k = 0; k < 6; ++k) y = tanh(matmul(y, factor));
+      w.assign(w.value() + reduce_sum(y));
+    }).join();
+    std::atomic<bool> starts = false;
+    std::thread other([&] {
+      starts = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(i));  // into the midst of it, at times
+      w.assign(next);
+    });
+    while (!starts) std::this_thread::yield();
+    synchronize();
+    other.join();
+    EXPECT_EQ(w.value().to_vector<float>(), counting(10));
+  }
+}
+
+/// What is recorded by the destructors of a thread, after its queue has been given back.
+TEST(Lazy, AThreadMayComputeAtItsVeryEnd) {
+  static std::vector<float> found;
+  struct Last {
+    ~Last() { found = (from_values(counting(3), {3}) * 2).to_vector<float>(); }
+  };
+  for (const int recorded_before : {0, 1, 2}) {
+    found.clear();
+    std::thread([&] {
+      const Tensor x = from_values(counting(3), {3});
+      Tensor y;
+      if (recorded_before > 0) y = x + 1;
+      if (recorded_before > 1) y.observed();
+      thread_local Last last;
+      [[maybe_unused]] const Last& constructed_here = last;
+      (x * 3).observed();
+    }).join();
+    EXPECT_EQ(found, (std::vector<float>{0, 2, 4}));
+  }
+}
+
 TEST(Lazy, WhatAThreadLeavesBehindStaysComputable) {
   Tensor y;
   std::thread([&] { y = from_values(counting(10), {10}) * 2 + 1; }).join();

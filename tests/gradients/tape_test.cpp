@@ -261,6 +261,25 @@ TEST(Tape, AnAssignedVariableIsOneTensorToAllWhoReadIt) {
   EXPECT_EQ(chosen.gradient(reduce_sum(w * w), w).to_vector<float>(), (std::vector<float>{24, 32}));
 }
 
+/// What it is assigned may be what a call begins with, which no op has made.
+TEST(Tape, AVariableThatIsAssignedAnotherIsOneTensorToAllWhoReadIt) {
+  const Variable v(constant({1.0, 2.0}));
+  Variable w(constant({3.0, 4.0}));
+  const auto slopes = [&] {
+    const Tensor x = v;
+    GradientTape tape({.persistent = true});
+    tape.watch(x);
+    w.assign(x);
+    const Tensor held = w, z = held * w;
+    return std::array{tape.jacobian(z, w), tape.gradient(reduce_sum(z), held)};
+  };
+  const auto compiled = function(slopes);
+  for (const auto& found : {slopes(), compiled()}) {
+    EXPECT_EQ(found[0].to_vector<float>(), (std::vector<float>{2, 0, 0, 4}));
+    EXPECT_EQ(found[1].to_vector<float>(), (std::vector<float>{2, 4}));
+  }
+}
+
 TEST(Tape, Unconnected) {
   Variable w(constant({1.0, 2.0}), "w"), unread(constant({{1.0, 2.0}}), "unread");
   expect_says(error_of<InvalidArgument>([&] {
