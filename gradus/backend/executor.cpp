@@ -6,6 +6,7 @@
 #include <vector>
 #include "gradus/base/divide.h"
 #include "gradus/base/flush_denormals.h"
+#include "gradus/base/of_thread.h"
 #include "gradus/base/share.h"
 #include "gradus/base/spin.h"
 #include "gradus/base/thread_pool.h"
@@ -179,9 +180,12 @@ struct Meeting {
   explicit Meeting(int team) : barrier(team), shares(static_cast<std::size_t>(team * JobsTogether::most_shared)) {}
 };
 /// Of teams that this thread leads.
+struct LastMeeting {
+  std::optional<Meeting> meeting;
+  int seats = 0;
+};
 Meeting& meeting_of(int team) {
-  thread_local std::optional<Meeting> meeting;
-  thread_local int seats = 0;
+  auto& [meeting, seats] = OfThread<LastMeeting>::get();
   if (seats != team) meeting.emplace(team);
   seats = team;
   return *meeting;

@@ -4,6 +4,7 @@
 #include <mutex>
 #include "gradus/backend/executor.h"
 #include "gradus/backend/kernel_times.h"
+#include "gradus/base/of_thread.h"
 #include "gradus/base/thread_pool.h"
 #include "gradus/graph/scope.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 /// The memory table of the program that this thread runs; kept, so that no run allocates one.
 std::vector<void*>& slots_of_thread(std::size_t count) {
-  thread_local std::vector<void*> slots;
+  std::vector<void*>& slots = OfThread<std::vector<void*>>::get();
   if (slots.size() < count) slots.resize(count);
   return slots;
 }

@@ -2,6 +2,7 @@
 #include "gradus/function/one_call.h"
 #include <algorithm>
 #include <unordered_set>
+#include "gradus/base/of_thread.h"
 #include "gradus/compiler/recompute.h"
 #include "gradus/function/call_keys.h"
 #include "gradus/function/pending.h"
@@ -14,10 +15,7 @@ namespace {
 struct Frame {
   std::vector<Ref<Buffer>> inputs, outputs;
 };
-Frame& frame() {
-  thread_local Frame only;
-  return only;
-}
+Frame& frame() { return OfThread<Frame>::get(); }
 struct FrameInUse {
   ~FrameInUse() {
     frame().inputs.clear();

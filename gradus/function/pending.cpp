@@ -1,9 +1,8 @@
 /// The queue of one thread: plan (what is yielded, what dies, the key), run, commit.
 #include "gradus/function/pending.h"
 #include <algorithm>
-#include <thread>
 #include <unordered_map>
-#include "gradus/base/no_signals.h"
+#include "gradus/base/of_thread.h"
 #include "gradus/base/thread_pool.h"
 #include "gradus/function/program_cache.h"
 #include "gradus/graph/context.h"
@@ -48,29 +47,12 @@ namespace {
 
 constexpr std::size_t max_pending_nodes = 8192;
 
-// A plain pointer costs no check for construction at each use, and can be asked after the thread's destructors have
-// run.
-[[gnu::tls_model("initial-exec")]] constinit thread_local Pending* this_queue = nullptr;
-constinit thread_local bool thread_ended = false;
-
-struct EndOfThread {
-  ~EndOfThread() { thread_ended = true; }
-};
-
 struct Lease {
-  Lease() { this_queue = QueueRegistry::instance().take(); }
+  Pending& queue = *QueueRegistry::instance().take();
+  Lease() = default;
   Lease(const Lease&) = delete;
-  ~Lease() {
-    thread_ended = true;
-    QueueRegistry::instance().give_back(std::exchange(this_queue, nullptr));
-  }
+  ~Lease() { QueueRegistry::instance().give_back(&queue); }
 };
-/// What the thread's last destructors record waits in a queue that no other thread gets.
-[[gnu::noinline]] Pending& lease() {
-  if (thread_ended) this_queue = QueueRegistry::instance().take();
-  else thread_local Lease only;
-  return *this_queue;
-}
 
 /// Positions of leaves, by address: open addressing, emptied by raising the generation.
 class LeafTable {
@@ -180,7 +162,7 @@ Graph Pending::Plan::graph() const {
   return graph;
 }
 
-Pending& Pending::mine() { return this_queue ? *this_queue : lease(); }
+Pending& Pending::mine() { return OfThread<Lease>::get().queue; }
 
 std::vector<Pending*> Pending::all() {
   std::vector<Pending*> queues;
@@ -405,26 +387,9 @@ void Pending::abandon(Plan& p) {
   assigned_.clear();
 }
 
-/// By a thread of its own, because what a flush keeps for its thread is gone.
-void Pending::flush_at_the_end() {
-  std::exception_ptr problem;
-  const auto compute = [&] {
-    try {
-      flush();
-    } catch (...) { problem = std::current_exception(); }
-  };
-  const auto start = [&] {
-    const NoSignals no_signals;
-    return std::thread(compute);
-  };
-  start().join();
-  if (problem) std::rethrow_exception(problem);
-}
-
 void Pending::flush() {
-  if (thread_ended) return flush_at_the_end();
-  thread_local std::vector<std::unique_ptr<Plan>>
-      plans;  // a flush may set off another: freeing a node runs no code of users
+  // A flush may set off another: freeing a node runs no code of users.
+  auto& plans = OfThread<std::vector<std::unique_ptr<Plan>>>::get();
   std::unique_ptr<Plan> p = plans.empty() ? std::make_unique<Plan>() : std::move(plans.back());
   if (!plans.empty()) plans.pop_back();
   std::exception_ptr problem;
@@ -447,7 +412,6 @@ void Pending::flush() {
       commit(*p);  // of what was overtaken and is gone
     }
   }
-  thread_local const EndOfThread before_what_has_been_used;
   p->inputs.clear();
   p->outputs.clear();
   p->released.clear();

@@ -44,7 +44,6 @@ class Pending {
   void run(Plan& plan);
   void commit(Plan& plan);
   void abandon(Plan& plan);
-  void flush_at_the_end();
   void settle(std::vector<Ref<Node>>& released);
   static std::vector<Pending*> all();
   bool assigns(const VariableCell& cell);

@@ -166,8 +166,10 @@ bool fit(Takes accepted, Specs in) {
   for (const Spec& s : in)
     require(s.shape == in[0].shape, name, ": operands have different shapes ", in[0].shape, " and ", s.shape);
   for (const Spec& s : in) check_dtype(name, accepted, s);
-  throw InvalidArgument(text(name, ": operands have different dtypes ", in[chooses(in) ? 1 : 0], " and ", in.back(),
-                             "; cast one of them"));
+  std::size_t other = chooses(in) ? 1 : 0;
+  while (in[other].dtype == in.back().dtype) ++other;
+  throw InvalidArgument(
+      text(name, ": operands have different dtypes ", in[other], " and ", in.back(), "; cast one of them"));
 }
 
 }  // namespace

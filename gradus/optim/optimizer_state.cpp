@@ -17,33 +17,32 @@ namespace {
 struct Readings final : ReadListener {
   struct Reading {
     Tensor value;  // so that no other node gets its address
-    std::weak_ptr<VariableCell> cell;
+    std::uint64_t cell;
   };
   std::unordered_map<const Node*, Reading> all;
+  bool are_apart = true;  // no two Variables hold one node
   void on_read(VariableCell& cell, const Tensor& value) override {
-    all.try_emplace(value.node().get(), value, cell.weak_from_this());
+    const auto [read, is_first] = all.try_emplace(value.node().get(), value, cell.id);
+    are_apart = are_apart && (is_first || read->second.cell == cell.id);
   }
   bool knows(const Tensor&) const override { return false; }
-
-  /// The number of the Variable that was read as `value`; 0: of none, or of one that the formula has made for itself.
-  std::uint64_t cell_of(const Tensor& value) const {
-    const auto read = all.find(value.node().get());
-    const auto cell = read == all.end() ? nullptr : read->second.cell.lock();
-    return cell && !cell->abandoned ? cell->id : 0;
-  }
 };
 
 struct Formula {
   Captured captured;
   std::vector<std::uint64_t> cells;  // per capture: the number of the Variable whose value it is; 0: of none
+  bool is_comparable;
 };
 
 /// What `f` makes of so many scalars.
 Formula formula(std::string_view of, std::size_t scalars, DType t, const std::function<Tensors(In)>& f) {
   const std::vector<Spec> specs(scalars, Spec{t, {}});
   Readings readings;
-  Formula made{capture(RegionTrace(of, specs, f)), {}};
-  for (const Tensor& capture : made.captured.captures) made.cells.push_back(readings.cell_of(capture));
+  Formula made{capture(RegionTrace(of, specs, f)), {}, readings.are_apart};
+  for (const Tensor& capture : made.captured.captures) {
+    const auto read = readings.all.find(capture.node().get());
+    made.cells.push_back(read == readings.all.end() ? 0 : read->second.cell);
+  }
   return made;
 }
 
@@ -54,7 +53,8 @@ bool same_numbers(const Tensor& a, const Tensor& b) {
 
 bool same_formula(const Formula& a, const Formula& b) {
   const Tensors &x = a.captured.captures, &y = b.captured.captures;
-  if (a.captured.region != b.captured.region || a.cells != b.cells) return false;
+  if (!a.is_comparable || !b.is_comparable || a.captured.region != b.captured.region || a.cells != b.cells)
+    return false;
   for (std::size_t i = 0; i < x.size(); ++i)
     if (a.cells[i] == 0 && !same_numbers(x[i], y[i])) return false;
   return true;

@@ -1,6 +1,7 @@
 /// Lazy evaluation: what is computed when, what stays, what happens on failure, and with several threads.
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <thread>
 #include "gradus/backend/cpu/lower.h"
@@ -17,6 +18,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/tensor/memory.h"
+#include "tests/threads.h"
 
 namespace gradus {
 namespace {
@@ -274,25 +276,47 @@ TEST(Lazy, AThreadMayBeginByAssigningWhatAnotherLeft) {
   }
 }
 
-/// What is recorded by the destructors of a thread, after its queue has been given back.
+/// What runs when this thread's variables are destroyed.
+struct AtEnd {
+  std::function<void()> work;
+  ~AtEnd() {
+    if (work) work();
+  }
+};
+thread_local AtEnd at_end;
+
+/// Whatever it has used before or after the variable whose destructor computes.
 TEST(Lazy, AThreadMayComputeAtItsVeryEnd) {
-  static std::vector<float> found;
-  struct Last {
-    ~Last() { found = (from_values(counting(3), {3}) * 2).to_vector<float>(); }
+  const Threads two(2);
+  const Tensor large = full({300, 300}, 0.5);
+  std::vector<Tensor> captured;
+  for (int i = 0; i < 30; ++i) captured.push_back(full({2}, i));
+  const auto compiled = function([&](Tensor x) {
+    for (const Tensor& y : captured) x = x + y;
+    return x;
+  });
+  const auto compute = [&](const Tensor& x) {
+    EXPECT_EQ((x * 2).to_vector<float>()[1], 2);
+    EXPECT_EQ(matmul(large, large).to_vector<float>()[0], 75);
+    EXPECT_EQ(compiled(full({2}, 1.0)).to_vector<float>()[0], 436);
+    EXPECT_THROW(gather(x, constant(7)).observed(), OutOfRange);
+    const Tensor unseen = x + 1;
   };
-  for (const int recorded_before : {0, 1, 2}) {
-    found.clear();
+  std::uint32_t queues = 0;
+  for (int round = 0; round < 12; ++round) {
     std::thread([&] {
       const Tensor x = from_values(counting(3), {3});
-      Tensor y;
-      if (recorded_before > 0) y = x + 1;
-      if (recorded_before > 1) y.observed();
-      thread_local Last last;
-      [[maybe_unused]] const Last& constructed_here = last;
-      (x * 3).observed();
+      if (round % 4 == 1) (x + 1).observed();
+      if (round % 4 == 2) compute(x);
+      at_end.work = [&compute, x] { compute(x); };
+      if (round % 4 == 3) compute(x);
     }).join();
-    EXPECT_EQ(found, (std::vector<float>{0, 2, 4}));
+    std::thread([&] { queues = std::max(queues, Pending::mine().number()); }).join();
+    if (round == 3) queues = 0;
   }
+  std::uint32_t fresh = 0;
+  std::thread([&] { fresh = Pending::mine().number(); }).join();
+  EXPECT_LE(fresh, queues) << "its queue is the next one's";
 }
 
 TEST(Lazy, WhatAThreadLeavesBehindStaysComputable) {

@@ -1,0 +1,35 @@
+/// What a thread keeps for itself from use to use.
+#pragma once
+#include <pthread.h>
+#include "gradus/base/error.h"
+
+namespace gradus {
+
+/// One T for each thread that asks. It costs a load, where a thread_local object with a destructor costs a call and a
+/// check, and it outlives all of these, so that their destructors may use it still: the thread's own is destroyed when
+/// they have run, that of the main thread never, because statics are destroyed later. Whoever asks after that, as the
+/// destructor of another one may, gets a new one, which is destroyed in turn.
+template <class T> class OfThread {
+ public:
+  static T& get() { return own_ ? *own_ : make(); }
+
+ private:
+  [[gnu::noinline]] static T& make() {
+    static const pthread_key_t key = [] {
+      pthread_key_t made;
+      internal_check(pthread_key_create(&made, destroy) == 0, "no more thread-specific data");
+      return made;
+    }();
+    own_ = new T;
+    internal_check(pthread_setspecific(key, own_) == 0, "no memory for thread-specific data");
+    return *own_;
+  }
+  static void destroy(void* own) {
+    own_ = nullptr;
+    delete static_cast<T*>(own);
+  }
+
+  [[gnu::tls_model("initial-exec")]] static inline constinit thread_local T* own_ = nullptr;
+};
+
+}  // namespace gradus
