@@ -51,8 +51,8 @@ bool waits_for_an_assignment(VariableCell& cell) {
 /// never read, is not computed at all, unless a failure returns to it.
 void assign_lazily(VariableCell& cell, const Tensor& next) {
   const Assigning alone(cell);
-  const Pending& own =
-      Pending::mine();  // before the cell is locked: a flush of what becomes this thread's queue locks it
+  // Before the cell is locked: a flush of what becomes this thread's queue locks it.
+  const Pending& own = Pending::mine();
   const Tensor before = cell.read();
   if (!is_unread(cell, before, own)) {
     before.observed();  // flushes align with steps, and there is a value to return to
