@@ -96,7 +96,7 @@ void Program::State::run(const Binding& binding, std::span<const Ref<Buffer>> in
   Ref<Buffer> arena;
   std::byte* memory = nullptr;
   if (binding.arena_bytes > 0) {
-    arena = Buffer::allocate(binding.arena_bytes, "temporaries of a program");
+    arena = Buffer::allocate(binding.arena_bytes, "temporaries of a program", heap::Pages::small_at_first);
     memory = arena->data<std::byte>();
     for (const auto& [slot, offset] : binding.temporaries) slots[slot] = memory + offset;
   }

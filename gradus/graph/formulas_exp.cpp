@@ -15,23 +15,35 @@ struct Reduced {
   Value overflow;  // whether it is
 };
 
+/// 2^n, where `rounded` holds n in its low bits and n is no more than the exponent's limit.
+Value power_of_two(const Value& rounded) {
+  const Format& format = format_of(rounded);
+  return bitcast(shift_left(bitcast(rounded, format.integer), format.mantissa) + format.one, rounded.type());
+}
+
 /// `rounded` holds n in its low bits.
 Reduced with_power(const Value& r, const Value& r_low, const Value& rounded) {
   const Format& format = format_of(r);
   const double last = format.round + format.exponent_limit;
-  const Value bits = bitcast(min(last, rounded), format.integer);
-  return {r, r_low, bitcast(shift_left(bits, format.mantissa) + format.one, r.type()), rounded > last};
+  return {r, r_low, power_of_two(min(last, rounded)), rounded > last};
 }
 
-/// With 2^(n-halvings) for 2^n.
-Reduced reduce(const Value& x, int halvings = 0) {
+struct Remainder {
+  Value r, r_low, rounded;
+};
+Remainder remainder(const Value& x) {
   const Format& format = format_of(x);
   const Value rounded = fma(x, 1.44269504088896340736, format.round);
   const Value n = rounded - format.round;
   const Value first = fma(n, -format.ln2_high, x);  // exact
   const Value second = n * -format.ln2_low;
   const Value r = first + second;
-  const Value r_low = (first - r) + second;
+  return {r, (first - r) + second, rounded};
+}
+
+/// With 2^(n-halvings) for 2^n.
+Reduced reduce(const Value& x, int halvings = 0) {
+  const auto [r, r_low, rounded] = remainder(x);
   return with_power(r, r_low, halvings ? rounded - static_cast<double>(halvings) : rounded);
 }
 
@@ -48,13 +60,22 @@ Value second_order(const Value& r) {
 
 Value scaled(const Value& y, const Reduced& reduced) { return select(reduced.overflow, y + y, y); }
 
-/// exp(r + r_low) 2^n. The sum 1 + r keeps what it loses: two instructions that take exp from 0.96 to 0.6 ulp.
-Value exponential(const Reduced& reduced) {
-  const Value& r = reduced.r;
+/// exp(r + r_low). The sum 1 + r keeps what it loses: two instructions that take exp from 0.96 to 0.6 ulp.
+Value exponential(const Value& r, const Value& r_low) {
   const Value sum = r + 1.0;
-  const Value lost = ((1.0 - sum) + r) + reduced.r_low;
-  const Value y = sum + fma(r * r, second_order(r), lost);
-  return scaled(y * reduced.power, reduced);
+  const Value lost = ((1.0 - sum) + r) + r_low;
+  return sum + fma(r * r, second_order(r), lost);
+}
+
+/// exp(r + r_low) 2^n.
+Value exponential(const Reduced& reduced) {
+  return scaled(exponential(reduced.r, reduced.r_low) * reduced.power, reduced);
+}
+
+/// exp(x) for x of no more than 88, in f64 709, which does not overflow.
+Value bounded_exp(const Value& x) {
+  const auto [r, r_low, rounded] = remainder(x);
+  return exponential(r, r_low) * power_of_two(rounded);
 }
 
 }  // namespace
@@ -109,7 +130,10 @@ Value sinh(const Value& x) {
   return select(a < (single ? 1e-4 : 1e-8), x, copy_sign(y, x));
 }
 
-Value sigmoid(const Value& x) { return 1.0 / (exp(-x) + 1.0); }
+Value sigmoid(const Value& x) {
+  const double most = x.type() == f32 ? 88.0 : 709.0;  // past which the result is a subnormal number, hence 0
+  return 1.0 / (bounded_exp(within(-most, most, -x)) + 1.0);
+}
 
 Value tanh(const Value& x) {
   const Value a = abs(x);
@@ -121,7 +145,8 @@ Value tanh(const Value& x) {
                                        -0.00886323441197198978, 0.0218694884943713424, -0.0539682539674517458,
                                        0.133333333333327321, -0.333333333333333326});
   const Value near = fma(a * z, p, a);
-  const Value far = 1.0 - 2.0 / (exp(a + a) + 1.0);
+  const Value bounded = min(x.type() == f32 ? 10.0 : 22.0, a);  // past which the result is 1
+  const Value far = 1.0 - 2.0 / (bounded_exp(bounded + bounded) + 1.0);
   return copy_sign(select(a < 0.55, near, far), x);  // tanh(0.55) = 1/2
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <utility>
 
 namespace gradus::heap {
 
@@ -30,6 +31,8 @@ struct Arena {
   Arena* next;
   std::byte* base;
   std::uint32_t pages;
+  bool is_small;                  // made of small pages
+  bool was_returned;              // some span of it
   std::unique_ptr<Span[]> spans;  // one entry a page
 };
 
@@ -105,11 +108,15 @@ class Heap {
     }
   }
 
-  Block* take_span(std::int64_t size) {
+  Block* take_span(std::int64_t size, Pages kind) {
     const std::int64_t pages = (size + page_bytes - 1) / page_bytes;
     if (pages > std::numeric_limits<std::uint32_t>::max()) throw std::bad_alloc();
-    const std::lock_guard lock(mutex_);
-    Span* span = allocate(static_cast<std::uint32_t>(pages));
+    std::unique_lock lock(mutex_);
+    Span* span = allocate(static_cast<std::uint32_t>(pages), kind);
+    const Arena& arena = *span->arena;
+    const bool joins = arena.was_returned && std::exchange(span->arena->is_small, false);
+    lock.unlock();
+    if (joins) join_pages(arena);  // which stays while the span is live
     return new (address_of(*span)) Block{nullptr, span};
   }
 
@@ -157,16 +164,16 @@ class Heap {
   }
 
   Span* new_span(int size_class) {
-    Span* span = allocate(span_pages[static_cast<std::size_t>(size_class)]);
+    Span* span = allocate(span_pages[static_cast<std::size_t>(size_class)], Pages::huge);
     span->size_class = size_class;
     span->live = span->cut = 0;
     span->returned = nullptr;
     return span;
   }
 
-  Span* allocate(std::uint32_t pages) {
+  Span* allocate(std::uint32_t pages, Pages kind) {
     Span* span = find(pages);
-    if (!span) span = grow(pages);
+    if (!span) span = grow(pages, kind);
     remove_free(span);
     if (span->pages > pages) {
       insert_free(describe(*span->arena, span->first + pages, span->pages - pages));
@@ -181,6 +188,7 @@ class Heap {
   void release(Span* span) {
     used_ -= span->pages * page_bytes;
     Arena& arena = *span->arena;
+    arena.was_returned = true;
     std::uint32_t first = span->first, end = first + span->pages;
     if (end < arena.pages && arena.spans[end].is_free) {
       Span* after = &arena.spans[end];
@@ -232,7 +240,7 @@ class Heap {
     if (!free_[bin].head) filled_[bin / 64] &= ~(std::uint64_t{1} << (bin % 64));
   }
 
-  Span* grow(std::uint32_t pages) {
+  Span* grow(std::uint32_t pages, Pages kind) {
     const auto whole = [](std::int64_t bytes) {
       return (bytes + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
     };
@@ -249,6 +257,8 @@ class Heap {
       arena->base = map(bytes);
     }
     if (!arena->base) throw std::bad_alloc();
+    arena->is_small = kind == Pages::small_at_first;
+    if (!arena->is_small) want_huge_pages(*arena);
     reserved_ += bytes;
     arenas_.push(arena.get());
     Span* span = describe(*arena, 0, arena->pages);
@@ -265,8 +275,16 @@ class Heap {
     const std::size_t before = -reinterpret_cast<std::uintptr_t>(begin) % spare;
     if (before) munmap(begin, before);
     munmap(begin + before + wanted, spare - before);
-    madvise(begin + before, wanted, MADV_HUGEPAGE);
     return begin + before;
+  }
+  static void want_huge_pages(const Arena& arena) {
+    madvise(arena.base, static_cast<std::size_t>(arena.pages * page_bytes), MADV_HUGEPAGE);
+  }
+  /// Before Linux 6.1 the system does it by and by.
+  static void join_pages(const Arena& arena) {
+    constexpr int collapse = 25;  // MADV_COLLAPSE, which the C library does not name yet
+    want_huge_pages(arena);
+    madvise(arena.base, static_cast<std::size_t>(arena.pages * page_bytes), collapse);
   }
 
   void unmap_down_to(std::int64_t kept) {
@@ -300,7 +318,7 @@ constinit Heap heap;
 
 Block* take(int size_class, int count) { return heap.take(size_class, count); }
 void give(Block* list) noexcept { heap.give(list); }
-Block* take_span(std::int64_t size) { return heap.take_span(size); }
+Block* take_span(std::int64_t size, Pages pages) { return heap.take_span(size, pages); }
 void give_span(Block* block) noexcept { heap.give_span(block->span); }
 void trim() noexcept { heap.trim(); }
 void set_limit(std::int64_t bytes) noexcept { heap.set_limit(bytes); }

@@ -1,7 +1,7 @@
 /// Where the memory of buffers comes from. Small blocks have size classes, eight to a doubling, and are cut from spans
 /// of pages; larger ones are spans of their own. Spans are split from and merged into arenas that are aligned to and
-/// made of huge pages. One mutex guards it all: buffers keep small blocks in a cache per thread and come here in
-/// batches.
+/// made of huge pages, but for those that are not needed for long when they are first touched. One mutex guards it all:
+/// buffers keep small blocks in a cache per thread and come here in batches.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -38,8 +38,13 @@ Block* take(int size_class, int count);
 /// Returns a list of small blocks of any classes.
 void give(Block* list) noexcept;
 
+/// What memory consists of that comes from the system for a block: huge pages, or small ones until it is taken for the
+/// second time, when the system joins them. A process that computes once is sooner done with small ones, above all in a
+/// virtual machine whose host takes huge pages back as soon as they are free, and has to find memory anew for each.
+enum class Pages : std::uint8_t { huge, small_at_first };
+
 /// A block of any size. std::bad_alloc if the system has no more.
-Block* take_span(std::int64_t size);
+Block* take_span(std::int64_t size, Pages pages = Pages::huge);
 void give_span(Block* block) noexcept;
 
 /// Returns the arenas without a live block to the system. It happens by itself when arenas hold much more than was live

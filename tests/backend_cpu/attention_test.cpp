@@ -1,6 +1,8 @@
 /// Attention in blocks has the bits of the products around a softmax for which it stands: of every shape and mask, on
 /// any number of threads and each instruction set, for sizes known and open.
 #include <gtest/gtest.h>
+#include "gradus/backend/library/attention_rows.h"
+#include "gradus/base/flush_denormals.h"
 #include "tests/backend_cpu/compiled.h"
 
 namespace gradus::testing_loops {
@@ -73,6 +75,9 @@ const Case cases[] = {
     {1, 64, 64, 2, 2, 32, 32, true},
     {1, 65, 65, 1, 1, 8, 16, true},
     {2, 130, 130, 4, 2, 16, 16, true},
+    {1, 33, 40, 2, 1, 8, 8, true},   // one query in the second half of a block
+    {2, 97, 40, 2, 2, 8, 24, true},  // keys end within the first half
+    {1, 96, 96, 1, 1, 12, 8, true, "bool[1,1,96,96]"},
     {1, 70, 33, 4, 1, 5, 3, true},  // queries behind the last key
     {1, 33, 200, 2, 1, 17, 40},
     {1, 600, 70, 1, 1, 8, 8},  // more queries than a unit has
@@ -94,6 +99,10 @@ const Case cases[] = {
     {1, 65, 65, 1, 1, 8, 16, true, {}, bf16},
     {2, 131, 131, 4, 2, 17, 15, true, {}, bf16},  // an odd number of queries in a chain over two heads
     {1, 70, 33, 4, 1, 5, 3, true, {}, bf16},
+    {1, 33, 41, 2, 1, 8, 8, true, {}, bf16},
+    {2, 97, 39, 2, 2, 7, 24, true, {}, bf16},
+    {1, 96, 96, 1, 1, 12, 8, true, "bool[1,1,96,96]", bf16},
+    {2, 97, 97, 2, 1, 8, 8, true, {}, f64},
     {1, 33, 201, 2, 1, 17, 40, false, {}, bf16},
     {1, 600, 71, 1, 1, 8, 8, false, {}, bf16},
     {3, 1, 100, 6, 3, 24, 24, false, {}, bf16},
@@ -129,6 +138,50 @@ TEST(AttentionInBlocks, NeedsNoMemoryForScores) {
   const auto program = compile(graph);
   EXPECT_EQ(program->temporary_bytes(), 0);
   EXPECT_GE(compile(graph, {.disable = {"attention"}})->temporary_bytes(), 2 * 4 * 512 * 512 * 4);
+}
+
+/// Every table of row functions that this processor can run has the same bits; a NaN may hold anything.
+TEST(AttentionRows, AreTheSameByEveryInstructionSet) {
+  using namespace library::attention;
+  std::vector<const RowFunctions*> tables{&rows_by_avx2};
+  if (cpu_backend::widest_isa() == cpu_backend::Isa::avx512) tables.push_back(&rows_by_avx512);
+  if (cpu_backend::has_pair_products()) tables.push_back(&rows_by_avx512_bf16);
+  constexpr std::int64_t keys = 75, size = keys * block_queries;
+  struct alignas(64) Rows {
+    float weights[size], gradients[size];
+    std::uint16_t rounded[size];
+  };
+  const FlushDenormals flush;
+  for (const bool extremes : {false, true})
+    for (const std::int64_t diagonal : {std::int64_t{0}, std::int64_t{20}, keys}) {
+      std::vector<std::unique_ptr<Rows>> results;
+      for (const RowFunctions* table : tables) {
+        Rows& rows = *results.emplace_back(std::make_unique<Rows>());
+        std::mt19937 random(5);
+        for (float& x : rows.weights) x = random_element<float>(random, extremes);
+        for (float& x : rows.gradients) x = random_element<float>(random, extremes);
+        for (std::int64_t j = 0; j < keys; ++j)
+          for (std::int64_t q = 0; q < std::min(j - diagonal, block_queries); ++q)
+            rows.weights[j * block_queries + q] = -std::numeric_limits<float>::infinity(),
+                                             rows.gradients[j * block_queries + q] = 0;
+        table->soften_narrow(rows.weights, keys, diagonal, 0.25f, false);
+        table->round_row(rows.weights, size - 3, rows.rounded);
+        table->differentiate_narrow(rows.weights, rows.gradients, keys, diagonal, 0.25f);
+      }
+      for (const auto& rows : results) {
+        // Rows of bf16 stand where those of floats began.
+        const auto* weights = reinterpret_cast<const bfloat16*>(rows->weights);
+        const auto* first = reinterpret_cast<const bfloat16*>(results[0]->weights);
+        const auto* gradients = reinterpret_cast<const bfloat16*>(rows->gradients);
+        const auto* first_gradients = reinterpret_cast<const bfloat16*>(results[0]->gradients);
+        for (std::int64_t i = 0; i < size; ++i) {
+          if (i / block_queries > diagonal + i % block_queries) continue;  // 0, or NaN like the rest of a row
+          ASSERT_TRUE(same(weights[i], first[i])) << i;
+          ASSERT_TRUE(same(gradients[i], first_gradients[i])) << i;
+          ASSERT_TRUE(same(bfloat16::from_bits(rows->rounded[i]), bfloat16::from_bits(results[0]->rounded[i]))) << i;
+        }
+      }
+    }
 }
 
 }  // namespace

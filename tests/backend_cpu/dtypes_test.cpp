@@ -167,6 +167,18 @@ TEST(DTypes, NarrowReductionsAccumulateInSingle) {
             static_cast<float>(half(5000 * static_cast<float>(half(1.001)))));
 }
 
+/// Whatever rounds: what arithmetic gives is no subnormal number any more, an input may be one.
+TEST(DTypes, ResultsAndInputsAreRoundedAlike) {
+  for (const std::string t : {"f16", "bf16"}) {
+    const std::string narrow = t + "[700]", cast = "cast{to=" + t + "} ";
+    expect_all_ways_agree(
+        parse_graph("%0 = input : f32[700]\n%1 = multiply %0 %0 : f32[700]\n%2 = " + cast + "%1 : " + narrow +
+                    "\n%3 = " + cast + "%0 : " + narrow + "\n%4 = maximum %0 %1 : f32[700]\n%5 = " + cast +
+                    "%4 : " + narrow + "\n%6 = tanh %1 : f32[700]\n%7 = " + cast + "%6 : " + narrow +
+                    "\n%8 = relu %1 : f32[700]\n%9 = " + cast + "%8 : " + narrow + "\nreturn %2 %3 %5 %7 %9\n"));
+  }
+}
+
 // ---------------------------------------------------------------- subnormal numbers
 
 double subnormal_of(DType t) { return t == f64 ? 0x1p-1025 : t == f16 ? 0x1p-20 : 0x1p-129; }

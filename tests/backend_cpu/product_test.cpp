@@ -26,12 +26,15 @@ std::vector<Isa> isas() {
 /// What a product may be computed with on this processor.
 struct Tiles {
   Isa isa;
-  bool pairs = false, amx = false, rounds = false;
-  void set(Product& p) const { p.isa = isa, p.pair_tiles = pairs, p.amx = amx, p.rounds_by_instruction = rounds; }
+  bool near_panels = false, pairs = false, amx = false, rounds = false;
+  void set(Product& p) const {
+    p.isa = isa, p.near_panels = near_panels, p.pair_tiles = pairs, p.amx = amx, p.rounds_by_instruction = rounds;
+  }
 };
 template <class T> std::vector<Tiles> all_tiles() {
   std::vector<Tiles> all;
   for (Isa isa : isas()) all.push_back({isa});
+  if (isas().back() == Isa::avx512) all.push_back({.isa = Isa::avx512, .near_panels = true});
   if (std::is_same_v<T, bfloat16> && has_pair_products()) {
     all.push_back({.isa = Isa::avx512, .pairs = true});
     all.push_back({.isa = Isa::avx512, .rounds = true});

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
@@ -174,6 +175,16 @@ class Text(unittest.TestCase):
 
 
 class Running(unittest.TestCase):
+    def test_a_first_call_finds_nothing_that_earlier_runs_compiled(self):
+        says = [sys.executable, "-c", "import json, os; print(json.dumps({'found': os.listdir(os.environ['TORCHINDUCTOR_CACHE_DIR'])}))"]
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict("os.environ", TORCHINDUCTOR_CACHE_DIR=folder):
+            pathlib.Path(folder, "compiled").touch()
+            for workload, anew in (("gpt", True), ("mlp_big", False)):
+                program = next(run.peer_programs(workload, {"torch": sys.executable}, None))
+                self.assertEqual(program.compiles_anew, anew)
+            found = [run.run_program(run.Program("torch compile", says, compiles_anew=anew), 1) for anew in (True, False)]
+        self.assertEqual(found, [{"found": []}, {"found": ["compiled"]}])
+
     def test_hardware_threads_of_one_core_come_last(self):
         siblings = {0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}
         self.assertEqual(run.few_of({0, 1, 2, 3}, siblings.get), [0, 2])

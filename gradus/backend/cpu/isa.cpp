@@ -66,6 +66,11 @@ bool prefers_pair_products() {
   return prefers;
 }
 
+bool prefers_near_panels() {
+  static const bool prefers = __builtin_cpu_is("intel") && sysconf(_SC_LEVEL1_DCACHE_SIZE) >= 48 << 10;
+  return prefers;
+}
+
 bool has_amx(const AmxBits& bits) {
   constexpr int bf16_products = 22, tiles = 24, tile_shapes = 17;
   return bits.pair_products && bit(bits.features, tiles) && bit(bits.features, bf16_products) &&

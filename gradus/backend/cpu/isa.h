@@ -28,6 +28,10 @@ bool has_pair_products();
 /// one fma of f32, and have AMX for such products.
 bool prefers_pair_products();
 
+/// Whether products do better with 32 KiB of an operand in the first-level cache: on Intel's processors where that
+/// holds 48 KiB. AMD's read the second-level cache about as fast as tiles compute.
+bool prefers_near_panels();
+
 /// What decides about AMX: processor and kernel.
 struct AmxBits {
   bool pair_products = false;     // has_pair_products()

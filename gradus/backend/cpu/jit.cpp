@@ -24,6 +24,7 @@
 #include <mutex>
 #include <optional>
 #include "gradus/backend/cpu/code_files.h"
+#include "gradus/backend/cpu/kernel_ir.h"
 #include "gradus/backend/cpu/lower.h"
 #include "gradus/base/error.h"
 
@@ -225,6 +226,7 @@ std::unique_ptr<llvm::Module> new_module(llvm::LLVMContext& context, Isa isa) {
   auto module = std::make_unique<llvm::Module>("gradus", context);
   module->setDataLayout(machine->createDataLayout());
   module->setTargetTriple(machine->getTargetTriple().str());
+  if (isa == Isa::avx512 && has_pair_products()) set_has_pair_products(*module);
   return module;
 }
 

@@ -1,6 +1,10 @@
 /// Types, loads, stores and loops.
 #include "gradus/backend/cpu/kernel_ir.h"
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/Module.h>
 #include <bit>
 
 namespace gradus::cpu_backend {
@@ -42,10 +46,38 @@ llvm::Type* like(V x, llvm::Type* type) {
   return vector ? llvm::FixedVectorType::get(type, vector->getNumElements()) : type;
 }
 llvm::Constant* number(V x, std::uint64_t value) { return llvm::ConstantInt::get(x->getType(), value); }
+
+/// Whether x is known to be no subnormal number: what arithmetic gives. Looks through a few selections.
+bool is_flushed(const llvm::Value* x, int selections = 4) {
+  if (const auto* chosen = llvm::dyn_cast<llvm::SelectInst>(x))
+    return selections > 0 && is_flushed(chosen->getTrueValue(), selections - 1) &&
+           is_flushed(chosen->getFalseValue(), selections - 1);
+  if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(x)) {
+    const llvm::Intrinsic::ID id = call->getIntrinsicID();
+    return id == llvm::Intrinsic::fma || id == llvm::Intrinsic::sqrt;
+  }
+  const auto* instruction = llvm::dyn_cast<llvm::BinaryOperator>(x);
+  return instruction && instruction->getType()->isFPOrFPVectorTy();
+}
+
+constexpr const char* pairs_flag = "gradus.pairs";
+
+/// The upper halves of vectors of floats rounded by vcvtneps2bf16, whose NaNs are those of rounded_to, and which takes
+/// subnormal numbers for zeros.
+V rounded_by_instruction(Builder& b, V x) {
+  V narrow = b.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_512, {}, {x});
+  V bits = b.CreateZExt(b.CreateBitCast(narrow, like(x, b.getInt16Ty())), like(x, b.getInt32Ty()));
+  return b.CreateBitCast(b.CreateShl(bits, 16), x->getType());
+}
 }  // namespace
+
+void set_has_pair_products(llvm::Module& module) { module.addModuleFlag(llvm::Module::Override, pairs_flag, 1); }
 
 V rounded_to(Builder& b, DType t, V x) {
   if (t == f16) return b.CreateFPExt(b.CreateFPTrunc(x, like(x, b.getHalfTy())), x->getType());
+  if (x->getType() == widen(b.getFloatTy(), lanes) && is_flushed(x) &&
+      b.GetInsertBlock()->getModule()->getModuleFlag(pairs_flag))
+    return rounded_by_instruction(b, x);
   V bits = b.CreateBitCast(x, like(x, b.getInt32Ty()));
   V odd = b.CreateAnd(b.CreateLShr(bits, 16), number(bits, 1));
   V nearest = b.CreateAdd(b.CreateAdd(bits, number(bits, 0x7fff)), odd);

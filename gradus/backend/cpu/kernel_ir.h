@@ -22,6 +22,8 @@ llvm::Type* widen(llvm::Type* t, int n);
 V constant(Builder& b, DType t, std::uint64_t bits, int n);
 V splat(Builder& b, V scalar, int n);
 
+/// Says of a module that the processor it is for has AVX512_BF16.
+void set_has_pair_products(llvm::Module& module);
 /// A float rounded to the narrow float `t`, still as a float.
 V rounded_to(Builder& b, DType t, V x);
 /// A narrow float as its 16 bits, and back.

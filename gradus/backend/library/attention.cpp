@@ -1,7 +1,7 @@
 /// Attention in blocks of queries. The scores of a block stand in the worker's scratch, a row for each key, so that
 /// neighbours in memory are queries: maxima and sums of all queries of the block advance together, and nothing but the
 /// block's queries has to be transposed for the products. Their sums are in the contract's order for rows of up to
-/// 32,768 keys. Keys behind a causal block's last query are never looked at.
+/// 32,768 keys. Keys behind the last query of half a causal block are never looked at.
 #include <algorithm>
 #include <limits>
 #include "gradus/backend/cpu/tiles/strips.h"
@@ -16,17 +16,19 @@ using namespace attention;
 
 std::int64_t scratch_of_products(const Call& c) {
   std::size_t most = 0;
-  const auto consider = [&](const Product& p) { most = std::max(most, cpu_backend::scratch_bytes(p)); };
-  for (std::int64_t block = 0; block < c.blocks(); ++block) {
-    const std::int64_t end = c.first_query(block + 1), r = end - c.first_query(block), n = c.keys_before(end);
-    consider(c.scores(n, r, c.width));
-    consider(c.of_queries(n, r, c.value_width));
+  const auto consider = [&](const Parts& parts) {
+    for (const Part& part : parts) most = std::max(most, cpu_backend::scratch_bytes(part.product));
+  };
+  for (std::int64_t number = 0; number < c.blocks(); ++number) {
+    const Block block = c.block(c.first_query(number), c.queries);
+    consider(c.scores(block, c.width));
+    consider(c.of_queries(block, c.value_width));
     if (c.is_forward()) continue;
-    consider(c.scores(n, r, c.value_width));
-    consider(c.of_queries(n, r, c.width));
-    consider(c.of_keys(n, r, c.width, c.is_narrow() ? c.heads * c.width : c.width));
-    consider(c.of_keys(n, r, c.value_width, c.heads * c.value_width));
-    if (!c.causal && block > 0 && block + 2 < c.blocks()) block = c.blocks() - 2;  // those between are alike
+    consider(c.scores(block, c.value_width));
+    consider(c.of_queries(block, c.width));
+    consider(c.of_keys(block, c.width, c.is_narrow() ? c.heads * c.width : c.width));
+    consider(c.of_keys(block, c.value_width, c.heads * c.value_width));
+    if (!c.causal && number > 0 && number + 2 < c.blocks()) number = c.blocks() - 2;  // those between are alike
   }
   return round_up(static_cast<std::int64_t>(most), 64);
 }
@@ -39,10 +41,16 @@ template <class T> class Worker {
     gradients_ = weights_ + c_.keys * block_queries;
     across_ = c_.is_forward() ? gradients_ : gradients_ + c_.keys * block_queries;
     scaled_ = across_ + rows_across(c_) * block_queries;
+    keys_ = scaled_ + c_.width * block_queries;
+    values_ = keys_ + c_.keys * c_.width;
+    by_keys_ = values_ + c_.keys * c_.value_width;
+    by_values_ = by_keys_ + c_.keys * c_.width;
   }
   static std::int64_t scratch_bytes(const Call& c) {
-    const std::int64_t matrices = c.keys * (c.is_forward() ? 1 : 2) + rows_across(c) + c.width;
-    return c.product_scratch + matrices * block_queries * static_cast<std::int64_t>(sizeof(T)) + 64;
+    const std::int64_t matrices = c.is_forward() ? 1 : 2;  // weights, and their gradients
+    const std::int64_t of_keys = matrices * c.keys * (block_queries + c.width + c.value_width);
+    const std::int64_t elements = of_keys + (rows_across(c) + c.width) * block_queries;
+    return c.product_scratch + elements * static_cast<std::int64_t>(sizeof(T)) + 64;
   }
 
   /// Some queries of one head.
@@ -50,10 +58,11 @@ template <class T> class Worker {
     const std::int64_t chunk = unit % c_.chunks(), head = unit / c_.chunks() % c_.heads;
     const std::int64_t batch = unit / (c_.chunks() * c_.heads),
                        last = std::min(c_.queries, (chunk + 1) * queries_at_once);
+    gather_keys(batch, head / c_.group(), c_.keys_before(last));
     for (std::int64_t i = chunk * queries_at_once; i < last; i += block_queries) {
-      const std::int64_t r = std::min(block_queries, last - i), n = c_.keys_before(i + r);
-      find_weights(batch, head, i, r, n);
-      run(c_.of_queries(n, r, c_.value_width), weights_, values(batch, head),
+      const Block block = c_.block(i, last);
+      find_weights(batch, head, block);
+      run(c_.of_queries(block, c_.value_width), weights_, values_,
           static_cast<T*>(slots_[c_.result]) + ((batch * c_.queries + i) * c_.heads + head) * c_.value_width);
     }
   }
@@ -65,38 +74,38 @@ template <class T> class Worker {
     T* const by_keys = by_queries + c_.queries * c_.heads * c_.width + key_head * c_.width;
     T* const by_values =
         by_queries + c_.queries * c_.heads * c_.width + c_.keys * c_.key_heads * c_.width + key_head * c_.value_width;
-    clear(by_keys, c_.width);
-    clear(by_values, c_.value_width);
+    gather_keys(batch, key_head, c_.keys);
+    std::fill_n(by_keys_, c_.keys * (c_.width + c_.value_width), T(0));
     for (std::int64_t head = key_head * c_.group(); head < (key_head + 1) * c_.group(); ++head)
       for (std::int64_t i = 0; i < c_.queries; i += block_queries) {
-        const std::int64_t r = std::min(block_queries, c_.queries - i), n = c_.keys_before(i + r);
+        const Block block = c_.block(i, c_.queries);
         const T* dy = pointer(c_.cotangent) + ((batch * c_.queries + i) * c_.heads + head) * c_.value_width;
-        find_weights(batch, head, i, r, n);
-        run(c_.of_keys(n, r, c_.value_width, c_.heads * c_.value_width), weights_, dy, by_values);
-        transpose(dy, c_.value_width, r, T(1));
-        run(c_.scores(n, r, c_.value_width), values(batch, head), across_, gradients_);
-        differentiate(n, c_.diagonal(i, n));
-        run(c_.of_keys(n, r, c_.width, c_.width), gradients_, scaled_, by_keys);
+        find_weights(batch, head, block);
+        run(c_.of_keys(block, c_.value_width, c_.heads * c_.value_width), weights_, dy, by_values_);
+        transpose(dy, c_.value_width, block.count, T(1));
+        run(c_.scores(block, c_.value_width), values_, across_, gradients_);
+        differentiate(block.keys, c_.diagonal(i, block.keys));
+        run(c_.of_keys(block, c_.width, c_.width), gradients_, scaled_, by_keys_);
         T* const dq = by_queries + (i * c_.heads + head) * c_.width;
-        run(c_.of_queries(n, r, c_.width), gradients_, keys(batch, head), dq);
-        for (std::int64_t q = 0; q < r; ++q)
+        run(c_.of_queries(block, c_.width), gradients_, keys_, dq);
+        for (std::int64_t q = 0; q < block.count; ++q)
           for (std::int64_t w = 0; w < c_.width; ++w) dq[q * c_.heads * c_.width + w] *= static_cast<T>(c_.scale);
       }
+    scatter(by_keys_, c_.keys, c_.key_heads, c_.width, by_keys);
+    scatter(by_values_, c_.keys, c_.key_heads, c_.value_width, by_values);
   }
 
  private:
   /// Transposing writes whole vectors.
   static std::int64_t rows_across(const Call& c) { return round_up(std::max(c.width, c.value_width), 16); }
   const T* pointer(int slot) const { return static_cast<const T*>(slots_[slot]); }
-  const T* keys(std::int64_t batch, std::int64_t head) const {
-    return pointer(c_.key) + (batch * c_.keys * c_.key_heads + head / c_.group()) * c_.width;
+  /// keys_ and values_: the first `count`.
+  void gather_keys(std::int64_t batch, std::int64_t key_head, std::int64_t count) const {
+    const std::int64_t first = batch * c_.keys * c_.key_heads + key_head;
+    gather(pointer(c_.key) + first * c_.width, count, c_.key_heads, c_.width, keys_);
+    gather(pointer(c_.value) + first * c_.value_width, count, c_.key_heads, c_.value_width, values_);
   }
-  const T* values(std::int64_t batch, std::int64_t head) const {
-    return pointer(c_.value) + (batch * c_.keys * c_.key_heads + head / c_.group()) * c_.value_width;
-  }
-  void run(const Product& p, const T* a, const T* b, T* c) const {
-    cpu_backend::run_units(p, a, b, c, 0, p.m * p.n == 0 ? 0 : cpu_backend::units(p), products_);
-  }
+  void run(const Parts& parts, const T* a, const T* b, T* c) const { c_.run(parts, a, b, c, products_); }
   void soften(std::int64_t keys, std::int64_t diagonal) const {
     if constexpr (std::is_same_v<T, float>) rows_.soften(weights_, keys, diagonal, 1, false);
     else rows_.soften_double(weights_, keys, diagonal, 1, false);
@@ -104,9 +113,6 @@ template <class T> class Worker {
   void differentiate(std::int64_t keys, std::int64_t diagonal) const {
     if constexpr (std::is_same_v<T, float>) rows_.differentiate(weights_, gradients_, keys, diagonal, 1);
     else rows_.differentiate_double(weights_, gradients_, keys, diagonal, 1);
-  }
-  void clear(T* rows, std::int64_t width) const {
-    for (std::int64_t j = 0; j < c_.keys; ++j) std::fill_n(rows + j * c_.key_heads * width, width, T(0));
   }
   /// Rows of r queries, `heads` heads apart, as columns, multiplied by `factor`.
   void transpose(const T* rows, std::int64_t width, std::int64_t r, T factor) const {
@@ -116,19 +122,20 @@ template <class T> class Worker {
     for (std::int64_t i = 0; i < width * block_queries; ++i) across_[i] *= factor;
   }
 
-  /// weights_: [n, r] of queries i ... i + r - 1, and scaled_: these queries, as rows.
-  void find_weights(std::int64_t batch, std::int64_t head, std::int64_t i, std::int64_t r, std::int64_t n) {
-    const T* rows = pointer(c_.query) + ((batch * c_.queries + i) * c_.heads + head) * c_.width;
-    transpose(rows, c_.width, r, static_cast<T>(c_.scale));
+  /// weights_: those of a block, [keys, block_queries], and scaled_: its queries, as rows.
+  void find_weights(std::int64_t batch, std::int64_t head, const Block& block) {
+    const T* rows = pointer(c_.query) + ((batch * c_.queries + block.first) * c_.heads + head) * c_.width;
+    transpose(rows, c_.width, block.count, static_cast<T>(c_.scale));
     if (!c_.is_forward())
-      for (std::int64_t q = 0; q < r; ++q)
+      for (std::int64_t q = 0; q < block.count; ++q)
         for (std::int64_t w = 0; w < c_.width; ++w)
           scaled_[q * c_.width + w] = rows[q * c_.heads * c_.width + w] * static_cast<T>(c_.scale);
-    run(c_.scores(n, r, c_.width), keys(batch, head), across_, weights_);
-    const Sees sees = hide(c_, slots_, weights_, batch, head, i, r, n);
-    soften(n, c_.diagonal(i, n));
-    for (std::int64_t q = 0; c_.mask >= 0 && q < r; ++q)
-      for (std::int64_t j = 0; !sees[static_cast<std::size_t>(q)] && j < n; ++j) weights_[j * block_queries + q] = 0;
+    run(c_.scores(block, c_.width), keys_, across_, weights_);
+    const Sees sees = hide(c_, slots_, weights_, batch, head, block);
+    soften(block.keys, c_.diagonal(block.first, block.keys));
+    for (std::int64_t q = 0; c_.mask >= 0 && q < block.count; ++q)
+      for (std::int64_t j = 0; !sees[static_cast<std::size_t>(q)] && j < block.keys; ++j)
+        weights_[j * block_queries + q] = 0;
   }
 
   const Call& c_;
@@ -137,6 +144,8 @@ template <class T> class Worker {
   std::byte* products_;
   T *weights_, *gradients_;  // [keys, block_queries]
   T *across_, *scaled_;      // a block's queries or cotangents, as columns; queries, as rows
+  T *keys_, *values_;        // of one head, [keys, width] and [keys, value_width]
+  T *by_keys_, *by_values_;  // sums over queries, alike
 };
 
 template <class Op> Call call_of(const Graph& graph, int value, Symbols symbols, std::size_t operands) {

@@ -11,8 +11,22 @@ namespace gradus::library::attention {
 
 using cpu_backend::Product;
 
-constexpr std::int64_t block_queries = 64;
+constexpr std::int64_t block_queries = 64, half_block = 32;
 constexpr std::int64_t queries_at_once = 512;  // of a unit of the forward direction, which transposes nothing twice
+
+/// Queries first ... first + count - 1 and the keys that some of them see. Of a causal block's first half_block queries
+/// none sees those past near_keys.
+struct Block {
+  std::int64_t first = 0, count = 0, keys = 0, near_keys = 0;
+  std::int64_t far_keys() const { return keys - near_keys; }
+};
+
+/// A product of a block, and where its operands begin, in elements from the block's; then another one, or nothing.
+struct Part {
+  Product product;
+  std::int64_t a = 0, b = 0, c = 0;
+};
+using Parts = std::array<Part, 2>;
 
 struct Call {
   DType dtype = f32;
@@ -38,54 +52,91 @@ struct Call {
   bool is_forward() const { return cotangent < 0; }
   bool is_narrow() const { return dtype == bf16; }
 
-  // Products of a block of r queries and n keys. Rows of keys and values are a head apart.
+  Block block(std::int64_t first, std::int64_t end) const {
+    Block b{.first = first, .count = std::min(block_queries, end - first)};
+    b.keys = b.near_keys = keys_before(first + b.count);
+    if (b.count > half_block) b.near_keys = keys_before(first + half_block);
+    return b;
+  }
 
-  /// Queries are columns; of bf16 they are read as they are, and scores are f32.
-  Product scores(std::int64_t n, std::int64_t r, std::int64_t depth) const {
-    return {.dtype = dtype,
-            .m = n,
-            .n = r,
-            .k = depth,
-            .a_row = key_heads * depth,
-            .b_row = is_narrow() ? 1 : block_queries,
-            .b_column = is_narrow() ? heads * depth : 1,
-            .c_row = block_queries,
-            .wide = is_narrow()};
+  // Products of a block, with keys, values and sums over queries as a worker copies them: row after row.
+
+  /// [keys, block_queries]: queries are columns; of bf16 they are read as they are, and scores are f32. What near
+  /// queries do not see is left as it is.
+  Parts scores(const Block& b, std::int64_t depth) const {
+    const Product all{.dtype = dtype,
+                      .m = b.near_keys,
+                      .n = b.count,
+                      .k = depth,
+                      .a_row = depth,
+                      .b_row = is_narrow() ? 1 : block_queries,
+                      .b_column = is_narrow() ? heads * depth : 1,
+                      .c_row = block_queries,
+                      .wide = is_narrow()};
+    if (b.far_keys() == 0) return {Part{all}, Part{}};
+    Product far = all;
+    far.m = b.far_keys(), far.n -= half_block;
+    return {Part{all}, Part{.product = far,
+                            .a = b.near_keys * all.a_row,
+                            .b = half_block * all.b_column,
+                            .c = b.near_keys * block_queries + half_block}};
   }
-  /// [n, r]' [n, columns], the rows of which are `heads_between` heads apart, as are those of the result.
-  Product of_queries(std::int64_t n, std::int64_t r, std::int64_t columns) const {
-    return {.dtype = dtype,
-            .m = r,
-            .n = columns,
-            .k = n,
-            .a_row = 1,
-            .a_column = block_queries,
-            .b_row = key_heads * columns,
-            .b_column = 1,
-            .c_row = heads * columns};
+  /// [keys, queries]' [keys, columns]; rows of the result are `heads` apart.
+  Parts of_queries(const Block& b, std::int64_t columns) const {
+    const Product all{.dtype = dtype,
+                      .m = b.count,
+                      .n = columns,
+                      .k = b.keys,
+                      .a_row = 1,
+                      .a_column = block_queries,
+                      .b_row = columns,
+                      .b_column = 1,
+                      .c_row = heads * columns};
+    if (b.far_keys() == 0) return {Part{all}, Part{}};
+    Product near = all, far = all;
+    near.m = half_block, near.k = b.near_keys;
+    far.m -= half_block;
+    return {Part{near}, Part{.product = far, .a = half_block, .c = half_block * all.c_row}};
   }
-  /// [n, r] [r, columns], added to what is there: of bf16 to sums in f32, row by row, else to the result.
-  Product of_keys(std::int64_t n, std::int64_t r, std::int64_t columns, std::int64_t row) const {
-    return {.dtype = dtype,
-            .m = n,
-            .n = columns,
-            .k = r,
-            .a_row = block_queries,
-            .b_row = row,
-            .b_column = 1,
-            .c_row = is_narrow() ? columns : key_heads * columns,
-            .resume = true,
-            .wide = is_narrow()};
+  /// [keys, queries] [queries, columns], whose rows are so far apart, added to sums; those of bf16 are f32.
+  Parts of_keys(const Block& b, std::int64_t columns, std::int64_t row) const {
+    const Product all{.dtype = dtype,
+                      .m = b.near_keys,
+                      .n = columns,
+                      .k = b.count,
+                      .a_row = block_queries,
+                      .b_row = row,
+                      .b_column = 1,
+                      .c_row = columns,
+                      .resume = true,
+                      .wide = is_narrow()};
+    if (b.far_keys() == 0) return {Part{all}, Part{}};
+    Product far = all;
+    far.m = b.far_keys(), far.k -= half_block;
+    return {Part{all}, Part{.product = far,
+                            .a = b.near_keys * block_queries + half_block,
+                            .b = half_block * row,
+                            .c = b.near_keys * all.c_row}};
+  }
+  void run(const Parts& parts, const void* a, const void* b, void* c, void* scratch) const {
+    for (const Part& part : parts) {
+      const Product& p = part.product;
+      if (p.m == 0 || p.n == 0) continue;
+      const std::int64_t size = size_of(dtype), c_size = p.wide ? size_of(f32) : size;
+      cpu_backend::run_units(p, static_cast<const std::byte*>(a) + part.a * size,
+                             static_cast<const std::byte*>(b) + part.b * size,
+                             static_cast<std::byte*>(c) + part.c * c_size, 0, cpu_backend::units(p), scratch);
+    }
   }
 };
 
 /// Which of a block's queries see any key.
 using Sees = std::array<bool, block_queries>;
 
-/// Adds the mask to the scores [n, block_queries] of queries i ... i + r - 1, and hides what they must not see: -inf.
+/// Adds the mask to the scores of a block, and hides what queries must not see: -inf.
 template <class T>
-Sees hide(const Call& c, void* const* slots, T* scores, std::int64_t batch, std::int64_t head, std::int64_t i,
-          std::int64_t r, std::int64_t n) {
+Sees hide(const Call& c, void* const* slots, T* scores, std::int64_t batch, std::int64_t head, const Block& block) {
+  const auto [i, r, n, near_keys] = block;
   constexpr T hidden = -std::numeric_limits<T>::infinity();
   Sees sees{};
   if (c.mask >= 0) {
@@ -109,6 +160,16 @@ Sees hide(const Call& c, void* const* slots, T* scores, std::int64_t batch, std:
   return sees;
 }
 
+/// Rows of one head, `heads` of them apart, one after the other. In place they would fall into a few sets of the cache,
+/// where a power of two lies between them, and each block would fetch them from far away again.
+template <class T> void gather(const T* rows, std::int64_t count, std::int64_t heads, std::int64_t width, T* target) {
+  for (std::int64_t j = 0; j < count; ++j) std::copy_n(rows + j * heads * width, width, target + j * width);
+}
+/// And back.
+template <class T> void scatter(const T* rows, std::int64_t count, std::int64_t heads, std::int64_t width, T* target) {
+  for (std::int64_t j = 0; j < count; ++j) std::copy_n(rows + j * width, width, target + j * heads * width);
+}
+
 struct RowFunctions;
 
 /// What bf16 is computed by. Scores are f32; weights and gradients by scores are rounded where they stand.
@@ -127,21 +188,18 @@ class NarrowWorker {
                                        std::int64_t width) const {
     return pointer(slot) + ((batch * c_.queries + i) * c_.heads + head) * width;
   }
-  const std::uint16_t* rows_of_keys(int slot, std::int64_t batch, std::int64_t key_head, std::int64_t width) const {
-    return pointer(slot) + (batch * c_.keys * c_.key_heads + key_head) * width;
-  }
-  void run(const Product& p, const void* a, const void* b, void* c) const {
-    cpu_backend::run_units(p, a, b, c, 0, p.m * p.n == 0 ? 0 : cpu_backend::units(p), products_);
-  }
-  void find_weights(std::int64_t batch, std::int64_t head, std::int64_t i, std::int64_t r, std::int64_t n, bool rounds);
+  void gather_keys(std::int64_t batch, std::int64_t key_head, std::int64_t count);
+  void run(const Parts& parts, const void* a, const void* b, void* c) const { c_.run(parts, a, b, c, products_); }
+  void find_weights(std::int64_t batch, std::int64_t head, const Block& block, bool rounds);
   void round_sums(const float* sums, std::int64_t width, std::uint16_t* target) const;
 
   const Call& c_;
   const RowFunctions& rows_;
   void* const* slots_;
   std::byte* products_;
-  float *weights_, *gradients_;  // [keys, block_queries]
-  float *by_keys_, *by_values_;  // sums over queries, [keys, width] and [keys, value_width]
+  float *weights_, *gradients_;    // [keys, block_queries]
+  std::uint16_t *keys_, *values_;  // of one head, [keys, width] and [keys, value_width]
+  float *by_keys_, *by_values_;    // sums over queries, alike
 };
 
 }  // namespace gradus::library::attention

@@ -29,11 +29,12 @@ struct RowFunctions {
   void (*round_row)(const float* row, std::int64_t width, std::uint16_t* target);
 };
 
-/// By vectors of 32 and of 64 bytes.
-extern const RowFunctions rows_by_avx2, rows_by_avx512;
+/// By vectors of 32 and of 64 bytes, and where an instruction rounds to bf16.
+extern const RowFunctions rows_by_avx2, rows_by_avx512, rows_by_avx512_bf16;
 
 inline const RowFunctions& row_functions() {
-  return cpu_backend::isa() == cpu_backend::Isa::avx512 ? rows_by_avx512 : rows_by_avx2;
+  if (cpu_backend::isa() == cpu_backend::Isa::avx2) return rows_by_avx2;
+  return cpu_backend::has_pair_products() ? rows_by_avx512_bf16 : rows_by_avx512;
 }
 
 }  // namespace gradus::library::attention

@@ -1,5 +1,5 @@
-/// What happens to rows of attention, compiled twice (vector_bytes.h). Neighbours in memory are queries, and each has a
-/// lane of its own, so the bits do not depend on the vectors' length.
+/// What happens to rows of attention, compiled three times (vector_bytes.h). Neighbours in memory are queries, and each
+/// has a lane of its own, so the bits do not depend on the vectors' length.
 #pragma once
 #include <immintrin.h>
 #include <type_traits>
@@ -16,7 +16,7 @@ template <> struct Exponential<float> {
   using Bits = std::uint32_t;  // which wrap
   static constexpr int mantissa = 23;
   static constexpr Bits one = 0x3f800000;
-  static constexpr float low = -88, high = 89, round = 12582912.0f, limit = 127;
+  static constexpr float low = -88, round = 12582912.0f;
   static constexpr float ln2_high = static_cast<float>(0.693147182464599609375),
                          ln2_low = static_cast<float>(-1.904654299957768e-9);
   static constexpr double terms[] = {0.0001990659133, 0.001393373337, 0.008333287511,
@@ -26,7 +26,7 @@ template <> struct Exponential<double> {
   using Bits = std::uint64_t;  // which wrap
   static constexpr int mantissa = 52;
   static constexpr Bits one = 0x3ff0000000000000;
-  static constexpr double low = -709, high = 710, round = 6755399441055744.0, limit = 1023;
+  static constexpr double low = -709, round = 6755399441055744.0;
   static constexpr double ln2_high = 0.693147180559945286227, ln2_low = 2.3190468138462996e-17;
   static constexpr double terms[] = {2.09212070756161889e-9,
                                      2.51053134845733862e-8,
@@ -55,29 +55,38 @@ template <class T> [[gnu::always_inline]] inline Vector<T> multiply_add(Vector<T
 #endif
 }
 
+/// a > b ? a : b.
+template <class T> [[gnu::always_inline]] inline Vector<T> larger(Vector<T> a, Vector<T> b) {
+#ifdef __AVX512F__
+  constexpr __mmask16 every = 0xffff;  // GCC 12 warns of what _mm512_max_ps leaves undefined
+  if constexpr (std::is_same_v<T, float>) return _mm512_maskz_max_ps(every, a, b);
+  else return _mm512_maskz_max_pd(0xff, a, b);
+#else
+  if constexpr (std::is_same_v<T, float>) return _mm256_max_ps(a, b);
+  else return _mm256_max_pd(a, b);
+#endif
+}
+
 template <class T> [[gnu::always_inline]] inline Vector<T> all(double number) {
   return Vector<T>{} + static_cast<T>(number);
 }
 
-/// Instruction for instruction what scalar::exp records (graph/formulas_exp.cpp), so that the bits agree.
+/// Of x that is not above 0 instruction for instruction what scalar::exp records (graph/formulas_exp.cpp), so that the
+/// bits agree; what that does about overflow is left out.
 template <class T> [[gnu::always_inline]] inline Vector<T> exponential(Vector<T> x) {
   using E = Exponential<T>;
   using Integers [[gnu::vector_size(vector_bytes)]] = typename E::Bits;
-  x = x < all<T>(E::low) ? all<T>(E::low) : x;
-  x = x > all<T>(E::high) ? all<T>(E::high) : x;
+  x = larger<T>(all<T>(E::low), x);
   const Vector<T> rounded = multiply_add<T>(x, all<T>(1.44269504088896340736), all<T>(E::round));
   const Vector<T> n = rounded - E::round;
   const Vector<T> first = multiply_add<T>(n, all<T>(-E::ln2_high), x), second = n * -E::ln2_low;
   const Vector<T> r = first + second, r_low = (first - r) + second;
-  const Vector<T> last = all<T>(E::round + E::limit);
-  const auto bits = reinterpret_cast<Integers>(rounded > last ? last : rounded);
-  const auto power = reinterpret_cast<Vector<T>>((bits << E::mantissa) + E::one);
+  const auto power = reinterpret_cast<Vector<T>>((reinterpret_cast<Integers>(rounded) << E::mantissa) + E::one);
   Vector<T> polynomial = all<T>(E::terms[0]);
   for (std::size_t i = 1; i < sizeof E::terms / sizeof E::terms[0]; ++i)
     polynomial = multiply_add<T>(polynomial, r, all<T>(E::terms[i]));
   const Vector<T> sum = r + T(1), lost = ((T(1) - sum) + r) + r_low;
-  const Vector<T> y = (sum + multiply_add<T>(r * r, polynomial, lost)) * power;
-  return rounded > last ? y + y : y;
+  return (sum + multiply_add<T>(r * r, polynomial, lost)) * power;
 }
 
 /// One number for each query of a block. Rows of scores are as long, and what stands there for queries that a block
@@ -98,11 +107,15 @@ template <class T> struct Sums {
 
 /// bf16 to nearest even, of numbers that are not subnormal.
 [[gnu::always_inline]] inline void store_rounded(Vector<float> x, std::uint16_t* target) {
-  using Integers [[gnu::vector_size(vector_bytes)]] = std::uint32_t;
   using Narrow [[gnu::vector_size(vector_bytes / 2), gnu::aligned(2), gnu::may_alias]] = std::uint16_t;
+#ifdef __AVX512BF16__
+  *reinterpret_cast<Narrow*>(target) = reinterpret_cast<Narrow>(_mm512_cvtneps_pbh(x));
+#else
+  using Integers [[gnu::vector_size(vector_bytes)]] = std::uint32_t;
   const auto bits = reinterpret_cast<Integers>(x);
-  const Integers rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16, not_a_number = Integers{} + 0x7fc0;
-  *reinterpret_cast<Narrow*>(target) = __builtin_convertvector(x == x ? rounded : not_a_number, Narrow);
+  const Integers rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16, quiet = (bits >> 16) | 0x40;
+  *reinterpret_cast<Narrow*>(target) = __builtin_convertvector(x == x ? rounded : quiet, Narrow);
+#endif
 }
 /// visit(j, first) for each key j, of which the queries before vector `first` see nothing, where query q sees the keys
 /// up to diagonal + q. Of most keys `first` is known to be 0.
@@ -136,8 +149,7 @@ void soften(T* of_keys, std::int64_t keys, std::int64_t diagonal, T factor, bool
   PerQuery<T> most;
   for (Vector<T>& x : most.of) x = Vector<T>{} - static_cast<T>(__builtin_inf());
   for_each_key<T>(keys, diagonal, [&](std::int64_t j, auto first) __attribute__((always_inline)) {
-    for (std::int64_t q = first; q < vectors; ++q)
-      most.of[q] = scores[j].of[q] > most.of[q] ? scores[j].of[q] : most.of[q];
+    for (std::int64_t q = first; q < vectors; ++q) most.of[q] = larger<T>(scores[j].of[q], most.of[q]);
   });
   for (Vector<T>& x : most.of)
     if constexpr (narrow) x *= factor;  // which keeps their order

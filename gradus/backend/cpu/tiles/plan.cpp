@@ -20,7 +20,7 @@ constexpr std::int64_t most_passing = 4 << 20;     // bytes of b that passes by 
 constexpr std::int64_t enough_panels = 16;         // for an even load if each is as wide as c
 constexpr std::int64_t worth_turning = 64;         // columns and steps from which on AVX2 reads a row by row
 constexpr std::int64_t columns_worth_turning = 128, steps_worth_turning = 256;  // AVX-512, step by step
-constexpr std::int64_t near_panel = 256;  // steps whose panel of b, 32 KiB, stays in a cache of 48 KiB
+constexpr std::int64_t near_panel = 256;  // steps of a panel of b that stays near: 32 KiB
 constexpr std::int64_t narrow = 256;      // columns: pieces of fewer have no gaps, and are done in one call
 
 void check(const Product& p) {
@@ -53,10 +53,6 @@ Product simplify(Product p) {
   return p;
 }
 
-std::int64_t first_level_cache() {
-  static const std::int64_t bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE);
-  return bytes > 0 ? bytes : 32 << 10;
-}
 std::int64_t second_level_cache() {
   static const std::int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
   return bytes > 0 ? bytes : 512 << 10;
@@ -110,7 +106,7 @@ void Plan::choose_packing() {
     turn_a = pack_a;
   }
   // One stream of lines instead of one a row.
-  const bool has_near_panels = p.isa == Isa::avx512 && first_level_cache() >= 48 << 10;
+  const bool has_near_panels = p.isa == Isa::avx512 && p.near_panels;
   if (form == Form::plain && has_near_panels && a_by_rows() && row_panels >= enough_panels)
     turn_a = p.n >= columns_worth_turning && p.k >= steps_worth_turning;
   pack_a = pack_a || turn_a;

@@ -36,6 +36,7 @@ struct Product {
   bool wide = false;
   Isa isa = cpu_backend::isa();                      // fixes what units are
   bool pair_tiles = prefers_pair_products();         // bf16 on AVX-512: by vdpbf16ps
+  bool near_panels = prefers_near_panels();          // on AVX-512: chains pause, so that 32 KiB of b stay near
   bool rounds_by_instruction = has_pair_products();  // to bf16 on AVX-512: by vcvtneps2bf16
   bool amx = uses_amx();                             // bf16: by tdpbf16ps; needs AVX-512
   bool by_bf16 = false;      // f32 that need not be chains: with `amx`, and not resumed, by bf16
