@@ -7,6 +7,7 @@
 #include "gradus/base/of_thread.h"
 #include "gradus/base/thread_pool.h"
 #include "gradus/graph/scope.h"
+#include "gradus/tensor/heap.h"
 
 namespace gradus {
 namespace {
@@ -49,6 +50,7 @@ struct Program::State {
   mutable std::vector<std::shared_ptr<const Binding>> bindings;  // last used first
   /// Of a program without symbols, whose bindings all stay: found without a lock.
   mutable std::atomic<const Binding*> last{nullptr};
+  mutable std::atomic<bool> has_run{false};
 
   std::shared_ptr<const Binding> binding_for(std::span<const std::int64_t> values, int threads) const {
     internal_check(static_cast<int>(values.size()) >= symbols, "a program of ", symbols, " symbols is run with ",
@@ -96,10 +98,12 @@ void Program::State::run(const Binding& binding, std::span<const Ref<Buffer>> in
   Ref<Buffer> arena;
   std::byte* memory = nullptr;
   if (binding.arena_bytes > 0) {
-    arena = Buffer::allocate(binding.arena_bytes, "temporaries of a program", heap::Pages::small_at_first);
+    arena = Buffer::allocate(binding.arena_bytes, "temporaries of a program");
     memory = arena->data<std::byte>();
     for (const auto& [slot, offset] : binding.temporaries) slots[slot] = memory + offset;
   }
+  if (has_run.load(std::memory_order_relaxed)) heap::settle();
+  else has_run.store(true, std::memory_order_relaxed);
   const TimedRun timed(lowered.times ? &lowered.times->whole() : nullptr);
   ErrorWord error;
   execute(binding, slots, memory, error);

@@ -133,9 +133,9 @@ void give_small(Cache* own, heap::Block* block, int size_class) noexcept {
     return_batch(list, batch);
 }
 
-heap::Block* take_block(Cache* own, std::int64_t size, int kind, heap::Pages pages) {
+heap::Block* take_block(Cache* own, std::int64_t size, int kind) {
   if (!caching) return take_uncached(size);
-  return kind == span_kind ? heap::take_span(size, pages) : take_small(own, kind);
+  return kind == span_kind ? heap::take_span(size) : take_small(own, kind);
 }
 void give_block(Cache* own, heap::Block* block, int kind) noexcept {
   if (!caching) std::free(block);
@@ -157,7 +157,7 @@ void discharge(Cache* own, std::int64_t bytes) noexcept {
 BorrowedBuffer::BorrowedBuffer(void* data, std::int64_t bytes, std::shared_ptr<const void> kept)
     : Buffer(data, bytes, borrowed_kind), owner(std::move(kept)) {}
 
-Ref<Buffer> Buffer::allocate(std::int64_t bytes, const char* what, heap::Pages pages) {
+Ref<Buffer> Buffer::allocate(std::int64_t bytes, const char* what) {
   internal_check(bytes >= 0 && bytes <= largest_request, "a buffer of ", bytes, " bytes");
   const std::int64_t size = header + bytes + padding;
   const int kind = size <= heap::largest_small ? heap::class_of(size) : span_kind;
@@ -166,7 +166,7 @@ Ref<Buffer> Buffer::allocate(std::int64_t bytes, const char* what, heap::Pages p
   try {
     std::unique_ptr<memory::Holder> holder;
     if (bytes >= memory::labelled_bytes) holder.reset(new memory::Holder{bytes, what});
-    heap::Block* block = take_block(own, size, kind, pages);
+    heap::Block* block = take_block(own, size, kind);
     auto* buffer = new (place_of(block)) Buffer(reinterpret_cast<std::byte*>(block) + header, bytes, kind);
     if (holder) memory::enlist(*holder);
     buffer->holder_ = std::move(holder);

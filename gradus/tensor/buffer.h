@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include "gradus/base/ref.h"
-#include "gradus/tensor/heap.h"
 #include "gradus/tensor/memory.h"
 
 namespace gradus {
@@ -14,7 +13,7 @@ class Buffer : public RefCounted {
  public:
   /// Data aligned to 64 bytes, with 64 bytes behind it that may be read and written, so that a masked tail may be moved
   /// as a whole vector. Its contents are undefined. ResourceExhausted past the limit, naming `what` (a literal).
-  static Ref<Buffer> allocate(std::int64_t bytes, const char* what = "tensor", heap::Pages pages = heap::Pages::huge);
+  static Ref<Buffer> allocate(std::int64_t bytes, const char* what = "tensor");
   /// Memory that `owner`, or the caller, keeps alive. It is not counted, and need not have padding.
   static Ref<Buffer> borrow(void* data, std::int64_t bytes, std::shared_ptr<const void> owner = {});
 

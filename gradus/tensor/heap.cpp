@@ -2,11 +2,11 @@
 #include <sys/mman.h>
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <new>
-#include <utility>
 
 namespace gradus::heap {
 
@@ -31,14 +31,14 @@ struct Arena {
   Arena* next;
   std::byte* base;
   std::uint32_t pages;
-  bool is_small;                  // made of small pages
-  bool was_returned;              // some span of it
+  bool is_small;                  // came in small pages
   std::unique_ptr<Span[]> spans;  // one entry a page
 };
 
 namespace {
 
 constexpr std::int64_t kept_always = 64 << 20;
+constexpr std::int64_t most_small = 256 << 20;  // of memory in small pages, before the heap is settled
 constexpr std::int64_t least_growth = 8 << 20, most_growth = 64 << 20;  // of addresses: pages come when touched
 constexpr int window = 1024;  // freed spans: longer than a training step, shorter than the patience of other programs
 
@@ -108,15 +108,11 @@ class Heap {
     }
   }
 
-  Block* take_span(std::int64_t size, Pages kind) {
+  Block* take_span(std::int64_t size) {
     const std::int64_t pages = (size + page_bytes - 1) / page_bytes;
     if (pages > std::numeric_limits<std::uint32_t>::max()) throw std::bad_alloc();
-    std::unique_lock lock(mutex_);
-    Span* span = allocate(static_cast<std::uint32_t>(pages), kind);
-    const Arena& arena = *span->arena;
-    const bool joins = arena.was_returned && std::exchange(span->arena->is_small, false);
-    lock.unlock();
-    if (joins) join_pages(arena);  // which stays while the span is live
+    const std::lock_guard lock(mutex_);
+    Span* span = allocate(static_cast<std::uint32_t>(pages));
     return new (address_of(*span)) Block{nullptr, span};
   }
 
@@ -125,6 +121,13 @@ class Heap {
     release(span);
   }
 
+  void settle() {
+    if (is_settled_.load(std::memory_order_relaxed)) return;
+    const std::lock_guard lock(mutex_);
+    if (is_settled_.exchange(true, std::memory_order_relaxed)) return;
+    for (const Arena* arena = arenas_.head; arena; arena = arena->next)
+      if (arena->is_small) join_pages(*arena);
+  }
   void trim() {
     const std::lock_guard lock(mutex_);
     unmap_down_to(0);
@@ -164,16 +167,16 @@ class Heap {
   }
 
   Span* new_span(int size_class) {
-    Span* span = allocate(span_pages[static_cast<std::size_t>(size_class)], Pages::huge);
+    Span* span = allocate(span_pages[static_cast<std::size_t>(size_class)]);
     span->size_class = size_class;
     span->live = span->cut = 0;
     span->returned = nullptr;
     return span;
   }
 
-  Span* allocate(std::uint32_t pages, Pages kind) {
+  Span* allocate(std::uint32_t pages) {
     Span* span = find(pages);
-    if (!span) span = grow(pages, kind);
+    if (!span) span = grow(pages);
     remove_free(span);
     if (span->pages > pages) {
       insert_free(describe(*span->arena, span->first + pages, span->pages - pages));
@@ -188,7 +191,6 @@ class Heap {
   void release(Span* span) {
     used_ -= span->pages * page_bytes;
     Arena& arena = *span->arena;
-    arena.was_returned = true;
     std::uint32_t first = span->first, end = first + span->pages;
     if (end < arena.pages && arena.spans[end].is_free) {
       Span* after = &arena.spans[end];
@@ -240,7 +242,7 @@ class Heap {
     if (!free_[bin].head) filled_[bin / 64] &= ~(std::uint64_t{1} << (bin % 64));
   }
 
-  Span* grow(std::uint32_t pages, Pages kind) {
+  Span* grow(std::uint32_t pages) {
     const auto whole = [](std::int64_t bytes) {
       return (bytes + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
     };
@@ -257,7 +259,7 @@ class Heap {
       arena->base = map(bytes);
     }
     if (!arena->base) throw std::bad_alloc();
-    arena->is_small = kind == Pages::small_at_first;
+    arena->is_small = !is_settled_.load(std::memory_order_relaxed) && reserved_ + bytes <= most_small;
     if (!arena->is_small) want_huge_pages(*arena);
     reserved_ += bytes;
     arenas_.push(arena.get());
@@ -310,6 +312,7 @@ class Heap {
   std::int64_t reserved_ = 0, used_ = 0, limit_ = std::numeric_limits<std::int64_t>::max();
   std::int64_t earlier_peak_ = 0, recent_peak_ = 0;  // of used_, in the last and in this window of freed spans
   int freed_spans_ = 0;
+  std::atomic<bool> is_settled_ = false;
 };
 
 constinit Heap heap;
@@ -318,8 +321,9 @@ constinit Heap heap;
 
 Block* take(int size_class, int count) { return heap.take(size_class, count); }
 void give(Block* list) noexcept { heap.give(list); }
-Block* take_span(std::int64_t size, Pages pages) { return heap.take_span(size, pages); }
+Block* take_span(std::int64_t size) { return heap.take_span(size); }
 void give_span(Block* block) noexcept { heap.give_span(block->span); }
+void settle() noexcept { heap.settle(); }
 void trim() noexcept { heap.trim(); }
 void set_limit(std::int64_t bytes) noexcept { heap.set_limit(bytes); }
 std::int64_t reserved_bytes() noexcept { return heap.reserved(); }

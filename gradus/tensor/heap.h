@@ -1,7 +1,7 @@
 /// Where the memory of buffers comes from. Small blocks have size classes, eight to a doubling, and are cut from spans
-/// of pages; larger ones are spans of their own. Spans are split from and merged into arenas that are aligned to and
-/// made of huge pages, but for those that are not needed for long when they are first touched. One mutex guards it all:
-/// buffers keep small blocks in a cache per thread and come here in batches.
+/// of pages; larger ones are spans of their own. Spans are split from and merged into arenas that are aligned to and,
+/// once the heap is settled, made of huge pages. One mutex guards it all: buffers keep small blocks in a cache per
+/// thread and come here in batches.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -38,14 +38,15 @@ Block* take(int size_class, int count);
 /// Returns a list of small blocks of any classes.
 void give(Block* list) noexcept;
 
-/// What memory consists of that comes from the system for a block: huge pages, or small ones until it is taken for the
-/// second time, when the system joins them. A process that computes once is sooner done with small ones, above all in a
-/// virtual machine whose host takes huge pages back as soon as they are free, and has to find memory anew for each.
-enum class Pages : std::uint8_t { huge, small_at_first };
-
 /// A block of any size. std::bad_alloc if the system has no more.
-Block* take_span(std::int64_t size, Pages pages = Pages::huge);
+Block* take_span(std::int64_t size);
 void give_span(Block* block) noexcept;
+
+/// Says that the process goes on computing: a program runs once more. From now on memory is made of huge pages, and so
+/// is what there is already, as far as the system joins pages. Before, the first 256 MiB are small ones: a process that
+/// computes once is sooner done with those, above all in a virtual machine whose host takes huge pages back as soon as
+/// they are free, and has to find memory anew for each. The first call may take some tenths of a second.
+void settle() noexcept;
 
 /// Returns the arenas without a live block to the system. It happens by itself when arenas hold much more than was live
 /// of late, and when they would grow past the limit.
