@@ -58,7 +58,7 @@ template <class T> class Worker {
     const std::int64_t chunk = unit % c_.chunks(), head = unit / c_.chunks() % c_.heads;
     const std::int64_t batch = unit / (c_.chunks() * c_.heads),
                        last = std::min(c_.queries, (chunk + 1) * queries_at_once);
-    gather_keys(batch, head / c_.group(), c_.keys_before(last));
+    gather_keys(c_, slots_, batch, head / c_.group(), c_.keys_before(last), keys_, values_);
     for (std::int64_t i = chunk * queries_at_once; i < last; i += block_queries) {
       const Block block = c_.block(i, last);
       find_weights(batch, head, block);
@@ -74,7 +74,7 @@ template <class T> class Worker {
     T* const by_keys = by_queries + c_.queries * c_.heads * c_.width + key_head * c_.width;
     T* const by_values =
         by_queries + c_.queries * c_.heads * c_.width + c_.keys * c_.key_heads * c_.width + key_head * c_.value_width;
-    gather_keys(batch, key_head, c_.keys);
+    gather_keys(c_, slots_, batch, key_head, c_.keys, keys_, values_);
     std::fill_n(by_keys_, c_.keys * (c_.width + c_.value_width), T(0));
     for (std::int64_t head = key_head * c_.group(); head < (key_head + 1) * c_.group(); ++head)
       for (std::int64_t i = 0; i < c_.queries; i += block_queries) {
@@ -91,20 +91,14 @@ template <class T> class Worker {
         for (std::int64_t q = 0; q < block.count; ++q)
           for (std::int64_t w = 0; w < c_.width; ++w) dq[q * c_.heads * c_.width + w] *= static_cast<T>(c_.scale);
       }
-    scatter(by_keys_, c_.keys, c_.key_heads, c_.width, by_keys);
-    scatter(by_values_, c_.keys, c_.key_heads, c_.value_width, by_values);
+    scatter(by_keys_, c_.width, by_keys);
+    scatter(by_values_, c_.value_width, by_values);
   }
 
  private:
   /// Transposing writes whole vectors.
   static std::int64_t rows_across(const Call& c) { return round_up(std::max(c.width, c.value_width), 16); }
   const T* pointer(int slot) const { return static_cast<const T*>(slots_[slot]); }
-  /// keys_ and values_: the first `count`.
-  void gather_keys(std::int64_t batch, std::int64_t key_head, std::int64_t count) const {
-    const std::int64_t first = batch * c_.keys * c_.key_heads + key_head;
-    gather(pointer(c_.key) + first * c_.width, count, c_.key_heads, c_.width, keys_);
-    gather(pointer(c_.value) + first * c_.value_width, count, c_.key_heads, c_.value_width, values_);
-  }
   void run(const Parts& parts, const T* a, const T* b, T* c) const { c_.run(parts, a, b, c, products_); }
   void soften(std::int64_t keys, std::int64_t diagonal) const {
     if constexpr (std::is_same_v<T, float>) rows_.soften(weights_, keys, diagonal, 1, false);
@@ -113,6 +107,10 @@ template <class T> class Worker {
   void differentiate(std::int64_t keys, std::int64_t diagonal) const {
     if constexpr (std::is_same_v<T, float>) rows_.differentiate(weights_, gradients_, keys, diagonal, 1);
     else rows_.differentiate_double(weights_, gradients_, keys, diagonal, 1);
+  }
+  /// Sums over queries as rows that lie `key_heads` of them apart.
+  void scatter(const T* sums, std::int64_t width, T* target) const {
+    for (std::int64_t j = 0; j < c_.keys; ++j) std::copy_n(sums + j * width, width, target + j * c_.key_heads * width);
   }
   /// Rows of r queries, `heads` heads apart, as columns, multiplied by `factor`.
   void transpose(const T* rows, std::int64_t width, std::int64_t r, T factor) const {

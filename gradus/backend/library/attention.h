@@ -28,6 +28,15 @@ struct Part {
 };
 using Parts = std::array<Part, 2>;
 
+/// What is left of a product after so many of its rows, columns and steps.
+inline Part rest_of(Product p, std::int64_t rows, std::int64_t columns, std::int64_t steps) {
+  p.m -= rows, p.n -= columns, p.k -= steps;
+  return {.product = p,
+          .a = rows * p.a_row + steps * p.a_column,
+          .b = steps * p.b_row + columns * p.b_column,
+          .c = rows * p.c_row + columns};
+}
+
 struct Call {
   DType dtype = f32;
   std::int64_t batch = 0, queries = 0, keys = 0, heads = 0, key_heads = 0, width = 0, value_width = 0;
@@ -65,7 +74,7 @@ struct Call {
   /// queries do not see is left as it is.
   Parts scores(const Block& b, std::int64_t depth) const {
     const Product all{.dtype = dtype,
-                      .m = b.near_keys,
+                      .m = b.keys,
                       .n = b.count,
                       .k = depth,
                       .a_row = depth,
@@ -73,13 +82,10 @@ struct Call {
                       .b_column = is_narrow() ? heads * depth : 1,
                       .c_row = block_queries,
                       .wide = is_narrow()};
-    if (b.far_keys() == 0) return {Part{all}, Part{}};
-    Product far = all;
-    far.m = b.far_keys(), far.n -= half_block;
-    return {Part{all}, Part{.product = far,
-                            .a = b.near_keys * all.a_row,
-                            .b = half_block * all.b_column,
-                            .c = b.near_keys * block_queries + half_block}};
+    if (b.far_keys() == 0) return {Part{all}};
+    Product near = all;
+    near.m = b.near_keys;
+    return {Part{near}, rest_of(all, b.near_keys, half_block, 0)};
   }
   /// [keys, queries]' [keys, columns]; rows of the result are `heads` apart.
   Parts of_queries(const Block& b, std::int64_t columns) const {
@@ -92,16 +98,15 @@ struct Call {
                       .b_row = columns,
                       .b_column = 1,
                       .c_row = heads * columns};
-    if (b.far_keys() == 0) return {Part{all}, Part{}};
-    Product near = all, far = all;
+    if (b.far_keys() == 0) return {Part{all}};
+    Product near = all;
     near.m = half_block, near.k = b.near_keys;
-    far.m -= half_block;
-    return {Part{near}, Part{.product = far, .a = half_block, .c = half_block * all.c_row}};
+    return {Part{near}, rest_of(all, half_block, 0, 0)};
   }
   /// [keys, queries] [queries, columns], whose rows are so far apart, added to sums; those of bf16 are f32.
   Parts of_keys(const Block& b, std::int64_t columns, std::int64_t row) const {
     const Product all{.dtype = dtype,
-                      .m = b.near_keys,
+                      .m = b.keys,
                       .n = columns,
                       .k = b.count,
                       .a_row = block_queries,
@@ -110,13 +115,10 @@ struct Call {
                       .c_row = columns,
                       .resume = true,
                       .wide = is_narrow()};
-    if (b.far_keys() == 0) return {Part{all}, Part{}};
-    Product far = all;
-    far.m = b.far_keys(), far.k -= half_block;
-    return {Part{all}, Part{.product = far,
-                            .a = b.near_keys * block_queries + half_block,
-                            .b = half_block * row,
-                            .c = b.near_keys * all.c_row}};
+    if (b.far_keys() == 0) return {Part{all}};
+    Product near = all;
+    near.m = b.near_keys;
+    return {Part{near}, rest_of(all, b.near_keys, 0, half_block)};
   }
   void run(const Parts& parts, const void* a, const void* b, void* c, void* scratch) const {
     for (const Part& part : parts) {
@@ -136,7 +138,7 @@ using Sees = std::array<bool, block_queries>;
 /// Adds the mask to the scores of a block, and hides what queries must not see: -inf.
 template <class T>
 Sees hide(const Call& c, void* const* slots, T* scores, std::int64_t batch, std::int64_t head, const Block& block) {
-  const auto [i, r, n, near_keys] = block;
+  const std::int64_t i = block.first, r = block.count, n = block.keys;
   constexpr T hidden = -std::numeric_limits<T>::infinity();
   Sees sees{};
   if (c.mask >= 0) {
@@ -160,14 +162,17 @@ Sees hide(const Call& c, void* const* slots, T* scores, std::int64_t batch, std:
   return sees;
 }
 
-/// Rows of one head, `heads` of them apart, one after the other. In place they would fall into a few sets of the cache,
+/// The first `count` keys and values of one head, row after row. In place they would fall into a few sets of the cache,
 /// where a power of two lies between them, and each block would fetch them from far away again.
-template <class T> void gather(const T* rows, std::int64_t count, std::int64_t heads, std::int64_t width, T* target) {
-  for (std::int64_t j = 0; j < count; ++j) std::copy_n(rows + j * heads * width, width, target + j * width);
-}
-/// And back.
-template <class T> void scatter(const T* rows, std::int64_t count, std::int64_t heads, std::int64_t width, T* target) {
-  for (std::int64_t j = 0; j < count; ++j) std::copy_n(rows + j * width, width, target + j * heads * width);
+template <class T>
+void gather_keys(const Call& c, void* const* slots, std::int64_t batch, std::int64_t key_head, std::int64_t count,
+                 T* keys, T* values) {
+  const auto gather = [&](int slot, std::int64_t width, T* target) {
+    const T* const rows = static_cast<const T*>(slots[slot]) + (batch * c.keys * c.key_heads + key_head) * width;
+    for (std::int64_t j = 0; j < count; ++j) std::copy_n(rows + j * c.key_heads * width, width, target + j * width);
+  };
+  gather(c.key, c.width, keys);
+  gather(c.value, c.value_width, values);
 }
 
 struct RowFunctions;
@@ -188,7 +193,6 @@ class NarrowWorker {
                                        std::int64_t width) const {
     return pointer(slot) + ((batch * c_.queries + i) * c_.heads + head) * width;
   }
-  void gather_keys(std::int64_t batch, std::int64_t key_head, std::int64_t count);
   void run(const Parts& parts, const void* a, const void* b, void* c) const { c_.run(parts, a, b, c, products_); }
   void find_weights(std::int64_t batch, std::int64_t head, const Block& block, bool rounds);
   void round_sums(const float* sums, std::int64_t width, std::uint16_t* target) const;

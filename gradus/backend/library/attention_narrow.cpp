@@ -26,7 +26,7 @@ void NarrowWorker::forward(std::int64_t unit) {
   const std::int64_t chunk = unit % c_.chunks(), head = unit / c_.chunks() % c_.heads;
   const std::int64_t batch = unit / (c_.chunks() * c_.heads),
                      last = std::min(c_.queries, (chunk + 1) * queries_at_once);
-  gather_keys(batch, head / c_.group(), c_.keys_before(last));
+  gather_keys(c_, slots_, batch, head / c_.group(), c_.keys_before(last), keys_, values_);
   for (std::int64_t i = chunk * queries_at_once; i < last; i += block_queries) {
     const Block block = c_.block(i, last);
     find_weights(batch, head, block, true);
@@ -38,7 +38,7 @@ void NarrowWorker::forward(std::int64_t unit) {
 void NarrowWorker::backward(std::int64_t unit) {
   const std::int64_t batch = unit / c_.key_heads, key_head = unit % c_.key_heads;
   auto* const by_queries = static_cast<std::uint16_t*>(slots_[c_.result]) + batch * c_.elements_of_example();
-  gather_keys(batch, key_head, c_.keys);
+  gather_keys(c_, slots_, batch, key_head, c_.keys, keys_, values_);
   std::fill_n(by_keys_, c_.keys * (c_.width + c_.value_width), 0.0f);
   for (std::int64_t head = key_head * c_.group(); head < (key_head + 1) * c_.group(); ++head)
     for (std::int64_t i = 0; i < c_.queries; i += block_queries) {
@@ -56,13 +56,6 @@ void NarrowWorker::backward(std::int64_t unit) {
   std::uint16_t* const after_queries = by_queries + c_.queries * c_.heads * c_.width;
   round_sums(by_keys_, c_.width, after_queries + key_head * c_.width);
   round_sums(by_values_, c_.value_width, after_queries + c_.keys * c_.key_heads * c_.width + key_head * c_.value_width);
-}
-
-/// keys_ and values_: the first `count`.
-void NarrowWorker::gather_keys(std::int64_t batch, std::int64_t key_head, std::int64_t count) {
-  const std::int64_t first = batch * c_.keys * c_.key_heads + key_head;
-  gather(pointer(c_.key) + first * c_.width, count, c_.key_heads, c_.width, keys_);
-  gather(pointer(c_.value) + first * c_.value_width, count, c_.key_heads, c_.value_width, values_);
 }
 
 /// Rows of sums as rows of bf16 that lie `key_heads` of them apart.
