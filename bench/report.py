@@ -80,7 +80,7 @@ def checks(workload, runs, were_given):
 
 
 def figure_row(workload, figure, runs, machine):
-    candidates = {name: value for name in peers_of(runs) if not figure.modes or name in figure.modes
+    candidates = {name: value for name in peers_of(runs) if figure.counts(name)
                   if (value := median_of(figure, lines_of(runs, name))) is not None}
     gradus = median_of(figure, lines_of(runs, GRADUS))
     best = min(candidates, key=candidates.get, default=None)

@@ -2,8 +2,8 @@
 """Runs gradus_bench and the installed peers in turn, in one run, and prints what Gradus takes as a share of the best peer.
 
 Gradus, a peer, Gradus, the next peer, ...: each run of a peer makes a pair with the run of Gradus right before it, so that
-a disturbance hits both alike. A figure is the median of its runs. After a first round peers that took much longer than the
-best are left alone. Only ratios taken in one run count. WORKLOADS.md says what each workload is.
+a disturbance hits both alike. A figure is the median of its runs. Peers that took much longer than the best so far are left
+alone. Only ratios taken in one run count. WORKLOADS.md says what each workload is.
 """
 import argparse
 import dataclasses
@@ -22,7 +22,7 @@ from workloads import MODES, UNBOUND_MODES, WORKLOADS
 BENCH = pathlib.Path(__file__).resolve().parent
 ROOT = BENCH.parent
 THREADS = 2
-FAR_BEHIND = 1.5  # times the best: such a peer runs once
+FAR_BEHIND = [1.5, 1.25]  # times the best, after one round and after more: such a peer runs no more
 
 
 @dataclasses.dataclass
@@ -61,7 +61,7 @@ def gradus(gradus_bench, workload, *options):
 
 
 def peer_programs(workload, peers, mkl):
-    anew = any(figure.modes for figure in WORKLOADS[workload].figures)  # a first call is measured
+    anew = any(figure.compiling for figure in WORKLOADS[workload].figures)
     for peer, python in peers.items():
         for mode in MODES[peer].get(workload, MODES[peer][""]):
             command = [str(python), str(BENCH / f"peer_{peer}.py"), workload, mode]
@@ -96,18 +96,15 @@ def run_program(program, seconds, limit_s=900):
 
 
 def still_running(workload, peers, runs):
-    """The peers of which another run may matter: near the best in some figure, and not failing."""
-    kept = []
-    for program in peers:
-        for figure in WORKLOADS[workload].figures:
-            medians = {name: report.median_of(figure, report.lines_of(runs, name)) for name in report.peers_of(runs)
-                       if not figure.modes or name in figure.modes}
-            known = [value for value in medians.values() if value is not None]
-            own = medians.get(program.name)
-            if own is not None and own <= FAR_BEHIND * min(known):
-                kept.append(program)
-                break
-    return kept
+    """The peers of which another run may matter: near the best in some figure that decides, and not failing."""
+    near = set()
+    for figure in WORKLOADS[workload].deciding():
+        medians = {name: value for name in report.peers_of(runs) if figure.counts(name)
+                   if (value := report.median_of(figure, report.lines_of(runs, name))) is not None}
+        rounds = max((len(report.lines_of(runs, name)) for name in medians), default=1)
+        bound = FAR_BEHIND[min(rounds, len(FAR_BEHIND)) - 1]
+        near |= {name for name, value in medians.items() if value <= bound * min(medians.values())}
+    return [program for program in peers if program.name in near]
 
 
 def run_workload(workload, ours, peers, rounds, seconds):

@@ -93,7 +93,7 @@ class Figure:
     read: typing.Callable
     goal: float | None = None    # ratio to the best peer
     per_us: float | None = None  # of its unit in a microsecond, if it is a step and so has a limit
-    modes: tuple = ()            # of peers that count; () for all
+    compiling: bool = False      # compiling is measured: peers that do count, and find nothing compiled before
 
     def of(self, line):
         """Nothing where the line has no such figure."""
@@ -101,6 +101,9 @@ class Figure:
             return self.read(line)
         except (KeyError, TypeError, ValueError):
             return None
+
+    def counts(self, peer):
+        return not self.compiling or peer in COMPILING
 
 
 def step_us(goal=None):
@@ -113,8 +116,7 @@ def step_ms(goal=None):
 
 def first_call(goal=None):
     """Tracing, compiling and running; against those that compile."""
-    return Figure("first call", "s", lambda line: line["first_call_s"], goal,
-                  modes=("jax jit", "tf function", "tf xla", "torch compile"))
+    return Figure("first call", "s", lambda line: line["first_call_s"], goal, compiling=True)
 
 
 @dataclasses.dataclass
@@ -144,6 +146,10 @@ class Workload:
     limit: Limit | None = None
     check: Check | None = None
     growth_goal: float | None = None  # of the growth of memory
+
+    def deciding(self):
+        """The figures for which a peer runs again."""
+        return [figure for figure in self.figures if figure.goal] or self.figures[:1]
 
 
 MLP, WIDE = (784, 128, 10), (784, 2048, 2048, 10)
@@ -202,5 +208,7 @@ MODES = {
               "pipeline": ["eager"], "fit": ["eager"], "cnn": ["eager", "channels_last", "compile"],
               "dwsep": ["eager", "channels_last", "compile"]},
 }
+# Those that compile before a first step.
+COMPILING = ["jax jit", "tf function", "tf xla", "torch compile"]
 # Where the processor is not Intel's: PyTorch whose MKL does not ask for the vendor, in these modes.
 UNBOUND_MODES = ["eager"]

@@ -82,10 +82,19 @@ class Ratios(unittest.TestCase):
         growth = report.summarize("mlp_big", runs)[0]["growth"]
         self.assertEqual((growth["best_peer"], growth["ratio"], growth["goal"]), ("tf xla", 0.25, 0.5))
 
-    def test_who_is_far_behind_runs_once(self):
-        peers = [run.Program(name, []) for name in ("jax jit", "tf xla", "torch eager", "torch compile")]
-        runs = [("gradus", step(1)), ("jax jit", step(100)), ("tf xla", step(149)), ("torch eager", step(151))]
-        self.assertEqual([p.name for p in run.still_running("mlp_tiny", peers, runs)], ["jax jit", "tf xla"])
+    def test_who_is_far_behind_runs_no_more(self):
+        names = ["jax jit", "tf xla", "torch eager", "torch compile"]
+        peers = [run.Program(name, []) for name in names]
+        kept = lambda workload, runs: [program.name for program in run.still_running(workload, peers, runs)]
+        first = [("gradus", step(1)), ("jax jit", step(100)), ("tf xla", step(149)), ("torch eager", step(151))]
+        self.assertEqual(kept("mlp_tiny", first), ["jax jit", "tf xla"])
+        self.assertEqual(kept("mlp_tiny", first + [("jax jit", step(100)), ("tf xla", step(105))]), ["jax jit"])
+        self.assertEqual(kept("mlp_tiny", [("gradus", step(1))]), [])
+        # A first call has a goal in gpt and decides alone in gpt_l2, which has no goal; eager peers do not count in it.
+        calls = {"jax jit": (500, 1), "tf xla": (300, 2), "torch eager": (100, .1), "torch compile": (120, 9)}
+        runs = [(name, step(time) | {"first_call_s": call}) for name, (time, call) in calls.items()]
+        self.assertEqual(kept("gpt", runs), ["jax jit", "torch eager", "torch compile"])
+        self.assertEqual(kept("gpt_l2", runs), ["jax jit"])
 
 
 class Limits(unittest.TestCase):
