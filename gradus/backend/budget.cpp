@@ -4,6 +4,7 @@
 #include "gradus/backend/binding.h"
 #include "gradus/backend/control.h"
 #include "gradus/backend/cpu/lower.h"
+#include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/backend/library.h"
 #include "gradus/backend/library/kernels.h"
 #include "gradus/base/thread_pool.h"
@@ -133,7 +134,8 @@ std::vector<Step> usual_steps(Graph& graph, const CompileOptions& options) {
   if (enabled("remake")) steps = remake(graph, std::move(steps), std::move(copies));
   steps = order_steps(graph, std::move(steps));
   // Steps in order may be far apart, and factors would live until what follows their product.
-  return enabled("epilogues") && enabled("concurrency") ? join_epilogues(graph, steps) : steps;
+  if (!enabled("epilogues") || !enabled("concurrency")) return steps;
+  return join_epilogues(graph, steps, cpu_backend::deepest_in_pieces());
 }
 
 Plan plan_within_budget(Graph& graph, const CompileOptions& options) {

@@ -4,6 +4,7 @@
 #include <ranges>
 #include "gradus/compiler/loops.h"
 #include "gradus/compiler/passes.h"
+#include "gradus/compiler/turns.h"
 #include "gradus/ops/matmul.h"
 
 namespace gradus {
@@ -16,8 +17,13 @@ constexpr std::int64_t least_elements = 1024;
 
 class Joiner {
  public:
-  Joiner(const Graph& graph, const std::vector<Step>& steps)
-      : graph_(graph), steps_(steps), needs_(graph, steps), kept_(needs_.is_awaited), joined_(steps.size()) {
+  Joiner(const Graph& graph, const std::vector<Step>& steps, std::int64_t deepest_forward)
+      : graph_(graph),
+        steps_(steps),
+        deepest_forward_(deepest_forward),
+        needs_(graph, steps),
+        kept_(needs_.is_awaited),
+        joined_(steps.size()) {
     for (int o : graph.outputs) kept_[at(storage_of(graph, o))] = true;
   }
 
@@ -73,8 +79,12 @@ class Joiner {
   std::vector<Candidate> candidates_of(int s) const {
     const Step& step = steps_[at(s)];
     std::vector<Candidate> candidates;
-    if (step.kind != Step::Kind::loops || step.space.rank() != 1) return candidates;
-    const auto computes = [&](int member) { return graph_[member].op.is_elementwise(); };
+    if (step.kind != Step::Kind::loops) return candidates;
+    // Of rows that formulas share a value of, as a bias, any part may be computed, but no value of a row alone.
+    const auto computes = [&](int member) {
+      const Value& v = graph_[member];
+      return v.op.is_elementwise() && v.spec.shape.size() == step.space.size();
+    };
     if (!std::ranges::all_of(step.members, computes)) return candidates;
     for (int member : step.members)
       for (int operand : graph_[member].in) {
@@ -91,10 +101,11 @@ class Joiner {
     if (maker < 0 || maker == s || steps_[at(maker)].kind != Step::Kind::library || !v.op.as<Matmul>()) return false;
     if (kept_[at(product)] || needs_.readers[at(product)].size() != 1) return false;
     // Of long chains there are no pieces: the product would stand in memory beside what is made of it.
-    if (v.spec.dtype != bf16 && usual_elements({steps_of(product)}) > deepest_product) return false;
-    if (v.spec.shape.size() != step.space[0] || usual_elements(v.spec.shape) < least_elements) return false;
-    // Weights that the program updates are read in turns, for which a product has to stand in memory.
-    if (std::ranges::count(graph_.dying, storage_of(graph_, v.in[1])) > 0) return false;
+    const std::int64_t deepest = v.op.as<Matmul>()->transpose_a ? deepest_product : deepest_forward_;
+    if (v.spec.dtype != bf16 && usual_elements({steps_of(product)}) > deepest) return false;
+    if (v.spec.shape.size() != step.space.size() || usual_elements(v.spec.shape) < least_elements) return false;
+    // In turns a product has to stand in memory.
+    if (is_in_turns(graph_, product)) return false;
     return std::ranges::all_of(reads_of(graph_, step), [&](const Read& read) {
       return read.storage != product || !graph_[read.operand].op.is_view();
     });
@@ -211,6 +222,7 @@ class Joiner {
 
   const Graph& graph_;
   const std::vector<Step>& steps_;
+  const std::int64_t deepest_forward_;
   const Dependencies needs_;
   std::vector<bool> kept_;    // per storage: an output, or something waits for it
   std::vector<bool> joined_;  // steps that are part of others now
@@ -218,8 +230,8 @@ class Joiner {
 
 }  // namespace
 
-std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& steps) {
-  return Joiner(graph, steps).run();
+std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& steps, std::int64_t deepest_forward) {
+  return Joiner(graph, steps, deepest_forward).run();
 }
 
 }  // namespace gradus

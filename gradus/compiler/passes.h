@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <vector>
+#include "gradus/compiler/loops.h"
 #include "gradus/compiler/steps.h"
 
 namespace gradus {
@@ -36,9 +37,12 @@ void keep_residuals(Graph& graph);
 std::vector<Step> fuse(const Graph& graph, bool merge, std::span<const int> copies = {});
 
 /// Products whose result nobody reads but formulas of the same elements run with these, a piece after the other, and
-/// need no memory for what is between them: updates of weights, sums of the gradients of micro-batches (epilogues.cpp).
-/// No bit changes. The steps stay in order; a product joined with others runs in their place.
-std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& steps);
+/// need no memory for what is between them: a bias and an activation, its derivative, a residual, updates of weights,
+/// sums of the gradients of micro-batches (epilogues.cpp). No bit changes. The steps stay in order; a product joined
+/// with others runs in their place. `deepest_forward`: of products other than a^T b longer chains are left alone, since
+/// pauses would do them more good than what is saved of memory.
+std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& steps,
+                                 std::int64_t deepest_forward = deepest_product);
 
 /// What can be disabled: "hoist" "fold" "simplify" "eliminate" "attention" "recompute" "fuse" "rederive" "remake"
 /// "residuals" "reuse" "concurrency" "share" "turns" "strips" "depthwise" "winograd" "epilogues" "rows" "balance"

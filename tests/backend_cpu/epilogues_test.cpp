@@ -74,6 +74,73 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Epilogues,
                                          Case{1200, 40, 41, f64}, Case{30, 301, 77, bf16}, Case{31, 64, 130, bf16},
                                          Case{9, 130, 66, i32}, Case{12, 60, 50, i64}));
 
+/// What a layer makes of its product: a bias for each column, an activation with its mask, a scale for each row, what
+/// is left over from before, which is written over.
+Graph layer(const Case& c, const std::string& rows) {
+  const std::string t = text(c.dtype), out = t + "[" + rows + "," + std::to_string(c.n) + "]";
+  Graph graph = parse_graph("%0 = input : " + t + "[" + rows + "," + std::to_string(c.m) + "]\n%1 = input : " + t +
+                            text("[", c.m, ",", c.n, "]\n%2 = input : ", t, "[", c.n, "]\n%3 = input : ", t, "[", rows,
+                                 ",1]\n%4 = input : ") +
+                            out + "\n%5 = matmul{transpose_a=false; transpose_b=false} %0 %1 : " + out +
+                            "\n%6 = broadcast{shape=[" + rows + "," + std::to_string(c.n) + "]} %2 : " + out +
+                            "\n%7 = add %5 %6 : " + out + "\n%8 = relu %7 : " + out + "\n%9 = broadcast{shape=[" +
+                            rows + "," + std::to_string(c.n) + "]} %3 : " + out + "\n%10 = multiply %8 %9 : " + out +
+                            "\n%11 = add %4 %10 : " + out + "\n%12 = less %7 %9 : bool[" + rows + "," +
+                            std::to_string(c.n) + "]\nreturn %11 %12\n");
+  graph.dying = {graph.inputs[4]};
+  return graph;
+}
+
+class Layers : public testing::TestWithParam<Case> {};
+
+TEST_P(Layers, HaveTheBitsOfStepsOfTheirOwn) {
+  const Case& c = GetParam();
+  const Graph known = layer(c, std::to_string(c.rows));
+  EXPECT_EQ(joined(known), c.rows * c.n >= 1024 && (c.m <= 1024 || c.dtype == bf16) ? 1 : 0);
+  expect_same_bits(known);
+  const Graph open = layer(c, "s0");
+  for (const std::int64_t rows : {c.rows, std::int64_t{0}, std::int64_t{1}, std::int64_t{700}})
+    expect_same_bits(open, {rows});
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Layers,
+                         testing::Values(Case{64, 784, 128}, Case{2048, 33, 10}, Case{300, 64, 16}, Case{500, 40, 17},
+                                         Case{31, 256, 1024}, Case{1500, 20, 3}, Case{1200, 7, 1}, Case{1, 30, 40000},
+                                         Case{40, 0, 50}, Case{70, 1100, 40}, Case{90, 100, 77, f64},
+                                         Case{65, 120, 130, bf16}, Case{40, 2048, 64, bf16}));
+
+/// Of products of less than a row of what follows, and of several.
+TEST(Epilogues, RowsOfFormulasNeedNotBeThoseOfTheProduct) {
+  for (const std::string rows : {"[25600,3]", "[200,384]", "[400,192]", "[100,768]"}) {
+    const std::string columns = rows.substr(rows.find(',') + 1, rows.size() - rows.find(',') - 2),
+                      out = " : f32" + rows;
+    const Graph graph = parse_graph(
+        "%0 = input : f32[200,48]\n%1 = input : f32[48,384]\n%2 = input : f32[" + columns +
+        "]\n%3 = matmul{transpose_a=false; transpose_b=false} %0 %1 : f32[200,384]\n%4 = reshape{shape=" + rows +
+        "} %3" + out + "\n%5 = broadcast{shape=" + rows + "} %2" + out + "\n%6 = add %4 %5" + out + "\n%7 = tanh %6" +
+        out + "\nreturn %7\n");
+    EXPECT_EQ(joined(graph), 1) << rows;
+    expect_same_bits(graph);
+  }
+}
+
+TEST(Epilogues, LongForwardChainsMayBeLeftAlone) {
+  const Graph graph = layer({64, 300, 64}, "64");
+  const std::vector<Step> steps = order_steps(graph, fuse(graph, true));
+  EXPECT_EQ(join_epilogues(graph, steps, 300).size() + 1, steps.size());
+  EXPECT_EQ(join_epilogues(graph, steps, 299).size(), steps.size());
+}
+
+/// Weights that the program updates, and a product that would go in turns with them; or one with too many rows for it.
+TEST(Epilogues, AreNotJoinedInTurns) {
+  for (const auto& [rows, joins] : {std::pair(64, 0), std::pair(600, 1)}) {
+    Graph graph = layer({rows, 784, 128}, std::to_string(rows));
+    graph.dying = {graph.inputs[1]};
+    EXPECT_EQ(joined(graph), joins) << rows;
+    expect_same_bits(graph);
+  }
+}
+
 /// Sums of products, each of a micro-batch, and what is made of them.
 Graph sum_of_products(int count, const std::string& m, const std::string& n) {
   const std::string weights = "f32[" + m + "," + n + "]\n";

@@ -79,12 +79,24 @@ class RandomProducts : RandomOps {
 
   void combine(int a) {
     constexpr std::string_view names[] = {"add", "subtract", "multiply", "maximum", "add", "subtract", "less"};
-    const int b = partner_of(a);
+    const int b = below(4) ? partner_of(a) : spread_over(a);
     if (below(8) == 0 && choose(a, b)) return;
     if (below(2)) apply(names[below(std::size(names))], "", {a, b});
     else apply(names[below(std::size(names))], "", {b, a});
   }
   void add_binary() { combine(pick()); }
+
+  /// A value for each column or for each row, of the shape of `a`.
+  int spread_over(int a) {
+    const Spec& all = spec(a);
+    Shape shape = all.shape;
+    if (shape.rank() == 0) return partner_of(a);
+    if (below(3) == 0) shape.set(shape.rank() - 1, 1);
+    else shape = {shape.back()};
+    const int value = RandomOps::add_input({all.dtype, shape});
+    const int spread = apply("broadcast", text("shape=", brackets(all.shape)), {value});
+    return spread >= 0 ? spread : partner_of(a);
+  }
 
   void add_unary() {
     constexpr std::string_view names[] = {"negative", "relu", "square", "tanh", "abs"};

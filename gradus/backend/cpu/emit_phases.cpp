@@ -46,6 +46,8 @@ void LoopEmitter::emit_rows() {
     row_ = b_.getInt64(0);
     if (is_one_vector()) emit_row(row_, dimension(loops_.columns()));
     else emit_row(begin, end);
+  } else if (step_.in_pieces) {
+    emit_pieces(begin, end);
   } else if (walks_in_tiles(context_)) {
     emit_tiles(begin, end);
   } else {
@@ -85,6 +87,22 @@ void LoopEmitter::emit_tiles(V begin, V end) {
   });
 }
 
+/// Any elements that follow each other, row after row: parts of the first and of the last one.
+void LoopEmitter::emit_pieces(V begin, V end) {
+  V columns = dimension(loops_.columns()), zero = b_.getInt64(0);
+  V first = b_.CreateSDiv(begin, columns);
+  V past = b_.CreateSDiv(b_.CreateAdd(end, b_.CreateSub(columns, b_.getInt64(1))), columns);
+  emit_loop(b_, first, past, 1, {}, [&](V row, const Carried&) {
+    V start = b_.CreateMul(row, columns);
+    V from = b_.CreateSub(begin, start), until = b_.CreateSub(end, start);
+    from = b_.CreateSelect(b_.CreateICmpSGT(from, zero), from, zero);
+    until = b_.CreateSelect(b_.CreateICmpSLT(until, columns), until, columns);
+    begin_row(row);
+    emit_row(from, until);
+    return Carried{};
+  });
+}
+
 void LoopEmitter::emit_row(V begin, V end) {
   for (phase_ = 0; phase_ < loops_.phases(); ++phase_) {
     emit_row_values(phase_);
@@ -107,7 +125,9 @@ void LoopEmitter::store_row_outputs() {
 
 // ---------------------------------------------------------------- columns
 
-bool LoopEmitter::is_one_vector() const { return loops_.columns() >= 0 && loops_.columns() <= lanes; }
+bool LoopEmitter::is_one_vector() const {
+  return !step_.in_pieces && loops_.columns() >= 0 && loops_.columns() <= lanes;
+}
 
 bool LoopEmitter::is_stored_column(int member) const {
   return loops_.is_output(member) && !loops_.is_row_value(member) && !is_column_reduction(graph_[member]);

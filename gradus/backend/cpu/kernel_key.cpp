@@ -69,13 +69,15 @@ class KeyWriter {
   void write_space() {
     const std::int64_t columns = context_.loops.columns();
     if (!context_.loops.flat()) {
-      put("rows");
+      put(step_.in_pieces ? "pieces of rows" : "rows");
       put(context_.loops.rows());
       put(columns);
+    } else if (step_.in_pieces) {
+      put("pieces");
     } else if (columns <= lanes) {
       put(columns);
     } else {
-      put(step_.in_pieces ? "pieces" : columns % lanes == 0 ? "flat" : "flat with a rest");
+      put(columns % lanes == 0 ? "flat" : "flat with a rest");
     }
   }
 

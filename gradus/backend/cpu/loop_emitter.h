@@ -82,6 +82,7 @@ class LoopEmitter {
   void begin_row(V row);
   void emit_row(V begin, V end);
   void emit_tiles(V begin, V end);
+  void emit_pieces(V begin, V end);
   void emit_row_values(int phase);
   void emit_columns(int phase, V begin, V end);
   using ColumnBody = std::function<Carried(const Columns&, const Carried&)>;

@@ -101,7 +101,8 @@ class StepLowering {
     const bool reduces = std::any_of(step_.members.begin(), step_.members.end(),
                                      [&](int member) { return graph_[member].op.is_reduction(); });
     if (times(loops_.rows(), loops_.columns()) == 0 && !reduces) return {};  // nothing to write
-    if (loops_.column_reduction()) lower_column_reduction();
+    if (step_.in_pieces) lower_pieces();
+    else if (loops_.column_reduction()) lower_column_reduction();
     else if (loops_.may_be_blocked()) lower_long_rows();
     else lower_rows();
     finish();
@@ -183,6 +184,11 @@ class StepLowering {
     } else {
       thunk.bind = std::move(bind);
     }
+  }
+
+  /// The caller says which elements.
+  void lower_pieces() {
+    add([](Symbols) { return Work{.extent = 0, .shares = false}; }, [](LoopEmitter& emitter) { emitter.emit_rows(); });
   }
 
   /// What row buffers may take, which are decided upon when code is made.

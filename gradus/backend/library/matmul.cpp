@@ -11,6 +11,7 @@
 #include "gradus/backend/matmul_precision_use.h"
 #include "gradus/base/divide.h"
 #include "gradus/compiler/steps.h"
+#include "gradus/compiler/turns.h"
 #include "gradus/ops/matmul.h"
 
 namespace gradus::library {
@@ -23,14 +24,6 @@ struct Call {
 };
 
 constexpr std::int64_t rows_of_turns = 8;  // of b, so that members' parts are about those that update it
-constexpr std::int64_t least_weights = 64 << 10, most_weights = 4 << 20;  // bytes that caches of cores may hold
-
-bool may_go_in_turns(const Graph& graph, const Value& v, const cpu_backend::Product& p) {
-  const std::int64_t weights = p.k * p.n * size_of(p.dtype);
-  if (p.by_bf16 && p.amx) return false;  // with or without turns one kind of sum
-  return std::ranges::count(graph.dying, storage_of(graph, v.in[1])) > 0 && p.batch == 1 && p.dtype != bf16 &&
-         p.b_column == 1 && p.n > 1 && p.m > 0 && p.m * 3 <= p.k && weights >= least_weights && weights <= most_weights;
-}
 
 /// What is handed on at once: enough pieces that the last thread begins soon, each of about the rows of a tile.
 class Pieces {
@@ -178,7 +171,8 @@ BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols, const Lib
   auto call = std::make_shared<Call>(call_of(graph, value, symbols));
   const cpu_backend::Product& p = call->product;
   BoundThunk bound = bound_for(graph, value, p, symbols);
-  if (!is_disabled(options.disable, "turns") && may_go_in_turns(graph, graph[value], p))
+  const bool is_one_sum = p.by_bf16 && p.amx;  // of one kind with or without turns
+  if (!is_disabled(options.disable, "turns") && !is_one_sum && is_in_turns(graph, value, symbols))
     call->most_steps = Pieces(p).most_steps();
   if (call->most_steps > 0) bound.in_turns = run_in_turns, bound.turns = divide_up(p.k, rows_of_turns);
   const Value& v = graph[value];
