@@ -20,6 +20,12 @@ void clear(KernelTimes::Entry& entry) {
 void KernelTimes::clear() {
   for (Entry& entry : thunks_) gradus::clear(entry);
   gradus::clear(whole_);
+  most_threads_.store(0, std::memory_order_relaxed);
+}
+
+void KernelTimes::add_team(int threads) {
+  int most = most_threads();
+  while (threads > most && !most_threads_.compare_exchange_weak(most, threads, std::memory_order_relaxed)) {}
 }
 
 std::int64_t KernelTimes::of_thunks() const {

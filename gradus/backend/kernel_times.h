@@ -25,12 +25,16 @@ class KernelTimes {
   /// True of the second run: what was measured before is to be forgotten, since the first run is the one that touches
   /// all memory and code for the first time.
   bool is_first_warm() { return begun_.fetch_add(1, std::memory_order_relaxed) == 1; }
+  /// Threads of a run; sizes may take more or fewer.
+  void add_team(int threads);
+  int most_threads() const { return most_threads_.load(std::memory_order_relaxed); }
   void clear();
 
  private:
   std::vector<Entry> thunks_;
   Entry whole_;
   std::atomic<std::int64_t> begun_{0};
+  std::atomic<int> most_threads_{0};
 };
 
 /// Adds the time until it is destroyed; of nothing, nothing.

@@ -104,6 +104,7 @@ void Program::State::run(const Binding& binding, std::span<const Ref<Buffer>> in
   }
   if (has_run.load(std::memory_order_relaxed)) heap::settle();
   else has_run.store(true, std::memory_order_relaxed);
+  if (lowered.times) lowered.times->add_team(binding.team);
   const TimedRun timed(lowered.times ? &lowered.times->whole() : nullptr);
   ErrorWord error;
   execute(binding, slots, memory, error);
@@ -247,6 +248,8 @@ std::vector<Kernel> Program::kernels(std::span<const std::int64_t> symbols) cons
 int Program::team(std::span<const std::int64_t> symbols) const {
   return state_->binding_for(symbols, ThreadPool::global().threads())->team;
 }
+
+int Program::measured_team() const { return state_->lowered.times ? state_->lowered.times->most_threads() : 0; }
 
 double Program::measured_seconds() const {
   if (!state_->lowered.times) return 0;

@@ -154,6 +154,8 @@ class Program {
   double side_by_side_seconds(std::span<const std::int64_t> symbols = {}) const;
   /// Of a run, the first one left out; 0 if nobody asked.
   double measured_seconds() const;
+  /// The most threads that a run took, likewise.
+  int measured_team() const;
   /// How many threads a run takes: those that are worth it.
   int team(std::span<const std::int64_t> symbols = {}) const;
   /// Per step, for the given symbols; those of branches and loops follow, as often as one iteration runs them.

@@ -112,7 +112,7 @@ void describe(const Variant& variant, Explanation& e) {
       e.kernels.push_back(std::move(kernel));
     }
     e.measured_seconds += program.measured_seconds();
-    e.threads = std::max(e.threads, program.team(symbols));
+    e.threads = std::max({e.threads, program.team(symbols), program.measured_team()});
     e.side_by_side_seconds += program.side_by_side_seconds(symbols);
     e.recomputed_bytes += static_cast<std::size_t>(program.recomputed_bytes());
     for (const UsedCell& used : segment.cells) {

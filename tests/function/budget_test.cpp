@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <charconv>
 #include "gradus/gradus.h"
+#include "gradus/graph/graph.h"
 #include "tests/threads.h"
 
 namespace gradus {
@@ -153,6 +154,41 @@ TEST(Budget, WithPartsThatAreRecomputedAnyway) {
   const Tensor gradient = plain(problem.x);
   for (const std::size_t budget : {100 * KiB, 140 * KiB, 200 * KiB, 400 * KiB})
     EXPECT_TRUE(bitwise_equal(gradient, function(body, {.max_bytes = budget})(problem.x))) << budget;
+}
+
+/// Nothing has to be kept for them but keys. (Without a budget they are stored: decision 163.)
+TEST(Budget, MasksOfDropoutAreDrawnAgain) {
+  constexpr int layers = 6;
+  const Tensor x = random::normal({512, 32}, {.seed = 1}), y = random::integers({512}, {.high = 4, .seed = 2});
+  std::vector<Module> all;
+  for (int i = 0; i < layers; ++i) all.insert(all.end(), {Dense(128, relu), Dropout(0.1)});
+  all.push_back(Dense(4));
+  Sequential model(std::move(all));
+  model.build(x.spec());
+  const auto body = [&](Tensor a, Tensor b) {
+    GradientTape tape;
+    const Loss loss = Loss::mean(sparse_categorical_crossentropy(b, model(a, training), from_logits));
+    return std::pair{loss, tape.gradient(loss, model.trainable_variables())};
+  };
+  const auto called = [&](const auto& f) {
+    set_seed(3);
+    return f(x, y).second;
+  };
+  const auto plain = function(body);
+  const Gradients want = called(plain);
+  std::size_t kept = 0;
+  for (const Kernel& kernel : plain.explain().kernels) kept = std::max(kept, kernel.bytes_alive);
+  const auto lean = function(body, {.max_bytes = kept / 2});
+  const Gradients got = called(lean);
+  const auto draws = [](const Explanation& e) {
+    const Graph graph = parse_graph(e.graph());
+    return std::ranges::count_if(graph.values, [](const Value& v) {
+      return v.op && v.op->name == std::string_view("philox") && v.spec.shape == Shape{512, 128};
+    });
+  };
+  EXPECT_EQ(draws(plain.explain()), layers);
+  EXPECT_GE(draws(lean.explain()), 2 * layers);
+  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(bitwise_equal(want[i], got[i])) << i;
 }
 
 TEST(Budget, WithLoopsAndBranches) {

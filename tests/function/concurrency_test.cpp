@@ -37,7 +37,7 @@ int products_together(const Explanation& e) {
   std::map<int, int> products;
   int most = 0;
   for (const Kernel& kernel : e.kernels)
-    if (kernel.name == "matmul") most = std::max(most, ++products[kernel.stage]);
+    if (kernel.name.starts_with("matmul")) most = std::max(most, ++products[kernel.stage]);
   return most;
 }
 
@@ -59,7 +59,7 @@ TEST(Concurrency, TowersRunSideBySide) {
     EXPECT_EQ(together.side_by_side_seconds > 0, n > 1);
     EXPECT_EQ(products_together(apart), 1);
     EXPECT_EQ(apart.side_by_side_seconds, 0);
-    EXPECT_EQ(together.kernels.size(), apart.kernels.size());
+    EXPECT_LE(together.kernels.size(), apart.kernels.size());  // those that run one by one have no epilogues
   }
 }
 
