@@ -1,7 +1,6 @@
 /// Functions of elements are traced once with symbols, to learn what comes out, and then called as compiled code.
 #include "gradus/data/element_work.h"
 #include <algorithm>
-#include <cstring>
 #include <future>
 #include "gradus/autodiff/vmap.h"
 #include "gradus/base/hash.h"
@@ -155,9 +154,9 @@ Tensors ElementWork::call_rows(const Tensors& stacked) const {
   return rows_->call(stacked, {}, body).tensors;
 }
 
-bool ElementWork::apply_to_rows(In stacked, std::int64_t epoch, std::span<const std::int64_t> indices,
-                                std::span<std::byte* const> out) const {
-  bool done = false;
+std::optional<Tensors> ElementWork::apply_to_rows(In stacked, std::int64_t epoch,
+                                                  std::span<const std::int64_t> indices) const {
+  std::optional<Tensors> made;
   apart_from_recordings([&] {
     try {
       const ModeScope mode(CallMode::unsaid);
@@ -170,14 +169,11 @@ bool ElementWork::apply_to_rows(In stacked, std::int64_t epoch, std::span<const 
         if (results[field].spec() != expected) return;
         results[field] = settled(results[field]);
       }
-      for (std::size_t field = 0; field < results.size(); ++field)
-        if (results[field].bytes() > 0)
-          std::memcpy(out[field], results[field].observed().data(), results[field].bytes());
-      done = true;
+      made = std::move(results);
     } catch (const InternalError&) { throw; } catch (const std::exception&) {
     }  // told by the element that causes it, if one does
   });
-  return done;
+  return made;
 }
 
 Tensors ElementWork::apply_here(In element, std::int64_t epoch, std::int64_t index) const {

@@ -44,10 +44,9 @@ class ElementWork {
   /// not failed.
   bool may_vectorize() const;
   void give_up_rows() const { has_no_rows_.store(true, std::memory_order_relaxed); }
-  /// The results of the elements at `indices`, which lie one behind the other in `stacked`, copied to `out`: the bits
-  /// of apply(). False if that cannot be done, or one of them fails: then each is to be applied by itself.
-  bool apply_to_rows(In stacked, std::int64_t epoch, std::span<const std::int64_t> indices,
-                     std::span<std::byte* const> out) const;
+  /// The results of the elements at `indices`, which lie one behind the other in `stacked`, one behind the other: the
+  /// bits of apply(). Nothing if that cannot be done, or one of them fails: then each is to be applied by itself.
+  std::optional<Tensors> apply_to_rows(In stacked, std::int64_t epoch, std::span<const std::int64_t> indices) const;
 
  private:
   /// Of the random numbers of an element.
