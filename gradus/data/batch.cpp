@@ -28,9 +28,15 @@ class BatchPass : public Pass {
     const std::int64_t first = index * size_, count = std::min(size_, length_ - first);
     if (known_ && !counted_ && count <= most_set_aside(specs_)) return stack_some(first, count);
     if (!known_ || !counted_) return stack_elements(first, count);
-    indices_.resize(static_cast<std::size_t>(count));
-    std::iota(indices_.begin(), indices_.end(), first);
-    return source_->stack(specs_, indices_);
+    return source_->stack(specs_, indices_of(first, count));
+  }
+  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
+    if (!known_ || !counted_ || indices.size() != 1) return {};
+    const std::int64_t first = indices[0] * size_;
+    std::optional<ChosenRows> rows = source_->chosen(indices_of(first, std::min(size_, length_ - first)));
+    if (!rows || rows->is_batch) return {};
+    rows->is_batch = true;
+    return rows;
   }
   void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
     indices_.clear();  // all of these batches are whole: those that may be smaller have any_size
@@ -40,6 +46,12 @@ class BatchPass : public Pass {
   }
 
  private:
+  std::span<const std::int64_t> indices_of(std::int64_t first, std::int64_t count) {
+    indices_.resize(static_cast<std::size_t>(count));
+    std::iota(indices_.begin(), indices_.end(), first);
+    return indices_;
+  }
+
   /// Elements of known sizes, of which there may be fewer.
   Tensors stack_some(std::int64_t first, std::int64_t count) {
     Tensors fields = source_->stack_from(specs_, first, count);

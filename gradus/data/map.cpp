@@ -21,13 +21,19 @@ class MapPass : public Pass {
         epoch_(epoch) {}
 
   Tensors at(std::int64_t index) override {
+    if (may_be_batches_ && work_.may_choose() && !work_.is_random()) {
+      const std::optional<ChosenRows> rows = source_->chosen({&index, 1});
+      may_be_batches_ = rows && rows->is_batch;
+      if (may_be_batches_)
+        if (std::optional<Tensors> made = work_.apply_to_chosen(*rows, epoch_, {})) return std::move(*made);
+    }
     const Tensors element = source_->at(index);
     return element.empty() ? element : work_.apply(element, epoch_, index);
   }
 
   void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
     if (!may_vectorize(std::ssize(indices))) return write_each(indices, elements_at(indices), out);
-    copy_fields(stack_rows(source_->stack(specs_, indices), indices), out);
+    copy_fields(stack(work_.specs(), indices), out);
   }
   std::int64_t write_from(std::int64_t first, std::int64_t count, std::span<std::byte* const> out) override {
     if (!may_vectorize_from(count)) return Pass::write_from(first, count, out);
@@ -37,6 +43,9 @@ class MapPass : public Pass {
   }
   Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
     if (!may_vectorize(std::ssize(indices))) return Pass::stack(specs, indices);
+    if (work_.may_choose())
+      if (const std::optional<ChosenRows> rows = source_->chosen(indices); rows && !rows->is_batch)
+        if (std::optional<Tensors> made = work_.apply_to_chosen(*rows, epoch_, indices)) return std::move(*made);
     return stack_rows(source_->stack(specs_, indices), indices);
   }
   Tensors stack_from(const std::vector<Spec>& specs, std::int64_t first, std::int64_t count) override {
@@ -121,7 +130,7 @@ class MapPass : public Pass {
   const bool known_;                // are their sizes
   std::unique_ptr<Pass> source_;
   const std::int64_t epoch_;
-  bool compiled_ = false;
+  bool compiled_ = false, may_be_batches_ = true;
 };
 
 class MapStage : public DerivedStage {

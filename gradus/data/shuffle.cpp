@@ -22,6 +22,9 @@ class OrderedPass : public Pass {
   Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
     return source_->stack(specs, all_moved(indices));
   }
+  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
+    return source_->chosen(all_moved(indices));
+  }
 
  private:
   std::span<const std::int64_t> all_moved(std::span<const std::int64_t> indices) {
@@ -48,11 +51,18 @@ class EndlessPass : public Pass {
   Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
     return source_->stack(specs, all_moved(indices));
   }
+  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
+    return source_->chosen(all_moved(indices));
+  }
 
  private:
+  /// Who asks a second time about the same ones does not begin again.
   std::span<const std::int64_t> all_moved(std::span<const std::int64_t> indices) {
+    if (std::ranges::equal(indices, of_moved_)) return moved_;
     moved_.clear();
+    of_moved_.clear();
     for (const std::int64_t index : indices) moved_.push_back(moved(index));
+    of_moved_.assign(indices.begin(), indices.end());
     return moved_;
   }
   std::int64_t moved(std::int64_t index) {
@@ -71,7 +81,7 @@ class EndlessPass : public Pass {
   const BufferedOrder fresh_;
   BufferedOrder order_;
   std::int64_t asked_ = 0, last_ = 0;
-  std::vector<std::int64_t> moved_;
+  std::vector<std::int64_t> moved_, of_moved_;
 };
 
 /// The same order where elements can only be read as they come: the buffer holds them.

@@ -97,6 +97,12 @@ class TimedPass : public Pass {
     const Stopwatch watch(times_, std::ssize(indices));
     return pass_->stack(specs, indices);
   }
+  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
+    const Stopwatch watch(times_, 0);
+    std::optional<ChosenRows> rows = pass_->chosen(indices);
+    if (rows) times_.elements.fetch_add(std::ssize(indices), std::memory_order_relaxed);
+    return rows;
+  }
   Tensors stack_from(const std::vector<Spec>& specs, std::int64_t first, std::int64_t count) override {
     const Stopwatch watch(times_, 0);
     Tensors fields = pass_->stack_from(specs, first, count);
@@ -177,6 +183,9 @@ class WindowPass : public Pass {
   Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
     return source_->stack(specs, moved(indices));
   }
+  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
+    return source_->chosen(moved(indices));
+  }
   Tensors stack_from(const std::vector<Spec>& specs, std::int64_t first, std::int64_t count) override {
     return source_->stack_from(specs, begin_ + first, count);
   }
@@ -221,6 +230,9 @@ class ShardPass : public Pass {
   }
   Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
     return source_->stack(specs, moved(indices));
+  }
+  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
+    return source_->chosen(moved(indices));
   }
 
  private:
@@ -294,19 +306,27 @@ class RepeatPass : public Pass {
         ends[field] += static_cast<std::int64_t>(within_.size()) * bytes_of(source_.specs()[field]);
     }
   }
-  /// Of one round, as nearly all are.
   Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
+    Pass* only = round_of(indices);
+    return only ? only->stack(specs, within_) : Pass::stack(specs, indices);
+  }
+  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
+    Pass* only = round_of(indices);
+    return only ? only->chosen(within_) : std::nullopt;
+  }
+
+ private:
+  /// The one round that has all of them, as nearly always, and what they are `within_` it; else null.
+  Pass* round_of(std::span<const std::int64_t> indices) {
     within_.clear();
     const std::int64_t current = indices.empty() ? 0 : place_of(indices[0]).round;
     for (const std::int64_t index : indices) {
       const Place place = place_of(index);
-      if (place.round != current) return Pass::stack(specs, indices);
+      if (place.round != current) return nullptr;
       within_.push_back(place.index);
     }
-    return round(current).stack(specs, within_);
+    return &round(current);
   }
-
- private:
   struct Place {
     std::int64_t round, index;
   };
