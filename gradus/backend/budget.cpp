@@ -8,6 +8,7 @@
 #include "gradus/backend/library.h"
 #include "gradus/backend/library/kernels.h"
 #include "gradus/base/thread_pool.h"
+#include "gradus/compiler/lookups.h"
 #include "gradus/compiler/memory_order.h"
 #include "gradus/compiler/recompute.h"
 #include "gradus/compiler/rederive.h"
@@ -128,6 +129,7 @@ class Planner {
 
 std::vector<Step> usual_steps(Graph& graph, const CompileOptions& options) {
   const auto enabled = [&](std::string_view pass) { return !is_disabled(options.disable, pass); };
+  if (enabled("fuse") && enabled("lookups")) look_up_in_place(graph);
   std::vector<int> copies;
   std::vector<Step> steps =
       enabled("fuse") && enabled("rederive") ? fuse_and_rederive(graph, &copies) : fuse(graph, enabled("fuse"));

@@ -11,6 +11,7 @@ const LibraryKernel& library_kernel(std::string_view name) {
       {"gather", library::bind_gather, library::run_gather},
       {"scatter_add", library::bind_scatter_add, library::run_scatter_add},
       {"check_range", library::bind_check_range, library::run_check_range},
+      {"check_indices", library::bind_check_indices, library::run_check_range},
       {"concat", library::bind_concat, library::run_concat},
       {"cumsum", library::bind_cumsum, library::run_cumsum},
       {"convolution", library::bind_convolution, library::run_convolution, library::run_convolution_second},

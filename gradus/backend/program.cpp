@@ -118,7 +118,7 @@ std::exception_ptr Program::State::failure(const Binding& binding, const ErrorWo
   const Step& step = steps[static_cast<std::size_t>(lowered.thunks[thunk].step)];
   const Value& value = (*graph)[step.members.front()];
   std::string message = with_number(binding.failures[thunk], "{value}", error.value);
-  message = text(value.op->name, ": ", with_number(std::move(message), "{index}", error.index));
+  message = with_number(std::move(message), "{index}", error.index);
   if (value.scope != 0) message += text(", in ", scope_path(value.scope));
   return std::make_exception_ptr(OutOfRange(message));
 }
@@ -269,11 +269,11 @@ std::vector<Kernel> Program::State::kernels(const Binding& binding, std::span<co
     Kernel& kernel = kernels.emplace_back();
     for (int member : step.members)
       kernel.ops.push_back((*s.graph)[member].is_constant ? "constant" : std::string((*s.graph)[member].op->name));
-    std::vector<int> storages;
-    for (const Read& read : reads_of(*s.graph, step)) storages.push_back(read.storage);
-    std::ranges::sort(storages);
-    storages.erase(std::ranges::unique(storages).begin(), storages.end());
-    for (int storage : storages) kernel.bytes_read += bytes(storage);
+    std::vector<int> extents;
+    for (const Read& read : reads_of(*s.graph, step)) extents.push_back(extent_of(*s.graph, read));
+    std::ranges::sort(extents);
+    extents.erase(std::ranges::unique(extents).begin(), extents.end());
+    for (int extent : extents) kernel.bytes_read += bytes(extent);
     for (int output : step.outputs) kernel.bytes_written += bytes(output);
     const bool calls = step.kind == Step::Kind::library || step.kind == Step::Kind::product;
     const Value& called = (*s.graph)[step.product >= 0 ? step.product : step.members.front()];

@@ -72,6 +72,7 @@ struct BoundThunk {
   std::shared_ptr<const void> data;
   std::int64_t extent = 1, grain = 1, bytes = 0, flops = 0, worker_scratch = 0, shared_scratch = 0;
   std::string failure;
+  std::string_view fails_as = {};  // whose name stands before it, if not that of the op itself; a literal
   Cut cut = Cut::anywhere;
   int team = 1;           // of a branch or a loop: how many workers are worth it
   bool may_fail = false;  // something within a branch or a loop may

@@ -50,13 +50,14 @@ class Rows {
     if (std::ranges::any_of(step.members, [&](int i) { return is_column_reduction(graph_[i]); })) return false;
     if (!has_rows(evaluate(step.space[0]))) return false;
     return std::ranges::all_of(reads_of(graph_, step), [&](const Read& read) {
-      return !is_written_[at(read.storage)] || stays_in_row(walk_of(graph_, read.operand), size_of_value(read.storage));
+      return !is_written_[at(read.storage)] ||
+             (!read.is_table && stays_in_row(walk_of(graph_, read.operand), size_of_value(read.storage)));
     });
   }
 
   /// Whether the elements of a row are read from the same row of `elements`.
   bool stays_in_row(const Walk& walk, std::int64_t elements) const {
-    if (!has_rows(elements)) return false;
+    if (!has_rows(elements) || walk.table >= 0) return false;
     const std::int64_t row = elements / rows_;
     std::int64_t left = rows_, last = evaluate(walk.offset);  // rows that strides have yet to pass; of the first row
     for (const Stride& stride : walk.strides) {

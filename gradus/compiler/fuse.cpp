@@ -73,7 +73,7 @@ class Fuser {
   /// The value that has to stand in memory because `v` reads `operand`; -1: none.
   int needed_in_memory(const Value& v, int operand) const {
     if (v.op.is_alias()) return -1;  // whoever reads the alias decides
-    if (kind_of(v) != Step::Kind::loops) return storage_of(graph_, operand);
+    if (kind_of(v) != Step::Kind::loops || (is_by_table(v) && operand == v.in[1])) return storage_of(graph_, operand);
     const int source = v.op.is_view() ? storage_of(graph_, operand) : source_of(graph_, operand);
     return is_computed_where_read(graph_, source) ? -1 : source;
   }

@@ -38,6 +38,12 @@ Walk walk_of(const Graph& graph, int operand) {
     return walk;
   }
   const Shape& shape = v.spec.shape;
+  if (is_by_table(v)) {
+    const std::int64_t row = row_elements(graph[v.in[0]].spec.shape);
+    walk.table = storage_of(graph, v.in[1]);
+    walk.strides = {{graph[v.in[1]].spec.shape.size(), row, false}, {row, 1, false}};
+    return walk;
+  }
   const View view = v.op->view(v.op.attributes(), graph[v.in[0]].spec.shape, shape);
   walk.offset = view.offset;
   for (int i = 0; i < shape.rank(); ++i)
@@ -73,7 +79,7 @@ Reduced reduced_view(const Graph& graph, int reduction) {
 }
 
 bool spreads_rows(const Walk& walk, std::int64_t rows, std::int64_t columns) {
-  if (walk.offset != 0) return false;
+  if (walk.offset != 0 || walk.table >= 0) return false;
   const auto parts = split(walk, columns);
   if (!parts || (columns != 1 && parts->column.step != 0)) return false;
   return rows == 1 || (parts->rows.size() == 1 && parts->rows[0] == Stride{rows, 1, false});
@@ -134,8 +140,8 @@ bool may_write_over(const Graph& graph, const Step& step, int output, int input)
     if (loops.is_row_value(output) ? loops.may_be_blocked() : loops.phase(output) + 1 < loops.phases()) return false;
   }
   for (const Read& read : reads_of(graph, step))
-    if (read.storage == input &&
-        (graph[read.operand].op.is_view() || graph[read.operand].spec.shape.size() != written.spec.shape.size()))
+    if (read.storage == input && (read.is_table || graph[read.operand].op.is_view() ||
+                                  graph[read.operand].spec.shape.size() != written.spec.shape.size()))
       return false;
   return true;
 }

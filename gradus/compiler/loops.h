@@ -27,6 +27,7 @@ struct Walk {
   int source = -1;
   std::int64_t offset = 0;
   std::vector<Stride> strides;  // outermost first; neighbours that one stride passes through are one; no extent is 1
+  int table = -1;               // if not: how far along the first stride, which may have extent 1, is looked up there
   bool is_uniform() const;      // stays at one element
   bool is_dense() const;        // element i of the operand is element i of the source
 };

@@ -18,10 +18,10 @@ constexpr Pass graph_passes[] = {{"inline", inline_calls},
                                  {"fold", fold_constants},
                                  {"simplify", simplify},
                                  {"eliminate", eliminate_common_subexpressions}};
-constexpr std::string_view names[] = {"hoist",     "fold",        "simplify",  "eliminate", "attention",
-                                      "recompute", "fuse",        "rederive",  "remake",    "residuals",
-                                      "reuse",     "concurrency", "share",     "turns",     "strips",
-                                      "depthwise", "winograd",    "epilogues", "rows",      "balance"};
+constexpr std::string_view names[] = {"hoist", "fold",     "simplify", "eliminate", "attention", "recompute",
+                                      "fuse",  "rederive", "remake",   "residuals", "reuse",     "concurrency",
+                                      "share", "turns",    "strips",   "depthwise", "winograd",  "epilogues",
+                                      "rows",  "balance",  "lookups"};
 
 void check_name(const std::string& name) {
   if (std::ranges::find(names, name) != std::end(names)) return;

@@ -46,6 +46,7 @@ std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& st
 
 /// What can be disabled: "hoist" "fold" "simplify" "eliminate" "attention" "recompute" "fuse" "rederive" "remake"
 /// "residuals" "reuse" "concurrency" "share" "turns" "strips" "depthwise" "winograd" "epilogues" "rows" "balance"
+/// "lookups"
 /// ("attention": in blocks of queries, else scores stand in memory as a whole; "recompute": to stay within a byte
 /// budget, which does not hold without it; "rederive": cheap formulas are computed again where they are read late, of
 /// fused steps; "remake": what products read late is stored anew instead of kept; "residuals": loops keep what their
@@ -58,7 +59,8 @@ std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& st
 /// are rounded differently: the one name that changes bits, but for "attention", which may, too, with
 /// MatmulPrecision::bfloat16_6x (backend/matmul_precision.h); "epilogues": what is computed of a product alone runs
 /// over its pieces as soon as they are there; "rows": where rows of what a loop hands on never meet, threads have their
-/// own; "balance": threads that are done take over some of what others have to do).
+/// own; "balance": threads that are done take over some of what others have to do; "lookups": rows that indices choose
+/// are read in place by the loops that need them, else copied before).
 std::span<const std::string_view> pass_names();
 bool is_disabled(std::span<const std::string> disable, std::string_view name);
 /// Runs the graph passes in order, those in `disable` excepted; InvalidArgument names an unknown one and lists the

@@ -11,6 +11,7 @@ std::vector<bool> find_stored(const Graph& graph) {
   for (int o : graph.outputs) store(o);
   for (const Value& v : graph.values) {
     if (v.op.is_alias()) continue;
+    if (is_by_table(v)) store(v.in[1]);
     const bool in_place = v.op.is_elementwise() || v.op.is_reduction();
     for (int operand : v.in)
       if (const int source = in_place ? source_of(graph, operand) : storage_of(graph, operand);

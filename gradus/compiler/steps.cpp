@@ -41,6 +41,12 @@ int storage_of(const Graph& graph, int value) {
   return value;
 }
 
+std::int64_t row_elements(const Shape& source) {
+  std::int64_t elements = 1;
+  for (int i = 1; i < source.rank(); ++i) elements = dimension::multiply(elements, source[i]);
+  return elements;
+}
+
 int source_of(const Graph& graph, int operand) {
   const Value& v = graph[operand];
   return storage_of(graph, v.op.is_view() ? v.in[0] : operand);
@@ -53,10 +59,17 @@ bool is_computed_where_read(const Graph& graph, int storage) {
 std::vector<Read> reads_of(const Graph& graph, const Step& step) {
   std::vector<Read> reads;
   bool loops = step.kind == Step::Kind::loops;
+  const auto add_stored = [&](Read read) {
+    if (!std::binary_search(step.members.begin(), step.members.end(), read.storage)) reads.push_back(read);
+  };
   const auto add = [&](int operand) {
+    if (loops && is_by_table(graph[operand])) {
+      const int table = graph[operand].in[1];
+      add_stored({table, storage_of(graph, table), true});
+    }
     const int storage = loops ? source_of(graph, operand) : storage_of(graph, operand);
     if (loops && is_computed_where_read(graph, storage)) return;
-    if (!std::binary_search(step.members.begin(), step.members.end(), storage)) reads.push_back({operand, storage});
+    add_stored({operand, storage});
   };
   for (int member : step.members) {
     const Value& v = graph[member];
@@ -83,10 +96,12 @@ std::int64_t usual_bytes(const Spec& spec) { return usual_elements(spec.shape) *
 
 std::vector<int> waits_of(const Graph& graph, int operand) {
   std::vector<int> waits;
-  for (int i = operand; graph[i].op.is_alias() || graph[i].op.is_view(); i = graph[i].in[0])
+  for (int i = operand; graph[i].op.is_alias() || graph[i].op.is_view(); i = graph[i].in[0]) {
+    if (is_by_table(graph[i])) std::ranges::copy(waits_of(graph, graph[i].in[1]), std::back_inserter(waits));
     if (graph[i].op.is_alias() && graph[i].in.size() == 2)
       if (const int awaited = source_of(graph, graph[i].in[1]); !is_computed_where_read(graph, awaited))
         waits.push_back(awaited);
+  }
   return waits;
 }
 

@@ -55,6 +55,13 @@ std::vector<Step> single_steps(const Graph& graph);
 /// The value in whose memory `value` lies: itself unless it is an alias.
 int storage_of(const Graph& graph, int value);
 
+/// Whether a view reads by a table: where it would read row r of its source, as far as its strides say, it reads row
+/// table[r], for a table of indices that is its second operand and stands in memory. Rows are those of the source's
+/// first axis.
+inline bool is_by_table(const Value& v) { return v.op.is_view() && v.in.size() == 2; }
+/// How many elements such a row has.
+std::int64_t row_elements(const Shape& source);
+
 /// What a loop reads when it reads `operand`: a view is read in place, so the storage of what it views. A view of a
 /// view (or of an alias of one) reads the inner view from memory.
 int source_of(const Graph& graph, int operand);
@@ -66,8 +73,13 @@ bool is_computed_where_read(const Graph& graph, int storage);
 struct Read {
   int operand;  // as it stands in the graph: a value, an alias or a view
   int storage;  // in whose memory it lies
+  bool is_table = false;
 };
 std::vector<Read> reads_of(const Graph& graph, const Step& step);
+/// The value that is as large as what is read: all of a storage, or some of its rows.
+inline int extent_of(const Graph& graph, const Read& read) {
+  return is_by_table(graph[read.operand]) ? read.operand : read.storage;
+}
 
 /// How many elements are counted on where sizes are open, each of which counts as 256; none where that is too little
 /// for what is taken away from it. And their bytes.

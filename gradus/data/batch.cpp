@@ -8,7 +8,7 @@
 namespace gradus {
 namespace {
 
-Spec stacked(Spec spec, std::int64_t count) {
+Spec with_rows(Spec spec, std::int64_t count) {
   spec.shape.insert(0, count);
   return spec;
 }
@@ -26,13 +26,17 @@ class BatchPass : public Pass {
 
   Tensors at(std::int64_t index) override {
     const std::int64_t first = index * size_, count = std::min(size_, length_ - first);
-    if (known_ && !counted_ && count <= most_set_aside(specs_)) return stack_from(first, count);
+    if (known_ && !counted_ && count <= most_set_aside(specs_)) return stack_some(first, count);
     if (!known_ || !counted_) return stack_elements(first, count);
-    indices_.resize(static_cast<std::size_t>(count));
-    std::iota(indices_.begin(), indices_.end(), first);
-    const Batch batch(specs_, count);
-    source_->write(indices_, batch.rows);
-    return batch.fields;
+    return source_->stack(specs_, indices_of(first, count));
+  }
+  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
+    if (!known_ || !counted_ || indices.size() != 1) return {};
+    const std::int64_t first = indices[0] * size_;
+    std::optional<ChosenRows> rows = source_->chosen(indices_of(first, std::min(size_, length_ - first)));
+    if (!rows || rows->is_batch) return {};
+    rows->is_batch = true;
+    return rows;
   }
   void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
     indices_.clear();  // all of these batches are whole: those that may be smaller have any_size
@@ -42,31 +46,16 @@ class BatchPass : public Pass {
   }
 
  private:
-  /// New tensors, and where their rows begin.
-  struct Batch {
-    Tensors fields;
-    std::vector<std::byte*> rows;
-    Batch(const std::vector<Spec>& specs, std::int64_t count) {
-      for (const Spec& row : specs) {
-        const Spec spec = stacked(row, count);
-        Ref<Buffer> buffer = Buffer::allocate(bytes_of(spec), "batch");
-        rows.push_back(buffer->data<std::byte>());
-        fields.push_back(Tensor::of_buffer(spec, std::move(buffer)));
-      }
-    }
-  };
+  std::span<const std::int64_t> indices_of(std::int64_t first, std::int64_t count) {
+    indices_.resize(static_cast<std::size_t>(count));
+    std::iota(indices_.begin(), indices_.end(), first);
+    return indices_;
+  }
 
   /// Elements of known sizes, of which there may be fewer.
-  Tensors stack_from(std::int64_t first, std::int64_t count) {
-    Batch batch(specs_, count);
-    const std::int64_t made = source_->write_from(first, count, batch.rows);
-    if (made < fewest_) return {};
-    if (made == count) return batch.fields;
-    const Batch smaller(specs_, made);
-    for (std::size_t field = 0; field < specs_.size(); ++field)
-      if (const auto bytes = smaller.fields[field].bytes(); bytes > 0)
-        std::memcpy(smaller.rows[field], batch.rows[field], bytes);
-    return smaller.fields;
+  Tensors stack_some(std::int64_t first, std::int64_t count) {
+    Tensors fields = source_->stack_from(specs_, first, count);
+    return fields.empty() || fields[0].shape()[0] < fewest_ ? Tensors() : fields;
   }
 
   /// Elements whose sizes are known only when they are there.
@@ -81,7 +70,7 @@ class BatchPass : public Pass {
     if (count < fewest_) return {};
     std::vector<Spec> specs;
     for (const Tensor& field : elements[0]) specs.push_back(field.spec());
-    Batch batch(specs, count);
+    const Stacked batch(specs, count);
     for (std::size_t i = 0; i < elements.size(); ++i)
       for (std::size_t field = 0; field < specs.size(); ++field) {
         const Tensor& value = elements[i][field];
@@ -123,7 +112,7 @@ class BatchStage : public DerivedStage {
  private:
   static std::vector<Spec> specs_of(const Stage& source, std::int64_t size, bool drop_remainder) {
     std::vector<Spec> specs;
-    for (const Spec& spec : source.specs()) specs.push_back(stacked(spec, drop_remainder ? size : any_size));
+    for (const Spec& spec : source.specs()) specs.push_back(with_rows(spec, drop_remainder ? size : any_size));
     return specs;
   }
   const std::int64_t size_;

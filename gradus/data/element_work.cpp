@@ -1,7 +1,6 @@
 /// Functions of elements are traced once with symbols, to learn what comes out, and then called as compiled code.
 #include "gradus/data/element_work.h"
 #include <algorithm>
-#include <cstring>
 #include <future>
 #include "gradus/autodiff/vmap.h"
 #include "gradus/base/hash.h"
@@ -12,6 +11,7 @@
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
 #include "gradus/function/variable_cell.h"
+#include "gradus/ops/index.h"
 #include "gradus/ops/random_key.h"
 
 namespace gradus {
@@ -37,6 +37,20 @@ Traced trace_with(std::string_view stage, const std::vector<Spec>& arguments, co
 
 std::uint64_t hash_of_value(const Tensor& value, std::uint64_t seed) {
   return hash_of_bytes({value.observed().data<const std::byte>(), value.bytes()}, mix(seed, hash_of(value.spec())));
+}
+
+Tensor tensor_of(const std::vector<std::int64_t>& numbers) {
+  const Spec spec{i64, {std::ssize(numbers)}};
+  Ref<Buffer> buffer = Buffer::allocate(bytes_of(spec), "numbers of elements");
+  std::ranges::copy(numbers, buffer->data<std::int64_t>());
+  return Tensor::of_buffer(spec, std::move(buffer));
+}
+
+/// Of the arrays that `in` begins with, at the indices behind them.
+Tensors rows_of(In in, std::size_t arrays) {
+  Tensors rows;
+  for (const Tensor& array : in.first(arrays)) rows.push_back(gather(array, in[arrays]));
+  return rows;
 }
 
 /// Sizes that are not known at one axis are taken to be one: they come from one batch.
@@ -81,7 +95,9 @@ ElementWork::ElementWork(std::string stage, const Stage& source, const ElementFu
     : stage_(std::move(stage)),
       trace_(trace),
       run_(std::move(run)),
-      rows_(std::make_unique<TracedFunction>(FunctionOptions{.name = stage_}, nullptr, 0)) {
+      rows_(std::make_unique<TracedFunction>(FunctionOptions{.name = stage_}, nullptr, 0)),
+      chosen_rows_(std::make_unique<TracedFunction>(FunctionOptions{.name = stage_}, nullptr, 0)),
+      chosen_batch_(std::make_unique<TracedFunction>(FunctionOptions{.name = stage_}, nullptr, 0)) {
   Traced traced = trace_element(stage_, source, trace);
   specs_ = std::move(traced.specs);
   arguments_ = std::move(traced.arguments);
@@ -138,46 +154,76 @@ std::uint64_t ElementWork::seed_of(std::int64_t epoch, std::int64_t index) const
 }
 
 Tensor ElementWork::keys_of(std::int64_t epoch, std::span<const std::int64_t> indices) const {
-  const Spec spec{i64, {std::ssize(indices)}};
-  Ref<Buffer> keys = Buffer::allocate(bytes_of(spec), "keys of elements");
-  std::ranges::transform(indices, keys->data<std::int64_t>(),
-                         [&](std::int64_t index) { return CallSeed::first_key(seed_of(epoch, index)); });
-  return Tensor::of_buffer(spec, std::move(keys));
+  std::vector<std::int64_t> keys;
+  for (const std::int64_t index : indices) keys.push_back(CallSeed::first_key(seed_of(epoch, index)));
+  return tensor_of(keys);
 }
 
-Tensors ElementWork::call_rows(const Tensors& stacked) const {
+Tensors ElementWork::trace_rows(In in) const {
   const auto of_row = [this](In row) {
     std::optional<CallKeys> keys;
     if (seed_) keys.emplace(row.back(), Trace::current());
     return trace_(row.first(arguments_.size()));
   };
-  const auto body = [&](In in) { return Called{vmap(of_row, in, in[0].shape()[0], RowKeys::of_f), nullptr}; };
-  return rows_->call(stacked, {}, body).tensors;
+  return vmap(of_row, in, in[0].shape()[0], RowKeys::of_f);
 }
 
-bool ElementWork::apply_to_rows(In stacked, std::int64_t epoch, std::span<const std::int64_t> indices,
-                                std::span<std::byte* const> out) const {
-  bool done = false;
+std::optional<Tensors> ElementWork::results_of(const std::function<Tensors()>& call,
+                                               const std::vector<Spec>& specs) const {
+  std::optional<Tensors> made;
   apart_from_recordings([&] {
     try {
       const ModeScope mode(CallMode::unsaid);
-      Tensors rows(stacked.begin(), stacked.end());
-      if (seed_) rows.push_back(keys_of(epoch, indices));
-      Tensors results = call_rows(rows);
+      Tensors results = call();
       for (std::size_t field = 0; field < results.size(); ++field) {
-        Spec expected = specs_[field];
-        expected.shape.insert(0, std::ssize(indices));
-        if (results[field].spec() != expected) return;
+        if (!fits(results[field].spec(), specs[field])) return;
         results[field] = settled(results[field]);
       }
-      for (std::size_t field = 0; field < results.size(); ++field)
-        if (results[field].bytes() > 0)
-          std::memcpy(out[field], results[field].observed().data(), results[field].bytes());
-      done = true;
+      made = std::move(results);
     } catch (const InternalError&) { throw; } catch (const std::exception&) {
     }  // told by the element that causes it, if one does
   });
-  return done;
+  return made;
+}
+
+std::vector<Spec> ElementWork::specs_of_rows(std::int64_t count) const {
+  std::vector<Spec> specs = specs_;
+  for (Spec& spec : specs) spec.shape.insert(0, count);
+  return specs;
+}
+
+std::optional<Tensors> ElementWork::apply_to_rows(In stacked, std::int64_t epoch,
+                                                  std::span<const std::int64_t> indices) const {
+  const auto call = [&] {
+    Tensors rows(stacked.begin(), stacked.end());
+    if (seed_) rows.push_back(keys_of(epoch, indices));
+    return rows_->call(rows, {}, [this](In in) { return Called{trace_rows(in), nullptr}; }).tensors;
+  };
+  return results_of(call, specs_of_rows(std::ssize(indices)));
+}
+
+std::optional<Tensors> ElementWork::apply_to_chosen(const ChosenRows& chosen, std::int64_t epoch,
+                                                    std::span<const std::int64_t> indices) const {
+  const std::size_t fields = chosen.arrays.size();
+  const auto call = [&] {
+    Tensors given = chosen.arrays;
+    given.push_back(tensor_of(chosen.rows));
+    if (chosen.is_batch)
+      return chosen_batch_->call(given, {}, [&](In in) { return Called{trace_(rows_of(in, fields)), nullptr}; })
+          .tensors;
+    if (seed_) given.push_back(keys_of(epoch, indices));
+    return chosen_rows_
+        ->call(given, {},
+               [&](In in) {
+                 Tensors rows = rows_of(in, fields);
+                 rows.insert(rows.end(), in.begin() + static_cast<std::ptrdiff_t>(fields) + 1, in.end());
+                 return Called{trace_rows(rows), nullptr};
+               })
+        .tensors;
+  };
+  std::optional<Tensors> made = results_of(call, chosen.is_batch ? specs_ : specs_of_rows(std::ssize(indices)));
+  if (!made) has_no_choice_.store(true, std::memory_order_relaxed);
+  return made;
 }
 
 Tensors ElementWork::apply_here(In element, std::int64_t epoch, std::int64_t index) const {

@@ -44,22 +44,31 @@ class ElementWork {
   /// not failed.
   bool may_vectorize() const;
   void give_up_rows() const { has_no_rows_.store(true, std::memory_order_relaxed); }
-  /// The results of the elements at `indices`, which lie one behind the other in `stacked`, copied to `out`: the bits
-  /// of apply(). False if that cannot be done, or one of them fails: then each is to be applied by itself.
-  bool apply_to_rows(In stacked, std::int64_t epoch, std::span<const std::int64_t> indices,
-                     std::span<std::byte* const> out) const;
+  /// The results of the elements at `indices`, which lie one behind the other in `stacked`, one behind the other: the
+  /// bits of apply(). Nothing if that cannot be done, or one of them fails: then each is to be applied by itself.
+  std::optional<Tensors> apply_to_rows(In stacked, std::int64_t epoch, std::span<const std::int64_t> indices) const;
+  /// Whether it is worth trying apply_to_chosen: it has not failed.
+  bool may_choose() const { return !has_no_choice_.load(std::memory_order_relaxed); }
+  /// The same of elements that are such rows, or the result of the one that is a batch of them: a program that reads
+  /// the rows where they lie.
+  std::optional<Tensors> apply_to_chosen(const ChosenRows& chosen, std::int64_t epoch,
+                                         std::span<const std::int64_t> indices) const;
 
  private:
   /// Of the random numbers of an element.
   std::uint64_t seed_of(std::int64_t epoch, std::int64_t index) const;
   Tensor keys_of(std::int64_t epoch, std::span<const std::int64_t> indices) const;
-  /// In one compiled program; behind the fields lie the keys of the elements, where they are random.
-  Tensors call_rows(const Tensors& stacked) const;
+  /// What the function makes of all rows of `in`, within a trace; behind the fields lie the keys of the elements, where
+  /// they are random.
+  Tensors trace_rows(In in) const;
+  /// What `call` gives, computed, if that has these specs and works.
+  std::optional<Tensors> results_of(const std::function<Tensors()>& call, const std::vector<Spec>& specs) const;
+  std::vector<Spec> specs_of_rows(std::int64_t count) const;
   Tensors apply_here(In element, std::int64_t epoch, std::int64_t index) const;
   const std::string stage_;
   const ElementFunction trace_, run_;
-  const std::unique_ptr<TracedFunction> rows_;
-  mutable std::atomic<bool> has_no_rows_ = false;
+  const std::unique_ptr<TracedFunction> rows_, chosen_rows_, chosen_batch_;
+  mutable std::atomic<bool> has_no_rows_ = false, has_no_choice_ = false;
   std::vector<Spec> arguments_;  // that it was traced with
   std::vector<Spec> specs_;
   std::optional<std::uint64_t> seed_;  // where random ops are used

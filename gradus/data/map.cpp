@@ -21,69 +21,75 @@ class MapPass : public Pass {
         epoch_(epoch) {}
 
   Tensors at(std::int64_t index) override {
+    if (may_be_batches_ && work_.may_choose() && !work_.is_random()) {
+      const std::optional<ChosenRows> rows = source_->chosen({&index, 1});
+      may_be_batches_ = rows && rows->is_batch;
+      if (may_be_batches_)
+        if (std::optional<Tensors> made = work_.apply_to_chosen(*rows, epoch_, {})) return std::move(*made);
+    }
     const Tensors element = source_->at(index);
     return element.empty() ? element : work_.apply(element, epoch_, index);
   }
 
   void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
-    if (!may_vectorize(std::ssize(indices))) {
-      std::vector<Tensors> elements;
-      for (const std::int64_t index : indices) elements.push_back(source_->at(index));
-      return write_each(indices, elements, out);
-    }
-    const Stacked stacked(specs_, std::ssize(indices));
-    source_->write(indices, stacked.rows);
-    write_rows(stacked, indices, out);
+    if (!may_vectorize(std::ssize(indices))) return write_each(indices, elements_at(indices), out);
+    copy_fields(stack(work_.specs(), indices), out);
   }
   std::int64_t write_from(std::int64_t first, std::int64_t count, std::span<std::byte* const> out) override {
-    if (!may_vectorize(count) || count > most_set_aside(specs_)) return Pass::write_from(first, count, out);
-    Stacked stacked(specs_, count);
-    const std::int64_t made = source_->write_from(first, count, stacked.rows);
-    std::vector<std::int64_t> indices(static_cast<std::size_t>(made));
+    if (!may_vectorize_from(count)) return Pass::write_from(first, count, out);
+    const Tensors fields = stack_from(work_.specs(), first, count);
+    copy_fields(fields, out);
+    return fields.empty() ? 0 : fields[0].shape()[0];
+  }
+  Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
+    if (!may_vectorize(std::ssize(indices))) return Pass::stack(specs, indices);
+    if (work_.may_choose())
+      if (const std::optional<ChosenRows> rows = source_->chosen(indices); rows && !rows->is_batch)
+        if (std::optional<Tensors> made = work_.apply_to_chosen(*rows, epoch_, indices)) return std::move(*made);
+    return stack_rows(source_->stack(specs_, indices), indices);
+  }
+  Tensors stack_from(const std::vector<Spec>& specs, std::int64_t first, std::int64_t count) override {
+    if (!may_vectorize_from(count)) return Pass::stack_from(specs, first, count);
+    const Tensors given = source_->stack_from(specs_, first, count);
+    if (given.empty()) return {};
+    std::vector<std::int64_t> indices(static_cast<std::size_t>(given[0].shape()[0]));
     std::iota(indices.begin(), indices.end(), first);
-    if (made > 0) write_rows(made == count ? stacked : stacked.part(0, made), indices, out);
-    return made;
+    return stack_rows(given, indices);
   }
 
  private:
-  /// Elements of the source, one behind the other.
-  struct Stacked {
-    const std::vector<Spec>& specs;  // of one
-    Tensors fields;
-    std::vector<std::byte*> rows;
-
-    Stacked(const std::vector<Spec>& of_one, std::int64_t count) : specs(of_one) {
-      for (Spec spec : specs) {
-        spec.shape.insert(0, count);
-        fields.push_back(Tensor::of_buffer(spec, Buffer::allocate(bytes_of(spec), "elements of a map")));
-        rows.push_back(fields.back().observed().data<std::byte>());
-      }
-    }
-    /// A copy of some.
-    Stacked part(std::int64_t begin, std::int64_t count) const {
-      Stacked copy(specs, count);
-      for (std::size_t field = 0; field < specs.size(); ++field)
-        if (const std::size_t bytes = copy.fields[field].bytes(); bytes > 0)
-          std::memcpy(copy.rows[field], rows[field] + begin * bytes_of(specs[field]), bytes);
-      return copy;
-    }
-    Tensors element(std::int64_t i) const {
-      Tensors one;
-      const Stacked copy = part(i, 1);
-      for (std::size_t field = 0; field < specs.size(); ++field)
-        one.push_back(Tensor::of_buffer(specs[field], Ref<Buffer>(&copy.fields[field].observed())));
-      return one;
-    }
-  };
-
   bool may_vectorize(std::int64_t count) const { return count > 1 && known_ && work_.may_vectorize(); }
-  /// All at once; if that cannot be done one by one, which names the element that is to blame, if one is.
-  void write_rows(const Stacked& stacked, std::span<const std::int64_t> indices, std::span<std::byte* const> out) {
-    if (work_.apply_to_rows(stacked.fields, epoch_, indices, out)) return;
+  bool may_vectorize_from(std::int64_t count) const { return may_vectorize(count) && count <= most_set_aside(specs_); }
+  std::vector<Tensors> elements_at(std::span<const std::int64_t> indices) const {
     std::vector<Tensors> elements;
-    for (std::int64_t i = 0; i < std::ssize(indices); ++i) elements.push_back(stacked.element(i));
-    write_each(indices, elements, out);
+    for (const std::int64_t index : indices) elements.push_back(source_->at(index));
+    return elements;
+  }
+  /// A copy of element `i` of those that lie one behind the other.
+  Tensors element_of(const Tensors& given, std::size_t i) const {
+    Tensors one;
+    for (std::size_t field = 0; field < specs_.size(); ++field) {
+      const auto bytes = static_cast<std::size_t>(bytes_of(specs_[field]));
+      Ref<Buffer> copy = Buffer::allocate(bytes_of(specs_[field]), "element of a map");
+      if (bytes > 0) std::memcpy(copy->data(), given[field].observed().data<std::byte>() + i * bytes, bytes);
+      one.push_back(Tensor::of_buffer(specs_[field], std::move(copy)));
+    }
+    return one;
+  }
+  static void copy_fields(const Tensors& fields, std::span<std::byte* const> out) {
+    for (std::size_t field = 0; field < fields.size(); ++field)
+      if (const std::size_t bytes = fields[field].bytes(); bytes > 0)
+        std::memcpy(out[field], fields[field].observed().data(), bytes);
+  }
+  /// All at once; if that cannot be done one by one, which names the element that is to blame, if one is.
+  Tensors stack_rows(const Tensors& given, std::span<const std::int64_t> indices) {
+    if (std::optional<Tensors> made = work_.apply_to_rows(given, epoch_, indices)) return std::move(*made);
+    std::vector<Tensors> elements;
+    for (std::size_t i = 0; i < indices.size(); ++i) elements.push_back(element_of(given, i));
+    const Stacked each(work_.specs(), std::ssize(indices));
+    write_each(indices, elements, each.rows);
     work_.give_up_rows();
+    return each.fields;
   }
   /// The first call alone, since it may compile; the others side by side.
   void write_each(std::span<const std::int64_t> indices, const std::vector<Tensors>& elements,
@@ -124,7 +130,7 @@ class MapPass : public Pass {
   const bool known_;                // are their sizes
   std::unique_ptr<Pass> source_;
   const std::int64_t epoch_;
-  bool compiled_ = false;
+  bool compiled_ = false, may_be_batches_ = true;
 };
 
 class MapStage : public DerivedStage {

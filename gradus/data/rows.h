@@ -14,6 +14,7 @@ class Rows {
 
   std::int64_t count() const { return array_.shape()[0]; }
   const Spec& row_spec() const { return spec_; }
+  const Tensor& array() const { return array_; }
   std::byte* row(std::int64_t index) const { return begin_ + index * bytes_; }
   /// Of all contents, the same on every run.
   std::uint64_t hash(std::uint64_t seed) const;

@@ -17,12 +17,21 @@ class OrderedPass : public Pass {
       : source_(std::move(source)), order_(std::move(order)) {}
   Tensors at(std::int64_t index) override { return source_->at(moved(index)); }
   void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
-    moved_.resize(indices.size());
-    std::ranges::transform(indices, moved_.begin(), [this](std::int64_t index) { return moved(index); });
-    source_->write(moved_, out);
+    source_->write(all_moved(indices), out);
+  }
+  Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
+    return source_->stack(specs, all_moved(indices));
+  }
+  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
+    return source_->chosen(all_moved(indices));
   }
 
  private:
+  std::span<const std::int64_t> all_moved(std::span<const std::int64_t> indices) {
+    moved_.resize(indices.size());
+    std::ranges::transform(indices, moved_.begin(), [this](std::int64_t index) { return moved(index); });
+    return moved_;
+  }
   std::int64_t moved(std::int64_t index) const { return (*order_)[static_cast<std::size_t>(index)]; }
   std::unique_ptr<Pass> source_;
   std::shared_ptr<const Order> order_;
@@ -37,12 +46,25 @@ class EndlessPass : public Pass {
       : source_(std::move(source)), fresh_(order), order_(order) {}
   Tensors at(std::int64_t index) override { return source_->at(moved(index)); }
   void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
-    moved_.clear();
-    for (const std::int64_t index : indices) moved_.push_back(moved(index));
-    source_->write(moved_, out);
+    source_->write(all_moved(indices), out);
+  }
+  Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
+    return source_->stack(specs, all_moved(indices));
+  }
+  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
+    return source_->chosen(all_moved(indices));
   }
 
  private:
+  /// Who asks a second time about the same ones does not begin again.
+  std::span<const std::int64_t> all_moved(std::span<const std::int64_t> indices) {
+    if (std::ranges::equal(indices, of_moved_)) return moved_;
+    moved_.clear();
+    of_moved_.clear();
+    for (const std::int64_t index : indices) moved_.push_back(moved(index));
+    of_moved_.assign(indices.begin(), indices.end());
+    return moved_;
+  }
   std::int64_t moved(std::int64_t index) {
     if (index == asked_ - 1) return last_;
     if (index < asked_) {
@@ -59,7 +81,7 @@ class EndlessPass : public Pass {
   const BufferedOrder fresh_;
   BufferedOrder order_;
   std::int64_t asked_ = 0, last_ = 0;
-  std::vector<std::int64_t> moved_;
+  std::vector<std::int64_t> moved_, of_moved_;
 };
 
 /// The same order where elements can only be read as they come: the buffer holds them.

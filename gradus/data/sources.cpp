@@ -20,6 +20,11 @@ class SlicesPass : public Pass {
   void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
     for (std::size_t field = 0; field < arrays_.size(); ++field) arrays_[field].gather(indices, out[field]);
   }
+  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
+    ChosenRows chosen{.arrays = {}, .rows = {indices.begin(), indices.end()}};
+    for (const Rows& rows : arrays_) chosen.arrays.push_back(rows.array());
+    return chosen;
+  }
 
  private:
   const std::vector<Rows>& arrays_;

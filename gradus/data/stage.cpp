@@ -43,6 +43,33 @@ std::int64_t Pass::write_from(std::int64_t first, std::int64_t count, std::span<
   return count;
 }
 
+Stacked::Stacked(const std::vector<Spec>& specs, std::int64_t count) {
+  for (Spec spec : specs) {
+    spec.shape.insert(0, count);
+    Ref<Buffer> buffer = Buffer::allocate(bytes_of(spec), "batch");
+    rows.push_back(buffer->data<std::byte>());
+    fields.push_back(Tensor::of_buffer(spec, std::move(buffer)));
+  }
+}
+
+Tensors Pass::stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) {
+  const Stacked all(specs, std::ssize(indices));
+  write(indices, all.rows);
+  return all.fields;
+}
+
+Tensors Pass::stack_from(const std::vector<Spec>& specs, std::int64_t first, std::int64_t count) {
+  const Stacked all(specs, count);
+  const std::int64_t made = write_from(first, count, all.rows);
+  if (made == 0) return {};
+  if (made == count) return all.fields;
+  const Stacked fewer(specs, made);
+  for (std::size_t field = 0; field < specs.size(); ++field)
+    if (const auto bytes = fewer.fields[field].bytes(); bytes > 0)
+      std::memcpy(fewer.rows[field], all.rows[field], bytes);
+  return fewer.fields;
+}
+
 namespace {
 
 thread_local const std::atomic<bool>* stop_wanted = nullptr;
@@ -65,6 +92,22 @@ class TimedPass : public Pass {
     const std::int64_t made = pass_->write_from(first, count, out);
     times_.elements.fetch_add(made, std::memory_order_relaxed);
     return made;
+  }
+  Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
+    const Stopwatch watch(times_, std::ssize(indices));
+    return pass_->stack(specs, indices);
+  }
+  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
+    const Stopwatch watch(times_, 0);
+    std::optional<ChosenRows> rows = pass_->chosen(indices);
+    if (rows) times_.elements.fetch_add(std::ssize(indices), std::memory_order_relaxed);
+    return rows;
+  }
+  Tensors stack_from(const std::vector<Spec>& specs, std::int64_t first, std::int64_t count) override {
+    const Stopwatch watch(times_, 0);
+    Tensors fields = pass_->stack_from(specs, first, count);
+    if (!fields.empty()) times_.elements.fetch_add(fields[0].shape()[0], std::memory_order_relaxed);
+    return fields;
   }
 
  private:
@@ -132,15 +175,27 @@ class WindowPass : public Pass {
   WindowPass(std::unique_ptr<Pass> source, std::int64_t begin) : source_(std::move(source)), begin_(begin) {}
   Tensors at(std::int64_t index) override { return source_->at(begin_ + index); }
   void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
-    moved_.assign(indices.begin(), indices.end());
-    for (std::int64_t& index : moved_) index += begin_;
-    source_->write(moved_, out);
+    source_->write(moved(indices), out);
   }
   std::int64_t write_from(std::int64_t first, std::int64_t count, std::span<std::byte* const> out) override {
     return source_->write_from(begin_ + first, count, out);
   }
+  Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
+    return source_->stack(specs, moved(indices));
+  }
+  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
+    return source_->chosen(moved(indices));
+  }
+  Tensors stack_from(const std::vector<Spec>& specs, std::int64_t first, std::int64_t count) override {
+    return source_->stack_from(specs, begin_ + first, count);
+  }
 
  private:
+  std::span<const std::int64_t> moved(std::span<const std::int64_t> indices) {
+    moved_.assign(indices.begin(), indices.end());
+    for (std::int64_t& index : moved_) index += begin_;
+    return moved_;
+  }
   std::unique_ptr<Pass> source_;
   std::int64_t begin_;
   std::vector<std::int64_t> moved_;
@@ -171,12 +226,21 @@ class ShardPass : public Pass {
       : source_(std::move(source)), count_(count), first_(first) {}
   Tensors at(std::int64_t index) override { return source_->at(first_ + count_ * index); }
   void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
-    moved_.assign(indices.begin(), indices.end());
-    for (std::int64_t& index : moved_) index = first_ + count_ * index;
-    source_->write(moved_, out);
+    source_->write(moved(indices), out);
+  }
+  Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
+    return source_->stack(specs, moved(indices));
+  }
+  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
+    return source_->chosen(moved(indices));
   }
 
  private:
+  std::span<const std::int64_t> moved(std::span<const std::int64_t> indices) {
+    moved_.assign(indices.begin(), indices.end());
+    for (std::int64_t& index : moved_) index = first_ + count_ * index;
+    return moved_;
+  }
   std::unique_ptr<Pass> source_;
   std::int64_t count_, first_;
   std::vector<std::int64_t> moved_;
@@ -242,8 +306,27 @@ class RepeatPass : public Pass {
         ends[field] += static_cast<std::int64_t>(within_.size()) * bytes_of(source_.specs()[field]);
     }
   }
+  Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
+    Pass* only = round_of(indices);
+    return only ? only->stack(specs, within_) : Pass::stack(specs, indices);
+  }
+  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
+    Pass* only = round_of(indices);
+    return only ? only->chosen(within_) : std::nullopt;
+  }
 
  private:
+  /// The one round that has all of them, as nearly always, and what they are `within_` it; else null.
+  Pass* round_of(std::span<const std::int64_t> indices) {
+    within_.clear();
+    const std::int64_t current = indices.empty() ? 0 : place_of(indices[0]).round;
+    for (const std::int64_t index : indices) {
+      const Place place = place_of(index);
+      if (place.round != current) return nullptr;
+      within_.push_back(place.index);
+    }
+    return &round(current);
+  }
   struct Place {
     std::int64_t round, index;
   };

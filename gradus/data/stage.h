@@ -14,6 +14,13 @@ namespace gradus {
 /// The length of what has no end: no index reaches it.
 inline constexpr std::int64_t endless_length = std::numeric_limits<std::int64_t>::max();
 
+/// Elements as rows of arrays that lie in memory, an array a field.
+struct ChosenRows {
+  Tensors arrays;
+  std::vector<std::int64_t> rows;
+  bool is_batch = false;  // they are one element
+};
+
 /// Used by one thread at a time. Indices are within the stage's length in that epoch. The stage outlives its passes.
 class Pass {
  public:
@@ -26,6 +33,22 @@ class Pass {
   /// Copies `count` elements from `first` on, or as many as there are, one behind the other to out[field]: their
   /// number. Only where no spec has any_size.
   virtual std::int64_t write_from(std::int64_t first, std::int64_t count, std::span<std::byte* const> out);
+
+  /// What write() copies as one new tensor a field. `specs`: of an element. Who makes such tensors anyway hands them
+  /// on; the others are asked to write.
+  virtual Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices);
+  /// Where the elements are rows of arrays, or the only one is a batch of such: which. Who computes with them need not
+  /// have them copied.
+  virtual std::optional<ChosenRows> chosen(std::span<const std::int64_t>) { return {}; }
+  /// The same of write_from(). No tensors if there is no element.
+  virtual Tensors stack_from(const std::vector<Spec>& specs, std::int64_t first, std::int64_t count);
+};
+
+/// New tensors for `count` elements one behind the other, and where they begin.
+struct Stacked {
+  Tensors fields;
+  std::vector<std::byte*> rows;
+  Stacked(const std::vector<Spec>& specs, std::int64_t count);
 };
 
 /// Of all passes of a stage so far, in nanoseconds; the stages that it reads are included in `making`.

@@ -10,7 +10,7 @@ class ZipPass : public Pass {
   struct Part {
     std::unique_ptr<Pass> pass;
     std::int64_t length;
-    std::size_t fields;
+    std::vector<Spec> specs;
   };
   explicit ZipPass(std::vector<Part> parts) : parts_(std::move(parts)) {}
   Tensors at(std::int64_t index) override {
@@ -25,9 +25,15 @@ class ZipPass : public Pass {
   }
   void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
     for (const Part& part : parts_) {
-      part.pass->write(indices, out.first(part.fields));
-      out = out.subspan(part.fields);
+      part.pass->write(indices, out.first(part.specs.size()));
+      out = out.subspan(part.specs.size());
     }
+  }
+  Tensors stack(const std::vector<Spec>&, std::span<const std::int64_t> indices) override {
+    Tensors fields;
+    for (const Part& part : parts_)
+      std::ranges::move(part.pass->stack(part.specs, indices), std::back_inserter(fields));
+    return fields;
   }
 
  private:
@@ -63,8 +69,7 @@ class ZipStage : public Stage {
  protected:
   std::unique_ptr<Pass> make_pass(std::int64_t epoch) const override {
     std::vector<ZipPass::Part> parts;
-    for (const StagePointer& part : parts_)
-      parts.push_back({part->open(epoch), part->length(epoch), part->specs().size()});
+    for (const StagePointer& part : parts_) parts.push_back({part->open(epoch), part->length(epoch), part->specs()});
     return std::make_unique<ZipPass>(std::move(parts));
   }
 

@@ -51,6 +51,32 @@ struct CheckRange {
   std::string_view subject() const { return labels ? "label" : "index"; }
 };
 
+// What the compiler makes of a Gather along the first axis (compiler/lookups.h): a check, and a view.
+
+/// indices: i32 or i64 -> the same, all of which must lie in [0, limit): fails with Gather's words.
+struct CheckIndices {
+  static constexpr auto name = "check_indices";
+  static constexpr auto takes = Takes::integers;
+  static constexpr auto library_kernel = "check_indices";
+  static constexpr bool may_fail = true;
+  std::int64_t limit = 0;  // a dimension
+  Spec infer(Specs in) const;
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
+};
+
+/// x: T[n, inner...], indices: i32 or i64 [places...], checked before -> rows x[indices[p]] one behind the other, under
+/// `shape`, which has places * inner elements. A view by a table (compiler/steps.h): in place of rows 0, 1, 2 ... of x
+/// rows indices[0], indices[1] ... are read.
+struct IndexedRows {
+  static constexpr auto name = "indexed_rows";
+  Shape shape;
+  Spec infer(Specs in) const;
+  View view(const Shape& in, const Shape& out) const;
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
+};
+
 /// For batching rules. Row r of `indices`, [rows, places...], points into blocks of n elements; the blocks of all rows,
 /// [rows, outer...], lie one after the other as one dimension. Its indices there, as [rows, outer..., places...].
 Tensor offset_by_row(const Tensor& indices, const Shape& rows_and_outer, std::int64_t n);

@@ -52,6 +52,8 @@ bool is_dimension(std::int64_t d) { return d >= 0 || dimension::symbols_in(d) > 
 
 bool is_size(std::int64_t n) { return n >= 0 || (dimension::is_symbolic(n) && Context::current()); }
 
+/// The last `rank` dimensions.
+Shape trailing(const Shape& shape, int rank) { return Shape(std::span(shape.end() - rank, shape.end())); }
 Shape leading(const Shape& shape, int rank) { return Shape(std::span(shape.begin(), static_cast<std::size_t>(rank))); }
 
 /// Dimension `from` moves to the front.
@@ -162,6 +164,47 @@ Spec CheckRange::infer(Specs in) const {
 Tensors CheckRange::vjp(In, const Tensor&, const Tensor&) const { return {}; }
 
 Tensor CheckRange::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+
+Spec CheckIndices::infer(Specs in) const {
+  require(in.size() == 1, name, ": expected 1 operand, got ", in.size());
+  require_index_dtype(name, in[0]);
+  require(is_dimension(limit), name, ": expected a known limit, got ", limit);
+  return in[0];
+}
+
+Tensors CheckIndices::vjp(In, const Tensor&, const Tensor&) const { return {}; }
+
+Tensor CheckIndices::batch(In in, std::uint32_t, std::int64_t) const { return gradus::apply(*this, in); }
+
+Spec IndexedRows::infer(Specs in) const {
+  require(in.size() == 2, name, ": expected 2 operands, got ", in.size());
+  require_index_dtype(name, in[1]);
+  require(in[0].shape.rank() > 0, name, ": ", in[0], " has no rows");
+  const std::int64_t row = trailing(in[0].shape, in[0].shape.rank() - 1).size();
+  require(dimension::multiply(in[1].shape.size(), row) == shape.size(), name, ": rows of ", in[0], " at ", in[1],
+          " are not ", brackets(shape));
+  return {in[0].dtype, shape};
+}
+
+View IndexedRows::view(const Shape&, const Shape& out) const {
+  View view;
+  for (int i = 0; i < out.rank(); ++i) view.strides.push_back(trailing(out, out.rank() - 1 - i).size());
+  return view;
+}
+
+Tensors IndexedRows::vjp(In in, const Tensor&, const Tensor& dy) const {
+  const int rank = in[0].shape().rank();
+  Shape rows = in[1].shape();
+  for (int i = 1; i < rank; ++i) rows.push_back(in[0].shape()[i]);
+  return {apply(ScatterAdd{-rank, in[0].shape()[0]}, in[1], reshape(dy, rows)), {}};
+}
+
+Tensor IndexedRows::batch(In in, std::uint32_t mask, std::int64_t n) const {
+  const int rank = in[0].shape().rank() - (has_rows(mask, 0) ? 1 : 0);
+  Shape rows{n};
+  for (const std::int64_t d : shape) rows.push_back(d);
+  return reshape(Gather{-rank}.batch(in, mask, n), rows);
+}
 
 Tensor check_range(const Tensor& x, std::int64_t limit, bool labels) { return apply(CheckRange{limit, labels}, x); }
 

@@ -87,8 +87,10 @@ Numbers index_formula(const Value& v) {
   return result;
 }
 
-Numbers view(const Value& v, const Array& x) {
+Numbers view(const Value& v, const std::vector<const Array*>& in) {
   const Shape& shape = v.spec.shape;
+  const Array& x = *in[0];
+  const bool by_table = in.size() == 2;  // row r is row in[1][r]
   const View view = v.op->view(v.op.attributes(), x.spec.shape, shape);
   Numbers result;
   for (std::int64_t i = 0; i < shape.size(); ++i) {
@@ -97,6 +99,11 @@ Numbers view(const Value& v, const Array& x) {
       const std::int64_t steps = rest % shape[axis] * view.strides[axis];
       position += (view.backwards >> axis & 1) != 0 ? -steps : steps;
       rest /= shape[axis];
+    }
+    if (by_table) {
+      const std::int64_t row = x.spec.shape.size() / x.spec.shape[0];
+      const double index = in[1]->values.at(static_cast<std::size_t>(position / row));
+      position = static_cast<std::int64_t>(index) * row + position % row;
     }
     result.push_back(x.values.at(static_cast<std::size_t>(position)));
   }
@@ -156,6 +163,11 @@ Numbers scatter_add(const Value& v, const std::vector<const Array*>& in) {
 
 Numbers check_range(const Value& v, const std::vector<const Array*>& in) {
   for (double index : in[0]->values) checked(index, static_cast<std::size_t>(v.op.as<CheckRange>()->limit));
+  return in[0]->values;
+}
+
+Numbers check_indices(const Value& v, const std::vector<const Array*>& in) {
+  for (double index : in[0]->values) checked(index, static_cast<std::size_t>(v.op.as<CheckIndices>()->limit));
   return in[0]->values;
 }
 
@@ -449,6 +461,7 @@ Numbers library_call(const Value& v, const std::vector<const Array*>& in) {
       {"gather", gather},
       {"scatter_add", scatter_add},
       {"check_range", check_range},
+      {"check_indices", check_indices},
       {"concat", concat},
       {"cumsum", cumsum},
       {"scatter", scatter},
@@ -488,7 +501,7 @@ Numbers compute(const Value& v, const std::vector<const Array*>& in) {
   if (v.op.is_elementwise()) return elementwise(v, in);
   if (v.op.is_reduction()) return reduction(v, *in[0]);
   if (v.op.is_index()) return index_formula(v);
-  if (v.op.is_view()) return view(v, *in[0]);
+  if (v.op.is_view()) return view(v, in);
   if (v.op.is_alias()) return in[0]->values;
   if (v.op->inlined) return inlined(v, in);
   if (v.op.is_control()) {

@@ -201,7 +201,7 @@ TEST(PassRunner, NamesTheKnownPasses) {
     EXPECT_STREQ(error.what(),
                  "compile: there is no pass `unroll`; the passes are hoist, fold, simplify, eliminate, attention, "
                  "recompute, fuse, rederive, remake, residuals, reuse, concurrency, share, turns, strips, depthwise, "
-                 "winograd, epilogues, rows, balance");
+                 "winograd, epilogues, rows, balance, lookups");
   }
 }
 

@@ -192,6 +192,13 @@ Array gathered(Arrays in) {
     return at(x, {i[0], static_cast<std::int64_t>(indices.values[static_cast<std::size_t>(i[1])]), i[2]});
   });
 }
+/// x: [n, inner], indices: [places].
+Array indexed(Arrays in) {
+  const Array &x = in[0], &indices = in[1];
+  return generated({indices.shape[0], 1, x.shape[1]}, [&](Index i) {
+    return at(x, {static_cast<std::int64_t>(indices.values[static_cast<std::size_t>(i[0])]), i[2]});
+  });
+}
 Array gathered_nd(Arrays in) {
   const Array &x = in[0], &indices = in[1];
   return generated({indices.shape[0], x.shape[2]}, [&](Index i) {
@@ -229,6 +236,15 @@ std::vector<Row> indexing() {
       moves("gather_nd", {"check_range"}, [](In in) { return gather_nd(in[0], in[1]); }, {}, gathered_nd);
   gather_nd_row.operands = {{}, wide_places};
   gather_nd_row.shapes = {{{5, 6, 2}, {3, 2}}, {{5, 5, 1}, {1, 2}}, {{7, 8, 17}, {40, 2}}};
+  Row indexed_row = moves(
+      "indexed_rows", {"indexed_rows", "check_indices"},
+      [](In in) {
+        const Shape shape{in[1].shape()[0], 1, in[0].shape()[1]};
+        return apply(IndexedRows{shape}, in[0], apply(CheckIndices{in[0].shape()[0]}, in[1]));
+      },
+      {}, indexed);
+  indexed_row.operands = {{}, wide_places};
+  indexed_row.shapes = {{{5, 2}, {4}}, {{5, 1}, {7}}, {{6, 17}, {3}}, {{5, 0}, {2}}, {{9, 40}, {300}}, {{6, 3}, {0}}};
   Row scatter_row = moves(
       "scatter_add", {"scatter_add"}, [](In in) { return apply(ScatterAdd{-2, 5}, in[0], in[1]); }, {}, scattered);
   scatter_row.operands = {places, {}};
@@ -247,7 +263,7 @@ std::vector<Row> indexing() {
   hot_row.operands = {{.low = -1, .high = 11}};
   hot_row.dtypes = {i64, i32};
   hot_row.differentiable = false;
-  return {gather_row, gather_nd_row, scatter_row, check_row, hot_row};
+  return {gather_row, gather_nd_row, indexed_row, scatter_row, check_row, hot_row};
 }
 
 /// Ops without operands.

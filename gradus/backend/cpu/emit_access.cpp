@@ -53,9 +53,14 @@ const Walk& LoopEmitter::walk(int operand) {
   return it != walks_.end() ? it->second : walks_.emplace(operand, walk_of(graph_, operand)).first->second;
 }
 
-/// The element before which the current row's part of a walk begins.
-V LoopEmitter::position_in(const std::vector<Stride>& rows, std::int64_t offset) {
-  V position = dimension(offset);
+V LoopEmitter::looked_up(int table, V place) {
+  const DType t = graph_[table].spec.dtype;
+  return b_.CreateSExt(load(b_, t, element_address(b_, t, slot(table), place), 1), b_.getInt64Ty());
+}
+
+/// The element before which the current row's part of a walk begins, in the strides of it that pass rows.
+V LoopEmitter::position_in(const Walk& walk, const std::vector<Stride>& rows) {
+  V position = dimension(walk.offset);
   V index = row_;
   for (std::size_t i = rows.size(); i-- > 0;) {
     const Stride& s = rows[i];
@@ -65,6 +70,7 @@ V LoopEmitter::position_in(const std::vector<Stride>& rows, std::int64_t offset)
       index = b_.CreateUDiv(index, extent);
       here = b_.CreateSub(here, b_.CreateMul(index, extent));
     }
+    if (i == 0 && walk.table >= 0) here = looked_up(walk.table, here);
     if (s.step == 0) continue;
     V distance = b_.CreateMul(here, dimension(s.step));
     position = s.backwards ? b_.CreateSub(position, distance) : b_.CreateAdd(position, distance);
@@ -76,10 +82,10 @@ V LoopEmitter::row_position(int operand, const Walk& walk, bool columns) {
   V& known = row_positions_[{operand, columns}];
   if (!known)
     known = before(row_start_, [&] {
-      if (!columns) return position_in(walk.strides, walk.offset);
+      if (!columns) return position_in(walk, walk.strides);
       const auto parts = split(walk, loops_.columns());
       internal_check(parts.has_value(), "a row of %", operand, " is not walked in one stride");
-      return position_in(parts->rows, walk.offset);
+      return position_in(walk, parts->rows);
     });
   return known;
 }
@@ -89,9 +95,28 @@ V LoopEmitter::row_pointer(int operand, const Walk& walk, DType t, bool columns)
   if (!known) {
     V base = slot(walk.source);
     V position = row_position(operand, walk, columns);
-    known = before(row_start_, [&] { return element_address(b_, t, base, position); });
+    known = before(row_start_, [&] {
+      if (columns && walk.table >= 0 && !loops_.flat()) ask_for_rows_ahead(walk, t, base);
+      return element_address(b_, t, base, position);
+    });
   }
   return known;
+}
+
+/// Rows that a table chooses lie anywhere: the processor does not foresee them.
+void LoopEmitter::ask_for_rows_ahead(const Walk& walk, DType t, V base) {
+  constexpr std::int64_t rows_ahead = 2, line_bytes = 64, most_bytes = 512;
+  const std::int64_t row = walk.strides[0].step;
+  if (row != loops_.columns()) return;  // several rows of the loop read one
+  V last = b_.CreateSub(dimension(walk.strides[0].extent), b_.getInt64(1));
+  V place = b_.CreateAdd(row_, b_.getInt64(rows_ahead));
+  place = b_.CreateSelect(b_.CreateICmpSLT(place, last), place, last);
+  V next = element_address(b_, t, base, b_.CreateMul(looked_up(walk.table, place), dimension(row)));
+  const std::int64_t bytes = row < 0 ? most_bytes : std::min(row * size_of(t), most_bytes);
+  for (std::int64_t at = 0; at < bytes; at += line_bytes)
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                       {b_.CreateConstGEP1_64(b_.getInt8Ty(), next, static_cast<std::uint64_t>(at)), b_.getInt32(0),
+                        b_.getInt32(3), b_.getInt32(1)});
 }
 
 V LoopEmitter::read(int operand, const Columns* at) {

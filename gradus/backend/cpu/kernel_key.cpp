@@ -114,6 +114,11 @@ class KeyWriter {
       put("slot");
       put(slot(walk.source));
     }
+    if (walk.table >= 0) {
+      put("table");
+      put(static_cast<std::int64_t>(graph_[walk.table].spec.dtype));
+      put(slot(walk.table));
+    }
     put(walk.offset);
     for (const Stride& s : walk.strides) {
       if (!context_.loops.flat() || s.extent < 0) put(s.extent);

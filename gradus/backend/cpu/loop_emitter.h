@@ -72,7 +72,9 @@ class LoopEmitter {
   V gather_columns(DType t, V row_pointer, const Stride& stride, const Columns& at);
   V row_position(int operand, const Walk& walk, bool columns);
   V row_pointer(int operand, const Walk& walk, DType t, bool columns);
-  V position_in(const std::vector<Stride>& rows, std::int64_t offset);
+  V position_in(const Walk& walk, const std::vector<Stride>& rows);
+  V looked_up(int table, V place);
+  void ask_for_rows_ahead(const Walk& walk, DType t, V base);
   void store_row(int member);
   V output_row_pointer(int member);
   const Walk& walk(int operand);

@@ -29,7 +29,7 @@ std::int64_t bytes_moved(const Graph& graph, const Step& step) {
   const auto add = [&](const Spec& spec) {
     bytes = dimension::add(bytes, times(spec.shape.size(), size_of(spec.dtype)));
   };
-  for (const Read& read : reads_of(graph, step)) add(graph[read.storage].spec);
+  for (const Read& read : reads_of(graph, step)) add(graph[extent_of(graph, read)].spec);
   for (int output : step.outputs) add(graph[output].spec);
   return bytes;
 }

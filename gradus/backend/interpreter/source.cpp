@@ -60,6 +60,13 @@ Source::Source(const Graph& graph, int operand, std::span<const std::int64_t> sy
     formula_ = reference::Interpreter(stored.op.index_formula(), symbols);
   }
   if (!read.op.is_view()) return;
+  if (is_by_table(read)) {
+    strided_ = true;
+    table_ = storage_of(graph, read.in[1]);
+    has_wide_indices_ = graph[table_].spec.dtype == i64;
+    row_ = dimension::evaluate(row_elements(graph[read.in[0]].spec.shape), symbols);
+    return;
+  }
   walk_through(read.op->view(read.op.attributes(), graph[read.in[0]].spec.shape, read.spec.shape), read.spec.shape,
                symbols);
 }
@@ -88,27 +95,43 @@ std::int64_t Source::scratch_bytes() const {
   return kind_ == Kind::memory ? block * 8 : 2 * block * 8 + formula_.scratch_bytes();
 }
 
+std::int64_t Source::looked_up(void* const* slots, std::int64_t place) const {
+  const void* table = slots[table_];
+  return has_wide_indices_ ? static_cast<const std::int64_t*>(table)[place]
+                           : static_cast<const std::int32_t*>(table)[place];
+}
+
+/// As walk() does.
+template <class Run>
+void Source::for_each_stretch(void* const* slots, std::int64_t begin, std::int64_t count, Run run) const {
+  if (table_ < 0) return walk(offset_, rank_, dims_.data(), strides_.data(), begin, count, run);
+  for (const std::int64_t end = begin + count; begin < end;) {
+    const std::int64_t column = begin % row_, stretch = std::min(row_ - column, end - begin);
+    run(looked_up(slots, begin / row_) * row_ + column, std::int64_t{1}, stretch);
+    begin += stretch;
+  }
+}
+
 const void* Source::read(void* const* slots, std::int64_t begin, std::int64_t count, void* scratch) const {
   if (kind_ == Kind::constant) return constant_.data();
   if (kind_ == Kind::memory) {
-    const auto* memory = static_cast<const std::byte*>(slots[storage_]);
-    return strided_ ? gather(memory, begin, count, scratch) : memory + begin * size_of(dtype_);
+    if (strided_) return gather(slots, begin, count, scratch);
+    return static_cast<const std::byte*>(slots[storage_]) + begin * size_of(dtype_);
   }
   auto* index = static_cast<std::int64_t*>(scratch);
-  positions(begin, count, index);
+  positions(slots, begin, count, index);
   const void* inputs[] = {index};
   formula_.run(inputs, index + block, count, index + 2 * block);
   return index + block;
 }
 
-const void* Source::gather(const void* memory, std::int64_t begin, std::int64_t count, void* scratch) const {
+const void* Source::gather(void* const* slots, std::int64_t begin, std::int64_t count, void* scratch) const {
   const auto copy = [&]<class T>(T) {
     auto* to = static_cast<T*>(scratch);
-    walk(offset_, rank_, dims_.data(), strides_.data(), begin, count,
-         [&](std::int64_t position, std::int64_t stride, std::int64_t stretch) {
-           copy_stretch(static_cast<const T*>(memory) + position, stride, stretch, to);
-           to += stretch;
-         });
+    for_each_stretch(slots, begin, count, [&](std::int64_t position, std::int64_t stride, std::int64_t stretch) {
+      copy_stretch(static_cast<const T*>(slots[storage_]) + position, stride, stretch, to);
+      to += stretch;
+    });
   };
   switch (size_of(dtype_)) {
     case 8: copy(std::uint64_t{}); break;
@@ -119,11 +142,11 @@ const void* Source::gather(const void* memory, std::int64_t begin, std::int64_t 
   return scratch;
 }
 
-void Source::positions(std::int64_t begin, std::int64_t count, std::int64_t* into) const {
+void Source::positions(void* const* slots, std::int64_t begin, std::int64_t count, std::int64_t* into) const {
   const auto count_up = [&](std::int64_t position, std::int64_t stride, std::int64_t stretch) {
     for (std::int64_t i = 0; i < stretch; ++i) *into++ = position + i * stride;
   };
-  if (strided_) walk(offset_, rank_, dims_.data(), strides_.data(), begin, count, count_up);
+  if (strided_) for_each_stretch(slots, begin, count, count_up);
   else count_up(begin, 1, count);
 }
 

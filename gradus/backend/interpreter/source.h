@@ -22,8 +22,10 @@ class Source {
   struct Walk;
 
   void walk_through(const View& view, const Shape& shape, std::span<const std::int64_t> symbols);
-  const void* gather(const void* memory, std::int64_t begin, std::int64_t count, void* scratch) const;
-  void positions(std::int64_t begin, std::int64_t count, std::int64_t* into) const;
+  template <class Run> void for_each_stretch(void* const* slots, std::int64_t begin, std::int64_t count, Run run) const;
+  std::int64_t looked_up(void* const* slots, std::int64_t place) const;
+  const void* gather(void* const* slots, std::int64_t begin, std::int64_t count, void* scratch) const;
+  void positions(void* const* slots, std::int64_t begin, std::int64_t count, std::int64_t* into) const;
 
   Kind kind_ = Kind::memory;
   bool strided_ = false;
@@ -32,6 +34,9 @@ class Source {
   std::int64_t offset_ = 0;
   int rank_ = 0;  // of the walk, neighbours joined where they can be
   std::array<std::int64_t, Shape::max_rank> dims_{}, strides_{};
+  int table_ = -1;  // of a view by a table: where the indices of its rows lie, and
+  bool has_wide_indices_ = false;
+  std::int64_t row_ = 0;  // how many elements a row has
   std::vector<std::uint64_t> constant_;
   reference::Interpreter formula_;
 };

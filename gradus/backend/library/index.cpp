@@ -167,6 +167,18 @@ BoundThunk bind_check_range(const Graph& graph, int value, Symbols symbols) {
   return bound;
 }
 
+BoundThunk bind_check_indices(const Graph& graph, int value, Symbols symbols) {
+  const Value& v = graph[value];
+  const std::int64_t limit = dimension::evaluate(v.op.as<CheckIndices>()->limit, symbols);
+  BoundThunk bound{.extent = v.spec.shape.evaluated(symbols).size(), .grain = 1024};
+  bound.data = std::make_shared<Check>(Check{v.spec.dtype, limit, storage_of(graph, v.in[0]), value});
+  bound.bytes = 2 * bound.extent * size_of(v.spec.dtype);
+  bound.flops = 4 * bound.extent;
+  bound.failure = failure_of_index(limit);
+  bound.fails_as = Gather::name;
+  return bound;
+}
+
 namespace {
 
 template <class T>

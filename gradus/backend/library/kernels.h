@@ -18,6 +18,7 @@ void run_gather(const KernelArguments* arguments, std::int64_t begin, std::int64
 BoundThunk bind_scatter_add(const Graph& graph, int value, Symbols symbols);
 void run_scatter_add(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_check_range(const Graph& graph, int value, Symbols symbols);
+BoundThunk bind_check_indices(const Graph& graph, int value, Symbols symbols);
 void run_check_range(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);
 BoundThunk bind_concat(const Graph& graph, int value, Symbols symbols);
 void run_concat(const KernelArguments* arguments, std::int64_t begin, std::int64_t end);

@@ -1,0 +1,109 @@
+/// Which gathers are read in place, and the graph in which they are.
+#include "gradus/compiler/lookups.h"
+#include <algorithm>
+#include <map>
+#include "gradus/compiler/late_copies.h"
+#include "gradus/compiler/passes.h"
+#include "gradus/ops/gather.h"
+
+namespace gradus {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+/// Loops walk rows by vectors of so many elements: shorter rows are better read one behind the other.
+constexpr std::int64_t fewest_elements = 16;
+
+bool is_of_rows(const Graph& graph, const Value& v) {
+  const Gather* gather = v.op.as<Gather>();
+  if (!gather) return false;
+  const Spec& x = graph[v.in[0]].spec;
+  return gather->axis == -x.shape.rank() && row_elements(x.shape) >= fewest_elements &&
+         !is_computed_where_read(graph, storage_of(graph, v.in[0]));
+}
+
+/// Per value, whether it is a gather that may be read in place: only formulas and reductions read it.
+std::vector<bool> find_candidates(const Graph& graph) {
+  std::vector<bool> candidates(at(graph.size()));
+  for (int i = 0; i < graph.size(); ++i) candidates[at(i)] = is_of_rows(graph, graph[i]);
+  const auto refuse = [&](int value) { candidates[at(storage_of(graph, value))] = false; };
+  for (int o : graph.outputs) refuse(o);
+  for (const Value& v : graph.values)
+    if (!v.op.is_elementwise() && !v.op.is_reduction() && !is_plain_alias(v))
+      for (int operand : v.in) refuse(operand);
+  return candidates;
+}
+
+struct InPlace {
+  Graph graph;
+  std::vector<int> origin;  // per value: which gather it reads in place of; -1: none
+};
+
+/// Gathers that are `chosen`, and their aliases, become views.
+InPlace read_in_place(const Graph& from, const std::vector<bool>& chosen) {
+  Moved moved(from);
+  std::vector<int> origin;
+  std::map<std::pair<int, std::int64_t>, int> checks;  // by indices and limit
+  const auto add = [&](Value v, int of) {
+    origin.push_back(of);
+    return moved.add(std::move(v), 0, 0);
+  };
+  const auto checked = [&](const Value& gather) {
+    const std::int64_t limit = from[gather.in[0]].spec.shape[0];
+    const int indices = moved.renamed[at(gather.in[1])];
+    const auto [known, is_new] = checks.try_emplace({indices, limit}, -1);
+    if (is_new) {
+      Value check;
+      check.op = AnyOp::of(CheckIndices{limit});
+      check.in = {indices};
+      check.spec = from[gather.in[1]].spec;
+      check.scope = gather.scope;
+      known->second = add(std::move(check), -1);
+    }
+    return known->second;
+  };
+  for (int i = 0; i < from.size(); ++i) {
+    Value v = from[i];
+    const int storage = storage_of(from, i);
+    if (!chosen[at(storage)]) {
+      for (int& operand : v.in) operand = moved.renamed[at(operand)];
+      moved.renamed[at(i)] = add(std::move(v), -1);
+      continue;
+    }
+    const Value& gather = from[storage];
+    v.in = {moved.renamed[at(gather.in[0])], checked(gather)};
+    v.op = AnyOp::of(IndexedRows{v.spec.shape});
+    moved.renamed[at(i)] = add(std::move(v), storage);
+  }
+  moved.finish(from);
+  return {std::move(moved.to.graph), std::move(origin)};
+}
+
+/// Gathers that would be read in place by several steps: these had better share a copy, and let go of the source.
+std::vector<int> read_by_several(const InPlace& in_place, const std::vector<Step>& steps) {
+  std::map<int, int> reader;
+  std::vector<int> several;
+  for (int s = 0; s < std::ssize(steps); ++s)
+    for (const Read& read : reads_of(in_place.graph, steps[at(s)])) {
+      const int gather = in_place.origin[at(read.operand)];
+      if (gather >= 0 && reader.try_emplace(gather, s).first->second != s) several.push_back(gather);
+    }
+  return several;
+}
+
+}  // namespace
+
+void look_up_in_place(Graph& graph) {
+  std::vector<bool> chosen = find_candidates(graph);
+  while (std::ranges::count(chosen, true) > 0) {
+    InPlace in_place = read_in_place(graph, chosen);
+    const std::vector<int> several = read_by_several(in_place, fuse(in_place.graph, true));
+    if (several.empty()) {
+      graph = std::move(in_place.graph);
+      return;
+    }
+    for (int gather : several) chosen[at(gather)] = false;
+  }
+}
+
+}  // namespace gradus
