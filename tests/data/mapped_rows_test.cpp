@@ -101,6 +101,17 @@ TEST(MappedRows, ReadTheVariablesOfThisMoment) {
   }
 }
 
+TEST(MappedRows, AllInOneBatch) {
+  const auto rows = data::from_tensor_slices(numbered_rows(37, 20)).shuffle({.seed = 4});
+  const auto as_it_is = [](Tensor x) { return x; };
+  const Elements expected = read_all(rows.batch(37));
+  EXPECT_NE(expected, read_all(data::from_tensor_slices(numbered_rows(37, 20)).batch(37)));
+  EXPECT_EQ(read_all(rows.map(as_it_is).batch(37)), expected);
+  EXPECT_EQ(read_all(rows.batch(37).map(as_it_is)), expected);
+  EXPECT_EQ(read_all(rows.batch(37).map([](Tensor x) { return x * 3 - 1; })),
+            read_all(rows.map([](Tensor x) { return x * 3 - 1; }).batch(37)));
+}
+
 /// One element fails, and is named, however they are made.
 TEST(MappedRows, FailuresNameTheElement) {
   const Tensor table = tensor_of_numbers(counted(16 * 9), {9, 16});
