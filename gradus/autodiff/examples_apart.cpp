@@ -195,7 +195,8 @@ Inner through_operand(const Application& a, int i, std::int64_t inner, std::int6
   const Shape& shape = a.in[static_cast<std::size_t>(i)].shape;
   if (a.op.is_elementwise() || a.op.is_alias()) return inner;
   if (a.op.is_reduction()) return through_reduction(shape, a.op.axis(), inner, n);
-  if (a.op.is_view()) return through_view(a.op->view(a.op.attributes(), shape, a.out.shape), a.out.shape, inner, n);
+  if (a.op.is_view() && a.in.size() == 1)
+    return through_view(a.op->view(a.op.attributes(), shape, a.out.shape), a.out.shape, inner, n);
   const std::optional<Place> place = place_of(shape, inner, n);
   if (!a.op->carries || !place) return {};
   const int axis = a.op->carries(a.op.attributes(), a.in, i, place->axis);

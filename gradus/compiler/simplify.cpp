@@ -142,7 +142,7 @@ std::optional<int> unchanged_operand(const Graph& graph, const Value& v, Flushed
 
 bool is_identity(const Graph& graph, const Value& v) {
   const Shape& source = graph[v.in[0]].spec.shape;
-  if (source != v.spec.shape) return false;
+  if (source != v.spec.shape || is_by_table(v)) return false;
   const View view = v.op->view(v.op.attributes(), source, v.spec.shape);
   return view.offset == 0 && view.backwards == 0 && view.strides == dense_strides(source);
 }
@@ -172,7 +172,7 @@ std::optional<int> same_as(const Graph& graph, const Value& v, Flushed& flushed)
 /// The matrices of which `operand` is a view with rows and columns exchanged.
 std::optional<int> transposed_source(const Graph& graph, int operand) {
   const Value& v = graph[operand];
-  if (!v.op.is_view()) return {};
+  if (!v.op.is_view() || is_by_table(v)) return {};
   const Shape& source = graph[v.in[0]].spec.shape;
   if (source.rank() < 2 || source.rank() != v.spec.shape.rank()) return {};
   const auto exchanged = [](Shape shape) {

@@ -23,8 +23,8 @@ class MapPass : public Pass {
   Tensors at(std::int64_t index) override {
     if (may_be_batches_ && work_.may_choose() && !work_.is_random()) {
       const std::optional<ChosenRows> rows = source_->chosen({&index, 1});
-      may_be_batches_ = rows && rows->is_batch;
-      if (may_be_batches_)
+      may_be_batches_ = !rows || rows->is_batch;
+      if (rows && rows->is_batch)
         if (std::optional<Tensors> made = work_.apply_to_chosen(*rows, epoch_, {})) return std::move(*made);
     }
     const Tensors element = source_->at(index);

@@ -36,6 +36,20 @@ class ZipPass : public Pass {
     return fields;
   }
 
+  /// Where all parts choose the same rows.
+  std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
+    ChosenRows all;
+    for (const Part& part : parts_) {
+      std::optional<ChosenRows> rows = part.pass->chosen(indices);
+      const bool is_first = all.arrays.empty();
+      if (!rows || (!is_first && (rows->rows != all.rows || rows->is_batch != all.is_batch))) return {};
+      std::ranges::move(rows->arrays, std::back_inserter(all.arrays));
+      all.rows = std::move(rows->rows);
+      all.is_batch = rows->is_batch;
+    }
+    return all;
+  }
+
  private:
   std::vector<Part> parts_;
 };

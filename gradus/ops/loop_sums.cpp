@@ -103,7 +103,7 @@ std::optional<std::size_t> LoopSums::newly_postponed(const Node& node) {
   if (node.op.as<Matmul>()) return postponed_product(node);
   if (node.op.as<Concat>()) return postponed_concat(node);
   if (computes(node, Opcode::add)) return postponed_addition(node);
-  if (node.op.is_view() || (node.op.is_alias() && node.inputs.size() == 1) || computes(node, Opcode::convert))
+  if (((node.op.is_view() || node.op.is_alias()) && node.inputs.size() == 1) || computes(node, Opcode::convert))
     return postponed_view(node);
   return {};
 }

@@ -11,9 +11,9 @@ struct Row {
   std::string before, after;  // empty: nothing changes
 };
 void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
-class Lookups : public testing::TestWithParam<Row> {};
+class LookupRows : public testing::TestWithParam<Row> {};
 
-TEST_P(Lookups, AsWritten) {
+TEST_P(LookupRows, AsWritten) {
   Graph graph = parse_graph(GetParam().before);
   look_up_in_place(graph);
   verify(graph);
@@ -65,7 +65,17 @@ const Row rows[] = {
      "%3 = exp %2 : f32[2,8,32]\nreturn %3\n",
      ""},
 };
-INSTANTIATE_TEST_SUITE_P(Rows, Lookups, testing::ValuesIn(rows), [](const auto& row) { return row.param.name; });
+INSTANTIATE_TEST_SUITE_P(Rows, LookupRows, testing::ValuesIn(rows), [](const auto& row) { return row.param.name; });
+
+/// Such a view has the walk of its source, in another order of rows.
+TEST(Lookups, OfAsManyRowsAsThereAreStay) {
+  const std::string source =
+      "%0 = input : f32[8,32]\n%1 = input : i64[8]\n"
+      "%2 = indexed_rows{shape=[8,32]} %0 %1 : f32[8,32]\nreturn %2\n";
+  Graph graph = parse_graph(source);
+  run_graph_passes(graph, {});
+  EXPECT_EQ(to_text(graph), source);
+}
 
 TEST(LookupsInSteps, OneStepReadsAllThatItNeeds) {
   Graph graph = parse_graph(gathered + "%3 = exp %2 : f32[8,32]\n%4 = sum{axis=-1} %3 : f32[8,1]\nreturn %3 %4\n");

@@ -101,6 +101,31 @@ TEST(MappedRows, ReadTheVariablesOfThisMoment) {
   }
 }
 
+TEST(MappedRows, OfSeveralSources) {
+  const auto a = data::from_tensor_slices(numbered_rows(37, 20)), b = data::from_tensor_slices(numbered_rows(41, 20));
+  const auto join = [](Tensor x, Tensor y) { return x * 2 + reverse(y, {-1}); };
+  const Dataset<2> together[] = {data::zip(a, b), data::zip(a, b).shuffle({.seed = 1}),
+                                 data::zip(a, b.skip(3)).shuffle({.seed = 1}).repeat(2)};
+  for (const Dataset<2>& pairs : together) {
+    const Elements expected = read_all(pairs.map(join));
+    EXPECT_EQ(read_all(pairs.map(join).batch(8).unbatch()), expected);
+    EXPECT_EQ(read_all(pairs.batch(8).map(join).unbatch()), expected);
+  }
+  EXPECT_EQ(read_all(data::zip(a.batch(8), b.batch(8)).take(4).map(join)),
+            read_all(data::zip(a, b).take(32).map(join).batch(8)));
+}
+
+TEST(MappedRows, AllInOneBatch) {
+  const auto rows = data::from_tensor_slices(numbered_rows(37, 20)).shuffle({.seed = 4});
+  const auto as_it_is = [](Tensor x) { return x; };
+  const Elements expected = read_all(rows.batch(37));
+  EXPECT_NE(expected, read_all(data::from_tensor_slices(numbered_rows(37, 20)).batch(37)));
+  EXPECT_EQ(read_all(rows.map(as_it_is).batch(37)), expected);
+  EXPECT_EQ(read_all(rows.batch(37).map(as_it_is)), expected);
+  EXPECT_EQ(read_all(rows.batch(37).map([](Tensor x) { return x * 3 - 1; })),
+            read_all(rows.map([](Tensor x) { return x * 3 - 1; }).batch(37)));
+}
+
 /// One element fails, and is named, however they are made.
 TEST(MappedRows, FailuresNameTheElement) {
   const Tensor table = tensor_of_numbers(counted(16 * 9), {9, 16});
