@@ -14,12 +14,14 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 /// Loops walk rows by vectors of so many elements: shorter rows are better read one behind the other.
 constexpr std::int64_t fewest_elements = 16;
 
+/// What is read in place has to be there until then: so it is an input that nobody writes over.
 bool is_of_rows(const Graph& graph, const Value& v) {
   const Gather* gather = v.op.as<Gather>();
   if (!gather) return false;
   const Spec& x = graph[v.in[0]].spec;
   return gather->axis == -x.shape.rank() && row_elements(x.shape) >= fewest_elements &&
-         !is_computed_where_read(graph, storage_of(graph, v.in[0]));
+         graph[storage_of(graph, v.in[0])].is_input() &&
+         std::ranges::count(graph.dying, storage_of(graph, v.in[0])) == 0;
 }
 
 /// Per value, whether it is a gather that may be read in place: only formulas and reductions read it.

@@ -60,6 +60,10 @@ const Row rows[] = {
      "%0 = input : f32[100,15]\n%1 = input : i32[8]\n%2 = gather{axis=-2} %0 %1 : f32[8,15]\n"
      "%3 = exp %2 : f32[8,15]\nreturn %3\n",
      ""},
+    {"NotOfWhatIsWrittenOver", gathered + "%3 = exp %2 : f32[8,32]\nreturn %3\ndying %0\n", ""},
+    {"NotOfWhatIsComputed",
+     inputs + "%2 = exp %0 : f32[100,32]\n%3 = gather{axis=-2} %2 %1 : f32[8,32]\n%4 = exp %3 : f32[8,32]\nreturn %4\n",
+     ""},
     {"NotAlongAnotherAxis",
      "%0 = input : f32[2,100,32]\n%1 = input : i32[8]\n%2 = gather{axis=-2} %0 %1 : f32[2,8,32]\n"
      "%3 = exp %2 : f32[2,8,32]\nreturn %3\n",
