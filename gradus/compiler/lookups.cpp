@@ -14,14 +14,20 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 /// Loops walk rows by vectors of so many elements: shorter rows are better read one behind the other.
 constexpr std::int64_t fewest_elements = 16;
 
-/// What is read in place has to be there until then: so it is an input that nobody writes over.
+/// Whether reading `v` from its source keeps no memory that a copy would set free: a dying input, which an output takes
+/// over, or a temporary that is larger.
+bool keeps_nothing(const Graph& graph, const Value& v) {
+  const int source = storage_of(graph, v.in[0]);
+  if (graph[source].is_input()) return std::ranges::count(graph.dying, source) == 0;
+  return usual_bytes(graph[source].spec) <= usual_bytes(v.spec);
+}
+
 bool is_of_rows(const Graph& graph, const Value& v) {
   const Gather* gather = v.op.as<Gather>();
   if (!gather) return false;
   const Spec& x = graph[v.in[0]].spec;
   return gather->axis == -x.shape.rank() && row_elements(x.shape) >= fewest_elements &&
-         graph[storage_of(graph, v.in[0])].is_input() &&
-         std::ranges::count(graph.dying, storage_of(graph, v.in[0])) == 0;
+         !is_computed_where_read(graph, storage_of(graph, v.in[0])) && keeps_nothing(graph, v);
 }
 
 /// Per value, whether it is a gather that may be read in place: only formulas and reductions read it.

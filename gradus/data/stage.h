@@ -1,6 +1,6 @@
 /// Stages: a stage describes what is read, a Pass reads it in the order of one epoch. Every element can be reached by
-/// its index; stages that only move elements about translate indices, so that a batch is copied once, from the rows of
-/// the source into its place.
+/// its index; stages that only move elements about translate indices, so that a batch is written once: by the program
+/// of a map, or as a copy of rows of the source.
 #pragma once
 #include <atomic>
 #include <filesystem>

@@ -46,6 +46,16 @@ const Row rows[] = {
      "%3 = exp %2 : f32[s0,32]\nreturn %3\n",
      "%0 = input : f32[100,32]\n%1 = input : i32[s0]\n%2 = check_indices{limit=100} %1 : i32[s0]\n"
      "%3 = indexed_rows{shape=[s0,32]} %0 %2 : f32[s0,32]\n%4 = exp %3 : f32[s0,32]\nreturn %4\n"},
+    {"OfATemporaryThatIsNotLarger",
+     "%0 = input : f32[8,32]\n%1 = input : i32[8]\n%2 = exp %0 : f32[8,32]\n"
+     "%3 = gather{axis=-2} %2 %1 : f32[8,32]\n%4 = exp %3 : f32[8,32]\nreturn %4\n",
+     "%0 = input : f32[8,32]\n%1 = input : i32[8]\n%2 = exp %0 : f32[8,32]\n%3 = check_indices{limit=8} %1 : i32[8]\n"
+     "%4 = indexed_rows{shape=[8,32]} %2 %3 : f32[8,32]\n%5 = exp %4 : f32[8,32]\nreturn %5\n"},
+    {"NotOfALargerTemporary",
+     "%0 = input : f32[9,32]\n%1 = input : i32[8]\n%2 = exp %0 : f32[9,32]\n"
+     "%3 = gather{axis=-2} %2 %1 : f32[8,32]\n%4 = exp %3 : f32[8,32]\nreturn %4\n",
+     ""},
+    {"NotOfWhatIsTakenOver", gathered + "%3 = exp %2 : f32[8,32]\nreturn %3\ndying %0\n", ""},
     {"NotWhatIsYielded", gathered + "%3 = exp %2 : f32[8,32]\nreturn %3 %2\n", ""},
     {"NotWhatAProductReads",
      gathered + "%3 = matmul{transpose_a=false; transpose_b=true} %2 %2 : f32[8,8]\nreturn %3\n", ""},
@@ -59,10 +69,6 @@ const Row rows[] = {
     {"NotShortRows",
      "%0 = input : f32[100,15]\n%1 = input : i32[8]\n%2 = gather{axis=-2} %0 %1 : f32[8,15]\n"
      "%3 = exp %2 : f32[8,15]\nreturn %3\n",
-     ""},
-    {"NotOfWhatIsWrittenOver", gathered + "%3 = exp %2 : f32[8,32]\nreturn %3\ndying %0\n", ""},
-    {"NotOfWhatIsComputed",
-     inputs + "%2 = exp %0 : f32[100,32]\n%3 = gather{axis=-2} %2 %1 : f32[8,32]\n%4 = exp %3 : f32[8,32]\nreturn %4\n",
      ""},
     {"NotAlongAnotherAxis",
      "%0 = input : f32[2,100,32]\n%1 = input : i32[8]\n%2 = gather{axis=-2} %0 %1 : f32[2,8,32]\n"

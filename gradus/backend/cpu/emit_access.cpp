@@ -103,9 +103,10 @@ V LoopEmitter::row_pointer(int operand, const Walk& walk, DType t, bool columns)
   return known;
 }
 
-/// Rows that a table chooses lie anywhere: the processor does not foresee them.
+/// Rows that a table chooses lie anywhere: the processor does not foresee them. 1.3x on shuffled rows of 784 bytes, by
+/// whole rows 1.05x over their first 512 bytes (bench: pipeline).
 void LoopEmitter::ask_for_rows_ahead(const Walk& walk, DType t, V base) {
-  constexpr std::int64_t rows_ahead = 2, line_bytes = 64, most_bytes = 512;
+  constexpr std::int64_t rows_ahead = 2, line_bytes = 64, most_bytes = 1024;
   const std::int64_t row = walk.strides[0].step;
   if (row != loops_.columns()) return;  // several rows of the loop read one
   V last = b_.CreateSub(dimension(walk.strides[0].extent), b_.getInt64(1));
