@@ -88,7 +88,7 @@ class RandomProducts : RandomOps {
 
   /// A value for each column or for each row, of the shape of `a`.
   int spread_over(int a) {
-    const Spec& all = spec(a);
+    const Spec all = spec(a);
     Shape shape = all.shape;
     if (shape.rank() == 0) return partner_of(a);
     if (below(3) == 0) shape.set(shape.rank() - 1, 1);

@@ -174,7 +174,8 @@ std::string description(const Program& program, int threads) {
     out << kernel.name << ' ' << kernel.bytes_read << ' ' << kernel.bytes_written << ' ' << kernel.flops << ' '
         << kernel.stage << ' ' << kernel.divided << ' ' << kernel.bytes_alive << '\n';
   }
-  for (const Job& job : program.bound_within({}, threads)->jobs)
+  const std::shared_ptr<const Binding> binding = program.bound_within({}, threads);
+  for (const Job& job : binding->jobs)
     out << job.extent << ' ' << job.grain << ' ' << job.piece << ' ' << static_cast<int>(job.cut) << ' ' << job.in_turns
         << ' ' << job.team << ' ' << job.scratch_stride << '\n';
   return out.str();
