@@ -53,8 +53,6 @@ Product simplify(Product p) {
   return p;
 }
 
-bool keeps_panels_near(const Product& p) { return p.isa == Isa::avx512 && p.near_panels; }
-
 std::int64_t second_level_cache() {
   static const std::int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
   return bytes > 0 ? bytes : 512 << 10;
@@ -69,8 +67,6 @@ Form form_of(const Product& p) {
 }
 
 }  // namespace
-
-std::int64_t deepest_in_pieces() { return keeps_panels_near({}) ? near_panel : deepest_product; }
 
 Plan::Plan(const Product& given)
     : product(simplify(given)),
@@ -110,7 +106,7 @@ void Plan::choose_packing() {
     turn_a = pack_a;
   }
   // One stream of lines instead of one a row.
-  const bool has_near_panels = keeps_panels_near(p);
+  const bool has_near_panels = p.isa == Isa::avx512 && p.near_panels;
   if (form == Form::plain && has_near_panels && a_by_rows() && row_panels >= enough_panels)
     turn_a = p.n >= columns_worth_turning && p.k >= steps_worth_turning;
   pack_a = pack_a || turn_a;

@@ -62,9 +62,6 @@ std::int64_t units(const Product&);
 /// Whether a product that is followed needs memory for all of c: sums that pause in memory. Else c may be null.
 bool needs_c(const Product&);
 
-/// The longest chains of f32 that lose nothing by that: sums of pieces do not pause for panels to stay near.
-std::int64_t deepest_in_pieces();
-
 /// What one thread needs while it runs units, preferably aligned to 64 bytes. May be 0.
 std::size_t scratch_bytes(const Product&);
 
