@@ -152,28 +152,29 @@ struct Check {
   int source, target;
 };
 
-}  // namespace
-
-BoundThunk bind_check_range(const Graph& graph, int value, Symbols symbols) {
+BoundThunk bound_for_check(const Graph& graph, int value, std::int64_t limit, Symbols symbols) {
   const Value& v = graph[value];
-  const CheckRange& op = *v.op.as<CheckRange>();
-  const std::int64_t limit = dimension::evaluate(op.limit, symbols);
   BoundThunk bound{.extent = v.spec.shape.evaluated(symbols).size(), .grain = 1024};
   bound.data = std::make_shared<Check>(Check{v.spec.dtype, limit, storage_of(graph, v.in[0]), value});
   bound.bytes = 2 * bound.extent * size_of(v.spec.dtype);
   bound.flops = 4 * bound.extent;
+  return bound;
+}
+
+}  // namespace
+
+BoundThunk bind_check_range(const Graph& graph, int value, Symbols symbols) {
+  const CheckRange& op = *graph[value].op.as<CheckRange>();
+  const std::int64_t limit = dimension::evaluate(op.limit, symbols);
+  BoundThunk bound = bound_for_check(graph, value, limit, symbols);
   bound.failure = text(op.subject(), " {value} at position {index} is outside [0, ", limit, ")",
                        op.labels ? ": labels are numbers of classes; mend the data or the number of classes" : "");
   return bound;
 }
 
 BoundThunk bind_check_indices(const Graph& graph, int value, Symbols symbols) {
-  const Value& v = graph[value];
-  const std::int64_t limit = dimension::evaluate(v.op.as<CheckIndices>()->limit, symbols);
-  BoundThunk bound{.extent = v.spec.shape.evaluated(symbols).size(), .grain = 1024};
-  bound.data = std::make_shared<Check>(Check{v.spec.dtype, limit, storage_of(graph, v.in[0]), value});
-  bound.bytes = 2 * bound.extent * size_of(v.spec.dtype);
-  bound.flops = 4 * bound.extent;
+  const std::int64_t limit = dimension::evaluate(graph[value].op.as<CheckIndices>()->limit, symbols);
+  BoundThunk bound = bound_for_check(graph, value, limit, symbols);
   bound.failure = failure_of_index(limit);
   bound.fails_as = Gather::name;
   return bound;
