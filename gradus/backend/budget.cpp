@@ -126,9 +126,6 @@ class Planner {
 
 }  // namespace
 
-/// Chains of f32 from which on tiles lose more by pieces, of which sums never pause, than is saved of memory.
-constexpr std::int64_t deepest_forward = 256;
-
 std::vector<Step> usual_steps(Graph& graph, const CompileOptions& options) {
   const auto enabled = [&](std::string_view pass) { return !is_disabled(options.disable, pass); };
   if (enabled("fuse") && enabled("lookups")) look_up_in_place(graph);
@@ -139,7 +136,7 @@ std::vector<Step> usual_steps(Graph& graph, const CompileOptions& options) {
   steps = order_steps(graph, std::move(steps));
   // Steps in order may be far apart, and factors would live until what follows their product.
   if (!enabled("epilogues") || !enabled("concurrency")) return steps;
-  return join_epilogues(graph, steps, deepest_forward);
+  return join_epilogues(graph, steps, options.least_joined_bytes);
 }
 
 Plan plan_within_budget(Graph& graph, const CompileOptions& options) {

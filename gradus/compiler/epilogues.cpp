@@ -17,10 +17,10 @@ constexpr std::int64_t least_elements = 1024;
 
 class Joiner {
  public:
-  Joiner(const Graph& graph, const std::vector<Step>& steps, std::int64_t deepest_forward)
+  Joiner(const Graph& graph, const std::vector<Step>& steps, std::int64_t least_bytes)
       : graph_(graph),
         steps_(steps),
-        deepest_forward_(deepest_forward),
+        least_bytes_(least_bytes),
         needs_(graph, steps),
         kept_(needs_.is_awaited),
         joined_(steps.size()) {
@@ -101,8 +101,8 @@ class Joiner {
     if (maker < 0 || maker == s || steps_[at(maker)].kind != Step::Kind::library || !v.op.as<Matmul>()) return false;
     if (kept_[at(product)] || needs_.readers[at(product)].size() != 1) return false;
     // Of long chains there are no pieces: the product would stand in memory beside what is made of it.
-    const std::int64_t deepest = v.op.as<Matmul>()->transpose_a ? deepest_product : deepest_forward_;
-    if (v.spec.dtype != bf16 && usual_elements({steps_of(product)}) > deepest) return false;
+    if (v.spec.dtype != bf16 && usual_elements({steps_of(product)}) > deepest_product) return false;
+    if (!v.op.as<Matmul>()->transpose_a && usual_bytes(v.spec) < least_bytes_) return false;
     if (v.spec.shape.size() != step.space.size() || usual_elements(v.spec.shape) < least_elements) return false;
     // In turns a product has to stand in memory.
     if (is_in_turns(graph_, product)) return false;
@@ -222,7 +222,7 @@ class Joiner {
 
   const Graph& graph_;
   const std::vector<Step>& steps_;
-  const std::int64_t deepest_forward_;
+  const std::int64_t least_bytes_;
   const Dependencies needs_;
   std::vector<bool> kept_;    // per storage: an output, or something waits for it
   std::vector<bool> joined_;  // steps that are part of others now
@@ -230,8 +230,8 @@ class Joiner {
 
 }  // namespace
 
-std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& steps, std::int64_t deepest_forward) {
-  return Joiner(graph, steps, deepest_forward).run();
+std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& steps, std::int64_t least_bytes) {
+  return Joiner(graph, steps, least_bytes).run();
 }
 
 }  // namespace gradus

@@ -39,10 +39,9 @@ std::vector<Step> fuse(const Graph& graph, bool merge, std::span<const int> copi
 /// Products whose result nobody reads but formulas of the same elements run with these, a piece after the other, and
 /// need no memory for what is between them: a bias and an activation, its derivative, a residual, updates of weights,
 /// sums of the gradients of micro-batches (epilogues.cpp). No bit changes. The steps stay in order; a product joined
-/// with others runs in their place. `deepest_forward`: of products in f32 other than a^T b longer chains are left
-/// alone.
-std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& steps,
-                                 std::int64_t deepest_forward = deepest_product);
+/// with others runs in their place. Products other than a^T b, which are not gradients of weights, are joined from
+/// `least_bytes` on.
+std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& steps, std::int64_t least_bytes = 0);
 
 /// What can be disabled: "hoist" "fold" "simplify" "eliminate" "attention" "recompute" "fuse" "rederive" "remake"
 /// "residuals" "reuse" "concurrency" "share" "turns" "strips" "depthwise" "winograd" "epilogues" "rows" "balance"

@@ -43,7 +43,7 @@ class Trial {
     of_plain.insert(of_plain.end(), {"epilogues", "reuse"});
     if (is_one_in(4)) of_plain.push_back("concurrency");
     const auto plain = compile(graph_, {.disable = of_plain});
-    const auto program = compiled_with({.disable = disable, .profile = is_one_in(4)}, *plain);
+    const auto program = compiled_with({.disable = disable, .least_joined_bytes = 0, .profile = is_one_in(4)}, *plain);
     for (const auto& values : symbols_) {
       compare(*plain, *program, values);
       if (testing::Test::HasFatalFailure()) return false;

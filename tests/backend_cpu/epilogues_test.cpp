@@ -23,7 +23,7 @@ void expect_same_bits(const Graph& graph, const std::vector<std::int64_t>& symbo
     const auto expected = run_in_place(*plain, inputs, symbols);
     for (int threads : {1, 3}) {
       const Threads scope(threads);
-      const auto program = compile(graph);
+      const auto program = compile(graph, {.least_joined_bytes = 0});
       EXPECT_LE(program->temporary_bytes(symbols), plain->temporary_bytes(symbols));
       expect_same(*program, run(*program, inputs, symbols), expected, symbols, text(threads, " threads"));
       expect_same(*program, run_in_place(*program, inputs, symbols), expected, symbols,
@@ -124,11 +124,18 @@ TEST(Epilogues, RowsOfFormulasNeedNotBeThoseOfTheProduct) {
   }
 }
 
-TEST(Epilogues, LongForwardChainsMayBeLeftAlone) {
+TEST(Epilogues, LeaveProductsThatCachesHoldAlone) {
   const Graph graph = layer({64, 300, 64}, "64");
   const std::vector<Step> steps = order_steps(graph, fuse(graph, true));
-  EXPECT_EQ(join_epilogues(graph, steps, 300).size() + 1, steps.size());
-  EXPECT_EQ(join_epilogues(graph, steps, 299).size(), steps.size());
+  EXPECT_EQ(join_epilogues(graph, steps, 64 * 64 * 4).size() + 1, steps.size());
+  EXPECT_EQ(join_epilogues(graph, steps, 64 * 64 * 4 + 1).size(), steps.size());
+  EXPECT_EQ(joined(update({16, 784, 128}, "16")), 1) << "gradients of weights are joined at any size";
+}
+
+/// As a program of default options has it.
+TEST(Epilogues, JoinWhatCachesDoNotHold) {
+  for (const auto& [rows, kernels] : {std::pair(65535, 2), std::pair(65536, 1)})
+    EXPECT_EQ(compile(layer({rows, 20, 64}, std::to_string(rows)))->kernels().size(), kernels) << rows;
 }
 
 /// Weights that the program updates, and a product that would go in turns with them; or one with too many rows for it.
