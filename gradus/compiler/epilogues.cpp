@@ -98,11 +98,12 @@ class Joiner {
   bool may_join(const Step& step, int s, int product) const {
     const int maker = needs_.maker[at(product)];
     const Value& v = graph_[product];
-    if (maker < 0 || maker == s || steps_[at(maker)].kind != Step::Kind::library || !v.op.as<Matmul>()) return false;
+    const Matmul* matmul = v.op.as<Matmul>();
+    if (maker < 0 || maker == s || steps_[at(maker)].kind != Step::Kind::library || !matmul) return false;
     if (kept_[at(product)] || needs_.readers[at(product)].size() != 1) return false;
     // Of long chains there are no pieces: the product would stand in memory beside what is made of it.
     if (v.spec.dtype != bf16 && usual_elements({steps_of(product)}) > deepest_product) return false;
-    if (!v.op.as<Matmul>()->transpose_a && usual_bytes(v.spec) < least_bytes_) return false;
+    if (!matmul->transpose_a && usual_bytes(v.spec) < least_bytes_) return false;
     if (v.spec.shape.size() != step.space.size() || usual_elements(v.spec.shape) < least_elements) return false;
     // In turns a product has to stand in memory.
     if (is_in_turns(graph_, product)) return false;
