@@ -2,6 +2,7 @@
 #include <immintrin.h>
 #include <sys/mman.h>
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include "bench/measurement.h"
 #include "bench/workloads.h"
@@ -165,6 +166,15 @@ Figures limits() {
   return figures;
 }
 
+/// So many threads that compute until the process is killed: load for others.
+Figures busy() {
+  ThreadPool& pool = ThreadPool::global();
+  pool.run(pool.threads(), [](int, int) {
+    for (std::atomic<unsigned> steps = 0;; steps.fetch_add(1, std::memory_order_relaxed)) {}
+  });
+  return {};
+}
+
 }  // namespace
 
 Machine measure_machine() {
@@ -181,6 +191,9 @@ Machine measure_machine() {
   return machine;
 }
 
-void add_limits(Workloads& workloads) { workloads["limits"] = limits; }
+void add_limits(Workloads& workloads) {
+  workloads["limits"] = limits;
+  workloads["busy"] = busy;
+}
 
 }  // namespace gradus::bench

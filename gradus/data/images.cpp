@@ -104,7 +104,8 @@ class ImagesPass : public Pass {
         }
     };
     ThreadPool::global().run(
-        static_cast<int>(std::min<std::size_t>(indices.size(), static_cast<std::size_t>(stage_.threads()))), work);
+        static_cast<int>(std::min<std::size_t>(indices.size(), static_cast<std::size_t>(stage_.threads()))), work,
+        {.claims = true});
     if (!failures.empty()) std::rethrow_exception(failures.begin()->second);
   }
 

@@ -1,5 +1,6 @@
 /// Maps: a compiled function of each element.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -99,21 +100,23 @@ class MapPass : public Pass {
     compiled_ = true;
     std::mutex guard;
     std::map<std::size_t, std::exception_ptr> failures;  // by place, so that which is told does not depend on threads
-    const auto work = [&](int worker, int workers) {
-      const auto part = [&](int w) {
-        return done + (indices.size() - done) * static_cast<std::size_t>(w) / static_cast<std::size_t>(workers);
-      };
-      for (std::size_t i = part(worker); i < part(worker + 1); ++i) try {
-          put(indices[i], elements[i], i, out);
-        } catch (...) {
-          std::lock_guard lock(guard);
-          failures.emplace(i, std::current_exception());
-          return;
-        }
-    };
     const int threads = parallel_calls_ == autotune ? ThreadPool::max_threads : parallel_calls_;
     const std::size_t left = indices.size() - done;
-    ThreadPool::global().run(static_cast<int>(std::min(left, static_cast<std::size_t>(threads))), work);
+    std::atomic<std::size_t> next = done;
+    const auto work = [&](int, int workers) {
+      const std::size_t piece = std::max<std::size_t>(1, left / (8 * static_cast<std::size_t>(workers)));
+      for (std::size_t begin; (begin = next.fetch_add(piece)) < indices.size();)
+        for (std::size_t i = begin; i < std::min(begin + piece, indices.size()); ++i) try {
+            put(indices[i], elements[i], i, out);
+          } catch (...) {
+            std::lock_guard lock(guard);
+            failures.emplace(i, std::current_exception());
+            next = indices.size();
+            return;
+          }
+    };
+    ThreadPool::global().run(static_cast<int>(std::min(left, static_cast<std::size_t>(threads))), work,
+                             {.claims = true});
     if (!failures.empty()) std::rethrow_exception(failures.begin()->second);
   }
   void put(std::int64_t index, const Tensors& element, std::size_t place, std::span<std::byte* const> out) const {
