@@ -2,6 +2,7 @@
 #include "gradus/ops/reduce.h"
 #include <bit>
 #include <limits>
+#include "gradus/graph/extents.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/cumsum.h"
 #include "gradus/ops/cumulative.h"
@@ -122,6 +123,8 @@ struct Extent {
 };
 
 namespace {
+
+const bool has_extents = Extents::are<Extent>(&Extent::dimension);
 
 /// Which axes: bit i for axis i.
 std::uint32_t mask_of(std::string_view op, const Tensor& x, const std::vector<int>& axis) {
