@@ -93,7 +93,9 @@ std::optional<ProgramForSizes> OpenForm::find(const Graph& graph, const std::vec
   ++sights_;
   try {
     return program(std::move(*symbols), comes_back);
-  } catch (const OutOfMemory&) { throw; } catch (const std::exception&) {  // some kernels want to know sizes
+  } catch (const OutOfMemory&) {
+    throw;
+  } catch (const std::exception&) {  // some kernels want to know sizes  // some kernels want to know sizes
     is_closed_ = true;
     return {};
   }
@@ -128,12 +130,12 @@ bool OpenForm::gives_outputs_of(const Graph& graph, std::span<const std::int64_t
 }
 
 ProgramForSizes OpenForm::program(std::vector<std::int64_t> symbols, bool comes_back) {
-  if (compiled_) return {compiled_, std::move(symbols)};
+  if (compiled_) return {compiled_, std::move(symbols), true};
   const int patience = worth_compiling * (1 + graph_.size() / 512);
   if (comes_back || sights_ >= patience || !is_interpreted_sooner(graph_, symbols)) {
     compiled_ = compile(graph_);
     interpreted_ = nullptr;
-    return {compiled_, std::move(symbols), true};
+    return {compiled_, std::move(symbols), true, true};
   }
   if (!interpreted_) interpreted_ = compile(graph_, {.tier = Tier::interpreted});
   return {interpreted_, std::move(symbols)};

@@ -21,7 +21,7 @@ struct Spelling {
 struct ProgramForSizes {
   std::shared_ptr<const Program> program;
   std::vector<std::int64_t> symbols = {};
-  bool is_fresh = false;  // compiled for this run
+  bool is_compiled = false, is_fresh = false;  // in this run
 };
 
 class OpenForm {

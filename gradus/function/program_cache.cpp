@@ -12,19 +12,29 @@ struct Known {
   Graph graph;                             // keeps the op records alive whose addresses stand in the key
   std::shared_ptr<const Program> program;  // null until it is worth compiling
   int sights = 0;
-  std::int64_t last_sight = 0;  // how many structures had been new by then
+  std::int64_t last_run = 0;  // which one of all runs it was
 };
+
+/// A structure that a program of its form serves. A few are kept, so that a loop that comes back to them finds it as
+/// fast as a program of its own.
+struct Served {
+  Graph graph;  // as above
+  ProgramForSizes program;
+};
+constexpr std::size_t most_served = 64;
 
 struct Cache {
   std::mutex guard;
   KeyedList<Known> known;
+  KeyedList<Served> served;
   KeyedList<std::shared_ptr<OpenForm>> forms;
   std::size_t limit = std::size_t{256} << 20;
-  std::int64_t new_structures = 0, compilations = 0;
+  std::int64_t runs = 0, compilations = 0;
 
-  std::size_t bytes() const { return known.bytes() + forms.bytes(); }
+  std::size_t bytes() const { return known.bytes() + forms.bytes() + served.bytes(); }
 
   void evict() {
+    while (served.size() > (bytes() > limit ? 0 : most_served)) served.drop_oldest();
     while (bytes() > limit && known.size() + forms.size() > 1) {
       const bool from_forms = known.size() <= 1 || (forms.size() > 0 && forms.bytes() > known.bytes());
       if (from_forms) forms.drop_oldest();
@@ -37,18 +47,21 @@ Cache& cache() {
   return *only;
 }
 
-/// Compiling takes about a millisecond an op, so that a long chain has to come back more often before it pays. Where
-/// many new structures were met since the last sight, as in a second pass over data of which each element makes one, so
-/// many would have to be compiled: then it has to come back as often as pays for its own.
-bool worth_compiling(const Known& structure, std::int64_t new_structures) {
-  constexpr std::int64_t few = 8, pays = 256;
-  const std::int64_t others = new_structures - structure.last_sight;
-  const std::int64_t patience = others <= few ? 0 : std::min(others, pays);
+/// Compiling takes about a millisecond an op, so that a long chain has to come back more often before it pays. What
+/// comes back after many other runs, as in a second pass over data of which each element is a structure of its own, is
+/// one of many that would have to be compiled: it has to come back as often as pays for its own program.
+bool worth_compiling(const Known& structure, std::int64_t runs) {
+  constexpr std::int64_t few = 32, most = 256;
+  const std::int64_t between = runs - structure.last_run;
+  std::int64_t patience = 0;
+  if (between > few) patience = std::min({between, most, static_cast<std::int64_t>(runs_that_pay(structure.graph))});
   return structure.sights >= 1 + static_cast<std::int64_t>(structure.graph.values.size() / 512) + patience;
 }
 
+std::size_t bytes_of(const Graph& graph) { return graph.values.size() * (sizeof(Value) + 16); }
+
 std::size_t bytes_of(const Known& structure, std::size_t key_words) {
-  return sizeof structure + key_words * sizeof(std::uint64_t) + structure.graph.values.size() * (sizeof(Value) + 16) +
+  return sizeof structure + key_words * sizeof(std::uint64_t) + bytes_of(structure.graph) +
          (structure.program ? structure.program->footprint() : 0);
 }
 
@@ -74,6 +87,15 @@ std::optional<ProgramForSizes> program_of_form(const Graph& graph, bool comes_ba
   return found;
 }
 
+void add_served(std::uint64_t hash, std::span<const std::uint64_t> key, Graph graph, const ProgramForSizes& program) {
+  std::lock_guard lock(cache().guard);
+  if (cache().served.find(hash, key)) return;
+  const std::size_t bytes = sizeof(Served) + key.size() * sizeof(std::uint64_t) + bytes_of(graph);
+  auto& entry = cache().served.add(hash, key, {std::move(graph), program});
+  cache().served.set_bytes(entry, bytes);
+  cache().evict();
+}
+
 }  // namespace
 
 ProgramForSizes cached_program(std::span<const std::uint64_t> key, const std::function<Graph()>& build) {
@@ -82,26 +104,29 @@ ProgramForSizes cached_program(std::span<const std::uint64_t> key, const std::fu
   bool worth = false;
   {
     std::lock_guard lock(cache().guard);
-    if (auto* entry = cache().known.find(hash, key)) {
-      if (entry->value.program) return {entry->value.program};
-      worth = worth_compiling(entry->value, cache().new_structures);
+    ++cache().runs;
+    const auto* entry = cache().known.find(hash, key);
+    if (entry && entry->value.program) return {entry->value.program};
+    if (const auto* served = cache().served.find(hash, key)) return served->value.program;
+    if (entry) {
+      worth = worth_compiling(entry->value, cache().runs);
       graph = entry->value.graph;
     }
   }
   const bool is_new = graph.values.empty();
   if (is_new) graph = build();
-  if (auto open = program_of_form(graph, worth)) return std::move(*open);
+  if (auto open = program_of_form(graph, worth)) {
+    if (open->is_compiled) add_served(hash, key, std::move(graph), *open);
+    return std::move(*open);
+  }
   if (is_new) worth = !is_interpreted_sooner(graph);
   const auto program = compile(graph, {.tier = worth ? Tier::compiled : Tier::interpreted});
   std::lock_guard lock(cache().guard);
   auto* entry = cache().known.find(hash, key);
-  if (!entry) {
-    entry = &cache().known.add(hash, key, {.graph = std::move(graph)});
-    ++cache().new_structures;
-  }
+  if (!entry) entry = &cache().known.add(hash, key, {.graph = std::move(graph)});
   Known& structure = entry->value;
   ++structure.sights;
-  structure.last_sight = cache().new_structures;
+  structure.last_run = cache().runs;
   if (worth) {
     structure.program = program;
     ++cache().compilations;
@@ -113,7 +138,8 @@ ProgramForSizes cached_program(std::span<const std::uint64_t> key, const std::fu
 
 ProgramCacheUse program_cache_use() {
   std::lock_guard lock(cache().guard);
-  return {cache().known.size() + cache().forms.size(), cache().bytes(), cache().limit, cache().compilations};
+  return {cache().known.size() + cache().served.size() + cache().forms.size(), cache().bytes(), cache().limit,
+          cache().compilations};
 }
 
 void set_program_cache_limit(std::size_t bytes) {

@@ -17,9 +17,9 @@ const Extents::Access* Extents::find(const OpType& type) {
 }
 
 bool Extents::add(const AnyOp& op, std::vector<std::int64_t>& numbers) {
-  const Access* access = find(*op.operator->());
-  if (access) access->get(op.attributes(), numbers);
-  return access != nullptr;
+  const std::size_t before = numbers.size();
+  if (const Access* access = find(*op.operator->())) access->get(op.attributes(), numbers);
+  return numbers.size() > before;
 }
 
 AnyOp Extents::replaced(const AnyOp& op, std::span<const std::int64_t> numbers) {

@@ -3,6 +3,8 @@
 /// named here is taken as it is.
 ///
 ///   const bool has_extents = Extents::are<Slice>(&Slice::begin, &Slice::size);     // beside the rules of the op
+///
+/// Where that does not say it, two functions do.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -13,22 +15,29 @@ namespace gradus {
 
 class Extents {
  public:
-  /// Of ops of type T, in this order. At program start; gives true.
+  /// What adds the extents of an op to `numbers`, and the op with others in their place.
+  struct Access {
+    void (*get)(const void* op, std::vector<std::int64_t>& numbers);
+    AnyOp (*with)(const void* op, std::span<const std::int64_t> numbers);
+  };
+  /// Of ops of type T. At program start; gives true.
+  template <class T> static bool are(const Access& access) {
+    enroll(detail::Described<T>::type(), access);
+    return true;
+  }
   template <class T, class... Field> static bool are(Field T::*... fields) {
     static const std::tuple members(fields...);
-    enroll(detail::Described<T>::type(), {.get =
-                                              [](const void* op, std::vector<std::int64_t>& numbers) {
-                                                T copy = detail::attributes_as<T>(op);
-                                                for_each(copy, members, [&](std::int64_t& d) { numbers.push_back(d); });
-                                              },
-                                          .with =
-                                              [](const void* op, std::span<const std::int64_t> numbers) {
-                                                T other = detail::attributes_as<T>(op);
-                                                std::size_t next = 0;
-                                                for_each(other, members, [&](std::int64_t& d) { d = numbers[next++]; });
-                                                return AnyOp::of(other);
-                                              }});
-    return true;
+    const auto get = [](const void* op, std::vector<std::int64_t>& numbers) {
+      T copy = detail::attributes_as<T>(op);
+      for_each(copy, members, [&](std::int64_t& d) { numbers.push_back(d); });
+    };
+    const auto with = [](const void* op, std::span<const std::int64_t> numbers) {
+      T other = detail::attributes_as<T>(op);
+      std::size_t next = 0;
+      for_each(other, members, [&](std::int64_t& d) { d = numbers[next++]; });
+      return AnyOp::of(other);
+    };
+    return are<T>(Access{get, with});
   }
 
   /// Adds those of `op` to `numbers`. Whether it has any.
@@ -37,10 +46,6 @@ class Extents {
   static AnyOp replaced(const AnyOp& op, std::span<const std::int64_t> numbers);
 
  private:
-  struct Access {
-    void (*get)(const void* op, std::vector<std::int64_t>& numbers);
-    AnyOp (*with)(const void* op, std::span<const std::int64_t> numbers);
-  };
   static void enroll(const OpType& type, const Access& access);
   static std::vector<std::pair<const OpType*, Access>>& all();
   static const Access* find(const OpType& type);

@@ -7,6 +7,7 @@
 #include "gradus/ops/cumsum.h"
 #include "gradus/ops/cumulative.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/extent_op.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/widened.h"
@@ -314,6 +315,8 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
     if (i > shape.rank() || shape[-i] != x.shape()[-i]) mask |= 1u << (rank - i);
   return reshape(reduce_mask<Sum>(x, mask), shape);
 }
+
+AnyOp extent_op(std::int64_t dimension, DType dtype) { return AnyOp::of(Extent{dimension, dtype}); }
 
 Tensor extent(std::int64_t dimension, DType dtype) {
   return dimension >= 0 ? fill({}, dimension, dtype) : apply(Extent{dimension, dtype});
