@@ -341,14 +341,15 @@ void Pending::plan(Plan& p) {
 }
 
 void Pending::run(Plan& p) {
-  const auto program = cached_program(p.key, [&] { return p.graph(); });
+  const ProgramForSizes found = cached_program(p.key, [&] { return p.graph(); });
+  const Program* program = found.program.get();
   for (Node* leaf : p.leaves) p.inputs.emplace_back(leaf->value.get());
   p.outputs.resize(static_cast<std::size_t>(std::count(p.yields.begin(), p.yields.end(), char{1})));
   for (std::size_t k = 0; k < p.outputs.size(); ++k)
     if (const int input = program->may_overwrite()[k]; input >= 0)
       p.outputs[k] = p.inputs[static_cast<std::size_t>(input)];
   ++mine().dispatches_;
-  program->run(p.inputs, p.outputs);
+  program->run(p.inputs, p.outputs, found.symbols);
 }
 
 /// Values become visible; what was only a means to them is let go.

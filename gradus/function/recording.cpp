@@ -105,13 +105,13 @@ class Comparison {
     return text(spelt(known_, b), " with the sizes known, ", spelt(open_, a), " without");
   }
   static int source(const Graph& graph, int i) {
-    for (;;) {
-      const Value& v = graph[i];
-      if (!v.op) return i;
-      const std::optional<int> same = changes_nothing(graph, v) ? v.in[0] : operand_passed_on(graph, v);
-      if (!same) return i;
+    std::optional<int> same = i;
+    while (same) {  // operands stand before what reads them
       i = *same;
+      const Value& v = graph[i];
+      same = !v.op ? std::nullopt : changes_nothing(graph, v) ? v.in[0] : operand_passed_on(graph, v);
     }
+    return i;
   }
 
   bool step(int a, int b) {

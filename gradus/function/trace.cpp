@@ -40,6 +40,7 @@ Trace::Trace(std::shared_ptr<TraceMemory> memory, ClosureRange closure, Decide d
     : Context(memory->id()),
       memory_(std::move(memory)),
       decide_(std::move(decide)),
+      last_cell_before_(VariableCell::last_id()),
       closure_(closure),
       outer_(std::exchange(innermost(), this)) {
   memory_->start_run();

@@ -99,6 +99,8 @@ class Trace : public Context {
   TraceMemory& memory() const { return *memory_; }
   const Tensors& parameters() const { return memory_->arguments(); }
   const std::vector<std::unique_ptr<Cell>>& cells() const { return cells_; }
+  /// Whether `cell` was made while this run lived.
+  bool has_made(const VariableCell& cell) const { return cell.id > last_cell_before_; }
   /// Whether anything random was traced in this run.
   bool is_random() const { return ordinals_ > 0; }
 
@@ -116,6 +118,7 @@ class Trace : public Context {
   std::uint64_t ordinals_ = 0;
   std::size_t applications_ = 0, most_applications_ = std::numeric_limits<std::size_t>::max();
   std::vector<bool> choices_, given_choices_;
+  const std::uint64_t last_cell_before_;
   ClosureRange closure_;
   Trace* outer_;
 };

@@ -15,7 +15,7 @@
 #include "gradus/function/guide.h"
 #include "gradus/function/one_call.h"
 #include "gradus/function/pending.h"
-#include "gradus/function/variant.h"
+#include "gradus/function/restarts.h"
 #include "gradus/ops/shape.h"
 #include "gradus/tensor/out_of_memory.h"
 
@@ -66,12 +66,12 @@ struct TracedFunction::State {
   /// For the sizes of this call.
   std::unique_ptr<Segment> compiled(Draft draft, const Signature& pattern, const Signature& call) const;
 
-  /// One call, and why it needs a new variant where its signature does not say it.
+  /// One call, and why it has begun anew.
   struct Request {
     const Signature& signature;
     const Body& body;
     OneCall values;
-    std::string why = {};
+    Restarts restarts;
   };
   std::shared_ptr<Variant> find(const Signature& call, std::vector<std::int64_t>& symbols) const;
   std::shared_ptr<Variant> find_or_make(Request& request, std::vector<std::int64_t>& symbols);
@@ -196,6 +196,7 @@ TracedFunction::State::Run TracedFunction::State::run(const Signature& pattern, 
   if (is_compared) made.recording = record(trace, called);
   made.draft.emplace(trace, std::move(called), std::span<const PathStep>(), hand_on());
   made.draft->check_cells();
+  check_unchanged(title, made.watched);
   return made;
 }
 
@@ -277,10 +278,11 @@ std::shared_ptr<Variant> TracedFunction::State::make(Request& request) {
     pattern = generalize(examples, request.signature, options.input_signature);
     reason = reason_for(request.signature);
   }
-  if (!request.why.empty()) reason = std::exchange(request.why, {});
+  if (!request.restarts.reason().empty()) reason = request.restarts.take_reason();
   std::shared_ptr<Variant> variant = pattern.specs == request.signature.specs ? finished(run(pattern, request), request)
                                                                               : make_open(pattern, request, reason);
   admit(variant, reason, steady_seconds() - start);
+  request.restarts.add_made(variant);
   return variant;
 }
 
@@ -390,15 +392,18 @@ std::shared_ptr<Variant> TracedFunction::State::find_or_make(Request& request, s
 }
 
 Called TracedFunction::State::call(const Signature& signature, In arguments, const Body& body) {
-  Request request{signature, body, OneCall(title, arguments, dispatches, budget())};
+  Request request{signature, body, OneCall(title, arguments, dispatches, budget()), Restarts(title)};
   try {
-    for (;;) {
+    std::optional<Called> called;
+    while (!called) {
+      request.restarts.count_attempt();
       std::vector<std::int64_t> symbols;
       const std::shared_ptr<Variant> variant = find_or_make(request, symbols);
       variant->last_use = ++uses;
       request.values.begin(std::move(symbols));
-      if (auto called = attempt(*variant, request)) return std::move(*called);
+      called = attempt(*variant, request);
     }
+    return std::move(*called);
   } catch (...) {
     request.values.undo();
     throw;
@@ -409,9 +414,10 @@ Called TracedFunction::State::call(const Signature& signature, In arguments, con
 std::optional<Called> TracedFunction::State::attempt(Variant& variant, Request& request) {
   for (Segment* segment = variant.root.get(); segment; segment = next(variant, request)) {
     if (const UsedCell* changed = segment->find_changed()) {
-      request.why = text("variable ", changed->name, ", which an earlier variant used, ",
-                         changed->is_gone() ? "was destroyed" : "has got its first mask, or none any more");
+      std::string reason = text("variable ", changed->name, ", which an earlier variant used, ",
+                                changed->is_gone() ? "was destroyed" : "has got its first mask, or none any more");
       retire(variant);
+      request.restarts.add(variant, std::move(reason));
       return {};
     }
     if (!request.values.symbols().empty() && !segment->fitting.contains(request.values.symbols())) {
@@ -452,6 +458,9 @@ Segment* TracedFunction::State::next(Variant& variant, Request& request) {
   }
   if (!way.owned) {
     retire(variant);
+    request.restarts.add(
+        variant,
+        "traced again for another path, it met other operations: a captured tensor or other C++ state has changed");
     return nullptr;
   }
   way.segment.store(way.owned.get(), std::memory_order_release);
@@ -491,11 +500,8 @@ std::unique_ptr<Segment> TracedFunction::State::extend(Variant& variant, Request
     if (!request.values.symbols().empty()) trace.set_limit(applications_after(variant.memory->size()));
     trace.repeat_choices(variant.choices);
     Called called = request.body(trace.parameters());
-    if (guide.has_diverged(trace)) {
-      request.why =
-          "traced again for another path, it met other operations: a captured tensor or other C++ state has changed";
-      return nullptr;
-    }
+    if (guide.has_diverged(trace)) return nullptr;
+    check_unchanged(title, trace.watched());
     add_watched(variant, trace.watched());
     draft.emplace(trace, std::move(called), request.values.path(), hand_on());
   }

@@ -117,6 +117,8 @@ std::shared_ptr<VariableCell> VariableCell::make(const Tensor& initial, std::str
   return cell;
 }
 
+std::uint64_t VariableCell::last_id() { return next_id.load(std::memory_order_relaxed) - 1; }
+
 Tensor VariableCell::read() {
   std::lock_guard lock(guard);
   return value;

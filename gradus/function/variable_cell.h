@@ -40,6 +40,8 @@ struct VariableCell : std::enable_shared_from_this<VariableCell> {
   Variable handle{std::shared_ptr<VariableCell>()};  // the cell's own: does not keep it alive
 
   static std::shared_ptr<VariableCell> make(const Tensor& initial, std::string name, VariableOptions options);
+  /// The largest id that was given so far.
+  static std::uint64_t last_id();
   /// The value now, outside of any trace.
   Tensor read();
   /// The value here, in a trace or outside, without telling anybody.

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstring>
 #include "gradus/graph/context.h"
+#include "gradus/graph/extents.h"
+#include "gradus/ops/extent_op.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {
@@ -23,6 +25,24 @@ struct Fill {
   scalar::Real emit_index(const scalar::Real&) const { return scalar::wrapped(value.real(), dtype); }
   Tensors vjp(In, const Tensor&, const Tensor&) const { return {}; }
 };
+
+/// A whole number, as a count of elements is: extent() makes it a fill where the dimension is known.
+bool is_count(const Fill& fill) {
+  return fill.dtype != boolean && fill.value.is_integral() && !fill.value.is_huge() &&
+         static_cast<std::int64_t>(fill.value.bits_as(i64)) >= 0;
+}
+
+const bool has_extents =
+    Extents::are<Fill>({.get =
+                            [](const void* op, std::vector<std::int64_t>& numbers) {
+                              const Fill& fill = *static_cast<const Fill*>(op);
+                              if (is_count(fill)) numbers.push_back(static_cast<std::int64_t>(fill.value.bits_as(i64)));
+                            },
+                        .with =
+                            [](const void* op, std::span<const std::int64_t> numbers) {
+                              const DType t = static_cast<const Fill*>(op)->dtype;
+                              return numbers[0] >= 0 ? AnyOp::of(Fill{numbers[0], t}) : extent_op(numbers[0], t);
+                            }});
 
 void print_literal(std::ostream& out, const scalar::Literal& value) {
   if (value.is_huge()) out << value.bits_as(u64);

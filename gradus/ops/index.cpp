@@ -1,6 +1,7 @@
 /// Functions of an index, and indexing by data: shape rules, gradients, public functions.
 #include "gradus/ops/index.h"
 #include "gradus/graph/context.h"
+#include "gradus/graph/extents.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/gather.h"
@@ -26,6 +27,10 @@ struct Iota {
 };
 
 namespace {
+
+const bool have_extents = Extents::are<Iota>(&Iota::shape) && Extents::are<ScatterAdd>(&ScatterAdd::extent) &&
+                          Extents::are<CheckRange>(&CheckRange::limit) &&
+                          Extents::are<CheckIndices>(&CheckIndices::limit);
 
 void require_index_dtype(std::string_view op, const Spec& indices) {
   require(indices.dtype == i32 || indices.dtype == i64, op, ": indices are ", indices, ", expected i32 or i64");
