@@ -1,5 +1,6 @@
 /// What the layers compute, and the variables that they have.
 #include "gradus/nn/layers.h"
+#include "gradus/base/ranges.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/dense_layer.h"
 #include "gradus/nn/described.h"
@@ -28,7 +29,7 @@ struct FlattenLayer final : Cloned<FlattenLayer>, Described {
 
 struct DropoutLayer final : ClonedMasked<DropoutLayer>, Described {
   explicit DropoutLayer(double r) : rate(r) {
-    require(rate >= 0 && rate < 1, "Dropout: the rate must be at least 0 and below 1, got ", rate);
+    check_number("Dropout", "the rate", Allowed::share_below_one("rate"), rate);
   }
   std::string_view kind() const override { return "dropout"; }
   LayerConfig config() const override { return {"Dropout", {{"rate", rate}}}; }

@@ -122,10 +122,9 @@ std::int64_t rank_for(const Tensor& values, double energy) {
 }
 
 void check(const LowRankOptions& o) {
+  check_options("low_rank", o);
   require((o.rank != 0) != (o.energy != 0), "low_rank: say one of rank and energy, got rank ", o.rank, " and energy ",
           o.energy);
-  require(o.rank >= 0, "low_rank: rank must be positive, got ", o.rank);
-  require(o.energy >= 0 && o.energy <= 1, "low_rank: energy must be above 0 and at most 1, got ", o.energy);
 }
 
 /// A layer as a module.
