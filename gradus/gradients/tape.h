@@ -30,7 +30,8 @@ struct JacobianOptions {
 
 class GradientTape {
  public:
-  explicit GradientTape(TapeOptions options = {});
+  GradientTape() : GradientTape(TapeOptions()) {}
+  explicit GradientTape(TapeOptions options);
   ~GradientTape();
   GradientTape(const GradientTape&) = delete;
 

@@ -11,7 +11,8 @@ struct ActivityRegularizationOptions {
 };
 /// x; model.losses() has l1 * sum(|x|) + l2 * sum(x^2), divided by the rows of x.
 struct ActivityRegularization : Module {
-  explicit ActivityRegularization(ActivityRegularizationOptions options = {});
+  ActivityRegularization() : ActivityRegularization(ActivityRegularizationOptions()) {}
+  explicit ActivityRegularization(ActivityRegularizationOptions options);
 };
 
 }  // namespace gradus

@@ -11,7 +11,8 @@ namespace gradus {
 enum class FlipMode { horizontal, vertical, horizontal_and_vertical };
 /// Mirrors with probability 1/2, along each of the axes.
 struct RandomFlip : Module {
-  explicit RandomFlip(FlipMode mode = FlipMode::horizontal_and_vertical);
+  RandomFlip() : RandomFlip(FlipMode::horizontal_and_vertical) {}
+  explicit RandomFlip(FlipMode mode);
 };
 
 /// A range to draw from, uniformly; one number f is {-f, f}. InvalidArgument unless -1 <= low <= high <= 1.

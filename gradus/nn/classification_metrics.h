@@ -17,24 +17,30 @@ struct ThresholdOption {
 /// How many, or how much weight. A prediction outside of 0 and 1 is an InvalidArgument when the result is read, here
 /// and in all that compare with thresholds: it is no probability.
 struct TruePositives : Metric {
-  explicit TruePositives(ThresholdOption options = {});
+  TruePositives() : TruePositives(ThresholdOption()) {}
+  explicit TruePositives(ThresholdOption options);
 };
 struct TrueNegatives : Metric {
-  explicit TrueNegatives(ThresholdOption options = {});
+  TrueNegatives() : TrueNegatives(ThresholdOption()) {}
+  explicit TrueNegatives(ThresholdOption options);
 };
 struct FalsePositives : Metric {
-  explicit FalsePositives(ThresholdOption options = {});
+  FalsePositives() : FalsePositives(ThresholdOption()) {}
+  explicit FalsePositives(ThresholdOption options);
 };
 struct FalseNegatives : Metric {
-  explicit FalseNegatives(ThresholdOption options = {});
+  FalseNegatives() : FalseNegatives(ThresholdOption()) {}
+  explicit FalseNegatives(ThresholdOption options);
 };
 /// Of the positive predictions, the share that is right.
 struct Precision : Metric {
-  explicit Precision(ThresholdOption options = {});
+  Precision() : Precision(ThresholdOption()) {}
+  explicit Precision(ThresholdOption options);
 };
 /// Of the true ones, the share that is found.
 struct Recall : Metric {
-  explicit Recall(ThresholdOption options = {});
+  Recall() : Recall(ThresholdOption()) {}
+  explicit Recall(ThresholdOption options);
 };
 
 enum class AUCCurve { roc, pr };
@@ -47,7 +53,8 @@ struct AUCOptions {
 /// The area below the curve of true positives by false ones (roc), or of precision by recall (pr), interpolated between
 /// thresholds (Davis and Goadrich 2006 for pr).
 struct AUC : Metric {
-  explicit AUC(AUCOptions options = {});
+  AUC() : AUC(AUCOptions()) {}
+  explicit AUC(AUCOptions options);
 };
 
 struct OperatingPointOptions {
@@ -95,7 +102,8 @@ struct IoU : Metric {
 };
 /// The mean of both classes, where predictions are probabilities: positive from the threshold on.
 struct BinaryIoU : Metric {
-  explicit BinaryIoU(ThresholdOption options = {});
+  BinaryIoU() : BinaryIoU(ThresholdOption()) {}
+  explicit BinaryIoU(ThresholdOption options);
 };
 
 /// sqrt(mean((y - prediction)^2))

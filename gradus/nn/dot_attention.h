@@ -35,11 +35,13 @@ struct AttentionModule : Module {
 };
 /// softmax(q k') v (Luong et al. 2015); the scores are not divided by the root of the width.
 struct Attention : AttentionModule {
-  explicit Attention(DotAttentionOptions options = {});
+  Attention() : Attention(DotAttentionOptions()) {}
+  explicit Attention(DotAttentionOptions options);
 };
 /// softmax(sum(scale * tanh(q + k))) v (Bahdanau et al. 2014).
 struct AdditiveAttention : AttentionModule {
-  explicit AdditiveAttention(AdditiveAttentionOptions options = {});
+  AdditiveAttention() : AdditiveAttention(AdditiveAttentionOptions()) {}
+  explicit AdditiveAttention(AdditiveAttentionOptions options);
 };
 
 }  // namespace gradus

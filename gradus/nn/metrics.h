@@ -66,11 +66,13 @@ struct TopKAccuracyOptions {
 };
 /// How often fewer than k predictions are larger than that of the label.
 struct SparseTopKCategoricalAccuracy : Metric {
-  explicit SparseTopKCategoricalAccuracy(TopKAccuracyOptions options = {});
+  SparseTopKCategoricalAccuracy() : SparseTopKCategoricalAccuracy(TopKAccuracyOptions()) {}
+  explicit SparseTopKCategoricalAccuracy(TopKAccuracyOptions options);
 };
 /// The same for one-hot labels.
 struct TopKCategoricalAccuracy : Metric {
-  explicit TopKCategoricalAccuracy(TopKAccuracyOptions options = {});
+  TopKCategoricalAccuracy() : TopKCategoricalAccuracy(TopKAccuracyOptions()) {}
+  explicit TopKCategoricalAccuracy(TopKAccuracyOptions options);
 };
 /// How often a probability above 1/2, a logit above 0, agrees with y.
 struct BinaryAccuracy : Metric {

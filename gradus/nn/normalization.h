@@ -58,12 +58,14 @@ struct GroupNormalizationOptions {
 };
 /// Each example by the moments of groups of neighbouring channels (Wu and He 2018); -1 groups: one a channel.
 struct GroupNormalization : Module {
-  explicit GroupNormalization(std::int64_t groups = 32, GroupNormalizationOptions options = {});
+  GroupNormalization() : GroupNormalization(32) {}
+  explicit GroupNormalization(std::int64_t groups, GroupNormalizationOptions options = {});
 };
 
 /// x / |x|, the Euclidean norm over `axis`. No variables.
 struct UnitNormalization : Module {
-  explicit UnitNormalization(std::vector<int> axis = {-1});
+  UnitNormalization() : UnitNormalization(std::vector<int>{-1}) {}
+  explicit UnitNormalization(std::vector<int> axis);
 };
 
 }  // namespace gradus

@@ -39,8 +39,8 @@ struct RecurrentInput {
   std::vector<Tensor> initial_state = {};  // [batch, units] each: state, and the cell of an LSTM; none: zeros
 };
 struct RecurrentOutput {
-  Tensor output;              // what the call without states gives
-  std::vector<Tensor> state;  // after the last step: state, and the cell of an LSTM
+  Tensor output = {};              // what the call without states gives
+  std::vector<Tensor> state = {};  // after the last step: state, and the cell of an LSTM
 };
 /// What recurrent layers have in common.
 struct RecurrentModule : Module {

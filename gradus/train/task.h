@@ -65,7 +65,7 @@ void add_penalties(Examined& examined, const Layer& model);
 
 template <std::size_t inputs, std::size_t N, class M, class L>
 Examined examine(const M& model, const L& loss, In fields) {
-  const CallScope call(model.layer_behind());
+  const StepScope call(model.layer_behind());
   auto prediction = call_with<inputs>(model, fields);
   Examined result{.y = fields[inputs]};
   if constexpr (inputs + 2 == N) result.sample_weight = fields[inputs + 1];
