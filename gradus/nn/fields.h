@@ -21,6 +21,8 @@ struct FieldVisitor {
                                                                                        const Variable&) {};
   /// Of a field that is neither: bool, integer, floating number or enum, spelt.
   std::function<void(const std::string& name, std::string value)> plain = [](const std::string&, std::string) {};
+  /// Of a field that is not walked: tensors, texts, functions.
+  std::function<void(const std::string& name)> other = [](const std::string&) {};
 };
 
 namespace detail {
@@ -56,6 +58,8 @@ template <class T> void visit_field(const std::string& name, const T& field, con
     reflect::for_each_field(field, [&](std::string_view inner, const auto& each) {
       visit_field(name.empty() ? std::string(inner) : name + "/" + std::string(inner), each, visitor);
     });
+  } else {
+    visitor.other(name);
   }
 }
 
