@@ -92,9 +92,14 @@ void Trace::fail_endless() const {
 
 Tensor Trace::next_random_key() { return fold_key(memory_->call_key(), ordinals_++); }
 
-void Trace::watch(WatchedFields fields) {
-  if (std::ranges::find(watched_, fields.object, &WatchedFields::object) == watched_.end())
-    watched_.push_back(std::move(fields));
+void Trace::watch_flag(std::shared_ptr<const std::atomic<bool>> flag, const std::string& name) {
+  const WatchedFlag now{flag, flag->load(std::memory_order_acquire), name};
+  for (Trace* trace = this; trace; trace = trace->outer_)
+    if (!trace->set_here_.contains(flag.get())) trace->watched_.add(now);
+}
+
+void Trace::note_set(const std::atomic<bool>& flag) {
+  for (Trace* trace = this; trace; trace = trace->outer_) trace->set_here_.insert(&flag);
 }
 
 void Trace::note_use(const void* object, const Variables& cells) {

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 #include "gradus/function/trace_memory.h"
-#include "gradus/function/watched_fields.h"
+#include "gradus/function/watched_state.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/graph.h"
 
@@ -81,9 +81,15 @@ class Trace : public Context {
   /// A model that lies inside the closure is a copy: assigning one of its cells is a user's mistake.
   void note_use(const void* object, const Variables& cells);
 
-  /// What is traced holds for these values of these fields only.
-  void watch(WatchedFields fields);
-  const std::vector<WatchedFields>& watched() const { return watched_; }
+  /// What is traced, here and around, holds only as long as this is as it is now.
+  template <class State> void watch(const State& state) {
+    for (Trace* trace = this; trace; trace = trace->outer_) trace->watched_.add(state);
+  }
+  /// The same of a flag, unless it was set in this trace: then it is no state of before.
+  void watch_flag(std::shared_ptr<const std::atomic<bool>> flag, const std::string& name);
+  void note_set(const std::atomic<bool>& flag);
+  /// As the end of the run leaves it.
+  WatchedState watched() const { return watched_.at_end(); }
 
   /// The innermost Trace of this thread, or null.
   static Trace* current();
@@ -114,7 +120,8 @@ class Trace : public Context {
   std::map<const VariableCell*, Cell*> by_cell_;
   std::set<const VariableCell*> copies_;
   std::vector<Bound> bounds_;
-  std::vector<WatchedFields> watched_;
+  WatchedState watched_;
+  std::set<const std::atomic<bool>*> set_here_;
   std::uint64_t ordinals_ = 0;
   std::size_t applications_ = 0, most_applications_ = std::numeric_limits<std::size_t>::max();
   std::vector<bool> choices_, given_choices_;

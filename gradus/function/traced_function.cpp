@@ -59,8 +59,8 @@ struct TracedFunction::State {
     return is_disabled(options.disable, "recompute") ? 0 : static_cast<std::int64_t>(options.max_bytes);
   }
   HandOn hand_on() const { return budget() > 0 ? HandOn::nothing : HandOn::what_is_needed; }
-  /// Whether watched fields are what they were, and what the call keeps between kernels stays within the budget.
-  bool is_valid(const Variant& variant, const std::vector<std::int64_t>& symbols) const;
+  /// Whether watched state is what it was, and what the call keeps between kernels stays within the budget.
+  bool is_valid(Variant& variant, const std::vector<std::int64_t>& symbols) const;
   /// Why this call needs a variant of its own; empty for the first.
   std::string reason_for(const Signature& call) const;
   /// For the sizes of this call.
@@ -97,7 +97,8 @@ struct TracedFunction::State {
   std::optional<Called> attempt(Variant& variant, Request& request);
   Segment* next(Variant& variant, Request& request);
   std::unique_ptr<Segment> extend(Variant& variant, Request& request);
-  void add_watched(Variant& variant, const std::vector<WatchedFields>& watched);
+  void add_watched(Variant& variant, const WatchedState& watched);
+  void retire_outdated();
   Called run_eagerly(In arguments, const Body& body);
 };
 
@@ -140,12 +141,12 @@ std::string TracedFunction::State::reason_for(const Signature& call) const {
   });
   if (unfit == variants.rend()) return sizes;
   if ((*unfit)->unfit.contains(match((*unfit)->pattern, call).value())) return sizes;
-  const std::string changes = changed_fields(**unfit);
+  const std::string changes = (*unfit)->watched.difference();
   return changes.empty() ? sizes + " (what is compiled would not stay within max_bytes at these sizes)" : changes;
 }
 
-bool TracedFunction::State::is_valid(const Variant& variant, const std::vector<std::int64_t>& symbols) const {
-  bool fits = std::ranges::none_of(variant.watched, &WatchedFields::has_changed);
+bool TracedFunction::State::is_valid(Variant& variant, const std::vector<std::int64_t>& symbols) const {
+  bool fits = variant.watched.holds(variant.watched_until);
   if (budget() > 0 && !symbols.empty())
     for_each_segment(*variant.root, [&](const Segment& segment) {
       fits = fits && segment.program->compiled().temporary_bytes(symbols) <= budget();
@@ -179,7 +180,7 @@ struct TracedFunction::State::Run {
   Signature pattern;
   std::shared_ptr<TraceMemory> memory;
   std::optional<Draft> draft;
-  std::vector<WatchedFields> watched;
+  WatchedState watched;
   Recording recording;  // if asked for
 };
 
@@ -274,9 +275,13 @@ std::shared_ptr<Variant> TracedFunction::State::make(Request& request) {
   std::string reason;
   {
     std::shared_lock lock(guard);
+    reason = reason_for(request.signature);
+  }
+  retire_outdated();
+  {
+    std::shared_lock lock(guard);
     check_variants();
     pattern = generalize(examples, request.signature, options.input_signature);
-    reason = reason_for(request.signature);
   }
   if (!request.restarts.reason().empty()) reason = request.restarts.take_reason();
   std::shared_ptr<Variant> variant = pattern.specs == request.signature.specs ? finished(run(pattern, request), request)
@@ -370,6 +375,17 @@ void TracedFunction::State::retire(const Variant& variant) {
   if (known == variants.end()) return;
   released = std::move(*known);
   variants.erase(known);
+}
+
+/// The same of those whose layers have changed for good.
+void TracedFunction::State::retire_outdated() {
+  std::vector<std::shared_ptr<Variant>> released;  // after the lock
+  std::unique_lock lock(guard);
+  std::erase_if(variants, [&](const std::shared_ptr<Variant>& variant) {
+    if (!variant->watched.is_over()) return false;
+    released.push_back(variant);
+    return true;
+  });
 }
 
 /// Constants stay in memory as long as the variant, and another value of them is never seen: large ones are told, once.
@@ -473,11 +489,10 @@ Segment* TracedFunction::State::next(Variant& variant, Request& request) {
   return way.owned.get();
 }
 
-void TracedFunction::State::add_watched(Variant& variant, const std::vector<WatchedFields>& watched) {
+void TracedFunction::State::add_watched(Variant& variant, const WatchedState& watched) {
   std::unique_lock lock(guard);
-  for (const WatchedFields& fields : watched)
-    if (std::ranges::find(variant.watched, fields.object, &WatchedFields::object) == variant.watched.end())
-      variant.watched.push_back(fields);
+  variant.watched.add(watched);
+  variant.watched_until = 0;
 }
 
 /// Traces again: the known way first, then as this call goes. Null: the C++ is another program than it was.
