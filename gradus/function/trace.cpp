@@ -23,7 +23,8 @@ const bool installed = [] {
   };
   SymbolicBounds::require_not_negative = [](std::int64_t dimension, const std::string& otherwise) {
     require(innermost() != nullptr, otherwise, ": its size is not known");
-    innermost()->add_bound({dimension, otherwise});
+    if (std::ranges::find(innermost()->bounds(), dimension, &Trace::Bound::dimension) == innermost()->bounds().end())
+      innermost()->add_bound({dimension, otherwise});
   };
   SizeChoice::choose = [](bool suggested) { return innermost() ? innermost()->choose(suggested, false) : suggested; };
   SizeChoice::decide = [](bool suggested) { return innermost() ? innermost()->choose(suggested, true) : suggested; };

@@ -308,11 +308,13 @@ std::shared_ptr<Variant> TracedFunction::State::make_open(const Signature& patte
   else unlike = std::get<Unlike>(open);
   const bool is_small = unlike.cause == Unlike::Cause::another_program &&
                         has_small(match(pattern, request.signature).value());
-  if (!options.input_signature.empty() && !unlike.is_of_op() && !is_small)
+  const bool may_be_fixed = unlike.is_of_op() || options.fixes_sizes;
+  if (!options.input_signature.empty() && !may_be_fixed && !is_small)
     throw InvalidArgument(text(title, ": ", unlike.refusal(pattern)));
-  if (unlike.is_of_op()) {
+  if (may_be_fixed) {
     std::unique_lock lock(guard);
-    needing_sizes.push_back(request.signature);
+    const auto alike = [&](const Signature& s) { return is_same_kind(s, request.signature); };
+    if (std::ranges::none_of(needing_sizes, alike)) needing_sizes.push_back(request.signature);
   }
   if (auto narrower = make_narrower(pattern, request, known, unlike, reason)) return narrower;
   reason += (reason.empty() ? "" : " ") + unlike.fixing_all();
@@ -459,8 +461,9 @@ Segment* TracedFunction::State::next(Variant& variant, Request& request) {
   } catch (const ResourceExhausted&) { throw; } catch (const InternalError&) {
     throw;
   } catch (const std::exception& error) {
-    const bool is_of_op = Unlike::by(error).is_of_op();
-    if (variant.pattern.specs == request.signature.specs || (!options.input_signature.empty() && !is_of_op)) throw;
+    const bool may_be_fixed =
+        options.input_signature.empty() || options.fixes_sizes || Unlike::by(error).is_of_op();
+    if (variant.pattern.specs == request.signature.specs || !may_be_fixed) throw;
     std::lock_guard also(making);
     admit(finished(run(request.signature, request), request),
           text("sizes are fixed in it, since another path with sizes that vary: ", error.what()),

@@ -5,6 +5,7 @@
 #include "gradus/graph/context.h"
 #include "gradus/ops/concat.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/size_choice.h"
 #include "gradus/ops/views.h"
 #include "gradus/ops/widened.h"
 #include "gradus/tensor/derived_dimension.h"
@@ -248,7 +249,8 @@ Tensor roll(const Tensor& x, std::int64_t shift, int axis) {
   const std::int64_t size = x.shape()[at];
   if (size == 0 || shift == 0) return x;
   const std::int64_t tail = dimension::modulo(dimension::of_number(shift), size);  // the last elements, which come first
-  if (tail == 0) return x;
+  const bool stays = tail == 0;
+  if (SizeChoice::choose(stays) && stays) return x;
   const std::int64_t head = dimension::subtract(size, tail);
   return concat({slice_within(x, at, head, tail), slice_within(x, at, 0, head)}, at);
 }
@@ -260,9 +262,8 @@ Tensor pad(const Tensor& x, const std::vector<std::array<std::int64_t, 2>>& padd
   for (int i = 0; i < x.shape().rank(); ++i) {
     const auto [before, after] = paddings[static_cast<std::size_t>(i)];
     for (const std::int64_t n : {before, after})
-      require(n >= 0 || (dimension::symbols_in(n) > 0 && Context::current()), "pad: paddings ",
-              dimension::to_text(before), " and ", dimension::to_text(after), " of dimension ", i,
-              " must not be negative");
+      require(n >= 0 || (Context::current() && dimension::symbols_in(n) > 0), "pad: paddings ", before, " and ", after,
+              " of dimension ", i, " must not be negative");
     std::vector<Tensor> parts;
     auto add_padding = [&](std::int64_t n) {
       if (n == 0) return;

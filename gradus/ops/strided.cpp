@@ -38,7 +38,8 @@ Tensor spread(const Tensor& dy, int axis, std::int64_t begin, std::int64_t step,
   Shape result = shape;
   result.set(axis, extent);
   const std::int64_t m = shape[axis], rest = dimension::subtract(extent, begin);
-  if (m == 0) return zeros(result, dy.dtype());
+  const bool is_empty = m == 0;
+  if (SizeChoice::choose(is_empty) && is_empty) return zeros(result, dy.dtype());
   if (step == 1) return with_zeros(dy, axis, begin, dimension::subtract(rest, m));
   std::int64_t outer = 1, inner = 1;
   for (int i = 0; i < axis; ++i) outer = dimension::multiply(outer, shape[i]);
@@ -164,7 +165,8 @@ Tensor slice_ranges(const Tensor& x, const std::vector<Range>& ranges, std::stri
             " along dimension ", i, " of ", x.spec(), " is too large");
     const std::int64_t n = x.shape()[i];
     Stretch s = n >= 0 ? stretch_of_known(range, n) : stretch_of_symbolic(x, i, range, op);
-    if (s.size == 0 || s.size == 1) s.step = 1, s.backwards = false;
+    const bool is_short = s.size == 0 || s.size == 1;
+    if (SizeChoice::choose(is_short) && is_short) s.step = 1, s.backwards = false;
     if (s.size == 0) s.begin = 0;
     box.begin.push_back(s.begin);
     box.size.push_back(s.size);

@@ -1,6 +1,7 @@
 /// How many windows there are, and the padding that they need.
 #include "gradus/ops/windows.h"
 #include <algorithm>
+#include "gradus/graph/context.h"
 #include "gradus/ops/shape.h"
 #include "gradus/tensor/derived_dimension.h"
 
@@ -18,8 +19,9 @@ void check_paddings(std::string_view op, const Paddings& paddings, int count) {
   require(paddings.empty() || std::ssize(paddings) == count, op, ": paddings of ", paddings.size(),
           " dimensions, expected ", count);
   for (const auto& [before, after] : paddings)
-    require(before >= 0 && after >= 0 && before < most && after < most, op,
-            ": paddings must not be negative or absurdly large, got {", before, ", ", after, "}");
+    for (const std::int64_t n : {before, after})
+      require((n >= 0 || (Context::current() && dimension::symbols_in(n) > 0)) && n < most, op,
+              ": paddings must not be negative or absurdly large, got {", before, ", ", after, "}");
 }
 
 /// Windows over `padded` elements that reach over `reach`; with `ceil` also those that begin within them and the
@@ -102,13 +104,13 @@ Windows windows_over(std::string_view op, const Spec& x, const Shape& kernel, co
       continue;
     }
     const auto [before, after] = asked_padding(options, i);
-    if (input == 0 && before + after == 0) {  // nothing gives nothing
+    if (input == 0 && before == 0 && after == 0) {  // nothing gives nothing
       w.before.push_back(0);
       w.after.push_back(0);
       w.size.push_back(0);
       continue;
     }
-    const std::int64_t padded = dimension::add(input, before + after);
+    const std::int64_t padded = dimension::add(input, dimension::add(before, after));
     w.before.push_back(before);
     w.after.push_back(after);
     w.size.push_back(
