@@ -19,6 +19,12 @@ struct ClosureRange {
   std::size_t bytes = 0;
 };
 
+/// A mistake that is no op's: where sizes are open, it comes of C++ that reads them.
+class MistakeOfCpp : public InvalidArgument {
+ public:
+  using InvalidArgument::InvalidArgument;
+};
+
 class Trace : public Context {
  public:
   /// What a predicate is in this run. A constant one needs no guard.
@@ -52,10 +58,22 @@ class Trace : public Context {
   static constexpr std::size_t most_of_open_sizes = std::size_t{1} << 17;
   void set_limit(std::size_t applications) { most_applications_ = applications; }
   std::size_t applications() const { return applications_; }
-  /// Choices of the library by sizes are those of another run, as far as it had any.
-  void repeat_choices(std::vector<bool> choices) { given_choices_ = std::move(choices); }
-  bool choose(bool suggested);
-  const std::vector<bool>& choices() const { return choices_; }
+  /// A choice of the library by sizes.
+  struct Choice {
+    bool taken;
+    bool is_of_sizes;  // they alone make it: a run that knows them does not repeat another
+    bool operator==(const Choice&) const = default;
+  };
+  using Choices = std::vector<Choice>;
+  /// Choices are those of another run, as far as it had any.
+  void repeat_choices(Choices choices, bool knows_sizes) {
+    given_choices_ = std::move(choices);
+    knows_sizes_ = knows_sizes;
+  }
+  bool choose(bool suggested, bool is_of_sizes);
+  const Choices& choices() const { return choices_; }
+  /// Whether the sizes themselves make the same choices.
+  static bool are_alike(const Choices& a, const Choices& b);
 
   /// A fresh id for the memory of a trace.
   static std::uint32_t new_id() { return Context::new_id(); }
@@ -124,7 +142,8 @@ class Trace : public Context {
   std::set<const std::atomic<bool>*> set_here_;
   std::uint64_t ordinals_ = 0;
   std::size_t applications_ = 0, most_applications_ = std::numeric_limits<std::size_t>::max();
-  std::vector<bool> choices_, given_choices_;
+  Choices choices_, given_choices_;
+  bool knows_sizes_ = true;
   const std::uint64_t last_cell_before_;
   ClosureRange closure_;
   Trace* outer_;

@@ -17,7 +17,7 @@ struct Variant {
   std::unique_ptr<Segment> root;
   std::atomic<int> paths{1};
   std::atomic<std::uint64_t> last_use{0};
-  std::vector<bool> choices;                 // of the library by sizes, for another path
+  Trace::Choices choices;                    // of the library by sizes, for another path
   SizesSeen unfit;                           // sizes of calls at which the C++ is another program
   std::atomic<std::size_t> memory_bytes{0};  // what is kept to trace it again costs a cache
 
