@@ -534,8 +534,7 @@ TracedFunction::TracedFunction(FunctionOptions options, const void* closure, std
     : state_(std::make_unique<State>(std::move(options))) {
   state_->closure = {closure, closure_bytes};
   check_pass_names(state_->options.disable);
-  require(state_->options.max_variants > 0, "function: max_variants must be positive, got ",
-          state_->options.max_variants);
+  check_options("function", state_->options);
 }
 TracedFunction::~TracedFunction() = default;
 

@@ -4,6 +4,7 @@
 #include "gradus/base/nearest.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
+#include "gradus/function/whereabouts.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -157,17 +158,26 @@ Tensor VariableCell::masked(const Tensor& x) {
 
 Variable::Variable(std::shared_ptr<VariableCell> cell) : cell_(std::move(cell)) {}
 Variable::Variable(const Tensor& initial, std::string name, VariableOptions options)
-    : cell_(VariableCell::make(initial, name.empty() ? "variable" : std::move(name), options)) {}
+    : cell_(VariableCell::make(initial, name.empty() ? "variable" : std::move(name), options)) {
+  whereabouts::enter(this, whereabouts::Kind::variable);
+}
 Variable::Variable(const Variable& other)
     : cell_(VariableCell::make(value_to_copy(*other.cell_), other.cell_->name,
                                {other.cell_->trainable, other.cell_->aggregation})) {
   if (const auto mask = other.cell_->mask_cell())
     cell_->set_mask_cell(VariableCell::make(mask->read(), mask->name, {.trainable = false}));
+  whereabouts::enter(this, whereabouts::Kind::variable);
 }
-Variable::Variable(Variable&& other) noexcept = default;
+Variable::Variable(Variable&& other) noexcept : cell_(std::move(other.cell_)) {
+  if (cell_.use_count() == 0) return;
+  whereabouts::leave(&other);
+  whereabouts::enter(this, whereabouts::Kind::variable);
+}
 Variable::~Variable() {
   const bool owner = cell_.use_count() > 0;  // not the cell's own handle, nor moved from
-  if (owner) cell_->abandoned.store(true, std::memory_order_relaxed);
+  if (!owner) return;
+  whereabouts::leave(this);
+  cell_->abandoned.store(true, std::memory_order_relaxed);
 }
 
 Tensor Variable::value() const {
@@ -177,7 +187,9 @@ Tensor Variable::value() const {
 const Shape& Variable::shape() const { return cell_->spec.shape; }
 DType Variable::dtype() const { return cell_->spec.dtype; }
 const std::string& Variable::name() const { return cell_->name; }
-void Variable::set_name(std::string name) { cell_->name = std::move(name); }
+void Variable::set_name(std::string name) {
+  if (cell_->name != name) cell_->name = std::move(name);
+}
 bool Variable::trainable() const { return cell_->trainable; }
 void Variable::set_trainable(bool trainable) { cell_->trainable = trainable; }
 Aggregation Variable::aggregation() const { return cell_->aggregation; }

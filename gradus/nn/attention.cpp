@@ -23,8 +23,7 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
             heads, ", ", key_dim, " and ", value_dim);
     require(key_heads > 0 && heads % key_heads == 0, layer, ": ", key_heads,
             " heads of keys and values do not divide the ", heads, " heads of the query");
-    require(options.dropout >= 0 && options.dropout < 1, layer, ": dropout must be at least 0 and below 1, got ",
-            options.dropout);
+    check_options(layer, options);
   }
   std::string_view kind() const override { return "multi_head_attention"; }
   void build(const Spec& input) override { build_for({&input, 1}); }

@@ -12,7 +12,7 @@ std::atomic<bool> losses_are_used{false};
 
 thread_local CallScope* CallScope::current_ = nullptr;
 
-CallScope::CallScope(const Layer& entry) : CallScope(Kind::call, &entry) {}
+CallScope::CallScope(const Layer& entry) : CallScope(Kind::call, &entry) { outermost_.emplace(entry); }
 
 /// A call within another one adds no scope of its own; a trial hides the one around it.
 CallScope::CallScope(Kind kind, const Layer* entry) : outer_(current_), kind_(kind) {

@@ -3,7 +3,9 @@
 #include <functional>
 #include <memory>
 #include <vector>
+#include "gradus/base/type_name.h"
 #include "gradus/nn/cells.h"
+#include "gradus/nn/field_copies.h"
 #include "gradus/nn/layer.h"
 #include "gradus/nn/net_layer.h"
 
@@ -32,8 +34,12 @@ std::shared_ptr<Layer> custom_cell(std::shared_ptr<NetLayer> net, std::vector<st
 namespace detail {
 
 template <class Net> struct CellNetLayer final : NetLayer {
-  explicit CellNetLayer(Net n) : net(std::move(n)) { name_variables(); }
-  std::shared_ptr<Layer> clone() const override { return std::make_shared<CellNetLayer>(*this); }
+  explicit CellNetLayer(Net&& n) : net(std::move(n)) {
+    FieldCopies::after_move(n, net);
+    adopt_fields();
+  }
+  std::shared_ptr<Layer> clone() const override { return copied_net(*this); }
+  std::string struct_name() const override { return type_name(typeid(Net).name()); }
   void visit(const FieldVisitor& visitor) const override { visit_fields(net, visitor); }
   Tensor call(const Tensor&) const override { fail_as_module(*this); }
   void run_on(In in) const override { net(in[0], Tensors(in.begin() + 1, in.end())); }

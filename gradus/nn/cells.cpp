@@ -101,6 +101,7 @@ std::shared_ptr<Layer> gated(CellKind kind, std::int64_t units, CellOptions opti
 CellLayer& cell_behind(const Module& module) { return static_cast<CellLayer&>(module.layer_behind()); }
 RecurrentOutput entered(const CellLayer& cell, const Tensor& x, In state) {
   const NameScope scope(cell.name().empty() ? cell.kind() : std::string_view(cell.name()));
+  const OutermostCall call(cell);
   return cell.step(x, state);
 }
 
@@ -162,7 +163,7 @@ struct CustomCellLayer final : CellLayer {
   }
   std::shared_ptr<Layer> clone() const override {
     auto copy = std::make_shared<CustomCellLayer>(*this);
-    copy->net = std::static_pointer_cast<NetLayer>(net->clone());
+    copy->net = std::static_pointer_cast<NetLayer>(net->clone());  // within the copying of this one
     return copy;
   }
   std::string_view kind() const override { return "custom_cell"; }

@@ -19,8 +19,7 @@ namespace {
 
 struct ScoreLayer final : Cloned<ScoreLayer> {
   ScoreLayer(bool is_additive, DotAttentionOptions o) : additive(is_additive), options(std::move(o)) {
-    require(options.dropout >= 0 && options.dropout < 1, kind(), ": dropout must be at least 0 and below 1, got ",
-            options.dropout);
+    check_options(kind(), options);
   }
   std::string_view kind() const override { return additive ? "additive_attention" : "attention"; }
   void build(const Spec& input) override { build_for({&input, 1}); }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"
 #include "gradus/ops/constant.h"
@@ -127,7 +128,8 @@ Normalization::Normalization(std::vector<double> mean, std::vector<double> varia
     : Module(std::make_shared<NormalizationLayer>(-1, mean, variance)) {
   require(!mean.empty() && mean.size() == variance.size(), "Normalization: ", mean.size(), " means and ",
           variance.size(), " variances, expected as many of both");
-  for (const double v : variance) require(v >= 0, "Normalization: a variance of ", v, ", expected none below 0");
+  for (const double m : mean) check_number("Normalization", "a mean", Allowed::finite("mean"), m);
+  for (const double v : variance) check_number("Normalization", "a variance", Allowed::not_negative("variance"), v);
 }
 
 void Normalization::adapt(const Tensor& x) {

@@ -1,7 +1,10 @@
 /// Building, naming and running of layers.
 #include "gradus/nn/layer.h"
+#include <algorithm>
 #include <atomic>
 #include <iostream>
+#include <set>
+#include <utility>
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
 #include "gradus/function/variable_cell.h"
@@ -15,6 +18,11 @@
 #include "gradus/ops/widened.h"
 
 namespace gradus {
+
+std::uint64_t Layer::new_id() {
+  static std::atomic<std::uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
 
 Layer::Layer(const Layer& other)
     : policy_(other.policy_),
@@ -37,6 +45,7 @@ Layer::Layer(const Layer& other)
 void Layer::ensure_built(std::span<const Spec> inputs) {
   if (built_) return;
   const Untraced outside;
+  const BuildingScope building(*this);
   std::vector<Spec> of_variables(inputs.begin(), inputs.end());
   for (Spec& spec : of_variables)
     if (policy_ && is_floating(spec.dtype)) spec.dtype = policy_->variable;
@@ -115,14 +124,27 @@ void Layer::add_penalties(Tensors& all, Variables& seen) const {
 }
 
 Tensors Layer::call_losses() const {
-  Tensors all = call_losses_.all();
-  for (const Tensor& loss : all)
+  Tensors all;
+  std::set<const Layer*> seen;
+  add_call_losses(all, seen);
+  return all;
+}
+
+/// Those of a layer that is there twice count once.
+void Layer::add_call_losses(Tensors& all, std::set<const Layer*>& seen) const {
+  if (!seen.insert(this).second) return;
+  const Tensors own = call_losses_.all();
+  for (const Tensor& loss : own)
     require(!loss.is_symbolic() || Context::is_active(loss.node()->trace), "losses of ",
             name_.empty() ? kind() : std::string_view(name_),
             ": its last call was within a compiled function; ask for its losses there");
-  for (const auto& child : children())
-    for (Tensor& loss : child->call_losses()) all.push_back(std::move(loss));
-  return all;
+  all.insert(all.end(), own.begin(), own.end());
+  for (const auto& child : children()) child->add_call_losses(all, seen);
+}
+
+bool Layer::brings_losses() const {
+  return activity_regularizer_ ||
+         std::ranges::any_of(children(), [](const auto& child) { return child->brings_losses(); });
 }
 
 void Layer::forget_call_losses() const {
@@ -263,6 +285,24 @@ void Layer::rename(std::string name, bool by_user) {
 void Layer::set_prefix(const std::string& prefix) {
   prefix_ = prefix;
   name_variables();
+}
+
+void Layer::name_variables_as(const std::string& prefix, const std::string& name) {
+  std::string own_prefix = std::exchange(prefix_, prefix), own_name = std::exchange(name_, name);
+  name_variables();
+  prefix_ = std::move(own_prefix);
+  name_ = std::move(own_name);
+}
+
+std::vector<std::shared_ptr<const Layer>> Layer::sources() const {
+  std::vector<std::shared_ptr<const Layer>> there;
+  for (const auto& each : sources_)
+    if (auto source = each.lock()) there.push_back(std::move(source));
+  return there;
+}
+void Layer::note_source(const std::shared_ptr<const Layer>& source) {
+  for (const auto& each : source->sources()) sources_.push_back(each);
+  sources_.push_back(source);
 }
 
 void Layer::name_variables() {

@@ -1,6 +1,7 @@
 /// Layer: what stands behind a Module. A layer of one's own is a struct with build, call and clone.
 #pragma once
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -73,11 +74,25 @@ class Layer {
   Tensors call_losses() const;
   void forget_call_losses() const;
 
+  /// Of this process; a copy has one of its own.
+  std::uint64_t id() const { return id_; }
+  /// What the last walk over this layer found.
+  FoundCache& found() const { return found_; }
+  /// Whether it, or a layer within, has a penalty on what it gives.
+  bool brings_losses() const;
+
   const std::string& name() const { return name_; }
   bool has_own_name() const { return own_name_; }
   /// Names the layer; its variables become "<prefix><name>/<variable>".
   void rename(std::string name, bool by_user);
   void set_prefix(const std::string& prefix);
+  /// Names its variables anew, which a model that shares layers with this one may have named.
+  void name_again() { name_variables(); }
+  /// Its variables are called as if it had this prefix and name: those of a layer that another model has named.
+  void name_variables_as(const std::string& prefix, const std::string& name);
+  /// The layers that it was copied from, as long as they are there.
+  std::vector<std::shared_ptr<const Layer>> sources() const;
+  void note_source(const std::shared_ptr<const Layer>& source);
   std::int64_t parameters() const { return variables().parameters(); }
   const std::optional<Spec>& input() const { return input_; }
 
@@ -115,8 +130,13 @@ class Layer {
 
  private:
   void take_policy(const Policy& policy, bool own);
+  void add_call_losses(Tensors& all, std::set<const Layer*>& seen) const;
   void add_penalties(Tensors& all, Variables& seen) const;
   void take_loss_scale(const std::shared_ptr<LossScale>& loss_scale);
+  static std::uint64_t new_id();
+  const std::uint64_t id_ = new_id();
+  mutable FoundCache found_;
+  std::vector<std::weak_ptr<const Layer>> sources_;
   std::optional<Policy> policy_;  // empty: everything is of the input's type
   bool own_policy_ = false;
   std::shared_ptr<LossScale> loss_scale_;

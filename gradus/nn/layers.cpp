@@ -1,5 +1,7 @@
 /// What the layers compute, and the variables that they have.
 #include "gradus/nn/layers.h"
+#include <set>
+#include "gradus/base/ranges.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/dense_layer.h"
 #include "gradus/nn/described.h"
@@ -28,7 +30,7 @@ struct FlattenLayer final : Cloned<FlattenLayer>, Described {
 
 struct DropoutLayer final : ClonedMasked<DropoutLayer>, Described {
   explicit DropoutLayer(double r) : rate(r) {
-    require(rate >= 0 && rate < 1, "Dropout: the rate must be at least 0 and below 1, got ", rate);
+    check_number("Dropout", "the rate", Allowed::share_below_one("rate"), rate);
   }
   std::string_view kind() const override { return "dropout"; }
   LayerConfig config() const override { return {"Dropout", {{"rate", rate}}}; }
@@ -62,17 +64,22 @@ struct SequentialLayer final : Cloned<SequentialLayer>, Described {
   void add(Module layer) {
     require(!is_built(), "Sequential: layers are added before it is built");
     layers.push_back(std::move(layer));
-    number(layers.back().layer_behind());
-    pass_policy_on(layers.back().layer_behind());
+    layers.back().settle();
+    Layer& added = layers.back().layer_behind();
+    if (!layers.back().is_settled() && !added.has_own_name()) added.rename(name_of(layers.size() - 1), false);
+    pass_policy_on(added);
   }
   /// Layers without a name of the user's are numbered by kind: dense, dense_1, dense_2.
-  void number(Layer& layer) {
-    if (layer.has_own_name()) return;
-    int same = 0;
-    for (const Module& other : layers)
-      same += &other.layer_behind() != &layer && other.layer_behind().kind() == layer.kind() &&
-              !other.layer_behind().has_own_name();
-    name_by_kind(layer, same ? "_" + std::to_string(same) : "");
+  std::string name_of(std::size_t i) const {
+    const Layer& layer = layers[i].layer_behind();
+    if (layer.has_own_name()) return layer.name();
+    std::set<const Layer*> same;
+    for (std::size_t k = 0; k < i; ++k) {
+      const Layer& other = layers[k].layer_behind();
+      if (&other == &layer) return name_of(k);
+      if (other.kind() == layer.kind() && !other.has_own_name()) same.insert(&other);
+    }
+    return std::string(layer.kind()) + (same.empty() ? "" : "_" + std::to_string(same.size()));
   }
   std::vector<std::shared_ptr<Layer>> children() const override {
     std::vector<std::shared_ptr<Layer>> all;
@@ -96,7 +103,11 @@ struct SequentialLayer final : Cloned<SequentialLayer>, Described {
   /// "dense/kernel"; what has a name, as one within another model has, puts that first.
   void name_variables() override {
     const std::string path = prefix() + (name().empty() ? "" : name() + "/");
-    for (const Module& layer : layers) layer.layer_behind().set_prefix(path);
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      Layer& layer = layers[i].layer_behind();
+      if (layers[i].is_settled()) layer.name_variables_as(path, name_of(i));
+      else layer.set_prefix(path);
+    }
   }
   mutable std::vector<Module> layers;
 };

@@ -12,6 +12,8 @@
 #pragma once
 #include <tuple>
 #include "gradus/nn/layers.h"
+#include "gradus/base/type_name.h"
+#include "gradus/nn/field_copies.h"
 #include "gradus/nn/net_layer.h"
 
 namespace gradus {
@@ -43,6 +45,10 @@ struct net_result<Net, std::tuple<In...>, Next, Rest...> : net_result<Net, std::
 inline Tensor computed(const Layer& layer, const Tensor& x) { return layer.computed(x); }
 const auto& computed(const Layer&, const auto& x) { return x; }
 
+/// A Variable is read before the call: it is an input, and none of the model's.
+inline Tensor read(const Variable& x) { return x.value(); }
+const auto& read(const auto& x) { return x; }
+
 inline void add_spec(std::vector<Spec>& specs, const Tensor& x) { specs.push_back(x.spec()); }
 void add_spec(std::vector<Spec>&, const auto&) {}
 
@@ -62,8 +68,13 @@ template <class Net> bool call_with_tensors(const Net& net, In in) {
 }
 
 template <class Net> struct NetLayerOf final : NetLayer {
-  explicit NetLayerOf(Net n) : net(std::move(n)) { name_variables(); }
-  std::shared_ptr<Layer> clone() const override { return std::make_shared<NetLayerOf>(*this); }
+  NetLayerOf() : net() { adopt_fields(); }
+  explicit NetLayerOf(Net&& n) : net(std::move(n)) {
+    FieldCopies::after_move(n, net);
+    adopt_fields();
+  }
+  std::shared_ptr<Layer> clone() const override { return copied_net(*this); }
+  std::string struct_name() const override { return type_name(typeid(Net).name()); }
   void visit(const FieldVisitor& visitor) const override { visit_fields(net, visitor); }
   Tensor call(const Tensor& x) const override {
     if constexpr (std::is_invocable_r_v<Tensor, const Net&, const Tensor&>) return net(x);
@@ -84,7 +95,7 @@ template <class Net, class... A> using call_result_t = typename detail::net_resu
 /// Copying copies the variables. Assigning to a model that is built writes values into its variables; of another
 /// structure: InvalidArgument, and nothing changes.
 template <class Net> struct Model : Module {
-  Model() : Model(Net()) {}
+  Model() : Module(std::make_shared<detail::NetLayerOf<Net>>()) {}
   explicit Model(Net net, ModelOptions options = {})
       : Module(std::make_shared<detail::NetLayerOf<Net>>(std::move(net))) {
     if (!options.name.empty()) set_name(options.name);
@@ -95,7 +106,10 @@ template <class Net> struct Model : Module {
   template <class... A>
     requires requires { typename call_result_t<Net, A...>; }
   auto operator()(const A&... inputs) const -> call_result_t<Net, A...> {
-    return call_first(std::make_index_sequence<sizeof...(A)>(), std::tie(inputs...));
+    if constexpr ((std::same_as<A, Variable> || ...) &&
+                  requires { typename call_result_t<Net, std::remove_cvref_t<decltype(detail::read(inputs))>...>; })
+      return (*this)(detail::read(inputs)...);
+    else return call_first(std::make_index_sequence<sizeof...(A)>(), std::tie(inputs...));
   }
 
   using Module::build;

@@ -1,6 +1,9 @@
 /// The value semantics of modules.
 #include "gradus/nn/module.h"
+#include <atomic>
 #include "gradus/function/trace.h"
+#include "gradus/function/whereabouts.h"
+#include "gradus/nn/copying.h"
 #include "gradus/nn/layer.h"
 #include "gradus/nn/summary.h"
 
@@ -26,13 +29,6 @@ void write_values(const Module& from, const Module& to) {
   if (scale && other) scale->assign(*other);
 }
 
-std::shared_ptr<Layer> copy_of(const std::shared_ptr<Layer>& layer) {
-  if (!layer) return nullptr;
-  std::shared_ptr<Layer> copy = layer->clone();
-  copy->renew_loss_scale();
-  return copy;
-}
-
 Variables trainable_of(const Layer& layer) {
   require(layer.is_built(), "module ", layer.name(),
           " has no variables yet: call it on an input first, or build({f32, {any_size, ...}})");
@@ -42,18 +38,47 @@ Variables trainable_of(const Layer& layer) {
   return trainable;
 }
 
+thread_local const Module* being_shared = nullptr;
+/// Whether any model of this process shares a layer with another one: then the last that was asked has named it.
+std::atomic<bool> shares_layers{false};
+
 }  // namespace
 
-Module::Module() = default;
-Module::Module(std::shared_ptr<Layer> layer) : layer_(std::move(layer)) {}
-Module::Module(const Module& other) : layer_(copy_of(other.layer_)) {}
-Module::Module(Module&& other) noexcept = default;
-Module::~Module() = default;
+Module::Module() : Module(std::shared_ptr<Layer>()) {}
+Module::Module(std::shared_ptr<Layer> layer) : layer_(std::move(layer)) {
+  whereabouts::enter(this, whereabouts::Kind::module);
+}
+Module::Module(const Module& other) : Module(std::shared_ptr<Layer>()) {
+  if (other.copies_are_shared()) {
+    layer_ = other.layer_;
+    handle_ = Handle::shared;
+  } else {
+    Copying copying;
+    layer_ = copying.copy_of(other.layer_, other, *this);
+    if (copying.is_inner()) handle_ = other.handle_;
+  }
+}
+Module::Module(Module&& other) noexcept : layer_(std::move(other.layer_)), handle_(other.handle_) {
+  whereabouts::enter(this, whereabouts::Kind::module);
+}
+Module::~Module() { whereabouts::leave(this); }
+
+void Module::settle() {
+  if (handle_ != Handle::shared) return;
+  handle_ = Handle::settled;
+  shares_layers = true;
+}
+Module::Sharing::Sharing(const Module& module) { being_shared = &module; }
+Module::Sharing::~Sharing() { being_shared = nullptr; }
+/// What a model was made with is copied with the model, unless the model takes it now.
+bool Module::copies_are_shared() const {
+  return being_shared == this || (handle_ == Handle::shared && !Copying::is_active());
+}
 
 Module& Module::operator=(const Module& other) {
   if (this == &other) return *this;
   if (is_built() && other.layer_) write_values(other, *this);
-  else layer_ = copy_of(other.layer_);
+  else *this = Module(other);
   return *this;
 }
 
@@ -87,7 +112,10 @@ Tensor Module::operator()(const Tensor& x, inference_t) const {
 
 void Module::build(const Spec& input) { layer_behind().ensure_built(input); }
 
-Variables Module::variables() const { return layer_behind().variables(); }
+Variables Module::variables() const {
+  if (shares_layers.load(std::memory_order_relaxed)) layer_behind().name_again();
+  return layer_behind().variables();
+}
 
 Variables Module::trainable_variables() const {
   if (!layer_behind().is_built()) return Variables::later([layer = layer_] { return trainable_of(*layer); });

@@ -1,5 +1,6 @@
 /// Module: a layer or a model of one input and one output. A value: copying copies the variables, moving keeps them.
 #pragma once
+#include <concepts>
 #include <memory>
 #include <string>
 #include "gradus/function/mode.h"
@@ -9,6 +10,14 @@
 namespace gradus {
 
 class Layer;
+
+/// A handle to the layer or model behind `module`, for models that are to use the same one: it is trained once, saved
+/// with each of them, and counted once in each. Copies of the handle are the same layer, too, until a model has taken
+/// it; copying a model copies what it shares with others, as all else in it.
+///
+///   Sequential generator{...}, discriminator{...};
+///   Sequential gan{shared(generator), shared(discriminator)};
+template <std::derived_from<class Module> M> M shared(const M& module);
 
 class Module {
  public:
@@ -38,7 +47,8 @@ class Module {
   /// A table: layer, output shape, parameters, bytes.
   std::string summary() const;
 
-  /// Deep: variables of its own with the same values.
+  /// Deep: variables of its own with the same values. What is there twice is there twice in the copy. Of what shared()
+  /// gave: the same layer.
   Module(const Module& other);
   /// Keeps identity: the same cells, known to the same optimizer.
   Module(Module&& other) noexcept;
@@ -51,6 +61,10 @@ class Module {
   // For the rooms of the library.
   Layer& layer_behind() const;
   bool is_built() const;
+  /// A model has taken this handle: copying it copies the layer from now on.
+  void settle();
+  /// Whether the layer was taken as a shared one, so that another model may have given it its name.
+  bool is_settled() const { return handle_ == Handle::settled; }
 
  protected:
   Module();
@@ -58,7 +72,23 @@ class Module {
   const std::shared_ptr<Layer>& shared_layer() const { return layer_; }
 
  private:
+  template <std::derived_from<Module> M> friend M shared(const M& module);
+  enum class Handle : unsigned char { own, shared, settled };
+  /// In its lifetime a copy of `module` that this thread makes is a shared handle.
+  class Sharing {
+   public:
+    explicit Sharing(const Module& module);
+    ~Sharing();
+    Sharing(const Sharing&) = delete;
+  };
+  bool copies_are_shared() const;
   std::shared_ptr<Layer> layer_;
+  Handle handle_ = Handle::own;
 };
+
+template <std::derived_from<Module> M> M shared(const M& module) {
+  const Module::Sharing sharing(module);
+  return M(module);
+}
 
 }  // namespace gradus

@@ -19,6 +19,15 @@ class NetLayer : public Layer {
   Variables variables() const override;
 
   virtual void visit(const FieldVisitor& visitor) const = 0;
+  /// "Net", for messages.
+  virtual std::string struct_name() const = 0;
+  struct Met {
+    std::string field;
+    const Module* layer;
+    bool is_borrowed;  // others may have named it
+  };
+  /// The layers that it has, each once, in the order of the fields.
+  std::vector<Met> layers() const;
   WatchedFields::Fields plain_fields() const;
   /// A call ended, the first one at that: its layers are built.
   void finish_first_call(std::span<const Spec> inputs) { note_built(inputs); }
@@ -26,6 +35,8 @@ class NetLayer : public Layer {
  protected:
   NetLayer() = default;
   NetLayer(const NetLayer&) = default;
+  /// The struct is there: what it shares is its own now.
+  void adopt_fields();
   void name_variables() override;
   /// Calls the struct; what it gives does not matter.
   virtual void run_on(In inputs) const = 0;

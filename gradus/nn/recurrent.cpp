@@ -16,8 +16,7 @@ namespace {
 struct RecurrentLayer final : Cloned<RecurrentLayer>, Described {
   RecurrentLayer(CellKind k, std::int64_t n, RecurrentOptions o) : cell(k), units(n), options(std::move(o)) {
     require(units > 0, kind(), ": units must be positive, got ", units);
-    require(options.dropout >= 0 && options.dropout < 1, kind(), ": dropout must be at least 0 and below 1, got ",
-            options.dropout);
+    check_options(kind(), options);
     set_activity_regularizer(options.activity_regularizer);
   }
   std::string_view kind() const override {

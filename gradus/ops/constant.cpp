@@ -50,10 +50,6 @@ void print_literal(std::ostream& out, const scalar::Literal& value) {
   else out << value.real();
 }
 
-bool is_fraction(const scalar::Literal& value) {
-  return !value.is_integral() && std::trunc(value.real()) != value.real();  // NaN is one, infinity out of range
-}
-
 void check_fits(std::string_view op, const scalar::Literal& value, DType t) {
   if (value.fits(t)) [[likely]]
     return;
@@ -107,8 +103,9 @@ Tensor fill(const Shape& shape, scalar::Literal value, DType dtype) {
 Tensor scalar_like(const Tensor& x, Scalar value, std::string_view op) {
   const scalar::Literal& literal = value.literal();
   const DType t = x.dtype();
-  require(!is_integer(t) || !is_fraction(literal), op, ": the number ", literal.real(), " stands beside a tensor ",
-          x.spec(), ", which cannot hold a fraction; cast the tensor to a floating type first");
+  require(is_floating(t) || literal.is_integral(), op, ": the floating number ", literal.real(),
+          " stands beside a tensor ", x.spec(),
+          "; write an integer, or cast the tensor to a floating type first: cast(x, f32)");
   check_fits(op, literal, t);
   if (Context::current()) return apply(Fill{literal, t});
   return detail::from_literals({&literal, 1}, {}, t);

@@ -170,7 +170,7 @@ Tensor frame(const Tensor& signal, std::int64_t frame_length, std::int64_t frame
   if (frames > 0 && missing > 0) {
     std::vector<std::array<std::int64_t, 2>> paddings(static_cast<std::size_t>(x.shape().rank()), {0, 0});
     paddings[static_cast<std::size_t>(axis)][1] = missing;
-    x = pad(x, paddings, options.pad_value);
+    x = pad(x, paddings, number_beside(x, options.pad_value));
   }
   const Tensor places = expand_dims(range(frames, i64) * frame_step, 1) + range(frame_length, i64);
   return gather(x, places, axis);

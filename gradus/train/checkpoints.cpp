@@ -96,9 +96,7 @@ struct Checkpoints::State {
 
 Checkpoints::Checkpoints(CheckpointOptions options, Module& model, Optimizer& optimizer) {
   require(!options.directory.empty(), "Checkpoints: directory is empty; say where checkpoints shall be");
-  require(options.max_to_keep >= 0, "Checkpoints: max_to_keep must not be negative, got ", options.max_to_keep);
-  require(options.every_steps >= 0, "Checkpoints: every_steps must not be negative, got ", options.every_steps);
-  require(options.max_shard_bytes > 0, "Checkpoints: max_shard_bytes must be positive");
+  check_options("Checkpoints", options);
   const CheckpointDirectory files({options.directory, options.max_to_keep, options.max_shard_bytes});
   state_ = std::make_unique<State>(State{std::move(options), files, model, optimizer});
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/data/pipeline.h"
 #include "gradus/nn/module.h"
 #include "gradus/optim/optimizer.h"
@@ -18,6 +19,9 @@ struct CheckpointOptions {
   int max_to_keep = 3;                    // the oldest beyond are removed; 0: all are kept
   std::int64_t every_steps = 0;           // of fit: also after each so many updates; 0: at the ends of epochs alone
   std::size_t max_shard_bytes = 2 * GiB;  // more than that is divided among several files
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("max_to_keep every_steps"), Allowed::positive("max_shard_bytes")};
+  }
 };
 
 struct Restored {

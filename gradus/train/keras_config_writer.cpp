@@ -63,7 +63,8 @@ class ConfigWriter {
       std::set<std::string> names;
       for (const auto& child : children) {
         layers.push_back(any(*child));
-        if (!names.insert(child->name()).second || child->name().find('/') != std::string::npos)
+        if (child->name().empty()) problem(*child, "it is shared and has no name of its own: set_name()");
+        else if (!names.insert(child->name()).second || child->name().find('/') != std::string::npos)
           problem(*child, "its name is taken, or has a slash: Keras allows neither");
       }
     } else if (class_name == "Bidirectional") {
