@@ -1,5 +1,6 @@
 /// Which program serves a structure, and what is kept.
 #include "gradus/function/program_cache.h"
+#include <array>
 #include <mutex>
 #include "gradus/backend/tier_choice.h"
 #include "gradus/function/keyed_list.h"
@@ -15,8 +16,8 @@ struct Known {
   std::int64_t last_run = 0;  // which one of all runs it was
 };
 
-/// A structure that a program of its form serves. A few are kept, so that a loop that comes back to them finds it as
-/// fast as a program of its own.
+/// A structure that a program of its form serves. A few that come back soon are kept, so that a loop finds it as fast
+/// as a program of its own.
 struct Served {
   Graph graph;  // as above
   ProgramForSizes program;
@@ -27,6 +28,8 @@ struct Cache {
   std::mutex guard;
   KeyedList<Known> known;
   KeyedList<Served> served;
+  std::array<std::uint64_t, most_served> served_last = {};  // their hashes
+  std::size_t next_served = 0;
   KeyedList<std::shared_ptr<OpenForm>> forms;
   std::size_t limit = std::size_t{256} << 20;
   std::int64_t runs = 0, compilations = 0;
@@ -89,6 +92,10 @@ std::optional<ProgramForSizes> program_of_form(const Graph& graph, bool comes_ba
 
 void add_served(std::uint64_t hash, std::span<const std::uint64_t> key, Graph graph, const ProgramForSizes& program) {
   std::lock_guard lock(cache().guard);
+  if (std::ranges::find(cache().served_last, hash) == cache().served_last.end()) {
+    cache().served_last[cache().next_served++ % most_served] = hash;
+    return;
+  }
   if (cache().served.find(hash, key)) return;
   const std::size_t bytes = sizeof(Served) + key.size() * sizeof(std::uint64_t) + bytes_of(graph);
   auto& entry = cache().served.add(hash, key, {std::move(graph), program});

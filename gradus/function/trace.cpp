@@ -72,6 +72,11 @@ void Trace::assign(VariableCell& cell, const Tensor& value) {
   known.assigned = true;
 }
 
+bool Trace::has_assigned(const VariableCell& cell) const {
+  const auto known = by_cell_.find(&cell);
+  return known != by_cell_.end() && known->second->assigned;
+}
+
 bool Trace::decide(const Tensor& predicate) {
   for (const Guard& known : guards_)
     if (known.predicate.node() == predicate.node()) return known.taken;

@@ -123,6 +123,8 @@ class Trace : public Context {
   TraceMemory& memory() const { return *memory_; }
   const Tensors& parameters() const { return memory_->arguments(); }
   const std::vector<std::unique_ptr<Cell>>& cells() const { return cells_; }
+  /// Whether this run has assigned `cell` so far.
+  bool has_assigned(const VariableCell& cell) const;
   /// Whether `cell` was made while this run lived.
   bool has_made(const VariableCell& cell) const { return cell.id > last_cell_before_; }
   /// Whether anything random was traced in this run.

@@ -73,6 +73,15 @@ void assign_lazily(VariableCell& cell, const Tensor& next) {
   queue->add_assignment(cell.shared_from_this());
 }
 
+/// What a copy of the cell begins with. Within a trace that is what the cell held before it.
+Tensor value_to_copy(VariableCell& cell) {
+  const Trace* trace = Trace::current();
+  require(!trace || !trace->has_assigned(cell), "variable ", cell.name,
+          ": copied within a traced function that has assigned it before, so its value is not known yet; make the copy "
+          "outside of the function, and assign it within");
+  return cell.read();
+}
+
 /// While it lives, what is made belongs to `trace`, which is on the stack of this thread.
 class Within : public Context {
  public:
@@ -163,7 +172,7 @@ Variable::Variable(const Tensor& initial, std::string name, VariableOptions opti
   whereabouts::enter(this, whereabouts::Kind::variable);
 }
 Variable::Variable(const Variable& other)
-    : cell_(VariableCell::make(other.cell_->read(), other.cell_->name,
+    : cell_(VariableCell::make(value_to_copy(*other.cell_), other.cell_->name,
                                {other.cell_->made_trainable, other.cell_->aggregation})) {
   cell_->trainable = other.cell_->trainable.load();
   if (const auto mask = other.cell_->mask_cell())

@@ -282,6 +282,20 @@ TEST(Retrace, WhatIsMadeAtTheFirstCallAndStaysIsKept) {
   EXPECT_TRUE(f.explain().retraces.empty());
 }
 
+TEST(Retrace, ACopyOfWhatTheFunctionHasAssignedIsRefused) {
+  Variable w(constant({1.f, 2.f}), "w");
+  std::optional<Variable> before, after;
+  const auto f = function([&](Tensor x) {
+    if (!before) before.emplace(w);
+    w.assign_add(x);
+    after.emplace(w);
+    return w.value();
+  });
+  expect_says(error_of<InvalidArgument>([&] { f(ones({2})); }), "variable w: copied within a traced function");
+  EXPECT_EQ(w.value().to_vector<float>(), (std::vector<float>{1, 2}));
+  EXPECT_EQ(before->value().to_vector<float>(), (std::vector<float>{1, 2})) << "as it was before the call";
+}
+
 TEST(Retrace, AModelThatEachTraceReplaces) {
   std::optional<Sequential> model;
   const auto f = function([&](Tensor x) {
