@@ -100,13 +100,10 @@ template <class T, std::size_t n> constexpr bool holds_numbers<std::array<T, n>>
 
 template <class T> constexpr auto ranges_of = T::ranges();
 
-template <class T, int i>
-constexpr std::string_view option_name = reflect::detail::field_name<reflect::detail::field_address<T, i>()>();
-
 /// The row of field i; -1: none.
 template <class T, int i> consteval int row_of() {
   for (std::size_t row = 0; row < ranges_of<T>.size(); ++row)
-    if (ranges_of<T>[row].names(option_name<T, i>)) return static_cast<int>(row);
+    if (ranges_of<T>[row].names(reflect::name_of_field<T, i>)) return static_cast<int>(row);
   return -1;
 }
 
@@ -154,8 +151,9 @@ template <class T, int i> int check_option(std::string_view owner, const T& opti
   constexpr int row = row_of<T, i>();
   static_assert(row >= 0 || !holds_numbers<Field>, "a number of these options has no row in their ranges()");
   static_assert(row < 0 || holds_numbers<Field>, "ranges() names a field that holds no number");
-  if constexpr (row >= 0) check_field(owner, option_name<T, i>, ranges_of<T>[static_cast<std::size_t>(row)], value);
-  else check_nested(owner, option_name<T, i>, value);
+  if constexpr (row >= 0)
+    check_field(owner, reflect::name_of_field<T, i>, ranges_of<T>[static_cast<std::size_t>(row)], value);
+  else check_nested(owner, reflect::name_of_field<T, i>, value);
   return 0;
 }
 
