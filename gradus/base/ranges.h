@@ -114,9 +114,9 @@ template <class T>
 void check_elements(std::string_view owner, std::string_view field, const Allowed& range, const T& values) {
   for (std::size_t i = 0; i < values.size(); ++i) check_field(owner, text(field, '[', i, ']'), range, values[i]);
 }
-template <class T> constexpr bool is_list = false;
-template <class T> constexpr bool is_list<std::vector<T>> = true;
-template <class T, std::size_t n> constexpr bool is_list<std::array<T, n>> = true;
+template <class T> constexpr bool is_option_list = false;
+template <class T> constexpr bool is_option_list<std::vector<T>> = true;
+template <class T, std::size_t n> constexpr bool is_option_list<std::array<T, n>> = true;
 
 template <class T>
 void check_field(std::string_view owner, std::string_view field, const Allowed& range, const T& value) {
@@ -124,7 +124,7 @@ void check_field(std::string_view owner, std::string_view field, const Allowed& 
     check_number(owner, field, range, value);
   } else if constexpr (MaybeConstant<T>) {
     if (value.is_constant()) check_number(owner, field, range, value.constant());
-  } else if constexpr (is_list<T>) {
+  } else if constexpr (is_option_list<T>) {
     check_elements(owner, field, range, value);
   } else {
     if (value) check_field(owner, field, range, *value);
