@@ -9,6 +9,7 @@
 #include "gradus/ops/index.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/special.h"
 
 namespace gradus {
 namespace {
@@ -129,7 +130,7 @@ Tensor class_counts(const std::string& metric, std::int64_t classes, std::option
           prediction.spec(), ", expected [batch, ", classes, "]");
   const Tensor p = cast(prediction, f64);
   const Tensor positive = threshold ? cast(p > *threshold, f64) : one_hot(argmax(p), classes, f64);
-  const Tensor weight = weights_of(metric, sample_weight, prediction), is_true = cast(y, f64) * weight;
+  const Tensor weight = weights_of(metric, sample_weight, prediction), is_true = multiply_no_nan(cast(y, f64), weight);
   const auto total = [](const Tensor& each) { return reduce_sum(each, {.axis = {0}}); };
   return concat({total(positive * is_true), total(positive * weight), total(is_true)});
 }
@@ -272,7 +273,8 @@ RootMeanSquaredError::RootMeanSquaredError()
           [](const Tensor& y, const Tensor& p, const Tensor& w) {
             check_pair("RootMeanSquaredError", y, p);
             const Tensor weight = weights_of("RootMeanSquaredError", w, p);
-            return stack({reduce_sum(square(cast(y, f64) - cast(p, f64)) * weight), reduce_sum(weight)});
+            return stack(
+                {reduce_sum(multiply_no_nan(square(cast(y, f64) - cast(p, f64)), weight)), reduce_sum(weight)});
           },
           [](std::span<const double> totals) {
             return totals[1] == 0 ? std::numeric_limits<double>::quiet_NaN() : std::sqrt(totals[0] / totals[1]);
@@ -292,8 +294,8 @@ R2Score::R2Score()
           [](const Tensor& y, const Tensor& p, const Tensor& w) {
             check_pair("R2Score", y, p);
             const Tensor weight = weights_of("R2Score", w, p), target = cast(y, f64);
-            return stack({reduce_sum(target * weight), reduce_sum(square(target) * weight),
-                          reduce_sum(square(target - cast(p, f64)) * weight), reduce_sum(weight)});
+            const auto sum = [&](const Tensor& each) { return reduce_sum(multiply_no_nan(each, weight)); };
+            return stack({sum(target), sum(square(target)), sum(square(target - cast(p, f64))), reduce_sum(weight)});
           },
           [](std::span<const double> totals) {
             if (totals[3] == 0) return std::numeric_limits<double>::quiet_NaN();

@@ -41,7 +41,7 @@ struct ELU : Module {
 struct PReLU : Module {
   explicit PReLU(std::vector<int> shared_axes = {});
 };
-/// softmax along `axis`.
+/// softmax along `axis`; along one that the input's mask has, among the places that count: the others give 0.
 struct Softmax : Module {
   explicit Softmax(int axis = -1);
 };
