@@ -149,7 +149,7 @@ Tensor sparse_plus(const Tensor& x) {
   require_floating(x, "sparse_plus");
   return in_computed_dtype(x, [](const Tensor& wide) {
     const Tensor zero = zeros_like(wide);  // in place of what the square would make infinite
-    const Tensor middle = square(where(wide < 1, wide, zero) + 1) * 0.25;
+    const Tensor middle = square(where(logical_and(wide > -1, wide < 1), wide, zero) + 1) * 0.25;
     return where(wide <= -1, zero, where(wide < 1, middle, wide));
   });
 }

@@ -124,7 +124,7 @@ struct Mod {
     return select(rest == 0, select(b < 0, -abs(rest), abs(rest)), rest);  // a zero has the sign of b
   }
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
-    return has_gradient(y) ? Tensors{dy, -(dy * floor_divide(in[0], in[1]))} : none(2);
+    return has_gradient(y) ? Tensors{dy, -cotangent_times(dy, floor_divide(in[0], in[1]))} : none(2);
   }
 };
 

@@ -9,7 +9,6 @@
 #include "gradus/ops/activations.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/crossentropy.h"
-#include "gradus/ops/cumulative.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/scatter.h"
@@ -59,8 +58,6 @@ TEST(Infinities, TheGradientOfLogsumexpOfNothingIsZero) {
   expect_gradient("logsumexp", whole, {nan, 0}, {nan, nan});
   const auto rows = [](const Tensor& x) { return reduce_logsumexp(reshape(x, {2, 2}), {.axis = {1}}); };
   expect_gradient("logsumexp of rows", rows, {-inf, -inf, 1, 1}, {0, 0, 0.5, 0.5});
-  expect_gradient("cumulative_logsumexp", [](const Tensor& x) { return cumulative_logsumexp(x); }, {-inf, -inf, 0},
-                  {0, 0, 1});
   EXPECT_EQ(reduce_logsumexp(vector_of({-inf, -inf})).item(), -inf);
   EXPECT_EQ(reduce_logsumexp(vector_of({inf, 1})).item(), inf);
   EXPECT_TRUE(std::isnan(reduce_logsumexp(vector_of({nan, 1})).item()));

@@ -103,7 +103,7 @@ class AtSpecials : public RowTest {
 TEST_P(AtSpecials, ValuesAndGradientsAgree) {
   static const std::map<std::string, Arrays64> cases = stored_cases();
   static const std::map<std::string, std::string> differ = reasons_in("specials_differ.txt");
-  if (!is_compared()) GTEST_SKIP() << "nothing to compare with";
+  if (!is_compared() || !cases.contains(row().name + "|0")) GTEST_SKIP() << "nothing to compare with";
   const RecordingScope keep;
   std::vector<std::string> differences;
   for (int number = 0; cases.contains(text(row().name, '|', number)); ++number) {
@@ -146,7 +146,8 @@ TEST_P(AtSpecials, BehindWhere) {
   static const std::map<std::string, std::string> open = reasons_in("open_behind_where.txt");
   if (!row().elementwise || !is_compared()) GTEST_SKIP() << "not elementwise";
   Tensors inputs;
-  for (const Array& array : tuples()[0]) inputs.push_back(to_tensor(array, dtype_of(inputs.size(), f64)));
+  const std::vector<Array> arrays = tuples()[0];
+  for (const Array& array : arrays) inputs.push_back(to_tensor(array, dtype_of(inputs.size(), f64)));
   const Tensor y = row().apply(inputs);
   if (!is_floating(y.dtype())) return;
   std::string found;
@@ -154,7 +155,8 @@ TEST_P(AtSpecials, BehindWhere) {
     if (!gradient.defined()) continue;
     const std::vector<double> values = to_array(gradient).values;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if (values[i] == 0) continue;
+      const bool of_nan = std::ranges::any_of(arrays, [i](const Array& x) { return std::isnan(x.values[i]); });
+      if (values[i] == 0 || of_nan) continue;
       found += "\n  at";
       for (const Tensor& x : inputs) found += text(' ', to_array(x).values[i]);
     }
