@@ -81,7 +81,8 @@ Tensor prelu(const Tensor& x, const Tensor& slope) {
           ", which does not broadcast to x, ", x.spec());
   return in_computed_dtype(x, slope, [](const Tensor& wide, const Tensor& wide_slope) {
     const Tensor each = broadcast_to(wide_slope, wide.shape());
-    return where(wide > zeros_like(wide), wide, each * wide);
+    const Tensor zero = zeros_like(wide), above = wide > zero;
+    return where(above, wide, each * where(above, zero, wide));  // the slope has no part in an infinite x above 0
   });
 }
 
@@ -149,8 +150,9 @@ Tensor squareplus(const Tensor& x, SquareplusOptions options) {
 Tensor sparse_plus(const Tensor& x) {
   require_floating(x, "sparse_plus");
   return in_computed_dtype(x, [](const Tensor& wide) {
-    const Tensor middle = square(wide + 1) * 0.25;
-    return where(wide <= -1, zeros_like(wide), where(wide < 1, middle, wide));
+    const Tensor zero = zeros_like(wide);  // in place of what the square would make infinite
+    const Tensor middle = square(where(logical_and(wide > -1, wide < 1), wide, zero) + 1) * 0.25;
+    return where(wide <= -1, zero, where(wide < 1, middle, wide));
   });
 }
 

@@ -13,14 +13,16 @@ struct Moments {
 /// Mean and biased variance over the axes that are named, or all. Of nothing: NaN.
 Moments moments(const Tensor& x, ReduceOptions options = {});
 
-/// `scale` and `offset` are empty (1 and 0) or [n], n the extent of `axis`, in the dtype of x.
+/// `scale` and `offset` are empty (1 and 0) or [n], n the extent of `axis`, in the dtype of x. `mask` is empty, or bool
+/// [first dimensions of x]: places where it is false are left out of the moments and count as 0.
 struct ChannelNormalizationOptions {
   Tensor scale = {}, offset = {};
   int axis = -1;
   double epsilon = 1e-3;
+  Tensor mask = {};
 };
 /// (x - mean) / sqrt(variance + epsilon) * scale + offset. x: T[...], mean, variance: [n], n the extent of `axis`:
-/// moving averages in inference, moments(x) over all other axes in training.
+/// moving averages in inference, moments(x) over all other axes in training. It takes no mask.
 Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& variance,
                            ChannelNormalizationOptions options = {});
 /// Each example and channel by its own moments over the other axes (Ulyanov et al. 2016). x: [batch, ...], channels at
@@ -35,6 +37,7 @@ struct LayerOptions {
   Tensor scale = {}, offset = {};
   std::vector<int> axis = {-1};
   double epsilon = 1e-3;
+  Tensor mask = {};  // as above
 };
 /// (x - mean) / sqrt(variance + epsilon) * scale + offset, moments over `axis` (Ba et al. 2016).
 Tensor layer_normalization(const Tensor& x, LayerOptions options = {});

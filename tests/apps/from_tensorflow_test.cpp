@@ -83,17 +83,36 @@ TEST(FromTensorFlow, BranchesOnValues) {
 }
 
 TEST(FromTensorFlow, PolesBehindAWhere) {
-  Variable x(from_values(std::vector<float>{0, 4}, {2}), "x");
-  for (const auto& f : std::vector<std::function<Tensor(Tensor)>>{
-           [](Tensor t) { return log(t); }, [](Tensor t) { return 1 / t; }, [](Tensor t) { return sqrt(t); },
-           [](Tensor t) { return pow(t, -0.5); }}) {
+  using Function = std::function<Tensor(Tensor)>;
+  Variable x(from_values(std::vector<float>{0, 0.25}, {2}), "x");
+  const auto gradient_of = [&](const Function& f) {
     GradientTape tape;
     const Tensor value = x;
     const Tensor target = reduce_sum(where(value > 0, f(value), zeros_like(value)));
-    const Tensor gradient = tape.gradient(target, x);
-    EXPECT_EQ(gradient.to_vector<float>()[0], 0);
-    EXPECT_TRUE(std::isfinite(gradient.to_vector<float>()[1]) && gradient.to_vector<float>()[1] != 0);
+    return tape.gradient(target, x).to_vector<float>();
+  };
+  const std::vector<Function> solved{
+      [](Tensor t) { return log(t); },          [](Tensor t) { return 1 / t; },
+      [](Tensor t) { return sqrt(t); },         [](Tensor t) { return pow(t, -0.5); },
+      [](Tensor t) { return rsqrt(t); },        [](Tensor t) { return cbrt(t); },
+      [](Tensor t) { return log2(t); },         [](Tensor t) { return log10(t); },
+      [](Tensor t) { return log1p(t - 1); },    [](Tensor t) { return acos(1 - t); },
+      [](Tensor t) { return asin(1 - t); },     [](Tensor t) { return acosh(1 + t); },
+      [](Tensor t) { return atanh(1 - t); },    [](Tensor t) { return erfinv(1 - t); },
+      [](Tensor t) { return ndtri(t); },        [](Tensor t) { return lgamma(t); },
+      [](Tensor t) { return digamma(t); },      [](Tensor t) { return expint(t); },
+      [](Tensor t) { return bessel_k0(t); },    [](Tensor t) { return bessel_y0(t); },
+      [](Tensor t) { return pow(t, t); },       [](Tensor t) { return log(t * 2 - 0.25); },
+      [](Tensor t) { return sqrt(t - 0.125); },
+  };
+  for (std::size_t i = 0; i < solved.size(); ++i) {
+    const std::vector<float> gradient = gradient_of(solved[i]);
+    EXPECT_EQ(gradient[0], 0) << i;
+    EXPECT_TRUE(std::isfinite(gradient[1]) && gradient[1] != 0) << i;
   }
+  const std::vector<Function> open{[](Tensor t) { return t * log(t); }, [](Tensor t) { return exp(1000 - t * 4000); },
+                                   [](Tensor t) { return square(log(t)); }, [](Tensor t) { return sin(1 / t); }};
+  for (std::size_t i = 0; i < open.size(); ++i) EXPECT_TRUE(std::isnan(gradient_of(open[i])[0])) << i;
 }
 
 TEST(FromTensorFlow, IntegersStayIntegers) {
