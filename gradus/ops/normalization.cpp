@@ -94,6 +94,7 @@ Moments moments(const Tensor& x, ReduceOptions options) {
 
 Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& variance,
                            ChannelNormalizationOptions options) {
+  check_options("batch_normalization", options);
   constexpr std::string_view op = "batch_normalization";
   check_input(op, x, options.epsilon);
   const std::vector<int> axis{x.shape().normalized(options.axis)};
@@ -109,6 +110,7 @@ Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& va
 }
 
 Tensor instance_normalization(const Tensor& x, ChannelNormalizationOptions options) {
+  check_options("instance_normalization", options);
   constexpr std::string_view op = "instance_normalization";
   check_input(op, x, options.epsilon);
   const int channels = channel_axis(op, x, options.axis);
@@ -121,6 +123,7 @@ Tensor instance_normalization(const Tensor& x, ChannelNormalizationOptions optio
 }
 
 Tensor group_normalization(const Tensor& x, std::int64_t groups, ChannelNormalizationOptions options) {
+  check_options("group_normalization", options);
   constexpr std::string_view op = "group_normalization";
   check_input(op, x, options.epsilon);
   const int channels = channel_axis(op, x, options.axis);
@@ -138,6 +141,7 @@ Tensor group_normalization(const Tensor& x, std::int64_t groups, ChannelNormaliz
 }
 
 Tensor layer_normalization(const Tensor& x, LayerOptions options) {
+  check_options("layer_normalization", options);
   constexpr std::string_view op = "layer_normalization";
   check_input(op, x, options.epsilon);
   const std::vector<int> axes = normalized_axes(op, x, options.axis);
@@ -147,6 +151,7 @@ Tensor layer_normalization(const Tensor& x, LayerOptions options) {
 }
 
 Tensor rms_normalization(const Tensor& x, LayerOptions options) {
+  check_options("rms_normalization", options);
   constexpr std::string_view op = "rms_normalization";
   check_input(op, x, options.epsilon);
   const std::vector<int> axes = normalized_axes(op, x, options.axis);
@@ -157,6 +162,7 @@ Tensor rms_normalization(const Tensor& x, LayerOptions options) {
 }
 
 Tensor local_response_normalization(const Tensor& x, LocalResponseOptions options) {
+  check_options("local_response_normalization", options);
   constexpr std::string_view op = "local_response_normalization";
   check_input(op, x, 0);
   const std::int64_t before = options.depth_radius, after = options.depth_after.value_or(before);
