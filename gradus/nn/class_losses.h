@@ -38,7 +38,7 @@ struct CircleOptions {
 };
 struct GeneralizedOptions {
   double q = 0.5;  // above 0: towards 0 crossentropy, towards 1 mean absolute error
-  static constexpr auto ranges() { return std::array{Allowed{"q", 0, 1, true}}; }
+  static constexpr auto ranges() { return std::array{Allowed::positive("q")}; }
 };
 struct CtcOptions {
   std::int64_t mask_index = 0;  // the class of the blank; in y it fills up rows
