@@ -131,6 +131,7 @@ struct BidirectionalLayer final : Cloned<BidirectionalLayer>, Described {
   BidirectionalLayer(const Module& layer, BidirectionalOptions o) : options(std::move(o)) {
     const auto* given = dynamic_cast<const RecurrentLayer*>(&layer.layer_behind());
     require(given != nullptr, "Bidirectional: expected a SimpleRNN, GRU or LSTM, got a ", layer.layer_behind().kind());
+    require(!layer.is_shared(), "Bidirectional: it makes two layers like the one that it is given, and shares none");
     require(!given->is_built(), "Bidirectional: the layer is built; give it one that is not");
     forward = std::make_shared<RecurrentLayer>(*given);
     backward = std::make_shared<RecurrentLayer>(*given);
