@@ -100,13 +100,10 @@ template <class T, std::size_t n> constexpr bool holds_numbers<std::array<T, n>>
 
 template <class T> constexpr auto ranges_of = T::ranges();
 
-template <class T, int i>
-constexpr std::string_view option_name = reflect::detail::field_name<reflect::detail::field_address<T, i>()>();
-
 /// The row of field i; -1: none.
 template <class T, int i> consteval int row_of() {
   for (std::size_t row = 0; row < ranges_of<T>.size(); ++row)
-    if (ranges_of<T>[row].names(option_name<T, i>)) return static_cast<int>(row);
+    if (ranges_of<T>[row].names(reflect::name_of_field<T, i>)) return static_cast<int>(row);
   return -1;
 }
 
@@ -117,9 +114,9 @@ template <class T>
 void check_elements(std::string_view owner, std::string_view field, const Allowed& range, const T& values) {
   for (std::size_t i = 0; i < values.size(); ++i) check_field(owner, text(field, '[', i, ']'), range, values[i]);
 }
-template <class T> constexpr bool is_list = false;
-template <class T> constexpr bool is_list<std::vector<T>> = true;
-template <class T, std::size_t n> constexpr bool is_list<std::array<T, n>> = true;
+template <class T> constexpr bool is_option_list = false;
+template <class T> constexpr bool is_option_list<std::vector<T>> = true;
+template <class T, std::size_t n> constexpr bool is_option_list<std::array<T, n>> = true;
 
 template <class T>
 void check_field(std::string_view owner, std::string_view field, const Allowed& range, const T& value) {
@@ -127,7 +124,7 @@ void check_field(std::string_view owner, std::string_view field, const Allowed& 
     check_number(owner, field, range, value);
   } else if constexpr (MaybeConstant<T>) {
     if (value.is_constant()) check_number(owner, field, range, value.constant());
-  } else if constexpr (is_list<T>) {
+  } else if constexpr (is_option_list<T>) {
     check_elements(owner, field, range, value);
   } else {
     if (value) check_field(owner, field, range, *value);
@@ -154,8 +151,9 @@ template <class T, int i> int check_option(std::string_view owner, const T& opti
   constexpr int row = row_of<T, i>();
   static_assert(row >= 0 || !holds_numbers<Field>, "a number of these options has no row in their ranges()");
   static_assert(row < 0 || holds_numbers<Field>, "ranges() names a field that holds no number");
-  if constexpr (row >= 0) check_field(owner, option_name<T, i>, ranges_of<T>[static_cast<std::size_t>(row)], value);
-  else check_nested(owner, option_name<T, i>, value);
+  if constexpr (row >= 0)
+    check_field(owner, reflect::name_of_field<T, i>, ranges_of<T>[static_cast<std::size_t>(row)], value);
+  else check_nested(owner, reflect::name_of_field<T, i>, value);
   return 0;
 }
 

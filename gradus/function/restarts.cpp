@@ -26,11 +26,11 @@ void Restarts::count_attempt() {
                        " times while it ran; let one thread train, or guard the calls with a mutex of yours");
 }
 
-void check_unchanged(const std::string& title, const std::vector<WatchedFields>& watched) {
-  for (const WatchedFields& fields : watched)
-    require(!fields.has_changed(), title, ": while it was traced, ", fields.difference(),
-            ": its C++ changes what it is traced with, so that each call would trace anew; make models outside of it, "
-            "pass them on by reference, as in const Model<Net>&, and change their fields outside of it");
+void check_unchanged(const std::string& title, const WatchedState& watched) {
+  const std::string difference = watched.difference();
+  require(difference.empty(), title, ": while it was traced, ", difference,
+          ": its C++ changes what it is traced with, so that each call would trace anew; make models outside of it, "
+          "pass them on by reference, as in const Model<Net>&, and change their fields outside of it");
 }
 
 }  // namespace gradus

@@ -31,8 +31,7 @@ class Restarts {
   int attempts_ = 0;
 };
 
-/// InvalidArgument if fields have changed since they were seen in the run that ends: its C++ changes them, or destroys
-/// what they are of, so that no call would ever find them as they were.
-void check_unchanged(const std::string& title, const std::vector<WatchedFields>& watched);
+/// InvalidArgument if what a run looked at has changed since, in the run itself: no call would find it as it was.
+void check_unchanged(const std::string& title, const WatchedState& watched);
 
 }  // namespace gradus

@@ -113,7 +113,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, AttentionMask mask) const
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
                                       AttentionMask mask) const {
-  auto& attention = static_cast<AttentionLayer&>(layer_behind());
+  auto& attention = layer_as<AttentionLayer>(*this, "MultiHeadAttention");
   attention.ensure_built(std::array{query.spec(), key.spec(), value.spec()});
   if (Trace* trace = Trace::current()) trace->note_use(this, attention.variables());
   const NameScope scope(attention.name().empty() ? attention.kind() : std::string_view(attention.name()));

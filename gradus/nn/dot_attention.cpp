@@ -85,7 +85,7 @@ Tensor AttentionModule::operator()(const Tensor& query, const Tensor& value) con
   return (*this)(query, value, value);
 }
 Tensor AttentionModule::operator()(const Tensor& query, const Tensor& value, const Tensor& key) const {
-  auto& layer = static_cast<ScoreLayer&>(layer_behind());
+  auto& layer = layer_as<ScoreLayer>(*this, "Attention");
   layer.ensure_built(std::array{query.spec(), value.spec(), key.spec()});
   if (Trace* trace = Trace::current()) trace->note_use(this, layer.variables());
   const NameScope scope(layer.name().empty() ? layer.kind() : std::string_view(layer.name()));

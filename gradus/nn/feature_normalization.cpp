@@ -135,12 +135,12 @@ Normalization::Normalization(std::vector<double> mean, std::vector<double> varia
 void Normalization::adapt(const Tensor& x) {
   require(x.shape().rank() > 0, "Normalization: adapt: the data is a scalar ", x.spec(), ", it has no features");
   Moments1D moments;
-  moments.add(x, static_cast<NormalizationLayer&>(layer_behind()).axis);
+  moments.add(x, layer_as<NormalizationLayer>(*this, "Normalization").axis);
   adapt_layer(layer_behind(), moments, x.spec());
 }
 
 void Normalization::adapt_to(const Pipeline& dataset) {
-  const int axis = static_cast<NormalizationLayer&>(layer_behind()).axis;
+  const int axis = layer_as<NormalizationLayer>(*this, "Normalization").axis;
   const Spec& element = dataset.specs()[0];
   require(element.shape.rank() > 0, "Normalization: adapt: field 0 of the data set is a scalar ", element,
           ", it has no features; batch it, or reshape it in a map");

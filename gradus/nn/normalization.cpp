@@ -67,7 +67,7 @@ struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer>, De
     warn_if_mode_unsaid("batch normalization");
     Variable &moving_mean = variable(own_count() - 2), &moving_variance = variable(own_count() - 1);
     Tensor mean = moving_mean, variance = moving_variance;
-    if (is_training()) {
+    if (is_training() && is_trainable()) {
       const Moments batch = moments_of(cast(x, mean.dtype()), mask);
       mean = batch.mean;
       variance = batch.variance;

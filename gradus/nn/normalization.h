@@ -16,6 +16,7 @@ struct BatchNormalizationOptions {
 };
 /// Over the last axis: in training by the mean and biased variance of the batch, which also move the statistics
 /// `moving = momentum * moving + (1 - momentum) * batch`; in inference by those (Ioffe and Szegedy 2015).
+/// Frozen (set_trainable) it is as in inference always, and moves nothing, as in Keras.
 /// Places that a mask of the input marks as none do not count for the batch's.
 struct BatchNormalization : Module {
   BatchNormalization();

@@ -118,8 +118,8 @@ RecurrentOutput entered(const RecurrentLayer& layer, const Tensor& given, Recurr
 }
 
 /// The layer behind `module`, built, its use noted.
-template <class L> const L& used(const Module& module, const Tensor& x) {
-  auto& layer = static_cast<L&>(module.layer_behind());
+template <class L> const L& used(const Module& module, const Tensor& x, std::string_view type) {
+  auto& layer = layer_as<L>(module, type);
   layer.ensure_built(x.spec());
   if (Trace* trace = Trace::current()) trace->note_use(&module, layer.variables());
   return layer;
@@ -223,10 +223,10 @@ Tensor RecurrentModule::operator()(const Tensor& x, const RecurrentInput& input)
   return with_state(x, input).output;
 }
 RecurrentOutput RecurrentModule::with_state(const Tensor& x, const RecurrentInput& input) const {
-  return entered(used<RecurrentLayer>(*this, x), x, input);
+  return entered(used<RecurrentLayer>(*this, x, "recurrent layer"), x, input);
 }
 Tensor Bidirectional::operator()(const Tensor& x, const RecurrentInput& input) const {
-  const auto& layer = used<BidirectionalLayer>(*this, x);
+  const auto& layer = used<BidirectionalLayer>(*this, x, "Bidirectional");
   const NameScope scope(layer.name().empty() ? layer.kind() : std::string_view(layer.name()));
   const CallScope call(layer);
   const Tensor given = layer.computed(x);

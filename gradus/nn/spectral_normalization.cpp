@@ -35,7 +35,7 @@ struct SpectralNormalizationLayer final : Cloned<SpectralNormalizationLayer> {
   }
   Tensor call(const Tensor& x) const override {
     warn_if_mode_unsaid("spectral normalization");
-    if (is_training()) normalize();
+    if (is_training() && is_trainable()) normalize();
     return layer.layer_behind().run(x);
   }
   Tensor compute_mask(const Tensor& x, const Tensor& mask) const override {

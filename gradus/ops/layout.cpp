@@ -11,6 +11,7 @@
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
 #include "gradus/ops/widened.h"
 
 namespace gradus {
@@ -44,6 +45,8 @@ std::int64_t source_of(std::int64_t at, std::int64_t n, PadMode mode) {
 /// Margins longer than the dimension: each element by its index.
 Tensor pad_by_index(const Tensor& x, int axis, Margins m, PadMode mode) {
   const std::int64_t n = x.shape()[axis];
+  require(n >= 0, "pad: paddings ", m.before, " and ", m.after, " of dimension ", axis, " of ", x.spec(),
+          " are longer than it, so its size must be known when tracing");
   require<ResourceExhausted>(m.before + m.after + n < std::int64_t{1} << 28, "pad: paddings ", m.before, " and ",
                              m.after, " of dimension ", axis, " of ", x.spec(), " are too long to repeat it");
   std::vector<std::int64_t> from;
@@ -62,7 +65,7 @@ Tensor pad_axis(const Tensor& x, int axis, Margins m, PadMode mode) {
   if (m.before == 0 && m.after == 0) return x;
   require(n != 0, "pad: dimension ", axis, " of ", x.spec(), " has no element to repeat");
   const std::int64_t skipped = mode == PadMode::reflect;  // the end itself is not mirrored
-  if (n > 0 && mode != PadMode::edge && std::max(m.before, m.after) > n - skipped)
+  if (mode != PadMode::edge && SizeChoice::decide(n > 0 && std::max(m.before, m.after) > n - skipped))
     return pad_by_index(x, axis, m, mode);
   const auto from_end = [&](std::int64_t k) { return dimension::subtract(n, k); };
   std::vector<Tensor> parts;

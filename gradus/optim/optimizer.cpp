@@ -95,17 +95,25 @@ struct Optimizer::State : OptimizerSetup, OptimizerValues {
     require(is_floating(variable.dtype()), rule->name(), ": variable ", variable.name(), " is of ", variable.dtype(),
             ", expected a floating type");
     const Untraced outside;
-    const DType wide = computed_in(variable.dtype());
+    const Tensors first = first_values(variable);
     std::vector<Variable> made;
-    const auto add = [&](const Tensor& initial, std::string_view name) {
-      made.push_back(Variable(initial, text(rule->name(), "/", variable.name(), "/", name), {.trainable = false}));
-    };
-    for (const Slot& slot : rule->slots()) add(full(variable.shape(), slot.initial, wide), slot.name);
-    if (settings.use_ema) add(cast(variable.value(), wide), "average");
+    for (std::size_t k = 0; k < first.size(); ++k) {
+      const std::string_view name = k < rule->slots().size() ? rule->slots()[k].name : "average";
+      made.push_back(Variable(first[k], text(rule->name(), "/", variable.name(), "/", name), {.trainable = false}));
+    }
     kept.push_back(std::move(made));
     memberships.push_back({group_of(variable), decays(variable)});
     bound.add(variable);
     places.emplace(variable.cell().get(), bound.size() - 1);
+  }
+
+  /// Of its slots, and of its average.
+  Tensors first_values(const Variable& variable) const {
+    const DType wide = computed_in(variable.dtype());
+    Tensors first;
+    for (const Slot& slot : rule->slots()) first.push_back(full(variable.shape(), slot.initial, wide));
+    if (settings.use_ema) first.push_back(cast(variable.value(), wide));
+    return first;
   }
 
   std::size_t group_of(const Variable& variable) const {
@@ -460,6 +468,23 @@ Variables Optimizer::variables() const {
     all = all + scale->variables();
   }
   return all;
+}
+
+Variables Optimizer::made_by_steps() const {
+  Variables all;
+  for (const std::vector<Variable>& of_one : state().kept)
+    for (const Variable& slot : of_one) all.add(slot);
+  if (loss_scale_of(state().bound)) all.add(state().skipped);
+  return all;
+}
+
+void Optimizer::start_anew() {
+  State& s = state();
+  for (std::size_t i = 0; i < s.bound.size(); ++i) {
+    const std::vector<Tensor> first = s.first_values(s.bound[i]);
+    for (std::size_t k = 0; k < first.size(); ++k) s.kept[i][k].assign(first[k]);
+  }
+  s.skipped.assign(zeros({}, i64));
 }
 
 void Optimizer::with_steps_that_end(const std::function<void()>& work) {

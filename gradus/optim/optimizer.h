@@ -83,6 +83,11 @@ class Optimizer {
   Variables variables() const;
 
   // For the rooms of the library.
+  /// Those of variables() that are not there before the first step or build(): slots, averages, the count of skipped
+  /// steps.
+  Variables made_by_steps() const;
+  /// Slots, averages of what the variables are now, and skipped steps, as before the first step.
+  void start_anew();
   /// Whether it has state for variables, of which a copy for a copied model has to be told (rebind).
   bool is_built() const;
   /// Makes state for these variables if there is none yet; InvalidArgument if it is for others.

@@ -5,6 +5,7 @@
 #include "gradus/graph/context.h"
 #include "gradus/ops/random_state.h"
 #include "gradus/tensor/memory.h"
+#include "gradus/train/build.h"
 #include "gradus/train/step.h"
 
 namespace gradus {
@@ -69,7 +70,7 @@ class Measuring {
       const Pipeline dataset = batches_(row.batch_size);
       check_batched("tune_batch_size: what batches(size) gave", dataset.specs(), dataset.batchings(),
                     options_.unbatched);
-      task_.build(dataset.specs());
+      build_for_elements(dataset, task_.build);
       bool whole = false;
       optimizer_.with_steps_that_end([&] { whole = time_steps(dataset, row); });
       if (!whole) return false;

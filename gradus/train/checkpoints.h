@@ -51,9 +51,9 @@ class Checkpoints {
   void save_in_background(std::int64_t step, Position next = {});
   /// Until nothing is being saved. Throws what went wrong there.
   void wait();
-  /// The newest whole one, or nothing. Model and optimizer take its values all at once, or keep theirs. What is damaged
-  /// is passed over, with a line on stderr. InvalidArgument, naming the first variable, if model or optimizer are not
-  /// those that were saved; a model must be built.
+  /// The newest whole one, or nothing. One of before the first step starts the optimizer anew. Model and optimizer take
+  /// its values all at once, or keep theirs. What is damaged is passed over, with a line on stderr. InvalidArgument,
+  /// naming the first variable, if model or optimizer are not those that were saved; a model must be built.
   std::optional<Restored> restore();
 
   // For the rooms of the library.

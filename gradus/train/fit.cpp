@@ -6,6 +6,7 @@
 #include "gradus/function/mode.h"
 #include "gradus/function/pending.h"
 #include "gradus/ops/shape.h"
+#include "gradus/train/build.h"
 #include "gradus/train/diagnosis.h"
 #include "gradus/train/progress.h"
 #include "gradus/train/step.h"
@@ -278,7 +279,7 @@ class Fitting {
 History detail::fit(Module& model, Optimizer& optimizer, const Task& task, const Pipeline& dataset,
                     FitOptions options) {
   check(options, task, dataset);
-  task.build(dataset.specs());
+  build_for_elements(dataset, task.build);
   History history;
   optimizer.with_steps_that_end([&] { history = Fitting(model, optimizer, task, dataset, std::move(options)).run(); });
   return history;
@@ -287,7 +288,7 @@ History detail::fit(Module& model, Optimizer& optimizer, const Task& task, const
 Evaluation detail::evaluate(const Task& task, const Pipeline& dataset, EvaluateOptions options) {
   check_length(dataset, "evaluate: the data set", ".take(steps)");
   check_batched("evaluate: the data set", dataset.specs(), dataset.batchings(), options.unbatched);
-  task.build(dataset.specs());
+  build_for_elements(dataset, task.build);
   EvaluationStep step(task, std::move(options.metrics), with_signature({.name = "evaluate"}, dataset.specs()));
   step.run(dataset);
   return {step.totals().loss(), step.totals().metrics()};
@@ -300,7 +301,7 @@ Tensor detail::predict(const Module& model, const ElementFunction& call, const P
   for (const Spec& spec : dataset.specs())
     require(spec.shape.rank() > 0, "predict: an element of the data set is a scalar ", spec, ", expected [rows, ...]");
   check_batched("predict: the data set", dataset.specs(), dataset.batchings(), options.unbatched);
-  model.layer_behind().ensure_built(dataset.specs());
+  build_for_elements(dataset, [&](const std::vector<Spec>& specs) { model.layer_behind().ensure_built(specs); });
   TracedFunction function(with_signature({.name = "predict"}, dataset.specs()), nullptr, 0);
   const ModeScope mode(CallMode::inference);
   Tensors parts;

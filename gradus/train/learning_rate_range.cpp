@@ -6,6 +6,7 @@
 #include <span>
 #include "gradus/graph/context.h"
 #include "gradus/ops/random_state.h"
+#include "gradus/train/build.h"
 #include "gradus/train/step.h"
 
 namespace gradus {
@@ -100,7 +101,7 @@ LearningRateRange detail::learning_rate_range_test(Module& model, Optimizer& opt
   const Untraced outside;
   std::uint64_t state = random_state_of(options.seed);
   const SeedScope seeds(state);
-  task.build(dataset.specs());
+  build_for_elements(dataset, task.build);
   FunctionOptions function = with_signature(options.function, dataset.specs());
   if (function.name.empty()) function.name = "learning_rate_range_test";
   LearningRateRange range{.steps = options.steps};
