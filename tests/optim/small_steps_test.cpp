@@ -61,11 +61,11 @@ TEST(SmallSteps, AreTheSameWithFewerThreads) {
   std::vector<double> expected;
   {
     const Threads one(1);
-    expected = losses(10, {nothing, nothing});
+    expected = losses(20, {nothing, nothing});
   }
   for (const int threads : {2, 4}) {
     const Threads scope(threads);
-    EXPECT_EQ(losses(10, {nothing, nothing}), expected);
+    EXPECT_EQ(losses(20, {nothing, nothing}), expected);
     const auto fewer = [&] {
       come_late();
       EXPECT_LT(ThreadPool::global().threads_for_short_work(), threads);
@@ -76,7 +76,7 @@ TEST(SmallSteps, AreTheSameWithFewerThreads) {
       EXPECT_EQ(ThreadPool::global().threads_for_short_work(), threads);
       return std::shared_ptr<void>();
     };
-    EXPECT_EQ(losses(10, {fewer, all_again}), expected);
+    EXPECT_EQ(losses(20, {fewer, all_again}), expected);
   }
 }
 
@@ -86,13 +86,13 @@ TEST(SmallSteps, AreTheSameWhileSomeDoNotCome) {
   const auto nothing = [] { return std::shared_ptr<void>(); };
   {
     const Threads one(1);
-    expected = losses(10, {nothing, nothing});
+    expected = losses(20, {nothing, nothing});
   }
   for (const int threads : {2, 4}) {
     const Threads scope(threads);
     const auto stop_one = [] { return std::make_shared<StoppedWorkers>(std::vector{1}); };
-    EXPECT_EQ(losses(10, {stop_one, nothing}), expected);
-    EXPECT_EQ(losses(10, {nothing, stop_one}), expected);
+    EXPECT_EQ(losses(20, {stop_one, nothing}), expected);
+    EXPECT_EQ(losses(20, {nothing, stop_one}), expected);
   }
 }
 #endif
