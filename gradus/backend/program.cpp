@@ -35,7 +35,7 @@ int DimensionTable::position_of(std::int64_t dimension) {
 }
 
 struct Program::State {
-  static constexpr std::size_t most_bindings = 8;
+  static constexpr std::size_t most_bindings = 16;
 
   std::shared_ptr<const Graph> graph;
   std::vector<Step> steps;
@@ -52,18 +52,24 @@ struct Program::State {
   mutable std::atomic<const Binding*> last{nullptr};
   mutable std::atomic<bool> has_run{false};
 
-  std::shared_ptr<const Binding> binding_for(std::span<const std::int64_t> values, int threads) const {
+  /// `is_short`: with all threads it is, and these are fewer.
+  std::shared_ptr<const Binding> binding_for(std::span<const std::int64_t> values, int threads,
+                                             bool is_short = false) const {
     internal_check(static_cast<int>(values.size()) >= symbols, "a program of ", symbols, " symbols is run with ",
                    values.size());
     const auto wanted = values.first(static_cast<std::size_t>(symbols));
     std::lock_guard lock(guard);
     const auto found = std::ranges::find_if(bindings, [&](const auto& binding) {
-      return binding->threads == threads && std::ranges::equal(binding->symbols, wanted);
+      return binding->threads == threads && (binding->is_short || !is_short) &&
+             std::ranges::equal(binding->symbols, wanted);
     });
     if (found != bindings.end()) {
       std::rotate(bindings.begin(), found, found + 1);
     } else {
-      bindings.insert(bindings.begin(), bind(*graph, lowered, schedule, wanted, threads));
+      const ThreadPool::AtMost only(threads);
+      std::unique_ptr<Binding> bound = bind(*graph, lowered, schedule, wanted, threads);
+      bound->is_short |= is_short;
+      bindings.insert(bindings.begin(), std::move(bound));
       if (symbols > 0 && bindings.size() > most_bindings) bindings.pop_back();
     }
     if (symbols == 0) last.store(bindings.front().get(), std::memory_order_release);
@@ -108,6 +114,7 @@ void Program::State::run(const Binding& binding, std::span<const Ref<Buffer>> in
   const TimedRun timed(lowered.times ? &lowered.times->whole() : nullptr);
   ErrorWord error;
   execute(binding, slots, memory, error);
+  if (binding.is_short) ThreadPool::global().did_short_work(binding.cost_ns);
   if (error.thunk.load(std::memory_order_relaxed) != -1) [[unlikely]]
     std::rethrow_exception(failure(binding, error));
 }
@@ -202,12 +209,13 @@ void Program::run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> ou
                   std::span<const std::int64_t> symbols) const {
   internal_check(inputs.size() == graph().inputs.size() && outputs.size() == graph().outputs.size(),
                  "a program is run with other numbers of inputs and outputs than it has");
-  const int threads = ThreadPool::global().threads();
-  if (const Binding* last = state_->last.load(std::memory_order_acquire); last && last->threads == threads) {
-    state_->run(*last, inputs, outputs);
-    return;
-  }
-  const std::shared_ptr<const Binding> binding = state_->binding_for(symbols, threads);
+  ThreadPool& pool = ThreadPool::global();
+  const Binding* last = state_->last.load(std::memory_order_acquire);
+  if (last && last->threads == (last->is_short ? pool.threads_for_short_work() : pool.threads()))
+    return state_->run(*last, inputs, outputs);
+  std::shared_ptr<const Binding> binding = state_->binding_for(symbols, pool.threads());
+  if (const int fewer = pool.threads_for_short_work(); binding->is_short && fewer < binding->threads)
+    binding = state_->binding_for(symbols, fewer, true);
   state_->run(*binding, inputs, outputs);
 }
 

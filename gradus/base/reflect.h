@@ -181,11 +181,15 @@ template <auto place> constexpr std::string_view field_name() {
 }
 }  // namespace detail
 
+/// The name of field `index`.
+template <class T, int index>
+constexpr std::string_view name_of_field = detail::field_name<detail::field_place<T, index>()>();
+
 /// Calls visit(name, field) for each field.
 template <class T, class Visit> constexpr void for_each_field(T& object, Visit visit) {
   using Plain = std::remove_const_t<T>;
   [&]<std::size_t... i>(std::index_sequence<i...>) {
-    (visit(detail::field_name<detail::field_place<Plain, static_cast<int>(i)>()>(), std::get<i>(tie(object))), ...);
+    (visit(name_of_field<Plain, static_cast<int>(i)>, std::get<i>(tie(object))), ...);
   }(std::make_index_sequence<static_cast<std::size_t>(field_count<Plain>)>());
 }
 

@@ -18,7 +18,7 @@ class OneThread {
   OneThread(const OneThread&) = delete;
 
  private:
-  bool before_;
+  int before_;
 };
 
 }  // namespace gradus

@@ -73,6 +73,15 @@ void assign_lazily(VariableCell& cell, const Tensor& next) {
   queue->add_assignment(cell.shared_from_this());
 }
 
+/// What a copy of the cell begins with. Within a trace that is what the cell held before it.
+Tensor value_to_copy(VariableCell& cell) {
+  const Trace* trace = Trace::current();
+  require(!trace || !trace->has_assigned(cell), "variable ", cell.name,
+          ": copied within a traced function that has assigned it before, so its value is not known yet; make the copy "
+          "outside of the function, and assign it within");
+  return cell.read();
+}
+
 /// While it lives, what is made belongs to `trace`, which is on the stack of this thread.
 class Within : public Context {
  public:
@@ -110,12 +119,24 @@ std::shared_ptr<VariableCell> VariableCell::make(const Tensor& initial, std::str
   auto cell = std::make_shared<VariableCell>();
   cell->name = std::move(name);
   cell->spec = initial.spec();
-  cell->trainable = options.trainable;
+  cell->trainable = cell->made_trainable = options.trainable;
   cell->aggregation = options.aggregation;
   cell->id = next_id.fetch_add(1, std::memory_order_relaxed);
   cell->value = initial;
   cell->handle.cell_ = std::shared_ptr<VariableCell>(std::shared_ptr<void>(), cell.get());
   return cell;
+}
+
+std::uint64_t VariableCell::last_id() { return next_id.load(std::memory_order_relaxed) - 1; }
+bool VariableCell::is_trainable() {
+  if (Trace* trace = Trace::current())
+    trace->watch_flag(std::shared_ptr<const std::atomic<bool>>(shared_from_this(), &trainable), "variable " + name);
+  return trainable;
+}
+
+void VariableCell::set_trainable(bool next) {
+  if (Trace* trace = Trace::current()) trace->note_set(trainable);
+  if (trainable.exchange(next, std::memory_order_acq_rel) != next) note_change_of_setup();
 }
 
 Tensor VariableCell::read() {
@@ -151,8 +172,9 @@ Variable::Variable(const Tensor& initial, std::string name, VariableOptions opti
   whereabouts::enter(this, whereabouts::Kind::variable);
 }
 Variable::Variable(const Variable& other)
-    : cell_(VariableCell::make(other.cell_->read(), other.cell_->name,
-                               {other.cell_->trainable, other.cell_->aggregation})) {
+    : cell_(VariableCell::make(value_to_copy(*other.cell_), other.cell_->name,
+                               {other.cell_->made_trainable, other.cell_->aggregation})) {
+  cell_->trainable = other.cell_->trainable.load();
   if (const auto mask = other.cell_->mask_cell())
     cell_->set_mask_cell(VariableCell::make(mask->read(), mask->name, {.trainable = false}));
   whereabouts::enter(this, whereabouts::Kind::variable);
@@ -176,11 +198,14 @@ Tensor Variable::value() const {
 const Shape& Variable::shape() const { return cell_->spec.shape; }
 DType Variable::dtype() const { return cell_->spec.dtype; }
 const std::string& Variable::name() const { return cell_->name; }
+void Variable::become(const std::shared_ptr<VariableCell>& cell) {
+  const Variable left(std::exchange(cell_, cell));  // the cell that it leaves has no Variable any more
+}
 void Variable::set_name(std::string name) {
   if (cell_->name != name) cell_->name = std::move(name);
 }
-bool Variable::trainable() const { return cell_->trainable; }
-void Variable::set_trainable(bool trainable) { cell_->trainable = trainable; }
+bool Variable::trainable() const { return cell_->is_trainable(); }
+void Variable::set_trainable(bool trainable) { cell_->set_trainable(trainable); }
 Aggregation Variable::aggregation() const { return cell_->aggregation; }
 
 void Variable::assign(const Tensor& value) {

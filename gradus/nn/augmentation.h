@@ -3,6 +3,7 @@
 /// but for flips and crops, which only move.
 #pragma once
 #include <array>
+#include "gradus/base/ranges.h"
 #include "gradus/nn/module.h"
 
 namespace gradus {
@@ -48,6 +49,7 @@ struct RandomCrop : Module {
 
 struct RandomColorOptions {
   std::array<double, 2> value_range{0, 255};  // of the pixels, cut to it
+  static constexpr auto ranges() { return std::array{Allowed::finite("value_range")}; }
 };
 /// Adds a share of the value range.
 struct RandomBrightness : Module {

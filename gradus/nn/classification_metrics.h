@@ -5,14 +5,17 @@
 #pragma once
 #include <optional>
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/nn/metrics.h"
 
 namespace gradus {
 
 struct ThresholdOption {
   double threshold = 0.5;  // a prediction above it is positive
+  static constexpr auto ranges() { return std::array{Allowed::share("threshold")}; }
 };
-/// How many, or how much weight.
+/// How many, or how much weight. A prediction outside of 0 and 1 is an InvalidArgument when the result is read, here
+/// and in all that compare with thresholds: it is no probability.
 struct TruePositives : Metric {
   TruePositives() : TruePositives(ThresholdOption()) {}
   explicit TruePositives(ThresholdOption options);
@@ -45,6 +48,7 @@ struct AUCOptions {
   std::int64_t num_thresholds = 200;
   AUCCurve curve = AUCCurve::roc;
   bool from_logits = false;  // else predictions are probabilities
+  static constexpr auto ranges() { return std::array{Allowed::within(2, 1 << 20, "num_thresholds")}; }
 };
 /// The area below the curve of true positives by false ones (roc), or of precision by recall (pr), interpolated between
 /// thresholds (Davis and Goadrich 2006 for pr).
@@ -55,6 +59,7 @@ struct AUC : Metric {
 
 struct OperatingPointOptions {
   std::int64_t num_thresholds = 200;
+  static constexpr auto ranges() { return std::array{Allowed::within(2, 1 << 20, "num_thresholds")}; }
 };
 /// The best of the one among the thresholds at which the other is at least the number given; 0 if there is none.
 struct SensitivityAtSpecificity : Metric {
@@ -75,6 +80,7 @@ struct FBetaOptions {
   ClassAverage average = ClassAverage::macro;
   double beta = 1;
   std::optional<double> threshold = {};  // a prediction above it is positive; else the largest one is
+  static constexpr auto ranges() { return std::array{Allowed::positive("beta"), Allowed::share("threshold")}; }
 };
 /// (1 + beta^2) precision recall / (beta^2 precision + recall) of [batch, classes]: the mean over classes, or of all
 /// counts (micro), or the mean weighted by how often a class occurs.
@@ -86,7 +92,7 @@ struct F1Score : Metric {
 };
 
 /// y and prediction are classes, integers (or whole numbers) of one shape: the mean over the classes that occur of
-/// intersection over union. A class outside is an OutOfRange when the result is read.
+/// intersection over union. A class outside is an OutOfRange when the result is read, a fraction an InvalidArgument.
 struct MeanIoU : Metric {
   explicit MeanIoU(std::int64_t num_classes);
 };
@@ -112,9 +118,22 @@ struct LogCoshError : Metric {
 struct Accuracy : Metric {
   Accuracy();
 };
+/// Which mean of the scores of several outputs: each alike, or by the variance of its y.
+enum class OutputAverage { uniform_average, variance_weighted_average };
+struct R2ScoreOptions {
+  OutputAverage class_aggregation = OutputAverage::uniform_average;
+  std::int64_t num_regressors = 0;  // above 0: the adjusted score, 1 - (1 - score) (n - 1) / (n - num_regressors - 1)
+  std::int64_t max_outputs = 256;   // for so many totals are kept
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("num_regressors"), Allowed::within(1, 1 << 20, "max_outputs")};
+  }
+};
 /// 1 - sum((y - prediction)^2) / sum((y - mean(y))^2): how much of the variance is explained; 0 where y is constant.
+/// Outputs stand in the last axis, unless y is [n]: of several ones the mean, as in Keras. More than max_outputs are an
+/// InvalidArgument, and so are num_regressors that leave no degree of freedom.
 struct R2Score : Metric {
   R2Score();
+  explicit R2Score(R2ScoreOptions options);
 };
 
 }  // namespace gradus

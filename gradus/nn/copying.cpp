@@ -1,6 +1,7 @@
 /// What has been copied so far.
 #include "gradus/nn/copying.h"
 #include <algorithm>
+#include "gradus/nn/assignment.h"
 #include "gradus/nn/layer.h"
 
 namespace gradus {
@@ -21,8 +22,7 @@ std::shared_ptr<Layer> Copying::copy_of(const std::shared_ptr<Layer>& layer, con
   const bool again = std::ranges::find(known.handles, &from) != known.handles.end();
   known.handles.push_back(&from);
   if (known.layer && !again) return known.layer;
-  std::shared_ptr<Layer> copy = layer->clone();
-  copy->renew_loss_scale();
+  std::shared_ptr<Layer> copy = gradus::copy_of(layer);
   if (!is_inner()) copy->note_source(layer);
   outermost_->layers_[layer.get()].layer = copy;
   return copy;

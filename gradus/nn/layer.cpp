@@ -23,9 +23,12 @@ std::uint64_t Layer::new_id() {
   static std::atomic<std::uint64_t> next{1};
   return next.fetch_add(1, std::memory_order_relaxed);
 }
+Layer::Layer() : origin_(setup_.number()) {}
 
 Layer::Layer(const Layer& other)
-    : policy_(other.policy_),
+    : setup_(other.setup_),
+      origin_(other.origin_),
+      policy_(other.policy_),
       own_policy_(other.own_policy_),
       loss_scale_(other.loss_scale_),
       name_(other.name_),
@@ -73,6 +76,7 @@ void Layer::note_built(std::span<const Spec> inputs) {
       if (dimension::is_symbolic(input_->shape[axis])) input_->shape.set(axis, any_size);
   }
   built_ = true;
+  origin_ = setup_.number();
   name_variables();
 }
 
@@ -165,6 +169,8 @@ void Layer::take_policy(const Policy& policy, bool own) {
   for (const Variable& variable : own_)
     require(!is_floating(variable.dtype()) || variable.dtype() == policy.variable, "policy: variable ", variable.name(),
             " is ", variable.dtype(), " already, not ", policy.variable, "; set the policy before the layer is built");
+  if (policy_ != policy) setup_.change("was given another policy");
+  origin_ = setup_.number();
   policy_ = policy;
   own_policy_ = own;
   for (const auto& child : children()) child->take_policy(policy, false);
@@ -176,7 +182,8 @@ void Layer::take_loss_scale(const std::shared_ptr<LossScale>& loss_scale) {
   for (const Variable& variable : variables()) variable.cell()->loss_scale = loss_scale;
 }
 
-void Layer::pass_policy_on(Layer& child) const {
+void Layer::pass_on(Layer& child) const {
+  if (!setup_.trainable()) child.set_trainable(false);
   if (policy_) child.take_policy(*policy_, false);
   if (loss_scale_) child.take_loss_scale(loss_scale_);
 }
@@ -228,7 +235,8 @@ Variable part_of(const Variable& whole, const ChannelFlow::Axes& axes, const Cha
         x = gather(x, from_values(**channels, {static_cast<std::int64_t>((*channels)->size())}), axis);
     return x;
   };
-  Variable part(taken(whole.value()), whole.name(), {whole.trainable(), whole.aggregation()});
+  Variable part(taken(whole.value()), whole.name(), {whole.cell()->made_trainable, whole.aggregation()});
+  part.set_trainable(whole.trainable());
   if (const Tensor mask = whole.mask(); mask.defined())
     if (const Tensor kept = taken(mask); reduce_all(kept).item() == 0) part.set_mask(kept);
   return part;
@@ -243,6 +251,7 @@ std::shared_ptr<Layer> Layer::with_channels(const ChannelList& inputs, const Cha
   if (!inputs && !outputs) return copy;
   internal_check(flow.axes.size() == own_.size(), "channels of ", name_, " cannot be told apart");
   copy->own_ = Variables();
+  copy->origin_ = copy->setup_.number();
   for (std::size_t i = 0; i < own_.size(); ++i) {
     const Variable part = part_of(own_[i], flow.axes[i], inputs, outputs);
     part.cell()->loss_scale = loss_scale_;
@@ -271,6 +280,7 @@ void Layer::add_variable(const std::string& name, const Tensor& initial, Variabl
                          Regularizer regularizer) {
   const Variable variable(initial, name, options);
   variable.cell()->loss_scale = loss_scale_;
+  if (!setup_.trainable()) variable.cell()->set_trainable(false);
   own_.add(variable);
   own_names_.push_back(name);
   own_regularizers_.push_back(std::move(regularizer));

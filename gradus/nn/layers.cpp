@@ -1,6 +1,8 @@
 /// What the layers compute, and the variables that they have.
 #include "gradus/nn/layers.h"
 #include <set>
+#include "gradus/base/ranges.h"
+#include "gradus/function/trace.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/dense_layer.h"
 #include "gradus/nn/described.h"
@@ -29,7 +31,7 @@ struct FlattenLayer final : Cloned<FlattenLayer>, Described {
 
 struct DropoutLayer final : ClonedMasked<DropoutLayer>, Described {
   explicit DropoutLayer(double r) : rate(r) {
-    require(rate >= 0 && rate < 1, "Dropout: the rate must be at least 0 and below 1, got ", rate);
+    check_number("Dropout", "the rate", Allowed::share_below_one("rate"), rate);
   }
   std::string_view kind() const override { return "dropout"; }
   LayerConfig config() const override { return {"Dropout", {{"rate", rate}}}; }
@@ -66,7 +68,7 @@ struct SequentialLayer final : Cloned<SequentialLayer>, Described {
     layers.back().settle();
     Layer& added = layers.back().layer_behind();
     if (!layers.back().is_settled() && !added.has_own_name()) added.rename(name_of(layers.size() - 1), false);
-    pass_policy_on(added);
+    pass_on(added);
   }
   /// Layers without a name of the user's are numbered by kind: dense, dense_1, dense_2.
   std::string name_of(std::size_t i) const {
@@ -84,6 +86,15 @@ struct SequentialLayer final : Cloned<SequentialLayer>, Described {
     std::vector<std::shared_ptr<Layer>> all;
     for (const Module& layer : layers) all.push_back(child_of(layer));
     return all;
+  }
+  bool become(Layer& fresh) override {
+    auto* same = dynamic_cast<SequentialLayer*>(&fresh);
+    if (!same) return false;
+    if (layers.size() != same->layers.size()) layers = std::move(same->layers);
+    else
+      for (std::size_t i = 0; i < layers.size(); ++i) layers[i].exchange_layers(same->layers[i]);
+    take_own(fresh);
+    return true;
   }
   void build(const Spec& input) override {
     require(!layers.empty(), "Sequential: it has no layers");
@@ -120,9 +131,7 @@ std::shared_ptr<Layer> sequential_of(std::vector<Module> layers, const ModelOpti
   return made;
 }
 
-const SequentialLayer& as_sequential(const Module& module) {
-  return static_cast<const SequentialLayer&>(module.layer_behind());
-}
+const SequentialLayer& as_sequential(const Module& module) { return layer_as<SequentialLayer>(module, "Sequential"); }
 
 }  // namespace
 
@@ -131,10 +140,10 @@ Dense::Dense(std::int64_t units, Activation activation, DenseOptions options)
 
 Variable& Dense::kernel() const {
   require(is_built(), "Dense: it has no kernel before it is built");
-  return static_cast<const DenseLayer&>(layer_behind()).variable(0);
+  return layer_as<DenseLayer>(*this, "Dense").variable(0);
 }
 Variable& Dense::bias() const {
-  const auto& layer = static_cast<const DenseLayer&>(layer_behind());
+  const auto& layer = layer_as<DenseLayer>(*this, "Dense");
   require(is_built() && layer.options.use_bias, "Dense: it has no bias", is_built() ? "" : " before it is built");
   return layer.variable(1);
 }
@@ -149,9 +158,11 @@ Sequential::Sequential(std::initializer_list<Module> layers, ModelOptions option
     : Module(sequential_of(std::vector<Module>(layers), options)) {}
 Sequential::Sequential(std::vector<Module> layers, ModelOptions options)
     : Module(sequential_of(std::move(layers), options)) {}
-void Sequential::add(Module layer) { static_cast<SequentialLayer&>(layer_behind()).add(std::move(layer)); }
+void Sequential::add(Module layer) { layer_as<SequentialLayer>(*this, "Sequential").add(std::move(layer)); }
 Module& Sequential::layer(std::size_t i) const {
-  std::vector<Module>& layers = as_sequential(*this).layers;
+  const SequentialLayer& all = as_sequential(*this);
+  if (Trace* trace = Trace::current()) all.watch(*trace);  // which layer that is
+  std::vector<Module>& layers = all.layers;
   require<OutOfRange>(i < layers.size(), "Sequential: layer ", i, " of ", layers.size());
   return layers[i];
 }

@@ -124,10 +124,9 @@ std::int64_t rank_for(const Tensor& values, double energy) {
 }
 
 void check(const LowRankOptions& o) {
+  check_options("low_rank", o);
   require((o.rank != 0) != (o.energy != 0), "low_rank: say one of rank and energy, got rank ", o.rank, " and energy ",
           o.energy);
-  require(o.rank >= 0, "low_rank: rank must be positive, got ", o.rank);
-  require(o.energy >= 0 && o.energy <= 1, "low_rank: energy must be above 0 and at most 1, got ", o.energy);
 }
 
 /// A layer as a module.
@@ -135,7 +134,7 @@ struct Made : Module {
   explicit Made(std::shared_ptr<Layer> layer) : Module(std::move(layer)) {}
 };
 
-const DenseLayer& as_dense(const Module& layer) { return static_cast<const DenseLayer&>(layer.layer_behind()); }
+const DenseLayer& as_dense(const Module& layer) { return layer_as<DenseLayer>(layer, "Dense"); }
 
 /// A built layer of this kernel, [inputs, units].
 std::shared_ptr<DenseLayer> dense_of(const Tensor& kernel, Activation activation, DenseOptions options,
@@ -149,6 +148,7 @@ std::shared_ptr<DenseLayer> dense_of(const Tensor& kernel, Activation activation
   made->options.kernel_initializer = like.options.kernel_initializer;
   made->options.bias_initializer = like.options.bias_initializer;
   made->variable(0).assign(cast(kernel, made->variable(0).dtype()));
+  if (!like.is_trainable()) made->set_trainable(false);
   made->variable(0).set_trainable(like.variable(0).trainable());
   return made;
 }

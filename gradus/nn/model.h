@@ -87,6 +87,12 @@ template <class Net> struct NetLayerOf final : NetLayer {
   std::shared_ptr<Layer> clone() const override { return copied_net(*this); }
   std::string struct_name() const override { return type_name(typeid(Net).name()); }
   void visit(const FieldVisitor& visitor) const override { visit_fields(net, visitor); }
+  bool become(Layer& fresh) override {
+    auto* same = dynamic_cast<NetLayerOf*>(&fresh);
+    if (!same || !replace_in_place(net, same->net)) return false;
+    take_own(fresh);
+    return true;
+  }
   Tensor call(const Tensor& x) const override {
     if constexpr (std::is_invocable_r_v<Tensor, const Net&, const Tensor&>) return net(x);
     else fail_as_module(*this);
@@ -105,8 +111,8 @@ template <class Net, class... A> using call_result_t = typename detail::net_resu
 /// Net: a struct with a const operator() from tensors to a Tensor, or to a tuple or array of them. Copying copies the
 /// variables, also behind std::shared_ptr: what several of them share is one in the copy. What raw pointers lead to is
 /// not copied; those into the model itself lead into the copy. A Net that cannot be copied, with a std::unique_ptr, is an
-/// InvalidArgument when it is. Assigning to a model that is built writes values into its variables; of another
-/// structure: InvalidArgument, and nothing changes.
+/// InvalidArgument when it is. Assigning is that of modules: fields of a built model stay where they are, so that
+/// references to them hold.
 template <class Net> struct Model : Module {
   Model() : Module(std::make_shared<detail::NetLayerOf<Net>>()) {}
   explicit Model(Net net, ModelOptions options = {})
@@ -132,7 +138,11 @@ template <class Net> struct Model : Module {
   }
 
   /// The struct, to reach its fields.
-  Net* operator->() const { return &net_layer()->net; }
+  Net* operator->() const {
+    const auto layer = net_layer();
+    layer->note_looked_at();
+    return &layer->net;
+  }
 
  private:
   std::shared_ptr<detail::NetLayerOf<Net>> net_layer() const {

@@ -30,6 +30,10 @@ class Module {
   Variables variables() const;
   /// The list may be asked for before the module is built, but not looked at: then InvalidArgument.
   Variables trainable_variables() const;
+  /// Of this layer and all within, now and of what they make when they are built; the last call about a layer holds. A
+  /// frozen layer has no trainable variables; frozen batch normalization goes by its moving statistics in training,
+  /// too, and does not move them, frozen spectral normalization leaves its kernel alone; dropout still drops. Variables
+  /// that are none to be trained, such as moving statistics, stay so. What was traced notices it.
   void set_trainable(bool trainable);
   void set_name(std::string name);
   /// The types in which this layer, and those within that were given none of their own, compute and keep variables:
@@ -52,8 +56,11 @@ class Module {
   Module(const Module& other);
   /// Keeps identity: the same cells, known to the same optimizer.
   Module(Module&& other) noexcept;
-  /// An empty, unbuilt or moved-from module adopts; a built one of equal structure writes values and masks into its own
-  /// variables; of another structure: InvalidArgument, and nothing changes.
+  /// It becomes the function that `other` is: layers with all their options, values, masks, what is frozen. One that is
+  /// built keeps its variables, known to its optimizer, and its name; so theirs must be as many, of the same shapes and
+  /// types: else InvalidArgument, and nothing changes. `other` is built as this one was if it is not. What was traced
+  /// with this module is traced anew, unless nothing but values has changed. One without variables, or not built, just
+  /// becomes the other. Not within a traced function, if it has variables.
   Module& operator=(const Module& other);
   Module& operator=(Module&& other);
   ~Module();
@@ -67,11 +74,16 @@ class Module {
   bool is_shared() const { return handle_ == Handle::shared; }
   /// Whether the layer was taken as a shared one, so that another model may have given it its name.
   bool is_settled() const { return handle_ == Handle::settled; }
+  /// That of the layer behind, 0 if there is none.
+  std::uint64_t setup_number() const;
+  /// Both have the other's layer; traces are not told.
+  void exchange_layers(Module& other) noexcept { layer_.swap(other.layer_); }
 
  protected:
   Module();
   explicit Module(std::shared_ptr<Layer> layer);
-  const std::shared_ptr<Layer>& shared_layer() const { return layer_; }
+  /// What layer_behind() is, or null.
+  const std::shared_ptr<Layer>& shared_layer() const;
 
  private:
   template <std::derived_from<Module> M> friend M shared(const M& module);
@@ -84,6 +96,7 @@ class Module {
     Sharing(const Sharing&) = delete;
   };
   bool copies_are_shared() const;
+  bool keeps_variables() const;
   std::shared_ptr<Layer> layer_;
   Handle handle_ = Handle::own;
 };

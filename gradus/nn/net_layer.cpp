@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <typeinfo>
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
 #include "gradus/nn/cloned.h"
@@ -92,10 +93,43 @@ void NetLayer::adopt_fields() {
   name_variables();
 }
 
-WatchedFields::Fields NetLayer::plain_fields() const {
+WatchedFields::Fields NetLayer::fields() const {
   WatchedFields::Fields fields;
-  visit({.plain = [&](const std::string& name, std::string value) { fields.emplace_back(name, std::move(value)); }});
+  visit({.layer = [&](const std::string& name,
+                      const Module& layer) { fields.emplace_back(name, "", layer.setup_number()); },
+         .plain = [&](const std::string& name, std::string value) { fields.emplace_back(name, std::move(value)); }});
   return fields;
+}
+
+void NetLayer::watch(Trace& trace) const {
+  Layer::watch(trace);
+  trace.watch(WatchedFields{setup().record(), name().empty() ? "a model" : "model " + name(), fields(),
+                            [this] { return fields(); }});
+}
+
+bool NetLayer::has_setup_of(const Layer& other) const {
+  if (typeid(*this) != typeid(other) || policy() != other.policy()) return false;
+  const auto& net = static_cast<const NetLayer&>(other);
+  bool is_known = true;
+  WatchedFields::Fields plain[2];
+  for (const NetLayer* each : {this, &net}) {
+    WatchedFields::Fields& own = plain[each == this];
+    each->visit({.layer = [&](const std::string& name, const Module&) { own.emplace_back(name, "", 1u); },
+                 .plain = [&](const std::string& name, std::string value) { own.emplace_back(name, std::move(value)); },
+                 .other = [&](const std::string&) { is_known = false; }});
+  }
+  return is_known && plain[0] == plain[1] &&
+         std::ranges::equal(children(), other.children(),
+                            [](const auto& mine, const auto& theirs) { return mine->has_setup_of(*theirs); });
+}
+
+void NetLayer::rebind(const Rebinding& cells) {
+  Layer::rebind(cells);
+  visit({.variable = [&](const std::string&, const Variable& variable) {
+    if (const auto found = cells.find(variable.cell().get()); found != cells.end())
+      const_cast<Variable&>(variable).become(found->second);
+  }});
+  name_variables();
 }
 
 /// "layers_0/kernel"; a model with a name, as a field of another model has one, puts that first.
@@ -123,16 +157,6 @@ NetCall::NetCall(const Module& model, const std::shared_ptr<NetLayer>& layer)
       scope_(layer->name().empty() ? layer->kind() : std::string_view(layer->name())),
       call_(*layer) {
   note_use();
-  Trace* trace = Trace::current();
-  if (!trace) return;
-  WatchedFields::Fields fields = layer->plain_fields();
-  if (fields.empty()) return;
-  const auto now = [weak = std::weak_ptr(layer)] {
-    const auto alive = weak.lock();
-    return alive ? alive->plain_fields() : WatchedFields::Fields();
-  };
-  const std::string owner = layer->name().empty() ? "a model" : "model " + layer->name();
-  trace->watch({layer.get(), owner, std::move(fields), now});
 }
 
 void NetCall::note_use() const {

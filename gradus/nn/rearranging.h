@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/nn/module.h"
 
 namespace gradus {
@@ -22,6 +23,7 @@ struct RepeatVector : Module {
 struct ReLUOptions {
   std::optional<double> max_value = {};
   double negative_slope = 0, threshold = 0;
+  static constexpr auto ranges() { return std::array{Allowed::not_negative("max_value negative_slope threshold")}; }
 };
 /// x, above max_value that, below the threshold negative_slope * (x - threshold).
 struct ReLU : Module {

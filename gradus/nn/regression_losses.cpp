@@ -50,7 +50,7 @@ Tensor log_cosh(const Tensor& y, const Tensor& prediction) {
 
 Tensor huber(const Tensor& y, const Tensor& prediction, HuberOptions options) {
   const double delta = options.delta;
-  require(delta > 0, "huber: delta must be positive, got ", delta);
+  check_options("huber", options);
   const Tensor error = targets("huber", y, prediction) - prediction, size = abs(error);
   return mean_of_last(where(size <= delta, square(error) * 0.5, (size - delta / 2) * delta));
 }

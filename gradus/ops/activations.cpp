@@ -5,6 +5,7 @@
 #include "gradus/ops/checks.h"
 #include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
 
 namespace gradus {
 namespace {
@@ -127,9 +128,10 @@ Tensor glu(const Tensor& x, int axis) {
   require_floating(x, "glu");
   const int at = checked_axis(x, axis, "glu");
   const std::int64_t n = x.shape()[at];
-  require(n >= 0 && n % 2 == 0, "glu: expected an even size along axis ", axis, ", got ", x.spec());
+  require(n < 0 || n % 2 == 0, "glu: expected an even size along axis ", axis, ", got ", x.spec());
   return in_computed_dtype(x, [&](const Tensor& wide) {
-    return slice_within(wide, at, 0, n / 2) * sigmoid(slice_within(wide, at, n / 2, n / 2));
+    const std::vector<Tensor> halves = split(wide, 2, at);
+    return halves[0] * sigmoid(halves[1]);
   });
 }
 

@@ -136,6 +136,8 @@ Tensor any_key_left(const Masks& masks) {
 
 double scale_of(const Options& options, const Tensor& query) {
   const std::int64_t width = query.shape()[3];
+  require(width >= 0 || options.scale, op, ": query is ", query.spec(),
+          ": its width must be known when tracing, or the scale given");
   return options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(width, 1))));
 }
 

@@ -4,6 +4,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
 #include "gradus/ops/widened.h"
 
 namespace gradus {
@@ -73,9 +74,10 @@ int channel_axis(std::string_view op, const Tensor& x, int axis) {
 /// x0 + x1 + ... of the elements within `before` and `after` along `axis`.
 Tensor sum_of_neighbours(const Tensor& x, int axis, std::int64_t before, std::int64_t after) {
   const std::int64_t n = x.shape()[axis];
-  if (n >= 0) {
-    before = std::min(before, std::max<std::int64_t>(n - 1, 0));
-    after = std::min(after, std::max<std::int64_t>(n - 1, 0));
+  const std::int64_t others = std::max<std::int64_t>(n - 1, 0);
+  if (SizeChoice::choose(n >= 0 && others < std::max(before, after)) && n >= 0) {
+    before = std::min(before, others);
+    after = std::min(after, others);
   }
   std::vector<std::array<std::int64_t, 2>> paddings(static_cast<std::size_t>(x.shape().rank()), {0, 0});
   paddings[static_cast<std::size_t>(axis)] = {before, after};

@@ -66,7 +66,7 @@ class Places {
                      own[field.substr(0, field.rfind('/') + 1)].push_back(&variable);
                    }});
     for (auto& [object, variables] : own) {
-      std::ranges::stable_partition(variables, [](const Variable* v) { return v->trainable(); });
+      std::ranges::stable_partition(variables, [](const Variable* v) { return v->cell()->made_trainable; });
       int i = 0;
       for (const Variable* variable : variables) place(path + object + "vars/" + std::to_string(i++), *variable);
     }

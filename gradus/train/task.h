@@ -82,6 +82,10 @@ Examined examine(const M& model, const L& loss, In fields) {
 
 }  // namespace detail
 
+/// InvalidArgument for a data set of these specs that was not batched, unless that is declared; see fit. `what` opens
+/// it.
+void check_batched(std::string_view what, const std::vector<Spec>& specs, std::optional<int> batchings, bool unbatched);
+
 /// `model` and `loss` must outlive the task.
 template <std::size_t N, class M, class L> Task task_of(const M& model, const L& loss, bool sample_weight) {
   Task task{.fields = N};
