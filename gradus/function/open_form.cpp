@@ -14,8 +14,8 @@ constexpr std::size_t few = 4, few_large = 3;
 constexpr std::size_t most_examples = 8;
 /// A graph that shows that more numbers vary opens the form anew.
 constexpr int most_openings = 6;
-/// So many runs of small programs pay for compiling: about a millisecond an op, against some microseconds a run.
-constexpr int worth_compiling = 16;
+/// So many runs, or as many as take as long as compiling, are interpreted.
+constexpr double most_interpreted = 16;
 
 /// Elements that are not there leave no trace of how they would be walked.
 bool is_empty_somewhere(const Graph& graph) {
@@ -119,7 +119,10 @@ bool OpenForm::open(const Graph& graph, const std::vector<std::int64_t>& numbers
   graph_ = std::move(*open);
   interpreted_ = compiled_ = nullptr;
   sights_ = 0;
-  return gives_outputs_of(graph, pattern_.match(numbers).value());
+  const std::vector<std::int64_t> symbols = pattern_.match(numbers).value();
+  const double runs = std::min(most_interpreted, runs_that_pay(graph_, symbols));
+  patience_ = static_cast<int>(runs) * (1 + graph_.size() / 512);
+  return gives_outputs_of(graph, symbols);
 }
 
 bool OpenForm::gives_outputs_of(const Graph& graph, std::span<const std::int64_t> symbols) const {
@@ -131,8 +134,7 @@ bool OpenForm::gives_outputs_of(const Graph& graph, std::span<const std::int64_t
 
 ProgramForSizes OpenForm::program(std::vector<std::int64_t> symbols, bool comes_back) {
   if (compiled_) return {compiled_, std::move(symbols), true};
-  const int patience = worth_compiling * (1 + graph_.size() / 512);
-  if (comes_back || sights_ >= patience || !is_interpreted_sooner(graph_, symbols)) {
+  if (comes_back || sights_ > patience_ || !is_interpreted_sooner(graph_, symbols)) {
     compiled_ = compile(graph_);
     interpreted_ = nullptr;
     return {compiled_, std::move(symbols), true, true};

@@ -48,7 +48,7 @@ class OpenForm {
   SizePattern pattern_;
   Graph graph_;  // with symbols; empty: not opened yet
   std::shared_ptr<const Program> interpreted_, compiled_;
-  int openings_ = 0, sights_ = 0;
+  int openings_ = 0, sights_ = 0, patience_ = 0;
   bool is_closed_ = false;  // for good
 };
 
