@@ -1,6 +1,8 @@
 #include "bench/machine.h"
 #include <immintrin.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -166,8 +168,9 @@ Figures limits() {
   return figures;
 }
 
-/// So many threads that compute until the process is killed: load for others.
+/// So many threads that compute until the process is killed, or whoever started it ends: load for others.
 Figures busy() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   ThreadPool& pool = ThreadPool::global();
   pool.run(pool.threads(), [](int, int) {
     for (std::atomic<unsigned> steps = 0;; steps.fetch_add(1, std::memory_order_relaxed)) {}

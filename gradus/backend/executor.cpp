@@ -206,17 +206,18 @@ std::optional<std::chrono::nanoseconds> patience_for(const Binding& binding) {
 }
 
 /// What worker 0 does. Nobody waits for it before the second section, so it begins at once and sees then who has come.
-void lead(const Binding& binding, KernelArguments& arguments, std::byte* arena) {
+/// Whether all have.
+bool lead(const Binding& binding, KernelArguments& arguments, std::byte* arena) {
   const std::span<const Section> sections = binding.sections;
   const auto patience = patience_for(binding);
-  if (!patience) return work(binding, sections, false, arguments, arena);
-  work(binding, sections.first(1), false, arguments, arena);
+  work(binding, patience ? sections.first(1) : sections, false, arguments, arena);
+  if (!patience) return true;
   ThreadPool& pool = ThreadPool::global();
   const bool are_here = sections.size() == 1 ? pool.others_leave_shortly() : arguments.member->barrier->wait_shortly(0);
-  if (are_here) return work(binding, sections.subspan(1), false, arguments, arena);
-  const std::span<const int> absent = pool.call_off_absent(*patience);
-  if (absent.empty()) work(binding, sections.subspan(1), true, arguments, arena);
+  const std::span<const int> absent = are_here ? std::span<const int>() : pool.call_off_absent(*patience);
+  if (absent.empty()) work(binding, sections.subspan(1), !are_here, arguments, arena);
   else stand_in(binding, absent, arguments, arena);
+  return absent.empty();
 }
 
 KernelArguments arguments_of(const TeamMember& member, const Binding& binding, void* const* slots, ErrorWord& error) {
@@ -260,11 +261,13 @@ void TeamMember::end_turn() const {
   if (team > 1) barrier->end_turn(worker);
 }
 
-void execute(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error) {
+bool execute(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error) {
   if (binding.team == 1) {
     const FlushDenormals flush;
-    return run_alone(binding, slots, arena, error);
+    run_alone(binding, slots, arena, error);
+    return true;
   }
+  bool by_team = false;
   const auto part = [&, meeting = &meeting_of(binding.team)](int worker, int team) {
     if (team != binding.team) {  // the pool is busy, or was made smaller just now
       if (worker == 0) run_alone(binding, slots, arena, error);
@@ -273,7 +276,7 @@ void execute(const Binding& binding, void* const* slots, std::byte* arena, Error
     const TeamMember member{worker, team, &meeting->barrier, meeting->shares.data()};
     KernelArguments arguments = arguments_of(member, binding, slots, error);
     try {
-      if (worker == 0) lead(binding, arguments, arena);
+      if (worker == 0) by_team = lead(binding, arguments, arena);
       else work(binding, binding.sections, false, arguments, arena);
     } catch (...) {
       for (Share& share : meeting->shares) share.clear();
@@ -283,6 +286,7 @@ void execute(const Binding& binding, void* const* slots, std::byte* arena, Error
   ThreadPool::Absence absence;
   if (binding.is_short) absence.gain = binding.gain_ns;
   ThreadPool::global().run(binding.team, part, absence);
+  return by_team;
 }
 
 void execute_within(const TeamMember& member, const Binding& binding, void* const* slots, std::byte* arena,

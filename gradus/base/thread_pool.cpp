@@ -30,7 +30,7 @@ using Nanoseconds = std::chrono::nanoseconds;
 /// How long a thread looks again before it sleeps: after a job, and within one.
 constexpr std::chrono::microseconds spin_between_jobs{1000}, spin_within_job{50};
 /// The same while threads that are called get no core: whoever looks may keep it from the one that it waits for.
-constexpr std::chrono::microseconds doubtful_between_jobs{200}, doubtful_within_job{5};
+constexpr std::chrono::microseconds doubtful_between_jobs{200}, doubtful_within_job{20};
 /// With more threads than cores another one wants its core.
 constexpr std::chrono::microseconds spin_when_crowded{20};
 
@@ -127,7 +127,7 @@ struct ThreadPool::Team {
   explicit Team(int size) : begins(static_cast<std::size_t>(size)) {}
 
   struct alignas(64) Begin {
-    Ticket ticket;
+    Ticket ticket{true};     // its thread has yet to start
     std::uint32_t jobs = 0;  // that this worker was given: it may be left out of some
     /// Twice the number of the last job that it has come to, or of one that it was called off from, and 1. In a line of
     /// its own, which nobody else looks at while all come.
@@ -201,14 +201,15 @@ struct ThreadPool::Team {
       if (begins[static_cast<std::size_t>(w)].ticket.is_asleep()) return true;
     return false;
   }
-  /// For the next jobs, if they come soon, or if that is `expected`.
-  void rouse(int workers, bool expected) {
+  /// For the next jobs, if they come soon, or if that is `expected`. Whether it did anything.
+  bool rouse(int workers, bool expected) {
     const auto now = Clock::now();
     const bool soon = now - std::exchange(missed, now) < soon_again;
-    if ((!soon && !expected) || now - roused < wakes_within) return;
+    if ((!soon && !expected) || now - roused < wakes_within) return false;
     roused = now;
     for (int w = 1; w < workers; ++w)
       if (Ticket& ticket = begins[static_cast<std::size_t>(w)].ticket; ticket.is_asleep()) ticket.rouse();
+    return true;
   }
 };
 
@@ -260,7 +261,9 @@ void ThreadPool::run_job(int want, Job job, const Absence& absence) {
   Team& team = *team_;
   const int size = std::min(want, static_cast<int>(team.begins.size()));
   if (absence.gain < worth_waking_ns && team.is_any_asleep(size)) {
-    team.rouse(size, !turnout_.is_good());
+    // In doubt they may wake on the caller's core and keep it while they look.
+    const bool in_doubt = !turnout_.is_good(), roused = team.rouse(size, in_doubt);
+    if (roused && in_doubt) turnout_.note(0, static_cast<double>(Nanoseconds(doubtful_between_jobs).count()));
     return run_alone(job);
   }
   const JobScope scope;
@@ -304,8 +307,9 @@ void ThreadPool::work(const std::shared_ptr<Team>& team, int worker) {
   use_cores_of_process();
   const FlushDenormals flush;
   in_job = true;  // whatever a worker computes is part of a job
+  Team::Begin& begin = team->begins[static_cast<std::size_t>(worker)];
+  begin.ticket.looks();
   for (std::uint32_t job = 1;; ++job) {
-    Team::Begin& begin = team->begins[static_cast<std::size_t>(worker)];
     begin.ticket.wait_for(job, patience_between_jobs());
     if (!begin.come(job)) continue;
     if (!team->job.body) return;

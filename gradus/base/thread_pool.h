@@ -95,6 +95,9 @@ class ThreadPool {
 /// core: beside another busy process it would get that back after a whole slice of time, but is woken at once.
 class Ticket {
  public:
+  /// `asleep`: whoever is to wait does not look yet, until it says so.
+  explicit Ticket(bool asleep = false) : asleep_(asleep) {}
+  void looks() { asleep_.store(false, std::memory_order_relaxed); }
   void set(std::uint32_t number);
   /// Returns when the number is `wanted` or later (numbers wrap around); `patience`: how long it looks before it
   /// sleeps.
@@ -109,7 +112,7 @@ class Ticket {
  private:
   bool sleep_until(std::uint32_t wanted);
   std::atomic<std::uint32_t> number_ = 0;
-  std::atomic<bool> asleep_ = false, roused_ = false;
+  std::atomic<bool> asleep_, roused_ = false;
 };
 
 /// Where the workers of one job wait for each other: what any of them wrote before is seen by all after. A

@@ -1,7 +1,7 @@
 /// How many threads are worth calling for short work. A thread that has lost its core to another process comes back
 /// after that one's slice of time, milliseconds later, and whoever meets it waits as long: a step of 20 us then takes
 /// less on one thread. So what short jobs gain and what their waits cost is added up, and after losses fewer threads
-/// are called for a while: longer each time that more turn out not to pay.
+/// are called for a while: the longer the more was lost.
 #pragma once
 #include <atomic>
 
@@ -33,8 +33,7 @@ class Turnout {
   std::atomic<double> credit_{0};  // what calling so many has paid, of late
   std::atomic<double> gained_{0};  // since so many are called
   std::atomic<double> lost_{0};    // likewise
-  std::atomic<double> pause_{0};   // how long fewer are called next time
-  std::atomic<double> left_{0};    // of that, now
+  std::atomic<double> left_{0};    // work until more are called
 };
 
 }  // namespace gradus

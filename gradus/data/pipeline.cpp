@@ -8,6 +8,7 @@
 #include "gradus/data/order.h"
 #include "gradus/data/prefetch.h"
 #include "gradus/data/stage.h"
+#include "gradus/graph/scalar.h"
 #include "gradus/ops/random_key.h"
 
 namespace gradus {
@@ -83,16 +84,6 @@ class PassReading : public Reading {
   std::unique_ptr<Prefetcher> prefetcher_;
 };
 
-bool can_hold(DType dtype, double value) {
-  if (!is_integer(dtype) && dtype != boolean) return true;
-  return with_type(dtype, [&]<class T>(T) {
-    if constexpr (std::is_arithmetic_v<T>)
-      return value == std::trunc(value) && value >= static_cast<double>(std::numeric_limits<T>::lowest()) &&
-             value <= static_cast<double>(std::numeric_limits<T>::max());
-    else return true;
-  });
-}
-
 void check_padding(std::string_view stage, const std::vector<Spec>& fields, const PaddedBatchOptions& options) {
   const std::size_t shapes = options.padded_shapes.size(), values = options.padding_values.size();
   require(shapes == 0 || shapes == fields.size(), stage, ": ", shapes, " padded_shapes for ", fields.size(), " fields");
@@ -100,7 +91,7 @@ void check_padding(std::string_view stage, const std::vector<Spec>& fields, cons
           " fields; expected one for each, or one for all");
   for (std::size_t i = 0; i < fields.size() && values > 0; ++i) {
     const double value = options.padding_values[values == 1 ? 0 : i];
-    require<OutOfRange>(can_hold(fields[i].dtype, value), stage, ": the padding value ", value, " is no ",
+    require<OutOfRange>(scalar::Literal(value).fits(fields[i].dtype), stage, ": the padding value ", value, " is no ",
                         fields[i].dtype, ", of which field ", i, " is made");
   }
   for (std::size_t i = 0; i < shapes; ++i) {

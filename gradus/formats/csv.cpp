@@ -61,6 +61,9 @@ class TableReader {
   CsvTable read() {
     require(options_.separator != '"' && options_.separator != '\n' && options_.separator != '\r',
             "from_csv: the separator may be neither a quote nor the end of a line");
+    const double missing = options_.missing_value.value_or(0);
+    require(!std::isfinite(missing) || std::isfinite(static_cast<float>(missing)), "from_csv: missing_value is ",
+            missing, ", which f32 does not hold");
     std::vector<CsvCell> cells;
     bool more = records_.next(cells);
     require<DataError>(more || !options_.header, "from_csv: ", name_, ": the file is empty; expected a header");

@@ -7,6 +7,7 @@
 #include "gradus/gradients/chunks.h"
 #include "gradus/gradients/micro_batches.h"
 #include "gradus/graph/region.h"
+#include "gradus/gradients/weighed.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control_ops.h"
 #include "gradus/ops/elementwise.h"
@@ -125,11 +126,11 @@ class Sums {
     return [this](In so_far, In part) {
       const auto [loss, gradients] = of(part);
       const Tensor value = loss.value(), weight = loss.weight();
-      Tensors next{so_far[0] + value * cast(weight, value.dtype()), so_far[1] + weight}, joined;
+      Tensors next{so_far[0] + weighed(value, weight), so_far[1] + weight}, joined;
       for (std::size_t i = 0; i < gradients.size(); ++i) {
         const DType wide = computed_in(sources_[i].dtype());
         const GradientPart sum =
-            gradients.mean(i).map([&](const Tensor& mean) { return cast(mean, wide) * cast(weight, wide); });
+            gradients.mean(i).map([&](const Tensor& mean) { return weighed(cast(mean, wide), weight); });
         if (places_[i] == 0) next.push_back(so_far[next.size()] + sum.whole());
         else add_rows(sum, i, part[0].shape()[0], joined);
       }

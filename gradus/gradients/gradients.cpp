@@ -3,6 +3,7 @@
 #include "gradus/base/ranges.h"
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/variable_cell.h"
+#include "gradus/gradients/weighed.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
@@ -95,7 +96,7 @@ Gradients& Gradients::operator+=(const Gradients& other) {
     const DType wide = computed_in(g.parts_[i].dtype());
     if (g.are_sums_ && g.parts_[i].dtype() == wide) return g.parts_[i];
     return g.parts_[i].map(
-        [&](const Tensor& part) { return g.are_sums_ ? cast(part, wide) : cast(part, wide) * cast(g.weight_, wide); });
+        [&](const Tensor& part) { return g.are_sums_ ? cast(part, wide) : weighed(cast(part, wide), g.weight_); });
   };
   for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i] = sum_of(*this, i) + sum_of(other, i);
   weight_ = weight_ + cast(other.weight_, weight_.dtype());

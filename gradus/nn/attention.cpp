@@ -46,8 +46,13 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
       add_variable("attention_output/bias", zeros({outputs}, query.dtype), options.bias_regularizer);
   }
   Tensor call(const Tensor& x) const override { return attend(x, x, x, {}); }
-  Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
+  Tensor call_masked(const Tensor& x, const Tensor& given) const override {
+    const Tensor mask = of_places(given, x);
     return attend(x, x, x, joint_mask({}, mask, mask));
+  }
+  /// bool [batch, time]
+  static Tensor of_places(const Tensor& mask, const Tensor& x) {
+    return CallScope::spread(mask, {x.shape()[0], x.shape()[1]});
   }
   Tensor compute_mask(const Tensor&, const Tensor& mask) const override { return mask; }
   /// `given`, of which what the masks of queries and keys, bool [batch, time], leave out is left out too.
@@ -119,8 +124,9 @@ Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, co
   const NameScope scope(attention.name().empty() ? attention.kind() : std::string_view(attention.name()));
   const CallScope call(attention);
   const Tensor q = attention.computed(query), k = attention.computed(key), v = attention.computed(value);
-  const Tensor of_query = CallScope::mask_of(q), of_value = CallScope::mask_of(v);
-  Tensor of_keys = CallScope::mask_of(k);
+  const Tensor of_query = AttentionLayer::of_places(CallScope::mask_of(q), q);
+  const Tensor of_value = AttentionLayer::of_places(CallScope::mask_of(v), v);
+  Tensor of_keys = AttentionLayer::of_places(CallScope::mask_of(k), k);
   if (of_value.defined() && value.node() != key.node())
     of_keys = of_keys.defined() ? logical_and(of_keys, of_value) : of_value;
   const Tensor y = attention.attend(q, k, v, AttentionLayer::joint_mask(mask.mask, of_query, of_keys));

@@ -3,6 +3,7 @@
 #include <atomic>
 #include "gradus/function/trace.h"
 #include "gradus/nn/layer.h"
+#include "gradus/ops/shape.h"
 
 namespace gradus {
 namespace {
@@ -37,6 +38,13 @@ Tensor CallScope::mask_of(const Tensor& x) {
 
 void CallScope::set_mask(const Tensor& x, Tensor mask) {
   if (current_) current_->masks_.emplace_back(x, std::move(mask));
+}
+
+Tensor CallScope::spread(const Tensor& mask, const Shape& places) {
+  if (!mask.defined() || mask.shape().rank() >= places.rank()) return mask;
+  Tensor each = mask;
+  while (each.shape().rank() < places.rank()) each = expand_dims(each, -1);
+  return broadcast_to(each, places);
 }
 
 bool CallScope::is_call() { return current_ && current_->kind_ == Kind::call; }

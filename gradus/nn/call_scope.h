@@ -24,6 +24,9 @@ class CallScope {
   static Tensor mask_of(const Tensor& x);
   /// Known to the layers that are given `x` within this call.
   static void set_mask(const Tensor& x, Tensor mask);
+  /// `mask` of the places of x, its first dimensions: where it has fewer of them, all places within one count alike.
+  /// One of more dimensions stays.
+  static Tensor spread(const Tensor& mask, const Shape& places);
   /// Whether what is called now is a call, and no trial.
   static bool is_call();
 

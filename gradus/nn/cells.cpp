@@ -258,9 +258,11 @@ struct RNNLayer final : Cloned<RNNLayer>, Described {
     cell.layer_behind().ensure_built(Spec{input.dtype, {any_size, input.shape[2]}});
   }
   Tensor call(const Tensor& x) const override { return run_from(x, {}).output; }
-  Tensor call_masked(const Tensor& x, const Tensor& mask) const override { return run_from(x, {.mask = mask}).output; }
+  Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
+    return run_from(x, {.mask = mask_of_places(x, mask)}).output;
+  }
   Tensor compute_mask(const Tensor&, const Tensor& mask) const override {
-    return options.return_sequences ? mask : Tensor();
+    return options.return_sequences ? in_order_of_steps(mask, options.go_backwards) : Tensor();
   }
   RecurrentOutput run_from(const Tensor& x, const RecurrentInput& input) const {
     const CellLayer& steps = cell_behind(cell);
@@ -323,7 +325,7 @@ template <class Options> struct ConvLSTMLayer final : Cloned<ConvLSTMLayer<Optio
   }
   Tensor call(const Tensor& x) const override { return call_masked(x, {}); }
   Tensor compute_mask(const Tensor&, const Tensor& mask) const override {
-    return options.return_sequences ? mask : Tensor();
+    return options.return_sequences ? in_order_of_steps(mask, options.go_backwards) : Tensor();
   }
   /// What the input gives to the gates is one convolution for all places.
   Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
@@ -343,7 +345,7 @@ template <class Options> struct ConvLSTMLayer final : Cloned<ConvLSTMLayer<Optio
     state.set(-1, settings.filters);
     const Tensor zero = fill(state, 0, x.dtype());
     return over_places(reshape(gates, divided), {zero, zero}, 0,
-                       {options.return_sequences, options.go_backwards, false, true, mask},
+                       {options.return_sequences, options.go_backwards, false, true, mask_of_places(x, mask)},
                        [&](const Tensor& from_input, In now) { return step(from_input, now); })
         .output;
   }
@@ -436,7 +438,7 @@ RecurrentOutput RNN::with_state(const Tensor& given, const RecurrentInput& input
   const CallScope call(layer);
   const Tensor x = layer.computed(given);
   RecurrentInput whole = input;
-  if (!whole.mask.defined()) whole.mask = CallScope::mask_of(x);
+  if (!whole.mask.defined()) whole.mask = mask_of_places(x, CallScope::mask_of(x));
   RecurrentOutput result = layer.run_from(x, whole);
   layer.note_result(x, whole.mask, result.output);
   return result;

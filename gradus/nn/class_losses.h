@@ -38,7 +38,7 @@ struct CircleOptions {
 };
 struct GeneralizedOptions {
   double q = 0.5;  // above 0: towards 0 crossentropy, towards 1 mean absolute error
-  static constexpr auto ranges() { return std::array{Allowed{"q", 0, 1, true}}; }
+  static constexpr auto ranges() { return std::array{Allowed::positive("q")}; }
 };
 struct CtcOptions {
   std::int64_t mask_index = 0;  // the class of the blank; in y it fills up rows
@@ -69,7 +69,7 @@ Tensor dice(const Tensor& y, const Tensor& prediction, OverlapOptions options = 
 /// 2017).
 Tensor tversky(const Tensor& y, const Tensor& prediction, TverskyOptions options = {});
 /// Sun et al. 2020: y holds integer labels [batch], the prediction embeddings [batch, n] of length 1, which are
-/// compared with those of the references.
+/// compared with those of the references. Examples of weight 0 are no references either.
 Tensor circle(const Tensor& y, const Tensor& prediction, CircleOptions options = {});
 /// (1 - p[y]^q) / q of probabilities (Zhang and Sabuncu 2018); y holds classes, one for each row of the prediction.
 Tensor categorical_generalized_cross_entropy(const Tensor& y, const Tensor& prediction,

@@ -9,6 +9,7 @@
 #include "gradus/ops/index.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/special.h"
 
 namespace gradus {
 namespace {
@@ -157,7 +158,7 @@ Tensor class_counts(const std::string& metric, std::int64_t classes, std::option
           prediction.spec(), ", expected [batch, ", classes, "]");
   const Tensor p = cast(prediction, f64);
   const Tensor positive = threshold ? cast(p > *threshold, f64) : one_hot(argmax(p), classes, f64);
-  const Tensor weight = weights_of(metric, sample_weight, prediction), is_true = cast(y, f64) * weight;
+  const Tensor weight = weights_of(metric, sample_weight, prediction), is_true = multiply_no_nan(cast(y, f64), weight);
   const auto total = [](const Tensor& each) { return reduce_sum(each, {.axis = {0}}); };
   const Tensor misfits = threshold ? outside_of_probabilities(p) : zeros({}, f64);
   return concat({total(positive * is_true), total(positive * weight), total(is_true), reshape(misfits, {1})});
@@ -314,7 +315,8 @@ RootMeanSquaredError::RootMeanSquaredError()
           [](const Tensor& y, const Tensor& p, const Tensor& w) {
             check_pair("RootMeanSquaredError", y, p);
             const Tensor weight = weights_of("RootMeanSquaredError", w, p);
-            return stack({reduce_sum(square(cast(y, f64) - cast(p, f64)) * weight), reduce_sum(weight)});
+            return stack(
+                {reduce_sum(multiply_no_nan(square(cast(y, f64) - cast(p, f64)), weight)), reduce_sum(weight)});
           },
           [](std::span<const double> totals) {
             return totals[1] == 0 ? std::numeric_limits<double>::quiet_NaN() : std::sqrt(totals[0] / totals[1]);
@@ -343,8 +345,9 @@ Tensor deviations(std::int64_t most, const Tensor& y, const Tensor& prediction, 
   const auto total = [&](const Tensor& x) {
     return pad(reduce_sum(x, {.axis = {0}}), {{0, most - std::max<std::int64_t>(outputs, 1)}});
   };
-  return concat({total(target * weight), total(square(target) * weight),
-                 total(square(target - by_output(cast(prediction, f64))) * weight), total(weight)});
+  const auto weighted = [&](const Tensor& x) { return total(multiply_no_nan(x, weight)); };
+  return concat({weighted(target), weighted(square(target)),
+                 weighted(square(target - by_output(cast(prediction, f64)))), total(weight)});
 }
 
 /// Keras's, with its correction for the number of regressors.

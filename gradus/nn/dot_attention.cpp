@@ -44,15 +44,17 @@ struct ScoreLayer final : Cloned<ScoreLayer> {
     require(q.rank() == 3 && k.rank() == 3 && v.rank() == 3 && q[2] == k[2] && k[1] == v[1], kind(), " ", name(),
             ": the query is ", query.spec(), ", the key ", key.spec(), ", the value ", value.spec(),
             ": expected [batch, queries, width], [batch, keys, width] and [batch, keys, ...]");
-    Tensor scores = scores_of(query, key), seen;
-    if (of_value.defined()) seen = expand_dims(of_value, 1);
+    Tensor seen;
+    if (of_value.defined()) seen = expand_dims(CallScope::spread(of_value, {v[0], v[1]}), 1);
     if (options.causal) {
       const Tensor before = expand_dims(range(q[1]), 1) >= range(k[1]);
       seen = seen.defined() ? logical_and(seen, before) : before;
     }
-    if (seen.defined()) scores = where(seen, scores, scores - (scores.dtype() == f16 ? 65504.0 : 1e9));
-    const Tensor result = matmul(with_dropout(softmax(scores)), value);
-    return of_query.defined() ? where(expand_dims(of_query, -1), result, fill_like(result, 0)) : result;
+    const Tensor scores = scores_of(query, key);
+    const Tensor weights = seen.defined() ? masked_softmax(scores, seen, -1) : softmax(scores);
+    const Tensor result = matmul(with_dropout(weights), value);
+    if (!of_query.defined()) return result;
+    return where(expand_dims(CallScope::spread(of_query, {q[0], q[1]}), -1), result, fill_like(result, 0));
   }
 
   bool additive;

@@ -25,7 +25,8 @@ struct AdditiveAttentionOptions {
 };
 
 /// What both have in common. Masks that the layers before gave their results hold: places of the value that do not
-/// count are not looked at, queries that do not count give 0 and hand their mask on. The first call builds.
+/// count are not looked at; queries that do not count, or that nothing is left for to look at, give 0; their mask is
+/// handed on. The first call builds.
 struct AttentionModule : Module {
   using Module::Module;
   using Module::operator();  // attention(x): to itself

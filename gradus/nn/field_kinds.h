@@ -1,6 +1,7 @@
 /// What kinds of fields there are, as the walk over a struct of layers tells them apart, and how a class names its
 /// layers.
 #pragma once
+#include <array>
 #include <concepts>
 #include <functional>
 #include <memory>
@@ -89,6 +90,7 @@ template <class T> struct holds_copies : std::bool_constant<is_layer<T>> {};
 template <class... A, template <class...> class Template>
 struct holds_copies<Template<A...>> : std::bool_constant<is_layer<Template<A...>> || (holds_copies<A>::value || ...)> {
 };
+template <class T, std::size_t n> struct holds_copies<std::array<T, n>> : holds_copies<T> {};
 template <class T> struct holds_copies<std::reference_wrapper<T>> : std::false_type {};
 template <class T> struct holds_copies<std::shared_ptr<T>> : std::false_type {};
 template <class T> struct holds_copies<NamedLayer<T>> : std::false_type {};

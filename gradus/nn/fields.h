@@ -45,7 +45,7 @@ class FieldWalk {
   explicit FieldWalk(const FieldVisitor& visitor) : visitor_(visitor) {}
 
   template <class T> void visit_all(const T& object) {
-    for (const bool borrowed : {false, true}) reached_.insert({&object, &key_of<T>, borrowed});
+    root_ = {&object, &key_of<T>};
     visit(std::string(), object);
   }
 
@@ -112,7 +112,8 @@ class FieldWalk {
     using Pointee = std::remove_cv_t<T>;
     if constexpr (may_hold_layers<Pointee>()) {
       if (!at) visitor_.plain(name, "none");
-      else if (reached_.insert({at, &key_of<Pointee>, borrows_}).second) visit<Pointee>(name, *at);
+      else if (root_ != Place(at, &key_of<Pointee>) && reached_.insert({at, &key_of<Pointee>, borrows_}).second)
+        visit<Pointee>(name, *at);
     } else {
       visitor_.other(name);
     }
@@ -191,7 +192,9 @@ class FieldWalk {
   }
 
   template <class T> static constexpr char key_of = 0;
+  using Place = std::pair<const void*, const void*>;  // of an object, and what stands for its type
   const FieldVisitor& visitor_;
+  Place root_;
   std::set<std::tuple<const void*, const void*, bool>> reached_;  // by pointers: what, of which type, whether borrowed
   bool borrows_ = false;
 };

@@ -14,6 +14,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
 #include "gradus/ops/special.h"
 #include "gradus/ops/widened.h"
 
@@ -80,11 +81,13 @@ void Layer::note_built(std::span<const Spec> inputs) {
   name_variables();
 }
 
+/// A mask belongs to a tensor. One that is handed through by a layer that drops its mask becomes another.
 Tensor Layer::run(const Tensor& x) const {
   const NameScope scope(name_.empty() ? kind() : std::string_view(name_));
   const CallScope this_call(*this);
   const Tensor input = casts_input() ? computed(x) : x, mask = CallScope::mask_of(input);
-  const Tensor y = mask.defined() ? call_masked(input, mask) : call(input);
+  Tensor y = mask.defined() ? call_masked(input, mask) : call(input);
+  if (mask.defined() && y.node() == input.node() && !compute_mask(input, mask).defined()) y = as_argument(y);
   note_result(input, mask, y);
   return y;
 }

@@ -8,6 +8,7 @@
 #include "gradus/ops/index.h"
 #include "gradus/ops/reductions.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/special.h"
 #include "gradus/ops/widened.h"
 
 namespace gradus {
@@ -67,7 +68,7 @@ Metric::Metric(std::string name, Rule rule, int)
             const Tensor values = cast(rule(widened(y), widened(prediction)), f64);
             if (!sample_weight.defined()) return stack({reduce_sum(values), element_count(values, f64)});
             const Tensor weight = fitted_weight(name, sample_weight, values);
-            return stack({reduce_sum(values * weight), reduce_sum(weight)});
+            return stack({reduce_sum(multiply_no_nan(values, weight)), reduce_sum(weight)});
           },
           [](std::span<const double> totals) {
             return totals[1] == 0 ? std::numeric_limits<double>::quiet_NaN() : totals[0] / totals[1];
@@ -90,7 +91,8 @@ void Metric::update(const Tensor& y, const Tensor& prediction) {
   state_->totals.add(state_->gather(y, prediction, {}));
 }
 void Metric::update(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) {
-  state_->totals.add(state_->gather(y, prediction, sample_weight));
+  const Tensor labels = labels_that_count(y, sample_weight), classes = labels_that_count(prediction, sample_weight);
+  state_->totals.add(state_->gather(labels, classes, sample_weight));
 }
 
 double Metric::result() const { return state_->finish(state_->totals.values()); }

@@ -28,7 +28,8 @@ class Metric {
   ~Metric();
 
   void update(const Tensor& y, const Tensor& prediction);
-  /// sample_weight: one number per example, or one for each row of axis 0.
+  /// sample_weight: one number per example, or one for each row of axis 0. Of weight 0 nothing counts, not even NaN or
+  /// a label that is no class.
   void update(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight);
   /// Of nothing: NaN.
   double result() const;

@@ -1,5 +1,5 @@
-/// Model<Net>: a struct of layers becomes a model. Its public fields, and arrays, vectors, optionals and structs of
-/// them, that are layers or variables are found and named after the fields ("layers_0/kernel"); nothing is registered.
+/// Model<Net>: a struct of layers becomes a model. Its layers and variables are found and named after the fields
+/// ("layers_0/kernel"); nothing is registered.
 ///
 ///   struct Net {
 ///     Dense hidden{64, relu}, scores{10};
@@ -7,8 +7,19 @@
 ///   };
 ///   Model<Net> model;
 ///
+/// They may lie in structs, arrays, optionals, variants, pairs, tuples, standard containers (a map's keys are in the
+/// names), behind std::shared_ptr and std::unique_ptr, and behind raw pointers and std::reference_wrapper, which lead to
+/// what others own. What is directly in a class with constructors, bases or private fields is found, too, and called
+/// by its kind ("block/dense", "block/dense_1"). What such a class has on the heap it names by one line, as it may all:
+///
+///   auto layers() const { return named_layers("first", first_, "blocks", blocks_); }   // or std::tie(first_, blocks_)
+///
+/// A layer that has variables or penalties and runs within the call, but is not found, as one that is made there, in a
+/// lambda or a global, is an InvalidArgument; so is reading a trainable Variable that is not found.
+///
 /// Fields that are bool, numbers or enums belong to the signature of a compiled function that calls the model: a
-/// changed one is a retrace that names it. Other fields (tensors, texts, functions) are C++ state, frozen when traced.
+/// changed one is a retrace that names it. Other fields (tensors, texts, functions, and what a class keeps private) are
+/// C++ state, frozen when traced.
 #pragma once
 #include <tuple>
 #include "gradus/nn/layers.h"
@@ -97,8 +108,10 @@ template <class Net> struct NetLayerOf final : NetLayer {
 /// What a model of Net gives for inputs A..., the last of which may be a mode.
 template <class Net, class... A> using call_result_t = typename detail::net_result<Net, std::tuple<>, A...>::type;
 
-/// Net: a struct with public fields and a const operator() from tensors to a Tensor, or to a tuple or array of them.
-/// Copying copies the variables. Assigning is that of modules: fields of a built model stay where they are, so that
+/// Net: a struct with a const operator() from tensors to a Tensor, or to a tuple or array of them. Copying copies the
+/// variables, also behind std::shared_ptr: what several of them share is one in the copy. What raw pointers lead to is
+/// not copied; those into the model itself lead into the copy. A Net that cannot be copied, with a std::unique_ptr, is an
+/// InvalidArgument when it is. Assigning is that of modules: fields of a built model stay where they are, so that
 /// references to them hold.
 template <class Net> struct Model : Module {
   Model() : Module(std::make_shared<detail::NetLayerOf<Net>>()) {}

@@ -70,6 +70,8 @@ class Module {
   bool is_built() const;
   /// A model has taken this handle: copying it copies the layer from now on.
   void settle();
+  /// Whether copies of this handle are the same layer.
+  bool is_shared() const { return handle_ == Handle::shared; }
   /// Whether the layer was taken as a shared one, so that another model may have given it its name.
   bool is_settled() const { return handle_ == Handle::settled; }
   /// That of the layer behind, 0 if there is none.

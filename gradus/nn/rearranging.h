@@ -46,7 +46,7 @@ struct PReLU : Module {
   PReLU() : PReLU(std::vector<int>()) {}
   explicit PReLU(std::vector<int> shared_axes);
 };
-/// softmax along `axis`.
+/// softmax along `axis`; along one that the input's mask has, among the places that count: the others give 0.
 struct Softmax : Module {
   Softmax() : Softmax(-1) {}
   explicit Softmax(int axis);

@@ -12,9 +12,8 @@ struct PerExampleLoss : LossFunction {
   template <class F>
     requires std::is_invocable_r_v<Tensor, const F&, Tensor, Tensor>
   explicit PerExampleLoss(F per_example)
-      : LossFunction([f = std::move(per_example)](const Tensor& y, const Tensor& prediction) {
-          return PerExample{f(y, prediction)};
-        }) {}
+      : LossFunction(
+            [f = std::move(per_example)](const Tensor& y, const Tensor& prediction) { return f(y, prediction); }) {}
 };
 
 /// 100 |y - p| / max(|y|, 1e-7)

@@ -5,6 +5,7 @@
 #include "gradus/graph/context.h"
 #include "gradus/graph/extents.h"
 #include "gradus/ops/extent_op.h"
+#include "gradus/ops/known_values.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {
@@ -95,6 +96,11 @@ void fail_ragged(std::size_t row, std::size_t expected, std::size_t given) {
 }
 
 }  // namespace detail
+
+std::optional<double> known_fill(const Tensor& x) {
+  const Fill* fill = x.node()->op ? x.node()->op.as<Fill>() : nullptr;
+  return fill ? std::optional(fill->value.real()) : std::nullopt;
+}
 
 Tensor fill(const Shape& shape, scalar::Literal value, DType dtype) {
   return broadcast_to(apply(Fill{value, dtype}), shape);

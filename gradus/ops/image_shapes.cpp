@@ -130,6 +130,8 @@ Tensor crop_to_bounding_box(const Tensor& image, std::int64_t offset_height, std
                             std::int64_t target_height, std::int64_t target_width) {
   check_images("crop_to_bounding_box", image);
   const int rows = image.shape().rank() - 3;
+  require(offset_height >= 0 && offset_width >= 0, "crop_to_bounding_box: offsets must not be negative, got ",
+          offset_height, " and ", offset_width);
   require(target_height > 0 && target_width > 0, "crop_to_bounding_box: the size must be positive, got ", target_height,
           " and ", target_width);
   const Tensor cut = slice_axis(image, rows, offset_height, target_height, "crop_to_bounding_box");
@@ -220,6 +222,7 @@ Tensor psnr(const Tensor& a, const Tensor& b, double max_val) {
 }
 
 Tensor ssim(const Tensor& a, const Tensor& b, double max_val, SsimOptions options) {
+  check_options("ssim", options);
   const Pair pair = intensities("ssim", a, b, max_val);
   check_known_size("ssim", a);
   const std::int64_t size = options.filter_size, channels = a.shape().back();

@@ -1,8 +1,11 @@
 /// What does not fit together.
 #include "gradus/train/task.h"
 #include <algorithm>
+#include "gradus/nn/losses.h"
+#include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/special.h"
 
 namespace gradus::detail {
 
@@ -31,7 +34,13 @@ Tensor joint_weight(const Tensor& sample_weight, const Tensor& mask, DType predi
     while (x.shape().rank() < rank) x = expand_dims(x, -1);
     return x;
   };
-  return widened(cast(sample_weight, t)) * cast(widened(mask), t);
+  return multiply_no_nan(widened(cast(sample_weight, t)), cast(widened(mask), t));
+}
+
+Tensor without_left_out(const Tensor& x, const Tensor& weight) {
+  const Tensor beside = is_floating(x.dtype()) ? weight_beside(weight, x) : Tensor();
+  if (!beside.defined()) return x;
+  return where(logical_and(is_left_out(beside), logical_not(is_finite(x))), fill_like(x, 0), x);
 }
 
 namespace {

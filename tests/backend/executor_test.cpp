@@ -225,12 +225,12 @@ class Absent : public testing::TestWithParam<AbsentRow> {
       execute(*binding, nullptr, arena->data<std::byte>(), error_);
       check(when);
     };
-    for (int round = 0; round < 3; ++round) {
+    for (int round = 0; round < 2; ++round) {
       {
         const StoppedWorkers stopped(GetParam().absent);
-        for (int i = 0; i < 5; ++i) execute_once("without some");
+        for (int i = 0; i < 2; ++i) execute_once("without some");
       }
-      for (int i = 0; i < 5; ++i) execute_once("with all");
+      for (int i = 0; i < 2; ++i) execute_once("with all");
     }
   }
 };

@@ -51,6 +51,15 @@ TEST(Turnout, ForgivesWhatHappensNowAndThen) {
   EXPECT_EQ(quiet.alone, 0);
 }
 
+TEST(Turnout, CountsALongWaitOnce) {
+  Simulation quiet(2, 50 * us);
+  for (int second = 0; second < 20; ++second) {
+    quiet.run(1'000 * ms, never);
+    quiet.turnout.note(0, 1'000 * ms);
+  }
+  EXPECT_EQ(quiet.alone, 0);
+}
+
 TEST(Turnout, CallsFewerWhereCoresAreTaken) {
   for (const double cost : {10 * us, 50 * us, 500 * us}) {
     Simulation loaded(2, cost);
@@ -80,14 +89,10 @@ TEST(Turnout, CallsAllAgainSoonAfterTheLoadHasGone) {
 
 TEST(Turnout, HalvesAndDoubles) {
   Turnout turnout(8);
-  const auto lose = [&] { turnout.note(0, 10 * ms); };
-  lose();
-  EXPECT_EQ(turnout.threads(), 4);
-  lose();
-  EXPECT_EQ(turnout.threads(), 2);
-  lose();
-  lose();
-  EXPECT_EQ(turnout.threads(), 1);
+  for (const int expected : {4, 2, 1, 1}) {
+    for (int i = 0; turnout.threads() > expected && i < 10; ++i) turnout.note(0, 10 * ms);
+    EXPECT_EQ(turnout.threads(), expected);
+  }
   for (const int expected : {2, 4, 8}) {
     turnout.did_without(1000 * ms);
     EXPECT_EQ(turnout.threads(), expected);

@@ -126,6 +126,17 @@ TEST(Shared, AHandleIsTheSameLayerUntilAModelTakesIt) {
   EXPECT_EQ(another.variables()[0].cell(), layer.variables()[0].cell());
 }
 
+TEST(Shared, WrappersShareOrSayThatTheyDoNot) {
+  Dense layer(3);
+  const TimeDistributed every(shared(layer));
+  every(random::normal({2, 4, 3}));
+  EXPECT_EQ(every.variables()[0].cell(), layer.variables()[0].cell());
+  const TimeDistributed copy = every;
+  EXPECT_NE(copy.variables()[0].cell(), layer.variables()[0].cell());
+  const LSTM memory(3);
+  expect_says(error_of<InvalidArgument>([&] { Bidirectional both(shared(memory)); }), "shares none");
+}
+
 TEST(Summary, SaysWhatIsACopy) {
   Gan parts;
   parts.generator.set_name("generator");

@@ -1,8 +1,9 @@
-/// Every number of the options of every op: whatever it is, the op gives a result or an Error; it never crashes, hangs
-/// or throws something else. tests/house looks that no struct is missing.
+/// Every number of the options of every op: what its ranges() leave out is an InvalidArgument; whatever else it is, the
+/// op gives a result or an Error, and never crashes, hangs or throws something else. tests/house looks that no struct
+/// is missing.
 #include <gtest/gtest.h>
 #include <functional>
-#include "gradus/base/reflect.h"
+#include "gradus/base/ranges.h"
 #include "gradus/ops/activations.h"
 #include "gradus/ops/attention.h"
 #include "gradus/ops/constant.h"
@@ -47,10 +48,15 @@ template <class Options, class Use> void try_numbers(std::string_view name, cons
       });
       if (!is_set) continue;
       ++tried;
+      bool is_allowed = true;
+      if constexpr (requires { Options::ranges(); })
+        for (const Allowed& range : Options::ranges())
+          is_allowed = is_allowed && (!range.names(field) || range.holds(value));
       try {
         use(options).observed();
+        EXPECT_TRUE(is_allowed) << field << " = " << value << " was accepted";
       } catch (const Error& error) {
-        EXPECT_FALSE(std::string(error.what()).empty());
+        EXPECT_TRUE(is_allowed || dynamic_cast<const InvalidArgument*>(&error)) << error.what();
       } catch (const std::exception& error) {
         ADD_FAILURE() << field << " = " << value << " throws what is no Error: " << error.what();
       }

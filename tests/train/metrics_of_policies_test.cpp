@@ -84,27 +84,47 @@ std::vector<Case> cases() {
   return all;
 }
 
-TEST(MetricsOfPolicies, EveryLossAndMetricTrains) {
-  const std::pair<const char*, Policy> policies[] = {
-      {"float32", float32}, {"mixed_float16", mixed_float16}, {"mixed_bfloat16", mixed_bfloat16}};
+constexpr std::pair<const char*, Policy> policies[] = {
+    {"float32", float32}, {"mixed_float16", mixed_float16}, {"mixed_bfloat16", mixed_bfloat16}};
+
+/// What fit does with a batch, op by op.
+TEST(MetricsOfPolicies, EveryLossAndMetricTakesEveryPrediction) {
   for (const Case& each : cases()) {
-    double exact = 0;
+    double exact = 0, exact_loss = 0;
     for (const auto& [name, policy] : policies) {
       SCOPED_TRACE(each.name + " " + name);
       set_seed(3);
-      Sequential model({Dense(classes), Softmax()}, {.policy = policy});
-      SGD optimizer({.learning_rate = 1e-3});
-      const auto data = data::from_tensor_slices(inputs, each.y).batch(4);
+      const Sequential model({Dense(classes), Softmax()}, {.policy = policy});
       Metric metric = each.metric;
-      History history;
-      ASSERT_NO_THROW(history = fit(model, optimizer, each.loss, data,
-                                    {.metrics = {metric}, .validation = data, .verbose = false}));
-      const double value = history["validation_" + metric.name()].back();
-      ASSERT_TRUE(std::isfinite(value));
-      if (std::string_view(name) == "float32") exact = value;
+      double value = 0, loss = 0;
+      ASSERT_NO_THROW({
+        const Tensor prediction = model(inputs);
+        metric.update(each.y, prediction);
+        value = metric.result();
+        loss = each.loss(each.y, prediction).value().item();
+      });
+      ASSERT_TRUE(std::isfinite(value) && std::isfinite(loss));
+      if (policy == float32) exact = value, exact_loss = loss;
       EXPECT_NEAR(value, exact, 0.3 + 0.05 * std::abs(exact));  // the same metric, in fewer digits
-      ASSERT_NO_THROW(evaluate(model, each.loss, data, {.metrics = {metric}}));
+      EXPECT_NEAR(loss, exact_loss, 0.05 + 0.05 * std::abs(exact_loss));
     }
+  }
+}
+
+TEST(MetricsOfPolicies, FitEvaluateAndValidationTakeThem) {
+  const std::vector<Metric> metrics{MeanAbsoluteError(), LogCoshError(),        R2Score(), AUC(),
+                                    Precision(),         Metric("hinge", hinge)};
+  const auto data = data::from_tensor_slices(inputs, shares).batch(4);
+  for (const auto& [name, policy] : policies) {
+    SCOPED_TRACE(name);
+    set_seed(3);
+    Sequential model({Dense(classes), Softmax()}, {.policy = policy});
+    SGD optimizer({.learning_rate = 1e-3});
+    History history;
+    ASSERT_NO_THROW(history = fit(model, optimizer, CategoricalCrossentropy(from_probabilities), data,
+                                  {.metrics = metrics, .validation = data, .verbose = false}));
+    for (const Metric& metric : metrics) EXPECT_TRUE(std::isfinite(history["validation_" + metric.name()].back()));
+    ASSERT_NO_THROW(evaluate(model, CategoricalCrossentropy(from_probabilities), data, {.metrics = metrics}));
   }
 }
 

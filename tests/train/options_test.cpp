@@ -330,7 +330,7 @@ TEST(Options, OfRandomNumbers) {
   try_numbers("random::normal", random::NormalOptions{}, [](const auto& o) { random::normal({2}, o); });
   try_numbers("random::truncated_normal", random::NormalOptions{},
               [](const auto& o) { random::truncated_normal({2}, o); });
-  try_numbers("random::uniform", random::UniformOptions{.high = 1e301}, [](const auto& o) { random::uniform({2}, o); });
+  try_numbers("random::uniform", random::UniformOptions{.high = 1e30}, [](const auto& o) { random::uniform({2}, o); });
   try_numbers("random::integers", random::IntegerOptions{}, [](const auto& o) { random::integers({2}, o); });
 }
 
