@@ -242,9 +242,10 @@ void TracedFunction::State::confirm(Variant& variant, Segment& segment, Request&
   std::lock_guard lock(making);
   const std::vector<std::int64_t> symbols = request.values.symbols();
   try {
-    const Run known = run(request.signature, request, true, {.choices = variant.choices});
-    if (!Trace::are_alike(known.recording.choices, variant.choices) ||
-        std::holds_alternative<Unlike>(run_open(variant.pattern, request, known))) {
+    Run known = run(request.signature, request, true, {.choices = variant.choices});
+    const bool chooses_alike = Trace::are_alike(known.recording.choices, variant.choices);
+    known.recording.choices = variant.choices;
+    if (!chooses_alike || std::holds_alternative<Unlike>(run_open(variant.pattern, request, known))) {
       variant.unfit.insert(symbols);
       return;
     }
