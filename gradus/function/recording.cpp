@@ -114,15 +114,15 @@ class Comparison {
     return text(spelt(known_, b), " with the sizes known, ", spelt(open_, a), " without");
   }
   static int source(const Graph& graph, int i) {
-    for (;;) {
-      const Value& v = graph[i];
-      if (!v.op) return i;
-      std::optional<int> same = changes_nothing(graph, v) ? v.in[0] : operand_passed_on(graph, v);
-      if (!same && v.op.as<Concat>())
-        if (const std::vector<int> parts = operands_of(graph, v); parts.size() == 1) same = parts[0];
-      if (!same) return i;
+    std::optional<int> same = i;
+    while (same) {  // operands stand before what reads them
       i = *same;
+      const Value& v = graph[i];
+      same = !v.op ? std::nullopt : changes_nothing(graph, v) ? v.in[0] : operand_passed_on(graph, v);
+      if (!same && v.op && v.op.as<Concat>())
+        if (const std::vector<int> parts = operands_of(graph, v); parts.size() == 1) same = parts[0];
     }
+    return i;
   }
 
   bool step(int a, int b) {

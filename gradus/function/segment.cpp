@@ -217,14 +217,20 @@ Draft::Draft(const Trace& trace, Called called, std::span<const PathStep> known,
   Graph graph = leaf_binder.bind(roots);
   parts_.push_back({std::move(leaf), std::move(graph)});
   for (const auto& cell : trace.cells())
-    if (!cell->was_abandoned) cells_.push_back(cell->cell);
+    cells_.push_back({cell->cell, cell->was_abandoned, trace.has_made(*cell->cell)});
 }
 
+/// Layers list their Variables without handles: of a layer that is gone nobody but the draft holds the cells.
 void Draft::check_cells() const {
-  for (const auto& cell : cells_)
-    require(!cell->abandoned.load(), "variable ", cell->name,
-            " was made and destroyed while the function was traced, so nothing would be kept from call to call; make "
-            "it outside of the function");
+  for (const Used& used : cells_) {
+    const bool lost = used.cell.use_count() == 1 || (!used.was_abandoned && used.cell->abandoned.load());
+    require(!lost, "variable ", used.cell->name, used.made_within ? " was made and" : " was",
+            " destroyed while the function was traced, so nothing would be kept from call to call: what holds it, such "
+            "as a model, a layer or an optimizer, was ",
+            used.made_within ? "made or copied" : "replaced",
+            " within; make it outside of the function, capture it by reference, as in [&], and pass it on by "
+            "reference, as in const Sequential&");
+  }
 }
 
 /// Of budgets that are too small, the path needs the largest.

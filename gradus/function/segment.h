@@ -80,7 +80,7 @@ enum class HandOn { what_is_needed, nothing };
 class Draft {
  public:
   Draft(const Trace& trace, Called called, std::span<const PathStep> known, HandOn hand_on);
-  /// InvalidArgument if a Variable of the trace has died: it was made within it.
+  /// InvalidArgument if a Variable of the trace has died, as those of a model do that was made or copied within it.
   void check_cells() const;
   std::unique_ptr<Segment> compile(const CompileOptions& options) &&;
 
@@ -90,8 +90,12 @@ class Draft {
     Graph graph;
     bool taken = false;
   };
+  struct Used {
+    std::shared_ptr<VariableCell> cell;
+    bool was_abandoned, made_within;
+  };
   std::vector<Part> parts_;
-  std::vector<std::shared_ptr<VariableCell>> cells_;
+  std::vector<Used> cells_;
 };
 
 }  // namespace gradus

@@ -42,6 +42,7 @@ Trace::Trace(std::shared_ptr<TraceMemory> memory, ClosureRange closure, Decide d
     : Context(memory->id()),
       memory_(std::move(memory)),
       decide_(std::move(decide)),
+      last_cell_before_(VariableCell::last_id()),
       closure_(closure),
       outer_(std::exchange(innermost(), this)) {
   memory_->start_run();
@@ -69,6 +70,11 @@ void Trace::assign(VariableCell& cell, const Tensor& value) {
   Cell& known = cell_of(cell);
   known.now = value;
   known.assigned = true;
+}
+
+bool Trace::has_assigned(const VariableCell& cell) const {
+  const auto known = by_cell_.find(&cell);
+  return known != by_cell_.end() && known->second->assigned;
 }
 
 bool Trace::decide(const Tensor& predicate) {
@@ -104,9 +110,14 @@ void Trace::fail_endless() const {
 
 Tensor Trace::next_random_key() { return fold_key(memory_->call_key(), ordinals_++); }
 
-void Trace::watch(WatchedFields fields) {
-  if (std::ranges::find(watched_, fields.object, &WatchedFields::object) == watched_.end())
-    watched_.push_back(std::move(fields));
+void Trace::watch_flag(std::shared_ptr<const std::atomic<bool>> flag, const std::string& name) {
+  const WatchedFlag now{flag, flag->load(std::memory_order_acquire), name};
+  for (Trace* trace = this; trace; trace = trace->outer_)
+    if (!trace->set_here_.contains(flag.get())) trace->watched_.add(now);
+}
+
+void Trace::note_set(const std::atomic<bool>& flag) {
+  for (Trace* trace = this; trace; trace = trace->outer_) trace->set_here_.insert(&flag);
 }
 
 void Trace::note_use(const void* object, const Variables& cells) {

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 #include "gradus/function/trace_memory.h"
-#include "gradus/function/watched_fields.h"
+#include "gradus/function/watched_state.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/graph.h"
 
@@ -99,9 +99,15 @@ class Trace : public Context {
   /// A model that lies inside the closure is a copy: assigning one of its cells is a user's mistake.
   void note_use(const void* object, const Variables& cells);
 
-  /// What is traced holds for these values of these fields only.
-  void watch(WatchedFields fields);
-  const std::vector<WatchedFields>& watched() const { return watched_; }
+  /// What is traced, here and around, holds only as long as this is as it is now.
+  template <class State> void watch(const State& state) {
+    for (Trace* trace = this; trace; trace = trace->outer_) trace->watched_.add(state);
+  }
+  /// The same of a flag, unless it was set in this trace: then it is no state of before.
+  void watch_flag(std::shared_ptr<const std::atomic<bool>> flag, const std::string& name);
+  void note_set(const std::atomic<bool>& flag);
+  /// As the end of the run leaves it.
+  WatchedState watched() const { return watched_.at_end(); }
 
   /// The innermost Trace of this thread, or null.
   static Trace* current();
@@ -117,6 +123,10 @@ class Trace : public Context {
   TraceMemory& memory() const { return *memory_; }
   const Tensors& parameters() const { return memory_->arguments(); }
   const std::vector<std::unique_ptr<Cell>>& cells() const { return cells_; }
+  /// Whether this run has assigned `cell` so far.
+  bool has_assigned(const VariableCell& cell) const;
+  /// Whether `cell` was made while this run lived.
+  bool has_made(const VariableCell& cell) const { return cell.id > last_cell_before_; }
   /// Whether anything random was traced in this run.
   bool is_random() const { return ordinals_ > 0; }
 
@@ -130,11 +140,13 @@ class Trace : public Context {
   std::map<const VariableCell*, Cell*> by_cell_;
   std::set<const VariableCell*> copies_;
   std::vector<Bound> bounds_;
-  std::vector<WatchedFields> watched_;
+  WatchedState watched_;
+  std::set<const std::atomic<bool>*> set_here_;
   std::uint64_t ordinals_ = 0;
   std::size_t applications_ = 0, most_applications_ = std::numeric_limits<std::size_t>::max();
   Choices choices_, given_choices_;
   bool knows_sizes_ = true;
+  const std::uint64_t last_cell_before_;
   ClosureRange closure_;
   Trace* outer_;
 };

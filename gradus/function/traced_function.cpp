@@ -16,7 +16,7 @@
 #include "gradus/function/one_call.h"
 #include "gradus/function/open_sizes.h"
 #include "gradus/function/pending.h"
-#include "gradus/function/variant.h"
+#include "gradus/function/restarts.h"
 #include "gradus/ops/shape.h"
 #include "gradus/tensor/out_of_memory.h"
 
@@ -62,19 +62,19 @@ struct TracedFunction::State {
     return is_disabled(options.disable, "recompute") ? 0 : static_cast<std::int64_t>(options.max_bytes);
   }
   HandOn hand_on() const { return budget() > 0 ? HandOn::nothing : HandOn::what_is_needed; }
-  /// Whether watched fields are what they were, and what the call keeps between kernels stays within the budget.
-  bool is_valid(const Variant& variant, const std::vector<std::int64_t>& symbols) const;
+  /// Whether watched state is what it was, and what the call keeps between kernels stays within the budget.
+  bool is_valid(Variant& variant, const std::vector<std::int64_t>& symbols) const;
   /// Why this call needs a variant of its own; empty for the first.
   std::string reason_for(const Signature& call) const;
   /// For the sizes of this call.
   std::unique_ptr<Segment> compiled(Draft draft, const Signature& pattern, const Signature& call) const;
 
-  /// One call, and why it needs a new variant where its signature does not say it.
+  /// One call, and why it has begun anew.
   struct Request {
     const Signature& signature;
     const Body& body;
     OneCall values;
-    std::string why = {};
+    Restarts restarts;
     bool op_by_op = false;  // there are too many variants already, each for its sizes
   };
   std::shared_ptr<Variant> find(const Signature& call, std::vector<std::int64_t>& symbols) const;
@@ -100,20 +100,12 @@ struct TracedFunction::State {
   std::optional<Called> attempt(Variant& variant, Request& request);
   Segment* next(Variant& variant, Request& request);
   std::unique_ptr<Segment> extend(Variant& variant, Request& request);
-  void add_watched(Variant& variant, const std::vector<WatchedFields>& watched);
+  void add_watched(Variant& variant, const WatchedState& watched);
+  void retire_outdated();
   Called run_eagerly(In arguments, const Body& body);
 };
 
 namespace {
-
-/// How many ops a run with symbols may apply, where one with sizes applied `known`: C++ that counts with a negative
-/// number may never end.
-std::size_t applications_after(std::size_t known) { return std::max(4 * known, Trace::most_of_open_sizes); }
-
-/// Library functions leave ops away where a size is 0 or 1; whether they did, or the C++ read the size, cannot be told.
-bool has_small(const std::vector<std::int64_t>& sizes) {
-  return std::ranges::any_of(sizes, [](std::int64_t size) { return size <= 1; });
-}
 
 /// The path of a call whose program is the right one for its sizes.
 void note_fitting(Segment& root, const std::vector<bool>& ways, const std::vector<std::int64_t>& symbols) {
@@ -143,12 +135,12 @@ std::string TracedFunction::State::reason_for(const Signature& call) const {
   });
   if (unfit == variants.rend()) return sizes;
   if ((*unfit)->unfit.contains(match((*unfit)->pattern, call).value())) return sizes;
-  const std::string changes = changed_fields(**unfit);
+  const std::string changes = (*unfit)->watched.difference();
   return changes.empty() ? sizes + " (what is compiled would not stay within max_bytes at these sizes)" : changes;
 }
 
-bool TracedFunction::State::is_valid(const Variant& variant, const std::vector<std::int64_t>& symbols) const {
-  bool fits = std::ranges::none_of(variant.watched, &WatchedFields::has_changed);
+bool TracedFunction::State::is_valid(Variant& variant, const std::vector<std::int64_t>& symbols) const {
+  bool fits = variant.watched.holds(variant.watched_until);
   if (budget() > 0 && !symbols.empty())
     for_each_segment(*variant.root, [&](const Segment& segment) {
       fits = fits && segment.program->compiled().temporary_bytes(symbols) <= budget();
@@ -182,7 +174,7 @@ struct TracedFunction::State::Run {
   Signature pattern;
   std::shared_ptr<TraceMemory> memory;
   std::optional<Draft> draft;
-  std::vector<WatchedFields> watched;
+  WatchedState watched;
   Recording recording;  // if asked for
 };
 
@@ -199,6 +191,7 @@ TracedFunction::State::Run TracedFunction::State::run(const Signature& pattern, 
   if (is_compared) made.recording = record(trace, called);
   made.draft.emplace(trace, std::move(called), std::span<const PathStep>(), hand_on());
   made.draft->check_cells();
+  check_unchanged(title, made.watched);
   return made;
 }
 
@@ -219,8 +212,9 @@ std::shared_ptr<Variant> TracedFunction::State::finished(Run run, const Request&
 }
 
 /// A run with symbols in place of sizes, if it is the same program as the run with these sizes; else why not.
-std::variant<TracedFunction::State::Run, Unlike> TracedFunction::State::run_open(
-    const Signature& pattern, Request& request, const Run& known) const {
+std::variant<TracedFunction::State::Run, Unlike> TracedFunction::State::run_open(const Signature& pattern,
+                                                                                 Request& request,
+                                                                                 const Run& known) const {
   try {
     Run open = run(pattern, request, true, known.recording);
     std::string why = how_it_differs(open, known, request);
@@ -232,7 +226,8 @@ std::variant<TracedFunction::State::Run, Unlike> TracedFunction::State::run_open
 }
 
 std::string TracedFunction::State::how_it_differs(const Run& open, const Run& known, const Request& request) const {
-  if (!Trace::are_alike(open.recording.choices, known.recording.choices)) return "an op computes in another way at this size";
+  if (!Trace::are_alike(open.recording.choices, known.recording.choices))
+    return "an op computes in another way at this size";
   return difference(open.recording, match(open.pattern, request.signature).value(), known.recording);
 }
 
@@ -273,14 +268,19 @@ std::shared_ptr<Variant> TracedFunction::State::make(Request& request) {
   std::string reason;
   {
     std::shared_lock lock(guard);
-    check_variants();
-    pattern = generalize(examples, request.signature, options.input_signature);
     reason = reason_for(request.signature);
   }
-  if (!request.why.empty()) reason = std::exchange(request.why, {});
+  retire_outdated();
+  {
+    std::shared_lock lock(guard);
+    check_variants();
+    pattern = generalize(examples, request.signature, options.input_signature);
+  }
+  if (!request.restarts.reason().empty()) reason = request.restarts.take_reason();
   std::shared_ptr<Variant> variant = pattern.specs == request.signature.specs ? finished(run(pattern, request), request)
                                                                               : make_open(pattern, request, reason);
   admit(variant, reason, steady_seconds() - start);
+  request.restarts.add_made(variant);
   return variant;
 }
 
@@ -305,10 +305,12 @@ std::shared_ptr<Variant> TracedFunction::State::make_open(const Signature& patte
   Unlike unlike;
   if (Run* same = std::get_if<Run>(&open)) try {
       return finished(std::move(*same), request);
-    } catch (const OutOfMemory&) { throw; } catch (const Error& error) { unlike = Unlike::by(error); }
+    } catch (const OutOfMemory&) { throw; } catch (const Error& error) {
+      unlike = Unlike::by(error);
+    }
   else unlike = std::get<Unlike>(open);
-  const bool is_small = unlike.cause == Unlike::Cause::another_program &&
-                        has_small(match(pattern, request.signature).value());
+  const bool is_small =
+      unlike.cause == Unlike::Cause::another_program && has_small(match(pattern, request.signature).value());
   const bool may_be_fixed = unlike.is_of_op() || options.fixes_sizes;
   if (!options.input_signature.empty() && !may_be_fixed && !is_small)
     throw InvalidArgument(text(title, ": ", unlike.refusal(pattern)));
@@ -340,13 +342,10 @@ std::shared_ptr<Variant> TracedFunction::State::make_narrower(const Signature& p
 /// Whether a variant more would be made only because ops have to know sizes, of which max_variants others were met.
 bool TracedFunction::State::is_one_of_too_many(const Signature& call) {
   std::unique_lock lock(guard);
-  if (variants.size() < static_cast<std::size_t>(options.max_variants)) return false;
-  const auto like = std::ranges::find_if(needing_sizes, [&](const Signature& s) { return is_same_kind(s, call); });
-  if (like == needing_sizes.end()) return false;
+  const auto alike = [&](const Signature& s) { return is_same_kind(s, call); };
+  if (std::ssize(variants) < options.max_variants || std::ranges::none_of(needing_sizes, alike)) return false;
   if (!std::exchange(warned_of_op_by_op, true))
-    std::cerr << "gradus: " << title << " has " << variants.size() << " variants, each for sizes of its own ("
-              << retraces.back().reason
-              << "); calls with further sizes run op by op, which is slower: pad to fewer sizes, or raise max_variants\n";
+    std::cerr << going_op_by_op(title, variants.size(), retraces.back().reason);
   return true;
 }
 
@@ -386,6 +385,17 @@ void TracedFunction::State::retire(const Variant& variant) {
   variants.erase(known);
 }
 
+/// The same of those whose layers have changed for good.
+void TracedFunction::State::retire_outdated() {
+  std::vector<std::shared_ptr<Variant>> released;  // after the lock
+  std::unique_lock lock(guard);
+  std::erase_if(variants, [&](const std::shared_ptr<Variant>& variant) {
+    if (!variant->watched.is_over()) return false;
+    released.push_back(variant);
+    return true;
+  });
+}
+
 /// Constants stay in memory as long as the variant, and another value of them is never seen: large ones are told, once.
 void TracedFunction::State::warn_of_captures(const Segment& root) {
   for_each_segment(root, [&](const Segment& segment) {
@@ -400,24 +410,27 @@ std::shared_ptr<Variant> TracedFunction::State::find_or_make(Request& request, s
   if (auto known = find(request.signature, symbols)) return known;
   std::lock_guard lock(making);
   if (auto known = find(request.signature, symbols)) return known;
-  request.op_by_op = is_one_of_too_many(request.signature);
-  if (request.op_by_op) return nullptr;
+  retire_outdated();
+  if ((request.op_by_op = is_one_of_too_many(request.signature))) return nullptr;
   auto variant = make(request);
   symbols = match(variant->pattern, request.signature).value();
   return variant;
 }
 
 Called TracedFunction::State::call(const Signature& signature, In arguments, const Body& body) {
-  Request request{signature, body, OneCall(title, arguments, dispatches, budget())};
+  Request request{signature, body, OneCall(title, arguments, dispatches, budget()), Restarts(title)};
   try {
-    for (;;) {
+    std::optional<Called> called;
+    while (!called) {
+      request.restarts.count_attempt();
       std::vector<std::int64_t> symbols;
       const std::shared_ptr<Variant> variant = find_or_make(request, symbols);
       if (request.op_by_op) return run_eagerly(arguments, body);
       variant->last_use = ++uses;
       request.values.begin(std::move(symbols));
-      if (auto called = attempt(*variant, request)) return std::move(*called);
+      called = attempt(*variant, request);
     }
+    return std::move(*called);
   } catch (...) {
     request.values.undo();
     throw;
@@ -428,9 +441,10 @@ Called TracedFunction::State::call(const Signature& signature, In arguments, con
 std::optional<Called> TracedFunction::State::attempt(Variant& variant, Request& request) {
   for (Segment* segment = variant.root.get(); segment; segment = next(variant, request)) {
     if (const UsedCell* changed = segment->find_changed()) {
-      request.why = text("variable ", changed->name, ", which an earlier variant used, ",
-                         changed->is_gone() ? "was destroyed" : "has got its first mask, or none any more");
+      std::string reason = text("variable ", changed->name, ", which an earlier variant used, ",
+                                changed->is_gone() ? "was destroyed" : "has got its first mask, or none any more");
       retire(variant);
+      request.restarts.add(variant, std::move(reason));
       return {};
     }
     if (!request.values.symbols().empty() && !segment->fitting.contains(request.values.symbols())) {
@@ -462,8 +476,7 @@ Segment* TracedFunction::State::next(Variant& variant, Request& request) {
   } catch (const ResourceExhausted&) { throw; } catch (const InternalError&) {
     throw;
   } catch (const std::exception& error) {
-    const bool may_be_fixed =
-        options.input_signature.empty() || options.fixes_sizes || Unlike::by(error).is_of_op();
+    const bool may_be_fixed = options.input_signature.empty() || options.fixes_sizes || Unlike::by(error).is_of_op();
     if (variant.pattern.specs == request.signature.specs || !may_be_fixed) throw;
     std::lock_guard also(making);
     admit(finished(run(request.signature, request), request),
@@ -473,6 +486,9 @@ Segment* TracedFunction::State::next(Variant& variant, Request& request) {
   }
   if (!way.owned) {
     retire(variant);
+    request.restarts.add(
+        variant,
+        "traced again for another path, it met other operations: a captured tensor or other C++ state has changed");
     return nullptr;
   }
   way.segment.store(way.owned.get(), std::memory_order_release);
@@ -485,11 +501,10 @@ Segment* TracedFunction::State::next(Variant& variant, Request& request) {
   return way.owned.get();
 }
 
-void TracedFunction::State::add_watched(Variant& variant, const std::vector<WatchedFields>& watched) {
+void TracedFunction::State::add_watched(Variant& variant, const WatchedState& watched) {
   std::unique_lock lock(guard);
-  for (const WatchedFields& fields : watched)
-    if (std::ranges::find(variant.watched, fields.object, &WatchedFields::object) == variant.watched.end())
-      variant.watched.push_back(fields);
+  variant.watched.add(watched);
+  variant.watched_until = 0;
 }
 
 /// Traces again: the known way first, then as this call goes. Null: the C++ is another program than it was.
@@ -512,11 +527,8 @@ std::unique_ptr<Segment> TracedFunction::State::extend(Variant& variant, Request
     if (!request.values.symbols().empty()) trace.set_limit(applications_after(variant.memory->size()));
     trace.repeat_choices(variant.choices, request.values.symbols().empty());
     Called called = request.body(trace.parameters());
-    if (guide.has_diverged(trace)) {
-      request.why =
-          "traced again for another path, it met other operations: a captured tensor or other C++ state has changed";
-      return nullptr;
-    }
+    if (guide.has_diverged(trace)) return nullptr;
+    check_unchanged(title, trace.watched());
     add_watched(variant, trace.watched());
     draft.emplace(trace, std::move(called), request.values.path(), hand_on());
   }
@@ -549,8 +561,7 @@ TracedFunction::TracedFunction(FunctionOptions options, const void* closure, std
     : state_(std::make_unique<State>(std::move(options))) {
   state_->closure = {closure, closure_bytes};
   check_pass_names(state_->options.disable);
-  require(state_->options.max_variants > 0, "function: max_variants must be positive, got ",
-          state_->options.max_variants);
+  check_options("function", state_->options);
 }
 TracedFunction::~TracedFunction() = default;
 

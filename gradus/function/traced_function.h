@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/function/explanation.h"
 #include "gradus/function/signature.h"
 #include "gradus/graph/tensor.h"
@@ -30,6 +31,7 @@ struct FunctionOptions {
   bool profile = false;                   // explain() tells how long each kernel really takes, on average
   bool run_eagerly = false;               // op by op, as the C++ runs: for a debugger
   bool fixes_sizes = false;               // what the C++ reads of input_signature is fixed, as what ops have to know
+  static constexpr auto ranges() { return std::array{Allowed::any("max_bytes"), Allowed::positive("max_variants")}; }
 };
 
 /// What a call gives: tensors in a fixed order (an empty one stays empty), and the result that they belong into, of the

@@ -12,7 +12,8 @@ struct Variant {
   static constexpr std::size_t most_guards = 128;  // on one path
 
   Signature example, pattern;
-  std::vector<WatchedFields> watched;  // what it holds for besides; guarded by the function
+  WatchedState watched;                         // what it holds for besides; guarded by the function
+  std::atomic<std::uint64_t> watched_until{0};  // changes_of_setups() up to which that is known
   std::unique_ptr<Segment> root;
   std::atomic<int> paths{1};
   std::atomic<std::uint64_t> last_use{0};
@@ -24,9 +25,6 @@ struct Variant {
   std::shared_ptr<TraceMemory> memory;  // empty: without guards, so that it is never traced again
   bool is_being_traced = false;
 };
-
-/// Which watched fields have changed; empty if none.
-std::string changed_fields(const Variant& variant);
 
 /// What explain() says of a variant: kernels, graph, bytes.
 void describe(const Variant& variant, Explanation& explanation);

@@ -164,11 +164,14 @@ Results convolve_transposed(const Call& c) {
   return channels_first(with_bias(c, y, 2));
 }
 
+/// By the formulas of the specification auto_pad decides how many windows there are, and ceil_mode changes nothing:
+/// VALID has ceil((size - reach + 1) / stride) of them, which is floor((size - reach) / stride) + 1, SAME ceil(size /
+/// stride).
 PoolingOptions pooling_options(const Call& c, const Tensor& x, const Geometry& g) {
   return {.strides = g.strides,
           .paddings = paddings_of(c, x, g),
           .dilations = g.dilations,
-          .ceil_mode = c.flag("ceil_mode"),
+          .ceil_mode = c.flag("ceil_mode") && c.word("auto_pad", "NOTSET") == "NOTSET",
           .count_include_pad = c.flag("count_include_pad")};
 }
 

@@ -132,6 +132,9 @@ Tensor crop_to_bounding_box(const Tensor& image, std::int64_t offset_height, std
                             std::int64_t target_height, std::int64_t target_width) {
   check_images("crop_to_bounding_box", image);
   const int rows = image.shape().rank() - 3;
+  for (const std::int64_t offset : {offset_height, offset_width})
+    require(offset >= 0 || (offset < any_size && Context::current()),
+            "crop_to_bounding_box: offsets must not be negative, got ", offset_height, " and ", offset_width);
   for (const std::int64_t target : {target_height, target_width})
     require(target > 0 || (target < any_size && Context::current()),
             "crop_to_bounding_box: the size must be positive, got ", target_height, " and ", target_width);
@@ -176,10 +179,9 @@ Tensor resize_with_crop_or_pad(const Tensor& image, std::int64_t target_height, 
   const auto half_of_difference = [](std::int64_t a, std::int64_t b) {
     return dimension::maximum(dimension::floor_divide(dimension::subtract(a, b), 2), 0);
   };
-  const Tensor cut = crop_to_bounding_box(image, half_of_difference(height, target_height),
-                                          half_of_difference(width, target_width),
-                                          dimension::minimum(height, target_height),
-                                          dimension::minimum(width, target_width));
+  const Tensor cut =
+      crop_to_bounding_box(image, half_of_difference(height, target_height), half_of_difference(width, target_width),
+                           dimension::minimum(height, target_height), dimension::minimum(width, target_width));
   return pad_to_bounding_box(cut, half_of_difference(target_height, height), half_of_difference(target_width, width),
                              target_height, target_width);
 }
@@ -240,6 +242,7 @@ Tensor psnr(const Tensor& a, const Tensor& b, double max_val) {
 }
 
 Tensor ssim(const Tensor& a, const Tensor& b, double max_val, SsimOptions options) {
+  check_options("ssim", options);
   const Pair pair = intensities("ssim", a, b, max_val);
   check_known_size("ssim", a);
   const std::int64_t size = options.filter_size, channels = a.shape().back();

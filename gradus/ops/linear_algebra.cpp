@@ -156,6 +156,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int>& axes_
 }
 
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options) {
+  check_options("gemm", options);
   require(a.shape().rank() == 2 && b.shape().rank() == 2, "gemm: a is ", a.spec(), ", b is ", b.spec(),
           "; expected matrices");
   if (is_narrow(a.dtype()) && a.dtype() == b.dtype())
@@ -164,6 +165,7 @@ Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options) {
 }
 
 Tensor gemm(const Tensor& a, const Tensor& b, const Tensor& c, const GemmOptions& options) {
+  check_options("gemm", options);
   if (is_narrow(a.dtype()) && a.dtype() == b.dtype() && a.dtype() == c.dtype())
     return cast(gemm(widened(a), widened(b), widened(c), options), a.dtype());
   const Tensor scaled = gemm(a, b, options);

@@ -152,6 +152,7 @@ Tensor rad2deg(const Tensor& x) {
 }
 
 Tensor isclose(const Tensor& a, const Tensor& b, IsCloseOptions options) {
+  check_options("isclose", options);
   require_floating(a, b, "isclose");
   const DType t = computed_in(a.dtype());
   const Tensor x = cast(a, t), y = cast(b, t);

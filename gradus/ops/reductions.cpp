@@ -19,6 +19,7 @@ Tensor flat_power(const Tensor& x, double exponent) {
 template <class Find> Tensor index_of(std::string_view op, const Tensor& x, const ArgOptions& options, Find find) {
   const int at = checked_axis(x, options.axis, op);
   require(is_integer(options.output_type), op, ": output_type must be an integer type, got ", options.output_type);
+  if (x.shape()[at] != 0) require_held(op, options.output_type, dimension::subtract(x.shape()[at], 1));
   Tensor index = find(options.select_last_index ? reverse(x, {at}) : x, at);
   if (options.select_last_index) index = extent(x.shape()[at], i32) - 1 - index;
   if (options.keepdims) index = expand_dims(index, at);

@@ -258,6 +258,9 @@ Tensor roll(const Tensor& x, std::int64_t shift, int axis) {
 Tensor pad(const Tensor& x, const std::vector<std::array<std::int64_t, 2>>& paddings, Scalar value) {
   require(static_cast<int>(paddings.size()) == x.shape().rank(), "pad: ", paddings.size(), " pairs of paddings for ",
           x.spec());
+  require(is_floating(x.dtype()) || value.literal().is_integral(), "pad: the floating number ", value.literal().real(),
+          " stands beside a tensor ", x.spec(),
+          "; write an integer, or cast the tensor to a floating type first: cast(x, f32)");
   Tensor out = x;
   for (int i = 0; i < x.shape().rank(); ++i) {
     const auto [before, after] = paddings[static_cast<std::size_t>(i)];

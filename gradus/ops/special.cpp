@@ -43,7 +43,7 @@ struct Atan2 {
   auto emit(auto y, auto x) const { return atan2(y, x); }
   Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
     const Tensor norm = square(in[0]) + square(in[1]);
-    return {cotangent_over(dy * in[1], norm), -cotangent_over(dy * in[0], norm)};
+    return {cotangent_over(cotangent_times(dy, in[1]), norm), -cotangent_over(cotangent_times(dy, in[0]), norm)};
   }
 };
 
@@ -327,7 +327,7 @@ struct TruncateMod {
     return a - (a / b) * b;
   }
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
-    return has_gradient(y) ? Tensors{dy, -(dy * trunc(in[0] / in[1]))} : none(2);
+    return has_gradient(y) ? Tensors{dy, -cotangent_times(dy, trunc(in[0] / in[1]))} : none(2);
   }
 };
 
@@ -476,13 +476,14 @@ Tensor spence(const Tensor& x) { return apply_wide(Spence{}, x); }
 Tensor dawsn(const Tensor& x) { return apply_wide(Dawsn{}, x); }
 
 Tensor xlogy(const Tensor& x, const Tensor& y) {
-  return in_computed_dtype("xlogy", x, y,
-                           [](const Tensor& a, const Tensor& b) { return a * log(where_counted(a, b, 1)); });
+  return in_computed_dtype(
+      "xlogy", x, y, [](const Tensor& a, const Tensor& b) { return cotangent_times(a, log(where_counted(a, b, 1))); });
 }
 
 Tensor xlog1py(const Tensor& x, const Tensor& y) {
-  return in_computed_dtype("xlog1py", x, y,
-                           [](const Tensor& a, const Tensor& b) { return a * log1p(where_counted(a, b, 0)); });
+  return in_computed_dtype("xlog1py", x, y, [](const Tensor& a, const Tensor& b) {
+    return cotangent_times(a, log1p(where_counted(a, b, 0)));
+  });
 }
 
 Tensor xdivy(const Tensor& x, const Tensor& y) {

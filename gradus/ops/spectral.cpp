@@ -178,7 +178,7 @@ Tensor frame(const Tensor& signal, std::int64_t frame_length, std::int64_t frame
   if (!SizeChoice::choose(fits) || !fits) {
     std::vector<std::array<std::int64_t, 2>> paddings(static_cast<std::size_t>(x.shape().rank()), {0, 0});
     paddings[static_cast<std::size_t>(axis)][1] = missing;
-    x = pad(x, paddings, options.pad_value);
+    x = pad(x, paddings, number_beside(x, options.pad_value));
   }
   const Tensor places = expand_dims(range(frames, i64) * frame_step, 1) + range(frame_length, i64);
   return gather(x, places, axis);
@@ -186,8 +186,8 @@ Tensor frame(const Tensor& signal, std::int64_t frame_length, std::int64_t frame
 
 Tensor overlap_and_add(const Tensor& signal, std::int64_t frame_step) {
   const Shape& shape = signal.shape();
-  require(shape.rank() >= 2 && shape[-1] > 0 && frame_step > 0 && signal.dtype() != boolean,
-          "overlap_and_add: frames ", signal.spec(), " in steps of ", frame_step,
+  require(shape.rank() >= 2 && shape[-1] > 0 && frame_step > 0 && signal.dtype() != boolean, "overlap_and_add: frames ",
+          signal.spec(), " in steps of ", frame_step,
           "; expected numbers [..., frames, frame_length] of a known length and a positive step");
   const std::int64_t frames = shape[-2], length = shape[-1];
   Shape result = shape;

@@ -1,6 +1,7 @@
 /// Slices with steps: the view, its gradient, and how begins and ends are read.
 #include "gradus/ops/strided.h"
 #include <algorithm>
+#include "gradus/graph/extents.h"
 #include "gradus/ops/concat.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/shape.h"
@@ -10,6 +11,8 @@
 
 namespace gradus {
 namespace {
+
+const bool have_extents = Extents::are<StridedSlice>(&StridedSlice::begin, &StridedSlice::size);
 
 /// Whether a dimension is positive: of a symbolic one whether it is for large sizes.
 bool is_positive(std::int64_t d) {

@@ -180,7 +180,9 @@ class Unchanged {
 
 }  // namespace
 
-PrecisionReport detail::precision_report(const Module& model, const Task& task, const Pipeline& dataset) {
+PrecisionReport detail::precision_report(const Module& model, const Task& task, const Pipeline& dataset,
+                                         bool unbatched) {
+  check_batched("precision_report: the data set", dataset.specs(), dataset.batchings(), unbatched);
   const Untraced outside;
   build_for_elements(dataset, task.build);
   std::uint64_t random = random_state();  // what layers of noise draw here, they draw again in the step that follows

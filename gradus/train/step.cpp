@@ -130,6 +130,7 @@ std::vector<Tensors> TrainStep::parts_of(In fields) const {
   if (options_.micro_batch == 0) return {Tensors(fields.begin(), fields.end())};
   std::vector<Tensors> parts;
   const std::int64_t rows = detail::rows_to_divide(fields, options_.micro_batch);
+  if (rows == 0) return {Tensors(fields.begin(), fields.end())};
   for (std::int64_t begin = 0; begin < rows; begin += options_.micro_batch) {
     parts.emplace_back();
     for (const Tensor& field : fields)
