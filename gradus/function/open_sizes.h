@@ -1,11 +1,28 @@
 /// Why a call cannot be served by a program whose sizes are open, and how that is put to the user.
 #pragma once
+#include <algorithm>
 #include <string>
+#include <vector>
 #include "gradus/base/error.h"
 #include "gradus/function/signature.h"
 #include "gradus/function/trace.h"
 
 namespace gradus {
+
+/// How many ops a run with symbols may apply, where one with sizes applied `known`: C++ that counts with a negative
+/// number may never end.
+inline std::size_t applications_after(std::size_t known) { return std::max(4 * known, Trace::most_of_open_sizes); }
+
+/// Library functions leave ops away where a size is 0 or 1; whether they did, or the C++ read the size, cannot be told.
+inline bool has_small(const std::vector<std::int64_t>& sizes) {
+  return std::ranges::any_of(sizes, [](std::int64_t size) { return size <= 1; });
+}
+
+/// What is told, once, where there are too many variants.
+inline std::string going_op_by_op(const std::string& title, std::size_t variants, const std::string& reason) {
+  return text("gradus: ", title, " has ", variants, " variants, each for sizes of its own (", reason,
+              "); calls with further sizes run op by op, which is slower: pad to fewer sizes, or raise max_variants\n");
+}
 
 /// Why open sizes make another program, or none at all.
 struct Unlike {
@@ -27,11 +44,11 @@ struct Unlike {
   std::string fixing_all() const { return "(sizes are fixed in it, since with sizes that vary: " + why + ")"; }
   /// For a signature that declares these sizes.
   std::string refusal(const Signature& pattern) const {
-    return text("its input signature says any_size for ", places_of(pattern, 0),
-                ", but with that size open the C++ of the function is another program than with the size of this call: ",
-                why,
-                "; a C++ loop over a size is to be a scan, a number made of a size extent(x.shape()[0], dtype), and "
-                "where C++ has to read a size, leave any_size out of the signature");
+    return text(
+        "its input signature says any_size for ", places_of(pattern, 0),
+        ", but with that size open the C++ of the function is another program than with the size of this call: ", why,
+        "; a C++ loop over a size is to be a scan, a number made of a size extent(x.shape()[0], dtype), and "
+        "where C++ has to read a size, leave any_size out of the signature");
   }
 };
 

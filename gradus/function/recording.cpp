@@ -81,8 +81,8 @@ std::string attributes_besides_regions(const AnyOp& op) {
 }
 
 /// Two graphs, walked together from their outputs. What library functions leave away where a size is 1, such as
-/// broadcasts and sums, or where a part of several is empty, is overlooked, as are shapes where elements are taken one by
-/// one.
+/// broadcasts and sums, or where a part of several is empty, is overlooked, as are shapes where elements are taken one
+/// by one.
 class Comparison {
  public:
   using Same = std::function<bool(std::size_t a, std::size_t b)>;  // of inputs, by their numbers

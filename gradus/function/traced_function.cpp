@@ -105,19 +105,6 @@ struct TracedFunction::State {
   Called run_eagerly(In arguments, const Body& body);
 };
 
-namespace {
-
-/// How many ops a run with symbols may apply, where one with sizes applied `known`: C++ that counts with a negative
-/// number may never end.
-std::size_t applications_after(std::size_t known) { return std::max(4 * known, Trace::most_of_open_sizes); }
-
-/// Library functions leave ops away where a size is 0 or 1; whether they did, or the C++ read the size, cannot be told.
-bool has_small(const std::vector<std::int64_t>& sizes) {
-  return std::ranges::any_of(sizes, [](std::int64_t size) { return size <= 1; });
-}
-
-}  // namespace
-
 std::string TracedFunction::State::reason_for(const Signature& call) const {
   const std::string sizes = examples.empty() ? "" : difference(examples.back(), call);
   const auto unfit = std::ranges::find_if(variants.rbegin(), variants.rend(), [&](const auto& variant) {
@@ -227,9 +214,10 @@ void TracedFunction::State::confirm(Variant& variant, Segment& segment, Request&
   std::lock_guard lock(making);
   const std::vector<std::int64_t> symbols = request.values.symbols();
   try {
-    const Run known = run(request.signature, request, true, {.choices = variant.choices});
-    if (!Trace::are_alike(known.recording.choices, variant.choices) ||
-        std::holds_alternative<Unlike>(run_open(variant.pattern, request, known))) {
+    Run known = run(request.signature, request, true, {.choices = variant.choices});
+    const bool chooses_alike = Trace::are_alike(known.recording.choices, variant.choices);
+    known.recording.choices = variant.choices;
+    if (!chooses_alike || std::holds_alternative<Unlike>(run_open(variant.pattern, request, known))) {
       variant.unfit.insert(symbols);
       return;
     }
@@ -331,14 +319,10 @@ std::shared_ptr<Variant> TracedFunction::State::make_narrower(const Signature& p
 /// Whether a variant more would be made only because ops have to know sizes, of which max_variants others were met.
 bool TracedFunction::State::is_one_of_too_many(const Signature& call) {
   std::unique_lock lock(guard);
-  if (variants.size() < static_cast<std::size_t>(options.max_variants)) return false;
-  const auto like = std::ranges::find_if(needing_sizes, [&](const Signature& s) { return is_same_kind(s, call); });
-  if (like == needing_sizes.end()) return false;
+  const auto alike = [&](const Signature& s) { return is_same_kind(s, call); };
+  if (std::ssize(variants) < options.max_variants || std::ranges::none_of(needing_sizes, alike)) return false;
   if (!std::exchange(warned_of_op_by_op, true))
-    std::cerr
-        << "gradus: " << title << " has " << variants.size() << " variants, each for sizes of its own ("
-        << retraces.back().reason
-        << "); calls with further sizes run op by op, which is slower: pad to fewer sizes, or raise max_variants\n";
+    std::cerr << going_op_by_op(title, variants.size(), retraces.back().reason);
   return true;
 }
 
@@ -403,8 +387,8 @@ std::shared_ptr<Variant> TracedFunction::State::find_or_make(Request& request, s
   if (auto known = find(request.signature, symbols)) return known;
   std::lock_guard lock(making);
   if (auto known = find(request.signature, symbols)) return known;
-  request.op_by_op = is_one_of_too_many(request.signature);
-  if (request.op_by_op) return nullptr;
+  retire_outdated();
+  if ((request.op_by_op = is_one_of_too_many(request.signature))) return nullptr;
   auto variant = make(request);
   symbols = match(variant->pattern, request.signature).value();
   return variant;

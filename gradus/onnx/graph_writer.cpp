@@ -104,6 +104,8 @@ std::string GraphWriter::dimension(std::int64_t d) {
   if (d >= 0) return integers({d});
   if (const auto known = dimensions_.find(d); known != dimensions_.end()) return known->second;
   const std::string written = dimension::to_text(d);
+  require(written.find('(') == std::string::npos, "export_onnx: the size ", written,
+          ", which is divided or has a least value, is not written for open sizes; fix all but the batch");
   std::string_view rest = written;
   std::string sum;
   while (!rest.empty()) {

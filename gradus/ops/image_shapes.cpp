@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include "gradus/graph/context.h"
 #include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/conv.h"
@@ -14,6 +15,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/special.h"
 #include "gradus/ops/widened.h"
+#include "gradus/tensor/derived_dimension.h"
 
 namespace gradus {
 namespace {
@@ -130,22 +132,37 @@ Tensor crop_to_bounding_box(const Tensor& image, std::int64_t offset_height, std
                             std::int64_t target_height, std::int64_t target_width) {
   check_images("crop_to_bounding_box", image);
   const int rows = image.shape().rank() - 3;
-  require(offset_height >= 0 && offset_width >= 0, "crop_to_bounding_box: offsets must not be negative, got ",
-          offset_height, " and ", offset_width);
-  require(target_height > 0 && target_width > 0, "crop_to_bounding_box: the size must be positive, got ", target_height,
-          " and ", target_width);
+  for (const std::int64_t offset : {offset_height, offset_width})
+    require(offset >= 0 || (offset < any_size && Context::current()),
+            "crop_to_bounding_box: offsets must not be negative, got ", offset_height, " and ", offset_width);
+  for (const std::int64_t target : {target_height, target_width})
+    require(target > 0 || (target < any_size && Context::current()),
+            "crop_to_bounding_box: the size must be positive, got ", target_height, " and ", target_width);
   const Tensor cut = slice_axis(image, rows, offset_height, target_height, "crop_to_bounding_box");
   return slice_axis(cut, rows + 1, offset_width, target_width, "crop_to_bounding_box");
 }
 
 Tensor pad_to_bounding_box(const Tensor& image, std::int64_t offset_height, std::int64_t offset_width,
                            std::int64_t target_height, std::int64_t target_width) {
-  check_known_size("pad_to_bounding_box", image);
-  const std::int64_t below = target_height - offset_height - image.shape()[-3];
-  const std::int64_t right = target_width - offset_width - image.shape()[-2];
-  require(offset_height >= 0 && offset_width >= 0 && below >= 0 && right >= 0, "pad_to_bounding_box: ", image.spec(),
-          " at row ", offset_height, " and column ", offset_width, " does not fit into ", target_height, " x ",
-          target_width);
+  check_images("pad_to_bounding_box", image);
+  const auto left_of = [](std::int64_t target, std::int64_t offset, std::int64_t n) {
+    return dimension::subtract(target, dimension::add(offset, n));
+  };
+  const auto does_not_fit = [&] {
+    return text("pad_to_bounding_box: ", image.spec(), " at row ", dimension::to_text(offset_height), " and column ",
+                dimension::to_text(offset_width), " does not fit into ", target_height, " x ", target_width);
+  };
+  for (const std::int64_t n : {offset_height, offset_width})
+    require(n >= 0 || (n < any_size && Context::current()), "pad_to_bounding_box: the image stands at row ",
+            offset_height, " and column ", offset_width, "; expected numbers that are not negative");
+  for (const std::int64_t n : {target_height, target_width})
+    require(n >= 0, "pad_to_bounding_box: the size must not be negative, got ", target_height, " and ", target_width);
+  const std::int64_t below = left_of(target_height, offset_height, image.shape()[-3]);
+  const std::int64_t right = left_of(target_width, offset_width, image.shape()[-2]);
+  for (const std::int64_t n : {below, right}) {
+    require(dimension::symbols_in(n) > 0 || dimension::is_never_negative(n), does_not_fit());
+    require_not_negative(n, does_not_fit());
+  }
   const auto rank = static_cast<std::size_t>(image.shape().rank());
   Paddings paddings(rank, {0, 0});
   paddings[rank - 3] = {offset_height, below};
@@ -155,15 +172,18 @@ Tensor pad_to_bounding_box(const Tensor& image, std::int64_t offset_height, std:
 
 Tensor resize_with_crop_or_pad(const Tensor& image, std::int64_t target_height, std::int64_t target_width) {
   constexpr std::string_view op = "resize_with_crop_or_pad";
-  check_known_size(op, image);
+  check_images(op, image);
   require(target_height > 0 && target_width > 0, op, ": the size must be positive, got ", target_height, " and ",
           target_width);
   const std::int64_t height = image.shape()[-3], width = image.shape()[-2];
-  const auto half = [](std::int64_t n) { return std::max<std::int64_t>(n / 2, 0); };
-  const Tensor cut = crop_to_bounding_box(image, half(height - target_height), half(width - target_width),
-                                          std::min(height, target_height), std::min(width, target_width));
-  return pad_to_bounding_box(cut, half(target_height - height), half(target_width - width), target_height,
-                             target_width);
+  const auto half_of_difference = [](std::int64_t a, std::int64_t b) {
+    return dimension::maximum(dimension::floor_divide(dimension::subtract(a, b), 2), 0);
+  };
+  const Tensor cut =
+      crop_to_bounding_box(image, half_of_difference(height, target_height), half_of_difference(width, target_width),
+                           dimension::minimum(height, target_height), dimension::minimum(width, target_width));
+  return pad_to_bounding_box(cut, half_of_difference(target_height, height), half_of_difference(target_width, width),
+                             target_height, target_width);
 }
 
 Tensor resize_with_pad(const Tensor& image, std::int64_t target_height, std::int64_t target_width,

@@ -8,6 +8,8 @@
 #include "gradus/ops/index.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
+#include "gradus/tensor/derived_dimension.h"
 
 namespace gradus {
 namespace {
@@ -342,15 +344,15 @@ Tensor center_crop_pad(const Tensor& x, const std::vector<std::int64_t>& sizes, 
   for (std::size_t k = 0; k < places.size(); ++k) {
     const int at = x.shape().normalized(places[k]);
     const std::int64_t n = y.shape()[at], size = sizes[k];
-    if (n == size) continue;
-    require(n >= 0 && size >= 0, "center_crop_pad: axis ", at, " of ", x.spec(), " becomes ", size,
+    require(size >= 0, "center_crop_pad: axis ", at, " of ", x.spec(), " becomes ", size,
             "; sizes must be known and not negative");
-    if (size < n) {
-      y = slice_axis(y, at, (n - size) / 2, size, "center_crop_pad");
+    const std::int64_t over = dimension::subtract(n, size), under = dimension::subtract(size, n);
+    if (!SizeChoice::decide(n >= 0 && n < size)) {
+      y = slice_axis(y, at, dimension::floor_divide(over, 2), size, "center_crop_pad");
       continue;
     }
     std::vector<std::array<std::int64_t, 2>> paddings(static_cast<std::size_t>(x.shape().rank()));
-    paddings[static_cast<std::size_t>(at)] = {(size - n) / 2, (size - n + 1) / 2};
+    paddings[static_cast<std::size_t>(at)] = {dimension::floor_divide(under, 2), dimension::ceil_divide(under, 2)};
     y = pad(y, paddings);
   }
   return y;

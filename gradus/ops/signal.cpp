@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <numbers>
+#include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
@@ -13,6 +14,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/signal_parts.h"
 #include "gradus/ops/widened.h"
+#include "gradus/tensor/derived_dimension.h"
 
 namespace gradus {
 namespace {
@@ -201,16 +203,22 @@ Tensor stft(const Tensor& signal, StftOptions options) {
   const std::int64_t length = options.frame_length != 0 ? options.frame_length
                               : has_window              ? options.window.shape()[0]
                                                         : n;
-  require(signal.shape().rank() == 3 && n >= 0, "stft: the signal is ", signal.spec(),
-          ", expected [batch, n, 1 or 2] with a known n");
+  require(signal.shape().rank() == 3, "stft: the signal is ", signal.spec(), ", expected [batch, n, 1 or 2]");
   require(!has_window || options.window.shape()[0] == length, "stft: the window is ",
           has_window ? options.window.spec() : Spec(), ", the frames have ", length, " elements");
-  require(length > 0 && length <= n && options.frame_step > 0, "stft: frames of ", length, " elements in steps of ",
-          options.frame_step, " do not fit into ", signal.spec());
+  const auto too_long = [&] {
+    return text("stft: frames of ", dimension::to_text(length), " elements in steps of ", options.frame_step,
+                " do not fit into ", signal.spec());
+  };
+  require(length >= 0 || Context::current(), too_long());
+  require(length != 0 && (n < 0 || length <= n) && options.frame_step > 0, too_long());
+  const std::int64_t room = dimension::subtract(n, length);
+  require_not_negative(room, too_long());
   require(!options.onesided || signal.shape()[-1] == 1, "stft: onesided is of real signals, but ", signal.spec(),
           " is complex");
-  const std::int64_t frames = 1 + (n - length) / options.frame_step;
-  require(frames * length <= most_elements * 8, "stft: ", frames, " frames of ", length, " elements are too many");
+  const std::int64_t frames = dimension::add(dimension::floor_divide(room, options.frame_step), 1);
+  require(dimension::multiply(frames, length) <= most_elements * 8, "stft: ", frames, " frames of ", length,
+          " elements are too many");
   const Tensor places = expand_dims(range(frames, i64) * options.frame_step, 1) + range(length, i64);
   Tensor framed = gather(widened(signal), places, 1);  // [batch, frames, length, parts]
   if (has_window) framed = framed * expand_dims(widened(options.window), 1);

@@ -14,6 +14,7 @@
 #include "gradus/ops/pooling.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/signal_parts.h"
+#include "gradus/ops/size_choice.h"
 #include "gradus/ops/widened.h"
 #include "gradus/tensor/derived_dimension.h"
 
@@ -163,15 +164,18 @@ Tensor ifftshift(const Tensor& x, const std::vector<int>& axis) { return shifted
 Tensor frame(const Tensor& signal, std::int64_t frame_length, std::int64_t frame_step, FrameOptions options) {
   const int axis = checked_axis(signal, options.axis, "frame");
   const std::int64_t n = signal.shape()[axis];
-  require(n >= 0 && frame_length > 0 && frame_step > 0, "frame: frames of ", frame_length, " elements in steps of ",
-          frame_step, " of ", signal.spec(), "; expected positive numbers and a known dimension ", axis);
-  const std::int64_t whole = n < frame_length ? 0 : 1 + (n - frame_length) / frame_step;
-  const std::int64_t frames = options.pad_end ? (n + frame_step - 1) / frame_step : whole;
+  require(frame_length > 0 && frame_step > 0, "frame: frames of ", frame_length, " elements in steps of ", frame_step,
+          " of ", signal.spec(), "; expected positive numbers");
+  const std::int64_t room = dimension::subtract(n, frame_length);
+  const std::int64_t whole = dimension::maximum(dimension::add(dimension::floor_divide(room, frame_step), 1), 0);
+  const std::int64_t frames = options.pad_end ? dimension::ceil_divide(n, frame_step) : whole;
   require(frames <= most_elements / frame_length, "frame: ", frames, " frames of ", frame_length,
           " elements are too many");
   Tensor x = signal;
-  const std::int64_t missing = (frames - 1) * frame_step + frame_length - n;
-  if (frames > 0 && missing > 0) {
+  const std::int64_t steps = dimension::multiply(dimension::subtract(frames, 1), frame_step);
+  const std::int64_t missing = dimension::maximum(dimension::subtract(steps, room), 0);
+  const bool fits = frames == 0 || missing == 0;
+  if (!SizeChoice::choose(fits) || !fits) {
     std::vector<std::array<std::int64_t, 2>> paddings(static_cast<std::size_t>(x.shape().rank()), {0, 0});
     paddings[static_cast<std::size_t>(axis)][1] = missing;
     x = pad(x, paddings, number_beside(x, options.pad_value));
@@ -182,13 +186,14 @@ Tensor frame(const Tensor& signal, std::int64_t frame_length, std::int64_t frame
 
 Tensor overlap_and_add(const Tensor& signal, std::int64_t frame_step) {
   const Shape& shape = signal.shape();
-  require(shape.rank() >= 2 && shape[-1] > 0 && shape[-2] >= 0 && frame_step > 0 && signal.dtype() != boolean,
-          "overlap_and_add: frames ", signal.spec(), " in steps of ", frame_step,
-          "; expected numbers [..., frames, frame_length] of known sizes and a positive step");
+  require(shape.rank() >= 2 && shape[-1] > 0 && frame_step > 0 && signal.dtype() != boolean, "overlap_and_add: frames ",
+          signal.spec(), " in steps of ", frame_step,
+          "; expected numbers [..., frames, frame_length] of a known length and a positive step");
   const std::int64_t frames = shape[-2], length = shape[-1];
   Shape result = shape;
   result.erase(result.rank() - 1);
-  result.set(-1, frames == 0 ? 0 : (frames - 1) * frame_step + length);
+  const std::int64_t steps = dimension::multiply(dimension::subtract(frames, 1), frame_step);
+  result.set(-1, frames == 0 ? 0 : dimension::add(steps, length));
   if (frames == 0) return zeros(result, signal.dtype());
   Shape rows = shape;
   rows.erase(rows.rank() - 1);

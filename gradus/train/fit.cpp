@@ -97,6 +97,7 @@ class Fitting {
     FunctionOptions function = options_.function;
     if (function.name.empty()) function.name = "fit";
     if (options_.micro_batch == 0) function = with_signature(std::move(function), dataset_.specs());
+    else function.fixes_sizes = true;
     bool gives_loss = false;
     for (const Callback& callback : options_.callbacks) gives_loss = gives_loss || callback.on_step_end;
     return {options_.metrics, options_.micro_batch, gives_loss, std::move(function)};
