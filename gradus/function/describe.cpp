@@ -125,4 +125,10 @@ void describe(const Variant& variant, Explanation& e) {
       variant.root->is_leaf() ? to_text(variant.root->program->compiled().graph()) : Joiner(*variant.root).text();
 }
 
+std::size_t footprint(const Variant& variant) {
+  std::size_t bytes = variant.memory_bytes;
+  for_each_segment(*variant.root, [&](const Segment& segment) { bytes += segment.program->footprint(); });
+  return bytes;
+}
+
 }  // namespace gradus

@@ -195,6 +195,17 @@ void for_each_segment(const Segment& root, const std::function<void(const Segmen
   }
 }
 
+void note_fitting(Segment& root, const std::vector<bool>& ways, const std::vector<std::int64_t>& symbols) {
+  Segment* segment = &root;
+  segment->fitting.insert(symbols);
+  for (const bool way : ways) {
+    if (segment->is_leaf()) return;
+    segment = segment->ways[way].segment.load(std::memory_order_acquire);
+    if (!segment) return;
+    segment->fitting.insert(symbols);
+  }
+}
+
 Draft::Draft(const Trace& trace, Called called, std::span<const PathStep> known, HandOn hand_on) {
   auto leaf = std::make_unique<Segment>();  // its roots are needed before the segments before it can be divided
   Division division(trace.memory().id(), known, hand_on);

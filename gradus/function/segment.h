@@ -65,6 +65,9 @@ struct Segment {
 /// Visits a tree, parents first, `false` before `true`.
 void for_each_segment(const Segment& root, const std::function<void(const Segment&)>& visit);
 
+/// The path of a call whose program is the right one for its sizes: it goes these ways.
+void note_fitting(Segment& root, const std::vector<bool>& ways, const std::vector<std::int64_t>& symbols);
+
 /// A segment that a call has run, and the way it took.
 struct PathStep {
   Segment* segment;

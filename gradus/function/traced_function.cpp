@@ -116,25 +116,6 @@ bool has_small(const std::vector<std::int64_t>& sizes) {
   return std::ranges::any_of(sizes, [](std::int64_t size) { return size <= 1; });
 }
 
-/// The path of a call whose program is the right one for its sizes.
-void note_fitting(Segment& root, const std::vector<bool>& ways, const std::vector<std::int64_t>& symbols) {
-  Segment* segment = &root;
-  segment->fitting.insert(symbols);
-  for (const bool way : ways) {
-    if (segment->is_leaf()) return;
-    segment = segment->ways[way].segment.load(std::memory_order_acquire);
-    if (!segment) return;
-    segment->fitting.insert(symbols);
-  }
-}
-
-/// What a variant costs a cache.
-std::size_t footprint(const Variant& variant) {
-  std::size_t bytes = variant.memory_bytes;
-  for_each_segment(*variant.root, [&](const Segment& segment) { bytes += segment.program->footprint(); });
-  return bytes;
-}
-
 }  // namespace
 
 std::string TracedFunction::State::reason_for(const Signature& call) const {
@@ -221,8 +202,9 @@ std::shared_ptr<Variant> TracedFunction::State::finished(Run run, const Request&
 }
 
 /// A run with symbols in place of sizes, if it is the same program as the run with these sizes; else why not.
-std::variant<TracedFunction::State::Run, Unlike> TracedFunction::State::run_open(
-    const Signature& pattern, Request& request, const Run& known) const {
+std::variant<TracedFunction::State::Run, Unlike> TracedFunction::State::run_open(const Signature& pattern,
+                                                                                 Request& request,
+                                                                                 const Run& known) const {
   try {
     Run open = run(pattern, request, true, known.recording);
     std::string why = how_it_differs(open, known, request);
@@ -234,7 +216,8 @@ std::variant<TracedFunction::State::Run, Unlike> TracedFunction::State::run_open
 }
 
 std::string TracedFunction::State::how_it_differs(const Run& open, const Run& known, const Request& request) const {
-  if (!Trace::are_alike(open.recording.choices, known.recording.choices)) return "an op computes in another way at this size";
+  if (!Trace::are_alike(open.recording.choices, known.recording.choices))
+    return "an op computes in another way at this size";
   return difference(open.recording, match(open.pattern, request.signature).value(), known.recording);
 }
 
@@ -311,10 +294,12 @@ std::shared_ptr<Variant> TracedFunction::State::make_open(const Signature& patte
   Unlike unlike;
   if (Run* same = std::get_if<Run>(&open)) try {
       return finished(std::move(*same), request);
-    } catch (const OutOfMemory&) { throw; } catch (const Error& error) { unlike = Unlike::by(error); }
+    } catch (const OutOfMemory&) { throw; } catch (const Error& error) {
+      unlike = Unlike::by(error);
+    }
   else unlike = std::get<Unlike>(open);
-  const bool is_small = unlike.cause == Unlike::Cause::another_program &&
-                        has_small(match(pattern, request.signature).value());
+  const bool is_small =
+      unlike.cause == Unlike::Cause::another_program && has_small(match(pattern, request.signature).value());
   const bool may_be_fixed = unlike.is_of_op() || options.fixes_sizes;
   if (!options.input_signature.empty() && !may_be_fixed && !is_small)
     throw InvalidArgument(text(title, ": ", unlike.refusal(pattern)));
@@ -350,9 +335,10 @@ bool TracedFunction::State::is_one_of_too_many(const Signature& call) {
   const auto like = std::ranges::find_if(needing_sizes, [&](const Signature& s) { return is_same_kind(s, call); });
   if (like == needing_sizes.end()) return false;
   if (!std::exchange(warned_of_op_by_op, true))
-    std::cerr << "gradus: " << title << " has " << variants.size() << " variants, each for sizes of its own ("
-              << retraces.back().reason
-              << "); calls with further sizes run op by op, which is slower: pad to fewer sizes, or raise max_variants\n";
+    std::cerr
+        << "gradus: " << title << " has " << variants.size() << " variants, each for sizes of its own ("
+        << retraces.back().reason
+        << "); calls with further sizes run op by op, which is slower: pad to fewer sizes, or raise max_variants\n";
   return true;
 }
 
@@ -483,8 +469,7 @@ Segment* TracedFunction::State::next(Variant& variant, Request& request) {
   } catch (const ResourceExhausted&) { throw; } catch (const InternalError&) {
     throw;
   } catch (const std::exception& error) {
-    const bool may_be_fixed =
-        options.input_signature.empty() || options.fixes_sizes || Unlike::by(error).is_of_op();
+    const bool may_be_fixed = options.input_signature.empty() || options.fixes_sizes || Unlike::by(error).is_of_op();
     if (variant.pattern.specs == request.signature.specs || !may_be_fixed) throw;
     std::lock_guard also(making);
     admit(finished(run(request.signature, request), request),

@@ -26,6 +26,9 @@ struct Variant {
   bool is_being_traced = false;
 };
 
+/// What a variant costs a cache.
+std::size_t footprint(const Variant& variant);
+
 /// What explain() says of a variant: kernels, graph, bytes.
 void describe(const Variant& variant, Explanation& explanation);
 

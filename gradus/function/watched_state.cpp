@@ -80,9 +80,11 @@ void WatchedState::add(WatchedFlag flag) {
   };
   if (std::ranges::none_of(flags_, is_same)) flags_.push_back(std::move(flag));
 }
+/// Of several looks the last counts: before it, the C++ of the trace may have set a field.
 void WatchedState::add(WatchedFields fields) {
-  if (std::ranges::find(fields_, fields.object, &WatchedFields::object) == fields_.end())
-    fields_.push_back(std::move(fields));
+  const auto known = std::ranges::find(fields_, fields.object, &WatchedFields::object);
+  if (known == fields_.end()) fields_.push_back(std::move(fields));
+  else known->seen = std::move(fields.seen);
 }
 void WatchedState::add(const WatchedState& more) {
   for (const WatchedFields& each : more.fields_) add(each);

@@ -245,10 +245,7 @@ Tensor cotangent_over(const Tensor& cotangent, const Tensor& divisor) {
 Tensor guarded_cotangent(const Tensor& cotangent, const Tensor& weight) {
   return apply(GuardedCotangent{}, cotangent, weight);
 }
-Tensor guard_zero_weight(const Tensor& x, const Tensor& weight) {
-  check_same_dtype(GuardZeroWeight::name, x, weight);
-  return apply(GuardZeroWeight{}, x, broadcast_to(weight, x.shape()));
-}
+Tensor guard_zero_weight(const Tensor& x, const Tensor& weight) { return broadcasting(GuardZeroWeight{}, x, weight); }
 Tensor nan_of_nan(const Tensor& y, const Tensor& dy) {
   const Tensor zero = zeros_like(dy);
   if (!has_gradient(dy)) return zero;

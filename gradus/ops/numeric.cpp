@@ -71,7 +71,7 @@ Tensor at_place(const Tensor& sorted, double place, QuantileMethod method) {
 Tensor hypot(const Tensor& a, const Tensor& b) {
   return in_computed_dtype("hypot", a, b, [](const Tensor& x, const Tensor& y) {
     const Tensor larger = maximum(abs(x), abs(y)), smaller = minimum(abs(x), abs(y));
-    const Tensor has_ratio = logical_and(larger > 0, is_finite(larger));
+    const Tensor has_ratio = logical_and(not_equal(larger, 0), logical_not(is_inf(larger)));  // NaN stays
     const Tensor ratio = where(has_ratio, smaller / where(has_ratio, larger, 1), 0);
     return larger * sqrt(square(ratio) + 1);
   });

@@ -42,8 +42,13 @@ struct Atan2 {
   static constexpr auto takes = Takes::floats;
   auto emit(auto y, auto x) const { return atan2(y, x); }
   Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
-    const Tensor norm = square(in[0]) + square(in[1]);
-    return {cotangent_over(cotangent_times(dy, in[1]), norm), -cotangent_over(cotangent_times(dy, in[0]), norm)};
+    const Tensor norm = square(in[0]) + square(in[1]), zero = zeros_like(dy);
+    const Tensor origin = logical_and(equal(in[0], zero), equal(in[1], zero)),
+                 none = logical_or(origin, equal(dy, zero));
+    const auto over_norm = [&](const Tensor& x) {
+      return where(none, zero, dy * x / where(none, ones_like(dy), norm));
+    };
+    return {over_norm(in[1]), -over_norm(in[0])};
   }
 };
 
@@ -305,7 +310,7 @@ struct Dawsn {
   static constexpr auto takes = Takes::floats;
   auto emit(auto x) const { return dawsn(x); }
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
-    const Tensor finite = is_finite(in[0]), zero = zeros_like(dy), x = where(finite, in[0], zero);
+    const Tensor finite = logical_not(is_inf(in[0])), zero = zeros_like(dy), x = where(finite, in[0], zero);
     return {dy * where(finite, ones_like(dy) - (x + x) * y, zero)};
   }
 };

@@ -1,5 +1,5 @@
 /// 0 times infinity, and gradients where values are NaN: what limits say, or what TensorFlow, JAX and PyTorch agree on.
-/// jax_specials_test.cpp compares all ops with JAX.
+/// behind_where_test.cpp looks at all ops.
 #include <gtest/gtest.h>
 #include <cmath>
 #include <limits>
