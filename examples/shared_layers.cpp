@@ -1,4 +1,5 @@
-// Shows: a block of one's own that names the layers that it keeps on the heap, and two models that train in turns on the
+// Shows: a block of one's own that names the layers that it keeps on the heap, and two models that train in turns on
+// the
 //        same layers, as adversaries do.
 // Prints: the number of variables of both together, how well the discriminator tells what is real before and after, and
 //         the mean of what the generator makes, which nears that of the data (3).

@@ -59,7 +59,14 @@ constexpr bool has_base = [] {
 template <class T> struct Holder {
   T value;
 };
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wundefined-internal"  // of types in unnamed namespaces
+#endif
 template <class T> extern const Holder<T> specimen;
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 }  // namespace detail
 
 template <class T> constexpr int field_count = detail::count<T>();

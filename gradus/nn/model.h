@@ -8,8 +8,8 @@
 ///   Model<Net> model;
 ///
 /// They may lie in structs, arrays, optionals, variants, pairs, tuples, standard containers (a map's keys are in the
-/// names), behind std::shared_ptr and std::unique_ptr, and behind raw pointers and std::reference_wrapper, which lead to
-/// what others own. What is directly in a class with constructors, bases or private fields is found, too, and called
+/// names), behind std::shared_ptr and std::unique_ptr, and behind raw pointers and std::reference_wrapper, which lead
+/// to what others own. What is directly in a class with constructors, bases or private fields is found, too, and called
 /// by its kind ("block/dense", "block/dense_1"). What such a class has on the heap it names by one line, as it may all:
 ///
 ///   auto layers() const { return named_layers("first", first_, "blocks", blocks_); }   // or std::tie(first_, blocks_)
@@ -110,8 +110,8 @@ template <class Net, class... A> using call_result_t = typename detail::net_resu
 
 /// Net: a struct with a const operator() from tensors to a Tensor, or to a tuple or array of them. Copying copies the
 /// variables, also behind std::shared_ptr: what several of them share is one in the copy. What raw pointers lead to is
-/// not copied; those into the model itself lead into the copy. A Net that cannot be copied, with a std::unique_ptr, is an
-/// InvalidArgument when it is. Assigning is that of modules: fields of a built model stay where they are, so that
+/// not copied; those into the model itself lead into the copy. A Net that cannot be copied, with a std::unique_ptr, is
+/// an InvalidArgument when it is. Assigning is that of modules: fields of a built model stay where they are, so that
 /// references to them hold.
 template <class Net> struct Model : Module {
   Model() : Module(std::make_shared<detail::NetLayerOf<Net>>()) {}

@@ -11,7 +11,6 @@
 namespace gradus {
 namespace {
 
-
 Variables trainable_of(const Layer& layer) {
   require(layer.is_built(), "module ", layer.name(),
           " has no variables yet: call it on an input first, or build({f32, {any_size, ...}})");

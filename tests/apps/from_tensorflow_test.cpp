@@ -157,6 +157,37 @@ TEST(FromTensorFlow, AStepThatIsNotFiniteChangesNothing) {
   EXPECT_EQ(optimizer.skipped_steps(), 1);
 }
 
+class Plain {  // no layer, and its field cannot be seen
+ public:
+  Tensor operator()(const Tensor& x) const { return head_(x); }
+
+ private:
+  Dense head_{1};
+};
+struct NetOfPlain {
+  Plain head{};
+  Tensor operator()(const Tensor& x) const { return head(x); }
+};
+
+TEST(FromTensorFlow, LayersAreFoundOrMissed) {
+  const Model<NetOfPlain> model;
+  model(inputs());
+  EXPECT_EQ(model.trainable_variables().size(), 2u);
+  const Dense dense(1);
+  const Sequential with_lambda{Lambda([&](Tensor x) { return dense(x); })};
+  expect_says(error_of<InvalidArgument>([&] { with_lambda(inputs()); }), "neither trained nor saved");
+}
+
+TEST(FromTensorFlow, SharingIsSaid) {
+  const Sequential generator{Dense(2)}, discriminator{Dense(1)};
+  const Sequential copies{generator, discriminator}, gan{shared(generator), shared(discriminator)};
+  copies(inputs()), gan(inputs());
+  EXPECT_EQ(gan.variables()[0].cell(), generator.variables()[0].cell());
+  EXPECT_NE(copies.variables()[0].cell(), generator.variables()[0].cell());
+  expect_says(copies.summary(), "is a copy of");
+  EXPECT_EQ(gan.summary().find("is a copy of"), std::string::npos);
+}
+
 TEST(FromTensorFlow, AShuffleIsAPermutationOfEverything) {
   std::set<std::int64_t> begin, all;
   for (const Tensor& i : data::range(1000).shuffle({.seed = 1})) {

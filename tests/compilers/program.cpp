@@ -49,6 +49,7 @@ struct Trainer {
   MeanSquaredError loss;
 };
 
+namespace {
 struct Net {
   bool deep = true;
   Conv2D convolution{4, 3};
@@ -58,6 +59,7 @@ struct Net {
   Tower tower{5};
   Tensor operator()(const Tensor& x) const { return heads.at("mean")(tower((*hidden)(average(convolution(x))))); }
 };
+}  // namespace
 
 int main() {
   const Defaults defaults{}, also = {};
