@@ -35,6 +35,8 @@ Figures eager_chain() {
                           .wait = [&] { look(kept); }});
   both.extra["fwd_us_per_op"] = forward.median_us.get<double>() / length;
   both.extra["fwd_bwd_us_per_op"] = both.median_us.get<double>() / length;
+  both.extra["fwd_mean_us_per_op"] = forward.extra["mean_us"].get<double>() / length;
+  both.extra["fwd_bwd_mean_us_per_op"] = both.extra["mean_us"].get<double>() / length;
   both.extra["fwd_sustained_us_per_op"] = forward.extra["sustained_us"].get<double>() / length;
   return both;
 }

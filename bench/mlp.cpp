@@ -3,6 +3,7 @@
 #include "bench/cold.h"
 #include "bench/workloads.h"
 #include "gradus/function/synchronize.h"
+#include "gradus/train/fit.h"
 
 namespace gradus::bench {
 namespace {
@@ -14,6 +15,18 @@ Figures train(const std::vector<std::int64_t>& hidden, std::int64_t rows, const 
   assign_given(classifier.model.trainable_variables());
   classifier.optimizer.build(classifier.model.trainable_variables());
   return measure_training(classifier.train_step(), x, y);
+}
+
+/// What the perceptron predicts for one row, read at once.
+Figures predict_row() {
+  Classifier classifier({128});
+  const Tensor x = batch_of({1, 784}).x;
+  classifier.model.build(x.spec());
+  assign_given(classifier.model.trainable_variables());
+  Tensor kept;
+  return measure({.step = [&] { predict(classifier.model, x).observed(); },
+                  .step_without_reading = [&] { kept = predict(classifier.model, x); },
+                  .wait = synchronize});
 }
 
 /// The step at batch sizes that it has not seen: seconds of each call.
@@ -52,6 +65,7 @@ void add_mlp(Workloads& workloads) {
   workloads["mlp_tiny_b1024"] = [] { return train({128}, 1024); };
   workloads["mlp_big"] = [] { return train({2048, 2048}, 256); };
   workloads["mlp_big_bf16"] = [] { return train({2048, 2048}, 256, mixed_bfloat16); };
+  workloads["predict_b1"] = predict_row;
   workloads["retrace"] = retrace;
   workloads["cold_mlp"] = cold;
 }

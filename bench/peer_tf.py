@@ -90,6 +90,8 @@ if W.startswith("mlp_tiny"):
     m, opt, st, x, y = cls_setup(b); res = timed(lambda: st(x, y), item); ex = dict(loss=item(st(x, y)), keras_us=res["median_us"])
     st, x, y = raw_mlp_setup(b, (784, 128, 10)); r2 = timed(lambda: st(x, y), item); ex.update(raw_us=r2["median_us"], raw_sustained_us=r2["extra"]["sustained_us"], raw_first_s=r2["first_call_s"], raw_loss=item(st(x, y)))
     out(res, **ex)
+elif W == "predict_b1":
+    m = mlp((784, 128, 10)); x = C(cls_data((1, 784), 10)[0]); f = wrap(lambda x: m(x, training=False)); out(timed(lambda: f(x), lambda r: float(r[0, 0])))
 elif W in ("mlp_big", "mlp_big_bf16"):
     m, opt, st, x, y = cls_setup(256, (784, 2048, 2048, 10), dtype="mixed_bfloat16" if "bf16" in W else None); res = timed(lambda: st(x, y), item); ex = dict(loss=item(st(x, y)))
     if W == "mlp_big":

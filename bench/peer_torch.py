@@ -109,6 +109,11 @@ if W.startswith("mlp_tiny"):
             try: r2 = timed(st2, item, min_s=1); ex["compiled_opt_us"] = r2["median_us"]; ex["compiled_opt_first_s"] = r2["first_call_s"]
             except Exception as e: ex["compiled_opt_err"] = repr(e)[:150]
     out(res, **ex)
+elif W == "predict_b1":
+    m = mlp((784, 128, 10)); x = tt(cls_data((1, 784), 10)[0]); f = maybe_compile(lambda x: m(x))
+    def predict():
+        with torch.inference_mode(): return f(x)
+    out(timed(predict, lambda r: r[0, 0].item()))
 elif W in ("mlp_big", "mlp_big_bf16"):
     m, opt, st, x, y, lf = cls_setup(256, (784, 2048, 2048, 10), bf16=W.endswith("bf16"))
     res = timed(lambda: st(x, y), item); out(res, loss=st(x, y).item())
@@ -196,7 +201,8 @@ elif W == "eager_chain":
     def fwd():
         with torch.no_grad(): return c(x)
     r1 = timed(fwd, lambda r: r); r2 = timed(lambda: torch.autograd.grad(c(xr).sum(), xr)[0], lambda r: r)
-    res = r2; out(res, fwd_us_per_op=r1["median_us"] / 100, fwd_bwd_us_per_op=r2["median_us"] / 100, grad0=r2 and torch.autograd.grad(c(xr).sum(), xr)[0][0].item())
+    res = r2; out(res, fwd_us_per_op=r1["median_us"] / 100, fwd_bwd_us_per_op=r2["median_us"] / 100,
+        fwd_mean_us_per_op=r1["extra"]["mean_us"] / 100, fwd_bwd_mean_us_per_op=r2["extra"]["mean_us"] / 100, grad0=r2 and torch.autograd.grad(c(xr).sum(), xr)[0][0].item())
 elif W == "pipeline":
     from torch.utils.data import Dataset, DataLoader, TensorDataset, BatchSampler, RandomSampler
     xtr, ytr, _, _ = fmnist(); X, Y = tt(xtr.copy()), tt(ytr.astype(np.int64))

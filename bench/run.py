@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 
+import loaded
 import report
 from workloads import MODES, UNBOUND_MODES, WORKLOADS
 
@@ -232,6 +233,32 @@ def measure_worth(arguments, workloads):
     print(text)
 
 
+def measure_loaded(arguments):
+    """Small steps beside busy processes, everybody in turn; only workloads that were asked for, if any of them was."""
+    peers, _ = installed_peers([peer for peer in loaded.MODES if peer in arguments.peers])
+    wanted = [workload for workload in loaded.WORKLOADS if workload in arguments.workloads]
+    runs = {}
+    for busy in arguments.loaded or [0, 1, 2]:
+        with loaded.busy_processes(arguments.gradus_bench, busy):
+            for number in range(1, arguments.rounds + 1):
+                for workload in wanted or loaded.WORKLOADS:
+                    programs = [gradus(arguments.gradus_bench, workload),
+                                Program("one thread", [str(arguments.gradus_bench), workload, "--threads", "1"])]
+                    programs += [Program(peer, [str(python), str(BENCH / f"peer_{peer}.py"), workload,
+                                                loaded.mode_of(peer, workload)]) for peer, python in peers.items()]
+                    for program in programs:
+                        print(f"{workload} beside {busy}: round {number} of {arguments.rounds}, {program.name}",
+                              file=sys.stderr)
+                        program.environment |= loaded.ENVIRONMENT
+                        line = run_program(program, arguments.seconds)
+                        if line is not None:
+                            runs.setdefault((workload, busy), []).append((program.name, line))
+    rows = [loaded.cells(row) for row in loaded.rows_of(runs)]
+    if arguments.markdown:
+        arguments.markdown.write_text(report.markdown_table(loaded.HEADER, rows) + "\n")
+    print(report.text_table(loaded.HEADER, rows))
+
+
 def print_profiles(arguments, workloads):
     texts = []
     for workload in workloads:
@@ -260,6 +287,8 @@ def parse_arguments():
     parser.add_argument("--worth", nargs="*", metavar="PASS",
                         help="instead: how much longer Gradus takes without each of these compiler passes, or all")
     parser.add_argument("--profiles", action="store_true", help="instead: where the time of Gradus goes, by kernel")
+    parser.add_argument("--loaded", nargs="*", type=int, metavar="PROCESSES",
+                        help="instead: small steps beside so many busy processes of two threads each (0 1 2)")
     parser.add_argument("--gradus-bench", type=pathlib.Path, default=ROOT / "build/release/bin/gradus_bench",
                         metavar="PROGRAM", help="another build of gradus_bench")
     return parser.parse_args()
@@ -273,6 +302,8 @@ def main():
     use_few_cores()
     if arguments.worth is not None:
         return measure_worth(arguments, arguments.workloads)
+    if arguments.loaded is not None:
+        return measure_loaded(arguments)
     if arguments.profiles:
         return print_profiles(arguments, arguments.workloads)
     with tempfile.TemporaryDirectory() as folder:

@@ -13,7 +13,7 @@ inline FunctionOptions function_options;
 
 using Workloads = std::map<std::string, std::function<Figures()>>;
 
-void add_mlp(Workloads& workloads);          // mlp_tiny..., mlp_big, mlp_big_bf16, retrace, cold_mlp
+void add_mlp(Workloads& workloads);          // mlp_tiny..., mlp_big, mlp_big_bf16, predict_b1, retrace, cold_mlp
 void add_updates(Workloads& workloads);      // accumulate, adamw_update
 void add_derivatives(Workloads& workloads);  // jacobian, input_grad, pegn
 void add_chain(Workloads& workloads);        // eager_chain
@@ -23,6 +23,6 @@ void add_recurrent(Workloads& workloads);    // lstm, gru, simple_rnn
 void add_pipeline(Workloads& workloads);     // pipeline
 void add_fit(Workloads& workloads);          // fit
 void add_smaller(Workloads& workloads);      // channels, low_rank
-void add_limits(Workloads& workloads);       // limits
+void add_limits(Workloads& workloads);       // limits, busy
 
 }  // namespace gradus::bench

@@ -158,6 +158,7 @@ WORKLOADS = {
     "mlp_tiny_b16": Workload([step_us(.25)], Limit(dense(16, *MLP)), LOSS),
     "mlp_tiny_b256": Workload([step_us(.60)], Limit(dense(256, *MLP)), LOSS),
     "mlp_tiny_b1024": Workload([step_us()], Limit(dense(1024, *MLP)), LOSS),
+    "predict_b1": Workload([step_us()]),
     "mlp_big": Workload([step_ms(.85)], Limit(dense(256, *WIDE), bytes=adam_bytes(weights_of(*WIDE))),
                         EARLY_LOSS, .5),
     "mlp_big_bf16": Workload([step_ms(.80)], Limit(narrow_flops=dense(256, *WIDE), bytes=adam_bytes(weights_of(*WIDE))),

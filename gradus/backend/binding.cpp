@@ -14,6 +14,8 @@ namespace {
 constexpr double bytes_per_ns = ThreadRates().bytes / 1e9, flops_per_ns = ThreadRates().flops / 1e9;
 constexpr double fork_ns = 2000, barrier_ns = 300;
 constexpr double worth_dividing_ns = 1500;
+/// Of one thread between two meetings: from there on a team is worth it although some of it may be late.
+constexpr double long_section_ns = 1e6;
 constexpr double worth_taking_over_ns = 8000,
                  worth_sharing_ns = 200000;  // a piece, and a job of which there are pieces
 /// Of a body's temporaries, which members with rows of their own have each for itself.
@@ -36,6 +38,7 @@ class Binder {
     if (lowered_.times) bound_->measured.resize(lowered_.thunks.size());
     for (const std::vector<int>& stage : schedule_.stages) add_stage(stage);
     decide_team();
+    note_times();
     if (body_ && !body_->carries.empty() && threads_gain()) divide_by_rows();
     lay_out_arena();
     find_outputs();
@@ -196,6 +199,19 @@ class Binder {
     }
     bound_->team = gain > 0 ? bound_->threads : 1;
     if (bound_->team == 1) bound_->side_by_side_ns = 0;
+  }
+
+  void note_times() {
+    std::int64_t meetings = 0;
+    for (const Section& section : bound_->sections) bound_->meets_within |= section.controls;
+    for (const Job& job : bound_->jobs) {
+      const BoundThunk& b = thunks_[static_cast<std::size_t>(job.thunk)];
+      bound_->cost_ns += job.cost + b.nested_ns;
+      meetings += 1 + b.nested_meetings;
+    }
+    if (bound_->team == 1) return;
+    bound_->gain_ns = bound_->cost_ns * (1 - 1.0 / bound_->team);
+    bound_->is_short = bound_->cost_ns < long_section_ns * static_cast<double>(meetings);
   }
 
   void lay_out_arena() {

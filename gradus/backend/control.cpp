@@ -94,12 +94,14 @@ std::vector<int> outputs_needed(std::vector<bool> wanted, std::span<const Region
   return outputs;
 }
 
-/// What a thunk says of the programs that it runs.
-void note_programs(BoundThunk& thunk, std::initializer_list<const NestedProgram*> programs) {
+/// What a thunk says of the programs that it runs, each so many times at most.
+void note_programs(BoundThunk& thunk, std::initializer_list<const NestedProgram*> programs, std::int64_t times) {
   for (const NestedProgram* program : programs) {
     if (!*program) continue;
     thunk.team = std::max(thunk.team, program->team());
     thunk.may_fail = thunk.may_fail || program->may_fail();
+    thunk.nested_ns = std::max(thunk.nested_ns, program->cost_ns() * static_cast<double>(times));
+    thunk.nested_meetings = std::max(thunk.nested_meetings, program->meetings() * times);
   }
 }
 
@@ -144,7 +146,7 @@ BoundThunk bind_cond(const std::shared_ptr<const CondCode>& code, Symbols symbol
   auto bound = std::make_shared<BoundCond>(
       BoundCond{code, NestedProgram(code->if_true, symbols), NestedProgram(code->if_false, symbols)});
   BoundThunk thunk{.shared_scratch = std::max(bound->if_true.bytes(), bound->if_false.bytes())};
-  note_programs(thunk, {&bound->if_true, &bound->if_false});
+  note_programs(thunk, {&bound->if_true, &bound->if_false}, 1);
   thunk.data = std::move(bound);
   return thunk;
 }
@@ -388,7 +390,7 @@ BoundThunk bind_scan(const std::shared_ptr<const ScanCode>& code, Symbols symbol
   for (int k : code->outputs) bound->step_out.push_back(bytes_for(op.body.output(at(k)), symbols));
   const std::int64_t programs = std::max(bound->body.bytes(), bound->last ? bound->last.bytes() : 0);
   BoundThunk thunk{.shared_scratch = bound->carries.bytes() + programs};
-  note_programs(thunk, {&bound->body, &bound->last});
+  note_programs(thunk, {&bound->body, &bound->last}, bound->iterations);
   thunk.data = std::move(bound);
   return thunk;
 }
@@ -479,7 +481,8 @@ BoundThunk bind_while(const std::shared_ptr<const WhileCode>& code, Symbols symb
   bound->carries = Carries(*code, op.carries, 0, op.max_iterations > 0 ? op.carries + 1 : -1, symbols);
   BoundThunk thunk{.shared_scratch = bound->carries.bytes() + WhileRun::answers * WhileRun::answer_bytes +
                                      bound->condition.bytes() + bound->body.bytes()};
-  note_programs(thunk, {&bound->condition, &bound->body});
+  constexpr std::int64_t unknown = 100;  // iterations
+  note_programs(thunk, {&bound->condition, &bound->body}, op.max_iterations > 0 ? op.max_iterations : unknown);
   thunk.data = std::move(bound);
   return thunk;
 }

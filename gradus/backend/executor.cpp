@@ -1,8 +1,10 @@
 /// The inner loop of everything: what stands here is paid for every thunk.
 #include "gradus/backend/executor.h"
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 #include "gradus/base/divide.h"
 #include "gradus/base/flush_denormals.h"
@@ -142,26 +144,80 @@ void run_in_order(KernelArguments& arguments, std::byte* arena, const Job* first
 
 constexpr TeamMember alone;
 
-/// What one worker of a team does. After a failure it does nothing more, but meets the others at every barrier.
-void work(const Binding& binding, KernelArguments& arguments, std::byte* arena, bool forked) {
-  const TeamMember& member = *arguments.member;
+/// What a member has to do of a section. Then it is done, but may take over some of what others have to do.
+void run_own(const Binding& binding, const Section& section, KernelArguments& arguments, std::byte* arena) {
   const Job* jobs = binding.jobs.data();
-  for (const Section& section : binding.sections) {
-    if (!forked || &section != binding.sections.data()) member.meet();
-    if (failed_before(binding, section, *arguments.error)) continue;
-    if (section.controls) {
-      run_whole(arguments, arena, jobs[section.first]);
-    } else if (section.alone) {
-      if (member.worker != 0) continue;
-      arguments.member = &alone;
-      run_in_order(arguments, arena, jobs + section.first, jobs + section.last);
-      arguments.member = &member;
-    } else {
-      JobsTogether together(arguments, arena, jobs + section.first, jobs + section.divided, jobs + section.last);
-      together.run_own();
-      together.take_over();
-    }
+  const TeamMember& member = *arguments.member;
+  if (section.controls) {
+    run_whole(arguments, arena, jobs[section.first]);
+  } else if (section.alone) {
+    if (member.worker != 0) return;
+    arguments.member = &alone;
+    run_in_order(arguments, arena, jobs + section.first, jobs + section.last);
+    arguments.member = &member;
+  } else {
+    JobsTogether(arguments, arena, jobs + section.first, jobs + section.divided, jobs + section.last).run_own();
   }
+}
+void take_over(const Binding& binding, const Section& section, KernelArguments& arguments, std::byte* arena) {
+  const Job* jobs = binding.jobs.data();
+  if (section.controls || section.alone) return;
+  JobsTogether(arguments, arena, jobs + section.first, jobs + section.divided, jobs + section.last).take_over();
+}
+
+/// What one worker of a team does of these sections, `meets`: before the first one, too. After a failure it does
+/// nothing more, but meets the others at every barrier.
+void work(const Binding& binding, std::span<const Section> sections, bool meets, KernelArguments& arguments,
+          std::byte* arena) {
+  for (const Section& section : sections) {
+    if (std::exchange(meets, true)) arguments.member->meet();
+    if (failed_before(binding, section, *arguments.error)) continue;
+    run_own(binding, section, arguments, arena);
+    take_over(binding, section, arguments, arena);
+  }
+}
+
+/// Worker 0 goes on after the first section, of which it has done its part, as itself and as those who have not come.
+void stand_in(const Binding& binding, std::span<const int> absent, KernelArguments& arguments, std::byte* arena) {
+  const TeamMember& self = *arguments.member;
+  std::vector<int> workers{self.worker};
+  workers.insert(workers.end(), absent.begin(), absent.end());
+  const auto run_as = [&](int worker, const Section& section) {
+    const TeamMember member{worker, self.team, self.barrier, self.shares};
+    arguments.member = &member;
+    run_own(binding, section, arguments, arena);
+    arguments.member = &self;
+  };
+  const std::span<const Section> sections = binding.sections;
+  for (const int worker : absent) run_as(worker, sections.front());
+  for (const Section& section : sections.subspan(1)) {
+    self.barrier->wait(workers);
+    if (failed_before(binding, section, *arguments.error)) continue;
+    for (const int worker : workers) run_as(worker, section);
+    take_over(binding, section, arguments, arena);
+  }
+}
+
+/// How long whoever calls others waits for them to begin: half of what they gain, unless that is much.
+std::optional<std::chrono::nanoseconds> patience_for(const Binding& binding) {
+  constexpr double much_ns = 1e6, longest_ns = 1e5;
+  if (binding.meets_within || binding.gain_ns > much_ns) return std::nullopt;
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(binding.gain_ns / 2, longest_ns)));
+}
+
+/// What worker 0 does. Nobody waits for it before the second section, so it begins at once and sees then who has come.
+/// Whether all have.
+bool lead(const Binding& binding, KernelArguments& arguments, std::byte* arena) {
+  const std::span<const Section> sections = binding.sections;
+  const auto patience = patience_for(binding);
+  work(binding, patience ? sections.first(1) : sections, false, arguments, arena);
+  if (!patience) return true;
+  ThreadPool& pool = ThreadPool::global();
+  const bool are_here = sections.size() == 1 ? pool.others_leave_shortly() : arguments.member->barrier->wait_shortly(0);
+  const std::span<const int> absent = are_here ? std::span<const int>() : pool.call_off_absent(*patience);
+  if (absent.empty()) work(binding, sections.subspan(1), !are_here, arguments, arena);
+  else stand_in(binding, absent, arguments, arena);
+  return absent.empty();
 }
 
 KernelArguments arguments_of(const TeamMember& member, const Binding& binding, void* const* slots, ErrorWord& error) {
@@ -205,12 +261,14 @@ void TeamMember::end_turn() const {
   if (team > 1) barrier->end_turn(worker);
 }
 
-void execute(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error) {
+bool execute(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error) {
   if (binding.team == 1) {
     const FlushDenormals flush;
-    return run_alone(binding, slots, arena, error);
+    run_alone(binding, slots, arena, error);
+    return true;
   }
-  ThreadPool::global().run(binding.team, [&, meeting = &meeting_of(binding.team)](int worker, int team) {
+  bool by_team = false;
+  const auto part = [&, meeting = &meeting_of(binding.team)](int worker, int team) {
     if (team != binding.team) {  // the pool is busy, or was made smaller just now
       if (worker == 0) run_alone(binding, slots, arena, error);
       return;
@@ -218,19 +276,24 @@ void execute(const Binding& binding, void* const* slots, std::byte* arena, Error
     const TeamMember member{worker, team, &meeting->barrier, meeting->shares.data()};
     KernelArguments arguments = arguments_of(member, binding, slots, error);
     try {
-      work(binding, arguments, arena, true);
+      if (worker == 0) by_team = lead(binding, arguments, arena);
+      else work(binding, binding.sections, false, arguments, arena);
     } catch (...) {
       for (Share& share : meeting->shares) share.clear();
       throw;
     }
-  });
+  };
+  ThreadPool::Absence absence;
+  if (binding.is_short) absence.gain = binding.gain_ns;
+  ThreadPool::global().run(binding.team, part, absence);
+  return by_team;
 }
 
 void execute_within(const TeamMember& member, const Binding& binding, void* const* slots, std::byte* arena,
                     ErrorWord& error) {
   if (binding.team == member.team && member.team > 1) {
     KernelArguments arguments = arguments_of(member, binding, slots, error);
-    return work(binding, arguments, arena, false);
+    return work(binding, binding.sections, true, arguments, arena);
   }
   member.meet();
   if (member.worker == 0) run_alone(binding, slots, arena, error);

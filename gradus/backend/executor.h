@@ -5,8 +5,8 @@
 namespace gradus {
 
 /// `slots` says where every value lies, `arena` is where the binding's offsets begin. Stops after the stage in which
-/// `error` was set.
-void execute(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error);
+/// `error` was set. Whether the whole team did it.
+bool execute(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error);
 
 /// The same within a team that runs already: each member calls it with a table of slots of its own and the same
 /// memory behind them. What was written before is seen in it; whoever reads its results has to meet first.

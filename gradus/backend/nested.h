@@ -21,6 +21,9 @@ class NestedProgram {
   static std::int64_t bytes_for(std::int64_t slots, std::int64_t arena_bytes);
   /// How many workers are worth it, and whether data can make it fail.
   int team() const { return binding_->team; }
+  /// What a run takes on one thread, estimated, and how often those who run it meet.
+  double cost_ns() const { return binding_->cost_ns; }
+  std::int64_t meetings() const { return binding_->by_rows.jobs.empty() ? std::ssize(binding_->jobs) : 0; }
   bool may_fail() const { return may_fail_; }
   /// Whether this member reads of what is handed on, and writes, nothing but rows of its own: nobody waits in run().
   bool keeps_apart(const TeamMember& member) const;

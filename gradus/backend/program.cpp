@@ -1,6 +1,7 @@
 /// A program finds its binding, its memory, and runs.
 #include "gradus/backend/program.h"
 #include <algorithm>
+#include <chrono>
 #include <mutex>
 #include "gradus/backend/executor.h"
 #include "gradus/backend/kernel_times.h"
@@ -35,7 +36,7 @@ int DimensionTable::position_of(std::int64_t dimension) {
 }
 
 struct Program::State {
-  static constexpr std::size_t most_bindings = 8;
+  static constexpr std::size_t most_bindings = 16;
 
   std::shared_ptr<const Graph> graph;
   std::vector<Step> steps;
@@ -52,18 +53,26 @@ struct Program::State {
   mutable std::atomic<const Binding*> last{nullptr};
   mutable std::atomic<bool> has_run{false};
 
-  std::shared_ptr<const Binding> binding_for(std::span<const std::int64_t> values, int threads) const {
+  /// `whole`: what is bound to all threads, if these are to be fewer since it is short.
+  std::shared_ptr<const Binding> binding_for(std::span<const std::int64_t> values, int threads,
+                                             const Binding* whole = nullptr) const {
+    constexpr double small_ns = 2e6;  // on one thread: it may be run both ways
     internal_check(static_cast<int>(values.size()) >= symbols, "a program of ", symbols, " symbols is run with ",
                    values.size());
     const auto wanted = values.first(static_cast<std::size_t>(symbols));
     std::lock_guard lock(guard);
     const auto found = std::ranges::find_if(bindings, [&](const auto& binding) {
-      return binding->threads == threads && std::ranges::equal(binding->symbols, wanted);
+      const bool is_of = !whole || (binding->is_short && binding->choice == whole->choice);
+      return binding->threads == threads && is_of && std::ranges::equal(binding->symbols, wanted);
     });
     if (found != bindings.end()) {
       std::rotate(bindings.begin(), found, found + 1);
     } else {
-      bindings.insert(bindings.begin(), bind(*graph, lowered, schedule, wanted, threads));
+      const ThreadPool::AtMost only(threads);
+      std::unique_ptr<Binding> bound = bind(*graph, lowered, schedule, wanted, threads);
+      if (whole) bound->is_short = true, bound->choice = whole->choice;
+      else if (bound->is_short && bound->cost_ns < small_ns) bound->choice = std::make_shared<TeamChoice>(threads);
+      bindings.insert(bindings.begin(), std::move(bound));
       if (symbols > 0 && bindings.size() > most_bindings) bindings.pop_back();
     }
     if (symbols == 0) last.store(bindings.front().get(), std::memory_order_release);
@@ -78,6 +87,32 @@ struct Program::State {
   std::vector<Kernel> kernels(const Binding& binding, std::span<const std::int64_t> symbols, double calls) const;
   std::exception_ptr failure(const Binding& binding, const ErrorWord& error) const;
 };
+
+/// How many threads are worth it now.
+int threads_for(const Binding& binding) {
+  const ThreadPool& pool = ThreadPool::global();
+  if (!binding.is_short) return pool.threads();
+  if (binding.choice && binding.choice->prefers_alone() && binding.choice->threads() == pool.threads()) return 1;
+  return pool.threads_for_short_work();
+}
+
+/// Runs it, and tells those who decide how many threads short programs get.
+void execute_noting(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error) {
+  ThreadPool& pool = ThreadPool::global();
+  TeamChoice* const choice = binding.choice.get();
+  const bool chosen = choice && choice->threads() == pool.threads() &&
+                      binding.threads == (choice->prefers_alone() ? 1 : choice->threads());
+  if (chosen && choice->is_measuring()) {
+    const auto began = std::chrono::steady_clock::now();
+    const bool by_team = execute(binding, slots, arena, error) && binding.threads > 1;
+    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - began;
+    choice->note(by_team, took.count());
+  } else {
+    execute(binding, slots, arena, error);
+    if (chosen) choice->note();
+  }
+  if (binding.is_short) pool.did_short_work(binding.cost_ns);
+}
 
 void Program::State::run(const Binding& binding, std::span<const Ref<Buffer>> inputs,
                          std::span<Ref<Buffer>> outputs) const {
@@ -107,7 +142,7 @@ void Program::State::run(const Binding& binding, std::span<const Ref<Buffer>> in
   if (lowered.times) lowered.times->add_team(binding.team);
   const TimedRun timed(lowered.times ? &lowered.times->whole() : nullptr);
   ErrorWord error;
-  execute(binding, slots, memory, error);
+  execute_noting(binding, slots, memory, error);
   if (error.thunk.load(std::memory_order_relaxed) != -1) [[unlikely]]
     std::rethrow_exception(failure(binding, error));
 }
@@ -202,13 +237,12 @@ void Program::run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> ou
                   std::span<const std::int64_t> symbols) const {
   internal_check(inputs.size() == graph().inputs.size() && outputs.size() == graph().outputs.size(),
                  "a program is run with other numbers of inputs and outputs than it has");
-  const int threads = ThreadPool::global().threads();
-  if (const Binding* last = state_->last.load(std::memory_order_acquire); last && last->threads == threads) {
-    state_->run(*last, inputs, outputs);
-    return;
-  }
-  const std::shared_ptr<const Binding> binding = state_->binding_for(symbols, threads);
-  state_->run(*binding, inputs, outputs);
+  const Binding* last = state_->last.load(std::memory_order_acquire);
+  if (last && last->threads == threads_for(*last)) return state_->run(*last, inputs, outputs);
+  const std::shared_ptr<const Binding> whole = state_->binding_for(symbols, ThreadPool::global().threads());
+  const int threads = threads_for(*whole);
+  state_->run(threads == whole->threads ? *whole : *state_->binding_for(symbols, threads, whole.get()), inputs,
+              outputs);
 }
 
 std::shared_ptr<const Binding> Program::bound_within(std::span<const std::int64_t> symbols, int threads,

@@ -74,8 +74,10 @@ struct BoundThunk {
   std::string failure;
   std::string_view fails_as = {};  // whose name stands before it, if not that of the op itself; a literal
   Cut cut = Cut::anywhere;
-  int team = 1;           // of a branch or a loop: how many workers are worth it
-  bool may_fail = false;  // something within a branch or a loop may
+  int team = 1;                      // of a branch or a loop: how many workers are worth it
+  bool may_fail = false;             // something within a branch or a loop may
+  double nested_ns = 0;              // what the programs within take on one thread, estimated, and
+  std::int64_t nested_meetings = 0;  // how often those who run them meet
   /// If set, how a team divides it: every member gets its part of [0, turns), which may be empty, and goes on with what
   /// the members before it have begun, piece after piece (TeamMember).
   KernelFunction in_turns = nullptr;

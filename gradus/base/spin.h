@@ -1,5 +1,5 @@
-/// Waiting for another thread by looking again: first at full speed, and after a while giving the core to others, so
-/// that more threads than cores still go on.
+/// Waiting for another thread by looking again: first at full speed, and after a while asleep in between. It does not
+/// yield its core: beside another busy process it would get that back after a whole slice of time.
 #pragma once
 #include <xmmintrin.h>
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace gradus {
 
-/// Set while the pool has more threads than cores: then whoever waits should yield soon.
+/// Set while the pool has more threads than cores: then whoever waits should sleep soon.
 inline constinit std::atomic<bool> crowded = false;
 
 class Spin {
@@ -32,7 +32,8 @@ class Spin {
     const auto now = Clock::now();
     if (pauses_ == pauses_per_look) start_ = now;
     waited_ = now - start_;
-    if (waited_ >= patience_ || crowded.load(std::memory_order_relaxed)) std::this_thread::yield();
+    if (waited_ >= patience_ || crowded.load(std::memory_order_relaxed))
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   const std::chrono::microseconds patience_;
   unsigned pauses_ = 0;

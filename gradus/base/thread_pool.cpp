@@ -1,7 +1,6 @@
 #include "gradus/base/thread_pool.h"
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <xmmintrin.h>
@@ -16,6 +15,7 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include "gradus/base/cores.h"
 #include "gradus/base/error.h"
 #include "gradus/base/flush_denormals.h"
 #include "gradus/base/no_signals.h"
@@ -24,12 +24,22 @@
 namespace gradus {
 namespace {
 
-constexpr std::chrono::microseconds spin_between_jobs{1000};
-constexpr std::chrono::microseconds spin_within_job{50};
+using Clock = std::chrono::steady_clock;
+using Nanoseconds = std::chrono::nanoseconds;
+
+/// How long a thread looks again before it sleeps: after a job, and within one.
+constexpr std::chrono::microseconds spin_between_jobs{1000}, spin_within_job{50};
+/// The same while threads that are called get no core: whoever looks may keep it from the one that it waits for.
+constexpr std::chrono::microseconds doubtful_between_jobs{200}, doubtful_within_job{20};
+/// With more threads than cores another one wants its core.
 constexpr std::chrono::microseconds spin_when_crowded{20};
 
+constexpr double worth_waking_ns = 100'000;           // gained by one job
+constexpr std::chrono::microseconds soon_again{200};  // a job after which the next one will come as soon
+constexpr std::chrono::microseconds wakes_within{100};
+
 thread_local bool in_job = false;
-thread_local bool computes_alone = false;
+thread_local int at_most = ThreadPool::max_threads;  // of this thread
 struct JobScope {
   bool before = std::exchange(in_job, true);
   JobScope() = default;
@@ -38,20 +48,9 @@ struct JobScope {
 };
 constinit std::atomic<bool> forked = false;  // a child process has no workers
 
-/// The cores that the process may use.
-std::vector<int> available_cores() {
-  std::vector<int> cores;
-  cpu_set_t set;
-  if (sched_getaffinity(getpid(), sizeof set, &set) == 0)
-    for (int core = 0; core < CPU_SETSIZE; ++core)
-      if (CPU_ISSET(core, &set)) cores.push_back(core);
-  if (cores.empty()) cores.push_back(0);
-  return cores;
-}
-
 int default_threads() {
   const char* given = std::getenv("GRADUS_NUM_THREADS");
-  if (!given || !*given) return std::min(static_cast<int>(available_cores().size()), ThreadPool::max_threads);
+  if (!given || !*given) return std::min(available_cores(), ThreadPool::max_threads);
   const std::string_view digits = given;
   int threads = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), threads);
@@ -62,10 +61,8 @@ int default_threads() {
   return threads;
 }
 
-/// How long a thread looks again before it sleeps. With more threads than cores another one wants its core.
-std::chrono::nanoseconds patience(std::chrono::microseconds alone) {
-  return crowded.load(std::memory_order_relaxed) ? spin_when_crowded : alone;
-}
+/// How long this thread has waited past its patience.
+thread_local Nanoseconds waited_in_vain{0};
 
 /// Numbers wrap around.
 bool is_before(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) < 0; }
@@ -84,26 +81,45 @@ void Ticket::set(std::uint32_t number) {
   if (asleep_.load(std::memory_order_relaxed)) futex(number_, FUTEX_WAKE_PRIVATE, 1, nullptr);
 }
 
-void Ticket::wait_for(std::uint32_t wanted, std::chrono::nanoseconds patience) {
+bool Ticket::comes_within(std::uint32_t wanted, Nanoseconds patience) {
   constexpr unsigned pauses_per_look = 64;  // at the clock: 1 to 3 us
-  using Clock = std::chrono::steady_clock;
   Clock::time_point start;
   for (unsigned pauses = 0; is_before(number_.load(std::memory_order_acquire), wanted);) {
     _mm_pause();
     if (++pauses % pauses_per_look != 0) continue;
     const auto now = Clock::now();
     if (pauses == pauses_per_look) start = now;
-    if (now - start >= patience) return sleep_until(wanted);
+    if (now - start >= patience) return false;
   }
+  return true;
 }
 
-void Ticket::sleep_until(std::uint32_t wanted) {
+void Ticket::wait_for(std::uint32_t wanted, Nanoseconds patience) {
+  if (comes_within(wanted, patience)) return;
+  const auto lost_from = Clock::now() - patience;
+  while (!sleep_until(wanted) && !comes_within(wanted, patience)) {}
+  waited_in_vain += Clock::now() - lost_from;
+}
+
+/// False if it was roused before.
+bool Ticket::sleep_until(std::uint32_t wanted) {
   constexpr timespec soon{.tv_sec = 0, .tv_nsec = 2'000'000};
   const timespec* limit = &soon;
+  roused_.store(false, std::memory_order_relaxed);
   asleep_.store(true, std::memory_order_seq_cst);
-  for (std::uint32_t seen; is_before(seen = number_.load(std::memory_order_acquire), wanted); limit = nullptr)
+  bool is_there = false;
+  for (std::uint32_t seen; !is_there; limit = nullptr) {
+    is_there = !is_before(seen = number_.load(std::memory_order_acquire), wanted);
+    if (is_there || roused_.load(std::memory_order_relaxed)) break;
     futex(number_, FUTEX_WAIT_PRIVATE, seen, limit);
+  }
   asleep_.store(false, std::memory_order_relaxed);
+  return is_there;
+}
+
+void Ticket::rouse() {
+  roused_.store(true, std::memory_order_relaxed);
+  futex(number_, FUTEX_WAKE_PRIVATE, 1, nullptr);
 }
 
 /// Owned by the pool and by its workers: after set_num_threads the old workers leave in their own time.
@@ -111,8 +127,26 @@ struct ThreadPool::Team {
   explicit Team(int size) : begins(static_cast<std::size_t>(size)) {}
 
   struct alignas(64) Begin {
-    Ticket ticket;
+    Ticket ticket{true};     // its thread has yet to start
     std::uint32_t jobs = 0;  // that this worker was given: it may be left out of some
+    /// Twice the number of the last job that it has come to, or of one that it was called off from, and 1. In a line of
+    /// its own, which nobody else looks at while all come.
+    alignas(64) std::atomic<std::uint32_t> answer = 0;
+
+    /// To the worker: whether it still has a part in this job.
+    bool come(std::uint32_t job) { return give(2 * job); }
+    bool has_come() const { return answer.load(std::memory_order_relaxed) == 2 * jobs; }
+    /// To the caller: whether the worker has no part in its last job any more.
+    bool call_off() { return give(2 * jobs + 1); }
+
+   private:
+    bool give(std::uint32_t wanted) {
+      const std::uint32_t least = wanted & ~1U;
+      std::uint32_t known = answer.load(std::memory_order_relaxed);
+      while (is_before(known, least))
+        if (answer.compare_exchange_weak(known, wanted, std::memory_order_relaxed)) return true;
+      return false;
+    }
   };
   std::vector<Begin> begins;  // by worker
   Job job;                    // no body: leave
@@ -122,10 +156,13 @@ struct ThreadPool::Team {
   Ticket ends;  // how many jobs all workers have left
   std::atomic<bool> failed = false;
   std::exception_ptr failure;
+  std::vector<int> called_off;       // of the last job
+  Clock::time_point missed, roused;  // when somebody slept whom a job would have called, and was roused
 
   void start(Job next, int workers) {
     job = next;
     size = workers;
+    called_off.clear();
     ++jobs;
     running.store(workers - 1, std::memory_order_relaxed);
     for (int w = 1; w < workers; ++w) {
@@ -144,17 +181,49 @@ struct ThreadPool::Team {
     if (running.fetch_sub(1, std::memory_order_acq_rel) == 1) ends.set(jobs);
   }
   void join() {
-    if (size > 1) ends.wait_for(jobs, patience(spin_within_job));
+    if (size > 1) ends.wait_for(jobs, patience_within_job());
+  }
+  std::span<const int> call_off_absent(Nanoseconds patience) {
+    const auto began = Clock::now();
+    for (int w = 1; w < size; ++w) {
+      Begin& begin = begins[static_cast<std::size_t>(w)];
+      while (!begin.has_come() && Clock::now() - began < patience) _mm_pause();
+      if (begin.has_come() || !begin.call_off()) continue;
+      called_off.push_back(w);
+      leave();
+    }
+    if (!called_off.empty()) waited_in_vain += Clock::now() - began;
+    return called_off;
+  }
+
+  bool is_any_asleep(int workers) const {
+    for (int w = 1; w < workers; ++w)
+      if (begins[static_cast<std::size_t>(w)].ticket.is_asleep()) return true;
+    return false;
+  }
+  /// For the next jobs, if they come soon, or if that is `expected`. Whether it did anything.
+  bool rouse(int workers, bool expected) {
+    const auto now = Clock::now();
+    const bool soon = now - std::exchange(missed, now) < soon_again;
+    if ((!soon && !expected) || now - roused < wakes_within) return false;
+    roused = now;
+    for (int w = 1; w < workers; ++w)
+      if (Ticket& ticket = begins[static_cast<std::size_t>(w)].ticket; ticket.is_asleep()) ticket.rouse();
+    return true;
   }
 };
 
-OneThread::OneThread() : before_(std::exchange(computes_alone, true)) {}
-OneThread::~OneThread() { computes_alone = before_; }
+OneThread::OneThread() : before_(std::exchange(at_most, 1)) {}
+OneThread::~OneThread() { at_most = before_; }
+ThreadPool::AtMost::AtMost(int threads) : before_(std::exchange(at_most, threads)) {}
+ThreadPool::AtMost::~AtMost() { at_most = before_; }
 
-int ThreadPool::threads() const { return computes_alone ? 1 : threads_.load(std::memory_order_relaxed); }
+int ThreadPool::threads() const { return std::min(at_most, threads_.load(std::memory_order_relaxed)); }
+int ThreadPool::threads_for_short_work() const { return std::min(threads(), turnout_.threads()); }
+void ThreadPool::did_short_work(double cost) { turnout_.did_without(cost); }
 
-ThreadPool::ThreadPool() : threads_(default_threads()) {
-  crowded = threads_ > static_cast<int>(available_cores().size());
+ThreadPool::ThreadPool() : threads_(default_threads()), turnout_(threads_) {
+  crowded = threads_ > available_cores();
   pthread_atfork(nullptr, nullptr, [] { forked = true; });
 }
 
@@ -166,31 +235,54 @@ ThreadPool& ThreadPool::global() {
   return *pool;
 }
 
+Nanoseconds ThreadPool::patience_between_jobs() {
+  if (crowded.load(std::memory_order_relaxed)) return spin_when_crowded;
+  return global().turnout_.is_good() ? spin_between_jobs : doubtful_between_jobs;
+}
+Nanoseconds ThreadPool::patience_within_job() {
+  if (!global().turnout_.is_good()) return doubtful_within_job;
+  return crowded.load(std::memory_order_relaxed) ? spin_when_crowded : spin_within_job;
+}
+
 void ThreadPool::run_alone(Job job) {
   const JobScope scope;
   const FlushDenormals flush;
   job.body(job.context, 0, 1);
 }
 
-void ThreadPool::run_job(int want, Job job) {
+void ThreadPool::run_job(int want, Job job, const Absence& absence) {
   if (want <= 1 || threads() <= 1 || in_job || forked || busy_.exchange(true, std::memory_order_acquire))
     return run_alone(job);
   struct Release {
     std::atomic<bool>& busy;
     ~Release() { busy.store(false, std::memory_order_release); }
   } const release{busy_};
-  const JobScope scope;
   if (!team_) resize(threads());
   Team& team = *team_;
+  const int size = std::min(want, static_cast<int>(team.begins.size()));
+  if (absence.gain < worth_waking_ns && team.is_any_asleep(size)) {
+    // In doubt they may wake on the caller's core and keep it while they look.
+    const bool in_doubt = !turnout_.is_good(), roused = team.rouse(size, in_doubt);
+    if (roused && in_doubt) turnout_.note(0, static_cast<double>(Nanoseconds(doubtful_between_jobs).count()));
+    return run_alone(job);
+  }
+  const JobScope scope;
   const FlushDenormals flush;
-  team.start(job, std::min(want, static_cast<int>(team.begins.size())));
+  waited_in_vain = Nanoseconds(0);
+  team.start(job, size);
   team.run_part(0);
+  if (absence.claims) team.call_off_absent(Nanoseconds(0));
   team.join();
+  if (absence.gain < std::numeric_limits<double>::infinity())
+    turnout_.note(team.called_off.empty() ? absence.gain : 0, static_cast<double>(waited_in_vain.count()));
   if (team.failed.load(std::memory_order_relaxed)) {
     team.failed.store(false, std::memory_order_relaxed);
     std::rethrow_exception(std::exchange(team.failure, nullptr));
   }
 }
+
+bool ThreadPool::others_leave_shortly() { return team_->ends.comes_within(team_->jobs, Nanoseconds(0)); }
+std::span<const int> ThreadPool::call_off_absent(Nanoseconds patience) { return team_->call_off_absent(patience); }
 
 /// Called with busy_ set.
 void ThreadPool::resize(int threads) {
@@ -212,10 +304,14 @@ void ThreadPool::resize(int threads) {
 }
 
 void ThreadPool::work(const std::shared_ptr<Team>& team, int worker) {
+  use_cores_of_process();
   const FlushDenormals flush;
   in_job = true;  // whatever a worker computes is part of a job
+  Team::Begin& begin = team->begins[static_cast<std::size_t>(worker)];
+  begin.ticket.looks();
   for (std::uint32_t job = 1;; ++job) {
-    team->begins[static_cast<std::size_t>(worker)].ticket.wait_for(job, patience(spin_between_jobs));
+    begin.ticket.wait_for(job, patience_between_jobs());
+    if (!begin.come(job)) continue;
     if (!team->job.body) return;
     team->run_part(worker);
     team->leave();
@@ -226,34 +322,51 @@ void set_num_threads(int n) {
   require(n >= 1 && n <= ThreadPool::max_threads, "set_num_threads: expected a number of threads from 1 to ",
           ThreadPool::max_threads, ", given ", n);
   require(!in_job, "set_num_threads: cannot be called inside a running program");
-  require(!computes_alone, "set_num_threads: cannot be called where several threads compute side by side");
+  require(at_most > 1, "set_num_threads: cannot be called where several threads compute side by side");
   ThreadPool& pool = ThreadPool::global();
   for (Spin spin; !forked && pool.busy_.exchange(true, std::memory_order_acquire);) spin.pause();
   if (n != pool.threads_) {
     if (pool.team_) pool.team_->start({}, static_cast<int>(pool.team_->begins.size()));
     pool.team_ = nullptr;
     pool.threads_ = n;
-    crowded = n > static_cast<int>(available_cores().size());
+    pool.turnout_.reset(n);
+    crowded = n > available_cores();
   }
   pool.busy_.store(false, std::memory_order_release);
 }
 
 Barrier::Barrier(int team_size) : seats_(static_cast<std::size_t>(team_size)) {}
 
-void Barrier::wait(int worker) {
-  const auto size = seats_.size(), self = static_cast<std::size_t>(worker);
-  const std::uint32_t meeting = ++seats_[self].meetings;
+void Barrier::wait(std::span<const int> workers) {
+  const auto size = seats_.size();
+  const auto seat_of = [&](int worker) { return static_cast<std::size_t>(worker); };
+  for (const int w : workers) ++seats_[seat_of(w)].meetings;
   int round = 0;
   for (std::size_t distance = 1; distance < size; distance *= 2, ++round) {
-    seats_[(self + distance) % size].heard[round].set(meeting);
-    seats_[self].heard[round].wait_for(meeting, patience(spin_within_job));  // a partner may be at the next one already
+    for (const int w : workers) seats_[(seat_of(w) + distance) % size].heard[round].set(seats_[seat_of(w)].meetings);
+    for (const int w : workers) {  // a partner may be at the next meeting already
+      Seat& seat = seats_[seat_of(w)];
+      seat.heard[round].wait_for(seat.meetings, ThreadPool::patience_within_job());
+    }
   }
+}
+
+bool Barrier::wait_shortly(int worker) {
+  const auto size = seats_.size(), self = static_cast<std::size_t>(worker);
+  Seat& seat = seats_[self];
+  int round = 0;
+  for (std::size_t distance = 1; distance < size; distance *= 2, ++round) {
+    seats_[(self + distance) % size].heard[round].set(seat.meetings + 1);
+    if (!seat.heard[round].comes_within(seat.meetings + 1, Nanoseconds(0))) return false;
+  }
+  ++seat.meetings;
+  return true;
 }
 
 void Barrier::await_turn(int worker) {
   if (worker == 0) return;
   const auto self = static_cast<std::size_t>(worker);
-  seats_[self - 1].ended.wait_for(++seats_[self].awaited, patience(spin_within_job));
+  seats_[self - 1].ended.wait_for(++seats_[self].awaited, ThreadPool::patience_within_job());
 }
 
 void Barrier::end_turn(int worker) {

@@ -1,13 +1,17 @@
 /// One team of workers for the whole process. A job forks once and may meet at barriers. Whoever waits looks again for
-/// a while, then sleeps: workers after a job for about a millisecond, within one for less.
+/// a while, then sleeps: workers after a job for about a millisecond, within one for less. A worker that does not come
+/// is not waited for: whoever called it does its part.
 #pragma once
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <span>
 #include <type_traits>
 #include <vector>
 #include "gradus/base/threads.h"
+#include "gradus/base/turnout.h"
 
 namespace gradus {
 
@@ -18,17 +22,51 @@ class ThreadPool {
 
   /// Those of the team; 1 within OneThread.
   int threads() const;
+  /// How many of these are worth calling for short work now: fewer while those that are called get no core.
+  int threads_for_short_work() const;
+  /// Tells of short work of `cost` nanoseconds that was done with so many at most.
+  void did_short_work(double cost);
+
+  /// While it lives, this thread has so many at most.
+  class AtMost {
+   public:
+    [[nodiscard]] explicit AtMost(int threads);
+    ~AtMost();
+    AtMost(const AtMost&) = delete;
+
+   private:
+    const int before_;
+  };
+
+  /// How a job may go on without workers that do not come.
+  struct Absence {
+    /// Nanoseconds that a whole team gains over the caller alone. Where that is little, sleeping workers are not woken
+    /// for one job, nor is anybody waited for any longer; what the waits of such jobs cost decides how many are called.
+    double gain = std::numeric_limits<double>::infinity();
+    /// The body claims piece after piece until none is left, so it needs nobody who has not come by the end of it.
+    bool claims = false;
+  };
 
   /// Runs body(worker, team_size) on min(want, threads()) workers, the caller being worker 0, and returns when all are
   /// done. While the team is busy with another caller's job, and inside a job, body(0, 1) runs alone on the caller: it
   /// never waits for another job. Subnormals are flushed in every worker. The first exception is thrown again here; a
   /// body that meets at a barrier must not throw, since the others would wait for it.
-  template <class Body> void run(int want, Body&& body) {
-    run_job(want, {[](void* context, int worker, int team_size) {
-                     (*static_cast<std::remove_reference_t<Body>*>(context))(worker, team_size);
-                   },
-                   const_cast<void*>(static_cast<const void*>(std::addressof(body)))});
+  template <class Body> void run(int want, Body&& body) { run(want, std::forward<Body>(body), Absence()); }
+  template <class Body> void run(int want, Body&& body, const Absence& absence) {
+    run_job(want,
+            {[](void* context, int worker, int team_size) {
+               (*static_cast<std::remove_reference_t<Body>*>(context))(worker, team_size);
+             },
+             const_cast<void*>(static_cast<const void*>(std::addressof(body)))},
+            absence);
   }
+
+  // For worker 0, within a job.
+  /// Whether all others have left the job, or do in a moment.
+  bool others_leave_shortly();
+  /// Those who have not begun, and do not within `patience`: they have no part in this job any more. The caller does
+  /// what was theirs.
+  std::span<const int> call_off_absent(std::chrono::nanoseconds patience);
 
  private:
   struct Job {
@@ -37,14 +75,18 @@ class ThreadPool {
   };
   struct Team;
   friend void set_num_threads(int n);
+  friend class Barrier;
 
   ThreadPool();
-  void run_job(int want, Job job);
+  void run_job(int want, Job job, const Absence& absence);
   void resize(int threads);
+  static std::chrono::nanoseconds patience_between_jobs();
+  static std::chrono::nanoseconds patience_within_job();
   static void run_alone(Job job);
   static void work(const std::shared_ptr<Team>& team, int worker);
 
   std::atomic<int> threads_;
+  Turnout turnout_;
   alignas(64) std::atomic<bool> busy_ = false;
   std::shared_ptr<Team> team_;  // of whoever has set busy_; made by the first job
 };
@@ -53,15 +95,24 @@ class ThreadPool {
 /// core: beside another busy process it would get that back after a whole slice of time, but is woken at once.
 class Ticket {
  public:
+  /// `asleep`: whoever is to wait does not look yet, until it says so.
+  explicit Ticket(bool asleep = false) : asleep_(asleep) {}
+  void looks() { asleep_.store(false, std::memory_order_relaxed); }
   void set(std::uint32_t number);
   /// Returns when the number is `wanted` or later (numbers wrap around); `patience`: how long it looks before it
   /// sleeps.
   void wait_for(std::uint32_t wanted, std::chrono::nanoseconds patience);
+  /// Whether the number is `wanted` or later, or becomes so within `patience`.
+  bool comes_within(std::uint32_t wanted, std::chrono::nanoseconds patience);
+
+  bool is_asleep() const { return asleep_.load(std::memory_order_relaxed); }
+  /// Whoever sleeps looks again for a while.
+  void rouse();
 
  private:
-  void sleep_until(std::uint32_t wanted);
+  bool sleep_until(std::uint32_t wanted);
   std::atomic<std::uint32_t> number_ = 0;
-  std::atomic<bool> asleep_ = false;
+  std::atomic<bool> asleep_, roused_ = false;
 };
 
 /// Where the workers of one job wait for each other: what any of them wrote before is seen by all after. A
@@ -69,7 +120,11 @@ class Ticket {
 class Barrier {
  public:
   explicit Barrier(int team_size);
-  void wait(int worker);
+  void wait(int worker) { wait(std::span(&worker, 1)); }
+  /// Of one thread that stands for several workers.
+  void wait(std::span<const int> workers);
+  /// Whether all are there now or come in a moment. If not, the worker has to wait at the same meeting again.
+  bool wait_shortly(int worker);
 
   // Turns: each worker of the team calls both as often as the others, in the same order.
   /// Returns when the worker before this one has ended its turn as often as this one has awaited it; for worker 0 at

@@ -4,8 +4,10 @@
 namespace gradus {
 
 /// Changes no result, only its speed. InvalidArgument unless 1 to 1024, or from inside a computation. The first value
-/// is that of the environment variable GRADUS_NUM_THREADS, else the number of cores of this process; if the variable is
-/// anything but 1 to 1024, whatever needs the number is an InvalidArgument.
+/// is that of the environment variable GRADUS_NUM_THREADS, else the number of cores of this process: those that it may
+/// run on, and no more than whole ones of the time that its control groups, such as a container's, give it. If the
+/// variable is anything but 1 to 1024, whatever needs the number is an InvalidArgument. Short work takes fewer threads
+/// while some of them do not get a core.
 void set_num_threads(int n);
 int num_threads();
 
@@ -18,7 +20,7 @@ class OneThread {
   OneThread(const OneThread&) = delete;
 
  private:
-  bool before_;
+  int before_;
 };
 
 }  // namespace gradus

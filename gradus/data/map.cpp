@@ -1,5 +1,6 @@
 /// Maps: a compiled function of each element.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -99,21 +100,23 @@ class MapPass : public Pass {
     compiled_ = true;
     std::mutex guard;
     std::map<std::size_t, std::exception_ptr> failures;  // by place, so that which is told does not depend on threads
-    const auto work = [&](int worker, int workers) {
-      const auto part = [&](int w) {
-        return done + (indices.size() - done) * static_cast<std::size_t>(w) / static_cast<std::size_t>(workers);
-      };
-      for (std::size_t i = part(worker); i < part(worker + 1); ++i) try {
-          put(indices[i], elements[i], i, out);
-        } catch (...) {
-          std::lock_guard lock(guard);
-          failures.emplace(i, std::current_exception());
-          return;
-        }
-    };
     const int threads = parallel_calls_ == autotune ? ThreadPool::max_threads : parallel_calls_;
     const std::size_t left = indices.size() - done;
-    ThreadPool::global().run(static_cast<int>(std::min(left, static_cast<std::size_t>(threads))), work);
+    std::atomic<std::size_t> next = done;
+    const auto work = [&](int, int workers) {
+      const std::size_t piece = std::max<std::size_t>(1, left / (8 * static_cast<std::size_t>(workers)));
+      for (std::size_t begin; (begin = next.fetch_add(piece)) < indices.size();)
+        for (std::size_t i = begin; i < std::min(begin + piece, indices.size()); ++i) try {
+            put(indices[i], elements[i], i, out);
+          } catch (...) {
+            std::lock_guard lock(guard);
+            failures.emplace(i, std::current_exception());
+            next = indices.size();
+            return;
+          }
+    };
+    ThreadPool::global().run(static_cast<int>(std::min(left, static_cast<std::size_t>(threads))), work,
+                             {.claims = true});
     if (!failures.empty()) std::rethrow_exception(failures.begin()->second);
   }
   void put(std::int64_t index, const Tensors& element, std::size_t place, std::span<std::byte* const> out) const {
@@ -138,6 +141,14 @@ class MapStage : public DerivedStage {
   MapStage(StagePointer source, std::unique_ptr<ElementWork> work, int parallel_calls)
       : DerivedStage(std::move(source), work->specs()), work_(std::move(work)), parallel_calls_(parallel_calls) {}
   std::string name() const override { return "map"; }
+  /// A map that gives each field one dimension more may have made a batch, of one example for instance.
+  std::optional<int> batchings() const override {
+    const std::vector<Spec>& before = source().specs();
+    const bool grows = before.size() == specs().size() && std::ranges::equal(before, specs(), [](auto& a, auto& b) {
+                         return a.shape.rank() < b.shape.rank();
+                       });
+    return grows ? std::nullopt : source().batchings();
+  }
   std::uint64_t identity() const override { return work_->identity(); }
   int parallel_calls() const override { return std::max(source().parallel_calls(), parallel_calls_); }
 

@@ -18,7 +18,6 @@ namespace gradus {
 namespace {
 
 void require_one_of(std::string_view op, std::string_view rows_name, std::int64_t rows, std::size_t max_bytes) {
-  require(rows >= 0, op, ": ", rows_name, " must be positive, got ", rows);
   require((rows > 0) != (max_bytes > 0), op, ": say one of ", rows_name, " and max_bytes, got ", rows_name, " ", rows,
           " and max_bytes ", max_bytes);
 }
@@ -170,6 +169,7 @@ Tensors tensors_of(const LossAndGradients& all) {
 
 Tensor detail::map_batches(const TensorMap& f, const Tensor& xs, const MapBatchesOptions& options) {
   constexpr std::string_view op = "map_batches";
+  check_options(op, options);
   require_one_of(op, "batch_size", options.batch_size, options.max_bytes);
   const std::int64_t total = known_rows_of_batch(op, {&xs, 1});
   const auto of_rows = [&](In, In slices) {
@@ -188,6 +188,7 @@ Tensor detail::map_batches(const TensorMap& f, const Tensor& xs, const MapBatche
 LossAndGradients detail::accumulated_gradients(const std::function<Loss(In)>& loss, const Variables& sources, In batch,
                                                const AccumulateOptions& options) {
   constexpr std::string_view op = "accumulated_gradients";
+  check_options(op, options);
   require_one_of(op, "micro_batch", options.micro_batch, options.max_bytes);
   const std::int64_t total = known_rows_of_batch(op, batch);
   require(total > 0, op, ": the batch has no rows");

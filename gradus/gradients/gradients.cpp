@@ -1,5 +1,6 @@
 /// Accumulation and clipping.
 #include "gradus/gradients/gradients.h"
+#include "gradus/base/ranges.h"
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/variable_cell.h"
 #include "gradus/gradients/weighed.h"
@@ -36,7 +37,9 @@ Tensor norm_of(const std::vector<GradientPart>& means) {
   return sum.defined() ? sqrt(sum) : zeros({});
 }
 
-void check_norm(std::string_view op, double norm) { require(norm > 0, op, ": the norm must be positive, got ", norm); }
+void check_norm(std::string_view op, double norm) {
+  check_number(op, "the norm", Allowed::positive("norm"), norm);  // an infinite one would make NaN
+}
 
 /// Of no weight at all gradients are 0, as the loss is.
 Tensor divisor(const Tensor& weight) { return where(equal(weight, 0), ones_like(weight), weight); }

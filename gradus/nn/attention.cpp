@@ -23,8 +23,7 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
             heads, ", ", key_dim, " and ", value_dim);
     require(key_heads > 0 && heads % key_heads == 0, layer, ": ", key_heads,
             " heads of keys and values do not divide the ", heads, " heads of the query");
-    require(options.dropout >= 0 && options.dropout < 1, layer, ": dropout must be at least 0 and below 1, got ",
-            options.dropout);
+    check_options(layer, options);
   }
   std::string_view kind() const override { return "multi_head_attention"; }
   void build(const Spec& input) override { build_for({&input, 1}); }
@@ -119,7 +118,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, AttentionMask mask) const
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
                                       AttentionMask mask) const {
-  auto& attention = static_cast<AttentionLayer&>(layer_behind());
+  auto& attention = layer_as<AttentionLayer>(*this, "MultiHeadAttention");
   attention.ensure_built(std::array{query.spec(), key.spec(), value.spec()});
   if (Trace* trace = Trace::current()) trace->note_use(this, attention.variables());
   const NameScope scope(attention.name().empty() ? attention.kind() : std::string_view(attention.name()));

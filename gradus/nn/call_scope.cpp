@@ -1,6 +1,7 @@
 /// The call of this thread.
 #include "gradus/nn/call_scope.h"
 #include <atomic>
+#include "gradus/function/trace.h"
 #include "gradus/nn/layer.h"
 #include "gradus/ops/shape.h"
 
@@ -13,7 +14,11 @@ std::atomic<bool> losses_are_used{false};
 
 thread_local CallScope* CallScope::current_ = nullptr;
 
-CallScope::CallScope(const Layer& entry) : CallScope(Kind::call, &entry) {}
+CallScope::CallScope(const Layer& entry) : CallScope(Kind::call, &entry) {
+  outermost_.emplace(entry);
+  if (Trace* trace = Trace::current()) [[unlikely]]
+    entry.watch(*trace);
+}
 
 /// A call within another one adds no scope of its own; a trial hides the one around it.
 CallScope::CallScope(Kind kind, const Layer* entry) : outer_(current_), kind_(kind) {

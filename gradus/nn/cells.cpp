@@ -98,9 +98,11 @@ std::shared_ptr<Layer> gated(CellKind kind, std::int64_t units, CellOptions opti
   return named(std::make_shared<GatedCell>(kind, units, std::move(options)), name);
 }
 
-CellLayer& cell_behind(const Module& module) { return static_cast<CellLayer&>(module.layer_behind()); }
+CellLayer& cell_behind(const Module& module) { return layer_as<CellLayer>(module, "RecurrentCell"); }
 RecurrentOutput entered(const CellLayer& cell, const Tensor& x, In state) {
   const NameScope scope(cell.name().empty() ? cell.kind() : std::string_view(cell.name()));
+  const OutermostCall call(cell);
+  cell.note_looked_at();
   return cell.step(x, state);
 }
 
@@ -162,7 +164,7 @@ struct CustomCellLayer final : CellLayer {
   }
   std::shared_ptr<Layer> clone() const override {
     auto copy = std::make_shared<CustomCellLayer>(*this);
-    copy->net = std::static_pointer_cast<NetLayer>(net->clone());
+    copy->net = std::static_pointer_cast<NetLayer>(net->clone());  // within the copying of this one
     return copy;
   }
   std::string_view kind() const override { return "custom_cell"; }
@@ -429,7 +431,7 @@ RNN::RNN(std::vector<RecurrentCell> cells, RNNOptions options)
     : RNN(StackedRNNCells(std::move(cells)), std::move(options)) {}
 Tensor RNN::operator()(const Tensor& x, const RecurrentInput& input) const { return with_state(x, input).output; }
 RecurrentOutput RNN::with_state(const Tensor& given, const RecurrentInput& input) const {
-  auto& layer = static_cast<RNNLayer&>(layer_behind());
+  auto& layer = layer_as<RNNLayer>(*this, "RNN");
   layer.ensure_built(given.spec());
   if (Trace* trace = Trace::current()) trace->note_use(this, layer.variables());
   const NameScope scope(layer.name().empty() ? layer.kind() : std::string_view(layer.name()));

@@ -13,11 +13,6 @@
 namespace gradus {
 namespace {
 
-void check_focal(std::string_view op, double gamma, double smoothing) {
-  require(gamma >= 0, op, ": gamma must not be negative, got ", gamma);
-  check_smoothing(op, smoothing);
-}
-
 /// x^gamma for x >= 0
 Tensor focus(const Tensor& x, double gamma) { return pow(x, gamma); }
 
@@ -27,7 +22,7 @@ Tensor detail::binary_focal_crossentropy(const Tensor& y, const Tensor& predicti
                                          BinaryFocalOptions options) {
   constexpr std::string_view op = "binary_focal_crossentropy";
   check_same_shape(op, y, prediction);
-  check_focal(op, options.gamma, options.label_smoothing);
+  check_options(op, options);
   const Tensor t = smoothed(as_targets(y, prediction), options.label_smoothing, 0.5), other = 1 - t;
   const Tensor p = logits ? sigmoid(prediction) : clipped(prediction);
   const Tensor q = logits ? sigmoid(-prediction) : 1 - p;  // the probability of 0
@@ -42,7 +37,7 @@ Tensor detail::categorical_focal_crossentropy(const Tensor& y, const Tensor& pre
   constexpr std::string_view op = "categorical_focal_crossentropy";
   check_classes(op, prediction);
   check_same_shape(op, y, prediction);
-  check_focal(op, options.gamma, options.label_smoothing);
+  check_options(op, options);
   const std::int64_t classes = prediction.shape().back();
   require(options.label_smoothing == 0 || classes > 0, op, ": label_smoothing needs a known number of classes, got ",
           prediction.spec());
@@ -62,6 +57,7 @@ Tensor dice(const Tensor& y, const Tensor& prediction, OverlapOptions options) {
 }
 
 Tensor tversky(const Tensor& y, const Tensor& prediction, TverskyOptions options) {
+  check_options("tversky", options);
   check_same_shape("tversky", y, prediction);
   const Tensor t = as_targets(y, prediction);
   const ReduceOptions over{.axis = options.axis};
@@ -76,6 +72,7 @@ namespace {
 /// `weight` is empty, or one number an example: those of weight 0 are no references of the others.
 Tensor weighted_circle(const Tensor& y, const Tensor& given, const Tensor& weight, const CircleOptions& options) {
   constexpr std::string_view op = "circle";
+  check_options(op, options);
   const bool among_themselves = !options.ref_labels.defined() && !options.ref_embeddings.defined();
   const bool leaves_out = weight.defined() && among_themselves && weight.shape() == y.shape();
   const Tensor counts = leaves_out ? not_equal(weight, 0) : Tensor();
@@ -118,7 +115,7 @@ Tensor circle(const Tensor& y, const Tensor& prediction, CircleOptions options) 
 
 Tensor categorical_generalized_cross_entropy(const Tensor& y, const Tensor& prediction, GeneralizedOptions options) {
   constexpr std::string_view op = "categorical_generalized_cross_entropy";
-  require(options.q > 0, op, ": q must be positive, got ", options.q);
+  check_options(op, options);
   check_labels(op, y, prediction);
   const Tensor classes = iota({prediction.shape().back()}, i64);
   const Tensor chosen = equal(classes, expand_dims(cast(y, i64), -1));
@@ -130,13 +127,13 @@ BinaryFocalCrossentropy::BinaryFocalCrossentropy(bool logits, BinaryFocalOptions
     : LossFunction([logits, options](const Tensor& y, const Tensor& p) {
         return detail::binary_focal_crossentropy(y, p, logits, options);
       }) {
-  check_focal("BinaryFocalCrossentropy", options.gamma, options.label_smoothing);
+  check_options("BinaryFocalCrossentropy", options);
 }
 CategoricalFocalCrossentropy::CategoricalFocalCrossentropy(bool logits, CategoricalFocalOptions options)
     : LossFunction([logits, options](const Tensor& y, const Tensor& p) {
         return detail::categorical_focal_crossentropy(y, p, logits, options);
       }) {
-  check_focal("CategoricalFocalCrossentropy", options.gamma, options.label_smoothing);
+  check_options("CategoricalFocalCrossentropy", options);
 }
 Dice::Dice() : Dice(OverlapOptions{}) {}
 Dice::Dice(OverlapOptions options)
@@ -145,21 +142,29 @@ Dice::Dice(OverlapOptions options)
 Tversky::Tversky() : Tversky(TverskyOptions{}) {}
 Tversky::Tversky(TverskyOptions options)
     : LossFunction([options](const Tensor& y, const Tensor& p) { return tversky(y, p, options); },
-                   {.taken_over = options.axis}) {}
+                   {.taken_over = options.axis}) {
+  check_options("Tversky", options);
+}
 Circle::Circle() : Circle(CircleOptions{}) {}
 Circle::Circle(CircleOptions options)
     : LossFunction([options](const Tensor& y, const Tensor& p) { return circle(y, p, options); },
                    {.weighted = [options](const Tensor& y, const Tensor& p, const Tensor& weight) {
                      return weighted_circle(y, p, weight, options);
-                   }}) {}
+                   }}) {
+  check_options("Circle", options);
+}
 CategoricalGeneralizedCrossEntropy::CategoricalGeneralizedCrossEntropy()
     : CategoricalGeneralizedCrossEntropy(GeneralizedOptions{}) {}
 CategoricalGeneralizedCrossEntropy::CategoricalGeneralizedCrossEntropy(GeneralizedOptions options)
     : LossFunction([options](const Tensor& y, const Tensor& p) {
         return categorical_generalized_cross_entropy(y, p, options);
-      }) {}
+      }) {
+  check_options("CategoricalGeneralizedCrossEntropy", options);
+}
 CTC::CTC() : CTC(CtcOptions{}) {}
 CTC::CTC(CtcOptions options)
-    : LossFunction([options](const Tensor& y, const Tensor& p) { return ctc(y, p, options); }) {}
+    : LossFunction([options](const Tensor& y, const Tensor& p) { return ctc(y, p, options); }) {
+  check_options("CTC", options);
+}
 
 }  // namespace gradus

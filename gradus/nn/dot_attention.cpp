@@ -19,8 +19,7 @@ namespace {
 
 struct ScoreLayer final : Cloned<ScoreLayer> {
   ScoreLayer(bool is_additive, DotAttentionOptions o) : additive(is_additive), options(std::move(o)) {
-    require(options.dropout >= 0 && options.dropout < 1, kind(), ": dropout must be at least 0 and below 1, got ",
-            options.dropout);
+    check_options(kind(), options);
   }
   std::string_view kind() const override { return additive ? "additive_attention" : "attention"; }
   void build(const Spec& input) override { build_for({&input, 1}); }
@@ -88,7 +87,7 @@ Tensor AttentionModule::operator()(const Tensor& query, const Tensor& value) con
   return (*this)(query, value, value);
 }
 Tensor AttentionModule::operator()(const Tensor& query, const Tensor& value, const Tensor& key) const {
-  auto& layer = static_cast<ScoreLayer&>(layer_behind());
+  auto& layer = layer_as<ScoreLayer>(*this, "Attention");
   layer.ensure_built(std::array{query.spec(), value.spec(), key.spec()});
   if (Trace* trace = Trace::current()) trace->note_use(this, layer.variables());
   const NameScope scope(layer.name().empty() ? layer.kind() : std::string_view(layer.name()));

@@ -199,14 +199,14 @@ CategoricalCrossentropy::CategoricalCrossentropy(bool logits, SmoothingOptions o
         const Tensor targets = smoothed(as_targets(y, prediction), s, 1 / static_cast<double>(classes));
         return detail::categorical_crossentropy(targets, prediction, logits);
       }) {
-  check_smoothing("CategoricalCrossentropy", options.label_smoothing);
+  check_options("CategoricalCrossentropy", options);
 }
 
 BinaryCrossentropy::BinaryCrossentropy(bool logits, SmoothingOptions options)
     : LossFunction([logits, s = options.label_smoothing](const Tensor& y, const Tensor& prediction) {
         return detail::binary_crossentropy(smoothed(as_targets(y, prediction), s, 0.5), prediction, logits);
       }) {
-  check_smoothing("BinaryCrossentropy", options.label_smoothing);
+  check_options("BinaryCrossentropy", options);
 }
 
 LossFunction::Examples SparseCategoricalCrossentropy::not_ignored(const IgnoreOptions& options) {
@@ -232,7 +232,7 @@ Huber::Huber(HuberOptions options)
     : LossFunction([delta = options.delta](const Tensor& y, const Tensor& prediction) {
         return huber(y, prediction, {.delta = delta});
       }) {
-  require(options.delta > 0, "Huber: delta must be positive, got ", options.delta);
+  check_options("Huber", options);
 }
 
 }  // namespace gradus

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/gradients/loss.h"
 
 namespace gradus {
@@ -76,9 +77,11 @@ class LossFunction {
 
 struct SmoothingOptions {
   double label_smoothing = 0;  // y becomes y * (1 - s) + s / classes (binary: s / 2)
+  static constexpr auto ranges() { return std::array{Allowed::share("label_smoothing")}; }
 };
 struct IgnoreOptions {
   std::optional<std::int64_t> ignore_class = {};  // labels that count nothing; if all are ignored, the loss is 0
+  static constexpr auto ranges() { return std::array{Allowed::any("ignore_class")}; }
 };
 
 struct CategoricalCrossentropy : LossFunction {
@@ -111,6 +114,7 @@ struct MeanSquaredError : LossFunction {
 };
 struct HuberOptions {
   double delta = 1;
+  static constexpr auto ranges() { return std::array{Allowed::positive("delta")}; }
 };
 /// Within delta e^2 / 2, beyond delta (|e| - delta / 2) (Huber 1964), the mean over the last axis.
 struct Huber : LossFunction {

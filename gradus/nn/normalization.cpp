@@ -47,9 +47,7 @@ Tensor among(const Tensor& mask, const Tensor& x, const std::vector<int>& axes) 
 
 struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer>, Described {
   explicit BatchNormalizationLayer(BatchNormalizationOptions o) : options(std::move(o)) {
-    require(options.momentum >= 0 && options.momentum <= 1, "BatchNormalization: momentum must be within 0 and 1, got ",
-            options.momentum);
-    require(options.epsilon > 0, "BatchNormalization: epsilon must be positive, got ", options.epsilon);
+    check_options("BatchNormalization", options);
   }
   std::string_view kind() const override { return "batch_normalization"; }
   LayerConfig config() const override {
@@ -78,7 +76,7 @@ struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer>, De
     warn_if_mode_unsaid("batch normalization");
     Variable &moving_mean = variable(own_count() - 2), &moving_variance = variable(own_count() - 1);
     Tensor mean = moving_mean, variance = moving_variance;
-    if (is_training()) {
+    if (is_training() && is_trainable()) {
       const Tensor wide = cast(x, mean.dtype());
       const Tensor counts = CallScope::spread(mask, places_within(x)), any = any_place(x, counts);
       const Moments batch = moments_of(wide, counts);
@@ -143,7 +141,7 @@ struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer>, De
 
 struct LayerNormalizationLayer final : ClonedMasked<LayerNormalizationLayer>, Described {
   explicit LayerNormalizationLayer(LayerNormalizationOptions o) : options(std::move(o)) {
-    require(options.epsilon > 0, "LayerNormalization: epsilon must be positive, got ", options.epsilon);
+    check_options("LayerNormalization", options);
   }
   std::string_view kind() const override { return "layer_normalization"; }
   LayerConfig config() const override {
@@ -175,7 +173,7 @@ struct LayerNormalizationLayer final : ClonedMasked<LayerNormalizationLayer>, De
 
 struct RMSNormalizationLayer final : Cloned<RMSNormalizationLayer>, Described {
   explicit RMSNormalizationLayer(RMSNormalizationOptions o) : options(std::move(o)) {
-    require(options.epsilon > 0, "RMSNormalization: epsilon must be positive, got ", options.epsilon);
+    check_options("RMSNormalization", options);
   }
   std::string_view kind() const override { return "rms_normalization"; }
   LayerConfig config() const override {
@@ -195,7 +193,7 @@ struct GroupNormalizationLayer final : ClonedMasked<GroupNormalizationLayer>, De
   GroupNormalizationLayer(std::int64_t n, GroupNormalizationOptions o) : groups(n), options(std::move(o)) {
     require(groups > 0 || groups == -1, "GroupNormalization: groups must be positive, or -1 for one a channel, got ",
             groups);
-    require(options.epsilon > 0, "GroupNormalization: epsilon must be positive, got ", options.epsilon);
+    check_options("GroupNormalization", options);
   }
   std::string_view kind() const override { return "group_normalization"; }
   LayerConfig config() const override {

@@ -122,16 +122,22 @@ ReLU::ReLU(ReLUOptions options)
            {{"max_value", options.max_value ? OptionValue(*options.max_value) : OptionValue()},
             {"negative_slope", options.negative_slope},
             {"threshold", options.threshold}}},
-          Reach::element)) {}
+          Reach::element)) {
+  check_options("ReLU", options);
+}
 LeakyReLU::LeakyReLU(double negative_slope)
     : Module(layer_of(
           "leaky_re_lu", [negative_slope](const Tensor& x) { return leaky_relu(x, negative_slope); },
-          {"LeakyReLU", {{"negative_slope", negative_slope}}}, Reach::element)) {}
+          {"LeakyReLU", {{"negative_slope", negative_slope}}}, Reach::element)) {
+  check_number("LeakyReLU", "negative_slope", Allowed::not_negative("negative_slope"), negative_slope);
+}
 ELU::ELU(double alpha)
     : Module(layer_of(
           "elu",
           [alpha](const Tensor& x) { return alpha == 1 ? elu(x) : where(x > 0, x, alpha * expm1(minimum(x, 0))); },
-          {"ELU", {{"alpha", alpha}}}, Reach::element)) {}
+          {"ELU", {{"alpha", alpha}}}, Reach::element)) {
+  check_number("ELU", "alpha", Allowed::finite("alpha"), alpha);
+}
 PReLU::PReLU(std::vector<int> shared_axes) : Module(std::make_shared<PReLULayer>(std::move(shared_axes))) {}
 Softmax::Softmax(int axis) : Module(std::make_shared<SoftmaxLayer>(axis)) {}
 

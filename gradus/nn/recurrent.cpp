@@ -16,8 +16,7 @@ namespace {
 struct RecurrentLayer final : Cloned<RecurrentLayer>, Described {
   RecurrentLayer(CellKind k, std::int64_t n, RecurrentOptions o) : cell(k), units(n), options(std::move(o)) {
     require(units > 0, kind(), ": units must be positive, got ", units);
-    require(options.dropout >= 0 && options.dropout < 1, kind(), ": dropout must be at least 0 and below 1, got ",
-            options.dropout);
+    check_options(kind(), options);
     set_activity_regularizer(options.activity_regularizer);
   }
   std::string_view kind() const override {
@@ -121,8 +120,8 @@ RecurrentOutput entered(const RecurrentLayer& layer, const Tensor& given, Recurr
 }
 
 /// The layer behind `module`, built, its use noted.
-template <class L> const L& used(const Module& module, const Tensor& x) {
-  auto& layer = static_cast<L&>(module.layer_behind());
+template <class L> const L& used(const Module& module, const Tensor& x, std::string_view type) {
+  auto& layer = layer_as<L>(module, type);
   layer.ensure_built(x.spec());
   if (Trace* trace = Trace::current()) trace->note_use(&module, layer.variables());
   return layer;
@@ -132,6 +131,7 @@ struct BidirectionalLayer final : Cloned<BidirectionalLayer>, Described {
   BidirectionalLayer(const Module& layer, BidirectionalOptions o) : options(std::move(o)) {
     const auto* given = dynamic_cast<const RecurrentLayer*>(&layer.layer_behind());
     require(given != nullptr, "Bidirectional: expected a SimpleRNN, GRU or LSTM, got a ", layer.layer_behind().kind());
+    require(!layer.is_shared(), "Bidirectional: it makes two layers like the one that it is given, and shares none");
     require(!given->is_built(), "Bidirectional: the layer is built; give it one that is not");
     forward = std::make_shared<RecurrentLayer>(*given);
     backward = std::make_shared<RecurrentLayer>(*given);
@@ -228,10 +228,10 @@ Tensor RecurrentModule::operator()(const Tensor& x, const RecurrentInput& input)
   return with_state(x, input).output;
 }
 RecurrentOutput RecurrentModule::with_state(const Tensor& x, const RecurrentInput& input) const {
-  return entered(used<RecurrentLayer>(*this, x), x, input);
+  return entered(used<RecurrentLayer>(*this, x, "recurrent layer"), x, input);
 }
 Tensor Bidirectional::operator()(const Tensor& x, const RecurrentInput& input) const {
-  const auto& layer = used<BidirectionalLayer>(*this, x);
+  const auto& layer = used<BidirectionalLayer>(*this, x, "Bidirectional");
   const NameScope scope(layer.name().empty() ? layer.kind() : std::string_view(layer.name()));
   const CallScope call(layer);
   const Tensor given = layer.computed(x);

@@ -52,7 +52,7 @@ Tensor log_cosh(const Tensor& y, const Tensor& prediction) {
 
 Tensor huber(const Tensor& y, const Tensor& prediction, HuberOptions options) {
   const double delta = options.delta;
-  require(delta > 0, "huber: delta must be positive, got ", delta);
+  check_options("huber", options);
   const Tensor error = targets("huber", y, prediction) - prediction, size = abs(error), within = size <= delta;
   const Tensor small = where(within, error, fill_like(error, 0));  // the square of a large one has an infinite slope
   return mean_of_last(where(within, square(small) * 0.5, (size - delta / 2) * delta));

@@ -2,6 +2,7 @@
 /// same name make a Loss of them. y is of the prediction's shape (InvalidArgument otherwise, never a broadcast);
 /// integers and booleans are cast to the prediction's dtype. Unless said otherwise: the mean over the last axis.
 #pragma once
+#include "gradus/base/ranges.h"
 #include "gradus/nn/losses.h"
 
 namespace gradus {
@@ -61,6 +62,7 @@ struct Poisson : LossFunction {
 };
 struct CosineSimilarityOptions {
   int axis = -1;
+  static constexpr auto ranges() { return std::array{Allowed::any("axis")}; }
 };
 struct CosineSimilarity : LossFunction {
   CosineSimilarity();

@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include "gradus/base/ranges.h"
 #include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/reduce.h"
 
@@ -280,6 +281,8 @@ Tensor pow(const Tensor& a, Scalar b) {
   const double exponent = b.literal().real();
   const bool floating = is_floating(a.dtype());
   require(a.dtype() != boolean, "pow: expected a number type, got ", a.spec(), "; cast it first");
+  require(floating || b.literal().is_integral(), "pow: the floating number ", exponent, " stands beside a tensor ",
+          a.spec(), "; write an integer, or cast the tensor to a floating type first: cast(x, f32)");
   const bool integral = std::trunc(exponent) == exponent && std::abs(exponent) <= (floating ? 64 : 0x1p53);
   if (!integral) return pow(a, beside(a, b, Pow::name));
   require(floating || exponent >= 0, "pow: the exponent ", exponent, " of a tensor ", a.spec(),
@@ -303,7 +306,7 @@ Tensor clip_by_value(const Tensor& x, Scalar low, Scalar high) {
 
 Tensor clip_by_norm(const Tensor& x, double norm) {
   require(is_floating(x.dtype()), "clip_by_norm: expected a floating type, got ", x.spec(), "; cast it first");
-  require(norm >= 0, "clip_by_norm: expected a norm of at least 0, got ", norm);
+  check_number("clip_by_norm", "the norm", Allowed::not_negative("norm"), norm);
   return in_computed_dtype(
       x, [&](const Tensor& wide) { return apply(ClipByNorm{}, wide, beside(wide, norm, ClipByNorm::name)); });
 }

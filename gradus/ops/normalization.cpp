@@ -4,6 +4,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
 #include "gradus/ops/special.h"
 #include "gradus/ops/widened.h"
 
@@ -97,9 +98,10 @@ int channel_axis(std::string_view op, const Tensor& x, int axis) {
 /// x0 + x1 + ... of the elements within `before` and `after` along `axis`.
 Tensor sum_of_neighbours(const Tensor& x, int axis, std::int64_t before, std::int64_t after) {
   const std::int64_t n = x.shape()[axis];
-  if (n >= 0) {
-    before = std::min(before, std::max<std::int64_t>(n - 1, 0));
-    after = std::min(after, std::max<std::int64_t>(n - 1, 0));
+  const std::int64_t others = std::max<std::int64_t>(n - 1, 0);
+  if (SizeChoice::choose(n >= 0 && others < std::max(before, after)) && n >= 0) {
+    before = std::min(before, others);
+    after = std::min(after, others);
   }
   std::vector<std::array<std::int64_t, 2>> paddings(static_cast<std::size_t>(x.shape().rank()), {0, 0});
   paddings[static_cast<std::size_t>(axis)] = {before, after};
@@ -118,6 +120,7 @@ Moments moments(const Tensor& x, ReduceOptions options) {
 
 Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& variance,
                            ChannelNormalizationOptions options) {
+  check_options("batch_normalization", options);
   constexpr std::string_view op = "batch_normalization";
   check_input(op, x, options.epsilon);
   require(!options.mask.defined(), op, ": the moments are given; a mask belongs where they are found");
@@ -134,6 +137,7 @@ Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& va
 }
 
 Tensor instance_normalization(const Tensor& x, ChannelNormalizationOptions options) {
+  check_options("instance_normalization", options);
   constexpr std::string_view op = "instance_normalization";
   check_input(op, x, options.epsilon);
   const int channels = channel_axis(op, x, options.axis);
@@ -146,6 +150,7 @@ Tensor instance_normalization(const Tensor& x, ChannelNormalizationOptions optio
 }
 
 Tensor group_normalization(const Tensor& x, std::int64_t groups, ChannelNormalizationOptions options) {
+  check_options("group_normalization", options);
   constexpr std::string_view op = "group_normalization";
   check_input(op, x, options.epsilon);
   const int channels = channel_axis(op, x, options.axis);
@@ -167,6 +172,7 @@ Tensor group_normalization(const Tensor& x, std::int64_t groups, ChannelNormaliz
 }
 
 Tensor layer_normalization(const Tensor& x, LayerOptions options) {
+  check_options("layer_normalization", options);
   constexpr std::string_view op = "layer_normalization";
   check_input(op, x, options.epsilon);
   const std::vector<int> axes = normalized_axes(op, x, options.axis);
@@ -176,6 +182,7 @@ Tensor layer_normalization(const Tensor& x, LayerOptions options) {
 }
 
 Tensor rms_normalization(const Tensor& x, LayerOptions options) {
+  check_options("rms_normalization", options);
   constexpr std::string_view op = "rms_normalization";
   check_input(op, x, options.epsilon);
   const std::vector<int> axes = normalized_axes(op, x, options.axis);
@@ -189,6 +196,7 @@ Tensor rms_normalization(const Tensor& x, LayerOptions options) {
 }
 
 Tensor local_response_normalization(const Tensor& x, LocalResponseOptions options) {
+  check_options("local_response_normalization", options);
   constexpr std::string_view op = "local_response_normalization";
   check_input(op, x, 0);
   const std::int64_t before = options.depth_radius, after = options.depth_after.value_or(before);

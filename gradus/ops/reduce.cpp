@@ -2,10 +2,13 @@
 #include "gradus/ops/reduce.h"
 #include <bit>
 #include <limits>
+#include "gradus/graph/extents.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/cumsum.h"
 #include "gradus/ops/cumulative.h"
+#include "gradus/ops/elementwise.h"
 #include "gradus/ops/elementwise_parts.h"
+#include "gradus/ops/extent_op.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/widened.h"
@@ -123,6 +126,8 @@ struct Extent {
 };
 
 namespace {
+
+const bool has_extents = Extents::are<Extent>(&Extent::dimension);
 
 /// Which axes: bit i for axis i.
 std::uint32_t mask_of(std::string_view op, const Tensor& x, const std::vector<int>& axis) {
@@ -316,6 +321,8 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
     if (i > shape.rank() || shape[-i] != x.shape()[-i]) mask |= 1u << (rank - i);
   return reshape(reduce_mask<Sum>(x, mask), shape);
 }
+
+AnyOp extent_op(std::int64_t dimension, DType dtype) { return AnyOp::of(Extent{dimension, dtype}); }
 
 Tensor extent(std::int64_t dimension, DType dtype) {
   return dimension >= 0 ? fill({}, dimension, dtype) : apply(Extent{dimension, dtype});

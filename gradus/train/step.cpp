@@ -100,7 +100,7 @@ std::vector<std::pair<std::string, double>> PassTotals::metrics() const {
 Variables PassTotals::variables() { return Variables{sum_, weight_} + metric_variables(); }
 
 FunctionOptions with_signature(FunctionOptions options, const std::vector<Spec>& specs) {
-  if (options.input_signature.empty()) options.input_signature = specs;
+  if (options.input_signature.empty()) options.input_signature = specs, options.fixes_sizes = true;
   return options;
 }
 

@@ -67,7 +67,7 @@ void add_penalties(Examined& examined, const Layer& model);
 
 template <std::size_t inputs, std::size_t N, class M, class L>
 Examined examine(const M& model, const L& loss, In fields) {
-  const CallScope call(model.layer_behind());
+  const StepScope call(model.layer_behind());
   Tensors given(fields.begin(), fields.begin() + static_cast<std::ptrdiff_t>(inputs));
   if constexpr (inputs + 2 == N)
     for (Tensor& x : given) x = without_left_out(x, fields[inputs + 1]);
@@ -86,6 +86,10 @@ Examined examine(const M& model, const L& loss, In fields) {
 }
 
 }  // namespace detail
+
+/// InvalidArgument for a data set of these specs that was not batched, unless that is declared; see fit. `what` opens
+/// it.
+void check_batched(std::string_view what, const std::vector<Spec>& specs, std::optional<int> batchings, bool unbatched);
 
 /// `model` and `loss` must outlive the task.
 template <std::size_t N, class M, class L> Task task_of(const M& model, const L& loss, bool sample_weight) {

@@ -118,7 +118,29 @@ TEST(FromTensorFlow, PolesBehindAWhere) {
 TEST(FromTensorFlow, IntegersStayIntegers) {
   EXPECT_EQ((constant(7) / 2).dtype(), i32);
   EXPECT_EQ((constant(7) / 2).item(), 3);
-  expect_says(error_of<InvalidArgument>([] { constant(7) * 0.5; }), "cast");
+  expect_says(error_of<InvalidArgument>([] { (void)(constant(7) * 0.5); }), "cast");
+  expect_says(error_of<InvalidArgument>([] { (void)(constant(7) / 2.0); }), "cast");
+  EXPECT_THROW(argmax(zeros({2, 300}), {.output_type = u8}), OutOfRange);
+}
+
+TEST(FromTensorFlow, ADataSetIsBatched) {
+  Sequential model{Dense(3)};
+  Adam optimizer;
+  const auto data = data::from_tensor_slices(inputs(), labels());
+  const SparseCategoricalCrossentropy loss(from_logits);
+  expect_says(error_of<InvalidArgument>([&] { fit(model, optimizer, loss, data, {.verbose = false}); }), ".batch(");
+}
+
+TEST(FromTensorFlow, OptionsMeanSomething) {
+  expect_says(error_of<InvalidArgument>([] { Adam({.learning_rate = -1}); }), "learning_rate");
+  Sequential model{Dense(3)};
+  Adam optimizer;
+  const auto data = data::from_tensor_slices(inputs(), labels()).batch(4);
+  const SparseCategoricalCrossentropy loss(from_logits);
+  expect_says(error_of<InvalidArgument>([&] { fit(model, optimizer, loss, data, {.epochs = 0}); }), "epochs");
+  AUC auc;
+  auc.update(constant({0, 1}), constant({-2.0, 3.0}));
+  expect_says(error_of<InvalidArgument>([&] { auc.result(); }), "from_logits");
 }
 
 TEST(FromTensorFlow, AStepThatIsNotFiniteChangesNothing) {

@@ -6,6 +6,7 @@
 #include <random>
 #include "gradus/base/thread_pool.h"
 #include "tests/backend/sample_ops.h"
+#include "tests/stopped_workers.h"
 #include "tests/threads.h"
 
 namespace gradus {
@@ -193,6 +194,126 @@ TEST(Team, ABusyPoolLeavesTheCallerAlone) {
   });
   for (const auto& w : a.watched) EXPECT_TRUE(w->complete() && w->in_order && w->calls == 1);
 }
+
+// ---------------------------------------------------------------- members that do not come
+#if !defined(__SANITIZE_THREAD__)
+
+struct AbsentRow {
+  int team;
+  std::vector<int> absent;
+};
+void PrintTo(const AbsentRow& row, std::ostream* out) {
+  *out << "team of " << row.team << " without " << testing::PrintToString(row.absent);
+}
+
+class Absent : public testing::TestWithParam<AbsentRow> {
+ protected:
+  const Threads threads_{GetParam().team};
+  ErrorWord error_;
+
+  /// With members that are stopped, then with all, then without them once more.
+  void run(const Arrangement& a, const std::function<void(const std::string&)>& check) {
+    const auto binding = a.bound(GetParam().team);
+    ASSERT_EQ(binding->team, GetParam().team);
+    ASSERT_TRUE(binding->is_short);
+    const auto execute_once = [&](const std::string& when) {
+      for (const auto& w : a.watched) {
+        for (const auto& count : w->seen) *count = 0;
+        w->in_order = true, w->calls = 0;
+      }
+      const Ref<Buffer> arena = Buffer::allocate(binding->arena_bytes);
+      execute(*binding, nullptr, arena->data<std::byte>(), error_);
+      check(when);
+    };
+    for (int round = 0; round < 2; ++round) {
+      {
+        const StoppedWorkers stopped(GetParam().absent);
+        for (int i = 0; i < 2; ++i) execute_once("without some");
+      }
+      for (int i = 0; i < 2; ++i) execute_once("with all");
+    }
+  }
+};
+
+TEST_P(Absent, TheCallerDoesTheirParts) {
+  Arrangement a;
+  a.add(0, 1000, 64, expensive);
+  a.add(0, 10, 1, cheap);
+  a.add(0, 37, 37, expensive);
+  a.add(1, 5, 1, cheap);
+  a.add(2, 3, 1, cheap);
+  a.add(3, 999, 8, expensive);
+  a.add(4, 64, 1, expensive);
+  a.expect_order();
+  run(a, [&](const std::string& when) {
+    EXPECT_EQ(error_.thunk, -1);
+    for (const auto& w : a.watched)
+      EXPECT_TRUE(w->complete() && w->in_order && w->aligned && w->scratch_is_own) << when;
+  });
+}
+
+TEST_P(Absent, TheCallerDoesTheirPartsOfOneSection) {
+  Arrangement a;
+  a.add(0, 1000, 64, expensive);
+  a.add(0, 1000, 1, expensive);
+  run(a, [&](const std::string& when) {
+    for (const auto& w : a.watched) EXPECT_TRUE(w->complete()) << when;
+  });
+}
+
+TEST_P(Absent, AFailureStopsAsItDoes) {
+  Arrangement a;
+  a.add(0, 1000, 1, expensive);
+  a.add(1, 1000, 1, expensive, {999, 30, 600});
+  a.add(2, 1000, 1, expensive);
+  run(a, [&](const std::string& when) {
+    EXPECT_EQ(error_.thunk, 1) << when;
+    EXPECT_EQ(error_.index, 30) << when;
+    EXPECT_TRUE(a.watched[1]->complete()) << when;
+    EXPECT_EQ(a.watched[2]->calls, 0) << when;
+    error_.thunk = -1;
+  });
+}
+
+/// Piece after piece, each member after the one before it.
+TEST_P(Absent, TurnsKeepTheirOrder) {
+  static constexpr int pieces = 4;
+  struct Turns {
+    std::atomic<int> of_piece[pieces] = {};
+    std::atomic<int> wrong = 0;
+  };
+  const auto turns = std::make_shared<Turns>();
+  const auto kernel = [](const KernelArguments* arguments, std::int64_t, std::int64_t) {
+    auto& t = *const_cast<Turns*>(static_cast<const Turns*>(arguments->data));
+    for (std::atomic<int>& piece : t.of_piece) {
+      arguments->member->await_turn();
+      t.wrong += piece.fetch_add(1) % arguments->member->team != arguments->member->worker;
+      arguments->member->end_turn();
+    }
+  };
+  Arrangement a;
+  for (std::size_t stage = 0; stage < 3; ++stage) {
+    a.add(stage, 1000, 1, expensive);
+    Thunk& thunk = a.lowered.thunks.back();
+    if (stage == 1) continue;
+    a.watched.pop_back();
+    thunk.bind = [=](std::span<const std::int64_t>) {
+      return BoundThunk{
+          .data = turns, .extent = 1000, .bytes = expensive, .in_turns = kernel, .turns = GetParam().team};
+    };
+  }
+  run(a, [&](const std::string& when) {
+    EXPECT_TRUE(a.watched[0]->complete()) << when;
+    EXPECT_EQ(turns->wrong, 0) << when;
+    for (std::atomic<int>& piece : turns->of_piece) EXPECT_EQ(piece.exchange(0), 2 * GetParam().team) << when;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Members, Absent,
+                         testing::Values(AbsentRow{2, {}}, AbsentRow{2, {1}}, AbsentRow{3, {1}}, AbsentRow{3, {2}},
+                                         AbsentRow{3, {1, 2}}, AbsentRow{5, {2, 4}}, AbsentRow{8, {3}},
+                                         AbsentRow{8, {1, 2, 3, 4, 5, 6, 7}}));
+#endif
 
 // ---------------------------------------------------------------- stages of a graph
 

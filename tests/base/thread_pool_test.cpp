@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include <vector>
 #include "gradus/base/error.h"
 #include "gradus/base/flush_denormals.h"
+#include "tests/stopped_workers.h"
 
 namespace gradus {
 namespace {
@@ -317,7 +319,139 @@ TEST(OneThreadTest, ComputesAloneWhileTheOthersDoNot) {
   EXPECT_EQ(teams(), 3);
 }
 
-#if !defined(__SANITIZE_THREAD__)  // which does not follow a fork of several threads
+/// Of a thread that stands for several workers; the others wait each for itself.
+TEST(BarrierTest, MeetsWithThreadsThatHaveSeveralSeats) {
+  for (const std::vector<int>& several : {std::vector{0, 1}, {0, 2}, {0, 1, 2, 4}, {0, 3, 4}, {0, 1, 2, 3, 4}}) {
+    const int size = 5;
+    Barrier barrier(size);
+    std::atomic<int> come = 0, wrong = 0;
+    const auto attend = [&](const std::vector<int>& seats) {
+      for (int meeting = 1; meeting <= 200; ++meeting) {
+        come += static_cast<int>(seats.size());
+        barrier.wait(seats);
+        wrong += come < meeting * size;
+        barrier.wait(seats);
+      }
+    };
+    std::vector<std::thread> others;
+    for (int w = 0; w < size; ++w)
+      if (std::ranges::find(several, w) == several.end()) others.emplace_back([&, w] { attend({w}); });
+    attend(several);
+    for (std::thread& other : others) other.join();
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+TEST(BarrierTest, MayBeTriedBeforeItIsWaitedFor) {
+  Barrier barrier(2);
+  EXPECT_FALSE(barrier.wait_shortly(0));
+  EXPECT_FALSE(barrier.wait_shortly(0));
+  std::thread other([&] {
+    for (int meeting = 0; meeting < 100; ++meeting) barrier.wait(1);
+  });
+  for (int meeting = 0; meeting < 100; ++meeting)
+    if (!barrier.wait_shortly(0)) barrier.wait(0);
+  other.join();
+}
+
+TEST(TicketTest, WhoIsRousedLooksAgain) {
+  Ticket ticket;
+  constexpr std::chrono::milliseconds patience(1);
+  std::thread other([&] { ticket.wait_for(1, patience); });
+  for (int i = 0; i < 3; ++i) {
+    while (!ticket.is_asleep()) std::this_thread::yield();
+    while (ticket.is_asleep()) ticket.rouse();
+  }
+  ticket.set(1);
+  other.join();
+}
+
+#if !defined(__SANITIZE_THREAD__)      // which puts signals off, and does not follow a fork of several threads
+constexpr double some_gain = 200'000;  // nanoseconds: workers are woken for it
+
+TEST(AbsenceTest, WhoDoesNotComeIsCalledOff) {
+  set_num_threads(4);
+  for (int round = 0; round < 3; ++round) {
+    std::atomic<int> parts = 0;
+    const auto body = [&](int worker, int team_size) {
+      ++parts;
+      if (worker != 0) return;
+      EXPECT_EQ(team_size, 4);
+      const auto absent = pool().call_off_absent(std::chrono::seconds(round == 0 ? 0 : 10));
+      parts += static_cast<int>(absent.size());
+    };
+    {
+      const StoppedWorkers stopped({1, 3});
+      std::vector<int> absent;
+      pool().run(4,
+                 [&](int worker, int) {
+                   if (worker != 0) return;
+                   const auto called_off = pool().call_off_absent(std::chrono::milliseconds(1));
+                   absent.assign(called_off.begin(), called_off.end());
+                 },
+                 {.gain = some_gain});
+      EXPECT_EQ(std::ranges::count(absent, 1) + std::ranges::count(absent, 3), 2);
+    }
+    pool().run(4, body, {.gain = some_gain});
+    EXPECT_EQ(parts, 4) << "those that were called off once come again";
+  }
+}
+
+TEST(AbsenceTest, NobodyIsNeededWherePiecesAreClaimed) {
+  set_num_threads(3);
+  const StoppedWorkers stopped({1, 2});
+  for (int job = 0; job < 3; ++job) {
+    std::atomic<int> next = 0, done = 0;
+    pool().run(3,
+               [&](int, int) {
+                 while (next++ < 100) ++done;
+               },
+               {.claims = true});
+    EXPECT_EQ(done, 100);
+  }
+}
+
+/// Waits that cost more than the team gains: fewer are called, and all again after enough work.
+TEST(AbsenceTest, FewerAreCalledWhereTheyComeLate) {
+  set_num_threads(2);
+  EXPECT_EQ(pool().threads_for_short_work(), 2);
+  int jobs = 0;
+  for (; pool().threads_for_short_work() == 2 && jobs < 100; ++jobs)
+    pool().run(2,
+               [](int worker, int) {
+                 if (worker == 1) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+               },
+               {.gain = some_gain});
+  EXPECT_EQ(pool().threads_for_short_work(), 1);
+  EXPECT_EQ(pool().threads(), 2) << "of long work all are worth it";
+  pool().did_short_work(1e12);
+  EXPECT_EQ(pool().threads_for_short_work(), 2);
+  set_num_threads(1);
+  set_num_threads(2);
+}
+
+/// A job that gains less than waking somebody costs does not wait for those who sleep, but wakes them for the next.
+TEST(AbsenceTest, SleepersAreNotWaitedFor) {
+  set_num_threads(2);
+  const ThreadPool::Absence little{.gain = 10'000};
+  const auto team_of_job = [&] {
+    int team = 0;
+    pool().run(
+        2,
+        [&](int worker, int team_size) {
+          if (worker == 0) team = team_size;
+        },
+        little);
+    return team;
+  };
+  pool().run(2, [](int, int) {});
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // longer than workers look
+  EXPECT_EQ(team_of_job(), 1);
+  int jobs = 0;
+  while (team_of_job() == 1 && jobs < 10'000'000) ++jobs;
+  EXPECT_LT(jobs, 10'000'000);
+}
+
 TEST(ThreadExitTest, AForkedProcessComputesAlone) {
   set_num_threads(2);
   pool().run(2, [](int, int) {});

@@ -12,6 +12,7 @@ import unittest.mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+import loaded  # noqa: E402
 import report  # noqa: E402
 import run  # noqa: E402
 import workloads  # noqa: E402
@@ -181,6 +182,45 @@ class Text(unittest.TestCase):
         self.assertEqual(found, {"factor": 2, "spread": [1.5, 2.5]})
         table = report.worth_table({"mlp_tiny": {"fuse": found, "fold": None}}).splitlines()
         self.assertEqual(table[2:], ["| fuse | **2.00 (1.50-2.50)** |", "| fold |  |"])
+
+
+class Loaded(unittest.TestCase):
+    def test_the_mean_is_compared_under_load_and_the_median_with_the_quiet_machine(self):
+        of = lambda mean, median: {"median_us": median, "extra": {"mean_us": mean}}
+        runs = {("mlp_tiny_b16", 0): [("gradus", of(30, 20)), ("one thread", of(44, 40))],
+                ("mlp_tiny_b16", 2): [("gradus", of(90, 44)), ("one thread", of(100, 50)), ("gradus", of(110, 46)),
+                                      ("gradus", of(130, 48)), ("torch", of(900, 800))]}
+        quiet, busy = loaded.rows_of(runs)
+        self.assertEqual((quiet["mean"], quiet["median"]), (30 / 44, 0.5))
+        self.assertEqual((busy["gradus"], busy["one thread"]), ({"mean": 110, "median": 46}, {"mean": 100, "median": 50}))
+        self.assertEqual((busy["mean"], busy["median"]), (1.1, 46 / 40))
+        self.assertEqual((busy["torch"], busy["jax"]), ({"mean": 900, "median": 800}, None))
+        self.assertEqual(loaded.cells(busy), ["mlp_tiny_b16, us", "2", "110, 46", "100, 50", "**1.1**", "**1.15**",
+                                              "900, 800", "-"])
+        self.assertEqual(len(loaded.cells(quiet)), len(loaded.HEADER))
+
+    def test_what_is_missing_has_no_ratio(self):
+        row, = loaded.rows_of({("predict_b1", 1): [("gradus", step(10, mean_us=12))]})
+        self.assertEqual((row["mean"], row["median"]), (None, None))
+        self.assertEqual(loaded.cells(row)[3:6], ["-", "-", "-"])
+
+    def test_busy_processes_run_while_others_are_measured_and_end(self):
+        with tempfile.TemporaryDirectory() as folder:
+            fake, text = pathlib.Path(folder, "gradus_bench"), pathlib.Path(folder, "report.md")
+            count = pathlib.Path(folder, "running")
+            line = json.dumps(step(12.5, mean_us=20))
+            fake.write_text(f"""#!/bin/sh
+if [ "$1" = busy ]; then echo $$ >> {count}; exec sleep 60; fi
+[ "$BAR_LOADED" = 1 ] && echo '{line}'
+""")
+            fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+            command = [sys.executable, run.__file__, "--gradus-bench", str(fake), "--peers", "--rounds", "1", "--workloads",
+                       "mlp_tiny_b16", "--loaded", "0", "2", "--markdown", str(text)]
+            result = subprocess.run(command, capture_output=True, text=True)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(text.read_text().count("| mlp_tiny_b16, us |"), 2)
+            for process in count.read_text().split():
+                self.assertFalse(pathlib.Path("/proc", process).exists())
 
 
 class Running(unittest.TestCase):

@@ -90,7 +90,7 @@ void StepCodes::finish() {
       longest_first[k]->code = generate(*longest_first[k]->module, isa_);
   };
   if (longest_first.size() < 2) generate_all(0, 1);
-  else ThreadPool::global().run(static_cast<int>(longest_first.size()), generate_all);
+  else ThreadPool::global().run(static_cast<int>(longest_first.size()), generate_all, {.claims = true});
   for (const auto& [key, code] : added_) {
     code->code = modules_[code->module].code;
     for (StepCode::Part& part : code->parts)

@@ -1,0 +1,92 @@
+#include "gradus/base/cores.h"
+#include <sched.h>
+#include <unistd.h>
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <string>
+
+namespace gradus {
+namespace {
+
+constexpr double unlimited = std::numeric_limits<double>::infinity();
+
+std::string first_line(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+/// "150000 100000": microseconds of processor time in a period of so many; "max" or a negative number: no limit.
+double cores_of(const std::string& quota_and_period) {
+  const char* text = quota_and_period.c_str();
+  char* rest = nullptr;
+  const double quota = std::strtod(text, &rest);
+  if (rest == text || !(quota > 0)) return unlimited;
+  const double period = std::strtod(rest, nullptr);
+  return period > 0 ? quota / period : unlimited;
+}
+
+/// Of a group and those above it. Within a container its path may be one of the host, which is not to be seen: then
+/// what is mounted is the group.
+template <class Limit> double least(const std::filesystem::path& mounted, std::filesystem::path group, Limit limit) {
+  double cores = limit(mounted);
+  for (; !group.empty() && group != group.root_path(); group = group.parent_path())
+    cores = std::min(cores, limit(mounted / group.relative_path()));
+  return cores;
+}
+
+double cores_by_version_1(const std::filesystem::path& folder) {
+  return cores_of(first_line(folder / "cpu.cfs_quota_us") + ' ' + first_line(folder / "cpu.cfs_period_us"));
+}
+double cores_by_version_2(const std::filesystem::path& folder) { return cores_of(first_line(folder / "cpu.max")); }
+
+/// Whether "cpu" is among "cpuacct,cpu".
+bool has_cpu(std::string_view controllers) {
+  while (!controllers.empty()) {
+    const std::size_t comma = std::min(controllers.find(','), controllers.size());
+    if (controllers.substr(0, comma) == "cpu") return true;
+    controllers.remove_prefix(std::min(comma + 1, controllers.size()));
+  }
+  return false;
+}
+
+}  // namespace
+
+double cores_of_groups(std::string_view groups, const std::filesystem::path& root) {
+  double cores = unlimited;
+  while (!groups.empty()) {  // "4:cpu,cpuacct:/a/b", of version 2 "0::/a/b"
+    const std::size_t end = std::min(groups.find('\n'), groups.size());
+    const std::string_view line = groups.substr(0, end);
+    groups.remove_prefix(std::min(end + 1, groups.size()));
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string_view::npos || second == std::string_view::npos) continue;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1), group = line.substr(second + 1);
+    if (controllers.empty())
+      for (const auto& mounted : {root, root / "unified"})
+        cores = std::min(cores, least(mounted, group, cores_by_version_2));
+    else if (has_cpu(controllers))
+      for (const auto& mounted : {root / controllers, root / "cpu"})
+        cores = std::min(cores, least(mounted, group, cores_by_version_1));
+  }
+  return cores;
+}
+
+int available_cores() {
+  cpu_set_t set;
+  const int allowed = sched_getaffinity(getpid(), sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  std::ifstream file("/proc/self/cgroup");
+  const std::string groups{std::istreambuf_iterator<char>(file), {}};
+  const double given = cores_of_groups(groups, "/sys/fs/cgroup");
+  return std::max(1, given < allowed ? static_cast<int>(given) : allowed);
+}
+
+void use_cores_of_process() {
+  cpu_set_t own, all;
+  if (sched_getaffinity(0, sizeof own, &own) != 0 || sched_getaffinity(getpid(), sizeof all, &all) != 0) return;
+  if (CPU_COUNT(&own) < CPU_COUNT(&all)) sched_setaffinity(0, sizeof all, &all);
+}
+
+}  // namespace gradus
