@@ -43,11 +43,9 @@ struct Atan2 {
   auto emit(auto y, auto x) const { return atan2(y, x); }
   Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
     const Tensor norm = square(in[0]) + square(in[1]), zero = zeros_like(dy);
-    const Tensor origin = logical_and(equal(in[0], zero), equal(in[1], zero)),
-                 none = logical_or(origin, equal(dy, zero));
-    const auto over_norm = [&](const Tensor& x) {
-      return where(none, zero, dy * x / where(none, ones_like(dy), norm));
-    };
+    const Tensor origin = logical_and(equal(in[0], zero), equal(in[1], zero));
+    const Tensor length = where(origin, ones_like(dy), norm);
+    const auto over_norm = [&](const Tensor& x) { return where(origin, zero, cotangent_times(dy, x) / length); };
     return {over_norm(in[1]), -over_norm(in[0])};
   }
 };

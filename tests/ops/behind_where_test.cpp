@@ -16,6 +16,7 @@ constexpr auto overflow = "the slope overflows", at_infinity = "at infinity the 
 
 /// Those whose gradient may be NaN, each with the reason.
 const std::map<std::string, std::string> open{
+    {"atan2", overflow},
     {"exp", overflow},
     {"exponential", overflow},
     {"expm1", overflow},
