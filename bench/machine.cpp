@@ -8,6 +8,8 @@
 #include <memory>
 #include "bench/measurement.h"
 #include "bench/workloads.h"
+#include "gradus/backend/cpu/isa.h"
+#include "gradus/backend/cpu/tiles/amx.h"
 #include "gradus/base/error.h"
 #include "gradus/base/thread_pool.h"
 
@@ -34,7 +36,7 @@ template <class Work> double best_rate(double work_of_all, Work work) {
 
 // As many chains as hide the latency of an instruction of which two start in each cycle, and fit into the registers.
 constexpr int chains = 12;
-constexpr long rounds = 4'000'000;
+constexpr long rounds = 4'000'000, tile_rounds = 400'000;
 
 __attribute__((target("avx512f"), noinline)) float multiply_add_512() {
   __m512 sums[chains];
@@ -66,13 +68,34 @@ __attribute__((target("avx512f,avx512bf16"), noinline)) float multiply_pairs_512
   return _mm512_cvtss_f32(sums[0]);
 }
 
+/// Two by two tiles of sums, as the library's own products have them: each waits for its last sum.
+constexpr int tile_instructions = 4, tile_operations = 16 * 16 * 32 * 2;
+
+__attribute__((target("amx-tile,amx-bf16"), noinline)) float multiply_tiles() {
+  cpu_backend::AmxConfiguration shapes;
+  std::fill_n(shapes.rows, 8, static_cast<std::uint8_t>(cpu_backend::AmxTiles::rows));
+  std::fill_n(shapes.row_bytes, 8, static_cast<std::uint16_t>(cpu_backend::AmxTiles::row_bytes));
+  _tile_loadconfig(&shapes);  // all elements are 0
+  for (long r = 0; r < tile_rounds; ++r) {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  alignas(64) float sums[16 * 16];
+  _tile_stored(0, sums, 64);
+  _tile_release();
+  return sums[0];
+}
+
 thread_local volatile float kept;  // so that no result is left out
 
-/// 1e9 operations a second of `chain`, which has so many of them in one instruction.
-double arithmetic(float (*chain)(), int operations) {
-  const double all = static_cast<double>(rounds) * chains * operations * ThreadPool::global().threads();
-  return best_rate(all, [&](int, int) { kept = chain(); }) / 1e9;
+/// 1e9 operations a second of `work`, which has so many of them.
+double arithmetic(float (*work)(), double operations) {
+  return best_rate(operations * ThreadPool::global().threads(), [&](int, int) { kept = work(); }) / 1e9;
 }
+/// The operations of chains of an instruction that has so many.
+constexpr double in_chains(int operations) { return static_cast<double>(rounds) * chains * operations; }
 
 // ---------------------------------------------------------------- memory
 
@@ -160,9 +183,13 @@ Figures busy() {
 Machine measure_machine() {
   Machine machine;
   const bool is_wide = __builtin_cpu_supports("avx512f");
-  machine.flops = is_wide ? arithmetic(multiply_add_512, 32) : arithmetic(multiply_add_256, 16);
+  machine.flops = is_wide ? arithmetic(multiply_add_512, in_chains(32)) : arithmetic(multiply_add_256, in_chains(16));
   if (__builtin_cpu_supports("avx512bf16"))
-    machine.narrow_flops = std::max(arithmetic(multiply_pairs_512, 64), machine.flops);
+    machine.narrow_flops = std::max(arithmetic(multiply_pairs_512, in_chains(64)), machine.flops);
+  if (cpu_backend::uses_amx()) {
+    constexpr double in_tiles = static_cast<double>(tile_rounds) * tile_instructions * tile_operations;
+    machine.narrow_flops = std::max(arithmetic(multiply_tiles, in_tiles), *machine.narrow_flops);
+  }
   add_memory(machine);
   return machine;
 }

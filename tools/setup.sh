@@ -9,7 +9,7 @@ build="g++ make cmake ninja-build pkg-config python3 python3-venv llvm-19-dev li
 format="clang-format-19"
 full="clang-19 libclang-rt-19-dev clang-format-19 chromium"
 bench="python3-venv"
-optional="ccache"  # a second clean build in seconds; nothing depends on it
+optional="ccache clang-14"  # a second clean build in seconds; a users' compiler to test. Nothing depends on them
 
 for purpose in "${@:-build}"; do
   case $purpose in
@@ -47,8 +47,9 @@ install_packages() {
     echo "  $(missing_packages $wanted)" >&2
     exit 1
   fi
-  apt_get install -y --no-install-recommends $(missing_packages $optional) >/dev/null 2>&1 ||
-    echo "setup: going on without $optional"
+  for package in $(missing_packages $optional); do
+    apt_get install -y --no-install-recommends "$package" >/dev/null 2>&1 || echo "setup: going on without $package"
+  done
 }
 
 lacks_header() {

@@ -161,6 +161,14 @@ const std::vector<std::string> policies{"float32", "mixed_float16", "mixed_bfloa
 const std::vector<std::string> losses{"automatic", "sparse_categorical_crossentropy", "mean_squared_error",
                                       "mean_absolute_error", "huber"};
 
+const std::vector<std::string> tasks{"automatic", "classification", "regression"};
+
+/// What the loss is of.
+std::string task_of_loss(const std::string& loss) {
+  if (loss == "automatic") return loss;
+  return loss == "sparse_categorical_crossentropy" ? "classification" : "regression";
+}
+
 template <class Key> void visit_keys(LayerConfig& l, const Key& key) {
   const bool depthwise = l.type == "depthwise_conv2d";
   if (l.type == "reshape") key.sizes("shape", l.shape);
@@ -267,14 +275,35 @@ template <class Key> void visit_training(TrainConfig& c, const Key& key) {
   key.any("micro_batch", c.micro_batch);
   key.any("validate_each_epoch", c.validate_each_epoch);
   key.choice("policy", c.policy, policies);
+  key.choice("task", c.task, tasks);
   key.choice("loss", c.loss, losses);
   key.any("class_weight", c.class_weight);
+}
+
+/// The key, the loss and the data must agree about what is predicted.
+void decide_task(const ConfigReader& r, TrainConfig& config) {
+  const std::string of_loss = task_of_loss(config.loss);
+  if (config.task != "automatic" && of_loss != "automatic" && config.task != of_loss)
+    r.fail("task", text("is ", config.task, ", but train.loss, ", config.loss, ", is of ", of_loss));
+  DataConfig& data = config.data;
+  data.task = config.task == "automatic" ? of_loss : config.task;
+  if (data.task != "regression") return;
+  const std::string_view key = config.task == "automatic" ? "loss" : "task";
+  if (data.kind == "images" || data.kind == "text")
+    r.fail(key, text("is of regression, but data.kind \"", data.kind, "\" has classes alone"));
+  if (!data.class_names.empty()) r.fail(key, "is of regression, but data.class_names names classes");
+  if (std::ranges::find(data.categories, data.label) != data.categories.end())
+    r.fail(key, text("is of regression, but the label, ", data.label, ", is among data.categories"));
+  if (!config.class_weight.empty()) r.fail(key, "is of regression, but train.class_weight is of classes");
 }
 
 void read_training(ConfigReader r, TrainConfig& config) {
   visit_training(config, KeyReader{r});
   if (!std::ranges::all_of(config.class_weight, is_not_negative))
     r.fail("class_weight", "expected a number for each class, 0 or positive");
+  if (!config.class_weight.empty() && std::ranges::none_of(config.class_weight, is_positive))
+    r.fail("class_weight", "is 0 for every class, so nothing would be trained; expected a positive number among them");
+  decide_task(r, config);
   r.finish();
 }
 

@@ -32,6 +32,9 @@ struct DataConfig {
   std::vector<std::string> categories = {};  // columns of words
   std::string sample_weight;                 // the column that says how much an example counts; empty: all the same
   std::int64_t context = 64, stride = 32;    // text: windows of so many characters, that begin so many apart
+  /// What labels are for: "classification", "regression", or "automatic": integers and words are classes. No key of
+  /// [data]: train.task and train.loss decide.
+  std::string task = "automatic";
   double test_share = 0.1;  // where nothing else is for testing: of a text its end, else drawn once and for all
 };
 /// l1 * sum(|x|) + l2 * sum(x^2)
@@ -72,6 +75,7 @@ struct TrainConfig {
   bool validate_each_epoch = false;
   std::string policy = "float32";
   std::vector<double> class_weight = {};  // in training: how much examples of each class count; empty: all the same
+  std::string task = "automatic";         // "classification", "regression", or as the loss, else the labels, say
   std::string loss = "automatic";         // of classes sparse_categorical_crossentropy, of numbers mean_squared_error
   CheckpointOptions checkpoints = {.directory = {}, .max_to_keep = 2};  // checkpoints/ in the run directory
   CallbackConfig callbacks;

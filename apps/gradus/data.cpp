@@ -51,6 +51,11 @@ Splits load_idx(const DataConfig& config) {
                     (config.directory / images).string());
   };
   Splits splits{load(config.train_images, config.train_labels), load(config.test_images, config.test_labels)};
+  if (config.task == "regression") {
+    for (Split* split : {&splits.train, &splits.test})
+      split->raw = split->raw.map([](Tensor x, Tensor y) { return std::pair{x, cast(y, f32)}; });
+    return splits;
+  }
   for (const std::string& name : {config.train_labels, config.test_labels}) {
     const std::filesystem::path file = config.directory / name;
     const IdxArray found = read_idx(file);
@@ -78,11 +83,11 @@ Splits load_arrays(const DataConfig& config) {
   const auto load = [&](const std::string& x, const std::string& y) {
     const std::string x_place = text(file.string(), ", ", x), y_place = text(file.string(), ", ", y);
     const Tensor features = as_features(array_named(x, arrays, file.string()), x_place);
-    const Tensor answers = as_labels(array_named(y, arrays, file.string()), y_place);
+    const auto place = [y_place](std::int64_t row) { return text(y_place, ": row ", row); };
+    const Tensor answers = as_labels(array_named(y, arrays, file.string()), config.task, place);
     const std::int64_t rows = features.shape()[0], others = answers.shape()[0];
     require<DataError>(rows == others, x_place, " has ", rows, " rows, ", y, " has ", others);
-    if (answers.dtype() == i32)
-      labels.push_back({answers, [y_place](std::int64_t row) { return text(y_place, ": row ", row); }});
+    if (answers.dtype() == i32) labels.push_back({answers, place});
     return data::from_tensor_slices(features, answers);
   };
   const Dataset<2> all = load(config.train_x, config.train_y);
@@ -115,17 +120,21 @@ Tensor take_weights(CsvTable& table, const std::string& column, const std::strin
 Splits load_table(const DataConfig& config, DataFacts& facts) {
   const std::filesystem::path train = config.directory / config.train, test = config.directory / config.test;
   const bool weighted = !config.sample_weight.empty();
+  const auto places_of = [&](const CsvTable& table, const std::filesystem::path& file) {
+    return [file, column = config.label, lines = table.lines](std::int64_t row) {
+      return text(file.string(), ":", lines[static_cast<std::size_t>(row)], ": column `", column, "`");
+    };
+  };
   const auto read = [&](const std::filesystem::path& file) {
     CsvOptions options = csv_options(config, facts);
     if (weighted && !options.columns.empty()) options.columns.push_back(config.sample_weight);
-    return load_csv(file, options);
+    CsvTable table = load_csv(file, options);
+    if (table.label.shape()[0] > 0) table.label = as_labels(table.label, config.task, places_of(table, file));
+    return table;
   };
   const auto labels_of = [&](const CsvTable& table, const std::filesystem::path& file) {
     if (table.label.dtype() != i32) return std::vector<LabelsOfFile>();
-    return std::vector<LabelsOfFile>{
-        {table.label, [file, column = config.label, lines = table.lines](std::int64_t row) {
-           return text(file.string(), ":", lines[static_cast<std::size_t>(row)], ": column `", column, "`");
-         }}};
+    return std::vector<LabelsOfFile>{{table.label, places_of(table, file)}};
   };
   CsvTable table = read(train);
   std::vector<LabelsOfFile> labels = labels_of(table, train);
@@ -324,11 +333,21 @@ Tensor array_named(const std::string& name, const NamedTensors& arrays, const st
   throw DataError(text(source, ": there is no array `", name, "`", did_you_mean(name, known)));
 }
 
-Tensor as_labels(const Tensor& y, const std::string& place) {
-  const Tensor labels = as_features(y, place);
-  if (is_floating(labels.dtype())) return labels;
-  const bool column = labels.shape().rank() == 2 && labels.shape()[1] == 1;
-  return cast(column ? squeeze(labels, {1}) : labels, i32);
+Tensor as_labels(const Tensor& y, const std::string& task, const std::function<std::string(std::int64_t row)>& place) {
+  require<DataError>(y.shape().rank() > 0, place(0), ": this is a scalar; expected one label for each example");
+  if (task == "regression") return cast(y, f32);
+  const bool column = y.shape().rank() == 2 && y.shape()[1] == 1;
+  const std::vector<double> values = cast(y, f64).to_vector<double>();
+  const auto odd = std::ranges::find_if(values, [](double value) {
+    return std::trunc(value) != value || std::abs(value) > std::numeric_limits<std::int32_t>::max();
+  });
+  const bool whole = odd == values.end();
+  if (task == "automatic" && (is_floating(y.dtype()) || !whole)) return cast(y, f32);
+  const std::int64_t width = std::max<std::int64_t>(1, y.shape().size() / std::max<std::int64_t>(1, y.shape()[0]));
+  require<ConfigError>(whole, "train.task or train.loss is of classes, but the labels are numbers: ",
+                       whole ? "" : place((odd - values.begin()) / width), ": the label ", whole ? 0 : *odd,
+                       " is no class; expected integers from 0 on, or task = \"regression\"");
+  return cast(column ? squeeze(y, {1}) : y, i32);
 }
 
 Tensor as_features(const Tensor& x, const std::string& place) {

@@ -69,8 +69,9 @@ CsvOptions csv_options(const DataConfig& config, const DataFacts& facts);
 data::ImageOptions image_options(const DataConfig& config);
 /// An array of a file by its name; DataError lists those there are.
 Tensor array_named(const std::string& name, const NamedTensors& arrays, const std::string& source);
-/// Classes as i32 and everything else as f32; [n, 1] of classes becomes [n].
-Tensor as_labels(const Tensor& y, const std::string& place);
+/// Labels as the task (DataConfig) wants them: classes as i32, where [n, 1] becomes [n], numbers as f32. ConfigError
+/// tells the place of a row whose label is no class where classes are asked for.
+Tensor as_labels(const Tensor& y, const std::string& task, const std::function<std::string(std::int64_t row)>& place);
 /// f64 becomes f32 and i64 i32.
 Tensor as_features(const Tensor& x, const std::string& place);
 

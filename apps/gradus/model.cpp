@@ -151,7 +151,7 @@ void adapt(Sequential& model, const TrainConfig& config, const Dataset<2>& train
 LossFunction make_loss(const TrainConfig& config, const Data& data) {
   const std::string& name = config.loss;
   const bool of_classes = name == "automatic" ? data.facts.of_classes : name == "sparse_categorical_crossentropy";
-  require<ConfigError>(of_classes == data.facts.of_classes, "train.loss is ", name, ", but the labels are ",
+  require<ConfigError>(of_classes == data.facts.of_classes, "train.loss is ", name, ", but the labels were read as ",
                        data.facts.of_classes ? "classes" : "numbers");
   if (of_classes) return SparseCategoricalCrossentropy(from_logits);
   if (name == "mean_absolute_error") return PerExampleLoss(mean_absolute_error);

@@ -12,6 +12,7 @@ namespace {
 // Interpreted, a value goes through memory, mostly fresh pages, and each instruction of its formula through the first
 // cache. The interpreter was timed with the random first values of a small GPT, the compiler with its training step.
 constexpr double ns_per_element = 2, ns_per_element_and_instruction = 0.25;
+constexpr double ns_per_interpreted_run = 5e3;
 constexpr double ns_per_program = 5e6, ns_per_new_value = 1e5, ns_per_new_instruction = 1.5e4;
 constexpr double most_instructions = 200, usual_ns_per_value = 3e5;  // what most programs are far from
 
@@ -55,7 +56,11 @@ double elements_of(const Graph& graph, const Value& v, std::span<const std::int6
   return static_cast<double>(walked.evaluated(symbols).size());
 }
 
-bool is_interpreted_sooner_by_formulas(const Graph& graph, std::span<const std::int64_t> symbols) {
+/// Nanoseconds of one interpreted run, and of generating code.
+struct Times {
+  double interpreted, compiled;
+};
+Times times_by_formulas(const Graph& graph, std::span<const std::int64_t> symbols) {
   KnownFormulas formulas;
   Structures structures(graph);
   double interpreted = 0, compiled = ns_per_program;
@@ -68,10 +73,16 @@ bool is_interpreted_sooner_by_formulas(const Graph& graph, std::span<const std::
     interpreted += elements_of(graph, v, symbols) * (ns_per_element + ns_per_element_and_instruction * instructions);
     if (is_new) compiled += ns_per_new_value + ns_per_new_instruction * instructions;
   }
-  return interpreted < compiled;
+  return {interpreted, compiled};
 }
 
 }  // namespace
+
+double runs_that_pay(const Graph& graph, std::span<const std::int64_t> symbols) {
+  if (has_control(graph)) return 1;
+  const auto [interpreted, compiled] = times_by_formulas(graph, symbols);
+  return std::max(1.0, compiled / (ns_per_interpreted_run + interpreted));
+}
 
 bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> symbols) {
   if (has_control(graph)) return false;  // how often a loop runs is not known
@@ -83,7 +94,8 @@ bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> sym
   }
   if (elements * (ns_per_element + ns_per_element_and_instruction * most_instructions) < ns_per_program) return true;
   if (elements * ns_per_element > ns_per_program + values * usual_ns_per_value) return false;
-  return is_interpreted_sooner_by_formulas(graph, symbols);
+  const auto [interpreted, compiled] = times_by_formulas(graph, symbols);
+  return interpreted < compiled;
 }
 
 }  // namespace gradus

@@ -9,4 +9,7 @@ namespace gradus {
 /// Whether one run of `graph` is expected to be over before code for it would be there and have run. Deterministic.
 bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> symbols = {});
 
+/// How many runs of the interpreter take about as long as generating code does, at least 1. Deterministic.
+double runs_that_pay(const Graph& graph, std::span<const std::int64_t> symbols = {});
+
 }  // namespace gradus

@@ -3,9 +3,9 @@
 
 namespace gradus {
 
-void check(bool condition, std::string_view message, std::source_location where) {
+void check(bool condition, std::string_view message, SourcePlace where) {
   if (!condition) [[unlikely]]
-    throw Error(text(where.file_name(), ":", where.line(), ": check failed: ", message));
+    throw Error(text(where.file, ":", where.line, ": check failed: ", message));
 }
 
 }  // namespace gradus

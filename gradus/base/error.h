@@ -1,7 +1,6 @@
 /// The two kinds of failure: a user's mistake (Error and its kinds) and a fault of the library itself (InternalError).
 /// A message says which op, layer or file, what was expected, what was given, and how to mend it.
 #pragma once
-#include <source_location>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -60,7 +59,16 @@ template <class... Parts> void internal_check(bool ok, const Parts&... parts) {
     throw InternalError(text("internal fault: ", parts...));
 }
 
+/// A place in a user's program: std::source_location, which clang before 16 has not.
+struct SourcePlace {
+  const char* file;
+  int line;
+  static constexpr SourcePlace here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
+
 /// Throws Error with `message` and the place of the call unless `condition`; also in release builds.
-void check(bool condition, std::string_view message, std::source_location where = std::source_location::current());
+void check(bool condition, std::string_view message, SourcePlace where = SourcePlace::here());
 
 }  // namespace gradus

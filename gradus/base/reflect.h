@@ -2,6 +2,7 @@
 /// Hashing, printing and parsing of op attributes follow from it.
 #pragma once
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <string_view>
 #include <tuple>
@@ -15,6 +16,11 @@ inline constexpr int max_fields = 24;
 namespace detail {
 struct Anything {
   template <class T> operator T() const;
+};
+template <class Derived> struct BaseOf {
+  template <class T>
+    requires(std::is_base_of_v<T, Derived> && !std::same_as<T, Derived>)
+  operator T() const;
 };
 
 template <class T, class... Args> constexpr int count_fields() {
@@ -37,6 +43,18 @@ template <class T> constexpr int count() {
   else return count_down<T, max_fields + 1>();
 }
 
+/// The first element of an aggregate that has bases is one of them.
+template <class T, int n> constexpr bool starts_with_base() {
+  return []<std::size_t... i>(std::index_sequence<i...>) {
+    return requires { T{BaseOf<T>{}, (static_cast<void>(i), Anything{})...}; };
+  }(std::make_index_sequence<static_cast<std::size_t>(n - 1)>());
+}
+template <class T>
+constexpr bool has_base = [] {
+  if constexpr (std::is_empty_v<T> || count<T>() == 0) return false;
+  else return starts_with_base<T, count<T>()>();
+}();
+
 /// Never defined: only the addresses of its parts are looked at, during compilation.
 template <class T> struct Holder {
   T value;
@@ -48,103 +66,130 @@ template <class T> constexpr int field_count = detail::count<T>();
 
 /// References to the fields of `object`, as a tuple.
 template <class T> constexpr auto tie(T& object) {
-  constexpr int n = field_count<std::remove_const_t<T>>;
-  static_assert(n <= max_fields, "an aggregate with this many fields cannot be reflected: group them in a struct");
-  if constexpr (n == 0) {
+  constexpr int fields = field_count<std::remove_const_t<T>>;
+  static_assert(fields <= max_fields, "an aggregate with this many fields cannot be reflected: group them in a struct");
+  if constexpr (fields == 0) {
     return std::tie();
-  } else if constexpr (n == 1) {
+  } else if constexpr (fields == 1) {
     auto& [a] = object;
     return std::tie(a);
-  } else if constexpr (n == 2) {
+  } else if constexpr (fields == 2) {
     auto& [a, b] = object;
     return std::tie(a, b);
-  } else if constexpr (n == 3) {
+  } else if constexpr (fields == 3) {
     auto& [a, b, c] = object;
     return std::tie(a, b, c);
-  } else if constexpr (n == 4) {
+  } else if constexpr (fields == 4) {
     auto& [a, b, c, d] = object;
     return std::tie(a, b, c, d);
-  } else if constexpr (n == 5) {
+  } else if constexpr (fields == 5) {
     auto& [a, b, c, d, e] = object;
     return std::tie(a, b, c, d, e);
-  } else if constexpr (n == 6) {
+  } else if constexpr (fields == 6) {
     auto& [a, b, c, d, e, f] = object;
     return std::tie(a, b, c, d, e, f);
-  } else if constexpr (n == 7) {
+  } else if constexpr (fields == 7) {
     auto& [a, b, c, d, e, f, g] = object;
     return std::tie(a, b, c, d, e, f, g);
-  } else if constexpr (n == 8) {
+  } else if constexpr (fields == 8) {
     auto& [a, b, c, d, e, f, g, h] = object;
     return std::tie(a, b, c, d, e, f, g, h);
-  } else if constexpr (n == 9) {
+  } else if constexpr (fields == 9) {
     auto& [a, b, c, d, e, f, g, h, i] = object;
     return std::tie(a, b, c, d, e, f, g, h, i);
-  } else if constexpr (n == 10) {
+  } else if constexpr (fields == 10) {
     auto& [a, b, c, d, e, f, g, h, i, j] = object;
     return std::tie(a, b, c, d, e, f, g, h, i, j);
-  } else if constexpr (n == 11) {
+  } else if constexpr (fields == 11) {
     auto& [a, b, c, d, e, f, g, h, i, j, k] = object;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k);
-  } else if constexpr (n == 12) {
+  } else if constexpr (fields == 12) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l] = object;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l);
-  } else if constexpr (n == 13) {
+  } else if constexpr (fields == 13) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = object;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m);
-  } else if constexpr (n == 14) {
+  } else if constexpr (fields == 14) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = object;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n);
-  } else if constexpr (n == 15) {
+  } else if constexpr (fields == 15) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = object;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o);
-  } else if constexpr (n == 16) {
+  } else if constexpr (fields == 16) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = object;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
-  } else if constexpr (n == 17) {
+  } else if constexpr (fields == 17) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q] = object;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q);
-  } else if constexpr (n == 18) {
+  } else if constexpr (fields == 18) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = object;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r);
-  } else if constexpr (n == 19) {
+  } else if constexpr (fields == 19) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = object;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s);
-  } else if constexpr (n == 20) {
+  } else if constexpr (fields == 20) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = object;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t);
-  } else if constexpr (n == 21) {
+  } else if constexpr (fields == 21) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u] = object;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u);
-  } else if constexpr (n == 22) {
+  } else if constexpr (fields == 22) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v] = object;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v);
-  } else if constexpr (n == 23) {
+  } else if constexpr (fields == 23) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w] = object;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w);
-  } else if constexpr (n == 24) {
+  } else if constexpr (fields == 24) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x] = object;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x);
   }
 }
 
+/// Whether fields can be told apart: T is an aggregate without bases (C arrays and references do not compile, or are
+/// not found).
+template <class T>
+constexpr bool is_reflected = [] {
+  if constexpr (!std::is_aggregate_v<T> || std::is_array_v<T> || std::is_union_v<T> || detail::has_base<T>)
+    return false;
+  else return std::is_empty_v<T> || field_count<T> > 0;
+}();
+
 namespace detail {
-template <class T, int index> constexpr auto field_address() { return &std::get<index>(tie(specimen<T>.value)); }
+/// Clang before 18 takes the address of a part as an argument of a template only within a struct.
+template <class T> struct Place {
+  const T* at;
+};
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wundefined-var-template"  // it is never defined
+#endif
+template <class T, int index> constexpr auto field_place() {
+  const auto& field = std::get<index>(tie(specimen<T>.value));
+  return Place<std::remove_cvref_t<decltype(field)>>{&field};
+}
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 
 /// The compiler spells the field's address inside the function's own name, where it ends with the field:
-/// GCC "... T::field)]", or with "; ..." behind it, Clang "... value.field]".
-template <auto address> constexpr std::string_view field_name() {
+/// GCC "... T::field)}]", or with "; ..." behind it, Clang "... value.field}]".
+template <auto place> constexpr std::string_view field_name() {
   std::string_view full = __PRETTY_FUNCTION__;
   full = full.substr(0, full.find(';'));
-  full = full.substr(0, full.find_last_not_of(")]") + 1);
+  full = full.substr(0, full.find_last_not_of(")}]") + 1);
   return full.substr(full.find_last_of(":.") + 1);
 }
 }  // namespace detail
+
+/// The name of field `index`.
+template <class T, int index>
+constexpr std::string_view name_of_field = detail::field_name<detail::field_place<T, index>()>();
 
 /// Calls visit(name, field) for each field.
 template <class T, class Visit> constexpr void for_each_field(T& object, Visit visit) {
   using Plain = std::remove_const_t<T>;
   [&]<std::size_t... i>(std::index_sequence<i...>) {
-    (visit(detail::field_name<detail::field_address<Plain, static_cast<int>(i)>()>(), std::get<i>(tie(object))), ...);
+    (visit(name_of_field<Plain, static_cast<int>(i)>, std::get<i>(tie(object))), ...);
   }(std::make_index_sequence<static_cast<std::size_t>(field_count<Plain>)>());
 }
 

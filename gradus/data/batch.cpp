@@ -95,6 +95,7 @@ class BatchStage : public DerivedStage {
   BatchStage(const StagePointer& source, std::int64_t size, bool drop_remainder)
       : DerivedStage(source, specs_of(*source, size, drop_remainder)), size_(size), drop_remainder_(drop_remainder) {}
   std::string name() const override { return text("batch(", size_, ")"); }
+  std::optional<int> batchings() const override { return source().batchings().value_or(0) + 1; }
   std::uint64_t identity() const override { return drop_remainder_; }
   std::optional<RowLayout> layout(std::int64_t epoch) const override {
     if (!is_counted()) return {};

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/data/dataset.h"
 #include "gradus/formats/csv.h"
 
@@ -48,6 +49,10 @@ struct ImageOptions {
   std::int64_t height, width;
   int channels = 3;  // 1: grey, 3: RGB, 4: RGB and alpha
   int num_parallel_calls = autotune;
+  static constexpr auto ranges() {
+    return std::array{Allowed::positive("height width"), Allowed::within(1, 4, "channels"),
+                      Allowed::at_least(autotune, "num_parallel_calls")};
+  }
 };
 /// One folder a class, in the order of their names: u8 [height, width, channels], and the number of the folder as an
 /// i32 scalar. JPEG and PNG files, told by their first bytes, in the order of their names; they are decoded when they

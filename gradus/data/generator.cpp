@@ -55,6 +55,7 @@ class GeneratorStage : public Stage {
   GeneratorStage(std::vector<Spec> specs, GeneratorFunction next)
       : Stage(std::move(specs)), next_(std::move(next)), seed_(next_seed()) {}
   std::string name() const override { return "from_generator"; }
+  std::optional<int> batchings() const override { return {}; }
   bool is_counted() const override { return false; }
   std::int64_t length(std::int64_t) const override { return endless_length; }
 

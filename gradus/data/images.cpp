@@ -127,12 +127,12 @@ std::vector<std::string> class_names(const fs::path& root) {
 
 Dataset<2> images_from_directory(const fs::path& root, ImageOptions options) {
   constexpr std::int64_t most = 1 << 16;
-  require(options.height > 0 && options.width > 0 && options.height <= most && options.width <= most,
+  check_options("images_from_directory", options);
+  require(options.height <= most && options.width <= most,
           "images_from_directory: expected a height and width of 1 to ", most, ", got ", options.height, " x ",
           options.width);
-  require(options.channels == 1 || options.channels == 3 || options.channels == 4,
-          "images_from_directory: expected 1, 3 or 4 channels, got ", options.channels);
-  require(options.num_parallel_calls == autotune || options.num_parallel_calls > 0,
+  require(options.channels != 2, "images_from_directory: expected 1, 3 or 4 channels, got ", options.channels);
+  require(options.num_parallel_calls != 0,
           "images_from_directory: num_parallel_calls must be positive or autotune, got ", options.num_parallel_calls);
   const std::vector<fs::path> folders = sorted_entries(root, true);
   require<Unavailable>(!folders.empty(), "images_from_directory: ", root.string(),

@@ -16,15 +16,15 @@ class MakeLane {
   explicit MakeLane(PipelineFunction f) : f_(std::move(f)) {}
 
   /// Of the first element, to learn what comes out, and whether anything is drawn.
-  std::vector<Spec> specs(const Tensors& first) {
+  Pipeline sample(const Tensors& first) {
     const std::uint64_t untouched = random_state_of(0);
     std::uint64_t state = untouched;
-    std::vector<Spec> specs;
+    std::optional<Pipeline> pipeline;
     try {
-      specs = made(first, state).specs();
+      pipeline.emplace(made(first, state));
     } catch (...) { rethrow_in("interleave, element 0 of epoch 0"); }
     seed_ = state != untouched ? next_seed() : random_state();
-    return specs;
+    return *std::move(pipeline);
   }
   Pipeline operator()(const Tensors& element, std::int64_t epoch, std::int64_t index) const {
     const std::uint64_t of_epoch = mix(seed_, static_cast<std::uint64_t>(epoch));
@@ -126,12 +126,17 @@ class InterleavePass : public ForwardPass {
 
 class InterleaveStage : public DerivedStage {
  public:
-  InterleaveStage(const StagePointer& source, MakeLane make, std::vector<Spec> specs, InterleaveOptions options)
-      : DerivedStage(source, std::move(specs)), make_(std::move(make)), options_(options) {}
+  /// `sample` is what `make` makes of an element.
+  InterleaveStage(const StagePointer& source, MakeLane make, const Pipeline& sample, InterleaveOptions options)
+      : DerivedStage(source, sample.specs()),
+        make_(std::move(make)),
+        batchings_(sample.batchings()),
+        options_(options) {}
   std::string name() const override {
     return text("interleave(", options_.cycle_length, ", ", options_.block_length, ")");
   }
   bool is_counted() const override { return false; }
+  std::optional<int> batchings() const override { return batchings_; }
   std::int64_t length(std::int64_t epoch) const override { return source().length(epoch) == 0 ? 0 : endless_length; }
 
  protected:
@@ -141,6 +146,7 @@ class InterleaveStage : public DerivedStage {
 
  private:
   const MakeLane make_;
+  const std::optional<int> batchings_;
   const InterleaveOptions options_;
 };
 
@@ -150,8 +156,8 @@ StagePointer interleave_stage(StagePointer source, PipelineFunction f, Interleav
   const Tensors first = source->length(0) > 0 ? source->open(0)->at(0) : Tensors();
   require(!first.empty(), "interleave: this dataset is empty, so what its elements would become is not known");
   MakeLane make(std::move(f));
-  std::vector<Spec> specs = make.specs(first);
-  return std::make_shared<InterleaveStage>(source, std::move(make), std::move(specs), options);
+  const Pipeline sample = make.sample(first);
+  return std::make_shared<InterleaveStage>(source, std::move(make), sample, options);
 }
 
 }  // namespace gradus

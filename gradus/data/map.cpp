@@ -141,6 +141,14 @@ class MapStage : public DerivedStage {
   MapStage(StagePointer source, std::unique_ptr<ElementWork> work, int parallel_calls)
       : DerivedStage(std::move(source), work->specs()), work_(std::move(work)), parallel_calls_(parallel_calls) {}
   std::string name() const override { return "map"; }
+  /// A map that gives each field one dimension more may have made a batch, of one example for instance.
+  std::optional<int> batchings() const override {
+    const std::vector<Spec>& before = source().specs();
+    const bool grows = before.size() == specs().size() && std::ranges::equal(before, specs(), [](auto& a, auto& b) {
+                         return a.shape.rank() < b.shape.rank();
+                       });
+    return grows ? std::nullopt : source().batchings();
+  }
   std::uint64_t identity() const override { return work_->identity(); }
   int parallel_calls() const override { return std::max(source().parallel_calls(), parallel_calls_); }
 

@@ -131,6 +131,7 @@ class PaddedBatchStage : public DerivedStage {
         size_(size),
         options_(std::move(options)) {}
   std::string name() const override { return text("padded_batch(", size_, ")"); }
+  std::optional<int> batchings() const override { return source().batchings().value_or(0) + 1; }
   std::uint64_t identity() const override { return hash_of(options_); }
   std::int64_t length(std::int64_t epoch) const override {
     const std::int64_t elements = source().length(epoch);
@@ -213,6 +214,7 @@ class BucketStage : public DerivedStage {
         length_of_(std::move(length_of)),
         options_(std::move(options)) {}
   std::string name() const override { return "bucket_by_sequence_length"; }
+  std::optional<int> batchings() const override { return source().batchings().value_or(0) + 1; }
   std::uint64_t identity() const override {
     std::uint64_t hash = mix(length_of_->identity(), hash_of(options_.padding));
     for (const std::int64_t each : options_.bucket_boundaries) hash = mix(hash, static_cast<std::uint64_t>(each));

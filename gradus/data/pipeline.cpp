@@ -8,6 +8,7 @@
 #include "gradus/data/order.h"
 #include "gradus/data/prefetch.h"
 #include "gradus/data/stage.h"
+#include "gradus/graph/scalar.h"
 #include "gradus/ops/random_key.h"
 
 namespace gradus {
@@ -83,16 +84,6 @@ class PassReading : public Reading {
   std::unique_ptr<Prefetcher> prefetcher_;
 };
 
-bool can_hold(DType dtype, double value) {
-  if (!is_integer(dtype) && dtype != boolean) return true;
-  return with_type(dtype, [&]<class T>(T) {
-    if constexpr (std::is_arithmetic_v<T>)
-      return value == std::trunc(value) && value >= static_cast<double>(std::numeric_limits<T>::lowest()) &&
-             value <= static_cast<double>(std::numeric_limits<T>::max());
-    else return true;
-  });
-}
-
 void check_padding(std::string_view stage, const std::vector<Spec>& fields, const PaddedBatchOptions& options) {
   const std::size_t shapes = options.padded_shapes.size(), values = options.padding_values.size();
   require(shapes == 0 || shapes == fields.size(), stage, ": ", shapes, " padded_shapes for ", fields.size(), " fields");
@@ -100,7 +91,7 @@ void check_padding(std::string_view stage, const std::vector<Spec>& fields, cons
           " fields; expected one for each, or one for all");
   for (std::size_t i = 0; i < fields.size() && values > 0; ++i) {
     const double value = options.padding_values[values == 1 ? 0 : i];
-    require<OutOfRange>(can_hold(fields[i].dtype, value), stage, ": the padding value ", value, " is no ",
+    require<OutOfRange>(scalar::Literal(value).fits(fields[i].dtype), stage, ": the padding value ", value, " is no ",
                         fields[i].dtype, ", of which field ", i, " is made");
   }
   for (std::size_t i = 0; i < shapes; ++i) {
@@ -136,8 +127,9 @@ Pipeline Pipeline::derived(StagePointer stage) const {
 }
 
 Pipeline Pipeline::map(const ElementFunction& trace, ElementFunction run, MapOptions options) const {
-  require(options.num_parallel_calls == autotune || options.num_parallel_calls > 0,
-          "map: num_parallel_calls must be positive or autotune, got ", options.num_parallel_calls);
+  check_options("map", options);
+  require(options.num_parallel_calls != 0, "map: num_parallel_calls must be positive or autotune, got ",
+          options.num_parallel_calls);
   return derived(map_stage(with_start(), trace, std::move(run), options));
 }
 
@@ -178,8 +170,7 @@ Pipeline Pipeline::bucket_by_sequence_length(const ElementFunction& trace, Eleme
   require(options.bucket_batch_sizes.size() == options.bucket_boundaries.size() + 1, name, ": ",
           options.bucket_boundaries.size(), " boundaries make ", options.bucket_boundaries.size() + 1,
           " buckets, but there are ", options.bucket_batch_sizes.size(), " batch sizes");
-  for (const std::int64_t size : options.bucket_batch_sizes)
-    require(size > 0, name, ": batch sizes must be positive, got ", size);
+  check_options(name, options);
   check_padding(name, stage_->specs(), options.padding);
   return derived(bucket_stage(with_start(), trace, std::move(run), std::move(options)));
 }
@@ -195,8 +186,7 @@ Pipeline Pipeline::unbatch() const {
 }
 
 Pipeline Pipeline::interleave(PipelineFunction f, InterleaveOptions options) const {
-  require(options.cycle_length > 0, "interleave: cycle_length must be positive, got ", options.cycle_length);
-  require(options.block_length > 0, "interleave: block_length must be positive, got ", options.block_length);
+  check_options("interleave", options);
   return derived(interleave_stage(with_start(), std::move(f), options));
 }
 
@@ -274,9 +264,8 @@ Pipeline Pipeline::from(Position position) const {
 }
 
 Pipeline Pipeline::prefetch(PrefetchOptions options) const {
-  require(options.buffers == autotune || options.buffers > 0, "prefetch: buffers must be positive or autotune, got ",
-          options.buffers);
-  require(options.max_bytes > 0, "prefetch: max_bytes must be positive, got ", options.max_bytes);
+  check_options("prefetch", options);
+  require(options.buffers != 0, "prefetch: buffers must be positive or autotune, got ", options.buffers);
   Pipeline result(*this);
   result.ahead_ = options;
   return result;
@@ -290,6 +279,8 @@ std::optional<std::int64_t> Pipeline::cardinality() const {
 }
 
 bool Pipeline::is_endless() const { return stage_->is_endless(); }
+
+std::optional<int> Pipeline::batchings() const { return stage_->batchings(); }
 
 const std::vector<Spec>& Pipeline::specs() const { return stage_->specs(); }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/data/element.h"
 #include "gradus/data/explanation.h"
 
@@ -24,9 +25,11 @@ struct BatchOptions {
 struct ShuffleOptions {
   std::optional<std::uint64_t> seed = {};
   bool reshuffle_each_iteration = true;
+  static constexpr auto ranges() { return std::array{Allowed::any("seed")}; }
 };
 struct MapOptions {
   int num_parallel_calls = autotune;
+  static constexpr auto ranges() { return std::array{Allowed::at_least(autotune, "num_parallel_calls")}; }
 };
 /// How elements of different sizes become one batch. Fields in order; what is not given is as said here.
 struct PaddedBatchOptions {
@@ -35,6 +38,7 @@ struct PaddedBatchOptions {
   /// One for each field, or one for all. Nothing: 0.
   std::vector<double> padding_values = {};
   bool drop_remainder = false;
+  static constexpr auto ranges() { return std::array{Allowed::any("padding_values")}; }
 };
 struct BucketOptions {
   /// Ascending: bucket i holds the elements with boundaries[i - 1] <= length < boundaries[i].
@@ -43,15 +47,22 @@ struct BucketOptions {
   std::vector<std::int64_t> bucket_batch_sizes;
   /// Of the batches; drop_remainder drops buckets that are not full at the end.
   PaddedBatchOptions padding = {};
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("bucket_boundaries"), Allowed::positive("bucket_batch_sizes")};
+  }
 };
 struct PrefetchOptions {
   int buffers = autotune;  // elements that may be ready
   /// What autotune may hold ready; it measures elements as they come.
   std::int64_t max_bytes = std::int64_t{32} << 20;
+  static constexpr auto ranges() {
+    return std::array{Allowed::at_least(autotune, "buffers"), Allowed::positive("max_bytes")};
+  }
 };
 struct InterleaveOptions {
   int cycle_length = 4;           // so many are read by turns
   std::int64_t block_length = 1;  // elements at a turn
+  static constexpr auto ranges() { return std::array{Allowed::positive("cycle_length block_length")}; }
 };
 /// The element that comes next.
 struct Position {
@@ -117,6 +128,8 @@ class Pipeline {
   /// Begins the next pass of this value.
   std::unique_ptr<Reading> begin() const;
   Tensors first() const;
+  /// How many batches lie within one another in an element; 0: it is one example. Nothing where that is not known.
+  std::optional<int> batchings() const;
   /// Without an end, as far as is known without reading.
   bool is_endless() const;
   /// A stage whose epoch 0 is the first pass of this value.

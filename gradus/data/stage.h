@@ -116,6 +116,9 @@ class Stage {
   virtual bool is_counted() const { return true; }
   /// How the rows of axis 0 of all fields are divided among the elements of an epoch; nothing if that is not known.
   virtual std::optional<RowLayout> layout(std::int64_t epoch) const;
+  /// How many batches lie within one another in an element; 0: it is one example. Nothing where that is not known, as
+  /// of what a generator gives.
+  virtual std::optional<int> batchings() const { return 0; }
   /// How many elements may be made at once: a number that the user gave, or autotune.
   virtual int parallel_calls() const { return autotune; }
   /// "batch(32)", for explanations and messages.
@@ -144,6 +147,7 @@ class DerivedStage : public Stage {
   std::int64_t length(std::int64_t epoch) const override { return source_->length(epoch); }
   bool is_endless() const override { return source_->is_endless(); }
   bool is_counted() const override { return source_->is_counted(); }
+  std::optional<int> batchings() const override { return source_->batchings(); }
   int parallel_calls() const override { return source_->parallel_calls(); }
   std::vector<const Stage*> sources() const override { return {source_.get()}; }
 

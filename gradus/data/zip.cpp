@@ -74,6 +74,17 @@ class ZipStage : public Stage {
     for (const StagePointer& part : parts_) most = std::max(most, part->parallel_calls());
     return most;
   }
+  /// Those of the part that has fewest.
+  std::optional<int> batchings() const override {
+    std::optional<int> fewest;
+    bool all_known = true;
+    for (const StagePointer& part : parts_) {
+      const std::optional<int> of_part = part->batchings();
+      all_known = all_known && of_part;
+      if (of_part) fewest = std::min(fewest.value_or(*of_part), *of_part);
+    }
+    return all_known || fewest == 0 ? fewest : std::nullopt;
+  }
   std::vector<const Stage*> sources() const override {
     std::vector<const Stage*> sources;
     for (const StagePointer& part : parts_) sources.push_back(part.get());

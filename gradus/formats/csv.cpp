@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <unordered_map>
+#include <utility>
 #include "gradus/base/error.h"
 #include "gradus/base/nearest.h"
 #include "gradus/formats/byte_stream.h"
@@ -48,7 +49,8 @@ struct Column {
   std::unordered_map<std::string, std::int32_t> numbers;
   bool integers = true;
   std::vector<float> values;
-  std::vector<std::int32_t> whole;  // of a label
+  std::vector<std::int64_t> whole;         // of a label
+  std::optional<std::int64_t> beyond_i64;  // the line of the first integer that is
 };
 
 class TableReader {
@@ -59,6 +61,9 @@ class TableReader {
   CsvTable read() {
     require(options_.separator != '"' && options_.separator != '\n' && options_.separator != '\r',
             "from_csv: the separator may be neither a quote nor the end of a line");
+    const double missing = options_.missing_value.value_or(0);
+    require(!std::isfinite(missing) || std::isfinite(static_cast<float>(missing)), "from_csv: missing_value is ",
+            missing, ", which f32 does not hold");
     std::vector<CsvCell> cells;
     bool more = records_.next(cells);
     require<DataError>(more || !options_.header, "from_csv: ", name_, ": the file is empty; expected a header");
@@ -158,7 +163,7 @@ class TableReader {
       fail(column, cell, "expected a number, found ", shown(cell.text),
            column.is_label ? "; if it is a category, name the column in .categories" : "");
     column.values.push_back(value);
-    if (column.is_label) note_integer(column, begin, end);
+    if (column.is_label) note_integer(column, cell, begin, end);
   }
   /// Numbers too small are zero, as everywhere.
   float far_value(const Column& column, const CsvCell& cell, const char* begin, const char* end,
@@ -169,10 +174,11 @@ class TableReader {
     if (read != end || !small) fail(column, cell, shown(cell.text), " is no f32");
     return static_cast<float>(wide);
   }
-  static void note_integer(Column& column, const char* begin, const char* end) {
-    std::int32_t whole = 0;
+  static void note_integer(Column& column, const CsvCell& cell, const char* begin, const char* end) {
+    std::int64_t whole = 0;
     const auto parsed = std::from_chars(begin, end, whole);
-    column.integers &= parsed.ec == std::errc() && parsed.ptr == end;
+    column.integers &= parsed.ec != std::errc::invalid_argument && parsed.ptr == end;
+    if (parsed.ec == std::errc::result_out_of_range && !column.beyond_i64) column.beyond_i64 = cell.line;
     column.whole.push_back(whole);
   }
 
@@ -183,7 +189,7 @@ class TableReader {
     std::vector<std::int32_t> moved(sorted.size());
     for (std::size_t i = 0; i < sorted.size(); ++i)
       moved[static_cast<std::size_t>(column.numbers.at(sorted[i]))] = static_cast<std::int32_t>(i);
-    for (std::int32_t& number : column.whole) number = moved[static_cast<std::size_t>(number)];
+    for (std::int64_t& number : column.whole) number = moved[static_cast<std::size_t>(number)];
     for (float& value : column.values)
       value =
           static_cast<float>(value == missing_word ? *options_.missing_value : moved[static_cast<std::size_t>(value)]);
@@ -216,13 +222,20 @@ class TableReader {
     if (label) table.label = label_of(*label, rows);
     return table;
   }
-  static Tensor label_of(const Column& label, std::int64_t rows) {
-    const bool whole = label.integers;
-    Ref<Buffer> numbers = Buffer::allocate(rows * size_of(f32), "csv table");
-    if (rows > 0)
-      std::memcpy(numbers->data(), whole ? static_cast<const void*>(label.whole.data()) : label.values.data(),
-                  static_cast<std::size_t>(rows) * sizeof(float));
-    return Tensor::of_buffer({whole ? i32 : f32, {rows}}, std::move(numbers));
+  Tensor label_of(const Column& label, std::int64_t rows) const {
+    if (!label.integers) return label_as(label.values, f32, rows);
+    require<DataError>(!label.beyond_i64, "from_csv: ", name_, ":", label.beyond_i64.value_or(0), ": column `",
+                       label.name,
+                       "`: the label is an integer that i64 does not hold; write it with a point if it is "
+                       "a number to predict");
+    const bool narrow = std::ranges::all_of(label.whole, [](std::int64_t n) { return std::in_range<std::int32_t>(n); });
+    return narrow ? label_as(std::vector<std::int32_t>(label.whole.begin(), label.whole.end()), i32, rows)
+                  : label_as(label.whole, i64, rows);
+  }
+  template <class T> static Tensor label_as(const std::vector<T>& values, DType dtype, std::int64_t rows) {
+    Ref<Buffer> numbers = Buffer::allocate(rows * size_of(dtype), "csv table");
+    if (rows > 0) std::memcpy(numbers->data(), values.data(), static_cast<std::size_t>(rows) * sizeof(T));
+    return Tensor::of_buffer({dtype, {rows}}, std::move(numbers));
   }
 
   CsvRecords records_;

@@ -92,13 +92,6 @@ std::size_t peak_bytes(const Segment& segment, std::span<const std::int64_t> sym
 
 }  // namespace
 
-std::string changed_fields(const Variant& variant) {
-  std::string changes;
-  for (const WatchedFields& fields : variant.watched)
-    if (fields.has_changed()) changes += text(changes.empty() ? "" : "; ", fields.difference());
-  return changes;
-}
-
 void describe(const Variant& variant, Explanation& e) {
   const std::vector<std::int64_t> symbols = match(variant.pattern, variant.example).value();
   std::vector<const VariableCell*> cells;
@@ -130,6 +123,12 @@ void describe(const Variant& variant, Explanation& e) {
   e.peak_bytes = peak_bytes(*variant.root, symbols);
   e.graph_text =
       variant.root->is_leaf() ? to_text(variant.root->program->compiled().graph()) : Joiner(*variant.root).text();
+}
+
+std::size_t footprint(const Variant& variant) {
+  std::size_t bytes = variant.memory_bytes;
+  for_each_segment(*variant.root, [&](const Segment& segment) { bytes += segment.program->footprint(); });
+  return bytes;
 }
 
 }  // namespace gradus

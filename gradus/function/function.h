@@ -5,7 +5,8 @@
 /// signature. A C++ `if (bool tensor)` becomes a guard: the path taken is compiled, another path is traced when a call
 /// first takes it, all stay cached; Variables are assigned after the path of a call is known. All other C++ state read
 /// while tracing is frozen in that path; a Variable that is destroyed is noticed, and what used it is traced anew. A
-/// closure must see models and optimizers by reference. Called under a tape, or inside another trace, a function is
+/// closure must see models and optimizers by reference: a Variable that is made and destroyed while tracing, as those of
+/// a model that the C++ copies are, and a field of a model that the C++ itself changes are InvalidArguments. Called under a tape, or inside another trace, a function is
 /// traced along.
 ///
 /// A size that varied between calls is a symbol in the next trace: to C++ a negative number, which ops understand. C++

@@ -141,7 +141,7 @@ struct Pending::Plan {
   }
 };
 
-/// Leaves first, then what is computed.
+/// Leaves first, then what is computed. The key says where operands are.
 Graph Pending::Plan::graph() const {
   Graph graph;
   graph.values.reserve(leaves.size() + live.size());
@@ -150,12 +150,16 @@ Graph Pending::Plan::graph() const {
     if (dying[static_cast<std::size_t>(graph.inputs.back())]) graph.dying.push_back(graph.inputs.back());
   }
   const int base = graph.size();
-  std::unordered_map<const Node*, int> positions;
-  for (std::size_t i = 0; i < leaves.size(); ++i) positions[leaves[i]] = static_cast<int>(i);
-  for (std::size_t i = 0; i < live.size(); ++i) positions[live[i]] = base + static_cast<int>(i);
+  auto word = key.begin() + 1;
   for (std::size_t i = 0; i < live.size(); ++i) {
     Value v{.op = live[i]->op, .spec = live[i]->spec, .scope = live[i]->scope};
-    for (const Ref<Node>& operand : live[i]->inputs) v.in.push_back(positions.at(operand.get()));
+    const std::uint64_t operands = *++word;
+    v.in.reserve(operands);
+    for (std::uint64_t k = 0; k < operands; ++k) {
+      const auto place = static_cast<int>(*++word >> 1);
+      v.in.push_back(*word & 1 ? place : base + place);
+    }
+    ++word;
     graph.add(std::move(v));
     if (yields[i]) graph.outputs.push_back(base + static_cast<int>(i));
   }
@@ -341,14 +345,15 @@ void Pending::plan(Plan& p) {
 }
 
 void Pending::run(Plan& p) {
-  const auto program = cached_program(p.key, [&] { return p.graph(); });
+  const ProgramForSizes found = cached_program(p.key, [&] { return p.graph(); });
+  const Program* program = found.program.get();
   for (Node* leaf : p.leaves) p.inputs.emplace_back(leaf->value.get());
   p.outputs.resize(static_cast<std::size_t>(std::count(p.yields.begin(), p.yields.end(), char{1})));
   for (std::size_t k = 0; k < p.outputs.size(); ++k)
     if (const int input = program->may_overwrite()[k]; input >= 0)
       p.outputs[k] = p.inputs[static_cast<std::size_t>(input)];
   ++mine().dispatches_;
-  program->run(p.inputs, p.outputs);
+  program->run(p.inputs, p.outputs, found.symbols);
 }
 
 /// Values become visible; what was only a means to them is let go.

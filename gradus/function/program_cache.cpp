@@ -1,46 +1,47 @@
-/// A hash map with a list in the order of last use.
+/// Which program serves a structure, and what is kept.
 #include "gradus/function/program_cache.h"
-#include <algorithm>
-#include <list>
+#include <array>
 #include <mutex>
-#include <unordered_map>
 #include "gradus/backend/tier_choice.h"
+#include "gradus/function/keyed_list.h"
 
 namespace gradus {
 namespace {
 
-struct Entry {
-  std::uint64_t hash;  // of the key
-  std::vector<std::uint64_t> key;
+/// One structure.
+struct Known {
   Graph graph;                             // keeps the op records alive whose addresses stand in the key
   std::shared_ptr<const Program> program;  // null until it is worth compiling
   int sights = 0;
-  std::size_t bytes = 0;
+  std::int64_t last_run = 0;  // which one of all runs it was
 };
-using Entries = std::list<Entry>;
+
+/// A structure that a program of its form serves. A few that come back soon are kept, so that a loop finds it as fast
+/// as a program of its own.
+struct Served {
+  Graph graph;  // as above
+  ProgramForSizes program;
+};
+constexpr std::size_t most_served = 64;
 
 struct Cache {
   std::mutex guard;
-  Entries entries;  // last used first
-  std::unordered_multimap<std::uint64_t, Entries::iterator> places;
-  std::size_t bytes = 0, limit = std::size_t{256} << 20;
+  KeyedList<Known> known;
+  KeyedList<Served> served;
+  std::array<std::uint64_t, most_served> served_last = {};  // their hashes
+  std::size_t next_served = 0;
+  KeyedList<std::shared_ptr<OpenForm>> forms;
+  std::size_t limit = std::size_t{256} << 20;
+  std::int64_t runs = 0, compilations = 0;
 
-  Entry* find(std::uint64_t hash, std::span<const std::uint64_t> key) {
-    for (auto [it, last] = places.equal_range(hash); it != last; ++it)
-      if (std::ranges::equal(it->second->key, key)) {
-        entries.splice(entries.begin(), entries, it->second);
-        return &*it->second;
-      }
-    return nullptr;
-  }
+  std::size_t bytes() const { return known.bytes() + forms.bytes() + served.bytes(); }
 
   void evict() {
-    while (bytes > limit && entries.size() > 1) {
-      const auto oldest = std::prev(entries.end());
-      bytes -= oldest->bytes;
-      const auto [first, last] = places.equal_range(oldest->hash);
-      places.erase(std::find_if(first, last, [&](const auto& place) { return place.second == oldest; }));
-      entries.erase(oldest);
+    while (served.size() > (bytes() > limit ? 0 : most_served)) served.drop_oldest();
+    while (bytes() > limit && known.size() + forms.size() > 1) {
+      const bool from_forms = known.size() <= 1 || (forms.size() > 0 && forms.bytes() > known.bytes());
+      if (from_forms) forms.drop_oldest();
+      else known.drop_oldest();
     }
   }
 };
@@ -49,60 +50,103 @@ Cache& cache() {
   return *only;
 }
 
-std::uint64_t hash_of_words(std::span<const std::uint64_t> words) {
-  std::uint64_t hash = words.size();
-  for (std::uint64_t word : words) hash = mix(hash, word);
-  return hash;
+/// Compiling takes about a millisecond an op, so that a long chain has to come back more often before it pays. What
+/// comes back after many other runs, as in a second pass over data of which each element is a structure of its own, is
+/// one of many that would have to be compiled: it has to come back as often as pays for its own program.
+bool worth_compiling(const Known& structure, std::int64_t runs) {
+  constexpr std::int64_t few = 32, most = 256;
+  const std::int64_t between = runs - structure.last_run;
+  std::int64_t patience = 0;
+  if (between > few) patience = std::min({between, most, static_cast<std::int64_t>(runs_that_pay(structure.graph))});
+  return structure.sights >= 1 + static_cast<std::int64_t>(structure.graph.values.size() / 512) + patience;
 }
 
-/// Compiling takes about a millisecond an op, so that a long chain has to come back more often before it pays.
-bool worth_compiling(const Entry& entry) {
-  return entry.sights >= 1 + static_cast<int>(entry.graph.values.size() / 512);
+std::size_t bytes_of(const Graph& graph) { return graph.values.size() * (sizeof(Value) + 16); }
+
+std::size_t bytes_of(const Known& structure, std::size_t key_words) {
+  return sizeof structure + key_words * sizeof(std::uint64_t) + bytes_of(structure.graph) +
+         (structure.program ? structure.program->footprint() : 0);
 }
 
-std::size_t estimated_bytes(const Entry& entry) {
-  return sizeof(Entry) + entry.key.size() * sizeof(std::uint64_t) + entry.graph.values.size() * (sizeof(Value) + 16) +
-         (entry.program ? entry.program->footprint() : 0);
+/// A program of the form of `graph`, if it has one by now.
+std::optional<ProgramForSizes> program_of_form(const Graph& graph, bool comes_back) {
+  if (graph.size() > OpenForm::most_values) return {};
+  Spelling spelling(graph);
+  if (spelling.numbers.empty()) return {};
+  const std::uint64_t hash = KeyedList<Known>::hash_of_words(spelling.form);
+  std::shared_ptr<OpenForm> form;
+  {
+    std::lock_guard lock(cache().guard);
+    auto* entry = cache().forms.find(hash, spelling.form);
+    form = entry ? entry->value
+                 : cache().forms.add(hash, spelling.form, std::make_shared<OpenForm>(std::move(spelling.ops))).value;
+  }
+  auto found = form->find(graph, spelling.numbers, comes_back);
+  const std::size_t bytes = form->footprint() + spelling.form.size() * sizeof(std::uint64_t);
+  std::lock_guard lock(cache().guard);
+  if (found && found->is_fresh) ++cache().compilations;
+  if (auto* entry = cache().forms.find(hash, spelling.form)) cache().forms.set_bytes(*entry, bytes);
+  cache().evict();
+  return found;
+}
+
+void add_served(std::uint64_t hash, std::span<const std::uint64_t> key, Graph graph, const ProgramForSizes& program) {
+  std::lock_guard lock(cache().guard);
+  if (std::ranges::find(cache().served_last, hash) == cache().served_last.end()) {
+    cache().served_last[cache().next_served++ % most_served] = hash;
+    return;
+  }
+  if (cache().served.find(hash, key)) return;
+  const std::size_t bytes = sizeof(Served) + key.size() * sizeof(std::uint64_t) + bytes_of(graph);
+  auto& entry = cache().served.add(hash, key, {std::move(graph), program});
+  cache().served.set_bytes(entry, bytes);
+  cache().evict();
 }
 
 }  // namespace
 
-std::shared_ptr<const Program> cached_program(std::span<const std::uint64_t> key, const std::function<Graph()>& build) {
-  const std::uint64_t hash = hash_of_words(key);
+ProgramForSizes cached_program(std::span<const std::uint64_t> key, const std::function<Graph()>& build) {
+  const std::uint64_t hash = KeyedList<Known>::hash_of_words(key);
   Graph graph;
   bool worth = false;
   {
     std::lock_guard lock(cache().guard);
-    if (Entry* known = cache().find(hash, key)) {
-      if (known->program) return known->program;
-      worth = worth_compiling(*known);
-      graph = known->graph;
+    ++cache().runs;
+    const auto* entry = cache().known.find(hash, key);
+    if (entry && entry->value.program) return {entry->value.program};
+    if (const auto* served = cache().served.find(hash, key)) return served->value.program;
+    if (entry) {
+      worth = worth_compiling(entry->value, cache().runs);
+      graph = entry->value.graph;
     }
   }
-  if (graph.values.empty()) {
-    graph = build();
-    worth = !is_interpreted_sooner(graph);
+  const bool is_new = graph.values.empty();
+  if (is_new) graph = build();
+  if (auto open = program_of_form(graph, worth)) {
+    if (open->is_compiled) add_served(hash, key, std::move(graph), *open);
+    return std::move(*open);
   }
+  if (is_new) worth = !is_interpreted_sooner(graph);
   const auto program = compile(graph, {.tier = worth ? Tier::compiled : Tier::interpreted});
   std::lock_guard lock(cache().guard);
-  Entry* entry = cache().find(hash, key);
-  if (!entry) {
-    cache().entries.push_front({.hash = hash, .key = {key.begin(), key.end()}, .graph = std::move(graph)});
-    cache().places.emplace(hash, cache().entries.begin());
-    entry = &cache().entries.front();
+  auto* entry = cache().known.find(hash, key);
+  if (!entry) entry = &cache().known.add(hash, key, {.graph = std::move(graph)});
+  Known& structure = entry->value;
+  ++structure.sights;
+  structure.last_run = cache().runs;
+  if (worth) {
+    structure.program = program;
+    ++cache().compilations;
   }
-  cache().bytes -= entry->bytes;
-  ++entry->sights;
-  if (worth) entry->program = program;
-  entry->bytes = estimated_bytes(*entry);
-  cache().bytes += entry->bytes;
+  cache().known.set_bytes(*entry, bytes_of(structure, key.size()));
   cache().evict();
-  return program;
+  return {program};
 }
 
 ProgramCacheUse program_cache_use() {
   std::lock_guard lock(cache().guard);
-  return {cache().entries.size(), cache().bytes, cache().limit};
+  return {cache().known.size() + cache().served.size() + cache().forms.size(), cache().bytes(), cache().limit,
+          cache().compilations};
 }
 
 void set_program_cache_limit(std::size_t bytes) {

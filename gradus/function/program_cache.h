@@ -1,17 +1,20 @@
-/// Compiled programs of lazy evaluation, keyed by structure and bounded in bytes. The first sight of a structure gets
-/// an interpreted program where that is sooner done, the second a compiled one.
+/// Programs of lazy evaluation, keyed by structure and bounded in bytes. The first sight of a structure gets an
+/// interpreted program where that is sooner done. One that comes back soon, as in a loop, is compiled at its second
+/// sight; one that comes back after many others later, when it has paid for that. Structures that differ in numbers
+/// alone, such as the index of a row or how many rows there are, share one program (OpenForm).
 #pragma once
 #include <functional>
 #include <span>
-#include "gradus/backend/program.h"
+#include "gradus/function/open_form.h"
 
 namespace gradus {
 
 /// The program of the structure that `key` spells exactly; `build` makes its graph if it is not known.
-std::shared_ptr<const Program> cached_program(std::span<const std::uint64_t> key, const std::function<Graph()>& build);
+ProgramForSizes cached_program(std::span<const std::uint64_t> key, const std::function<Graph()>& build);
 
 struct ProgramCacheUse {
   std::size_t entries, bytes, limit_bytes;
+  std::int64_t compilations;  // programs compiled so far, those that were dropped included
 };
 ProgramCacheUse program_cache_use();
 void set_program_cache_limit(std::size_t bytes);

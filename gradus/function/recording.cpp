@@ -5,6 +5,7 @@
 #include "gradus/compiler/passes.h"
 #include "gradus/graph/evaluate.h"
 #include "gradus/graph/region.h"
+#include "gradus/ops/concat.h"
 
 namespace gradus {
 namespace {
@@ -60,6 +61,13 @@ bool changes_nothing(const Graph& graph, const Value& v) {
   return walk.offset == 0 && walk.backwards == 0 && walk.strides == dense_strides(extents);
 }
 
+/// The operands; of a concat those that have elements.
+std::vector<int> operands_of(const Graph& graph, const Value& v) {
+  std::vector<int> operands(v.in.begin(), v.in.end());
+  if (v.op.as<Concat>()) std::erase_if(operands, [&](int i) { return graph[i].spec.shape.size() == 0; });
+  return operands;
+}
+
 /// The attributes but for regions, which are printed within braces.
 std::string attributes_besides_regions(const AnyOp& op) {
   std::string kept;
@@ -73,7 +81,8 @@ std::string attributes_besides_regions(const AnyOp& op) {
 }
 
 /// Two graphs, walked together from their outputs. What library functions leave away where a size is 1, such as
-/// broadcasts and sums, is overlooked, as are shapes where elements are taken one by one.
+/// broadcasts and sums, or where a part of several is empty, is overlooked, as are shapes where elements are taken one by
+/// one.
 class Comparison {
  public:
   using Same = std::function<bool(std::size_t a, std::size_t b)>;  // of inputs, by their numbers
@@ -105,13 +114,15 @@ class Comparison {
     return text(spelt(known_, b), " with the sizes known, ", spelt(open_, a), " without");
   }
   static int source(const Graph& graph, int i) {
-    for (;;) {
-      const Value& v = graph[i];
-      if (!v.op) return i;
-      const std::optional<int> same = changes_nothing(graph, v) ? v.in[0] : operand_passed_on(graph, v);
-      if (!same) return i;
+    std::optional<int> same = i;
+    while (same) {  // operands stand before what reads them
       i = *same;
+      const Value& v = graph[i];
+      same = !v.op ? std::nullopt : changes_nothing(graph, v) ? v.in[0] : operand_passed_on(graph, v);
+      if (!same && v.op && v.op.as<Concat>())
+        if (const std::vector<int> parts = operands_of(graph, v); parts.size() == 1) same = parts[0];
     }
+    return i;
   }
 
   bool step(int a, int b) {
@@ -122,20 +133,21 @@ class Comparison {
     if (x.is_constant || y.is_constant) return x.is_constant && y.is_constant && x.constant == y.constant;
     if (x.is_input() || y.is_input())
       return x.is_input() && y.is_input() && same_(open_inputs_.at(a), known_inputs_.at(b));
-    if (x.in.size() != y.in.size() || !same_op(x, y)) return false;
-    for (std::size_t i = 0; i < x.in.size(); ++i) stack_.emplace_back(x.in[i], y.in[i]);
+    const std::vector<int> of_x = operands_of(open_, x), of_y = operands_of(known_, y);
+    if (of_x.size() != of_y.size() || !same_op(x, of_x, y, of_y)) return false;
+    for (std::size_t i = 0; i < of_x.size(); ++i) stack_.emplace_back(of_x[i], of_y[i]);
     return true;
   }
 
-  bool same_op(const Value& x, const Value& y) const {
+  bool same_op(const Value& x, const std::vector<int>& of_x, const Value& y, const std::vector<int>& of_y) const {
     if (x.op.is_view() && y.op.is_view()) {
       const View a = walk_of(open_, x), b = walk_of(known_, y);
       return a.offset == b.offset && a.strides == b.strides && a.backwards == b.backwards;
     }
     if (x.op != y.op && !same_but_in_regions(x.op, y.op)) return false;
     if (x.op.is_elementwise()) return true;
-    for (std::size_t i = 0; i < x.in.size(); ++i)
-      if (!are_alike(open_[x.in[i]].spec, known_[y.in[i]].spec)) return false;
+    for (std::size_t i = 0; i < of_x.size(); ++i)
+      if (!are_alike(open_[of_x[i]].spec, known_[of_y[i]].spec)) return false;
     return are_alike(x.spec, y.spec);
   }
 

@@ -22,7 +22,7 @@ struct Recording {
   std::vector<bool> results;  // whether each is there
   std::vector<const VariableCell*> assigned;
   std::size_t applications = 0;
-  std::vector<bool> choices;  // of the library, by sizes
+  Trace::Choices choices;  // of the library, by sizes
 };
 
 Recording record(const Trace& trace, const Called& called);

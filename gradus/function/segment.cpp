@@ -195,6 +195,17 @@ void for_each_segment(const Segment& root, const std::function<void(const Segmen
   }
 }
 
+void note_fitting(Segment& root, const std::vector<bool>& ways, const std::vector<std::int64_t>& symbols) {
+  Segment* segment = &root;
+  segment->fitting.insert(symbols);
+  for (const bool way : ways) {
+    if (segment->is_leaf()) return;
+    segment = segment->ways[way].segment.load(std::memory_order_acquire);
+    if (!segment) return;
+    segment->fitting.insert(symbols);
+  }
+}
+
 Draft::Draft(const Trace& trace, Called called, std::span<const PathStep> known, HandOn hand_on) {
   auto leaf = std::make_unique<Segment>();  // its roots are needed before the segments before it can be divided
   Division division(trace.memory().id(), known, hand_on);
@@ -217,14 +228,20 @@ Draft::Draft(const Trace& trace, Called called, std::span<const PathStep> known,
   Graph graph = leaf_binder.bind(roots);
   parts_.push_back({std::move(leaf), std::move(graph)});
   for (const auto& cell : trace.cells())
-    if (!cell->was_abandoned) cells_.push_back(cell->cell);
+    cells_.push_back({cell->cell, cell->was_abandoned, trace.has_made(*cell->cell)});
 }
 
+/// Layers list their Variables without handles: of a layer that is gone nobody but the draft holds the cells.
 void Draft::check_cells() const {
-  for (const auto& cell : cells_)
-    require(!cell->abandoned.load(), "variable ", cell->name,
-            " was made and destroyed while the function was traced, so nothing would be kept from call to call; make "
-            "it outside of the function");
+  for (const Used& used : cells_) {
+    const bool lost = used.cell.use_count() == 1 || (!used.was_abandoned && used.cell->abandoned.load());
+    require(!lost, "variable ", used.cell->name, used.made_within ? " was made and" : " was",
+            " destroyed while the function was traced, so nothing would be kept from call to call: what holds it, such "
+            "as a model, a layer or an optimizer, was ",
+            used.made_within ? "made or copied" : "replaced",
+            " within; make it outside of the function, capture it by reference, as in [&], and pass it on by "
+            "reference, as in const Sequential&");
+  }
 }
 
 /// Of budgets that are too small, the path needs the largest.

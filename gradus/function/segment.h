@@ -65,6 +65,9 @@ struct Segment {
 /// Visits a tree, parents first, `false` before `true`.
 void for_each_segment(const Segment& root, const std::function<void(const Segment&)>& visit);
 
+/// The path of a call whose program is the right one for its sizes: it goes these ways.
+void note_fitting(Segment& root, const std::vector<bool>& ways, const std::vector<std::int64_t>& symbols);
+
 /// A segment that a call has run, and the way it took.
 struct PathStep {
   Segment* segment;
@@ -80,7 +83,7 @@ enum class HandOn { what_is_needed, nothing };
 class Draft {
  public:
   Draft(const Trace& trace, Called called, std::span<const PathStep> known, HandOn hand_on);
-  /// InvalidArgument if a Variable of the trace has died: it was made within it.
+  /// InvalidArgument if a Variable of the trace has died, as those of a model do that was made or copied within it.
   void check_cells() const;
   std::unique_ptr<Segment> compile(const CompileOptions& options) &&;
 
@@ -90,8 +93,12 @@ class Draft {
     Graph graph;
     bool taken = false;
   };
+  struct Used {
+    std::shared_ptr<VariableCell> cell;
+    bool was_abandoned, made_within;
+  };
   std::vector<Part> parts_;
-  std::vector<std::shared_ptr<VariableCell>> cells_;
+  std::vector<Used> cells_;
 };
 
 }  // namespace gradus

@@ -3,14 +3,15 @@
 #include <map>
 
 namespace gradus {
-namespace {
 
-bool same_kind(const Signature& a, const Signature& b) {
+bool is_same_kind(const Signature& a, const Signature& b) {
   if (a.statics != b.statics || a.mode != b.mode || a.specs.size() != b.specs.size()) return false;
   for (std::size_t i = 0; i < a.specs.size(); ++i)
     if (a.specs[i].dtype != b.specs[i].dtype || a.specs[i].shape.rank() != b.specs[i].shape.rank()) return false;
   return true;
 }
+
+namespace {
 
 std::string_view name_of(CallMode mode) {
   return mode == CallMode::training ? "training" : mode == CallMode::inference ? "inference" : "unsaid";
@@ -19,7 +20,7 @@ std::string_view name_of(CallMode mode) {
 }  // namespace
 
 std::optional<std::vector<std::int64_t>> match(const Signature& pattern, const Signature& call) {
-  if (!same_kind(pattern, call)) return {};
+  if (!is_same_kind(pattern, call)) return {};
   std::vector<std::int64_t> symbols;
   for (std::size_t i = 0; i < call.specs.size(); ++i) {
     const Shape &wanted = pattern.specs[i].shape, &given = call.specs[i].shape;
@@ -40,7 +41,7 @@ std::optional<std::vector<std::int64_t>> match(const Signature& pattern, const S
 Signature generalize(const std::vector<Signature>& earlier, const Signature& call, const std::vector<Spec>& declared) {
   std::vector<const Signature*> family;
   for (const Signature& before : earlier)
-    if (same_kind(before, call)) family.push_back(&before);
+    if (is_same_kind(before, call)) family.push_back(&before);
   Signature pattern = call;
   std::map<std::vector<std::int64_t>, std::int64_t> symbols;  // by the extents in all calls
   for (std::size_t i = 0; i < call.specs.size(); ++i)

@@ -22,6 +22,9 @@ struct Signature {
   CallMode mode = CallMode::unsaid;
 };
 
+/// Whether they differ in sizes at most.
+bool is_same_kind(const Signature& a, const Signature& b);
+
 /// The values of a pattern's symbols if `call` fits it; else nothing.
 std::optional<std::vector<std::int64_t>> match(const Signature& pattern, const Signature& call);
 

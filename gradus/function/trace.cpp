@@ -23,9 +23,11 @@ const bool installed = [] {
   };
   SymbolicBounds::require_not_negative = [](std::int64_t dimension, const std::string& otherwise) {
     require(innermost() != nullptr, otherwise, ": its size is not known");
-    innermost()->add_bound({dimension, otherwise});
+    if (std::ranges::find(innermost()->bounds(), dimension, &Trace::Bound::dimension) == innermost()->bounds().end())
+      innermost()->add_bound({dimension, otherwise});
   };
-  SizeChoice::choose = [](bool suggested) { return innermost() ? innermost()->choose(suggested) : suggested; };
+  SizeChoice::choose = [](bool suggested) { return innermost() ? innermost()->choose(suggested, false) : suggested; };
+  SizeChoice::decide = [](bool suggested) { return innermost() ? innermost()->choose(suggested, true) : suggested; };
   return true;
 }();
 
@@ -40,6 +42,7 @@ Trace::Trace(std::shared_ptr<TraceMemory> memory, ClosureRange closure, Decide d
     : Context(memory->id()),
       memory_(std::move(memory)),
       decide_(std::move(decide)),
+      last_cell_before_(VariableCell::last_id()),
       closure_(closure),
       outer_(std::exchange(innermost(), this)) {
   memory_->start_run();
@@ -69,6 +72,11 @@ void Trace::assign(VariableCell& cell, const Tensor& value) {
   known.assigned = true;
 }
 
+bool Trace::has_assigned(const VariableCell& cell) const {
+  const auto known = by_cell_.find(&cell);
+  return known != by_cell_.end() && known->second->assigned;
+}
+
 bool Trace::decide(const Tensor& predicate) {
   for (const Guard& known : guards_)
     if (known.predicate.node() == predicate.node()) return known.taken;
@@ -78,22 +86,38 @@ bool Trace::decide(const Tensor& predicate) {
   return decision.taken;
 }
 
-bool Trace::choose(bool suggested) {
-  if (choices_.size() < given_choices_.size()) suggested = given_choices_[choices_.size()];
-  choices_.push_back(suggested);
+bool Trace::choose(bool suggested, bool is_of_sizes) {
+  const bool is_given = choices_.size() < given_choices_.size() && !(is_of_sizes && knows_sizes_);
+  if (is_given) suggested = given_choices_[choices_.size()].taken;
+  choices_.push_back({suggested, is_of_sizes});
   return suggested;
 }
 
+bool Trace::are_alike(const Choices& a, const Choices& b) {
+  const auto of_sizes = [](const Choices& all) {
+    std::vector<bool> taken;
+    for (const Choice& choice : all)
+      if (choice.is_of_sizes) taken.push_back(choice.taken);
+    return taken;
+  };
+  return of_sizes(a) == of_sizes(b);
+}
+
 void Trace::fail_endless() const {
-  throw InvalidArgument(
+  throw MistakeOfCpp(
       text("more than ", most_applications_, " ops: a C++ loop counts with a size that varies; write it as a scan"));
 }
 
 Tensor Trace::next_random_key() { return fold_key(memory_->call_key(), ordinals_++); }
 
-void Trace::watch(WatchedFields fields) {
-  if (std::ranges::find(watched_, fields.object, &WatchedFields::object) == watched_.end())
-    watched_.push_back(std::move(fields));
+void Trace::watch_flag(std::shared_ptr<const std::atomic<bool>> flag, const std::string& name) {
+  const WatchedFlag now{flag, flag->load(std::memory_order_acquire), name};
+  for (Trace* trace = this; trace; trace = trace->outer_)
+    if (!trace->set_here_.contains(flag.get())) trace->watched_.add(now);
+}
+
+void Trace::note_set(const std::atomic<bool>& flag) {
+  for (Trace* trace = this; trace; trace = trace->outer_) trace->set_here_.insert(&flag);
 }
 
 void Trace::note_use(const void* object, const Variables& cells) {

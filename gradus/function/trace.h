@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 #include "gradus/function/trace_memory.h"
-#include "gradus/function/watched_fields.h"
+#include "gradus/function/watched_state.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/graph.h"
 
@@ -17,6 +17,12 @@ namespace gradus {
 struct ClosureRange {
   const void* begin = nullptr;
   std::size_t bytes = 0;
+};
+
+/// A mistake that is no op's: where sizes are open, it comes of C++ that reads them.
+class MistakeOfCpp : public InvalidArgument {
+ public:
+  using InvalidArgument::InvalidArgument;
 };
 
 class Trace : public Context {
@@ -52,10 +58,22 @@ class Trace : public Context {
   static constexpr std::size_t most_of_open_sizes = std::size_t{1} << 17;
   void set_limit(std::size_t applications) { most_applications_ = applications; }
   std::size_t applications() const { return applications_; }
-  /// Choices of the library by sizes are those of another run, as far as it had any.
-  void repeat_choices(std::vector<bool> choices) { given_choices_ = std::move(choices); }
-  bool choose(bool suggested);
-  const std::vector<bool>& choices() const { return choices_; }
+  /// A choice of the library by sizes.
+  struct Choice {
+    bool taken;
+    bool is_of_sizes;  // they alone make it: a run that knows them does not repeat another
+    bool operator==(const Choice&) const = default;
+  };
+  using Choices = std::vector<Choice>;
+  /// Choices are those of another run, as far as it had any.
+  void repeat_choices(Choices choices, bool knows_sizes) {
+    given_choices_ = std::move(choices);
+    knows_sizes_ = knows_sizes;
+  }
+  bool choose(bool suggested, bool is_of_sizes);
+  const Choices& choices() const { return choices_; }
+  /// Whether the sizes themselves make the same choices.
+  static bool are_alike(const Choices& a, const Choices& b);
 
   /// A fresh id for the memory of a trace.
   static std::uint32_t new_id() { return Context::new_id(); }
@@ -81,9 +99,15 @@ class Trace : public Context {
   /// A model that lies inside the closure is a copy: assigning one of its cells is a user's mistake.
   void note_use(const void* object, const Variables& cells);
 
-  /// What is traced holds for these values of these fields only.
-  void watch(WatchedFields fields);
-  const std::vector<WatchedFields>& watched() const { return watched_; }
+  /// What is traced, here and around, holds only as long as this is as it is now.
+  template <class State> void watch(const State& state) {
+    for (Trace* trace = this; trace; trace = trace->outer_) trace->watched_.add(state);
+  }
+  /// The same of a flag, unless it was set in this trace: then it is no state of before.
+  void watch_flag(std::shared_ptr<const std::atomic<bool>> flag, const std::string& name);
+  void note_set(const std::atomic<bool>& flag);
+  /// As the end of the run leaves it.
+  WatchedState watched() const { return watched_.at_end(); }
 
   /// The innermost Trace of this thread, or null.
   static Trace* current();
@@ -99,6 +123,10 @@ class Trace : public Context {
   TraceMemory& memory() const { return *memory_; }
   const Tensors& parameters() const { return memory_->arguments(); }
   const std::vector<std::unique_ptr<Cell>>& cells() const { return cells_; }
+  /// Whether this run has assigned `cell` so far.
+  bool has_assigned(const VariableCell& cell) const;
+  /// Whether `cell` was made while this run lived.
+  bool has_made(const VariableCell& cell) const { return cell.id > last_cell_before_; }
   /// Whether anything random was traced in this run.
   bool is_random() const { return ordinals_ > 0; }
 
@@ -112,10 +140,13 @@ class Trace : public Context {
   std::map<const VariableCell*, Cell*> by_cell_;
   std::set<const VariableCell*> copies_;
   std::vector<Bound> bounds_;
-  std::vector<WatchedFields> watched_;
+  WatchedState watched_;
+  std::set<const std::atomic<bool>*> set_here_;
   std::uint64_t ordinals_ = 0;
   std::size_t applications_ = 0, most_applications_ = std::numeric_limits<std::size_t>::max();
-  std::vector<bool> choices_, given_choices_;
+  Choices choices_, given_choices_;
+  bool knows_sizes_ = true;
+  const std::uint64_t last_cell_before_;
   ClosureRange closure_;
   Trace* outer_;
 };

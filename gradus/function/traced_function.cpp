@@ -14,8 +14,9 @@
 #include "gradus/function/call_keys.h"
 #include "gradus/function/guide.h"
 #include "gradus/function/one_call.h"
+#include "gradus/function/open_sizes.h"
 #include "gradus/function/pending.h"
-#include "gradus/function/variant.h"
+#include "gradus/function/restarts.h"
 #include "gradus/ops/shape.h"
 #include "gradus/tensor/out_of_memory.h"
 
@@ -48,6 +49,8 @@ struct TracedFunction::State {
   std::vector<std::shared_ptr<Variant>> variants;  // newest last
   std::vector<Signature> examples;                 // of all variants ever made
   std::vector<Retrace> retraces;
+  std::vector<Signature> needing_sizes;     // examples of variants whose sizes an op had to know
+  bool warned_of_op_by_op = false;          // that further ones are not compiled
   std::set<std::uint64_t> warned_captures;  // by the number of their nodes
   double compile_seconds = 0;
   int made = 0;
@@ -59,34 +62,34 @@ struct TracedFunction::State {
     return is_disabled(options.disable, "recompute") ? 0 : static_cast<std::int64_t>(options.max_bytes);
   }
   HandOn hand_on() const { return budget() > 0 ? HandOn::nothing : HandOn::what_is_needed; }
-  /// Whether watched fields are what they were, and what the call keeps between kernels stays within the budget.
-  bool is_valid(const Variant& variant, const std::vector<std::int64_t>& symbols) const;
+  /// Whether watched state is what it was, and what the call keeps between kernels stays within the budget.
+  bool is_valid(Variant& variant, const std::vector<std::int64_t>& symbols) const;
   /// Why this call needs a variant of its own; empty for the first.
   std::string reason_for(const Signature& call) const;
   /// For the sizes of this call.
   std::unique_ptr<Segment> compiled(Draft draft, const Signature& pattern, const Signature& call) const;
 
-  /// One call, and why it needs a new variant where its signature does not say it.
+  /// One call, and why it has begun anew.
   struct Request {
     const Signature& signature;
     const Body& body;
     OneCall values;
-    std::string why = {};
+    Restarts restarts;
+    bool op_by_op = false;  // there are too many variants already, each for its sizes
   };
   std::shared_ptr<Variant> find(const Signature& call, std::vector<std::int64_t>& symbols) const;
   std::shared_ptr<Variant> find_or_make(Request& request, std::vector<std::int64_t>& symbols);
   std::shared_ptr<Variant> make(Request& request);
   struct Run;
   Run run(const Signature& pattern, Request& request, bool is_compared = false, const Recording& other = {}) const;
-  struct Unlike;
   std::variant<Run, Unlike> run_open(const Signature& pattern, Request& request, const Run& known) const;
   std::string how_it_differs(const Run& open, const Run& known, const Request& request) const;
   void confirm(Variant& variant, Segment& segment, Request& request);
   std::shared_ptr<Variant> finished(Run run, const Request& request) const;
   std::shared_ptr<Variant> make_open(const Signature& pattern, Request& request, std::string& reason);
   std::shared_ptr<Variant> make_narrower(const Signature& pattern, Request& request, const Run& known,
-                                         std::string& reason);
-  [[noreturn]] void fail_declared(const Signature& pattern, const std::string& why) const;
+                                         const Unlike& unlike, std::string& reason);
+  bool is_one_of_too_many(const Signature& call);
   void admit(std::shared_ptr<Variant> variant, const std::string& reason, double took);
   void evict();
   void retire(const Variant& variant);
@@ -97,7 +100,8 @@ struct TracedFunction::State {
   std::optional<Called> attempt(Variant& variant, Request& request);
   Segment* next(Variant& variant, Request& request);
   std::unique_ptr<Segment> extend(Variant& variant, Request& request);
-  void add_watched(Variant& variant, const std::vector<WatchedFields>& watched);
+  void add_watched(Variant& variant, const WatchedState& watched);
+  void retire_outdated();
   Called run_eagerly(In arguments, const Body& body);
 };
 
@@ -112,25 +116,6 @@ bool has_small(const std::vector<std::int64_t>& sizes) {
   return std::ranges::any_of(sizes, [](std::int64_t size) { return size <= 1; });
 }
 
-/// The path of a call whose program is the right one for its sizes.
-void note_fitting(Segment& root, const std::vector<bool>& ways, const std::vector<std::int64_t>& symbols) {
-  Segment* segment = &root;
-  segment->fitting.insert(symbols);
-  for (const bool way : ways) {
-    if (segment->is_leaf()) return;
-    segment = segment->ways[way].segment.load(std::memory_order_acquire);
-    if (!segment) return;
-    segment->fitting.insert(symbols);
-  }
-}
-
-/// What a variant costs a cache.
-std::size_t footprint(const Variant& variant) {
-  std::size_t bytes = variant.memory_bytes;
-  for_each_segment(*variant.root, [&](const Segment& segment) { bytes += segment.program->footprint(); });
-  return bytes;
-}
-
 }  // namespace
 
 std::string TracedFunction::State::reason_for(const Signature& call) const {
@@ -140,12 +125,12 @@ std::string TracedFunction::State::reason_for(const Signature& call) const {
   });
   if (unfit == variants.rend()) return sizes;
   if ((*unfit)->unfit.contains(match((*unfit)->pattern, call).value())) return sizes;
-  const std::string changes = changed_fields(**unfit);
+  const std::string changes = (*unfit)->watched.difference();
   return changes.empty() ? sizes + " (what is compiled would not stay within max_bytes at these sizes)" : changes;
 }
 
-bool TracedFunction::State::is_valid(const Variant& variant, const std::vector<std::int64_t>& symbols) const {
-  bool fits = std::ranges::none_of(variant.watched, &WatchedFields::has_changed);
+bool TracedFunction::State::is_valid(Variant& variant, const std::vector<std::int64_t>& symbols) const {
+  bool fits = variant.watched.holds(variant.watched_until);
   if (budget() > 0 && !symbols.empty())
     for_each_segment(*variant.root, [&](const Segment& segment) {
       fits = fits && segment.program->compiled().temporary_bytes(symbols) <= budget();
@@ -179,7 +164,7 @@ struct TracedFunction::State::Run {
   Signature pattern;
   std::shared_ptr<TraceMemory> memory;
   std::optional<Draft> draft;
-  std::vector<WatchedFields> watched;
+  WatchedState watched;
   Recording recording;  // if asked for
 };
 
@@ -190,12 +175,13 @@ TracedFunction::State::Run TracedFunction::State::run(const Signature& pattern, 
   Guide guide(request.values, title);
   Trace trace(made.memory, closure, std::ref(guide));
   if (pattern.specs != request.signature.specs) trace.set_limit(applications_after(other.applications));
-  trace.repeat_choices(other.choices);
+  trace.repeat_choices(other.choices, pattern.specs == request.signature.specs);
   Called called = request.body(trace.parameters());
   made.watched = trace.watched();
   if (is_compared) made.recording = record(trace, called);
   made.draft.emplace(trace, std::move(called), std::span<const PathStep>(), hand_on());
   made.draft->check_cells();
+  check_unchanged(title, made.watched);
   return made;
 }
 
@@ -215,15 +201,10 @@ std::shared_ptr<Variant> TracedFunction::State::finished(Run run, const Request&
   return variant;
 }
 
-/// Why open sizes make another program, and whether they make none at all.
-struct TracedFunction::State::Unlike {
-  std::string why;
-  bool fails = false;
-};
-
 /// A run with symbols in place of sizes, if it is the same program as the run with these sizes; else why not.
-std::variant<TracedFunction::State::Run, TracedFunction::State::Unlike> TracedFunction::State::run_open(
-    const Signature& pattern, Request& request, const Run& known) const {
+std::variant<TracedFunction::State::Run, Unlike> TracedFunction::State::run_open(const Signature& pattern,
+                                                                                 Request& request,
+                                                                                 const Run& known) const {
   try {
     Run open = run(pattern, request, true, known.recording);
     std::string why = how_it_differs(open, known, request);
@@ -231,10 +212,12 @@ std::variant<TracedFunction::State::Run, TracedFunction::State::Unlike> TracedFu
     return Unlike{std::move(why)};
   } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
     throw;
-  } catch (const std::exception& error) { return Unlike{error.what(), true}; }
+  } catch (const std::exception& error) { return Unlike::by(error); }
 }
 
 std::string TracedFunction::State::how_it_differs(const Run& open, const Run& known, const Request& request) const {
+  if (!Trace::are_alike(open.recording.choices, known.recording.choices))
+    return "an op computes in another way at this size";
   return difference(open.recording, match(open.pattern, request.signature).value(), known.recording);
 }
 
@@ -245,7 +228,8 @@ void TracedFunction::State::confirm(Variant& variant, Segment& segment, Request&
   const std::vector<std::int64_t> symbols = request.values.symbols();
   try {
     const Run known = run(request.signature, request, true, {.choices = variant.choices});
-    if (std::holds_alternative<Unlike>(run_open(variant.pattern, request, known))) {
+    if (!Trace::are_alike(known.recording.choices, variant.choices) ||
+        std::holds_alternative<Unlike>(run_open(variant.pattern, request, known))) {
       variant.unfit.insert(symbols);
       return;
     }
@@ -273,20 +257,25 @@ std::shared_ptr<Variant> TracedFunction::State::make(Request& request) {
   std::string reason;
   {
     std::shared_lock lock(guard);
-    check_variants();
-    pattern = generalize(examples, request.signature, options.input_signature);
     reason = reason_for(request.signature);
   }
-  if (!request.why.empty()) reason = std::exchange(request.why, {});
+  retire_outdated();
+  {
+    std::shared_lock lock(guard);
+    check_variants();
+    pattern = generalize(examples, request.signature, options.input_signature);
+  }
+  if (!request.restarts.reason().empty()) reason = request.restarts.take_reason();
   std::shared_ptr<Variant> variant = pattern.specs == request.signature.specs ? finished(run(pattern, request), request)
                                                                               : make_open(pattern, request, reason);
   admit(variant, reason, steady_seconds() - start);
+  request.restarts.add_made(variant);
   return variant;
 }
 
 std::shared_ptr<Variant> TracedFunction::State::make_open(const Signature& pattern, Request& request,
                                                           std::string& reason) {
-  // What is built within the first call is built for all sizes; a choice by sizes does not know them.
+  // What is built within the first call is built for all sizes; a choice by cost does not know them.
   std::optional<Run> first;
   try {
     first = run(pattern, request, true);
@@ -294,44 +283,63 @@ std::shared_ptr<Variant> TracedFunction::State::make_open(const Signature& patte
     throw;
   } catch (const std::exception&) {}  // told below
   Run known = run(request.signature, request, true, first ? first->recording : Recording());
-  if (first && how_it_differs(*first, known, request).empty()) return finished(std::move(*first), request);
+  try {
+    if (first && how_it_differs(*first, known, request).empty()) return finished(std::move(*first), request);
+  } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
+    throw;
+  } catch (const Error&) { first.reset(); }  // such as a size that is negative here; told below
   auto open = run_open(pattern, request, known);
+  if (first && !Trace::are_alike(first->recording.choices, known.recording.choices) && !reason.empty())
+    reason += " (an op computes in another way at this size)";
   Unlike unlike;
   if (Run* same = std::get_if<Run>(&open)) try {
       return finished(std::move(*same), request);
     } catch (const OutOfMemory&) { throw; } catch (const Error& error) {
-      if (!options.input_signature.empty()) throw;
-      unlike.why = error.what();
+      unlike = Unlike::by(error);
     }
   else unlike = std::get<Unlike>(open);
-  if (!options.input_signature.empty() && (unlike.fails || !has_small(match(pattern, request.signature).value())))
-    fail_declared(pattern, unlike.why);
-  if (auto narrower = make_narrower(pattern, request, known, reason)) return narrower;
-  reason += text(" (sizes are fixed in it, since with sizes that vary: ", unlike.why, ")");
+  const bool is_small =
+      unlike.cause == Unlike::Cause::another_program && has_small(match(pattern, request.signature).value());
+  const bool may_be_fixed = unlike.is_of_op() || options.fixes_sizes;
+  if (!options.input_signature.empty() && !may_be_fixed && !is_small)
+    throw InvalidArgument(text(title, ": ", unlike.refusal(pattern)));
+  if (may_be_fixed) {
+    std::unique_lock lock(guard);
+    const auto alike = [&](const Signature& s) { return is_same_kind(s, request.signature); };
+    if (std::ranges::none_of(needing_sizes, alike)) needing_sizes.push_back(request.signature);
+  }
+  if (auto narrower = make_narrower(pattern, request, known, unlike, reason)) return narrower;
+  reason += (reason.empty() ? "" : " ") + unlike.fixing_all();
   return finished(std::move(known), request);
 }
 
 /// With one of several sizes fixed, the first one that suffices.
 std::shared_ptr<Variant> TracedFunction::State::make_narrower(const Signature& pattern, Request& request,
-                                                              const Run& known, std::string& reason) {
+                                                              const Run& known, const Unlike& unlike,
+                                                              std::string& reason) {
   const int symbols = static_cast<int>(match(pattern, request.signature).value().size());
   for (int k = 0; symbols > 1 && k < symbols; ++k) {
     auto open = run_open(with_fixed(pattern, k, request.signature), request, known);
     Run* same = std::get_if<Run>(&open);
     if (!same) continue;
-    reason += text(" (", places_of(pattern, k), ": this size is fixed in it, since the C++ of the function reads it)");
+    reason += (reason.empty() ? "" : " ") + unlike.fixing(pattern, k);
     return finished(std::move(*same), request);
   }
   return nullptr;
 }
 
-void TracedFunction::State::fail_declared(const Signature& pattern, const std::string& why) const {
-  throw InvalidArgument(text(
-      title, ": its input signature says any_size for ", places_of(pattern, 0),
-      ", but with that size open the C++ of the function is another program than with the size of this call: ", why,
-      "; a C++ loop over a size is to be a scan, a number made of a size extent(x.shape()[0], dtype), and where C++ "
-      "has "
-      "to read a size, leave any_size out of the signature"));
+/// Whether a variant more would be made only because ops have to know sizes, of which max_variants others were met.
+bool TracedFunction::State::is_one_of_too_many(const Signature& call) {
+  std::unique_lock lock(guard);
+  if (variants.size() < static_cast<std::size_t>(options.max_variants)) return false;
+  const auto like = std::ranges::find_if(needing_sizes, [&](const Signature& s) { return is_same_kind(s, call); });
+  if (like == needing_sizes.end()) return false;
+  if (!std::exchange(warned_of_op_by_op, true))
+    std::cerr
+        << "gradus: " << title << " has " << variants.size() << " variants, each for sizes of its own ("
+        << retraces.back().reason
+        << "); calls with further sizes run op by op, which is slower: pad to fewer sizes, or raise max_variants\n";
+  return true;
 }
 
 void TracedFunction::State::admit(std::shared_ptr<Variant> variant, const std::string& reason, double took) {
@@ -370,6 +378,17 @@ void TracedFunction::State::retire(const Variant& variant) {
   variants.erase(known);
 }
 
+/// The same of those whose layers have changed for good.
+void TracedFunction::State::retire_outdated() {
+  std::vector<std::shared_ptr<Variant>> released;  // after the lock
+  std::unique_lock lock(guard);
+  std::erase_if(variants, [&](const std::shared_ptr<Variant>& variant) {
+    if (!variant->watched.is_over()) return false;
+    released.push_back(variant);
+    return true;
+  });
+}
+
 /// Constants stay in memory as long as the variant, and another value of them is never seen: large ones are told, once.
 void TracedFunction::State::warn_of_captures(const Segment& root) {
   for_each_segment(root, [&](const Segment& segment) {
@@ -384,21 +403,27 @@ std::shared_ptr<Variant> TracedFunction::State::find_or_make(Request& request, s
   if (auto known = find(request.signature, symbols)) return known;
   std::lock_guard lock(making);
   if (auto known = find(request.signature, symbols)) return known;
+  request.op_by_op = is_one_of_too_many(request.signature);
+  if (request.op_by_op) return nullptr;
   auto variant = make(request);
   symbols = match(variant->pattern, request.signature).value();
   return variant;
 }
 
 Called TracedFunction::State::call(const Signature& signature, In arguments, const Body& body) {
-  Request request{signature, body, OneCall(title, arguments, dispatches, budget())};
+  Request request{signature, body, OneCall(title, arguments, dispatches, budget()), Restarts(title)};
   try {
-    for (;;) {
+    std::optional<Called> called;
+    while (!called) {
+      request.restarts.count_attempt();
       std::vector<std::int64_t> symbols;
       const std::shared_ptr<Variant> variant = find_or_make(request, symbols);
+      if (request.op_by_op) return run_eagerly(arguments, body);
       variant->last_use = ++uses;
       request.values.begin(std::move(symbols));
-      if (auto called = attempt(*variant, request)) return std::move(*called);
+      called = attempt(*variant, request);
     }
+    return std::move(*called);
   } catch (...) {
     request.values.undo();
     throw;
@@ -409,9 +434,10 @@ Called TracedFunction::State::call(const Signature& signature, In arguments, con
 std::optional<Called> TracedFunction::State::attempt(Variant& variant, Request& request) {
   for (Segment* segment = variant.root.get(); segment; segment = next(variant, request)) {
     if (const UsedCell* changed = segment->find_changed()) {
-      request.why = text("variable ", changed->name, ", which an earlier variant used, ",
-                         changed->is_gone() ? "was destroyed" : "has got its first mask, or none any more");
+      std::string reason = text("variable ", changed->name, ", which an earlier variant used, ",
+                                changed->is_gone() ? "was destroyed" : "has got its first mask, or none any more");
       retire(variant);
+      request.restarts.add(variant, std::move(reason));
       return {};
     }
     if (!request.values.symbols().empty() && !segment->fitting.contains(request.values.symbols())) {
@@ -443,7 +469,8 @@ Segment* TracedFunction::State::next(Variant& variant, Request& request) {
   } catch (const ResourceExhausted&) { throw; } catch (const InternalError&) {
     throw;
   } catch (const std::exception& error) {
-    if (!options.input_signature.empty() || variant.pattern.specs == request.signature.specs) throw;
+    const bool may_be_fixed = options.input_signature.empty() || options.fixes_sizes || Unlike::by(error).is_of_op();
+    if (variant.pattern.specs == request.signature.specs || !may_be_fixed) throw;
     std::lock_guard also(making);
     admit(finished(run(request.signature, request), request),
           text("sizes are fixed in it, since another path with sizes that vary: ", error.what()),
@@ -452,6 +479,9 @@ Segment* TracedFunction::State::next(Variant& variant, Request& request) {
   }
   if (!way.owned) {
     retire(variant);
+    request.restarts.add(
+        variant,
+        "traced again for another path, it met other operations: a captured tensor or other C++ state has changed");
     return nullptr;
   }
   way.segment.store(way.owned.get(), std::memory_order_release);
@@ -464,11 +494,10 @@ Segment* TracedFunction::State::next(Variant& variant, Request& request) {
   return way.owned.get();
 }
 
-void TracedFunction::State::add_watched(Variant& variant, const std::vector<WatchedFields>& watched) {
+void TracedFunction::State::add_watched(Variant& variant, const WatchedState& watched) {
   std::unique_lock lock(guard);
-  for (const WatchedFields& fields : watched)
-    if (std::ranges::find(variant.watched, fields.object, &WatchedFields::object) == variant.watched.end())
-      variant.watched.push_back(fields);
+  variant.watched.add(watched);
+  variant.watched_until = 0;
 }
 
 /// Traces again: the known way first, then as this call goes. Null: the C++ is another program than it was.
@@ -489,13 +518,10 @@ std::unique_ptr<Segment> TracedFunction::State::extend(Variant& variant, Request
     Guide guide(request.values, title);
     Trace trace(variant.memory, closure, std::ref(guide));
     if (!request.values.symbols().empty()) trace.set_limit(applications_after(variant.memory->size()));
-    trace.repeat_choices(variant.choices);
+    trace.repeat_choices(variant.choices, request.values.symbols().empty());
     Called called = request.body(trace.parameters());
-    if (guide.has_diverged(trace)) {
-      request.why =
-          "traced again for another path, it met other operations: a captured tensor or other C++ state has changed";
-      return nullptr;
-    }
+    if (guide.has_diverged(trace)) return nullptr;
+    check_unchanged(title, trace.watched());
     add_watched(variant, trace.watched());
     draft.emplace(trace, std::move(called), request.values.path(), hand_on());
   }
@@ -528,8 +554,7 @@ TracedFunction::TracedFunction(FunctionOptions options, const void* closure, std
     : state_(std::make_unique<State>(std::move(options))) {
   state_->closure = {closure, closure_bytes};
   check_pass_names(state_->options.disable);
-  require(state_->options.max_variants > 0, "function: max_variants must be positive, got ",
-          state_->options.max_variants);
+  check_options("function", state_->options);
 }
 TracedFunction::~TracedFunction() = default;
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/function/explanation.h"
 #include "gradus/function/signature.h"
 #include "gradus/graph/tensor.h"
@@ -14,7 +15,9 @@ namespace gradus {
 struct FunctionOptions {
   std::string name = {};
   /// Given: one variant serves all sizes marked any_size; other inputs are an InvalidArgument. Sizes that agree in the
-  /// first call are taken to agree always; if they do not, a second variant is made.
+  /// first call are taken to agree always; if they do not, a second variant is made. A size that an op has to know, as
+  /// fft does, is fixed: one variant for each, which explain() tells; past max_variants of them further sizes run op by
+  /// op, and a line on standard error says so. A size that the C++ reads is an InvalidArgument.
   std::vector<Spec> input_signature = {};
   /// Budget in bytes for what a call keeps between its kernels, above arguments, variables and results; 0: none. What
   /// does not fit is computed again where it is read late, which changes no bit; ResourceExhausted, naming the smallest
@@ -27,6 +30,8 @@ struct FunctionOptions {
   std::vector<std::string> disable = {};  // passes to leave out, by the names that compiler/passes.h lists: {"fuse"}
   bool profile = false;                   // explain() tells how long each kernel really takes, on average
   bool run_eagerly = false;               // op by op, as the C++ runs: for a debugger
+  bool fixes_sizes = false;               // what the C++ reads of input_signature is fixed, as what ops have to know
+  static constexpr auto ranges() { return std::array{Allowed::any("max_bytes"), Allowed::positive("max_variants")}; }
 };
 
 /// What a call gives: tensors in a fixed order (an empty one stays empty), and the result that they belong into, of the

@@ -4,6 +4,7 @@
 #include "gradus/base/nearest.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
+#include "gradus/function/whereabouts.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -72,6 +73,15 @@ void assign_lazily(VariableCell& cell, const Tensor& next) {
   queue->add_assignment(cell.shared_from_this());
 }
 
+/// What a copy of the cell begins with. Within a trace that is what the cell held before it.
+Tensor value_to_copy(VariableCell& cell) {
+  const Trace* trace = Trace::current();
+  require(!trace || !trace->has_assigned(cell), "variable ", cell.name,
+          ": copied within a traced function that has assigned it before, so its value is not known yet; make the copy "
+          "outside of the function, and assign it within");
+  return cell.read();
+}
+
 /// While it lives, what is made belongs to `trace`, which is on the stack of this thread.
 class Within : public Context {
  public:
@@ -109,12 +119,24 @@ std::shared_ptr<VariableCell> VariableCell::make(const Tensor& initial, std::str
   auto cell = std::make_shared<VariableCell>();
   cell->name = std::move(name);
   cell->spec = initial.spec();
-  cell->trainable = options.trainable;
+  cell->trainable = cell->made_trainable = options.trainable;
   cell->aggregation = options.aggregation;
   cell->id = next_id.fetch_add(1, std::memory_order_relaxed);
   cell->value = initial;
   cell->handle.cell_ = std::shared_ptr<VariableCell>(std::shared_ptr<void>(), cell.get());
   return cell;
+}
+
+std::uint64_t VariableCell::last_id() { return next_id.load(std::memory_order_relaxed) - 1; }
+bool VariableCell::is_trainable() {
+  if (Trace* trace = Trace::current())
+    trace->watch_flag(std::shared_ptr<const std::atomic<bool>>(shared_from_this(), &trainable), "variable " + name);
+  return trainable;
+}
+
+void VariableCell::set_trainable(bool next) {
+  if (Trace* trace = Trace::current()) trace->note_set(trainable);
+  if (trainable.exchange(next, std::memory_order_acq_rel) != next) note_change_of_setup();
 }
 
 Tensor VariableCell::read() {
@@ -146,17 +168,27 @@ Tensor VariableCell::masked(const Tensor& x) {
 
 Variable::Variable(std::shared_ptr<VariableCell> cell) : cell_(std::move(cell)) {}
 Variable::Variable(const Tensor& initial, std::string name, VariableOptions options)
-    : cell_(VariableCell::make(initial, name.empty() ? "variable" : std::move(name), options)) {}
+    : cell_(VariableCell::make(initial, name.empty() ? "variable" : std::move(name), options)) {
+  whereabouts::enter(this, whereabouts::Kind::variable);
+}
 Variable::Variable(const Variable& other)
-    : cell_(VariableCell::make(other.cell_->read(), other.cell_->name,
-                               {other.cell_->trainable, other.cell_->aggregation})) {
+    : cell_(VariableCell::make(value_to_copy(*other.cell_), other.cell_->name,
+                               {other.cell_->made_trainable, other.cell_->aggregation})) {
+  cell_->trainable = other.cell_->trainable.load();
   if (const auto mask = other.cell_->mask_cell())
     cell_->set_mask_cell(VariableCell::make(mask->read(), mask->name, {.trainable = false}));
+  whereabouts::enter(this, whereabouts::Kind::variable);
 }
-Variable::Variable(Variable&& other) noexcept = default;
+Variable::Variable(Variable&& other) noexcept : cell_(std::move(other.cell_)) {
+  if (cell_.use_count() == 0) return;
+  whereabouts::leave(&other);
+  whereabouts::enter(this, whereabouts::Kind::variable);
+}
 Variable::~Variable() {
   const bool owner = cell_.use_count() > 0;  // not the cell's own handle, nor moved from
-  if (owner) cell_->abandoned.store(true, std::memory_order_relaxed);
+  if (!owner) return;
+  whereabouts::leave(this);
+  cell_->abandoned.store(true, std::memory_order_relaxed);
 }
 
 Tensor Variable::value() const {
@@ -166,9 +198,14 @@ Tensor Variable::value() const {
 const Shape& Variable::shape() const { return cell_->spec.shape; }
 DType Variable::dtype() const { return cell_->spec.dtype; }
 const std::string& Variable::name() const { return cell_->name; }
-void Variable::set_name(std::string name) { cell_->name = std::move(name); }
-bool Variable::trainable() const { return cell_->trainable; }
-void Variable::set_trainable(bool trainable) { cell_->trainable = trainable; }
+void Variable::become(const std::shared_ptr<VariableCell>& cell) {
+  const Variable left(std::exchange(cell_, cell));  // the cell that it leaves has no Variable any more
+}
+void Variable::set_name(std::string name) {
+  if (cell_->name != name) cell_->name = std::move(name);
+}
+bool Variable::trainable() const { return cell_->is_trainable(); }
+void Variable::set_trainable(bool trainable) { cell_->set_trainable(trainable); }
 Aggregation Variable::aggregation() const { return cell_->aggregation; }
 
 void Variable::assign(const Tensor& value) {

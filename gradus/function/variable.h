@@ -38,6 +38,7 @@ class Variable {
   void assign(const Tensor& value);
   void assign_add(const Tensor& value);
   void assign_sub(const Tensor& value);
+  /// Whether trainable_variables() lists it. What was traced notices a change.
   bool trainable() const;
   void set_trainable(bool trainable);
   /// Pruning: from now on elements where `mask` is 0 are 0, whatever is assigned, and get no gradient. `mask` has the
@@ -52,6 +53,8 @@ class Variable {
 
   // For the rooms of the library.
   void set_name(std::string name);
+  /// From now on this is a handle of `cell`.
+  void become(const std::shared_ptr<VariableCell>& cell);
   const std::shared_ptr<VariableCell>& cell() const { return cell_; }
 
  private:

@@ -26,7 +26,8 @@ class CellLock {
 struct VariableCell : std::enable_shared_from_this<VariableCell> {
   std::string name;
   Spec spec;
-  bool trainable = true;
+  std::atomic<bool> trainable{true};
+  bool made_trainable = true;  // a layer that is trained again after it was frozen leaves all others as they were made
   Aggregation aggregation = Aggregation::none;
   std::shared_ptr<LossScale> loss_scale;  // of the policy that made it; null: none
   std::uint64_t id = 0;                   // never reused: keys caches where addresses could be
@@ -40,6 +41,11 @@ struct VariableCell : std::enable_shared_from_this<VariableCell> {
   Variable handle{std::shared_ptr<VariableCell>()};  // the cell's own: does not keep it alive
 
   static std::shared_ptr<VariableCell> make(const Tensor& initial, std::string name, VariableOptions options);
+  /// The largest id that was given so far.
+  static std::uint64_t last_id();
+  /// Asks: a trace takes note of it.
+  bool is_trainable();
+  void set_trainable(bool next);
   /// The value now, outside of any trace.
   Tensor read();
   /// The value here, in a trace or outside, without telling anybody.

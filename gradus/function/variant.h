@@ -12,11 +12,12 @@ struct Variant {
   static constexpr std::size_t most_guards = 128;  // on one path
 
   Signature example, pattern;
-  std::vector<WatchedFields> watched;  // what it holds for besides; guarded by the function
+  WatchedState watched;                         // what it holds for besides; guarded by the function
+  std::atomic<std::uint64_t> watched_until{0};  // changes_of_setups() up to which that is known
   std::unique_ptr<Segment> root;
   std::atomic<int> paths{1};
   std::atomic<std::uint64_t> last_use{0};
-  std::vector<bool> choices;                 // of the library by sizes, for another path
+  Trace::Choices choices;                    // of the library by sizes, for another path
   SizesSeen unfit;                           // sizes of calls at which the C++ is another program
   std::atomic<std::size_t> memory_bytes{0};  // what is kept to trace it again costs a cache
 
@@ -25,8 +26,8 @@ struct Variant {
   bool is_being_traced = false;
 };
 
-/// Which watched fields have changed; empty if none.
-std::string changed_fields(const Variant& variant);
+/// What a variant costs a cache.
+std::size_t footprint(const Variant& variant);
 
 /// What explain() says of a variant: kernels, graph, bytes.
 void describe(const Variant& variant, Explanation& explanation);

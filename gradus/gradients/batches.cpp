@@ -7,6 +7,7 @@
 #include "gradus/gradients/chunks.h"
 #include "gradus/gradients/micro_batches.h"
 #include "gradus/graph/region.h"
+#include "gradus/gradients/weighed.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control_ops.h"
 #include "gradus/ops/elementwise.h"
@@ -17,7 +18,6 @@ namespace gradus {
 namespace {
 
 void require_one_of(std::string_view op, std::string_view rows_name, std::int64_t rows, std::size_t max_bytes) {
-  require(rows >= 0, op, ": ", rows_name, " must be positive, got ", rows);
   require((rows > 0) != (max_bytes > 0), op, ": say one of ", rows_name, " and max_bytes, got ", rows_name, " ", rows,
           " and max_bytes ", max_bytes);
 }
@@ -126,11 +126,11 @@ class Sums {
     return [this](In so_far, In part) {
       const auto [loss, gradients] = of(part);
       const Tensor value = loss.value(), weight = loss.weight();
-      Tensors next{so_far[0] + value * cast(weight, value.dtype()), so_far[1] + weight}, joined;
+      Tensors next{so_far[0] + weighed(value, weight), so_far[1] + weight}, joined;
       for (std::size_t i = 0; i < gradients.size(); ++i) {
         const DType wide = computed_in(sources_[i].dtype());
         const GradientPart sum =
-            gradients.mean(i).map([&](const Tensor& mean) { return cast(mean, wide) * cast(weight, wide); });
+            gradients.mean(i).map([&](const Tensor& mean) { return weighed(cast(mean, wide), weight); });
         if (places_[i] == 0) next.push_back(so_far[next.size()] + sum.whole());
         else add_rows(sum, i, part[0].shape()[0], joined);
       }
@@ -169,6 +169,7 @@ Tensors tensors_of(const LossAndGradients& all) {
 
 Tensor detail::map_batches(const TensorMap& f, const Tensor& xs, const MapBatchesOptions& options) {
   constexpr std::string_view op = "map_batches";
+  check_options(op, options);
   require_one_of(op, "batch_size", options.batch_size, options.max_bytes);
   const std::int64_t total = known_rows_of_batch(op, {&xs, 1});
   const auto of_rows = [&](In, In slices) {
@@ -187,6 +188,7 @@ Tensor detail::map_batches(const TensorMap& f, const Tensor& xs, const MapBatche
 LossAndGradients detail::accumulated_gradients(const std::function<Loss(In)>& loss, const Variables& sources, In batch,
                                                const AccumulateOptions& options) {
   constexpr std::string_view op = "accumulated_gradients";
+  check_options(op, options);
   require_one_of(op, "micro_batch", options.micro_batch, options.max_bytes);
   const std::int64_t total = known_rows_of_batch(op, batch);
   require(total > 0, op, ": the batch has no rows");

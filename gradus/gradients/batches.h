@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <utility>
+#include "gradus/base/ranges.h"
 #include "gradus/gradients/functional.h"
 
 namespace gradus {
@@ -10,10 +11,12 @@ namespace gradus {
 struct MapBatchesOptions {
   std::size_t max_bytes = 0;    // live above inputs and result
   std::int64_t batch_size = 0;  // rows at once
+  static constexpr auto ranges() { return std::array{Allowed::any("max_bytes"), Allowed::not_negative("batch_size")}; }
 };
 struct AccumulateOptions {
   std::int64_t micro_batch = 0;  // rows at once
   std::size_t max_bytes = 0;     // live above inputs, variables and gradients
+  static constexpr auto ranges() { return std::array{Allowed::not_negative("micro_batch"), Allowed::any("max_bytes")}; }
 };
 
 namespace detail {

@@ -1,7 +1,9 @@
 /// Accumulation and clipping.
 #include "gradus/gradients/gradients.h"
+#include "gradus/base/ranges.h"
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/variable_cell.h"
+#include "gradus/gradients/weighed.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
@@ -35,7 +37,9 @@ Tensor norm_of(const std::vector<GradientPart>& means) {
   return sum.defined() ? sqrt(sum) : zeros({});
 }
 
-void check_norm(std::string_view op, double norm) { require(norm > 0, op, ": the norm must be positive, got ", norm); }
+void check_norm(std::string_view op, double norm) {
+  check_number(op, "the norm", Allowed::positive("norm"), norm);  // an infinite one would make NaN
+}
 
 /// Of no weight at all gradients are 0, as the loss is.
 Tensor divisor(const Tensor& weight) { return where(equal(weight, 0), ones_like(weight), weight); }
@@ -92,7 +96,7 @@ Gradients& Gradients::operator+=(const Gradients& other) {
     const DType wide = computed_in(g.parts_[i].dtype());
     if (g.are_sums_ && g.parts_[i].dtype() == wide) return g.parts_[i];
     return g.parts_[i].map(
-        [&](const Tensor& part) { return g.are_sums_ ? cast(part, wide) : cast(part, wide) * cast(g.weight_, wide); });
+        [&](const Tensor& part) { return g.are_sums_ ? cast(part, wide) : weighed(cast(part, wide), g.weight_); });
   };
   for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i] = sum_of(*this, i) + sum_of(other, i);
   weight_ = weight_ + cast(other.weight_, weight_.dtype());

@@ -1,8 +1,12 @@
 /// Sums, weights and what may be added to what.
 #include "gradus/gradients/loss.h"
+#include "gradus/gradients/weighed.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/known_values.h"
 #include "gradus/ops/reduce.h"
+#include "gradus/ops/size_choice.h"
+#include "gradus/ops/special.h"
 #include "gradus/ops/widened.h"
 
 namespace gradus {
@@ -34,8 +38,9 @@ void check_floating(std::string_view what, const Tensor& x) {
 
 Loss Loss::mean(const Tensor& per_example) {
   check_floating("Loss::mean: per_example", per_example);
-  const Tensor wide = widened(per_example);
-  return {reduce_mean(wide), element_count(wide, wide.dtype())};
+  const Tensor wide = widened(per_example), weight = element_count(wide, wide.dtype());
+  if (SizeChoice::choose(per_example.shape().size() > 0)) return {reduce_mean(wide), weight};
+  return {reduce_sum(wide) / maximum(weight, 1), weight};  // there may be none: 0
 }
 
 Loss Loss::mean(const Tensor& per_example, const Tensor& sample_weight) {
@@ -43,7 +48,7 @@ Loss Loss::mean(const Tensor& per_example, const Tensor& sample_weight) {
   require(sample_weight.spec() == per_example.spec(), "Loss::mean: sample_weight is ", sample_weight.spec(),
           ", expected that of the losses, ", per_example.spec());
   const Tensor weights = widened(sample_weight), weight = reduce_sum(weights);
-  return {divide_or_zero(reduce_sum(widened(per_example) * weights), weight), weight};
+  return {divide_or_zero(reduce_sum(multiply_no_nan(widened(per_example), weights)), weight), weight};
 }
 
 Loss Loss::of(const Tensor& scalar) {
@@ -61,13 +66,19 @@ Loss Loss::of_sums(Tensor sum, Tensor weight) {
   return loss;
 }
 
+Tensor weighed(const Tensor& mean, const Tensor& weight) {
+  const bool surely_counts = known_fill(weight).value_or(0) != 0;
+  const Tensor factor = cast(weight, mean.dtype());
+  return SizeChoice::choose(surely_counts) ? mean * factor : multiply_no_nan(mean, factor);
+}
+
 Tensor Loss::value() const {
   if (!defined()) return zeros({});
   return sum_.defined() ? divide_or_zero(sum_, weight_) : mean_;
 }
 Tensor Loss::sum() const {
   if (!defined()) return zeros({});
-  return sum_.defined() ? sum_ : mean_ * weight_;
+  return sum_.defined() ? sum_ : weighed(mean_, weight_);
 }
 Tensor Loss::weight() const { return defined() ? weight_ : zeros({}); }
 

@@ -9,10 +9,12 @@ class Loss {
  public:
   /// Empty: sum 0, weight 0; the start of a +=.
   Loss() = default;
-  /// Weight: the number of elements of the tensor given, such as batch * time. InvalidArgument unless they are floats.
+  /// Weight: the number of elements of the tensor given, such as batch * time. Of none: 0. InvalidArgument unless they
+  /// are floats.
   static Loss mean(const Tensor& per_example);
-  /// The weighted mean; weight: the sum of sample_weight. Of no weight at all: 0. InvalidArgument unless both are
-  /// floats of one spec.
+  /// The weighted mean; weight: the sum of sample_weight. Of no weight at all: 0. A weight of exactly 0 takes its
+  /// element out, whatever it is, NaN too: it adds 0, and its gradient is 0. (What it was made of may make NaN of that
+  /// 0; the losses of nn/losses.h see to it up to the prediction.) InvalidArgument unless both are floats of one spec.
   static Loss mean(const Tensor& per_example, const Tensor& sample_weight);
   /// A plain number: weight 1. InvalidArgument unless it is one float.
   static Loss of(const Tensor& scalar);

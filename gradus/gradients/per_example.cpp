@@ -1,6 +1,7 @@
 /// vmap of the gradient over examples, and what can be had from factors without multiplying them out.
 #include "gradus/gradients/per_example.h"
 #include "gradus/autodiff/vmap.h"
+#include "gradus/base/ranges.h"
 #include "gradus/gradients/chunks.h"
 #include "gradus/gradients/micro_batches.h"
 #include "gradus/graph/context.h"
@@ -91,7 +92,7 @@ Tensor PerExampleGradients::norms() const {
 }
 
 PerExampleGradients PerExampleGradients::clip_by_norm(double norm) const {
-  require(norm > 0, "clip_by_norm: the norm must be positive, got ", norm);
+  check_number("clip_by_norm", "the norm", Allowed::positive("norm"), norm);
   const Tensor own = norms();
   const Tensor factor = norm / maximum(own, norm) + (own - own);  // NaN of an example whose norm is not finite
   PerExampleGradients clipped = *this;

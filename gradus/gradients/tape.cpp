@@ -5,6 +5,7 @@
 #include "gradus/autodiff/vjp.h"
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/pending.h"
+#include "gradus/function/trace.h"
 #include "gradus/function/variable_cell.h"
 #include "gradus/gradients/jacobian.h"
 #include "gradus/graph/context.h"
@@ -96,7 +97,7 @@ void check_source(const Spec& spec, const std::string& what) {
 
 /// The gradient by a source on which the target does not depend.
 Tensor unconnected(const Spec& spec, const std::string& what, const GradientOptions& options) {
-  require(options.unconnected == Unconnected::zero, "gradient: the target does not depend on ", what,
+  require<MistakeOfCpp>(options.unconnected == Unconnected::zero, "gradient: the target does not depend on ", what,
           "; leave it out, or ask for zeros with {.unconnected = Unconnected::zero}");
   return fill(spec.shape, 0, spec.dtype);
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <initializer_list>
 #include <memory>
+#include "gradus/base/ranges.h"
 #include "gradus/gradients/gradients.h"
 #include "gradus/gradients/loss.h"
 
@@ -24,11 +25,13 @@ struct JacobianOptions {
   /// Bytes that may be live above what is read and the result; 0: no limit. What does not fit is computed in chunks, of
   /// the same bits; ResourceExhausted names the smallest budget that works.
   std::size_t max_bytes = 0;
+  static constexpr auto ranges() { return std::array{Allowed::any("max_bytes")}; }
 };
 
 class GradientTape {
  public:
-  explicit GradientTape(TapeOptions options = {});
+  GradientTape() : GradientTape(TapeOptions()) {}
+  explicit GradientTape(TapeOptions options);
   ~GradientTape();
   GradientTape(const GradientTape&) = delete;
 

@@ -1,5 +1,5 @@
 /// Numbers in place of symbols. Attributes, and the regions among them, are rewritten in their text form, where a
-/// dimension stands behind a bracket, a comma or an equals sign: s0, 784*s0, s0*s1+2.
+/// dimension stands behind a bracket, a comma or an equals sign: s0, 784*s0, s0*s1+2, ((s0+1)/2).
 #include "gradus/graph/evaluate.h"
 #include <sstream>
 
@@ -7,7 +7,7 @@ namespace gradus {
 namespace {
 
 bool begins_dimension(char before) { return before == '[' || before == ',' || before == '='; }
-bool is_of_dimension(char c) { return (c >= '0' && c <= '9') || c == 's' || c == '*' || c == '+' || c == '-'; }
+bool is_of_dimension(char c) { return (c >= '0' && c <= '9') || std::string_view("s*+-()/^").find(c) != std::string_view::npos; }
 
 /// `written` with extents for dimensions. What a word such as `sum` begins with is none.
 std::string with_numbers(std::string_view written, std::span<const std::int64_t> symbols) {

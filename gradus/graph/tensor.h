@@ -11,8 +11,8 @@
 
 namespace gradus {
 
-/// A weak number: takes the dtype of the tensor beside it (x * 2, 1 / x). A fraction beside an integer tensor is an
-/// InvalidArgument: cast first.
+/// A weak number: takes the dtype of the tensor beside it (x * 2, 1 / x). A floating number beside a tensor of integers
+/// or booleans is an InvalidArgument, also a whole one: i32 / 2.0 would divide integers. Write 2, or cast the tensor.
 class Scalar {
  public:
   template <Element T> Scalar(T value) : literal_(value) {}
@@ -44,6 +44,11 @@ class Tensor {
   template <Element T> std::span<const T> span() const&& = delete;
   /// Along axis 0; OutOfRange past its ends. Negative indices count from the end.
   Tensor operator[](std::int64_t index) const;
+#if __cpp_multidimensional_subscript >= 202110L
+  template <class... Index>
+    requires(sizeof...(Index) > 1)
+  Tensor operator[](Index...) const = delete;  // x[i][j]
+#endif
   /// Rows [begin, end) of axis 0; OutOfRange past its ends, never silently empty.
   Tensor rows(std::int64_t begin, std::int64_t end) const;
   /// The value of one boolean. Inside `function` it becomes a guard: each way is traced when a call first takes it.

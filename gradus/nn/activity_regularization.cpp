@@ -8,6 +8,7 @@ namespace {
 
 struct ActivityRegularizationLayer final : ClonedMasked<ActivityRegularizationLayer>, Described {
   explicit ActivityRegularizationLayer(ActivityRegularizationOptions o) : options(o) {
+    check_options("ActivityRegularization", o);
     set_activity_regularizer(regularizers::L1L2(options.l1, options.l2));
   }
   std::string_view kind() const override { return "activity_regularization"; }

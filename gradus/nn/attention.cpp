@@ -23,8 +23,7 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
             heads, ", ", key_dim, " and ", value_dim);
     require(key_heads > 0 && heads % key_heads == 0, layer, ": ", key_heads,
             " heads of keys and values do not divide the ", heads, " heads of the query");
-    require(options.dropout >= 0 && options.dropout < 1, layer, ": dropout must be at least 0 and below 1, got ",
-            options.dropout);
+    check_options(layer, options);
   }
   std::string_view kind() const override { return "multi_head_attention"; }
   void build(const Spec& input) override { build_for({&input, 1}); }
@@ -47,8 +46,13 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
       add_variable("attention_output/bias", zeros({outputs}, query.dtype), options.bias_regularizer);
   }
   Tensor call(const Tensor& x) const override { return attend(x, x, x, {}); }
-  Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
+  Tensor call_masked(const Tensor& x, const Tensor& given) const override {
+    const Tensor mask = of_places(given, x);
     return attend(x, x, x, joint_mask({}, mask, mask));
+  }
+  /// bool [batch, time]
+  static Tensor of_places(const Tensor& mask, const Tensor& x) {
+    return CallScope::spread(mask, {x.shape()[0], x.shape()[1]});
   }
   Tensor compute_mask(const Tensor&, const Tensor& mask) const override { return mask; }
   /// `given`, of which what the masks of queries and keys, bool [batch, time], leave out is left out too.
@@ -114,14 +118,15 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, AttentionMask mask) const
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
                                       AttentionMask mask) const {
-  auto& attention = static_cast<AttentionLayer&>(layer_behind());
+  auto& attention = layer_as<AttentionLayer>(*this, "MultiHeadAttention");
   attention.ensure_built(std::array{query.spec(), key.spec(), value.spec()});
   if (Trace* trace = Trace::current()) trace->note_use(this, attention.variables());
   const NameScope scope(attention.name().empty() ? attention.kind() : std::string_view(attention.name()));
   const CallScope call(attention);
   const Tensor q = attention.computed(query), k = attention.computed(key), v = attention.computed(value);
-  const Tensor of_query = CallScope::mask_of(q), of_value = CallScope::mask_of(v);
-  Tensor of_keys = CallScope::mask_of(k);
+  const Tensor of_query = AttentionLayer::of_places(CallScope::mask_of(q), q);
+  const Tensor of_value = AttentionLayer::of_places(CallScope::mask_of(v), v);
+  Tensor of_keys = AttentionLayer::of_places(CallScope::mask_of(k), k);
   if (of_value.defined() && value.node() != key.node())
     of_keys = of_keys.defined() ? logical_and(of_keys, of_value) : of_value;
   const Tensor y = attention.attend(q, k, v, AttentionLayer::joint_mask(mask.mask, of_query, of_keys));

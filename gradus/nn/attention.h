@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include "gradus/base/ranges.h"
 #include "gradus/nn/module.h"
 #include "gradus/nn/regularizers.h"
 
@@ -16,6 +17,9 @@ struct AttentionOptions {
   std::string name = {};
   Regularizer kernel_regularizer = {}, bias_regularizer = {};  // of all projections
   Regularizer activity_regularizer = {};                       // of what each of them gives, as in Keras
+  static constexpr auto ranges() {
+    return std::array{Allowed::share_below_one("dropout"), Allowed::positive("value_dim")};
+  }
 };
 
 /// Booleans that broadcast to [batch, heads, queries, keys]; false: not looked at. A query that no key is left for gets

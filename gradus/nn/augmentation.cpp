@@ -61,6 +61,14 @@ Factor checked(std::string_view layer, Factor factor, double least, double most)
   return factor;
 }
 
+/// Keras's colors: from the darkest to the brightest.
+RandomColorOptions checked(std::string_view layer, const RandomColorOptions& options) {
+  check_options(layer, options);
+  require(options.value_range[0] < options.value_range[1], layer, ": value_range is [", options.value_range[0], ", ",
+          options.value_range[1], "], expected the smaller number first");
+  return options;
+}
+
 Tensor as_floats(const Tensor& x) { return is_floating(x.dtype()) ? x : cast(x, f32); }
 
 /// One number for each image, [batch], in the type in which it is computed with.
@@ -206,12 +214,12 @@ RandomCrop::RandomCrop(std::int64_t height, std::int64_t width)
 RandomBrightness::RandomBrightness(Factor factor, RandomColorOptions options)
     : Module(augmentation(
           "RandomBrightness", "random_brightness", {range_option("factor", factor), colors_option(options)},
-          [f = checked("RandomBrightness", factor, -1, 1), range = options.value_range](const Tensor& images) {
-            return brightened(images, f, range);
-          })) {}
+          [f = checked("RandomBrightness", factor, -1, 1), range = checked("RandomBrightness", options).value_range](
+              const Tensor& images) { return brightened(images, f, range); })) {}
 RandomContrast::RandomContrast(Factor factor, RandomColorOptions options)
-    : Module(augmentation("RandomContrast", "random_contrast", contrast_options(factor, options),
-                          [f = checked("RandomContrast", factor, -1, 1), range = options.value_range](
-                              const Tensor& images) { return contrasted(images, f, range); })) {}
+    : Module(augmentation(
+          "RandomContrast", "random_contrast", contrast_options(factor, options),
+          [f = checked("RandomContrast", factor, -1, 1), range = checked("RandomContrast", options).value_range](
+              const Tensor& images) { return contrasted(images, f, range); })) {}
 
 }  // namespace gradus

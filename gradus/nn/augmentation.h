@@ -3,6 +3,7 @@
 /// but for flips and crops, which only move.
 #pragma once
 #include <array>
+#include "gradus/base/ranges.h"
 #include "gradus/nn/module.h"
 
 namespace gradus {
@@ -10,7 +11,8 @@ namespace gradus {
 enum class FlipMode { horizontal, vertical, horizontal_and_vertical };
 /// Mirrors with probability 1/2, along each of the axes.
 struct RandomFlip : Module {
-  explicit RandomFlip(FlipMode mode = FlipMode::horizontal_and_vertical);
+  RandomFlip() : RandomFlip(FlipMode::horizontal_and_vertical) {}
+  explicit RandomFlip(FlipMode mode);
 };
 
 /// A range to draw from, uniformly; one number f is {-f, f}. InvalidArgument unless -1 <= low <= high <= 1.
@@ -47,6 +49,7 @@ struct RandomCrop : Module {
 
 struct RandomColorOptions {
   std::array<double, 2> value_range{0, 255};  // of the pixels, cut to it
+  static constexpr auto ranges() { return std::array{Allowed::finite("value_range")}; }
 };
 /// Adds a share of the value range.
 struct RandomBrightness : Module {

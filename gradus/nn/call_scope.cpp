@@ -1,7 +1,9 @@
 /// The call of this thread.
 #include "gradus/nn/call_scope.h"
 #include <atomic>
+#include "gradus/function/trace.h"
 #include "gradus/nn/layer.h"
+#include "gradus/ops/shape.h"
 
 namespace gradus {
 namespace {
@@ -12,7 +14,11 @@ std::atomic<bool> losses_are_used{false};
 
 thread_local CallScope* CallScope::current_ = nullptr;
 
-CallScope::CallScope(const Layer& entry) : CallScope(Kind::call, &entry) {}
+CallScope::CallScope(const Layer& entry) : CallScope(Kind::call, &entry) {
+  outermost_.emplace(entry);
+  if (Trace* trace = Trace::current()) [[unlikely]]
+    entry.watch(*trace);
+}
 
 /// A call within another one adds no scope of its own; a trial hides the one around it.
 CallScope::CallScope(Kind kind, const Layer* entry) : outer_(current_), kind_(kind) {
@@ -32,6 +38,13 @@ Tensor CallScope::mask_of(const Tensor& x) {
 
 void CallScope::set_mask(const Tensor& x, Tensor mask) {
   if (current_) current_->masks_.emplace_back(x, std::move(mask));
+}
+
+Tensor CallScope::spread(const Tensor& mask, const Shape& places) {
+  if (!mask.defined() || mask.shape().rank() >= places.rank()) return mask;
+  Tensor each = mask;
+  while (each.shape().rank() < places.rank()) each = expand_dims(each, -1);
+  return broadcast_to(each, places);
 }
 
 bool CallScope::is_call() { return current_ && current_->kind_ == Kind::call; }

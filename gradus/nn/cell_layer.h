@@ -3,7 +3,9 @@
 #include <functional>
 #include <memory>
 #include <vector>
+#include "gradus/base/type_name.h"
 #include "gradus/nn/cells.h"
+#include "gradus/nn/field_copies.h"
 #include "gradus/nn/layer.h"
 #include "gradus/nn/net_layer.h"
 
@@ -22,6 +24,9 @@ struct CellLayer : Layer {
   Tensor call(const Tensor& x) const override { return step(x, zero_state(x.shape()[0], x.dtype())).output; }
   Tensors zero_state(std::int64_t batch, DType t) const;
   void check_state(const Tensor& x, In state) const;
+
+ protected:
+  bool has_fixed_setup() const override { return true; }
 };
 
 /// The cell whose step is a struct's, which `net` holds.
@@ -32,9 +37,19 @@ std::shared_ptr<Layer> custom_cell(std::shared_ptr<NetLayer> net, std::vector<st
 namespace detail {
 
 template <class Net> struct CellNetLayer final : NetLayer {
-  explicit CellNetLayer(Net n) : net(std::move(n)) { name_variables(); }
-  std::shared_ptr<Layer> clone() const override { return std::make_shared<CellNetLayer>(*this); }
+  explicit CellNetLayer(Net&& n) : net(std::move(n)) {
+    FieldCopies::after_move(n, net);
+    adopt_fields();
+  }
+  std::shared_ptr<Layer> clone() const override { return copied_net(*this); }
+  std::string struct_name() const override { return type_name(typeid(Net).name()); }
   void visit(const FieldVisitor& visitor) const override { visit_fields(net, visitor); }
+  bool become(Layer& fresh) override {
+    auto* same = dynamic_cast<CellNetLayer*>(&fresh);
+    if (!same || !replace_in_place(net, same->net)) return false;
+    take_own(fresh);
+    return true;
+  }
   Tensor call(const Tensor&) const override { fail_as_module(*this); }
   void run_on(In in) const override { net(in[0], Tensors(in.begin() + 1, in.end())); }
   Net net;

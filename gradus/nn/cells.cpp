@@ -98,9 +98,11 @@ std::shared_ptr<Layer> gated(CellKind kind, std::int64_t units, CellOptions opti
   return named(std::make_shared<GatedCell>(kind, units, std::move(options)), name);
 }
 
-CellLayer& cell_behind(const Module& module) { return static_cast<CellLayer&>(module.layer_behind()); }
+CellLayer& cell_behind(const Module& module) { return layer_as<CellLayer>(module, "RecurrentCell"); }
 RecurrentOutput entered(const CellLayer& cell, const Tensor& x, In state) {
   const NameScope scope(cell.name().empty() ? cell.kind() : std::string_view(cell.name()));
+  const OutermostCall call(cell);
+  cell.note_looked_at();
   return cell.step(x, state);
 }
 
@@ -162,7 +164,7 @@ struct CustomCellLayer final : CellLayer {
   }
   std::shared_ptr<Layer> clone() const override {
     auto copy = std::make_shared<CustomCellLayer>(*this);
-    copy->net = std::static_pointer_cast<NetLayer>(net->clone());
+    copy->net = std::static_pointer_cast<NetLayer>(net->clone());  // within the copying of this one
     return copy;
   }
   std::string_view kind() const override { return "custom_cell"; }
@@ -256,9 +258,11 @@ struct RNNLayer final : Cloned<RNNLayer>, Described {
     cell.layer_behind().ensure_built(Spec{input.dtype, {any_size, input.shape[2]}});
   }
   Tensor call(const Tensor& x) const override { return run_from(x, {}).output; }
-  Tensor call_masked(const Tensor& x, const Tensor& mask) const override { return run_from(x, {.mask = mask}).output; }
+  Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
+    return run_from(x, {.mask = mask_of_places(x, mask)}).output;
+  }
   Tensor compute_mask(const Tensor&, const Tensor& mask) const override {
-    return options.return_sequences ? mask : Tensor();
+    return options.return_sequences ? in_order_of_steps(mask, options.go_backwards) : Tensor();
   }
   RecurrentOutput run_from(const Tensor& x, const RecurrentInput& input) const {
     const CellLayer& steps = cell_behind(cell);
@@ -321,7 +325,7 @@ template <class Options> struct ConvLSTMLayer final : Cloned<ConvLSTMLayer<Optio
   }
   Tensor call(const Tensor& x) const override { return call_masked(x, {}); }
   Tensor compute_mask(const Tensor&, const Tensor& mask) const override {
-    return options.return_sequences ? mask : Tensor();
+    return options.return_sequences ? in_order_of_steps(mask, options.go_backwards) : Tensor();
   }
   /// What the input gives to the gates is one convolution for all places.
   Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
@@ -341,7 +345,7 @@ template <class Options> struct ConvLSTMLayer final : Cloned<ConvLSTMLayer<Optio
     state.set(-1, settings.filters);
     const Tensor zero = fill(state, 0, x.dtype());
     return over_places(reshape(gates, divided), {zero, zero}, 0,
-                       {options.return_sequences, options.go_backwards, false, true, mask},
+                       {options.return_sequences, options.go_backwards, false, true, mask_of_places(x, mask)},
                        [&](const Tensor& from_input, In now) { return step(from_input, now); })
         .output;
   }
@@ -427,14 +431,14 @@ RNN::RNN(std::vector<RecurrentCell> cells, RNNOptions options)
     : RNN(StackedRNNCells(std::move(cells)), std::move(options)) {}
 Tensor RNN::operator()(const Tensor& x, const RecurrentInput& input) const { return with_state(x, input).output; }
 RecurrentOutput RNN::with_state(const Tensor& given, const RecurrentInput& input) const {
-  auto& layer = static_cast<RNNLayer&>(layer_behind());
+  auto& layer = layer_as<RNNLayer>(*this, "RNN");
   layer.ensure_built(given.spec());
   if (Trace* trace = Trace::current()) trace->note_use(this, layer.variables());
   const NameScope scope(layer.name().empty() ? layer.kind() : std::string_view(layer.name()));
   const CallScope call(layer);
   const Tensor x = layer.computed(given);
   RecurrentInput whole = input;
-  if (!whole.mask.defined()) whole.mask = CallScope::mask_of(x);
+  if (!whole.mask.defined()) whole.mask = mask_of_places(x, CallScope::mask_of(x));
   RecurrentOutput result = layer.run_from(x, whole);
   layer.note_result(x, whole.mask, result.output);
   return result;

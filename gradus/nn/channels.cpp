@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <span>
 #include "gradus/graph/context.h"
 #include "gradus/nn/layer.h"
@@ -58,6 +59,10 @@ std::vector<Stage> stages_of(std::string_view op, const Sequential& model) {
   require(model.is_built(), op, ": model ", model.name(), " is not built; call it, or build(spec), first");
   std::vector<Stage> stages;
   add_stages(stages, model.layer_behind());
+  std::set<const Layer*> seen;
+  for (const Stage& stage : stages)
+    require(seen.insert(stage.layer.get()).second, op, ": layer ", stage.layer->name(),
+            " is in the model twice: its channels cannot be chosen for each place");
   return stages;
 }
 

@@ -3,18 +3,15 @@
 #include <limits>
 #include "gradus/nn/loss_parts.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
+#include "gradus/ops/special.h"
 
 namespace gradus {
 namespace {
-
-void check_focal(std::string_view op, double gamma, double smoothing) {
-  require(gamma >= 0, op, ": gamma must not be negative, got ", gamma);
-  check_smoothing(op, smoothing);
-}
 
 /// x^gamma for x >= 0
 Tensor focus(const Tensor& x, double gamma) { return pow(x, gamma); }
@@ -25,11 +22,11 @@ Tensor detail::binary_focal_crossentropy(const Tensor& y, const Tensor& predicti
                                          BinaryFocalOptions options) {
   constexpr std::string_view op = "binary_focal_crossentropy";
   check_same_shape(op, y, prediction);
-  check_focal(op, options.gamma, options.label_smoothing);
+  check_options(op, options);
   const Tensor t = smoothed(as_targets(y, prediction), options.label_smoothing, 0.5), other = 1 - t;
   const Tensor p = logits ? sigmoid(prediction) : clipped(prediction);
   const Tensor q = logits ? sigmoid(-prediction) : 1 - p;  // the probability of 0
-  const Tensor crossentropy = logits ? softplus(prediction) - prediction * t : -(t * log(p) + other * log(q));
+  const Tensor crossentropy = logits ? sigmoid_crossentropy(prediction, t) : -(t * log(p) + other * log(q));
   const Tensor focal = focus(t * q + other * p, options.gamma) * crossentropy;
   if (!options.apply_class_balancing) return mean_of_last(focal);
   return mean_of_last((t * options.alpha + other * (1 - options.alpha)) * focal);
@@ -40,7 +37,7 @@ Tensor detail::categorical_focal_crossentropy(const Tensor& y, const Tensor& pre
   constexpr std::string_view op = "categorical_focal_crossentropy";
   check_classes(op, prediction);
   check_same_shape(op, y, prediction);
-  check_focal(op, options.gamma, options.label_smoothing);
+  check_options(op, options);
   const std::int64_t classes = prediction.shape().back();
   require(options.label_smoothing == 0 || classes > 0, op, ": label_smoothing needs a known number of classes, got ",
           prediction.spec());
@@ -48,7 +45,7 @@ Tensor detail::categorical_focal_crossentropy(const Tensor& y, const Tensor& pre
   const Tensor log_p = logits ? log_softmax(prediction)
                               : log(clipped(prediction / reduce_sum(prediction, {.axis = {-1}, .keepdims = true})));
   const Tensor rest = logits ? 1 - softmax(prediction) : 1 - exp(log_p);
-  return -reduce_sum(focus(rest, options.gamma) * options.alpha * (t * log_p), {.axis = {-1}});
+  return -reduce_sum(focus(rest, options.gamma) * options.alpha * multiply_no_nan(log_p, t), {.axis = {-1}});
 }
 
 Tensor dice(const Tensor& y, const Tensor& prediction, OverlapOptions options) {
@@ -60,6 +57,7 @@ Tensor dice(const Tensor& y, const Tensor& prediction, OverlapOptions options) {
 }
 
 Tensor tversky(const Tensor& y, const Tensor& prediction, TverskyOptions options) {
+  check_options("tversky", options);
   check_same_shape("tversky", y, prediction);
   const Tensor t = as_targets(y, prediction);
   const ReduceOptions over{.axis = options.axis};
@@ -69,8 +67,17 @@ Tensor tversky(const Tensor& y, const Tensor& prediction, TverskyOptions options
   return 1 - both / (both + false_positives + false_negatives + smallest_probability);
 }
 
-Tensor circle(const Tensor& y, const Tensor& prediction, CircleOptions options) {
+namespace {
+
+/// `weight` is empty, or one number an example: those of weight 0 are no references of the others.
+Tensor weighted_circle(const Tensor& y, const Tensor& given, const Tensor& weight, const CircleOptions& options) {
   constexpr std::string_view op = "circle";
+  check_options(op, options);
+  const bool among_themselves = !options.ref_labels.defined() && !options.ref_embeddings.defined();
+  const bool leaves_out = weight.defined() && among_themselves && weight.shape() == y.shape();
+  const Tensor counts = leaves_out ? not_equal(weight, 0) : Tensor();
+  const Tensor prediction =
+      leaves_out && given.shape().rank() == 2 ? where(expand_dims(counts, 1), given, fill_like(given, 0)) : given;
   const Tensor labels = options.ref_labels.defined() ? options.ref_labels : y;
   const Tensor others = options.ref_embeddings.defined() ? options.ref_embeddings : prediction;
   check_classes(op, prediction);
@@ -85,18 +92,30 @@ Tensor circle(const Tensor& y, const Tensor& prediction, CircleOptions options) 
   const Tensor same = equal(expand_dims(y, 1), expand_dims(labels, 0));
   const Tensor rows = iota({distance.shape()[0]}, i64), columns = iota({distance.shape()[1]}, i64);
   const Tensor self = equal(expand_dims(rows, 1), expand_dims(columns, 0));
-  const Tensor positive = options.remove_diagonal ? logical_and(same, logical_not(self)) : same;
+  Tensor positive = options.remove_diagonal ? logical_and(same, logical_not(self)) : same;
+  Tensor negative = logical_not(same);
+  if (leaves_out) {
+    positive = logical_and(positive, expand_dims(counts, 0));
+    negative = logical_and(negative, expand_dims(counts, 0));
+  }
   const double margin = options.margin, gamma = options.gamma;
   const Tensor far = maximum(distance + margin, 0) * (distance - margin) * gamma;
   const Tensor near = maximum(1 + margin - distance, 0) * (1 - margin - distance) * gamma;
   const Tensor never = fill_like(distance, -std::numeric_limits<double>::infinity());
   const ReduceOptions row{.axis = {1}};
-  return softplus(reduce_logsumexp(where(positive, far, never), row) + reduce_logsumexp(where(same, never, near), row));
+  return softplus(reduce_logsumexp(where(positive, far, never), row) +
+                  reduce_logsumexp(where(negative, near, never), row));
+}
+
+}  // namespace
+
+Tensor circle(const Tensor& y, const Tensor& prediction, CircleOptions options) {
+  return weighted_circle(y, prediction, {}, options);
 }
 
 Tensor categorical_generalized_cross_entropy(const Tensor& y, const Tensor& prediction, GeneralizedOptions options) {
   constexpr std::string_view op = "categorical_generalized_cross_entropy";
-  require(options.q > 0, op, ": q must be positive, got ", options.q);
+  check_options(op, options);
   check_labels(op, y, prediction);
   const Tensor classes = iota({prediction.shape().back()}, i64);
   const Tensor chosen = equal(classes, expand_dims(cast(y, i64), -1));
@@ -106,33 +125,46 @@ Tensor categorical_generalized_cross_entropy(const Tensor& y, const Tensor& pred
 
 BinaryFocalCrossentropy::BinaryFocalCrossentropy(bool logits, BinaryFocalOptions options)
     : LossFunction([logits, options](const Tensor& y, const Tensor& p) {
-        return PerExample{detail::binary_focal_crossentropy(y, p, logits, options)};
+        return detail::binary_focal_crossentropy(y, p, logits, options);
       }) {
-  check_focal("BinaryFocalCrossentropy", options.gamma, options.label_smoothing);
+  check_options("BinaryFocalCrossentropy", options);
 }
 CategoricalFocalCrossentropy::CategoricalFocalCrossentropy(bool logits, CategoricalFocalOptions options)
     : LossFunction([logits, options](const Tensor& y, const Tensor& p) {
-        return PerExample{detail::categorical_focal_crossentropy(y, p, logits, options)};
+        return detail::categorical_focal_crossentropy(y, p, logits, options);
       }) {
-  check_focal("CategoricalFocalCrossentropy", options.gamma, options.label_smoothing);
+  check_options("CategoricalFocalCrossentropy", options);
 }
 Dice::Dice() : Dice(OverlapOptions{}) {}
 Dice::Dice(OverlapOptions options)
-    : LossFunction([options](const Tensor& y, const Tensor& p) { return PerExample{dice(y, p, options)}; }) {}
+    : LossFunction([options](const Tensor& y, const Tensor& p) { return dice(y, p, options); },
+                   {.taken_over = options.axis}) {}
 Tversky::Tversky() : Tversky(TverskyOptions{}) {}
 Tversky::Tversky(TverskyOptions options)
-    : LossFunction([options](const Tensor& y, const Tensor& p) { return PerExample{tversky(y, p, options)}; }) {}
+    : LossFunction([options](const Tensor& y, const Tensor& p) { return tversky(y, p, options); },
+                   {.taken_over = options.axis}) {
+  check_options("Tversky", options);
+}
 Circle::Circle() : Circle(CircleOptions{}) {}
 Circle::Circle(CircleOptions options)
-    : LossFunction([options](const Tensor& y, const Tensor& p) { return PerExample{circle(y, p, options)}; }) {}
+    : LossFunction([options](const Tensor& y, const Tensor& p) { return circle(y, p, options); },
+                   {.weighted = [options](const Tensor& y, const Tensor& p, const Tensor& weight) {
+                     return weighted_circle(y, p, weight, options);
+                   }}) {
+  check_options("Circle", options);
+}
 CategoricalGeneralizedCrossEntropy::CategoricalGeneralizedCrossEntropy()
     : CategoricalGeneralizedCrossEntropy(GeneralizedOptions{}) {}
 CategoricalGeneralizedCrossEntropy::CategoricalGeneralizedCrossEntropy(GeneralizedOptions options)
     : LossFunction([options](const Tensor& y, const Tensor& p) {
-        return PerExample{categorical_generalized_cross_entropy(y, p, options)};
-      }) {}
+        return categorical_generalized_cross_entropy(y, p, options);
+      }) {
+  check_options("CategoricalGeneralizedCrossEntropy", options);
+}
 CTC::CTC() : CTC(CtcOptions{}) {}
 CTC::CTC(CtcOptions options)
-    : LossFunction([options](const Tensor& y, const Tensor& p) { return PerExample{ctc(y, p, options)}; }) {}
+    : LossFunction([options](const Tensor& y, const Tensor& p) { return ctc(y, p, options); }) {
+  check_options("CTC", options);
+}
 
 }  // namespace gradus

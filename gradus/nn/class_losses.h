@@ -2,6 +2,7 @@
 /// give one number per example, the classes of the same name make a Loss of them.
 #pragma once
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/nn/losses.h"
 
 namespace gradus {
@@ -9,28 +10,39 @@ namespace gradus {
 struct BinaryFocalOptions {
   bool apply_class_balancing = false;  // weighs y = 1 by alpha, y = 0 by 1 - alpha
   double alpha = 0.25, gamma = 2, label_smoothing = 0;
+  static constexpr auto ranges() {
+    return std::array{Allowed::share("alpha label_smoothing"), Allowed::not_negative("gamma")};
+  }
 };
 struct CategoricalFocalOptions {
   double alpha = 0.25, gamma = 2, label_smoothing = 0;
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("alpha gamma"), Allowed::share("label_smoothing")};
+  }
 };
 /// Which axes one overlap is taken over; none: all of them.
 struct OverlapOptions {
   std::vector<int> axis = {};
+  static constexpr auto ranges() { return std::array{Allowed::any("axis")}; }
 };
 struct TverskyOptions {
   double alpha = 0.5, beta = 0.5;
   std::vector<int> axis = {};
+  static constexpr auto ranges() { return std::array{Allowed::not_negative("alpha beta"), Allowed::any("axis")}; }
 };
 struct CircleOptions {
   Tensor ref_labels = {}, ref_embeddings = {};  // empty: y and the prediction themselves
   bool remove_diagonal = true;                  // an example is no reference of itself
   double gamma = 80, margin = 0.4;
+  static constexpr auto ranges() { return std::array{Allowed::positive("gamma"), Allowed::finite("margin")}; }
 };
 struct GeneralizedOptions {
   double q = 0.5;  // above 0: towards 0 crossentropy, towards 1 mean absolute error
+  static constexpr auto ranges() { return std::array{Allowed::positive("q")}; }
 };
 struct CtcOptions {
   std::int64_t mask_index = 0;  // the class of the blank; in y it fills up rows
+  static constexpr auto ranges() { return std::array{Allowed::not_negative("mask_index")}; }
 };
 
 namespace detail {
@@ -57,7 +69,7 @@ Tensor dice(const Tensor& y, const Tensor& prediction, OverlapOptions options = 
 /// 2017).
 Tensor tversky(const Tensor& y, const Tensor& prediction, TverskyOptions options = {});
 /// Sun et al. 2020: y holds integer labels [batch], the prediction embeddings [batch, n] of length 1, which are
-/// compared with those of the references.
+/// compared with those of the references. Examples of weight 0 are no references either.
 Tensor circle(const Tensor& y, const Tensor& prediction, CircleOptions options = {});
 /// (1 - p[y]^q) / q of probabilities (Zhang and Sabuncu 2018); y holds classes, one for each row of the prediction.
 Tensor categorical_generalized_cross_entropy(const Tensor& y, const Tensor& prediction,

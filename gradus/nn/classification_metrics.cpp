@@ -9,6 +9,7 @@
 #include "gradus/ops/index.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/special.h"
 
 namespace gradus {
 namespace {
@@ -31,7 +32,25 @@ Tensor flat(const Tensor& x) { return reshape(x, {x.shape().size()}); }
 /// 1 where y is true, f64.
 Tensor truth_of(const Tensor& y) { return y.dtype() == boolean ? cast(y, f64) : cast(cast(y, f64) >= 0.5, f64); }
 
-/// At each threshold: weights of true positives, false positives, true negatives and false negatives, [4 thresholds].
+/// How many elements hold `wanted`, f64.
+Tensor count_of(const Tensor& wanted) { return reduce_sum(flat(cast(wanted, f64))); }
+
+/// How many predictions are no probabilities.
+Tensor outside_of_probabilities(const Tensor& prediction) {
+  const Tensor p = cast(prediction, f64);
+  return count_of(logical_not(logical_and(p >= 0, p <= 1)));
+}
+
+/// What is known only when the totals are read: InvalidArgument where predictions do not fit.
+void check_misfits(const std::string& metric, double misfits, std::string_view what) {
+  require(misfits == 0, metric, ": ", misfits, " predictions are ", what);
+}
+constexpr std::string_view no_probabilities =
+    "outside of 0 and 1, so they are no probabilities; of logits take the sigmoid first, or say from_logits where the "
+    "metric has it";
+
+/// At each threshold: weights of true positives, false positives, true negatives and false negatives, [4 thresholds];
+/// then the number of predictions that are no probabilities.
 Tensor counts_at(const std::string& metric, const std::vector<double>& thresholds, const Tensor& y,
                  const Tensor& prediction, const Tensor& sample_weight) {
   check_pair(metric, y, prediction);
@@ -41,7 +60,8 @@ Tensor counts_at(const std::string& metric, const std::vector<double>& threshold
   const auto total = [](const Tensor& each) { return reduce_sum(each, {.axis = {0}}); };
   const Tensor of_true = expand_dims(weight * is_true, 1), of_false = expand_dims(weight * (1 - is_true), 1);
   const Tensor true_positives = total(above * of_true), false_positives = total(above * of_false);
-  return concat({true_positives, false_positives, total(of_false) - false_positives, total(of_true) - true_positives});
+  return concat({true_positives, false_positives, total(of_false) - false_positives, total(of_true) - true_positives,
+                 reshape(outside_of_probabilities(prediction), {1})});
 }
 
 /// The four counts at each threshold, from totals.
@@ -60,7 +80,7 @@ struct Counts {
 
 /// Evenly from 0 to 1; the first and the last moved out by `margin`.
 std::vector<double> even_thresholds(const std::string& metric, std::int64_t n, double margin) {
-  require(n > 1 && n <= 1 << 20, metric, ": num_thresholds must be at least 2 and at most 2^20, got ", n);
+  check_options(metric, OperatingPointOptions{n});
   std::vector<double> thresholds;
   for (std::int64_t i = 0; i < n; ++i) thresholds.push_back(static_cast<double>(i) / static_cast<double>(n - 1));
   thresholds.front() -= margin;
@@ -98,12 +118,20 @@ double best_at(std::span<const double> totals, Rate bound, double least, Rate wa
   return best;
 }
 
-/// Confusion of classes, flat: [classes^2].
+/// How many elements of x are no whole numbers, f64.
+Tensor fractions_in(const Tensor& x) {
+  if (!is_floating(x.dtype())) return zeros({}, f64);
+  const Tensor each = cast(x, f64);
+  return count_of(logical_not(equal(each, floor(each))));
+}
+
+/// Confusion of classes, flat: [classes^2]; then the number of misfits.
 Tensor confusion(const std::string& metric, std::int64_t classes, const Tensor& y, const Tensor& prediction,
-                 const Tensor& sample_weight) {
+                 const Tensor& sample_weight, const Tensor& misfits) {
   check_pair(metric, y, prediction);
   const Tensor weight = flat(weights_of(metric, sample_weight, prediction));
-  return flat(confusion_matrix(flat(cast(y, i64)), flat(cast(prediction, i64)), classes, weight));
+  const Tensor table = confusion_matrix(flat(cast(y, i64)), flat(cast(prediction, i64)), classes, weight);
+  return concat({flat(table), reshape(misfits, {1})});
 }
 
 /// The mean over `chosen` classes that occur.
@@ -121,7 +149,8 @@ double mean_overlap(std::span<const double> confusion, std::size_t classes, cons
   return ratio(sum, count);
 }
 
-/// True positives, predicted and occurring of each class: [3 classes].
+/// True positives, predicted and occurring of each class: [3 classes]; then predictions that are no probabilities,
+/// where these are compared with a threshold.
 Tensor class_counts(const std::string& metric, std::int64_t classes, std::optional<double> threshold, const Tensor& y,
                     const Tensor& prediction, const Tensor& sample_weight) {
   check_pair(metric, y, prediction);
@@ -129,9 +158,10 @@ Tensor class_counts(const std::string& metric, std::int64_t classes, std::option
           prediction.spec(), ", expected [batch, ", classes, "]");
   const Tensor p = cast(prediction, f64);
   const Tensor positive = threshold ? cast(p > *threshold, f64) : one_hot(argmax(p), classes, f64);
-  const Tensor weight = weights_of(metric, sample_weight, prediction), is_true = cast(y, f64) * weight;
+  const Tensor weight = weights_of(metric, sample_weight, prediction), is_true = multiply_no_nan(cast(y, f64), weight);
   const auto total = [](const Tensor& each) { return reduce_sum(each, {.axis = {0}}); };
-  return concat({total(positive * is_true), total(positive * weight), total(is_true)});
+  const Tensor misfits = threshold ? outside_of_probabilities(p) : zeros({}, f64);
+  return concat({total(positive * is_true), total(positive * weight), total(is_true), reshape(misfits, {1})});
 }
 
 double f_beta(std::span<const double> totals, const FBetaOptions& options) {
@@ -169,12 +199,16 @@ struct OfCounts : Metric {
   OfCounts(const std::string& name, const std::vector<double>& thresholds,
            std::function<double(std::span<const double>)> finish)
       : Metric(
-            name, 4 * static_cast<std::int64_t>(thresholds.size()),
+            name, 4 * static_cast<std::int64_t>(thresholds.size()) + 1,
             [=](const Tensor& y, const Tensor& p, const Tensor& w) { return counts_at(name, thresholds, y, p, w); },
-            std::move(finish)) {}
+            [name, finish = std::move(finish)](std::span<const double> totals) {
+              check_misfits(name, totals.back(), no_probabilities);
+              return finish(totals);
+            }) {}
 };
 
 OfCounts at_one(const std::string& name, ThresholdOption options, double (*finish)(const Counts&)) {
+  check_options(name, options);
   return {name, {options.threshold}, [finish](std::span<const double> totals) { return finish({totals}); }};
 }
 
@@ -188,11 +222,15 @@ struct OfConfusion : Metric {
   OfConfusion(const std::string& name, std::int64_t classes, const std::vector<std::int64_t>& chosen,
               std::optional<double> threshold = {})
       : Metric(
-            name, checked_classes(name, classes) * classes,
+            name, checked_classes(name, classes) * classes + 1,
             [=](const Tensor& y, const Tensor& p, const Tensor& w) {
-              return confusion(name, classes, y, threshold ? cast(p >= *threshold, i64) : p, w);
+              if (!threshold) return confusion(name, classes, y, p, w, fractions_in(p) + fractions_in(y));
+              const Tensor is_positive = cast(cast(p, f64) >= *threshold, i64);
+              return confusion(name, classes, y, is_positive, w, outside_of_probabilities(p));
             },
             [=](std::span<const double> totals) {
+              check_misfits(name, totals.back(),
+                            threshold ? no_probabilities : "or labels are no whole numbers, so they are no classes");
               return mean_overlap(totals, static_cast<std::size_t>(classes), chosen);
             }) {
     for (const std::int64_t id : chosen)
@@ -217,12 +255,13 @@ Recall::Recall(ThresholdOption options)
 
 AUC::AUC(AUCOptions options)
     : Metric(
-          "auc", 4 * options.num_thresholds,
+          "auc", 4 * checked_options("AUC", options).num_thresholds + 1,
           [thresholds = even_thresholds("AUC", options.num_thresholds, 1e-7), logits = options.from_logits](
               const Tensor& y, const Tensor& p, const Tensor& w) {
             return counts_at("AUC", thresholds, y, logits ? sigmoid(p) : p, w);
           },
           [curve = options.curve](std::span<const double> totals) {
+            check_misfits("AUC", totals.back(), no_probabilities);
             return curve == AUCCurve::roc ? area_of_roc({totals}) : area_of_pr({totals});
           }) {}
 
@@ -240,12 +279,15 @@ namespace {
 struct OfClasses : Metric {
   OfClasses(const std::string& name, std::int64_t classes, const FBetaOptions& options)
       : Metric(
-            name, 3 * checked_classes(name, classes),
+            name, 3 * checked_classes(name, classes) + 1,
             [=](const Tensor& y, const Tensor& p, const Tensor& w) {
               return class_counts(name, classes, options.threshold, y, p, w);
             },
-            [=](std::span<const double> totals) { return f_beta(totals, options); }) {
-    require(options.beta > 0, name, ": beta must be positive, got ", options.beta);
+            [=](std::span<const double> totals) {
+              check_misfits(name, totals.back(), no_probabilities);
+              return f_beta(totals, options);
+            }) {
+    check_options(name, options);
   }
 };
 
@@ -264,7 +306,8 @@ F1Score::F1Score(std::int64_t num_classes, FBetaOptions options)
 MeanIoU::MeanIoU(std::int64_t num_classes) : Metric(OfConfusion("mean_io_u", num_classes, all_of(num_classes))) {}
 IoU::IoU(std::int64_t num_classes, std::vector<std::int64_t> target_class_ids)
     : Metric(OfConfusion("io_u", num_classes, target_class_ids)) {}
-BinaryIoU::BinaryIoU(ThresholdOption options) : Metric(OfConfusion("binary_io_u", 2, {0, 1}, options.threshold)) {}
+BinaryIoU::BinaryIoU(ThresholdOption options)
+    : Metric(OfConfusion("binary_io_u", 2, {0, 1}, checked_options("BinaryIoU", options).threshold)) {}
 
 RootMeanSquaredError::RootMeanSquaredError()
     : Metric(
@@ -272,7 +315,8 @@ RootMeanSquaredError::RootMeanSquaredError()
           [](const Tensor& y, const Tensor& p, const Tensor& w) {
             check_pair("RootMeanSquaredError", y, p);
             const Tensor weight = weights_of("RootMeanSquaredError", w, p);
-            return stack({reduce_sum(square(cast(y, f64) - cast(p, f64)) * weight), reduce_sum(weight)});
+            return stack(
+                {reduce_sum(multiply_no_nan(square(cast(y, f64) - cast(p, f64)), weight)), reduce_sum(weight)});
           },
           [](std::span<const double> totals) {
             return totals[1] == 0 ? std::numeric_limits<double>::quiet_NaN() : std::sqrt(totals[0] / totals[1]);
@@ -286,19 +330,55 @@ Accuracy::Accuracy()
         return equal(cast(y, f64), cast(p, f64));
       }) {}
 
-R2Score::R2Score()
+namespace {
+
+/// Of each output, as far as there are such: sums of y, y^2, the squared error and the weight, [4, most]; an example's
+/// outputs stand in the last axis.
+Tensor deviations(std::int64_t most, const Tensor& y, const Tensor& prediction, const Tensor& w) {
+  check_pair("R2Score", y, prediction);
+  const int rank = prediction.shape().rank();
+  const std::int64_t outputs = rank < 2 ? 1 : prediction.shape().back();
+  require(outputs >= 0 && outputs <= most, "R2Score: the prediction is ", prediction.spec(), ", which has more than ",
+          most, " outputs, or it is not known how many; say {.max_outputs = n}");
+  const auto by_output = [&](const Tensor& x) { return reshape(x, {any_size, std::max<std::int64_t>(outputs, 1)}); };
+  const Tensor weight = by_output(weights_of("R2Score", w, prediction)), target = by_output(cast(y, f64));
+  const auto total = [&](const Tensor& x) {
+    return pad(reduce_sum(x, {.axis = {0}}), {{0, most - std::max<std::int64_t>(outputs, 1)}});
+  };
+  const auto weighted = [&](const Tensor& x) { return total(multiply_no_nan(x, weight)); };
+  return concat({weighted(target), weighted(square(target)),
+                 weighted(square(target - by_output(cast(prediction, f64)))), total(weight)});
+}
+
+/// Keras's, with its correction for the number of regressors.
+double r2_score(std::span<const double> totals, const R2ScoreOptions& options) {
+  const std::size_t n = totals.size() / 4;
+  double sum = 0, share = 0, examples = 0;
+  for (std::size_t k = 0; k < n; ++k) {
+    const double weight = totals[3 * n + k];
+    if (weight == 0) continue;
+    const double spread = totals[n + k] - totals[k] * totals[k] / weight;
+    const double score = spread <= 0 ? 0 : 1 - totals[2 * n + k] / spread;
+    const double counts = options.class_aggregation == OutputAverage::uniform_average ? 1 : std::max(spread, 0.0);
+    sum += score * counts, share += counts, examples = std::max(examples, weight);
+  }
+  if (examples == 0) return std::numeric_limits<double>::quiet_NaN();
+  const double score = ratio(sum, share), regressors = static_cast<double>(options.num_regressors);
+  if (options.num_regressors == 0) return score;
+  require(examples - regressors - 1 > 0, "R2Score: ", regressors, " num_regressors are too many for ", examples,
+          " examples");
+  return 1 - (1 - score) * (examples - 1) / (examples - regressors - 1);
+}
+
+}  // namespace
+
+R2Score::R2Score() : R2Score(R2ScoreOptions{}) {}
+R2Score::R2Score(R2ScoreOptions options)
     : Metric(
-          "r2_score", 4,
-          [](const Tensor& y, const Tensor& p, const Tensor& w) {
-            check_pair("R2Score", y, p);
-            const Tensor weight = weights_of("R2Score", w, p), target = cast(y, f64);
-            return stack({reduce_sum(target * weight), reduce_sum(square(target) * weight),
-                          reduce_sum(square(target - cast(p, f64)) * weight), reduce_sum(weight)});
+          "r2_score", 4 * checked_options("R2Score", options).max_outputs,
+          [most = options.max_outputs](const Tensor& y, const Tensor& p, const Tensor& w) {
+            return deviations(most, y, p, w);
           },
-          [](std::span<const double> totals) {
-            if (totals[3] == 0) return std::numeric_limits<double>::quiet_NaN();
-            const double spread = totals[1] - totals[0] * totals[0] / totals[3];
-            return spread <= 0 ? 0 : 1 - totals[2] / spread;
-          }) {}
+          [options](std::span<const double> totals) { return r2_score(totals, options); }) {}
 
 }  // namespace gradus

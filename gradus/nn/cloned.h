@@ -5,9 +5,12 @@
 
 namespace gradus {
 
-/// A layer that can be copied by its copy constructor.
+/// A layer that can be copied by its copy constructor, and whose own fields stay as it was made and built.
 template <class Self> struct Cloned : Layer {
   std::shared_ptr<Layer> clone() const override { return std::make_shared<Self>(static_cast<const Self&>(*this)); }
+
+ protected:
+  bool has_fixed_setup() const override { return true; }
 };
 
 /// One that hands on the mask of its input.
@@ -19,6 +22,16 @@ template <class Self> struct ClonedMasked : Cloned<Self> {
 template <class L> std::shared_ptr<L> named(std::shared_ptr<L> layer, const std::string& name) {
   if (!name.empty()) layer->rename(name, true);
   return layer;
+}
+
+/// The layer behind `module`, which its own type says is an L. InvalidArgument where another kind of module was
+/// assigned through its base.
+template <class L> L& layer_as(const Module& module, std::string_view type) {
+  Layer& layer = module.layer_behind();
+  auto* known = dynamic_cast<L*>(&layer);
+  require(known != nullptr, type, ": another kind of module was assigned to it, a ", layer.kind(),
+          "; it can be called, but is no ", type, " any more");
+  return *known;
 }
 
 /// The layer behind a module as a child of the layer that holds the module. An alias: the module keeps it.

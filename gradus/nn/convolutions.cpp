@@ -235,6 +235,7 @@ Settings settings_of(std::string_view layer, std::string_view kind, std::int64_t
 template <class L, class Size>
 std::shared_ptr<Layer> full(std::string_view layer, std::string_view kind, std::int64_t filters, const Sizes& kernel,
                             const ConvOptionsOf<Size>& options) {
+  check_options(layer, options);
   require(options.depth_multiplier == 1, layer, ": depth_multiplier is for depthwise layers");
   require(!options.pointwise_regularizer, layer, ": pointwise_regularizer is for separable layers");
   return named(std::make_shared<L>(settings_of(layer, kind, filters, kernel, options)), options.name);
@@ -242,6 +243,7 @@ std::shared_ptr<Layer> full(std::string_view layer, std::string_view kind, std::
 template <class L, class Size>
 std::shared_ptr<Layer> by_channel(std::string_view layer, std::string_view kind, std::int64_t filters,
                                   const Sizes& kernel, const ConvOptionsOf<Size>& options) {
+  check_options(layer, options);
   require(options.groups == 1, layer, ": it has no groups: each channel is one");
   require(!options.pointwise_regularizer || (std::same_as<L, SeparableLayer>), layer,
           ": pointwise_regularizer is for separable layers");

@@ -7,6 +7,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include "gradus/base/ranges.h"
 #include "gradus/nn/activation.h"
 #include "gradus/nn/initializers.h"
 #include "gradus/nn/module.h"
@@ -49,6 +50,7 @@ template <class Size> struct ConvOptionsOf {
   std::int64_t depth_multiplier = 1;  // of depthwise and separable layers, which have no groups
   Regularizer kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
   Regularizer pointwise_regularizer = {};  // separable layers: kernel_regularizer is of the depthwise kernel
+  static constexpr auto ranges() { return std::array{Allowed::positive("groups depth_multiplier")}; }
 };
 using Conv1DOptions = ConvOptionsOf<Single>;
 using ConvOptions = ConvOptionsOf<Pair>;

@@ -19,8 +19,7 @@ namespace {
 
 struct ScoreLayer final : Cloned<ScoreLayer> {
   ScoreLayer(bool is_additive, DotAttentionOptions o) : additive(is_additive), options(std::move(o)) {
-    require(options.dropout >= 0 && options.dropout < 1, kind(), ": dropout must be at least 0 and below 1, got ",
-            options.dropout);
+    check_options(kind(), options);
   }
   std::string_view kind() const override { return additive ? "additive_attention" : "attention"; }
   void build(const Spec& input) override { build_for({&input, 1}); }
@@ -45,15 +44,17 @@ struct ScoreLayer final : Cloned<ScoreLayer> {
     require(q.rank() == 3 && k.rank() == 3 && v.rank() == 3 && q[2] == k[2] && k[1] == v[1], kind(), " ", name(),
             ": the query is ", query.spec(), ", the key ", key.spec(), ", the value ", value.spec(),
             ": expected [batch, queries, width], [batch, keys, width] and [batch, keys, ...]");
-    Tensor scores = scores_of(query, key), seen;
-    if (of_value.defined()) seen = expand_dims(of_value, 1);
+    Tensor seen;
+    if (of_value.defined()) seen = expand_dims(CallScope::spread(of_value, {v[0], v[1]}), 1);
     if (options.causal) {
       const Tensor before = expand_dims(range(q[1]), 1) >= range(k[1]);
       seen = seen.defined() ? logical_and(seen, before) : before;
     }
-    if (seen.defined()) scores = where(seen, scores, scores - (scores.dtype() == f16 ? 65504.0 : 1e9));
-    const Tensor result = matmul(with_dropout(softmax(scores)), value);
-    return of_query.defined() ? where(expand_dims(of_query, -1), result, fill_like(result, 0)) : result;
+    const Tensor scores = scores_of(query, key);
+    const Tensor weights = seen.defined() ? masked_softmax(scores, seen, -1) : softmax(scores);
+    const Tensor result = matmul(with_dropout(weights), value);
+    if (!of_query.defined()) return result;
+    return where(expand_dims(CallScope::spread(of_query, {q[0], q[1]}), -1), result, fill_like(result, 0));
   }
 
   bool additive;
@@ -86,7 +87,7 @@ Tensor AttentionModule::operator()(const Tensor& query, const Tensor& value) con
   return (*this)(query, value, value);
 }
 Tensor AttentionModule::operator()(const Tensor& query, const Tensor& value, const Tensor& key) const {
-  auto& layer = static_cast<ScoreLayer&>(layer_behind());
+  auto& layer = layer_as<ScoreLayer>(*this, "Attention");
   layer.ensure_built(std::array{query.spec(), value.spec(), key.spec()});
   if (Trace* trace = Trace::current()) trace->note_use(this, layer.variables());
   const NameScope scope(layer.name().empty() ? layer.kind() : std::string_view(layer.name()));

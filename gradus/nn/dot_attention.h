@@ -2,6 +2,7 @@
 /// [batch, keys, width].
 #pragma once
 #include <string>
+#include "gradus/base/ranges.h"
 #include "gradus/nn/module.h"
 
 namespace gradus {
@@ -13,16 +14,19 @@ struct DotAttentionOptions {
   double dropout = 0;                     // of the weights, in training
   bool causal = false;                    // no query looks at keys after its place
   std::string name = {};
+  static constexpr auto ranges() { return std::array{Allowed::share_below_one("dropout")}; }
 };
 struct AdditiveAttentionOptions {
   bool use_scale = true;  // a variable [width], glorot_uniform
   double dropout = 0;
   bool causal = false;
   std::string name = {};
+  static constexpr auto ranges() { return std::array{Allowed::share_below_one("dropout")}; }
 };
 
 /// What both have in common. Masks that the layers before gave their results hold: places of the value that do not
-/// count are not looked at, queries that do not count give 0 and hand their mask on. The first call builds.
+/// count are not looked at; queries that do not count, or that nothing is left for to look at, give 0; their mask is
+/// handed on. The first call builds.
 struct AttentionModule : Module {
   using Module::Module;
   using Module::operator();  // attention(x): to itself
@@ -32,11 +36,13 @@ struct AttentionModule : Module {
 };
 /// softmax(q k') v (Luong et al. 2015); the scores are not divided by the root of the width.
 struct Attention : AttentionModule {
-  explicit Attention(DotAttentionOptions options = {});
+  Attention() : Attention(DotAttentionOptions()) {}
+  explicit Attention(DotAttentionOptions options);
 };
 /// softmax(sum(scale * tanh(q + k))) v (Bahdanau et al. 2014).
 struct AdditiveAttention : AttentionModule {
-  explicit AdditiveAttention(AdditiveAttentionOptions options = {});
+  AdditiveAttention() : AdditiveAttention(AdditiveAttentionOptions()) {}
+  explicit AdditiveAttention(AdditiveAttentionOptions options);
 };
 
 }  // namespace gradus

@@ -92,10 +92,10 @@ Embedding::Embedding(std::int64_t vocabulary, std::int64_t width, EmbeddingOptio
     : Module(named(std::make_shared<EmbeddingLayer>(vocabulary, width, options), options.name)) {}
 Variable& Embedding::table() const {
   require(is_built(), "Embedding: it has no table before it is built");
-  return static_cast<const EmbeddingLayer&>(layer_behind()).variable(0);
+  return layer_as<EmbeddingLayer>(*this, "Embedding").variable(0);
 }
 Tensor Embedding::compute_mask(const Tensor& x) const {
-  require(static_cast<const EmbeddingLayer&>(layer_behind()).options.mask_zero,
+  require(layer_as<EmbeddingLayer>(*this, "Embedding").options.mask_zero,
           "Embedding: there is no mask; it was made without mask_zero");
   return not_equal(x, 0);
 }

@@ -33,7 +33,8 @@ struct PositionEmbedding : Module {
 
 /// Marks the places of [..., time, features] whose features all are mask_value as none, and makes them 0.
 struct Masking : Module {
-  explicit Masking(double mask_value = 0);
+  Masking() : Masking(0) {}
+  explicit Masking(double mask_value);
 };
 
 }  // namespace gradus

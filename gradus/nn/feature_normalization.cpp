@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"
 #include "gradus/ops/constant.h"
@@ -127,18 +128,19 @@ Normalization::Normalization(std::vector<double> mean, std::vector<double> varia
     : Module(std::make_shared<NormalizationLayer>(-1, mean, variance)) {
   require(!mean.empty() && mean.size() == variance.size(), "Normalization: ", mean.size(), " means and ",
           variance.size(), " variances, expected as many of both");
-  for (const double v : variance) require(v >= 0, "Normalization: a variance of ", v, ", expected none below 0");
+  for (const double m : mean) check_number("Normalization", "a mean", Allowed::finite("mean"), m);
+  for (const double v : variance) check_number("Normalization", "a variance", Allowed::not_negative("variance"), v);
 }
 
 void Normalization::adapt(const Tensor& x) {
   require(x.shape().rank() > 0, "Normalization: adapt: the data is a scalar ", x.spec(), ", it has no features");
   Moments1D moments;
-  moments.add(x, static_cast<NormalizationLayer&>(layer_behind()).axis);
+  moments.add(x, layer_as<NormalizationLayer>(*this, "Normalization").axis);
   adapt_layer(layer_behind(), moments, x.spec());
 }
 
 void Normalization::adapt_to(const Pipeline& dataset) {
-  const int axis = static_cast<NormalizationLayer&>(layer_behind()).axis;
+  const int axis = layer_as<NormalizationLayer>(*this, "Normalization").axis;
   const Spec& element = dataset.specs()[0];
   require(element.shape.rank() > 0, "Normalization: adapt: field 0 of the data set is a scalar ", element,
           ", it has no features; batch it, or reshape it in a map");

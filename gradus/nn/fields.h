@@ -1,70 +1,209 @@
 /// The walk over the fields of a user's struct that finds its layers and variables, with their names.
 #pragma once
-#include <array>
-#include <concepts>
-#include <functional>
-#include <optional>
+#include <algorithm>
+#include <map>
+#include <set>
 #include <sstream>
-#include <string>
-#include <type_traits>
-#include <vector>
-#include "gradus/base/reflect.h"
-#include "gradus/nn/module.h"
+#include "gradus/function/whereabouts.h"
+#include "gradus/nn/field_kinds.h"
 
 namespace gradus {
 
-/// What a walk meets, in the order of the fields. A name is that of the field: "first", "layers_0" within an array or a
-/// vector, "block/first" within a struct.
+/// What a walk meets, in the order of the fields; what several pointers lead to is met once, by the name of
+/// the first. A name is that of
+/// the field: "first", "layers_0" within an array or a container, "heads_left" within a map of texts, "block/first"
+/// within a struct; "block/dense", "block/dense_1" within a class whose fields have no names to be seen.
 struct FieldVisitor {
   std::function<void(const std::string& name, const Module& layer)> layer = [](const std::string&, const Module&) {};
   std::function<void(const std::string& name, const Variable& variable)> variable = [](const std::string&,
                                                                                        const Variable&) {};
   /// Of a field that is neither: bool, integer, floating number or enum, spelt.
   std::function<void(const std::string& name, std::string value)> plain = [](const std::string&, std::string) {};
+  /// Of a field that is not walked: tensors, texts, functions, and what classes without a list of their layers hold
+  /// beside layers.
+  std::function<void(const std::string& name)> other = [](const std::string&) {};
+  /// Of what a raw pointer leads to: it belongs to somebody else.
+  std::function<void(const std::string& name, const Module& layer)> borrowed = {};  // else as `layer`
 };
 
 namespace detail {
 
-template <class T> constexpr bool is_optional = false;
-template <class T> constexpr bool is_optional<std::optional<T>> = true;
-template <class T> constexpr bool is_array = false;
-template <class T, std::size_t N> constexpr bool is_array<std::array<T, N>> = true;
-template <class T> constexpr bool is_array<std::vector<T>> = true;
+/// Names by kind: dense, dense_1, dense_2.
+class KindNames {
+ public:
+  std::string next(const Module& layer);
+  std::string next(const Variable& variable);
 
-/// Fields of other types (tensors, texts, functions) are passed over.
-template <class T> void visit_field(const std::string& name, const T& field, const FieldVisitor& visitor) {
-  if constexpr (std::derived_from<T, Module>) {
-    visitor.layer(name, field);
-  } else if constexpr (std::same_as<T, Variable>) {
-    visitor.variable(name, field);
-  } else if constexpr (std::same_as<T, bool>) {
-    visitor.plain(name, field ? "true" : "false");
-  } else if constexpr (std::is_enum_v<T>) {
-    visitor.plain(name, std::to_string(static_cast<std::int64_t>(field)));
-  } else if constexpr (std::is_arithmetic_v<T>) {
-    std::ostringstream spelt;
-    spelt.precision(17);
-    spelt << +field;
-    visitor.plain(name, std::move(spelt).str());
-  } else if constexpr (is_optional<T>) {
-    if (field) visit_field(name, *field, visitor);
-    else visitor.plain(name, "none");
-  } else if constexpr (is_array<T>) {
-    for (std::size_t i = 0; i < field.size(); ++i)
-      visit_field<typename T::value_type>(name + "_" + std::to_string(i), field[i], visitor);
-  } else if constexpr (std::is_aggregate_v<T> && !std::is_array_v<T>) {
-    reflect::for_each_field(field, [&](std::string_view inner, const auto& each) {
-      visit_field(name.empty() ? std::string(inner) : name + "/" + std::string(inner), each, visitor);
-    });
+ private:
+  std::string numbered(const std::string& kind);
+  std::map<std::string, int> seen_;
+};
+
+/// One walk. What pointers lead to is gone into once, so that circles end.
+class FieldWalk {
+ public:
+  explicit FieldWalk(const FieldVisitor& visitor) : visitor_(visitor) {}
+
+  template <class T> void visit_all(const T& object) {
+    root_ = {&object, &key_of<T>};
+    visit(std::string(), object);
   }
-}
+
+  template <class T> void visit(const std::string& name, const T& field) {
+    if constexpr (std::derived_from<T, Module>) visit_module(name, field);
+    else if constexpr (std::same_as<T, Variable>) visitor_.variable(name, field);
+    else if constexpr (is_plain<T>) visitor_.plain(name, spelt(field));
+    else if constexpr (is_opaque_data<T>) visitor_.other(name);
+    else if constexpr (std::is_pointer_v<T>) visit_borrowed(name, field);
+    else if constexpr (is_a<T, std::reference_wrapper>) visit_borrowed(name, &field.get());
+    else if constexpr (SmartPointer<T>) visit_pointee(name, field.get());
+    else if constexpr (is_a<T, NamedLayer>) visit(joined(name, field.name), *field.layer);
+    else if constexpr (is_a<T, std::optional>) {
+      if (field) visit(name, *field);
+      else visitor_.plain(name, "none");
+    } else if constexpr (is_a<T, std::variant>) visit_variant(name, field);
+    else if constexpr (is_pair<T>) {
+      visit(joined(name, "first"), field.first);
+      visit(joined(name, "second"), field.second);
+    } else if constexpr (is_a<T, std::tuple>) visit_tuple(name, field);
+    else if constexpr (Declared<T>) visit_declared(name, field);
+    else if constexpr (Keyed<T>) visit_map(name, field);
+    else if constexpr (Range<T>) visit_range(name, field);
+    else if constexpr (reflect::is_reflected<T>)
+      reflect::for_each_field(field,
+                              [&](std::string_view inner, const auto& each) { visit(joined(name, inner), each); });
+    else if constexpr (sizeof(T) < sizeof(Variable)) visitor_.other(name);
+    else visit_unopened(name, &field, sizeof field);
+  }
+
+  /// Layers and Variables within these bytes, but for `known`.
+  void visit_unopened(const std::string& name, const void* begin, std::size_t bytes, const void* known = nullptr);
+
+ private:
+  static std::string joined(const std::string& outer, std::string_view inner) {
+    return outer.empty() ? std::string(inner) : outer + "/" + std::string(inner);
+  }
+  template <class T> static std::string spelt(const T& value) {
+    if constexpr (std::same_as<T, bool>) {
+      return value ? "true" : "false";
+    } else if constexpr (std::is_enum_v<T>) {
+      return std::to_string(static_cast<std::int64_t>(value));
+    } else {
+      std::ostringstream spelt;
+      spelt.precision(17);
+      spelt << +value;
+      return std::move(spelt).str();
+    }
+  }
+
+  void meet(const std::string& name, const Module& layer) {
+    if (borrows_ && visitor_.borrowed) visitor_.borrowed(name, layer);
+    else visitor_.layer(name, layer);
+  }
+  /// A class that adds fields to a layer may have more layers there.
+  template <class T> void visit_module(const std::string& name, const T& layer) {
+    meet(name, layer);
+    if constexpr (Declared<T>) visit_declared(name, layer);
+    else if constexpr (sizeof(T) > sizeof(Module))
+      visit_unopened(name, &layer, sizeof layer, static_cast<const Module*>(&layer));
+  }
+
+  template <class T> void visit_pointee(const std::string& name, const T* at) {
+    using Pointee = std::remove_cv_t<T>;
+    if constexpr (may_hold_layers<Pointee>()) {
+      if (!at) visitor_.plain(name, "none");
+      else if (root_ != Place(at, &key_of<Pointee>) && reached_.insert({at, &key_of<Pointee>, borrows_}).second)
+        visit<Pointee>(name, *at);
+    } else {
+      visitor_.other(name);
+    }
+  }
+  template <class T> void visit_borrowed(const std::string& name, const T* at) {
+    const bool before = std::exchange(borrows_, true);
+    visit_pointee(name, at);
+    borrows_ = before;
+  }
+
+  template <class... A> void visit_variant(const std::string& name, const std::variant<A...>& field) {
+    if (field.valueless_by_exception()) return visitor_.plain(name, "none");
+    visitor_.plain(name, "alternative " + std::to_string(field.index()));
+    std::visit([&](const auto& value) { visit(name, value); }, field);
+  }
+
+  template <class... A> void visit_tuple(const std::string& name, const std::tuple<A...>& field) {
+    std::apply([&, i = 0](const auto&... each) mutable { (visit(name + "_" + std::to_string(i++), each), ...); },
+               field);
+  }
+
+  /// Layers without a name of theirs are called by their kinds, containers by their places.
+  template <class T> void visit_declared(const std::string& name, const T& object) {
+    using Named = std::remove_cvref_t<decltype(declared_layers(object))>;
+    decltype(auto) named = declared_layers(object);
+    if constexpr (is_a<Named, std::tuple>) {
+      KindNames kinds;
+      std::apply(
+          [&, i = 0](const auto&... each) mutable {
+            const auto visit_one = [&]<class Each>(const Each& one) {
+              if constexpr (is_layer<Each>) visit(joined(name, kinds.next(one)), one);
+              else if constexpr (is_a<Each, NamedLayer>) visit(name, one);
+              else visit(joined(name, std::to_string(i)), one);
+              ++i;
+            };
+            (visit_one(each), ...);
+          },
+          named);
+    } else if constexpr (is_layer<Named>) {
+      KindNames kinds;
+      visit(joined(name, kinds.next(named)), named);
+    } else {
+      visit(name, named);
+    }
+  }
+
+  /// Elements of vectors and arrays are walked whatever they are, those of other containers if they may hold layers.
+  template <class T> void visit_range(const std::string& name, const T& range) {
+    using Value = std::ranges::range_value_t<const T>;
+    if constexpr (is_list<T> || may_hold_layers<Value>()) {
+      std::size_t i = 0;
+      for (const auto& each : range) visit<Value>(name + "_" + std::to_string(i++), each);
+    } else {
+      visitor_.other(name);
+    }
+  }
+  /// In the order of the keys, whatever that of the container.
+  template <class T> void visit_map(const std::string& name, const T& map) {
+    using Key = typename T::key_type;
+    if constexpr (!may_hold_layers<typename T::mapped_type>()) {
+      visitor_.other(name);
+    } else {
+      std::vector<std::pair<const Key*, const typename T::mapped_type*>> in_order;
+      for (const auto& [key, value] : map) in_order.emplace_back(&key, &value);
+      if constexpr (std::totally_ordered<Key>)
+        std::ranges::stable_sort(in_order, [](const auto& a, const auto& b) { return *a.first < *b.first; });
+      std::map<std::string, int> seen;
+      for (const auto& [key, value] : in_order) {
+        std::string spelt_key = "key";
+        if constexpr (is_plain<Key>) spelt_key = spelt(*key);
+        else if constexpr (std::convertible_to<Key, std::string_view>) spelt_key = std::string_view(*key);
+        if (const int before = seen[spelt_key]++) spelt_key += "_" + std::to_string(before);
+        visit(name + "_" + spelt_key, *value);
+      }
+    }
+  }
+
+  template <class T> static constexpr char key_of = 0;
+  using Place = std::pair<const void*, const void*>;  // of an object, and what stands for its type
+  const FieldVisitor& visitor_;
+  Place root_;
+  std::set<std::tuple<const void*, const void*, bool>> reached_;  // by pointers: what, of which type, whether borrowed
+  bool borrows_ = false;
+};
 
 }  // namespace detail
 
-/// Visits the fields of `object`, a struct without bases and constructors.
+/// Visits the fields of `object`, of any class.
 template <class T> void visit_fields(const T& object, const FieldVisitor& visitor) {
-  static_assert(std::is_aggregate_v<T>, "a model's struct has public fields, no base and no constructor");
-  detail::visit_field(std::string(), object, visitor);
+  detail::FieldWalk(visitor).visit_all(object);
 }
 
 }  // namespace gradus

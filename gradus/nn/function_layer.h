@@ -6,9 +6,9 @@
 
 namespace gradus {
 
-/// What an element of the result depends on: all of the input, what is at the same place in all dimensions but the last
-/// (a mask is handed on), or the same element alone (so channels stay apart, too).
-enum class Reach { all, place, element };
+/// What an element of the result depends on: all of the input, or the same element alone (a mask is handed on, and
+/// channels stay apart).
+enum class Reach { all, element };
 
 struct FunctionLayer final : Cloned<FunctionLayer>, Described {
   FunctionLayer(std::string_view k, std::function<Tensor(const Tensor&)> g, LayerConfig c, Reach r)

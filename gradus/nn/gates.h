@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include "gradus/nn/call_scope.h"
 #include "gradus/nn/described.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/shape.h"
@@ -30,6 +31,15 @@ template <class Options> bool has_two_biases(CellKind kind, const Options& optio
 template <class Options> Tensor first_bias(CellKind kind, std::int64_t units, const Options& options, DType t) {
   if (has_two_biases(kind, options)) return zeros({2, 3 * units}, t);
   return kind == CellKind::lstm ? lstm_bias(units, options.unit_forget_bias, t) : zeros({gates_of(kind) * units}, t);
+}
+
+/// The mask that layers before gave x, for its places: bool [batch, time].
+inline Tensor mask_of_places(const Tensor& x, const Tensor& mask) {
+  return x.shape().rank() < 2 ? mask : CallScope::spread(mask, {x.shape()[0], x.shape()[1]});
+}
+/// The mask, bool [batch, time] or [batch], of a sequence that is returned in the order of the steps.
+inline Tensor in_order_of_steps(const Tensor& mask, bool go_backwards) {
+  return go_backwards && mask.defined() && mask.shape().rank() >= 2 ? reverse(mask, {1}) : mask;
 }
 
 /// `made`, and the options that all of them have.

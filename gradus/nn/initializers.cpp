@@ -1,5 +1,6 @@
 /// First values, drawn from the global seed.
 #include "gradus/nn/initializers.h"
+#include "gradus/base/ranges.h"
 #include <cmath>
 #include <vector>
 #include "gradus/ops/constant.h"
@@ -81,12 +82,15 @@ Tensor zeros(const Shape& shape) { return gradus::zeros(shape); }
 Tensor ones(const Shape& shape) { return gradus::ones(shape); }
 
 Initializer constant(double value) {
+  check_number("initializers::constant", "the value", Allowed::finite("value"), value);
   return [value](const Shape& shape) { return full(shape, value); };
 }
 Initializer normal(double stddev) {
+  check_number("initializers::normal", "stddev", Allowed::not_negative("stddev"), stddev);
   return [stddev](const Shape& shape) { return random::normal(shape, {.stddev = stddev}); };
 }
 Initializer uniform(double limit) {
+  check_number("initializers::uniform", "the limit", Allowed::positive("limit"), limit);
   return [limit](const Shape& shape) { return within(shape, limit); };
 }
 

@@ -1,7 +1,10 @@
 /// Building, naming and running of layers.
 #include "gradus/nn/layer.h"
+#include <algorithm>
 #include <atomic>
 #include <iostream>
+#include <set>
+#include <utility>
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
 #include "gradus/function/variable_cell.h"
@@ -11,13 +14,22 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
 #include "gradus/ops/special.h"
 #include "gradus/ops/widened.h"
 
 namespace gradus {
 
+std::uint64_t Layer::new_id() {
+  static std::atomic<std::uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+Layer::Layer() : origin_(setup_.number()) {}
+
 Layer::Layer(const Layer& other)
-    : policy_(other.policy_),
+    : setup_(other.setup_),
+      origin_(other.origin_),
+      policy_(other.policy_),
       own_policy_(other.own_policy_),
       loss_scale_(other.loss_scale_),
       name_(other.name_),
@@ -37,6 +49,7 @@ Layer::Layer(const Layer& other)
 void Layer::ensure_built(std::span<const Spec> inputs) {
   if (built_) return;
   const Untraced outside;
+  const BuildingScope building(*this);
   std::vector<Spec> of_variables(inputs.begin(), inputs.end());
   for (Spec& spec : of_variables)
     if (policy_ && is_floating(spec.dtype)) spec.dtype = policy_->variable;
@@ -64,14 +77,17 @@ void Layer::note_built(std::span<const Spec> inputs) {
       if (dimension::is_symbolic(input_->shape[axis])) input_->shape.set(axis, any_size);
   }
   built_ = true;
+  origin_ = setup_.number();
   name_variables();
 }
 
+/// A mask belongs to a tensor. One that is handed through by a layer that drops its mask becomes another.
 Tensor Layer::run(const Tensor& x) const {
   const NameScope scope(name_.empty() ? kind() : std::string_view(name_));
   const CallScope this_call(*this);
   const Tensor input = casts_input() ? computed(x) : x, mask = CallScope::mask_of(input);
-  const Tensor y = mask.defined() ? call_masked(input, mask) : call(input);
+  Tensor y = mask.defined() ? call_masked(input, mask) : call(input);
+  if (mask.defined() && y.node() == input.node() && !compute_mask(input, mask).defined()) y = as_argument(y);
   note_result(input, mask, y);
   return y;
 }
@@ -115,14 +131,27 @@ void Layer::add_penalties(Tensors& all, Variables& seen) const {
 }
 
 Tensors Layer::call_losses() const {
-  Tensors all = call_losses_.all();
-  for (const Tensor& loss : all)
+  Tensors all;
+  std::set<const Layer*> seen;
+  add_call_losses(all, seen);
+  return all;
+}
+
+/// Those of a layer that is there twice count once.
+void Layer::add_call_losses(Tensors& all, std::set<const Layer*>& seen) const {
+  if (!seen.insert(this).second) return;
+  const Tensors own = call_losses_.all();
+  for (const Tensor& loss : own)
     require(!loss.is_symbolic() || Context::is_active(loss.node()->trace), "losses of ",
             name_.empty() ? kind() : std::string_view(name_),
             ": its last call was within a compiled function; ask for its losses there");
-  for (const auto& child : children())
-    for (Tensor& loss : child->call_losses()) all.push_back(std::move(loss));
-  return all;
+  all.insert(all.end(), own.begin(), own.end());
+  for (const auto& child : children()) child->add_call_losses(all, seen);
+}
+
+bool Layer::brings_losses() const {
+  return activity_regularizer_ ||
+         std::ranges::any_of(children(), [](const auto& child) { return child->brings_losses(); });
 }
 
 void Layer::forget_call_losses() const {
@@ -143,6 +172,8 @@ void Layer::take_policy(const Policy& policy, bool own) {
   for (const Variable& variable : own_)
     require(!is_floating(variable.dtype()) || variable.dtype() == policy.variable, "policy: variable ", variable.name(),
             " is ", variable.dtype(), " already, not ", policy.variable, "; set the policy before the layer is built");
+  if (policy_ != policy) setup_.change("was given another policy");
+  origin_ = setup_.number();
   policy_ = policy;
   own_policy_ = own;
   for (const auto& child : children()) child->take_policy(policy, false);
@@ -154,7 +185,8 @@ void Layer::take_loss_scale(const std::shared_ptr<LossScale>& loss_scale) {
   for (const Variable& variable : variables()) variable.cell()->loss_scale = loss_scale;
 }
 
-void Layer::pass_policy_on(Layer& child) const {
+void Layer::pass_on(Layer& child) const {
+  if (!setup_.trainable()) child.set_trainable(false);
   if (policy_) child.take_policy(*policy_, false);
   if (loss_scale_) child.take_loss_scale(loss_scale_);
 }
@@ -206,7 +238,8 @@ Variable part_of(const Variable& whole, const ChannelFlow::Axes& axes, const Cha
         x = gather(x, from_values(**channels, {static_cast<std::int64_t>((*channels)->size())}), axis);
     return x;
   };
-  Variable part(taken(whole.value()), whole.name(), {whole.trainable(), whole.aggregation()});
+  Variable part(taken(whole.value()), whole.name(), {whole.cell()->made_trainable, whole.aggregation()});
+  part.set_trainable(whole.trainable());
   if (const Tensor mask = whole.mask(); mask.defined())
     if (const Tensor kept = taken(mask); reduce_all(kept).item() == 0) part.set_mask(kept);
   return part;
@@ -221,6 +254,7 @@ std::shared_ptr<Layer> Layer::with_channels(const ChannelList& inputs, const Cha
   if (!inputs && !outputs) return copy;
   internal_check(flow.axes.size() == own_.size(), "channels of ", name_, " cannot be told apart");
   copy->own_ = Variables();
+  copy->origin_ = copy->setup_.number();
   for (std::size_t i = 0; i < own_.size(); ++i) {
     const Variable part = part_of(own_[i], flow.axes[i], inputs, outputs);
     part.cell()->loss_scale = loss_scale_;
@@ -249,6 +283,7 @@ void Layer::add_variable(const std::string& name, const Tensor& initial, Variabl
                          Regularizer regularizer) {
   const Variable variable(initial, name, options);
   variable.cell()->loss_scale = loss_scale_;
+  if (!setup_.trainable()) variable.cell()->set_trainable(false);
   own_.add(variable);
   own_names_.push_back(name);
   own_regularizers_.push_back(std::move(regularizer));
@@ -263,6 +298,24 @@ void Layer::rename(std::string name, bool by_user) {
 void Layer::set_prefix(const std::string& prefix) {
   prefix_ = prefix;
   name_variables();
+}
+
+void Layer::name_variables_as(const std::string& prefix, const std::string& name) {
+  std::string own_prefix = std::exchange(prefix_, prefix), own_name = std::exchange(name_, name);
+  name_variables();
+  prefix_ = std::move(own_prefix);
+  name_ = std::move(own_name);
+}
+
+std::vector<std::shared_ptr<const Layer>> Layer::sources() const {
+  std::vector<std::shared_ptr<const Layer>> there;
+  for (const auto& each : sources_)
+    if (auto source = each.lock()) there.push_back(std::move(source));
+  return there;
+}
+void Layer::note_source(const std::shared_ptr<const Layer>& source) {
+  for (const auto& each : source->sources()) sources_.push_back(each);
+  sources_.push_back(source);
 }
 
 void Layer::name_variables() {

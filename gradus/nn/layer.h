@@ -1,18 +1,23 @@
 /// Layer: what stands behind a Module. A layer of one's own is a struct with build, call and clone.
 #pragma once
+#include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 #include "gradus/function/mode.h"
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/variable.h"
+#include "gradus/function/watched_state.h"
 #include "gradus/nn/call_scope.h"
 #include "gradus/nn/channel_flow.h"
 #include "gradus/nn/policy.h"
 #include "gradus/nn/regularizers.h"
 
 namespace gradus {
+
+class Trace;
 
 class Layer {
  public:
@@ -66,6 +71,40 @@ class Layer {
   /// `x` in the type that the layer computes in; integers and booleans stay.
   Tensor computed(const Tensor& x) const;
 
+  /// Of this layer and all within; variables that were made as none to be trained stay so. For those that it is yet to
+  /// make, too.
+  void set_trainable(bool trainable);
+  /// Whether it was not frozen. A trace takes note of it.
+  bool is_trainable() const;
+  /// What traces go by to see that it is another layer now.
+  const Setup& setup() const { return setup_; }
+  /// Traces that met this layer or one within have to see that it is another one now. `how` as in "layer dense was
+  /// assigned".
+  void note_change_within(const char* how);
+  void note_change(const char* how) { setup_.change(how); }
+  /// What a trace has to know of a layer that it has met.
+  virtual void watch(Trace& trace) const;
+  /// The same of this layer and those within, if there is a trace.
+  void note_looked_at() const;
+
+  /// Whether this layer computes what `other` does, given its variables. False where that cannot be told.
+  virtual bool has_setup_of(const Layer& other) const;
+  /// Has the variables on the right in place of its own on the left.
+  using Rebinding = std::map<const VariableCell*, std::shared_ptr<VariableCell>>;
+  virtual void rebind(const Rebinding& cells);
+  /// Takes over all that `fresh` is, a layer that nobody else has, so that what is within stays where it was, as far as
+  /// it can. False: it cannot, and nothing has happened.
+  virtual bool become(Layer&) { return false; }
+  /// The name, the prefix and the types that `before` has by its place, unless it was given its own; of two names that
+  /// were given the own one or not.
+  void take_place_of(const Layer& before, bool keeps_own_name);
+  /// Trained or not as `like`, layer by layer, which has the same layers within.
+  void copy_trainability(const Layer& like);
+  /// Its loss scale becomes that of `before`, which takes over the value; its variables have it.
+  void keep_loss_scale_of(const Layer& before);
+  /// Where a module that shares this layer was assigned to: what it is now.
+  std::shared_ptr<Layer> successor;
+
   /// Penalties on trainable variables of this layer and those within, each variable's once: scalars.
   Tensors penalties() const;
   /// The losses that the last call brought, of this layer and those within: means over the rows of what was penalized.
@@ -73,23 +112,41 @@ class Layer {
   Tensors call_losses() const;
   void forget_call_losses() const;
 
+  /// Of this process; a copy has one of its own.
+  std::uint64_t id() const { return id_; }
+  /// What the last walk over this layer found.
+  FoundCache& found() const { return found_; }
+  /// Whether it, or a layer within, has a penalty on what it gives.
+  bool brings_losses() const;
+
   const std::string& name() const { return name_; }
   bool has_own_name() const { return own_name_; }
   /// Names the layer; its variables become "<prefix><name>/<variable>".
   void rename(std::string name, bool by_user);
   void set_prefix(const std::string& prefix);
+  /// Names its variables anew, which a model that shares layers with this one may have named.
+  void name_again() { name_variables(); }
+  /// Its variables are called as if it had this prefix and name: those of a layer that another model has named.
+  void name_variables_as(const std::string& prefix, const std::string& name);
+  /// The layers that it was copied from, as long as they are there.
+  std::vector<std::shared_ptr<const Layer>> sources() const;
+  void note_source(const std::shared_ptr<const Layer>& source);
   std::int64_t parameters() const { return variables().parameters(); }
   const std::optional<Spec>& input() const { return input_; }
 
  protected:
-  Layer() = default;
+  Layer();
   Layer(const Layer& other);
   const std::string& prefix() const { return prefix_; }
   virtual void name_variables();
   /// Whether call() is to be given its input in the type of the policy; layers that only pass it on need not.
   virtual bool casts_input() const { return true; }
   /// `child` was added to children().
-  void pass_policy_on(Layer& child) const;
+  void pass_on(Layer& child) const;
+  /// Whether no two copies of one layer are set up differently: nothing but build() changes its fields.
+  virtual bool has_fixed_setup() const { return false; }
+  /// All but the layers within.
+  void take_own(Layer& fresh);
   /// Its variables are for that many channels of the output now.
   virtual void set_output_channels(std::int64_t) {}
   /// It was built by running it.
@@ -115,8 +172,17 @@ class Layer {
 
  private:
   void take_policy(const Policy& policy, bool own);
+  void add_call_losses(Tensors& all, std::set<const Layer*>& seen) const;
   void add_penalties(Tensors& all, Variables& seen) const;
   void take_loss_scale(const std::shared_ptr<LossScale>& loss_scale);
+  static std::uint64_t new_id();
+  const std::uint64_t id_ = new_id();
+  mutable FoundCache found_;
+  std::vector<std::weak_ptr<const Layer>> sources_;
+  void replace_loss_scale(const std::shared_ptr<LossScale>& before, const std::shared_ptr<LossScale>& now);
+  void settle_loss_scale();
+  Setup setup_;
+  std::uint64_t origin_;          // of one layer and its copies, until one of them is built or given another policy
   std::optional<Policy> policy_;  // empty: everything is of the input's type
   bool own_policy_ = false;
   std::shared_ptr<LossScale> loss_scale_;

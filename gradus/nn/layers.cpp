@@ -1,5 +1,8 @@
 /// What the layers compute, and the variables that they have.
 #include "gradus/nn/layers.h"
+#include <set>
+#include "gradus/base/ranges.h"
+#include "gradus/function/trace.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/dense_layer.h"
 #include "gradus/nn/described.h"
@@ -28,7 +31,7 @@ struct FlattenLayer final : Cloned<FlattenLayer>, Described {
 
 struct DropoutLayer final : ClonedMasked<DropoutLayer>, Described {
   explicit DropoutLayer(double r) : rate(r) {
-    require(rate >= 0 && rate < 1, "Dropout: the rate must be at least 0 and below 1, got ", rate);
+    check_number("Dropout", "the rate", Allowed::share_below_one("rate"), rate);
   }
   std::string_view kind() const override { return "dropout"; }
   LayerConfig config() const override { return {"Dropout", {{"rate", rate}}}; }
@@ -62,22 +65,36 @@ struct SequentialLayer final : Cloned<SequentialLayer>, Described {
   void add(Module layer) {
     require(!is_built(), "Sequential: layers are added before it is built");
     layers.push_back(std::move(layer));
-    number(layers.back().layer_behind());
-    pass_policy_on(layers.back().layer_behind());
+    layers.back().settle();
+    Layer& added = layers.back().layer_behind();
+    if (!layers.back().is_settled() && !added.has_own_name()) added.rename(name_of(layers.size() - 1), false);
+    pass_on(added);
   }
   /// Layers without a name of the user's are numbered by kind: dense, dense_1, dense_2.
-  void number(Layer& layer) {
-    if (layer.has_own_name()) return;
-    int same = 0;
-    for (const Module& other : layers)
-      same += &other.layer_behind() != &layer && other.layer_behind().kind() == layer.kind() &&
-              !other.layer_behind().has_own_name();
-    name_by_kind(layer, same ? "_" + std::to_string(same) : "");
+  std::string name_of(std::size_t i) const {
+    const Layer& layer = layers[i].layer_behind();
+    if (layer.has_own_name()) return layer.name();
+    std::set<const Layer*> same;
+    for (std::size_t k = 0; k < i; ++k) {
+      const Layer& other = layers[k].layer_behind();
+      if (&other == &layer) return name_of(k);
+      if (other.kind() == layer.kind() && !other.has_own_name()) same.insert(&other);
+    }
+    return std::string(layer.kind()) + (same.empty() ? "" : "_" + std::to_string(same.size()));
   }
   std::vector<std::shared_ptr<Layer>> children() const override {
     std::vector<std::shared_ptr<Layer>> all;
     for (const Module& layer : layers) all.push_back(child_of(layer));
     return all;
+  }
+  bool become(Layer& fresh) override {
+    auto* same = dynamic_cast<SequentialLayer*>(&fresh);
+    if (!same) return false;
+    if (layers.size() != same->layers.size()) layers = std::move(same->layers);
+    else
+      for (std::size_t i = 0; i < layers.size(); ++i) layers[i].exchange_layers(same->layers[i]);
+    take_own(fresh);
+    return true;
   }
   void build(const Spec& input) override {
     require(!layers.empty(), "Sequential: it has no layers");
@@ -96,7 +113,11 @@ struct SequentialLayer final : Cloned<SequentialLayer>, Described {
   /// "dense/kernel"; what has a name, as one within another model has, puts that first.
   void name_variables() override {
     const std::string path = prefix() + (name().empty() ? "" : name() + "/");
-    for (const Module& layer : layers) layer.layer_behind().set_prefix(path);
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      Layer& layer = layers[i].layer_behind();
+      if (layers[i].is_settled()) layer.name_variables_as(path, name_of(i));
+      else layer.set_prefix(path);
+    }
   }
   mutable std::vector<Module> layers;
 };
@@ -110,9 +131,7 @@ std::shared_ptr<Layer> sequential_of(std::vector<Module> layers, const ModelOpti
   return made;
 }
 
-const SequentialLayer& as_sequential(const Module& module) {
-  return static_cast<const SequentialLayer&>(module.layer_behind());
-}
+const SequentialLayer& as_sequential(const Module& module) { return layer_as<SequentialLayer>(module, "Sequential"); }
 
 }  // namespace
 
@@ -121,10 +140,10 @@ Dense::Dense(std::int64_t units, Activation activation, DenseOptions options)
 
 Variable& Dense::kernel() const {
   require(is_built(), "Dense: it has no kernel before it is built");
-  return static_cast<const DenseLayer&>(layer_behind()).variable(0);
+  return layer_as<DenseLayer>(*this, "Dense").variable(0);
 }
 Variable& Dense::bias() const {
-  const auto& layer = static_cast<const DenseLayer&>(layer_behind());
+  const auto& layer = layer_as<DenseLayer>(*this, "Dense");
   require(is_built() && layer.options.use_bias, "Dense: it has no bias", is_built() ? "" : " before it is built");
   return layer.variable(1);
 }
@@ -139,9 +158,11 @@ Sequential::Sequential(std::initializer_list<Module> layers, ModelOptions option
     : Module(sequential_of(std::vector<Module>(layers), options)) {}
 Sequential::Sequential(std::vector<Module> layers, ModelOptions options)
     : Module(sequential_of(std::move(layers), options)) {}
-void Sequential::add(Module layer) { static_cast<SequentialLayer&>(layer_behind()).add(std::move(layer)); }
+void Sequential::add(Module layer) { layer_as<SequentialLayer>(*this, "Sequential").add(std::move(layer)); }
 Module& Sequential::layer(std::size_t i) const {
-  std::vector<Module>& layers = as_sequential(*this).layers;
+  const SequentialLayer& all = as_sequential(*this);
+  if (Trace* trace = Trace::current()) all.watch(*trace);  // which layer that is
+  std::vector<Module>& layers = all.layers;
   require<OutOfRange>(i < layers.size(), "Sequential: layer ", i, " of ", layers.size());
   return layers[i];
 }

@@ -24,10 +24,6 @@ inline Tensor smoothed(const Tensor& y, double smoothing, double share) {
   return smoothing == 0 ? y : y * (1 - smoothing) + smoothing * share;
 }
 
-inline void check_smoothing(std::string_view loss, double smoothing) {
-  require(smoothing >= 0 && smoothing <= 1, loss, ": label_smoothing must be within 0 and 1, got ", smoothing);
-}
-
 inline void check_classes(std::string_view op, const Tensor& prediction) {
   require(is_floating(prediction.dtype()), op, ": the prediction is ", prediction.spec(), ", expected a float type");
   require(prediction.shape().rank() >= 1, op, ": the prediction is a scalar, expected [batch, classes]");

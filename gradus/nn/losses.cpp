@@ -3,9 +3,11 @@
 #include "gradus/nn/loss_parts.h"
 #include "gradus/nn/regression_losses.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/gather.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/special.h"
 #include "gradus/ops/widened.h"
 
 namespace gradus {
@@ -14,8 +16,11 @@ namespace {
 std::string_view name_of(const Node* node) { return node->op ? node->op->name : std::string_view(); }
 
 const Node* behind_views(const Node* node) {
-  while (node->inputs.size() == 1 && (node->op.is_view() || node->op.is_alias() || name_of(node) == "cast"))
-    node = node->inputs[0].get();
+  const auto passes = [](const Node& n) {
+    if (n.inputs.size() == 1) return n.op.is_view() || n.op.is_alias() || name_of(&n) == "cast";
+    return name_of(&n) == "guard_zero_weight";
+  };
+  while (passes(*node)) node = node->inputs[0].get();
   return node;
 }
 
@@ -89,7 +94,8 @@ Tensor detail::categorical_crossentropy(const Tensor& y, const Tensor& predictio
   if (logits) {
     require(!is_softmax(prediction), op, twice);
     const LogSumExp row(prediction);
-    return row.log_sum * reduce_sum(targets, {.axis = {-1}}) - reduce_sum(targets * row.shifted, {.axis = {-1}});
+    return row.log_sum * reduce_sum(targets, {.axis = {-1}}) -
+           reduce_sum(multiply_no_nan(row.shifted, targets), {.axis = {-1}});
   }
   const Tensor shares = prediction / reduce_sum(prediction, {.axis = {-1}, .keepdims = true});
   return -reduce_sum(targets * log(clipped(shares)), {.axis = {-1}});
@@ -107,7 +113,7 @@ Tensor detail::sparse_categorical_crossentropy(const Tensor& y, const Tensor& pr
   return row.log_sum - reduce_sum(where(chosen, row.shifted, 0), {.axis = {-1}});
 }
 
-/// On logits: max(x, 0) - x y + log(1 + exp(-|x|)), which never overflows.
+/// On logits: max(x, 0) - x y + log(1 + exp(-|x|)), which never overflows; of an infinite logit 0 where y agrees.
 Tensor detail::binary_crossentropy(const Tensor& y, const Tensor& prediction, bool logits) {
   constexpr std::string_view op = "binary_crossentropy";
   check_same_shape(op, y, prediction);
@@ -119,7 +125,7 @@ Tensor detail::binary_crossentropy(const Tensor& y, const Tensor& prediction, bo
   require(!is_sigmoid(prediction), op,
           ": the prediction is the output of a sigmoid, which from_logits would apply again; say from_probabilities, "
           "or better, leave the sigmoid out");
-  return mean_of_last(softplus(prediction) - prediction * targets);
+  return mean_of_last(sigmoid_crossentropy(prediction, targets));
 }
 
 Tensor mean_squared_error(const Tensor& y, const Tensor& prediction) {
@@ -132,57 +138,101 @@ Tensor mean_absolute_error(const Tensor& y, const Tensor& prediction) {
   return mean_of_last(abs(y - prediction));
 }
 
+Tensor weight_beside(const Tensor& weight, const Tensor& x, const std::optional<std::vector<int>>& taken_over) {
+  const int rank = x.shape().rank();
+  std::uint32_t over = 0;
+  if (taken_over) {
+    for (const int axis : *taken_over) over |= 1u << x.shape().normalized(axis);
+    if (taken_over->empty()) over = ~0u;
+  }
+  Shape beside;
+  int next = 0;
+  for (int axis = 0; axis < rank; ++axis) {
+    const bool is_own = !(over >> axis & 1) && next < weight.shape().rank();
+    if (is_own && weight.shape()[next] != x.shape()[axis]) return {};
+    beside.push_back(is_own ? weight.shape()[next++] : 1);
+  }
+  if (next < weight.shape().rank()) return {};
+  return broadcast_to(reshape(weight, beside), x.shape());
+}
+
+Tensor is_left_out(const Tensor& weight) { return weight.dtype() == boolean ? logical_not(weight) : equal(weight, 0); }
+
+Tensor labels_that_count(const Tensor& y, const Tensor& weight) {
+  if (!weight.defined() || !is_integer(y.dtype())) return y;
+  const Tensor beside = weight_beside(weight, y);
+  return beside.defined() ? where(is_left_out(beside), fill_like(y, 0), y) : y;
+}
+
+Loss LossFunction::of(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const {
+  Tensor weight = sample_weight.defined() ? cast(sample_weight, prediction.dtype()) : sample_weight;
+  if (examples_.counts) {
+    const Tensor counts = cast(examples_.counts(y, prediction), prediction.dtype());
+    weight = weight.defined() ? multiply_no_nan(fitted_weight("loss", weight, counts), counts) : counts;
+  }
+  if (!weight.defined()) return Loss::mean(rule_(y, prediction));
+  const auto guarded_by_weight = [&](const Tensor& x) {
+    const Tensor beside = weight_beside(weight, x, examples_.taken_over);
+    return beside.defined() ? guard_zero_weight(x, cast(beside, x.dtype())) : x;
+  };
+  const Tensor labels = is_floating(y.dtype()) ? guarded_by_weight(y) : labels_that_count(y, weight);
+  const Tensor guarded = guarded_by_weight(prediction);
+  const Tensor losses = examples_.weighted ? examples_.weighted(labels, guarded, weight) : rule_(labels, guarded);
+  return Loss::mean(losses, fitted_weight("loss", weight, losses));
+}
+
 Loss LossFunction::operator()(const Tensor& y, const Tensor& prediction) const {
-  const PerExample examples = rule_(widened(y), widened(prediction));
-  return examples.weights.defined() ? Loss::mean(examples.losses, examples.weights) : Loss::mean(examples.losses);
+  return of(widened(y), widened(prediction), {});
 }
 
 Loss LossFunction::operator()(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const {
-  const PerExample examples = rule_(widened(y), widened(prediction));
-  const Tensor weight = fitted_weight("loss", sample_weight, examples.losses);
-  return Loss::mean(examples.losses, examples.weights.defined() ? weight * examples.weights : weight);
+  return of(widened(y), widened(prediction), sample_weight);
 }
 
 CategoricalCrossentropy::CategoricalCrossentropy(bool logits, SmoothingOptions options)
     : LossFunction([logits, s = options.label_smoothing](const Tensor& y, const Tensor& prediction) {
-        if (s == 0) return PerExample{detail::categorical_crossentropy(y, prediction, logits)};
+        if (s == 0) return detail::categorical_crossentropy(y, prediction, logits);
         check_classes("CategoricalCrossentropy", prediction);
         const std::int64_t classes = prediction.shape().back();
         require(classes > 0, "CategoricalCrossentropy: label_smoothing needs a known number of classes, got ",
                 prediction.spec());
         const Tensor targets = smoothed(as_targets(y, prediction), s, 1 / static_cast<double>(classes));
-        return PerExample{detail::categorical_crossentropy(targets, prediction, logits)};
+        return detail::categorical_crossentropy(targets, prediction, logits);
       }) {
-  check_smoothing("CategoricalCrossentropy", options.label_smoothing);
+  check_options("CategoricalCrossentropy", options);
 }
 
 BinaryCrossentropy::BinaryCrossentropy(bool logits, SmoothingOptions options)
     : LossFunction([logits, s = options.label_smoothing](const Tensor& y, const Tensor& prediction) {
-        return PerExample{detail::binary_crossentropy(smoothed(as_targets(y, prediction), s, 0.5), prediction, logits)};
+        return detail::binary_crossentropy(smoothed(as_targets(y, prediction), s, 0.5), prediction, logits);
       }) {
-  check_smoothing("BinaryCrossentropy", options.label_smoothing);
+  check_options("BinaryCrossentropy", options);
+}
+
+LossFunction::Examples SparseCategoricalCrossentropy::not_ignored(const IgnoreOptions& options) {
+  if (!options.ignore_class) return {};
+  return {.counts = [ignored = *options.ignore_class](const Tensor& y, const Tensor& prediction) {
+    check_labels("SparseCategoricalCrossentropy", y, prediction);
+    return not_equal(as_indices("loss", y), ignored);
+  }};
 }
 
 SparseCategoricalCrossentropy::SparseCategoricalCrossentropy(bool logits, IgnoreOptions options)
-    : LossFunction([logits, ignored = options.ignore_class](const Tensor& y, const Tensor& prediction) {
-        if (!ignored) return PerExample{detail::sparse_categorical_crossentropy(y, prediction, logits)};
-        check_labels("SparseCategoricalCrossentropy", y, prediction);
-        const Tensor labels = as_indices("loss", y);
-        const Tensor counts = not_equal(labels, *ignored);
-        return PerExample{detail::sparse_categorical_crossentropy(where(counts, labels, 0), prediction, logits),
-                          cast(counts, prediction.dtype())};
-      }) {}
+    : LossFunction(
+          [logits](const Tensor& y, const Tensor& prediction) {
+            return detail::sparse_categorical_crossentropy(y, prediction, logits);
+          },
+          not_ignored(options)) {}
 
 MeanSquaredError::MeanSquaredError()
-    : LossFunction(
-          [](const Tensor& y, const Tensor& prediction) { return PerExample{mean_squared_error(y, prediction)}; }) {}
+    : LossFunction([](const Tensor& y, const Tensor& prediction) { return mean_squared_error(y, prediction); }) {}
 
 Huber::Huber() : Huber(HuberOptions{}) {}
 Huber::Huber(HuberOptions options)
     : LossFunction([delta = options.delta](const Tensor& y, const Tensor& prediction) {
-        return PerExample{huber(y, prediction, {.delta = delta})};
+        return huber(y, prediction, {.delta = delta});
       }) {
-  require(options.delta > 0, "Huber: delta must be positive, got ", options.delta);
+  check_options("Huber", options);
 }
 
 }  // namespace gradus

@@ -7,6 +7,8 @@
 #include <concepts>
 #include <functional>
 #include <optional>
+#include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/gradients/loss.h"
 
 namespace gradus {
@@ -44,29 +46,42 @@ template <PredictionForm P> Tensor binary_crossentropy(const Tensor& y, const Te
 Tensor mean_squared_error(const Tensor& y, const Tensor& prediction);
 Tensor mean_absolute_error(const Tensor& y, const Tensor& prediction);
 
-/// A value. sample_weight has one number per example, or one for each row of axis 0.
+/// A value. sample_weight has one number per example, or one for each row of axis 0. An example of weight exactly 0, or
+/// with a label that is ignored, is out: whatever its y and prediction are, NaN, infinite or no class, value and
+/// gradients are those of the other examples, and its own gradient is 0.
 class LossFunction {
  public:
   Loss operator()(const Tensor& y, const Tensor& prediction) const;
   Loss operator()(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const;
 
  protected:
-  struct PerExample {
-    Tensor losses;
-    Tensor weights = {};  // empty: 1
+  /// One number per example.
+  using Rule = std::function<Tensor(const Tensor& y, const Tensor& prediction)>;
+  /// Where the rule alone does not say it.
+  struct Examples {
+    /// Axes of the prediction that one loss is taken over. Else examples are its first dimensions.
+    std::optional<std::vector<int>> taken_over = {};
+    /// bool: which examples count; else all.
+    Rule counts = {};
+    /// The rule where there are weights, of losses in which examples meet.
+    std::function<Tensor(const Tensor& y, const Tensor& prediction, const Tensor& weight)> weighted = {};
   };
-  using Rule = std::function<PerExample(const Tensor& y, const Tensor& prediction)>;
-  explicit LossFunction(Rule rule) : rule_(std::move(rule)) {}
+  explicit LossFunction(Rule rule) : LossFunction(std::move(rule), Examples()) {}
+  LossFunction(Rule rule, Examples examples) : rule_(std::move(rule)), examples_(std::move(examples)) {}
 
  private:
+  Loss of(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const;
   Rule rule_;
+  Examples examples_;
 };
 
 struct SmoothingOptions {
   double label_smoothing = 0;  // y becomes y * (1 - s) + s / classes (binary: s / 2)
+  static constexpr auto ranges() { return std::array{Allowed::share("label_smoothing")}; }
 };
 struct IgnoreOptions {
   std::optional<std::int64_t> ignore_class = {};  // labels that count nothing; if all are ignored, the loss is 0
+  static constexpr auto ranges() { return std::array{Allowed::any("ignore_class")}; }
 };
 
 struct CategoricalCrossentropy : LossFunction {
@@ -92,12 +107,14 @@ struct SparseCategoricalCrossentropy : LossFunction {
 
  private:
   SparseCategoricalCrossentropy(bool logits, IgnoreOptions options);
+  static Examples not_ignored(const IgnoreOptions& options);
 };
 struct MeanSquaredError : LossFunction {
   MeanSquaredError();
 };
 struct HuberOptions {
   double delta = 1;
+  static constexpr auto ranges() { return std::array{Allowed::positive("delta")}; }
 };
 /// Within delta e^2 / 2, beyond delta (|e| - delta / 2) (Huber 1964), the mean over the last axis.
 struct Huber : LossFunction {
@@ -114,6 +131,13 @@ bool is_sigmoid(const Tensor& x);
 void check_same_shape(std::string_view op, const Tensor& y, const Tensor& prediction);
 /// InvalidArgument unless y holds integers, one for each row of the prediction's last axis.
 void check_labels(std::string_view op, const Tensor& y, const Tensor& prediction);
+/// `weight` of the shape of x, which is y or a prediction: for x's first dimensions, or for those that are not in
+/// `taken_over`. Empty if it does not fit.
+Tensor weight_beside(const Tensor& weight, const Tensor& x, const std::optional<std::vector<int>>& taken_over = {});
+/// bool: where the weight is exactly 0.
+Tensor is_left_out(const Tensor& weight);
+/// y with 0 for integers of weight 0, which need be no labels. The weight may be empty or not fit: then y itself.
+Tensor labels_that_count(const Tensor& y, const Tensor& weight);
 /// sample_weight as numbers of the dtype and shape of `per_example`: one an element, or one for all at a place of the
 /// first dimensions. InvalidArgument if it does not fit.
 Tensor fitted_weight(std::string_view op, const Tensor& sample_weight, const Tensor& per_example);

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 #include "gradus/graph/context.h"
+#include "gradus/nn/copying.h"
 #include "gradus/nn/dense_layer.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -122,10 +124,9 @@ std::int64_t rank_for(const Tensor& values, double energy) {
 }
 
 void check(const LowRankOptions& o) {
+  check_options("low_rank", o);
   require((o.rank != 0) != (o.energy != 0), "low_rank: say one of rank and energy, got rank ", o.rank, " and energy ",
           o.energy);
-  require(o.rank >= 0, "low_rank: rank must be positive, got ", o.rank);
-  require(o.energy >= 0 && o.energy <= 1, "low_rank: energy must be above 0 and at most 1, got ", o.energy);
 }
 
 /// A layer as a module.
@@ -133,7 +134,7 @@ struct Made : Module {
   explicit Made(std::shared_ptr<Layer> layer) : Module(std::move(layer)) {}
 };
 
-const DenseLayer& as_dense(const Module& layer) { return static_cast<const DenseLayer&>(layer.layer_behind()); }
+const DenseLayer& as_dense(const Module& layer) { return layer_as<DenseLayer>(layer, "Dense"); }
 
 /// A built layer of this kernel, [inputs, units].
 std::shared_ptr<DenseLayer> dense_of(const Tensor& kernel, Activation activation, DenseOptions options,
@@ -147,6 +148,7 @@ std::shared_ptr<DenseLayer> dense_of(const Tensor& kernel, Activation activation
   made->options.kernel_initializer = like.options.kernel_initializer;
   made->options.bias_initializer = like.options.bias_initializer;
   made->variable(0).assign(cast(kernel, made->variable(0).dtype()));
+  if (!like.is_trainable()) made->set_trainable(false);
   made->variable(0).set_trainable(like.variable(0).trainable());
   return made;
 }
@@ -221,15 +223,23 @@ Sequential low_rank(const Sequential& model, LowRankOptions options) {
   check(options);
   require(model.is_built(), "low_rank: model ", model.name(), " is not built; call it, or build(spec), first");
   const Untraced outside;
+  const Copying copying;  // what is made here is another model, not a part that was meant to be shared
   const Layer& whole = model.layer_behind();
   std::vector<Module> layers;
+  std::map<const Layer*, std::pair<std::size_t, std::size_t>> made;  // where what became of a layer begins and ends
   for (std::size_t i = 0; i < whole.children().size(); ++i) {
     const Module& layer = model.layer(i);
+    const auto [at, is_new] = made.try_emplace(&layer.layer_behind());
+    if (!is_new) {  // what is there twice stays one layer
+      for (std::size_t k = at->second.first; k < at->second.second; ++k) layers.push_back(shared(layers[k]));
+      continue;
+    }
+    at->second.first = layers.size();
     std::optional<std::vector<Module>> both;
-    if (const auto* dense = dynamic_cast<const DenseLayer*>(&layer.layer_behind()))
-      both = factors_of(*dense, options, false);
+    if (const auto* dense = dynamic_cast<const DenseLayer*>(at->first)) both = factors_of(*dense, options, false);
     if (both) std::ranges::move(*both, std::back_inserter(layers));
     else layers.push_back(layer);
+    at->second.second = layers.size();
   }
   Sequential smaller(std::move(layers), {.policy = whole.policy().value_or(float32),
                                          .name = whole.has_own_name() ? whole.name() : std::string()});

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/graph/tensor.h"
 #include "gradus/nn/layers.h"
 
@@ -22,6 +23,7 @@ SingularValues singular_values(const Tensor& x);
 struct LowRankOptions {
   std::int64_t rank = 0;
   double energy = 0;  // the least rank that keeps this share of the sum of squares of the kernel, above 0, at most 1
+  static constexpr auto ranges() { return std::array{Allowed::not_negative("rank"), Allowed::share("energy")}; }
 };
 /// Sequential{Dense(rank, without bias), Dense(units, activation)} with the nearest product; the layer's own name is
 /// that of the second. The kernel's own rank, or all of the energy, computes the same up to rounding. It is smaller and

@@ -1,27 +1,50 @@
 /// Sums, products and the like of several tensors.
 #include "gradus/nn/merging.h"
+#include <algorithm>
 #include "gradus/nn/call_scope.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/normalization.h"
 #include "gradus/ops/numeric.h"
-#include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {
 namespace {
 
+/// `mask`, of the first dimensions of an input of `rank`, with 1 for those of the result before and after them: of
+/// `dimensions` in all, counted from the result's first.
+Tensor beside(const Tensor& mask, int rank, int result_rank, int dimensions) {
+  Tensor each = mask;
+  for (int i = rank; i < result_rank; ++i) each = expand_dims(each, 0);
+  while (each.shape().rank() < dimensions) each = expand_dims(each, -1);
+  return each;
+}
+
 /// `result` with the joint mask of the inputs.
 Tensor with_mask(Tensor result, const std::vector<Tensor>& inputs) {
-  Tensor joint;
+  const int rank = result.shape().rank();
+  int dimensions = 0;
   for (const Tensor& input : inputs) {
     const Tensor mask = CallScope::mask_of(input);
     if (!mask.defined()) return result;
+    dimensions = std::max(dimensions, rank - input.shape().rank() + mask.shape().rank());
+  }
+  Tensor joint;
+  for (const Tensor& input : inputs) {
+    const Tensor mask = beside(CallScope::mask_of(input), input.shape().rank(), rank, dimensions);
     joint = joint.defined() ? logical_or(joint, mask) : mask;
   }
-  CallScope::set_mask(result, std::move(joint));
+  Shape places = result.shape();
+  while (places.rank() > dimensions) places.erase(-1);
+  CallScope::set_mask(result, broadcast_to(joint, places));
   return result;
+}
+
+Tensor any_of(const std::vector<Tensor>& masks) {
+  Tensor any = masks[0];
+  for (std::size_t i = 1; i < masks.size(); ++i) any = logical_or(any, masks[i]);
+  return any;
 }
 
 Tensor folded(std::string_view layer, const std::vector<Tensor>& inputs,
@@ -52,15 +75,20 @@ Tensor minimum(const std::vector<Tensor>& inputs) { return folded("Minimum", inp
 
 Tensor Concatenate::operator()(const std::vector<Tensor>& inputs) const {
   Tensor result = concat(inputs, axis);
+  int dimensions = 0;
+  for (const Tensor& input : inputs)
+    if (const Tensor mask = CallScope::mask_of(input); mask.defined())
+      dimensions = std::max(dimensions, mask.shape().rank());
+  if (dimensions == 0) return result;
   std::vector<Tensor> masks;
-  bool any = false;
   for (const Tensor& input : inputs) {
-    const Tensor mask = CallScope::mask_of(input), all = fill(input.shape(), 1, boolean);
-    any = any || mask.defined();
-    if (!mask.defined()) masks.push_back(all);
-    else masks.push_back(logical_and(mask.shape().rank() < input.shape().rank() ? expand_dims(mask, -1) : mask, all));
+    Shape places = input.shape();
+    while (places.rank() > dimensions) places.erase(-1);
+    const Tensor mask = CallScope::mask_of(input);
+    masks.push_back(mask.defined() ? CallScope::spread(mask, places) : fill(places, 1, boolean));
   }
-  if (any) CallScope::set_mask(result, reduce_any(concat(masks, axis), {.axis = {-1}}));
+  const int at = result.shape().normalized(axis);
+  CallScope::set_mask(result, at < dimensions ? concat(masks, at) : any_of(masks));
   return result;
 }
 

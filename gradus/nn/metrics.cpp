@@ -8,6 +8,8 @@
 #include "gradus/ops/index.h"
 #include "gradus/ops/reductions.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/special.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -62,10 +64,11 @@ Metric::Metric(std::string name, Rule rule, int)
     : Metric(
           name, 2,
           [name, rule = std::move(rule)](const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) {
-            const Tensor values = cast(rule(y, prediction), f64);
+            // As losses do: a narrow prediction, of a mixed policy for instance, is compared with labels of f32.
+            const Tensor values = cast(rule(widened(y), widened(prediction)), f64);
             if (!sample_weight.defined()) return stack({reduce_sum(values), element_count(values, f64)});
             const Tensor weight = fitted_weight(name, sample_weight, values);
-            return stack({reduce_sum(values * weight), reduce_sum(weight)});
+            return stack({reduce_sum(multiply_no_nan(values, weight)), reduce_sum(weight)});
           },
           [](std::span<const double> totals) {
             return totals[1] == 0 ? std::numeric_limits<double>::quiet_NaN() : totals[0] / totals[1];
@@ -88,7 +91,8 @@ void Metric::update(const Tensor& y, const Tensor& prediction) {
   state_->totals.add(state_->gather(y, prediction, {}));
 }
 void Metric::update(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) {
-  state_->totals.add(state_->gather(y, prediction, sample_weight));
+  const Tensor labels = labels_that_count(y, sample_weight), classes = labels_that_count(prediction, sample_weight);
+  state_->totals.add(state_->gather(labels, classes, sample_weight));
 }
 
 double Metric::result() const { return state_->finish(state_->totals.values()); }
@@ -114,7 +118,7 @@ SparseTopKCategoricalAccuracy::SparseTopKCategoricalAccuracy(TopKAccuracyOptions
         check_labels("SparseTopKCategoricalAccuracy", y, prediction);
         return in_top_k(y, prediction, k);
       }) {
-  require(options.k > 0, "SparseTopKCategoricalAccuracy: k must be positive, got ", options.k);
+  check_options("SparseTopKCategoricalAccuracy", options);
 }
 
 TopKCategoricalAccuracy::TopKCategoricalAccuracy(TopKAccuracyOptions options)
@@ -122,7 +126,7 @@ TopKCategoricalAccuracy::TopKCategoricalAccuracy(TopKAccuracyOptions options)
         check_same_shape("TopKCategoricalAccuracy", y, prediction);
         return in_top_k(argmax(y), prediction, k);
       }) {
-  require(options.k > 0, "TopKCategoricalAccuracy: k must be positive, got ", options.k);
+  check_options("TopKCategoricalAccuracy", options);
 }
 
 BinaryAccuracy::BinaryAccuracy(bool logits)

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include "gradus/base/ranges.h"
 #include "gradus/function/variable.h"
 #include "gradus/nn/losses.h"
 
@@ -12,7 +13,8 @@ namespace gradus {
 /// A value: copies gather on their own. In a traced function an update is part of the program.
 class Metric {
  public:
-  /// per_example(y, prediction) gives a number, or whether something holds, for each example.
+  /// per_example(y, prediction) gives a number, or whether something holds, for each example. Narrow floats come to it
+  /// as f32, as to a loss.
   template <class F>
     requires std::is_invocable_r_v<Tensor, const F&, Tensor, Tensor>
   Metric(std::string name, F per_example)
@@ -26,7 +28,8 @@ class Metric {
   ~Metric();
 
   void update(const Tensor& y, const Tensor& prediction);
-  /// sample_weight: one number per example, or one for each row of axis 0.
+  /// sample_weight: one number per example, or one for each row of axis 0. Of weight 0 nothing counts, not even NaN or
+  /// a label that is no class.
   void update(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight);
   /// Of nothing: NaN.
   double result() const;
@@ -60,14 +63,17 @@ struct CategoricalAccuracy : Metric {
 };
 struct TopKAccuracyOptions {
   std::int64_t k = 5;
+  static constexpr auto ranges() { return std::array{Allowed::positive("k")}; }
 };
 /// How often fewer than k predictions are larger than that of the label.
 struct SparseTopKCategoricalAccuracy : Metric {
-  explicit SparseTopKCategoricalAccuracy(TopKAccuracyOptions options = {});
+  SparseTopKCategoricalAccuracy() : SparseTopKCategoricalAccuracy(TopKAccuracyOptions()) {}
+  explicit SparseTopKCategoricalAccuracy(TopKAccuracyOptions options);
 };
 /// The same for one-hot labels.
 struct TopKCategoricalAccuracy : Metric {
-  explicit TopKCategoricalAccuracy(TopKAccuracyOptions options = {});
+  TopKCategoricalAccuracy() : TopKCategoricalAccuracy(TopKAccuracyOptions()) {}
+  explicit TopKCategoricalAccuracy(TopKAccuracyOptions options);
 };
 /// How often a probability above 1/2, a logit above 0, agrees with y.
 struct BinaryAccuracy : Metric {

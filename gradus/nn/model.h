@@ -1,5 +1,5 @@
-/// Model<Net>: a struct of layers becomes a model. Its public fields, and arrays, vectors, optionals and structs of
-/// them, that are layers or variables are found and named after the fields ("layers_0/kernel"); nothing is registered.
+/// Model<Net>: a struct of layers becomes a model. Its layers and variables are found and named after the fields
+/// ("layers_0/kernel"); nothing is registered.
 ///
 ///   struct Net {
 ///     Dense hidden{64, relu}, scores{10};
@@ -7,11 +7,24 @@
 ///   };
 ///   Model<Net> model;
 ///
+/// They may lie in structs, arrays, optionals, variants, pairs, tuples, standard containers (a map's keys are in the
+/// names), behind std::shared_ptr and std::unique_ptr, and behind raw pointers and std::reference_wrapper, which lead to
+/// what others own. What is directly in a class with constructors, bases or private fields is found, too, and called
+/// by its kind ("block/dense", "block/dense_1"). What such a class has on the heap it names by one line, as it may all:
+///
+///   auto layers() const { return named_layers("first", first_, "blocks", blocks_); }   // or std::tie(first_, blocks_)
+///
+/// A layer that has variables or penalties and runs within the call, but is not found, as one that is made there, in a
+/// lambda or a global, is an InvalidArgument; so is reading a trainable Variable that is not found.
+///
 /// Fields that are bool, numbers or enums belong to the signature of a compiled function that calls the model: a
-/// changed one is a retrace that names it. Other fields (tensors, texts, functions) are C++ state, frozen when traced.
+/// changed one is a retrace that names it. Other fields (tensors, texts, functions, and what a class keeps private) are
+/// C++ state, frozen when traced.
 #pragma once
 #include <tuple>
 #include "gradus/nn/layers.h"
+#include "gradus/base/type_name.h"
+#include "gradus/nn/field_copies.h"
 #include "gradus/nn/net_layer.h"
 
 namespace gradus {
@@ -43,6 +56,10 @@ struct net_result<Net, std::tuple<In...>, Next, Rest...> : net_result<Net, std::
 inline Tensor computed(const Layer& layer, const Tensor& x) { return layer.computed(x); }
 const auto& computed(const Layer&, const auto& x) { return x; }
 
+/// A Variable is read before the call: it is an input, and none of the model's.
+inline Tensor read(const Variable& x) { return x.value(); }
+const auto& read(const auto& x) { return x; }
+
 inline void add_spec(std::vector<Spec>& specs, const Tensor& x) { specs.push_back(x.spec()); }
 void add_spec(std::vector<Spec>&, const auto&) {}
 
@@ -62,9 +79,20 @@ template <class Net> bool call_with_tensors(const Net& net, In in) {
 }
 
 template <class Net> struct NetLayerOf final : NetLayer {
-  explicit NetLayerOf(Net n) : net(std::move(n)) { name_variables(); }
-  std::shared_ptr<Layer> clone() const override { return std::make_shared<NetLayerOf>(*this); }
+  NetLayerOf() : net() { adopt_fields(); }
+  explicit NetLayerOf(Net&& n) : net(std::move(n)) {
+    FieldCopies::after_move(n, net);
+    adopt_fields();
+  }
+  std::shared_ptr<Layer> clone() const override { return copied_net(*this); }
+  std::string struct_name() const override { return type_name(typeid(Net).name()); }
   void visit(const FieldVisitor& visitor) const override { visit_fields(net, visitor); }
+  bool become(Layer& fresh) override {
+    auto* same = dynamic_cast<NetLayerOf*>(&fresh);
+    if (!same || !replace_in_place(net, same->net)) return false;
+    take_own(fresh);
+    return true;
+  }
   Tensor call(const Tensor& x) const override {
     if constexpr (std::is_invocable_r_v<Tensor, const Net&, const Tensor&>) return net(x);
     else fail_as_module(*this);
@@ -80,11 +108,13 @@ template <class Net> struct NetLayerOf final : NetLayer {
 /// What a model of Net gives for inputs A..., the last of which may be a mode.
 template <class Net, class... A> using call_result_t = typename detail::net_result<Net, std::tuple<>, A...>::type;
 
-/// Net: a struct with public fields and a const operator() from tensors to a Tensor, or to a tuple or array of them.
-/// Copying copies the variables. Assigning to a model that is built writes values into its variables; of another
-/// structure: InvalidArgument, and nothing changes.
+/// Net: a struct with a const operator() from tensors to a Tensor, or to a tuple or array of them. Copying copies the
+/// variables, also behind std::shared_ptr: what several of them share is one in the copy. What raw pointers lead to is
+/// not copied; those into the model itself lead into the copy. A Net that cannot be copied, with a std::unique_ptr, is an
+/// InvalidArgument when it is. Assigning is that of modules: fields of a built model stay where they are, so that
+/// references to them hold.
 template <class Net> struct Model : Module {
-  Model() : Model(Net()) {}
+  Model() : Module(std::make_shared<detail::NetLayerOf<Net>>()) {}
   explicit Model(Net net, ModelOptions options = {})
       : Module(std::make_shared<detail::NetLayerOf<Net>>(std::move(net))) {
     if (!options.name.empty()) set_name(options.name);
@@ -95,7 +125,10 @@ template <class Net> struct Model : Module {
   template <class... A>
     requires requires { typename call_result_t<Net, A...>; }
   auto operator()(const A&... inputs) const -> call_result_t<Net, A...> {
-    return call_first(std::make_index_sequence<sizeof...(A)>(), std::tie(inputs...));
+    if constexpr ((std::same_as<A, Variable> || ...) &&
+                  requires { typename call_result_t<Net, std::remove_cvref_t<decltype(detail::read(inputs))>...>; })
+      return (*this)(detail::read(inputs)...);
+    else return call_first(std::make_index_sequence<sizeof...(A)>(), std::tie(inputs...));
   }
 
   using Module::build;
@@ -105,7 +138,11 @@ template <class Net> struct Model : Module {
   }
 
   /// The struct, to reach its fields.
-  Net* operator->() const { return &net_layer()->net; }
+  Net* operator->() const {
+    const auto layer = net_layer();
+    layer->note_looked_at();
+    return &layer->net;
+  }
 
  private:
   std::shared_ptr<detail::NetLayerOf<Net>> net_layer() const {

@@ -1,37 +1,16 @@
-/// The value semantics of modules.
+/// Modules: calling, building, variables.
 #include "gradus/nn/module.h"
+#include <atomic>
 #include "gradus/function/trace.h"
+#include "gradus/function/whereabouts.h"
+#include "gradus/nn/assignment.h"
+#include "gradus/nn/copying.h"
 #include "gradus/nn/layer.h"
 #include "gradus/nn/summary.h"
 
 namespace gradus {
 namespace {
 
-bool same_structure(const Variables& a, const Variables& b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (a[i].shape() != b[i].shape() || a[i].dtype() != b[i].dtype()) return false;
-  return true;
-}
-
-void write_values(const Module& from, const Module& to) {
-  const Variables source = from.variables(), target = to.variables();
-  require(same_structure(source, target), "assigning module ", from.name(), " to ", to.name(),
-          ": they have variables of different shapes; assign between models of one structure, or copy-construct");
-  for (std::size_t i = 0; i < source.size(); ++i) {
-    target[i].set_mask(source[i].mask());
-    target[i].assign(source[i].value());
-  }
-  const auto scale = to.layer_behind().loss_scale(), other = from.layer_behind().loss_scale();
-  if (scale && other) scale->assign(*other);
-}
-
-std::shared_ptr<Layer> copy_of(const std::shared_ptr<Layer>& layer) {
-  if (!layer) return nullptr;
-  std::shared_ptr<Layer> copy = layer->clone();
-  copy->renew_loss_scale();
-  return copy;
-}
 
 Variables trainable_of(const Layer& layer) {
   require(layer.is_built(), "module ", layer.name(),
@@ -42,33 +21,78 @@ Variables trainable_of(const Layer& layer) {
   return trainable;
 }
 
+thread_local const Module* being_shared = nullptr;
+/// Whether any model of this process shares a layer with another one: then the last that was asked has named it.
+std::atomic<bool> shares_layers{false};
+
 }  // namespace
 
-Module::Module() = default;
-Module::Module(std::shared_ptr<Layer> layer) : layer_(std::move(layer)) {}
-Module::Module(const Module& other) : layer_(copy_of(other.layer_)) {}
-Module::Module(Module&& other) noexcept = default;
-Module::~Module() = default;
+Module::Module() : Module(std::shared_ptr<Layer>()) {}
+Module::Module(std::shared_ptr<Layer> layer) : layer_(std::move(layer)) {
+  whereabouts::enter(this, whereabouts::Kind::module);
+}
+Module::Module(const Module& other) : Module(std::shared_ptr<Layer>()) {
+  if (other.copies_are_shared()) {
+    layer_ = other.shared_layer();
+    handle_ = Handle::shared;
+  } else {
+    Copying copying;
+    layer_ = copying.copy_of(other.shared_layer(), other, *this);
+    if (copying.is_inner()) handle_ = other.handle_;
+  }
+}
+/// What was traced through `other` must not go on with what that has no more.
+Module::Module(Module&& other) noexcept : layer_(std::move(other.layer_)), handle_(other.handle_) {
+  whereabouts::enter(this, whereabouts::Kind::module);
+  if (layer_) shared_layer()->note_change("was moved");
+}
+Module::~Module() { whereabouts::leave(this); }
+
+void Module::settle() {
+  if (handle_ != Handle::shared) return;
+  handle_ = Handle::settled;
+  shares_layers = true;
+}
+Module::Sharing::Sharing(const Module& module) { being_shared = &module; }
+Module::Sharing::~Sharing() { being_shared = nullptr; }
+/// What a model was made with is copied with the model, unless the model takes it now.
+bool Module::copies_are_shared() const {
+  return being_shared == this || (handle_ == Handle::shared && !Copying::is_active());
+}
 
 Module& Module::operator=(const Module& other) {
-  if (this == &other) return *this;
-  if (is_built() && other.layer_) write_values(other, *this);
-  else layer_ = copy_of(other.layer_);
+  const std::shared_ptr<Layer> next = other.shared_layer();
+  if (this == &other || (next && next == shared_layer())) return *this;
+  if (keeps_variables() && next) gradus::assign(layer_, shared_layer(), next);
+  else if (other.copies_are_shared()) adopt(layer_, shared_layer(), next);
+  else adopt(layer_, shared_layer(), copy_of(next));
   return *this;
 }
 
 Module& Module::operator=(Module&& other) {
-  if (this == &other) return *this;
-  if (is_built() && other.layer_) write_values(other, *this);
-  else layer_ = std::move(other.layer_);
+  const std::shared_ptr<Layer> next = other.shared_layer(), before = shared_layer();  // `other` may be within
+  if (this == &other || (next && next == before)) return *this;
+  if (keeps_variables() && next) return *this = std::as_const(other);
+  adopt(layer_, before, next);
+  if (next) next->note_change("was moved");
+  other.layer_ = nullptr;
   return *this;
 }
 
-Layer& Module::layer_behind() const {
-  require(static_cast<bool>(layer_), "this module is empty: it was moved from; assign a module to it first");
-  return *layer_;
+bool Module::keeps_variables() const { return is_built() && shared_layer()->variables().size() > 0; }
+
+const std::shared_ptr<Layer>& Module::shared_layer() const {
+  const std::shared_ptr<Layer>* layer = &layer_;
+  while (*layer && (*layer)->successor) layer = &(*layer)->successor;
+  return *layer;
 }
-bool Module::is_built() const { return layer_ && layer_->is_built(); }
+Layer& Module::layer_behind() const {
+  const std::shared_ptr<Layer>& layer = shared_layer();
+  require(static_cast<bool>(layer), "this module is empty: it was moved from; assign a module to it first");
+  return *layer;
+}
+bool Module::is_built() const { return shared_layer() && shared_layer()->is_built(); }
+std::uint64_t Module::setup_number() const { return shared_layer() ? shared_layer()->setup().number() : 0; }
 
 Tensor Module::operator()(const Tensor& x) const {
   Layer& layer = layer_behind();
@@ -87,16 +111,18 @@ Tensor Module::operator()(const Tensor& x, inference_t) const {
 
 void Module::build(const Spec& input) { layer_behind().ensure_built(input); }
 
-Variables Module::variables() const { return layer_behind().variables(); }
+Variables Module::variables() const {
+  if (shares_layers.load(std::memory_order_relaxed)) layer_behind().name_again();
+  layer_behind().note_looked_at();
+  return layer_behind().variables();
+}
 
 Variables Module::trainable_variables() const {
-  if (!layer_behind().is_built()) return Variables::later([layer = layer_] { return trainable_of(*layer); });
-  return trainable_of(*layer_);
+  if (!layer_behind().is_built()) return Variables::later([layer = shared_layer()] { return trainable_of(*layer); });
+  return trainable_of(layer_behind());
 }
 
-void Module::set_trainable(bool trainable) {
-  for (Variable& variable : variables()) variable.set_trainable(trainable);
-}
+void Module::set_trainable(bool trainable) { layer_behind().set_trainable(trainable); }
 
 void Module::set_name(std::string name) { layer_behind().rename(std::move(name), true); }
 void Module::set_policy(const Policy& policy) { layer_behind().set_policy(policy); }

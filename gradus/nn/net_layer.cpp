@@ -1,5 +1,9 @@
 /// Finding, naming and building what a struct of layers holds.
 #include "gradus/nn/net_layer.h"
+#include <algorithm>
+#include <map>
+#include <set>
+#include <typeinfo>
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
 #include "gradus/nn/cloned.h"
@@ -12,6 +16,7 @@ void NetLayer::build_for(std::span<const Spec> inputs) {
     for (int axis = 0; axis < spec.shape.rank(); ++axis)
       if (spec.shape[axis] < 0) spec.shape.set(axis, dimension::symbol(axis));
   const ModeScope mode(CallMode::inference);
+  const OutermostCall call(*this);
   const Trace trace(symbolic);
   const TrialScope trial;  // ends first: it holds what is traced
   Tensors parameters;
@@ -19,37 +24,131 @@ void NetLayer::build_for(std::span<const Spec> inputs) {
   run_on(parameters);
 }
 
+namespace {
+
+/// Whether a walk down from `layer` meets `goal`. Walks within this one do not ask.
+bool leads_to(const Layer& layer, const Layer& goal, std::set<const Layer*>& seen) {
+  if (&layer == &goal) return true;
+  if (!seen.insert(&layer).second) return false;
+  return std::ranges::any_of(layer.children(), [&](const auto& child) { return leads_to(*child, goal, seen); });
+}
+thread_local bool looks_for_circles = false;
+
+/// What a raw pointer leads to may hold the model itself, as a pointer to the parent does: it is none of its layers
+/// then.
+void drop_circles(std::vector<NetLayer::Met>& met, const Layer& net) {
+  if (looks_for_circles) return;
+  looks_for_circles = true;
+  std::erase_if(met, [&](const NetLayer::Met& each) {
+    std::set<const Layer*> seen;
+    return each.is_borrowed && leads_to(each.layer->layer_behind(), net, seen);
+  });
+  looks_for_circles = false;
+}
+
+}  // namespace
+
+std::vector<NetLayer::Met> NetLayer::layers() const {
+  std::vector<Met> all, met;
+  visit({.layer = [&](const std::string& field,
+                      const Module& layer) { all.push_back({field, &layer, layer.is_settled()}); },
+         .borrowed = [&](const std::string& field, const Module& layer) { all.push_back({field, &layer, true}); }});
+  std::map<const Layer*, bool> is_owned;
+  for (const Met& each : all) is_owned[&each.layer->layer_behind()] |= !each.is_borrowed;
+  std::set<const Layer*> seen;
+  bool any_borrowed = false;
+  for (Met& each : all) {
+    const Layer* layer = &each.layer->layer_behind();
+    if ((each.is_borrowed && is_owned[layer]) || !seen.insert(layer).second) continue;
+    any_borrowed = any_borrowed || each.is_borrowed;
+    met.push_back(std::move(each));
+  }
+  if (any_borrowed) drop_circles(met, *this);
+  return met;
+}
+
 std::vector<std::shared_ptr<Layer>> NetLayer::children() const {
   std::vector<std::shared_ptr<Layer>> all;
-  visit({.layer = [&](const std::string&, const Module& layer) { all.push_back(child_of(layer)); }});
+  for (const Met& each : layers()) all.push_back(child_of(*each.layer));
   return all;
 }
 
 Variables NetLayer::variables() const {
   Variables all;
-  visit({.layer = [&](const std::string&, const Module& layer) { all = all + layer.variables(); },
-         .variable = [&](const std::string&, const Variable& variable) { all.add(variable); }});
+  const std::vector<Met> met = layers();
+  auto next = met.begin();
+  const auto meet = [&](const std::string&, const Module& layer) {
+    if (next == met.end() || next->layer != &layer) return;
+    all = all + next++->layer->layer_behind().variables();
+  };
+  visit({.layer = meet,
+         .variable = [&](const std::string&, const Variable& variable) { all.add(variable); },
+         .borrowed = meet});
   return all;
 }
 
-WatchedFields::Fields NetLayer::plain_fields() const {
+void NetLayer::adopt_fields() {
+  const auto settle = [](const std::string&, const Module& layer) { const_cast<Module&>(layer).settle(); };
+  visit({.layer = settle, .borrowed = [](const std::string&, const Module&) {}});
+  name_variables();
+}
+
+WatchedFields::Fields NetLayer::fields() const {
   WatchedFields::Fields fields;
-  visit({.plain = [&](const std::string& name, std::string value) { fields.emplace_back(name, std::move(value)); }});
+  visit({.layer = [&](const std::string& name,
+                      const Module& layer) { fields.emplace_back(name, "", layer.setup_number()); },
+         .plain = [&](const std::string& name, std::string value) { fields.emplace_back(name, std::move(value)); }});
   return fields;
+}
+
+void NetLayer::watch(Trace& trace) const {
+  Layer::watch(trace);
+  trace.watch(WatchedFields{setup().record(), name().empty() ? "a model" : "model " + name(), fields(),
+                            [this] { return fields(); }});
+}
+
+bool NetLayer::has_setup_of(const Layer& other) const {
+  if (typeid(*this) != typeid(other) || policy() != other.policy()) return false;
+  const auto& net = static_cast<const NetLayer&>(other);
+  bool is_known = true;
+  WatchedFields::Fields plain[2];
+  for (const NetLayer* each : {this, &net}) {
+    WatchedFields::Fields& own = plain[each == this];
+    each->visit({.layer = [&](const std::string& name, const Module&) { own.emplace_back(name, "", 1u); },
+                 .plain = [&](const std::string& name, std::string value) { own.emplace_back(name, std::move(value)); },
+                 .other = [&](const std::string&) { is_known = false; }});
+  }
+  return is_known && plain[0] == plain[1] &&
+         std::ranges::equal(children(), other.children(),
+                            [](const auto& mine, const auto& theirs) { return mine->has_setup_of(*theirs); });
+}
+
+void NetLayer::rebind(const Rebinding& cells) {
+  Layer::rebind(cells);
+  visit({.variable = [&](const std::string&, const Variable& variable) {
+    if (const auto found = cells.find(variable.cell().get()); found != cells.end())
+      const_cast<Variable&>(variable).become(found->second);
+  }});
+  name_variables();
 }
 
 /// "layers_0/kernel"; a model with a name, as a field of another model has one, puts that first.
 void NetLayer::name_variables() {
   const std::string path = prefix() + (name().empty() ? "" : name() + "/");
-  visit({.layer =
-             [&](const std::string& field, const Module& module) {
-               Layer& layer = module.layer_behind();
-               if (!layer.has_own_name()) layer.rename(field, false);
-               const std::size_t outer = layer.has_own_name() ? field.rfind('/') + 1 : 0;
-               layer.set_prefix(path + field.substr(0, outer));
-             },
-         .variable = [&](const std::string& field,
-                         const Variable& variable) { const_cast<Variable&>(variable).set_name(path + field); }});
+  for (const auto& [field, module, is_borrowed] : layers()) {
+    Layer& layer = module->layer_behind();
+    const bool has_own_name = layer.has_own_name();
+    const std::string outer = path + field.substr(0, has_own_name ? field.rfind('/') + 1 : 0);
+    if (is_borrowed) {
+      layer.name_variables_as(outer, has_own_name ? layer.name() : field);
+      continue;
+    }
+    if (!has_own_name) layer.rename(field, false);
+    layer.set_prefix(outer);
+  }
+  visit({.variable = [&](const std::string& field, const Variable& variable) {
+    const_cast<Variable&>(variable).set_name(path + field);
+  }});
 }
 
 NetCall::NetCall(const Module& model, const std::shared_ptr<NetLayer>& layer)
@@ -58,16 +157,6 @@ NetCall::NetCall(const Module& model, const std::shared_ptr<NetLayer>& layer)
       scope_(layer->name().empty() ? layer->kind() : std::string_view(layer->name())),
       call_(*layer) {
   note_use();
-  Trace* trace = Trace::current();
-  if (!trace) return;
-  WatchedFields::Fields fields = layer->plain_fields();
-  if (fields.empty()) return;
-  const auto now = [weak = std::weak_ptr(layer)] {
-    const auto alive = weak.lock();
-    return alive ? alive->plain_fields() : WatchedFields::Fields();
-  };
-  const std::string owner = layer->name().empty() ? "a model" : "model " + layer->name();
-  trace->watch({layer.get(), owner, std::move(fields), now});
 }
 
 void NetCall::note_use() const {

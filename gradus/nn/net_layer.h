@@ -1,6 +1,6 @@
 /// NetLayer: what stands behind a Model<Net>, but for the struct itself.
 #pragma once
-#include "gradus/function/watched_fields.h"
+#include "gradus/function/watched_state.h"
 #include "gradus/graph/scope.h"
 #include "gradus/nn/fields.h"
 #include "gradus/nn/layer.h"
@@ -19,17 +19,42 @@ class NetLayer : public Layer {
   Variables variables() const override;
 
   virtual void visit(const FieldVisitor& visitor) const = 0;
-  WatchedFields::Fields plain_fields() const;
+  /// "Net", for messages.
+  virtual std::string struct_name() const = 0;
+  struct Met {
+    std::string field;
+    const Module* layer;
+    bool is_borrowed;  // others may have named it
+  };
+  /// The layers that it has, each once, in the order of the fields.
+  std::vector<Met> layers() const;
+  /// Its plain fields, and which layers are in it.
+  WatchedFields::Fields fields() const;
+  void watch(Trace& trace) const override;
+  bool has_setup_of(const Layer& other) const override;
+  void rebind(const Rebinding& cells) override;
   /// A call ended, the first one at that: its layers are built.
   void finish_first_call(std::span<const Spec> inputs) { note_built(inputs); }
 
  protected:
   NetLayer() = default;
   NetLayer(const NetLayer&) = default;
+  /// The struct is there: what it shares is its own now.
+  void adopt_fields();
   void name_variables() override;
   /// Calls the struct; what it gives does not matter.
   virtual void run_on(In inputs) const = 0;
 };
+
+/// `net` becomes `fresh`, where it is. False: it cannot.
+template <class Net> bool replace_in_place(Net& net, Net& fresh) {
+  if constexpr (std::is_nothrow_move_constructible_v<Net>) {
+    std::destroy_at(&net);
+    std::construct_at(&net, std::move(fresh));
+    return true;
+  }
+  return false;
+}
 
 /// One call of a model: its name scope, and what a trace has to know of it.
 class NetCall {

@@ -1,5 +1,6 @@
 /// What the layers of noise draw.
 #include "gradus/nn/noise.h"
+#include "gradus/base/ranges.h"
 #include <cmath>
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"
@@ -36,7 +37,7 @@ std::shared_ptr<Layer> noise(std::string_view layer, std::string_view kind, doub
 }
 
 double checked_rate(std::string_view layer, double rate) {
-  require(rate >= 0 && rate < 1, layer, ": the rate must be at least 0 and below 1, got ", rate);
+  check_number(layer, "the rate", Allowed::share_below_one("rate"), rate);
   return rate;
 }
 
@@ -90,7 +91,7 @@ SpatialDropout3D::SpatialDropout3D(double rate)
     : Module(
           noise("SpatialDropout3D", "spatial_dropout3d", checked_rate("SpatialDropout3D", rate), spatial_dropout_3d)) {}
 GaussianNoise::GaussianNoise(double stddev) : Module(noise("GaussianNoise", "gaussian_noise", stddev, gaussian_noise)) {
-  require(stddev >= 0, "GaussianNoise: stddev must not be negative, got ", stddev);
+  check_number("GaussianNoise", "stddev", Allowed::not_negative("stddev"), stddev);
 }
 GaussianDropout::GaussianDropout(double rate)
     : Module(noise("GaussianDropout", "gaussian_dropout", checked_rate("GaussianDropout", rate), gaussian_dropout)) {}

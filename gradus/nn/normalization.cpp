@@ -7,6 +7,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
 
 namespace gradus {
 namespace {
@@ -36,11 +37,17 @@ Shape extents_of(std::string_view layer, const Spec& input, const std::vector<in
   return extents;
 }
 
+/// `mask`, of the first dimensions of x, if one of them is among `axes`, else nothing: rows then are apart.
+Tensor among(const Tensor& mask, const Tensor& x, const std::vector<int>& axes) {
+  if (!mask.defined()) return {};
+  for (const int axis : axes)
+    if (x.shape().normalized(axis) < mask.shape().rank()) return mask;
+  return {};
+}
+
 struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer>, Described {
   explicit BatchNormalizationLayer(BatchNormalizationOptions o) : options(std::move(o)) {
-    require(options.momentum >= 0 && options.momentum <= 1, "BatchNormalization: momentum must be within 0 and 1, got ",
-            options.momentum);
-    require(options.epsilon > 0, "BatchNormalization: epsilon must be positive, got ", options.epsilon);
+    check_options("BatchNormalization", options);
   }
   std::string_view kind() const override { return "batch_normalization"; }
   LayerConfig config() const override {
@@ -69,17 +76,31 @@ struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer>, De
     warn_if_mode_unsaid("batch normalization");
     Variable &moving_mean = variable(own_count() - 2), &moving_variance = variable(own_count() - 1);
     Tensor mean = moving_mean, variance = moving_variance;
-    if (is_training()) {
-      const Moments batch = moments_of(cast(x, mean.dtype()), mask);
-      mean = batch.mean;
-      variance = batch.variance;
-      move(moving_mean, mean);
-      move(moving_variance, variance);
+    if (is_training() && is_trainable()) {
+      const Tensor wide = cast(x, mean.dtype());
+      const Tensor counts = CallScope::spread(mask, places_within(x)), any = any_place(x, counts);
+      const Moments batch = moments_of(wide, counts);
+      mean = any.defined() ? where(any, batch.mean, mean) : batch.mean;
+      variance = any.defined() ? where(any, batch.variance, variance) : batch.variance;
+      move(moving_mean, mean, any);
+      move(moving_variance, variance, any);
     }
     return batch_normalization(x, mean, variance,
                                {.scale = options.scale ? Tensor(variable(0)) : Tensor(),
                                 .offset = options.center ? Tensor(variable(options.scale ? 1 : 0)) : Tensor(),
                                 .epsilon = options.epsilon});
+  }
+  /// All dimensions of x but the last.
+  static Shape places_within(const Tensor& x) {
+    Shape places = x.shape();
+    places.erase(-1);
+    return places;
+  }
+  /// bool: whether there is a place that counts, of which there could be statistics. Empty: there surely is.
+  static Tensor any_place(const Tensor& x, const Tensor& counts) {
+    if (counts.defined()) return reduce_any(counts);
+    const std::int64_t places = places_within(x).size();
+    return SizeChoice::choose(places > 0) ? Tensor() : extent(places, i64) > 0;
   }
   /// Over all axes but the last, of the places that count. As in Keras their number has its epsilon added.
   Moments moments_of(const Tensor& x, const Tensor& mask) const {
@@ -88,11 +109,11 @@ struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer>, De
     if (!mask.defined()) return moments(x, {.axis = axes});
     require(mask.shape().rank() == x.shape().rank() - 1, "BatchNormalization ", name(), ": the input is ", x.spec(),
             ", its mask ", mask.spec(), ", expected one of all axes but the last");
-    const Tensor counts = expand_dims(mask, -1), zero = zeros_like(x);
+    const Tensor counts = expand_dims(mask, -1), zero = zeros_like(x), kept = where(counts, x, zero);
     const Tensor number = reduce_sum(cast(counts, x.dtype())) + 1e-7;
     const auto mean_of = [&](const Tensor& y) { return reduce_sum(where(counts, y, zero), {.axis = axes}) / number; };
-    const Tensor mean = mean_of(x);
-    return {.mean = mean, .variance = mean_of(square(x - mean))};
+    const Tensor mean = mean_of(kept);
+    return {.mean = mean, .variance = mean_of(square(kept - mean))};
   }
   ChannelFlow channel_flow() const override {
     ChannelFlow flow{.kind = ChannelFlow::Kind::apart};
@@ -107,10 +128,12 @@ struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer>, De
                                       .epsilon = options.epsilon});
     return flow;
   }
-  /// Under loss scaling a batch may overflow, and is skipped by the optimizer: so it is here.
-  void move(Variable& statistic, const Tensor& batch) const {
+  /// Not by a batch without a place that counts. Under loss scaling a batch may overflow, and is skipped by the
+  /// optimizer: so it is here.
+  void move(Variable& statistic, const Tensor& batch, const Tensor& any) const {
     const Tensor before = statistic, seen = stop_gradient(batch);
-    const Tensor moved = before * options.momentum + seen * (1 - options.momentum);
+    Tensor moved = before * options.momentum + seen * (1 - options.momentum);
+    if (any.defined()) moved = where(any, moved, before);
     statistic.assign(loss_scale() ? where(is_finite(seen), moved, before) : moved);
   }
   BatchNormalizationOptions options;
@@ -118,7 +141,7 @@ struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer>, De
 
 struct LayerNormalizationLayer final : ClonedMasked<LayerNormalizationLayer>, Described {
   explicit LayerNormalizationLayer(LayerNormalizationOptions o) : options(std::move(o)) {
-    require(options.epsilon > 0, "LayerNormalization: epsilon must be positive, got ", options.epsilon);
+    check_options("LayerNormalization", options);
   }
   std::string_view kind() const override { return "layer_normalization"; }
   LayerConfig config() const override {
@@ -136,18 +159,21 @@ struct LayerNormalizationLayer final : ClonedMasked<LayerNormalizationLayer>, De
     if (options.scale) add_variable("gamma", ones(extents, parameter_dtype(input)), options.gamma_regularizer);
     if (options.center) add_variable("beta", zeros(extents, parameter_dtype(input)), options.beta_regularizer);
   }
-  Tensor call(const Tensor& x) const override {
+  Tensor call(const Tensor& x) const override { return call_masked(x, {}); }
+  /// The mask matters where axes that it has are normalised over.
+  Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
     return layer_normalization(x, {.scale = options.scale ? Tensor(variable(0)) : Tensor(),
                                    .offset = options.center ? Tensor(variable(options.scale ? 1 : 0)) : Tensor(),
                                    .axis = options.axis,
-                                   .epsilon = options.epsilon});
+                                   .epsilon = options.epsilon,
+                                   .mask = among(mask, x, options.axis)});
   }
   LayerNormalizationOptions options;
 };
 
 struct RMSNormalizationLayer final : Cloned<RMSNormalizationLayer>, Described {
   explicit RMSNormalizationLayer(RMSNormalizationOptions o) : options(std::move(o)) {
-    require(options.epsilon > 0, "RMSNormalization: epsilon must be positive, got ", options.epsilon);
+    check_options("RMSNormalization", options);
   }
   std::string_view kind() const override { return "rms_normalization"; }
   LayerConfig config() const override {
@@ -167,7 +193,7 @@ struct GroupNormalizationLayer final : ClonedMasked<GroupNormalizationLayer>, De
   GroupNormalizationLayer(std::int64_t n, GroupNormalizationOptions o) : groups(n), options(std::move(o)) {
     require(groups > 0 || groups == -1, "GroupNormalization: groups must be positive, or -1 for one a channel, got ",
             groups);
-    require(options.epsilon > 0, "GroupNormalization: epsilon must be positive, got ", options.epsilon);
+    check_options("GroupNormalization", options);
   }
   std::string_view kind() const override { return "group_normalization"; }
   LayerConfig config() const override {
@@ -188,12 +214,15 @@ struct GroupNormalizationLayer final : ClonedMasked<GroupNormalizationLayer>, De
     if (options.scale) add_variable("gamma", ones(channels, parameter_dtype(input)), options.gamma_regularizer);
     if (options.center) add_variable("beta", zeros(channels, parameter_dtype(input)), options.beta_regularizer);
   }
-  Tensor call(const Tensor& x) const override {
+  Tensor call(const Tensor& x) const override { return call_masked(x, {}); }
+  Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
+    const bool before_channels = mask.defined() && mask.shape().rank() <= x.shape().normalized(options.axis);
     return group_normalization(x, groups == -1 ? x.shape()[options.axis] : groups,
                                {.scale = options.scale ? Tensor(variable(0)) : Tensor(),
                                 .offset = options.center ? Tensor(variable(options.scale ? 1 : 0)) : Tensor(),
                                 .axis = options.axis,
-                                .epsilon = options.epsilon});
+                                .epsilon = options.epsilon,
+                                .mask = before_channels && mask.shape().rank() > 1 ? mask : Tensor()});
   }
   std::int64_t groups;
   GroupNormalizationOptions options;
@@ -205,6 +234,12 @@ struct UnitNormalizationLayer final : ClonedMasked<UnitNormalizationLayer>, Desc
   LayerConfig config() const override { return {"UnitNormalization", {{"axis", listed(axis)}}}; }
   void build(const Spec&) override {}
   Tensor call(const Tensor& x) const override { return l2_normalize(x, axis); }
+  Tensor call_masked(const Tensor& x, const Tensor& given) const override {
+    Tensor mask = among(given, x, axis);
+    if (!mask.defined()) return call(x);
+    while (mask.shape().rank() < x.shape().rank()) mask = expand_dims(mask, -1);
+    return call(where(mask, x, fill_like(x, 0)));
+  }
   std::vector<int> axis;
 };
 

@@ -9,6 +9,8 @@
 #include "gradus/ops/pool.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/special.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
@@ -75,16 +77,19 @@ std::shared_ptr<Layer> global(std::string_view layer, std::string_view kind, Red
   });
 }
 
-/// The mean of the places that count.
+/// The mean of the places that count; 0 where none does.
 std::shared_ptr<Layer> global_average_1d(bool keepdims) {
   constexpr std::string_view name = "GlobalAveragePooling1D";
   const auto mean = [keepdims](const Tensor& x) { return reduce_mean(x, {.axis = {1}, .keepdims = keepdims}); };
   auto layer =
       std::make_shared<SpatialLayer>(name, "global_average_pooling1d", 1, Options{{"keepdims", keepdims}}, mean);
   layer->of_masked = [keepdims](const Tensor& x, const Tensor& mask) {
-    const Tensor counts = expand_dims(mask, -1);
-    return reduce_sum(where(counts, x, fill_like(x, 0)), {.axis = {1}, .keepdims = keepdims}) /
-           reduce_sum(cast(counts, x.dtype()), {.axis = {1}, .keepdims = keepdims});
+    return in_computed_dtype(x, [&](const Tensor& wide) {
+      const Tensor counts = expand_dims(CallScope::spread(mask, {x.shape()[0], x.shape()[1]}), -1);
+      const ReduceOptions over{.axis = {1}, .keepdims = keepdims};
+      const Tensor number = reduce_sum(cast(counts, wide.dtype()), over);
+      return divide_no_nan(reduce_sum(where(counts, wide, fill_like(wide, 0)), over), number);
+    });
   };
   return layer;
 }

@@ -47,36 +47,45 @@ struct AveragePooling3D : Module {
 /// Over all of each channel: [batch, spatial..., channels] -> [batch, channels]; with keepdims spatial dimensions of 1
 /// stay.
 struct GlobalMaxPooling1D : Module {
-  explicit GlobalMaxPooling1D(bool keepdims = false);
+  GlobalMaxPooling1D() : GlobalMaxPooling1D(false) {}
+  explicit GlobalMaxPooling1D(bool keepdims);
 };
 struct GlobalMaxPooling2D : Module {
-  explicit GlobalMaxPooling2D(bool keepdims = false);
+  GlobalMaxPooling2D() : GlobalMaxPooling2D(false) {}
+  explicit GlobalMaxPooling2D(bool keepdims);
 };
 struct GlobalMaxPooling3D : Module {
-  explicit GlobalMaxPooling3D(bool keepdims = false);
+  GlobalMaxPooling3D() : GlobalMaxPooling3D(false) {}
+  explicit GlobalMaxPooling3D(bool keepdims);
 };
 /// In 1D of the places that count, if the input has a mask; none of them: NaN.
 struct GlobalAveragePooling1D : Module {
-  explicit GlobalAveragePooling1D(bool keepdims = false);
+  GlobalAveragePooling1D() : GlobalAveragePooling1D(false) {}
+  explicit GlobalAveragePooling1D(bool keepdims);
 };
 struct GlobalAveragePooling2D : Module {
-  explicit GlobalAveragePooling2D(bool keepdims = false);
+  GlobalAveragePooling2D() : GlobalAveragePooling2D(false) {}
+  explicit GlobalAveragePooling2D(bool keepdims);
 };
 struct GlobalAveragePooling3D : Module {
-  explicit GlobalAveragePooling3D(bool keepdims = false);
+  GlobalAveragePooling3D() : GlobalAveragePooling3D(false) {}
+  explicit GlobalAveragePooling3D(bool keepdims);
 };
 
 /// Zeros around each spatial dimension: before and after it, one on either side unless said. InvalidArgument below 0.
 struct ZeroPadding1D : Module {
-  explicit ZeroPadding1D(std::int64_t padding = 1);
+  ZeroPadding1D() : ZeroPadding1D(1) {}
+  explicit ZeroPadding1D(std::int64_t padding);
   explicit ZeroPadding1D(std::array<std::int64_t, 2> padding);
 };
 struct ZeroPadding2D : Module {
-  explicit ZeroPadding2D(Pair padding = 1);
+  ZeroPadding2D() : ZeroPadding2D(Pair(1)) {}
+  explicit ZeroPadding2D(Pair padding);
   ZeroPadding2D(std::array<std::int64_t, 2> rows, std::array<std::int64_t, 2> columns);
 };
 struct ZeroPadding3D : Module {
-  explicit ZeroPadding3D(Triple padding = 1);
+  ZeroPadding3D() : ZeroPadding3D(Triple(1)) {}
+  explicit ZeroPadding3D(Triple padding);
 };
 
 struct UpSamplingOptions {
@@ -85,13 +94,16 @@ struct UpSamplingOptions {
 /// `size` times as many elements along each spatial dimension: each repeated; of images also in between, as resize()
 /// does it.
 struct UpSampling1D : Module {
-  explicit UpSampling1D(Single size = 2);
+  UpSampling1D() : UpSampling1D(Single(2)) {}
+  explicit UpSampling1D(Single size);
 };
 struct UpSampling2D : Module {
-  explicit UpSampling2D(Pair size = 2, UpSamplingOptions options = {});
+  UpSampling2D() : UpSampling2D(Pair(2)) {}
+  explicit UpSampling2D(Pair size, UpSamplingOptions options = {});
 };
 struct UpSampling3D : Module {
-  explicit UpSampling3D(Triple size = 2);
+  UpSampling3D() : UpSampling3D(Triple(2)) {}
+  explicit UpSampling3D(Triple size);
 };
 
 }  // namespace gradus

@@ -1,5 +1,6 @@
 /// Layers that are functions of a few numbers.
 #include "gradus/nn/preprocessing.h"
+#include "gradus/base/ranges.h"
 #include <algorithm>
 #include <cmath>
 #include "gradus/nn/function_layer.h"
@@ -80,7 +81,10 @@ Identity::Identity() : Module(layer_of("identity", [](const Tensor& x) { return 
 Rescaling::Rescaling(double scale, double offset)
     : Module(layer_of(
           "rescaling", [=](const Tensor& x) { return as_floats(x) * scale + offset; },
-          {"Rescaling", {{"scale", scale}, {"offset", offset}}}, Reach::element)) {}
+          {"Rescaling", {{"scale", scale}, {"offset", offset}}}, Reach::element)) {
+  check_number("Rescaling", "scale", Allowed::finite("scale"), scale);
+  check_number("Rescaling", "offset", Allowed::finite("offset"), offset);
+}
 Resizing::Resizing(std::int64_t height, std::int64_t width, ResizeOptions options)
     : Module(layer_of(
           "resizing", [=](const Tensor& x) { return resize(x, {height, width}, options); },

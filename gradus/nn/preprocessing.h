@@ -25,14 +25,17 @@ struct CenterCrop : Module {
 /// Without the elements at the ends of each spatial dimension, as many on either side unless said. InvalidArgument
 /// where nothing would be left.
 struct Cropping1D : Module {
-  explicit Cropping1D(std::array<std::int64_t, 2> cropping = {1, 1});
+  Cropping1D() : Cropping1D(std::array<std::int64_t, 2>{1, 1}) {}
+  explicit Cropping1D(std::array<std::int64_t, 2> cropping);
 };
 struct Cropping2D : Module {
-  explicit Cropping2D(Pair cropping = 0);
+  Cropping2D() : Cropping2D(Pair(0)) {}
+  explicit Cropping2D(Pair cropping);
   Cropping2D(std::array<std::int64_t, 2> rows, std::array<std::int64_t, 2> columns);
 };
 struct Cropping3D : Module {
-  explicit Cropping3D(Triple cropping = 1);
+  Cropping3D() : Cropping3D(Triple(1)) {}
+  explicit Cropping3D(Triple cropping);
 };
 
 /// Means, and largest elements, of about equal parts: `size` along each spatial dimension, which must be known.

@@ -78,6 +78,23 @@ struct PReLULayer final : ClonedMasked<PReLULayer>, Described {
   std::vector<int> shared_axes;
 };
 
+/// Among the places that count where `axis` is one that the mask has; the others give 0.
+struct SoftmaxLayer final : ClonedMasked<SoftmaxLayer>, Described {
+  explicit SoftmaxLayer(int a) : axis(a) {}
+  std::string_view kind() const override { return "softmax"; }
+  LayerConfig config() const override { return {"Softmax", {{"axis", std::int64_t{axis}}}}; }
+  void build(const Spec&) override {}
+  Tensor call(const Tensor& x) const override { return softmax(x, axis); }
+  Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
+    const int masked_axes = mask.shape().rank();
+    if (x.shape().normalized(axis) >= masked_axes) return softmax(x, axis);
+    Tensor counts = mask;
+    while (counts.shape().rank() < x.shape().rank()) counts = expand_dims(counts, -1);
+    return masked_softmax(x, counts, axis);
+  }
+  int axis;
+};
+
 }  // namespace
 
 Reshape::Reshape(const Shape& target)
@@ -105,20 +122,23 @@ ReLU::ReLU(ReLUOptions options)
            {{"max_value", options.max_value ? OptionValue(*options.max_value) : OptionValue()},
             {"negative_slope", options.negative_slope},
             {"threshold", options.threshold}}},
-          Reach::element)) {}
+          Reach::element)) {
+  check_options("ReLU", options);
+}
 LeakyReLU::LeakyReLU(double negative_slope)
     : Module(layer_of(
           "leaky_re_lu", [negative_slope](const Tensor& x) { return leaky_relu(x, negative_slope); },
-          {"LeakyReLU", {{"negative_slope", negative_slope}}}, Reach::element)) {}
+          {"LeakyReLU", {{"negative_slope", negative_slope}}}, Reach::element)) {
+  check_number("LeakyReLU", "negative_slope", Allowed::not_negative("negative_slope"), negative_slope);
+}
 ELU::ELU(double alpha)
     : Module(layer_of(
           "elu",
           [alpha](const Tensor& x) { return alpha == 1 ? elu(x) : where(x > 0, x, alpha * expm1(minimum(x, 0))); },
-          {"ELU", {{"alpha", alpha}}}, Reach::element)) {}
+          {"ELU", {{"alpha", alpha}}}, Reach::element)) {
+  check_number("ELU", "alpha", Allowed::finite("alpha"), alpha);
+}
 PReLU::PReLU(std::vector<int> shared_axes) : Module(std::make_shared<PReLULayer>(std::move(shared_axes))) {}
-Softmax::Softmax(int axis)
-    : Module(layer_of(
-          "softmax", [axis](const Tensor& x) { return softmax(x, axis); }, {"Softmax", {{"axis", std::int64_t{axis}}}},
-          Reach::place)) {}
+Softmax::Softmax(int axis) : Module(std::make_shared<SoftmaxLayer>(axis)) {}
 
 }  // namespace gradus

@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/nn/module.h"
 
 namespace gradus {
@@ -22,6 +23,7 @@ struct RepeatVector : Module {
 struct ReLUOptions {
   std::optional<double> max_value = {};
   double negative_slope = 0, threshold = 0;
+  static constexpr auto ranges() { return std::array{Allowed::not_negative("max_value negative_slope threshold")}; }
 };
 /// x, above max_value that, below the threshold negative_slope * (x - threshold).
 struct ReLU : Module {
@@ -30,20 +32,24 @@ struct ReLU : Module {
 };
 /// x, for x <= 0 negative_slope * x.
 struct LeakyReLU : Module {
-  explicit LeakyReLU(double negative_slope = 0.3);
+  LeakyReLU() : LeakyReLU(0.3) {}
+  explicit LeakyReLU(double negative_slope);
 };
 /// x, for x < 0 alpha * (exp(x) - 1).
 struct ELU : Module {
-  explicit ELU(double alpha = 1);
+  ELU() : ELU(1) {}
+  explicit ELU(double alpha);
 };
 /// x, for x < 0 alpha * x with one alpha for each feature of an example, a variable that starts at 0; along the axes in
 /// `shared_axes` (counted from 1) they share it.
 struct PReLU : Module {
-  explicit PReLU(std::vector<int> shared_axes = {});
+  PReLU() : PReLU(std::vector<int>()) {}
+  explicit PReLU(std::vector<int> shared_axes);
 };
-/// softmax along `axis`.
+/// softmax along `axis`; along one that the input's mask has, among the places that count: the others give 0.
 struct Softmax : Module {
-  explicit Softmax(int axis = -1);
+  Softmax() : Softmax(-1) {}
+  explicit Softmax(int axis);
 };
 
 }  // namespace gradus

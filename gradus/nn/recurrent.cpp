@@ -16,8 +16,7 @@ namespace {
 struct RecurrentLayer final : Cloned<RecurrentLayer>, Described {
   RecurrentLayer(CellKind k, std::int64_t n, RecurrentOptions o) : cell(k), units(n), options(std::move(o)) {
     require(units > 0, kind(), ": units must be positive, got ", units);
-    require(options.dropout >= 0 && options.dropout < 1, kind(), ": dropout must be at least 0 and below 1, got ",
-            options.dropout);
+    check_options(kind(), options);
     set_activity_regularizer(options.activity_regularizer);
   }
   std::string_view kind() const override {
@@ -46,9 +45,11 @@ struct RecurrentLayer final : Cloned<RecurrentLayer>, Described {
   }
 
   Tensor call(const Tensor& x) const override { return run_from(x, {}).output; }
-  Tensor call_masked(const Tensor& x, const Tensor& mask) const override { return run_from(x, {.mask = mask}).output; }
+  Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
+    return run_from(x, {.mask = mask_of_places(x, mask)}).output;
+  }
   Tensor compute_mask(const Tensor&, const Tensor& mask) const override {
-    return options.return_sequences ? mask : Tensor();
+    return options.return_sequences ? in_order_of_steps(mask, options.go_backwards) : Tensor();
   }
   RecurrentOutput run_from(const Tensor& x, const RecurrentInput& input) const {
     require(x.shape().rank() == 3, kind(), " ", name(), ": the input is ", x.spec(),
@@ -112,15 +113,15 @@ RecurrentOutput entered(const RecurrentLayer& layer, const Tensor& given, Recurr
   const NameScope scope(layer.name().empty() ? layer.kind() : std::string_view(layer.name()));
   const CallScope call(layer);
   const Tensor x = layer.computed(given);
-  if (!input.mask.defined()) input.mask = CallScope::mask_of(x);
+  if (!input.mask.defined()) input.mask = mask_of_places(x, CallScope::mask_of(x));
   RecurrentOutput result = layer.run_from(x, input);
   layer.note_result(x, input.mask, result.output);
   return result;
 }
 
 /// The layer behind `module`, built, its use noted.
-template <class L> const L& used(const Module& module, const Tensor& x) {
-  auto& layer = static_cast<L&>(module.layer_behind());
+template <class L> const L& used(const Module& module, const Tensor& x, std::string_view type) {
+  auto& layer = layer_as<L>(module, type);
   layer.ensure_built(x.spec());
   if (Trace* trace = Trace::current()) trace->note_use(&module, layer.variables());
   return layer;
@@ -130,6 +131,7 @@ struct BidirectionalLayer final : Cloned<BidirectionalLayer>, Described {
   BidirectionalLayer(const Module& layer, BidirectionalOptions o) : options(std::move(o)) {
     const auto* given = dynamic_cast<const RecurrentLayer*>(&layer.layer_behind());
     require(given != nullptr, "Bidirectional: expected a SimpleRNN, GRU or LSTM, got a ", layer.layer_behind().kind());
+    require(!layer.is_shared(), "Bidirectional: it makes two layers like the one that it is given, and shares none");
     require(!given->is_built(), "Bidirectional: the layer is built; give it one that is not");
     forward = std::make_shared<RecurrentLayer>(*given);
     backward = std::make_shared<RecurrentLayer>(*given);
@@ -156,7 +158,9 @@ struct BidirectionalLayer final : Cloned<BidirectionalLayer>, Described {
   }
   std::vector<std::shared_ptr<Layer>> children() const override { return {forward, backward}; }
   Tensor call(const Tensor& x) const override { return both(x, {}); }
-  Tensor call_masked(const Tensor& x, const Tensor& mask) const override { return both(x, {.mask = mask}); }
+  Tensor call_masked(const Tensor& x, const Tensor& mask) const override {
+    return both(x, {.mask = mask_of_places(x, mask)});
+  }
   Tensor compute_mask(const Tensor& x, const Tensor& mask) const override { return forward->compute_mask(x, mask); }
   Tensor both(const Tensor& x, const RecurrentInput& input) const {
     require(input.initial_state.empty(), "Bidirectional: it takes a mask alone; call its layers for initial states");
@@ -196,7 +200,7 @@ struct TimeDistributedLayer final : ClonedMasked<TimeDistributedLayer>, Describe
     all.erase(1);
     all.set(0, dimension::multiply(batch, time));
     const Tensor places = reshape(x, all);
-    if (mask.defined() && mask.shape().rank() > 2) {
+    if (mask.defined() && mask.shape().rank() >= 2) {
       Shape of_places = mask.shape();
       of_places.erase(1);
       of_places.set(0, all[0]);
@@ -224,14 +228,14 @@ Tensor RecurrentModule::operator()(const Tensor& x, const RecurrentInput& input)
   return with_state(x, input).output;
 }
 RecurrentOutput RecurrentModule::with_state(const Tensor& x, const RecurrentInput& input) const {
-  return entered(used<RecurrentLayer>(*this, x), x, input);
+  return entered(used<RecurrentLayer>(*this, x, "recurrent layer"), x, input);
 }
 Tensor Bidirectional::operator()(const Tensor& x, const RecurrentInput& input) const {
-  const auto& layer = used<BidirectionalLayer>(*this, x);
+  const auto& layer = used<BidirectionalLayer>(*this, x, "Bidirectional");
   const NameScope scope(layer.name().empty() ? layer.kind() : std::string_view(layer.name()));
   const CallScope call(layer);
   const Tensor given = layer.computed(x);
-  const Tensor mask = input.mask.defined() ? input.mask : CallScope::mask_of(given);
+  const Tensor mask = input.mask.defined() ? input.mask : mask_of_places(given, CallScope::mask_of(given));
   const Tensor y = layer.both(given, {.mask = mask, .initial_state = input.initial_state});
   layer.note_result(given, mask, y);
   return y;

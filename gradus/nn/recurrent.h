@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/nn/activation.h"
 #include "gradus/nn/initializers.h"
 #include "gradus/nn/module.h"
@@ -28,6 +29,7 @@ struct RecurrentOptions {
   Regularizer kernel_regularizer = {}, recurrent_regularizer = {}, bias_regularizer = {};
   Regularizer activity_regularizer = {};  // of what the layer gives
   bool zero_output_for_mask = false;      // of a sequence that is returned, places that do not count are 0
+  static constexpr auto ranges() { return std::array{Allowed::share_below_one("dropout")}; }
 };
 
 /// Where to start, and which places count: those whose mask is false keep the state and repeat the result. A mask or
@@ -37,8 +39,8 @@ struct RecurrentInput {
   std::vector<Tensor> initial_state = {};  // [batch, units] each: state, and the cell of an LSTM; none: zeros
 };
 struct RecurrentOutput {
-  Tensor output;              // what the call without states gives
-  std::vector<Tensor> state;  // after the last step: state, and the cell of an LSTM
+  Tensor output = {};              // what the call without states gives
+  std::vector<Tensor> state = {};  // after the last step: state, and the cell of an LSTM
 };
 /// What recurrent layers have in common.
 struct RecurrentModule : Module {

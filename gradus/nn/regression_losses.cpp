@@ -14,15 +14,17 @@ Tensor targets(std::string_view op, const Tensor& y, const Tensor& prediction) {
   return as_targets(y, prediction);
 }
 
-/// 0 and 1 as -1 and 1, if there are no others.
-Tensor signs(std::string_view op, const Tensor& y, const Tensor& prediction) {
+/// 0 and 1 as -1 and 1, if there are no others in examples that count: the weight may be empty.
+Tensor signs(std::string_view op, const Tensor& y, const Tensor& prediction, const Tensor& weight) {
   const Tensor t = targets(op, y, prediction);
-  const Tensor binary = reduce_all(logical_or(equal(t, 0), equal(t, 1)));
-  return where(binary, t * 2 - 1, t);
+  Tensor zero_or_one = logical_or(equal(t, 0), equal(t, 1));
+  if (const Tensor beside = weight.defined() ? weight_beside(weight, t) : Tensor(); beside.defined())
+    zero_or_one = logical_or(zero_or_one, is_left_out(beside));
+  return where(reduce_all(zero_or_one), t * 2 - 1, t);
 }
 
-Tensor margin(std::string_view op, const Tensor& y, const Tensor& prediction) {
-  return maximum(1 - signs(op, y, prediction) * prediction, 0);
+Tensor margin(std::string_view op, const Tensor& y, const Tensor& prediction, const Tensor& weight = {}) {
+  return maximum(1 - signs(op, y, prediction, weight) * prediction, 0);
 }
 
 /// x over its length along `axis`, which counts as at least 1e-12.
@@ -50,9 +52,10 @@ Tensor log_cosh(const Tensor& y, const Tensor& prediction) {
 
 Tensor huber(const Tensor& y, const Tensor& prediction, HuberOptions options) {
   const double delta = options.delta;
-  require(delta > 0, "huber: delta must be positive, got ", delta);
-  const Tensor error = targets("huber", y, prediction) - prediction, size = abs(error);
-  return mean_of_last(where(size <= delta, square(error) * 0.5, (size - delta / 2) * delta));
+  check_options("huber", options);
+  const Tensor error = targets("huber", y, prediction) - prediction, size = abs(error), within = size <= delta;
+  const Tensor small = where(within, error, fill_like(error, 0));  // the square of a large one has an infinite slope
+  return mean_of_last(where(within, square(small) * 0.5, (size - delta / 2) * delta));
 }
 
 Tensor hinge(const Tensor& y, const Tensor& prediction) { return mean_of_last(margin("hinge", y, prediction)); }
@@ -90,22 +93,25 @@ Tensor cosine_similarity(const Tensor& y, const Tensor& prediction, int axis) {
 }
 
 MeanAbsolutePercentageError::MeanAbsolutePercentageError()
-    : LossFunction([](const Tensor& y, const Tensor& p) { return PerExample{mean_absolute_percentage_error(y, p)}; }) {}
+    : LossFunction([](const Tensor& y, const Tensor& p) { return mean_absolute_percentage_error(y, p); }) {}
 MeanSquaredLogarithmicError::MeanSquaredLogarithmicError()
-    : LossFunction([](const Tensor& y, const Tensor& p) { return PerExample{mean_squared_logarithmic_error(y, p)}; }) {}
-LogCosh::LogCosh() : LossFunction([](const Tensor& y, const Tensor& p) { return PerExample{log_cosh(y, p)}; }) {}
-Hinge::Hinge() : LossFunction([](const Tensor& y, const Tensor& p) { return PerExample{hinge(y, p)}; }) {}
+    : LossFunction([](const Tensor& y, const Tensor& p) { return mean_squared_logarithmic_error(y, p); }) {}
+LogCosh::LogCosh() : LossFunction([](const Tensor& y, const Tensor& p) { return log_cosh(y, p); }) {}
+Hinge::Hinge()
+    : LossFunction(hinge, {.weighted = [](const Tensor& y, const Tensor& p, const Tensor& weight) {
+                     return mean_of_last(margin("hinge", y, p, weight));
+                   }}) {}
 SquaredHinge::SquaredHinge()
-    : LossFunction([](const Tensor& y, const Tensor& p) { return PerExample{squared_hinge(y, p)}; }) {}
+    : LossFunction(squared_hinge, {.weighted = [](const Tensor& y, const Tensor& p, const Tensor& weight) {
+                     return mean_of_last(square(margin("squared_hinge", y, p, weight)));
+                   }}) {}
 CategoricalHinge::CategoricalHinge()
-    : LossFunction([](const Tensor& y, const Tensor& p) { return PerExample{categorical_hinge(y, p)}; }) {}
-KLDivergence::KLDivergence()
-    : LossFunction([](const Tensor& y, const Tensor& p) { return PerExample{kl_divergence(y, p)}; }) {}
-Poisson::Poisson() : LossFunction([](const Tensor& y, const Tensor& p) { return PerExample{poisson(y, p)}; }) {}
+    : LossFunction([](const Tensor& y, const Tensor& p) { return categorical_hinge(y, p); }) {}
+KLDivergence::KLDivergence() : LossFunction([](const Tensor& y, const Tensor& p) { return kl_divergence(y, p); }) {}
+Poisson::Poisson() : LossFunction([](const Tensor& y, const Tensor& p) { return poisson(y, p); }) {}
 CosineSimilarity::CosineSimilarity() : CosineSimilarity(CosineSimilarityOptions{}) {}
 CosineSimilarity::CosineSimilarity(CosineSimilarityOptions options)
-    : LossFunction([axis = options.axis](const Tensor& y, const Tensor& p) {
-        return PerExample{cosine_similarity(y, p, axis)};
-      }) {}
+    : LossFunction([axis = options.axis](const Tensor& y, const Tensor& p) { return cosine_similarity(y, p, axis); },
+                   {.taken_over = std::vector<int>{options.axis}}) {}
 
 }  // namespace gradus

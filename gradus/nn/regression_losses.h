@@ -2,6 +2,7 @@
 /// same name make a Loss of them. y is of the prediction's shape (InvalidArgument otherwise, never a broadcast);
 /// integers and booleans are cast to the prediction's dtype. Unless said otherwise: the mean over the last axis.
 #pragma once
+#include "gradus/base/ranges.h"
 #include "gradus/nn/losses.h"
 
 namespace gradus {
@@ -11,9 +12,8 @@ struct PerExampleLoss : LossFunction {
   template <class F>
     requires std::is_invocable_r_v<Tensor, const F&, Tensor, Tensor>
   explicit PerExampleLoss(F per_example)
-      : LossFunction([f = std::move(per_example)](const Tensor& y, const Tensor& prediction) {
-          return PerExample{f(y, prediction)};
-        }) {}
+      : LossFunction(
+            [f = std::move(per_example)](const Tensor& y, const Tensor& prediction) { return f(y, prediction); }) {}
 };
 
 /// 100 |y - p| / max(|y|, 1e-7)
@@ -62,6 +62,7 @@ struct Poisson : LossFunction {
 };
 struct CosineSimilarityOptions {
   int axis = -1;
+  static constexpr auto ranges() { return std::array{Allowed::any("axis")}; }
 };
 struct CosineSimilarity : LossFunction {
   CosineSimilarity();

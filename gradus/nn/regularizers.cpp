@@ -1,5 +1,6 @@
 /// Penalties and constraints.
 #include "gradus/nn/regularizers.h"
+#include "gradus/base/ranges.h"
 #include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -14,6 +15,10 @@ namespace gradus {
 namespace {
 
 constexpr double small = 1e-7;  // Keras's epsilon
+
+void check_factor(std::string_view regularizer, double factor) {
+  check_number(regularizer, "the factor", Allowed::not_negative("factor"), factor);
+}
 
 Tensor wide(const Tensor& x, std::string_view op) { return widened(require_floating(x, op)); }
 
@@ -49,15 +54,20 @@ Tensor orthogonal(const Tensor& x, double factor, OrthogonalMode mode) {
 }
 
 Regularizer L1(double factor) {
+  check_factor("L1", factor);
   return [factor](const Tensor& x) { return l1(x, factor); };
 }
 Regularizer L2(double factor) {
+  check_factor("L2", factor);
   return [factor](const Tensor& x) { return l2(x, factor); };
 }
 Regularizer L1L2(double of_l1, double of_l2) {
+  check_factor("L1L2", of_l1);
+  check_factor("L1L2", of_l2);
   return [of_l1, of_l2](const Tensor& x) { return l1_l2(x, of_l1, of_l2); };
 }
 Regularizer OrthogonalRegularizer(double factor, OrthogonalMode mode) {
+  check_factor("OrthogonalRegularizer", factor);
   return [factor, mode](const Tensor& x) { return orthogonal(x, factor, mode); };
 }
 
@@ -66,11 +76,14 @@ Regularizer OrthogonalRegularizer(double factor, OrthogonalMode mode) {
 namespace constraints {
 
 Tensor max_norm(const Tensor& x, double max_value, const std::vector<int>& axis) {
+  check_number("max_norm", "max_value", Allowed::not_negative("max_value"), max_value);
   const Tensor w = wide(x, "max_norm"), length = lengths(w, axis);
   return cast(w * clip_by_value(length, 0, max_value) / (length + small), x.dtype());
 }
 
 Tensor min_max_norm(const Tensor& x, double min_value, double max_value, double rate, const std::vector<int>& axis) {
+  check_number("min_max_norm", "min_value", Allowed::not_negative("min_value"), min_value);
+  check_number("min_max_norm", "max_value", Allowed::not_negative("max_value"), max_value);
   require(min_value <= max_value && rate >= 0 && rate <= 1,
           "min_max_norm: expected min_value <= max_value and a rate in "
           "[0, 1], got ",

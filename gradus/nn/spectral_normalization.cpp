@@ -18,8 +18,7 @@ Tensor unit(const Tensor& x) { return x * rsqrt(maximum(reduce_sum(square(x)), 1
 struct SpectralNormalizationLayer final : Cloned<SpectralNormalizationLayer> {
   SpectralNormalizationLayer(Module given, SpectralNormalizationOptions o)
       : layer(std::move(given)), options(std::move(o)) {
-    require(options.power_iterations > 0, "SpectralNormalization: power_iterations must be positive, got ",
-            options.power_iterations);
+    check_options("SpectralNormalization", options);
     name_by_kind(layer.layer_behind());
   }
   std::string_view kind() const override { return "spectral_normalization"; }
@@ -36,7 +35,7 @@ struct SpectralNormalizationLayer final : Cloned<SpectralNormalizationLayer> {
   }
   Tensor call(const Tensor& x) const override {
     warn_if_mode_unsaid("spectral normalization");
-    if (is_training()) normalize();
+    if (is_training() && is_trainable()) normalize();
     return layer.layer_behind().run(x);
   }
   Tensor compute_mask(const Tensor& x, const Tensor& mask) const override {

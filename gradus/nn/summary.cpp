@@ -1,6 +1,8 @@
 /// One line a layer, then the totals.
 #include "gradus/nn/summary.h"
+#include <algorithm>
 #include <iomanip>
+#include <set>
 #include <sstream>
 #include "gradus/nn/layer.h"
 
@@ -22,12 +24,38 @@ void print(std::ostream& out, const Row& row) {
       << row.parameters << std::setw(14) << row.bytes << '\n';
 }
 
-Row row_of(const Layer& layer) {
-  const Variables variables = layer.variables();
+std::string label_of(const Layer& layer) {
   const std::string kind(layer.kind()), name = layer.name().empty() ? kind : layer.name();
-  return {name.starts_with(kind) ? name : name + " (" + kind + ")",
-          layer.input() ? text(layer.output_of(*layer.input()).shape) : "not built",
-          std::to_string(variables.parameters()), std::to_string(bytes_of_variables(variables))};
+  return name.starts_with(kind) ? name : name + " (" + kind + ")";
+}
+
+/// `is_new`: what was there before, as a layer that is used twice, has been counted.
+Row row_of(const Layer& layer, bool is_new) {
+  const Variables variables = layer.variables();
+  return {label_of(layer), layer.input() ? text(layer.output_of(*layer.input()).shape) : "not built",
+          is_new ? std::to_string(variables.parameters()) : "the same",
+          is_new ? std::to_string(bytes_of_variables(variables)) : "0"};
+}
+
+void collect(const Layer& layer, std::vector<const Layer*>& all) {
+  if (std::ranges::find(all, &layer) != all.end()) return;
+  all.push_back(&layer);
+  for (const auto& child : layer.children()) collect(*child, all);
+}
+
+/// Layers that were copied into the model from what is still there, and may be meant to be the same.
+void print_copies(std::ostream& out, const Layer& model) {
+  std::vector<const Layer*> own;
+  collect(model, own);
+  for (const Layer* layer : own) {
+    if (layer == &model) continue;
+    for (const auto& source : layer->sources()) {
+      if (std::ranges::find(own, source.get()) != own.end()) continue;
+      out << label_of(*layer) << " is a copy of " << label_of(*source)
+          << ", which is there, too, and goes its own way: to have the same in both, write shared(...)\n";
+      break;
+    }
+  }
 }
 
 }  // namespace
@@ -36,14 +64,16 @@ std::string summary_of(const Layer& layer) {
   std::ostringstream out;
   out << "Model: " << (layer.name().empty() ? std::string(layer.kind()) : layer.name()) << '\n';
   print(out, {"layer", "output shape", "parameters", "bytes"});
-  if (layer.children().empty()) print(out, row_of(layer));
-  for (const auto& child : layer.children()) print(out, row_of(*child));
+  std::set<const Layer*> seen;
+  if (layer.children().empty()) print(out, row_of(layer, true));
+  for (const auto& child : layer.children()) print(out, row_of(*child, seen.insert(child.get()).second));
   std::int64_t trainable = 0;
   const Variables all = layer.variables();
   for (const Variable& variable : all)
     if (variable.trainable()) trainable += variable.shape().size();
   out << "parameters: " << all.parameters() << " (" << bytes_of_variables(all) << " bytes), trainable: " << trainable
       << '\n';
+  print_copies(out, layer);
   return std::move(out).str();
 }
 

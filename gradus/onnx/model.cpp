@@ -86,7 +86,8 @@ std::shared_ptr<const Model::State> prepared(ModelFile file, const std::string& 
   const std::unordered_set<std::string> data = computed_with(graph);
   for (NamedTensor& made : graph.initializers) {
     if (is_floating(made.value.dtype()) && data.contains(made.name)) {
-      state->variables.emplace_back(made.value, made.name, VariableOptions{options.trainable});
+      state->variables.emplace_back(made.value, made.name);
+      if (!options.trainable) state->variables.back().set_trainable(false);
       state->variable_names.push_back(made.name);
     } else {
       state->constants.push_back(made);
@@ -157,6 +158,11 @@ struct ModelLayer final : Layer {
   void build(const Spec&) override {}
   Tensor call(const Tensor& x) const override { return Model(state)(x); }
   Variables variables() const override { return Model(state).variables(); }
+  void rebind(const Rebinding& cells) override {
+    for (Variable& variable : state->variables)
+      if (const auto found = cells.find(variable.cell().get()); found != cells.end()) variable.become(found->second);
+  }
+  bool has_fixed_setup() const override { return true; }
   void name_variables() override {
     const std::string path = prefix() + (name().empty() ? std::string(kind()) : name());
     for (std::size_t i = 0; i < state->variables.size(); ++i)

@@ -10,6 +10,7 @@
 #include "gradus/ops/pool.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/tensor/derived_dimension.h"
 
 namespace gradus::onnx {
 namespace {
@@ -87,13 +88,13 @@ Paddings paddings_of(const Call& c, const Tensor& x, const Geometry& g) {
             ", expected NOTSET, VALID, SAME_UPPER or SAME_LOWER");
   for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t size = x.shape()[static_cast<int>(i) + 2];
-    c.require(size >= 0 || g.strides[i] == 1, "auto_pad of ", x.spec(), ", whose size is not known when tracing");
-    const std::int64_t windows = size < 0 ? 0 : (size + g.strides[i] - 1) / g.strides[i];
+    const std::int64_t steps =
+        dimension::multiply(dimension::subtract(dimension::ceil_divide(size, g.strides[i]), 1), g.strides[i]);
     const std::int64_t total =
-        size < 0 ? g.reach(i) - 1 : std::max<std::int64_t>((windows - 1) * g.strides[i] + g.reach(i) - size, 0);
-    const std::int64_t less = total / 2;
-    if (automatic == "SAME_UPPER") paddings[i] = {less, total - less};
-    else paddings[i] = {total - less, less};
+        dimension::maximum(dimension::subtract(dimension::add(steps, g.reach(i)), size), 0);
+    const std::int64_t less = dimension::floor_divide(total, 2), more = dimension::subtract(total, less);
+    if (automatic == "SAME_UPPER") paddings[i] = {less, more};
+    else paddings[i] = {more, less};
   }
   return paddings;
 }
@@ -163,11 +164,14 @@ Results convolve_transposed(const Call& c) {
   return channels_first(with_bias(c, y, 2));
 }
 
+/// By the formulas of the specification auto_pad decides how many windows there are, and ceil_mode changes nothing:
+/// VALID has ceil((size - reach + 1) / stride) of them, which is floor((size - reach) / stride) + 1, SAME ceil(size /
+/// stride).
 PoolingOptions pooling_options(const Call& c, const Tensor& x, const Geometry& g) {
   return {.strides = g.strides,
           .paddings = paddings_of(c, x, g),
           .dilations = g.dilations,
-          .ceil_mode = c.flag("ceil_mode"),
+          .ceil_mode = c.flag("ceil_mode") && c.word("auto_pad", "NOTSET") == "NOTSET",
           .count_include_pad = c.flag("count_include_pad")};
 }
 

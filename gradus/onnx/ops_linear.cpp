@@ -1,5 +1,6 @@
 /// ONNX's matrix products.
 #include "gradus/onnx/row.h"
+#include "gradus/ops/checks.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
@@ -19,10 +20,10 @@ Tensor gemm(const Call& c) {
   const Tensor a = c.flag("transA") ? transpose(c[0]) : c[0];
   const Tensor b = c.flag("transB") ? transpose(c[1]) : c[1];
   Tensor y = matmul(a, b);
-  if (const double alpha = c.number("alpha", 1); alpha != 1) y = y * alpha;
+  if (const double alpha = c.number("alpha", 1); alpha != 1) y = y * number_beside(y, alpha);
   if (!c.has(2)) return y;
   const double beta = c.number("beta", 1);
-  return y + (beta == 1 ? c[2] : c[2] * beta);
+  return y + (beta == 1 ? c[2] : c[2] * number_beside(c[2], beta));
 }
 
 /// Integers of 8 and 16 bits are summed in 32, of which the low ones are those of a sum that wraps.

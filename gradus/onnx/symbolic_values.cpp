@@ -5,6 +5,7 @@
 #include "gradus/ops/concat.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/gather.h"
+#include "gradus/tensor/derived_dimension.h"
 
 namespace gradus::onnx {
 namespace {
@@ -46,15 +47,24 @@ Extent product(const Extent& a, const Extent& b) {
 }
 Extent quotient(const Extent& a, const Extent& b) {
   if (!a.symbolic && !b.symbolic) return known(b.value == 0 ? 0 : a.value / b.value);
-  const auto whole = dimension::divide(as_dimension(a), as_dimension(b));
-  if (!whole) throw NotKnown();
-  return of_dimension(*whole);
+  const std::int64_t of = as_dimension(a), by = as_dimension(b);
+  if (const auto whole = dimension::divide(of, by)) return of_dimension(*whole);
+  if (by < 0 || !dimension::is_never_negative(of)) throw NotKnown();  // rounded towards zero
+  return of_dimension(dimension::floor_divide(of, by));
 }
 /// A dimension is never negative, which decides some comparisons.
 bool is_less(const Extent& a, const Extent& b) {
   if (a.symbolic && !b.symbolic && b.value <= 0) return false;
   if (b.symbolic && !a.symbolic && a.value < 0) return true;
   return number(a) < number(b);
+}
+Extent smaller(const Extent& a, const Extent& b) {
+  if (a.symbolic || b.symbolic) return of_dimension(dimension::minimum(as_dimension(a), as_dimension(b)));
+  return a.value < b.value ? a : b;
+}
+Extent larger(const Extent& a, const Extent& b) {
+  if (a.symbolic || b.symbolic) return of_dimension(dimension::maximum(as_dimension(a), as_dimension(b)));
+  return a.value < b.value ? b : a;
 }
 bool is_equal(const Extent& a, const Extent& b) {
   if (a.symbolic && b.symbolic && a.value == b.value) return true;
@@ -90,8 +100,8 @@ Extent evaluated(const scalar::Code& code, const Values& in) {
         case Opcode::less: return known(is_less(at(i.a), at(i.b)));
         case Opcode::less_equal: return known(!is_less(at(i.b), at(i.a)));
         case Opcode::equal: return known(is_equal(at(i.a), at(i.b)));
-        case Opcode::minimum: return is_less(at(i.a), at(i.b)) ? at(i.a) : at(i.b);
-        case Opcode::maximum: return is_less(at(i.b), at(i.a)) ? at(i.a) : at(i.b);
+        case Opcode::minimum: return smaller(at(i.a), at(i.b));
+        case Opcode::maximum: return larger(at(i.a), at(i.b));
         case Opcode::select: return number(at(i.a)) ? at(i.b) : at(i.c);
         case Opcode::bit_and: return known(number(at(i.a)) & number(at(i.b)));
         case Opcode::bit_or: return known(number(at(i.a)) | number(at(i.b)));

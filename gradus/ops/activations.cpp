@@ -5,6 +5,7 @@
 #include "gradus/ops/checks.h"
 #include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
 
 namespace gradus {
 namespace {
@@ -27,6 +28,7 @@ Tensor relu6(const Tensor& x) { return strictly_within(require_floating(x, "relu
 
 Tensor hard_sigmoid(const Tensor& x) { return hard_sigmoid(x, HardSigmoidOptions{}); }
 Tensor hard_sigmoid(const Tensor& x, HardSigmoidOptions options) {
+  check_options("hard_sigmoid", options);
   require_floating(x, "hard_sigmoid");
   return in_computed_dtype(
       x, [&](const Tensor& wide) { return strictly_within(wide * options.alpha + options.beta, 0, 1); });
@@ -47,6 +49,7 @@ Tensor mish(const Tensor& x) {
 
 Tensor celu(const Tensor& x) { return celu(x, AlphaOptions{}); }
 Tensor celu(const Tensor& x, AlphaOptions options) {
+  check_options("celu", options);
   require_floating(x, "celu");
   require(options.alpha != 0, "celu: alpha must not be 0");
   return in_computed_dtype(
@@ -54,6 +57,7 @@ Tensor celu(const Tensor& x, AlphaOptions options) {
 }
 
 Tensor elu(const Tensor& x, AlphaOptions options) {
+  check_options("elu", options);
   require_floating(x, "elu");
   return in_computed_dtype(x, [&](const Tensor& wide) { return exponential_branch(wide, options.alpha, 1); });
 }
@@ -65,6 +69,7 @@ Tensor softsign(const Tensor& x) {
 
 Tensor thresholded_relu(const Tensor& x) { return thresholded_relu(x, AlphaOptions{}); }
 Tensor thresholded_relu(const Tensor& x, AlphaOptions options) {
+  check_options("thresholded_relu", options);
   require_floating(x, "thresholded_relu");
   return where(x > options.alpha, x, 0);
 }
@@ -80,23 +85,27 @@ Tensor prelu(const Tensor& x, const Tensor& slope) {
           ", which does not broadcast to x, ", x.spec());
   return in_computed_dtype(x, slope, [](const Tensor& wide, const Tensor& wide_slope) {
     const Tensor each = broadcast_to(wide_slope, wide.shape());
-    return where(wide > zeros_like(wide), wide, each * wide);
+    const Tensor zero = zeros_like(wide), above = wide > zero;
+    return where(above, wide, each * where(above, zero, wide));  // the slope has no part in an infinite x above 0
   });
 }
 
 Tensor hard_shrink(const Tensor& x) { return hard_shrink(x, ThresholdOptions{}); }
 Tensor hard_shrink(const Tensor& x, ThresholdOptions options) {
+  check_options("hard_shrink", options);
   require_floating(x, "hard_shrink");
   return where(abs(x) > options.threshold, x, 0);
 }
 
 Tensor soft_shrink(const Tensor& x) { return soft_shrink(x, ThresholdOptions{}); }
 Tensor soft_shrink(const Tensor& x, ThresholdOptions options) {
+  check_options("soft_shrink", options);
   require_floating(x, "soft_shrink");
   return shrink(x, {.bias = options.threshold, .lambd = options.threshold});
 }
 
 Tensor shrink(const Tensor& x, ShrinkOptions options) {
+  check_options("shrink", options);
   require_floating(x, "shrink");
   const Tensor inner = where(x < -options.lambd, x + options.bias, 0);
   return where(x > options.lambd, x - options.bias, inner);
@@ -109,6 +118,7 @@ Tensor tanh_shrink(const Tensor& x) {
 
 Tensor log_sigmoid(const Tensor& x) { return -softplus(-require_floating(x, "log_sigmoid")); }
 Tensor silu(const Tensor& x, SiluOptions options) {
+  check_options("silu", options);
   require_floating(x, "silu");
   return in_computed_dtype(x, [&](const Tensor& wide) { return wide * sigmoid(wide * options.beta); });
 }
@@ -127,14 +137,16 @@ Tensor glu(const Tensor& x, int axis) {
   require_floating(x, "glu");
   const int at = checked_axis(x, axis, "glu");
   const std::int64_t n = x.shape()[at];
-  require(n >= 0 && n % 2 == 0, "glu: expected an even size along axis ", axis, ", got ", x.spec());
+  require(n < 0 || n % 2 == 0, "glu: expected an even size along axis ", axis, ", got ", x.spec());
   return in_computed_dtype(x, [&](const Tensor& wide) {
-    return slice_within(wide, at, 0, n / 2) * sigmoid(slice_within(wide, at, n / 2, n / 2));
+    const std::vector<Tensor> halves = split(wide, 2, at);
+    return halves[0] * sigmoid(halves[1]);
   });
 }
 
 Tensor squareplus(const Tensor& x) { return squareplus(x, SquareplusOptions{}); }
 Tensor squareplus(const Tensor& x, SquareplusOptions options) {
+  check_options("squareplus", options);
   require_floating(x, "squareplus");
   require(options.b > 0, "squareplus: b must be positive, got ", options.b);
   return in_computed_dtype(x, [&](const Tensor& wide) {
@@ -147,8 +159,9 @@ Tensor squareplus(const Tensor& x, SquareplusOptions options) {
 Tensor sparse_plus(const Tensor& x) {
   require_floating(x, "sparse_plus");
   return in_computed_dtype(x, [](const Tensor& wide) {
-    const Tensor middle = square(wide + 1) * 0.25;
-    return where(wide <= -1, zeros_like(wide), where(wide < 1, middle, wide));
+    const Tensor zero = zeros_like(wide);  // in place of what the square would make infinite
+    const Tensor middle = square(where(logical_and(wide > -1, wide < 1), wide, zero) + 1) * 0.25;
+    return where(wide <= -1, zero, where(wide < 1, middle, wide));
   });
 }
 
@@ -172,6 +185,7 @@ Tensor sparsemax(const Tensor& x, int axis) {
 }
 
 Tensor relu(const Tensor& x, ReluOptions options) {
+  check_options("relu", options);
   require_floating(x, "relu");
   const Tensor above = options.max_value ? minimum(x, *options.max_value) : x;
   return where(x > options.threshold, above, (x - options.threshold) * options.negative_slope);

@@ -2,21 +2,25 @@
 /// TensorFlow; each function says it.
 #pragma once
 #include <optional>
+#include "gradus/base/ranges.h"
 #include "gradus/ops/elementwise.h"
 
 namespace gradus {
 
 struct AlphaOptions {
   double alpha = 1;
+  static constexpr auto ranges() { return std::array{Allowed::finite("alpha")}; }
 };
 struct ThresholdOptions {
   double threshold = 0.5;
+  static constexpr auto ranges() { return std::array{Allowed::finite("threshold")}; }
 };
 
 /// min(max(x, 0), 6). The gradient at 0 and at 6 is 0, at NaN 0.
 Tensor relu6(const Tensor& x);
 struct HardSigmoidOptions {
   double alpha = 1.0 / 6, beta = 0.5;
+  static constexpr auto ranges() { return std::array{Allowed::finite("alpha beta")}; }
 };
 /// alpha x + beta within 0 and 1 (ONNX has alpha 0.2). The gradient at both bounds is 0.
 Tensor hard_sigmoid(const Tensor& x);
@@ -50,6 +54,7 @@ Tensor soft_shrink(const Tensor& x);
 Tensor soft_shrink(const Tensor& x, ThresholdOptions options);
 struct ShrinkOptions {
   double bias = 0, lambd = 0.5;
+  static constexpr auto ranges() { return std::array{Allowed::finite("bias lambd")}; }
 };
 /// x + bias below -lambd, x - bias above lambd, else 0 (ONNX).
 Tensor shrink(const Tensor& x, ShrinkOptions options = {});
@@ -59,6 +64,7 @@ Tensor tanh_shrink(const Tensor& x);
 Tensor log_sigmoid(const Tensor& x);
 struct SiluOptions {
   double beta = 1;
+  static constexpr auto ranges() { return std::array{Allowed::finite("beta")}; }
 };
 /// x sigmoid(beta x)
 Tensor silu(const Tensor& x, SiluOptions options);
@@ -72,6 +78,7 @@ Tensor gelu(const Tensor& x, GeluOptions options);
 Tensor glu(const Tensor& x, int axis = -1);
 struct SquareplusOptions {
   double b = 4;
+  static constexpr auto ranges() { return std::array{Allowed::not_negative("b")}; }
 };
 /// (x + sqrt(x^2 + b)) / 2, exact also where that is small. InvalidArgument unless b > 0.
 Tensor squareplus(const Tensor& x);
@@ -87,6 +94,7 @@ struct ReluOptions {
   double negative_slope = 0;
   std::optional<double> max_value = {};
   double threshold = 0;
+  static constexpr auto ranges() { return std::array{Allowed::finite("negative_slope max_value threshold")}; }
 };
 /// x above the threshold, at most max_value; elsewhere negative_slope * (x - threshold). The gradient at the threshold
 /// is the slope, at the maximum 1.

@@ -136,6 +136,8 @@ Tensor any_key_left(const Masks& masks) {
 
 double scale_of(const Options& options, const Tensor& query) {
   const std::int64_t width = query.shape()[3];
+  require(width >= 0 || options.scale, op, ": query is ", query.spec(),
+          ": its width must be known when tracing, or the scale given");
   return options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(width, 1))));
 }
 
@@ -231,6 +233,7 @@ Tensor with_time_first(const Tensor& x) {
 }  // namespace
 
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, Options options) {
+  check_options("scaled_dot_product_attention", options);
   check_operands(query, key, value, options);
   if (!is_plain(options, query.dtype())) return attention_steps(query, key, value, options).output;
   const Tensor keys = after_past(options.past_key, key, "past_key");
@@ -298,6 +301,7 @@ Tensor part_of_pairs(const Tensor& x, int which, bool interleaved) {
 }  // namespace
 
 Tensor rotary_embedding(const Tensor& x, const Tensor& cosine, const Tensor& sine, RotaryOptions options) {
+  check_options("rotary_embedding", options);
   require(is_floating(x.dtype()) && x.shape().rank() == 4, rotary,
           ": expected floats [batch, heads, time, width], got ", x.spec());
   const std::int64_t all = x.shape()[-1], width = options.width ? options.width : all;

@@ -1,6 +1,7 @@
 /// Attention, and rotary embeddings of positions.
 #pragma once
 #include <optional>
+#include "gradus/base/ranges.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
@@ -18,6 +19,10 @@ struct DotProductAttentionOptions {
   std::int64_t left_window = -1, right_window = -1;  // query i sees keys i + offset - left ... + right; -1: all
   std::optional<DType> softmax_dtype = {};           // of the softmax; else that of the query
   double dropout = 0;  // this share of the weights is 0, the others grow to make up for it
+  static constexpr auto ranges() {
+    return std::array{Allowed::finite("scale"), Allowed::not_negative("softcap"),
+                      Allowed::any("left_window right_window"), Allowed::share_below_one("dropout")};
+  }
 };
 
 /// What attention goes through; what is not used is not computed.
@@ -59,6 +64,7 @@ struct RotaryOptions {
   Tensor positions = {};     // integers [batch, time]: rows of the tables; empty: the tables are those of each place
   bool interleaved = false;  // pairs are neighbours; else element i goes with element i + half
   std::int64_t width = 0;    // so many elements at the front of each head turn, an even number; 0: all
+  static constexpr auto ranges() { return std::array{Allowed::not_negative("width")}; }
 };
 /// Turns pairs of elements by angles that depend on their place in the sequence (Su et al. 2021). x: [batch, heads,
 /// time, head_width]; cosine, sine: [places, width / 2] with positions, else [batch or 1, time, width / 2] or [time,

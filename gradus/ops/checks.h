@@ -1,6 +1,11 @@
 /// What composites check, since their parts would name themselves.
 #pragma once
+#include <cmath>
+#include <concepts>
+#include <limits>
+#include <new>
 #include <utility>
+#include <vector>
 #include "gradus/ops/shape.h"
 
 namespace gradus {
@@ -22,6 +27,35 @@ inline std::pair<Tensor, Tensor> broadcast_together(const Tensor& a, const Tenso
   if (a.shape() == b.shape()) return {a, b};
   const Shape shape = broadcast_shape(a.shape(), b.shape(), op);
   return {broadcast_to(a, shape), broadcast_to(b, shape)};
+}
+
+/// OutOfRange, opened by `op`, unless the integer type `dtype` holds `most`, an extent, symbolic or not, or one less.
+inline void require_held(std::string_view op, DType dtype, std::int64_t most) {
+  if (!is_integer(dtype) || size_of(dtype) == 8) return;
+  const std::int64_t largest = with_type(dtype, []<class T>(T) -> std::int64_t {
+    if constexpr (std::integral<T> && sizeof(T) < 8) return std::numeric_limits<T>::max();
+    return 0;
+  });
+  if (most >= 0 && most <= largest) return;
+  const std::int64_t room = dimension::subtract(largest, most);
+  if (room < 0 && (dimension::symbols_in(room) == 0 || size_of(dtype) < 4))  // what is open is below 2^31 in practice
+    require_not_negative(room, text(op, ": ", dtype, " does not hold numbers to ", dimension::to_text(most),
+                                    "; take a wider type, such as i32 or i64"));
+}
+
+/// An option, which is a double whatever it is beside, as a number beside x: a whole one counts as an integer beside
+/// integers.
+inline Scalar number_beside(const Tensor& x, double option) {
+  const bool whole = !is_floating(x.dtype()) && std::trunc(option) == option && scalar::Literal(option).fits(i64);
+  return whole ? Scalar(static_cast<std::int64_t>(option)) : Scalar(option);
+}
+
+/// n zeros on the host. OutOfRange of more than anybody means, ResourceExhausted where there is no room.
+inline std::vector<double> host_numbers(std::string_view op, std::int64_t n) {
+  require<OutOfRange>(n >= 0 && n < std::int64_t{1} << 40, op, ": ", n, " elements are too many");
+  try {
+    return std::vector<double>(static_cast<std::size_t>(n));
+  } catch (const std::bad_alloc&) { throw ResourceExhausted(text(op, ": there is no room for ", n, " elements")); }
 }
 
 /// `axis` counted from the front. InvalidArgument of a scalar, OutOfRange past the axes.

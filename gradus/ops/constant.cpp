@@ -3,6 +3,9 @@
 #include <cmath>
 #include <cstring>
 #include "gradus/graph/context.h"
+#include "gradus/graph/extents.h"
+#include "gradus/ops/extent_op.h"
+#include "gradus/ops/known_values.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {
@@ -24,14 +27,28 @@ struct Fill {
   Tensors vjp(In, const Tensor&, const Tensor&) const { return {}; }
 };
 
+/// A whole number, as a count of elements is: extent() makes it a fill where the dimension is known.
+bool is_count(const Fill& fill) {
+  return fill.dtype != boolean && fill.value.is_integral() && !fill.value.is_huge() &&
+         static_cast<std::int64_t>(fill.value.bits_as(i64)) >= 0;
+}
+
+const bool has_extents =
+    Extents::are<Fill>({.get =
+                            [](const void* op, std::vector<std::int64_t>& numbers) {
+                              const Fill& fill = *static_cast<const Fill*>(op);
+                              if (is_count(fill)) numbers.push_back(static_cast<std::int64_t>(fill.value.bits_as(i64)));
+                            },
+                        .with =
+                            [](const void* op, std::span<const std::int64_t> numbers) {
+                              const DType t = static_cast<const Fill*>(op)->dtype;
+                              return numbers[0] >= 0 ? AnyOp::of(Fill{numbers[0], t}) : extent_op(numbers[0], t);
+                            }});
+
 void print_literal(std::ostream& out, const scalar::Literal& value) {
   if (value.is_huge()) out << value.bits_as(u64);
   else if (value.is_integral()) out << static_cast<std::int64_t>(value.bits_as(i64));
   else out << value.real();
-}
-
-bool is_fraction(const scalar::Literal& value) {
-  return !value.is_integral() && std::trunc(value.real()) != value.real();  // NaN is one, infinity out of range
 }
 
 void check_fits(std::string_view op, const scalar::Literal& value, DType t) {
@@ -80,6 +97,11 @@ void fail_ragged(std::size_t row, std::size_t expected, std::size_t given) {
 
 }  // namespace detail
 
+std::optional<double> known_fill(const Tensor& x) {
+  const Fill* fill = x.node()->op ? x.node()->op.as<Fill>() : nullptr;
+  return fill ? std::optional(fill->value.real()) : std::nullopt;
+}
+
 Tensor fill(const Shape& shape, scalar::Literal value, DType dtype) {
   return broadcast_to(apply(Fill{value, dtype}), shape);
 }
@@ -87,8 +109,9 @@ Tensor fill(const Shape& shape, scalar::Literal value, DType dtype) {
 Tensor scalar_like(const Tensor& x, Scalar value, std::string_view op) {
   const scalar::Literal& literal = value.literal();
   const DType t = x.dtype();
-  require(!is_integer(t) || !is_fraction(literal), op, ": the number ", literal.real(), " stands beside a tensor ",
-          x.spec(), ", which cannot hold a fraction; cast the tensor to a floating type first");
+  require(is_floating(t) || literal.is_integral(), op, ": the floating number ", literal.real(),
+          " stands beside a tensor ", x.spec(),
+          "; write an integer, or cast the tensor to a floating type first: cast(x, f32)");
   check_fits(op, literal, t);
   if (Context::current()) return apply(Fill{literal, t});
   return detail::from_literals({&literal, 1}, {}, t);

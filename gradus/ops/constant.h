@@ -71,9 +71,9 @@ Tensor ones_like(const Tensor& x);
 /// `value` everywhere, as structure: what rules use for their constants.
 Tensor fill(const Shape& shape, scalar::Literal value, DType dtype);
 inline Tensor fill_like(const Tensor& x, scalar::Literal value) { return fill(x.shape(), value, x.dtype()); }
-/// A user's bare number beside `x`, as a scalar of the dtype of x: data, or structure within a trace. A fraction beside
-/// an integer tensor is an InvalidArgument that names cast, a number that the dtype cannot hold an OutOfRange. `op`
-/// opens the error.
+/// A user's bare number beside `x`, as a scalar of the dtype of x: data, or structure within a trace. A floating
+/// number beside integers or booleans is an InvalidArgument that names cast, a number that the dtype cannot hold an
+/// OutOfRange. `op` opens the error.
 Tensor scalar_like(const Tensor& x, Scalar value, std::string_view op);
 
 }  // namespace gradus

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <tuple>
 #include <utility>
+#include "gradus/base/ranges.h"
 #include "gradus/graph/region.h"
 
 namespace gradus {
@@ -83,6 +84,7 @@ template <class T, class F> auto cond(const Tensor& predicate, T&& if_true, F&& 
 
 struct WhileOptions {
   std::int64_t max_iterations = 0;  // 0: no bound; a bound ends the loop, and lets its gradient plan its memory
+  static constexpr auto ranges() { return std::array{Allowed::not_negative("max_iterations")}; }
 };
 
 /// state = body(state...) as long as condition(state...), one boolean, holds. The tensors of the state keep their

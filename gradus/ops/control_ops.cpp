@@ -1,8 +1,11 @@
 /// What the operands of branches and loops have to be. Attributes may come from a text: nothing is taken for granted.
 #include "gradus/ops/control_ops.h"
+#include "gradus/graph/extents.h"
 
 namespace gradus {
 namespace {
+
+const bool has_extents = Extents::are<Scan>(&Scan::iterations);
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 

@@ -1,10 +1,14 @@
 /// The primitives of convolution: shapes, gradients, and rows as more examples, channels or groups.
 #include "gradus/ops/convolution.h"
+#include "gradus/graph/extents.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/windows.h"
 
 namespace gradus {
 namespace {
+
+const bool have_extents =
+    Extents::are<Convolution>(&Convolution::size) && Extents::are<TransposedConvolution>(&TransposedConvolution::size);
 
 std::int64_t times(std::int64_t a, std::int64_t b) { return dimension::multiply(a, b); }
 

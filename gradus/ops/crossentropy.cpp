@@ -3,7 +3,7 @@
 #include <numbers>
 #include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
-#include "gradus/ops/elementwise.h"
+#include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/random.h"
@@ -28,7 +28,7 @@ void check_pair(std::string_view op, const Tensor& labels, const Tensor& logits)
 
 Tensor sigmoid_cross_entropy_with_logits(const Tensor& labels, const Tensor& logits) {
   check_pair("sigmoid_cross_entropy_with_logits", labels, logits);
-  return in_computed_dtype(labels, logits, [](const Tensor& z, const Tensor& x) { return softplus(x) - x * z; });
+  return in_computed_dtype(labels, logits, [](const Tensor& z, const Tensor& x) { return sigmoid_crossentropy(x, z); });
 }
 
 Tensor weighted_cross_entropy_with_logits(const Tensor& labels, const Tensor& logits, const Tensor& pos_weight) {
@@ -37,7 +37,10 @@ Tensor weighted_cross_entropy_with_logits(const Tensor& labels, const Tensor& lo
   require_floating(logits, pos_weight, op);
   const Tensor weight = cast(pos_weight, computed_in(logits.dtype()));
   return in_computed_dtype(labels, logits, [&](const Tensor& z, const Tensor& x) {
-    return (1 - z) * x + (1 + (weight - 1) * z) * softplus(-x);
+    // At infinite x only the part that disagrees counts: the other one is 0 times infinity.
+    const Tensor infinite = is_inf(x), a = where(infinite, fill_like(x, 0), x);
+    const Tensor limit = multiply_no_nan(abs(x), where(x > 0, 1 - z, weight * z));
+    return where(infinite, limit, (1 - z) * a + (1 + (weight - 1) * z) * softplus(-a));
   });
 }
 
@@ -45,7 +48,7 @@ Tensor softmax_cross_entropy_with_logits(const Tensor& labels, const Tensor& log
   check_pair("softmax_cross_entropy_with_logits", labels, logits);
   const int at = checked_axis(logits, axis, "softmax_cross_entropy_with_logits");
   return in_computed_dtype(labels, logits, [&](const Tensor& z, const Tensor& x) {
-    return -reduce_sum(z * log_softmax(x, at), {.axis = {at}});
+    return -reduce_sum(multiply_no_nan(log_softmax(x, at), z), {.axis = {at}});
   });
 }
 
@@ -67,7 +70,7 @@ Tensor sparse_softmax_cross_entropy_with_logits(const Tensor& labels, const Tens
 Tensor log_poisson_loss(const Tensor& targets, const Tensor& log_input, bool compute_full_loss) {
   check_pair("log_poisson_loss", targets, log_input);
   return in_computed_dtype(targets, log_input, [&](const Tensor& z, const Tensor& x) {
-    const Tensor loss = exp(x) - x * z;
+    const Tensor loss = exp(x) - multiply_no_nan(x, z);
     if (!compute_full_loss) return loss;
     const Tensor is_large = z > 1;
     const Tensor large = where(is_large, z, 1);

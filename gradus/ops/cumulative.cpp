@@ -9,8 +9,10 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/reduce.h"
+#include "gradus/ops/size_choice.h"
 #include "gradus/ops/special.h"
 #include "gradus/ops/widened.h"
+#include "gradus/tensor/derived_dimension.h"
 
 namespace gradus {
 namespace {
@@ -30,30 +32,27 @@ Tensor recurrence(const Tensor& a, const Tensor& b, int axis, bool reverse) {
   return apply(LinearRecurrence{.axis = axis - a.shape().rank(), .reverse = reverse}, a, b);
 }
 
-/// Combines every element with all before it, one after the other: where the size is not known when tracing.
-Tensor one_by_one(const Tensor& x, int axis, bool reverse, auto combine) {
-  std::vector<int> order{axis}, back;
-  for (int i = 0; i < x.shape().rank(); ++i) {
-    if (i != axis) order.push_back(i);
-    back.push_back(i == axis ? 0 : i < axis ? i + 1 : i);
-  }
-  const Tensor first_axis = transpose(x, order);
-  const Tensor xs = reverse ? gradus::reverse(first_axis, {0}) : first_axis;
-  Shape one = xs.shape();
-  one.erase(0);
-  const auto body = [&](In in) {  // whether it is the first; what was combined so far; the element
-    const Tensor next = where(in[0], in[2], combine(in[1], in[2]));
-    return Tensors{fill({}, 0, boolean), next, next};
+/// The same steps as a loop, for a size that is not known when tracing: what has no neighbour stays as it is.
+Tensor running_in_a_loop(const Tensor& x, int axis, bool reverse, auto combine) {
+  const std::int64_t n = x.shape()[axis];
+  Shape along;
+  for (int i = 0; i < x.shape().rank(); ++i) along.push_back(i == axis ? n : 1);
+  const auto body = [&](In in) {  // the distance; what was combined so far
+    const Tensor last = extent(n, i64) - 1, place = iota({n}, i64);
+    const Tensor neighbour = reverse ? place + in[0] : place - in[0];
+    const Tensor is_there = reverse ? neighbour <= last : neighbour >= fill({}, 0, i64);
+    const Tensor other = gather(in[1], minimum(maximum(neighbour, fill({}, 0, i64)), last), axis);
+    const Tensor combined = combine(other, in[1]);
+    return Tensors{in[0] * 2, where(broadcast_to(reshape(is_there, along), x.shape()), combined, in[1])};
   };
-  const Tensor y = detail::scan(body, Tensors{fill({}, 1, boolean), fill(one, 0, x.dtype())}, xs).back();
-  return transpose(reverse ? gradus::reverse(y, {0}) : y, back);
+  return detail::scan(body, Tensors{fill({}, 1, i64), x}, iota({dimension::doublings(n)}, i64)).at(1);
 }
 
-/// Combines every element with all before it, of a known size in the log2(n) steps of Hillis and Steele: step s
-/// combines neighbours at distance s. `combine` is associative; it is given (earlier, later).
+/// Combines every element with all before it, in the log2(n) steps of Hillis and Steele: step s combines neighbours at
+/// distance s. `combine` is associative and commutative.
 Tensor running(const Tensor& x, int axis, bool reverse, auto combine) {
   const std::int64_t n = x.shape()[axis];
-  if (dimension::is_symbolic(n)) return one_by_one(x, axis, reverse, combine);
+  if (SizeChoice::choose(n < 0) || n < 0) return running_in_a_loop(x, axis, reverse, combine);
   Tensor y = x;
   for (std::int64_t distance = 1; distance < n; distance *= 2) {
     const std::int64_t rest = n - distance;

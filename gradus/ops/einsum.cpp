@@ -9,6 +9,7 @@
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
 #include "gradus/ops/strided.h"
 #include "gradus/ops/widened.h"
 
@@ -199,7 +200,7 @@ std::pair<std::size_t, std::size_t> next_pair(const std::vector<Labelled>& opera
       for (Label l : joined({a, b}))
         if (contains(others, l) && !contains(kept, l)) kept.push_back(l);
       const double growth = elements(kept, extents) - elements(a, extents) - elements(b, extents);
-      if (growth < least) {
+      if (SizeChoice::decide(growth < least)) {
         least = growth;
         best = {i, j};
       }

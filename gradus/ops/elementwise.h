@@ -1,7 +1,8 @@
 /// Elementwise ops. Operands broadcast as in NumPy and must agree in dtype: there is no silent promotion
-/// (InvalidArgument names both). A bare number takes the dtype of the tensor beside it; a fraction beside an integer
-/// tensor is an InvalidArgument, a number that the dtype cannot hold an OutOfRange. Results have the broadcast shape
-/// and the dtype of the operands unless another one is said. Comparisons and ops on integers have no gradient.
+/// (InvalidArgument names both). A bare number takes the dtype of the tensor beside it; a floating number beside
+/// integers or booleans is an InvalidArgument, also a whole one such as 2.0, a number that the dtype cannot hold an
+/// OutOfRange. Results have the broadcast shape and the dtype of the operands unless another one is said. Comparisons
+/// and ops on integers have no gradient.
 #pragma once
 #include "gradus/graph/tensor.h"
 

@@ -1,5 +1,6 @@
 /// Activations. tanh, sigmoid, relu and softplus are primitives, since their gradients by parts would be wrong at kinks
 /// or overflow; the others are made of them.
+#include <limits>
 #include <numbers>
 #include "gradus/ops/elementwise_parts.h"
 
@@ -57,6 +58,21 @@ struct Softplus {
   Tensors vjp(In in, const Tensor&, const Tensor& dy) const { return {dy * sigmoid(in[0])}; }
 };
 
+/// The product would be infinite or NaN where x is infinite: there only the part that disagrees counts.
+struct SigmoidCrossentropy {
+  static constexpr auto name = "sigmoid_crossentropy";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x, auto z) const {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const auto size = abs(x), disagrees = select(x > 0.0, 1.0 - z, z);
+    const auto limit = select(disagrees == 0.0, 0.0, size * disagrees);
+    return select(size == infinity, limit, max(0.0, x) + log1p(exp(-size)) - x * z);
+  }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    return {dy * sigmoid(in[0]) - dy * in[1], -(dy * in[0])};
+  }
+};
+
 struct Gelu {
   static constexpr auto name = "gelu";
   Tensor expand(In in) const {
@@ -112,6 +128,7 @@ Tensor tanh(const Tensor& x) { return apply_wide(Tanh{}, x); }
 Tensor sigmoid(const Tensor& x) { return apply_wide(Sigmoid{}, x); }
 Tensor relu(const Tensor& x) { return apply(Relu{}, x); }
 Tensor softplus(const Tensor& x) { return apply_wide(Softplus{}, x); }
+Tensor sigmoid_crossentropy(const Tensor& x, const Tensor& z) { return broadcasting_wide(SigmoidCrossentropy{}, x, z); }
 Tensor gelu(const Tensor& x) { return apply_wide(Gelu{}, floats(x, Gelu::name)); }
 Tensor silu(const Tensor& x) { return apply_wide(Silu{}, floats(x, Silu::name)); }
 Tensor elu(const Tensor& x) { return apply_wide(Elu{}, floats(x, Elu::name)); }

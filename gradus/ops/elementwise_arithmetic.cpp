@@ -1,6 +1,8 @@
 /// Sums, products, quotients, powers, extrema and signs.
 #include <bit>
 #include <cmath>
+#include <limits>
+#include "gradus/base/ranges.h"
 #include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/reduce.h"
 
@@ -65,6 +67,28 @@ struct CotangentOver {
   }
 };
 
+struct GuardedCotangent {
+  static constexpr auto name = "guarded_cotangent";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto cotangent, auto weight) const {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    return select((weight == 0.0) & !(abs(cotangent) < infinity), 0.0, cotangent);
+  }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
+    const Tensor cut = logical_and(equal(in[1], zeros_like(in[1])), logical_not(is_finite(in[0])));
+    return {where(cut, zeros_like(dy), dy), {}};
+  }
+};
+
+/// Of x and the weight. Of weight 0 the gradient is 0 as a product: what is finite stays what it is, so that
+/// derivatives by the weight go through it.
+struct GuardZeroWeight {
+  static constexpr auto name = "guard_zero_weight";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x, auto) const { return x; }
+  Tensors vjp(In in, const Tensor&, const Tensor& dy) const { return {guarded_cotangent(dy, in[1]), {}}; }
+};
+
 struct Negative {
   static constexpr auto name = "negative";
   auto emit(auto x) const { return -x; }
@@ -101,7 +125,7 @@ struct Mod {
     return select(rest == 0, select(b < 0, -abs(rest), abs(rest)), rest);  // a zero has the sign of b
   }
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
-    return has_gradient(y) ? Tensors{dy, -(dy * floor_divide(in[0], in[1]))} : none(2);
+    return has_gradient(y) ? Tensors{dy, -cotangent_times(dy, floor_divide(in[0], in[1]))} : none(2);
   }
 };
 
@@ -218,6 +242,16 @@ Tensor cotangent_times(const Tensor& cotangent, const Tensor& factor) {
 Tensor cotangent_over(const Tensor& cotangent, const Tensor& divisor) {
   return apply(CotangentOver{}, cotangent, divisor);
 }
+Tensor guarded_cotangent(const Tensor& cotangent, const Tensor& weight) {
+  return apply(GuardedCotangent{}, cotangent, weight);
+}
+Tensor guard_zero_weight(const Tensor& x, const Tensor& weight) { return broadcasting(GuardZeroWeight{}, x, weight); }
+Tensor nan_of_nan(const Tensor& y, const Tensor& dy) {
+  const Tensor zero = zeros_like(dy);
+  if (!has_gradient(dy)) return zero;
+  const Tensor is_nan = logical_and(not_equal(y, y), not_equal(dy, zero));
+  return where(is_nan, fill_like(dy, std::numeric_limits<double>::quiet_NaN()), zero);
+}
 Tensor product_of_cotangents(const Tensor& a, const Tensor& b) { return apply(ProductOfCotangents{}, a, b); }
 
 Tensor operator+(const Tensor& a, const Tensor& b) { return broadcasting(Add{}, a, b); }
@@ -247,6 +281,8 @@ Tensor pow(const Tensor& a, Scalar b) {
   const double exponent = b.literal().real();
   const bool floating = is_floating(a.dtype());
   require(a.dtype() != boolean, "pow: expected a number type, got ", a.spec(), "; cast it first");
+  require(floating || b.literal().is_integral(), "pow: the floating number ", exponent, " stands beside a tensor ",
+          a.spec(), "; write an integer, or cast the tensor to a floating type first: cast(x, f32)");
   const bool integral = std::trunc(exponent) == exponent && std::abs(exponent) <= (floating ? 64 : 0x1p53);
   if (!integral) return pow(a, beside(a, b, Pow::name));
   require(floating || exponent >= 0, "pow: the exponent ", exponent, " of a tensor ", a.spec(),
@@ -270,7 +306,7 @@ Tensor clip_by_value(const Tensor& x, Scalar low, Scalar high) {
 
 Tensor clip_by_norm(const Tensor& x, double norm) {
   require(is_floating(x.dtype()), "clip_by_norm: expected a floating type, got ", x.spec(), "; cast it first");
-  require(norm >= 0, "clip_by_norm: expected a norm of at least 0, got ", norm);
+  check_number("clip_by_norm", "the norm", Allowed::not_negative("norm"), norm);
   return in_computed_dtype(
       x, [&](const Tensor& wide) { return apply(ClipByNorm{}, wide, beside(wide, norm, ClipByNorm::name)); });
 }

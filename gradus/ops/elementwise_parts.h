@@ -41,9 +41,20 @@ Tensor broadcasting_wide(const T& op, const Tensor& a, const Tensor& b, std::str
 /// masked where the factor is infinite. Both are linear in the cotangent also for differentiation.
 Tensor cotangent_times(const Tensor& cotangent, const Tensor& factor);
 Tensor cotangent_over(const Tensor& cotangent, const Tensor& divisor);
+/// x, on the way to something that is multiplied by `weight`, which broadcasts to x and has its dtype: where the weight
+/// is exactly 0 the gradient of x is 0, also where x or what is made of it is infinite or NaN.
+Tensor guard_zero_weight(const Tensor& x, const Tensor& weight);
+/// The cotangent, but 0 where the weight is exactly 0 and the cotangent is not finite: what the above does to
+/// gradients.
+Tensor guarded_cotangent(const Tensor& cotangent, const Tensor& weight);
 /// a * b, but 0 wherever one of them is exactly 0: the gradients of the two above, of which both operands are
 /// cotangents.
 Tensor product_of_cotangents(const Tensor& a, const Tensor& b);
+/// NaN where y is NaN and dy is not 0, else 0: the gradient of what was not chosen for y by comparison.
+Tensor nan_of_nan(const Tensor& y, const Tensor& dy);
+/// softplus(x) - x * z, the crossentropy of the logit x and the probability z: at infinite x its limit, 0 where z
+/// agrees.
+Tensor sigmoid_crossentropy(const Tensor& x, const Tensor& z);
 /// dy * (1 - y * y) of y = tanh(x), and dy * (y * (1 - y)) of y = sigmoid(x), each of them one op: recording three
 /// costs more than computing them.
 Tensor tanh_grad(const Tensor& y, const Tensor& dy);

@@ -3,6 +3,7 @@
 #pragma once
 #include <limits>
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/graph/tensor.h"
 #include "gradus/ops/resize.h"
 
@@ -35,6 +36,10 @@ struct RoiAlignOptions {
   double spatial_scale = 1;    // of the coordinates of rois
   bool half_pixel = true;      // shifts rois by half an element
   bool takes_maximum = false;  // of weighted corners, as ONNX's mode "max"; else the mean of the samples
+  static constexpr auto ranges() {
+    return std::array{Allowed::positive("output_height output_width spatial_scale"),
+                      Allowed::not_negative("sampling_ratio")};
+  }
 };
 
 /// x: [n, channels, height, width], rois: [r, 4] (x1, y1, x2, y2), batch_indices: integers [r] -> [r, channels,
@@ -54,6 +59,10 @@ struct NonMaxSuppressionOptions {
   double score_threshold = -std::numeric_limits<double>::infinity();
   bool center_point_box =
       false;  // boxes are (x center, y center, width, height), else two opposite corners (y, x, y, x)
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("max_output_size"), Allowed::share("iou_threshold"),
+                      Allowed::any("score_threshold")};
+  }
 };
 
 /// boxes: [n, boxes, 4], scores: [n, classes, boxes] -> i64 [selected, 3]: example, class and box of those that are

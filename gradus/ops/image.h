@@ -4,6 +4,7 @@
 /// range. Composites of other ops, so gradients of every order flow.
 #pragma once
 #include <array>
+#include "gradus/base/ranges.h"
 #include "gradus/graph/tensor.h"
 #include "gradus/ops/resize.h"
 
@@ -72,6 +73,9 @@ struct SsimOptions {
   std::int64_t filter_size = 11;
   double filter_sigma = 1.5;
   double k1 = 0.01, k2 = 0.03;
+  static constexpr auto ranges() {
+    return std::array{Allowed::positive("filter_size filter_sigma"), Allowed::not_negative("k1 k2")};
+  }
 };
 /// Structural similarity of each pair of images (Wang et al. 2004), the mean over places and channels. InvalidArgument
 /// of images that are smaller than the filter.

@@ -29,8 +29,9 @@ void check_known_size(std::string_view op, const Tensor& x) {
 /// Elements [begin, end) along `axis` less those [0, end - begin): differences of neighbours.
 Tensor differences(const Tensor& x, int axis) {
   const int at = x.shape().normalized(axis);
-  const std::int64_t n = x.shape()[at];
-  return slice_within(x, at, 1, n - 1) - slice_within(x, at, 0, n - 1);
+  const std::int64_t fewer = dimension::subtract(x.shape()[at], 1);
+  require_not_negative(fewer, text("differences of neighbours: dimension ", at, " of ", x.spec(), " is empty"));
+  return slice_within(x, at, 1, fewer) - slice_within(x, at, 0, fewer);
 }
 
 /// Differences, with a 0 at the end.
@@ -129,6 +130,8 @@ Tensor crop_to_bounding_box(const Tensor& image, std::int64_t offset_height, std
                             std::int64_t target_height, std::int64_t target_width) {
   check_images("crop_to_bounding_box", image);
   const int rows = image.shape().rank() - 3;
+  require(offset_height >= 0 && offset_width >= 0, "crop_to_bounding_box: offsets must not be negative, got ",
+          offset_height, " and ", offset_width);
   require(target_height > 0 && target_width > 0, "crop_to_bounding_box: the size must be positive, got ", target_height,
           " and ", target_width);
   const Tensor cut = slice_axis(image, rows, offset_height, target_height, "crop_to_bounding_box");
@@ -202,11 +205,11 @@ Tensor sobel_edges(const Tensor& image) {
 }
 
 Tensor total_variation(const Tensor& images) {
-  check_known_size("total_variation", images);
+  check_images("total_variation", images);
   require(images.dtype() != boolean, "total_variation: expected numbers, got ", images.spec(), "; cast it first");
   const Tensor x = widened(images);
   const auto along = [&](int axis) {
-    if (x.shape()[axis] < 1) return reduce_sum(x, {.axis = {-3, -2, -1}});
+    if (x.shape()[axis] == 0) return reduce_sum(x, {.axis = {-3, -2, -1}});
     return reduce_sum(abs(differences(x, axis)), {.axis = {-3, -2, -1}});
   };
   return cast(along(-3) + along(-2), images.dtype());
@@ -219,6 +222,7 @@ Tensor psnr(const Tensor& a, const Tensor& b, double max_val) {
 }
 
 Tensor ssim(const Tensor& a, const Tensor& b, double max_val, SsimOptions options) {
+  check_options("ssim", options);
   const Pair pair = intensities("ssim", a, b, max_val);
   check_known_size("ssim", a);
   const std::int64_t size = options.filter_size, channels = a.shape().back();

@@ -1,6 +1,8 @@
 /// Functions of an index, and indexing by data: shape rules, gradients, public functions.
 #include "gradus/ops/index.h"
 #include "gradus/graph/context.h"
+#include "gradus/graph/extents.h"
+#include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/gather.h"
@@ -26,6 +28,10 @@ struct Iota {
 };
 
 namespace {
+
+const bool have_extents = Extents::are<Iota>(&Iota::shape) && Extents::are<ScatterAdd>(&ScatterAdd::extent) &&
+                          Extents::are<CheckRange>(&CheckRange::limit) &&
+                          Extents::are<CheckIndices>(&CheckIndices::limit);
 
 void require_index_dtype(std::string_view op, const Spec& indices) {
   require(indices.dtype == i32 || indices.dtype == i64, op, ": indices are ", indices, ", expected i32 or i64");
@@ -215,13 +221,14 @@ Tensor range(std::int64_t n, DType dtype) {
   require(dtype != boolean, "range: expected a number type, got bool");
   require<OutOfRange>(n <= 0 || scalar::Literal(n - 1).fits(dtype), "range: ", dtype, " does not hold numbers to ",
                       n - 1, "; use ", n - 1 <= std::numeric_limits<std::int32_t>::max() ? i32 : i64);
+  if (n < 0) require_held("range", dtype, dimension::subtract(n, 1));
   return iota({n}, dtype);
 }
 
 Tensor linspace(double first, double last, std::int64_t n, DType dtype) {
   require(is_floating(dtype), "linspace: expected a floating type, got ", dtype);
   require(n > 0, "linspace: expected at least one number, got ", n);
-  std::vector<double> values(static_cast<std::size_t>(n));
+  std::vector<double> values = host_numbers("linspace", n);
   for (std::int64_t i = 0; i < n; ++i)
     values[static_cast<std::size_t>(i)] =
         i == 0       ? first

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/gather.h"
@@ -10,6 +11,7 @@
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
 #include "gradus/ops/widened.h"
 
 namespace gradus {
@@ -43,6 +45,8 @@ std::int64_t source_of(std::int64_t at, std::int64_t n, PadMode mode) {
 /// Margins longer than the dimension: each element by its index.
 Tensor pad_by_index(const Tensor& x, int axis, Margins m, PadMode mode) {
   const std::int64_t n = x.shape()[axis];
+  require(n >= 0, "pad: paddings ", m.before, " and ", m.after, " of dimension ", axis, " of ", x.spec(),
+          " are longer than it, so its size must be known when tracing");
   require<ResourceExhausted>(m.before + m.after + n < std::int64_t{1} << 28, "pad: paddings ", m.before, " and ",
                              m.after, " of dimension ", axis, " of ", x.spec(), " are too long to repeat it");
   std::vector<std::int64_t> from;
@@ -61,7 +65,7 @@ Tensor pad_axis(const Tensor& x, int axis, Margins m, PadMode mode) {
   if (m.before == 0 && m.after == 0) return x;
   require(n != 0, "pad: dimension ", axis, " of ", x.spec(), " has no element to repeat");
   const std::int64_t skipped = mode == PadMode::reflect;  // the end itself is not mirrored
-  if (n > 0 && mode != PadMode::edge && std::max(m.before, m.after) > n - skipped)
+  if (mode != PadMode::edge && SizeChoice::decide(n > 0 && std::max(m.before, m.after) > n - skipped))
     return pad_by_index(x, axis, m, mode);
   const auto from_end = [&](std::int64_t k) { return dimension::subtract(n, k); };
   std::vector<Tensor> parts;
@@ -364,6 +368,8 @@ Tensor range_of_floats(double start, double limit, double delta, DType dtype) {
           " to ", limit, " in steps of ", delta);
   const double count = std::max(0.0, std::ceil((limit - start) / delta));
   require<OutOfRange>(count < static_cast<double>(longest), "range: ", count, " elements are too many");
+  for (const double end : {start, start + (count - 1) * delta})
+    require<OutOfRange>(count == 0 || scalar::Literal(end).fits(dtype), "range: ", dtype, " does not hold ", end);
   const Tensor steps = iota({static_cast<std::int64_t>(count)}, f64);
   return cast(steps * fill({}, delta, f64) + fill({}, start, f64), dtype);
 }
@@ -393,6 +399,8 @@ Tensor range(Scalar start, Scalar limit, Scalar delta, std::optional<DType> dtyp
   if (is_floating(t)) return range_of_floats(numbers[0].real(), numbers[1].real(), numbers[2].real(), t);
   require(whole, "range: ", numbers[0].real(), " to ", numbers[1].real(), " in steps of ", numbers[2].real(), " for ",
           t, ": a fraction; name a floating dtype");
+  for (const scalar::Literal& n : numbers)
+    require<OutOfRange>(!n.is_huge(), "range: ", n.bits_as(u64), " is 2^63 or more; expected numbers that i64 holds");
   const auto integer = [&](int i) { return static_cast<std::int64_t>(numbers[i].bits_as(i64)); };
   return range_of_integers(integer(0), integer(1), integer(2), t);
 }
@@ -414,12 +422,16 @@ Tensor one_hot(const Tensor& labels, std::int64_t classes, const Tensor& on_valu
 Tensor shape(const Tensor& x, DType dtype) {
   require(dtype != boolean, "shape: expected a number type, got bool");
   std::vector<Tensor> numbers;
-  for (std::int64_t d : x.shape()) numbers.push_back(extent(d, dtype));
+  for (std::int64_t d : x.shape()) {
+    require_held("shape", dtype, d);
+    numbers.push_back(extent(d, dtype));
+  }
   return numbers.empty() ? zeros({0}, dtype) : stack(numbers);
 }
 
 Tensor size(const Tensor& x, DType dtype) {
   require(dtype != boolean, "size: expected a number type, got bool");
+  require_held("size", dtype, x.shape().size());
   return element_count(x, dtype);
 }
 

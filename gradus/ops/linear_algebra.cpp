@@ -9,6 +9,7 @@
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
 #include "gradus/ops/widened.h"
 
 namespace gradus {
@@ -25,7 +26,7 @@ Spec spec_of_matrices(std::string_view op, Specs in) {
 
 /// 0 ... n - 1 but i, in row i: i32 [n, n - 1].
 Tensor all_but_one(std::int64_t n) {
-  const Tensor row = iota_along(2, 0, n, i32), column = iota_along(2, 1, n - 1, i32);
+  const Tensor row = iota_along(2, 0, n, i32), column = iota_along(2, 1, dimension::subtract(n, 1), i32);
   return column + cast(column >= row, i32);
 }
 
@@ -55,7 +56,7 @@ Tensors Det::vjp(In in, const Tensor& y, const Tensor& dy) const {
   const std::int64_t n = shape.back();
   const auto spread = [](const Tensor& each) { return expand_dims(expand_dims(each, -1), -1); };
   if (n == 0) return {fill_like(x, 0)};
-  if (n < 0 || n > small) return {spread(dy * y) * transpose(apply(Inverse{}, x))};
+  if (SizeChoice::decide(n < 0 || n > small)) return {spread(dy * y) * transpose(apply(Inverse{}, x))};
   Shape batches = shape;
   batches.erase(-1);
   batches.erase(-1);
@@ -155,6 +156,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int>& axes_
 }
 
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options) {
+  check_options("gemm", options);
   require(a.shape().rank() == 2 && b.shape().rank() == 2, "gemm: a is ", a.spec(), ", b is ", b.spec(),
           "; expected matrices");
   if (is_narrow(a.dtype()) && a.dtype() == b.dtype())
@@ -163,6 +165,7 @@ Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options) {
 }
 
 Tensor gemm(const Tensor& a, const Tensor& b, const Tensor& c, const GemmOptions& options) {
+  check_options("gemm", options);
   if (is_narrow(a.dtype()) && a.dtype() == b.dtype() && a.dtype() == c.dtype())
     return cast(gemm(widened(a), widened(b), widened(c), options), a.dtype());
   const Tensor scaled = gemm(a, b, options);

@@ -1,6 +1,7 @@
 /// Products in other forms, and small dense linear algebra.
 #pragma once
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
@@ -22,6 +23,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options);
 struct GemmOptions {
   double alpha = 1, beta = 1;
   bool transpose_a = false, transpose_b = false;
+  static constexpr auto ranges() { return std::array{Allowed::finite("alpha beta")}; }
 };
 /// alpha * a b + beta * c of matrices, c broadcast to the product. Of integers alpha and beta must be whole.
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options = {});

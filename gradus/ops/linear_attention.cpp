@@ -47,6 +47,7 @@ class Parts {
 
 LinearAttentionResult linear_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                        const Options& options) {
+  check_options("linear_attention", options);
   const std::int64_t heads = options.heads, groups = options.key_heads;
   require(groups > 0 && heads > 0 && heads % groups == 0, op, ": heads must be a multiple of key_heads, got ", heads,
           " and ", groups);

@@ -1,6 +1,7 @@
 /// Attention without a softmax: a matrix a head is carried along time, which keys write and queries read.
 #pragma once
 #include <optional>
+#include "gradus/base/ranges.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
@@ -11,6 +12,7 @@ struct LinearAttentionOptions {
   Tensor decay = {};  // [batch, time, key_heads or key_heads * width]: the state is multiplied with exp(decay) first
   Tensor beta = {};   // [batch, time, key_heads or 1]: written is beta (v - what the key reads), the delta rule
   std::optional<double> scale = {};  // of what is read; else 1 / sqrt(width)
+  static constexpr auto ranges() { return std::array{Allowed::positive("heads key_heads"), Allowed::finite("scale")}; }
 };
 struct LinearAttentionResult {
   Tensor output, state;  // [batch, time, heads * value_width], [batch, key_heads, width, value_width]

@@ -4,6 +4,8 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
+#include "gradus/ops/special.h"
 #include "gradus/ops/widened.h"
 
 namespace gradus {
@@ -50,9 +52,32 @@ Tensor scaled(Tensor y, const Tensor& scale, const Tensor& offset) {
   return offset.defined() ? y + offset : y;
 }
 
-Tensor centred_and_scaled(const Tensor& x, const std::vector<int>& axes, double epsilon) {
-  const Moments m = moments(x, {.axis = axes, .keepdims = true});
-  return (x - m.mean) * rsqrt(m.variance + epsilon);
+/// `mask`, of the first dimensions of x, for each element of x.
+Tensor counted(std::string_view op, const Tensor& mask, const Tensor& x) {
+  const int rank = x.shape().rank();
+  bool fits = mask.dtype() == boolean && mask.shape().rank() <= rank;
+  for (int i = 0; fits && i < mask.shape().rank(); ++i) fits = mask.shape()[i] == 1 || mask.shape()[i] == x.shape()[i];
+  require(fits, op, ": mask is ", mask.spec(), ", expected booleans of the first dimensions of ", x.spec());
+  Tensor each = mask;
+  while (each.shape().rank() < rank) each = expand_dims(each, -1);
+  return broadcast_to(each, x.shape());
+}
+
+/// The mean of what counts; of nothing 0.
+Tensor mean_where(const Tensor& counts, const Tensor& x, const std::vector<int>& axes) {
+  const ReduceOptions over{.axis = axes, .keepdims = true};
+  return divide_no_nan(reduce_sum(where(counts, x, fill_like(x, 0)), over), reduce_sum(cast(counts, x.dtype()), over));
+}
+
+Tensor centred_and_scaled(std::string_view op, const Tensor& x, const std::vector<int>& axes, double epsilon,
+                          const Tensor& mask) {
+  if (!mask.defined()) {
+    const Moments m = moments(x, {.axis = axes, .keepdims = true});
+    return (x - m.mean) * rsqrt(m.variance + epsilon);
+  }
+  const Tensor counts = counted(op, mask, x), kept = where(counts, x, fill_like(x, 0));
+  const Tensor centred = kept - mean_where(counts, kept, axes);
+  return centred * rsqrt(mean_where(counts, square(centred), axes) + epsilon);
 }
 
 /// All axes but the first and `channels`.
@@ -73,9 +98,10 @@ int channel_axis(std::string_view op, const Tensor& x, int axis) {
 /// x0 + x1 + ... of the elements within `before` and `after` along `axis`.
 Tensor sum_of_neighbours(const Tensor& x, int axis, std::int64_t before, std::int64_t after) {
   const std::int64_t n = x.shape()[axis];
-  if (n >= 0) {
-    before = std::min(before, std::max<std::int64_t>(n - 1, 0));
-    after = std::min(after, std::max<std::int64_t>(n - 1, 0));
+  const std::int64_t others = std::max<std::int64_t>(n - 1, 0);
+  if (SizeChoice::choose(n >= 0 && others < std::max(before, after)) && n >= 0) {
+    before = std::min(before, others);
+    after = std::min(after, others);
   }
   std::vector<std::array<std::int64_t, 2>> paddings(static_cast<std::size_t>(x.shape().rank()), {0, 0});
   paddings[static_cast<std::size_t>(axis)] = {before, after};
@@ -94,8 +120,10 @@ Moments moments(const Tensor& x, ReduceOptions options) {
 
 Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& variance,
                            ChannelNormalizationOptions options) {
+  check_options("batch_normalization", options);
   constexpr std::string_view op = "batch_normalization";
   check_input(op, x, options.epsilon);
+  require(!options.mask.defined(), op, ": the moments are given; a mask belongs where they are found");
   const std::vector<int> axis{x.shape().normalized(options.axis)};
   const auto parameter = [&](std::string_view which, const Tensor& p) { return along(op, which, p, x, axis); };
   const Tensor centre = parameter("mean", mean), spread = parameter("variance", variance);
@@ -109,18 +137,20 @@ Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& va
 }
 
 Tensor instance_normalization(const Tensor& x, ChannelNormalizationOptions options) {
+  check_options("instance_normalization", options);
   constexpr std::string_view op = "instance_normalization";
   check_input(op, x, options.epsilon);
   const int channels = channel_axis(op, x, options.axis);
   const std::vector<int> inner = inner_axes(x, channels);
   require(!inner.empty(), op, ": ", x.spec(), " has no axis beside batch and channels");
-  const Tensor y = centred_and_scaled(widened(x), inner, options.epsilon);
+  const Tensor y = centred_and_scaled(op, widened(x), inner, options.epsilon, options.mask);
   return cast(
       scaled(y, along(op, "scale", options.scale, x, {channels}), along(op, "offset", options.offset, x, {channels})),
       x.dtype());
 }
 
 Tensor group_normalization(const Tensor& x, std::int64_t groups, ChannelNormalizationOptions options) {
+  check_options("group_normalization", options);
   constexpr std::string_view op = "group_normalization";
   check_input(op, x, options.epsilon);
   const int channels = channel_axis(op, x, options.axis);
@@ -131,32 +161,42 @@ Tensor group_normalization(const Tensor& x, std::int64_t groups, ChannelNormaliz
   grouped.set(channels, groups);
   grouped.insert(channels + 1, n / groups);
   const Tensor parts = reshape(widened(x), grouped);
-  const Tensor y = reshape(centred_and_scaled(parts, inner_axes(parts, channels), options.epsilon), x.shape());
+  require(!options.mask.defined() || options.mask.shape().rank() <= channels, op, ": the mask ",
+          options.mask.defined() ? text(options.mask.spec()) : "", " reaches to the channels of ", x.spec(), ", axis ",
+          channels);
+  const Tensor y =
+      reshape(centred_and_scaled(op, parts, inner_axes(parts, channels), options.epsilon, options.mask), x.shape());
   return cast(
       scaled(y, along(op, "scale", options.scale, x, {channels}), along(op, "offset", options.offset, x, {channels})),
       x.dtype());
 }
 
 Tensor layer_normalization(const Tensor& x, LayerOptions options) {
+  check_options("layer_normalization", options);
   constexpr std::string_view op = "layer_normalization";
   check_input(op, x, options.epsilon);
   const std::vector<int> axes = normalized_axes(op, x, options.axis);
-  const Tensor y = centred_and_scaled(widened(x), axes, options.epsilon);
+  const Tensor y = centred_and_scaled(op, widened(x), axes, options.epsilon, options.mask);
   return cast(scaled(y, along(op, "scale", options.scale, x, axes), along(op, "offset", options.offset, x, axes)),
               x.dtype());
 }
 
 Tensor rms_normalization(const Tensor& x, LayerOptions options) {
+  check_options("rms_normalization", options);
   constexpr std::string_view op = "rms_normalization";
   check_input(op, x, options.epsilon);
   const std::vector<int> axes = normalized_axes(op, x, options.axis);
-  const Tensor w = widened(x);
-  const Tensor y = w * rsqrt(reduce_mean(square(w), {.axis = axes, .keepdims = true}) + options.epsilon);
+  const Tensor counts = options.mask.defined() ? counted(op, options.mask, x) : Tensor();
+  const Tensor w = counts.defined() ? where(counts, widened(x), fill_like(widened(x), 0)) : widened(x);
+  const Tensor squares =
+      counts.defined() ? mean_where(counts, square(w), axes) : reduce_mean(square(w), {.axis = axes, .keepdims = true});
+  const Tensor y = w * rsqrt(squares + options.epsilon);
   return cast(scaled(y, along(op, "scale", options.scale, x, axes), along(op, "offset", options.offset, x, axes)),
               x.dtype());
 }
 
 Tensor local_response_normalization(const Tensor& x, LocalResponseOptions options) {
+  check_options("local_response_normalization", options);
   constexpr std::string_view op = "local_response_normalization";
   check_input(op, x, 0);
   const std::int64_t before = options.depth_radius, after = options.depth_after.value_or(before);

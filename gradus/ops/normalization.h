@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/ops/reduce.h"
 
 namespace gradus {
@@ -13,14 +14,17 @@ struct Moments {
 /// Mean and biased variance over the axes that are named, or all. Of nothing: NaN.
 Moments moments(const Tensor& x, ReduceOptions options = {});
 
-/// `scale` and `offset` are empty (1 and 0) or [n], n the extent of `axis`, in the dtype of x.
+/// `scale` and `offset` are empty (1 and 0) or [n], n the extent of `axis`, in the dtype of x. `mask` is empty, or bool
+/// [first dimensions of x]: places where it is false are left out of the moments and count as 0.
 struct ChannelNormalizationOptions {
   Tensor scale = {}, offset = {};
   int axis = -1;
   double epsilon = 1e-3;
+  Tensor mask = {};
+  static constexpr auto ranges() { return std::array{Allowed::any("axis"), Allowed::not_negative("epsilon")}; }
 };
 /// (x - mean) / sqrt(variance + epsilon) * scale + offset. x: T[...], mean, variance: [n], n the extent of `axis`:
-/// moving averages in inference, moments(x) over all other axes in training.
+/// moving averages in inference, moments(x) over all other axes in training. It takes no mask.
 Tensor batch_normalization(const Tensor& x, const Tensor& mean, const Tensor& variance,
                            ChannelNormalizationOptions options = {});
 /// Each example and channel by its own moments over the other axes (Ulyanov et al. 2016). x: [batch, ...], channels at
@@ -35,6 +39,8 @@ struct LayerOptions {
   Tensor scale = {}, offset = {};
   std::vector<int> axis = {-1};
   double epsilon = 1e-3;
+  Tensor mask = {};  // as above
+  static constexpr auto ranges() { return std::array{Allowed::any("axis"), Allowed::not_negative("epsilon")}; }
 };
 /// (x - mean) / sqrt(variance + epsilon) * scale + offset, moments over `axis` (Ba et al. 2016).
 Tensor layer_normalization(const Tensor& x, LayerOptions options = {});
@@ -46,6 +52,10 @@ struct LocalResponseOptions {
   std::optional<std::int64_t> depth_after = {};  // channels after each; else as many
   double bias = 1, alpha = 1, beta = 0.5;
   int axis = -1;
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("depth_radius depth_after"), Allowed::finite("bias alpha beta"),
+                      Allowed::any("axis")};
+  }
 };
 /// x / (bias + alpha * sum of the squares of neighbouring channels)^beta (Krizhevsky et al. 2012).
 Tensor local_response_normalization(const Tensor& x, LocalResponseOptions options = {});

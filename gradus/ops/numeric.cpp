@@ -71,7 +71,7 @@ Tensor at_place(const Tensor& sorted, double place, QuantileMethod method) {
 Tensor hypot(const Tensor& a, const Tensor& b) {
   return in_computed_dtype("hypot", a, b, [](const Tensor& x, const Tensor& y) {
     const Tensor larger = maximum(abs(x), abs(y)), smaller = minimum(abs(x), abs(y));
-    const Tensor has_ratio = logical_and(larger > 0, is_finite(larger));
+    const Tensor has_ratio = logical_and(not_equal(larger, 0), logical_not(is_inf(larger)));  // NaN stays
     const Tensor ratio = where(has_ratio, smaller / where(has_ratio, larger, 1), 0);
     return larger * sqrt(square(ratio) + 1);
   });
@@ -152,6 +152,7 @@ Tensor rad2deg(const Tensor& x) {
 }
 
 Tensor isclose(const Tensor& a, const Tensor& b, IsCloseOptions options) {
+  check_options("isclose", options);
   require_floating(a, b, "isclose");
   const DType t = computed_in(a.dtype());
   const Tensor x = cast(a, t), y = cast(b, t);
@@ -244,7 +245,9 @@ Tensor diff(const Tensor& x, int n, int axis) {
     for (int k = 0; k < n; ++k) {
       const std::int64_t size = y.shape()[at];
       if (size == 0) break;
-      y = slice_within(y, at, 1, dimension::subtract(size, 1)) - slice_within(y, at, 0, dimension::subtract(size, 1));
+      const std::int64_t fewer = dimension::subtract(size, 1);
+      require_not_negative(fewer, text("diff: dimension ", at, " of ", x.spec(), " has fewer than ", k + 1, " elements"));
+      y = slice_within(y, at, 1, fewer) - slice_within(y, at, 0, fewer);
     }
     return y;
   });

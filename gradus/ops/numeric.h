@@ -4,6 +4,7 @@
 #pragma once
 #include <optional>
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
@@ -34,6 +35,7 @@ Tensor rad2deg(const Tensor& x);
 struct IsCloseOptions {
   double rtol = 1e-5, atol = 1e-8;
   bool equal_nan = false;
+  static constexpr auto ranges() { return std::array{Allowed{"rtol atol", 0}}; }
 };
 /// Boolean: |a - b| <= atol + rtol |b|; equal infinities are close.
 Tensor isclose(const Tensor& a, const Tensor& b, IsCloseOptions options = {});

@@ -10,6 +10,8 @@
 #include "gradus/ops/pooling.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
+#include "gradus/tensor/derived_dimension.h"
 
 namespace gradus {
 namespace {
@@ -49,12 +51,16 @@ bool sees_something(const Windows& w, int i, std::int64_t o, std::int64_t input)
   return first < w.kernel[i] && begin + first * w.dilations[i] < input;
 }
 
+/// Whether `d` is at most `bound`, as far as that is known.
+bool is_at_most(std::int64_t d, std::int64_t bound) { return dimension::is_never_negative(dimension::subtract(bound, d)); }
+
 /// Whether a window may be without elements: padding that is wide, or gaps that an input falls into.
 bool may_see_nothing(const Windows& w, const Shape& input) {
   for (int i = 0; i < w.kernel.rank(); ++i) {
-    const bool reaches = w.before[i] < w.kernel[i] && w.after[i] < w.kernel[i] && w.dilations[i] == 1;
-    if (input[i] > 0 && reaches) continue;
-    if (input[i] < 0 || w.size[i] < 0) return w.before[i] > 0 || w.after[i] > 0;
+    const std::int64_t most = w.kernel[i] - 1;
+    const bool reaches = is_at_most(w.before[i], most) && is_at_most(w.after[i], most) && w.dilations[i] == 1;
+    if (input[i] != 0 && reaches) continue;
+    if (input[i] < 0 || w.size[i] < 0) return w.before[i] != 0 || w.after[i] != 0;
     for (std::int64_t o = 0; o < w.size[i]; ++o)
       if (!sees_something(w, i, o, input[i])) return true;
   }
@@ -77,7 +83,8 @@ struct Chosen {
 Chosen choose(const Windows& w, const Tensor& x) {
   const Tensor taps = apply(WindowArgmax{w.kernel, w.strides, w.dilations, w.before, w.size}, x);
   Tensor values = apply(WindowSelect{w.kernel, w.strides, w.dilations, w.before}, x, taps);
-  if (may_see_nothing(w, spatial_of(x.shape())))
+  const bool sees_nothing = may_see_nothing(w, spatial_of(x.shape()));
+  if (SizeChoice::choose(sees_nothing) || sees_nothing)
     values = where(taps < fill_like(taps, 0), fill_like(values, lowest(x.dtype())), values);
   return {values, taps};
 }
@@ -100,7 +107,7 @@ Tensor number(std::int64_t n) { return fill({}, n, i64); }
 /// Per window along spatial dimension i: how many taps stand below `bound`, counted from the element before which it
 /// begins.
 Tensor taps_below(const Windows& w, int i, const Tensor& bound) {
-  const Tensor begin = range(w.size[i], i64) * number(w.strides[i]) - number(w.before[i]);
+  const Tensor begin = iota({w.size[i]}, i64) * number(w.strides[i]) - extent(w.before[i], i64);
   const Tensor taps = floor_divide(bound - begin + number(w.dilations[i] - 1), number(w.dilations[i]));
   return minimum(maximum(taps, number(0)), number(w.kernel[i]));
 }
@@ -110,8 +117,8 @@ Tensor counts(const Windows& w, const Shape& input, bool include_padding, DType 
   const int count = w.kernel.rank();
   Tensor all = fill({}, 1, i64);
   for (int i = 0; i < count; ++i) {
-    const Tensor begin = number(include_padding ? -w.before[i] : 0);
-    const Tensor end = extent(input[i], i64) + number(include_padding ? w.after[i] : 0);
+    const Tensor begin = include_padding ? number(0) - extent(w.before[i], i64) : number(0);
+    const Tensor end = extent(include_padding ? dimension::add(input[i], w.after[i]) : input[i], i64);
     all = all * along(taps_below(w, i, end) - taps_below(w, i, begin), i, count + 1);
   }
   return cast(all, t);
@@ -120,11 +127,11 @@ Tensor counts(const Windows& w, const Shape& input, bool include_padding, DType 
 /// Whether every window averages over all of its taps.
 bool counts_are_equal(const Windows& w, const Shape& input, bool include_padding) {
   for (int i = 0; i < w.kernel.rank(); ++i) {
-    const std::int64_t before = include_padding ? 0 : w.before[i];
-    const std::int64_t room = dimension::add(input[i], include_padding ? w.before[i] + w.after[i] : w.before[i]);
-    if (before > 0) return false;
-    if (room < 0 && w.strides[i] == 1 && w.after[i] == 0) continue;  // windows within an input of unknown size
-    if (room < 0 || (w.size[i] - 1) * w.strides[i] + w.reach(i) > room) return false;
+    const std::int64_t before = w.before[i];
+    if (!include_padding && before != 0) return false;
+    const std::int64_t room = dimension::add(input[i], include_padding ? dimension::add(before, w.after[i]) : before);
+    const std::int64_t steps = dimension::multiply(dimension::subtract(w.size[i], 1), w.strides[i]);
+    if (!is_at_most(dimension::add(steps, w.reach(i)), room)) return false;
   }
   return true;
 }
@@ -150,7 +157,9 @@ Tensor avg_pool(std::string_view op, int spatial, const Tensor& x, const Sizes& 
   const bool include = options.count_include_pad;
   return in_computed_dtype(x, [&](const Tensor& given) {
     const Tensor sums = sum_windows(w, given);
-    if (counts_are_equal(w, input, include)) return sums / fill({}, static_cast<double>(taps_of(w)), sums.dtype());
+    const bool are_equal = counts_are_equal(w, input, include);
+    if (SizeChoice::choose(are_equal) && are_equal)
+      return sums / fill({}, static_cast<double>(taps_of(w)), sums.dtype());
     return sums / counts(w, input, include, sums.dtype());
   });
 }
@@ -191,7 +200,7 @@ Tensor positions_of(const Windows& w, const Tensor& taps, const Shape& input) {
   for (int i = count; i-- > 0;) {
     const Tensor k = mod(rest, number(w.kernel[i]));
     rest = floor_divide(rest, number(w.kernel[i]));
-    const Tensor begin = range(w.size[i], i64) * number(w.strides[i]) - number(w.before[i]);
+    const Tensor begin = iota({w.size[i]}, i64) * number(w.strides[i]) - extent(w.before[i], i64);
     position = position + (along(begin, i + 1, count + 2) + k * number(w.dilations[i])) * extent(pitch, i64);
     pitch = dimension::multiply(pitch, input[i]);
   }
@@ -342,7 +351,7 @@ Tensor extract_patches(const Tensor& x, const Sizes& sizes, const PatchOptions& 
   bool pads = false;
   for (int i = 0; i < w.kernel.rank(); ++i) {
     around.push_back({w.before[i], w.after[i]});
-    pads = pads || w.before[i] > 0 || w.after[i] > 0;
+    pads = pads || w.before[i] != 0 || w.after[i] != 0;
   }
   around.push_back({0, 0});
   const Tensor patches = apply(Patches{w.kernel, w.strides, w.dilations, w.size}, pads ? pad(x, around) : x);
@@ -367,7 +376,8 @@ Tensor fold_patches(const Tensor& patches, const Sizes& output_size, const Sizes
   for (std::int64_t d : w.size) apart.push_back(d);
   for (std::int64_t d : kernel) apart.push_back(d);
   apart.push_back(*channels);
-  for (int i = 0; i < count; ++i) padded.push_back(output[i] + w.before[i] + w.after[i]);
+  for (int i = 0; i < count; ++i)
+    padded.push_back(dimension::add(output[i], dimension::add(w.before[i], w.after[i])));
   Tensor folded = in_computed_dtype(
       reshape(patches, apart), [&](const Tensor& given) { return apply(Fold{w.strides, w.dilations, padded}, given); });
   for (int i = 0; i < count; ++i)

@@ -1,5 +1,6 @@
 /// The primitives of pooling: shapes, gradients, and rows as more examples.
 #include "gradus/ops/pooling.h"
+#include "gradus/graph/extents.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/widened.h"
@@ -7,6 +8,10 @@
 
 namespace gradus {
 namespace {
+
+const bool have_extents = Extents::are<WindowArgmax>(&WindowArgmax::size) &&
+                          Extents::are<WindowDeposit>(&WindowDeposit::size) && Extents::are<Patches>(&Patches::size) &&
+                          Extents::are<Fold>(&Fold::size);
 
 /// The number of spatial dimensions.
 int spatial_rank(std::string_view op, const Spec& x, int dimensions_per_axis = 1) {

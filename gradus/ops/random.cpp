@@ -159,6 +159,7 @@ void check_range_of(DType dtype, std::int64_t low, std::int64_t high) {
 
 Tensor normal(const Shape& shape, NormalOptions options) {
   require_floats("random::normal", options.dtype);
+  check_options("random::normal", options);
   if (is_narrow(options.dtype)) return drawn_in_f32(normal, shape, options);
   const Source from = source("random::normal", shape, options.seed);
   const Tensor radius = from.bits(0), angle = options.dtype == f32 ? radius : from.bits(1);
@@ -168,6 +169,7 @@ Tensor normal(const Shape& shape, NormalOptions options) {
 
 Tensor truncated_normal(const Shape& shape, NormalOptions options) {
   require_floats("random::truncated_normal", options.dtype);
+  check_options("random::truncated_normal", options);
   if (is_narrow(options.dtype)) return drawn_in_f32(truncated_normal, shape, options);
   const Source from = source("random::truncated_normal", shape, options.seed);
   // q + 1/2 is uniform between the normal distribution's values at -2 and 2.
@@ -179,6 +181,7 @@ Tensor truncated_normal(const Shape& shape, NormalOptions options) {
 
 Tensor uniform(const Shape& shape, UniformOptions options) {
   require_floats("random::uniform", options.dtype);
+  check_options("random::uniform", options);
   require(options.low < options.high && std::isfinite(options.high - options.low),
           "random::uniform: expected low < high, got ", options.low, " and ", options.high);
   if (is_narrow(options.dtype)) {

@@ -4,6 +4,7 @@
 /// than is said.
 #pragma once
 #include <optional>
+#include "gradus/base/ranges.h"
 #include "gradus/ops/random_key.h"
 
 namespace gradus::random {
@@ -12,16 +13,21 @@ struct NormalOptions {
   double mean = 0, stddev = 1;
   DType dtype = f32;
   std::optional<std::uint64_t> seed = {};
+  static constexpr auto ranges() {
+    return std::array{Allowed::finite("mean"), Allowed::not_negative("stddev"), Allowed::any("seed")};
+  }
 };
 struct UniformOptions {
   double low = 0, high = 1;
   DType dtype = f32;
   std::optional<std::uint64_t> seed = {};
+  static constexpr auto ranges() { return std::array{Allowed::finite("low high"), Allowed::any("seed")}; }
 };
 struct IntegerOptions {
   std::int64_t low = 0, high = 2;
   DType dtype = i32;
   std::optional<std::uint64_t> seed = {};
+  static constexpr auto ranges() { return std::array{Allowed::any("low high seed")}; }
 };
 
 /// Gaussian numbers (Box and Muller 1958), of a floating type.

@@ -2,10 +2,13 @@
 #include "gradus/ops/reduce.h"
 #include <bit>
 #include <limits>
+#include "gradus/graph/extents.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/cumsum.h"
 #include "gradus/ops/cumulative.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/elementwise_parts.h"
+#include "gradus/ops/extent_op.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/widened.h"
@@ -30,13 +33,14 @@ scalar::Literal highest(DType t) {
   });
 }
 
-/// The cotangent of an extreme element, split evenly among those that are it.
+/// The cotangent of an extreme element, split evenly among those that are it. None is NaN: the gradient of a row that
+/// holds one is NaN, as the value is.
 Tensor split_among_ties(const Tensor& x, const Tensor& y, const Tensor& dy, int axis) {
   const Tensor chosen = equal(x, broadcast_to(y, x.shape()));
   const Tensor share = in_computed_dtype(dy, [&](const Tensor& wide) {  // narrow floats would not count so far
     return wide / reduce_sum(cast(chosen, wide.dtype()), {.axis = {axis}, .keepdims = true});
   });
-  return where(chosen, broadcast_to(share, x.shape()), fill_like(x, 0));
+  return where(chosen, broadcast_to(share, x.shape()), broadcast_to(nan_of_nan(y, dy), x.shape()));
 }
 
 /// Per element along `axis` the product of all others, as running products from both sides, without a division: right
@@ -122,6 +126,8 @@ struct Extent {
 };
 
 namespace {
+
+const bool has_extents = Extents::are<Extent>(&Extent::dimension);
 
 /// Which axes: bit i for axis i.
 std::uint32_t mask_of(std::string_view op, const Tensor& x, const std::vector<int>& axis) {
@@ -253,10 +259,14 @@ Tensor reduce_logsumexp(const Tensor& x, ReduceOptions options) {
   require_floats("reduce_logsumexp", x);
   if (is_narrow(x.dtype())) return in_f32(x, [&](const Tensor& wide) { return reduce_logsumexp(wide, options); });
   const Tensor largest = stop_gradient(reduce_max(x, keeping(options)));
-  const Tensor shift =
-      where(is_finite(largest), largest, fill_like(largest, 0));  // of infinities none: they would cancel to NaN
+  const Tensor zero = fill_like(largest, 0);
+  const Tensor shift = where(is_finite(largest), largest, zero);  // of infinities none: they would cancel to NaN
   const Tensor sum = reduce_sum(exp(x - shift), keeping(options));
-  return without(options, x, log(sum) + shift);
+  // Of -inf alone the sum is 0, and 1 / 0 * 0 would be the gradient.
+  const Tensor none = equal(sum, zero);
+  const Tensor logarithm =
+      where(none, fill_like(sum, -std::numeric_limits<double>::infinity()), log(where(none, fill_like(sum, 1), sum)));
+  return without(options, x, logarithm + shift);
 }
 
 Tensor reduce_variance(const Tensor& x, ReduceOptions options) {
@@ -311,6 +321,8 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
     if (i > shape.rank() || shape[-i] != x.shape()[-i]) mask |= 1u << (rank - i);
   return reshape(reduce_mask<Sum>(x, mask), shape);
 }
+
+AnyOp extent_op(std::int64_t dimension, DType dtype) { return AnyOp::of(Extent{dimension, dtype}); }
 
 Tensor extent(std::int64_t dimension, DType dtype) {
   return dimension >= 0 ? fill({}, dimension, dtype) : apply(Extent{dimension, dtype});

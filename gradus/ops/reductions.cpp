@@ -5,6 +5,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
+#include "gradus/ops/shape.h"
 
 namespace gradus {
 namespace {
@@ -18,6 +19,7 @@ Tensor flat_power(const Tensor& x, double exponent) {
 template <class Find> Tensor index_of(std::string_view op, const Tensor& x, const ArgOptions& options, Find find) {
   const int at = checked_axis(x, options.axis, op);
   require(is_integer(options.output_type), op, ": output_type must be an integer type, got ", options.output_type);
+  if (x.shape()[at] != 0) require_held(op, options.output_type, dimension::subtract(x.shape()[at], 1));
   Tensor index = find(options.select_last_index ? reverse(x, {at}) : x, at);
   if (options.select_last_index) index = extent(x.shape()[at], i32) - 1 - index;
   if (options.keepdims) index = expand_dims(index, at);
@@ -28,10 +30,11 @@ template <class Find> Tensor index_of(std::string_view op, const Tensor& x, cons
 Tensor neighbours(std::string_view op, const Tensor& x, Tensor (*compare)(const Tensor&, const Tensor&)) {
   require(x.dtype() != boolean, op, ": expected numbers, got ", x.spec(), "; cast it first");
   const std::int64_t n = x.shape().size();
-  require(n >= 0, op, ": the number of elements of ", x.spec(), " must be known when tracing");
-  if (n < 2) return fill({}, 1, boolean);
+  if (n == 0 || n == 1) return fill({}, 1, boolean);
+  const std::int64_t pairs = dimension::subtract(n, 1);
+  require_not_negative(pairs, text(op, ": ", x.spec(), " has no elements"));
   const Tensor flat = reshape(x, {n});
-  return reduce_all(compare(slice_within(flat, 0, 1, n - 1), slice_within(flat, 0, 0, n - 1)));
+  return reduce_all(compare(slice_within(flat, 0, 1, pairs), slice_within(flat, 0, 0, pairs)));
 }
 
 }  // namespace

@@ -32,7 +32,6 @@ Tensor hardmax(const Tensor& x, int axis = -1);
 Tensor in_top_k(const Tensor& targets, const Tensor& predictions, std::int64_t k);
 
 /// Whether each element, in row-major order, is at least (above) the one before: one boolean, true of fewer than two.
-/// The number of elements must be known when tracing.
 Tensor is_non_decreasing(const Tensor& x);
 Tensor is_strictly_increasing(const Tensor& x);
 

@@ -110,6 +110,7 @@ Tensor bins_of(const std::vector<Tensor>& corners, const Samples& y, const Sampl
 }  // namespace
 
 Tensor roi_align(const Tensor& x, const Tensor& rois, const Tensor& batch_indices, RoiAlignOptions options) {
+  check_options("roi_align", options);
   require(x.shape().rank() == 4 && is_floating(x.dtype()), "roi_align: x is ", x.spec(),
           ", expected floats [n, channels, height, width]");
   require(rois.shape().rank() == 2 && rois.shape()[1] == 4 && is_floating(rois.dtype()), "roi_align: rois are ",
@@ -176,6 +177,7 @@ std::vector<std::int64_t> kept(const std::vector<Box>& boxes, std::span<const do
 }  // namespace
 
 Tensor non_max_suppression(const Tensor& boxes, const Tensor& scores, NonMaxSuppressionOptions options) {
+  check_options("non_max_suppression", options);
   const Shape &b = boxes.shape(), &s = scores.shape();
   require(b.rank() == 3 && b[2] == 4 && s.rank() == 3 && s[0] == b[0] && s[2] == b[1] && is_floating(boxes.dtype()) &&
               is_floating(scores.dtype()),

@@ -1,7 +1,7 @@
 /// Writing by data: shape rule, gradients, and the public functions, which merge dimensions into one.
 #include "gradus/ops/scatter.h"
 #include "gradus/ops/constant.h"
-#include "gradus/ops/elementwise.h"
+#include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/gather.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/indexing.h"
@@ -115,7 +115,8 @@ Tensors Scatter::vjp(In in, const Tensor& y, const Tensor& dy) const {
                               cast(from_update, wide.dtype()));
     return wide / maximum(ties, fill_like(ties, 1));  // no tie: NaN, which equals nothing
   });
-  return {where(from_x, share, zeros_of(x)), {}, where(from_update, apply(read, share, indices), zeros_of(updates))};
+  const Tensor rest = nan_of_nan(y, dy);
+  return {where(from_x, share, rest), {}, where(from_update, apply(read, share, indices), apply(read, rest, indices))};
 }
 
 /// Where each row has its own indices, the rows of x lie one after the other as one dimension.

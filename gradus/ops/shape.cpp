@@ -5,8 +5,10 @@
 #include "gradus/graph/context.h"
 #include "gradus/ops/concat.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/size_choice.h"
 #include "gradus/ops/views.h"
 #include "gradus/ops/widened.h"
+#include "gradus/tensor/derived_dimension.h"
 
 namespace gradus {
 
@@ -43,7 +45,7 @@ void require_parts(std::string_view op, const std::vector<Tensor>& parts) {
 }  // namespace
 
 void require_not_negative(std::int64_t dimension, const std::string& otherwise) {
-  if (dimension >= 0) return;
+  if (dimension::is_never_negative(dimension)) return;
   require<OutOfRange>(dimension::symbols_in(dimension) > 0, otherwise);
   require<InvalidArgument>(SymbolicBounds::require_not_negative != nullptr, otherwise,
                            ": its size is not known when tracing");
@@ -209,11 +211,15 @@ Tensor stack(const std::vector<Tensor>& parts, int axis) {
 std::vector<Tensor> split(const Tensor& x, int parts, int axis) {
   const int at = x.shape().normalized(axis);
   require(parts > 0, "split: ", parts, " parts; expected at least one");
-  const std::optional<std::int64_t> size = dimension::divide(x.shape()[at], parts);
-  require(size.has_value(), "split: dimension ", at, " of ", x.spec(), " is ", dimension::to_text(x.shape()[at]),
-          ", which is no multiple of ", parts, " parts");
+  const std::int64_t whole = x.shape()[at], size = dimension::floor_divide(whole, parts);
+  const auto is_no_multiple = [&] {
+    return text("split: dimension ", at, " of ", x.spec(), " is ", dimension::to_text(whole), ", which is no multiple of ",
+                parts, " parts");
+  };
+  require(whole < 0 || size * parts == whole, is_no_multiple());
+  require_not_negative(dimension::subtract(dimension::multiply(size, parts), whole), is_no_multiple());
   std::vector<Tensor> out;
-  for (int k = 0; k < parts; ++k) out.push_back(slice_axis(x, at, dimension::multiply(*size, k), *size, "split"));
+  for (int k = 0; k < parts; ++k) out.push_back(slice_within(x, at, dimension::multiply(size, k), size));
   return out;
 }
 
@@ -241,25 +247,26 @@ Tensor reverse(const Tensor& x, const std::vector<int>& axis) {
 Tensor roll(const Tensor& x, std::int64_t shift, int axis) {
   const int at = x.shape().normalized(axis);
   const std::int64_t size = x.shape()[at];
-  if (size == 0) return x;
-  const std::int64_t places = size > 0 ? (shift % size + size) % size : shift;
-  if (places == 0) return x;
-  // The last `tail` elements come first. Of an unknown size, |shift| must not be larger.
-  const std::int64_t tail = places > 0 ? places : dimension::subtract(size, -places);
+  if (size == 0 || shift == 0) return x;
+  const std::int64_t tail = dimension::modulo(dimension::of_number(shift), size);  // the last elements, which come first
+  const bool stays = tail == 0;
+  if (SizeChoice::choose(stays) && stays) return x;
   const std::int64_t head = dimension::subtract(size, tail);
-  for (const std::int64_t part : {head, tail})
-    require_not_negative(part, text("roll: a shift of ", shift, " is more than dimension ", at, " of ", x.spec()));
-  return concat({slice_axis(x, at, head, tail, "roll"), slice_axis(x, at, 0, head, "roll")}, at);
+  return concat({slice_within(x, at, head, tail), slice_within(x, at, 0, head)}, at);
 }
 
 Tensor pad(const Tensor& x, const std::vector<std::array<std::int64_t, 2>>& paddings, Scalar value) {
   require(static_cast<int>(paddings.size()) == x.shape().rank(), "pad: ", paddings.size(), " pairs of paddings for ",
           x.spec());
+  require(is_floating(x.dtype()) || value.literal().is_integral(), "pad: the floating number ", value.literal().real(),
+          " stands beside a tensor ", x.spec(),
+          "; write an integer, or cast the tensor to a floating type first: cast(x, f32)");
   Tensor out = x;
   for (int i = 0; i < x.shape().rank(); ++i) {
     const auto [before, after] = paddings[static_cast<std::size_t>(i)];
-    require(before >= 0 && after >= 0, "pad: paddings ", before, " and ", after, " of dimension ", i,
-            " must not be negative");
+    for (const std::int64_t n : {before, after})
+      require(n >= 0 || (Context::current() && dimension::symbols_in(n) > 0), "pad: paddings ", before, " and ", after,
+              " of dimension ", i, " must not be negative");
     std::vector<Tensor> parts;
     auto add_padding = [&](std::int64_t n) {
       if (n == 0) return;

@@ -187,7 +187,7 @@ Tensor dft(const Tensor& x, DftOptions options) {
                          : options.inverse && options.onesided ? 2 * (given - 1)
                                                                : given;
   require(n > 0 && n <= most_elements && given >= 0, "dft: the length of ", x.spec(), " along axis ", axis,
-          ", transformed as ", n, ", must be known and positive");
+          ", transformed as ", dimension::to_text(n), ", must be known and positive");
   return spectrum(x, axis, n, options);
 }
 

@@ -4,5 +4,6 @@
 namespace gradus {
 
 bool (*SizeChoice::choose)(bool suggested) = [](bool suggested) { return suggested; };
+bool (*SizeChoice::decide)(bool suggested) = [](bool suggested) { return suggested; };
 
 }  // namespace gradus

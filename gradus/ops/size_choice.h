@@ -1,4 +1,4 @@
-/// Choices between two ways of computing the same by what they cost, which depends on sizes.
+/// Choices between two ways of computing the same by sizes.
 #pragma once
 
 namespace gradus {
@@ -8,6 +8,10 @@ namespace gradus {
 /// itself here, and the answer is the question otherwise.
 struct SizeChoice {
   static bool (*choose)(bool suggested);
+  /// Of a choice that the sizes themselves have to make, as where one way is right for some of them alone. What is
+  /// traced for open sizes then holds for those at which the choice is the same: a few programs, where there would be
+  /// one for each size.
+  static bool (*decide)(bool suggested);
 };
 
 }  // namespace gradus

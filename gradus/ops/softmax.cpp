@@ -1,7 +1,10 @@
 /// The softmax family. The row's largest element is subtracted first; no gradient flows through it, since it cancels.
 #include "gradus/ops/softmax.h"
+#include <limits>
+#include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
+#include "gradus/ops/shape.h"
 
 namespace gradus {
 namespace {
@@ -42,6 +45,19 @@ struct LogSoftmax {
 };
 
 Tensor softmax(const Tensor& x, int axis) { return apply(SoftmaxOp{axis}, x); }
+
+/// The softmax of a row in which nothing counts sees zeros, so that nothing in it is NaN.
+Tensor masked_softmax(const Tensor& x, const Tensor& mask, int axis) {
+  constexpr std::string_view op = "masked_softmax";
+  require(is_floating(x.dtype()), op, ": expected a floating type, got ", x.spec(), "; cast(x, f32) first");
+  require(mask.dtype() == boolean && broadcast_shape(mask.shape(), x.shape(), op) == x.shape(), op, ": the mask is ",
+          mask.spec(), ", expected booleans of a shape that broadcasts to ", x.spec());
+  const Tensor counts = broadcast_to(mask, x.shape()), zero = fill_like(x, 0);
+  const Tensor any = broadcast_to(reduce_any(counts, {.axis = {axis}, .keepdims = true}), x.shape());
+  const Tensor left_out = where(any, fill_like(x, -std::numeric_limits<double>::infinity()), zero);
+  return where(counts, softmax(where(counts, x, left_out), axis), zero);
+}
+
 Tensor log_softmax(const Tensor& x, int axis) { return apply(LogSoftmax{axis}, x); }
 
 }  // namespace gradus

@@ -7,6 +7,9 @@ namespace gradus {
 
 /// exp(x) / sum(exp(x)) along `axis`. A row of -inf gives NaN.
 Tensor softmax(const Tensor& x, int axis = -1);
+/// softmax among the elements that count: `mask`, bool, broadcasts to x. All others give 0, whatever they are, and so
+/// does a row in which none counts; their gradient is 0. InvalidArgument for another mask.
+Tensor masked_softmax(const Tensor& x, const Tensor& mask, int axis = -1);
 /// log(softmax(x)) along `axis`, exact also where softmax rounds to 0.
 Tensor log_softmax(const Tensor& x, int axis = -1);
 

@@ -9,6 +9,7 @@
 #include "gradus/ops/matrix.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
 #include "gradus/ops/widened.h"
 
 namespace gradus {
@@ -137,7 +138,7 @@ Tensor lstsq(const Tensor& matrix, const Tensor& rhs, double l2_regularizer) {
           "; expected [..., m, n], [..., m, k] and no negative number");
   const DType t = computed_in(matrix.dtype());
   const Tensor a = cast(matrix, t), b = cast(rhs, t), transposed = transpose(a);
-  const bool is_tall = matrix.shape()[-2] >= matrix.shape()[-1];
+  const bool is_tall = SizeChoice::decide(matrix.shape()[-2] >= matrix.shape()[-1]);
   const Tensor square = is_tall ? matmul(transposed, a) : matmul(a, transposed);
   const Tensor regular = square + eye(square.shape().back(), t) * l2_regularizer;
   const Tensor factor = cholesky(regular);

@@ -1,6 +1,7 @@
 /// Orders: the indices of one are found by the primitive, the elements are gathered.
 #include "gradus/ops/sort.h"
 #include <limits>
+#include "gradus/graph/extents.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/gather.h"
 #include "gradus/ops/index.h"
@@ -8,6 +9,12 @@
 #include "gradus/ops/shape.h"
 
 namespace gradus {
+
+namespace {
+
+const bool has_extents = Extents::are<ArgSort>(&ArgSort::count);
+
+}  // namespace
 
 Spec ArgSort::infer(Specs in) const {
   require(in.size() == 1, name, ": expected 1 operand, got ", in.size());

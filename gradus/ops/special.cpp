@@ -42,8 +42,13 @@ struct Atan2 {
   static constexpr auto takes = Takes::floats;
   auto emit(auto y, auto x) const { return atan2(y, x); }
   Tensors vjp(In in, const Tensor&, const Tensor& dy) const {
-    const Tensor norm = square(in[0]) + square(in[1]);
-    return {cotangent_over(dy * in[1], norm), -cotangent_over(dy * in[0], norm)};
+    const Tensor norm = square(in[0]) + square(in[1]), zero = zeros_like(dy);
+    const Tensor origin = logical_and(equal(in[0], zero), equal(in[1], zero)),
+                 none = logical_or(origin, equal(dy, zero));
+    const auto over_norm = [&](const Tensor& x) {
+      return where(none, zero, dy * x / where(none, ones_like(dy), norm));
+    };
+    return {over_norm(in[1]), -over_norm(in[0])};
   }
 };
 
@@ -305,7 +310,7 @@ struct Dawsn {
   static constexpr auto takes = Takes::floats;
   auto emit(auto x) const { return dawsn(x); }
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
-    const Tensor finite = is_finite(in[0]), zero = zeros_like(dy), x = where(finite, in[0], zero);
+    const Tensor finite = logical_not(is_inf(in[0])), zero = zeros_like(dy), x = where(finite, in[0], zero);
     return {dy * where(finite, ones_like(dy) - (x + x) * y, zero)};
   }
 };
@@ -327,7 +332,7 @@ struct TruncateMod {
     return a - (a / b) * b;
   }
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const {
-    return has_gradient(y) ? Tensors{dy, -(dy * trunc(in[0] / in[1]))} : none(2);
+    return has_gradient(y) ? Tensors{dy, -cotangent_times(dy, trunc(in[0] / in[1]))} : none(2);
   }
 };
 
@@ -476,13 +481,14 @@ Tensor spence(const Tensor& x) { return apply_wide(Spence{}, x); }
 Tensor dawsn(const Tensor& x) { return apply_wide(Dawsn{}, x); }
 
 Tensor xlogy(const Tensor& x, const Tensor& y) {
-  return in_computed_dtype("xlogy", x, y,
-                           [](const Tensor& a, const Tensor& b) { return a * log(where_counted(a, b, 1)); });
+  return in_computed_dtype(
+      "xlogy", x, y, [](const Tensor& a, const Tensor& b) { return cotangent_times(a, log(where_counted(a, b, 1))); });
 }
 
 Tensor xlog1py(const Tensor& x, const Tensor& y) {
-  return in_computed_dtype("xlog1py", x, y,
-                           [](const Tensor& a, const Tensor& b) { return a * log1p(where_counted(a, b, 0)); });
+  return in_computed_dtype("xlog1py", x, y, [](const Tensor& a, const Tensor& b) {
+    return cotangent_times(a, log1p(where_counted(a, b, 0)));
+  });
 }
 
 Tensor xdivy(const Tensor& x, const Tensor& y) {

@@ -15,6 +15,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/signal_parts.h"
 #include "gradus/ops/widened.h"
+#include "gradus/tensor/derived_dimension.h"
 
 namespace gradus {
 namespace {
@@ -102,7 +103,7 @@ Tensor cosine_transform(std::string_view op, const Tensor& x, int type, const Dc
   require(type != 1 || !ortho, op, ": type 1 has no norm \"ortho\"");
   const std::int64_t n = options.n != 0 ? options.n : x.shape().back();
   require(x.shape().back() >= 0 && n >= (type == 1 ? 2 : 1) && n <= most_elements, op, ": the last dimension of ",
-          x.spec(), ", transformed as ", n, ", must be known and at least ", type == 1 ? 2 : 1);
+          x.spec(), ", transformed as ", dimension::to_text(n), ", must be known and at least ", type == 1 ? 2 : 1);
   const Tensor wide = cast(fitted(x, n), computed_in(x.dtype()));
   const CosineTransform transform{type, n, ortho};
   return cast(n <= most_by_matrix ? by_matrix(wide, transform) : by_fourier(wide, transform), x.dtype());
@@ -113,9 +114,12 @@ Tensor shifted(const Tensor& x, const std::vector<int>& axis, bool back, std::st
   for (int i = 0; axis.empty() && i < x.shape().rank(); ++i) axes.push_back(i);
   Tensor y = x;
   for (const int a : axes) {
-    const std::int64_t n = x.shape()[checked_axis(x, a, op)];
-    require(n >= 0, op, ": dimension ", a, " of ", x.spec(), " must be known");
-    y = roll(y, back ? n - n / 2 : n / 2, a);
+    const int at = checked_axis(x, a, op);
+    const std::int64_t n = x.shape()[at];
+    if (n == 0 || n == 1) continue;
+    const std::int64_t tail = back ? dimension::ceil_divide(n, 2) : dimension::floor_divide(n, 2);
+    const std::int64_t head = dimension::subtract(n, tail);
+    y = concat({slice_within(y, at, head, tail), slice_within(y, at, 0, head)}, at);
   }
   return y;
 }
@@ -170,7 +174,7 @@ Tensor frame(const Tensor& signal, std::int64_t frame_length, std::int64_t frame
   if (frames > 0 && missing > 0) {
     std::vector<std::array<std::int64_t, 2>> paddings(static_cast<std::size_t>(x.shape().rank()), {0, 0});
     paddings[static_cast<std::size_t>(axis)][1] = missing;
-    x = pad(x, paddings, options.pad_value);
+    x = pad(x, paddings, number_beside(x, options.pad_value));
   }
   const Tensor places = expand_dims(range(frames, i64) * frame_step, 1) + range(frame_length, i64);
   return gather(x, places, axis);

@@ -1,13 +1,18 @@
 /// Slices with steps: the view, its gradient, and how begins and ends are read.
 #include "gradus/ops/strided.h"
 #include <algorithm>
+#include "gradus/graph/extents.h"
 #include "gradus/ops/concat.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/size_choice.h"
 #include "gradus/ops/views.h"
+#include "gradus/tensor/derived_dimension.h"
 
 namespace gradus {
 namespace {
+
+const bool have_extents = Extents::are<StridedSlice>(&StridedSlice::begin, &StridedSlice::size);
 
 /// Whether a dimension is positive: of a symbolic one whether it is for large sizes.
 bool is_positive(std::int64_t d) {
@@ -36,15 +41,21 @@ Tensor spread(const Tensor& dy, int axis, std::int64_t begin, std::int64_t step,
   Shape result = shape;
   result.set(axis, extent);
   const std::int64_t m = shape[axis], rest = dimension::subtract(extent, begin);
-  if (m == 0) return zeros(result, dy.dtype());
+  const bool is_empty = m == 0;
+  if (SizeChoice::choose(is_empty) && is_empty) return zeros(result, dy.dtype());
   if (step == 1) return with_zeros(dy, axis, begin, dimension::subtract(rest, m));
   std::int64_t outer = 1, inner = 1;
   for (int i = 0; i < axis; ++i) outer = dimension::multiply(outer, shape[i]);
   for (int i = axis + 1; i < shape.rank(); ++i) inner = dimension::multiply(inner, shape[i]);
   const std::int64_t gap = dimension::multiply(dimension::subtract(step, 1), inner);
   const std::int64_t length = dimension::multiply(m, step), over = dimension::subtract(length, rest);
+  const bool is_open = over < 0 && !dimension::is_never_negative(dimension::subtract(0, over));
   Tensor rows = concat({reshape(dy, {outer, m, inner}), zeros({outer, m, gap}, dy.dtype())}, 2);
   rows = reshape(rows, {outer, length, inner});
+  if (SizeChoice::choose(is_open) || is_open) {  // either is right of any size
+    rows = with_zeros(rows, 1, begin, dimension::maximum(dimension::subtract(rest, length), 0));
+    return reshape(slice_within(rows, 1, 0, extent), result);
+  }
   if (is_positive(over)) rows = slice_within(rows, 1, 0, rest);
   return reshape(with_zeros(rows, 1, begin, is_positive(over) ? 0 : dimension::subtract(rest, length)), result);
 }
@@ -91,14 +102,13 @@ Stretch stretch_of_symbolic(const Tensor& x, int axis, const Range& range, std::
   }
   const std::int64_t length = dimension::subtract(end, first), step = range.step < 0 ? -range.step : range.step;
   if (length < 0 && dimension::symbols_in(length) == 0) return {};
-  const std::optional<std::int64_t> size = dimension::divide(length, step);
-  require(size.has_value(), op, ": a step of ", range.step, " along dimension ", axis, " of ", x.spec(),
-          ", whose size is not known when tracing and no multiple of it");
+  const std::int64_t size = dimension::ceil_divide(length, step);
   for (const std::int64_t part : {first, length, dimension::subtract(n, end)})
     require_not_negative(part, text(op, ": [", dimension::to_text(first), ", ", dimension::to_text(end),
                                     ") is outside dimension ", axis, " of ", x.spec()));
-  const std::int64_t begin = range.step < 0 ? dimension::add(first, step - 1) : first;
-  return {begin, *size, step, range.step < 0};
+  if (range.step > 0) return {first, size, step, false};
+  const std::int64_t steps = dimension::multiply(dimension::subtract(size, 1), step);
+  return {dimension::subtract(dimension::subtract(end, 1), steps), size, step, true};
 }
 
 }  // namespace
@@ -158,7 +168,8 @@ Tensor slice_ranges(const Tensor& x, const std::vector<Range>& ranges, std::stri
             " along dimension ", i, " of ", x.spec(), " is too large");
     const std::int64_t n = x.shape()[i];
     Stretch s = n >= 0 ? stretch_of_known(range, n) : stretch_of_symbolic(x, i, range, op);
-    if (s.size == 0 || s.size == 1) s.step = 1, s.backwards = false;
+    const bool is_short = s.size == 0 || s.size == 1;
+    if (SizeChoice::choose(is_short) && is_short) s.step = 1, s.backwards = false;
     if (s.size == 0) s.begin = 0;
     box.begin.push_back(s.begin);
     box.size.push_back(s.size);

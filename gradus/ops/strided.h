@@ -17,8 +17,7 @@ struct StridedSliceOptions {
 };
 /// x[begin[0]:end[0]:strides[0], begin[1]:end[1]:strides[1], ...]. Negative begins and ends count from the end, both
 /// are clamped to the dimension as in NumPy; a step may be negative, not 0. Dimensions that are not named stay whole.
-/// Of a dimension that is not known when tracing, every call is checked instead of clamping, and a step other than 1
-/// and -1 must divide it.
+/// Of a dimension that is not known when tracing, every call is checked instead of clamping.
 Tensor strided_slice(const Tensor& x, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& end,
                      const StridedSliceOptions& options = {});
 

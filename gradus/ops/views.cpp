@@ -1,12 +1,17 @@
 /// Views and the reshape: shape rules, how a reader walks through them, gradients.
 #include "gradus/ops/views.h"
 #include <algorithm>
+#include "gradus/graph/extents.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {
 namespace {
+
+const bool have_extents = Extents::are<Broadcast>(&Broadcast::shape) &&
+                          Extents::are<Slice>(&Slice::begin, &Slice::size) &&
+                          Extents::are<ReshapeOp>(&ReshapeOp::shape);
 
 /// Attributes may come from a text: an unknown size is no dimension of a view.
 void require_known(std::string_view op, const Shape& attribute) {

@@ -1,7 +1,9 @@
 /// How many windows there are, and the padding that they need.
 #include "gradus/ops/windows.h"
 #include <algorithm>
+#include "gradus/graph/context.h"
 #include "gradus/ops/shape.h"
+#include "gradus/tensor/derived_dimension.h"
 
 namespace gradus {
 namespace {
@@ -17,13 +19,15 @@ void check_paddings(std::string_view op, const Paddings& paddings, int count) {
   require(paddings.empty() || std::ssize(paddings) == count, op, ": paddings of ", paddings.size(),
           " dimensions, expected ", count);
   for (const auto& [before, after] : paddings)
-    require(before >= 0 && after >= 0 && before < most && after < most, op,
-            ": paddings must not be negative or absurdly large, got {", before, ", ", after, "}");
+    for (const std::int64_t n : {before, after})
+      require((n >= 0 || (Context::current() && dimension::symbols_in(n) > 0)) && n < most, op,
+              ": paddings must not be negative or absurdly large, got {", before, ", ", after, "}");
 }
 
-/// Windows over `padded` elements that reach over `reach`.
+/// Windows over `padded` elements that reach over `reach`; with `ceil` also those that begin within them and the
+/// padding before them, `begins`, and reach past the end.
 std::int64_t count_windows(std::string_view op, const Spec& x, int i, std::int64_t padded, std::int64_t reach,
-                           std::int64_t stride, bool ceil) {
+                           std::int64_t stride, bool ceil, std::int64_t begins) {
   const std::int64_t room = dimension::subtract(padded, reach);
   const auto too_small = [&] {
     return text(op, ": a window that reaches over ", reach, " elements does not fit into the ",
@@ -31,15 +35,14 @@ std::int64_t count_windows(std::string_view op, const Spec& x, int i, std::int64
   };
   if (padded >= 0) {
     require(padded >= reach, too_small());
-    return room / stride + (ceil && room % stride != 0 ? 2 : 1);
+  } else {
+    require_not_negative(room, too_small());
   }
-  require(stride == 1, op, ": spatial dimension ", i, " of ", x,
-          " is not known when tracing: that needs a stride of 1, got ", stride);
-  if (room < 0) {
-    require(SymbolicBounds::require_not_negative != nullptr, too_small());
-    SymbolicBounds::require_not_negative(room, too_small());
-  }
-  return dimension::add(room, 1);
+  if (!ceil) return dimension::add(dimension::floor_divide(room, stride), 1);
+  const std::int64_t windows = dimension::add(dimension::ceil_divide(room, stride), 1);
+  const std::int64_t over = dimension::subtract(windows, dimension::ceil_divide(begins, stride));
+  const std::int64_t fewer = dimension::subtract(windows, dimension::minimum(dimension::maximum(over, 0), 1));
+  return dimension::maximum(fewer, 1);
 }
 
 }  // namespace
@@ -65,8 +68,18 @@ Shape one_each(std::string_view op, std::string_view what, const Sizes& given, i
   return out;
 }
 
+namespace {
+
+/// The padding that an input needs for `windows` windows.
+std::int64_t same_padding(std::int64_t input, std::int64_t windows, std::int64_t stride, std::int64_t reach) {
+  const std::int64_t steps = dimension::multiply(dimension::subtract(windows, 1), stride);
+  return dimension::maximum(dimension::subtract(dimension::add(steps, reach), input), 0);
+}
+
+}  // namespace
+
 std::int64_t same_before(std::int64_t input, std::int64_t windows, std::int64_t stride, std::int64_t reach) {
-  return std::max<std::int64_t>((windows - 1) * stride + reach - input, 0) / 2;
+  return dimension::floor_divide(same_padding(input, windows, stride, reach), 2);
 }
 
 Windows windows_over(std::string_view op, const Spec& x, const Shape& kernel, const WindowOptions& options) {
@@ -84,29 +97,24 @@ Windows windows_over(std::string_view op, const Spec& x, const Shape& kernel, co
     const std::int64_t input = x.shape[i + 1], stride = w.strides[i], reach = w.reach(i);
     require(reach < most, op, ": windows reach over ", reach, " elements");
     if (options.paddings.empty() && options.padding == Padding::same) {
-      require(input >= 0 || stride == 1, op, ": spatial dimension ", i, " of ", x,
-              " is not known when tracing: that needs a stride of 1, got ", stride);
-      const std::int64_t windows = input < 0 ? input : (input + stride - 1) / stride;
-      w.before.push_back(input < 0 ? (reach - 1) / 2 : same_before(input, windows, stride, reach));
-      w.after.push_back(input < 0 ? reach - 1 - w.before[i]
-                                  : std::max<std::int64_t>((windows - 1) * stride + reach - input - w.before[i], 0));
+      const std::int64_t windows = dimension::ceil_divide(input, stride);
+      w.before.push_back(same_before(input, windows, stride, reach));
+      w.after.push_back(dimension::subtract(same_padding(input, windows, stride, reach), w.before[i]));
       w.size.push_back(windows);
       continue;
     }
     const auto [before, after] = asked_padding(options, i);
-    if (input == 0 && before + after == 0) {  // nothing gives nothing
+    if (input == 0 && before == 0 && after == 0) {  // nothing gives nothing
       w.before.push_back(0);
       w.after.push_back(0);
       w.size.push_back(0);
       continue;
     }
-    const std::int64_t padded = dimension::add(input, before + after);
-    std::int64_t windows = count_windows(op, x, i, padded, reach, stride, options.ceil_mode);
-    // None begins behind the input and the padding before it.
-    if (options.ceil_mode && input >= 0 && (windows - 1) * stride >= input + before && windows > 1) --windows;
+    const std::int64_t padded = dimension::add(input, dimension::add(before, after));
     w.before.push_back(before);
     w.after.push_back(after);
-    w.size.push_back(windows);
+    w.size.push_back(
+        count_windows(op, x, i, padded, reach, stride, options.ceil_mode, dimension::add(input, before)));
   }
   return w;
 }
@@ -115,8 +123,8 @@ void check_window_attribute(std::string_view op, std::string_view what, const Sh
                             std::int64_t least) {
   require(given.rank() == count, op, ": ", what, " are ", brackets(given), ", expected ", count, " of them");
   for (std::int64_t each : given)
-    require(each >= least && each < most, op, ": ", what, " are ", brackets(given), ", expected numbers of at least ",
-            least);
+    require((each >= least && each < most) || (least == 0 && dimension::symbols_in(each) > 0), op, ": ", what, " are ",
+            brackets(given), ", expected numbers of at least ", least);
 }
 
 }  // namespace gradus

@@ -38,7 +38,7 @@ struct WindowOptions {
 };
 
 /// The windows of `kernel` over the spatial dimensions of `x`, [batch, spatial..., channels] with one to three of them.
-/// Sizes that are not known when tracing need a stride of 1. Mistakes open with `op`.
+/// Mistakes open with `op`.
 Windows windows_over(std::string_view op, const Spec& x, const Shape& kernel, const WindowOptions& options);
 
 /// The spatial part of [batch, spatial..., channels].
@@ -50,7 +50,8 @@ Shape one_each(std::string_view op, std::string_view what, const Sizes& given, i
 /// The padding before an input that gets `windows` windows by Padding::same.
 std::int64_t same_before(std::int64_t input, std::int64_t windows, std::int64_t stride, std::int64_t reach);
 
-/// Attributes of a primitive, which may come from a text: `count` known numbers of at least `least`.
+/// Attributes of a primitive, which may come from a text: `count` numbers of at least `least`; known ones unless that
+/// is 0, as of padding, which follows from the size of the input.
 void check_window_attribute(std::string_view op, std::string_view what, const Shape& given, int count,
                             std::int64_t least);
 

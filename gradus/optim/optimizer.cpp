@@ -65,26 +65,10 @@ bool same_specs(const Variables& a, const Variables& b) {
   return std::ranges::equal(a.cells(), b.cells(), [](const auto& x, const auto& y) { return x->spec == y->spec; });
 }
 
-void check_rate(std::string_view name, const Schedule& schedule) {
-  require(!schedule.is_constant() || std::isfinite(schedule.constant()), name, ": learning_rate must be finite, got ",
-          schedule.constant());
-}
-void check_not_negative(std::string_view name, std::string_view what, double value) {
-  require(value >= 0 && std::isfinite(value), name, ": ", what, " must not be negative, got ", value);
-}
-
 void check_settings(std::string_view name, const OptimizerSettings& s) {
-  check_rate(name, s.learning_rate);
-  check_not_negative(name, "weight_decay", s.weight_decay);
-  check_not_negative(name, "clipnorm", s.clipnorm);
-  check_not_negative(name, "global_clipnorm", s.global_clipnorm);
-  check_not_negative(name, "clipvalue", s.clipvalue);
+  check_options(name, s);
   require((s.clipnorm > 0) + (s.global_clipnorm > 0) + (s.clipvalue > 0) <= 1, name, ": of clipnorm (", s.clipnorm,
           "), global_clipnorm (", s.global_clipnorm, ") and clipvalue (", s.clipvalue, ") at most one is given");
-  require(s.ema_momentum >= 0 && s.ema_momentum <= 1, name, ": ema_momentum must be within 0 and 1, got ",
-          s.ema_momentum);
-  require(s.ema_overwrite_frequency >= 0, name, ": ema_overwrite_frequency must be positive, or 0 for never, got ",
-          s.ema_overwrite_frequency);
   require(s.use_ema || s.ema_overwrite_frequency == 0, name,
           ": ema_overwrite_frequency is given, but there are no averages without use_ema = true");
 }
@@ -111,17 +95,25 @@ struct Optimizer::State : OptimizerSetup, OptimizerValues {
     require(is_floating(variable.dtype()), rule->name(), ": variable ", variable.name(), " is of ", variable.dtype(),
             ", expected a floating type");
     const Untraced outside;
-    const DType wide = computed_in(variable.dtype());
+    const Tensors first = first_values(variable);
     std::vector<Variable> made;
-    const auto add = [&](const Tensor& initial, std::string_view name) {
-      made.push_back(Variable(initial, text(rule->name(), "/", variable.name(), "/", name), {.trainable = false}));
-    };
-    for (const Slot& slot : rule->slots()) add(full(variable.shape(), slot.initial, wide), slot.name);
-    if (settings.use_ema) add(cast(variable.value(), wide), "average");
+    for (std::size_t k = 0; k < first.size(); ++k) {
+      const std::string_view name = k < rule->slots().size() ? rule->slots()[k].name : "average";
+      made.push_back(Variable(first[k], text(rule->name(), "/", variable.name(), "/", name), {.trainable = false}));
+    }
     kept.push_back(std::move(made));
     memberships.push_back({group_of(variable), decays(variable)});
     bound.add(variable);
     places.emplace(variable.cell().get(), bound.size() - 1);
+  }
+
+  /// Of its slots, and of its average.
+  Tensors first_values(const Variable& variable) const {
+    const DType wide = computed_in(variable.dtype());
+    Tensors first;
+    for (const Slot& slot : rule->slots()) first.push_back(full(variable.shape(), slot.initial, wide));
+    if (settings.use_ema) first.push_back(cast(variable.value(), wide));
+    return first;
   }
 
   std::size_t group_of(const Variable& variable) const {
@@ -337,6 +329,7 @@ void Optimizer::exclude_from_weight_decay(std::vector<std::string> parts_of_name
 std::size_t Optimizer::add_parameter_group(const Variables& variables, ParameterGroupOptions options) {
   State& s = state();
   s.require_untraced("add_parameter_group");
+  check_options("add_parameter_group", options);
   require(variables.size() > 0, "add_parameter_group: there are no variables in it");
   for (const Variable& variable : variables)
     require(s.group_of(variable) == 0, "add_parameter_group: variable ", variable.name(), " is in group ",
@@ -344,8 +337,6 @@ std::size_t Optimizer::add_parameter_group(const Variables& variables, Parameter
   const bool has_rate = options.learning_rate.has_value();
   const Schedule schedule = has_rate ? *options.learning_rate : Schedule(0);
   const double decay = options.weight_decay.value_or(s.settings.weight_decay);
-  check_rate("add_parameter_group", schedule);
-  check_not_negative("add_parameter_group", "weight_decay", decay);
   s.rates.push_back(State::own(*s.rule, text("learning_rate_", s.groups.size()), State::initial_rate(schedule), f64));
   s.groups.push_back({schedule, decay, has_rate, variables});
   s.sort_variables();
@@ -441,8 +432,7 @@ void Optimizer::set_learning_rate(Schedule schedule, std::size_t group) {
   require<OutOfRange>(group < s.groups.size(), "set_learning_rate: group ", group, " of ", s.groups.size());
   require(s.groups[group].has_rate, "set_learning_rate: group ", group, " has no rate of its own; it follows group 0");
   if (schedule.is_constant()) {
-    require(std::isfinite(schedule.constant()), "set_learning_rate: the rate must be finite, got ",
-            schedule.constant());
+    check_number("set_learning_rate", "the rate", Allowed::not_negative("rate"), schedule.constant());
     s.rates[group].assign(full({}, schedule.constant(), f64));
     return;
   }
@@ -478,6 +468,23 @@ Variables Optimizer::variables() const {
     all = all + scale->variables();
   }
   return all;
+}
+
+Variables Optimizer::made_by_steps() const {
+  Variables all;
+  for (const std::vector<Variable>& of_one : state().kept)
+    for (const Variable& slot : of_one) all.add(slot);
+  if (loss_scale_of(state().bound)) all.add(state().skipped);
+  return all;
+}
+
+void Optimizer::start_anew() {
+  State& s = state();
+  for (std::size_t i = 0; i < s.bound.size(); ++i) {
+    const std::vector<Tensor> first = s.first_values(s.bound[i]);
+    for (std::size_t k = 0; k < first.size(); ++k) s.kept[i][k].assign(first[k]);
+  }
+  s.skipped.assign(zeros({}, i64));
 }
 
 void Optimizer::with_steps_that_end(const std::function<void()>& work) {

@@ -2,6 +2,7 @@
 /// under loss scaling, clipped; weights decay, update, moving averages, iterations += 1.
 #pragma once
 #include <memory>
+#include "gradus/base/ranges.h"
 #include "gradus/gradients/gradients.h"
 #include "gradus/optim/schedule.h"
 
@@ -16,12 +17,17 @@ struct OptimizerSettings {
   bool use_ema = false;
   double ema_momentum = 0.99;
   std::int64_t ema_overwrite_frequency = 0;
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("learning_rate weight_decay clipnorm global_clipnorm clipvalue"),
+                      Allowed::share("ema_momentum"), Allowed::not_negative("ema_overwrite_frequency")};
+  }
 };
 
 /// Where variables of a group differ from the optimizer's options; what is not given is the optimizer's.
 struct ParameterGroupOptions {
   std::optional<Schedule> learning_rate = {};
   std::optional<double> weight_decay = {};
+  static constexpr auto ranges() { return std::array{Allowed::not_negative("learning_rate weight_decay")}; }
 };
 
 /// Owns state for the variables that it first sees; variables of another model are an InvalidArgument. A value: a copy
@@ -77,6 +83,11 @@ class Optimizer {
   Variables variables() const;
 
   // For the rooms of the library.
+  /// Those of variables() that are not there before the first step or build(): slots, averages, the count of skipped
+  /// steps.
+  Variables made_by_steps() const;
+  /// Slots, averages of what the variables are now, and skipped steps, as before the first step.
+  void start_anew();
   /// Whether it has state for variables, of which a copy for a copied model has to be told (rebind).
   bool is_built() const;
   /// Makes state for these variables if there is none yet; InvalidArgument if it is for others.

@@ -17,17 +17,6 @@ Tensor one_minus_power(double beta, const Tensor& t) {
   return beta == 0 ? number(1) : -expm1(t * number(std::log(beta)));
 }
 
-void check_beta(std::string_view optimizer, std::string_view name, double beta) {
-  require(beta >= 0 && beta < 1, optimizer, ": ", name, " must be at least 0 and below 1, got ", beta);
-}
-void check_not_negative(std::string_view optimizer, std::string_view name, double value) {
-  require(value >= 0 && std::isfinite(value), optimizer, ": ", name, " must not be negative, got ", value);
-}
-void check_epsilon(std::string_view optimizer, double epsilon) { check_not_negative(optimizer, "epsilon", epsilon); }
-void check_momentum(std::string_view optimizer, double momentum) {
-  require(momentum >= 0 && momentum <= 1, optimizer, ": momentum must be within 0 and 1, got ", momentum);
-}
-
 /// Whether zero / sqrt(what is at least x) is 0, in f32 too.
 bool divides_zero(double x) { return x >= std::numeric_limits<float>::min(); }
 
@@ -36,9 +25,7 @@ Tensor moving_mean(const Tensor& mean, const Tensor& x, double beta) { return me
 struct SGDRule final : UpdateRule {
   double momentum;
   bool nesterov;
-  explicit SGDRule(const SGDOptions& o) : momentum(o.momentum), nesterov(o.nesterov) {
-    check_momentum("SGD", momentum);
-  }
+  explicit SGDRule(const SGDOptions& o) : momentum(o.momentum), nesterov(o.nesterov) {}
   std::string_view name() const override { return "sgd"; }
   std::vector<Slot> slots() const override {
     if (momentum == 0) return {};
@@ -59,11 +46,7 @@ struct AdamRule final : UpdateRule {
   double beta_1, beta_2, epsilon;
   bool amsgrad;
   AdamRule(std::string_view n, double b1, double b2, double e, bool a)
-      : title(n), beta_1(b1), beta_2(b2), epsilon(e), amsgrad(a) {
-    check_beta(title, "beta_1", beta_1);
-    check_beta(title, "beta_2", beta_2);
-    check_epsilon(title, epsilon);
-  }
+      : title(n), beta_1(b1), beta_2(b2), epsilon(e), amsgrad(a) {}
   std::string_view name() const override { return title; }
   std::vector<Slot> slots() const override {
     if (amsgrad) return {{"momentum"}, {"velocity"}, {"velocity_max"}};
@@ -85,9 +68,6 @@ struct Betas {
   double beta_1, beta_2, epsilon;
   Betas(std::string_view optimizer, const AdamOptions& o) : beta_1(o.beta_1), beta_2(o.beta_2), epsilon(o.epsilon) {
     require(!o.amsgrad, optimizer, ": it has no amsgrad; take Adam");
-    check_beta(optimizer, "beta_1", beta_1);
-    check_beta(optimizer, "beta_2", beta_2);
-    check_epsilon(optimizer, epsilon);
   }
 };
 
@@ -117,11 +97,7 @@ struct RMSpropRule final : UpdateRule {
   double rho, momentum, epsilon;
   bool centered;
   explicit RMSpropRule(const RMSpropOptions& o)
-      : rho(o.rho), momentum(o.momentum), epsilon(o.epsilon), centered(o.centered) {
-    check_beta("RMSprop", "rho", rho);
-    check_momentum("RMSprop", momentum);
-    check_epsilon("RMSprop", epsilon);
-  }
+      : rho(o.rho), momentum(o.momentum), epsilon(o.epsilon), centered(o.centered) {}
   std::string_view name() const override { return "rmsprop"; }
   std::vector<Slot> slots() const override {
     std::vector<Slot> names{{"velocity"}};
@@ -184,10 +160,7 @@ struct LambRule final : UpdateRule {
 
 struct AdagradRule final : UpdateRule {
   double initial, epsilon;
-  explicit AdagradRule(const AdagradOptions& o) : initial(o.initial_accumulator_value), epsilon(o.epsilon) {
-    check_not_negative("Adagrad", "initial_accumulator_value", initial);
-    check_epsilon("Adagrad", epsilon);
-  }
+  explicit AdagradRule(const AdagradOptions& o) : initial(o.initial_accumulator_value), epsilon(o.epsilon) {}
   std::string_view name() const override { return "adagrad"; }
   std::vector<Slot> slots() const override { return {{"accumulator", initial}}; }
   Shared share(const StepNumbers& step, In) const override { return {{step.learning_rate}, {}}; }
@@ -200,10 +173,7 @@ struct AdagradRule final : UpdateRule {
 
 struct AdadeltaRule final : UpdateRule {
   double rho, epsilon;
-  explicit AdadeltaRule(const AdadeltaOptions& o) : rho(o.rho), epsilon(o.epsilon) {
-    check_beta("Adadelta", "rho", rho);
-    check_epsilon("Adadelta", epsilon);
-  }
+  explicit AdadeltaRule(const AdadeltaOptions& o) : rho(o.rho), epsilon(o.epsilon) {}
   std::string_view name() const override { return "adadelta"; }
   std::vector<Slot> slots() const override { return {{"accumulated_gradient"}, {"accumulated_delta"}}; }
   Shared share(const StepNumbers& step, In) const override { return {{step.learning_rate}, {}}; }
@@ -217,17 +187,7 @@ struct AdadeltaRule final : UpdateRule {
 
 struct FtrlRule final : UpdateRule {
   FtrlOptions o;
-  explicit FtrlRule(const FtrlOptions& options) : o(options) {
-    require(!o.learning_rate.is_constant() || o.learning_rate.constant() > 0,
-            "Ftrl: learning_rate must be positive, got ", o.learning_rate.constant());
-    require(o.learning_rate_power <= 0 && std::isfinite(o.learning_rate_power),
-            "Ftrl: learning_rate_power must not be positive, got ", o.learning_rate_power);
-    check_not_negative("Ftrl", "initial_accumulator_value", o.initial_accumulator_value);
-    check_not_negative("Ftrl", "l1_regularization_strength", o.l1_regularization_strength);
-    check_not_negative("Ftrl", "l2_regularization_strength", o.l2_regularization_strength);
-    check_not_negative("Ftrl", "l2_shrinkage_regularization_strength", o.l2_shrinkage_regularization_strength);
-    check_not_negative("Ftrl", "beta", o.beta);
-  }
+  explicit FtrlRule(const FtrlOptions& options) : o(options) {}
   std::string_view name() const override { return "ftrl"; }
   std::vector<Slot> slots() const override { return {{"accumulator", o.initial_accumulator_value}, {"linear"}}; }
   Shared share(const StepNumbers& step, In) const override {
@@ -249,10 +209,7 @@ struct FtrlRule final : UpdateRule {
 
 struct LionRule final : UpdateRule {
   double beta_1, beta_2;
-  explicit LionRule(const LionOptions& o) : beta_1(o.beta_1), beta_2(o.beta_2) {
-    check_beta("Lion", "beta_1", beta_1);
-    check_beta("Lion", "beta_2", beta_2);
-  }
+  explicit LionRule(const LionOptions& o) : beta_1(o.beta_1), beta_2(o.beta_2) {}
   std::string_view name() const override { return "lion"; }
   std::vector<Slot> slots() const override { return {{"momentum"}}; }
   Shared share(const StepNumbers& step, In) const override { return {{step.learning_rate}, {}}; }
@@ -266,8 +223,9 @@ std::shared_ptr<const UpdateRule> adam(std::string_view name, const auto& o) {
   return std::make_shared<AdamRule>(name, o.beta_1, o.beta_2, o.epsilon, o.amsgrad);
 }
 
-/// What all options have in common.
-OptimizerSettings settings_of(const auto& o) {
+/// What all options have in common; InvalidArgument unless each of them is in its range.
+OptimizerSettings settings_of(std::string_view optimizer, const auto& o) {
+  check_options(optimizer, o);
   return {.learning_rate = o.learning_rate,
           .weight_decay = o.weight_decay,
           .clipnorm = o.clipnorm,
@@ -281,36 +239,36 @@ OptimizerSettings settings_of(const auto& o) {
 }  // namespace
 
 SGD::SGD() : SGD(SGDOptions{}) {}
-SGD::SGD(SGDOptions o) : Optimizer(std::make_shared<SGDRule>(o), settings_of(o)) {}
+SGD::SGD(SGDOptions o) : Optimizer(std::make_shared<SGDRule>(o), settings_of("SGD", o)) {}
 
 Adam::Adam() : Adam(AdamOptions{}) {}
-Adam::Adam(AdamOptions o) : Optimizer(adam("adam", o), settings_of(o)) {}
+Adam::Adam(AdamOptions o) : Optimizer(adam("adam", o), settings_of("Adam", o)) {}
 
 AdamW::AdamW() : AdamW(AdamWOptions{}) {}
-AdamW::AdamW(AdamWOptions o) : Optimizer(adam("adamw", o), settings_of(o)) {}
+AdamW::AdamW(AdamWOptions o) : Optimizer(adam("adamw", o), settings_of("AdamW", o)) {}
 
 Nadam::Nadam() : Nadam(AdamOptions{}) {}
-Nadam::Nadam(AdamOptions o) : Optimizer(std::make_shared<NadamRule>(o), settings_of(o)) {}
+Nadam::Nadam(AdamOptions o) : Optimizer(std::make_shared<NadamRule>(o), settings_of("Nadam", o)) {}
 
 Adamax::Adamax() : Adamax(AdamOptions{}) {}
-Adamax::Adamax(AdamOptions o) : Optimizer(std::make_shared<AdamaxRule>(o), settings_of(o)) {}
+Adamax::Adamax(AdamOptions o) : Optimizer(std::make_shared<AdamaxRule>(o), settings_of("Adamax", o)) {}
 
 Lamb::Lamb() : Lamb(AdamOptions{}) {}
-Lamb::Lamb(AdamOptions o) : Optimizer(std::make_shared<LambRule>(o), settings_of(o)) {}
+Lamb::Lamb(AdamOptions o) : Optimizer(std::make_shared<LambRule>(o), settings_of("Lamb", o)) {}
 
 RMSprop::RMSprop() : RMSprop(RMSpropOptions{}) {}
-RMSprop::RMSprop(RMSpropOptions o) : Optimizer(std::make_shared<RMSpropRule>(o), settings_of(o)) {}
+RMSprop::RMSprop(RMSpropOptions o) : Optimizer(std::make_shared<RMSpropRule>(o), settings_of("RMSprop", o)) {}
 
 Adagrad::Adagrad() : Adagrad(AdagradOptions{}) {}
-Adagrad::Adagrad(AdagradOptions o) : Optimizer(std::make_shared<AdagradRule>(o), settings_of(o)) {}
+Adagrad::Adagrad(AdagradOptions o) : Optimizer(std::make_shared<AdagradRule>(o), settings_of("Adagrad", o)) {}
 
 Adadelta::Adadelta() : Adadelta(AdadeltaOptions{}) {}
-Adadelta::Adadelta(AdadeltaOptions o) : Optimizer(std::make_shared<AdadeltaRule>(o), settings_of(o)) {}
+Adadelta::Adadelta(AdadeltaOptions o) : Optimizer(std::make_shared<AdadeltaRule>(o), settings_of("Adadelta", o)) {}
 
 Ftrl::Ftrl() : Ftrl(FtrlOptions{}) {}
-Ftrl::Ftrl(FtrlOptions o) : Optimizer(std::make_shared<FtrlRule>(o), settings_of(o)) {}
+Ftrl::Ftrl(FtrlOptions o) : Optimizer(std::make_shared<FtrlRule>(o), settings_of("Ftrl", o)) {}
 
 Lion::Lion() : Lion(LionOptions{}) {}
-Lion::Lion(LionOptions o) : Optimizer(std::make_shared<LionRule>(o), settings_of(o)) {}
+Lion::Lion(LionOptions o) : Optimizer(std::make_shared<LionRule>(o), settings_of("Lion", o)) {}
 
 }  // namespace gradus

@@ -9,6 +9,7 @@
 ///   ema_overwrite_frequency  writes e into w after every so many steps; 0: only finalize_variable_values() does
 /// Defaults are Keras's. Options out of range are an InvalidArgument that names them.
 #pragma once
+#include "gradus/base/ranges.h"
 #include "gradus/optim/optimizer.h"
 
 namespace gradus {
@@ -21,6 +22,11 @@ struct SGDOptions {
   bool use_ema = false;
   double ema_momentum = 0.99;
   std::int64_t ema_overwrite_frequency = 0;
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("learning_rate"), Allowed::share("momentum"),
+                      Allowed::not_negative("weight_decay clipnorm global_clipnorm clipvalue"),
+                      Allowed::share("ema_momentum"), Allowed::not_negative("ema_overwrite_frequency")};
+  }
 };
 /// m = momentum * m - learning_rate * g; w += m, nesterov: w += momentum * m - learning_rate * g (Sutskever et al.
 /// 2013).
@@ -37,6 +43,11 @@ struct AdamOptions {
   bool use_ema = false;
   double ema_momentum = 0.99;
   std::int64_t ema_overwrite_frequency = 0;
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("learning_rate epsilon"), Allowed::share_below_one("beta_1 beta_2"),
+                      Allowed::not_negative("weight_decay clipnorm global_clipnorm clipvalue"),
+                      Allowed::share("ema_momentum"), Allowed::not_negative("ema_overwrite_frequency")};
+  }
 };
 /// m = beta_1 * m + (1 - beta_1) * g, v = beta_2 * v + (1 - beta_2) * g^2,
 /// w -= learning_rate * sqrt(1 - beta_2^t) / (1 - beta_1^t) * m / (sqrt(v) + epsilon) (Kingma and Ba 2015);
@@ -53,6 +64,11 @@ struct AdamWOptions {
   bool amsgrad = false, use_ema = false;
   double ema_momentum = 0.99;
   std::int64_t ema_overwrite_frequency = 0;
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("learning_rate epsilon"), Allowed::share_below_one("beta_1 beta_2"),
+                      Allowed::not_negative("weight_decay clipnorm global_clipnorm clipvalue"),
+                      Allowed::share("ema_momentum"), Allowed::not_negative("ema_overwrite_frequency")};
+  }
 };
 /// Adam after the decay.
 struct AdamW : Optimizer {
@@ -90,6 +106,14 @@ struct RMSpropOptions {
   bool use_ema = false;
   double ema_momentum = 0.99;
   std::int64_t ema_overwrite_frequency = 0;
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("learning_rate epsilon"),
+                      Allowed::share_below_one("rho"),
+                      Allowed::share("momentum"),
+                      Allowed::not_negative("weight_decay clipnorm global_clipnorm clipvalue"),
+                      Allowed::share("ema_momentum"),
+                      Allowed::not_negative("ema_overwrite_frequency")};
+  }
 };
 /// v = rho * v + (1 - rho) * g^2; w -= learning_rate * g / sqrt(v + epsilon). Centered: v less the square of the mean
 /// gradient. Momentum: m = momentum * m + what w would lose; w -= m.
@@ -105,6 +129,11 @@ struct AdagradOptions {
   bool use_ema = false;
   double ema_momentum = 0.99;
   std::int64_t ema_overwrite_frequency = 0;
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("learning_rate epsilon initial_accumulator_value"),
+                      Allowed::not_negative("weight_decay clipnorm global_clipnorm clipvalue"),
+                      Allowed::share("ema_momentum"), Allowed::not_negative("ema_overwrite_frequency")};
+  }
 };
 /// a += g^2, from initial_accumulator_value on; w -= learning_rate * g / sqrt(a + epsilon) (Duchi et al. 2011).
 struct Adagrad : Optimizer {
@@ -119,6 +148,11 @@ struct AdadeltaOptions {
   bool use_ema = false;
   double ema_momentum = 0.99;
   std::int64_t ema_overwrite_frequency = 0;
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("learning_rate epsilon"), Allowed::share_below_one("rho"),
+                      Allowed::not_negative("weight_decay clipnorm global_clipnorm clipvalue"),
+                      Allowed::share("ema_momentum"), Allowed::not_negative("ema_overwrite_frequency")};
+  }
 };
 /// v = rho * v + (1 - rho) * g^2; s = -sqrt(a + epsilon) * g / sqrt(v + epsilon); a = rho * a + (1 - rho) * s^2;
 /// w += learning_rate * s (Zeiler 2012).
@@ -136,6 +170,15 @@ struct FtrlOptions {
   bool use_ema = false;
   double ema_momentum = 0.99;
   std::int64_t ema_overwrite_frequency = 0;
+  static constexpr auto ranges() {
+    return std::array{Allowed::positive("learning_rate"),
+                      Allowed{"learning_rate_power", -Allowed::infinity, 0, true},
+                      Allowed::not_negative("initial_accumulator_value l1_regularization_strength"),
+                      Allowed::not_negative("l2_regularization_strength l2_shrinkage_regularization_strength beta"),
+                      Allowed::not_negative("weight_decay clipnorm global_clipnorm clipvalue"),
+                      Allowed::share("ema_momentum"),
+                      Allowed::not_negative("ema_overwrite_frequency")};
+  }
 };
 /// Follow the regularized leader (McMahan et al. 2013), with p = -learning_rate_power, l1, l2 and shrinkage the
 /// strengths: n' = n + g^2; z += g + 2 * shrinkage * w - (n'^p - n^p) / learning_rate * w;
@@ -154,6 +197,11 @@ struct LionOptions {
   bool use_ema = false;
   double ema_momentum = 0.99;
   std::int64_t ema_overwrite_frequency = 0;
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("learning_rate"), Allowed::share_below_one("beta_1 beta_2"),
+                      Allowed::not_negative("weight_decay clipnorm global_clipnorm clipvalue"),
+                      Allowed::share("ema_momentum"), Allowed::not_negative("ema_overwrite_frequency")};
+  }
 };
 /// w -= learning_rate * sign(beta_1 * m + (1 - beta_1) * g); m = beta_2 * m + (1 - beta_2) * g (Chen et al. 2023).
 struct Lion : Optimizer {

@@ -85,64 +85,10 @@ Tensor piecewise_constant(const Tensor& step, const std::vector<std::int64_t>& b
   return rate;
 }
 
-void require_positive(std::string_view schedule, std::string_view what, double value) {
-  require(value > 0 && std::isfinite(value), schedule, ": ", what, " must be positive, got ", value);
-}
-void require_finite(std::string_view schedule, std::string_view what, double value) {
-  require(std::isfinite(value), schedule, ": ", what, " must be finite, got ", value);
-}
-
 CosineDecayOptions checked(CosineDecayOptions o) {
-  constexpr std::string_view name = "CosineDecay";
-  require_finite(name, "initial_learning_rate", o.initial_learning_rate);
-  require_positive(name, "decay_steps", o.decay_steps);
-  require_finite(name, "alpha", o.alpha);
-  require(o.warmup_steps >= 0 && std::isfinite(o.warmup_steps), name, ": warmup_steps must not be negative, got ",
-          o.warmup_steps);
-  require_finite(name, "warmup_target", o.warmup_target);
-  require(o.warmup_steps == 0 || o.warmup_target != 0, name, ": warmup_steps is ", o.warmup_steps,
+  check_options("CosineDecay", o);
+  require(o.warmup_steps == 0 || o.warmup_target != 0, "CosineDecay: warmup_steps is ", o.warmup_steps,
           ", but no warmup_target says where the rate rises to");
-  return o;
-}
-CosineDecayRestartsOptions checked(CosineDecayRestartsOptions o) {
-  constexpr std::string_view name = "CosineDecayRestarts";
-  require_finite(name, "initial_learning_rate", o.initial_learning_rate);
-  require_positive(name, "first_decay_steps", o.first_decay_steps);
-  require(o.t_mul >= 1 && std::isfinite(o.t_mul), name, ": t_mul must be at least 1, got ", o.t_mul);
-  require_positive(name, "m_mul", o.m_mul);
-  require_finite(name, "alpha", o.alpha);
-  return o;
-}
-PolynomialDecayOptions checked(PolynomialDecayOptions o) {
-  constexpr std::string_view name = "PolynomialDecay";
-  require_finite(name, "initial_learning_rate", o.initial_learning_rate);
-  require_positive(name, "decay_steps", o.decay_steps);
-  require_finite(name, "end_learning_rate", o.end_learning_rate);
-  require_positive(name, "power", o.power);
-  return o;
-}
-InverseTimeDecayOptions checked(InverseTimeDecayOptions o) {
-  constexpr std::string_view name = "InverseTimeDecay";
-  require_finite(name, "initial_learning_rate", o.initial_learning_rate);
-  require_positive(name, "decay_steps", o.decay_steps);
-  require(o.decay_rate >= 0 && std::isfinite(o.decay_rate), name, ": decay_rate must not be negative, got ",
-          o.decay_rate);
-  return o;
-}
-OneCycleOptions checked(OneCycleOptions o) {
-  constexpr std::string_view name = "OneCycle";
-  require_finite(name, "max_learning_rate", o.max_learning_rate);
-  require(o.total_steps >= 1, name, ": total_steps must be positive, got ", o.total_steps);
-  require(o.pct_start >= 0 && o.pct_start < 1, name, ": pct_start must be at least 0 and below 1, got ", o.pct_start);
-  require_positive(name, "div_factor", o.div_factor);
-  require_positive(name, "final_div_factor", o.final_div_factor);
-  return o;
-}
-ExponentialDecayOptions checked(ExponentialDecayOptions o) {
-  constexpr std::string_view name = "ExponentialDecay";
-  require_finite(name, "initial_learning_rate", o.initial_learning_rate);
-  require_positive(name, "decay_steps", o.decay_steps);
-  require_positive(name, "decay_rate", o.decay_rate);
   return o;
 }
 
@@ -164,25 +110,33 @@ CosineDecay::CosineDecay(CosineDecayOptions options)
     : Schedule([o = checked(options)](const Tensor& step) { return cosine_decay(step, o); }) {}
 
 CosineDecayRestarts::CosineDecayRestarts(CosineDecayRestartsOptions options)
-    : Schedule([o = checked(options)](const Tensor& step) { return cosine_decay_restarts(step, o); }) {}
+    : Schedule([o = checked_options("CosineDecayRestarts", options)](const Tensor& step) {
+        return cosine_decay_restarts(step, o);
+      }) {}
 
 PolynomialDecay::PolynomialDecay(PolynomialDecayOptions options)
-    : Schedule([o = checked(options)](const Tensor& step) { return polynomial_decay(step, o); }) {}
+    : Schedule([o = checked_options("PolynomialDecay", options)](const Tensor& step) {
+        return polynomial_decay(step, o);
+      }) {}
 
 InverseTimeDecay::InverseTimeDecay(InverseTimeDecayOptions options)
-    : Schedule([o = checked(options)](const Tensor& step) { return inverse_time_decay(step, o); }) {}
+    : Schedule([o = checked_options("InverseTimeDecay", options)](const Tensor& step) {
+        return inverse_time_decay(step, o);
+      }) {}
 
 OneCycle::OneCycle(OneCycleOptions options)
-    : Schedule([o = checked(options)](const Tensor& step) { return one_cycle(step, o); }) {}
+    : Schedule([o = checked_options("OneCycle", options)](const Tensor& step) { return one_cycle(step, o); }) {}
 
 ExponentialDecay::ExponentialDecay(ExponentialDecayOptions options)
-    : Schedule([o = checked(options)](const Tensor& step) { return exponential_decay(step, o); }) {}
+    : Schedule([o = checked_options("ExponentialDecay", options)](const Tensor& step) {
+        return exponential_decay(step, o);
+      }) {}
 
 PiecewiseConstantDecay::PiecewiseConstantDecay(std::vector<std::int64_t> boundaries, std::vector<double> values)
     : Schedule([boundaries, values](const Tensor& step) { return piecewise_constant(step, boundaries, values); }) {
   require(values.size() == boundaries.size() + 1, "PiecewiseConstantDecay: ", boundaries.size(),
           " boundaries need one value more, got ", values.size());
-  for (double value : values) require_finite("PiecewiseConstantDecay", "a value", value);
+  for (double value : values) check_number("PiecewiseConstantDecay", "a value", Allowed::not_negative("values"), value);
   for (std::size_t i = 1; i < boundaries.size(); ++i)
     require(boundaries[i - 1] < boundaries[i], "PiecewiseConstantDecay: boundaries must rise, got ", boundaries[i - 1],
             " before ", boundaries[i]);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
@@ -38,6 +39,10 @@ struct CosineDecayOptions {
   double alpha = 0;  // the share that is left in the end
   double warmup_steps = 0;
   double warmup_target = 0;
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("initial_learning_rate alpha warmup_steps warmup_target"),
+                      Allowed::positive("decay_steps")};
+  }
 };
 /// From initial_learning_rate in a straight line to warmup_target over warmup_steps, if there are any; then along half
 /// a cosine to its alpha-th part over decay_steps (Loshchilov and Hutter 2017); then constant. InvalidArgument unless
@@ -51,6 +56,10 @@ struct CosineDecayRestartsOptions {
   double t_mul = 2;  // each period is so many times as long as the one before
   double m_mul = 1;  // and its wave so many times as high
   double alpha = 0;  // the share of initial_learning_rate on which the waves stand
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("initial_learning_rate alpha"),
+                      Allowed::positive("first_decay_steps m_mul"), Allowed::at_least(1, "t_mul")};
+  }
 };
 /// initial_learning_rate * ((1 - alpha) * wave + alpha), the wave half a cosine from 1 to 0, over and over (Loshchilov
 /// and Hutter 2017). A step at which a period ends is the first of the next one. InvalidArgument unless
@@ -64,6 +73,10 @@ struct PolynomialDecayOptions {
   double end_learning_rate = 1e-4;
   double power = 1;
   bool cycle = false;  // decay_steps is taken as often as the step needs, at least once; else the end stays
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("initial_learning_rate end_learning_rate"),
+                      Allowed::positive("decay_steps power")};
+  }
 };
 /// (initial_learning_rate - end_learning_rate) * (1 - step / decay_steps)^power + end_learning_rate. InvalidArgument
 /// unless decay_steps and power are positive.
@@ -74,6 +87,9 @@ struct PolynomialDecay : Schedule {
 struct InverseTimeDecayOptions {
   double initial_learning_rate, decay_steps, decay_rate;
   bool staircase = false;  // only whole numbers of decay_steps count
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("initial_learning_rate decay_rate"), Allowed::positive("decay_steps")};
+  }
 };
 /// initial_learning_rate / (1 + decay_rate * step / decay_steps). InvalidArgument unless decay_steps is positive and
 /// decay_rate is not negative.
@@ -88,6 +104,11 @@ struct OneCycleOptions {
   bool linear = false;            // straight lines; else half cosines
   double div_factor = 25;         // the first rate is max_learning_rate / div_factor,
   double final_div_factor = 1e4;  // the last one that divided by this
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("max_learning_rate"),
+                      Allowed::positive("total_steps div_factor final_div_factor"),
+                      Allowed::share_below_one("pct_start")};
+  }
 };
 /// Up to max_learning_rate at step pct_start * total_steps - 1 and down until step total_steps - 1, then constant
 /// (Smith and Topin 2017; PyTorch's OneCycleLR without momentum and with two phases). InvalidArgument unless
@@ -99,6 +120,9 @@ struct OneCycle : Schedule {
 struct ExponentialDecayOptions {
   double initial_learning_rate, decay_steps, decay_rate;
   bool staircase = false;  // only whole numbers of decay_steps count
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("initial_learning_rate"), Allowed::positive("decay_steps decay_rate")};
+  }
 };
 /// initial_learning_rate * decay_rate^(step / decay_steps). InvalidArgument unless decay_steps and decay_rate are
 /// positive.

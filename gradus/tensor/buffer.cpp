@@ -158,7 +158,9 @@ BorrowedBuffer::BorrowedBuffer(void* data, std::int64_t bytes, std::shared_ptr<c
     : Buffer(data, bytes, borrowed_kind), owner(std::move(kept)) {}
 
 Ref<Buffer> Buffer::allocate(std::int64_t bytes, const char* what) {
-  internal_check(bytes >= 0 && bytes <= largest_request, "a buffer of ", bytes, " bytes");
+  internal_check(bytes >= 0, "a buffer of ", bytes, " bytes");
+  if (bytes > largest_request) [[unlikely]]
+    memory::fail_system(bytes, what);
   const std::int64_t size = header + bytes + padding;
   const int kind = size <= heap::largest_small ? heap::class_of(size) : span_kind;
   Cache* own = this_cache();

@@ -5,6 +5,7 @@
 #include "gradus/graph/context.h"
 #include "gradus/ops/random_state.h"
 #include "gradus/tensor/memory.h"
+#include "gradus/train/build.h"
 #include "gradus/train/step.h"
 
 namespace gradus {
@@ -14,10 +15,9 @@ constexpr int warming_steps = 2;  // the first one traces, the second one compil
 
 void check(const BatchSizeOptions& o) {
   constexpr std::string_view tuning = "tune_batch_size: ";
-  require(o.min_batch_size > 0 && o.min_batch_size <= o.max_batch_size, tuning,
-          "expected 0 < min_batch_size <= max_batch_size, got ", o.min_batch_size, " and ", o.max_batch_size);
-  require(o.steps > 0, tuning, "steps must be positive, got ", o.steps);
-  require(o.tolerance >= 0 && o.tolerance < 1, tuning, "tolerance must be at least 0 and below 1, got ", o.tolerance);
+  check_options("tune_batch_size", o);
+  require(o.min_batch_size <= o.max_batch_size, tuning, "expected 0 < min_batch_size <= max_batch_size, got ",
+          o.min_batch_size, " and ", o.max_batch_size);
   require(static_cast<bool>(o.clock), tuning, "there is no clock");
 }
 
@@ -68,7 +68,9 @@ class Measuring {
     reset_peak_memory();
     try {
       const Pipeline dataset = batches_(row.batch_size);
-      task_.build(dataset.specs());
+      check_batched("tune_batch_size: what batches(size) gave", dataset.specs(), dataset.batchings(),
+                    options_.unbatched);
+      build_for_elements(dataset, task_.build);
       bool whole = false;
       optimizer_.with_steps_that_end([&] { whole = time_steps(dataset, row); });
       if (!whole) return false;

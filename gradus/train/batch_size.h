@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include "gradus/base/clock.h"
+#include "gradus/base/ranges.h"
 #include "gradus/train/learning_rate_range.h"
 
 namespace gradus {
@@ -14,8 +15,13 @@ struct BatchSizeOptions {
   std::int64_t steps = 5;      // that are measured at each size; the median counts
   double tolerance = 0.1;      // a size is as good as a larger one if its throughput is less by this share at most
   bool sample_weight = false;  // as in fit
+  bool unbatched = false;      // as in fit: batches(size) makes batches by hand
   FunctionOptions function = {};
   std::function<double()> clock = steady_seconds;  // in seconds; asked before and after each step
+  static constexpr auto ranges() {
+    return std::array{Allowed::positive("min_batch_size max_batch_size steps"), Allowed::any("memory_limit"),
+                      Allowed::share_below_one("tolerance")};
+  }
 };
 
 struct BatchSizeRow {

@@ -76,9 +76,7 @@ class EarlyStopping {
 }  // namespace
 
 Callback early_stopping(EarlyStoppingOptions options) {
-  require(options.patience >= 0, "early_stopping: patience must not be negative, got ", options.patience);
-  require(options.start_from_epoch >= 0, "early_stopping: start_from_epoch must not be negative, got ",
-          options.start_from_epoch);
+  check_options("early_stopping", options);
   const auto state = std::make_shared<EarlyStopping>(std::move(options));
   return {.on_epoch_end = [state](const EpochLog& log) { state->on_epoch_end(log); },
           .on_train_begin = [state](const TrainBegin& log) { state->on_train_begin(log); },

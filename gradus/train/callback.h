@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 #include "gradus/base/error.h"
+#include "gradus/base/ranges.h"
 #include "gradus/gradients/loss.h"
 #include "gradus/nn/module.h"
 #include "gradus/optim/optimizer.h"
@@ -75,6 +76,9 @@ struct EarlyStoppingOptions {
   MonitorMode mode = MonitorMode::automatic;
   std::optional<double> baseline = {};  // epochs that are not better than this count as without an improvement
   int start_from_epoch = 0;             // epochs before it are not looked at
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("patience min_delta start_from_epoch"), Allowed::finite("baseline")};
+  }
 };
 /// Ends a training that gets no better. With restore_best_weights the model has the weights of its best epoch at the
 /// end of the training, however that came. InvalidArgument for a number that is not there.

@@ -104,12 +104,7 @@ class BestWeights {
 }  // namespace
 
 Callback reduce_lr_on_plateau(ReduceLROnPlateauOptions options) {
-  const std::string_view name = "reduce_lr_on_plateau";
-  require(options.factor > 0 && options.factor < 1, name, ": factor must be between 0 and 1, got ", options.factor);
-  require(options.patience >= 0, name, ": patience must not be negative, got ", options.patience);
-  require(options.cooldown >= 0, name, ": cooldown must not be negative, got ", options.cooldown);
-  require(options.min_lr >= 0 && std::isfinite(options.min_lr), name, ": min_lr must not be negative, got ",
-          options.min_lr);
+  check_options("reduce_lr_on_plateau", options);
   const auto state = std::make_shared<ReduceOnPlateau>(std::move(options));
   return {.on_epoch_end = [state](const EpochLog& log) { state->on_epoch_end(log); },
           .on_train_begin = [state](const TrainBegin&) { state->on_train_begin(); },

@@ -3,6 +3,7 @@
 #pragma once
 #include <chrono>
 #include <filesystem>
+#include "gradus/base/ranges.h"
 #include "gradus/train/callback.h"
 
 namespace gradus {
@@ -15,6 +16,10 @@ struct ReduceLROnPlateauOptions {
   double min_lr = 0;
   std::string monitor = {};  // as in EarlyStoppingOptions
   MonitorMode mode = MonitorMode::automatic;
+  static constexpr auto ranges() {
+    return std::array{Allowed::between_zero_and_one("factor"),
+                      Allowed::not_negative("patience min_delta cooldown min_lr")};
+  }
 };
 /// Multiplies the learning rate by `factor` when training gets no better. The first reduction sets a number in place of
 /// a schedule. InvalidArgument unless `factor` is between 0 and 1 and no other number is negative, and at the end of an

@@ -1,11 +1,14 @@
 /// From variables to arrays with names, and back. Values are immutable, so what is saved in the background is only kept
 /// alive.
 #include "gradus/train/checkpoints.h"
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <map>
 #include <set>
 #include <thread>
+#include "gradus/function/loss_scale.h"
+#include "gradus/nn/layer.h"
 #include "gradus/ops/random_state.h"
 #include "gradus/train/checkpoint_directory.h"
 
@@ -38,8 +41,8 @@ using Arrays = std::map<std::string, NamedArray>;
 void check_fit(const std::vector<Entry>& entries, const Arrays& arrays, const std::string& where) {
   std::set<std::string_view> wanted;
   for (const Entry& entry : entries) {
-    if (entry.optional) continue;
     wanted.insert(entry.name);
+    if (entry.optional) continue;
     const auto found = arrays.find(entry.name);
     require(found != arrays.end(), where, " has no `", entry.name,
             "`: it was saved for another model or optimizer (of layers that were unfrozen later, build() the optimizer "
@@ -56,6 +59,16 @@ void check_fit(const std::vector<Entry>& entries, const Arrays& arrays, const st
             name, "`, which this model and optimizer do not have");
 }
 
+/// Whether the checkpoint was saved before the first step, which makes `made_by_steps`: then it may lack them.
+bool let_lack(std::vector<Entry>& entries, const Variables& made_by_steps, const Arrays& arrays) {
+  std::vector<Entry*> made;
+  for (Entry& entry : entries)
+    if (made_by_steps.find(*entry.variable->cell()) >= 0) made.push_back(&entry);
+  if (std::ranges::any_of(made, [&](const Entry* entry) { return arrays.contains(entry->name); })) return false;
+  for (Entry* entry : made) entry->optional = true;
+  return !made.empty();
+}
+
 }  // namespace
 
 struct Checkpoints::State {
@@ -70,9 +83,15 @@ struct Checkpoints::State {
   std::vector<Entry> entries() const {
     std::vector<Entry> all;
     add_entries(all, "model", model.variables(), false);
-    add_entries(all, "optimizer", optimizer.variables(), false);
+    add_entries(all, "optimizer", optimizer_variables(), false);
     for (const auto& [name, variables] : further) add_entries(all, name, variables(), true);
     return all;
+  }
+
+  /// What an optimizer that is not built will have of the model.
+  Variables optimizer_variables() const {
+    const auto scale = optimizer.is_built() ? nullptr : model.layer_behind().loss_scale();
+    return scale ? optimizer.variables() + scale->variables() : optimizer.variables();
   }
 
   CheckpointContents contents(std::int64_t step, Position next) const {
@@ -96,9 +115,7 @@ struct Checkpoints::State {
 
 Checkpoints::Checkpoints(CheckpointOptions options, Module& model, Optimizer& optimizer) {
   require(!options.directory.empty(), "Checkpoints: directory is empty; say where checkpoints shall be");
-  require(options.max_to_keep >= 0, "Checkpoints: max_to_keep must not be negative, got ", options.max_to_keep);
-  require(options.every_steps >= 0, "Checkpoints: every_steps must not be negative, got ", options.every_steps);
-  require(options.max_shard_bytes > 0, "Checkpoints: max_shard_bytes must be positive");
+  check_options("Checkpoints", options);
   const CheckpointDirectory files({options.directory, options.max_to_keep, options.max_shard_bytes});
   state_ = std::make_unique<State>(State{std::move(options), files, model, optimizer});
 }
@@ -146,7 +163,8 @@ std::optional<Restored> Checkpoints::restore() {
     state_->optimizer.prepare(trainable);
   Arrays arrays;
   for (NamedArray& array : contents->arrays) arrays.emplace(array.name, std::move(array));
-  const std::vector<Entry> entries = state_->entries();
+  std::vector<Entry> entries = state_->entries();
+  const bool is_of_no_step = let_lack(entries, state_->optimizer.made_by_steps(), arrays);
   check_fit(entries, arrays, where);
   for (const Entry& entry : entries) {
     const auto found = arrays.find(entry.name);
@@ -155,6 +173,7 @@ std::optional<Restored> Checkpoints::restore() {
     entry.variable->set_mask(mask == arrays.end() ? Tensor() : Tensor::of_buffer(mask->second.spec, mask->second.data));
     entry.variable->assign(Tensor::of_buffer(found->second.spec, found->second.data));
   }
+  if (is_of_no_step) state_->optimizer.start_anew();
   set_random_state(contents->random_state);
   return Restored{contents->step, contents->position};
 }

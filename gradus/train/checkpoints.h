@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <vector>
+#include "gradus/base/ranges.h"
 #include "gradus/data/pipeline.h"
 #include "gradus/nn/module.h"
 #include "gradus/optim/optimizer.h"
@@ -18,6 +19,9 @@ struct CheckpointOptions {
   int max_to_keep = 3;                    // the oldest beyond are removed; 0: all are kept
   std::int64_t every_steps = 0;           // of fit: also after each so many updates; 0: at the ends of epochs alone
   std::size_t max_shard_bytes = 2 * GiB;  // more than that is divided among several files
+  static constexpr auto ranges() {
+    return std::array{Allowed::not_negative("max_to_keep every_steps"), Allowed::positive("max_shard_bytes")};
+  }
 };
 
 struct Restored {
@@ -47,9 +51,9 @@ class Checkpoints {
   void save_in_background(std::int64_t step, Position next = {});
   /// Until nothing is being saved. Throws what went wrong there.
   void wait();
-  /// The newest whole one, or nothing. Model and optimizer take its values all at once, or keep theirs. What is damaged
-  /// is passed over, with a line on stderr. InvalidArgument, naming the first variable, if model or optimizer are not
-  /// those that were saved; a model must be built.
+  /// The newest whole one, or nothing. One of before the first step starts the optimizer anew. Model and optimizer take
+  /// its values all at once, or keep theirs. What is damaged is passed over, with a line on stderr. InvalidArgument,
+  /// naming the first variable, if model or optimizer are not those that were saved; a model must be built.
   std::optional<Restored> restore();
 
   // For the rooms of the library.

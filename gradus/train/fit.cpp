@@ -6,6 +6,7 @@
 #include "gradus/function/mode.h"
 #include "gradus/function/pending.h"
 #include "gradus/ops/shape.h"
+#include "gradus/train/build.h"
 #include "gradus/train/diagnosis.h"
 #include "gradus/train/progress.h"
 #include "gradus/train/step.h"
@@ -29,24 +30,24 @@ void check_length(const Pipeline& dataset, std::string_view what, std::string_vi
 }
 
 void check(const FitOptions& options, const Task& task, const Pipeline& dataset) {
-  require(options.epochs >= 0, "fit: epochs must not be negative, got ", options.epochs);
-  require(options.initial_epoch >= 0 && options.initial_epoch <= options.epochs,
-          "fit: initial_epoch must be within 0 and epochs, ", options.epochs, ", got ", options.initial_epoch);
-  require(options.steps_per_epoch >= 0, "fit: steps_per_epoch must not be negative, got ", options.steps_per_epoch);
-  require(options.steps_per_epoch <= most_steps / std::max(options.epochs, 1), "fit: ", options.epochs, " epochs of ",
+  check_options("fit", options);
+  require(options.initial_epoch <= options.epochs, "fit: initial_epoch must be within 0 and epochs, ", options.epochs,
+          ", got ", options.initial_epoch);
+  require(options.steps_per_epoch <= most_steps / options.epochs, "fit: ", options.epochs, " epochs of ",
           options.steps_per_epoch, " steps are more than 2^53");
-  require(options.micro_batch >= 0, "fit: micro_batch must not be negative, got ", options.micro_batch);
-  require(options.fast_dev_run >= 0, "fit: fast_dev_run must not be negative, got ", options.fast_dev_run);
   for (std::size_t i = 0; i < options.metrics.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       require(options.metrics[i].name() != options.metrics[j].name(), "fit: two metrics are called ",
               options.metrics[i].name(), "; give one of them another name");
   if (options.steps_per_epoch == 0) check_length(dataset, "fit: the data set", ".steps_per_epoch or .take(steps)");
   else require<DataError>(dataset.cardinality() != 0, "fit: the data set is empty");
+  check_batched("fit: the data set", dataset.specs(), dataset.batchings(), options.unbatched);
   if (!options.validation) return;
   require(options.validation->fields() == task.fields, "fit: the validation set has ", options.validation->fields(),
           " fields, the training set ", task.fields);
-  check_length(options.validation->pipeline(), "fit: the validation set", ".take(steps)");
+  const Pipeline& validation = options.validation->pipeline();
+  check_length(validation, "fit: the validation set", ".take(steps)");
+  check_batched("fit: the validation set", validation.specs(), validation.batchings(), options.unbatched);
 }
 
 /// The first steps of the first epoch, and none of what is on the disk.
@@ -278,7 +279,7 @@ class Fitting {
 History detail::fit(Module& model, Optimizer& optimizer, const Task& task, const Pipeline& dataset,
                     FitOptions options) {
   check(options, task, dataset);
-  task.build(dataset.specs());
+  build_for_elements(dataset, task.build);
   History history;
   optimizer.with_steps_that_end([&] { history = Fitting(model, optimizer, task, dataset, std::move(options)).run(); });
   return history;
@@ -286,17 +287,21 @@ History detail::fit(Module& model, Optimizer& optimizer, const Task& task, const
 
 Evaluation detail::evaluate(const Task& task, const Pipeline& dataset, EvaluateOptions options) {
   check_length(dataset, "evaluate: the data set", ".take(steps)");
-  task.build(dataset.specs());
+  check_batched("evaluate: the data set", dataset.specs(), dataset.batchings(), options.unbatched);
+  build_for_elements(dataset, task.build);
   EvaluationStep step(task, std::move(options.metrics), with_signature({.name = "evaluate"}, dataset.specs()));
   step.run(dataset);
   return {step.totals().loss(), step.totals().metrics()};
 }
 
-Tensor detail::predict(const Module& model, const ElementFunction& call, const Pipeline& dataset) {
+Tensor detail::predict(const Module& model, const ElementFunction& call, const Pipeline& dataset,
+                       PredictOptions options) {
+  check_options("predict", options);
   check_length(dataset, "predict: the data set", ".take(steps)");
   for (const Spec& spec : dataset.specs())
     require(spec.shape.rank() > 0, "predict: an element of the data set is a scalar ", spec, ", expected [rows, ...]");
-  model.layer_behind().ensure_built(dataset.specs());
+  check_batched("predict: the data set", dataset.specs(), dataset.batchings(), options.unbatched);
+  build_for_elements(dataset, [&](const std::vector<Spec>& specs) { model.layer_behind().ensure_built(specs); });
   TracedFunction function(with_signature({.name = "predict"}, dataset.specs()), nullptr, 0);
   const ModeScope mode(CallMode::inference);
   Tensors parts;
@@ -307,7 +312,7 @@ Tensor detail::predict(const Module& model, const ElementFunction& call, const P
 }
 
 Tensor predict(const Module& model, const Tensor& x, PredictOptions options) {
-  require(options.batch_size > 0, "predict: batch_size must be positive, got ", options.batch_size);
+  check_options("predict", options);
   require(x.shape().rank() > 0, "predict: x is a scalar, expected [rows, ...]");
   const std::int64_t rows = x.shape()[0];
   if (rows <= options.batch_size) return model(x, inference);

@@ -1,6 +1,7 @@
 /// fit, evaluate and predict: training and using a model by the data set.
 #pragma once
 #include <optional>
+#include "gradus/base/ranges.h"
 #include "gradus/data/dataset.h"
 #include "gradus/function/traced_function.h"
 #include "gradus/nn/metrics.h"
@@ -35,20 +36,28 @@ struct FitOptions {
   std::optional<CheckpointOptions> checkpoints = {};
   FunctionOptions function = {};  // of the compiled step
   bool verbose = true;            // a progress line on a terminal, else one line an epoch; on stderr
+  bool unbatched = false;         // elements are meant as they are, though no batch() made them: see below
   std::int64_t fast_dev_run = 0;  // a trial of so many steps of one epoch; no checkpoint is read, no file written
+  static constexpr auto ranges() {
+    return std::array{Allowed::positive("epochs"),
+                      Allowed::not_negative("initial_epoch steps_per_epoch micro_batch fast_dev_run")};
+  }
 };
 struct EvaluateOptions {
   std::vector<Metric> metrics = {};
   bool sample_weight = false;
+  bool unbatched = false;  // as in fit
 };
 struct PredictOptions {
-  std::int64_t batch_size = 256;
+  std::int64_t batch_size = 256;  // of a tensor; a data set has batches of its own
+  bool unbatched = false;         // as in fit
+  static constexpr auto ranges() { return std::array{Allowed::positive("batch_size")}; }
 };
 
 namespace detail {
 History fit(Module& model, Optimizer& optimizer, const Task& task, const Pipeline& dataset, FitOptions options);
 Evaluation evaluate(const Task& task, const Pipeline& dataset, EvaluateOptions options);
-Tensor predict(const Module& model, const ElementFunction& call, const Pipeline& dataset);
+Tensor predict(const Module& model, const ElementFunction& call, const Pipeline& dataset, PredictOptions options);
 }  // namespace detail
 
 /// Each epoch reads the data set in its own order, that of dataset.epoch(e), to its end: how many elements there are
@@ -57,6 +66,10 @@ Tensor predict(const Module& model, const ElementFunction& call, const Pipeline&
 /// is not finite, nothing is updated any more; Diverged says which step that was, the layer where it began, and what to
 /// try. DataError for an empty data set, InvalidArgument for one without end where steps_per_epoch is not given, and
 /// for options that do not fit.
+///
+/// InvalidArgument for a data set that was not batched: its examples have no axis of examples, and rows of one would be
+/// taken for such. {.unbatched = true} declares that elements are meant as they are: batches that were made by hand, or
+/// single examples, for which model and loss are written. Of a generator nobody knows; a field that is a scalar tells.
 template <class M, class L, std::size_t N>
   requires LossFor<L, M, N>
 History fit(M& model, Optimizer& optimizer, const L& loss, const Dataset<N>& dataset, FitOptions options = {}) {
@@ -78,11 +91,11 @@ Tensor predict(const Module& model, const Tensor& x, PredictOptions options = {}
 
 /// model(x..., inference) of the batches (x...) of epoch 0 to its end, joined along axis 0: as many fields as the model
 /// takes inputs; of (x, y) a map leaves x. One compiled program for every batch size. DataError for an empty data set,
-/// InvalidArgument for one without end and for fields that are scalars.
+/// InvalidArgument for one without end, for one that was not batched, as in fit, and for fields that are scalars.
 template <class M, std::size_t N>
   requires std::derived_from<M, Module> && std::same_as<with_tensors_t<const M, N>, Tensor>
-Tensor predict(const M& model, const Dataset<N>& dataset) {
-  return detail::predict(model, [&](In x) { return Tensors{call_with<N>(model, x)}; }, dataset.pipeline());
+Tensor predict(const M& model, const Dataset<N>& dataset, PredictOptions options = {}) {
+  return detail::predict(model, [&](In x) { return Tensors{call_with<N>(model, x)}; }, dataset.pipeline(), options);
 }
 
 }  // namespace gradus

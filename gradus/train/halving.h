@@ -27,12 +27,12 @@ EpochTrainer epoch_trainer(M model, Optimizer optimizer, L loss, Dataset<N> data
     FitOptions options;
   };
   options.epochs = 0;
-  const auto training = std::make_shared<Training>(
+  const auto all = std::make_shared<Training>(
       Training{std::move(model), std::move(optimizer), std::move(loss), std::move(dataset), std::move(options)});
-  return [training](int epochs) {
-    FitOptions& now = training->options;
+  return [all](int epochs) {
+    FitOptions& now = all->options;
     now.initial_epoch = std::exchange(now.epochs, epochs);
-    const History history = fit(training->model, training->optimizer, training->loss, training->dataset, now);
+    const History history = fit(all->model, all->optimizer, all->loss, all->dataset, now);
     const std::vector<double>& losses = history.validation_loss.empty() ? history.loss : history.validation_loss;
     require(!losses.empty(), "epoch_trainer: trained for ", now.initial_epoch, " epochs, asked for ", epochs,
             "; the number must rise, and callbacks must not stop a training before its first epoch");

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
+#include "gradus/function/variable_cell.h"
 #include "gradus/nn/described.h"
 #include "gradus/nn/layer.h"
 #include "gradus/train/keras_config.h"
@@ -63,7 +64,8 @@ class ConfigWriter {
       std::set<std::string> names;
       for (const auto& child : children) {
         layers.push_back(any(*child));
-        if (!names.insert(child->name()).second || child->name().find('/') != std::string::npos)
+        if (child->name().empty()) problem(*child, "it is shared and has no name of its own: set_name()");
+        else if (!names.insert(child->name()).second || child->name().find('/') != std::string::npos)
           problem(*child, "its name is taken, or has a slash: Keras allows neither");
       }
     } else if (class_name == "Bidirectional") {
@@ -128,12 +130,17 @@ class ConfigWriter {
             text("it computes in ", policy.compute, " and keeps ", policy.variable, ", for which Keras has no policy"));
     return nullptr;
   }
+  /// Of variables that were frozen one by one: whether none is left that a layer has for training.
   static bool is_trained(const Layer& layer) {
     const Variables variables = layer.variables();
     if (variables.size() == 0 || layer.kind() == "normalization") return true;
-    for (const Variable& variable : variables)
+    if (!layer.is_trainable()) return false;
+    bool is_any = false;
+    for (const Variable& variable : variables) {
       if (variable.trainable()) return true;
-    return false;
+      is_any = is_any || variable.cell()->made_trainable;
+    }
+    return !is_any;
   }
 
   Json batch_shape(const Spec& input) const {

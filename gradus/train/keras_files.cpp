@@ -102,8 +102,7 @@ Sequential parse_model(std::span<const std::byte> bytes, const std::string& name
   by_the_file(name, [&] {
     read.model.build(read.input);
     assign_keras_arrays(read.model, arrays, "load_model", name);
-    for (const Layer* layer : read.frozen)
-      for (Variable& variable : layer->variables()) variable.set_trainable(false);
+    for (Layer* layer : read.frozen) layer->set_trainable(false);
   });
   return std::move(read.model);
 }

@@ -133,10 +133,6 @@ Module embedding(KerasOptions& o) {
 
 Module batch_normalization(KerasOptions& o) {
   if (axis(o, -1) != -1) o.problem("option `axis`: expected -1, the last");
-  if (!o.flag("trainable", true) && !o.inference_only())
-    o.problem(
-        "a frozen batch normalization goes by its moving statistics in Keras's training, by the batch's here; load "
-        "it with {.inference_only = true}");
   return BatchNormalization({.momentum = o.number("momentum", 0.99),
                              .epsilon = o.number("epsilon", 1e-3),
                              .center = o.flag("center", true),

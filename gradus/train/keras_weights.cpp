@@ -15,7 +15,9 @@ class Places {
  public:
   explicit Places(std::string_view op) : op_(op) {}
 
+  /// A layer that is there twice has its first place.
   void add(const Layer& layer, const std::string& path) {
+    if (!added_.insert(&layer).second) return;
     const std::string_view kind = layer.kind();
     const auto children = layer.children();
     if (const auto* net = dynamic_cast<const NetLayer*>(&layer)) add_net(*net, path);
@@ -64,7 +66,7 @@ class Places {
                      own[field.substr(0, field.rfind('/') + 1)].push_back(&variable);
                    }});
     for (auto& [object, variables] : own) {
-      std::ranges::stable_partition(variables, [](const Variable* v) { return v->trainable(); });
+      std::ranges::stable_partition(variables, [](const Variable* v) { return v->cell()->made_trainable; });
       int i = 0;
       for (const Variable* variable : variables) place(path + object + "vars/" + std::to_string(i++), *variable);
     }
@@ -110,6 +112,7 @@ class Places {
   std::string_view op_;
   std::set<const VariableCell*> seen_;
   std::vector<KerasPlace> places_;
+  std::set<const Layer*> added_;
 };
 
 Spec spec_of(const KerasPlace& place) {

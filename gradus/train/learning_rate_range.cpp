@@ -6,6 +6,7 @@
 #include <span>
 #include "gradus/graph/context.h"
 #include "gradus/ops/random_state.h"
+#include "gradus/train/build.h"
 #include "gradus/train/step.h"
 
 namespace gradus {
@@ -13,12 +14,9 @@ namespace {
 
 void check(const LearningRateRangeOptions& o) {
   constexpr std::string_view test = "learning_rate_range_test: ";
-  require(o.min_learning_rate > 0 && o.min_learning_rate < o.max_learning_rate && std::isfinite(o.max_learning_rate),
-          test, "expected 0 < min_learning_rate < max_learning_rate, got ", o.min_learning_rate, " and ",
-          o.max_learning_rate);
-  require(o.steps >= 3, test, "expected at least 3 steps, got ", o.steps);
-  require(o.smoothing >= 0 && o.smoothing < 1, test, "smoothing must be at least 0 and below 1, got ", o.smoothing);
-  require(o.stop_factor > 1, test, "stop_factor must be above 1, got ", o.stop_factor);
+  check_options("learning_rate_range_test", o);
+  require(o.min_learning_rate < o.max_learning_rate, test, "expected 0 < min_learning_rate < max_learning_rate, got ",
+          o.min_learning_rate, " and ", o.max_learning_rate);
 }
 
 /// The elements of one epoch after the other, without end.
@@ -99,10 +97,11 @@ Optimizer detail::optimizer_of_copy(const Optimizer& optimizer, const Module& co
 LearningRateRange detail::learning_rate_range_test(Module& model, Optimizer& optimizer, const Task& task,
                                                    const Pipeline& dataset, const LearningRateRangeOptions& options) {
   check(options);
+  check_batched("learning_rate_range_test: the data set", dataset.specs(), dataset.batchings(), options.unbatched);
   const Untraced outside;
   std::uint64_t state = random_state_of(options.seed);
   const SeedScope seeds(state);
-  task.build(dataset.specs());
+  build_for_elements(dataset, task.build);
   FunctionOptions function = with_signature(options.function, dataset.specs());
   if (function.name.empty()) function.name = "learning_rate_range_test";
   LearningRateRange range{.steps = options.steps};

@@ -1,6 +1,7 @@
 /// The learning-rate range test (Smith 2017): a short training in which the learning rate rises step by step, to see
 /// where the loss falls and where it explodes.
 #pragma once
+#include "gradus/base/ranges.h"
 #include "gradus/data/dataset.h"
 #include "gradus/formats/plot.h"
 #include "gradus/function/traced_function.h"
@@ -19,7 +20,13 @@ struct LearningRateRangeOptions {
   double stop_factor = 4;      // the test ends where the smoothed loss is so many times the least before it
   std::uint64_t seed = 0;      // of dropout and the like; what else the program draws is not touched
   bool sample_weight = false;  // as in fit
+  bool unbatched = false;      // as in fit
   FunctionOptions function = {};
+  static constexpr auto ranges() {
+    return std::array{Allowed::positive("min_learning_rate max_learning_rate"), Allowed::at_least(3, "steps"),
+                      Allowed::share_below_one("smoothing"), Allowed{"stop_factor", 1, Allowed::infinity, true},
+                      Allowed::any("seed")};
+  }
 };
 
 /// One number a step, as far as the test went.

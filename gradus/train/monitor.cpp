@@ -2,6 +2,7 @@
 #include "gradus/train/monitor.h"
 #include <cmath>
 #include "gradus/base/nearest.h"
+#include "gradus/base/ranges.h"
 #include "gradus/ops/constant.h"
 
 namespace gradus {
@@ -12,7 +13,7 @@ void Remembered::operator=(double value) { variable_.assign(full({}, value, f64)
 
 Monitor::Monitor(std::string callback, std::string monitor, MonitorMode mode, double min_delta)
     : callback_(std::move(callback)), monitor_(std::move(monitor)), mode_(mode), min_delta_(min_delta) {
-  require(min_delta >= 0, callback_, ": min_delta must not be negative, got ", min_delta);
+  check_number(callback_, "min_delta", Allowed::not_negative("min_delta"), min_delta);
 }
 
 double Monitor::value(const EpochLog& log) const {

@@ -10,6 +10,7 @@
 #include "gradus/graph/scope.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/random_state.h"
+#include "gradus/train/build.h"
 #include "gradus/train/op_by_op.h"
 
 namespace gradus {
@@ -179,9 +180,11 @@ class Unchanged {
 
 }  // namespace
 
-PrecisionReport detail::precision_report(const Module& model, const Task& task, const Pipeline& dataset) {
+PrecisionReport detail::precision_report(const Module& model, const Task& task, const Pipeline& dataset,
+                                         bool unbatched) {
+  check_batched("precision_report: the data set", dataset.specs(), dataset.batchings(), unbatched);
   const Untraced outside;
-  task.build(dataset.specs());
+  build_for_elements(dataset, task.build);
   std::uint64_t random = random_state();  // what layers of noise draw here, they draw again in the step that follows
   const SeedScope seeds(random);
   const Tensors batch = dataset.first();

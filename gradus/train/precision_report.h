@@ -49,10 +49,11 @@ struct PrecisionReport {
 
 struct PrecisionReportOptions {
   bool sample_weight = false;  // the last field of an element is the weight
+  bool unbatched = false;      // as in fit
 };
 
 namespace detail {
-PrecisionReport precision_report(const Module& model, const Task& task, const Pipeline& dataset);
+PrecisionReport precision_report(const Module& model, const Task& task, const Pipeline& dataset, bool unbatched);
 }  // namespace detail
 
 /// Forward and backward pass, in training mode and op by op, over the first batch of epoch 0, in memory for all that
@@ -62,7 +63,8 @@ template <class M, class L, std::size_t N>
   requires LossFor<L, M, N>
 PrecisionReport precision_report(const M& model, const L& loss, const Dataset<N>& dataset,
                                  PrecisionReportOptions options = {}) {
-  return detail::precision_report(model, task_of<N>(model, loss, options.sample_weight), dataset.pipeline());
+  return detail::precision_report(model, task_of<N>(model, loss, options.sample_weight), dataset.pipeline(),
+                                  options.unbatched);
 }
 
 }  // namespace gradus

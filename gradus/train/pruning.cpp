@@ -11,15 +11,11 @@ namespace {
 
 void check(const PruningOptions& o) {
   const std::string_view name = "prune_low_magnitude";
-  require(o.final_sparsity > 0 && o.final_sparsity < 1, name, ": final_sparsity must be between 0 and 1, got ",
-          o.final_sparsity);
-  require(o.initial_sparsity >= 0 && o.initial_sparsity <= o.final_sparsity, name,
-          ": initial_sparsity must be between 0 and final_sparsity, ", o.final_sparsity, ", got ", o.initial_sparsity);
-  require(o.begin_step >= 0, name, ": begin_step must not be negative, got ", o.begin_step);
+  check_options(name, o);
+  require(o.initial_sparsity <= o.final_sparsity, name, ": initial_sparsity must be between 0 and final_sparsity, ",
+          o.final_sparsity, ", got ", o.initial_sparsity);
   require(o.end_step > o.begin_step || o.initial_sparsity == o.final_sparsity, name, ": end_step, ", o.end_step,
           ", must be after begin_step, ", o.begin_step);
-  require(o.frequency > 0, name, ": frequency must be positive, got ", o.frequency);
-  require(o.power > 0 && std::isfinite(o.power), name, ": power must be positive, got ", o.power);
 }
 
 class Pruning {

@@ -1,5 +1,6 @@
 /// Pruning while a model trains (Zhu and Gupta 2017), as TensorFlow's model optimization toolkit does it.
 #pragma once
+#include "gradus/base/ranges.h"
 #include "gradus/nn/sparsity.h"
 #include "gradus/train/callback.h"
 
@@ -15,6 +16,10 @@ struct PruningOptions {
   std::int64_t frequency = 100;  // the masks change every so many steps from begin_step on, and at end_step
   double power = 3;
   BlockSize block_size = {};
+  static constexpr auto ranges() {
+    return std::array{Allowed::share_below_one("initial_sparsity"), Allowed::between_zero_and_one("final_sparsity"),
+                      Allowed::not_negative("begin_step end_step"), Allowed::positive("frequency power")};
+  }
 };
 
 /// Masks the weights of least magnitude of each of prunable_variables(model), more and more of them. What is pruned

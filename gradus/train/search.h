@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include "gradus/base/clock.h"
+#include "gradus/base/ranges.h"
 #include "gradus/formats/plot.h"
 #include "gradus/train/result_table.h"
 #include "gradus/train/search_space.h"
@@ -55,6 +56,7 @@ struct SearchOptions {
   /// Asked before each trial; once it is true no other one begins.
   std::function<bool()> stop = {};
   std::function<double()> clock = steady_seconds;  // seconds; asked by all threads
+  static constexpr auto ranges() { return std::array{Allowed::any("seed"), Allowed::within(0, 1024, "parallel")}; }
 };
 
 /// Trains and judges one trial; called by several threads at once.

@@ -63,7 +63,7 @@ SearchSpace& SearchSpace::add(Parameter parameter) {
 SearchSpace& SearchSpace::add_range(Kind kind, std::string name, double low, double high, int points) {
   require(std::isfinite(low) && std::isfinite(high) && low < high && std::isfinite(high - low), "SearchSpace: `", name,
           "` goes from ", low, " to ", high, "; expected two finite numbers, the smaller one first");
-  require(points >= 2, "SearchSpace: `", name, "` has ", points, " points in a grid; expected 2 or more");
+  check_options(text("SearchSpace: `", name, '`'), RangeOptions{points});
   Parameter parameter{.name = std::move(name), .kind = kind};
   parameter.low = low;
   parameter.high = high;
@@ -84,7 +84,7 @@ SearchSpace& SearchSpace::integers(std::string name, std::int64_t low, std::int6
   constexpr std::int64_t most = std::int64_t{1} << 53;
   require(low <= high && low >= -most && high <= most, "SearchSpace: `", name, "` goes from ", low, " to ", high,
           "; expected integers up to 2^53, the smaller one first");
-  require(options.step > 0, "SearchSpace: `", name, "` has a step of ", options.step, "; expected a positive one");
+  check_options(text("SearchSpace: `", name, '`'), options);
   Parameter parameter{.name = std::move(name), .kind = Kind::integers};
   parameter.first = low;
   parameter.step = options.step;

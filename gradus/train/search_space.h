@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 #include <vector>
+#include "gradus/base/ranges.h"
 
 namespace gradus {
 
@@ -34,9 +35,11 @@ struct SearchTrial {
 
 struct RangeOptions {
   int points = 5;  // of it in a grid, both ends included
+  static constexpr auto ranges() { return std::array{Allowed::at_least(2, "points")}; }
 };
 struct IntegerOptions {
   std::int64_t step = 1;
+  static constexpr auto ranges() { return std::array{Allowed::positive("step")}; }
 };
 
 /// Hyperparameters in order. Every function that adds one gives the space again, and is an InvalidArgument for a name

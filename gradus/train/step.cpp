@@ -100,7 +100,7 @@ std::vector<std::pair<std::string, double>> PassTotals::metrics() const {
 Variables PassTotals::variables() { return Variables{sum_, weight_} + metric_variables(); }
 
 FunctionOptions with_signature(FunctionOptions options, const std::vector<Spec>& specs) {
-  if (options.input_signature.empty()) options.input_signature = specs;
+  if (options.input_signature.empty()) options.input_signature = specs, options.fixes_sizes = true;
   return options;
 }
 
@@ -130,6 +130,7 @@ std::vector<Tensors> TrainStep::parts_of(In fields) const {
   if (options_.micro_batch == 0) return {Tensors(fields.begin(), fields.end())};
   std::vector<Tensors> parts;
   const std::int64_t rows = detail::rows_to_divide(fields, options_.micro_batch);
+  if (rows == 0) return {Tensors(fields.begin(), fields.end())};
   for (std::int64_t begin = 0; begin < rows; begin += options_.micro_batch) {
     parts.emplace_back();
     for (const Tensor& field : fields)

@@ -1,8 +1,11 @@
 /// What does not fit together.
 #include "gradus/train/task.h"
 #include <algorithm>
+#include "gradus/nn/losses.h"
+#include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/special.h"
 
 namespace gradus::detail {
 
@@ -31,7 +34,13 @@ Tensor joint_weight(const Tensor& sample_weight, const Tensor& mask, DType predi
     while (x.shape().rank() < rank) x = expand_dims(x, -1);
     return x;
   };
-  return widened(cast(sample_weight, t)) * cast(widened(mask), t);
+  return multiply_no_nan(widened(cast(sample_weight, t)), cast(widened(mask), t));
+}
+
+Tensor without_left_out(const Tensor& x, const Tensor& weight) {
+  const Tensor beside = is_floating(x.dtype()) ? weight_beside(weight, x) : Tensor();
+  if (!beside.defined()) return x;
+  return where(logical_and(is_left_out(beside), logical_not(is_finite(x))), fill_like(x, 0), x);
 }
 
 namespace {
@@ -55,6 +64,17 @@ void add_penalties(Examined& examined, const Layer& model) {
 }  // namespace gradus::detail
 
 namespace gradus {
+
+void check_batched(std::string_view what, const std::vector<Spec>& specs, std::optional<int> batchings,
+                   bool unbatched) {
+  const bool has_scalar = std::ranges::any_of(specs, [](const Spec& spec) { return spec.shape.rank() == 0; });
+  if (unbatched || !(batchings == 0 || has_scalar)) return;
+  std::ostringstream fields;
+  for (const Spec& spec : specs) fields << (&spec == specs.data() ? "" : ", ") << spec;
+  throw InvalidArgument(text(what, " was not batched: an element is one example, (", fields.str(),
+                             "), and rows of it would be taken for examples; write .batch(32) behind it. If elements "
+                             "are meant as they are, say {.unbatched = true}"));
+}
 
 Loss Examined::total() const {
   Loss all = loss;

@@ -60,13 +60,18 @@ namespace detail {
 [[noreturn]] void fail_weighted_loss(bool only_mask);
 /// The weight, if any, of the places that the mask, if any, lets count: of as many dimensions as the larger of both.
 Tensor joint_weight(const Tensor& sample_weight, const Tensor& mask, DType prediction);
+/// x with 0 for what is not finite in examples of weight 0, so that it reaches no gradient of the model.
+Tensor without_left_out(const Tensor& x, const Tensor& weight);
 /// Adds what the model's layers ask for beside the loss, and forgets it.
 void add_penalties(Examined& examined, const Layer& model);
 
 template <std::size_t inputs, std::size_t N, class M, class L>
 Examined examine(const M& model, const L& loss, In fields) {
-  const CallScope call(model.layer_behind());
-  auto prediction = call_with<inputs>(model, fields);
+  const StepScope call(model.layer_behind());
+  Tensors given(fields.begin(), fields.begin() + static_cast<std::ptrdiff_t>(inputs));
+  if constexpr (inputs + 2 == N)
+    for (Tensor& x : given) x = without_left_out(x, fields[inputs + 1]);
+  auto prediction = call_with<inputs>(model, given);
   Examined result{.y = fields[inputs]};
   if constexpr (inputs + 2 == N) result.sample_weight = fields[inputs + 1];
   if constexpr (std::same_as<decltype(prediction), Tensor>)
@@ -81,6 +86,10 @@ Examined examine(const M& model, const L& loss, In fields) {
 }
 
 }  // namespace detail
+
+/// InvalidArgument for a data set of these specs that was not batched, unless that is declared; see fit. `what` opens
+/// it.
+void check_batched(std::string_view what, const std::vector<Spec>& specs, std::optional<int> batchings, bool unbatched);
 
 /// `model` and `loss` must outlive the task.
 template <std::size_t N, class M, class L> Task task_of(const M& model, const L& loss, bool sample_weight) {

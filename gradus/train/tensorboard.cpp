@@ -56,9 +56,7 @@ class TensorBoard {
 
 Callback tensorboard(const std::filesystem::path& directory, TensorBoardOptions options) {
   require(!directory.empty(), "tensorboard: directory is empty; say where the event files shall be");
-  require(options.histogram_freq >= 0, "tensorboard: histogram_freq must not be negative, got ",
-          options.histogram_freq);
-  require(options.update_freq >= 0, "tensorboard: update_freq must not be negative, got ", options.update_freq);
+  check_options("tensorboard", options);
   const bool by_step = options.update_freq > 0;
   const auto state = std::make_shared<TensorBoard>(directory, std::move(options));
   Callback callback{.on_epoch_end = [state](const EpochLog& log) { state->on_epoch_end(log); },

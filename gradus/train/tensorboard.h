@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include "gradus/base/ranges.h"
 #include "gradus/formats/event_file.h"
 #include "gradus/train/callback.h"
 
@@ -14,6 +15,7 @@ struct TensorBoardOptions {
   std::int64_t update_freq = 0;  // the loss of every so many steps, which waits for them; 0: epochs alone
   /// Anything further at the ends of epochs, such as images: called with the writer of `directory`/train.
   std::function<void(SummaryWriter&, const EpochLog&)> write = {};
+  static constexpr auto ranges() { return std::array{Allowed::not_negative("histogram_freq update_freq")}; }
 };
 /// Writes below `directory`, by the tags of Keras: train/ has epoch_loss, epoch_learning_rate, epoch_seconds and
 /// epoch_<metric>, histograms by the names of variables, the graph, and batch_loss by step; validation/ has epoch_loss

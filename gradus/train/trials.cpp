@@ -44,8 +44,7 @@ void run_side_by_side(std::size_t count, int parallel, const std::function<void(
 Trials::Trials(std::string_view search, const SearchSpace& space, SearchOptions options)
     : options_(std::move(options)), result_{space, options_.maximize} {
   require(space.size() > 0, search, ": the space has no hyperparameters; add some, as with choice(name, values)");
-  require(options_.parallel >= 0 && options_.parallel <= most_parallel, search, ": parallel must be within 0 and ",
-          most_parallel, ", got ", options_.parallel);
+  check_options(search, options_);
   require(static_cast<bool>(options_.clock), search, ": there is no clock");
 }
 

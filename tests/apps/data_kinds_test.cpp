@@ -412,5 +412,82 @@ TEST_F(DataKinds, InspectSaysWhatThereIs) {
   EXPECT_EQ(status_of([&] { return inspect({.path = root_ / "run/weights.safetensors"}); }), bad_data);
 }
 
+/// Whole numbers are what the loss, or the key `task`, says; else classes.
+TEST_F(DataKinds, TheTaskDecidesWhatWholeNumbersAre) {
+  std::string text = "x,y\n";
+  for (int i = 0; i < 120; ++i) text += gradus::text(i, ',', 2 * i + 3, '\n');
+  write("data.csv", text);
+  const std::string data = "kind = \"csv\"\ntrain = \"data.csv\"\nlabel = \"y\"\n";
+  const std::string layers = "[[layers]]\ntype = \"normalization\"\n[[layers]]\ntype = \"dense\"\nunits = 1\n";
+  for (const std::string said :
+       {"loss = \"mean_squared_error\"\n", "loss = \"mean_absolute_error\"\n", "loss = \"huber\"\n",
+        "task = \"regression\"\n", "task = \"regression\"\nloss = \"mean_absolute_error\"\n"}) {
+    SCOPED_TRACE(said);
+    fs::remove_all(root_ / "run");
+    configure(data, layers, said);
+    ASSERT_EQ(trained(), ok) << errors_;
+    EXPECT_TRUE(output_.starts_with("test mean absolute error ")) << output_;
+    const std::string result = output_.substr(0, output_.find(','));
+    EXPECT_FALSE(read_facts(root_ / "run/data.json").of_classes);
+    ASSERT_EQ(status_of([&] { return eval({.run = root_ / "run"}); }), ok) << errors_;
+    EXPECT_EQ(output_.substr(0, output_.find(',')), result);
+    write("new.csv", "x\n100\n");
+    ASSERT_EQ(predicted(root_ / "new.csv"), ok) << errors_;
+    EXPECT_EQ(lines()[0], "row,prediction");
+    EXPECT_EQ(contents(root_ / "run/report.html").find("class=\"confusion\""), std::string::npos);
+    const auto resumed = [&] { return train({.resume = root_ / "run", .epochs = 21, .quiet = true}); };
+    ASSERT_EQ(status_of(resumed), ok) << errors_;
+    EXPECT_TRUE(output_.starts_with("test mean absolute error ")) << output_;
+  }
+}
+
+TEST_F(DataKinds, TheTaskOfOtherKinds) {
+  set_seed(1);
+  const Tensor x = random::normal({120, 3});
+  save_npz(root_ / "data.npz",
+           {{"x_train", x}, {"y_train", cast(argmax(x), i64)}, {"as_floats", cast(argmax(x), f32)}});
+  const std::string arrays = "kind = \"npz\"\nfile = \"data.npz\"\n", one = "[[layers]]\ntype = \"dense\"\nunits = 1\n";
+  configure(arrays, one, "task = \"regression\"\n");
+  ASSERT_EQ(trained(), ok) << errors_;
+  EXPECT_TRUE(output_.starts_with("test mean absolute error ")) << output_;
+  // Whole numbers in floats are classes where that is said.
+  fs::remove_all(root_ / "run");
+  configure(arrays + "train_y = \"as_floats\"\n", "[[layers]]\ntype = \"dense\"\nunits = 3\n",
+            "task = \"classification\"\n");
+  ASSERT_EQ(trained(), ok) << errors_;
+  EXPECT_GT(number_after("test accuracy "), 0.8) << output_;
+
+  write_images("train", 60, 4);
+  write_images("test", 20, 4);
+  write("config.toml",
+        std::string(idx_data) + "[[layers]]\ntype = \"flatten\"\n" + one + "[train]\ntask = \"regression\"\n");
+  fs::remove_all(root_ / "run");
+  ASSERT_EQ(trained(), ok) << errors_;
+  EXPECT_TRUE(output_.starts_with("test mean absolute error ")) << output_;
+  ASSERT_EQ(predicted(root_ / "test_images"), ok) << errors_;
+  EXPECT_EQ(lines()[0], "row,prediction");
+}
+
+TEST_F(DataKinds, ContradictionsAboutTheTask) {
+  write("data.csv", "x,y\n1,2\n2,0.5\n3,1\n4,2\n");
+  const std::string data = "kind = \"csv\"\ntrain = \"data.csv\"\nlabel = \"y\"\ntest_share = 0.5\n";
+  const std::string layer = "[[layers]]\ntype = \"dense\"\nunits = 3\n";
+  const auto refused = [&](const std::string& d, const std::string& train, const std::string& why) {
+    configure(d, layer, train);
+    EXPECT_EQ(trained(), usage) << train;
+    expect_error(why);
+  };
+  refused(data, "task = \"classification\"\n", "data.csv:3: column `y`: the label 0.5 is no class");
+  refused(data, "task = \"classification\"\nloss = \"huber\"\n",
+          "`train.task` is classification, but train.loss, huber");
+  refused(data, "task = \"regression\"\nloss = \"sparse_categorical_crossentropy\"\n", "`train.task` is regression");
+  refused(data, "task = \"regressoin\"\n", "did you mean `regression`?");
+  refused(data, "task = \"regression\"\nclass_weight = [1, 2]\n", "class_weight");
+  refused(data, "class_weight = [0, 0, 0]\n", "0 for every class");
+  refused(data + "categories = [\"y\"]\n", "loss = \"huber\"\n", "data.categories");
+  write("text.txt", std::string(500, 'a'));
+  refused("kind = \"text\"\ntext = \"text.txt\"\n", "task = \"regression\"\n", "has classes alone");
+}
+
 }  // namespace
 }  // namespace gradus::command

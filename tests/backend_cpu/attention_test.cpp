@@ -1,8 +1,10 @@
 /// Attention in blocks has the bits of the products around a softmax for which it stands: of every shape and mask, on
-/// any number of threads and each instruction set, for sizes known and open.
+/// any number of threads and each instruction set, for sizes known and open. With AMX it has bits of its own for bf16,
+/// the same on any number of threads, compiled and interpreted.
 #include <gtest/gtest.h>
 #include "gradus/backend/library/attention_rows.h"
 #include "gradus/base/flush_denormals.h"
+#include "tests/backend_cpu/amx_emulator.h"
 #include "tests/backend_cpu/compiled.h"
 
 namespace gradus::testing_loops {
@@ -51,22 +53,59 @@ std::vector<Ref<Buffer>> finite_inputs(const Graph& graph, std::span<const std::
   return inputs;
 }
 
-void expect_blocks_agree(const Graph& graph, std::span<const std::int64_t> symbols = {}) {
+/// Of two results that may round differently: the root mean square of what lies between them is small beside theirs.
+void expect_near(const Program& program, const std::vector<Ref<Buffer>>& got, const std::vector<Ref<Buffer>>& expected,
+                 std::span<const std::int64_t> symbols) {
+  for (std::size_t k = 0; k < got.size(); ++k) {
+    const Spec& spec = program.graph()[program.graph().outputs[k]].spec;
+    with_type(spec.dtype, [&]<class T>(T) {
+      const std::int64_t n = spec.shape.evaluated(symbols).size();
+      double between = 0, all = 0;
+      for (std::int64_t i = 0; i < n; ++i) {
+        const double a = static_cast<double>(got[k]->data<T>()[i]), b = static_cast<double>(expected[k]->data<T>()[i]);
+        between += (a - b) * (a - b), all += b * b;
+      }
+      EXPECT_LE(std::sqrt(between), 0x1p-7 * std::sqrt(all)) << "output " << k << ", " << spec;
+    });
+  }
+}
+
+/// How products of bf16 are summed. By AMX the order is another one than that of what attention stands for.
+enum class Products { in_chains, by_amx };
+
+void expect_blocks_agree(const Graph& graph, std::span<const std::int64_t> symbols, Products how) {
   const auto inputs = finite_inputs(graph, symbols);
   const auto composed = compile(graph, {.disable = {"attention"}, .tier = Tier::interpreted});
   for (const Value& v : composed->graph().values) ASSERT_FALSE(v.op && v.op->name.starts_with("attention"));
-  const auto expected = run(*composed, inputs, symbols);
-  const auto expect = [&](const CompileOptions& options, int threads, const char* where) {
+  const auto of_composed = run(*composed, inputs, symbols);
+  const auto expect = [&](const std::vector<Ref<Buffer>>& expected, const CompileOptions& options, int threads,
+                          const char* where) {
     const Threads scope(threads);
     const auto program = compile(graph, options);
     expect_same(*program, run(*program, inputs, symbols), expected, symbols, where);
   };
-  expect({}, 1, "in blocks");
-  expect({}, 3, "in blocks, 3 threads");
-  expect({.tier = Tier::interpreted}, 1, "in blocks, interpreted");
-  expect({.disable = {"attention"}}, 2, "composed");
+  expect(of_composed, {.disable = {"attention"}}, 2, "composed");
+  auto expected = of_composed;
+  if (how == Products::by_amx) {
+    const Threads scope(1);
+    expected = run(*compile(graph), inputs, symbols);
+    expect_near(*composed, expected, of_composed, symbols);
+  }
+  expect(expected, {}, 1, "in blocks");
+  expect(expected, {}, 3, "in blocks, 3 threads");
+  expect(expected, {.tier = Tier::interpreted}, 1, "in blocks, interpreted");
   const cpu_backend::IsaScope narrow(cpu_backend::Isa::avx2);
-  expect({}, 2, "in blocks, AVX2");
+  expect(of_composed, {}, 2, "in blocks, AVX2");
+}
+
+void expect_blocks_agree(const Graph& graph, std::span<const std::int64_t> symbols = {}) {
+  {
+    const cpu_backend::IsaScope without_amx(cpu_backend::isa());
+    expect_blocks_agree(graph, symbols, Products::in_chains);
+  }
+  if (graph[graph.inputs[0]].spec.dtype != bf16 || !can_run_amx()) return;
+  const cpu_backend::IsaScope with_amx(cpu_backend::Isa::avx512, true);
+  expect_blocks_agree(graph, symbols, Products::by_amx);
 }
 
 const Case cases[] = {

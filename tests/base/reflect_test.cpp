@@ -26,6 +26,32 @@ struct WithoutDefaults {
   NoDefault third;
   std::array<int, 3> fourth = {};
 };
+struct Explicit {
+  explicit Explicit(bool = false) {}
+  int value = 2;
+};
+struct WithExplicit {  // which {} does not make
+  int first = 1;
+  Explicit second;
+  Explicit third;
+};
+struct Base {
+  int base;
+};
+struct NoFields {};
+struct OfBase : Base {
+  int own;
+};
+struct OfEmptyBase : NoFields {
+  int own;
+};
+struct OfReference {
+  int& other;
+};
+struct WithConstructor {
+  WithConstructor() {}
+  int own = 1;
+};
 struct Many {
   int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, last = 24;
 };
@@ -40,6 +66,19 @@ TEST(Reflect, CountsFieldsWithoutDefaultsAndMany) {
   EXPECT_EQ(gradus::reflect::field_count<reflect_test::WithoutDefaults>, 4);
   EXPECT_EQ(gradus::reflect::field_count<reflect_test::Many>, 24);
   EXPECT_EQ(std::get<23>(gradus::reflect::tie(*std::make_unique<reflect_test::Many>())), 24);
+}
+
+TEST(Reflect, TellsWhatCannotBeTakenApart) {
+  using namespace reflect_test;
+  EXPECT_EQ(gradus::reflect::field_count<WithExplicit>, 3);
+  EXPECT_TRUE(gradus::reflect::is_reflected<WithExplicit> && gradus::reflect::is_reflected<Seven>);
+  EXPECT_TRUE(gradus::reflect::is_reflected<Empty> && gradus::reflect::is_reflected<Base>);
+  EXPECT_FALSE(gradus::reflect::is_reflected<OfBase> || gradus::reflect::is_reflected<OfEmptyBase>);
+  EXPECT_FALSE(gradus::reflect::is_reflected<OfReference> || gradus::reflect::is_reflected<WithConstructor>);
+  std::string names;
+  WithExplicit object{1, Explicit(), Explicit()};
+  gradus::reflect::for_each_field(object, [&](std::string_view name, auto&) { names += std::string(name) + " "; });
+  EXPECT_EQ(names, "first second third ");
 }
 
 TEST(Reflect, VisitsNamesInOrder) {

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include "gradus/base/error.h"
 #include "gradus/formats/csv.h"
+#include "tests/errors.h"
 
 namespace gradus {
 namespace {
@@ -123,6 +125,20 @@ TEST(Csv, Mistakes) {
   for (const Mistake& mistake : mistakes)
     EXPECT_EQ(message_of([&] { parse(mistake.text, mistake.options); }), mistake.message);
   EXPECT_THROW(load_csv("/none/such.csv", {.label = "y"}), Unavailable);
+}
+
+TEST(Csv, LabelsTakeTheIntegersThatTheyNeed) {
+  const auto label_of = [](const std::string& cells) { return parse("x,y\n" + cells, {.label = "y"}).label; };
+  EXPECT_EQ(label_of("1,2147483647\n1,-2147483648\n").dtype(), i32);
+  const Tensor wide = label_of("1,2147483648\n1,-9223372036854775808\n1,9223372036854775807\n1,16777217\n");
+  EXPECT_EQ(wide.dtype(), i64);
+  EXPECT_EQ(wide.to_vector<std::int64_t>(),
+            (std::vector<std::int64_t>{2147483648, std::numeric_limits<std::int64_t>::min(),
+                                       std::numeric_limits<std::int64_t>::max(), 16777217}));
+  expect_says(error_of<DataError>([&] { label_of("1,5\n1,9223372036854775808\n1,3\n"); }), "t.csv:3: column `y`");
+  expect_says(error_of<DataError>([&] { label_of("1,-9223372036854775809\n"); }), "i64");
+  EXPECT_EQ(label_of("1,9223372036854775808\n1,0.5\n").dtype(), f32);  // numbers to predict
+  EXPECT_EQ(label_of("1,2147483648.0\n").dtype(), f32);
 }
 
 }  // namespace

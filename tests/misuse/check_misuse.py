@@ -13,7 +13,8 @@ import tempfile
 
 HERE = pathlib.Path(__file__).parent
 PROGRAM = HERE / "misuse.cpp"
-CASES = 40
+CASES = 44
+SUBSCRIPTS = (43, 44)  # C++23 sees an operator of two arguments there
 MARK = re.compile(r"#(?:el)?if CASE == (\d+)")
 
 
@@ -30,20 +31,32 @@ def left_out():
     return {int(row.split()[0]) for row in rows if row and not row.startswith("#")}
 
 
+def exported_warnings(command, root):
+    """What gradus::gradus asks of sources that use it, of this compiler."""
+    said = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout
+    compiler = "Clang,AppleClang" if "clang" in said else "GNU"
+    written = (pathlib.Path(root) / "gradus" / "CMakeLists.txt").read_text()
+    return re.search(r"COMPILE_LANG_AND_ID:CXX," + compiler + r">:([^>]*)>", written)[1].split(";")
+
+
 class Compiler:
     """Compiles against gradus.h, which is parsed once for all cases."""
 
     def __init__(self, command, root, folder):
-        self.command = [command, "-std=c++20", "-fsyntax-only", "-fdiagnostics-color=never", "-I", root]
+        warnings = exported_warnings(command, root)
+        self.command = [command, "-std=c++20", "-fsyntax-only", "-fdiagnostics-color=never", "-I", root] + warnings
         self.header = os.path.join(folder, "all.h")
         with open(self.header, "w") as file:
             file.write("#include <gradus/gradus.h>\n")
         precompile = [command, "-std=c++20", "-I", root, "-x", "c++-header", self.header, "-o", self.header + ".gch"]
+        precompile += warnings
         subprocess.run(precompile, check=True)
 
-    def diagnose(self, case):
+    def diagnose(self, case, standard=None):
         """None if the case compiles, else what the compiler said."""
         command = self.command + ["-include", self.header, f"-DCASE={case}", str(PROGRAM)]
+        if standard:  # the header is parsed anew
+            command = self.command + [f"-std={standard}", f"-DCASE={case}", str(PROGRAM)]
         result = subprocess.run(command, capture_output=True, text=True)
         return None if result.returncode == 0 else result.stderr
 
@@ -71,6 +84,8 @@ def main():
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             diagnoses = pool.map(compiler.diagnose, cases)
             problems += filter(None, map(judge, cases, cases.values(), diagnoses))
+        later = {case: compiler.diagnose(case, "c++2b") for case in SUBSCRIPTS}
+        problems += filter(None, (judge(f"{case} of C++23", cases[case], said) for case, said in later.items()))
     print("\n".join(problems) if problems else f"{len(cases)} mistakes do not compile")
     sys.exit(1 if problems else 0)
 

@@ -123,5 +123,14 @@ int main() {
   while_loop([](Tensor a) { return a < 3; }, [](Tensor a) { return a + 1; }, 0);
 #elif CASE == 40  // a loss knows its weight: Loss::mean(x) or Loss::of(x)
   Loss total = reduce_mean(x);
+#elif CASE == 41  // the comma operator: a kernel of 5. {3, 5}
+  Conv2D comma(32, (3, 5));
+#elif CASE == 42  // and a padding of 2
+  ZeroPadding2D around((1, 2));
+#elif CASE == 43  // x[1] in C++20: x[0][1]
+  Tensor element = x[0, 1];
+#elif CASE == 44  // of variables, too
+  const std::int64_t row = 0, column = 1;
+  Tensor other_element = x[row, column];
 #endif
 }

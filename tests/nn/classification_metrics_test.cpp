@@ -122,5 +122,94 @@ TEST(ClassificationMetrics, Mistakes) {
       OutOfRange);
 }
 
+/// A number outside of 0 and 1 is no probability, whichever threshold it is compared with.
+TEST(ClassificationMetrics, PredictionsOutsideOfProbabilitiesAreRefused) {
+  const std::vector<Metric> metrics{TruePositives(),
+                                    TrueNegatives(),
+                                    FalsePositives(),
+                                    FalseNegatives(),
+                                    Precision(),
+                                    Recall(),
+                                    AUC(),
+                                    AUC({.curve = AUCCurve::pr}),
+                                    SensitivityAtSpecificity(0.5),
+                                    SpecificityAtSensitivity(0.5),
+                                    PrecisionAtRecall(0.5),
+                                    RecallAtPrecision(0.5),
+                                    BinaryIoU()};
+  for (const Metric& each : metrics)
+    for (const double odd : {1.5, -0.25, std::nan(""), -7.0}) {
+      Metric metric = each, traced = each;
+      metric.update(constant({0, 1, 1}), constant({0.25, odd, 1.0}));
+      expect_says(error_of<InvalidArgument>([&] { metric.result(); }), ": 1 predictions are outside");
+      auto step = function([&](Tensor a, Tensor b) {
+        traced.update(a, b);
+        return a;
+      });
+      step(constant({0, 1, 1}), constant({0.25, odd, 1.0})).observed();
+      EXPECT_THROW(traced.result(), InvalidArgument) << each.name();
+      metric.reset();
+      metric.update(constant({0, 1, 1}), constant({0.0, 0.5, 1.0}));
+      EXPECT_NO_THROW(metric.result()) << each.name();
+    }
+  FBetaScore of_threshold(2, {.threshold = 0.5}), of_largest(2);
+  for (Metric* metric : {static_cast<Metric*>(&of_threshold), static_cast<Metric*>(&of_largest)})
+    metric->update(constant({{1, 0}, {0, 1}}), constant({{3.0, -1.0}, {0.5, 2.0}}));
+  EXPECT_THROW(of_threshold.result(), InvalidArgument);
+  EXPECT_EQ(of_largest.result(), 1);
+}
+
+TEST(ClassificationMetrics, LogitsAreDeclared) {
+  AUC of_logits({.from_logits = true}), of_probabilities;
+  const Tensor logits = constant({-3.0, 2.0, 0.5, 7.0}), labels = constant({0, 1, 0, 1});
+  of_logits.update(labels, logits);
+  of_probabilities.update(labels, sigmoid(logits));
+  EXPECT_EQ(of_logits.result(), of_probabilities.result());
+}
+
+TEST(ClassificationMetrics, ClassesAreWholeNumbers) {
+  MeanIoU metric(2);
+  metric.update(constant({0, 1}), constant({0.3, 0.9}));
+  expect_says(error_of<InvalidArgument>([&] { metric.result(); }), "whole numbers");
+  MeanIoU whole(2);
+  whole.update(constant({0, 1}), constant({0.0, 1.0}));
+  EXPECT_EQ(whole.result(), 1);
+}
+
+/// Keras 3, R2Score: the mean of the scores of the outputs, or by their variance, and adjusted.
+TEST(ClassificationMetrics, R2ScoreOfSeveralOutputs) {
+  const std::vector<double> y{1, 2, 3, 5, 4, 8, 7, 1}, p{1.5, 1, 2, 5.5, 4, 6, 8, 2};  // [4, 2]
+  double uniform = 0, weighted = 0, spreads = 0;
+  for (std::size_t k = 0; k < 2; ++k) {
+    double mean = 0, spread = 0, error = 0;
+    for (std::size_t i = 0; i < 4; ++i) mean += y[2 * i + k] / 4;
+    for (std::size_t i = 0; i < 4; ++i) {
+      spread += (y[2 * i + k] - mean) * (y[2 * i + k] - mean);
+      error += (y[2 * i + k] - p[2 * i + k]) * (y[2 * i + k] - p[2 * i + k]);
+    }
+    uniform += (1 - error / spread) / 2;
+    weighted += (1 - error / spread) * spread;
+    spreads += spread;
+  }
+  const auto result_of = [&](R2ScoreOptions options) {
+    R2Score score(options);
+    const Tensor a = from_values(y, {4, 2}), b = from_values(p, {4, 2});
+    score.update(a.rows(0, 1), b.rows(0, 1));
+    score.update(a.rows(1, 4), b.rows(1, 4));
+    return score.result();
+  };
+  EXPECT_NEAR(result_of({}), uniform, 1e-12);
+  EXPECT_NEAR(result_of({.class_aggregation = OutputAverage::variance_weighted_average}), weighted / spreads, 1e-12);
+  EXPECT_NEAR(result_of({.num_regressors = 1}), 1 - (1 - uniform) * 3 / 2, 1e-12);
+  EXPECT_THROW(result_of({.num_regressors = 3}), InvalidArgument);
+  EXPECT_THROW(result_of({.max_outputs = 1}), InvalidArgument);
+  // One output as [n, 1] and as [n].
+  R2Score column, flat;
+  const Tensor a = from_values(y, {8}), b = from_values(p, {8});
+  flat.update(a, b);
+  column.update(reshape(a, {8, 1}), reshape(b, {8, 1}));
+  EXPECT_EQ(flat.result(), column.result());
+}
+
 }  // namespace
 }  // namespace gradus

@@ -230,9 +230,29 @@ std::vector<Row> simple() {
                [](Scalars x) { return x[0] == 0 || x[1] == 0 ? 0 : x[0] * x[1]; })),
            [](Row& row) { row.slopes = {{{0, inf}, {inf, 0}}, {{0, inf}, {0, 0}, 0}, {{inf, 0}, {0, inf}}}; }),
       with(unbroadcast(elementwise(
+               "guard_zero_weight", [](In in) { return guard_zero_weight(in[0], in[1]); },
+               {{}, {.has_gradient = false}}, [](Scalars x) { return x[0]; })),
+           [](Row& row) { row.slopes = {{{inf, 0}, {0, 0}, nan}, {{2, 0}, {3, 0}, 3}, {{2, 1}, {nan, 0}, nan}}; }),
+      with(unbroadcast(elementwise(
+               "guarded_cotangent", [](In in) { return guarded_cotangent(in[0], in[1]); },
+               {{}, {.has_gradient = false}}, [](Scalars x) { return x[1] == 0 && !std::isfinite(x[0]) ? 0 : x[0]; })),
+           [](Row& row) { row.slopes = {{{inf, 0}, {0, 0}}, {{2, 0}, {1, 0}}, {{nan, 1}, {1, 0}}}; }),
+      with(unbroadcast(elementwise(
                "tanh_grad", [](In in) { return tanh_grad(in[0], in[1]); }, {{-0.8, 0.8}, {}},
                [](Scalars x) { return x[1] * (1 - x[0] * x[0]); })),
            [](Row& row) { row.slopes = {{{1, 2}, {-4, 0}}, {{-1, 2}, {4, 0}}, {{0, 2}, {0, 1}}}; }),
+      with(elementwise(
+               "sigmoid_crossentropy", [](In in) { return sigmoid_crossentropy(in[0], in[1]); }, {{-4, 4}, {0, 1}},
+               [](Scalars x) {
+                 const double disagrees = x[0] > 0 ? 1 - x[1] : x[1];
+                 if (std::isinf(x[0])) return disagrees == 0 ? 0 : inf * disagrees;
+                 return std::max(0.0, x[0]) + std::log1p(std::exp(-std::abs(x[0]))) - x[0] * x[1];
+               }),
+           [](Row& row) {
+             row.tolerance = 8, row.magnitude = 8;
+             row.slopes = {{{inf, 1}, {0, -inf}},  {{inf, 0}, {1, -inf}}, {{-inf, 0}, {0, inf}},
+                           {{-inf, 1}, {-1, inf}}, {{0, 0.5}, {0, 0}},    {{nan, 0}, {nan, nan}}};
+           }),
       with(unbroadcast(elementwise(
                "sigmoid_grad", [](In in) { return sigmoid_grad(in[0], in[1]); }, {{0.1, 0.9}, {}},
                [](Scalars x) { return x[1] * x[0] * (1 - x[0]); })),

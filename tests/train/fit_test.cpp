@@ -196,12 +196,16 @@ TEST(Fit, EarlyStopping) {
   SGD optimizer({.learning_rate = 0.5});
   std::vector<double> watched;
   Tensors first_weights;
-  const Callback spoil{.on_epoch_end = [&](EpochLog log) {
+  Callback spoil{.on_epoch_end = [&](EpochLog log) {
     watched.push_back(*log.validation_loss);
     if (log.epoch == 2)
       for (const Variable& v : log.model.variables()) first_weights.push_back(v.value());
-    if (log.epoch == 2) log.optimizer.set_learning_rate(-0.5);  // from here on it gets worse
+    if (log.epoch == 2) log.optimizer.set_learning_rate(0);  // from here on it gets worse
   }};
+  spoil.on_epoch_begin = [&](EpochBegin log) {
+    for (Variable& v : log.model.variables())
+      if (log.epoch > 2) v.assign(v.value() * -2);
+  };
   const Callback stopping = early_stopping({.patience = 2});
   const History history =
       fit(model, optimizer, toy.loss, toy.training,

@@ -352,8 +352,8 @@ ConvolutionCall call_of(const Graph& graph, int value, Symbols symbols, const Op
 
 Shape spatial(const Shape& shape) { return Shape(std::span(shape.begin() + 1, shape.end() - 1)); }
 Shape kernel(const Shape& shape) { return Shape(std::span(shape.begin(), shape.end() - 2)); }
-template <class Op> WindowShapes shapes_of(const Op& op, const Shape& kernel) {
-  return {op.strides, op.dilations, op.before, kernel};
+template <class Op> WindowShapes shapes_of(const Op& op, const Shape& kernel, Symbols symbols) {
+  return {op.strides, op.dilations, op.before.evaluated(symbols), kernel};
 }
 
 }  // namespace
@@ -387,7 +387,7 @@ BoundThunk bind_convolution(const Graph& graph, int value, Symbols symbols, cons
   const Value& v = graph[value];
   const Convolution& op = *v.op.as<Convolution>();
   const Shape x = graph[v.in[0]].spec.shape.evaluated(symbols), w = graph[v.in[1]].spec.shape.evaluated(symbols);
-  const WindowAxes axes = windows_to_elements(shapes_of(op, kernel(w)), op.size.evaluated(symbols), spatial(x));
+  const WindowAxes axes = windows_to_elements(shapes_of(op, kernel(w), symbols), op.size.evaluated(symbols), spatial(x));
   return bind_gathered(call_of(graph, value, symbols, op, axes), false, ways_of(options));
 }
 
@@ -395,7 +395,7 @@ BoundThunk bind_transposed_convolution(const Graph& graph, int value, Symbols sy
   const Value& v = graph[value];
   const TransposedConvolution& op = *v.op.as<TransposedConvolution>();
   const Shape y = graph[v.in[0]].spec.shape.evaluated(symbols), w = graph[v.in[1]].spec.shape.evaluated(symbols);
-  const WindowAxes axes = elements_to_windows(shapes_of(op, kernel(w)), op.size.evaluated(symbols), spatial(y));
+  const WindowAxes axes = elements_to_windows(shapes_of(op, kernel(w), symbols), op.size.evaluated(symbols), spatial(y));
   return bind_gathered(call_of(graph, value, symbols, op, axes), true, ways_of(options));
 }
 
@@ -498,7 +498,7 @@ BoundThunk bind_kernel_convolution(const Graph& graph, int value, Symbols symbol
   auto w = std::make_shared<Weights>();
   static_cast<KernelConvolutionCall&>(*w) = {
       v.spec.dtype,
-      windows_to_elements(shapes_of(op, op.size.evaluated(symbols)), spatial(y), spatial(x)),
+      windows_to_elements(shapes_of(op, op.size.evaluated(symbols), symbols), spatial(y), spatial(x)),
       x[0],
       dimension::evaluate(op.groups, symbols),
       x[-1],

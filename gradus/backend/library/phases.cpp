@@ -1,5 +1,6 @@
 /// Which targets share their taps.
 #include "gradus/backend/library/phases.h"
+#include <algorithm>
 #include "gradus/base/divide.h"
 
 namespace gradus::library {
@@ -13,9 +14,31 @@ Residue residue_of(const WindowAxis& axis, std::int64_t first) {
   return r;
 }
 
+namespace {
+
+/// The residues that may have taps, ascending: no more than there are taps, however large the stride is.
+std::vector<std::int64_t> candidates_of(const WindowAxis& axis) {
+  const std::int64_t limit = std::min(axis.divisor, axis.targets);
+  std::vector<std::int64_t> firsts;
+  if (axis.scale == 1 && axis.taps < limit) {
+    for (std::int64_t k = 0; k < axis.taps; ++k) {
+      const std::int64_t rest = (k * axis.tap + axis.offset) % axis.divisor;
+      const std::int64_t first = rest <= 0 ? -rest : axis.divisor - rest;
+      if (first < limit) firsts.push_back(first);
+    }
+    std::ranges::sort(firsts);
+    firsts.erase(std::unique(firsts.begin(), firsts.end()), firsts.end());
+    return firsts;
+  }
+  for (std::int64_t first = 0; first < limit; ++first) firsts.push_back(first);
+  return firsts;
+}
+
+}  // namespace
+
 std::vector<Residue> residues_of(const WindowAxis& axis) {
   std::vector<Residue> residues;
-  for (std::int64_t first = 0; first < std::min(axis.divisor, axis.targets); ++first)
+  for (const std::int64_t first : candidates_of(axis))
     if (Residue r = residue_of(axis, first); !r.taps.empty()) residues.push_back(std::move(r));
   return residues;
 }

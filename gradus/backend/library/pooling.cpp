@@ -74,10 +74,10 @@ template <class T> T* written(const KernelArguments* arguments, int slot) {
   return static_cast<T*>(arguments->slots[slot]);
 }
 
-template <class Op> WindowShapes shapes_of(const Op& op, const Shape& window) {
+template <class Op> WindowShapes shapes_of(const Op& op, const Shape& window, Symbols symbols) {
   Shape before = op.strides;
   for (int i = 0; i < before.rank(); ++i) before.set(i, 0);
-  if constexpr (requires { op.before; }) before = op.before;
+  if constexpr (requires { op.before; }) before = op.before.evaluated(symbols);
   return {op.strides, op.dilations, before, window};
 }
 
@@ -87,7 +87,7 @@ BoundThunk bind_window_argmax(const Graph& graph, int value, Symbols symbols) {
   const Value& v = graph[value];
   const WindowArgmax& op = *v.op.as<WindowArgmax>();
   const Shape x = graph[v.in[0]].spec.shape.evaluated(symbols), y = v.spec.shape.evaluated(symbols);
-  return bound_of(call_of(graph, value, y, windows_to_elements(shapes_of(op, op.window), spatial(y), spatial(x))), 1);
+  return bound_of(call_of(graph, value, y, windows_to_elements(shapes_of(op, op.window, symbols), spatial(y), spatial(x))), 1);
 }
 
 void run_window_argmax(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
@@ -116,7 +116,7 @@ BoundThunk bind_window_select(const Graph& graph, int value, Symbols symbols) {
   const WindowSelect& op = *v.op.as<WindowSelect>();
   const Shape x = graph[v.in[0]].spec.shape.evaluated(symbols), y = v.spec.shape.evaluated(symbols);
   BoundThunk bound =
-      bound_of(call_of(graph, value, y, windows_to_elements(shapes_of(op, op.window), spatial(y), spatial(x))));
+      bound_of(call_of(graph, value, y, windows_to_elements(shapes_of(op, op.window, symbols), spatial(y), spatial(x))));
   std::int64_t taps = 1;
   for (std::int64_t k : op.window) taps *= k;
   bound.worker_scratch = taps * static_cast<std::int64_t>(sizeof(std::int64_t));  // where each tap of a window lies
@@ -163,7 +163,7 @@ BoundThunk bind_window_deposit(const Graph& graph, int value, Symbols symbols) {
   const Value& v = graph[value];
   const WindowDeposit& op = *v.op.as<WindowDeposit>();
   const Shape y = graph[v.in[0]].spec.shape.evaluated(symbols), x = v.spec.shape.evaluated(symbols);
-  return bound_of(call_of(graph, value, x, elements_to_windows(shapes_of(op, op.window), spatial(x), spatial(y))));
+  return bound_of(call_of(graph, value, x, elements_to_windows(shapes_of(op, op.window, symbols), spatial(x), spatial(y))));
 }
 
 void run_window_deposit(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
@@ -190,7 +190,7 @@ BoundThunk bind_fold(const Graph& graph, int value, Symbols symbols) {
   const Shape patches = graph[v.in[0]].spec.shape.evaluated(symbols), x = v.spec.shape.evaluated(symbols);
   const auto count = static_cast<std::size_t>(op.strides.rank());
   const Shape windows(std::span(patches.begin() + 1, count)), window(std::span(patches.begin() + 1 + count, count));
-  return bound_of(call_of(graph, value, x, elements_to_windows(shapes_of(op, window), spatial(x), windows)));
+  return bound_of(call_of(graph, value, x, elements_to_windows(shapes_of(op, window, symbols), spatial(x), windows)));
 }
 
 void run_fold(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {

@@ -1,0 +1,184 @@
+/// What the numbers of an option struct may be: a table beside the fields, and one function that holds the options
+/// against it. A struct says
+///   static constexpr auto ranges() { return std::array{Allowed::positive("epsilon"), Allowed::share("rate alpha")}; }
+/// and who takes it calls check_options. A number without a row does not compile, nor does a row without its field.
+#pragma once
+#include <array>
+#include <concepts>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+#include "gradus/base/error.h"
+#include "gradus/base/reflect.h"
+
+namespace gradus {
+
+/// Which numbers some fields may be.
+struct Allowed {
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+  std::string_view fields;  // their names, divided by spaces
+  double least = -infinity, most = infinity;
+  bool above = false, below = false;  // whether a bound itself is out
+  bool anything = false;              // NaN and infinities, too
+
+  static constexpr Allowed finite(std::string_view fields) { return {fields, -infinity, infinity, true, true}; }
+  static constexpr Allowed positive(std::string_view fields) { return {fields, 0, infinity, true, true}; }
+  static constexpr Allowed not_negative(std::string_view fields) { return {fields, 0, infinity, false, true}; }
+  static constexpr Allowed at_least(double least, std::string_view fields) {
+    return {fields, least, infinity, false, true};
+  }
+  static constexpr Allowed more_than(double least, std::string_view fields) {
+    return {fields, least, infinity, true, true};
+  }
+  static constexpr Allowed within(double least, double most, std::string_view fields) { return {fields, least, most}; }
+  /// From 0 to 1.
+  static constexpr Allowed share(std::string_view fields) { return {fields, 0, 1}; }
+  static constexpr Allowed share_below_one(std::string_view fields) { return {fields, 0, 1, false, true}; }
+  /// Between 0 and 1, both out.
+  static constexpr Allowed between_zero_and_one(std::string_view fields) { return {fields, 0, 1, true, true}; }
+  /// Every number means something here: a seed, a limit that may be infinite, what is checked against the data.
+  static constexpr Allowed any(std::string_view fields) { return {.fields = fields, .anything = true}; }
+
+  constexpr bool holds(double value) const {
+    if (anything) return true;
+    return (above ? value > least : value >= least) && (below ? value < most : value <= most);
+  }
+  /// Whether `field` is one of the names; where it is given, `count` becomes how many names there are.
+  constexpr bool names(std::string_view field) const {
+    for (std::string_view rest = fields; !rest.empty();) {
+      const std::size_t end = rest.find(' ');
+      if (rest.substr(0, end) == field) return true;
+      rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
+    }
+    return false;
+  }
+  constexpr int count() const {
+    int n = fields.empty() ? 0 : 1;
+    for (const char c : fields) n += c == ' ';
+    return n;
+  }
+};
+
+/// Throws InvalidArgument: `owner`: `field` must be what the range says, got `value`.
+[[noreturn]] void fail_range(std::string_view owner, std::string_view field, const Allowed& range, double value);
+[[noreturn]] void fail_range(std::string_view owner, std::string_view field, const Allowed& range, std::int64_t value);
+
+/// One number that is no field, such as an argument of a constructor; the range's own names are not looked at.
+template <class T>
+  requires std::integral<T> || std::floating_point<T>
+void check_number(std::string_view owner, std::string_view field, const Allowed& range, T value) {
+  if (range.holds(static_cast<double>(value))) [[likely]]
+    return;
+  if constexpr (std::integral<T>) fail_range(owner, field, range, static_cast<std::int64_t>(value));
+  else fail_range(owner, field, range, static_cast<double>(value));
+}
+
+template <class T> void check_options(std::string_view owner, const T& options);
+
+namespace detail {
+
+template <class T> constexpr bool is_option_number = std::integral<T> || std::floating_point<T>;
+template <> inline constexpr bool is_option_number<bool> = false;
+template <> inline constexpr bool is_option_number<char> = false;
+
+template <class T>
+concept HasRanges = requires { T::ranges(); };
+/// Numbers in a wrapper that may hold something else, such as a learning rate.
+template <class T>
+concept MaybeConstant = requires(const T& x) {
+  { x.is_constant() } -> std::same_as<bool>;
+  { x.constant() } -> std::same_as<double>;
+};
+
+/// Whether a field of this type is or holds numbers that need a row.
+template <class T> constexpr bool holds_numbers = is_option_number<T> || MaybeConstant<T>;
+template <class T> constexpr bool holds_numbers<std::optional<T>> = holds_numbers<T>;
+template <class T> constexpr bool holds_numbers<std::vector<T>> = holds_numbers<T>;
+template <class T, std::size_t n> constexpr bool holds_numbers<std::array<T, n>> = holds_numbers<T>;
+
+template <class T> constexpr auto ranges_of = T::ranges();
+
+/// The row of field i; -1: none.
+template <class T, int i> consteval int row_of() {
+  for (std::size_t row = 0; row < ranges_of<T>.size(); ++row)
+    if (ranges_of<T>[row].names(reflect::name_of_field<T, i>)) return static_cast<int>(row);
+  return -1;
+}
+
+template <class T>
+void check_field(std::string_view owner, std::string_view field, const Allowed& range, const T& value);
+
+template <class T>
+void check_elements(std::string_view owner, std::string_view field, const Allowed& range, const T& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) check_field(owner, text(field, '[', i, ']'), range, values[i]);
+}
+template <class T> constexpr bool is_option_list = false;
+template <class T> constexpr bool is_option_list<std::vector<T>> = true;
+template <class T, std::size_t n> constexpr bool is_option_list<std::array<T, n>> = true;
+
+template <class T>
+void check_field(std::string_view owner, std::string_view field, const Allowed& range, const T& value) {
+  if constexpr (is_option_number<T>) {
+    check_number(owner, field, range, value);
+  } else if constexpr (MaybeConstant<T>) {
+    if (value.is_constant()) check_number(owner, field, range, value.constant());
+  } else if constexpr (is_option_list<T>) {
+    check_elements(owner, field, range, value);
+  } else {
+    if (value) check_field(owner, field, range, *value);
+  }
+}
+
+/// A struct of options within another one.
+template <class T> void check_nested(std::string_view owner, std::string_view field, const T& value) {
+  if constexpr (HasRanges<T>) {
+    check_options(text(owner, ": ", field), value);
+  } else if constexpr (requires {
+                         typename T::value_type;
+                         *value;
+                         static_cast<bool>(value);
+                       }) {
+    if constexpr (HasRanges<typename T::value_type>)
+      if (value) check_options(text(owner, ": ", field), *value);
+  }
+}
+
+template <class T, int i> int check_option(std::string_view owner, const T& options) {
+  const auto& value = std::get<static_cast<std::size_t>(i)>(reflect::tie(options));
+  using Field = std::remove_cvref_t<decltype(value)>;
+  constexpr int row = row_of<T, i>();
+  static_assert(row >= 0 || !holds_numbers<Field>, "a number of these options has no row in their ranges()");
+  static_assert(row < 0 || holds_numbers<Field>, "ranges() names a field that holds no number");
+  if constexpr (row >= 0)
+    check_field(owner, reflect::name_of_field<T, i>, ranges_of<T>[static_cast<std::size_t>(row)], value);
+  else check_nested(owner, reflect::name_of_field<T, i>, value);
+  return 0;
+}
+
+template <class T, int... i> consteval int named_fields(std::integer_sequence<int, i...>) {
+  return ((row_of<T, i>() >= 0) + ... + 0);
+}
+template <class T> consteval int names_in_rows() {
+  int n = 0;
+  for (const Allowed& range : ranges_of<T>) n += range.count();
+  return n;
+}
+
+}  // namespace detail
+
+/// InvalidArgument, opened by `owner`, unless each number of `options` is what their ranges() say.
+template <class T> void check_options(std::string_view owner, const T& options) {
+  constexpr auto fields = std::make_integer_sequence<int, reflect::field_count<T>>();
+  static_assert(detail::named_fields<T>(fields) == detail::names_in_rows<T>(), "ranges() names what is no field");
+  [&]<int... i>(std::integer_sequence<int, i...>) { (detail::check_option<T, i>(owner, options), ...); }(fields);
+}
+
+/// The same as a value: for the list in which a constructor hands options on.
+template <class T> T checked_options(std::string_view owner, T options) {
+  check_options(owner, options);
+  return options;
+}
+
+}  // namespace gradus

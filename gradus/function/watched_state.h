@@ -1,0 +1,108 @@
+/// C++ state that is part of a call's signature although no argument holds it: which layers a trace met and how they
+/// were set up, the plain fields of models, whether Variables and layers are trained. A trace notes what it looked at;
+/// what it made holds while that is as it was.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace gradus {
+
+/// How often setups and flags have changed in this process: as long as that is the same number, none has.
+std::uint64_t changes_of_setups();
+void note_change_of_setup();
+
+/// What an object of C++, such as a layer, is for traces: a number that becomes another one with each change, never one
+/// that was there before, and whether it is trained. A copy of the object is another object.
+class Setup {
+ public:
+  struct Record {
+    std::atomic<std::uint64_t> number;  // 0: the object was destroyed
+    std::atomic<bool> trainable;
+    std::atomic<const char*> last_change{""};
+  };
+  Setup();
+  Setup(const Setup& other);
+  Setup& operator=(const Setup&) = delete;
+  ~Setup() { change_to(0, "was destroyed"); }
+
+  std::uint64_t number() const { return record_->number.load(std::memory_order_relaxed); }
+  /// `how` lives for ever: "was assigned".
+  void change(const char* how);
+  bool trainable() const { return record_->trainable.load(std::memory_order_relaxed); }
+  void set_trainable(bool trainable);
+  const std::shared_ptr<Record>& record() const { return record_; }
+
+ private:
+  void change_to(std::uint64_t number, const char* how);
+  std::shared_ptr<Record> record_;
+};
+
+/// A setup that was met.
+struct WatchedSetup {
+  std::shared_ptr<const Setup::Record> record;
+  std::uint64_t seen;
+  std::string name;  // "layer dense"
+
+  bool has_changed() const { return record->number.load(std::memory_order_acquire) != seen; }
+  std::string difference() const;
+};
+
+/// A flag that was asked for.
+struct WatchedFlag {
+  std::weak_ptr<const std::atomic<bool>> flag;
+  bool seen;
+  std::string name;  // "variable dense/kernel"
+
+  bool has_changed() const;
+  std::string difference() const;
+};
+
+/// The fields of an object: plain ones, and which layers are in it.
+struct WatchedFields {
+  struct Field {
+    std::string name, value;  // spelt; of a layer empty
+    std::uint64_t setup = 0;  // of a layer
+    bool operator==(const Field&) const = default;
+  };
+  using Fields = std::vector<Field>;
+  std::shared_ptr<const Setup::Record> object;
+  std::string owner;            // "model net"
+  Fields seen;                  // while tracing
+  std::function<Fields()> now;  // called as long as the object lives
+
+  bool is_gone() const { return object->number.load(std::memory_order_acquire) == 0; }
+  bool has_changed() const { return is_gone() || now() != seen; }
+  /// "field `deep` of model net was false, now true"; empty if nothing has changed.
+  std::string difference() const;
+};
+
+/// All that a trace looked at.
+class WatchedState {
+ public:
+  void add(WatchedSetup setup);
+  void add(WatchedFlag flag);
+  void add(WatchedFields fields);
+  void add(const WatchedState& more);
+  /// What the trace made itself is no state that it depends on: what has died is dropped, of setups that have changed
+  /// the present number counts.
+  WatchedState at_end() const;
+
+  /// Whether all is as it was seen. `known`: changes_of_setups() at which setups and flags were so, which is moved on.
+  bool holds(std::atomic<std::uint64_t>& known) const;
+  /// Whether it will never be again as it was seen.
+  bool is_over() const;
+  /// Empty if nothing has changed.
+  std::string difference() const;
+
+ private:
+  bool setups_and_flags_hold() const;
+  std::vector<WatchedFields> fields_;
+  std::vector<WatchedSetup> setups_;
+  std::vector<WatchedFlag> flags_;
+};
+
+}  // namespace gradus

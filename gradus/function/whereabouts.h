@@ -1,0 +1,22 @@
+/// Where the Variables and modules of this process lie: how those within an object are found whose class cannot be
+/// opened.
+#pragma once
+#include <cstddef>
+#include <vector>
+
+namespace gradus::whereabouts {
+
+enum class Kind { variable, module };
+
+/// A handle was made at `at`, and is there until it leaves. From any thread.
+void enter(const void* at, Kind kind);
+void leave(const void* at);
+
+struct Found {
+  const void* at;
+  Kind kind;
+};
+/// Those within these bytes, in the order of addresses.
+std::vector<Found> within(const void* begin, std::size_t bytes);
+
+}  // namespace gradus::whereabouts

@@ -1,0 +1,117 @@
+/// A layer whose setup is known to be the same takes the values alone; any other is replaced by a copy that takes over
+/// the variables.
+#include "gradus/nn/assignment.h"
+#include <vector>
+#include "gradus/function/variable_cell.h"
+#include "gradus/graph/context.h"
+#include "gradus/nn/copying.h"
+#include "gradus/nn/layer.h"
+
+namespace gradus {
+namespace {
+
+std::string shown(const Layer& layer) { return layer.name().empty() ? std::string(layer.kind()) : layer.name(); }
+
+/// InvalidArgument unless `from` could be the values of `to`.
+void check_structure(const Variables& from, const Variables& to, const Layer& source, const Layer& target) {
+  const auto opening = [&] {
+    return text("assigning module ", shown(source), " to ", shown(target), ", which keeps its variables: ");
+  };
+  constexpr std::string_view remedy =
+      "; assign between models of one structure, or copy-construct; or move the old one out first, as in `const auto "
+      "old = std::move(a); a = b;`: then it has other variables, and needs another optimizer";
+  for (std::size_t i = 0; i < from.size() && i < to.size(); ++i) {
+    const VariableCell &x = *from.cells()[i], &y = *to.cells()[i];
+    require(x.spec == y.spec, opening(), "they have variables of different shapes: variable ", i, " is ", y.name, ' ',
+            y.spec, ", there ", x.name, ' ', x.spec, remedy);
+  }
+  require(from.size() == to.size(), opening(), "they have variables of different shapes: it has ", to.size(),
+          ", the other ", from.size(), remedy);
+}
+
+void write(const Variables& from, const Variables& to) {
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    VariableCell &source = *from.cells()[i], &target = *to.cells()[i];
+    if (source.mask_cell() || target.mask_cell()) to[i].set_mask(from[i].mask());
+    to[i].assign(from[i].value());
+    target.aggregation = source.aggregation;
+    target.made_trainable = source.made_trainable;
+    target.set_trainable(source.trainable);
+  }
+}
+
+/// Modules that share the layer follow.
+void replace(std::shared_ptr<Layer>& layer, const std::shared_ptr<Layer>& before, const std::shared_ptr<Layer>& next) {
+  const bool is_last = layer == before;
+  if (next && (layer.use_count() > 1 + is_last || (!is_last && before.use_count() > 2))) before->successor = next;
+  layer = next;
+}
+
+/// `fresh`, which nobody else has, takes over variables, values and place of `before`.
+void take_over(std::shared_ptr<Layer>& layer, const std::shared_ptr<Layer>& before,
+               const std::shared_ptr<Layer>& fresh) {
+  const Variables from = fresh->variables(), to = before->variables();
+  Layer::Rebinding rebinding;
+  std::vector<bool> abandoned;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    rebinding.emplace(from.cells()[i].get(), to.cells()[i]);
+    abandoned.push_back(to.cells()[i]->abandoned);
+  }
+  fresh->rebind(rebinding);
+  require(fresh->variables().cells() == to.cells(), "assigning module ", shown(*fresh), " to ", shown(*before),
+          ": a layer in it has variables that were not made by add_variable; give it a rebind(), as Layer has it, for "
+          "these");
+  write(from, to);
+  fresh->keep_loss_scale_of(*before);
+  before->note_change_within("was assigned");
+  if (!before->become(*fresh)) replace(layer, before, fresh);
+  // Of fields that are Variables the handles are others now.
+  for (std::size_t i = 0; i < to.size(); ++i) to.cells()[i]->abandoned = abandoned[i];
+}
+
+}  // namespace
+
+std::shared_ptr<Layer> copy_of(const std::shared_ptr<Layer>& layer) {
+  if (!layer) return nullptr;
+  layer->note_looked_at();
+  const Untraced outside;
+  const Copying copying;
+  std::shared_ptr<Layer> copy = layer->clone();
+  copy->renew_loss_scale();
+  if (!copying.is_inner()) copy->note_source(layer);
+  return copy;
+}
+
+void adopt(std::shared_ptr<Layer>& layer, std::shared_ptr<Layer> before, const std::shared_ptr<Layer>& next) {
+  if (before) {
+    if (next) next->take_place_of(*before, true);
+    before->note_change_within("was assigned");
+  }
+  replace(layer, before, next);
+}
+
+void assign(std::shared_ptr<Layer>& layer, std::shared_ptr<Layer> before, const std::shared_ptr<Layer>& other) {
+  require(!Context::current(), "assigning module ", shown(*other), " to ", shown(*before),
+          " within a traced function: its layers would change now, its values in each call; assign it outside, or here "
+          "its variables one by one, as in a.variables()[i].assign(b.variables()[i])");
+  if (other->is_built() && before->has_setup_of(*other)) {
+    const Variables from = other->variables(), to = before->variables();
+    check_structure(from, to, *other, *before);
+    write(from, to);
+    before->copy_trainability(*other);
+    before->forget_call_losses();
+    if (const auto scale = before->loss_scale(), source = other->loss_scale(); scale && source) scale->assign(*source);
+    return;
+  }
+  const std::shared_ptr<Layer> fresh = copy_of(other);
+  fresh->take_place_of(*before, false);
+  if (!fresh->is_built()) {
+    require(before->input().has_value(), "assigning module ", shown(*other), " to ", shown(*before),
+            ", which is built: the one that is assigned is not; call it, or build(spec), first");
+    fresh->ensure_built(*before->input());
+  }
+  check_structure(fresh->variables(), before->variables(), *fresh, *before);
+  take_over(layer, before, fresh);
+}
+
+}  // namespace gradus

@@ -1,0 +1,121 @@
+/// Finding out what belongs to a model while it runs, and saying what does not.
+#include "gradus/nn/outermost_call.h"
+#include <algorithm>
+#include "gradus/function/variable_cell.h"
+#include "gradus/graph/context.h"
+#include "gradus/nn/net_layer.h"
+
+namespace gradus {
+namespace {
+
+void collect(const Layer& layer, std::vector<std::uint64_t>& ids) {
+  ids.push_back(layer.id());
+  for (const auto& child : layer.children()) collect(*child, ids);
+}
+
+std::shared_ptr<const FoundParts> walked(const Layer& root) {
+  auto parts = std::make_shared<FoundParts>();
+  collect(root, parts->layers);
+  for (const Variable& variable : root.variables()) parts->variables.push_back(variable.cell()->id);
+  std::ranges::sort(parts->layers);
+  std::ranges::sort(parts->variables);
+  return parts;
+}
+
+std::string called(const Layer& layer) {
+  const std::string kind(layer.kind());
+  return layer.name().empty() || layer.name() == kind ? kind : "`" + layer.name() + "` (" + kind + ")";
+}
+
+std::string owner_of(const Layer& root) {
+  const auto* net = dynamic_cast<const NetLayer*>(&root);
+  const std::string type = net ? text("Model<", net->struct_name(), ">") : std::string(root.kind());
+  return root.name().empty() || root.name() == root.kind() ? type : type + " `" + root.name() + "`";
+}
+
+std::string mend_for(const Layer& root, std::string_view what) {
+  if (dynamic_cast<const NetLayer*>(&root))
+    return text(
+        "Make it a field of the struct: the ", what,
+        " itself, or a pointer, container or struct of them. A class with private fields or a constructor names "
+        "those that are not directly in it: auto layers() const { return std::tie(first_, blocks_); }");
+  if (root.kind() == "sequential" || root.kind() == "lambda")
+    return text("Add it to the Sequential, with shared(layer) if it is used elsewhere, too; a function that needs a ",
+                what, " becomes a struct that has it as a field: Model<Net>");
+  return text(
+      "A layer of one's own returns the layers within from children(), and makes its variables by add_variable()");
+}
+
+}  // namespace
+
+std::shared_ptr<const FoundParts> FoundCache::get() const {
+  const std::lock_guard lock(mutex_);
+  return found_;
+}
+void FoundCache::set(std::shared_ptr<const FoundParts> found) {
+  const std::lock_guard lock(mutex_);
+  found_.swap(found);  // the old one dies after the lock
+}
+
+thread_local OutermostCall* OutermostCall::current_ = nullptr;
+
+void OutermostCall::Reading::on_read(VariableCell& cell, const Tensor&) {
+  if (cell.trainable && current_ && current_->listens_) current_->check(cell);
+}
+
+OutermostCall::OutermostCall(const Layer& layer) : OutermostCall(layer, Kind::call) {}
+
+OutermostCall::OutermostCall(const Layer& layer, Kind kind) {
+  if (kind == Kind::building) {
+    const bool is_part = current_ && current_->finds(layer.id(), &FoundParts::layers);
+    begin(is_part ? *current_->root_ : layer, false);
+    return;
+  }
+  if (current_) current_->check(layer);
+  if (!current_ || !current_->listens_) begin(current_ ? *current_->root_ : layer, true);
+}
+
+OutermostCall::~OutermostCall() {
+  if (root_) current_ = outer_;
+}
+
+/// In a trace, which is rare, nothing is taken for found that was found before.
+void OutermostCall::begin(const Layer& root, bool listens) {
+  root_ = &root;
+  listens_ = listens;
+  if (!Context::current()) found_ = root.found().get();
+  if (listens) reading_.emplace();
+  outer_ = current_;
+  current_ = this;
+}
+
+bool OutermostCall::finds(std::uint64_t id, std::vector<std::uint64_t> FoundParts::* list) {
+  if (found_ && std::ranges::binary_search((*found_).*list, id)) return true;
+  found_ = walked(*root_);
+  root_->found().set(found_);
+  return std::ranges::binary_search((*found_).*list, id);
+}
+
+void OutermostCall::check(const Layer& layer) {
+  if (&layer == root_ || (found_ && std::ranges::binary_search(found_->layers, layer.id()))) return;
+  const Variables variables = layer.variables();
+  if (variables.size() == 0 && !layer.brings_losses()) return;
+  if (finds(layer.id(), &FoundParts::layers)) return;
+  throw InvalidArgument(
+      text(owner_of(*root_), ": layer ", called(layer), ", which has ", variables.size(),
+           variables.size() == 1 ? " variable" : " variables",
+           ", runs within its call, but is none of the layers that are found in it: it would be neither "
+           "trained nor saved. ",
+           mend_for(*root_, "layer")));
+}
+
+void OutermostCall::check(const VariableCell& cell) {
+  if (finds(cell.id, &FoundParts::variables)) return;
+  throw InvalidArgument(
+      text(owner_of(*root_), ": variable `", cell.name,
+           "`, which is trainable, is read within its call, but is none of its variables: it would be "
+           "neither trained nor saved. If it is not to be trained, make it with {.trainable = false}. ",
+           mend_for(*root_, "Variable")));
+}
+
+}  // namespace gradus

@@ -1,0 +1,24 @@
+/// Building a model for the elements of a data set.
+#pragma once
+#include <functional>
+#include <vector>
+#include "gradus/data/pipeline.h"
+#include "gradus/data/stage.h"
+
+namespace gradus {
+
+/// Calls build(specs of the elements). Where something in the model has to know sizes that vary, it is built for those
+/// of the first element.
+template <class Build> void build_for_elements(const Pipeline& dataset, Build build) {
+  const std::vector<Spec> specs = dataset.specs();
+  try {
+    return build(specs);
+  } catch (const Error&) {
+    if (!have_any_size(specs)) throw;
+  }
+  std::vector<Spec> of_first;
+  for (const Tensor& field : dataset.first()) of_first.push_back(field.spec());
+  build(of_first);
+}
+
+}  // namespace gradus

@@ -1,0 +1,141 @@
+/// Every op row with sizes that are known at each call alone: one program of open sizes gives, value and gradients, what
+/// the op gives at each of them.
+#include <cstdlib>
+#include <optional>
+#include <set>
+#include "gradus/autodiff/vjp.h"
+#include "gradus/function/traced_function.h"
+#include "gradus/graph/context.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
+#include "tests/ops/row_fixture.h"
+
+namespace gradus::rows {
+namespace {
+
+using Shapes = std::vector<Shape>;
+
+/// Whether all sizes are tried, of every case of every row: that takes minutes.
+bool is_thorough() {
+  const char* given = std::getenv("GRADUS_SIZES");
+  return given && std::string_view(given) == "all";
+}
+
+/// Rows whose op, or what this file opens of it, has to know a size: each size is a program of its own there.
+const char* const knowing[] = {
+    "NEEDED",
+};
+bool has_to_know(std::string_view row) {
+  return std::ranges::any_of(knowing, [&](std::string_view name) { return row.starts_with(name); });
+}
+
+/// The same numbers: 0 and -0 are, since sums of one element may be left away.
+bool are_equal(const Tensor& a, const Tensor& b) {
+  if (a.spec() != b.spec()) return false;
+  return std::ranges::equal(to_array(a).values, to_array(b).values,
+                            [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+}
+
+class OpenSizes : public RowTest {
+ protected:
+  DType dtype() const { return row().dtypes.front(); }
+
+  /// The op, and its gradients by the operands that have one; the cotangent is made of the index.
+  Tensors results(In in) const {
+    const RecordingScope keep;
+    const Tensor y = row().apply(in);
+    Tensors all{y};
+    if (!row().differentiable || !is_floating(y.dtype())) return all;
+    const Tensor seed = cos(iota(y.shape(), y.dtype()));
+    const Tensors operands(in.begin(), in.end());
+    for (const Tensor& gradient : vjp(y, sources(operands, dtype()), seed))
+      if (gradient.defined()) all.push_back(gradient);
+    return all;
+  }
+
+  /// `shapes` with `n` wherever an extent is `open`.
+  static Shapes resized(Shapes shapes, std::int64_t open, std::int64_t n) {
+    for (Shape& shape : shapes)
+      for (int axis = 0; axis < shape.rank(); ++axis)
+        if (shape[axis] == open) shape.set(axis, n);
+    return shapes;
+  }
+  std::vector<Spec> signature(const Shapes& shapes, std::int64_t open) const {
+    std::vector<Spec> specs;
+    const Shapes declared = resized(shapes, open, any_size);
+    for (std::size_t i = 0; i < shapes.size(); ++i) specs.push_back({dtype_of(i, dtype()), declared[i]});
+    return specs;
+  }
+  static std::vector<std::int64_t> extents(const Shapes& shapes) {
+    std::set<std::int64_t> all;
+    for (const Shape& shape : shapes)
+      for (const std::int64_t d : shape)
+        if (d > 1) all.insert(d);
+    return {all.begin(), all.end()};
+  }
+  static std::vector<std::int64_t> sizes_about(std::int64_t n) {
+    std::vector<std::int64_t> sizes{n, 2 * n, n + 1, 3 * n, n + 4};
+    if (!is_thorough()) return sizes;
+    for (std::int64_t size = 0; size <= 40; ++size) sizes.push_back(size);
+    sizes.insert(sizes.end(), {63, 64, 65, 257});
+    return sizes;
+  }
+  /// Nothing: a mistake, which the row is not about.
+  std::optional<Tensors> results_of_known(const Case& c) const {
+    try {
+      Tensors all = results(c.inputs);
+      for (const Tensor& x : all) x.observed();
+      return all;
+    } catch (const Error&) { return {}; }
+  }
+
+  /// Wherever the op takes a size in place of `open`, one program for all of them gives what it gives.
+  void check(const Shapes& shapes, std::int64_t open) {
+    SCOPED_TRACE(text(row().name, ' ', listed(shapes), "with ", open, " open"));
+    TracedFunction traced({.name = row().name, .input_signature = signature(shapes, open)}, nullptr, 0);
+    bool is_small = false;
+    for (const std::int64_t n : sizes_about(open)) {
+      const Shapes given = resized(shapes, open, n);
+      if (std::ranges::any_of(given, [](const Shape& shape) { return shape.size() > 200'000; })) continue;
+      const Case c = make_case(given, dtype());
+      const std::optional<Tensors> want = results_of_known(c);
+      if (!want) continue;
+      is_small = is_small || n < 2;
+      try {
+        const Called called = traced.call(c.inputs, {}, [&](In in) { return Called{results(in), {}}; });
+        ASSERT_EQ(called.tensors.size(), want->size());
+        for (std::size_t i = 0; i < want->size(); ++i)
+          EXPECT_TRUE(are_equal(called.tensors[i], (*want)[i])) << "at " << n << ", result " << i;
+      } catch (const std::exception& error) { ADD_FAILURE() << "at " << n << ": " << error.what(); }
+    }
+    const Explanation e = traced.explain();
+    for (const Retrace& retrace : e.retraces) {
+      EXPECT_TRUE(is_small || retrace.reason.find("the C++ of the function") == std::string::npos) << retrace.reason;
+    }
+    const int most = is_thorough() || has_to_know(row().name) ? FunctionOptions().max_variants : 1;
+    EXPECT_LE(e.variants, most) << e.retraces.back().reason;
+  }
+};
+
+/// Of the usual tests one extent of each row that is not elementwise: those are all alike.
+TEST_P(OpenSizes, AreOneProgram) {
+  if (is_thorough()) {
+    for (const Shapes& shapes : row().shapes)
+      for (const std::int64_t open : extents(shapes)) check(shapes, open);
+    return;
+  }
+  if (row().elementwise) GTEST_SKIP() << "elementwise";
+  const auto some = std::ranges::find_if(row().shapes, [](const Shapes& shapes) {
+    return !extents(shapes).empty() &&
+           std::ranges::all_of(shapes, [](const Shape& shape) { return shape.size() > 0 && shape.size() <= 64; });
+  });
+  if (some == row().shapes.end()) GTEST_SKIP() << "no small case";
+  const std::vector<std::int64_t> all = extents(*some);
+  check(*some, all[row().name.size() % all.size()]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, OpenSizes, ::testing::ValuesIn(all_rows()), test_name);
+
+}  // namespace
+}  // namespace gradus::rows
