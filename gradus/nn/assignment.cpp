@@ -42,28 +42,28 @@ void write(const Variables& from, const Variables& to) {
 
 /// Modules that share the layer follow.
 void replace(std::shared_ptr<Layer>& layer, const std::shared_ptr<Layer>& before, const std::shared_ptr<Layer>& next) {
-  const bool is_last = layer == before;
-  if (next && (layer.use_count() > 1 + is_last || (!is_last && before.use_count() > 2))) before->successor = next;
+  if (before && next) before->successor = next;
   layer = next;
 }
 
 /// `fresh`, which nobody else has, takes over variables, values and place of `before`.
-void take_over(std::shared_ptr<Layer>& layer, const std::shared_ptr<Layer>& before,
-               const std::shared_ptr<Layer>& fresh) {
+/// `of_others`: Variables of a model that it may have by pointers and which stay those of their owner.
+void take_over(std::shared_ptr<Layer>& layer, const std::shared_ptr<Layer>& before, const std::shared_ptr<Layer>& fresh,
+               const Variables& of_others) {
   const Variables from = fresh->variables(), to = before->variables();
   Layer::Rebinding rebinding;
   std::vector<bool> abandoned;
   for (std::size_t i = 0; i < to.size(); ++i) {
-    rebinding.emplace(from.cells()[i].get(), to.cells()[i]);
+    if (of_others.find(*from.cells()[i]) < 0) rebinding.emplace(from.cells()[i].get(), to.cells()[i]);
     abandoned.push_back(to.cells()[i]->abandoned);
   }
   fresh->rebind(rebinding);
   require(fresh->variables().cells() == to.cells(), "assigning module ", shown(*fresh), " to ", shown(*before),
-          ": a layer in it has variables that were not made by add_variable; give it a rebind(), as Layer has it, for "
-          "these");
+          ": it has layers or Variables by pointers to where they belong to somebody else, or a layer of your own with "
+          "variables that add_variable() has not made, and would need a rebind() for; assign its parts one by one");
   write(from, to);
   fresh->keep_loss_scale_of(*before);
-  before->note_change_within("was assigned");
+  before->note_change_within("was assigned to");
   if (!before->become(*fresh)) replace(layer, before, fresh);
   // Of fields that are Variables the handles are others now.
   for (std::size_t i = 0; i < to.size(); ++i) to.cells()[i]->abandoned = abandoned[i];
@@ -85,7 +85,7 @@ std::shared_ptr<Layer> copy_of(const std::shared_ptr<Layer>& layer) {
 void adopt(std::shared_ptr<Layer>& layer, std::shared_ptr<Layer> before, const std::shared_ptr<Layer>& next) {
   if (before) {
     if (next) next->take_place_of(*before, true);
-    before->note_change_within("was assigned");
+    before->note_change_within("was assigned to");
   }
   replace(layer, before, next);
 }
@@ -111,7 +111,7 @@ void assign(std::shared_ptr<Layer>& layer, std::shared_ptr<Layer> before, const 
     fresh->ensure_built(*before->input());
   }
   check_structure(fresh->variables(), before->variables(), *fresh, *before);
-  take_over(layer, before, fresh);
+  take_over(layer, before, fresh, other->variables());
 }
 
 }  // namespace gradus

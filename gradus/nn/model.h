@@ -90,6 +90,7 @@ template <class Net> struct NetLayerOf final : NetLayer {
   bool become(Layer& fresh) override {
     auto* same = dynamic_cast<NetLayerOf*>(&fresh);
     if (!same || !replace_in_place(net, same->net)) return false;
+    FieldCopies::after_move(same->net, net);
     take_own(fresh);
     return true;
   }

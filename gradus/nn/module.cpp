@@ -60,18 +60,21 @@ bool Module::copies_are_shared() const {
 }
 
 Module& Module::operator=(const Module& other) {
-  const std::shared_ptr<Layer> next = other.shared_layer();
-  if (this == &other || (next && next == shared_layer())) return *this;
-  if (keeps_variables() && next) gradus::assign(layer_, shared_layer(), next);
-  else if (other.copies_are_shared()) adopt(layer_, shared_layer(), next);
-  else adopt(layer_, shared_layer(), copy_of(next));
+  const std::shared_ptr<Layer> next = other.shared_layer(), before = shared_layer();  // `other` may be within
+  if (this == &other || (next && next == before)) return *this;
+  if (other.copies_are_shared()) {  // others that have shared the layer before keep it
+    if (before) before->note_change_within("was assigned to");
+    layer_ = next;
+    handle_ = Handle::shared;
+  } else if (keeps_variables() && next) gradus::assign(layer_, before, next);
+  else adopt(layer_, before, copy_of(next));
   return *this;
 }
 
 Module& Module::operator=(Module&& other) {
   const std::shared_ptr<Layer> next = other.shared_layer(), before = shared_layer();  // `other` may be within
   if (this == &other || (next && next == before)) return *this;
-  if (keeps_variables() && next) return *this = std::as_const(other);
+  if (other.copies_are_shared() || (keeps_variables() && next)) return *this = std::as_const(other);
   adopt(layer_, before, next);
   if (next) next->note_change("was moved");
   other.layer_ = nullptr;

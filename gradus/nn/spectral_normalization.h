@@ -13,7 +13,8 @@ struct SpectralNormalizationOptions {
 };
 /// In training, before each call: the kernel [..., n], as a matrix of n columns, is divided by its largest singular
 /// value, which power iteration follows by the variable vector_u [1, n], and the layer's variable is assigned; in
-/// inference the layer as it is. The layer has one kernel, or is an Embedding (else InvalidArgument).
+/// inference, and frozen (set_trainable), the layer as it is. The layer has one kernel, or is an Embedding (else
+/// InvalidArgument).
 struct SpectralNormalization : Module {
   explicit SpectralNormalization(Module layer, SpectralNormalizationOptions options = {});
 };

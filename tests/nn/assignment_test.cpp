@@ -297,6 +297,106 @@ TEST(Assigning, ToFieldsOfModels) {
   }
 }
 
+/// Layers without variables in all that a walk goes into: set, changed and reset after tracing.
+struct Holders {
+  std::optional<Dropout> optional{};
+  std::shared_ptr<Dropout> pointer{};
+  std::map<std::string, Dropout> map{};
+  std::vector<std::optional<Dropout>> vector{std::nullopt, std::nullopt};
+  std::variant<std::monostate, Dropout, GaussianNoise> variant{};
+  std::pair<int, std::optional<Dropout>> pair{};
+  Tensor operator()(const Tensor& in) const {
+    Tensor x = in;
+    if (optional) x = (*optional)(x);
+    if (pointer) x = (*pointer)(x);
+    for (const auto& [key, layer] : map) x = layer(x);
+    for (const auto& each : vector)
+      if (each) x = (*each)(x);
+    if (const auto* drop = std::get_if<Dropout>(&variant)) x = (*drop)(x);
+    if (const auto* noise = std::get_if<GaussianNoise>(&variant)) x = (*noise)(x);
+    return pair.second ? (*pair.second)(x) : x;
+  }
+};
+
+TEST(Assigning, LayersWithoutVariablesComeAndGo) {
+  using Change = std::function<void(Holders&, double rate)>;  // below 0: reset
+  const std::vector<std::pair<const char*, Change>> changes{
+      {"optional", [](Holders& h, double r) { r < 0 ? h.optional.reset() : void(h.optional = Dropout(r)); }},
+      {"pointer", [](Holders& h, double r) { h.pointer = r < 0 ? nullptr : std::make_shared<Dropout>(r); }},
+      {"map", [](Holders& h, double r) { r < 0 ? h.map.clear() : void(h.map.insert_or_assign("a", Dropout(r))); }},
+      {"vector", [](Holders& h, double r) { r < 0 ? h.vector[1].reset() : void(h.vector[1].emplace(r)); }},
+      {"variant",
+       [](Holders& h, double r) {
+         if (r < 0) h.variant = std::monostate();
+         else if (r < 0.5) h.variant = GaussianNoise(r);
+         else h.variant = Dropout(r);
+       }},
+      {"pair", [](Holders& h, double r) { r < 0 ? h.pair.second.reset() : void(h.pair.second.emplace(r)); }}};
+  const Tensor x = ones({8, 32});
+  for (const auto& [name, change] : changes) {
+    Model<Holders> model;
+    const auto f = function([&](Tensor in) { return model(in); });
+    int step = 0;
+    for (const double rate : {-1.0, 0.9, 0.2, 0.2, -1.0, 0.6, -1.0}) {
+      change(*model.operator->(), rate);
+      const auto again = function([&](Tensor in) { return model(in); });
+      const ModeScope training_mode(CallMode::training);
+      const Tensor want = drawn([&] { return again(x); });
+      EXPECT_TRUE(bitwise_equal(drawn([&] { return f(x); }), want)) << name << ", step " << step;
+      EXPECT_EQ(bitwise_equal(want, x), rate < 0) << name << ", step " << step;
+      ++step;
+    }
+    EXPECT_LE(f.explain().variants, 3) << name;
+  }
+}
+
+TEST(Assigning, ASharedLayerIsOneAfterIt) {
+  const Tensor x = random::normal({4, 3}, {.seed = 1});
+  Dense layer(3, relu);
+  Sequential one{shared(layer), Dropout(0.1)}, two{Dense(3), shared(layer)};
+  one(x), two(x);
+  const auto f = function([&](Tensor in) { return one(in) + two(in); });
+  f(x);
+  Dense other(3, tanh);
+  other(x);
+  layer = other;
+  EXPECT_TRUE(bitwise_equal(one(x), other(x)));
+  EXPECT_TRUE(bitwise_equal(two(x), other(two.layer(0)(x))));
+  EXPECT_TRUE(bitwise_equal(f(x), one(x) + two(x)));
+  EXPECT_EQ(one.variables()[0].cell(), two.variables()[2].cell());
+  one.layer(0) = Dense(3, sigmoid);
+  EXPECT_TRUE(bitwise_equal(layer(x), one(x)));
+  EXPECT_TRUE(bitwise_equal(f(x), one(x) + two(x)));
+  Dense third(3);
+  third(x);
+  one.layer(0) = shared(third);  // another one from now on, of this model alone
+  EXPECT_EQ(one.variables()[0].cell(), third.kernel().cell());
+  EXPECT_NE(two.variables()[2].cell(), third.kernel().cell());
+  EXPECT_TRUE(bitwise_equal(f(x), one(x) + two(x)));
+}
+
+/// What a model holds by a pointer to it belongs to somebody else, and is not rebound.
+struct Borrowing {
+  Dense own{3, relu};
+  const Dense* borrowed = nullptr;
+  Tensor operator()(const Tensor& x) const { return (*borrowed)(own(x)); }
+};
+
+TEST(Assigning, WhatIsBorrowedStaysItsOwners) {
+  const Tensor x = random::normal({4, 3}, {.seed = 1});
+  const Dense first(3), second(3, tanh);
+  Model<Borrowing> a(Borrowing{.borrowed = &first}), b(Borrowing{.own = Dense(3, tanh), .borrowed = &first});
+  a(x), b(x);
+  a = b;
+  EXPECT_TRUE(bitwise_equal(a(x), b(x)));
+  EXPECT_EQ(a.variables()[2].cell(), first.kernel().cell());
+  Model<Borrowing> other(Borrowing{.borrowed = &second});
+  const Tensor before = a(x), of_other = other(x);
+  expect_says(error_of<InvalidArgument>([&] { a = other; }), "belong to somebody else");
+  EXPECT_TRUE(bitwise_equal(a(x), before));
+  EXPECT_TRUE(bitwise_equal(other(x), of_other));
+}
+
 TEST(Assigning, AModelKeepsItsFieldsWhereTheyAre) {
   const Tensor x = random::normal({4, 3}, {.seed = 1});
   Model<Net> a, b(Net{.doubled = true, .first = Dense(3, tanh)});
