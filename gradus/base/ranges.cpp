@@ -1,5 +1,6 @@
 /// What is said of a number that is out of its range.
 #include "gradus/base/ranges.h"
+#include <cmath>
 
 namespace gradus {
 namespace {
@@ -23,7 +24,8 @@ template <class T> std::string message(std::string_view owner, std::string_view 
 }  // namespace
 
 void fail_range(std::string_view owner, std::string_view field, const Allowed& range, double value) {
-  throw InvalidArgument(message(owner, field, range, value));
+  throw InvalidArgument(message(owner, field, range, value) +
+                        (std::isfinite(value) ? "" : "; expected a finite number"));
 }
 void fail_range(std::string_view owner, std::string_view field, const Allowed& range, std::int64_t value) {
   throw InvalidArgument(message(owner, field, range, value));

@@ -60,10 +60,12 @@ std::string said_of(const auto& change) {
 
 TEST(Ranges, FindEveryNumberOfAStruct) {
   check_options("Layer", Sample{.beta = 1, .seed = ~std::uint64_t{0}, .maybe = Inner{3}});
-  EXPECT_EQ(said_of([](Sample& o) { o.rate = nan; }), "Layer: rate must be within 0 and 1, got nan");
+  EXPECT_EQ(said_of([](Sample& o) { o.rate = nan; }),
+            "Layer: rate must be within 0 and 1, got nan; expected a finite number");
   EXPECT_EQ(said_of([](Sample& o) { o.beta = -1; }), "Layer: beta must be within 0 and 1, got -1");
   EXPECT_EQ(said_of([](Sample& o) { o.sizes = {4, 0}; }), "Layer: sizes[1] must be at least 1, got 0");
-  EXPECT_EQ(said_of([](Sample& o) { o.ends[1] = inf; }), "Layer: ends[1] must be finite, got inf");
+  EXPECT_EQ(said_of([](Sample& o) { o.ends[1] = inf; }),
+            "Layer: ends[1] must be finite, got inf; expected a finite number");
   EXPECT_EQ(said_of([](Sample& o) { o.inner.n = 0; }), "Layer: inner: n must be positive, got 0");
   EXPECT_EQ(said_of([](Sample& o) { o.maybe = Inner{-3}; }), "Layer: maybe: n must be positive, got -3");
 }
@@ -72,12 +74,12 @@ TEST(Ranges, SayWhatIsExpected) {
   const auto said = [](const Allowed& range) {
     return error_of<InvalidArgument>([&] { check_number("f", "x", range, nan); });
   };
-  EXPECT_EQ(said(Allowed::positive("")), "f: x must be positive, got nan");
-  EXPECT_EQ(said(Allowed::not_negative("")), "f: x must not be negative, got nan");
-  EXPECT_EQ(said(Allowed::between_zero_and_one("")), "f: x must be between 0 and 1, got nan");
-  EXPECT_EQ(said(Allowed{"", 1, inf, true}), "f: x must be above 1, got nan");
-  EXPECT_EQ(said(Allowed{"", -inf, 0, true}), "f: x must be at most 0, got nan");
-  EXPECT_EQ(said(Allowed{"", 0, 1, true}), "f: x must be above 0 and at most 1, got nan");
+  EXPECT_EQ(said(Allowed::positive("")), "f: x must be positive, got nan; expected a finite number");
+  EXPECT_EQ(said(Allowed::not_negative("")), "f: x must not be negative, got nan; expected a finite number");
+  EXPECT_EQ(said(Allowed::between_zero_and_one("")), "f: x must be between 0 and 1, got nan; expected a finite number");
+  EXPECT_EQ(said(Allowed{"", 1, inf, true}), "f: x must be above 1, got nan; expected a finite number");
+  EXPECT_EQ(said(Allowed{"", -inf, 0, true}), "f: x must be at most 0, got nan; expected a finite number");
+  EXPECT_EQ(said(Allowed{"", 0, 1, true}), "f: x must be above 0 and at most 1, got nan; expected a finite number");
 }
 
 }  // namespace
