@@ -1,6 +1,7 @@
 /// Dimensions. A non-negative number is an extent. any_size stands in a user's spec for "not known when tracing". While
 /// a function is traced, such a dimension is a symbol: a number below any_size that names a polynomial of symbols with
-/// integer coefficients, such as 784*s0. Equal polynomials are the same number, so shapes compare by value.
+/// integer coefficients, such as 784*s0. What is no polynomial, such as a half rounded down, is a factor of its own
+/// (derived_dimension.h). Equal polynomials are the same number, so shapes compare by value.
 #pragma once
 #include <cstdint>
 #include <optional>
