@@ -56,10 +56,10 @@ std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& st
 /// convolutions of one channel a group have loops of their own, else they are groups as any others; of finite values no
 /// bit changes; "winograd": convolutions of many channels with kernels of 3 x 3 do fewer multiplications, whose results
 /// are rounded differently: the one name that changes bits without AMX; with AMX "attention" changes those of bf16, and
-/// of f32 with MatmulPrecision::bfloat16_6x (backend/matmul_precision.h); "epilogues": what is computed of a product alone runs
-/// over its pieces as soon as they are there; "rows": where rows of what a loop hands on never meet, threads have their
-/// own; "balance": threads that are done take over some of what others have to do; "lookups": rows that indices choose
-/// are read in place by the loops that need them, else copied before).
+/// of f32 with MatmulPrecision::bfloat16_6x (backend/matmul_precision.h); "epilogues": what is computed of a product
+/// alone runs over its pieces as soon as they are there; "rows": where rows of what a loop hands on never meet, threads
+/// have their own; "balance": threads that are done take over some of what others have to do; "lookups": rows that
+/// indices choose are read in place by the loops that need them, else copied before).
 std::span<const std::string_view> pass_names();
 bool is_disabled(std::span<const std::string> disable, std::string_view name);
 /// Runs the graph passes in order, those in `disable` excepted; InvalidArgument names an unknown one and lists the

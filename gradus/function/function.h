@@ -6,15 +6,15 @@
 /// first takes it, all stay cached; Variables are assigned after the path of a call is known. All other C++ state read
 /// while tracing is frozen in that path; a Variable that is destroyed is noticed, and what used it is traced anew. A
 /// closure must see models and optimizers by reference. InvalidArgument: a Variable that is made and destroyed while
-/// tracing, as those of a model that the C++ copies are, and a field of a model that the C++ itself changes. Called under
-/// a tape, or inside another trace, a function is traced along.
+/// tracing, as those of a model that the C++ copies are, and a field of a model that the C++ itself changes. Called
+/// under a tape, or inside another trace, a function is traced along.
 ///
 /// A size that varied between calls is a symbol in the next trace: to C++ a negative number, which ops understand. C++
 /// that counts, branches or computes with it is another program for each size. So at each new size the C++ runs twice
 /// more, with the size and with the symbol, to see whether both are one program; where they differ, the size is fixed,
-/// one variant each, and explain() says so; where it is declared any_size, that is an InvalidArgument. An op that has to
-/// know a size fixes it likewise, told in the op's words, under any_size, too. What C++ makes of a size as a number is extent(x.shape()[0], dtype), a loop over it a scan. Other effects of the C++
-/// happen at each run.
+/// one variant each, and explain() says so; where it is declared any_size, that is an InvalidArgument. An op that has
+/// to know a size fixes it likewise, told in the op's words, under any_size, too. What C++ makes of a size as a number
+/// is extent(x.shape()[0], dtype), a loop over it a scan. Other effects of the C++ happen at each run.
 ///
 /// ResourceExhausted: more than max_variants signatures, more than 64 paths in one of them, or more than 128 branches
 /// on one path: cond, while_loop and scan are made for that.

@@ -98,7 +98,7 @@ void check_source(const Spec& spec, const std::string& what) {
 /// The gradient by a source on which the target does not depend.
 Tensor unconnected(const Spec& spec, const std::string& what, const GradientOptions& options) {
   require<MistakeOfCpp>(options.unconnected == Unconnected::zero, "gradient: the target does not depend on ", what,
-          "; leave it out, or ask for zeros with {.unconnected = Unconnected::zero}");
+                        "; leave it out, or ask for zeros with {.unconnected = Unconnected::zero}");
   return fill(spec.shape, 0, spec.dtype);
 }
 

@@ -7,7 +7,9 @@ namespace gradus {
 namespace {
 
 bool begins_dimension(char before) { return before == '[' || before == ',' || before == '='; }
-bool is_of_dimension(char c) { return (c >= '0' && c <= '9') || std::string_view("s*+-()/^").find(c) != std::string_view::npos; }
+bool is_of_dimension(char c) {
+  return (c >= '0' && c <= '9') || std::string_view("s*+-()/^").find(c) != std::string_view::npos;
+}
 
 /// `written` with extents for dimensions. What a word such as `sum` begins with is none.
 std::string with_numbers(std::string_view written, std::span<const std::int64_t> symbols) {

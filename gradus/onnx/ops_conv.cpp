@@ -90,8 +90,7 @@ Paddings paddings_of(const Call& c, const Tensor& x, const Geometry& g) {
     const std::int64_t size = x.shape()[static_cast<int>(i) + 2];
     const std::int64_t steps =
         dimension::multiply(dimension::subtract(dimension::ceil_divide(size, g.strides[i]), 1), g.strides[i]);
-    const std::int64_t total =
-        dimension::maximum(dimension::subtract(dimension::add(steps, g.reach(i)), size), 0);
+    const std::int64_t total = dimension::maximum(dimension::subtract(dimension::add(steps, g.reach(i)), size), 0);
     const std::int64_t less = dimension::floor_divide(total, 2), more = dimension::subtract(total, less);
     if (automatic == "SAME_UPPER") paddings[i] = {less, more};
     else paddings[i] = {more, less};

@@ -88,8 +88,8 @@ std::optional<Tensor> disjoint_sum(const Tensor& a, const Tensor& b) {
   const Concat *first = a.node()->op.as<Concat>(), *second = b.node()->op.as<Concat>();
   std::optional<Tensors> parts;
   if (first && second && first->axis == second->axis && a.spec() == b.spec())
-    parts = joined_parts(Parts(a.node()->inputs, first->axis), Parts(b.node()->inputs, first->axis), a.spec(),
-                         first->axis);
+    parts =
+        joined_parts(Parts(a.node()->inputs, first->axis), Parts(b.node()->inputs, first->axis), a.spec(), first->axis);
   // Asked of every sum: at some sizes a padding is empty, and what is padded is no concat.
   if (!SizeChoice::choose(parts.has_value()) || !parts) return {};
   return concat(*parts, first->axis);

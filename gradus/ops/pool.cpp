@@ -52,7 +52,9 @@ bool sees_something(const Windows& w, int i, std::int64_t o, std::int64_t input)
 }
 
 /// Whether `d` is at most `bound`, as far as that is known.
-bool is_at_most(std::int64_t d, std::int64_t bound) { return dimension::is_never_negative(dimension::subtract(bound, d)); }
+bool is_at_most(std::int64_t d, std::int64_t bound) {
+  return dimension::is_never_negative(dimension::subtract(bound, d));
+}
 
 /// Whether a window may be without elements: padding that is wide, or gaps that an input falls into.
 bool may_see_nothing(const Windows& w, const Shape& input) {
@@ -376,8 +378,7 @@ Tensor fold_patches(const Tensor& patches, const Sizes& output_size, const Sizes
   for (std::int64_t d : w.size) apart.push_back(d);
   for (std::int64_t d : kernel) apart.push_back(d);
   apart.push_back(*channels);
-  for (int i = 0; i < count; ++i)
-    padded.push_back(dimension::add(output[i], dimension::add(w.before[i], w.after[i])));
+  for (int i = 0; i < count; ++i) padded.push_back(dimension::add(output[i], dimension::add(w.before[i], w.after[i])));
   Tensor folded = in_computed_dtype(
       reshape(patches, apart), [&](const Tensor& given) { return apply(Fold{w.strides, w.dilations, padded}, given); });
   for (int i = 0; i < count; ++i)

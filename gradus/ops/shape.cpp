@@ -213,8 +213,8 @@ std::vector<Tensor> split(const Tensor& x, int parts, int axis) {
   require(parts > 0, "split: ", parts, " parts; expected at least one");
   const std::int64_t whole = x.shape()[at], size = dimension::floor_divide(whole, parts);
   const auto is_no_multiple = [&] {
-    return text("split: dimension ", at, " of ", x.spec(), " is ", dimension::to_text(whole), ", which is no multiple of ",
-                parts, " parts");
+    return text("split: dimension ", at, " of ", x.spec(), " is ", dimension::to_text(whole),
+                ", which is no multiple of ", parts, " parts");
   };
   require(whole < 0 || size * parts == whole, is_no_multiple());
   require_not_negative(dimension::subtract(dimension::multiply(size, parts), whole), is_no_multiple());
@@ -248,7 +248,8 @@ Tensor roll(const Tensor& x, std::int64_t shift, int axis) {
   const int at = x.shape().normalized(axis);
   const std::int64_t size = x.shape()[at];
   if (size == 0 || shift == 0) return x;
-  const std::int64_t tail = dimension::modulo(dimension::of_number(shift), size);  // the last elements, which come first
+  const std::int64_t tail =
+      dimension::modulo(dimension::of_number(shift), size);  // the last elements, which come first
   const bool stays = tail == 0;
   if (SizeChoice::choose(stays) && stays) return x;
   const std::int64_t head = dimension::subtract(size, tail);

@@ -113,8 +113,7 @@ Windows windows_over(std::string_view op, const Spec& x, const Shape& kernel, co
     const std::int64_t padded = dimension::add(input, dimension::add(before, after));
     w.before.push_back(before);
     w.after.push_back(after);
-    w.size.push_back(
-        count_windows(op, x, i, padded, reach, stride, options.ceil_mode, dimension::add(input, before)));
+    w.size.push_back(count_windows(op, x, i, padded, reach, stride, options.ceil_mode, dimension::add(input, before)));
   }
   return w;
 }

@@ -44,7 +44,8 @@ class Parser {
     bool is_first = true;
     do {
       const bool negative = takes('-');
-      if (!negative && !takes('+')) require(is_first, "dimension `", written_, "`: expected a sign before `", rest_, '`');
+      if (!negative && !takes('+'))
+        require(is_first, "dimension `", written_, "`: expected a sign before `", rest_, '`');
       is_first = false;
       const std::int64_t term = product();
       total = negative ? subtract(total, term) : add(total, term);

@@ -1,6 +1,6 @@
 /// What a symbolic dimension is made of; for the sources of dimensions alone. A factor of a term is a symbol, or a
-/// derived one, which stands for what is no polynomial of others: a quotient rounded down, the larger of a number and 0,
-/// a number of doublings.
+/// derived one, which stands for what is no polynomial of others: a quotient rounded down, the larger of a number and
+/// 0, a number of doublings.
 #pragma once
 #include <cstdint>
 #include <map>

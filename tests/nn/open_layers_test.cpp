@@ -137,8 +137,13 @@ std::vector<OpenLayer> layers_with_windows() {
       {"conv_lstm", [=] { return ConvLSTM1D(2, 3, {.padding = same}); }, {f32, {any, any, 7, 2}}},
       {"all_kinds_in_a_row",
        [=] {
-         return Sequential{Conv1D(3, 3, {.strides = 2, .padding = same}), MaxPooling1D(), UpSampling1D(),
-                           AveragePooling1D(3, {.strides = 2, .padding = same}), Flatten(), Reshape({-1, 3}), GRU(2)};
+         return Sequential{Conv1D(3, 3, {.strides = 2, .padding = same}),
+                           MaxPooling1D(),
+                           UpSampling1D(),
+                           AveragePooling1D(3, {.strides = 2, .padding = same}),
+                           Flatten(),
+                           Reshape({-1, 3}),
+                           GRU(2)};
        },
        steps},
   };
@@ -190,7 +195,8 @@ TEST_P(OpenLayers, OneProgramServesAllSizes) {
     const auto want = eager(x);
     set_seed(2);
     const auto got = compiled(x);
-    for (std::size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(are_equal(got[i], want[i])) << x.spec() << ", result " << i;
+    for (std::size_t i = 0; i < want.size(); ++i)
+      EXPECT_TRUE(are_equal(got[i], want[i])) << x.spec() << ", result " << i;
   }
   // A batch of one may have a program of its own: sums over it are left away.
   const int most = row.programs == Programs::one ? 2 : FunctionOptions().max_variants;

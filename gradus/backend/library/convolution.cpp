@@ -387,7 +387,8 @@ BoundThunk bind_convolution(const Graph& graph, int value, Symbols symbols, cons
   const Value& v = graph[value];
   const Convolution& op = *v.op.as<Convolution>();
   const Shape x = graph[v.in[0]].spec.shape.evaluated(symbols), w = graph[v.in[1]].spec.shape.evaluated(symbols);
-  const WindowAxes axes = windows_to_elements(shapes_of(op, kernel(w), symbols), op.size.evaluated(symbols), spatial(x));
+  const WindowAxes axes =
+      windows_to_elements(shapes_of(op, kernel(w), symbols), op.size.evaluated(symbols), spatial(x));
   return bind_gathered(call_of(graph, value, symbols, op, axes), false, ways_of(options));
 }
 
@@ -395,7 +396,8 @@ BoundThunk bind_transposed_convolution(const Graph& graph, int value, Symbols sy
   const Value& v = graph[value];
   const TransposedConvolution& op = *v.op.as<TransposedConvolution>();
   const Shape y = graph[v.in[0]].spec.shape.evaluated(symbols), w = graph[v.in[1]].spec.shape.evaluated(symbols);
-  const WindowAxes axes = elements_to_windows(shapes_of(op, kernel(w), symbols), op.size.evaluated(symbols), spatial(y));
+  const WindowAxes axes =
+      elements_to_windows(shapes_of(op, kernel(w), symbols), op.size.evaluated(symbols), spatial(y));
   return bind_gathered(call_of(graph, value, symbols, op, axes), true, ways_of(options));
 }
 

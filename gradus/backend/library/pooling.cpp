@@ -87,7 +87,8 @@ BoundThunk bind_window_argmax(const Graph& graph, int value, Symbols symbols) {
   const Value& v = graph[value];
   const WindowArgmax& op = *v.op.as<WindowArgmax>();
   const Shape x = graph[v.in[0]].spec.shape.evaluated(symbols), y = v.spec.shape.evaluated(symbols);
-  return bound_of(call_of(graph, value, y, windows_to_elements(shapes_of(op, op.window, symbols), spatial(y), spatial(x))), 1);
+  return bound_of(
+      call_of(graph, value, y, windows_to_elements(shapes_of(op, op.window, symbols), spatial(y), spatial(x))), 1);
 }
 
 void run_window_argmax(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
@@ -115,8 +116,8 @@ BoundThunk bind_window_select(const Graph& graph, int value, Symbols symbols) {
   const Value& v = graph[value];
   const WindowSelect& op = *v.op.as<WindowSelect>();
   const Shape x = graph[v.in[0]].spec.shape.evaluated(symbols), y = v.spec.shape.evaluated(symbols);
-  BoundThunk bound =
-      bound_of(call_of(graph, value, y, windows_to_elements(shapes_of(op, op.window, symbols), spatial(y), spatial(x))));
+  BoundThunk bound = bound_of(
+      call_of(graph, value, y, windows_to_elements(shapes_of(op, op.window, symbols), spatial(y), spatial(x))));
   std::int64_t taps = 1;
   for (std::int64_t k : op.window) taps *= k;
   bound.worker_scratch = taps * static_cast<std::int64_t>(sizeof(std::int64_t));  // where each tap of a window lies
@@ -163,7 +164,8 @@ BoundThunk bind_window_deposit(const Graph& graph, int value, Symbols symbols) {
   const Value& v = graph[value];
   const WindowDeposit& op = *v.op.as<WindowDeposit>();
   const Shape y = graph[v.in[0]].spec.shape.evaluated(symbols), x = v.spec.shape.evaluated(symbols);
-  return bound_of(call_of(graph, value, x, elements_to_windows(shapes_of(op, op.window, symbols), spatial(x), spatial(y))));
+  return bound_of(
+      call_of(graph, value, x, elements_to_windows(shapes_of(op, op.window, symbols), spatial(x), spatial(y))));
 }
 
 void run_window_deposit(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
