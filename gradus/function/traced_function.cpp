@@ -320,7 +320,9 @@ std::shared_ptr<Variant> TracedFunction::State::make_narrower(const Signature& p
 bool TracedFunction::State::is_one_of_too_many(const Signature& call) {
   std::unique_lock lock(guard);
   const auto alike = [&](const Signature& s) { return is_same_kind(s, call); };
-  if (std::ssize(variants) < options.max_variants || std::ranges::none_of(needing_sizes, alike)) return false;
+  const auto lasts = [](const std::shared_ptr<Variant>& variant) { return !variant->watched.is_over(); };
+  if (std::ranges::count_if(variants, lasts) < options.max_variants || std::ranges::none_of(needing_sizes, alike))
+    return false;
   if (!std::exchange(warned_of_op_by_op, true))
     std::cerr << going_op_by_op(title, variants.size(), retraces.back().reason);
   return true;
@@ -387,7 +389,6 @@ std::shared_ptr<Variant> TracedFunction::State::find_or_make(Request& request, s
   if (auto known = find(request.signature, symbols)) return known;
   std::lock_guard lock(making);
   if (auto known = find(request.signature, symbols)) return known;
-  retire_outdated();
   if ((request.op_by_op = is_one_of_too_many(request.signature))) return nullptr;
   auto variant = make(request);
   symbols = match(variant->pattern, request.signature).value();

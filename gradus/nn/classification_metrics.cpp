@@ -35,10 +35,10 @@ Tensor truth_of(const Tensor& y) { return y.dtype() == boolean ? cast(y, f64) : 
 /// How many elements hold `wanted`, f64.
 Tensor count_of(const Tensor& wanted) { return reduce_sum(flat(cast(wanted, f64))); }
 
-/// How many predictions are no probabilities.
-Tensor outside_of_probabilities(const Tensor& prediction) {
-  const Tensor p = cast(prediction, f64);
-  return count_of(logical_not(logical_and(p >= 0, p <= 1)));
+/// How many predictions that count are no probabilities.
+Tensor outside_of_probabilities(const Tensor& prediction, const Tensor& weight) {
+  const Tensor p = cast(prediction, f64), is_one = logical_and(p >= 0, p <= 1);
+  return count_of(logical_and(logical_not(is_one), not_equal(reshape(weight, p.shape()), 0)));
 }
 
 /// What is known only when the totals are read: InvalidArgument where predictions do not fit.
@@ -61,7 +61,7 @@ Tensor counts_at(const std::string& metric, const std::vector<double>& threshold
   const Tensor of_true = expand_dims(weight * is_true, 1), of_false = expand_dims(weight * (1 - is_true), 1);
   const Tensor true_positives = total(above * of_true), false_positives = total(above * of_false);
   return concat({true_positives, false_positives, total(of_false) - false_positives, total(of_true) - true_positives,
-                 reshape(outside_of_probabilities(prediction), {1})});
+                 reshape(outside_of_probabilities(prediction, weight), {1})});
 }
 
 /// The four counts at each threshold, from totals.
@@ -118,20 +118,24 @@ double best_at(std::span<const double> totals, Rate bound, double least, Rate wa
   return best;
 }
 
-/// How many elements of x are no whole numbers, f64.
-Tensor fractions_in(const Tensor& x) {
+/// How many elements of x that count are no whole numbers, f64.
+Tensor fractions_in(const Tensor& x, const Tensor& weight) {
   if (!is_floating(x.dtype())) return zeros({}, f64);
-  const Tensor each = cast(x, f64);
-  return count_of(logical_not(equal(each, floor(each))));
+  const Tensor each = cast(x, f64), is_whole = equal(each, floor(each));
+  return count_of(logical_and(logical_not(is_whole), not_equal(reshape(weight, each.shape()), 0)));
 }
 
 /// Confusion of classes, flat: [classes^2]; then the number of misfits.
 Tensor confusion(const std::string& metric, std::int64_t classes, const Tensor& y, const Tensor& prediction,
                  const Tensor& sample_weight, const Tensor& misfits) {
   check_pair(metric, y, prediction);
-  const Tensor weight = flat(weights_of(metric, sample_weight, prediction));
-  const Tensor table = confusion_matrix(flat(cast(y, i64)), flat(cast(prediction, i64)), classes, weight);
-  return concat({flat(table), reshape(misfits, {1})});
+  const Tensor weight = flat(weights_of(metric, sample_weight, prediction)), counts = not_equal(weight, 0);
+  const auto classes_of = [&](const Tensor& x) {  // what does not count need be none
+    const Tensor all = flat(cast(x, i64));
+    return where(counts, all, zeros_like(all));
+  };
+  return concat(
+      {flat(confusion_matrix(classes_of(y), classes_of(prediction), classes, weight)), reshape(misfits, {1})});
 }
 
 /// The mean over `chosen` classes that occur.
@@ -160,7 +164,7 @@ Tensor class_counts(const std::string& metric, std::int64_t classes, std::option
   const Tensor positive = threshold ? cast(p > *threshold, f64) : one_hot(argmax(p), classes, f64);
   const Tensor weight = weights_of(metric, sample_weight, prediction), is_true = multiply_no_nan(cast(y, f64), weight);
   const auto total = [](const Tensor& each) { return reduce_sum(each, {.axis = {0}}); };
-  const Tensor misfits = threshold ? outside_of_probabilities(p) : zeros({}, f64);
+  const Tensor misfits = threshold ? outside_of_probabilities(p, weight) : zeros({}, f64);
   return concat({total(positive * is_true), total(positive * weight), total(is_true), reshape(misfits, {1})});
 }
 
@@ -224,9 +228,12 @@ struct OfConfusion : Metric {
       : Metric(
             name, checked_classes(name, classes) * classes + 1,
             [=](const Tensor& y, const Tensor& p, const Tensor& w) {
-              if (!threshold) return confusion(name, classes, y, p, w, fractions_in(p) + fractions_in(y));
+              check_pair(name, y, p);
+              const Tensor weight = weights_of(name, w, p);
+              if (!threshold)
+                return confusion(name, classes, y, p, w, fractions_in(p, weight) + fractions_in(y, weight));
               const Tensor is_positive = cast(cast(p, f64) >= *threshold, i64);
-              return confusion(name, classes, y, is_positive, w, outside_of_probabilities(p));
+              return confusion(name, classes, y, is_positive, w, outside_of_probabilities(p, weight));
             },
             [=](std::span<const double> totals) {
               check_misfits(name, totals.back(),

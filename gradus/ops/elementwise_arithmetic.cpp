@@ -297,11 +297,23 @@ Tensor minimum(const Tensor& a, const Tensor& b) { return broadcasting(Minimum{}
 Tensor minimum(const Tensor& a, Scalar b) { return minimum(a, beside(a, b, Minimum::name)); }
 Tensor minimum(Scalar a, const Tensor& b) { return minimum(beside(b, a, Minimum::name), b); }
 
+namespace {
+
+/// Exactly; false of NaN.
+bool is_at_most(const scalar::Literal& a, const scalar::Literal& b) {
+  if (!a.is_integral() || !b.is_integral()) return a.real() <= b.real();
+  if (a.is_huge() != b.is_huge()) return b.is_huge();
+  const std::uint64_t x = a.bits_as(u64), y = b.bits_as(u64);
+  return a.is_huge() ? x <= y : static_cast<std::int64_t>(x) <= static_cast<std::int64_t>(y);
+}
+
+}  // namespace
+
 Tensor clip_by_value(const Tensor& x, Scalar low, Scalar high) {
-  const double least = low.literal().real(), most = high.literal().real();
-  require(least <= most, "clip_by_value: expected low <= high, got low ", least, " and high ", most);
-  const Tensor from = broadcast_to(beside(x, low, ClipByValue::name), x.shape());
-  return apply(ClipByValue{}, x, from, broadcast_to(beside(x, high, ClipByValue::name), x.shape()));
+  const Tensor least = beside(x, low, ClipByValue::name), most = beside(x, high, ClipByValue::name);
+  require(is_at_most(low.literal(), high.literal()), "clip_by_value: expected low <= high, got low ",
+          low.literal().real(), " and high ", high.literal().real());
+  return apply(ClipByValue{}, x, broadcast_to(least, x.shape()), broadcast_to(most, x.shape()));
 }
 
 Tensor clip_by_norm(const Tensor& x, double norm) {

@@ -102,7 +102,7 @@ TEST(MapBatches, MistakesAreExplained) {
   const auto same = [](Tensor rows) { return rows; };
   expect_says(error_of([&] { map_batches(same, x, {}); }), "say one of batch_size and max_bytes");
   expect_says(error_of([&] { map_batches(same, x, {.max_bytes = 1, .batch_size = 1}); }), "say one of");
-  expect_says(error_of([&] { map_batches(same, x, {.batch_size = -1}); }), "must be positive, got -1");
+  expect_says(error_of([&] { map_batches(same, x, {.batch_size = -1}); }), "batch_size must not be negative, got -1");
   expect_says(error_of([&] { map_batches([](Tensor r) { return reduce_sum(r); }, x, {.batch_size = 4}); }),
               "as many rows as it gets");
   expect_says(error_of([&] { map_batches(same, constant(1.0), {.batch_size = 4}); }), "is a scalar");

@@ -306,11 +306,15 @@ TEST(Metrics, CountNothingOfWeightZero) {
       {LogCoshError(), Targets::numbers},
       {F1Score(classes), Targets::shares},
       {FBetaScore(classes, {.threshold = 0.5}), Targets::shares},
+      {AUC(), Targets::shares},
+      {Precision(), Targets::shares},
+      {BinaryIoU(), Targets::shares},
+      {R2Score(), Targets::numbers},
   };
   const Tensor weight = constant({1.0f, 0.0f, 2.0f, 0.0f}), out = equal(weight, 0);
   const std::vector<std::int64_t> left{0, 2};
   for (const OneMetric& each : all) {
-    const Tensor y = random_targets(each.targets, 4), p = random::normal({4, classes}, {.seed = 6});
+    const Tensor y = random_targets(each.targets, 4), p = random::uniform({4, classes}, {.seed = 6});
     const auto weights_for = [&](const Tensor& w) {  // of F1Score: one an element
       return each.metric.name().ends_with("score") || each.metric.name() == "root_mean_squared_error"
                  ? broadcast_to(expand_dims(w, 1), {w.shape()[0], classes})

@@ -153,7 +153,7 @@ std::vector<Row> mean_rows() {
         });
         return sums;
       }));
-  for (const double p : {1.0, 2.0, 3.0})
+  for (const double p : {1.0, 2.0, 3.0}) {
     rows.push_back(row_of(
         text("lp_pool, ", p), {"convolution"}, [p](In in) { return lp_pool(in[0], {2}, p, {.strides = {1}}); },
         {{1, 3, 4, 2}},
@@ -164,6 +164,8 @@ std::vector<Row> mean_rows() {
             return std::pow(sum, 1 / p);
           });
         }));
+    if (p > 2) rows.back().operands[0].gap = 1e-3;  // the slopes of its root overflow near 0
+  }
   rows.push_back(row_of(
       "global_avg_pool", {"sum"}, [](In in) { return global_avg_pool(in[0]); }, {{2, 3, 2, 2}},
       [](Arrays in) {
