@@ -113,14 +113,19 @@ class Comparison {
   std::string how(int a, int b) const {
     return text(spelt(known_, b), " with the sizes known, ", spelt(open_, a), " without");
   }
+  /// The operand whose value `v` hands on; -1: none.
+  static int operand_of_same_value(const Graph& graph, const Value& v) {
+    if (!v.op) return -1;
+    if (changes_nothing(graph, v)) return v.in[0];
+    if (const std::optional<int> operand = operand_passed_on(graph, v)) return *operand;
+    if (!v.op.as<Concat>()) return -1;
+    const std::vector<int> parts = operands_of(graph, v);
+    return parts.size() == 1 ? parts[0] : -1;
+  }
   static int source(const Graph& graph, int i) {
-    std::optional<int> same = i;
-    while (same) {  // operands stand before what reads them
-      i = *same;
-      const Value& v = graph[i];
-      same = !v.op ? std::nullopt : changes_nothing(graph, v) ? v.in[0] : operand_passed_on(graph, v);
-      if (!same && v.op && v.op.as<Concat>())
-        if (const std::vector<int> parts = operands_of(graph, v); parts.size() == 1) same = parts[0];
+    for (int next = i; next >= 0;) {  // operands stand before what reads them
+      i = next;
+      next = operand_of_same_value(graph, graph[i]);
     }
     return i;
   }

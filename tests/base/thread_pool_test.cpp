@@ -1,4 +1,5 @@
 /// The pool: every worker once, any number of threads, several callers, nesting, exceptions, sleeping, barriers, modes.
+#include "gradus/base/cores.h"
 #include "gradus/base/thread_pool.h"
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -432,6 +433,7 @@ TEST(AbsenceTest, FewerAreCalledWhereTheyComeLate) {
 
 /// A job that gains less than waking somebody costs does not wait for those who sleep, but wakes them for the next.
 TEST(AbsenceTest, SleepersAreNotWaitedFor) {
+  if (available_cores() < 2) GTEST_SKIP() << "with one core nobody looks for the next job";
   set_num_threads(2);
   const ThreadPool::Absence little{.gain = 10'000};
   const auto team_of_job = [&] {
