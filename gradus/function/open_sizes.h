@@ -1,11 +1,13 @@
 /// Why a call cannot be served by a program whose sizes are open, and how that is put to the user.
 #pragma once
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 #include "gradus/base/error.h"
 #include "gradus/function/signature.h"
 #include "gradus/function/trace.h"
+#include "gradus/graph/graph.h"
 
 namespace gradus {
 
@@ -16,6 +18,15 @@ inline std::size_t applications_after(std::size_t known) { return std::max(4 * k
 /// Library functions leave ops away where a size is 0 or 1; whether they did, or the C++ read the size, cannot be told.
 inline bool has_small(const std::vector<std::int64_t>& sizes) {
   return std::ranges::any_of(sizes, [](std::int64_t size) { return size <= 1; });
+}
+
+/// The same of a size within `open`, which follows from these: a window of an input of two may have one place.
+inline bool has_small_within(const Graph& open, std::span<const std::int64_t> symbols) {
+  return std::ranges::any_of(open.values, [&](const Value& v) {
+    return std::ranges::any_of(v.spec.shape, [&](std::int64_t d) {
+      return dimension::is_symbolic(d) && dimension::evaluate(d, symbols) <= 1;
+    });
+  });
 }
 
 /// What is told, once, where there are too many variants.

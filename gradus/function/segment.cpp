@@ -244,9 +244,18 @@ void Draft::check_cells() const {
   }
 }
 
+/// Of those that live on: the trace would compute with the values of its own moment.
+void Draft::check_copies() const {
+  for (const Used& used : cells_)
+    require(!used.made_within || !used.cell->is_copy, "variable ", used.cell->name,
+            " was copied while the function was traced, and the copy lives on: it would keep the value of that moment "
+            "in every call; copy the model that holds it outside of the function");
+}
+
 /// Of budgets that are too small, the path needs the largest.
 std::unique_ptr<Segment> Draft::compile(const CompileOptions& options) && {
   check_cells();
+  check_copies();
   std::optional<BudgetTooSmall> too_small;
   std::unique_ptr<Segment> next;
   for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {

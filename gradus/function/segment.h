@@ -85,6 +85,8 @@ class Draft {
   Draft(const Trace& trace, Called called, std::span<const PathStep> known, HandOn hand_on);
   /// InvalidArgument if a Variable of the trace has died, as those of a model do that was made or copied within it.
   void check_cells() const;
+  /// InvalidArgument if a Variable of the trace is a copy that was made within it.
+  void check_copies() const;
   std::unique_ptr<Segment> compile(const CompileOptions& options) &&;
 
  private:

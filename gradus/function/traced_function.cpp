@@ -270,6 +270,8 @@ std::shared_ptr<Variant> TracedFunction::State::make_open(const Signature& patte
   } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
     throw;
   } catch (const std::exception&) {}  // told below
+  const std::vector<std::int64_t> symbols = match(pattern, request.signature).value();
+  const bool meets_small = has_small(symbols) || (first && has_small_within(first->recording.graph, symbols));
   Run known = run(request.signature, request, true, first ? first->recording : Recording());
   try {
     if (first && how_it_differs(*first, known, request).empty()) return finished(std::move(*first), request);
@@ -286,8 +288,7 @@ std::shared_ptr<Variant> TracedFunction::State::make_open(const Signature& patte
       unlike = Unlike::by(error);
     }
   else unlike = std::get<Unlike>(open);
-  const bool is_small =
-      unlike.cause == Unlike::Cause::another_program && has_small(match(pattern, request.signature).value());
+  const bool is_small = unlike.cause == Unlike::Cause::another_program && meets_small;
   const bool may_be_fixed = unlike.is_of_op() || options.fixes_sizes;
   if (!options.input_signature.empty() && !may_be_fixed && !is_small)
     throw InvalidArgument(text(title, ": ", unlike.refusal(pattern)));

@@ -175,6 +175,7 @@ Variable::Variable(const Variable& other)
     : cell_(VariableCell::make(value_to_copy(*other.cell_), other.cell_->name,
                                {other.cell_->made_trainable, other.cell_->aggregation})) {
   cell_->trainable = other.cell_->trainable.load();
+  cell_->is_copy = true;
   if (const auto mask = other.cell_->mask_cell())
     cell_->set_mask_cell(VariableCell::make(mask->read(), mask->name, {.trainable = false}));
   whereabouts::enter(this, whereabouts::Kind::variable);

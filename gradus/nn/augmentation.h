@@ -19,7 +19,7 @@ struct RandomFlip : Module {
 struct Factor {
   double low, high;
   Factor(double f) : low(-f), high(f) {}
-  Factor(double low, double high) : low(low), high(high) {}
+  Factor(double from, double to) : low(from), high(to) {}
 };
 /// What lies beyond the image: its mirror image, numbers of 0, or the pixel at the border.
 enum class FillMode { reflect, constant, nearest };

@@ -21,20 +21,20 @@ namespace gradus {
 struct Pair {
   std::int64_t rows, columns;
   Pair(std::int64_t both) : rows(both), columns(both) {}
-  Pair(std::int64_t rows, std::int64_t columns) : rows(rows), columns(columns) {}
+  Pair(std::int64_t first, std::int64_t second) : rows(first), columns(second) {}
   operator Sizes() const { return {rows, columns}; }
 };
 /// The same for volumes.
 struct Triple {
   std::int64_t depth, rows, columns;
   Triple(std::int64_t all) : depth(all), rows(all), columns(all) {}
-  Triple(std::int64_t depth, std::int64_t rows, std::int64_t columns) : depth(depth), rows(rows), columns(columns) {}
+  Triple(std::int64_t first, std::int64_t second, std::int64_t third) : depth(first), rows(second), columns(third) {}
   operator Sizes() const { return {depth, rows, columns}; }
 };
 /// And for sequences.
 struct Single {
   std::int64_t steps;
-  Single(std::int64_t steps) : steps(steps) {}
+  Single(std::int64_t n) : steps(n) {}
   operator Sizes() const { return {steps}; }
 };
 

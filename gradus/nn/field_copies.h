@@ -1,15 +1,20 @@
 /// Copying and moving a struct of layers: what it owns by shared pointers is copied with it, and pointers into it go on
 /// pointing into it.
 #pragma once
+#include <functional>
 #include <set>
 #include <typeinfo>
 #include "gradus/base/error.h"
 #include "gradus/nn/copying.h"
 #include "gradus/nn/field_kinds.h"
+#include "gradus/nn/fields.h"
 
 namespace gradus::detail {
 
 [[noreturn]] void fail_copy(const char* type);
+/// InvalidArgument if the copy of a struct of this type goes on with layers or Variables that are the original's own.
+void check_apart(const char* type, const std::function<void(const FieldVisitor&)>& visit_original,
+                 const std::function<void(const FieldVisitor&)>& visit_copy);
 
 class FieldCopies {
  public:
@@ -146,6 +151,9 @@ template <class NetLayer> std::shared_ptr<NetLayer> copied_net(const NetLayer& l
     const Copying copying;
     auto copy = std::make_shared<NetLayer>(layer);
     FieldCopies::after_copy(layer.net, copy->net);
+    check_apart(
+        typeid(Net).name(), [&](const FieldVisitor& visitor) { visit_fields(layer.net, visitor); },
+        [&](const FieldVisitor& visitor) { visit_fields(copy->net, visitor); });
     return copy;
   } else {
     fail_copy(typeid(Net).name());

@@ -119,9 +119,10 @@ class FieldWalk {
     }
   }
   template <class T> void visit_borrowed(const std::string& name, const T* at) {
-    const bool before = std::exchange(borrows_, true);
+    const bool declared = std::exchange(declares_, false);  // what a class names as its own is
+    const bool before = std::exchange(borrows_, borrows_ || !declared);
     visit_pointee(name, at);
-    borrows_ = before;
+    borrows_ = before, declares_ = declared;
   }
 
   template <class... A> void visit_variant(const std::string& name, const std::variant<A...>& field) {
@@ -139,6 +140,7 @@ class FieldWalk {
   template <class T> void visit_declared(const std::string& name, const T& object) {
     using Named = std::remove_cvref_t<decltype(declared_layers(object))>;
     decltype(auto) named = declared_layers(object);
+    const bool before = std::exchange(declares_, true);
     if constexpr (is_a<Named, std::tuple>) {
       KindNames kinds;
       std::apply(
@@ -158,6 +160,7 @@ class FieldWalk {
     } else {
       visit(name, named);
     }
+    declares_ = before;
   }
 
   /// Elements of vectors and arrays are walked whatever they are, those of other containers if they may hold layers.
@@ -196,7 +199,7 @@ class FieldWalk {
   const FieldVisitor& visitor_;
   Place root_;
   std::set<std::tuple<const void*, const void*, bool>> reached_;  // by pointers: what, of which type, whether borrowed
-  bool borrows_ = false;
+  bool borrows_ = false, declares_ = false;  // within what a raw pointer leads to; within what layers() gives
 };
 
 }  // namespace detail

@@ -68,8 +68,8 @@ Tensor categorical_hinge(const Tensor& y, const Tensor& prediction) {
   constexpr std::string_view op = "categorical_hinge";
   check_classes(op, prediction);
   const Tensor t = targets(op, y, prediction);
-  const Tensor right = reduce_sum(t * prediction, {.axis = {-1}});
-  const Tensor wrong = reduce_max((1 - t) * prediction, {.axis = {-1}});
+  const Tensor right = reduce_sum(multiply_no_nan(prediction, t), {.axis = {-1}});
+  const Tensor wrong = reduce_max(multiply_no_nan(prediction, 1 - t), {.axis = {-1}});
   return maximum(wrong - right + 1, 0);
 }
 
