@@ -32,13 +32,16 @@ Tensor flat(const Tensor& x) { return reshape(x, {x.shape().size()}); }
 /// 1 where y is true, f64.
 Tensor truth_of(const Tensor& y) { return y.dtype() == boolean ? cast(y, f64) : cast(cast(y, f64) >= 0.5, f64); }
 
-/// How many elements hold `wanted`, f64.
-Tensor count_of(const Tensor& wanted) { return reduce_sum(flat(cast(wanted, f64))); }
+/// How many elements that count do not fit, f64.
+Tensor misfits_of(const Tensor& fits, const Tensor& weight) {
+  const Tensor misfits = logical_and(logical_not(fits), not_equal(reshape(weight, fits.shape()), 0));
+  return reduce_sum(flat(cast(misfits, f64)));
+}
 
 /// How many predictions that count are no probabilities.
 Tensor outside_of_probabilities(const Tensor& prediction, const Tensor& weight) {
-  const Tensor p = cast(prediction, f64), is_one = logical_and(p >= 0, p <= 1);
-  return count_of(logical_and(logical_not(is_one), not_equal(reshape(weight, p.shape()), 0)));
+  const Tensor p = cast(prediction, f64);
+  return misfits_of(logical_and(p >= 0, p <= 1), weight);
 }
 
 /// What is known only when the totals are read: InvalidArgument where predictions do not fit.
@@ -121,8 +124,8 @@ double best_at(std::span<const double> totals, Rate bound, double least, Rate wa
 /// How many elements of x that count are no whole numbers, f64.
 Tensor fractions_in(const Tensor& x, const Tensor& weight) {
   if (!is_floating(x.dtype())) return zeros({}, f64);
-  const Tensor each = cast(x, f64), is_whole = equal(each, floor(each));
-  return count_of(logical_and(logical_not(is_whole), not_equal(reshape(weight, each.shape()), 0)));
+  const Tensor each = cast(x, f64);
+  return misfits_of(equal(each, floor(each)), weight);
 }
 
 /// Confusion of classes, flat: [classes^2]; then the number of misfits.
