@@ -81,8 +81,8 @@ void Layer::note_built(std::span<const Spec> inputs) {
   name_variables();
 }
 
-void Layer::run_for(std::span<const Spec> inputs) {
-  if (inputs.size() == 1) output_of(inputs[0]);
+void Layer::run_for(std::span<const Spec> inputs, CallMode mode) {
+  if (inputs.size() == 1) output_of(inputs[0], mode);
 }
 
 /// A mask belongs to a tensor. One that is handed through by a layer that drops its mask becomes another.
@@ -277,12 +277,12 @@ std::shared_ptr<Layer> Layer::with_channels(const ChannelList& inputs, const Cha
   return copy;
 }
 
-Spec Layer::output_of(const Spec& input) const {
+Spec Layer::output_of(const Spec& input, CallMode call_mode) const {
   Spec symbolic = input;
   int next = 0;
   for (int axis = 0; axis < input.shape.rank(); ++axis)
     if (input.shape[axis] == any_size) symbolic.shape.set(axis, dimension::symbol(next++));
-  const ModeScope mode(CallMode::inference);
+  const ModeScope mode(call_mode);
   const Trace trace({&symbolic, 1});
   const TrialScope trial;  // ends first: it holds what is traced
   Spec output = run(trace.parameters()[0]).spec();
