@@ -2,7 +2,7 @@
 #include "gradus/compiler/passes.h"
 #include <algorithm>
 #include <cstdlib>
-#include <iostream>
+#include "gradus/base/notice.h"
 
 namespace gradus {
 namespace {
@@ -51,7 +51,7 @@ void run_graph_passes(Graph& graph, std::span<const std::string> disable) {
     if (!pass.instead_of.empty() && !is_disabled(disable, pass.instead_of)) continue;
     pass.run(graph);
     if (verifies) verify(graph);
-    if (prints) std::cerr << "after " << pass.name << ":\n" << to_text(graph);
+    if (prints) notice(text("after ", pass.name, ":\n", to_text(graph)));
   }
 }
 
