@@ -12,7 +12,8 @@ INDEX = DECISIONS / "README.md"
 # Pages that are read as a whole have at most so many lines.
 LONGEST = {"docs/architecture.md": 250}
 CODE = {".h", ".cpp", ".py"}
-LINK = re.compile(r"\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(([^()\s]+)\)")
+LINK = re.compile(r"""\]\(([^()\s]+)(?:\s+"[^"]*")?\)|^\s*\[[^\]]+\]:\s+(\S+)""")  # [text](target), [name]: target
+BACKQUOTED = re.compile(r"`(?:[^`\n]|\n(?!\s*\n))*`")
 HEADING = re.compile(r"#+ (.*)")
 DECISION = re.compile(r"### ((\d+)\. (.*\S))")
 STATUS = re.compile(r"- \*\*Status:\*\* (?:holds|partly replaced by (\d+)|replaced by (\d+))\b")
@@ -28,14 +29,19 @@ def documents(root):
             for f in files if f.exists()}
 
 
-def prose(lines):
-    """(number, line) of what is neither in a block of code nor `in backquotes`."""
+def without_blocks(lines):
+    """The same lines, those of blocks of code empty."""
     is_code = False
-    for number, line in enumerate(lines, 1):
-        if line.lstrip().startswith("```"):
-            is_code = not is_code
-        elif not is_code:
-            yield number, re.sub(r"`[^`]*`", "", line)
+    for line in lines:
+        is_fence = line.lstrip().startswith("```")
+        yield "" if is_code or is_fence else line
+        is_code ^= is_fence
+
+
+def prose(lines):
+    """(number, line) without blocks of code and what is `in backquotes`, which may go on in the next line."""
+    text = BACKQUOTED.sub(lambda code: "\n" * code[0].count("\n"), "\n".join(without_blocks(lines)))
+    return enumerate(text.split("\n"), 1)
 
 
 def anchor(heading):
@@ -44,17 +50,12 @@ def anchor(heading):
 
 
 def anchors(lines):
-    is_code = False
-    for line in lines:
-        is_code ^= line.lstrip().startswith("```")
-        match = not is_code and HEADING.fullmatch(line)
-        if match:
-            yield anchor(match[1])
+    return {anchor(match[1]) for match in map(HEADING.fullmatch, without_blocks(lines)) if match}
 
 
 def check_links(root, pages, path, lines):
     for number, line in prose(lines):
-        for target in LINK.findall(line):
+        for target in map("".join, LINK.findall(line)):
             if re.match(r"[a-z]+:", target):
                 continue
             name, _, fragment = target.partition("#")
@@ -77,15 +78,17 @@ def decisions_of(lines):
         yield i + 1, int(match[2]), match, len(statuses) == 1, replaced_by
 
 
+def decision_pages(pages):
+    return {path: lines for path, lines in pages.items() if path.parent == DECISIONS and path != INDEX}
+
+
 def row_of(path, heading):
     return f"| {heading[2]} | [{heading[3]}]({path.name}#{anchor(heading[1])}) | {path.stem} |"
 
 
 def check_decisions(pages):
     found, rows = {}, {}
-    for path, lines in pages.items():
-        if path.parent != DECISIONS or path == INDEX:
-            continue
+    for path, lines in decision_pages(pages).items():
         last = 0
         for line, number, heading, has_status, replaced_by in decisions_of(lines):
             if number in found:
@@ -93,7 +96,7 @@ def check_decisions(pages):
             if number <= last:
                 yield path, line, f"decision {number} stands after {last}: numbers ascend within a page"
             if not has_status:
-                yield path, line, f"decision {number} has no status: end it with `- **Status:** holds.` or what else is true"
+                yield path, line, f"decision {number} has no status: end it with `- **Status:** holds.` or what is true"
             found.setdefault(number, (path, line, heading, replaced_by))
             last = number
     for number in sorted(set(range(1, max(found, default=0) + 1)) - set(found)):
@@ -114,8 +117,7 @@ def check_decisions(pages):
 
 def check_quotes(root, pages):
     """That a decision exists which code or a page names."""
-    known = {number for path, lines in pages.items() if path.parent == DECISIONS and path != INDEX
-             for _, number, *_ in decisions_of(lines)}
+    known = {number for lines in decision_pages(pages).values() for _, number, *_ in decisions_of(lines)}
     sources = [f for folder in ("gradus", "apps", "tests", "bench") for f in sorted((root / folder).rglob("*"))
                if f.suffix in CODE and f.parent != root / "tests/house"]
     texts = [(path, lines) for path, lines in pages.items() if path != INDEX]
