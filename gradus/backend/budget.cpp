@@ -7,11 +7,10 @@
 #include "gradus/backend/library.h"
 #include "gradus/backend/library/kernels.h"
 #include "gradus/base/thread_pool.h"
-#include "gradus/compiler/lookups.h"
 #include "gradus/compiler/memory_order.h"
+#include "gradus/compiler/passes.h"
+#include "gradus/compiler/pipeline.h"
 #include "gradus/compiler/recompute.h"
-#include "gradus/compiler/rederive.h"
-#include "gradus/compiler/remake.h"
 
 namespace gradus {
 namespace {
@@ -127,16 +126,7 @@ class Planner {
 }  // namespace
 
 std::vector<Step> usual_steps(Graph& graph, const CompileOptions& options) {
-  const auto enabled = [&](std::string_view pass) { return !is_disabled(options.disable, pass); };
-  if (enabled("fuse") && enabled("lookups")) look_up_in_place(graph);
-  std::vector<int> copies;
-  std::vector<Step> steps =
-      enabled("fuse") && enabled("rederive") ? fuse_and_rederive(graph, &copies) : fuse(graph, enabled("fuse"));
-  if (enabled("remake")) steps = remake(graph, std::move(steps), std::move(copies));
-  steps = order_steps(graph, std::move(steps));
-  // Steps in order may be far apart, and factors would live until what follows their product.
-  if (!enabled("epilogues") || !enabled("concurrency")) return steps;
-  return join_epilogues(graph, steps, options.least_joined_bytes);
+  return run_step_passes(step_passes(), graph, options.disable, options.least_joined_bytes);
 }
 
 Plan plan_within_budget(Graph& graph, const CompileOptions& options) {

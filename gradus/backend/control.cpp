@@ -8,6 +8,7 @@
 #include "gradus/backend/budget.h"
 #include "gradus/backend/nested.h"
 #include "gradus/base/divide.h"
+#include "gradus/compiler/pipeline.h"
 #include "gradus/ops/control_ops.h"
 
 namespace gradus {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 #include "gradus/backend/kernel.h"
-#include "gradus/compiler/passes.h"
+#include "gradus/compiler/loops.h"
 #include "gradus/compiler/plan_memory.h"
 
 namespace gradus {

@@ -296,8 +296,7 @@ std::vector<int> not_taken_in(const CopiedGraph& given, std::span<const Step> st
 
 }  // namespace
 
-std::vector<Step> fuse_and_rederive(Graph& graph, std::vector<int>* copies) {
-  std::vector<Step> steps = fuse(graph, true);
+std::vector<Step> rederive(Graph& graph, std::vector<Step> steps, std::vector<int>* copies) {
   const Places places(graph, steps);
   std::vector<std::vector<int>> again = choose(places, steps);
   for (int attempt = 0; attempt < most_attempts; ++attempt) {

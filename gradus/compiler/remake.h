@@ -7,7 +7,7 @@
 namespace gradus {
 
 /// The steps of `graph`, which gets copies of formulas. `steps` are those that fuse() makes of it with `copies`, as
-/// fuse_and_rederive() gives them: a kernel that computes formulas again is one that may store what they lead to.
+/// rederive() gives them: a kernel that computes formulas again is one that may store what they lead to.
 std::vector<Step> remake(Graph& graph, std::vector<Step> steps, std::vector<int> copies);
 
 }  // namespace gradus
