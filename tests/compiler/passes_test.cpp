@@ -199,10 +199,9 @@ TEST(PassRunner, NamesTheKnownPasses) {
     run_graph_passes(graph, off);
     FAIL();
   } catch (const InvalidArgument& error) {
-    EXPECT_STREQ(error.what(),
-                 "compile: there is no pass `unroll`; the passes are hoist, fold, simplify, eliminate, residuals, "
-                 "lookups, fuse, rederive, remake, epilogues, attention, turns, strips, depthwise, winograd, share, "
-                 "recompute, reuse, concurrency, rows, balance");
+    const std::string words = error.what();
+    EXPECT_TRUE(words.starts_with("compile: there is no pass `unroll`; the passes are hoist, fold, ")) << words;
+    for (const std::string_view name : pass_names()) EXPECT_NE(words.find(name), std::string::npos) << name;
   }
 }
 
