@@ -44,8 +44,9 @@ class Planner {
 
   /// One step after the other.
   PlannedMemory use(const Graph& graph, std::span<const int> copies) const {
-    PlannedMemory use{.steps = order_for_memory(graph, fuse(graph, !is_disabled(options_.disable, "fuse"), copies),
-                                                options_.symbols)};
+    PlannedMemory use{
+        .steps = order_for_memory(graph, fuse(graph, !is_disabled(options_.disable, "fuse"), copies, options_.target),
+                                  options_.symbols)};
     const std::vector<Thunk> thunks = outline(graph, use.steps);
     const StagePlan schedule = plan_stages(graph, use.steps, no_sharing(graph), thunks, Staging::in_order);
     const std::vector<Interval> intervals = intervals_of(graph, schedule, options_.symbols, scratch_of(thunks));
@@ -126,7 +127,7 @@ class Planner {
 }  // namespace
 
 std::vector<Step> usual_steps(Graph& graph, const CompileOptions& options) {
-  return run_step_passes(step_passes(), graph, options.disable, options.least_joined_bytes);
+  return run_step_passes(step_passes(), graph, options.disable, options.target);
 }
 
 Plan plan_within_budget(Graph& graph, const CompileOptions& options) {
@@ -140,7 +141,7 @@ Plan plan_within_budget(Graph& graph, const CompileOptions& options) {
     return plan;
   }
   const auto use = [&](const Graph& candidate, std::span<const int> copies) { return planner.use(candidate, copies); };
-  Recomputed recomputed = recompute(graph, options.max_bytes, usual, use);
+  Recomputed recomputed = recompute(graph, options.max_bytes, usual, use, options.target);
   graph = std::move(recomputed.graph);
   return {.steps = std::move(recomputed.use.steps),
           .sharing = {},

@@ -46,8 +46,8 @@ std::shared_ptr<const Program> compile(Graph given, const CompileOptions& asked)
   run_graph_passes(given, options.disable);
   Plan plan = budgeted && enabled("recompute") ? plan_within_budget(given, options) : Plan();
   if (plan.steps.empty())
-    plan.steps = compiles ? usual_steps(given, options)
-                          : run_step_passes(interpreter_step_passes(), given, options.disable);
+    plan.steps =
+        compiles ? usual_steps(given, options) : run_step_passes(interpreter_step_passes(), given, options.disable);
   const auto graph = std::make_shared<const Graph>(std::move(given));
   if (!enabled("concurrency")) plan.staging = Staging::in_order;
   plan.sharing =

@@ -5,6 +5,7 @@
 #include <vector>
 #include "gradus/compiler/loops.h"
 #include "gradus/compiler/steps.h"
+#include "gradus/compiler/target_model.h"
 
 namespace gradus {
 
@@ -27,18 +28,19 @@ void multiply_repeated_rows_once(Graph& graph);
 void eliminate_common_subexpressions(Graph& graph);
 /// What the gradient of a loop would compute again the loop keeps, where that pays (residuals.cpp). Which it is goes by
 /// sizes, so it is no graph pass: programs of open and of known sizes are compared after those.
-void keep_residuals(Graph& graph);
+void keep_residuals(Graph& graph, const TargetModel& target = {});
 /// Groups values into steps, in execution order (fuse.cpp). No float operation is reordered, so fusion never changes a
 /// bit. Without `merge` every value that is computed is a step of its own. `copies` (may be empty) says of each value
 /// which group of copies it belongs to, 0: none; a copy is computed with its own group and its late readers, never with
 /// what comes before.
-std::vector<Step> fuse(const Graph& graph, bool merge, std::span<const int> copies = {});
+std::vector<Step> fuse(const Graph& graph, bool merge, std::span<const int> copies = {},
+                       const TargetModel& target = {});
 
 /// Products whose result nobody reads but formulas of the same elements run with these, a piece after the other, and
 /// need no memory for what is between them: a bias and an activation, its derivative, a residual, updates of weights,
 /// sums of the gradients of micro-batches (epilogues.cpp). No bit changes. The steps stay in order; a product joined
 /// with others runs in their place. Products other than a^T b, which are not gradients of weights, are joined from
-/// `least_bytes` on.
-std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& steps, std::int64_t least_bytes = 0);
+/// target.least_joined_bytes on.
+std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& steps, const TargetModel& target = {});
 
 }  // namespace gradus

@@ -26,15 +26,17 @@ constexpr GraphPass of_graphs[] = {
     {"eliminate", "common-subexpression and dead-code elimination", eliminate_common_subexpressions},
 };
 
-void keep_residuals_of(Grouping& of) { keep_residuals(of.graph); }
-void look_up_of(Grouping& of) { look_up_in_place(of.graph); }
-void fuse_all(Grouping& of) { of.steps = fuse(of.graph, true); }
+void keep_residuals_of(Grouping& of) { keep_residuals(of.graph, of.target); }
+void look_up_of(Grouping& of) { look_up_in_place(of.graph, of.target); }
+void fuse_all(Grouping& of) { of.steps = fuse(of.graph, true, {}, of.target); }
 void fuse_nothing(Grouping& of) { of.steps = fuse(of.graph, false); }
 void single_steps_of(Grouping& of) { of.steps = single_steps(of.graph); }
-void rederive_of(Grouping& of) { of.steps = rederive(of.graph, std::move(of.steps), &of.copies); }
-void remake_of(Grouping& of) { of.steps = remake(of.graph, std::move(of.steps), std::exchange(of.copies, {})); }
+void rederive_of(Grouping& of) { of.steps = rederive(of.graph, std::move(of.steps), &of.copies, of.target); }
+void remake_of(Grouping& of) {
+  of.steps = remake(of.graph, std::move(of.steps), std::exchange(of.copies, {}), of.target);
+}
 void order_of(Grouping& of) { of.steps = order_steps(of.graph, std::move(of.steps)); }
-void join_epilogues_of(Grouping& of) { of.steps = join_epilogues(of.graph, of.steps, of.least_joined_bytes); }
+void join_epilogues_of(Grouping& of) { of.steps = join_epilogues(of.graph, of.steps, of.target); }
 
 constexpr StepPass order{"order", "what may fail comes first, what only makes outputs last", order_of, true};
 
@@ -163,9 +165,9 @@ void run_graph_passes(Graph& graph, std::span<const std::string> disable) {
 }
 
 std::vector<Step> run_step_passes(std::span<const StepPass> passes, Graph& graph, std::span<const std::string> disable,
-                                  std::int64_t least_joined_bytes) {
+                                  const TargetModel& target) {
   const Inspection inspection;
-  Grouping grouping{.graph = graph, .least_joined_bytes = least_joined_bytes};
+  Grouping grouping{graph, target};
   for (const StepPass& pass : passes) {
     if (!runs(pass, disable)) continue;
     pass.run(grouping);

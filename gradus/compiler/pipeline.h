@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 #include "gradus/compiler/steps.h"
+#include "gradus/compiler/target_model.h"
 
 namespace gradus {
 
@@ -32,11 +33,10 @@ struct GraphPass {
 /// What step passes work on. A step pass may change all three.
 struct Grouping {
   Graph& graph;
+  const TargetModel& target;
   std::vector<Step> steps = {};
   /// Per value: which group of copies it belongs to, 0: none. Empty where nothing was copied.
   std::vector<int> copies = {};
-  /// From this size on products that are not gradients of weights are joined with what follows them.
-  std::int64_t least_joined_bytes = 0;
 };
 
 struct StepPass {
@@ -69,6 +69,6 @@ bool environment_asks(const char* variable);
 void run_graph_passes(Graph& graph, std::span<const std::string> disable);
 /// Likewise the step passes, after each of which graph and steps are verified and printed. The steps, in order.
 std::vector<Step> run_step_passes(std::span<const StepPass> passes, Graph& graph, std::span<const std::string> disable,
-                                  std::int64_t least_joined_bytes = 0);
+                                  const TargetModel& target = {});
 
 }  // namespace gradus
