@@ -9,6 +9,7 @@
 #include <variant>
 #include "gradus/base/clock.h"
 #include "gradus/base/nearest.h"
+#include "gradus/compiler/pipeline.h"
 #include "gradus/compiler/recompute.h"
 #include "gradus/function/arguments.h"
 #include "gradus/function/call_keys.h"
