@@ -1,8 +1,7 @@
 /// Which keys there are, in one place each: a visit_keys for what reads and what writes them.
 #include "apps/gradus/config.h"
 #include <algorithm>
-#include <fstream>
-#include <sstream>
+#include "gradus/base/input_file.h"
 
 namespace gradus::command {
 namespace {
@@ -330,11 +329,7 @@ TrainConfig parse_config(std::string_view written, std::string_view source, std:
 }
 
 TrainConfig read_config(const std::filesystem::path& file, std::span<const std::string> settings) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream contents;
-  require<Unavailable>(!std::filesystem::is_directory(file) && in && (contents << in.rdbuf() || in.peek() == EOF),
-                       "configuration ", file.string(), ": cannot be read; is it there, and a file?");
-  TrainConfig config = parse_config(contents.str(), file.string(), settings);
+  TrainConfig config = parse_config(read_text_file(file), file.string(), settings);
   if (config.data.directory.empty()) config.data.directory = file.parent_path();
   return config;
 }

@@ -297,8 +297,11 @@ void ThreadPool::resize(int threads) {
       }).detach();
   } catch (const std::system_error& error) {
     team->start({}, started);
-    throw ResourceExhausted(text("the system refuses to start thread ", started + 1, " of ", threads, ": ",
-                                 error.what(), "; ask for fewer with set_num_threads or GRADUS_NUM_THREADS"));
+    throw ResourceExhausted(text("fewer threads than wanted: the system starts ", started, " of ", threads, " (",
+                                 error.what(),
+                                 "), as limits such as ulimit -u and a container's pids.max make it; ask "
+                                 "for at most ",
+                                 started, " with set_num_threads, GRADUS_NUM_THREADS or --threads"));
   }
   team_ = std::move(team);
 }

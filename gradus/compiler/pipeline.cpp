@@ -2,7 +2,7 @@
 #include "gradus/compiler/pipeline.h"
 #include <algorithm>
 #include <cstdlib>
-#include <iostream>
+#include "gradus/base/notice.h"
 #include "gradus/compiler/lookups.h"
 #include "gradus/compiler/passes.h"
 #include "gradus/compiler/plan_memory.h"
@@ -112,11 +112,11 @@ struct Inspection {
   const bool verifies = environment_asks("GRADUS_VERIFY"), prints = environment_asks("GRADUS_PRINT_PASSES");
 
   void after(std::string_view pass, const Graph& graph) const {
-    if (prints) std::cerr << text("after ", pass, ":\n", to_text(graph));
+    if (prints) notice(text("after ", pass, ":\n", to_text(graph)));
     if (verifies) checked(pass, [&] { verify(graph); });
   }
   void after(std::string_view pass, const Grouping& grouping) const {
-    if (prints) std::cerr << text("after ", pass, ":\n", to_text(grouping.graph), to_text(grouping.steps));
+    if (prints) notice(text("after ", pass, ":\n", to_text(grouping.graph), to_text(grouping.steps)));
     if (verifies)
       checked(pass, [&] {
         verify(grouping.graph);

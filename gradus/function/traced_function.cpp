@@ -1,7 +1,6 @@
 /// Variants: choosing, tracing, binding, running, committing.
 #include "gradus/function/traced_function.h"
 #include <algorithm>
-#include <iostream>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -9,6 +8,7 @@
 #include <variant>
 #include "gradus/base/clock.h"
 #include "gradus/base/nearest.h"
+#include "gradus/base/notice.h"
 #include "gradus/compiler/pipeline.h"
 #include "gradus/compiler/recompute.h"
 #include "gradus/function/arguments.h"
@@ -325,8 +325,7 @@ bool TracedFunction::State::is_one_of_too_many(const Signature& call) {
   const auto lasts = [](const std::shared_ptr<Variant>& variant) { return !variant->watched.is_over(); };
   if (std::ranges::count_if(variants, lasts) < options.max_variants || std::ranges::none_of(needing_sizes, alike))
     return false;
-  if (!std::exchange(warned_of_op_by_op, true))
-    std::cerr << going_op_by_op(title, variants.size(), retraces.back().reason);
+  if (!std::exchange(warned_of_op_by_op, true)) notice(going_op_by_op(title, variants.size(), retraces.back().reason));
   return true;
 }
 
@@ -339,8 +338,8 @@ void TracedFunction::State::admit(std::shared_ptr<Variant> variant, const std::s
   variants.push_back(std::move(variant));
   compile_seconds += took;
   if (++made == warn_at_variants)
-    std::cerr << "gradus: " << title << " has been traced " << made << " times, the last time because "
-              << retraces.back().reason << "; explain() lists all reasons\n";
+    notice(text("gradus: ", title, " has been traced ", made, " times, the last time because ", retraces.back().reason,
+                "; explain() lists all reasons\n"));
   evict();
 }
 
@@ -382,8 +381,8 @@ void TracedFunction::State::warn_of_captures(const Segment& root) {
   for_each_segment(root, [&](const Segment& segment) {
     for (const auto& [number, what] : segment.large_captures)
       if (warned_captures.insert(number).second)
-        std::cerr << "gradus: " << title << " has captured a tensor " << what
-                  << ": a constant from now on; pass it as an argument or make it a Variable if it changes\n";
+        notice(text("gradus: ", title, " has captured a tensor ", what,
+                    ": a constant from now on; pass it as an argument or make it a Variable if it changes\n"));
   });
 }
 

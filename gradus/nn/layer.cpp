@@ -2,9 +2,9 @@
 #include "gradus/nn/layer.h"
 #include <algorithm>
 #include <atomic>
-#include <iostream>
 #include <set>
 #include <utility>
+#include "gradus/base/notice.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
 #include "gradus/function/variable_cell.h"
@@ -328,8 +328,8 @@ void warn_if_mode_unsaid(std::string_view layer) {
   if (current_mode() != CallMode::unsaid || !Pending::mine().is_recording()) return;
   static std::atomic<bool> warned{false};
   if (warned.exchange(true)) return;
-  std::cerr << "gradus: a gradient is being recorded through " << layer
-            << " in a call that does not say its mode, so it runs as in inference; write model(x, training)\n";
+  notice(text("gradus: a gradient is being recorded through ", layer,
+              " in a call that does not say its mode, so it runs as in inference; write model(x, training)\n"));
 }
 
 }  // namespace gradus

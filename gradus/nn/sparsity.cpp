@@ -216,7 +216,7 @@ std::ostream& operator<<(std::ostream& out, const SparsityReport& report) {
   print(out, {"variable", "weights", "zeros", "bytes", "sparse bytes", "operations", "of non-zeros"});
   for (const SparsityRow& row : report.rows) print(out, row);
   print(out, report.total);
-  return out << "other variables: " << report.other_bytes << " bytes\n";
+  return out << text("other variables: ", report.other_bytes, " bytes\n");
 }
 
 }  // namespace gradus

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iomanip>
 #include <set>
-#include <sstream>
+#include "gradus/base/error.h"
 #include "gradus/nn/layer.h"
 
 namespace gradus {
@@ -61,7 +61,7 @@ void print_copies(std::ostream& out, const Layer& model) {
 }  // namespace
 
 std::string summary_of(const Layer& layer) {
-  std::ostringstream out;
+  TextStream out;
   out << "Model: " << (layer.name().empty() ? std::string(layer.kind()) : layer.name()) << '\n';
   print(out, {"layer", "output shape", "parameters", "bytes"});
   std::set<const Layer*> seen;

@@ -7,6 +7,7 @@
 #include "gradus/gradus.h"
 #include "gradus/onnx/export.h"
 #include "tests/apps/command_fixture.h"
+#include "tests/number_in.h"
 #include "tests/errors.h"
 
 namespace gradus::command {
@@ -37,7 +38,7 @@ class DataKinds : public CommandTest {
   }
   double number_after(const std::string& words) const {
     const std::size_t at = output_.find(words);
-    return at == std::string::npos ? std::nan("") : std::stod(output_.substr(at + words.size()));
+    return at == std::string::npos ? std::nan("") : number_in(std::string_view(output_).substr(at + words.size()));
   }
 };
 
@@ -105,7 +106,7 @@ TEST_F(DataKinds, NumbersArePredictedToo) {
   write("new.csv", "x\n100\n");
   ASSERT_EQ(predicted(root_ / "new.csv"), ok) << errors_;
   EXPECT_EQ(lines()[0], "row,prediction");
-  EXPECT_NEAR(std::stod(lines()[1].substr(2)), 50.25, 1);
+  EXPECT_NEAR(number_in(lines()[1].substr(2)), 50.25, 1);
   write("config.toml", contents(root_ / "config.toml") + "\n");
   TrainArguments wrong = arguments();
   wrong.output = root_ / "wrong";
