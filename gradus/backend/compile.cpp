@@ -8,6 +8,7 @@
 #include "gradus/backend/library.h"
 #include "gradus/backend/program.h"
 #include "gradus/base/clock.h"
+#include "gradus/base/floating_point_state.h"
 #include "gradus/compiler/pipeline.h"
 #include "gradus/compiler/verify_steps.h"
 
@@ -37,6 +38,7 @@ Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> s
 }  // namespace
 
 std::shared_ptr<const Program> compile(Graph given, const CompileOptions& asked) {
+  const HostFloats floats;
   const double start = steady_seconds();
   const bool compiles = asked.tier == Tier::compiled, budgeted = compiles && asked.max_bytes > 0;
   CompileOptions options = asked;
