@@ -431,6 +431,7 @@ std::optional<Called> TracedFunction::State::attempt(Variant& variant, Request& 
       return {};
     }
     request.values.check(segment->bounds);
+    if (ReadListener::is_there()) segment->tell_of_reading();
     if (!segment->is_leaf()) {
       request.values.take_way(*segment);
       continue;

@@ -83,6 +83,10 @@ void Layer::note_built(std::span<const Spec> inputs) {
   name_variables();
 }
 
+void Layer::run_for(std::span<const Spec> inputs) {
+  if (inputs.size() == 1) output_of(inputs[0]);
+}
+
 /// A mask belongs to a tensor. One that is handed through by a layer that drops its mask becomes another.
 Tensor Layer::run(const Tensor& x) const {
   const HostFloats floats;
@@ -151,6 +155,14 @@ void Layer::add_call_losses(Tensors& all, std::set<const Layer*>& seen) const {
             ": its last call was within a compiled function; ask for its losses there");
   all.insert(all.end(), own.begin(), own.end());
   for (const auto& child : children()) child->add_call_losses(all, seen);
+}
+
+void Layer::add_own_to(Structure& structure) const {
+  for (std::size_t i = 0; i < own_.size(); ++i) structure.add(own_[i]);
+}
+void Layer::add_parts_to(Structure& structure) const {
+  add_own_to(structure);
+  for (const auto& child : children()) structure.add(*child);
 }
 
 bool Layer::brings_losses() const {
