@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/base/hash.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/scope.h"
@@ -196,6 +197,7 @@ Tensors vjp(const Tensor& y, std::span<const Tensor> sources, const Tensor& seed
 }
 
 Tensors vjp(In ys, std::span<const Tensor> sources, In seeds, const Stops& stops) {
+  const HostFloats floats;
   for (const Tensor& y : ys) y.spec();  // says so if it is empty
   const RecordingScope keep;            // should pending work be computed in the midst of the walk
   Walk walk(ys, sources, stops, false);

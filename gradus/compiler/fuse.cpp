@@ -29,16 +29,14 @@ struct Group {
   std::uint64_t behind = 0, ahead = 0;  // landmarks that members depend on, and that depend on members
 };
 
-/// Past this the code of one kernel takes longer to make than its memory traffic is worth, and registers run out.
-constexpr std::size_t max_members = 256;
-
 constexpr std::size_t most_landmarks = 64;  // the bits of a word
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, std::span<const int> copies)
+  Fuser(const Graph& graph, std::span<const int> copies, const TargetModel& target)
       : graph_(graph),
         copies_(copies),
+        target_(target),
         group_of_(static_cast<std::size_t>(graph.size()), -1),
         users_(static_cast<std::size_t>(graph.size())),
         latest_(static_cast<std::size_t>(graph.size()), -1),
@@ -167,7 +165,7 @@ class Fuser {
   }
 
   bool may_merge(int a, int b, const Space& space) {
-    if (group(a).members.size() + group(b).members.size() > max_members) return false;
+    if (group(a).members.size() + group(b).members.size() > target_.most_fused) return false;
     if (space.columns && !rows_walk(space, {a, b})) return false;
     if (!space.columns && !choose_columns(space, {a, b})) return false;
     if (space.reduced && space.columns > row_block) return false;
@@ -465,6 +463,7 @@ class Fuser {
 
   const Graph& graph_;
   const std::span<const int> copies_;
+  const TargetModel& target_;
   Applications controls_{graph_};
   std::vector<Group> groups_;
   std::vector<int> group_of_;
@@ -483,8 +482,8 @@ class Fuser {
 
 }  // namespace
 
-std::vector<Step> fuse(const Graph& graph, bool merge, std::span<const int> copies) {
-  return Fuser(graph, copies).run(merge);
+std::vector<Step> fuse(const Graph& graph, bool merge, std::span<const int> copies, const TargetModel& target) {
+  return Fuser(graph, copies, target).run(merge);
 }
 
 }  // namespace gradus

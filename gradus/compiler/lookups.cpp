@@ -11,9 +11,6 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// Loops walk rows by vectors of so many elements: shorter rows are better read one behind the other.
-constexpr std::int64_t fewest_elements = 16;
-
 /// Whether reading `v` from its source keeps no memory that a copy would set free: a dying input, which an output takes
 /// over, or a temporary that is larger.
 bool keeps_nothing(const Graph& graph, const Value& v) {
@@ -22,18 +19,18 @@ bool keeps_nothing(const Graph& graph, const Value& v) {
   return usual_bytes(graph[source].spec) <= usual_bytes(v.spec);
 }
 
-bool is_of_rows(const Graph& graph, const Value& v) {
+bool is_of_rows(const Graph& graph, const Value& v, const TargetModel& target) {
   const Gather* gather = v.op.as<Gather>();
   if (!gather) return false;
   const Spec& x = graph[v.in[0]].spec;
-  return gather->axis == -x.shape.rank() && row_elements(x.shape) >= fewest_elements &&
+  return gather->axis == -x.shape.rank() && row_elements(x.shape) >= target.least_row_elements &&
          !is_computed_where_read(graph, storage_of(graph, v.in[0])) && keeps_nothing(graph, v);
 }
 
 /// Per value, whether it is a gather that may be read in place: only formulas and reductions read it.
-std::vector<bool> find_candidates(const Graph& graph) {
+std::vector<bool> find_candidates(const Graph& graph, const TargetModel& target) {
   std::vector<bool> candidates(at(graph.size()));
-  for (int i = 0; i < graph.size(); ++i) candidates[at(i)] = is_of_rows(graph, graph[i]);
+  for (int i = 0; i < graph.size(); ++i) candidates[at(i)] = is_of_rows(graph, graph[i], target);
   const auto refuse = [&](int value) { candidates[at(storage_of(graph, value))] = false; };
   for (int o : graph.outputs) refuse(o);
   for (const Value& v : graph.values)
@@ -101,11 +98,11 @@ std::vector<int> read_by_several(const InPlace& in_place, const std::vector<Step
 
 }  // namespace
 
-void look_up_in_place(Graph& graph) {
-  std::vector<bool> chosen = find_candidates(graph);
+void look_up_in_place(Graph& graph, const TargetModel& target) {
+  std::vector<bool> chosen = find_candidates(graph, target);
   while (std::ranges::count(chosen, true) > 0) {
     InPlace in_place = read_in_place(graph, chosen);
-    const std::vector<int> several = read_by_several(in_place, fuse(in_place.graph, true));
+    const std::vector<int> several = read_by_several(in_place, fuse(in_place.graph, true, {}, target));
     if (several.empty()) {
       graph = std::move(in_place.graph);
       return;

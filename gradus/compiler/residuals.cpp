@@ -13,15 +13,15 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// So many operations on an element cost as much as a byte to or from memory, as `rederive` has it.
-constexpr double operations_per_byte = 4;
 /// What is kept of an iteration may be so many times what its gradient takes of histories and elements.
 constexpr std::int64_t most_growth = 2;
 
 double elements(const Spec& spec) { return static_cast<double>(usual_elements(spec.shape)); }
 double bytes(const Spec& spec) { return elements(spec) * static_cast<double>(size_of(spec.dtype)); }
 /// To write and to read it.
-double cost_of_keeping(const Value& v) { return 2 * operations_per_byte * bytes(v.spec); }
+double cost_of_keeping(const Value& v, const TargetModel& target) {
+  return 2 * target.instructions_per_byte * bytes(v.spec);
+}
 
 bool is_free(const Value& v) { return v.is_constant || v.op.is_index(); }
 bool is_another_look(const Value& v) { return v.op.is_view() || v.op.is_alias(); }
@@ -95,8 +95,10 @@ class Again {
  public:
   /// `same_as`: per input of `second` the equal value of the first body, or -1. Those before `first_whole` are
   /// elements.
-  Again(const Known& known, const Graph& second, const std::vector<int>& same_as, std::size_t first_whole)
+  Again(const Known& known, const Graph& second, const std::vector<int>& same_as, std::size_t first_whole,
+        const TargetModel& target)
       : graph_(second),
+        target_(target),
         first_whole_(first_whole),
         same_(at(second.size()), -1),
         needed_(at(second.size())),
@@ -131,7 +133,7 @@ class Again {
         gain -= cost_of(graph_, v);
         for (int operand : v.in) want(operand);
       } else {
-        gain -= cost_of_keeping(v);
+        gain -= cost_of_keeping(v, target_);
         size += bytes(v.spec);
         chosen.push_back(i);
       }
@@ -164,10 +166,11 @@ class Again {
     if (is_free(v)) return true;
     if (is_another_look(v) && elements(graph_[v.in[0]].spec) <= elements(v.spec)) return true;
     return std::ranges::all_of(v.in, [&](int operand) { return is_at_hand(operand); }) &&
-           cost_of(graph_, v) < cost_of_keeping(v);
+           cost_of(graph_, v) < cost_of_keeping(v, target_);
   }
 
   const Graph& graph_;
+  const TargetModel& target_;
   const std::size_t first_whole_;
   std::vector<int> same_;
   std::vector<bool> needed_;
@@ -176,7 +179,8 @@ class Again {
 
 class Keeper {
  public:
-  explicit Keeper(const Graph& graph) : graph_(graph), loop_of_(at(graph.size()), -1) {}
+  Keeper(const Graph& graph, const TargetModel& target)
+      : graph_(graph), target_(target), loop_of_(at(graph.size()), -1) {}
 
   /// Whether anything changes.
   bool run() {
@@ -297,7 +301,7 @@ class Keeper {
     const Known known(made.body);
     for (int& i : inputs)
       if (i >= 0) i = known.first(i);
-    Again computed(known, again.body, inputs, again.first_whole());
+    Again computed(known, again.body, inputs, again.first_whole(), target_);
     const std::vector<int> chosen = computed.choose();
     if (chosen.empty()) return;
     std::vector<std::pair<int, int>> replaced;  // values of the second body and their operands
@@ -380,6 +384,7 @@ class Keeper {
   }
 
   const Graph& graph_;
+  const TargetModel& target_;
   std::vector<int> loop_of_;  // per value: the loop whose result it is; -1: it is none
   std::vector<Loop> loops_;
   std::vector<Result> results_;
@@ -388,10 +393,10 @@ class Keeper {
 
 }  // namespace
 
-void keep_residuals(Graph& graph) {
+void keep_residuals(Graph& graph, const TargetModel& target) {
   const auto is_scan = [](const Value& v) { return v.op && v.op.as<Scan>(); };
   if (std::ranges::none_of(graph.values, is_scan)) return;
-  Keeper keeper(graph);
+  Keeper keeper(graph, target);
   if (!keeper.run()) return;
   graph = keeper.rebuilt();
   eliminate_common_subexpressions(graph);

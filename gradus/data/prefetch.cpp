@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <system_error>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/base/no_signals.h"
 #include "gradus/base/thread_pool.h"
 
@@ -78,6 +79,7 @@ void Prefetcher::stop() noexcept {
 bool Prefetcher::has_room() const { return static_cast<std::int64_t>(slots_.size()) < buffers_; }
 
 void Prefetcher::produce() {
+  const HostFloats floats;  // as in a pass without prefetch: what generators compute is the same
   const StopScope stops(stopping_);
   std::unique_ptr<Pass> pass;
   std::unique_lock lock(guard_);

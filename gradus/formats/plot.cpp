@@ -7,6 +7,7 @@
 #include <limits>
 #include <locale>
 #include "gradus/base/error.h"
+#include "gradus/base/floating_point_state.h"
 #include "gradus/formats/atomic_file.h"
 #include "gradus/formats/svg.h"
 
@@ -173,6 +174,7 @@ class Panel {
 }  // namespace
 
 std::string to_svg(const std::vector<PlotPanel>& panels) {
+  const HostFloats floats;
   const std::size_t across = std::clamp<std::size_t>(panels.size(), 1, panels_a_row);
   const std::size_t down = std::max<std::size_t>((panels.size() + across - 1) / across, 1);
   const double whole_width = width * static_cast<double>(across), whole_height = height * static_cast<double>(down);

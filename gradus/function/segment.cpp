@@ -184,6 +184,12 @@ const UsedCell* Segment::find_changed() const {
   return changed == cells.end() ? nullptr : &*changed;
 }
 
+void Segment::tell_of_reading() const {
+  for (const Source& source : sources)
+    if (source.kind == Source::Kind::cell)
+      ReadListener::tell_within(*cells[static_cast<std::size_t>(source.index)].cell);
+}
+
 void for_each_segment(const Segment& root, const std::function<void(const Segment&)>& visit) {
   std::vector<const Segment*> stack{&root};
   while (!stack.empty()) {

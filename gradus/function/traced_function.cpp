@@ -9,6 +9,7 @@
 #include "gradus/base/clock.h"
 #include "gradus/base/nearest.h"
 #include "gradus/base/notice.h"
+#include "gradus/compiler/pipeline.h"
 #include "gradus/compiler/recompute.h"
 #include "gradus/function/arguments.h"
 #include "gradus/function/call_keys.h"
@@ -430,6 +431,7 @@ std::optional<Called> TracedFunction::State::attempt(Variant& variant, Request& 
       return {};
     }
     request.values.check(segment->bounds);
+    if (ReadListener::is_there()) segment->tell_of_reading();
     if (!segment->is_leaf()) {
       request.values.take_way(*segment);
       continue;

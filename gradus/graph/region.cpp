@@ -2,6 +2,7 @@
 #include "gradus/graph/region.h"
 #include <algorithm>
 #include <unordered_map>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/scope.h"
 
@@ -84,6 +85,7 @@ class RegionContext final : public Context {
 }  // namespace
 
 RegionTrace::RegionTrace(std::string_view construct, Specs specs, const std::function<Tensors(In)>& f) {
+  const HostFloats floats;
   RegionContext context(construct);
   id_ = context.id();
   for (const Spec& spec : specs) symbols_.push_back(Tensor::parameter(spec, id_));

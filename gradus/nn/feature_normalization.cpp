@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <vector>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/base/ranges.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"
@@ -133,6 +134,7 @@ Normalization::Normalization(std::vector<double> mean, std::vector<double> varia
 }
 
 void Normalization::adapt(const Tensor& x) {
+  const HostFloats floats;
   require(x.shape().rank() > 0, "Normalization: adapt: the data is a scalar ", x.spec(), ", it has no features");
   Moments1D moments;
   moments.add(x, layer_as<NormalizationLayer>(*this, "Normalization").axis);
@@ -140,6 +142,7 @@ void Normalization::adapt(const Tensor& x) {
 }
 
 void Normalization::adapt_to(const Pipeline& dataset) {
+  const HostFloats floats;
   const int axis = layer_as<NormalizationLayer>(*this, "Normalization").axis;
   const Spec& element = dataset.specs()[0];
   require(element.shape.rank() > 0, "Normalization: adapt: field 0 of the data set is a scalar ", element,

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <set>
 #include <utility>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/base/notice.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
@@ -47,6 +48,7 @@ Layer::Layer(const Layer& other)
 }
 
 void Layer::ensure_built(std::span<const Spec> inputs) {
+  const HostFloats floats;
   if (built_) return;
   const Untraced outside;
   const BuildingScope building(*this);
@@ -81,8 +83,13 @@ void Layer::note_built(std::span<const Spec> inputs) {
   name_variables();
 }
 
+void Layer::run_for(std::span<const Spec> inputs) {
+  if (inputs.size() == 1) output_of(inputs[0]);
+}
+
 /// A mask belongs to a tensor. One that is handed through by a layer that drops its mask becomes another.
 Tensor Layer::run(const Tensor& x) const {
+  const HostFloats floats;
   const NameScope scope(name_.empty() ? kind() : std::string_view(name_));
   const CallScope this_call(*this);
   const Tensor input = casts_input() ? computed(x) : x, mask = CallScope::mask_of(input);
@@ -106,6 +113,7 @@ void Layer::note_activity(const Regularizer& regularizer, const Tensor& y) const
 }
 
 Tensor Layer::computed(const Tensor& x) const {
+  const HostFloats floats;
   if (!policy_ || !is_floating(x.dtype()) || x.dtype() == policy_->compute) return x;
   const Tensor narrow = cast(x, policy_->compute);
   if (Tensor mask = CallScope::mask_of(x); mask.defined()) CallScope::set_mask(narrow, std::move(mask));
@@ -147,6 +155,14 @@ void Layer::add_call_losses(Tensors& all, std::set<const Layer*>& seen) const {
             ": its last call was within a compiled function; ask for its losses there");
   all.insert(all.end(), own.begin(), own.end());
   for (const auto& child : children()) child->add_call_losses(all, seen);
+}
+
+void Layer::add_own_to(Structure& structure) const {
+  for (std::size_t i = 0; i < own_.size(); ++i) structure.add(own_[i]);
+}
+void Layer::add_parts_to(Structure& structure) const {
+  add_own_to(structure);
+  for (const auto& child : children()) structure.add(*child);
 }
 
 bool Layer::brings_losses() const {

@@ -14,6 +14,7 @@
 #include "gradus/nn/channel_flow.h"
 #include "gradus/nn/policy.h"
 #include "gradus/nn/regularizers.h"
+#include "gradus/nn/structure.h"
 
 namespace gradus {
 
@@ -44,6 +45,8 @@ class Layer {
   /// Builds if it is not, outside of any trace.
   void ensure_built(const Spec& input) { ensure_built({&input, 1}); }
   void ensure_built(std::span<const Spec> inputs);
+  /// Runs what is built on symbols for such inputs, in inference mode: what it calls, and is not built, builds itself.
+  virtual void run_for(std::span<const Spec> inputs);
   /// call() in the layer's name scope, of the input in the layer's type and with its mask.
   Tensor run(const Tensor& x) const;
   bool is_built() const { return built_; }
@@ -114,6 +117,8 @@ class Layer {
 
   /// Of this process; a copy has one of its own.
   std::uint64_t id() const { return id_; }
+  /// Adds its own variables, and what a walk over it meets within.
+  virtual void add_parts_to(Structure& structure) const;
   /// What the last walk over this layer found.
   FoundCache& found() const { return found_; }
   /// Whether it, or a layer within, has a penalty on what it gives.
@@ -135,6 +140,7 @@ class Layer {
   const std::optional<Spec>& input() const { return input_; }
 
  protected:
+  void add_own_to(Structure& structure) const;
   Layer();
   Layer(const Layer& other);
   const std::string& prefix() const { return prefix_; }

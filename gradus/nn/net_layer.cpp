@@ -10,7 +10,7 @@
 
 namespace gradus {
 
-void NetLayer::build_for(std::span<const Spec> inputs) {
+void NetLayer::run_for(std::span<const Spec> inputs) {
   std::vector<Spec> symbolic(inputs.begin(), inputs.end());
   for (Spec& spec : symbolic)
     for (int axis = 0; axis < spec.shape.rank(); ++axis)

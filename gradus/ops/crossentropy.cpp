@@ -1,6 +1,7 @@
 /// Cross entropies by formulas that do not overflow.
 #include "gradus/ops/crossentropy.h"
 #include <numbers>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise_parts.h"
@@ -109,6 +110,7 @@ Tensor embedding_lookup(const Tensor& params, const Tensor& ids, double max_norm
 }
 
 Tensor dropout(const Tensor& x, double rate) {
+  const HostFloats floats;
   require_floating(x, "dropout");
   require(rate >= 0 && rate < 1, "dropout: the rate must be at least 0 and below 1, got ", rate);
   if (rate == 0) return x;

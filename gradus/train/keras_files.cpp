@@ -1,6 +1,7 @@
 /// What the files are made of: an archive of config.json and model.weights.h5, or the latter alone.
 #include "gradus/train/keras_files.h"
 #include <array>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/formats/atomic_file.h"
 #include "gradus/formats/hdf5.h"
 #include "gradus/base/input_file.h"
@@ -76,6 +77,7 @@ void by_the_file(const std::string& name, const std::function<void()>& work) {
 }  // namespace
 
 void save_weights(const std::filesystem::path& file, const Module& model) {
+  const HostFloats floats;
   const Untraced outside;
   check_ending("save_weights", file, ".weights.h5");
   const WrittenWeights weights(model, "save_weights");
@@ -85,6 +87,7 @@ void save_weights(const std::filesystem::path& file, const Module& model) {
 }
 
 void load_weights(const std::filesystem::path& file, Module& model) {
+  const HostFloats floats;
   const Untraced outside;
   const std::vector<std::byte> bytes = read_whole_file(file);
   const std::string name = file.string();
@@ -94,6 +97,7 @@ void load_weights(const std::filesystem::path& file, Module& model) {
 }
 
 void save_model(const std::filesystem::path& file, const Module& model) {
+  const HostFloats floats;
   const Untraced outside;
   check_ending("save_model", file, ".keras");
   const std::string config = config_of_model(model), metadata = R"({"keras_version": "3.0.0"})";
@@ -108,6 +112,7 @@ void save_model(const std::filesystem::path& file, const Module& model) {
 }
 
 Sequential parse_model(std::span<const std::byte> bytes, const std::string& name, LoadModelOptions options) {
+  const HostFloats floats;
   const Untraced outside;
   const ZipReader zip(bytes, name, "model of Keras");
   std::vector<std::byte> held;
@@ -123,6 +128,7 @@ Sequential parse_model(std::span<const std::byte> bytes, const std::string& name
 }
 
 Sequential load_model(const std::filesystem::path& file, LoadModelOptions options) {
+  const HostFloats floats;
   return parse_model(read_whole_file(file), file.string(), options);
 }
 

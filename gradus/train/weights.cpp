@@ -2,6 +2,7 @@
 #include "gradus/train/weights.h"
 #include <map>
 #include <string_view>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/formats/safetensors.h"
 
 namespace gradus {
@@ -29,6 +30,7 @@ void assign_all(std::string_view op, const std::filesystem::path& file, const Va
 }  // namespace
 
 void save_safetensors(const std::filesystem::path& file, const Module& module) {
+  const HostFloats floats;
   std::vector<NamedArray> arrays;
   for (const Variable& variable : module.variables()) {
     const Tensor value = variable.value();
@@ -38,6 +40,7 @@ void save_safetensors(const std::filesystem::path& file, const Module& module) {
 }
 
 void load_safetensors(const std::filesystem::path& file, Module& module) {
+  const HostFloats floats;
   Values values;
   for (NamedArray& array : read_safetensors(file))
     values.emplace(array.name, Tensor::of_buffer(array.spec, std::move(array.data)));
@@ -45,12 +48,14 @@ void load_safetensors(const std::filesystem::path& file, Module& module) {
 }
 
 void save_npz(const std::filesystem::path& file, const Module& module) {
+  const HostFloats floats;
   NamedTensors arrays;
   for (const Variable& variable : module.variables()) arrays.emplace_back(variable.name(), variable.value());
   save_npz(file, arrays);
 }
 
 void load_npz(const std::filesystem::path& file, Module& module) {
+  const HostFloats floats;
   Values values;
   for (auto& [name, value] : load_npz(file)) values.emplace(name, std::move(value));
   assign_all("load_npz", file, values, module);
