@@ -13,9 +13,9 @@ namespace gradus {
 /// Keras's epsilon.
 inline constexpr double smallest_probability = 1e-7;
 
-/// Labels and targets of another dtype are exact in the prediction's.
+/// Labels and targets in the prediction's dtype, as Keras casts them: NumPy's are f64 unless somebody says otherwise.
 inline Tensor as_targets(const Tensor& y, const Tensor& prediction) {
-  return is_floating(y.dtype()) ? y : cast(y, prediction.dtype());
+  return y.dtype() == prediction.dtype() ? y : cast(y, prediction.dtype());
 }
 
 inline Tensor clipped(const Tensor& probabilities) {

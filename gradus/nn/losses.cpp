@@ -124,12 +124,12 @@ Tensor detail::binary_crossentropy(const Tensor& y, const Tensor& prediction, bo
 
 Tensor mean_squared_error(const Tensor& y, const Tensor& prediction) {
   check_same_shape("mean_squared_error", y, prediction);
-  return mean_of_last(square(y - prediction));
+  return mean_of_last(square(as_targets(y, prediction) - prediction));
 }
 
 Tensor mean_absolute_error(const Tensor& y, const Tensor& prediction) {
   check_same_shape("mean_absolute_error", y, prediction);
-  return mean_of_last(abs(y - prediction));
+  return mean_of_last(abs(as_targets(y, prediction) - prediction));
 }
 
 Tensor weight_beside(const Tensor& weight, const Tensor& x, const std::optional<std::vector<int>>& taken_over) {

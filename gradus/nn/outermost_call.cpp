@@ -22,11 +22,6 @@ std::shared_ptr<const FoundParts> walked(const Layer& root) {
   return parts;
 }
 
-std::string called(const Layer& layer) {
-  const std::string kind(layer.kind());
-  return layer.name().empty() || layer.name() == kind ? kind : "`" + layer.name() + "` (" + kind + ")";
-}
-
 std::string owner_of(const Layer& root) {
   const auto* net = dynamic_cast<const NetLayer*>(&root);
   const std::string type = net ? text("Model<", net->struct_name(), ">") : std::string(root.kind());
@@ -82,6 +77,7 @@ OutermostCall::~OutermostCall() {
 /// In a trace, which is rare, nothing is taken for found that was found before.
 void OutermostCall::begin(const Layer& root, bool listens) {
   root_ = &root;
+  newest_before_ = Layer::newest_id();
   listens_ = listens;
   if (!Context::current()) found_ = root.found().get();
   if (listens) reading_.emplace();
@@ -101,12 +97,13 @@ void OutermostCall::check(const Layer& layer) {
   const Variables variables = layer.variables();
   if (variables.size() == 0 && !layer.brings_losses()) return;
   if (finds(layer.id(), &FoundParts::layers)) return;
-  throw InvalidArgument(
-      text(owner_of(*root_), ": layer ", called(layer), ", which has ", variables.size(),
-           variables.size() == 1 ? " variable" : " variables",
-           ", runs within its call, but is none of the layers that are found in it: it would be neither "
-           "trained nor saved. ",
-           mend_for(*root_, "layer")));
+  const bool is_made_within = layer.id() > newest_before_;
+  throw InvalidArgument(text(
+      owner_of(*root_), ": layer ", layer.called(), ", which has ", variables.size(),
+      variables.size() == 1 ? " variable" : " variables",
+      is_made_within ? ", is made, or copied, within its call, and so anew in every call" : ", runs within its call",
+      ", but is none of the layers that are found in it: it would be neither trained nor saved. ",
+      mend_for(*root_, "layer")));
 }
 
 void OutermostCall::check(const VariableCell& cell) {

@@ -155,7 +155,7 @@ std::string top_of(const std::string& path) { return path.substr(0, path.find('/
 }  // namespace
 
 std::vector<KerasPlace> keras_places(const Layer& model, std::string_view op) {
-  require(model.is_built(), op, ": module ", model.name(), " is not built; call it, or build(spec), first");
+  require(model.is_built(), op, ": module ", model.called(), " is not built; call it, or build(spec), first");
   Places places;
   places.add(model, "");
   return places.take();
@@ -198,7 +198,7 @@ void assign_keras_arrays(const Module& model, const std::vector<NamedArray>& arr
   }
   for (const auto& [path, array] : left)
     if (tops.contains(top_of(path))) problems += text("\n  nothing of the model belongs to `", path, "` ", array->spec);
-  require(problems.empty(), op, ": ", file, " has other weights than model ", model.name(), ':', problems);
+  require(problems.empty(), op, ": ", file, " has other weights than model ", model.layer_behind().called(), ':', problems);
   for (const auto& [cell, array] : found)
     cell->handle.assign(cast(Tensor::of_buffer(array->spec, array->data), cell->handle.dtype()));
 }

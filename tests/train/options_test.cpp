@@ -138,8 +138,8 @@ TEST(Options, ArgumentsOfLayers) {
   try_argument("GaussianNoise", Allowed::not_negative(""), [](double x) { GaussianNoise{x}; });
   try_argument("LeakyReLU", Allowed::not_negative(""), [](double x) { LeakyReLU{x}; });
   try_argument("ELU", Allowed::finite(""), [](double x) { ELU{x}; });
-  for (const auto& make : {regularizers::L1, regularizers::L2})
-    try_argument("L1, L2", Allowed::not_negative(""), [make](double x) { make(x); });
+  try_argument("L1", Allowed::not_negative(""), [](double x) { regularizers::L1(x); });
+  try_argument("L2", Allowed::not_negative(""), [](double x) { regularizers::l2(x); });
   try_argument("L1L2", Allowed::not_negative(""), [](double x) { regularizers::L1L2(x, 0.1); });
   try_argument("L1L2", Allowed::not_negative(""), [](double x) { regularizers::L1L2(0.1, x); });
   try_argument("OrthogonalRegularizer", Allowed::not_negative(""),
