@@ -470,5 +470,33 @@ TEST(LossLimits, OfClasses) {
   }
 }
 
+/// Targets of any type are those of the prediction's: NumPy's are f64, masks boolean.
+TEST(LossTargets, OfAnyTypeAreCast) {
+  for (const Case& each : cases()) {
+    if (!each.loss) continue;
+    for (const DType t : {f64, f32, f16, bf16}) {
+      const Tensor p = cast(constant({{0.25, 0.5}, {0.75, 0.125}, {0.5, 0.25}}), t);
+      const Tensor prediction = each.places == 1 ? slice(p, {0, 0}, {-1, 1}) : p;
+      const Tensor y = constant({{1.0, 0.0}, {0.0, 1.0}, {1.0, 0.0}});
+      const Tensor targets = each.places == 1 ? slice(y, {0, 0}, {-1, 1}) : y;
+      const auto run = [&](const Tensor& given) {
+        GradientTape tape;
+        tape.watch(prediction);
+        const Loss loss = (*each.loss)(given, prediction);
+        return std::pair{loss.value(), tape.gradient(loss, prediction)};
+      };
+      const auto [value, gradient] = run(cast(targets, t));
+      for (const DType of_y : {f64, f32, f16, bf16, i64, i32, u8, boolean}) {
+        const auto [same, same_gradient] = run(cast(targets, of_y));
+        EXPECT_TRUE(bitwise_equal(same, value)) << each.name << ' ' << of_y << " beside " << t;
+        EXPECT_TRUE(bitwise_equal(same_gradient, gradient)) << each.name << ' ' << of_y << " beside " << t;
+        if (!each.each) continue;
+        EXPECT_TRUE(bitwise_equal(each.each(cast(targets, of_y), prediction), each.each(cast(targets, t), prediction)))
+            << each.name << ' ' << of_y << " beside " << t;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace gradus
