@@ -20,7 +20,9 @@ void settle(const Variables& variables) {
 LossScale::LossScale(LossScaleOptions options)
     : options_(options),
       scale_(full({}, options.initial, f32), "loss_scale", {.trainable = false}),
-      finite_steps_(zeros({}, i64), "loss_scale_finite_steps", {.trainable = false}) {}
+      finite_steps_(zeros({}, i64), "loss_scale_finite_steps", {.trainable = false}) {
+  check_options("LossScale", options);
+}
 
 void LossScale::update(const Tensor& finite) {
   if (!options_.dynamic) return;

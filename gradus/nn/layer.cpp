@@ -165,7 +165,7 @@ void Layer::forget_call_losses() const {
 void Layer::set_policy(const Policy& policy) {
   for (DType t : {policy.compute, policy.variable})
     require(is_floating(t), "policy of ", name_.empty() ? kind() : name_, ": expected floating types, got ", t);
-  check_options("Policy.loss_scale", policy.loss_scale);
+  check_options("Policy", policy.loss_scale);
   take_policy(policy, true);
   const Untraced outside;
   if (policy.scale_loss) take_loss_scale(std::make_shared<LossScale>(policy.loss_scale));

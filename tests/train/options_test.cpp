@@ -72,6 +72,7 @@ void try_argument(std::string_view name, const Allowed& range, const std::functi
 }
 
 TEST(Options, OfOptimizers) {
+  try_numbers("LossScale", LossScaleOptions{}, [](const auto& o) { LossScale{o}; });
   try_numbers("SGD", SGDOptions{}, [](const auto& o) { SGD{o}; });
   try_numbers("Adam", AdamOptions{}, [](const auto& o) { Adam{o}; });
   try_numbers("AdamW", AdamWOptions{}, [](const auto& o) { AdamW{o}; });

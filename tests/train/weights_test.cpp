@@ -159,7 +159,7 @@ TEST(Words, OfManyVariantsInFitAreAboutTheData) {
   Adam optimizer;
   const std::string message = error_of<ResourceExhausted>([&] {
     fit(model, optimizer, MeanSquaredError(), dataset,
-        {.epochs = 1, .verbose = false, .unbatched = true, .function = {.max_variants = 2}});
+        {.epochs = 1, .function = {.max_variants = 2}, .verbose = false, .unbatched = true});
   });
   expect_says(message, "padded_batch");
   EXPECT_EQ(message.find("any_size in input_signature"), std::string::npos) << message;
