@@ -12,7 +12,7 @@ struct ThreadRates {
   double bytes = 60e9;                         // read and written, from the second cache
 };
 
-struct CompiledKernel {
+struct Kernel {
   std::string name;              // "add+relu"
   std::vector<std::string> ops;  // as in the graph's text form
   std::size_t bytes_read = 0, bytes_written = 0;
@@ -26,9 +26,5 @@ struct CompiledKernel {
   // the seconds of all threads together, of a branch or a loop without those of the kernels inside.
   double runs = 0, measured = 0;
 };
-
-#ifdef GRADUS_SOURCES  // as in base/short_names.h
-using Kernel = CompiledKernel;
-#endif
 
 }  // namespace gradus

@@ -85,7 +85,7 @@ template <std::size_t N> class Dataset {
   /// The same dataset, always in the order of epoch e.
   Dataset epoch(std::int64_t e) const { return Dataset(pipeline_.epoch(e)); }
   /// Its first pass starts there, the next is the epoch after.
-  Dataset from(DataPosition position) const { return Dataset(pipeline_.from(position)); }
+  Dataset from(Position position) const { return Dataset(pipeline_.from(position)); }
   /// Elements are made ahead, in the background, that many at most; the stages after it included.
   Dataset prefetch(int buffers = autotune) const { return Dataset(pipeline_.prefetch({.buffers = buffers})); }
   /// The same within a number of bytes, of which two elements are always allowed.
@@ -113,9 +113,9 @@ template <std::size_t N> class Dataset {
     void operator++(int) { reading->advance(); }
     bool operator==(std::default_sentinel_t) const { return reading->at_end(); }
     /// Of *it; what was prefetched does not count.
-    DataPosition position() const { return reading->position(); }
+    Position position() const { return reading->position(); }
 
-    std::shared_ptr<DataReading> reading;
+    std::shared_ptr<Reading> reading;
   };
   iterator begin() const { return {pipeline_.begin()}; }
   std::default_sentinel_t end() const { return {}; }

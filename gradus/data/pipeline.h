@@ -65,22 +65,22 @@ struct InterleaveOptions {
   static constexpr auto ranges() { return std::array{Allowed::positive("cycle_length block_length")}; }
 };
 /// The element that comes next.
-struct DataPosition {
+struct Position {
   std::int64_t epoch = 0, index = 0;
-  bool operator==(const DataPosition&) const = default;
+  bool operator==(const Position&) const = default;
 };
 
 /// One pass over a dataset, as far as it was read. Not for several threads at once.
-class DataReading {
+class Reading {
  public:
-  virtual ~DataReading() = default;
+  virtual ~Reading() = default;
   /// Where the number of elements is not known this reads one, and throws what element() would.
   virtual bool at_end() = 0;
   /// The element at this place. OutOfRange at the end. What goes wrong in a stage is thrown here once, with the stage
   /// and the element in its message; then the pass has ended.
   virtual const Tensors& element() = 0;
   virtual void advance() = 0;
-  virtual DataPosition position() const = 0;
+  virtual Position position() const = 0;
 };
 
 /// What a map does with the fields of an element.
@@ -119,14 +119,14 @@ class Pipeline {
   Pipeline take(std::int64_t n) const;
   Pipeline skip(std::int64_t n) const;
   Pipeline epoch(std::int64_t e) const;
-  Pipeline from(DataPosition position) const;
+  Pipeline from(Position position) const;
   Pipeline prefetch(PrefetchOptions options) const;
   PipelineExplanation explain() const;
 
   std::optional<std::int64_t> cardinality() const;
   const std::vector<Spec>& specs() const;
   /// Begins the next pass of this value.
-  std::unique_ptr<DataReading> begin() const;
+  std::unique_ptr<Reading> begin() const;
   Tensors first() const;
   /// How many batches lie within one another in an element; 0: it is one example. Nothing where that is not known.
   std::optional<int> batchings() const;
@@ -139,21 +139,16 @@ class Pipeline {
   /// Where the passes begin: pass number p reads epoch start.epoch + p, or always start.epoch; the first one begins at
   /// start.index.
   struct Start {
-    DataPosition position;
+    Position position;
     bool same_epoch = false;
   };
   Pipeline derived(std::shared_ptr<const Stage> stage) const;
-  std::unique_ptr<DataReading> read(std::int64_t pass, PrefetchOptions ahead) const;
+  std::unique_ptr<Reading> read(std::int64_t pass, PrefetchOptions ahead) const;
 
   std::shared_ptr<const Stage> stage_;
   Start start_;
   PrefetchOptions ahead_{.buffers = 0};  // 0: does not read ahead
   mutable std::atomic<std::int64_t> passes_{0};
 };
-
-#ifdef GRADUS_SOURCES  // as in base/short_names.h
-using Position = DataPosition;
-using Reading = DataReading;
-#endif
 
 }  // namespace gradus

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <vector>
-#include "gradus/base/short_names.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
@@ -15,7 +14,7 @@ namespace gradus {
 struct IdxArray {
   DType dtype = u8;
   std::vector<std::int64_t> dims;  // 1 to 8
-  Ref<TensorBuffer> data;          // row-major, in the byte order of the machine
+  Ref<Buffer> data;                // row-major, in the byte order of the machine
 };
 
 /// Unavailable if the file cannot be read; DataError, with the place, if it is not what its header promises.

@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <vector>
-#include "gradus/base/short_names.h"
 #include "gradus/formats/npz.h"
 #include "gradus/tensor/buffer.h"
 #include "gradus/tensor/shape.h"
@@ -15,7 +14,7 @@ namespace gradus {
 struct NamedArray {
   std::string name;
   Spec spec;
-  Ref<TensorBuffer> data;
+  Ref<Buffer> data;
 };
 
 /// The file appears whole or not at all. ResourceExhausted on a full disk, Unavailable where it may not be written.

@@ -14,8 +14,7 @@ struct Retrace {
 
 struct Explanation {
   std::string name;
-  std::vector<CompiledKernel>
-      kernels;  // of the newest variant, in the order of execution; of each path, where it branches
+  std::vector<Kernel> kernels;  // of the newest variant, in the order of execution; of each path, where it branches
   std::vector<Retrace> retraces;
   std::size_t peak_bytes = 0, variable_bytes = 0;  // temporaries and results of a call; variables read or assigned
   std::size_t recomputed_bytes = 0;                // of values that max_bytes made it compute again

@@ -12,7 +12,7 @@ namespace gradus {
 struct Achieved {
   double flops = 0, of_flops = 0, bytes = 0, of_bytes = 0;
 };
-Achieved achieved_by(const CompiledKernel& kernel, const ThreadRates& rates);
+Achieved achieved_by(const Kernel& kernel, const ThreadRates& rates);
 
 struct ProfileRow {
   std::string name;

@@ -41,10 +41,7 @@ struct Called {
   std::shared_ptr<const void> structure;
 };
 /// The call of a user's function on given tensors.
-using TracedBody = std::function<Called(In arguments)>;
-#ifdef GRADUS_SOURCES
-using Body = TracedBody;  // as in base/short_names.h
-#endif
+using Body = std::function<Called(In arguments)>;
 
 /// What the variants of one function may take together, for every function: past it those that have not been used for
 /// longest are dropped, but never the newest, and made anew when they are called. Gives the limit before, at first
@@ -59,7 +56,7 @@ class TracedFunction {
 
   /// `body` is called if the signature is new, or if the call happens inside another trace or under a tape: then it is
   /// traced along.
-  Called call(In arguments, const StaticArguments& statics, const TracedBody& body);
+  Called call(In arguments, const StaticArguments& statics, const Body& body);
   Explanation explain() const;
 
  private:

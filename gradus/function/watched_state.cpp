@@ -22,8 +22,8 @@ std::string difference_of(const WatchedFields::Field& seen, const WatchedFields:
 std::uint64_t changes_of_setups() { return changes.load(std::memory_order_acquire); }
 void note_change_of_setup() { changes.fetch_add(1, std::memory_order_acq_rel); }
 
-Setup::LayerSetup() : record_(std::make_shared<Record>(new_number(), true)) {}
-Setup::LayerSetup(const Setup& other) : record_(std::make_shared<Record>(new_number(), other.trainable())) {}
+Setup::Setup() : record_(std::make_shared<Record>(new_number(), true)) {}
+Setup::Setup(const Setup& other) : record_(std::make_shared<Record>(new_number(), other.trainable())) {}
 
 void Setup::change(const char* how) { change_to(new_number(), how); }
 

@@ -17,17 +17,17 @@ void note_change_of_setup();
 
 /// What an object of C++, such as a layer, is for traces: a number that becomes another one with each change, never one
 /// that was there before, and whether it is trained. A copy of the object is another object.
-class LayerSetup {
+class Setup {
  public:
   struct Record {
     std::atomic<std::uint64_t> number;  // 0: the object was destroyed
     std::atomic<bool> trainable;
     std::atomic<const char*> last_change{""};
   };
-  LayerSetup();
-  LayerSetup(const LayerSetup& other);
-  LayerSetup& operator=(const LayerSetup&) = delete;
-  ~LayerSetup() { change_to(0, "was destroyed"); }
+  Setup();
+  Setup(const Setup& other);
+  Setup& operator=(const Setup&) = delete;
+  ~Setup() { change_to(0, "was destroyed"); }
 
   std::uint64_t number() const { return record_->number.load(std::memory_order_relaxed); }
   /// `how` lives for ever: "was assigned".
@@ -43,7 +43,7 @@ class LayerSetup {
 
 /// A setup that was met.
 struct WatchedSetup {
-  std::shared_ptr<const LayerSetup::Record> record;
+  std::shared_ptr<const Setup::Record> record;
   std::uint64_t seen;
   std::string name;  // "layer dense"
 
@@ -69,7 +69,7 @@ struct WatchedFields {
     bool operator==(const Field&) const = default;
   };
   using Fields = std::vector<Field>;
-  std::shared_ptr<const LayerSetup::Record> object;
+  std::shared_ptr<const Setup::Record> object;
   std::string owner;            // "model net"
   Fields seen;                  // while tracing
   std::function<Fields()> now;  // called as long as the object lives
@@ -104,9 +104,5 @@ class WatchedState {
   std::vector<WatchedSetup> setups_;
   std::vector<WatchedFlag> flags_;
 };
-
-#ifdef GRADUS_SOURCES  // as in base/short_names.h
-using Setup = LayerSetup;
-#endif
 
 }  // namespace gradus

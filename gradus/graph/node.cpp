@@ -44,7 +44,7 @@ void Node::operator delete(void* memory) {
   else ::operator delete(memory);
 }
 
-Inputs::NodeInputs(In tensors) : size_(static_cast<int>(tensors.size())) {
+Inputs::Inputs(In tensors) : size_(static_cast<int>(tensors.size())) {
   if (tensors.size() > few_.size()) many_ = std::make_unique<Ref<Node>[]>(tensors.size());
   Ref<Node>* places = many_ ? many_.get() : few_.data();
   for (std::size_t i = 0; i < tensors.size(); ++i) places[i] = tensors[i].node();

@@ -4,29 +4,28 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include "gradus/base/short_names.h"
 #include "gradus/base/ref.h"
 #include "gradus/graph/op.h"
 #include "gradus/tensor/buffer.h"
 
 namespace gradus {
 
-struct GraphNode;
-void dispose(GraphNode* node);
+struct Node;
+void dispose(Node* node);
 
 /// The operands of a node: three in place, more on the heap.
-class NodeInputs {
+class Inputs {
  public:
-  NodeInputs() = default;
-  explicit NodeInputs(In tensors);
+  Inputs() = default;
+  explicit Inputs(In tensors);
   int size() const { return size_; }
-  const Ref<GraphNode>& operator[](int i) const { return begin()[i]; }
-  const Ref<GraphNode>* begin() const { return many_ ? many_.get() : few_.data(); }
-  const Ref<GraphNode>* end() const { return begin() + size_; }
+  const Ref<Node>& operator[](int i) const { return begin()[i]; }
+  const Ref<Node>* begin() const { return many_ ? many_.get() : few_.data(); }
+  const Ref<Node>* end() const { return begin() + size_; }
 
  private:
-  std::array<Ref<GraphNode>, 3> few_;
-  std::unique_ptr<Ref<GraphNode>[]> many_;
+  std::array<Ref<Node>, 3> few_;
+  std::unique_ptr<Ref<Node>[]> many_;
   int size_ = 0;
 };
 
@@ -36,19 +35,19 @@ class ValueCell {
   ValueCell() = default;
   ValueCell(const ValueCell&) = delete;
   ~ValueCell() { release(buffer_.load(std::memory_order_acquire)); }
-  TensorBuffer* get() const { return buffer_.load(std::memory_order_acquire); }
+  Buffer* get() const { return buffer_.load(std::memory_order_acquire); }
   explicit operator bool() const { return get(); }
-  void set(Ref<TensorBuffer> buffer) {
+  void set(Ref<Buffer> buffer) {
     if (buffer) buffer->refs.fetch_add(1, std::memory_order_relaxed);
     release(buffer_.exchange(buffer.get(), std::memory_order_acq_rel));
   }
   void reset() { release(buffer_.exchange(nullptr, std::memory_order_acq_rel)); }
 
  private:
-  static void release(TensorBuffer* buffer) {
+  static void release(Buffer* buffer) {
     if (buffer && buffer->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) dispose(buffer);
   }
-  std::atomic<TensorBuffer*> buffer_{nullptr};
+  std::atomic<Buffer*> buffer_{nullptr};
 };
 
 class Pending;
@@ -57,17 +56,16 @@ class Pending;
 std::uint64_t new_sequence();
 
 /// Its memory comes from a free list of the thread.
-struct GraphNode final : RefCounted {
-  GraphNode() = default;
+struct Node final : RefCounted {
+  Node() = default;
   /// Throws what `applied` has against `specs`, those of `operands`.
-  GraphNode(AnyOp applied, Specs specs, In operands)
-      : op(std::move(applied)), spec(op.infer(specs)), inputs(operands) {}
+  Node(AnyOp applied, Specs specs, In operands) : op(std::move(applied)), spec(op.infer(specs)), inputs(operands) {}
   static void* operator new(std::size_t bytes);
   static void operator delete(void* memory);
 
   AnyOp op;  // null: a leaf, whose value was given or will be bound
   Spec spec;
-  NodeInputs inputs;
+  Inputs inputs;
   ValueCell value;                          // set once computed
   std::uint64_t sequence = new_sequence();  // grows with every node made in the process
   std::uint32_t trace = 0;                  // the innermost trace in which it was made; 0: concrete
@@ -80,6 +78,6 @@ struct GraphNode final : RefCounted {
 };
 
 /// The node counts as made now: what looks at the order of making sees the order of this run.
-void renumber(GraphNode& node);
+void renumber(Node& node);
 
 }  // namespace gradus

@@ -42,7 +42,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-#include "gradus/base/short_names.h"
 #include "gradus/base/reflect.h"
 #include "gradus/graph/scalar.h"
 #include "gradus/tensor/shape.h"
@@ -50,7 +49,7 @@
 namespace gradus {
 
 class Tensor;
-class GraphRegion;
+class Region;
 using Tensors = std::vector<Tensor>;
 using In = std::span<const Tensor>;
 
@@ -104,7 +103,7 @@ static_assert(std::forward_iterator<Specs::Iterator>);
 
 /// Where a view reads: element (i0, i1, ...) of the output is element offset + i0*strides[0] + ... of the input, a
 /// stride counting negative where `backwards` has its bit. Offset and strides are dimensions: symbolic or not negative.
-struct ViewRule {
+struct View {
   std::int64_t offset = 0;
   Shape strides;                // one per dimension of the output
   std::uint32_t backwards = 0;  // bit i: dimension i is walked towards lower addresses
@@ -144,7 +143,7 @@ concept Reduces = requires(const T op, scalar::Value x) {
 };
 template <class T>
 concept Views = requires(const T op, Shape s) {
-  { op.view(s, s) } -> std::same_as<ViewRule>;
+  { op.view(s, s) } -> std::same_as<View>;
 };
 template <class T>
 concept Indexes = requires(const T op, scalar::Value i) { op.emit_index(i); };
@@ -158,7 +157,7 @@ concept Expands = requires(const T op, In in) {
 };
 template <class T>
 concept Inlines = requires(const T op) {
-  { op.inlined() } -> std::same_as<const GraphRegion&>;
+  { op.inlined() } -> std::same_as<const Region&>;
 };
 template <class T>
 concept Controls = requires { std::string_view(T::control); };
@@ -225,15 +224,15 @@ struct OpType {
   int (*axis)(const void*) = nullptr;
   scalar::Value (*emit_index)(const void*, scalar::Value) = nullptr;
   scalar::Real (*emit_index_real)(const void*, scalar::Real) = nullptr;
-  ViewRule (*view)(const void*, const Shape& in, const Shape& out) = nullptr;
+  View (*view)(const void*, const Shape& in, const Shape& out) = nullptr;
   bool alias = false;
   bool composite = false;
   const char* library_kernel = nullptr;
   int (*carries)(const void*, Specs, int operand, int axis) = nullptr;
   bool may_fail = false;  // for reasons that depend on data; a region may too
-  const GraphRegion& (*inlined)(const void*) = nullptr;
+  const Region& (*inlined)(const void*) = nullptr;
   const char* control = nullptr;
-  std::vector<const GraphRegion*> (*regions)(const void*) = nullptr;
+  std::vector<const Region*> (*regions)(const void*) = nullptr;
   // Of an op of several results.
   int (*outputs)(const void*) = nullptr;
   int (*output)(const void*) = nullptr;
@@ -286,7 +285,7 @@ class AnyOp {
   bool has_siblings() const { return record_ && record_->type->with_output; }
   bool may_fail() const;
   /// The regions among its attributes.
-  std::vector<const GraphRegion*> regions() const;
+  std::vector<const Region*> regions() const;
   /// Of an op of several results: the one with another `output`.
   AnyOp sibling(int output) const { return record_->type->with_output(record_->attributes, output); }
   int output() const { return record_->type->output(record_->attributes); }

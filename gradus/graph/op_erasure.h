@@ -1,7 +1,6 @@
 /// How an op struct becomes an OpType and an AnyOp: included by op.h, of no interest to who writes ops.
 #pragma once
 #include <charconv>
-#include "gradus/base/short_names.h"
 #include "gradus/graph/op.h"
 
 namespace gradus {
@@ -41,7 +40,7 @@ void print_field(std::ostream& out, double value);
 void print_field(std::ostream& out, DType value);
 void print_field(std::ostream& out, const Shape& value);
 void print_field(std::ostream& out, const scalar::Literal& value);
-void print_field(std::ostream& out, const GraphRegion& value);
+void print_field(std::ostream& out, const Region& value);
 
 void parse_field(std::string_view text, bool& value);
 void parse_field(std::string_view text, std::int64_t& value);
@@ -50,11 +49,11 @@ void parse_field(std::string_view text, double& value);
 void parse_field(std::string_view text, DType& value);
 void parse_field(std::string_view text, Shape& value);
 void parse_field(std::string_view text, scalar::Literal& value);
-void parse_field(std::string_view text, GraphRegion& value);
+void parse_field(std::string_view text, Region& value);
 
 std::uint64_t hash_field(double value);
 std::uint64_t hash_field(const scalar::Literal& value);
-std::uint64_t hash_field(const GraphRegion& value);
+std::uint64_t hash_field(const Region& value);
 inline std::uint64_t hash_field(const Shape& value) { return hash_of(value); }
 inline std::uint64_t hash_field(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 inline std::uint64_t hash_field(int value) { return static_cast<std::uint64_t>(value); }
@@ -143,15 +142,15 @@ template <class T> constexpr bool has_regions() {
   bool found = false;
   if constexpr (!std::is_empty_v<T>)
     [&]<class... Fields>(std::type_identity<std::tuple<Fields...>>) {
-      found = (std::is_same_v<std::remove_cvref_t<Fields>, GraphRegion> || ...);
+      found = (std::is_same_v<std::remove_cvref_t<Fields>, Region> || ...);
     }(std::type_identity<decltype(reflect::tie(std::declval<const T&>()))>{});
   return found;
 }
 
-template <class T> std::vector<const GraphRegion*> regions_among(const void* op) {
-  std::vector<const GraphRegion*> found;
+template <class T> std::vector<const Region*> regions_among(const void* op) {
+  std::vector<const Region*> found;
   reflect::for_each_field(*static_cast<const T*>(op), [&](std::string_view, const auto& field) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, GraphRegion>) found.push_back(&field);
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, Region>) found.push_back(&field);
   });
   return found;
 }
@@ -160,7 +159,7 @@ template <class T> std::vector<const GraphRegion*> regions_among(const void* op)
 template <class T> void describe_structure(OpType& type) {
   [[maybe_unused]] static constexpr auto self = attributes_as<T>;
   if constexpr (has_regions<T>()) type.regions = regions_among<T>;
-  if constexpr (Inlines<T>) type.inlined = [](const void* op) -> const GraphRegion& { return self(op).inlined(); };
+  if constexpr (Inlines<T>) type.inlined = [](const void* op) -> const Region& { return self(op).inlined(); };
   if constexpr (Controls<T>) type.control = T::control;
   if constexpr (HasSiblings<T>) {
     type.outputs = [](const void* op) { return self(op).outputs(); };

@@ -14,7 +14,7 @@ struct Region::Contents {
   bool may_fail = false;
 };
 
-Region::GraphRegion(Graph graph) {
+Region::Region(Graph graph) {
   internal_check(graph.dying.empty(), "nothing dies in a region:\n", to_text(graph));
   auto contents = std::make_shared<Contents>();
   for (const Value& v : graph.values) {

@@ -7,22 +7,21 @@
 #pragma once
 #include <functional>
 #include <memory>
-#include "gradus/base/short_names.h"
 #include "gradus/graph/graph.h"
 
 namespace gradus {
 
-class GraphRegion {
+class Region {
  public:
   /// Regions in regions in regions: walks over them recurse.
   static constexpr int max_depth = 32;
 
-  GraphRegion() = default;
+  Region() = default;
   /// `graph` must yield something and let nothing die. InvalidArgument if regions are nested more than max_depth deep.
-  explicit GraphRegion(OpGraph graph);
+  explicit Region(Graph graph);
 
   explicit operator bool() const { return static_cast<bool>(contents_); }
-  const OpGraph& graph() const;
+  const Graph& graph() const;
   std::size_t inputs() const { return graph().inputs.size(); }
   std::size_t outputs() const { return graph().outputs.size(); }
   const Spec& input(std::size_t k) const { return graph()[graph().inputs[k]].spec; }
@@ -32,7 +31,7 @@ class GraphRegion {
   int depth() const;
   bool may_fail() const;
   int symbols() const;
-  bool operator==(const GraphRegion& other) const;
+  bool operator==(const Region& other) const;
 
  private:
   struct Contents;
@@ -40,9 +39,9 @@ class GraphRegion {
 };
 
 /// On one line: %0 = input : f32[3] | %1 = exp %0 : f32[3] | return %1
-std::string to_text(const GraphRegion& region);
+std::string to_text(const Region& region);
 /// InvalidArgument if `text` is no region.
-GraphRegion parse_region(std::string_view text);
+Region parse_region(std::string_view text);
 
 /// One run of a function on symbols, from which regions are made.
 class RegionTrace {
@@ -58,7 +57,7 @@ class RegionTrace {
   /// Adds what `roots` use from around the trace to `captures`, each once.
   void collect(In roots, Tensors& captures) const;
   /// The region from (symbols, captures) to roots. The captures must hold all that collect(roots) adds.
-  GraphRegion region(In roots, In symbols, In captures) const;
+  Region region(In roots, In symbols, In captures) const;
 
  private:
   std::uint32_t id_ = 0;
@@ -66,16 +65,16 @@ class RegionTrace {
 };
 
 /// The region of all results, and what it captured: its inputs are (symbols, captures).
-struct CapturedRegion {
-  GraphRegion region;
+struct Captured {
+  Region region;
   Tensors captures;
 };
-CapturedRegion capture(const RegionTrace& trace);
+Captured capture(const RegionTrace& trace);
 
 std::vector<Spec> specs_of(In in);
 Tensors concatenated(std::initializer_list<In> lists);
 
 /// Applies the ops of `region` to `inputs`, whose specs are those of its inputs.
-Tensors replay(const GraphRegion& region, In inputs);
+Tensors replay(const Region& region, In inputs);
 
 }  // namespace gradus

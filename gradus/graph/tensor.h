@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <vector>
-#include "gradus/base/short_names.h"
 #include "gradus/graph/node.h"
 #include "gradus/tensor/device.h"
 
@@ -27,7 +26,7 @@ class Tensor {
  public:
   /// Empty; using it is an Error.
   Tensor() = default;
-  explicit Tensor(Ref<GraphNode> node) : node_(std::move(node)) {}
+  explicit Tensor(Ref<Node> node) : node_(std::move(node)) {}
 
   const Shape& shape() const { return spec().shape; }
   DType dtype() const { return spec().dtype; }
@@ -66,7 +65,7 @@ class Tensor {
 
   // For the rooms of the library.
   bool defined() const { return static_cast<bool>(node_); }
-  const Ref<GraphNode>& node() const { return node_; }
+  const Ref<Node>& node() const { return node_; }
   const Spec& spec() const {
     if (!node_) [[unlikely]]
       fail_empty();
@@ -74,9 +73,9 @@ class Tensor {
   }
   bool is_symbolic() const { return node_ && node_->trace; }
   /// Observes: computes whatever is pending. An error within a trace.
-  TensorBuffer& observed() const;
+  Buffer& observed() const;
   /// A leaf with this value.
-  static Tensor of_buffer(const Spec& spec, Ref<TensorBuffer> value);
+  static Tensor of_buffer(const Spec& spec, Ref<Buffer> value);
   /// A symbol of trace `trace`.
   static Tensor parameter(const Spec& spec, std::uint32_t trace);
 
@@ -87,7 +86,7 @@ class Tensor {
   }
   void check_element(DType asked) const;
   [[noreturn]] static void fail_empty();
-  Ref<GraphNode> node_;
+  Ref<Node> node_;
 };
 
 bool operator==(const Tensor&, const Tensor&) = delete;  // equal(a, b) elementwise, or bitwise_equal(a, b)
@@ -110,8 +109,7 @@ template <class T> Tensor apply(const T& op, In in) {
 /// Operands side by side, not counted once more: who applies the op holds them meanwhile.
 template <std::size_t n> class Lent {
  public:
-  explicit Lent(const std::same_as<Tensor> auto&... in)
-      : tensors_{Tensor(Ref<GraphNode>::of_counted(in.node().get()))...} {}
+  explicit Lent(const std::same_as<Tensor> auto&... in) : tensors_{Tensor(Ref<Node>::of_counted(in.node().get()))...} {}
   ~Lent() {}
   Lent(const Lent&) = delete;
   operator In() const { return tensors_; }

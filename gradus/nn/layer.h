@@ -79,7 +79,7 @@ class Layer {
   /// Whether it was not frozen. A trace takes note of it.
   bool is_trainable() const;
   /// What traces go by to see that it is another layer now.
-  const LayerSetup& setup() const { return setup_; }
+  const Setup& setup() const { return setup_; }
   /// Traces that met this layer or one within have to see that it is another one now. `how` as in "layer dense was
   /// assigned".
   void note_change_within(const char* how);
@@ -191,7 +191,7 @@ class Layer {
   std::vector<std::weak_ptr<const Layer>> sources_;
   void replace_loss_scale(const std::shared_ptr<LossScale>& before, const std::shared_ptr<LossScale>& now);
   void settle_loss_scale();
-  LayerSetup setup_;
+  Setup setup_;
   std::uint64_t origin_;          // of one layer and its copies, until one of them is built or given another policy
   std::optional<Policy> policy_;  // empty: everything is of the input's type
   bool own_policy_ = false;

@@ -2,7 +2,6 @@
 #pragma once
 #include <optional>
 #include <vector>
-#include "gradus/base/short_names.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
@@ -45,7 +44,7 @@ struct StridedSlice {
   Shape step = {};
   int backwards = 0;
   Spec infer(Specs in) const;
-  ViewRule view(const Shape& in, const Shape& out) const;
+  View view(const Shape& in, const Shape& out) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
 };

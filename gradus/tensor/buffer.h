@@ -4,19 +4,18 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include "gradus/base/short_names.h"
 #include "gradus/base/ref.h"
 #include "gradus/tensor/memory.h"
 
 namespace gradus {
 
-class TensorBuffer : public RefCounted {
+class Buffer : public RefCounted {
  public:
   /// Data aligned to 64 bytes, with 64 bytes behind it that may be read and written, so that a masked tail may be moved
   /// as a whole vector. Its contents are undefined. ResourceExhausted past the limit, naming `what` (a literal).
-  static Ref<TensorBuffer> allocate(std::int64_t bytes, const char* what = "tensor");
+  static Ref<Buffer> allocate(std::int64_t bytes, const char* what = "tensor");
   /// Memory that `owner`, or the caller, keeps alive. It is not counted, and need not have padding.
-  static Ref<TensorBuffer> borrow(void* data, std::int64_t bytes, std::shared_ptr<const void> owner = {});
+  static Ref<Buffer> borrow(void* data, std::int64_t bytes, std::shared_ptr<const void> owner = {});
 
   template <class T = void> T* data() const { return static_cast<T*>(data_); }
   std::int64_t bytes() const { return bytes_; }
@@ -24,9 +23,9 @@ class TensorBuffer : public RefCounted {
   void set_label(std::string label);
 
  private:
-  friend void dispose(TensorBuffer* buffer) noexcept;
+  friend void dispose(Buffer* buffer) noexcept;
   friend struct BorrowedBuffer;
-  TensorBuffer(void* data, std::int64_t bytes, int kind) : kind_(kind), data_(data), bytes_(bytes) {}
+  Buffer(void* data, std::int64_t bytes, int kind) : kind_(kind), data_(data), bytes_(bytes) {}
 
   int kind_;  // a size class of the heap, or a larger one's kind
   void* data_;
@@ -34,6 +33,6 @@ class TensorBuffer : public RefCounted {
   std::unique_ptr<memory::Holder> holder_;
 };
 
-void dispose(TensorBuffer* buffer) noexcept;
+void dispose(Buffer* buffer) noexcept;
 
 }  // namespace gradus

@@ -42,7 +42,7 @@ struct BatchSizes {
 
 namespace detail {
 using BatchesOfSize = std::function<Pipeline(std::int64_t)>;
-BatchSizes tune_batch_size(Module& model, Optimizer& optimizer, const TrainingTask& task, const BatchesOfSize& batches,
+BatchSizes tune_batch_size(Module& model, Optimizer& optimizer, const Task& task, const BatchesOfSize& batches,
                            const BatchSizeOptions& options);
 }  // namespace detail
 
@@ -65,7 +65,7 @@ BatchSizes tune_batch_size(const M& model, const Optimizer& optimizer, const L& 
   static_assert(LossFor<L, M, fields>, "the loss cannot be called with y and what the model predicts");
   M copy = model;
   Optimizer its_optimizer = detail::optimizer_of_copy(optimizer, copy);
-  const TrainingTask task = task_of<fields>(copy, loss, options.sample_weight);
+  const Task task = task_of<fields>(copy, loss, options.sample_weight);
   return detail::tune_batch_size(
       copy, its_optimizer, task, [&](std::int64_t size) { return batches(size).pipeline(); }, options);
 }

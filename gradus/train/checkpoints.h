@@ -26,7 +26,7 @@ struct CheckpointOptions {
 
 struct Restored {
   std::int64_t step;
-  DataPosition position;  // of the element that comes next: go on with dataset.from(restored->position)
+  Position position;  // of the element that comes next: go on with dataset.from(restored->position)
 };
 
 /// A checkpoint holds the variables of the model with their masks, those of the optimizer, the state of random numbers,
@@ -45,10 +45,10 @@ class Checkpoints {
   /// Returns when the checkpoint is on the disk. `next` is the place in the data: iterator.position().
   /// ResourceExhausted on a full disk, Unavailable where it cannot be written: those before are still there.
   /// InvalidArgument for a model that is not built.
-  void save(std::int64_t step, DataPosition next = {});
+  void save(std::int64_t step, Position next = {});
   /// Returns at once: the values are those of now, whatever is assigned meanwhile, and are written by a thread of their
   /// own. One at a time: waits for the one before. Throws what went wrong there.
-  void save_in_background(std::int64_t step, DataPosition next = {});
+  void save_in_background(std::int64_t step, Position next = {});
   /// Until nothing is being saved. Throws what went wrong there.
   void wait();
   /// The newest whole one, or nothing. One of before the first step starts the optimizer anew. Model and optimizer take

@@ -55,8 +55,8 @@ struct PredictOptions {
 };
 
 namespace detail {
-History fit(Module& model, Optimizer& optimizer, const TrainingTask& task, const Pipeline& dataset, FitOptions options);
-Evaluation evaluate(const TrainingTask& task, const Pipeline& dataset, EvaluateOptions options);
+History fit(Module& model, Optimizer& optimizer, const Task& task, const Pipeline& dataset, FitOptions options);
+Evaluation evaluate(const Task& task, const Pipeline& dataset, EvaluateOptions options);
 Tensor predict(const Module& model, const ElementFunction& call, const Pipeline& dataset, PredictOptions options);
 }  // namespace detail
 
@@ -73,7 +73,7 @@ Tensor predict(const Module& model, const ElementFunction& call, const Pipeline&
 template <class M, class L, std::size_t N>
   requires LossFor<L, M, N>
 History fit(M& model, Optimizer& optimizer, const L& loss, const Dataset<N>& dataset, FitOptions options = {}) {
-  const TrainingTask task = task_of<N>(model, loss, options.sample_weight);
+  const Task task = task_of<N>(model, loss, options.sample_weight);
   return detail::fit(model, optimizer, task, dataset.pipeline(), std::move(options));
 }
 
@@ -82,7 +82,7 @@ History fit(M& model, Optimizer& optimizer, const L& loss, const Dataset<N>& dat
 template <class M, class L, std::size_t N>
   requires LossFor<L, M, N>
 Evaluation evaluate(const M& model, const L& loss, const Dataset<N>& dataset, EvaluateOptions options = {}) {
-  const TrainingTask task = task_of<N>(model, loss, options.sample_weight);
+  const Task task = task_of<N>(model, loss, options.sample_weight);
   return detail::evaluate(task, dataset.pipeline(), std::move(options));
 }
 

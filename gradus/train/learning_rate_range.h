@@ -50,7 +50,7 @@ struct LearningRateRange {
 };
 
 namespace detail {
-LearningRateRange learning_rate_range_test(Module& model, Optimizer& optimizer, const TrainingTask& task,
+LearningRateRange learning_rate_range_test(Module& model, Optimizer& optimizer, const Task& task,
                                            const Pipeline& dataset, const LearningRateRangeOptions& options);
 /// A copy of `optimizer` for the copy of its model.
 Optimizer optimizer_of_copy(const Optimizer& optimizer, const Module& copy);
@@ -68,7 +68,7 @@ LearningRateRange learning_rate_range_test(const M& model, const Optimizer& opti
                                            const Dataset<N>& dataset, LearningRateRangeOptions options = {}) {
   M copy = model;
   Optimizer its_optimizer = detail::optimizer_of_copy(optimizer, copy);
-  const TrainingTask task = task_of<N>(copy, loss, options.sample_weight);
+  const Task task = task_of<N>(copy, loss, options.sample_weight);
   return detail::learning_rate_range_test(copy, its_optimizer, task, dataset.pipeline(), options);
 }
 

@@ -53,8 +53,7 @@ struct PrecisionReportOptions {
 };
 
 namespace detail {
-PrecisionReport precision_report(const Module& model, const TrainingTask& task, const Pipeline& dataset,
-                                 bool unbatched);
+PrecisionReport precision_report(const Module& model, const Task& task, const Pipeline& dataset, bool unbatched);
 }  // namespace detail
 
 /// Forward and backward pass, in training mode and op by op, over the first batch of epoch 0, in memory for all that

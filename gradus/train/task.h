@@ -45,7 +45,7 @@ struct Examined {
   Loss total() const;              // what is trained on
 };
 
-struct TrainingTask {
+struct Task {
   std::size_t fields = 0;
   /// Calls the model and the loss, in the mode of the caller.
   std::function<Examined(In fields)> examine = {};
@@ -92,8 +92,8 @@ Examined examine(const M& model, const L& loss, In fields) {
 void check_batched(std::string_view what, const std::vector<Spec>& specs, std::optional<int> batchings, bool unbatched);
 
 /// `model` and `loss` must outlive the task.
-template <std::size_t N, class M, class L> TrainingTask task_of(const M& model, const L& loss, bool sample_weight) {
-  TrainingTask task{.fields = N};
+template <std::size_t N, class M, class L> Task task_of(const M& model, const L& loss, bool sample_weight) {
+  Task task{.fields = N};
   constexpr bool plain = detail::Accepts<M, N - 1>, weighted = N >= 3 && detail::Accepts<M, N - 2>;
   constexpr std::size_t without = N - 1, with = N >= 3 ? N - 2 : 0;
   if (sample_weight) {
@@ -109,9 +109,5 @@ template <std::size_t N, class M, class L> TrainingTask task_of(const M& model, 
   };
   return task;
 }
-
-#ifdef GRADUS_SOURCES  // as in base/short_names.h
-using Task = TrainingTask;
-#endif
 
 }  // namespace gradus

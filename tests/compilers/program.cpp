@@ -3,67 +3,6 @@
 #include <gradus/gradus.h>
 using namespace gradus;
 
-// Names of one's own stay one's own.
-struct Node {
-  Node* next = nullptr;
-  double value = 1;
-};
-struct Graph {
-  Node first;
-};
-struct Value {
-  double data = 2;
-};
-struct Region {
-  double area = 0;
-};
-struct Kernel {
-  double length = 1;
-};
-struct Buffer {
-  char bytes[4] = {};
-};
-struct Task {
-  int id = 0;
-};
-struct Body {
-  double mass = 1;
-};
-struct Setup {
-  int rounds = 1;
-};
-struct Position {
-  double x = 0, y = 0;
-};
-struct Captured {
-  int by = 0;
-};
-struct View {
-  int width = 0;
-};
-struct Inputs {
-  Tensor x;
-};
-struct Reading {
-  double of_sensor = 0;
-};
-struct Own {
-  Node node;
-  Graph graph;
-  Value value;
-  Region region;
-  Kernel kernel;
-  Buffer buffer;
-  Task task;
-  Body body;
-  Setup setup;
-  Position position;
-  Captured captured;
-  View view;
-  Inputs inputs;
-  Reading reading;
-};
-
 class Tower {
  public:
   explicit Tower(int units) : blocks_{Dense(units, relu), Dense(units)} {}
@@ -123,7 +62,6 @@ struct Net {
 }  // namespace
 
 int main() {
-  const Own own{};
   const Defaults defaults{}, also = {};
   const Metrics metrics{};
   Trainer trainer{};
@@ -145,6 +83,5 @@ int main() {
   for (auto [a, b] : data::from_tensor_slices(x, y).batch(8)) check(a.shape()[0] == b.shape()[0], "batches");
   Sequential shared_one{shared(model->heads.at("mean"))};
   check(&shared_one.layer(0).layer_behind() == &model->heads.at("mean").layer_behind(), "a shared layer is the same");
-  check(own.value.data == 2 && own.graph.first.value == 1, "names of one's own");
   print("right", history.loss.size(), defaults.softmax.name() == also.softmax.name());
 }
