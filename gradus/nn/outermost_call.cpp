@@ -14,8 +14,6 @@ void collect(const Layer& layer, std::vector<std::uint64_t>& ids) {
   for (const auto& child : layer.children()) collect(*child, ids);
 }
 
-}
-
 std::string owner_of(const Layer& root) {
   const auto* net = dynamic_cast<const NetLayer*>(&root);
   const std::string type = net ? text("Model<", net->struct_name(), ">") : std::string(root.kind());
