@@ -115,6 +115,7 @@ template <class Key> void visit_keys(DataConfig& d, const Key& key) {
   key.any("header", d.header);
   key.any("separator", d.separator);
   key.any("missing_value", d.missing_value);
+  key.any("columns", d.columns);
   key.any("categories", d.categories);
   key.any("sample_weight", d.sample_weight);
 }
@@ -130,6 +131,14 @@ DataConfig read_data(ConfigReader r) {
     r.fail(data.test_x.empty() ? "test_y" : "test_x", "needs the other of test_x and test_y");
   if (data.kind == "images" && data.channels != 1 && data.channels != 3 && data.channels != 4)
     r.fail("channels", text("is ", data.channels, "; expected 1, 3 or 4"));
+  for (const std::string& column : data.columns) {
+    if (column == data.label || column == data.sample_weight)
+      r.fail("columns", text("has ", column, ", which is the ", column == data.label ? "label" : "sample_weight"));
+    if (std::ranges::count(data.columns, column) > 1) r.fail("columns", text("has ", column, " twice"));
+  }
+  for (const std::string& column : data.categories)
+    if (!data.columns.empty() && column != data.label && std::ranges::count(data.columns, column) == 0)
+      r.fail("categories", text("has ", column, ", which is not among data.columns"));
   if (!data.sample_weight.empty() && data.sample_weight == data.label)
     r.fail("sample_weight", "is the label; expected another column");
   r.finish();

@@ -321,7 +321,7 @@ CsvOptions csv_options(const DataConfig& config, const DataFacts& facts) {
                      .separator = config.separator,
                      .missing_value = config.missing_value,
                      .categories = facts.categories,
-                     .columns = facts.columns};
+                     .columns = facts.columns.empty() ? config.columns : facts.columns};
   for (const std::string& column : config.categories) options.categories.try_emplace(column);
   return options;
 }

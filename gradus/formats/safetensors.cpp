@@ -153,4 +153,18 @@ std::vector<NamedArray> read_safetensors(const std::filesystem::path& file) {
   return parse_safetensors(read_whole_file(file), file.string());
 }
 
+void save_safetensors(const std::filesystem::path& file, const NamedTensors& arrays) {
+  std::vector<NamedArray> named;
+  for (const auto& [name, tensor] : arrays)
+    named.push_back({name, tensor.spec(), Ref<Buffer>(&tensor.observed())});
+  write_safetensors(file, named);
+}
+
+NamedTensors load_safetensors(const std::filesystem::path& file) {
+  NamedTensors arrays;
+  for (NamedArray& array : read_safetensors(file))
+    arrays.emplace_back(std::move(array.name), Tensor::of_buffer(array.spec, std::move(array.data)));
+  return arrays;
+}
+
 }  // namespace gradus

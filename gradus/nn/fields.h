@@ -64,8 +64,7 @@ template <class T> std::string spelt(const T& value) {
   } else if constexpr (std::is_enum_v<T>) {
     return std::to_string(static_cast<std::int64_t>(value));
   } else {
-    std::ostringstream spelt;
-    spelt.imbue(std::locale::classic());
+    TextStream spelt;
     spelt.precision(17);
     spelt << +value;
     return std::move(spelt).str();

@@ -89,6 +89,32 @@ TEST_F(DataKinds, TablesOfWordsAndNumbers) {
   EXPECT_NE(report.find("width = 10"), std::string::npos);  // of a worst example
 }
 
+TEST_F(DataKinds, ChosenColumnsOfATable) {
+  std::string text = "id,x,noise,shop,y,w\n";
+  for (int i = 0; i < 200; ++i)
+    text += gradus::text("row", i, ',', i % 20, ",word,", i % 2 ? "east" : "west", ',', i % 20 >= 10 ? 1 : 0, ",1\n");
+  write("data.csv", text);
+  const std::string data =
+      "kind = \"csv\"\ntrain = \"data.csv\"\nlabel = \"y\"\nsample_weight = \"w\"\ncategories = [\"shop\"]\n";
+  configure(data + "columns = [\"shop\", \"x\"]\n", dense_classes);
+  ASSERT_EQ(trained(), ok) << errors_;
+  EXPECT_EQ(read_facts(root_ / "run/data.json").columns, (std::vector<std::string>{"shop", "x"}));
+  EXPECT_GT(number_after("test accuracy "), 0.8) << output_;
+  write("new.csv", "x,shop\n3,east\n");
+  ASSERT_EQ(predicted(root_ / "new.csv"), ok) << errors_;
+  for (const auto& [columns, message] : {std::pair{"[\"x\", \"y\", \"shop\"]", "y, which is the label"},
+                                         {"[\"x\", \"w\", \"shop\"]", "w, which is the sample_weight"},
+                                         {"[\"x\", \"x\", \"shop\"]", "x twice"},
+                                         {"[\"x\"]", "shop, which is not among data.columns"}}) {
+    configure(data + "columns = " + columns + "\n", dense_classes);
+    EXPECT_NE(trained(), ok) << columns;
+    expect_error(message);
+  }
+  configure(data + "columns = [\"shop\", \"xx\"]\n", dense_classes);
+  EXPECT_NE(trained(), ok);
+  expect_error("xx");
+}
+
 TEST_F(DataKinds, NumbersArePredictedToo) {
   std::string text = "x,y\n";
   for (int i = 0; i < 200; ++i) text += gradus::text(i, ',', 0.5 * i + 0.25, '\n');
