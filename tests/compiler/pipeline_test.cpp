@@ -60,7 +60,7 @@ TEST_P(StepPasses, MakeWhatIsWritten) {
   Graph graph = parse_graph(row.graph);
   const std::vector<std::string> off =
       row.pass == std::string("single") ? std::vector<std::string>{"fuse"} : std::vector<std::string>{};
-  const std::vector<Step> steps = run_step_passes(up_to(row.pass), graph, off);
+  const std::vector<Step> steps = run_step_passes(up_to(row.pass), graph, off, {.least_joined_bytes = 0});
   EXPECT_EQ(to_text(steps), row.steps);
   EXPECT_EQ(to_text(graph), to_text(parse_graph(row.after.empty() ? row.graph : row.after)));
   verify(graph);
