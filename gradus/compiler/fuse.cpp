@@ -6,6 +6,7 @@
 #include <bit>
 #include "gradus/compiler/loops.h"
 #include "gradus/compiler/passes.h"
+#include "gradus/graph/applications.h"
 
 namespace gradus {
 namespace {
@@ -119,14 +120,18 @@ class Fuser {
 
   /// Results of one branch or loop are one group.
   bool joins_siblings(int i) {
-    const std::optional<int> known = controls_.find_or_add(i, static_cast<int>(groups_.size()));
-    if (!known) return false;
-    Group& known_group = groups_[at(*known)];
+    const auto [number, is_new] = controls_.find_or_add_result(graph_[i].op, graph_[i].in);
+    if (is_new) {
+      group_of_control_.push_back(static_cast<int>(groups_.size()));
+      return false;
+    }
+    const int known = group_of_control_[at(number)];
+    Group& known_group = groups_[at(known)];
     known_group.members.push_back(i);
     known_group.behind |= behind_[at(i)];
     known_group.ahead |= ahead_[at(i)];
-    group_of_[at(i)] = *known;
-    raise_latest(*known);
+    group_of_[at(i)] = known;
+    raise_latest(known);
     return true;
   }
 
@@ -464,7 +469,8 @@ class Fuser {
   const Graph& graph_;
   const std::span<const int> copies_;
   const TargetModel& target_;
-  Applications controls_{graph_};
+  Applications<int> controls_;
+  std::vector<int> group_of_control_;
   std::vector<Group> groups_;
   std::vector<int> group_of_;
   std::vector<std::vector<int>> users_;

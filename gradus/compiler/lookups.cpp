@@ -55,7 +55,7 @@ InPlace read_in_place(const Graph& from, const std::vector<bool>& chosen) {
   };
   const auto checked = [&](const Value& gather) {
     const std::int64_t limit = from[gather.in[0]].spec.shape[0];
-    const int indices = moved.renamed[at(gather.in[1])];
+    const int indices = moved.places[gather.in[1]];
     const auto [known, is_new] = checks.try_emplace({indices, limit}, -1);
     if (is_new) {
       Value check;
@@ -71,16 +71,16 @@ InPlace read_in_place(const Graph& from, const std::vector<bool>& chosen) {
     Value v = from[i];
     const int storage = storage_of(from, i);
     if (!chosen[at(storage)]) {
-      for (int& operand : v.in) operand = moved.renamed[at(operand)];
-      moved.renamed[at(i)] = add(std::move(v), -1);
+      moved.places.rename(v.in);
+      moved.places.set(i, add(std::move(v), -1));
       continue;
     }
     const Value& gather = from[storage];
-    v.in = {moved.renamed[at(gather.in[0])], checked(gather)};
+    v.in = {moved.places[gather.in[0]], checked(gather)};
     v.op = AnyOp::of(IndexedRows{v.spec.shape});
-    moved.renamed[at(i)] = add(std::move(v), storage);
+    moved.places.set(i, add(std::move(v), storage));
   }
-  moved.finish(from);
+  moved.places.finish();
   return {std::move(moved.to.graph), std::move(origin)};
 }
 

@@ -245,10 +245,10 @@ class Inserter {
       const int step = step_of_[at(i)];
       const bool copies = step >= 0 && !again_[at(step)].empty();
       Value v = graph_[i];
-      for (int& operand : v.in) operand = copies ? late(operand, step) : moved_.renamed[at(operand)];
-      moved_.renamed[at(i)] = moved_.add(std::move(v), 0, no_origin);
+      for (int& operand : v.in) operand = copies ? late(operand, step) : moved_.places[operand];
+      moved_.places.set(i, moved_.add(std::move(v), 0, no_origin));
     }
-    moved_.finish(graph_);
+    moved_.places.finish();
     return without_unneeded(moved_.to);
   }
 
@@ -261,11 +261,11 @@ class Inserter {
     Value v = graph_[i];
     const bool is_copied = holds(again_[at(step)], i);
     const bool passes = step_of_[at(i)] < 0 && (v.op.is_alias() || v.op.is_view());
-    int found = moved_.renamed[at(i)];
+    int found = moved_.places[i];
     if (is_copied || passes) {
       bool differs = is_copied;
       for (int& operand : v.in) {
-        const int original = moved_.renamed[at(operand)];
+        const int original = moved_.places[operand];
         operand = late(operand, step);
         differs = differs || operand != original;
       }

@@ -221,9 +221,9 @@ class Inserter {
         for (const Remade* remade : here->second) insert(*remade);
       Value v = graph_[i];
       for (int& operand : v.in) operand = read_by(i, operand);
-      moved_.renamed[at(i)] = moved_.add(std::move(v), copies_[at(i)], no_origin);
+      moved_.places.set(i, moved_.add(std::move(v), copies_[at(i)], no_origin));
     }
-    moved_.finish(graph_);
+    moved_.places.finish();
     return without_unneeded(moved_.to);
   }
 
@@ -246,23 +246,23 @@ class Inserter {
   /// What the host, or who reads what it remade, reads as i.
   int again(int i, int host) {
     if (const auto known = made_.find({host, i}); known != made_.end()) return known->second;
-    if (const int member = chooser_.member_like(i, host); member >= 0) return moved_.renamed[at(member)];
-    if (!graph_[i].op.is_alias() && !graph_[i].op.is_view()) return moved_.renamed[at(i)];
+    if (const int member = chooser_.member_like(i, host); member >= 0) return moved_.places[member];
+    if (!graph_[i].op.is_alias() && !graph_[i].op.is_view()) return moved_.places[i];
     Value v = graph_[i];
     bool differs = false;
     for (int& operand : v.in) {
-      const int original = moved_.renamed[at(operand)];
+      const int original = moved_.places[operand];
       operand = again(operand, host);
       differs = differs || operand != original;
     }
-    if (!differs) return moved_.renamed[at(i)];
+    if (!differs) return moved_.places[i];
     return made_[{host, i}] = moved_.add(std::move(v), group_of(host), no_origin);
   }
   int read_by(int reader, int operand) {
     if (const auto found = late_.find(reader); found != late_.end())
       for (const Remade* remade : found->second)
         if (storage_of(graph_, operand) == remade->value) return again(operand, remade->host);
-    return moved_.renamed[at(operand)];
+    return moved_.places[operand];
   }
 
   const Graph& graph_;
