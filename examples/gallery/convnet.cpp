@@ -18,7 +18,6 @@ class ConvBlock {
 
 struct ConvNet {
   ConvBlock stem{16}, body{32};
-  GlobalAveragePooling2D pool;
   Flatten flatten;
   Dense hidden{64, relu}, scores{10};
   Tensor operator()(const Tensor& images) const { return scores(hidden(flatten(body(stem(images))))); }

@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
     return std::pair{window.rows(0, context), window.rows(1, context + 1)};
   });
 
-  Model<Transformer> model(Transformer({.vocabulary = vocabulary.size(), .context = context}));
+  Model<Transformer> model(Transformer(vocabulary.size(), context, 64, 2));
   AdamW optimizer({.learning_rate = 4e-3, .weight_decay = 0.01});
   const History history = fit(model, optimizer, SparseCategoricalCrossentropy(from_logits),
                               windows.shuffle().batch(24).prefetch(), {.epochs = 3, .steps_per_epoch = 100});

@@ -2,27 +2,34 @@
 #pragma once
 #include <gradus/gradus.h>
 
-struct TransformerOptions {
-  int vocabulary, context, width = 64, heads = 4, layers = 2;
-  double dropout = 0.1;
-};
+struct TransformerBlock {
+  TransformerBlock(int width, int heads)
+      : attention(heads, width / heads, {.causal = true, .dropout = 0.1}),
+        widen(4 * width, gradus::gelu),
+        narrow(width) {}
+  gradus::Tensor operator()(gradus::Tensor x) const {  // [batch, time, width]
+    x += attention(before_attention(x));
+    x += dropout(narrow(widen(before_mlp(x))));
+    return x;
+  }
 
-class TransformerBlock {
- public:
-  explicit TransformerBlock(const TransformerOptions& options);
-  gradus::Tensor operator()(gradus::Tensor x) const;  // [batch, time, width]
-
- private:
-  gradus::LayerNormalization before_attention_, before_mlp_;
-  gradus::MultiHeadAttention attention_;
-  gradus::Dense widen_, narrow_;
-  gradus::Dropout dropout_;
+  gradus::LayerNormalization before_attention, before_mlp;
+  gradus::MultiHeadAttention attention;
+  gradus::Dense widen, narrow;
+  gradus::Dropout dropout{0.1};
 };
 
 class Transformer {
  public:
-  explicit Transformer(const TransformerOptions& options);
-  gradus::Tensor operator()(const gradus::Tensor& tokens) const;  // [batch, time] -> [batch, time, vocabulary]
+  Transformer(int vocabulary, int context, int width, int layers)
+      : embedding_(vocabulary, width), position_(context), scores_(vocabulary) {
+    for (int i = 0; i < layers; ++i) blocks_.emplace_back(width, 4);
+  }
+  gradus::Tensor operator()(const gradus::Tensor& tokens) const {  // [batch, time] -> [batch, time, vocabulary]
+    gradus::Tensor x = position_(embedding_(tokens));
+    for (const auto& block : blocks_) x = block(x);
+    return scores_(normalization_(x));
+  }
   /// A class that keeps layers on the heap names all that it has, for the model to find.
   auto layers() const {
     return gradus::named_layers("embedding", embedding_, "position", position_, "blocks", blocks_, "normalization",
