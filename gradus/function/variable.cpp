@@ -201,6 +201,7 @@ DType Variable::dtype() const { return cell_->spec.dtype; }
 const std::string& Variable::name() const { return cell_->name; }
 void Variable::become(const std::shared_ptr<VariableCell>& cell) {
   const Variable left(std::exchange(cell_, cell));  // the cell that it leaves has no Variable any more
+  whereabouts::note_change();
 }
 void Variable::set_name(std::string name) {
   if (cell_->name != name) cell_->name = std::move(name);
@@ -313,5 +314,10 @@ Tensor ReadListener::tell(VariableCell& cell, Tensor value) {
     listener->on_read(cell, value);
   return value;
 }
+void ReadListener::tell_within(VariableCell& cell) {
+  for (ReadListener* listener = innermost_listener(); listener; listener = listener->outer_)
+    listener->on_read_within(cell);
+}
+bool ReadListener::is_there() { return innermost_listener() != nullptr; }
 
 }  // namespace gradus

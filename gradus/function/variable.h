@@ -125,9 +125,14 @@ class ReadListener {
   virtual void on_read(VariableCell& cell, const Tensor& value) = 0;
   /// Whether `value` means something else to the listener than that it was read, such as what a Variable was assigned.
   virtual bool knows(const Tensor& value) const = 0;
+  /// A compiled function that is called here reads it: its value is no node of this thread.
+  virtual void on_read_within(VariableCell&) {}
 
   /// What the reader gets in place of `value`: a node of its own where a listener knows that one.
   static Tensor tell(VariableCell& cell, Tensor value);
+  static void tell_within(VariableCell& cell);
+  /// Whether there is anybody to tell.
+  static bool is_there();
 
  private:
   ReadListener* outer_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iostream>
 #include <vector>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/base/ranges.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/variable_cell.h"
@@ -153,6 +154,7 @@ Normalization::Normalization(std::vector<double> mean, std::vector<double> varia
 }
 
 void Normalization::adapt(const Tensor& x) {
+  const HostFloats floats;
   require(x.shape().rank() > 0, "Normalization: adapt: the data is a scalar ", x.spec(), ", it has no features");
   Moments1D moments;
   moments.add(x, layer_as<NormalizationLayer>(*this, "Normalization").axis);
@@ -160,6 +162,7 @@ void Normalization::adapt(const Tensor& x) {
 }
 
 void Normalization::adapt_to(const Pipeline& dataset) {
+  const HostFloats floats;
   const int axis = layer_as<NormalizationLayer>(*this, "Normalization").axis;
   const Spec& element = dataset.specs()[0];
   require(element.shape.rank() > 0, "Normalization: adapt: field 0 of the data set is a scalar ", element,

@@ -89,6 +89,9 @@ struct SequentialLayer final : Cloned<SequentialLayer>, Described {
     for (const Module& layer : layers) all.push_back(child_of(layer));
     return all;
   }
+  void add_parts_to(Structure& structure) const override {
+    for (const Module& layer : layers) structure.add(layer);
+  }
   bool become(Layer& fresh) override {
     auto* same = dynamic_cast<SequentialLayer*>(&fresh);
     if (!same) return false;

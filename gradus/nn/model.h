@@ -23,9 +23,7 @@
 #pragma once
 #include <tuple>
 #include "gradus/nn/layers.h"
-#include "gradus/base/type_name.h"
-#include "gradus/nn/field_copies.h"
-#include "gradus/nn/net_layer.h"
+#include "gradus/nn/struct_layer.h"
 
 namespace gradus {
 
@@ -78,22 +76,9 @@ template <class Net> bool call_with_tensors(const Net& net, In in) {
          fits(std::make_index_sequence<5>()) || fits(std::make_index_sequence<6>());
 }
 
-template <class Net> struct NetLayerOf final : NetLayer {
-  NetLayerOf() : net() { adopt_fields(); }
-  explicit NetLayerOf(Net&& n) : net(std::move(n)) {
-    FieldCopies::after_move(n, net);
-    adopt_fields();
-  }
-  std::shared_ptr<Layer> clone() const override { return copied_net(*this); }
-  std::string struct_name() const override { return type_name(typeid(Net).name()); }
-  void visit(const FieldVisitor& visitor) const override { visit_fields(net, visitor); }
-  bool become(Layer& fresh) override {
-    auto* same = dynamic_cast<NetLayerOf*>(&fresh);
-    if (!same || !replace_in_place(net, same->net)) return false;
-    FieldCopies::after_move(same->net, net);
-    take_own(fresh);
-    return true;
-  }
+template <class Net> struct NetLayerOf final : StructLayer<Net, NetLayerOf<Net>> {
+  using StructLayer<Net, NetLayerOf<Net>>::StructLayer;
+  using StructLayer<Net, NetLayerOf<Net>>::net;
   Tensor call(const Tensor& x) const override {
     if constexpr (std::is_invocable_r_v<Tensor, const Net&, const Tensor&>) return net(x);
     else fail_as_module(*this);
@@ -101,7 +86,6 @@ template <class Net> struct NetLayerOf final : NetLayer {
   void run_on(In inputs) const override {
     require(call_with_tensors(net, inputs), "build: the model does not take ", inputs.size(), " inputs");
   }
-  Net net;
 };
 
 }  // namespace detail

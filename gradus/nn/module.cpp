@@ -11,8 +11,13 @@
 namespace gradus {
 namespace {
 
+/// At its end the module is a handle of another layer, or that layer is another one.
+struct Assigning {
+  ~Assigning() { whereabouts::note_change(); }
+};
+
 Variables trainable_of(const Layer& layer) {
-  require(layer.is_built(), "module ", layer.name(),
+  require(layer.is_built(), "module ", layer.called(),
           " has no variables yet: call it on an input first, or build({f32, {any_size, ...}})");
   Variables trainable;
   for (const Variable& variable : layer.variables())
@@ -60,6 +65,7 @@ bool Module::copies_are_shared() const {
 }
 
 Module& Module::operator=(const Module& other) {
+  const Assigning assigning;
   const std::shared_ptr<Layer> next = other.shared_layer(), before = shared_layer();  // `other` may be within
   if (this == &other || (next && next == before)) return *this;
   if (other.copies_are_shared()) {  // others that have shared the layer before keep it
@@ -72,6 +78,7 @@ Module& Module::operator=(const Module& other) {
 }
 
 Module& Module::operator=(Module&& other) {
+  const Assigning assigning;
   const std::shared_ptr<Layer> next = other.shared_layer(), before = shared_layer();  // `other` may be within
   if (this == &other || (next && next == before)) return *this;
   if (other.copies_are_shared() || (keeps_variables() && next)) return *this = std::as_const(other);

@@ -68,6 +68,8 @@ class Module {
   // For the rooms of the library.
   Layer& layer_behind() const;
   bool is_built() const;
+  /// Moved from, with nothing assigned to it since.
+  bool is_empty() const { return !shared_layer(); }
   /// A model has taken this handle: copying it copies the layer from now on.
   void settle();
   /// Whether copies of this handle are the same layer.

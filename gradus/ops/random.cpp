@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 #include <utility>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -161,6 +162,7 @@ void check_range_of(DType dtype, std::int64_t low, std::int64_t high) {
 }  // namespace
 
 Tensor normal(const Shape& shape, NormalOptions options) {
+  const HostFloats floats;
   require_floats("random::normal", options.dtype);
   check_options("random::normal", options);
   if (is_narrow(options.dtype)) return drawn_in_f32(normal, shape, options);
@@ -171,6 +173,7 @@ Tensor normal(const Shape& shape, NormalOptions options) {
 }
 
 Tensor truncated_normal(const Shape& shape, NormalOptions options) {
+  const HostFloats floats;
   require_floats("random::truncated_normal", options.dtype);
   check_options("random::truncated_normal", options);
   if (is_narrow(options.dtype)) return drawn_in_f32(truncated_normal, shape, options);
@@ -183,6 +186,7 @@ Tensor truncated_normal(const Shape& shape, NormalOptions options) {
 }
 
 Tensor uniform(const Shape& shape, UniformOptions options) {
+  const HostFloats floats;
   require_floats("random::uniform", options.dtype);
   check_options("random::uniform", options);
   require(options.low < options.high && std::isfinite(options.high - options.low),

@@ -7,12 +7,13 @@
 
 namespace gradus {
 
-/// Calls build(specs of the elements). Where something in the model has to know sizes that vary, it is built for those
-/// of the first element.
+/// Calls build(specs of the elements), which says whether all layers are built. Where something in the model has to
+/// know sizes that vary, or layers are left that a C++ loop over such a size runs, it is built for those of the first
+/// element.
 template <class Build> void build_for_elements(const Pipeline& dataset, Build build) {
   const std::vector<Spec> specs = dataset.specs();
   try {
-    return build(specs);
+    if (build(specs) || !have_any_size(specs)) return;
   } catch (const Error&) {
     if (!have_any_size(specs)) throw;
   }

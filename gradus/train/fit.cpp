@@ -302,7 +302,7 @@ Tensor detail::predict(const Module& model, const ElementFunction& call, const P
   for (const Spec& spec : dataset.specs())
     require(spec.shape.rank() > 0, "predict: an element of the data set is a scalar ", spec, ", expected [rows, ...]");
   check_batched("predict: the data set", dataset.specs(), dataset.batchings(), options.unbatched);
-  build_for_elements(dataset, [&](const std::vector<Spec>& specs) { model.layer_behind().ensure_built(specs); });
+  build_for_elements(dataset, [&](const std::vector<Spec>& specs) { return build_all(model.layer_behind(), specs); });
   TracedFunction function(with_signature({.name = "predict"}, dataset.specs()), nullptr, 0);
   const ModeScope mode(CallMode::inference);
   Tensors parts;

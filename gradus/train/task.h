@@ -49,9 +49,13 @@ struct Task {
   std::size_t fields = 0;
   /// Calls the model and the loss, in the mode of the caller.
   std::function<Examined(In fields)> examine = {};
-  /// Makes the variables for elements of these specs.
-  std::function<void(const std::vector<Spec>&)> build = {};
+  /// Makes the variables for elements of these specs. Whether all layers have theirs.
+  std::function<bool(const std::vector<Spec>&)> build = {};
 };
+
+/// Builds a model for these inputs, and within one that is built what is not, if their sizes are known. Whether all of
+/// it is built now.
+bool build_all(Layer& model, std::span<const Spec> inputs);
 
 namespace detail {
 
@@ -105,7 +109,7 @@ template <std::size_t N, class M, class L> Task task_of(const M& model, const L&
   }
   const std::size_t inputs = sample_weight ? with : without;
   task.build = [&model, inputs](const std::vector<Spec>& specs) {
-    model.layer_behind().ensure_built(std::span(specs).first(inputs));
+    return build_all(model.layer_behind(), std::span(specs).first(inputs));
   };
   return task;
 }
