@@ -2,6 +2,7 @@
 #include "gradus/autodiff/vmap.h"
 #include <unordered_map>
 #include "gradus/autodiff/trace_nodes.h"
+#include "gradus/base/floating_point_state.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/scope.h"
 #include "gradus/graph/transforms.h"
@@ -116,6 +117,7 @@ class Rebuilding {
 }  // namespace
 
 Vectorized vmap(const TensorsFunction& f, In xs, const std::vector<bool>& varies, std::int64_t n, RowKeys keys) {
+  const HostFloats floats;
   internal_check(varies.size() == xs.size(), "vmap: ", varies.size(), " flags for ", xs.size(), " operands");
   std::optional<Rebuilding> rebuilding;
   Tensors within, rows;

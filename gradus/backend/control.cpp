@@ -8,6 +8,7 @@
 #include "gradus/backend/budget.h"
 #include "gradus/backend/nested.h"
 #include "gradus/base/divide.h"
+#include "gradus/compiler/pipeline.h"
 #include "gradus/ops/control_ops.h"
 
 namespace gradus {
@@ -55,8 +56,11 @@ Graph region_graph(const Region& region, const std::vector<int>& outputs, int ca
 }
 
 CompileOptions region_options(const CompileOptions& options, int carries) {
-  CompileOptions made{
-      .disable = options.disable, .tier = options.tier, .symbols = options.symbols, .profile = options.profile};
+  CompileOptions made{.disable = options.disable,
+                      .tier = options.tier,
+                      .symbols = options.symbols,
+                      .target = options.target,
+                      .profile = options.profile};
   if (carries > 0) made.disable.emplace_back("epilogues");  // rows of a product and of formulas are divided
   return made;
 }

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 #include "gradus/base/divide.h"
-#include "gradus/base/flush_denormals.h"
+#include "gradus/base/floating_point_state.h"
 #include "gradus/base/of_thread.h"
 #include "gradus/base/share.h"
 #include "gradus/base/spin.h"
@@ -263,7 +263,7 @@ void TeamMember::end_turn() const {
 
 bool execute(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error) {
   if (binding.team == 1) {
-    const FlushDenormals flush;
+    const KernelFloats flush;
     run_alone(binding, slots, arena, error);
     return true;
   }

@@ -45,11 +45,12 @@ template <class T> void show(std::ostream& out, const T& value) {
 
 }  // namespace detail
 
-/// Values separated by blanks, then a new line, to standard output.
+/// Values separated by blanks, then a new line, to standard output. At once: what was printed is there, in a pipe or
+/// file too, when an error ends the program.
 template <class... T> void print(const T&... values) {
   [[maybe_unused]] const char* separator = "";
   ((std::cout << separator, detail::show(std::cout, values), separator = " "), ...);
-  std::cout << '\n';
+  std::cout << std::endl;
 }
 
 }  // namespace gradus

@@ -17,7 +17,7 @@
 #include <utility>
 #include "gradus/base/cores.h"
 #include "gradus/base/error.h"
-#include "gradus/base/flush_denormals.h"
+#include "gradus/base/floating_point_state.h"
 #include "gradus/base/no_signals.h"
 #include "gradus/base/spin.h"
 
@@ -246,7 +246,7 @@ Nanoseconds ThreadPool::patience_within_job() {
 
 void ThreadPool::run_alone(Job job) {
   const JobScope scope;
-  const FlushDenormals flush;
+  const KernelFloats flush;
   job.body(job.context, 0, 1);
 }
 
@@ -267,7 +267,7 @@ void ThreadPool::run_job(int want, Job job, const Absence& absence) {
     return run_alone(job);
   }
   const JobScope scope;
-  const FlushDenormals flush;
+  const KernelFloats flush;
   waited_in_vain = Nanoseconds(0);
   team.start(job, size);
   team.run_part(0);
@@ -297,15 +297,18 @@ void ThreadPool::resize(int threads) {
       }).detach();
   } catch (const std::system_error& error) {
     team->start({}, started);
-    throw ResourceExhausted(text("the system refuses to start thread ", started + 1, " of ", threads, ": ",
-                                 error.what(), "; ask for fewer with set_num_threads or GRADUS_NUM_THREADS"));
+    throw ResourceExhausted(text("fewer threads than wanted: the system starts ", started, " of ", threads, " (",
+                                 error.what(),
+                                 "), as limits such as ulimit -u and a container's pids.max make it; ask "
+                                 "for at most ",
+                                 started, " with set_num_threads, GRADUS_NUM_THREADS or --threads"));
   }
   team_ = std::move(team);
 }
 
 void ThreadPool::work(const std::shared_ptr<Team>& team, int worker) {
   use_cores_of_process();
-  const FlushDenormals flush;
+  const KernelFloats flush;
   in_job = true;  // whatever a worker computes is part of a job
   Team::Begin& begin = team->begins[static_cast<std::size_t>(worker)];
   begin.ticket.looks();

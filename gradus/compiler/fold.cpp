@@ -1,6 +1,6 @@
 /// Constants of constants. Every element of a constant has the same bits, so one element is enough.
 #include <optional>
-#include "gradus/base/flush_denormals.h"
+#include "gradus/base/floating_point_state.h"
 #include "gradus/compiler/passes.h"
 #include "gradus/graph/known_formulas.h"
 #include "gradus/reference/interpret.h"
@@ -55,7 +55,7 @@ std::optional<std::uint64_t> folded(const Graph& graph, const Value& v, KnownFor
 }  // namespace
 
 void fold_constants(Graph& graph) {
-  const FlushDenormals as_when_it_runs;
+  const KernelFloats as_when_it_runs;
   KnownFormulas formulas;
   for (Value& v : graph.values) {
     const std::optional<std::uint64_t> bits = folded(graph, v, formulas);

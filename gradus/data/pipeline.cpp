@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <string_view>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/data/order.h"
 #include "gradus/data/prefetch.h"
 #include "gradus/data/stage.h"
@@ -61,6 +62,7 @@ class PassReading : public Reading {
     }
   }
   Tensors make() {
+    const HostFloats floats;
     ++stage_->times().reads;
     if (ahead_.buffers == 0) {
       if (!pass_) pass_ = stage_->open(epoch_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <system_error>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/base/no_signals.h"
 #include "gradus/base/thread_pool.h"
 
@@ -59,8 +60,9 @@ void Prefetcher::start_thread() {
       ThreadPool::global().run(1, [this](int, int) { produce(); });
     });
   } catch (const std::system_error& error) {
-    throw ResourceExhausted(text("prefetch: the system refuses to start a thread: ", error.what(),
-                                 "; end other threads, or read without prefetch"));
+    throw ResourceExhausted(text("prefetch: the system starts no further thread (", error.what(),
+                                 "), as limits such as ulimit -u and a container's pids.max make it; raise them, or "
+                                 "read without prefetch"));
   }
 }
 
@@ -77,6 +79,7 @@ void Prefetcher::stop() noexcept {
 bool Prefetcher::has_room() const { return static_cast<std::int64_t>(slots_.size()) < buffers_; }
 
 void Prefetcher::produce() {
+  const HostFloats floats;  // as in a pass without prefetch: what generators compute is the same
   const StopScope stops(stopping_);
   std::unique_ptr<Pass> pass;
   std::unique_lock lock(guard_);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 #include "gradus/base/error.h"
+#include "gradus/base/floating_point_state.h"
 #include "gradus/base/nearest.h"
 #include "gradus/formats/byte_stream.h"
 #include "gradus/formats/csv_records.h"
@@ -248,10 +249,12 @@ class TableReader {
 }  // namespace
 
 CsvTable parse_csv(std::string_view text, const std::string& name, const CsvOptions& options) {
+  const HostFloats floats;
   return TableReader(text, name, options).read();
 }
 
 CsvTable load_csv(const std::filesystem::path& file, const CsvOptions& options) {
+  const HostFloats floats;
   const std::vector<std::byte> bytes = read_to_end(*gunzip_if_compressed(open_file(file)));
   return parse_csv({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file.string(), options);
 }

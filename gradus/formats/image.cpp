@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 #include "gradus/base/error.h"
+#include "gradus/base/floating_point_state.h"
 #include "gradus/formats/byte_stream.h"
 #include "gradus/formats/jpeg.h"
 
@@ -85,6 +86,7 @@ std::vector<Between> places(std::int64_t from, std::int64_t to) {
 }  // namespace
 
 Tensor decode_image(std::span<const std::byte> bytes, const std::string& name, int channels, std::int64_t pixels) {
+  const HostFloats floats;
   require(channels == 0 || channels == 1 || channels == 3 || channels == 4, name,
           ": expected 1, 3 or 4 channels, or 0 for those of the file, got ", channels);
   require<DataError>(!bytes.empty(), name, ": the file is empty");
@@ -101,6 +103,7 @@ Tensor load_image(const std::filesystem::path& file, int channels) {
 }
 
 void resize_image(const Tensor& image, std::int64_t height, std::int64_t width, std::uint8_t* out) {
+  const HostFloats floats;
   const std::int64_t channels = image.shape()[2];
   const std::uint8_t* pixels = image.observed().data<std::uint8_t>();
   if (image.shape()[0] == height && image.shape()[1] == width) {

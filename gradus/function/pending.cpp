@@ -2,6 +2,7 @@
 #include "gradus/function/pending.h"
 #include <algorithm>
 #include <unordered_map>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/base/of_thread.h"
 #include "gradus/base/thread_pool.h"
 #include "gradus/function/program_cache.h"
@@ -393,6 +394,7 @@ void Pending::abandon(Plan& p) {
 }
 
 void Pending::flush() {
+  const HostFloats floats;
   // A flush may set off another: freeing a node runs no code of users.
   auto& plans = OfThread<std::vector<std::unique_ptr<Plan>>>::get();
   std::unique_ptr<Plan> p = plans.empty() ? std::make_unique<Plan>() : std::move(plans.back());

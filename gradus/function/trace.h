@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/function/trace_memory.h"
 #include "gradus/function/watched_state.h"
 #include "gradus/graph/context.h"
@@ -131,6 +132,7 @@ class Trace : public Context {
   bool is_random() const { return ordinals_ > 0; }
 
  private:
+  const HostFloats floats_;  // what the C++ computes now is part of a program: as everybody computes it
   Cell& cell_of(VariableCell& cell);
   [[noreturn]] void fail_endless() const;
   std::shared_ptr<TraceMemory> memory_;

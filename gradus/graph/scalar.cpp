@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <utility>
+#include "gradus/base/floating_point_state.h"
 
 namespace gradus::scalar {
 namespace {
@@ -31,6 +32,7 @@ int Code::add(const Instruction& instruction) {
 }
 
 std::uint64_t Literal::bits_as(DType t) const {
+  const HostFloats floats;
   return with_type(t, [&]<class T>(T) {
     T value;
     if constexpr (std::is_same_v<T, bool>) value = integral_ ? integer_ != 0 : real_ != 0;
@@ -46,6 +48,7 @@ std::uint64_t Literal::bits_as(DType t) const {
 }
 
 bool Literal::fits(DType t) const {
+  const HostFloats floats;
   return with_type(t, [&]<class T>(T) {
     if constexpr (std::is_same_v<T, bool>) return real_ == 0 || real_ == 1;
     else if constexpr (FloatingElement<T>)

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <sstream>
+#include "gradus/base/error.h"
 #include "gradus/function/whereabouts.h"
 #include "gradus/nn/field_kinds.h"
 #include "gradus/nn/structure.h"
@@ -64,8 +64,7 @@ template <class T> std::string spelt(const T& value) {
   } else if constexpr (std::is_enum_v<T>) {
     return std::to_string(static_cast<std::int64_t>(value));
   } else {
-    std::ostringstream spelt;
-    spelt.imbue(std::locale::classic());
+    TextStream spelt;
     spelt.precision(17);
     spelt << +value;
     return std::move(spelt).str();

@@ -1,5 +1,6 @@
 /// First values, drawn from the global seed.
 #include "gradus/nn/initializers.h"
+#include "gradus/base/floating_point_state.h"
 #include "gradus/base/ranges.h"
 #include <cmath>
 #include <vector>
@@ -54,19 +55,34 @@ void orthonormalize(std::vector<double>& a, std::size_t rows, std::size_t column
 }  // namespace
 
 Tensor glorot_uniform(const Shape& shape) {
+  const HostFloats floats;
   const Fans fans = fans_of(shape);
   return within(shape, std::sqrt(6 / (fans.in + fans.out)));
 }
 Tensor glorot_normal(const Shape& shape) {
+  const HostFloats floats;
   const Fans fans = fans_of(shape);
   return truncated(shape, 2 / (fans.in + fans.out));
 }
-Tensor he_uniform(const Shape& shape) { return within(shape, std::sqrt(6 / fans_of(shape).in)); }
-Tensor he_normal(const Shape& shape) { return truncated(shape, 2 / fans_of(shape).in); }
-Tensor lecun_uniform(const Shape& shape) { return within(shape, std::sqrt(3 / fans_of(shape).in)); }
-Tensor lecun_normal(const Shape& shape) { return truncated(shape, 1 / fans_of(shape).in); }
+Tensor he_uniform(const Shape& shape) {
+  const HostFloats floats;
+  return within(shape, std::sqrt(6 / fans_of(shape).in));
+}
+Tensor he_normal(const Shape& shape) {
+  const HostFloats floats;
+  return truncated(shape, 2 / fans_of(shape).in);
+}
+Tensor lecun_uniform(const Shape& shape) {
+  const HostFloats floats;
+  return within(shape, std::sqrt(3 / fans_of(shape).in));
+}
+Tensor lecun_normal(const Shape& shape) {
+  const HostFloats floats;
+  return truncated(shape, 1 / fans_of(shape).in);
+}
 
 Tensor orthogonal(const Shape& shape) {
+  const HostFloats floats;
   require(shape.rank() >= 2 && shape.size() > 0, "orthogonal: expected at least two dimensions with elements, got ",
           brackets(shape));
   const std::int64_t columns = shape.back(), rows = shape.size() / columns;

@@ -2,9 +2,12 @@
 #include "gradus/nn/layer.h"
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <iostream>
 #include <set>
 #include <utility>
+#include "gradus/base/floating_point_state.h"
+#include "gradus/base/notice.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
 #include "gradus/function/variable_cell.h"
@@ -20,10 +23,11 @@
 
 namespace gradus {
 
-std::uint64_t Layer::new_id() {
-  static std::atomic<std::uint64_t> next{1};
-  return next.fetch_add(1, std::memory_order_relaxed);
+namespace {
+std::atomic<std::uint64_t> next_id{1};
 }
+std::uint64_t Layer::new_id() { return next_id.fetch_add(1, std::memory_order_relaxed); }
+std::uint64_t Layer::newest_id() { return next_id.load(std::memory_order_relaxed) - 1; }
 Layer::Layer() : origin_(setup_.number()) {}
 
 Layer::Layer(const Layer& other)
@@ -37,6 +41,7 @@ Layer::Layer(const Layer& other)
       own_name_(other.own_name_),
       built_(other.built_),
       input_(other.input_),
+      inputs_(other.inputs_),
       own_names_(other.own_names_),
       own_regularizers_(other.own_regularizers_),
       activity_regularizer_(other.activity_regularizer_) {
@@ -47,6 +52,7 @@ Layer::Layer(const Layer& other)
 }
 
 void Layer::ensure_built(std::span<const Spec> inputs) {
+  const HostFloats floats;
   if (built_) return;
   const Untraced outside;
   const BuildingScope building(*this);
@@ -71,11 +77,11 @@ void Layer::build_for(std::span<const Spec> inputs) {
 }
 
 void Layer::note_built(std::span<const Spec> inputs) {
-  if (inputs.size() == 1) {
-    input_ = inputs[0];
-    for (int axis = 0; axis < input_->shape.rank(); ++axis)
-      if (dimension::is_symbolic(input_->shape[axis])) input_->shape.set(axis, any_size);
-  }
+  inputs_.assign(inputs.begin(), inputs.end());
+  for (Spec& input : inputs_)
+    for (int axis = 0; axis < input.shape.rank(); ++axis)
+      if (dimension::is_symbolic(input.shape[axis])) input.shape.set(axis, any_size);
+  if (inputs.size() == 1) input_ = inputs_[0];
   built_ = true;
   origin_ = setup_.number();
   name_variables();
@@ -87,6 +93,7 @@ void Layer::run_for(std::span<const Spec> inputs, CallMode mode) {
 
 /// A mask belongs to a tensor. One that is handed through by a layer that drops its mask becomes another.
 Tensor Layer::run(const Tensor& x) const {
+  const HostFloats floats;
   const NameScope scope(name_.empty() ? kind() : std::string_view(name_));
   const CallScope this_call(*this);
   const Tensor input = casts_input() ? computed(x) : x, mask = CallScope::mask_of(input);
@@ -110,6 +117,7 @@ void Layer::note_activity(const Regularizer& regularizer, const Tensor& y) const
 }
 
 Tensor Layer::computed(const Tensor& x) const {
+  const HostFloats floats;
   if (!policy_ || !is_floating(x.dtype()) || x.dtype() == policy_->compute) return x;
   const Tensor narrow = cast(x, policy_->compute);
   if (Tensor mask = CallScope::mask_of(x); mask.defined()) CallScope::set_mask(narrow, std::move(mask));
@@ -174,9 +182,10 @@ void Layer::forget_call_losses() const {
 void Layer::set_policy(const Policy& policy) {
   for (DType t : {policy.compute, policy.variable})
     require(is_floating(t), "policy of ", name_.empty() ? kind() : name_, ": expected floating types, got ", t);
+  check_options("Policy", policy.loss_scale);
   take_policy(policy, true);
   const Untraced outside;
-  if (policy.scale_loss) take_loss_scale(std::make_shared<LossScale>());
+  if (policy.scale_loss) take_loss_scale(std::make_shared<LossScale>(policy.loss_scale));
 }
 
 void Layer::take_policy(const Policy& policy, bool own) {
@@ -272,23 +281,61 @@ std::shared_ptr<Layer> Layer::with_channels(const ChannelList& inputs, const Cha
     part.cell()->loss_scale = loss_scale_;
     copy->own_.add(part);
   }
-  if (inputs) copy->input_->shape.set(-1, static_cast<std::int64_t>(inputs->size()));
+  if (inputs) copy->input_->shape.set(-1, static_cast<std::int64_t>(inputs->size())), copy->inputs_ = {*copy->input_};
   if (outputs) copy->set_output_channels(static_cast<std::int64_t>(outputs->size()));
   return copy;
 }
 
-Spec Layer::output_of(const Spec& input, CallMode call_mode) const {
-  Spec symbolic = input;
+namespace {
+
+/// The spec of what `call` makes of such inputs, whose sizes are symbols where they are not known.
+Spec traced_output(std::span<const Spec> inputs, CallMode call_mode, const std::function<Tensor(In parameters)>& call) {
+  std::vector<Spec> symbolic(inputs.begin(), inputs.end());
   int next = 0;
-  for (int axis = 0; axis < input.shape.rank(); ++axis)
-    if (input.shape[axis] == any_size) symbolic.shape.set(axis, dimension::symbol(next++));
+  std::map<int, std::int64_t> of_axis;  // of several inputs axes of one number are taken to agree, as batches do
+  for (Spec& spec : symbolic)
+    for (int axis = 0; axis < spec.shape.rank(); ++axis)
+      if (spec.shape[axis] == any_size) {
+        const auto [at, is_new] = of_axis.try_emplace(axis, 0);
+        if (is_new) at->second = dimension::symbol(next++);
+        spec.shape.set(axis, at->second);
+      }
   const ModeScope mode(call_mode);
-  const Trace trace({&symbolic, 1});
+  const Trace trace(symbolic);
   const TrialScope trial;  // ends first: it holds what is traced
-  Spec output = run(trace.parameters()[0]).spec();
+  Spec output = call(trace.parameters()).spec();
   for (int axis = 0; axis < output.shape.rank(); ++axis)
     if (dimension::is_symbolic(output.shape[axis])) output.shape.set(axis, any_size);
   return output;
+}
+
+}  // namespace
+
+Spec Layer::output_of(const Spec& input, CallMode mode) const {
+  return traced_output({&input, 1}, mode, [&](In parameters) { return run(parameters[0]); });
+}
+
+std::optional<Spec> Layer::output() const {
+  if (inputs_.empty()) return {};
+  if (inputs_.size() == 1) return output_of(inputs_[0]);
+  bool is_known = false;
+  const Spec spec = traced_output(inputs_, CallMode::inference, [&](In parameters) {
+    Tensors computed_inputs;
+    for (const Tensor& x : parameters) computed_inputs.push_back(computed(x));
+    const NameScope scope(name_.empty() ? kind() : std::string_view(name_));
+    const CallScope this_call(*this);
+    const Tensor result = call_on(computed_inputs);
+    is_known = result.defined();
+    return is_known ? result : parameters[0];
+  });
+  return is_known ? std::optional(spec) : std::nullopt;
+}
+
+Tensor Layer::call_on(In) const { return {}; }
+
+std::string Layer::called() const {
+  const std::string type = this->type();
+  return name_.empty() || name_ == type || name_ == kind() ? type : "`" + name_ + "` (" + type + ")";
 }
 
 void Layer::add_variable(const std::string& name, const Tensor& initial, VariableOptions options,
@@ -340,8 +387,8 @@ void warn_if_mode_unsaid(std::string_view layer) {
   if (current_mode() != CallMode::unsaid || !Pending::mine().is_recording()) return;
   static std::atomic<bool> warned{false};
   if (warned.exchange(true)) return;
-  std::cerr << "gradus: a gradient is being recorded through " << layer
-            << " in a call that does not say its mode, so it runs as in inference; write model(x, training)\n";
+  notice(text("gradus: a gradient is being recorded through ", layer,
+              " in a call that does not say its mode, so it runs as in inference; write model(x, training)\n"));
 }
 
 }  // namespace gradus

@@ -55,6 +55,8 @@ class Layer {
   /// Its own variables that pruning is for, as in TensorFlow's toolkit: kernels and tables, neither biases nor
   /// depthwise kernels.
   virtual Variables kernels() const;
+  /// What call() or a call of several inputs gives for those that it was built for; empty: it is not known.
+  std::optional<Spec> output() const;
   /// How often each weight of the kernels is multiplied for one example; dimensions that are open count as 1.
   virtual std::int64_t multiplications() const;
   virtual ChannelFlow channel_flow() const { return {}; }
@@ -115,8 +117,9 @@ class Layer {
   Tensors call_losses() const;
   void forget_call_losses() const;
 
-  /// Of this process; a copy has one of its own.
+  /// Of this process; a copy has one of its own. Those made later have larger ones.
   std::uint64_t id() const { return id_; }
+  static std::uint64_t newest_id();
   /// Adds its own variables, and what a walk over it meets within.
   virtual void add_parts_to(Structure& structure) const;
   /// What the last walk over this layer found.
@@ -125,6 +128,10 @@ class Layer {
   bool brings_losses() const;
 
   const std::string& name() const { return name_; }
+  /// What messages call its type: the kind, "Model<Net>".
+  virtual std::string type() const { return std::string(kind()); }
+  /// What messages call it, also without a name of its own: "dense", "Model<Net>", "`head` (dense)".
+  std::string called() const;
   bool has_own_name() const { return own_name_; }
   /// Names the layer; its variables become "<prefix><name>/<variable>".
   void rename(std::string name, bool by_user);
@@ -137,6 +144,7 @@ class Layer {
   std::vector<std::shared_ptr<const Layer>> sources() const;
   void note_source(const std::shared_ptr<const Layer>& source);
   std::int64_t parameters() const { return variables().parameters(); }
+  /// What it was built for, if that was one input.
   const std::optional<Spec>& input() const { return input_; }
 
  protected:
@@ -147,6 +155,8 @@ class Layer {
   virtual void name_variables();
   /// Whether call() is to be given its input in the type of the policy; layers that only pass it on need not.
   virtual bool casts_input() const { return true; }
+  /// call() of several inputs, of layers that take them.
+  virtual Tensor call_on(In inputs) const;
   /// `child` was added to children().
   void pass_on(Layer& child) const;
   /// Whether no two copies of one layer are set up differently: nothing but build() changes its fields.
@@ -195,6 +205,7 @@ class Layer {
   std::string name_, prefix_;
   bool own_name_ = false, built_ = false;
   std::optional<Spec> input_;  // that it was built for
+  std::vector<Spec> inputs_;   // the same of several; sizes that are not known are any_size
   Variables own_;
   std::vector<std::string> own_names_;  // "kernel", "bias"
   std::vector<Regularizer> own_regularizers_;

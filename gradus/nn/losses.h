@@ -1,5 +1,6 @@
 /// Losses. The functions give one number per example; the classes of the same name make a Loss of them. Whether
-/// predictions are logits or probabilities is said, never assumed.
+/// predictions are logits or probabilities is said, never assumed. Targets of another dtype are cast to the
+/// prediction's.
 ///
 /// Classes stand in the last axis of a prediction; all axes before it count examples: of [batch, time, classes] there
 /// are batch * time. Of predictions [n] of regressions and binary classes each element is an example of its own.

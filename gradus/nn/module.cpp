@@ -18,7 +18,7 @@ struct Assigning {
 };
 
 Variables trainable_of(const Layer& layer) {
-  require(layer.is_built(), "module ", layer.name(),
+  require(layer.is_built(), "module ", layer.called(),
           " has no variables yet: call it on an input first, or build({f32, {any_size, ...}})");
   Variables trainable;
   for (const Variable& variable : layer.variables())

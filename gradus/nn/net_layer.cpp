@@ -170,7 +170,7 @@ void NetCall::finish(std::vector<Spec> inputs) const {
 }
 
 void fail_as_module(const Layer& layer) {
-  throw InvalidArgument(text("model ", layer.name(),
+  throw InvalidArgument(text("model ", layer.called(),
                              ": it does not make one tensor of one tensor; call it as the Model that it is, with all "
                              "its inputs"));
 }

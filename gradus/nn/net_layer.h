@@ -22,6 +22,7 @@ class NetLayer : public Layer {
   virtual void visit(const FieldVisitor& visitor) const = 0;
   /// "Net", for messages.
   virtual std::string struct_name() const = 0;
+  std::string type() const override { return "Model<" + struct_name() + ">"; }
   struct Met {
     std::string field;
     const Module* layer;

@@ -14,11 +14,6 @@ void collect(const Layer& layer, std::vector<std::uint64_t>& ids) {
   for (const auto& child : layer.children()) collect(*child, ids);
 }
 
-std::string called(const Layer& layer) {
-  const std::string kind(layer.kind());
-  return layer.name().empty() || layer.name() == kind ? kind : "`" + layer.name() + "` (" + kind + ")";
-}
-
 std::string owner_of(const Layer& root) {
   const auto* net = dynamic_cast<const NetLayer*>(&root);
   const std::string type = net ? text("Model<", net->struct_name(), ">") : std::string(root.kind());
@@ -29,8 +24,9 @@ std::string mend_for(const Layer& root, std::string_view what) {
   if (dynamic_cast<const NetLayer*>(&root))
     return text(
         "Make it a field of the struct: the ", what,
-        " itself, or a pointer, container or struct of them. A class with private fields or a constructor names "
-        "those that are not directly in it: auto layers() const { return std::tie(first_, blocks_); }");
+        " itself, or a pointer, container or struct of them. A class with private fields or a constructor that keeps "
+        "layers elsewhere than directly in itself names all that it has: "
+        "auto layers() const { return std::tie(first_, blocks_); }");
   if (root.kind() == "sequential" || root.kind() == "lambda")
     return text("Add it to the Sequential, with shared(layer) if it is used elsewhere, too; a function that needs a ",
                 what, " becomes a struct that has it as a field: Model<Net>");
@@ -94,6 +90,7 @@ OutermostCall::~OutermostCall() {
 /// In a trace, which is rare, nothing is taken for found that was found before; else what is still there.
 void OutermostCall::begin(const Layer& root, bool listens) {
   root_ = &root;
+  newest_before_ = Layer::newest_id();
   listens_ = listens;
   if (!Context::current()) found_ = root.found().get();
   if (found_ && !found_->holds(root)) found_ = nullptr;
@@ -115,12 +112,13 @@ void OutermostCall::check(const Layer& layer) {
   const Variables variables = layer.variables();
   if (variables.size() == 0 && !layer.brings_losses()) return;
   if (finds(layer.id(), &FoundParts::layers)) return;
-  throw InvalidArgument(
-      text(owner_of(*root_), ": layer ", called(layer), ", which has ", variables.size(),
-           variables.size() == 1 ? " variable" : " variables",
-           ", runs within its call, but is none of the layers that are found in it: it would be neither "
-           "trained nor saved. ",
-           mend_for(*root_, "layer")));
+  const bool is_made_within = layer.id() > newest_before_;
+  throw InvalidArgument(text(
+      owner_of(*root_), ": layer ", layer.called(), ", which has ", variables.size(),
+      variables.size() == 1 ? " variable" : " variables",
+      is_made_within ? ", is made, or copied, within its call, and so anew in every call" : ", runs within its call",
+      ", but is none of the layers that are found in it: it would be neither trained nor saved. ",
+      mend_for(*root_, "layer")));
 }
 
 void OutermostCall::check(const VariableCell& cell) {

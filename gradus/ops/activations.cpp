@@ -2,6 +2,7 @@
 #include "gradus/ops/activations.h"
 #include <cmath>
 #include <numbers>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/ops/checks.h"
 #include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/reduce.h"
@@ -47,8 +48,12 @@ Tensor mish(const Tensor& x) {
   return in_computed_dtype(x, [](const Tensor& wide) { return wide * tanh(softplus(wide)); });
 }
 
-Tensor celu(const Tensor& x) { return celu(x, AlphaOptions{}); }
+Tensor celu(const Tensor& x) {
+  const HostFloats floats;
+  return celu(x, AlphaOptions{});
+}
 Tensor celu(const Tensor& x, AlphaOptions options) {
+  const HostFloats floats;
   check_options("celu", options);
   require_floating(x, "celu");
   require(options.alpha != 0, "celu: alpha must not be 0");
@@ -57,6 +62,7 @@ Tensor celu(const Tensor& x, AlphaOptions options) {
 }
 
 Tensor elu(const Tensor& x, AlphaOptions options) {
+  const HostFloats floats;
   check_options("elu", options);
   require_floating(x, "elu");
   return in_computed_dtype(x, [&](const Tensor& wide) { return exponential_branch(wide, options.alpha, 1); });
@@ -127,6 +133,7 @@ Tensor silu(const Tensor& x, SiluOptions options) {
 Tensor swish(const Tensor& x) { return silu(require_floating(x, "swish")); }
 
 Tensor gelu(const Tensor& x, GeluOptions options) {
+  const HostFloats floats;
   if (!options.approximate) return gelu(x);
   require_floating(x, "gelu");
   const double root = std::sqrt(2 / std::numbers::pi);

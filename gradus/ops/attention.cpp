@@ -3,6 +3,7 @@
 #include "gradus/ops/attention.h"
 #include <cmath>
 #include <limits>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/ops/attention_blocks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -172,12 +173,14 @@ void weigh(AttentionSteps& steps, const Options& options, Softmax soften) {
 }  // namespace
 
 Tensor attention_weights(const Tensor& scores, const Options& options, Softmax soften) {
+  const HostFloats floats;
   AttentionSteps steps{.scores = scores};
   weigh(steps, options, soften);
   return steps.weights;
 }
 
 AttentionSteps attention_steps(const Tensor& query, const Tensor& key, const Tensor& value, const Options& options) {
+  const HostFloats floats;
   check_operands(query, key, value, options);
   AttentionSteps steps{.present_key = after_past(options.past_key, key, "past_key"),
                        .present_value = after_past(options.past_value, value, "past_value")};
@@ -233,6 +236,7 @@ Tensor with_time_first(const Tensor& x) {
 }  // namespace
 
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, Options options) {
+  const HostFloats floats;
   check_options("scaled_dot_product_attention", options);
   check_operands(query, key, value, options);
   if (!is_plain(options, query.dtype())) return attention_steps(query, key, value, options).output;

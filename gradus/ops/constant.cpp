@@ -55,7 +55,7 @@ void print_literal(std::ostream& out, const scalar::Literal& value) {
 void check_fits(std::string_view op, const scalar::Literal& value, DType t) {
   if (value.fits(t)) [[likely]]
     return;
-  std::ostringstream number;
+  TextStream number;
   print_literal(number, value);
   throw OutOfRange(text(op, ": the number ", number.str(), " cannot be held by ", t, "; name another dtype"));
 }

@@ -89,6 +89,13 @@ struct GuardZeroWeight {
   Tensors vjp(In in, const Tensor&, const Tensor& dy) const { return {guarded_cotangent(dy, in[1]), {}}; }
 };
 
+struct MinusLargest {
+  static constexpr auto name = "minus_largest";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x, auto largest) const { return select(x == largest, 0.0, x - largest); }
+  Tensors vjp(In, const Tensor&, const Tensor& dy) const { return {dy, -dy}; }
+};
+
 struct Negative {
   static constexpr auto name = "negative";
   auto emit(auto x) const { return -x; }
@@ -242,6 +249,7 @@ Tensor cotangent_times(const Tensor& cotangent, const Tensor& factor) {
 Tensor cotangent_over(const Tensor& cotangent, const Tensor& divisor) {
   return apply(CotangentOver{}, cotangent, divisor);
 }
+Tensor minus_largest(const Tensor& x, const Tensor& largest) { return broadcasting(MinusLargest{}, x, largest); }
 Tensor guarded_cotangent(const Tensor& cotangent, const Tensor& weight) {
   return apply(GuardedCotangent{}, cotangent, weight);
 }

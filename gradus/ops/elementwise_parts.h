@@ -62,6 +62,8 @@ Tensor guarded_cotangent(const Tensor& cotangent, const Tensor& weight);
 /// a * b, but 0 wherever one of them is exactly 0: the gradients of the two above, of which both operands are
 /// cotangents.
 Tensor product_of_cotangents(const Tensor& a, const Tensor& b);
+/// x - largest, where `largest` is that of the row of x, and 0 where x is it, also where both are infinite.
+Tensor minus_largest(const Tensor& x, const Tensor& largest);
 /// NaN where y is NaN and dy is not 0, else 0: the gradient of what was not chosen for y by comparison.
 Tensor nan_of_nan(const Tensor& y, const Tensor& dy);
 /// softplus(x) - x * z, the crossentropy of the logit x and the probability z: at infinite x its limit, 0 where z

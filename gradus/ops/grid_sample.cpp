@@ -1,6 +1,7 @@
 /// Sampling: positions to neighbours and weights along each axis, and one gather of rows for every choice of
 /// neighbours.
 #include "gradus/ops/grid_sample.h"
+#include "gradus/base/floating_point_state.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/gather.h"
@@ -145,6 +146,7 @@ void check_grid(const Tensor& x, const Tensor& grid, const GridSampleOptions& op
 }  // namespace
 
 Tensor grid_sample(const Tensor& x, const Tensor& grid, GridSampleOptions options) {
+  const HostFloats floats;
   check_grid(x, grid, options);
   const int k = x.shape().rank() - 2;
   const DType t = sampled_in(x.dtype(), grid.dtype());
@@ -163,6 +165,7 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, GridSampleOptions option
 }
 
 Tensor affine_grid(const Tensor& theta, const std::vector<std::int64_t>& size, bool align_corners) {
+  const HostFloats floats;
   const auto k = static_cast<std::int64_t>(size.size());
   require(k == 2 || k == 3, "affine_grid: ", k, " sizes; expected height and width, or depth, height and width");
   require(theta.shape().rank() == 3 && theta.shape()[1] == k && theta.shape()[2] == k + 1 && is_floating(theta.dtype()),

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -81,6 +82,7 @@ Tensor rgb_of(const Tensor& x) {
 }  // namespace
 
 Tensor convert_image_dtype(const Tensor& image, DType dtype, bool saturate) {
+  const HostFloats floats;
   const DType from = image.dtype();
   require(from != boolean && dtype != boolean, "convert_image_dtype: booleans are no intensities, got ", image.spec(),
           " to ", dtype);
@@ -139,11 +141,13 @@ Tensor yuv_to_rgb(const Tensor& images) {
 }
 
 Tensor adjust_brightness(const Tensor& image, double delta) {
+  const HostFloats floats;
   require(image.dtype() != boolean, "adjust_brightness: expected numbers, got ", image.spec(), "; cast it first");
   return on_intensities(image, [=](const Tensor& x) { return x + delta; });
 }
 
 Tensor adjust_contrast(const Tensor& images, double contrast_factor) {
+  const HostFloats floats;
   check_images("adjust_contrast", images);
   return on_intensities(images, [=](const Tensor& x) {
     const Tensor mean = reduce_mean(x, {.axis = {-3, -2}, .keepdims = true});
@@ -152,12 +156,14 @@ Tensor adjust_contrast(const Tensor& images, double contrast_factor) {
 }
 
 Tensor adjust_gamma(const Tensor& image, double gamma, double gain) {
+  const HostFloats floats;
   require(image.dtype() != boolean, "adjust_gamma: expected numbers, got ", image.spec(), "; cast it first");
   require(gamma >= 0, "adjust_gamma: gamma must not be negative, got ", gamma);
   return on_intensities(image, [=](const Tensor& x) { return pow(x, gamma) * gain; });
 }
 
 Tensor adjust_hue(const Tensor& image, double delta) {
+  const HostFloats floats;
   check_channels("adjust_hue", image, 3);
   require(delta >= -1 && delta <= 1, "adjust_hue: delta must lie in [-1, 1], got ", delta);
   return on_intensities(image, [=](const Tensor& x) {
@@ -167,6 +173,7 @@ Tensor adjust_hue(const Tensor& image, double delta) {
 }
 
 Tensor adjust_saturation(const Tensor& image, double saturation_factor) {
+  const HostFloats floats;
   check_channels("adjust_saturation", image, 3);
   return on_intensities(image, [=](const Tensor& x) {
     const Tensor hsv = hsv_of(x);
@@ -176,6 +183,7 @@ Tensor adjust_saturation(const Tensor& image, double saturation_factor) {
 }
 
 Tensor per_image_standardization(const Tensor& images) {
+  const HostFloats floats;
   check_images("per_image_standardization", images);
   const DType t = is_integer(images.dtype()) ? f32 : images.dtype();
   const Tensor x = cast(images, computed_in(t));

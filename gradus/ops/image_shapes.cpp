@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
@@ -118,6 +119,7 @@ void check_boxes(const Tensor& image, const Tensor& boxes, const Tensor& box_ind
 }  // namespace
 
 Tensor central_crop(const Tensor& image, double central_fraction) {
+  const HostFloats floats;
   check_known_size("central_crop", image);
   require(central_fraction > 0 && central_fraction <= 1, "central_crop: central_fraction must lie in (0, 1], got ",
           central_fraction);
@@ -188,6 +190,7 @@ Tensor resize_with_crop_or_pad(const Tensor& image, std::int64_t target_height, 
 
 Tensor resize_with_pad(const Tensor& image, std::int64_t target_height, std::int64_t target_width,
                        ResizeOptions options) {
+  const HostFloats floats;
   constexpr std::string_view op = "resize_with_pad";
   check_known_size(op, image);
   const auto height = static_cast<double>(image.shape()[-3]), width = static_cast<double>(image.shape()[-2]);
@@ -236,12 +239,14 @@ Tensor total_variation(const Tensor& images) {
 }
 
 Tensor psnr(const Tensor& a, const Tensor& b, double max_val) {
+  const HostFloats floats;
   const Pair pair = intensities("psnr", a, b, max_val);
   const Tensor error = reduce_mean(squared_difference(pair.a, pair.b), {.axis = {-3, -2, -1}});
   return 20 * std::log10(pair.max_val) - log10(error) * 10;
 }
 
 Tensor ssim(const Tensor& a, const Tensor& b, double max_val, SsimOptions options) {
+  const HostFloats floats;
   check_options("ssim", options);
   const Pair pair = intensities("ssim", a, b, max_val);
   check_known_size("ssim", a);
@@ -266,6 +271,7 @@ Tensor ssim(const Tensor& a, const Tensor& b, double max_val, SsimOptions option
 
 Tensor crop_and_resize(const Tensor& image, const Tensor& boxes, const Tensor& box_indices,
                        std::array<std::int64_t, 2> crop_size, CropAndResizeOptions options) {
+  const HostFloats floats;
   check_boxes(image, boxes, box_indices, crop_size);
   const DType t = image.dtype() == f64 ? f64 : f32;
   const std::int64_t height = image.shape()[1], width = image.shape()[2];

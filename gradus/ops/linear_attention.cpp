@@ -1,6 +1,7 @@
 /// The recurrence of linear attention as a scan: all that a place needs lies side by side in one row.
 #include "gradus/ops/linear_attention.h"
 #include <cmath>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control.h"
 #include "gradus/ops/elementwise.h"
@@ -47,6 +48,7 @@ class Parts {
 
 LinearAttentionResult linear_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                        const Options& options) {
+  const HostFloats floats;
   check_options("linear_attention", options);
   const std::int64_t heads = options.heads, groups = options.key_heads;
   require(groups > 0 && heads > 0 && heads % groups == 0, op, ": heads must be a multiple of key_heads, got ", heads,

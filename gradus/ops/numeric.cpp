@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/cumulative.h"
@@ -86,6 +87,7 @@ Tensor logaddexp2(const NumberOrTensor& left, const NumberOrTensor& right) {
 }
 
 Tensor sinc(const Tensor& x) {
+  const HostFloats floats;
   require_floating(x, "sinc");
   return in_computed_dtype(x, [](const Tensor& w) {
     const Tensor y = w * std::numbers::pi, is_near = abs(y) < 0.5;
@@ -264,6 +266,7 @@ Tensor diff(const Tensor& x, int n, int axis) {
 }
 
 Tensor trapezoid(const Tensor& y, double dx, int axis) {
+  const HostFloats floats;
   require_floating(y, "trapezoid");
   const int at = checked_axis(y, axis, "trapezoid");
   const std::int64_t n = y.shape()[at];
@@ -294,6 +297,7 @@ Tensor average(const Tensor& x, const Tensor& weights, std::optional<int> axis) 
 }
 
 Tensor quantile(const Tensor& x, double q, QuantileOptions options) {
+  const HostFloats floats;
   require_floating(x, "quantile");
   require(q >= 0 && q <= 1, "quantile: q must lie in [0, 1], got ", q);
   return in_computed_dtype(x, [&](const Tensor& w) {
@@ -331,12 +335,14 @@ Tensor swapaxes(const Tensor& x, int a, int b) {
 }
 
 Tensor logspace(double first, double last, std::int64_t n, double base, DType dtype) {
+  const HostFloats floats;
   require(is_floating(dtype) && base > 0, "logspace: expected a float type and a positive base, got ", dtype, " and ",
           base);
   return cast(pow(full({}, base, f64), linspace(first, last, n, f64)), dtype);
 }
 
 Tensor geomspace(double first, double last, std::int64_t n, DType dtype) {
+  const HostFloats floats;
   require(is_floating(dtype) && first * last > 0, "geomspace: expected a float type and ends of one sign, got ", dtype,
           ", ", first, " and ", last);
   const Tensor size = exp(linspace(std::log(std::abs(first)), std::log(std::abs(last)), n, f64));

@@ -1,6 +1,7 @@
 /// Pooling in terms of its primitives, of depthwise convolutions with ones, and of reductions.
 #include "gradus/ops/pool.h"
 #include <limits>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/convolution.h"
 #include "gradus/ops/elementwise_parts.h"
@@ -279,6 +280,7 @@ Tensor avg_pool3d(const Tensor& x, const Sizes& window, const PoolingOptions& op
 }
 
 Tensor lp_pool(const Tensor& x, const Sizes& window, double p, const PoolingOptions& options) {
+  const HostFloats floats;
   check_norm("lp_pool", x, p);
   const Windows w = pool_windows("lp_pool", x, window, options);
   return in_computed_dtype(x, [&](const Tensor& given) { return root(sum_windows(w, power(given, p)), p); });
@@ -296,6 +298,7 @@ Tensor global_avg_pool(const Tensor& x) {
 }
 
 Tensor global_lp_pool(const Tensor& x, double p) {
+  const HostFloats floats;
   check_norm("global_lp_pool", x, p);
   return in_computed_dtype(
       x, [&](const Tensor& given) { return root(reduce_sum(power(given, p), {.axis = spatial_axes(x)}), p); });

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
@@ -94,6 +95,9 @@ class Layout {
 
 }  // namespace
 
-std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << Layout(x).text(); }
+std::ostream& operator<<(std::ostream& out, const Tensor& x) {
+  const HostFloats floats;
+  return out << Layout(x).text();
+}
 
 }  // namespace gradus

@@ -1,6 +1,7 @@
 /// Composites of reductions.
 #include "gradus/ops/reductions.h"
 #include <cmath>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -40,6 +41,7 @@ Tensor neighbours(std::string_view op, const Tensor& x, Tensor (*compare)(const 
 }  // namespace
 
 Tensor norm(const Tensor& x, double ord, ReduceOptions options) {
+  const HostFloats floats;
   require_floating(x, "norm");
   require(ord > 0, "norm: ord must be positive, got ", ord);
   if (ord == 2) return norm(x, options);

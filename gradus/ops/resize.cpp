@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
@@ -284,6 +285,7 @@ std::array<std::int64_t, 2> of_same_ratio(const Tensor& images, std::array<std::
 }
 
 Tensor resample_by(const Tensor& x, const Resampling& options) {
+  const HostFloats floats;
   std::vector<Axis> axes = axes_of(x, options);
   keep_aspect_ratio(axes, options.aspect_ratio);
   std::ranges::sort(axes, {}, [](const Axis& axis) { return -axis.at; });
@@ -312,11 +314,13 @@ Kernel kernel_of(ResizeMethod method) {
 }  // namespace
 
 Tensor resample(const Tensor& x, const ResampleOptions& options) {
+  const HostFloats floats;
   const bool is_cubic = options.mode == Interpolation::cubic;
   return resample_by(x, {options, kernel_of(is_cubic ? ResizeMethod::bicubic : ResizeMethod::bilinear)});
 }
 
 Tensor resize(const Tensor& images, std::array<std::int64_t, 2> size, ResizeOptions options) {
+  const HostFloats floats;
   const int rank = images.shape().rank();
   require(rank >= 3, "resize: expected images [..., height, width, channels], got ", images.spec());
   const ResizeMethod method = options.method;
@@ -336,6 +340,7 @@ Tensor resize(const Tensor& images, std::array<std::int64_t, 2> size, ResizeOpti
 }
 
 Tensor center_crop_pad(const Tensor& x, const std::vector<std::int64_t>& sizes, const std::vector<int>& axis) {
+  const HostFloats floats;
   std::vector<int> places = axis;
   for (int i = 0; axis.empty() && i < x.shape().rank(); ++i) places.push_back(i);
   require(places.size() == sizes.size(), "center_crop_pad: ", sizes.size(), " sizes for ", places.size(), " axes of ",

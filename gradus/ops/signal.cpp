@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <numbers>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -174,6 +175,7 @@ Tensor fitted(const Tensor& x, std::int64_t n) {
 }
 
 Tensor dft(const Tensor& x, DftOptions options) {
+  const HostFloats floats;
   check_signal("dft", x);
   if (x.shape().rank() == 2) {  // one signal: products are of matrices
     options.axis = x.shape().normalized(options.axis) + 1;
@@ -194,6 +196,7 @@ Tensor dft(const Tensor& x, DftOptions options) {
 }
 
 Tensor stft(const Tensor& signal, StftOptions options) {
+  const HostFloats floats;
   check_signal("stft", signal);
   const std::int64_t n = signal.shape()[-2];
   const bool has_window = options.window.defined();
@@ -226,6 +229,7 @@ Tensor stft(const Tensor& signal, StftOptions options) {
 }
 
 Tensor cosine_window(std::int64_t n, const std::vector<double>& a, SignalWindowOptions options) {
+  const HostFloats floats;
   require(n >= 0 && n <= most_elements, "window: ", n, " elements; expected a known number of them");
   require(is_floating(options.dtype), "window: a window is of floats, not ", options.dtype);
   const auto period = static_cast<double>(options.periodic ? n : n - 1);
@@ -263,6 +267,7 @@ void add_triangle(std::vector<double>& matrix, std::int64_t columns, std::int64_
 
 Tensor mel_weight_matrix(std::int64_t num_mel_bins, std::int64_t dft_length, std::int64_t sample_rate,
                          double lower_edge_hertz, double upper_edge_hertz, DType dtype) {
+  const HostFloats floats;
   require(num_mel_bins >= 0 && dft_length > 0 && sample_rate > 0 && dft_length < most_elements &&
               num_mel_bins < most_elements && (dft_length / 2 + 1) * num_mel_bins <= most_elements,
           "mel_weight_matrix: ", num_mel_bins, " bins of a transform of ", dft_length, " points at ", sample_rate,

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <numbers>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -95,6 +96,7 @@ Tensor by_fourier(const Tensor& x, const CosineTransform& transform) {
 }
 
 Tensor cosine_transform(std::string_view op, const Tensor& x, int type, const DctOptions& options) {
+  const HostFloats floats;
   require_floating(x, op);
   checked_axis(x, -1, op);
   require(options.type >= 1 && options.type <= 4, op, ": expected type 1, 2, 3 or 4, got ", options.type);
@@ -204,11 +206,13 @@ Tensor overlap_and_add(const Tensor& signal, std::int64_t frame_step) {
 }
 
 Tensor kaiser_window(std::int64_t n, double beta, DType dtype) {
+  const HostFloats floats;
   check_window("kaiser_window", n, dtype);
   return cast(from_values(kaiser(n, beta), {n}), dtype);
 }
 
 Tensor kaiser_bessel_derived_window(std::int64_t n, double beta, DType dtype) {
+  const HostFloats floats;
   check_window("kaiser_bessel_derived_window", n, dtype);
   require(n % 2 == 0, "kaiser_bessel_derived_window: expected an even number of elements, got ", n);
   std::vector<double> sums = kaiser(n / 2 + 1, beta), values;
@@ -219,6 +223,7 @@ Tensor kaiser_bessel_derived_window(std::int64_t n, double beta, DType dtype) {
 }
 
 Tensor vorbis_window(std::int64_t n, DType dtype) {
+  const HostFloats floats;
   check_window("vorbis_window", n, dtype);
   std::vector<double> values;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -229,6 +234,7 @@ Tensor vorbis_window(std::int64_t n, DType dtype) {
 }
 
 Tensor linear_to_mel_weight_matrix(LinearToMelOptions options) {
+  const HostFloats floats;
   constexpr std::string_view op = "linear_to_mel_weight_matrix";
   const auto [columns, rows, rate, low, high, dtype] = options;
   require(columns > 0 && rows > 0 && rows < most_elements && columns <= most_elements / rows && rate > 0, op, ": ",
@@ -250,6 +256,7 @@ Tensor linear_to_mel_weight_matrix(LinearToMelOptions options) {
 }
 
 Tensor mfccs_from_log_mel_spectrograms(const Tensor& log_mel_spectrograms) {
+  const HostFloats floats;
   const Tensor y = dct(log_mel_spectrograms);
   return y / std::sqrt(2 * static_cast<double>(y.shape().back()));
 }

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <unordered_map>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
@@ -287,6 +288,7 @@ Optimizer::State& Optimizer::state() const {
 }
 
 void Optimizer::build(const Variables& variables) {
+  const HostFloats floats;
   State& s = state();
   const Variables before = s.bound;
   try {
@@ -370,6 +372,7 @@ void Optimizer::prepare(const Variables& variables) {
 }
 
 void Optimizer::apply(const GradientsView& gradients, const Tensor& finite) {
+  const HostFloats floats;
   State& s = state();
   prepare(gradients.variables());
   if (Trace* trace = Trace::current()) {
@@ -420,6 +423,7 @@ std::int64_t Optimizer::iterations() const { return state().iterations.value().t
 std::int64_t Optimizer::skipped_steps() const { return state().skipped.value().to_vector<std::int64_t>()[0]; }
 
 double Optimizer::learning_rate(std::size_t group) const {
+  const HostFloats floats;
   const State& s = state();
   require<OutOfRange>(group < s.groups.size(), "learning_rate: group ", group, " of ", s.groups.size());
   const std::size_t leader = s.leader_of(group);
@@ -444,6 +448,7 @@ void Optimizer::set_learning_rate(Schedule schedule, std::size_t group) {
 }
 
 void Optimizer::finalize_variable_values(const Variables& variables) {
+  const HostFloats floats;
   State& s = state();
   if (!s.settings.use_ema) return;
   prepare(variables);

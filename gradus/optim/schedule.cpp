@@ -2,6 +2,7 @@
 #include "gradus/optim/schedule.h"
 #include <cmath>
 #include <numbers>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/shape.h"
@@ -95,6 +96,7 @@ CosineDecayOptions checked(CosineDecayOptions o) {
 }  // namespace
 
 Tensor Schedule::at(const Tensor& step) const {
+  const HostFloats floats;
   if (is_constant()) return number(constant_);
   const Tensor rate = function_(step);
   require(is_floating(rate.dtype()) && rate.shape().size() == 1, "Schedule: its function gave ", rate.spec(),
@@ -103,6 +105,7 @@ Tensor Schedule::at(const Tensor& step) const {
 }
 
 double Schedule::operator()(std::int64_t step) const {
+  const HostFloats floats;
   return is_constant() ? constant_ : at(gradus::constant(step, i64)).item();
 }
 

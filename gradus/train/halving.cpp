@@ -2,6 +2,7 @@
 #include "gradus/train/halving.h"
 #include <algorithm>
 #include <cmath>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/base/hash.h"
 #include "gradus/train/trials.h"
 
@@ -9,6 +10,7 @@ namespace gradus {
 namespace {
 
 void check(std::string_view search, const HalvingSchedule& schedule) {
+  const HostFloats floats;
   require(schedule.factor >= 2, search, ": factor must be 2 or more, got ", schedule.factor);
   require(schedule.min_epochs >= 1 && schedule.min_epochs <= schedule.max_epochs, search,
           ": min_epochs must be within 1 and max_epochs, ", schedule.max_epochs, ", got ", schedule.min_epochs);
@@ -16,6 +18,7 @@ void check(std::string_view search, const HalvingSchedule& schedule) {
 
 /// How often `factor` goes into max_epochs before it is less than min_epochs.
 int halvings(const HalvingSchedule& schedule) {
+  const HostFloats floats;
   int times = 0;
   for (std::int64_t epochs = schedule.min_epochs; (epochs *= schedule.factor) <= schedule.max_epochs;) ++times;
   return times;
@@ -23,6 +26,7 @@ int halvings(const HalvingSchedule& schedule) {
 
 /// Epochs in all after each round, the last one max_epochs.
 std::vector<int> rounds(const HalvingSchedule& schedule, int halvings) {
+  const HostFloats floats;
   std::vector<int> epochs(1, schedule.max_epochs);
   double exact = schedule.max_epochs;
   for (int i = 0; i < halvings; ++i) {
@@ -95,6 +99,12 @@ class Bracket {
   std::vector<EpochTrainer> trainers_;
 };
 
+/// Of that bracket of hyperband, rounded up.
+double trials_of(const HalvingSchedule& schedule, int bracket, int most) {
+  const HostFloats floats;
+  return std::ceil((most + 1.0) / (bracket + 1) * std::pow(schedule.factor, bracket));
+}
+
 }  // namespace
 
 SearchResult successive_halving(const SearchSpace& space, std::int64_t trials, HalvingSchedule schedule,
@@ -114,7 +124,7 @@ SearchResult hyperband(const SearchSpace& space, HalvingSchedule schedule, const
   Trials running("hyperband", space, options);
   const int most = halvings(schedule);
   for (int bracket = most; bracket >= 0 && !running.is_stopped(); --bracket) {
-    const double trials = std::ceil((most + 1.0) / (bracket + 1) * std::pow(schedule.factor, bracket));
+    const double trials = trials_of(schedule, bracket, most);
     require(trials <= static_cast<double>(most_trials), "hyperband: a bracket would have ", trials,
             " trials; raise min_epochs");
     const std::uint64_t seed = mix(options.seed, static_cast<std::uint64_t>(bracket));

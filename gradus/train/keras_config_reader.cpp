@@ -1,6 +1,7 @@
 /// Keras's config.json as layers: those within others, policies, what is frozen, and the input.
 #include <algorithm>
 #include <map>
+#include "gradus/formats/json.h"
 #include "gradus/nn/layer.h"
 #include "gradus/nn/recurrent.h"
 #include "gradus/train/keras_config.h"
@@ -283,8 +284,7 @@ class ConfigReader {
 }  // namespace
 
 ConfiguredModel model_of_config(std::string_view json, const std::string& file, const LoadModelOptions& options) {
-  const Json written = Json::parse(json, nullptr, false);
-  require<DataError>(!written.is_discarded(), file, ": config.json is no JSON");
+  const Json written = parse_json(json, file + ": config.json");
   ConfigReader reader(options);
   ConfiguredModel read = reader.model(written);
   std::string all;

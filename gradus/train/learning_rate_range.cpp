@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/random_state.h"
 #include "gradus/train/build.h"
@@ -49,6 +50,7 @@ double slope_at(std::span<const double> values, std::size_t i) {
 bool LearningRateRange::ends_not_finite() const { return !loss.empty() && !std::isfinite(loss.back()); }
 
 double LearningRateRange::suggestion() const {
+  const HostFloats floats;
   const auto first = static_cast<std::size_t>(steps / 10);
   std::size_t last = smoothed_loss.size();
   while (last > 0 && !std::isfinite(smoothed_loss[last - 1])) --last;
@@ -64,6 +66,7 @@ double LearningRateRange::suggestion() const {
 }
 
 ResultTable LearningRateRange::table() const {
+  const HostFloats floats;
   ResultTable table{{"step", "learning_rate", "loss", "smoothed_loss"}};
   for (std::size_t i = 0; i < loss.size(); ++i)
     table.rows.push_back({static_cast<std::int64_t>(i), learning_rate[i], loss[i], smoothed_loss[i]});
@@ -71,6 +74,7 @@ ResultTable LearningRateRange::table() const {
 }
 
 std::vector<PlotPanel> LearningRateRange::picture() const {
+  const HostFloats floats;
   PlotPanel panel{.title = "learning rate range test", .x_label = "learning rate", .y_label = "loss", .log_x = true};
   // Of what exploded only the begin is of interest: the rest would flatten it.
   double least = std::numeric_limits<double>::infinity(), first = least;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/ops/constant.h"
 #include "gradus/train/monitor.h"
 
@@ -77,6 +78,7 @@ Callback pruning_of(std::function<Variables()> variables, const PruningOptions& 
 }  // namespace
 
 double sparsity_at(const PruningOptions& o, std::int64_t step) {
+  const HostFloats floats;
   if (step < o.begin_step) return 0;
   if (o.initial_sparsity == o.final_sparsity || step >= o.end_step) return o.final_sparsity;
   const double over = static_cast<double>(step - o.begin_step) / static_cast<double>(o.end_step - o.begin_step);

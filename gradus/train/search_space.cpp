@@ -5,6 +5,7 @@
 #include <iomanip>
 #include <set>
 #include "gradus/base/error.h"
+#include "gradus/base/floating_point_state.h"
 #include "gradus/base/hash.h"
 #include "gradus/base/nearest.h"
 
@@ -61,6 +62,7 @@ SearchSpace& SearchSpace::add(Parameter parameter) {
 }
 
 SearchSpace& SearchSpace::add_range(Kind kind, std::string name, double low, double high, int points) {
+  const HostFloats floats;
   require(std::isfinite(low) && std::isfinite(high) && low < high && std::isfinite(high - low), "SearchSpace: `", name,
           "` goes from ", low, " to ", high, "; expected two finite numbers, the smaller one first");
   check_options(text("SearchSpace: `", name, '`'), RangeOptions{points});
@@ -131,6 +133,7 @@ std::optional<std::int64_t> SearchSpace::count() const {
 }
 
 std::vector<SearchSpace::Values> SearchSpace::grid() const {
+  const HostFloats floats;
   std::int64_t all = 1;
   const auto size_of = [](const Parameter& p) { return p.is_counted() ? p.count : p.points; };
   for (const Parameter& parameter : parameters_) {
@@ -150,6 +153,7 @@ std::vector<SearchSpace::Values> SearchSpace::grid() const {
 }
 
 SearchSpace::Values SearchSpace::draw(std::uint64_t seed) const {
+  const HostFloats floats;
   Values values;
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     const Parameter& parameter = parameters_[p];
@@ -162,6 +166,7 @@ SearchSpace::Values SearchSpace::draw(std::uint64_t seed) const {
 }
 
 std::vector<SearchSpace::Values> SearchSpace::drawn(std::int64_t trials, std::uint64_t seed) const {
+  const HostFloats floats;
   const std::optional<std::int64_t> different = count();
   if (different) trials = std::min(trials, *different);
   if (different && *different <= most_of_grid && 2 * trials > *different) return shuffled_grid(trials, seed);
@@ -176,6 +181,7 @@ std::vector<SearchSpace::Values> SearchSpace::drawn(std::int64_t trials, std::ui
 
 /// Where most of all that there are is wanted, drawing until it is new would take long.
 std::vector<SearchSpace::Values> SearchSpace::shuffled_grid(std::int64_t trials, std::uint64_t seed) const {
+  const HostFloats floats;
   std::vector<Values> all = grid();
   for (std::size_t i = 0; i < static_cast<std::size_t>(trials); ++i)
     std::swap(all[i], all[i + mix(mix(seed, i), 0) % (all.size() - i)]);

@@ -1,5 +1,6 @@
 /// Traced bodies of the steps.
 #include "gradus/train/step.h"
+#include "gradus/base/floating_point_state.h"
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/mode.h"
 #include "gradus/gradients/micro_batches.h"
@@ -58,6 +59,7 @@ PassTotals::PassTotals(std::vector<Metric> metrics)
       metrics_(std::move(metrics)) {}
 
 void PassTotals::reset() {
+  const HostFloats floats;
   sum_.assign(zeros({}, f64));
   weight_.assign(zeros({}, f64));
   for (Metric& metric : metrics_) metric.reset();
@@ -87,11 +89,13 @@ Variables PassTotals::metric_variables() const {
 bool PassTotals::are_empty() const { return weight_.value().item() == 0; }
 
 double PassTotals::loss() const {
+  const HostFloats floats;
   const double weight = weight_.value().item();
   return weight == 0 ? 0 : sum_.value().item() / weight;
 }
 
 std::vector<std::pair<std::string, double>> PassTotals::metrics() const {
+  const HostFloats floats;
   std::vector<std::pair<std::string, double>> results;
   for (const Metric& metric : metrics_) results.emplace_back(metric.name(), metric.result());
   return results;
@@ -116,6 +120,7 @@ TrainStep::TrainStep(Module& model, Optimizer& optimizer, const Task& task, Opti
 }
 
 Loss TrainStep::operator()(const Tensors& fields) {
+  const HostFloats floats;
   const ModeScope mode(CallMode::training);
   const Called result = function_.call(fields, {}, [this](In in) {
     Loss loss = run(in);
@@ -178,6 +183,7 @@ EvaluationStep::EvaluationStep(const Task& task, std::vector<Metric> metrics, Fu
     : task_(task), totals_(std::move(metrics)), function_(std::move(function), nullptr, 0) {}
 
 void EvaluationStep::run(const Pipeline& dataset) {
+  const HostFloats floats;
   const ModeScope mode(CallMode::inference);
   totals_.reset();
   std::int64_t steps = 0;

@@ -95,7 +95,7 @@ void check_batched(std::string_view what, const std::vector<Spec>& specs, std::o
                    bool unbatched) {
   const bool has_scalar = std::ranges::any_of(specs, [](const Spec& spec) { return spec.shape.rank() == 0; });
   if (unbatched || !(batchings == 0 || has_scalar)) return;
-  std::ostringstream fields;
+  TextStream fields;
   for (const Spec& spec : specs) fields << (&spec == specs.data() ? "" : ", ") << spec;
   throw InvalidArgument(text(what, " was not batched: an element is one example, (", fields.str(),
                              "), and rows of it would be taken for examples; write .batch(32) behind it. If elements "

@@ -11,8 +11,8 @@
 #include "gradus/backend/cpu/isa.h"
 #include "gradus/backend/library.h"
 #include "gradus/backend/library/kernels.h"
-#include "gradus/base/flush_denormals.h"
-#include "gradus/compiler/passes.h"
+#include "gradus/base/floating_point_state.h"
+#include "gradus/compiler/pipeline.h"
 #include "gradus/graph/graph.h"
 #include "tests/backend/convolution_reference.h"
 #include "tests/backend/guarded_memory.h"
@@ -127,7 +127,7 @@ class TilesCall {
       std::vector<std::thread> threads;
       for (int worker = 0; worker < team; ++worker)
         threads.emplace_back([&, worker] {
-          const FlushDenormals flush;
+          const KernelFloats flush;
           const GuardedMemory scratch(scratch_bytes);
           const KernelArguments arguments{slots, nullptr, scratch.get(), bound_.data.get(), nullptr, 0};
           function(&arguments, extent * worker / team, extent * (worker + 1) / team);

@@ -13,7 +13,7 @@
 #include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/backend/matmul_precision_use.h"
 #include "gradus/base/error.h"
-#include "gradus/base/flush_denormals.h"
+#include "gradus/base/floating_point_state.h"
 #include "tests/backend_cpu/amx_emulator.h"
 #include "tests/backend_cpu/compiled.h"
 
@@ -170,7 +170,7 @@ TEST_F(Amx, ProductsSumEvenAndOddStepsApart) {
     for (auto& row : sums)
       for (float& x : row) x = trial % 4 < 2 ? 0.0f : of_bf16(element());
     {
-      const FlushDenormals flush;
+      const KernelFloats flush;
       for (int i = 0; i < rows; ++i)
         for (int j = 0; j < columns; ++j) {
           volatile float even = 0, odd = 0;
@@ -307,7 +307,7 @@ std::array<float, 3> thirds_of(float x) {
 /// One element: x and y lie so many elements apart. Lower and upper halves are summed apart, 16 k at a time.
 float sum_of_six(const float* x, std::int64_t x_step, const float* y, std::int64_t y_step, std::int64_t k) {
   constexpr std::size_t pairs[][4] = {{0, 2, 2, 0}, {0, 1, 1, 0}, {0, 0, 1, 1}};  // of a, of b, of a, of b
-  const FlushDenormals flush;
+  const KernelFloats flush;
   float sum = 0;
   const std::int64_t parts = std::max<std::int64_t>(1, (k + 127) / 128),
                      depth = ((k + parts - 1) / parts + 15) / 16 * 16;

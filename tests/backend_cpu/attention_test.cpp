@@ -3,7 +3,7 @@
 /// the same on any number of threads, compiled and interpreted.
 #include <gtest/gtest.h>
 #include "gradus/backend/library/attention_rows.h"
-#include "gradus/base/flush_denormals.h"
+#include "gradus/base/floating_point_state.h"
 #include "tests/backend_cpu/amx_emulator.h"
 #include "tests/backend_cpu/compiled.h"
 
@@ -190,7 +190,7 @@ TEST(AttentionRows, AreTheSameByEveryInstructionSet) {
     float weights[size], gradients[size];
     std::uint16_t rounded[size];
   };
-  const FlushDenormals flush;
+  const KernelFloats flush;
   for (const bool extremes : {false, true})
     for (const std::int64_t diagonal : {std::int64_t{0}, std::int64_t{20}, keys}) {
       std::vector<std::unique_ptr<Rows>> results;

@@ -11,7 +11,7 @@
 #include <vector>
 #include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/base/error.h"
-#include "gradus/base/flush_denormals.h"
+#include "gradus/base/floating_point_state.h"
 #include "tests/backend_cpu/amx_emulator.h"
 
 namespace gradus::cpu_backend {
@@ -178,7 +178,7 @@ template <class T> struct Problem {
   }
   /// Even and odd k apart, 32 at a time; those that are missing are zeros.
   float sum_of_amx(const bfloat16* x, const bfloat16* y) const {
-    const FlushDenormals flush;
+    const KernelFloats flush;
     const Product& p = product;
     float sum = 0;
     for (std::int64_t first = 0; first < p.k; first += 32) {
@@ -446,7 +446,7 @@ TEST(Product, NotANumberAndInfinityStayInTheirRowsAndColumns) {
 
 /// Of numbers so small that products, sums or both are subnormal, and of infinities, in every order of signs.
 TEST(Product, OfPairsFlushesAsSingleStepsDo) {
-  const FlushDenormals flush;
+  const KernelFloats flush;
   std::mt19937 random(5);
   for (std::int64_t k : {1, 2, 7, 32}) {
     Problem<bfloat16> problem({.m = 61, .n = 77, .k = k, .transpose_b = k == 7});

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <thread>
 #include "gradus/backend/cpu/tiles/product.h"
-#include "gradus/base/flush_denormals.h"
+#include "gradus/base/floating_point_state.h"
 #include "gradus/base/share.h"
 #include "tests/backend_cpu/compiled.h"
 
@@ -71,7 +71,7 @@ struct Work {
   std::vector<std::byte> c = std::vector<std::byte>(static_cast<std::size_t>(p.batch * p.m * p.n * size_of(p.dtype)));
 
   void run(Share* share, std::byte* scratch) {
-    const FlushDenormals flush;
+    const KernelFloats flush;
     cpu_backend::run_units(p, a.data(), b.data(), c.data(), 0, cpu_backend::units(p), scratch, {&copy, this}, share);
   }
   /// Of a product that is followed: what it hands on is copied, and counted.

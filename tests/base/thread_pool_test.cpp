@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 #include "gradus/base/error.h"
-#include "gradus/base/flush_denormals.h"
+#include "gradus/base/floating_point_state.h"
 #include "tests/stopped_workers.h"
 
 namespace gradus {
@@ -190,17 +190,6 @@ TEST(ThreadCountTest, IsNotChangedFromWithinAJob) {
   set_num_threads(2);
   pool().run(2, [](int, int) { EXPECT_THROW(set_num_threads(3), InvalidArgument); });
   EXPECT_EQ(pool().threads(), 2);
-}
-
-TEST(FlushDenormalsTest, RestoresWhatWas) {
-  ASSERT_FALSE(flushes());
-  {
-    const FlushDenormals outer;
-    EXPECT_TRUE(flushes());
-    { const FlushDenormals inner; }
-    EXPECT_TRUE(flushes());
-  }
-  EXPECT_FALSE(flushes());
 }
 
 /// With no patience every wait is a sleep, which a number that is set in the meantime ends.

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <cmath>
 #include <random>
-#include "gradus/base/flush_denormals.h"
+#include "gradus/base/floating_point_state.h"
 #include "gradus/graph/formulas.h"
 #include "gradus/reference/interpret.h"
 #include "gradus/tensor/buffer.h"
@@ -26,7 +26,7 @@ template <class T> class Recorded {
     constexpr std::int64_t block = reference::Interpreter::block;
     std::vector<T> result(x.size());
     const Ref<Buffer> scratch = Buffer::allocate(interpreter_.scratch_bytes());
-    const FlushDenormals flush;
+    const KernelFloats flush;
     for (std::int64_t at = 0; at < std::ssize(x); at += block) {
       const void* inputs[] = {x.data() + at, y.data() + (y.empty() ? 0 : at)};
       interpreter_.run(inputs, result.data() + at, std::min(block, std::ssize(x) - at), scratch->data());

@@ -51,7 +51,9 @@ struct NetOfGlobal {
   Tensor operator()(const Tensor& x) const { return out(global()(x)); }
 };
 TEST(LayersOutside, Global) {
-  expect_says(refused<NetOfGlobal>([] { return NetOfGlobal(); }), "`global_one` (dense)");
+  const std::string message = refused<NetOfGlobal>([] { return NetOfGlobal(); });
+  expect_says(message, "`global_one` (dense)");
+  EXPECT_EQ(message.find("anew in every call"), std::string::npos) << message;
 }
 
 struct NetOfLocal {

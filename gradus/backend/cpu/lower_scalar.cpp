@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
-#include "gradus/base/flush_denormals.h"
+#include "gradus/base/floating_point_state.h"
 #include "gradus/reference/interpret.h"
 
 namespace gradus::cpu_backend {
@@ -94,7 +94,7 @@ V computed_now(Builder& b, const scalar::Code& code, const Instruction& in, std:
   const bool is_splat = n == 1 || std::all_of(operands.begin(), operands.end(), [](V x) {
                           return llvm::cast<llvm::Constant>(x)->getSplatValue() != nullptr;
                         });
-  const FlushDenormals as_when_it_runs;
+  const KernelFloats as_when_it_runs;
   std::vector<llvm::Constant*> results;
   for (int lane = 0; lane < (is_splat ? 1 : n); ++lane) {
     std::vector<std::uint64_t> bits;
