@@ -23,11 +23,10 @@
 
 namespace gradus {
 
-namespace {
-std::atomic<std::uint64_t> next_id{1};
+std::uint64_t Layer::new_id() {
+  static std::atomic<std::uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
 }
-std::uint64_t Layer::new_id() { return next_id.fetch_add(1, std::memory_order_relaxed); }
-std::uint64_t Layer::newest_id() { return next_id.load(std::memory_order_relaxed) - 1; }
 Layer::Layer() : origin_(setup_.number()) {}
 
 Layer::Layer(const Layer& other)
