@@ -63,7 +63,9 @@ struct SequentialLayer final : Cloned<SequentialLayer>, Described {
   bool casts_input() const override { return false; }
 
   void add(Module layer) {
-    require(!is_built(), "Sequential: layers are added before it is built");
+    require(!is_built(),
+            "Sequential: layers are added before it is built; a built one with another end is a new "
+            "Sequential of a vector of its layers, layer(0) to layer(size() - 1), and the new ones");
     layers.push_back(std::move(layer));
     layers.back().settle();
     Layer& added = layers.back().layer_behind();
@@ -162,6 +164,11 @@ Sequential::Sequential(std::initializer_list<Module> layers, ModelOptions option
 Sequential::Sequential(std::vector<Module> layers, ModelOptions options)
     : Module(sequential_of(std::move(layers), options)) {}
 void Sequential::add(Module layer) { layer_as<SequentialLayer>(*this, "Sequential").add(std::move(layer)); }
+std::size_t Sequential::size() const {
+  const SequentialLayer& all = as_sequential(*this);
+  if (Trace* trace = Trace::current()) all.watch(*trace);
+  return all.layers.size();
+}
 Module& Sequential::layer(std::size_t i) const {
   const SequentialLayer& all = as_sequential(*this);
   if (Trace* trace = Trace::current()) all.watch(*trace);  // which layer that is

@@ -60,8 +60,11 @@ struct Sequential : Module {
   explicit Sequential(std::vector<Module> layers, ModelOptions options = {});
   /// Before build; else InvalidArgument.
   void add(Module layer);
-  /// OutOfRange past the end.
+  /// OutOfRange past the end. A part of a model is a Sequential of some of its layers, which are copied with their
+  /// values.
   Module& layer(std::size_t i) const;
+  /// How many layers there are.
+  std::size_t size() const;
 };
 
 }  // namespace gradus

@@ -10,7 +10,7 @@
 /// They may lie in structs, arrays, optionals, variants, pairs, tuples, standard containers (a map's keys are in the
 /// names), behind std::shared_ptr and std::unique_ptr, and behind raw pointers and std::reference_wrapper, which lead
 /// to what others own. What is directly in a class with constructors, bases or private fields is found, too, and called
-/// by its kind ("block/dense", "block/dense_1"). What such a class has on the heap it names by one line, as it may all:
+/// by its kind ("block/dense", "block/dense_1"). One that has layers on the heap names all that it has, by one line:
 ///
 ///   auto layers() const { return named_layers("first", first_, "blocks", blocks_); }   // or std::tie(first_, blocks_)
 ///

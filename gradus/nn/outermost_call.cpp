@@ -24,8 +24,9 @@ std::string mend_for(const Layer& root, std::string_view what) {
   if (dynamic_cast<const NetLayer*>(&root))
     return text(
         "Make it a field of the struct: the ", what,
-        " itself, or a pointer, container or struct of them. A class with private fields or a constructor names "
-        "those that are not directly in it: auto layers() const { return std::tie(first_, blocks_); }");
+        " itself, or a pointer, container or struct of them. A class with private fields or a constructor that keeps "
+        "layers elsewhere than directly in itself names all that it has: "
+        "auto layers() const { return std::tie(first_, blocks_); }");
   if (root.kind() == "sequential" || root.kind() == "lambda")
     return text("Add it to the Sequential, with shared(layer) if it is used elsewhere, too; a function that needs a ",
                 what, " becomes a struct that has it as a field: Model<Net>");

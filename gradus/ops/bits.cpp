@@ -111,4 +111,13 @@ Tensor left_shift(const Tensor& x, const Tensor& by) { return broadcasting(LeftS
 Tensor right_shift(const Tensor& x, const Tensor& by) { return broadcasting(RightShift{}, x, by); }
 Tensor population_count(const Tensor& x) { return apply(PopulationCount{}, x); }
 
+namespace {
+bool is_logic(const Tensor& a) { return a.dtype() == boolean; }
+}  // namespace
+
+Tensor operator&(const Tensor& a, const Tensor& b) { return is_logic(a) ? logical_and(a, b) : bitwise_and(a, b); }
+Tensor operator|(const Tensor& a, const Tensor& b) { return is_logic(a) ? logical_or(a, b) : bitwise_or(a, b); }
+Tensor operator^(const Tensor& a, const Tensor& b) { return is_logic(a) ? logical_xor(a, b) : bitwise_xor(a, b); }
+Tensor operator~(const Tensor& x) { return is_logic(x) ? logical_not(x) : invert(x); }
+
 }  // namespace gradus

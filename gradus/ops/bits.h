@@ -13,6 +13,12 @@ Tensor invert(const Tensor& x);
 Tensor left_shift(const Tensor& x, const Tensor& by);
 /// floor(x / 2^by): the sign fills. By the width or more, or by a negative number: all sign, of unsigned integers 0.
 Tensor right_shift(const Tensor& x, const Tensor& by);
+// Of booleans logic, as logical_and and its like, of integers bits: a < b | c < d. (a && b is C++'s: it asks for the
+// value of one boolean.)
+Tensor operator&(const Tensor& a, const Tensor& b);
+Tensor operator|(const Tensor& a, const Tensor& b);
+Tensor operator^(const Tensor& a, const Tensor& b);
+Tensor operator~(const Tensor& x);
 /// How many bits are set, as u8.
 Tensor population_count(const Tensor& x);
 

@@ -59,6 +59,8 @@ def check_include(root, path, quote, target):
     if target.endswith(".pb.h") and room_of(path) != "onnx" and path.name != "example.cpp":
         return f"generated code {target} outside gradus/onnx: use what gradus/onnx/model_file.h offers"
     if quote == '"':
+        if path.parts[:2] == ("examples", "gallery"):  # projects of their own: files beside each other
+            return None if (root / path.parent / target).exists() else f'"{target}" is not beside the file'
         if target.split("/")[0] not in FOLDERS:
             return f'"{target}" is not relative to the root of the repository: write "gradus/<room>/..."'
         if not (root / target).exists():
