@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
-#include <iostream>
 #include <set>
 #include <utility>
 #include "gradus/base/floating_point_state.h"
