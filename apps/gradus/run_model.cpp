@@ -52,7 +52,9 @@ int run_model(const RunArguments& arguments) {
   if (arguments.threads) set_num_threads(static_cast<int>(*arguments.threads));
   const onnx::Model model = onnx::load(arguments.model);
   const std::map<std::string, Tensor> results = model(read_inputs(arguments.inputs));
-  std::filesystem::create_directories(arguments.output);
+  std::error_code problem;
+  std::filesystem::create_directories(arguments.output, problem);
+  require<Unavailable>(!problem, "run: ", arguments.output.string(), ": cannot be made: ", problem.message());
   for (const auto& [stem, name] : files_of(results)) {
     const std::filesystem::path file = arguments.output / (stem + ".npy");
     save_npy(file, results.at(name));

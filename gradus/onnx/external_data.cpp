@@ -46,7 +46,9 @@ std::string ExternalData::read(const std::vector<std::pair<std::string, std::str
   }
   require<DataError>(length == bytes, "external data: ", length, " bytes are named, ", bytes, " are needed");
   const std::filesystem::path place = place_of(location);
-  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(place));
+  std::error_code problem;
+  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(place, problem));
+  require<DataError>(!problem, "external data: ", place.string(), ": ", problem.message());
   require<DataError>(offset <= size && bytes <= size - offset, "external data: ", place.string(), " has ", size,
                      " bytes, ", bytes, " from byte ", offset, " are needed");
   return read_part_of_file(place, offset, bytes);

@@ -109,8 +109,10 @@ std::vector<fs::path> find_cases(const std::vector<fs::path>& roots) {
       continue;
     }
     std::vector<fs::path> found;
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root))
-      if (entry.path().filename() == "model.onnx") found.push_back(entry.path().parent_path());
+    std::error_code problem;
+    for (fs::recursive_directory_iterator at(root, problem), end; !problem && at != end; at.increment(problem))
+      if (at->path().filename() == "model.onnx") found.push_back(at->path().parent_path());
+    require<Unavailable>(!problem, root.string(), ": cannot be read: ", problem.message());
     std::ranges::sort(found);
     cases.insert(cases.end(), found.begin(), found.end());
   }

@@ -1,7 +1,7 @@
 /// The names are those that Keras finds its objects by: attributes, and within lists their classes, counted.
 #include "gradus/train/keras_weights.h"
 #include <algorithm>
-#include <cctype>
+
 #include <map>
 #include <set>
 #include "gradus/function/variable_cell.h"
@@ -81,15 +81,17 @@ class Places {
   static std::string in_snake_case(std::string name) {
     if (const std::size_t arguments = name.find('<'); arguments != std::string::npos) name.resize(arguments);
     name = name.substr(name.rfind(':') + 1);  // of npos + 1 on: all of it
-    const auto is = [&](std::size_t at, int (*kind)(int)) {
-      return at < name.size() && kind(static_cast<unsigned char>(name[at]));
+    const auto is = [&](std::size_t at, char first, char last) {
+      return at < name.size() && name[at] >= first && name[at] <= last;
     };
+    const auto is_upper = [&](std::size_t at) { return is(at, 'A', 'Z'); };
+    const auto is_lower = [&](std::size_t at) { return is(at, 'a', 'z'); };
     std::string result;
     for (std::size_t i = 0; i < name.size(); ++i) {
-      if (!is(i, std::isalnum) && name[i] != '_') continue;
-      const bool begins_word = is(i, std::isupper) && (is(i + 1, std::islower) || is(i - 1, std::islower));
+      if (!is_upper(i) && !is_lower(i) && !is(i, '0', '9') && name[i] != '_') continue;
+      const bool begins_word = is_upper(i) && (is_lower(i + 1) || is_lower(i - 1));
       if (i > 0 && begins_word) result += '_';
-      result += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
+      result += is_upper(i) ? static_cast<char>(name[i] - 'A' + 'a') : name[i];
     }
     return result.empty() ? "model" : result;
   }
@@ -198,7 +200,8 @@ void assign_keras_arrays(const Module& model, const std::vector<NamedArray>& arr
   }
   for (const auto& [path, array] : left)
     if (tops.contains(top_of(path))) problems += text("\n  nothing of the model belongs to `", path, "` ", array->spec);
-  require(problems.empty(), op, ": ", file, " has other weights than model ", model.layer_behind().called(), ':', problems);
+  require(problems.empty(), op, ": ", file, " has other weights than model ", model.layer_behind().called(), ':',
+          problems);
   for (const auto& [cell, array] : found)
     cell->handle.assign(cast(Tensor::of_buffer(array->spec, array->data), cell->handle.dtype()));
 }

@@ -7,7 +7,7 @@
 #include "gradus/base/error.h"
 #include "gradus/formats/crc32c.h"
 #include "gradus/formats/tfrecord.h"
-#include "gradus/formats/whole_file.h"
+#include "gradus/base/input_file.h"
 #include "tests/test_directory.h"
 
 namespace gradus {

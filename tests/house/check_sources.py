@@ -21,7 +21,8 @@ AVOIDED = [
     (re.compile(r"std::(?:basic_)?[io]?(?:string|f)stream\b"), {"gradus/base/error.h"},
      f"a stream {LOCALE}: write with text() or TextStream (gradus/base/error.h), read with gradus/base/input_file.h"),
     (re.compile(r"\b(?:strto(?:d|f|ld)|sto(?:f|d|ld|i|l|ul|ll|ull)|ato[fil]|atoll|v?(?:f|s|sn|as|d)?printf|v?[fs]?scanf|"
-                r"localeconv|setlocale|is(?:alnum|alpha|digit|lower|upper|punct|space|print|xdigit)|to(?:lower|upper))\("),
+                r"localeconv|setlocale|is(?:alnum|alpha|digit|lower|upper|punct|space|print|xdigit)|to(?:lower|upper))\(|"
+                r"std::(?:is(?:alnum|alpha|digit|lower|upper|punct|space|print|xdigit)|to(?:lower|upper))\b"),
      set(), f"a function of C {LOCALE}: take std::to_chars, std::from_chars, text() or a comparison"),
     (re.compile(r"std::regex\b"), set(), f"a regular expression {LOCALE}: write out what is sought"),
     (re.compile(r"std::to_string\((?:[^()]*\.\d|static_cast<(?:double|float)>)"), set(),

@@ -36,7 +36,7 @@ TEST(Bits, OfWideNumbers) {
 TEST(Bits, OperatorsAreLogicOfBooleansAndBitsOfIntegers) {
   const Tensor x = constant({1, 2, 3, 4}), low = x < 3, even = equal(mod(x, 2), 0);
   EXPECT_TRUE(bitwise_equal(low & even, logical_and(low, even)));
-  EXPECT_TRUE(bitwise_equal(x < 2 | x > 3, constant({true, false, false, true})));
+  EXPECT_TRUE(bitwise_equal((x < 2) | (x > 3), constant({true, false, false, true})));
   EXPECT_TRUE(bitwise_equal(low ^ even, logical_xor(low, even)));
   EXPECT_TRUE(bitwise_equal(~low, logical_not(low)));
   EXPECT_TRUE(bitwise_equal(x & constant({3}), constant({1, 2, 3, 0})));

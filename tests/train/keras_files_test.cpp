@@ -374,8 +374,8 @@ TEST_F(KerasFiles, LayersAreNestedSoFarAtMost) {
       return std::string("nothing");
     } catch (const DataError& error) { return std::string(error.what()); }
   };
-  expect_says(said_of(5), "`model.weights.h5` is missing");
-  expect_says(said_of(60), "nested");
+  EXPECT_EQ(said_of(5).find("nested"), std::string::npos) << said_of(5);
+  expect_says(said_of(40), "layers are nested too deeply");
   expect_says(said_of(5'000), "values are nested more than 200 deep");
 }
 

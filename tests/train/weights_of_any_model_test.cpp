@@ -2,7 +2,7 @@
 /// them.
 #include <gtest/gtest.h>
 #include "gradus/formats/hdf5.h"
-#include "gradus/formats/whole_file.h"
+#include "gradus/base/input_file.h"
 #include "gradus/gradus.h"
 #include "tests/errors.h"
 #include "tests/test_directory.h"
