@@ -19,6 +19,8 @@ class Regularizer {
     requires std::is_invocable_r_v<Tensor, const F&, const Tensor&>
   Regularizer(F f) : f_(std::move(f)) {}
   Regularizer(const char*) = delete;  // regularizers are functions: regularizers::l2(1e-4)
+  Regularizer(const Regularizer&) = default;  // and no move: what is left would penalize nothing
+  Regularizer& operator=(const Regularizer&) = default;
   explicit operator bool() const { return static_cast<bool>(f_); }
   /// InvalidArgument unless it makes a scalar.
   Tensor operator()(const Tensor& x) const;
