@@ -237,11 +237,11 @@ void TracedFunction::State::check_variants() const {
   std::string reasons;
   for (const Retrace& retrace : retraces) reasons += text("\n  variant ", retrace.variant, ": ", retrace.reason);
   // The signature of what the library compiles is that of the data: nobody can write it.
-  const char* remedy =
-      options.fixes_sizes ? "let the data have fewer shapes, as padded_batch and bucket_by_sequence_length make them"
-      : options.input_signature.empty()
-          ? "mark sizes that vary as any_size in input_signature, pass numbers that vary as tensors"
-          : "pass numbers that vary as tensors";
+  const char* remedy = options.fixes_sizes
+                           ? "let the data have fewer shapes, as padded_batch and bucket_by_sequence_length make them"
+                       : options.input_signature.empty()
+                           ? "mark sizes that vary as any_size in input_signature, pass numbers that vary as tensors"
+                           : "pass numbers that vary as tensors";
   throw ResourceExhausted(text(title, ": more than ", options.max_variants, " variants; ", remedy,
                                ", or raise max_variants. They were made because:", reasons));
 }

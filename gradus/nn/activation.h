@@ -14,7 +14,7 @@ class Activation {
   template <class F>
     requires std::is_invocable_r_v<Tensor, const F&, const Tensor&>
   Activation(F f) : f_(std::move(f)) {}
-  Activation(const char*) = delete;  // activations are functions: relu
+  Activation(const char*) = delete;         // activations are functions: relu
   Activation(const Activation&) = default;  // and no move: what is left would do nothing
   Activation& operator=(const Activation&) = default;
   Tensor operator()(const Tensor& x) const {

@@ -18,7 +18,7 @@ class Regularizer {
   template <class F>
     requires std::is_invocable_r_v<Tensor, const F&, const Tensor&>
   Regularizer(F f) : f_(std::move(f)) {}
-  Regularizer(const char*) = delete;  // regularizers are functions: regularizers::l2(1e-4)
+  Regularizer(const char*) = delete;          // regularizers are functions: regularizers::l2(1e-4)
   Regularizer(const Regularizer&) = default;  // and no move: what is left would penalize nothing
   Regularizer& operator=(const Regularizer&) = default;
   explicit operator bool() const { return static_cast<bool>(f_); }
