@@ -111,15 +111,20 @@ template <std::size_t N> class Dataset {
   struct iterator {
     using value_type = element;
     using difference_type = std::ptrdiff_t;
-    element operator*() const { return to_element<N>(reading->element()); }
+    element operator*() const { return to_element<N>(pass().element()); }
     iterator& operator++() {
-      reading->advance();
+      pass().advance();
       return *this;
     }
-    void operator++(int) { reading->advance(); }
-    bool operator==(std::default_sentinel_t) const { return reading->at_end(); }
+    void operator++(int) { pass().advance(); }
+    bool operator==(std::default_sentinel_t) const { return pass().at_end(); }
     /// Of *it; what was prefetched does not count.
-    Position position() const { return reading->position(); }
+    Position position() const { return pass().position(); }
+    Reading& pass() const {
+      require(static_cast<bool>(reading), "this iterator of a dataset is empty: it was default-constructed or moved ",
+              "from; assign what begin() gives");
+      return *reading;
+    }
 
     std::shared_ptr<Reading> reading;
   };

@@ -17,6 +17,10 @@
 /// to know a size fixes it likewise, told in the op's words, under any_size, too. What C++ makes of a size as a number
 /// is extent(x.shape()[0], dtype), a loop over it a scan. Other effects of the C++ happen at each run.
 ///
+/// While it is traced C++ rounds to nearest and no exception of floating point traps, whatever the caller has set. A
+/// function may call itself only as C++ that comes to an end while it is traced, such as over an integer argument: else
+/// InvalidArgument.
+///
 /// ResourceExhausted: more than max_variants signatures, more than 64 paths in one of them, or more than 128 branches
 /// on one path: cond, while_loop and scan are made for that.
 #pragma once
@@ -55,7 +59,7 @@ template <class F> class Function {
   template <class... A>
     requires(detail::kind_of_call<F, A...>() == detail::CallKind::result)
   void operator()(const A&...) const = delete;  // it gives Tensors, Loss, Gradients, tuples of them, or nothing
-  Explanation explain() const { return core_->traced.explain(); }
+  Explanation explain() const { return core().traced.explain(); }
 
  private:
   struct Core {
@@ -63,6 +67,11 @@ template <class F> class Function {
     F f;
     TracedFunction traced;
   };
+  Core& core() const {
+    require(static_cast<bool>(core_), "function: this function is empty: it was moved from; call the one that it was ",
+            "moved to, or assign a function to it first");
+    return *core_;
+  }
   std::shared_ptr<Core> core_;
 };
 
@@ -75,6 +84,7 @@ template <class... A>
   requires(detail::kind_of_call<F, A...>() == detail::CallKind::right)
 auto Function<F>::operator()(const A&... arguments) const -> std::invoke_result_t<const F&, traced_t<A>...> {
   using Result = std::invoke_result_t<const F&, traced_t<A>...>;
+  Core& core = this->core();
   Tensors flat;
   StaticArguments statics{.values = {}, .types = &detail::types_tag<traced_t<A>...>};
   (detail::flatten_argument(arguments, flat, statics.values), ...);
@@ -82,15 +92,15 @@ auto Function<F>::operator()(const A&... arguments) const -> std::invoke_result_
     [[maybe_unused]] std::size_t next = 0;
     // Braces fix the order of evaluation: arguments take their tensors from left to right.
     std::tuple<traced_t<A>...> traced{detail::rebuild_argument(arguments, in, next)...};
-    return std::apply(core_->f, std::move(traced));
+    return std::apply(core.f, std::move(traced));
   };
   if constexpr (std::is_void_v<Result>) {
-    core_->traced.call(flat, statics, [&](In in) {
+    core.traced.call(flat, statics, [&](In in) {
       invoke(in);
       return Called{};
     });
   } else {
-    const Called called = core_->traced.call(flat, statics, [&](In in) {
+    const Called called = core.traced.call(flat, statics, [&](In in) {
       Result result = invoke(in);
       Tensors tensors;
       detail::visit_result(result, [&](Tensor& part) { tensors.push_back(std::exchange(part, {})); });

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
-#include <iostream>
 #include <set>
 #include <utility>
 #include "gradus/base/floating_point_state.h"
@@ -23,11 +22,10 @@
 
 namespace gradus {
 
-namespace {
-std::atomic<std::uint64_t> next_id{1};
+std::uint64_t Layer::new_id() {
+  static std::atomic<std::uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
 }
-std::uint64_t Layer::new_id() { return next_id.fetch_add(1, std::memory_order_relaxed); }
-std::uint64_t Layer::newest_id() { return next_id.load(std::memory_order_relaxed) - 1; }
 Layer::Layer() : origin_(setup_.number()) {}
 
 Layer::Layer(const Layer& other)
@@ -311,8 +309,8 @@ Spec traced_output(std::span<const Spec> inputs, CallMode call_mode, const std::
 
 }  // namespace
 
-Spec Layer::output_of(const Spec& input, CallMode mode) const {
-  return traced_output({&input, 1}, mode, [&](In parameters) { return run(parameters[0]); });
+Spec Layer::output_of(const Spec& input, CallMode call_mode) const {
+  return traced_output({&input, 1}, call_mode, [&](In parameters) { return run(parameters[0]); });
 }
 
 std::optional<Spec> Layer::output() const {

@@ -117,9 +117,8 @@ class Layer {
   Tensors call_losses() const;
   void forget_call_losses() const;
 
-  /// Of this process; a copy has one of its own. Those made later have larger ones.
+  /// Of this process; a copy has one of its own.
   std::uint64_t id() const { return id_; }
-  static std::uint64_t newest_id();
   /// Adds its own variables, and what a walk over it meets within.
   virtual void add_parts_to(Structure& structure) const;
   /// What the last walk over this layer found.

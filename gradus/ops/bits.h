@@ -13,8 +13,8 @@ Tensor invert(const Tensor& x);
 Tensor left_shift(const NumberOrTensor& x, const NumberOrTensor& by);
 /// floor(x / 2^by): the sign fills. By the width or more, or by a negative number: all sign, of unsigned integers 0.
 Tensor right_shift(const NumberOrTensor& x, const NumberOrTensor& by);
-// Of booleans logic, as logical_and and its like, of integers bits: a < b | c < d. (a && b is C++'s: it asks for the
-// value of one boolean.)
+// Of booleans logic, as logical_and and its like, of integers bits: (a < b) | (c < d). (a && b is C++'s: it asks for
+// the value of one boolean.)
 Tensor operator&(const Tensor& a, const Tensor& b);
 Tensor operator|(const Tensor& a, const Tensor& b);
 Tensor operator^(const Tensor& a, const Tensor& b);
