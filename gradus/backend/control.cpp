@@ -56,11 +56,8 @@ Graph region_graph(const Region& region, const std::vector<int>& outputs, int ca
 }
 
 CompileOptions region_options(const CompileOptions& options, int carries) {
-  CompileOptions made{.disable = options.disable,
-                      .tier = options.tier,
-                      .symbols = options.symbols,
-                      .target = options.target,
-                      .profile = options.profile};
+  CompileOptions made = options;
+  made.max_bytes = 0;  // the budget is of the whole
   if (carries > 0) made.disable.emplace_back("epilogues");  // rows of a product and of formulas are divided
   return made;
 }

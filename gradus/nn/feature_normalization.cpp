@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <iostream>
 #include <vector>
 #include "gradus/base/floating_point_state.h"
+#include "gradus/base/notice.h"
 #include "gradus/base/ranges.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/variable_cell.h"
@@ -124,8 +124,8 @@ struct NormalizationLayer final : ClonedMasked<NormalizationLayer>, Described {
       return;
     static std::atomic<bool> warned{false};
     if (warned.exchange(true)) return;
-    std::cerr << "gradus: a gradient is being recorded through " << (name().empty() ? "normalization" : name())
-              << ", which was not adapted: it changes nothing; call adapt(dataset) before training\n";
+    notice(text("gradus: a gradient is being recorded through ", name().empty() ? "normalization" : name(),
+                ", which was not adapted: it changes nothing; call adapt(dataset) before training\n"));
   }
 
   const int axis;
