@@ -111,6 +111,7 @@ TEST_F(DataKinds, ChosenColumnsOfATable) {
     EXPECT_NE(trained(), ok) << columns;
     expect_error(message);
   }
+  std::filesystem::remove_all(root_ / "run");
   configure(data + "columns = [\"shop\", \"xx\"]\n", dense_classes);
   EXPECT_NE(trained(), ok);
   expect_error("xx");

@@ -207,7 +207,7 @@ TEST(Losses, RefuseWhatDoesNotFit) {
               "softmax");
   expect_says(error_of([&] { mean_squared_error(zeros({4}), zeros({4, 1})); }), "f32[4,1]");
   expect_says(error_of([&] { mean_squared_error(zeros({4, 1}), zeros({4, 2})); }), "shapes");
-  expect_says(error_of([&] { mean_squared_error(zeros({4}, f64), zeros({4})); }), "dtype");
+  EXPECT_EQ(mean_squared_error(zeros({4}, f64), zeros({4})).dtype(), f32);  // cast, as Keras does
   expect_says(error_of([&] { sparse_categorical_crossentropy(constant({0, 1}), logits, from_logits); }), "label");
   expect_says(error_of([&] { sparse_categorical_crossentropy(cast(labels, f32), logits, from_logits); }),
               "classes as integers");
