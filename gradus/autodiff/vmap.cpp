@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include "gradus/autodiff/trace_nodes.h"
 #include "gradus/base/floating_point_state.h"
+#include "gradus/base/nesting.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/scope.h"
 #include "gradus/graph/transforms.h"
@@ -118,6 +119,8 @@ class Rebuilding {
 
 Vectorized vmap(const TensorsFunction& f, In xs, const std::vector<bool>& varies, std::int64_t n, RowKeys keys) {
   const HostFloats floats;
+  const Nesting nesting;
+  nesting.check("vectorized_map");
   internal_check(varies.size() == xs.size(), "vmap: ", varies.size(), " flags for ", xs.size(), " operands");
   std::optional<Rebuilding> rebuilding;
   Tensors within, rows;

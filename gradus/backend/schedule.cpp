@@ -10,6 +10,17 @@ bool may_fail(const Graph& graph, const Step& step) {
   return std::ranges::any_of(step.members, [&](int i) { return graph[i].op.may_fail(); });
 }
 
+/// In whose memory each temporary lies in the end: its own, or that of one before it.
+std::vector<std::size_t> places_of(std::span<const Temporary> temporaries) {
+  std::vector<std::size_t> places(temporaries.size());
+  for (std::size_t i = 0; i < temporaries.size(); ++i) {
+    const int over = temporaries[i].over;
+    internal_check(over < static_cast<int>(i), "a temporary lies in the memory of a later one");
+    places[i] = over < 0 ? i : places[static_cast<std::size_t>(over)];
+  }
+  return places;
+}
+
 class Stager {
  public:
   Stager(const Graph& graph, const std::vector<Step>& steps, const Sharing& sharing, const std::vector<Thunk>& thunks,
@@ -156,9 +167,8 @@ class Stager {
     const std::vector<Temporary>& all = schedule_.temporaries;
     std::vector<int> last;
     for (const Temporary& t : all) last.push_back(t.last);
-    for (std::size_t i = 0; i < all.size(); ++i)
-      for (int place = all[i].over; place >= 0; place = all[static_cast<std::size_t>(place)].over)
-        last[static_cast<std::size_t>(place)] = std::max(last[static_cast<std::size_t>(place)], all[i].last);
+    const std::vector<std::size_t> places = places_of(all);
+    for (std::size_t i = 0; i < all.size(); ++i) last[places[i]] = std::max(last[places[i]], all[i].last);
     std::vector<std::int64_t> bytes(schedule_.stages.size() + 1);
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].over >= 0 || last[i] < all[i].first) continue;
@@ -292,13 +302,10 @@ Arena lay_out_arena(const StagePlan& schedule, std::vector<Interval> intervals) 
   Arena apart{std::move(intervals), {}};
   apart.layout = lay_out(apart.intervals);
   if (std::ranges::none_of(schedule.temporaries, [](const Temporary& t) { return t.over >= 0; })) return apart;
-  const auto place_of = [&](std::size_t i) {
-    while (schedule.temporaries[i].over >= 0) i = static_cast<std::size_t>(schedule.temporaries[i].over);
-    return i;
-  };
+  const std::vector<std::size_t> places = places_of(schedule.temporaries);
   Arena in_place{apart.intervals, {}};
   for (std::size_t i = 0; i < in_place.intervals.size(); ++i)
-    if (const std::size_t place = place_of(i); place != i) {
+    if (const std::size_t place = places[i]; place != i) {
       int& last = in_place.intervals[place].last;
       last = std::max(last, in_place.intervals[i].last);
       in_place.intervals[i].bytes = 0;
@@ -306,7 +313,7 @@ Arena lay_out_arena(const StagePlan& schedule, std::vector<Interval> intervals) 
   in_place.layout = lay_out(in_place.intervals);
   if (in_place.layout.bytes > apart.layout.bytes) return apart;
   for (std::size_t i = 0; i < in_place.intervals.size(); ++i)
-    in_place.layout.offsets[i] = in_place.layout.offsets[place_of(i)];
+    in_place.layout.offsets[i] = in_place.layout.offsets[places[i]];
   return in_place;
 }
 

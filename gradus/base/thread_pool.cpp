@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <exception>
@@ -292,7 +293,9 @@ void ThreadPool::resize(int threads) {
   try {
     for (; started < threads; ++started)
       std::thread([team, worker = started] {
-        pthread_setname_np(pthread_self(), text("gradus-", worker).c_str());
+        char name[16];  // without the heap: what a thread throws here ends the process
+        std::snprintf(name, sizeof name, "gradus-%d", worker);
+        pthread_setname_np(pthread_self(), name);
         work(team, worker);
       }).detach();
   } catch (const std::system_error& error) {

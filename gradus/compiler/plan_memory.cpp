@@ -2,12 +2,11 @@
 #include "gradus/compiler/plan_memory.h"
 #include <algorithm>
 #include <numeric>
+#include "gradus/compiler/first_fit.h"
 #include "gradus/ops/scatter.h"
 
 namespace gradus {
 namespace {
-
-constexpr std::int64_t alignment = 64;
 
 bool may_fail(const Graph& graph, const Step& step) {
   return std::ranges::any_of(step.members, [&](int i) { return graph[i].op.may_fail(); });
@@ -187,28 +186,6 @@ class Sharer {
   Sharing sharing_;
 };
 
-// ---------------------------------------------------------------- layout
-
-/// Each interval, in the order given, at the lowest offset that is free while it lives.
-Layout first_fit(std::span<const Interval> intervals, std::span<const std::size_t> order) {
-  Layout layout{std::vector<std::int64_t>(intervals.size(), 0), 0};
-  std::vector<std::size_t> placed;  // ascending by offset
-  const auto size = [&](std::size_t i) { return (intervals[i].bytes + alignment - 1) / alignment * alignment; };
-  for (std::size_t i : order) {
-    std::int64_t at = 0;
-    for (std::size_t other : placed) {
-      if (intervals[other].last < intervals[i].first || intervals[other].first > intervals[i].last) continue;
-      if (layout.offsets[other] - at >= size(i)) break;
-      at = std::max(at, layout.offsets[other] + size(other));
-    }
-    layout.offsets[i] = at;
-    layout.bytes = std::max(layout.bytes, at + size(i));
-    placed.insert(std::ranges::upper_bound(placed, at, {}, [&](std::size_t other) { return layout.offsets[other]; }),
-                  i);
-  }
-  return layout;
-}
-
 }  // namespace
 
 std::vector<Step> order_steps(const Graph& graph, std::vector<Step> steps) {
@@ -223,7 +200,10 @@ Layout lay_out(std::span<const Interval> intervals) {
   Layout in_order = first_fit(intervals, order);
   std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return intervals[i].bytes; });
   Layout by_size = first_fit(intervals, order);
-  return by_size.bytes <= in_order.bytes ? by_size : in_order;
+  const std::int64_t looked_at = by_size.looked_at + in_order.looked_at;
+  Layout& best = by_size.bytes <= in_order.bytes ? by_size : in_order;
+  best.looked_at = looked_at;
+  return best;
 }
 
 }  // namespace gradus

@@ -44,6 +44,7 @@ struct Interval {
 struct Layout {
   std::vector<std::int64_t> offsets;  // per interval, 64-byte aligned; what reads behind one reads the next one
   std::int64_t bytes = 0;             // of the arena
+  std::int64_t looked_at = 0;         // ranges of taken memory: what the work grows with
 };
 /// Intervals that overlap in time do not overlap in memory. First fit by decreasing size, never worse than in order.
 Layout lay_out(std::span<const Interval> intervals);

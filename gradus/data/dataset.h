@@ -27,6 +27,9 @@ template <std::size_t N> class Dataset {
   template <class F> auto map(F f, MapOptions options = {}) const -> Dataset<arity_of<with_tensors_t<F, N>>::value> {
     return Dataset<arity_of<with_tensors_t<F, N>>::value>(pipeline_.map(traced(f), compiled(f, "map"), options));
   }
+  template <class F>
+    requires(!requires { typename with_tensors_t<F, N>; })
+  void map(F, MapOptions = {}) const = delete;  // the function takes one Tensor for each field of an element
   /// The elements for which the predicate, which gives one boolean, is true. How many there are is not known without
   /// reading them: there is no cardinality, and going on within an epoch asks again about the elements before.
   template <class F>
@@ -34,6 +37,9 @@ template <std::size_t N> class Dataset {
   Dataset filter(F predicate) const {
     return Dataset(pipeline_.filter(traced(predicate), compiled(predicate, "filter")));
   }
+  template <class F>
+    requires(!requires { typename with_tensors_t<F, N>; })
+  void filter(F) const = delete;  // the function takes one Tensor for each field of an element
   /// f of the fields of an element gives a Dataset. `cycle_length` of these are read by turns, `block_length` elements
   /// at a turn; where one ends the next takes its place. f is called when an element's turn comes, not traced.
   template <class F> auto interleave(F f, InterleaveOptions options = {}) const -> with_tensors_t<F, N> {
@@ -105,15 +111,20 @@ template <std::size_t N> class Dataset {
   struct iterator {
     using value_type = element;
     using difference_type = std::ptrdiff_t;
-    element operator*() const { return to_element<N>(reading->element()); }
+    element operator*() const { return to_element<N>(pass().element()); }
     iterator& operator++() {
-      reading->advance();
+      pass().advance();
       return *this;
     }
-    void operator++(int) { reading->advance(); }
-    bool operator==(std::default_sentinel_t) const { return reading->at_end(); }
+    void operator++(int) { pass().advance(); }
+    bool operator==(std::default_sentinel_t) const { return pass().at_end(); }
     /// Of *it; what was prefetched does not count.
-    Position position() const { return reading->position(); }
+    Position position() const { return pass().position(); }
+    Reading& pass() const {
+      require(static_cast<bool>(reading), "this iterator of a dataset is empty: it was default-constructed or moved ",
+              "from; assign what begin() gives");
+      return *reading;
+    }
 
     std::shared_ptr<Reading> reading;
   };

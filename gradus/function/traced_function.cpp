@@ -8,6 +8,7 @@
 #include <variant>
 #include "gradus/base/clock.h"
 #include "gradus/base/nearest.h"
+#include "gradus/base/nesting.h"
 #include "gradus/base/notice.h"
 #include "gradus/compiler/pipeline.h"
 #include "gradus/compiler/recompute.h"
@@ -38,6 +39,8 @@ void check_pass_names(const std::vector<std::string>& disable) {
 }  // namespace
 
 struct TracedFunction::State {
+  /// A call on this thread that is not over.
+  class Active;
   explicit State(FunctionOptions o)
       : options(std::move(o)), title(options.name.empty() ? "function" : "function " + options.name) {}
 
@@ -234,11 +237,11 @@ void TracedFunction::State::check_variants() const {
   std::string reasons;
   for (const Retrace& retrace : retraces) reasons += text("\n  variant ", retrace.variant, ": ", retrace.reason);
   // The signature of what the library compiles is that of the data: nobody can write it.
-  const char* remedy =
-      options.fixes_sizes ? "let the data have fewer shapes, as padded_batch and bucket_by_sequence_length make them"
-      : options.input_signature.empty()
-          ? "mark sizes that vary as any_size in input_signature, pass numbers that vary as tensors"
-          : "pass numbers that vary as tensors";
+  const char* remedy = options.fixes_sizes
+                           ? "let the data have fewer shapes, as padded_batch and bucket_by_sequence_length make them"
+                       : options.input_signature.empty()
+                           ? "mark sizes that vary as any_size in input_signature, pass numbers that vary as tensors"
+                           : "pass numbers that vary as tensors";
   throw ResourceExhausted(text(title, ": more than ", options.max_variants, " variants; ", remedy,
                                ", or raise max_variants. They were made because:", reasons));
 }
@@ -534,6 +537,39 @@ Called TracedFunction::State::run_eagerly(In arguments, const Body& body) {
   return called;
 }
 
+/// Calls lie within one another while a function traces what calls another.
+class TracedFunction::State::Active {
+ public:
+  explicit Active(const State& function) : function_(function), outer_(innermost()) {
+    if (nesting_.is_too_deep()) [[unlikely]]
+      fail();
+    innermost() = this;
+  }
+  ~Active() { innermost() = outer_; }
+  Active(const Active&) = delete;
+
+ private:
+  static Active*& innermost() {
+    static thread_local Active* call = nullptr;
+    return call;
+  }
+  [[noreturn]] void fail() const {
+    std::string way = function_.title;
+    const Active* call = outer_;
+    for (; call && &call->function_ != &function_; call = call->outer_) way = call->function_.title + " -> " + way;
+    const std::string how = call ? text(" calls itself without an end: ", function_.title, " -> ", way)
+                                 : text(" is called so deep within calls of others");
+    throw InvalidArgument(
+        text(function_.title, how, "; it was called ", nesting_.depth(),
+             " calls deep. While a function is traced all that it calls is traced, too, and the value "
+             "of a tensor ends nothing: make the recursion a while_loop or a scan, or let an integer "
+             "argument count it down"));
+  }
+  const Nesting nesting_;
+  const State& function_;
+  Active* const outer_;
+};
+
 Tensor detail::number_argument(double value) {
   Ref<Buffer> buffer = Buffer::allocate(sizeof(float));
   *buffer->data<float>() = static_cast<float>(value);
@@ -553,6 +589,7 @@ std::size_t set_variants_limit(std::size_t bytes) { return limit_bytes.exchange(
 
 Called TracedFunction::call(In arguments, const StaticArguments& statics, const Body& body) {
   State& state = *state_;
+  const State::Active active(state);
   ++state.calls;
   if (Context::current() || Pending::mine().is_recording()) return body(as_arguments(arguments));
   Signature signature{.statics = statics, .mode = current_mode()};

@@ -92,6 +92,11 @@ class Within : public Context {
   Context& trace_;
 };
 
+VariableCell& living(const std::shared_ptr<VariableCell>& cell) {
+  require(cell.get() != nullptr, "this Variable has been moved from; use the one that it was moved to");
+  return *cell;
+}
+
 /// A node that stands for `value` as what the cell holds. It is made where `value` was, which a region around the
 /// reader is not, and is the cell's value from now on: all readers get the same one.
 Tensor own_node_of(VariableCell& cell, const Tensor& value) {
@@ -172,11 +177,11 @@ Variable::Variable(const Tensor& initial, std::string name, VariableOptions opti
   whereabouts::enter(this, whereabouts::Kind::variable);
 }
 Variable::Variable(const Variable& other)
-    : cell_(VariableCell::make(value_to_copy(*other.cell_), other.cell_->name,
-                               {other.cell_->made_trainable, other.cell_->aggregation})) {
-  cell_->trainable = other.cell_->trainable.load();
+    : cell_(VariableCell::make(value_to_copy(living(other.cell_)), living(other.cell_).name,
+                               {living(other.cell_).made_trainable, living(other.cell_).aggregation})) {
+  cell_->trainable = living(other.cell_).trainable.load();
   cell_->is_copy = true;
-  if (const auto mask = other.cell_->mask_cell())
+  if (const auto mask = living(other.cell_).mask_cell())
     cell_->set_mask_cell(VariableCell::make(mask->read(), mask->name, {.trainable = false}));
   whereabouts::enter(this, whereabouts::Kind::variable);
 }
@@ -193,52 +198,56 @@ Variable::~Variable() {
 }
 
 Tensor Variable::value() const {
-  require(static_cast<bool>(cell_), "this Variable has been moved from");
-  return ReadListener::tell(*cell_, cell_->value_here());
+  VariableCell& cell = living(cell_);
+  return ReadListener::tell(cell, cell.value_here());
 }
-const Shape& Variable::shape() const { return cell_->spec.shape; }
-DType Variable::dtype() const { return cell_->spec.dtype; }
-const std::string& Variable::name() const { return cell_->name; }
+const Shape& Variable::shape() const { return living(cell_).spec.shape; }
+DType Variable::dtype() const { return living(cell_).spec.dtype; }
+const std::string& Variable::name() const { return living(cell_).name; }
 void Variable::become(const std::shared_ptr<VariableCell>& cell) {
   const Variable left(std::exchange(cell_, cell));  // the cell that it leaves has no Variable any more
   whereabouts::note_change();
 }
 void Variable::set_name(std::string name) {
-  if (cell_->name != name) cell_->name = std::move(name);
+  VariableCell& cell = living(cell_);
+  if (cell.name != name) cell.name = std::move(name);
 }
-bool Variable::trainable() const { return cell_->is_trainable(); }
-void Variable::set_trainable(bool trainable) { cell_->set_trainable(trainable); }
-Aggregation Variable::aggregation() const { return cell_->aggregation; }
+bool Variable::trainable() const { return living(cell_).is_trainable(); }
+void Variable::set_trainable(bool trainable) { living(cell_).set_trainable(trainable); }
+Aggregation Variable::aggregation() const { return living(cell_).aggregation; }
+std::ostream& operator<<(std::ostream& out, const Variable& variable) { return out << variable.value(); }
 
 void Variable::assign(const Tensor& value) {
-  require(value.spec() == cell_->spec, "assign to variable ", cell_->name, ": expected ", cell_->spec, ", got ",
+  VariableCell& cell = living(cell_);
+  require(value.spec() == cell.spec, "assign to variable ", cell.name, ": expected ", cell.spec, ", got ",
           value.spec());
   if (Context* context = Context::current()) {
     const std::string_view why = context->why_no_assignment();
-    require(why.empty(), "assign to variable ", cell_->name, ": ", why);
-    context->assign(*cell_, cell_->masked(value));
+    require(why.empty(), "assign to variable ", cell.name, ": ", why);
+    context->assign(cell, cell.masked(value));
     return;
   }
-  require(!value.is_symbolic(), "assign to variable ", cell_->name, ": the value, ", value.spec(),
+  require(!value.is_symbolic(), "assign to variable ", cell.name, ": the value, ", value.spec(),
           ", is symbolic: it was made while a function was traced, and that call is over");
-  assign_lazily(*cell_, cell_->masked(value));
+  assign_lazily(cell, cell.masked(value));
 }
 
 void Variable::set_mask(const Tensor& mask) {
-  const auto known = cell_->mask_cell();
-  require(!Context::current() || (known && mask.defined()), "set_mask of variable ", cell_->name,
+  VariableCell& cell = living(cell_);
+  const auto known = cell.mask_cell();
+  require(!Context::current() || (known && mask.defined()), "set_mask of variable ", cell.name,
           ": within a traced function a mask can only be replaced; set the first one, and take it away, outside");
-  if (!mask.defined()) return cell_->set_mask_cell(nullptr);
-  require(mask.shape() == shape(), "set_mask of variable ", cell_->name, ": expected a mask of ", shape(), ", got ",
+  if (!mask.defined()) return cell.set_mask_cell(nullptr);
+  require(mask.shape() == shape(), "set_mask of variable ", cell.name, ": expected a mask of ", shape(), ", got ",
           mask.spec());
   const Tensor kept = mask.dtype() == boolean ? mask : not_equal(mask, fill(shape(), 0, mask.dtype()));
-  assign(where(kept, cell_->value_here(), fill(shape(), 0, dtype())));
+  assign(where(kept, cell.value_here(), fill(shape(), 0, dtype())));
   if (known) known->handle.assign(kept);
-  else cell_->set_mask_cell(VariableCell::make(kept, cell_->name + "/mask", {.trainable = false}));
+  else cell.set_mask_cell(VariableCell::make(kept, cell.name + "/mask", {.trainable = false}));
 }
 
 Tensor Variable::mask() const {
-  const auto mask = cell_->mask_cell();
+  const auto mask = living(cell_).mask_cell();
   return mask ? mask->value_here() : Tensor();
 }
 

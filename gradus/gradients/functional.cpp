@@ -2,6 +2,7 @@
 #include "gradus/gradients/functional.h"
 #include "gradus/autodiff/jvp.h"
 #include "gradus/autodiff/vmap.h"
+#include "gradus/base/nesting.h"
 #include "gradus/function/pending.h"
 #include "gradus/gradients/chunks.h"
 #include "gradus/gradients/jacobian.h"
@@ -15,11 +16,13 @@ namespace {
 
 /// f at a point of its own: what lies between x and y, and how far a walk has to look.
 struct Evaluated {
+  Nesting nesting;
   RecordingScope keep;  // should f observe a value
   std::string_view op;
   Tensor x, y;
 
   Evaluated(std::string_view name, const TensorMap& f, const Tensor& given) : op(name) {
+    nesting.check(op);
     check("the argument", given);
     x = as_argument(given);
     y = f(x);

@@ -87,9 +87,22 @@ class Flattener {
   std::vector<std::pair<Node*, int>> stack_;
 };
 
+/// Written only into a message: a graph is long.
+struct Written {
+  const Graph& graph;
+  friend std::ostream& operator<<(std::ostream& out, const Written& written) { return out << to_text(written.graph); }
+};
+struct InGraph {
+  const Graph& graph;
+  int value;
+  friend std::ostream& operator<<(std::ostream& out, const InGraph& place) {
+    return out << "value %" << place.value << " of\n" << Written{place.graph};
+  }
+};
+
 void verify_value(const Graph& graph, int i) {
   const Value& v = graph[i];
-  const std::string where = text("value %", i, " of\n", to_text(graph));
+  const InGraph where{graph, i};
   std::vector<Spec> specs;
   for (int operand : v.in) {
     internal_check(operand >= 0 && operand < i, "an operand does not come first: ", where);
@@ -115,14 +128,14 @@ void verify(const Graph& graph) {
   std::vector<int> bound(graph.values.size(), 0);
   for (int i : graph.inputs) {
     internal_check(i >= 0 && i < graph.size() && graph[i].is_input() && !bound[static_cast<std::size_t>(i)]++,
-                   "inputs are not what they have to be:\n", to_text(graph));
+                   "inputs are not what they have to be:\n", Written{graph});
   }
   for (int i = 0; i < graph.size(); ++i)
     internal_check(!graph[i].is_input() || bound[static_cast<std::size_t>(i)], "value %", i, " is bound to nothing:\n",
-                   to_text(graph));
-  for (int o : graph.outputs) internal_check(o >= 0 && o < graph.size(), "an output does not exist:\n", to_text(graph));
+                   Written{graph});
+  for (int o : graph.outputs) internal_check(o >= 0 && o < graph.size(), "an output does not exist:\n", Written{graph});
   for (int d : graph.dying)
-    internal_check(d >= 0 && d < graph.size() && graph[d].is_input(), "what dies is no input:\n", to_text(graph));
+    internal_check(d >= 0 && d < graph.size() && graph[d].is_input(), "what dies is no input:\n", Written{graph});
 }
 
 }  // namespace gradus

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include "gradus/base/floating_point_state.h"
+#include "gradus/base/nesting.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/rewriter.h"
 #include "gradus/graph/scope.h"
@@ -17,7 +18,7 @@ struct Region::Contents {
 };
 
 Region::Region(Graph graph) {
-  internal_check(graph.dying.empty(), "nothing dies in a region:\n", to_text(graph));
+  if (!graph.dying.empty()) throw InternalError(text("internal fault: nothing dies in a region:\n", to_text(graph)));
   auto contents = std::make_shared<Contents>();
   for (const Value& v : graph.values) {
     for (const Region* inner : v.op.regions()) contents->depth = std::max(contents->depth, inner->depth() + 1);
@@ -86,6 +87,8 @@ class RegionContext final : public Context {
 }  // namespace
 
 RegionTrace::RegionTrace(std::string_view construct, Specs specs, const std::function<Tensors(In)>& f) {
+  const Nesting nesting;
+  nesting.check(construct);
   const HostFloats floats;
   RegionContext context(construct);
   id_ = context.id();

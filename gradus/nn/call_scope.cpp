@@ -22,6 +22,8 @@ CallScope::CallScope(const Layer& entry) : CallScope(Kind::call, &entry) {
 
 /// A call within another one adds no scope of its own; a trial hides the one around it.
 CallScope::CallScope(Kind kind, const Layer* entry) : outer_(current_), kind_(kind) {
+  if (entry && nesting_.is_too_deep()) [[unlikely]]
+    nesting_.check(entry->kind());
   if (kind == Kind::trial || !current_) current_ = this;
   if (kind == Kind::call && !outer_ && CallLosses::are_used()) entry->forget_call_losses();
 }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 #include <vector>
+#include "gradus/base/nesting.h"
 #include "gradus/graph/tensor.h"
 #include "gradus/nn/outermost_call.h"
 
@@ -36,6 +37,7 @@ class CallScope {
 
  private:
   static thread_local CallScope* current_;
+  const Nesting nesting_;
   CallScope* const outer_;
   const Kind kind_;
   std::optional<OutermostCall> outermost_;

@@ -2,6 +2,7 @@
 /// and of all but the last but one, as in Keras.
 #pragma once
 #include <functional>
+#include "gradus/base/error.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
@@ -11,7 +12,13 @@ class Initializer {
   template <class F>
     requires std::is_invocable_r_v<Tensor, const F&, const Shape&>
   Initializer(F f) : f_(std::move(f)) {}
-  Tensor operator()(const Shape& shape) const { return f_(shape); }
+  Initializer(const char*) = delete;          // initializers are functions: initializers::he_normal
+  Initializer(const Initializer&) = default;  // and no move: what is left would make nothing
+  Initializer& operator=(const Initializer&) = default;
+  Tensor operator()(const Shape& shape) const {
+    require(static_cast<bool>(f_), "this initializer is an empty function");
+    return f_(shape);
+  }
 
  private:
   std::function<Tensor(const Shape&)> f_;

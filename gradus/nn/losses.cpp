@@ -159,6 +159,7 @@ Tensor labels_that_count(const Tensor& y, const Tensor& weight) {
 }
 
 Loss LossFunction::of(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const {
+  require(static_cast<bool>(rule_), "this loss is empty: it was moved from; use the one that it was moved to");
   Tensor weight = sample_weight.defined() ? cast(sample_weight, prediction.dtype()) : sample_weight;
   if (examples_.counts) {
     const Tensor counts = cast(examples_.counts(y, prediction), prediction.dtype());

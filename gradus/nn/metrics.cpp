@@ -60,6 +60,14 @@ struct Metric::State {
   Totals totals;
 };
 
+namespace {
+/// `state` points to a Metric::State.
+auto& living(const auto& state) {
+  require(static_cast<bool>(state), "this metric is empty: it was moved from; use the one that it was moved to");
+  return *state;
+}
+}  // namespace
+
 Metric::Metric(std::string name, Rule rule, int)
     : Metric(
           name, 2,
@@ -77,7 +85,7 @@ Metric::Metric(std::string name, std::int64_t count, Gather gather, Finish finis
     : state_(std::make_unique<State>(State{std::move(name), std::move(gather), std::move(finish), Totals(count)})) {
   require(!state_->name.empty(), "Metric: it needs a name");
 }
-Metric::Metric(const Metric& other) : state_(std::make_unique<State>(*other.state_)) {}
+Metric::Metric(const Metric& other) : state_(std::make_unique<State>(living(other.state_))) {}
 Metric::Metric(Metric&& other) noexcept = default;
 Metric& Metric::operator=(Metric other) noexcept {
   state_.swap(other.state_);
@@ -85,20 +93,20 @@ Metric& Metric::operator=(Metric other) noexcept {
 }
 Metric::~Metric() = default;
 
-Variables Metric::variables() const { return Variables{state_->totals.gathered()}; }
+Variables Metric::variables() const { return Variables{living(state_).totals.gathered()}; }
 
 void Metric::update(const Tensor& y, const Tensor& prediction) {
-  state_->totals.add(state_->gather(y, prediction, {}));
+  living(state_).totals.add(living(state_).gather(y, prediction, {}));
 }
 void Metric::update(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) {
   const Tensor labels = labels_that_count(y, sample_weight), classes = labels_that_count(prediction, sample_weight);
-  state_->totals.add(state_->gather(labels, classes, sample_weight));
+  living(state_).totals.add(living(state_).gather(labels, classes, sample_weight));
 }
 
-double Metric::result() const { return state_->finish(state_->totals.values()); }
-void Metric::reset() { state_->totals.reset(); }
+double Metric::result() const { return living(state_).finish(living(state_).totals.values()); }
+void Metric::reset() { living(state_).totals.reset(); }
 
-const std::string& Metric::name() const { return state_->name; }
+const std::string& Metric::name() const { return living(state_).name; }
 
 SparseCategoricalAccuracy::SparseCategoricalAccuracy()
     : Metric("sparse_categorical_accuracy", [](const Tensor& y, const Tensor& prediction) {

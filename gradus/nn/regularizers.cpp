@@ -28,6 +28,7 @@ Tensor lengths(const Tensor& x, const std::vector<int>& axis) { return norm(x, {
 }  // namespace
 
 Tensor Regularizer::operator()(const Tensor& x) const {
+  require(static_cast<bool>(f_), "regularizer: it is empty, so there is nothing to compute");
   Tensor penalty = f_(x);
   require(penalty.shape().rank() == 0 && is_floating(penalty.dtype()), "regularizer: of ", x.spec(), " it makes ",
           penalty.spec(), ", expected a scalar of a floating type; reduce_sum() makes one");

@@ -25,6 +25,11 @@ struct Model::State {
 
 namespace {
 
+const Model::State& living(const std::shared_ptr<const Model::State>& state) {
+  require(static_cast<bool>(state), "this ONNX model is empty: it was moved from; use the one that it was moved to");
+  return *state;
+}
+
 bool has_gradient(const GraphDefinition& graph) {
   return std::ranges::any_of(graph.nodes, [](const NodeDefinition& node) {
     return node.op == "Gradient" || (node.function && has_gradient(node.function->body)) ||
@@ -104,26 +109,27 @@ std::shared_ptr<const Model::State> prepared(ModelFile file, const std::string& 
 
 }  // namespace
 
-const std::vector<Port>& Model::inputs() const { return state_->inputs; }
-const std::vector<Port>& Model::outputs() const { return state_->outputs; }
+const std::vector<Port>& Model::inputs() const { return living(state_).inputs; }
+const std::vector<Port>& Model::outputs() const { return living(state_).outputs; }
 
 Variables Model::variables() const {
   Variables all;
-  for (const Variable& v : state_->variables) all.add(v);
+  for (const Variable& v : living(state_).variables) all.add(v);
   return all;
 }
 Variables Model::trainable_variables() const {
   Variables all;
-  for (const Variable& v : state_->variables)
+  for (const Variable& v : living(state_).variables)
     if (v.trainable()) all.add(v);
   return all;
 }
 
 Tensors Model::operator()(std::span<const Tensor> inputs) const {
-  check_inputs(state_->declared, inputs);
+  const State& state = living(state_);
+  check_inputs(state.declared, inputs);
   std::optional<RecordingScope> recording;
-  if (state_->keeps_history) recording.emplace();
-  return placed([&] { return state_->name; }, [&] { return state_->run(inputs); });
+  if (state.keeps_history) recording.emplace();
+  return placed([&] { return state.name; }, [&] { return state.run(inputs); });
 }
 
 Tensors Model::State::run(In given) const {
@@ -187,7 +193,7 @@ struct ModelModule : Module {
 Module Model::as_module() const {
   require(inputs().size() == 1 && outputs().size() == 1, "the ONNX model has ", inputs().size(), " inputs and ",
           outputs().size(), " outputs; a module has one of each");
-  return ModelModule(std::make_shared<ModelLayer>(std::make_shared<State>(*state_)));
+  return ModelModule(std::make_shared<ModelLayer>(std::make_shared<State>(living(state_))));
 }
 
 Model load(const std::filesystem::path& file, LoadOptions options) {

@@ -20,6 +20,8 @@ class Schedule {
     requires std::is_invocable_r_v<Tensor, const F&, Tensor>
   Schedule(F f) : function_([f = std::move(f)](const Tensor& step) -> Tensor { return f(step); }) {}
 
+  Schedule(const Schedule&) = default;  // and no move: what is left would be the rate 0
+  Schedule& operator=(const Schedule&) = default;
   /// The rate at `step`; InvalidArgument as for at().
   double operator()(std::int64_t step) const;
 

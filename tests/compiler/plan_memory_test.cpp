@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <random>
+#include "gradus/compiler/first_fit.h"
 #include "gradus/compiler/passes.h"
 #include "gradus/ops/elementwise.h"
 
@@ -72,6 +73,88 @@ TEST(LayOut, IsNoWorseThanInOrder) {
 TEST(LayOut, ReusesMemoryOfTheDead) {
   const Interval intervals[] = {{1000, 0, 1}, {1000, 1, 2}, {1000, 2, 3}, {1000, 3, 4}};
   EXPECT_EQ(lay_out(intervals).bytes, 2 * 1024);
+}
+
+/// By its definition: past everything that lives at the same time.
+std::vector<std::int64_t> offsets_by_definition(std::span<const Interval> intervals,
+                                                std::span<const std::size_t> order) {
+  std::vector<std::int64_t> offsets(intervals.size());
+  std::vector<std::size_t> placed;
+  const auto size = [&](std::size_t i) { return (intervals[i].bytes + 63) / 64 * 64; };
+  for (const std::size_t i : order) {
+    std::int64_t at = 0;
+    std::ranges::sort(placed, {}, [&](std::size_t k) { return offsets[k]; });
+    for (const std::size_t k : placed) {
+      if (intervals[k].last < intervals[i].first || intervals[k].first > intervals[i].last) continue;
+      if (offsets[k] - at >= size(i)) break;
+      at = std::max(at, offsets[k] + size(k));
+    }
+    offsets[i] = at;
+    placed.push_back(i);
+  }
+  return offsets;
+}
+
+TEST(FirstFit, IsTheLowestPlaceThatIsFree) {
+  std::mt19937 random(9);
+  for (int round = 0; round < 300; ++round) {
+    auto intervals = random_intervals(random, 1 + round % 90);
+    for (Interval& each : intervals)
+      if (random() % 7 == 0) each.last += static_cast<int>(random() % 40);
+      else if (random() % 7 == 0) each.bytes = 0;
+    std::vector<std::size_t> order(intervals.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::ranges::shuffle(order, random);
+    EXPECT_EQ(first_fit(intervals, order).offsets, offsets_by_definition(intervals, order)) << round;
+  }
+}
+
+/// Lives as long functions have them.
+struct Lives {
+  const char* name;
+  std::vector<Interval> (*of)(int n);
+};
+constexpr Lives lives[] = {
+    {"one after the other",
+     [](int n) {
+       std::vector<Interval> all;
+       for (int i = 0; i < n; ++i) all.push_back({256, i, i + 1});
+       return all;
+     }},
+    {"kept for the way back",
+     [](int n) {
+       std::vector<Interval> all;
+       for (int i = 0; i < n; ++i) all.push_back({256 + i % 3 * 64, i, 2 * n - i});
+       for (int i = 0; i < n; ++i) all.push_back({512, n + i, n + i + 1});
+       return all;
+     }},
+    {"parts side by side, whose gradients are added up in turn",
+     [](int n) {
+       std::vector<Interval> all;
+       for (int i = 0; i < n; ++i)
+         for (int k = 0; k < 10; ++k) all.push_back({64 * (1 + k), k, k + 2});
+       for (int i = 0; i < n; ++i)
+         for (int k = 0; k < 4; ++k) all.push_back({1024 << k, 12, 13 + i});
+       return all;
+     }},
+    {"by chance",
+     [](int n) {
+       std::mt19937 random(3);
+       std::vector<Interval> all;
+       for (int i = 0; i < n; ++i)
+         all.push_back({static_cast<std::int64_t>(random() % 20) * 64, i, i + static_cast<int>(random() % 12)});
+       return all;
+     }},
+};
+
+/// So no function is too long, and no batch has too many parts: the work is counted, not its time.
+TEST(LayOut, LooksAtAFewRangesForEachInterval) {
+  for (const Lives& each : lives)
+    for (const int n : {500, 2000}) {
+      const auto intervals = each.of(n);
+      const Layout layout = lay_out(intervals);
+      EXPECT_LT(layout.looked_at, 150 * std::ssize(intervals)) << each.name << ", " << n;
+    }
 }
 
 struct Row {

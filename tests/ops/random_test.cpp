@@ -4,6 +4,8 @@
 #include <map>
 #include <thread>
 #include "gradus/base/error.h"
+#include "gradus/function/function.h"
+#include "gradus/gradients/functional.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
@@ -127,6 +129,20 @@ TEST(Random, CategoricalDrawsForEachRow) {
   EXPECT_FALSE(bitwise_equal(random::categorical(zeros({100}), 20), random::categorical(zeros({100}), 20)));
   EXPECT_TRUE(bitwise_equal(random::categorical(zeros({100}), 20, {.seed = 3}),
                             random::categorical(zeros({100}), 20, {.seed = 3})));
+}
+
+TEST(Random, CategoricalAndShuffleAreTheSameCompiled) {
+  const auto drawn = [](const Tensor& logits) {
+    return random::categorical(logits, 4, {.seed = 7}) + cast(random::shuffle(logits, {.seed = 8}) > 0, i32)[0][0];
+  };
+  const auto compiled = function([&](Tensor logits) { return drawn(logits); });
+  for (std::int64_t n : {3, 5, 6, 9}) {  // the third size is a symbol
+    const Tensor logits = random::normal({n, 2 * n}, {.seed = 2});
+    EXPECT_TRUE(bitwise_equal(compiled(logits), drawn(logits))) << n;
+  }
+  const Tensor rows = vectorized_map([](Tensor row) { return random::categorical(row, 3); }, zeros({50, 8}));
+  EXPECT_EQ(rows.shape(), (Shape{50, 3}));
+  EXPECT_FALSE(bitwise_equal(rows[0], rows[1]) && bitwise_equal(rows[1], rows[2])) << "other numbers for each row";
 }
 
 TEST(Random, CategoricalRefusesWhatHasNoClasses) {

@@ -1,0 +1,97 @@
+#include "gradus/compiler/first_fit.h"
+#include <algorithm>
+#include <bit>
+
+namespace gradus {
+namespace {
+constexpr std::int64_t alignment = 64;
+}
+
+TakenMemory::TakenMemory(int steps)
+    : steps_(std::max(steps, 1)), nodes_(2 * std::bit_ceil(static_cast<std::size_t>(steps_)) - 1) {}
+
+std::int64_t TakenMemory::end_of_obstacle(const Ranges& ranges, std::int64_t at, std::int64_t bytes) {
+  ++looked_at_;
+  const auto next = std::ranges::upper_bound(ranges, at, {}, &Range::end);
+  return next != ranges.end() && next->begin < at + bytes ? next->end : at;
+}
+
+/// What is in the way of an interval: that which is taken throughout the nodes above its parts, or at any step of them.
+void TakenMemory::find_lists(std::size_t node, int low, int high, const Interval& interval) {
+  Node& here = nodes_[node];
+  if (interval.first <= low && high <= interval.last) {
+    if (!here.at_any.empty()) lists_.push_back(&here.at_any);
+    return;
+  }
+  if (!here.throughout.empty()) lists_.push_back(&here.throughout);
+  const int middle = low + (high - low) / 2;
+  if (interval.first <= middle) find_lists(2 * node + 1, low, middle, interval);
+  if (interval.last > middle) find_lists(2 * node + 2, middle + 1, high, interval);
+}
+
+void TakenMemory::insert(std::size_t node, int low, int high, const Interval& interval, Range range) {
+  add(nodes_[node].at_any, range);
+  if (interval.first <= low && high <= interval.last) return add(nodes_[node].throughout, range);
+  const int middle = low + (high - low) / 2;
+  if (interval.first <= middle) insert(2 * node + 1, low, middle, interval, range);
+  if (interval.last > middle) insert(2 * node + 2, middle + 1, high, interval, range);
+}
+
+/// Together with those that it touches.
+void TakenMemory::add(Ranges& ranges, Range range) {
+  const auto first = std::ranges::lower_bound(ranges, range.begin, {}, &Range::end);
+  auto last = first;
+  for (; last != ranges.end() && last->begin <= range.end; ++last)
+    range = {std::min(range.begin, last->begin), std::max(range.end, last->end)};
+  if (first == last) {
+    ranges.insert(first, range);
+  } else {
+    *first = range;
+    ranges.erase(first + 1, last);
+  }
+}
+
+std::int64_t TakenMemory::least_offset(const Interval& interval, std::int64_t bytes) const {
+  const auto from = from_.find({interval.first, bytes}), until = until_.find({interval.last, bytes});
+  std::int64_t least = 0;
+  if (from != from_.end() && from->second.other_end <= interval.last) least = from->second.end;
+  if (until != until_.end() && until->second.other_end >= interval.first) least = std::max(least, until->second.end);
+  return least;
+}
+
+std::int64_t TakenMemory::take(const Interval& interval, std::int64_t bytes) {
+  if (bytes == 0) return 0;
+  lists_.clear();
+  find_lists(0, 0, steps_ - 1, interval);
+  std::int64_t at = least_offset(interval, bytes);
+  // Until no list has moved it since it was last asked.
+  for (std::size_t asked = 0, list = 0; asked < lists_.size(); list = (list + 1) % lists_.size()) {
+    const std::int64_t end = end_of_obstacle(*lists_[list], at, bytes);
+    asked = end == at ? asked + 1 : 0;
+    at = end;
+  }
+  insert(0, 0, steps_ - 1, interval, {at, at + bytes});
+  from_[{interval.first, bytes}] = {interval.last, at + bytes};
+  until_[{interval.last, bytes}] = {interval.first, at + bytes};
+  return at;
+}
+
+Layout first_fit(std::span<const Interval> intervals, std::span<const std::size_t> order) {
+  int steps = 0;
+  // One that ends before it begins, of a step without work, counts from its end on.
+  const auto in_order = [](Interval i) {
+    return Interval{i.bytes, std::min(i.first, i.last), std::max(i.first, i.last)};
+  };
+  for (const Interval& i : intervals) steps = std::max({steps, i.first + 1, i.last + 1});
+  TakenMemory taken(steps);
+  Layout layout{std::vector<std::int64_t>(intervals.size(), 0), 0};
+  for (const std::size_t i : order) {
+    const std::int64_t bytes = (intervals[i].bytes + alignment - 1) / alignment * alignment;
+    layout.offsets[i] = taken.take(in_order(intervals[i]), bytes);
+    layout.bytes = std::max(layout.bytes, layout.offsets[i] + bytes);
+  }
+  layout.looked_at = taken.looked_at();
+  return layout;
+}
+
+}  // namespace gradus
