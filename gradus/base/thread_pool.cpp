@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <exception>
@@ -293,8 +292,8 @@ void ThreadPool::resize(int threads) {
   try {
     for (; started < threads; ++started)
       std::thread([team, worker = started] {
-        char name[16];  // without the heap: what a thread throws here ends the process
-        std::snprintf(name, sizeof name, "gradus-%d", worker);
+        char name[16] = "gradus-";  // without the heap: what a thread throws here ends the process
+        *std::to_chars(name + 7, std::end(name) - 1, worker).ptr = '\0';
         pthread_setname_np(pthread_self(), name);
         work(team, worker);
       }).detach();

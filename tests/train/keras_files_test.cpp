@@ -367,7 +367,7 @@ TEST_F(KerasFiles, LayersAreSoManyAtMost) {
   EXPECT_LT(archive.size(), 1'000'000u);
   const std::string said = error_of<DataError>([&] { parse_model(std::as_bytes(std::span(archive)), "it"); });
   expect_says(said, "it has more than 1000 layers and cells");
-  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+  EXPECT_LT(std::ranges::count(said, '\n'), 5) << said;  // not one for each
 }
 
 /// Layers within layers: read as far as the bound, an answer beyond.
