@@ -182,7 +182,7 @@ Json inspect_path(const fs::path& path, bool graph) {
 std::string line_of(const Json& value) {
   if (value.is_string()) return printable(value.get<std::string>(), true);
   if (value.is_null()) return "any";
-  if (!value.is_object()) return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (!value.is_object()) return printable(value.dump(-1, ' ', false, Json::error_handler_t::replace), true);
   std::string line;
   for (const auto& [key, each] : value.items())
     line += (line.empty() ? "" : ", ") + printable(key, true) + ' ' + line_of(each);

@@ -18,11 +18,9 @@ void settle(const Variables& variables) {
 }  // namespace
 
 LossScale::LossScale(LossScaleOptions options)
-    : options_(options),
+    : options_((check_options("LossScale", options), options)),
       scale_(full({}, options.initial, f32), "loss_scale", {.trainable = false}),
-      finite_steps_(zeros({}, i64), "loss_scale_finite_steps", {.trainable = false}) {
-  check_options("LossScale", options);
-}
+      finite_steps_(zeros({}, i64), "loss_scale_finite_steps", {.trainable = false}) {}
 
 void LossScale::update(const Tensor& finite) {
   if (!options_.dynamic) return;

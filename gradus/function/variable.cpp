@@ -208,6 +208,7 @@ void Variable::set_name(std::string name) {
 }
 bool Variable::trainable() const { return cell_->is_trainable(); }
 void Variable::set_trainable(bool trainable) { cell_->set_trainable(trainable); }
+std::ostream& operator<<(std::ostream& out, const Variable& variable) { return out << variable.value(); }
 Aggregation Variable::aggregation() const { return cell_->aggregation; }
 
 void Variable::assign(const Tensor& value) {

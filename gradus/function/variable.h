@@ -2,6 +2,7 @@
 /// something is observed; in a trace it is an output of the program.
 #pragma once
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -50,6 +51,8 @@ class Variable {
   /// Booleans of the variable's shape; empty if there is no mask.
   Tensor mask() const;
   Aggregation aggregation() const;
+  /// Its value, as that of a Tensor.
+  friend std::ostream& operator<<(std::ostream& out, const Variable& variable);
 
   // For the rooms of the library.
   void set_name(std::string name);

@@ -13,7 +13,14 @@ class Activation {
   template <class F>
     requires std::is_invocable_r_v<Tensor, const F&, const Tensor&>
   Activation(F f) : f_(std::move(f)) {}
+  Activation(const char*) = delete;  // activations are functions: relu
   Tensor operator()(const Tensor& x) const { return f_(x); }
+
+  /// Whether it was made of this function.
+  bool is(Tensor (*f)(const Tensor&)) const {
+    const auto* held = f_.target<Tensor (*)(const Tensor&)>();
+    return held && *held == f;
+  }
 
  private:
   std::function<Tensor(const Tensor&)> f_;

@@ -42,7 +42,7 @@ Tensor detail::binary_focal_crossentropy(const Tensor& y, const Tensor& predicti
   const Tensor focused = focus(logits ? where(is_certain, stop_gradient(wrong), wrong) : wrong, options.gamma);
   const Tensor focal = multiply_no_nan(crossentropy, focused);
   if (!options.apply_class_balancing) return mean_of_last(focal);
-  return mean_of_last((t * options.alpha + other * (1 - options.alpha)) * focal);
+  return mean_of_last(multiply_no_nan(focal, t * options.alpha + other * (1 - options.alpha)));
 }
 
 Tensor detail::categorical_focal_crossentropy(const Tensor& y, const Tensor& prediction, bool logits,

@@ -244,12 +244,19 @@ template <class Visitor> class FieldWalk {
     } else if constexpr (!Name::is_kept) {
       for (const auto& [key, value] : map) visit(name, value);
     } else {
-      std::vector<std::pair<const Key*, const typename T::mapped_type*>> in_order;
-      for (const auto& [key, value] : map) in_order.emplace_back(&key, &value);
-      if constexpr (std::totally_ordered<Key>)
-        std::ranges::stable_sort(in_order, [](const auto& a, const auto& b) { return *a.first < *b.first; });
+      struct Entry {
+        const Key* key;
+        const typename T::mapped_type* value;
+        std::size_t place;
+      };
+      std::vector<Entry> in_order;
+      for (const auto& [key, value] : map) in_order.push_back({&key, &value, in_order.size()});
+      if constexpr (std::totally_ordered<Key>)  // clang warns of std::stable_sort in users' files
+        std::ranges::sort(in_order, [](const Entry& a, const Entry& b) {
+          return *a.key < *b.key || (!(*b.key < *a.key) && a.place < b.place);
+        });
       std::map<std::string, int> seen;
-      for (const auto& [key, value] : in_order) {
+      for (const auto& [key, value, place] : in_order) {
         std::string spelt_key = "key";
         if constexpr (is_plain<Key>) spelt_key = spelt(*key);
         else if constexpr (std::convertible_to<Key, std::string_view>) spelt_key = std::string_view(*key);

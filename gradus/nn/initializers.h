@@ -11,6 +11,7 @@ class Initializer {
   template <class F>
     requires std::is_invocable_r_v<Tensor, const F&, const Shape&>
   Initializer(F f) : f_(std::move(f)) {}
+  Initializer(const char*) = delete;  // initializers are functions: initializers::he_normal
   Tensor operator()(const Shape& shape) const { return f_(shape); }
 
  private:

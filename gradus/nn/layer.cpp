@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
-#include <iostream>
 #include <set>
 #include <utility>
 #include "gradus/base/floating_point_state.h"
@@ -23,11 +22,10 @@
 
 namespace gradus {
 
-namespace {
-std::atomic<std::uint64_t> next_id{1};
+std::uint64_t Layer::new_id() {
+  static std::atomic<std::uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
 }
-std::uint64_t Layer::new_id() { return next_id.fetch_add(1, std::memory_order_relaxed); }
-std::uint64_t Layer::newest_id() { return next_id.load(std::memory_order_relaxed) - 1; }
 Layer::Layer() : origin_(setup_.number()) {}
 
 Layer::Layer(const Layer& other)
@@ -87,8 +85,8 @@ void Layer::note_built(std::span<const Spec> inputs) {
   name_variables();
 }
 
-void Layer::run_for(std::span<const Spec> inputs) {
-  if (inputs.size() == 1) output_of(inputs[0]);
+void Layer::run_for(std::span<const Spec> inputs, CallMode mode) {
+  if (inputs.size() == 1) output_of(inputs[0], mode);
 }
 
 /// A mask belongs to a tensor. One that is handed through by a layer that drops its mask becomes another.
@@ -289,7 +287,7 @@ std::shared_ptr<Layer> Layer::with_channels(const ChannelList& inputs, const Cha
 namespace {
 
 /// The spec of what `call` makes of such inputs, whose sizes are symbols where they are not known.
-Spec traced_output(std::span<const Spec> inputs, const std::function<Tensor(In parameters)>& call) {
+Spec traced_output(std::span<const Spec> inputs, CallMode call_mode, const std::function<Tensor(In parameters)>& call) {
   std::vector<Spec> symbolic(inputs.begin(), inputs.end());
   int next = 0;
   std::map<int, std::int64_t> of_axis;  // of several inputs axes of one number are taken to agree, as batches do
@@ -300,7 +298,7 @@ Spec traced_output(std::span<const Spec> inputs, const std::function<Tensor(In p
         if (is_new) at->second = dimension::symbol(next++);
         spec.shape.set(axis, at->second);
       }
-  const ModeScope mode(CallMode::inference);
+  const ModeScope mode(call_mode);
   const Trace trace(symbolic);
   const TrialScope trial;  // ends first: it holds what is traced
   Spec output = call(trace.parameters()).spec();
@@ -311,15 +309,15 @@ Spec traced_output(std::span<const Spec> inputs, const std::function<Tensor(In p
 
 }  // namespace
 
-Spec Layer::output_of(const Spec& input) const {
-  return traced_output({&input, 1}, [&](In parameters) { return run(parameters[0]); });
+Spec Layer::output_of(const Spec& input, CallMode call_mode) const {
+  return traced_output({&input, 1}, call_mode, [&](In parameters) { return run(parameters[0]); });
 }
 
 std::optional<Spec> Layer::output() const {
   if (inputs_.empty()) return {};
   if (inputs_.size() == 1) return output_of(inputs_[0]);
   bool is_known = false;
-  const Spec spec = traced_output(inputs_, [&](In parameters) {
+  const Spec spec = traced_output(inputs_, CallMode::inference, [&](In parameters) {
     Tensors computed_inputs;
     for (const Tensor& x : parameters) computed_inputs.push_back(computed(x));
     const NameScope scope(name_.empty() ? kind() : std::string_view(name_));

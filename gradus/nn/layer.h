@@ -45,8 +45,8 @@ class Layer {
   /// Builds if it is not, outside of any trace.
   void ensure_built(const Spec& input) { ensure_built({&input, 1}); }
   void ensure_built(std::span<const Spec> inputs);
-  /// Runs what is built on symbols for such inputs, in inference mode: what it calls, and is not built, builds itself.
-  virtual void run_for(std::span<const Spec> inputs);
+  /// Runs what is built on symbols for such inputs: what it calls, and is not built, builds itself.
+  virtual void run_for(std::span<const Spec> inputs, CallMode mode);
   /// call() in the layer's name scope, of the input in the layer's type and with its mask.
   Tensor run(const Tensor& x) const;
   bool is_built() const { return built_; }
@@ -63,7 +63,7 @@ class Layer {
   /// A copy of a built layer with these channels of its input and output alone.
   std::shared_ptr<Layer> with_channels(const ChannelList& inputs, const ChannelList& outputs) const;
   /// The spec of what call() gives for `input`; known sizes stay known.
-  Spec output_of(const Spec& input) const;
+  Spec output_of(const Spec& input, CallMode mode = CallMode::inference) const;
 
   /// The types of this layer and of those within that were given none of their own. InvalidArgument if it is built with
   /// variables of another type.
@@ -117,9 +117,8 @@ class Layer {
   Tensors call_losses() const;
   void forget_call_losses() const;
 
-  /// Of this process; a copy has one of its own. Those made later have larger ones.
+  /// Of this process; a copy has one of its own.
   std::uint64_t id() const { return id_; }
-  static std::uint64_t newest_id();
   /// Adds its own variables, and what a walk over it meets within.
   virtual void add_parts_to(Structure& structure) const;
   /// What the last walk over this layer found.

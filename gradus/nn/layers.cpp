@@ -136,12 +136,21 @@ std::shared_ptr<Layer> sequential_of(std::vector<Module> layers, const ModelOpti
   return made;
 }
 
+/// Of Dense's two places for an activation the one where there is one.
+Activation the_one(Activation argument, DenseOptions& options) {
+  const bool is_option = !options.activation.is(linear);
+  require(!is_option || argument.is(linear), "Dense: two activations were given, the second argument and .activation");
+  return is_option ? std::exchange(options.activation, linear) : std::move(argument);
+}
+
 const SequentialLayer& as_sequential(const Module& module) { return layer_as<SequentialLayer>(module, "Sequential"); }
 
 }  // namespace
 
 Dense::Dense(std::int64_t units, Activation activation, DenseOptions options)
-    : Module(named(std::make_shared<DenseLayer>(units, std::move(activation), options), options.name)) {}
+    : Module(
+          named(std::make_shared<DenseLayer>(units, the_one(std::move(activation), options), options), options.name)) {}
+Dense::Dense(std::int64_t units, DenseOptions options) : Dense(units, linear, std::move(options)) {}
 
 Variable& Dense::kernel() const {
   require(is_built(), "Dense: it has no kernel before it is built");

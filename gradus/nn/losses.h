@@ -86,6 +86,7 @@ struct IgnoreOptions {
 };
 
 struct CategoricalCrossentropy : LossFunction {
+  CategoricalCrossentropy() = delete;  // from_logits or from_probabilities?
   template <PredictionForm P>
   explicit CategoricalCrossentropy(P, SmoothingOptions options = {})
       : CategoricalCrossentropy(std::same_as<P, from_logits_t>, options) {}
@@ -94,6 +95,7 @@ struct CategoricalCrossentropy : LossFunction {
   CategoricalCrossentropy(bool logits, SmoothingOptions options);
 };
 struct BinaryCrossentropy : LossFunction {
+  BinaryCrossentropy() = delete;  // from_logits or from_probabilities?
   template <PredictionForm P>
   explicit BinaryCrossentropy(P, SmoothingOptions options = {})
       : BinaryCrossentropy(std::same_as<P, from_logits_t>, options) {}
@@ -102,6 +104,7 @@ struct BinaryCrossentropy : LossFunction {
   BinaryCrossentropy(bool logits, SmoothingOptions options);
 };
 struct SparseCategoricalCrossentropy : LossFunction {
+  SparseCategoricalCrossentropy() = delete;  // from_logits or from_probabilities?
   template <PredictionForm P>
   explicit SparseCategoricalCrossentropy(P, IgnoreOptions options = {})
       : SparseCategoricalCrossentropy(std::same_as<P, from_logits_t>, options) {}

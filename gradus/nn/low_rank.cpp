@@ -221,7 +221,8 @@ Sequential low_rank(const Dense& layer, LowRankOptions options) {
 
 Sequential low_rank(const Sequential& model, LowRankOptions options) {
   check(options);
-  require(model.is_built(), "low_rank: model ", model.layer_behind().called(), " is not built; call it, or build(spec), first");
+  require(model.is_built(), "low_rank: model ", model.layer_behind().called(),
+          " is not built; call it, or build(spec), first");
   const Untraced outside;
   const Copying copying;  // what is made here is another model, not a part that was meant to be shared
   const Layer& whole = model.layer_behind();

@@ -1,6 +1,7 @@
 /// Modules: calling, building, variables.
 #include "gradus/nn/module.h"
 #include <atomic>
+#include <ostream>
 #include "gradus/function/trace.h"
 #include "gradus/function/whereabouts.h"
 #include "gradus/nn/assignment.h"
@@ -31,7 +32,6 @@ std::atomic<bool> shares_layers{false};
 
 }  // namespace
 
-Module::Module() : Module(std::shared_ptr<Layer>()) {}
 Module::Module(std::shared_ptr<Layer> layer) : layer_(std::move(layer)) {
   whereabouts::enter(this, whereabouts::Kind::module);
 }
@@ -152,5 +152,6 @@ Tensor Module::compute_mask(const Tensor& x, const Tensor& mask) const {
 }
 const std::string& Module::name() const { return layer_behind().name(); }
 std::string Module::summary() const { return summary_of(layer_behind()); }
+std::ostream& operator<<(std::ostream& out, const Module& module) { return out << module.summary(); }
 
 }  // namespace gradus

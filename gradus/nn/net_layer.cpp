@@ -10,12 +10,12 @@
 
 namespace gradus {
 
-void NetLayer::run_for(std::span<const Spec> inputs) {
+void NetLayer::run_for(std::span<const Spec> inputs, CallMode call_mode) {
   std::vector<Spec> symbolic(inputs.begin(), inputs.end());
   for (Spec& spec : symbolic)
     for (int axis = 0; axis < spec.shape.rank(); ++axis)
       if (spec.shape[axis] < 0) spec.shape.set(axis, dimension::symbol(axis));
-  const ModeScope mode(CallMode::inference);
+  const ModeScope mode(call_mode);
   const OutermostCall call(*this);
   const Trace trace(symbolic);
   const TrialScope trial;  // ends first: it holds what is traced

@@ -13,8 +13,8 @@ class NetLayer : public Layer {
   void build(const Spec& input) override { build_for({&input, 1}); }
   /// Runs the struct on symbols, in inference mode: its layers build themselves. Sizes that are not known are one
   /// symbol per axis, so that the batches of several inputs agree.
-  void build_for(std::span<const Spec> inputs) override { run_for(inputs); }
-  void run_for(std::span<const Spec> inputs) override;
+  void build_for(std::span<const Spec> inputs) override { run_for(inputs, CallMode::inference); }
+  void run_for(std::span<const Spec> inputs, CallMode mode) override;
   std::vector<std::shared_ptr<Layer>> children() const override;
   /// In the order of the fields; what is shared counts once.
   Variables variables() const override;

@@ -23,7 +23,8 @@ std::string owner_of(const Layer& root) {
 std::string mend_for(const Layer& root, std::string_view what) {
   if (dynamic_cast<const NetLayer*>(&root))
     return text(
-        "Make it a field of the struct: the ", what,
+        "One that is made or copied within the call is another one in every call. Make it a field of the struct: the ",
+        what,
         " itself, or a pointer, container or struct of them. A class with private fields or a constructor that keeps "
         "layers elsewhere than directly in itself names all that it has: "
         "auto layers() const { return std::tie(first_, blocks_); }");
@@ -90,7 +91,6 @@ OutermostCall::~OutermostCall() {
 /// In a trace, which is rare, nothing is taken for found that was found before; else what is still there.
 void OutermostCall::begin(const Layer& root, bool listens) {
   root_ = &root;
-  newest_before_ = Layer::newest_id();
   listens_ = listens;
   if (!Context::current()) found_ = root.found().get();
   if (found_ && !found_->holds(root)) found_ = nullptr;
@@ -112,13 +112,12 @@ void OutermostCall::check(const Layer& layer) {
   const Variables variables = layer.variables();
   if (variables.size() == 0 && !layer.brings_losses()) return;
   if (finds(layer.id(), &FoundParts::layers)) return;
-  const bool is_made_within = layer.id() > newest_before_;
-  throw InvalidArgument(text(
-      owner_of(*root_), ": layer ", layer.called(), ", which has ", variables.size(),
-      variables.size() == 1 ? " variable" : " variables",
-      is_made_within ? ", is made, or copied, within its call, and so anew in every call" : ", runs within its call",
-      ", but is none of the layers that are found in it: it would be neither trained nor saved. ",
-      mend_for(*root_, "layer")));
+  throw InvalidArgument(
+      text(owner_of(*root_), ": layer ", layer.called(), ", which has ", variables.size(),
+           variables.size() == 1 ? " variable" : " variables",
+           ", runs within its call, but is none of the layers that are found in it: it would be neither "
+           "trained nor saved. ",
+           mend_for(*root_, "layer")));
 }
 
 void OutermostCall::check(const VariableCell& cell) {

@@ -64,7 +64,6 @@ class OutermostCall {
   void check(const VariableCell& cell);
   bool finds(std::uint64_t id, std::vector<std::uint64_t> FoundParts::* list);
   const Layer* root_ = nullptr;  // null: part of the one around
-  std::uint64_t newest_before_ = 0;  // layers of larger ids were made within the call
   bool listens_ = false;         // to what is read
   std::shared_ptr<const FoundParts> found_;
   OutermostCall* outer_ = nullptr;

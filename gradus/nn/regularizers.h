@@ -18,6 +18,7 @@ class Regularizer {
   template <class F>
     requires std::is_invocable_r_v<Tensor, const F&, const Tensor&>
   Regularizer(F f) : f_(std::move(f)) {}
+  Regularizer(const char*) = delete;  // regularizers are functions: regularizers::l2(1e-4)
   explicit operator bool() const { return static_cast<bool>(f_); }
   /// InvalidArgument unless it makes a scalar.
   Tensor operator()(const Tensor& x) const;
@@ -26,7 +27,8 @@ class Regularizer {
   std::function<Tensor(const Tensor&)> f_;
 };
 
-/// Each has one meaning under both of Keras's spellings: of a factor it is an option of layers, of a tensor the penalty.
+/// Each has one meaning under both of Keras's spellings: of a factor it is an option of layers, of a tensor the
+/// penalty.
 namespace regularizers {
 enum class OrthogonalMode { rows, columns };
 

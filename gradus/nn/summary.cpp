@@ -46,8 +46,7 @@ std::string label_of(const Layer& layer) {
 /// `is_new`: what was there before, as a layer that is used twice, has been counted.
 Row row_of(const Layer& layer, bool is_new) {
   const Variables variables = layer.variables();
-  return {label_of(layer), output_of(layer),
-          is_new ? std::to_string(variables.parameters()) : "the same",
+  return {label_of(layer), output_of(layer), is_new ? std::to_string(variables.parameters()) : "the same",
           is_new ? std::to_string(bytes_of_variables(variables)) : "0"};
 }
 

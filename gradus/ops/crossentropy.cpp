@@ -33,8 +33,9 @@ Tensor sigmoid_cross_entropy_with_logits(const Tensor& labels, const Tensor& log
   return in_computed_dtype(labels, logits, [](const Tensor& z, const Tensor& x) { return sigmoid_crossentropy(x, z); });
 }
 
-Tensor weighted_cross_entropy_with_logits(const Tensor& labels, const Tensor& logits, const Tensor& pos_weight) {
+Tensor weighted_cross_entropy_with_logits(const Tensor& labels, const Tensor& logits, const NumberOrTensor& positive) {
   constexpr std::string_view op = "weighted_cross_entropy_with_logits";
+  const Tensor pos_weight = positive.beside(logits, op);
   check_pair(op, labels, logits);
   require_floating(logits, pos_weight, op);
   const Tensor weight = cast(pos_weight, computed_in(logits.dtype()));

@@ -280,8 +280,10 @@ Tensor operator/(Scalar a, const Tensor& b) { return beside(b, a, Divide::name) 
 Tensor operator-(const Tensor& x) { return apply(Negative{}, x); }
 Tensor mod(const Tensor& a, const Tensor& b) { return broadcasting_wide(Mod{}, a, b); }
 Tensor mod(const Tensor& a, Scalar b) { return broadcasting(Mod{}, a, beside(a, b, Mod::name)); }
+Tensor mod(Scalar a, const Tensor& b) { return mod(beside(b, a, Mod::name), b); }
 Tensor floor_divide(const Tensor& a, const Tensor& b) { return broadcasting(FloorDivide{}, a, b); }
 Tensor floor_divide(const Tensor& a, Scalar b) { return floor_divide(a, beside(a, b, FloorDivide::name)); }
+Tensor floor_divide(Scalar a, const Tensor& b) { return floor_divide(beside(b, a, FloorDivide::name), b); }
 
 Tensor pow(const Tensor& a, const Tensor& b) { return broadcasting_wide(Pow{}, a, b); }
 Tensor pow(Scalar a, const Tensor& b) { return pow(beside(b, a, Pow::name), b); }

@@ -184,7 +184,7 @@ PrecisionReport detail::precision_report(const Module& model, const Task& task, 
                                          bool unbatched) {
   check_batched("precision_report: the data set", dataset.specs(), dataset.batchings(), unbatched);
   const Untraced outside;
-  build_for_elements(dataset, task.build);
+  build_for_elements(dataset, CallMode::training, task.build);
   std::uint64_t random = random_state();  // what layers of noise draw here, they draw again in the step that follows
   const SeedScope seeds(random);
   const Tensors batch = dataset.first();

@@ -80,10 +80,14 @@ bool is_whole(const Layer& layer) {
 
 }  // namespace
 
-bool build_all(Layer& model, std::span<const Spec> inputs) {
+bool build_all(Layer& model, std::span<const Spec> inputs, CallMode mode) {
   const bool was_built = model.is_built();
   model.ensure_built(inputs);
-  if (was_built && !is_whole(model) && std::ranges::none_of(inputs, has_any_size)) model.run_for(inputs);
+  const auto run_in = [&](CallMode each) {
+    if (!is_whole(model) && std::ranges::none_of(inputs, has_any_size)) model.run_for(inputs, each);
+  };
+  if (was_built) run_in(CallMode::inference);
+  if (mode == CallMode::training) run_in(mode);  // such as a head beside the result
   return is_whole(model);
 }
 

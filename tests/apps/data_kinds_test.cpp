@@ -92,10 +92,11 @@ TEST_F(DataKinds, TablesOfWordsAndNumbers) {
 TEST_F(DataKinds, ChosenColumnsOfATable) {
   std::string text = "id,x,noise,shop,y,w\n";
   for (int i = 0; i < 200; ++i)
-    text += gradus::text("row", i, ',', i % 20, ",word,", i % 2 ? "east" : "west", ',', i % 20 >= 10 ? 1 : 0, ",1\n");
+    text += gradus::text("row", i, ',', i % 20, ",word,", i % 2 ? "east" : "west", ',', i % 20 >= 10 ? "high" : "low",
+                         ",1\n");
   write("data.csv", text);
   const std::string data =
-      "kind = \"csv\"\ntrain = \"data.csv\"\nlabel = \"y\"\nsample_weight = \"w\"\ncategories = [\"shop\"]\n";
+      "kind = \"csv\"\ntrain = \"data.csv\"\nlabel = \"y\"\nsample_weight = \"w\"\ncategories = [\"shop\", \"y\"]\n";
   configure(data + "columns = [\"shop\", \"x\"]\n", dense_classes);
   ASSERT_EQ(trained(), ok) << errors_;
   EXPECT_EQ(read_facts(root_ / "run/data.json").columns, (std::vector<std::string>{"shop", "x"}));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <stdexcept>
@@ -13,6 +14,7 @@ namespace {
 std::string printed_before(void (*death)()) {
   int ends[2];
   if (pipe(ends) != 0) throw std::runtime_error("no pipe");
+  std::fflush(nullptr);  // what waits would be printed twice
   const pid_t child = fork();
   if (child == 0) {
     dup2(ends[1], STDOUT_FILENO);

@@ -358,6 +358,18 @@ TEST_F(KerasFiles, WhatUnpacksToMuchIsRefused) {
   expect_says(error_of<DataError>([&] { load_weights(file, model); }), "it is no HDF5 file");
 }
 
+TEST_F(KerasFiles, LayersAreSoManyAtMost) {
+  std::string config = R"({"class_name": "Sequential", "config": {"name": "s", "layers": [)";
+  for (int i = 0; i < 40'000; ++i)
+    config += R"({"class_name": "Dense", "config": {"name": "d)" + std::to_string(i) + R"(", "units": 4}},)";
+  config.back() = ']';
+  const std::string archive = deflated_archive("config.json", config + "}}");
+  EXPECT_LT(archive.size(), 1'000'000u);
+  const std::string said = error_of<DataError>([&] { parse_model(std::as_bytes(std::span(archive)), "it"); });
+  expect_says(said, "it has more than 1000 layers and cells");
+  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+}
+
 /// Layers within layers: read as far as the bound, an answer beyond.
 TEST_F(KerasFiles, LayersAreNestedSoFarAtMost) {
   const auto nested = [](int depth) {

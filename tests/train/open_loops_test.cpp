@@ -1,5 +1,5 @@
-/// Models whose C++ loops over a length that varies: the first build, for open sizes, does not meet all of their
-/// layers; fit and all else that builds by a data set does.
+/// Models whose C++ loops over a length that varies, or runs layers in training alone: the first build, for open sizes
+/// and in inference mode, does not meet all of their layers; fit and all else that builds by a data set does.
 #include <gtest/gtest.h>
 #include "gradus/gradus.h"
 #include "tests/errors.h"
@@ -34,6 +34,16 @@ struct Loop {
 struct Nested {
   Sequential stages{Dense(2), Model<Loop>()};
   Tensor operator()(const Tensor& x) const { return stages(x); }
+};
+
+/// A head beside the result that only training runs.
+struct Auxiliary {
+  Dense hidden{4, tanh}, out{1};
+  Dense auxiliary{1};
+  Tensor operator()(const Tensor& x) const {
+    const Tensor h = hidden(x), y = out(h);
+    return is_training() ? y + 0.1 * auxiliary(h) : y;
+  }
 };
 
 /// A layer that nothing runs is none of anybody's business.
@@ -98,6 +108,16 @@ TEST(OpenLoops, TheOthersThatBuild) {
   SGD optimizer({.learning_rate = 1e-3});
   EXPECT_FALSE(learning_rate_range_test(ranged, optimizer, MeanSquaredError(), sequences(), {.steps = 4}).loss.empty());
   EXPECT_FALSE(precision_report(reported, MeanSquaredError(), sequences()).layers.empty());
+}
+
+TEST(OpenLoops, LayersOfTrainingAlone) {
+  const Tensor x = random::normal({12, 4}, {.seed = 2});
+  const auto dataset = data::from_tensor_slices(x, reduce_sum(x, {.axis = {1}, .keepdims = true})).batch(4);
+  Model<Auxiliary> model;
+  Adam optimizer;
+  fit(model, optimizer, MeanSquaredError(), dataset, {.verbose = false});
+  EXPECT_EQ(model.trainable_variables().size(), 6u);
+  EXPECT_EQ(optimizer.iterations(), 3);
 }
 
 }  // namespace

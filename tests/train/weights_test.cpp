@@ -139,30 +139,22 @@ TEST(FixedLossScale, StaysThroughATraining) {
               "initial");
 }
 
-/// What fit compiles has the signature of the data: its words are about those.
-struct Loop {
-  Dense out{1};
-  Tensor operator()(const Tensor& x) const {
-    Tensor sum = x[0] * 0;
-    for (std::int64_t t = 0; t < x.shape()[0]; ++t) sum = sum + x[static_cast<int>(t)];
-    return out(expand_dims(sum, 0));
+/// What the library compiles has the signature of the data, which nobody can write: its words are about those.
+TEST(Words, OfManyVariantsSayWhatTheirUserCanChange) {
+  const auto refused = [](FunctionOptions options) {
+    options.max_variants = 2;
+    const auto scaled = function([](Tensor x, double by) { return x * by; }, options);
+    scaled(ones({3}), 1), scaled(ones({3}), 2);
+    return error_of<ResourceExhausted>([&] { scaled(ones({3}), 3); });
+  };
+  const std::vector<Spec> open{{f32, {any_size}}};
+  expect_says(refused({}), "mark sizes that vary as any_size in input_signature");
+  for (const std::string& message :
+       {refused({.input_signature = open}), refused({.input_signature = open, .fixes_sizes = true})}) {
+    expect_says(message, "raise max_variants");
+    EXPECT_EQ(message.find("any_size in input_signature"), std::string::npos) << message;
   }
-};
-TEST(Words, OfManyVariantsInFitAreAboutTheData) {
-  const auto dataset = data::from_generator<2>(std::array{Spec{f32, {any_size, 2}}, Spec{f32, {1, 1}}},
-                                               [n = 1]() mutable -> std::optional<std::pair<Tensor, Tensor>> {
-                                                 if (n > 6) return std::nullopt;
-                                                 return std::pair{ones({n++, 2}), ones({1, 1})};
-                                               });
-  Model<Loop> model;
-  model.build({f32, {3, 2}});
-  Adam optimizer;
-  const std::string message = error_of<ResourceExhausted>([&] {
-    fit(model, optimizer, MeanSquaredError(), dataset,
-        {.epochs = 1, .function = {.max_variants = 2}, .verbose = false, .unbatched = true});
-  });
-  expect_says(message, "padded_batch");
-  EXPECT_EQ(message.find("any_size in input_signature"), std::string::npos) << message;
+  expect_says(refused({.input_signature = open, .fixes_sizes = true}), "padded_batch");
 }
 
 }  // namespace weights_test
