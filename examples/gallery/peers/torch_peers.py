@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+
 def batches(n, size):
     return torch.randperm(n).split(size)
 
