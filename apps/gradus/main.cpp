@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include "apps/gradus/commands.h"
+#include "apps/gradus/last_words.h"
 #include "apps/gradus/ranges.h"
 #include "apps/gradus/tune.h"
 
@@ -57,6 +58,7 @@ CLI::App* add_inspect(CLI::App& app, InspectArguments& a) {
 }  // namespace
 
 int main(int count, char** arguments) {
+  install_last_words();
   CLI::App app{"Gradients and compiled training steps in C++20.", "gradus"};
   app.require_subcommand(1);
   app.set_version_flag("--version", GRADUS_VERSION);
