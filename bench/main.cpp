@@ -6,7 +6,7 @@
 #include "bench/workloads.h"
 #include "gradus/base/error.h"
 #include "gradus/base/threads.h"
-#include "gradus/compiler/passes.h"
+#include "gradus/compiler/pipeline.h"
 
 int main(int argc, char** argv) {
   using namespace gradus::bench;

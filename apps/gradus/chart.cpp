@@ -7,7 +7,9 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include "gradus/base/error.h"
+#include "gradus/base/lines.h"
+#include "gradus/formats/json.h"
 #include "gradus/formats/svg.h"
 
 namespace gradus::command {
@@ -42,7 +44,7 @@ class Plot {
   }
 
   std::string svg() const {
-    std::ostringstream out;
+    TextStream out;
     out << "<svg class=\"chart\" viewBox=\"0 0 " << width << ' ' << height << "\" role=\"img\" aria-label=\""
         << svg::escaped(chart_.title) << "\" data-epochs=\"" << epochs_ << "\">\n";
     axes(out);
@@ -109,10 +111,9 @@ using Series = std::map<std::string, std::vector<double>>;
 
 Series series_of(const std::string& metrics) {
   Series all;
-  std::istringstream lines(metrics);
   std::size_t epochs = 0;
-  for (std::string line; std::getline(lines, line);) {
-    const auto epoch = nlohmann::json::parse(line, nullptr, false);
+  for (std::string_view rest = metrics; !rest.empty();) {
+    const auto epoch = json_if_any(take_line(rest));
     if (!epoch.is_object()) continue;
     ++epochs;
     for (const auto& [name, value] : epoch.items()) {

@@ -7,8 +7,8 @@
 
 namespace gradus::command {
 
-/// 0 ok, 1 failed, 2 usage, 3 bad data, 4 diverged, 130 interrupted.
-enum ExitStatus { ok = 0, failed = 1, usage = 2, bad_data = 3, diverged = 4, interrupted = 130 };
+/// 0 ok, 1 failed, 2 usage, 3 bad data, 4 diverged, 130 interrupted, 141 nobody reads the output any more.
+enum ExitStatus { ok = 0, failed = 1, usage = 2, bad_data = 3, diverged = 4, interrupted = 130, reader_gone = 141 };
 
 struct TrainArguments {
   std::filesystem::path config;
@@ -18,6 +18,7 @@ struct TrainArguments {
   std::vector<std::string> settings = {};  // "optimizer.learning_rate=0.1"
   std::int64_t fast_dev_run = 0;           // steps of a trial that writes nothing; 0: a training
   bool json = false, quiet = false;
+  bool data_changed = false;  // of a resumed run: go on though the data are not those that it began with
 };
 int train(const TrainArguments& arguments);
 

@@ -1,8 +1,7 @@
 /// Which keys there are, in one place each: a visit_keys for what reads and what writes them.
 #include "apps/gradus/config.h"
 #include <algorithm>
-#include <fstream>
-#include <sstream>
+#include "gradus/base/input_file.h"
 
 namespace gradus::command {
 namespace {
@@ -116,6 +115,7 @@ template <class Key> void visit_keys(DataConfig& d, const Key& key) {
   key.any("header", d.header);
   key.any("separator", d.separator);
   key.any("missing_value", d.missing_value);
+  key.any("columns", d.columns);
   key.any("categories", d.categories);
   key.any("sample_weight", d.sample_weight);
 }
@@ -131,6 +131,14 @@ DataConfig read_data(ConfigReader r) {
     r.fail(data.test_x.empty() ? "test_y" : "test_x", "needs the other of test_x and test_y");
   if (data.kind == "images" && data.channels != 1 && data.channels != 3 && data.channels != 4)
     r.fail("channels", text("is ", data.channels, "; expected 1, 3 or 4"));
+  for (const std::string& column : data.columns) {
+    if (column == data.label || column == data.sample_weight)
+      r.fail("columns", text("has ", column, ", which is the ", column == data.label ? "label" : "sample_weight"));
+    if (std::ranges::count(data.columns, column) > 1) r.fail("columns", text("has ", column, " twice"));
+  }
+  for (const std::string& column : data.categories)
+    if (!data.columns.empty() && column != data.label && std::ranges::count(data.columns, column) == 0)
+      r.fail("categories", text("has ", column, ", which is not among data.columns"));
   if (!data.sample_weight.empty() && data.sample_weight == data.label)
     r.fail("sample_weight", "is the label; expected another column");
   r.finish();
@@ -330,11 +338,7 @@ TrainConfig parse_config(std::string_view written, std::string_view source, std:
 }
 
 TrainConfig read_config(const std::filesystem::path& file, std::span<const std::string> settings) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream contents;
-  require<Unavailable>(!std::filesystem::is_directory(file) && in && (contents << in.rdbuf() || in.peek() == EOF),
-                       "configuration ", file.string(), ": cannot be read; is it there, and a file?");
-  TrainConfig config = parse_config(contents.str(), file.string(), settings);
+  TrainConfig config = parse_config(read_text_file(file), file.string(), settings);
   if (config.data.directory.empty()) config.data.directory = file.parent_path();
   return config;
 }

@@ -169,7 +169,9 @@ namespace {
 
 /// Whether the word stands in the text, not as a part of a longer one.
 bool names(std::string_view text, std::string_view word) {
-  const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
   for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
     const std::size_t end = at + word.size();
     if ((at == 0 || !is_letter(text[at - 1])) && (end == text.size() || !is_letter(text[end]))) return true;
@@ -262,6 +264,8 @@ void set_value(TomlTable& root, std::string_view setting) {
   TomlNode tree{std::move(root)};
   TomlNode* node = &tree;
   std::string_view path = setting.substr(0, sign);
+  require<ConfigError>(std::ranges::count(path, '.') < max_toml_depth, "--set: the key of ", setting.size(),
+                       " characters has ", max_toml_depth, " parts or more; expected less");
   for (bool more = true; more;) {
     const std::size_t dot = path.find('.');
     more = dot != std::string_view::npos;

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include "gradus/base/input_file.h"
 #include "gradus/base/nearest.h"
+#include "gradus/formats/json.h"
 
 namespace gradus::command {
 namespace {
@@ -103,6 +105,8 @@ Tensor take_weights(CsvTable& table, const std::string& column, const std::strin
   const auto at = std::ranges::find(table.columns, column);
   require<DataError>(at != table.columns.end(), source, ": there is no column `", column, "` for sample_weight",
                      did_you_mean(column, table.columns));
+  require<DataError>(std::ranges::count(table.columns, column) == 1, source, ": two columns are called `", column,
+                     "`, which is for sample_weight");
   const auto place = static_cast<std::int64_t>(at - table.columns.begin());
   const std::int64_t width = table.features.shape()[1];
   const Tensor weights = squeeze(slice(table.features, {0, place}, {-1, 1}), {1});
@@ -164,7 +168,7 @@ Splits load_table(const DataConfig& config, DataFacts& facts) {
 /// The end of the text is for testing. Characters are those of the whole text, unless a run has told them.
 Data load_text(const DataConfig& config, std::optional<Vocabulary> known) {
   const std::filesystem::path file = config.directory / config.text;
-  const std::string source = "text " + file.string(), text = read_text(file);
+  const std::string source = "text " + file.string(), text = read_text_file(file);
   const Vocabulary vocabulary = known ? std::move(*known) : Vocabulary::of_text(text, source);
   const std::vector<std::int32_t> all = vocabulary.encode(text, source);
   const auto kept = static_cast<std::ptrdiff_t>(static_cast<double>(all.size()) * (1 - config.test_share));
@@ -281,18 +285,19 @@ WordsByName each(const WordsByName& lists, std::string (*convert)(const std::str
 std::string to_json(const DataFacts& facts) {
   std::vector<std::int64_t> example;
   for (int i = 1; i < facts.input.shape.rank(); ++i) example.push_back(facts.input.shape[i]);
-  const nlohmann::json json{{"example", example},
-                            {"is_tokens", facts.input.dtype == i32},
-                            {"classes", each(facts.classes, as_utf8)},
-                            {"columns", each(facts.columns, as_utf8)},
-                            {"categories", each(facts.categories, as_utf8)},
-                            {"of_classes", facts.of_classes}};
+  nlohmann::json json{{"example", example},
+                      {"is_tokens", facts.input.dtype == i32},
+                      {"classes", each(facts.classes, as_utf8)},
+                      {"columns", each(facts.columns, as_utf8)},
+                      {"categories", each(facts.categories, as_utf8)},
+                      {"of_classes", facts.of_classes}};
+  if (facts.checksum) json["checksum"] = to_json_value(*facts.checksum);
   return json.dump(2) + '\n';
 }
 
 DataFacts read_facts(const std::filesystem::path& file) {
   try {
-    const auto json = nlohmann::json::parse(read_text(file));
+    const auto json = parse_json(read_text_file(file), file.string());
     DataFacts facts;
     facts.input = {json.at("is_tokens").get<bool>() ? i32 : f32, {any_size}};
     for (const std::int64_t size : json.at("example").get<std::vector<std::int64_t>>()) {
@@ -303,6 +308,7 @@ DataFacts read_facts(const std::filesystem::path& file) {
     facts.columns = each(json.at("columns").get<Words>(), from_utf8);
     facts.categories = each(json.at("categories").get<WordsByName>(), from_utf8);
     json.at("of_classes").get_to(facts.of_classes);
+    if (json.contains("checksum")) facts.checksum = checksum_from(json["checksum"]);
     return facts;
   } catch (const nlohmann::json::exception& error) {
     throw DataError(text(file.string(), ": this is no data.json of a run: ", error.what()));
@@ -315,7 +321,7 @@ CsvOptions csv_options(const DataConfig& config, const DataFacts& facts) {
                      .separator = config.separator,
                      .missing_value = config.missing_value,
                      .categories = facts.categories,
-                     .columns = facts.columns};
+                     .columns = facts.columns.empty() ? config.columns : facts.columns};
   for (const std::string& column : config.categories) options.categories.try_emplace(column);
   return options;
 }

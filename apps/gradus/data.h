@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 #include "apps/gradus/config.h"
+#include "apps/gradus/data_checksum.h"
 #include "apps/gradus/text.h"
 #include "gradus/gradus.h"
 
@@ -27,6 +28,7 @@ struct DataFacts {
   std::vector<std::string> columns = {};                            // the features of a table
   std::map<std::string, std::vector<std::string>> categories = {};  // the words of its columns
   bool of_classes = true;                                           // what is predicted; else numbers
+  std::optional<DataChecksum> checksum = {};                        // of the data; runs of long ago have none
 };
 std::string to_json(const DataFacts& facts);
 /// DataError if the file is not as to_json wrote it.

@@ -7,6 +7,9 @@
 #include "apps/gradus/commands.h"
 #include "apps/gradus/experiment.h"
 #include "apps/gradus/run_directory.h"
+#include "gradus/base/input_file.h"
+#include "gradus/base/lines.h"
+#include "gradus/formats/json.h"
 #include "gradus/formats/safetensors.h"
 #include "gradus/onnx/model_file.h"
 #include "gradus/train/checkpoint_directory.h"
@@ -134,9 +137,9 @@ Json inspect_run(const fs::path& directory, bool graph) {
     add_model(said, config, facts.input, outputs, graph);
   }
   if (fs::exists(run.metrics(), none)) {
-    std::istringstream lines(read_text(run.metrics()));
-    for (std::string line; std::getline(lines, line);)
-      if (const auto epoch = Json::parse(line, nullptr, false); epoch.is_object()) said["last epoch"] = epoch;
+    const std::string metrics = read_text_file(run.metrics());
+    for (std::string_view rest = metrics; !rest.empty();)
+      if (const auto epoch = json_if_any<Json>(take_line(rest)); epoch.is_object()) said["last epoch"] = epoch;
   }
   if (fs::exists(run.checkpoints(), none)) {
     const Json checkpoint = inspect_checkpoints(run.checkpoints());
@@ -177,11 +180,12 @@ Json inspect_path(const fs::path& path, bool graph) {
 
 /// A value on one line.
 std::string line_of(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
+  if (value.is_string()) return printable(value.get<std::string>(), true);
   if (value.is_null()) return "any";
-  if (!value.is_object()) return value.dump();
+  if (!value.is_object()) return printable(value.dump(-1, ' ', false, Json::error_handler_t::replace), true);
   std::string line;
-  for (const auto& [key, each] : value.items()) line += (line.empty() ? "" : ", ") + key + ' ' + line_of(each);
+  for (const auto& [key, each] : value.items())
+    line += (line.empty() ? "" : ", ") + printable(key, true) + ' ' + line_of(each);
   return line;
 }
 
@@ -202,12 +206,12 @@ void print(const Json& said) {
     const bool is_table = value.is_array() && !value.empty() && value[0].is_object();
     const bool is_block = value.is_string() && value.get<std::string>().find('\n') != std::string::npos;
     if (value.is_array() && value.empty()) continue;
-    std::cout << key << ": ";
+    std::cout << printable(key, true) << ": ";
     if (is_table) {
       std::cout << '\n';
       print_table(value);
     } else if (is_block) {
-      std::cout << '\n' << value.get<std::string>() << '\n';
+      std::cout << '\n' << printable(value.get<std::string>()) << '\n';
     } else {
       std::cout << line_of(value) << '\n';
     }

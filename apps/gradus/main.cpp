@@ -1,8 +1,8 @@
 /// The command `gradus`: reads the command line, nothing more.
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include "apps/gradus/commands.h"
 #include "apps/gradus/last_words.h"
+#include "apps/gradus/output.h"
 #include "apps/gradus/ranges.h"
 #include "apps/gradus/tune.h"
 
@@ -14,6 +14,7 @@ CLI::App* add_train(CLI::App& app, TrainArguments& a) {
   CLI::App* command = app.add_subcommand("train", "Train the model of a configuration file");
   CLI::Option* config = command->add_option("config", a.config, "TOML file; see configs/ and docs/configuration.md");
   command->add_option("--resume", a.resume, "Go on with the training of a run directory")->excludes(config);
+  command->add_flag("--data-changed", a.data_changed, "With --resume: go on though the data are not those of before");
   command->add_option("--data-dir", a.data_directory, "Directory of the data")->envname("GRADUS_DATA_DIR");
   command->add_option("--output", a.output, "Run directory (default: runs/<name>-<time>)");
   command->add_option("--set", a.settings,
@@ -55,16 +56,14 @@ CLI::App* add_inspect(CLI::App& app, InspectArguments& a) {
   return command;
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
-  install_last_words();
+/// Reads the command line and does what it says; gives the exit status.
+int run(int count, char** arguments) {
   CLI::App app{"Gradients and compiled training steps in C++20.", "gradus"};
   app.require_subcommand(1);
   app.set_version_flag("--version", GRADUS_VERSION);
   app.footer(
       "Results go to stdout, progress to stderr. Exit status: 0 ok, 1 failed, 2 usage, 3 bad data, 4 diverged, 130 "
-      "interrupted.");
+      "interrupted, 141 nobody reads the output.");
 
   TrainArguments train_arguments;
   CLI::App* train_command = add_train(app, train_arguments);
@@ -136,4 +135,12 @@ int main(int count, char** arguments) {
     if (sample_command->parsed()) return sample(sample_arguments);
     return list_devices(devices_as_json);
   } catch (...) { return report_failure(); }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  install_last_words();
+  CheckedOutput output;
+  return output.finish(run(count, arguments));
 }

@@ -12,8 +12,8 @@ int onnx_test(const OnnxTestArguments& arguments) {
     const onnx::Verdict verdict = onnx::run_case(directory);
     ++counts[static_cast<int>(verdict.outcome)];
     constexpr const char* words[] = {"PASS ", "FAIL ", "UNSUPPORTED "};
-    std::cout << words[static_cast<int>(verdict.outcome)] << directory.string();
-    if (!verdict.why.empty()) std::cout << ": " << verdict.why;
+    std::cout << words[static_cast<int>(verdict.outcome)] << printable(directory.string(), true);
+    if (!verdict.why.empty()) std::cout << ": " << printable(verdict.why, true);
     std::cout << std::endl;
   }
   const auto count = [&](Outcome outcome) { return counts[static_cast<int>(outcome)]; };

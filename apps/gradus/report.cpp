@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iomanip>
 #include <numeric>
-#include <sstream>
+#include "gradus/base/error.h"
 #include "gradus/formats/svg.h"
 
 namespace gradus::command {
@@ -112,7 +112,7 @@ void write_worst(std::ostream& out, const Findings& findings) {
 }  // namespace
 
 std::string to_html(const Report& report) {
-  std::ostringstream out;
+  TextStream out;
   out << std::setprecision(4);
   out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
          "content=\"width=device-width\">\n<title>"

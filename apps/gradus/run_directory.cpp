@@ -1,7 +1,13 @@
 /// Small files, written anew as a whole.
 #include "apps/gradus/run_directory.h"
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cerrno>
 #include <chrono>
 #include <ctime>
+#include <system_error>
 #include "gradus/base/error.h"
 #include "gradus/formats/atomic_file.h"
 
@@ -19,6 +25,39 @@ void RunDirectory::write(const std::filesystem::path& file, const std::string& c
   AtomicFile out(file);
   out.write(contents);
   out.commit();
+}
+
+RunClaim::RunClaim(const RunDirectory& run)
+    : run_(run), descriptor_(open(run.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  require<Unavailable>(descriptor_ >= 0, "run directory ", run.path().string(),
+                       ": cannot be opened: ", std::generic_category().message(errno));
+  int result = 0;
+  do result = flock(descriptor_, LOCK_EX | LOCK_NB);
+  while (result != 0 && errno == EINTR);
+  held_ = result == 0;
+  if (held_ || errno != EWOULDBLOCK) return;
+  close(descriptor_);
+  throw Unavailable(text("run directory ", run.path().string(),
+                         ": another process is writing into it; wait for it, or choose another with --output"));
+}
+
+RunClaim::~RunClaim() {
+  if (begun_) rmdir(run_.checkpoints().c_str());  // if it is empty
+  close(descriptor_);
+}
+
+void RunClaim::begin_training() {
+  // Making it decides between two processes where there are no locks.
+  begun_ = mkdir(run_.checkpoints().c_str(), 0777) == 0;
+  const int problem = begun_ ? 0 : errno;
+  std::error_code none;
+  if (problem == EEXIST && held_)
+    begun_ = std::filesystem::is_empty(run_.checkpoints(), none);  // of one that was killed
+  require<Unavailable>(begun_ || problem == EEXIST, "run directory ", run_.path().string(),
+                       ": cannot be written: ", std::generic_category().message(problem));
+  require<Unavailable>(begun_, "run directory ", run_.path().string(),
+                       ": a training was begun there; go on with gradus train --resume ", run_.path().string(),
+                       ", or choose another with --output");
 }
 
 std::filesystem::path make_run_directory(const std::string& name, const std::filesystem::path& runs) {

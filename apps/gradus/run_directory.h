@@ -27,6 +27,25 @@ class RunDirectory {
   std::filesystem::path directory_;
 };
 
+/// A run directory for one process alone, from when this is made until it is gone or the process is, however that ends.
+class RunClaim {
+ public:
+  /// Unavailable if another process has it.
+  explicit RunClaim(const RunDirectory& run);
+  ~RunClaim();
+  RunClaim(const RunClaim&) = delete;
+  RunClaim& operator=(const RunClaim&) = delete;
+
+  /// The directory becomes that of a training: Unavailable if one was begun there. A training that ends without a
+  /// checkpoint was not.
+  void begin_training();
+
+ private:
+  const RunDirectory& run_;
+  int descriptor_;
+  bool held_ = false, begun_ = false;  // held: false on file systems without locks
+};
+
 /// Makes <runs>/<name>-<local time>, with -2, -3 ... behind it where there is one: runs that begin in one second have
 /// one each. Unavailable says why that is not possible.
 std::filesystem::path make_run_directory(const std::string& name, const std::filesystem::path& runs = "runs");

@@ -20,11 +20,17 @@ std::map<std::string, Tensor> read_inputs(const std::vector<std::string>& given)
   return inputs;
 }
 
-/// Names of values may hold what names of files may not.
+/// Names of values may hold what names of files may not, or what a terminal that lists them would obey, and be longer.
 std::string file_name_of(const std::string& output) {
-  std::string name = output;
+  constexpr std::size_t longest = 200;  // bytes; a number and an ending follow
+  std::string name = printable(output, true);
   for (char& c : name)
-    if (c == '/' || c == '\\' || c == ':' || c == '\0') c = '_';
+    if (c == '/' || c == '\\' || c == ':') c = '_';
+  if (name.size() > longest) {
+    std::size_t end = longest;
+    while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) --end;  // no part of a character
+    name.resize(end);
+  }
   return name.empty() || name.front() == '.' ? "_" + name : name;
 }
 
@@ -46,11 +52,13 @@ int run_model(const RunArguments& arguments) {
   if (arguments.threads) set_num_threads(static_cast<int>(*arguments.threads));
   const onnx::Model model = onnx::load(arguments.model);
   const std::map<std::string, Tensor> results = model(read_inputs(arguments.inputs));
-  std::filesystem::create_directories(arguments.output);
+  std::error_code problem;
+  std::filesystem::create_directories(arguments.output, problem);
+  require<Unavailable>(!problem, "run: ", arguments.output.string(), ": cannot be made: ", problem.message());
   for (const auto& [stem, name] : files_of(results)) {
     const std::filesystem::path file = arguments.output / (stem + ".npy");
     save_npy(file, results.at(name));
-    std::cout << name << ' ' << results.at(name).spec() << ' ' << file.string() << '\n';
+    std::cout << printable(name, true) << ' ' << results.at(name).spec() << ' ' << file.string() << '\n';
   }
   return ok;
 }

@@ -2,11 +2,10 @@
 #include "apps/gradus/text.h"
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
-#include <sstream>
+#include "gradus/base/input_file.h"
+#include "gradus/formats/json.h"
 
 namespace gradus::command {
 namespace {
@@ -41,14 +40,6 @@ std::int64_t choose(std::span<const float> scores, double temperature, std::mt19
 
 }  // namespace
 
-std::string read_text(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream contents;
-  require<Unavailable>(!std::filesystem::is_directory(file) && in && (contents << in.rdbuf() || in.peek() == EOF),
-                       "text ", file.string(), ": cannot be read; is it there, and a file?");
-  return std::move(contents).str();
-}
-
 Vocabulary Vocabulary::of_text(const std::string& text, const std::string& source) {
   const std::vector<std::string> all = characters_of(text, source);
   require<DataError>(!all.empty(), source, ": the text is empty");
@@ -59,10 +50,10 @@ Vocabulary Vocabulary::of_text(const std::string& text, const std::string& sourc
 }
 
 Vocabulary Vocabulary::read(const std::filesystem::path& file) {
-  const std::string written = read_text(file);
+  const std::string written = read_text_file(file);
   Vocabulary vocabulary;
   try {
-    vocabulary.characters_ = nlohmann::json::parse(written).get<std::vector<std::string>>();
+    vocabulary.characters_ = parse_json(written, file.string()).get<std::vector<std::string>>();
   } catch (const nlohmann::json::exception& error) {
     throw DataError(text(file.string(), ": this is no vocabulary: ", error.what()));
   }

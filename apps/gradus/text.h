@@ -26,8 +26,6 @@ class Vocabulary {
   std::vector<std::string> characters_;  // in the order of their bytes, which is that of their numbers in Unicode
 };
 
-std::string read_text(const std::filesystem::path& file);
-
 /// (x, y) of i32 [length] each, y one character on: windows that begin `stride` characters apart. DataError if the text
 /// has not even one.
 Dataset<2> windows(const std::vector<std::int32_t>& text, std::int64_t length, std::int64_t stride,

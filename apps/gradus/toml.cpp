@@ -64,6 +64,76 @@ void require_utf8(std::string_view written, std::string_view source) {
   } catch (const nlohmann::json::type_error&) { throw ConfigError(text(source, ": this is not UTF-8 text")); }
 }
 
+/// How deep a text nests, found without nesting: of brackets, braces and the parts of dotted keys all at once, since
+/// what parses, copies and destroys tables calls itself for each. It reads strings and comments as TOML does.
+class DepthCheck {
+ public:
+  DepthCheck(std::string_view written, std::string_view source) : rest_(written), source_(source) {}
+
+  void run() {
+    while (!rest_.empty()) {
+      const char c = rest_[0];
+      if (c == '"' || c == '\'') skip_string(c);
+      else if (c == '#') rest_.remove_prefix(std::min(rest_.find('\n'), rest_.size()));
+      else step(c);
+    }
+  }
+
+ private:
+  void step(char c) {
+    rest_.remove_prefix(1);
+    if (c == '\n') {
+      ++line_;
+      begins_line_ = true;
+      dots_ = 0;
+    } else if (c == '[' || c == '{') {
+      if (begins_line_ && open_.empty()) header_ = 0;  // [table]: names begin at the root
+      is_header_ = begins_line_ && (open_.empty() || is_header_);
+      open_.push_back(std::exchange(dots_, 0) + 1);
+      inner_ += open_.back();
+    } else if ((c == ']' || c == '}') && !open_.empty()) {
+      inner_ -= open_.back();
+      open_.pop_back();
+      if (is_header_) header_ = std::max(header_, dots_ + 1);
+      dots_ = 0;
+    } else if (c == ',') {
+      dots_ = 0;
+    } else if (c == '.') {
+      ++dots_;
+    }
+    if (c != ' ' && c != '\t' && c != '\n' && c != '[') begins_line_ = false;
+    require<ConfigError>(header_ + inner_ + dots_ < max_toml_depth, source_, ", line ", line_,
+                         ": keys, arrays and tables are nested ", max_toml_depth, " deep; expected less");
+  }
+
+  /// Behind the end of a string; where it has none, to the end of its line or of the text.
+  void skip_string(char quote) {
+    begins_line_ = false;
+    const std::string three(3, quote);
+    const bool is_long = rest_.starts_with(three);
+    rest_.remove_prefix(is_long ? 3 : 1);
+    while (!rest_.empty()) {
+      if (!is_long && rest_[0] == '\n') return;
+      line_ += rest_[0] == '\n';
+      if (rest_[0] == '\\' && quote == '"') {
+        rest_.remove_prefix(1);
+        if (rest_.empty()) return;
+        line_ += rest_[0] == '\n';
+      } else if (is_long ? rest_.starts_with(three) : rest_[0] == quote) {
+        rest_.remove_prefix(is_long ? 3 : 1);
+        for (int more = 0; is_long && more < 2 && rest_.starts_with(quote); ++more) rest_.remove_prefix(1);
+        return;
+      }
+      rest_.remove_prefix(1);
+    }
+  }
+
+  std::string_view rest_, source_;
+  std::vector<int> open_;                             // for each bracket how much deeper what it holds lies
+  int line_ = 1, header_ = 0, inner_ = 0, dots_ = 0;  // dots: of the key that is being read
+  bool begins_line_ = true, is_header_ = false;
+};
+
 /// What an escape spelt may read like one of our codes.
 std::string string_of(std::string_view ascii, std::string_view source) {
   std::string string = from_ascii(ascii);
@@ -194,6 +264,7 @@ TomlTable parse_toml(std::string_view written, std::string_view source) {
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
   if (written.starts_with(byte_order_mark)) written.remove_prefix(byte_order_mark.size());
   require_utf8(written, source);
+  DepthCheck(written, source).run();
   try {
     return copied_table(toml::parse(to_ascii(written), source), source);
   } catch (const toml::parse_error& error) {

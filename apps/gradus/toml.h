@@ -14,6 +14,9 @@ class ConfigError : public Error {
   using Error::Error;
 };
 
+/// Keys, arrays and tables within one another; a configuration has some five.
+inline constexpr int max_toml_depth = 64;
+
 struct TomlNode;
 struct TomlEntry;
 using TomlArray = std::vector<TomlNode>;

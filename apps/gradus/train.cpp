@@ -8,6 +8,7 @@
 #include "apps/gradus/interrupt.h"
 #include "apps/gradus/report.h"
 #include "apps/gradus/run_directory.h"
+#include "gradus/base/input_file.h"
 #include "gradus/train/checkpoint_directory.h"
 
 namespace gradus::command {
@@ -19,6 +20,7 @@ TrainConfig resolve(const TrainArguments& arguments) {
   require<ConfigError>(!arguments.resume || !arguments.output,
                        "train: --resume goes on in its own run directory; "
                        "leave --output out");
+  require<ConfigError>(arguments.resume || !arguments.data_changed, "train: --data-changed goes with --resume");
   std::vector<std::string> settings = arguments.settings;
   for (const auto& [key, value] : {std::pair("train.epochs", arguments.epochs),
                                    {"train.batch_size", arguments.batch_size},
@@ -35,14 +37,8 @@ TrainConfig resolve(const TrainArguments& arguments) {
 
 RunDirectory run_directory_of(const TrainArguments& arguments) {
   if (arguments.resume) return RunDirectory(*arguments.resume);
-  if (!arguments.output) return RunDirectory(make_run_directory(arguments.config.stem().string()));
-  const std::filesystem::path& directory = *arguments.output;
-  std::error_code none;
-  const std::filesystem::path checkpoints = directory / RunDirectory::checkpoints_name;
-  require<Unavailable>(!std::filesystem::exists(checkpoints, none), "run directory ", directory.string(),
-                       ": a training was begun there; go on with gradus train --resume ", directory.string(),
-                       ", or choose another with --output");
-  return RunDirectory(directory);
+  if (arguments.output) return RunDirectory(*arguments.output);
+  return RunDirectory(make_run_directory(arguments.config.stem().string()));
 }
 
 /// Where there are checkpoints and none of them is whole, going on would be starting over.
@@ -84,7 +80,7 @@ double typical_seconds(std::vector<double> seconds) {
 }
 
 std::string fixed(double value, int digits) {
-  std::ostringstream out;
+  TextStream out;
   out << std::fixed << std::setprecision(digits) << value;
   return std::move(out).str();
 }
@@ -109,7 +105,7 @@ Report report_of(const TrainConfig& config, const Experiment& experiment, const 
                                            {"threads", std::to_string(num_threads())},
                                            {"instructions", std::string(instruction_set())}});
   std::error_code none;
-  if (std::filesystem::exists(run.metrics(), none)) report.charts = charts_of(read_text(run.metrics()));
+  if (std::filesystem::exists(run.metrics(), none)) report.charts = charts_of(read_text_file(run.metrics()));
   report.summary = experiment.model.summary();
   report.configuration = to_toml(config);
   return report;
@@ -154,13 +150,38 @@ int try_out(const TrainArguments& arguments, const TrainConfig& config) {
   return ok;
 }
 
+/// The facts of the data, with their checksum. A run that is resumed has to find those that it began with.
+DataFacts checked_facts(const TrainArguments& arguments, const Data& data, const TrainConfig& config,
+                        const RunDirectory& run) {
+  DataFacts facts = data.facts;
+  facts.checksum = checksum_of(data, config.data);
+  std::error_code none;
+  if (!arguments.resume || !std::filesystem::exists(run.data(), none)) return facts;
+  const std::optional<DataChecksum> then = read_facts(run.data()).checksum;
+  if (!then) {
+    std::cerr << "gradus: " << run.data().string() << " has no checksum of the data; these are taken for the same\n";
+    return facts;
+  }
+  const std::string other = difference(*facts.checksum, *then);
+  require<DataError>(other.empty() || arguments.data_changed, "run directory ", run.path().string(), ": the data of ",
+                     config.data.directory.string(), " are not those that it was trained with: ", other,
+                     "; bring those back, or go on with these by --data-changed");
+  return facts;
+}
+
 int run_training(const TrainArguments& arguments, const TrainConfig& config, const RunDirectory& run) {
-  if (arguments.resume) require_whole_checkpoint(run);
-  else run.write(run.config(), to_toml(config));
+  RunClaim claim(run);
+  if (arguments.resume) {
+    require_whole_checkpoint(run);
+  } else {
+    claim.begin_training();
+    run.write(run.config(), to_toml(config));
+  }
   if (!arguments.quiet) std::cerr << "reading " << config.data.directory.string() << '\n';
   const Data data = load_data_of(config, run);
+  const DataFacts facts = checked_facts(arguments, data, config, run);
   if (data.vocabulary) run.write(run.vocabulary(), data.vocabulary->to_json());
-  run.write(run.data(), to_json(data.facts));
+  run.write(run.data(), to_json(facts));
   Experiment experiment = make_experiment(config, data);
   if (!arguments.quiet) std::cerr << experiment.model.summary();
 

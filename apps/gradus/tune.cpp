@@ -268,6 +268,7 @@ int tune(const TuneArguments& arguments) {
   const std::int64_t threads = arguments.threads.value_or(config.threads);
   if (threads > 0) set_num_threads(static_cast<int>(threads));
   const RunDirectory run = run_directory_of(arguments);
+  const RunClaim claim(run);
   if (arguments.learning_rate) return test_learning_rate(arguments, config, run);
   if (arguments.batch_size) return test_batch_size(arguments, config, run);
   return search(arguments, config, run);

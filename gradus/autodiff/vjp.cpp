@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/hash.h"
+#include "gradus/graph/applications.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/scope.h"
 #include "gradus/graph/transforms.h"
@@ -85,32 +86,19 @@ class Siblings {
   }
 
  private:
-  static bool same_application(const Node& a, const Node& b) {
-    return a.op.sibling(0) == b.op.sibling(0) &&
-           std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end());
-  }
-  static std::uint64_t hash_of_application(const Node& node) {
-    std::uint64_t hash = node.op.sibling(0).hash();
-    for (const Ref<Node>& operand : node.inputs) hash = mix(hash, reinterpret_cast<std::uintptr_t>(operand.get()));
-    return hash;
-  }
   void place(Node* node) {
-    const auto output = static_cast<std::size_t>(node->op.output());
-    const std::uint64_t hash = hash_of_application(*node);
-    for (auto [it, last] = by_hash_.equal_range(hash); it != last; ++it) {
-      std::vector<Node*>& group = groups_[it->second];
-      const auto any = std::ranges::find_if(group, [](Node* member) { return member != nullptr; });
-      if (group[output] || !same_application(**any, *node)) continue;
-      group[output] = node;
-      return;
+    std::vector<const Node*> operands;
+    for (const Ref<Node>& operand : node->inputs) operands.push_back(operand.get());
+    const auto [number, is_new] = applications_.find_or_add_result(node->op, operands);
+    if (is_new) {
+      begins_.emplace(node, groups_.size());
+      groups_.emplace_back(static_cast<std::size_t>(node->op->outputs(node->op.attributes())));
     }
-    by_hash_.emplace(hash, groups_.size());
-    begins_.emplace(node, groups_.size());
-    groups_.emplace_back(static_cast<std::size_t>(node->op->outputs(node->op.attributes())))[output] = node;
+    groups_[static_cast<std::size_t>(number)][static_cast<std::size_t>(node->op.output())] = node;
   }
 
   std::vector<std::vector<Node*>> groups_;
-  std::unordered_multimap<std::uint64_t, std::size_t> by_hash_;
+  Applications<const Node*> applications_;
   std::unordered_map<Node*, std::size_t> begins_;
 };
 

@@ -7,11 +7,10 @@
 #include "gradus/backend/library.h"
 #include "gradus/backend/library/kernels.h"
 #include "gradus/base/thread_pool.h"
-#include "gradus/compiler/lookups.h"
 #include "gradus/compiler/memory_order.h"
+#include "gradus/compiler/passes.h"
+#include "gradus/compiler/pipeline.h"
 #include "gradus/compiler/recompute.h"
-#include "gradus/compiler/rederive.h"
-#include "gradus/compiler/remake.h"
 
 namespace gradus {
 namespace {
@@ -45,8 +44,9 @@ class Planner {
 
   /// One step after the other.
   PlannedMemory use(const Graph& graph, std::span<const int> copies) const {
-    PlannedMemory use{.steps = order_for_memory(graph, fuse(graph, !is_disabled(options_.disable, "fuse"), copies),
-                                                options_.symbols)};
+    PlannedMemory use{
+        .steps = order_for_memory(graph, fuse(graph, !is_disabled(options_.disable, "fuse"), copies, options_.target),
+                                  options_.symbols)};
     const std::vector<Thunk> thunks = outline(graph, use.steps);
     const StagePlan schedule = plan_stages(graph, use.steps, no_sharing(graph), thunks, Staging::in_order);
     const std::vector<Interval> intervals = intervals_of(graph, schedule, options_.symbols, scratch_of(thunks));
@@ -127,16 +127,7 @@ class Planner {
 }  // namespace
 
 std::vector<Step> usual_steps(Graph& graph, const CompileOptions& options) {
-  const auto enabled = [&](std::string_view pass) { return !is_disabled(options.disable, pass); };
-  if (enabled("fuse") && enabled("lookups")) look_up_in_place(graph);
-  std::vector<int> copies;
-  std::vector<Step> steps =
-      enabled("fuse") && enabled("rederive") ? fuse_and_rederive(graph, &copies) : fuse(graph, enabled("fuse"));
-  if (enabled("remake")) steps = remake(graph, std::move(steps), std::move(copies));
-  steps = order_steps(graph, std::move(steps));
-  // Steps in order may be far apart, and factors would live until what follows their product.
-  if (!enabled("epilogues") || !enabled("concurrency")) return steps;
-  return join_epilogues(graph, steps, options.least_joined_bytes);
+  return run_step_passes(step_passes(), graph, options.disable, options.target);
 }
 
 Plan plan_within_budget(Graph& graph, const CompileOptions& options) {
@@ -150,7 +141,7 @@ Plan plan_within_budget(Graph& graph, const CompileOptions& options) {
     return plan;
   }
   const auto use = [&](const Graph& candidate, std::span<const int> copies) { return planner.use(candidate, copies); };
-  Recomputed recomputed = recompute(graph, options.max_bytes, usual, use);
+  Recomputed recomputed = recompute(graph, options.max_bytes, usual, use, options.target);
   graph = std::move(recomputed.graph);
   return {.steps = std::move(recomputed.use.steps),
           .sharing = {},

@@ -1,4 +1,4 @@
-/// The whole compiler, readable from top to bottom.
+/// The whole compiler, readable from top to bottom; compiler/pipeline.h has its passes.
 #include "gradus/backend/budget.h"
 #include "gradus/backend/control.h"
 #include "gradus/backend/cpu/isa.h"
@@ -9,6 +9,8 @@
 #include "gradus/backend/program.h"
 #include "gradus/base/clock.h"
 #include "gradus/base/floating_point_state.h"
+#include "gradus/compiler/pipeline.h"
+#include "gradus/compiler/verify_steps.h"
 
 namespace gradus {
 namespace {
@@ -42,15 +44,17 @@ std::shared_ptr<const Program> compile(Graph given, const CompileOptions& asked)
   CompileOptions options = asked;
   if (budgeted)  // also in bodies: what a budget allows is not spent on speed
     for (const char* spends : {"residuals", "rows"}) options.disable.emplace_back(spends);
-  const auto enabled = [&](std::string_view pass) { return !is_disabled(options.disable, pass); };
+  const auto enabled = [&](std::string_view name) { return !is_disabled(options.disable, name); };
   run_graph_passes(given, options.disable);
-  if (compiles && enabled("residuals")) keep_residuals(given);
   Plan plan = budgeted && enabled("recompute") ? plan_within_budget(given, options) : Plan();
-  if (plan.steps.empty()) plan.steps = compiles ? usual_steps(given, options) : order_steps(given, single_steps(given));
+  if (plan.steps.empty())
+    plan.steps =
+        compiles ? usual_steps(given, options) : run_step_passes(interpreter_step_passes(), given, options.disable);
   const auto graph = std::make_shared<const Graph>(std::move(given));
   if (!enabled("concurrency")) plan.staging = Staging::in_order;
   plan.sharing =
       enabled("reuse") ? plan_sharing(*graph, plan.steps) : Sharing{std::vector<int>(graph->outputs.size(), -1)};
+  if (environment_asks("GRADUS_VERIFY")) verify(*graph, plan.steps, plan.sharing);
   Lowered lowered = lower(graph, plan.steps, options);
   return std::make_shared<Program>(graph, std::move(plan), std::move(lowered), steady_seconds() - start);
 }

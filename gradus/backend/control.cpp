@@ -8,6 +8,7 @@
 #include "gradus/backend/budget.h"
 #include "gradus/backend/nested.h"
 #include "gradus/base/divide.h"
+#include "gradus/compiler/pipeline.h"
 #include "gradus/ops/control_ops.h"
 
 namespace gradus {
@@ -54,11 +55,10 @@ Graph region_graph(const Region& region, const std::vector<int>& outputs, int ca
   return graph;
 }
 
-CompileOptions region_options(const CompileOptions& options, int carries) {
-  CompileOptions made{
-      .disable = options.disable, .tier = options.tier, .symbols = options.symbols, .profile = options.profile};
-  if (carries > 0) made.disable.emplace_back("epilogues");  // rows of a product and of formulas are divided
-  return made;
+CompileOptions region_options(CompileOptions options, int carries) {
+  options.max_bytes = 0;  // the budget is of the whole
+  if (carries > 0) options.disable.emplace_back("epilogues");  // rows of a product and of formulas are divided
+  return options;
 }
 
 std::shared_ptr<const Program> compile_region(const Region& region, const std::vector<int>& outputs, int carries,

@@ -6,8 +6,9 @@
 #include <memory>
 #include <string>
 #include "gradus/backend/kernel.h"
-#include "gradus/compiler/passes.h"
+#include "gradus/compiler/loops.h"
 #include "gradus/compiler/plan_memory.h"
+#include "gradus/compiler/target_model.h"
 
 namespace gradus {
 
@@ -135,9 +136,7 @@ struct CompileOptions {
   /// Budget for temporaries when the graph's symbols have the values `symbols`; 0: none. Of compiled programs.
   std::int64_t max_bytes = 0;
   std::vector<std::int64_t> symbols = {};
-  /// Formulas join products that are not gradients of weights from this size on: smaller ones are still in the caches
-  /// when they are read, and pieces cost tiles more than a pass over those does.
-  std::int64_t least_joined_bytes = 16 << 20;
+  TargetModel target = {};
   bool profile = false;  // kernels() says how long they really take
 };
 

@@ -2,31 +2,38 @@
 #include <sched.h>
 #include <unistd.h>
 #include <algorithm>
-#include <fstream>
-#include <iterator>
+#include <charconv>
 #include <limits>
 #include <string>
+#include "gradus/base/error.h"
+#include "gradus/base/input_file.h"
+#include "gradus/base/lines.h"
 
 namespace gradus {
 namespace {
 
 constexpr double unlimited = std::numeric_limits<double>::infinity();
 
+/// Nothing where there is no such file.
+std::string contents_of(const std::filesystem::path& file) {
+  try {
+    return read_text_file(file);
+  } catch (const Unavailable&) { return {}; }
+}
 std::string first_line(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
+  const std::string contents = contents_of(file);
+  std::string_view rest = contents;
+  return std::string(take_line(rest));
 }
 
 /// "150000 100000": microseconds of processor time in a period of so many; "max" or a negative number: no limit.
 double cores_of(const std::string& quota_and_period) {
-  const char* text = quota_and_period.c_str();
-  char* rest = nullptr;
-  const double quota = std::strtod(text, &rest);
-  if (rest == text || !(quota > 0)) return unlimited;
-  const double period = std::strtod(rest, nullptr);
-  return period > 0 ? quota / period : unlimited;
+  std::int64_t quota = 0, period = 0;
+  const char* const end = quota_and_period.data() + quota_and_period.size();
+  const auto [rest, problem] = std::from_chars(quota_and_period.data(), end, quota);
+  if (problem != std::errc() || quota <= 0 || rest == end) return unlimited;
+  std::from_chars(rest + 1, end, period);
+  return period > 0 ? static_cast<double>(quota) / static_cast<double>(period) : unlimited;
 }
 
 /// Of a group and those above it. Within a container its path may be one of the host, which is not to be seen: then
@@ -58,9 +65,7 @@ bool has_cpu(std::string_view controllers) {
 double cores_of_groups(std::string_view groups, const std::filesystem::path& root) {
   double cores = unlimited;
   while (!groups.empty()) {  // "4:cpu,cpuacct:/a/b", of version 2 "0::/a/b"
-    const std::size_t end = std::min(groups.find('\n'), groups.size());
-    const std::string_view line = groups.substr(0, end);
-    groups.remove_prefix(std::min(end + 1, groups.size()));
+    const std::string_view line = take_line(groups);
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string_view::npos || second == std::string_view::npos) continue;
     const std::string_view controllers = line.substr(first + 1, second - first - 1), group = line.substr(second + 1);
@@ -77,9 +82,7 @@ double cores_of_groups(std::string_view groups, const std::filesystem::path& roo
 int available_cores() {
   cpu_set_t set;
   const int allowed = sched_getaffinity(getpid(), sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-  std::ifstream file("/proc/self/cgroup");
-  const std::string groups{std::istreambuf_iterator<char>(file), {}};
-  const double given = cores_of_groups(groups, "/sys/fs/cgroup");
+  const double given = cores_of_groups(contents_of("/proc/self/cgroup"), "/sys/fs/cgroup");
   return std::max(1, given < allowed ? static_cast<int>(given) : allowed);
 }
 

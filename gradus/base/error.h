@@ -1,6 +1,7 @@
 /// The two kinds of failure: a user's mistake (Error and its kinds) and a fault of the library itself (InternalError).
 /// A message says which op, layer or file, what was expected, what was given, and how to mend it.
 #pragma once
+#include <locale>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -8,10 +9,16 @@
 
 namespace gradus {
 
+/// `text` with control characters, which names in a file may hold and a terminal obeys, as \x1b; new lines and
+/// tabulators stay unless `in_one_line`.
+std::string printable(std::string_view text, bool in_one_line = false);
+
 /// What the user can mend.
 class Error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  /// The message is made printable.
+  explicit Error(const std::string& message) : std::runtime_error(printable(message)) {}
+  explicit Error(const char* message) : std::runtime_error(printable(message)) {}
 };
 /// An argument that does not fit: shape, dtype, handle, option.
 class InvalidArgument : public Error {
@@ -42,8 +49,15 @@ class InternalError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
+/// Takes text that reads the same everywhere: numbers without the grouping and the decimal comma of the caller's global
+/// locale, which every other stream has. The one stream for what is written into a file, a key or a message.
+class TextStream : public std::ostringstream {
+ public:
+  TextStream() { imbue(std::locale::classic()); }
+};
+
 template <class... Parts> std::string text(const Parts&... parts) {
-  std::ostringstream out;
+  TextStream out;
   (out << ... << parts);
   return std::move(out).str();
 }

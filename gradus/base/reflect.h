@@ -1,4 +1,4 @@
-/// The fields of an aggregate, by value and by name, without macros (C++20, up to 24 fields, no C arrays).
+/// The fields of an aggregate, by value and by name, without macros (C++20, up to 24 fields; a C array is one).
 /// Hashing, printing and parsing of op attributes follow from it.
 #pragma once
 #include <array>
@@ -12,6 +12,10 @@
 namespace gradus::reflect {
 
 inline constexpr int max_fields = 24;
+/// What braces may hold, elements of C arrays counted one by one.
+inline constexpr int max_initializers = 200;
+/// Of a C array whose elements have no default.
+inline constexpr int max_elements = 64;
 
 namespace detail {
 struct Anything {
@@ -23,24 +27,77 @@ template <class Derived> struct BaseOf {
   operator T() const;
 };
 
-template <class T, class... Args> constexpr int count_fields() {
-  if constexpr (requires { T{Args{}..., Anything{}}; }) return count_fields<T, Args..., Anything>();
-  else return sizeof...(Args);
+template <class T, int n>
+constexpr bool takes = []<std::size_t... i>(std::index_sequence<i...>) {
+  return requires { T{(static_cast<void>(i), Anything{})...}; };
+}(std::make_index_sequence<static_cast<std::size_t>(n)>());
+
+/// An array of what has no default takes all of its elements or none: the next number behind n that T takes; n: none.
+template <class T, int n, int behind = 2> constexpr int past_array() {
+  if constexpr (behind > max_elements || behind > static_cast<int>(sizeof(T))) return n;
+  else if constexpr (takes<T, n + behind>) return n + behind;
+  else return past_array<T, n, behind + 1>();
+}
+template <class T, int n = 0> constexpr int count_up() {
+  if constexpr (n > max_initializers) {
+    return n;
+  } else if constexpr (takes<T, n + 1>) {
+    return count_up<T, n + 1>();
+  } else {
+    constexpr int next = past_array<T, n>();
+    if constexpr (next == n) return n;
+    else return count_up<T, next>();
+  }
 }
 
 /// For types with fields that have no default: how many may be given is how many must be, or more.
 template <class T, int n> constexpr int count_down() {
-  constexpr bool takes = []<std::size_t... i>(std::index_sequence<i...>) {
-    return requires { T{(static_cast<void>(i), Anything{})...}; };
-  }(std::make_index_sequence<static_cast<std::size_t>(n)>());
-  if constexpr (takes || n == 0) return n;
+  if constexpr (n == 0 || takes<T, n>) return n;
   else return count_down<T, n - 1>();
 }
 
+/// How many initializers the braces of T take: one a field, of a C array one an element.
 template <class T> constexpr int count() {
   if constexpr (std::is_empty_v<T>) return 0;
-  else if constexpr (requires { T{}; }) return count_fields<T>();
-  else return count_down<T, max_fields + 1>();
+  else if constexpr (takes<T, 0>) return count_up<T>();
+  else return count_down<T, sizeof(T) < max_fields + max_elements ? int{sizeof(T)} : max_fields + max_elements>();
+}
+
+/// Whether T takes so many initializers, then so many in braces of their own, then more.
+template <class T, int before, int within, int after> constexpr bool takes_nested() {
+  return []<std::size_t... i, std::size_t... k, std::size_t... j>(std::index_sequence<i...>, std::index_sequence<k...>,
+                                                                  std::index_sequence<j...>) {
+    return requires {
+      T{(static_cast<void>(i), Anything{})...,
+        {(static_cast<void>(k), Anything{})...},
+        (static_cast<void>(j), Anything{})...};
+    };
+  }(std::make_index_sequence<static_cast<std::size_t>(before)>(),
+         std::make_index_sequence<static_cast<std::size_t>(within)>(),
+         std::make_index_sequence<static_cast<std::size_t>(after)>());
+}
+
+/// How many of `all` initializers are those of the field that begins with number `i`. Behind an array of k in braces as
+/// many may follow as behind k without; behind any other field in braces, as behind one.
+template <class T, int all, int i, int k = 1> constexpr int width() {
+  if constexpr (k == 1) {
+    if constexpr (takes_nested<T, i, 0, all - i - 1>() || i + 1 == all) return 1;
+    else return width<T, all, i, 2>();
+  } else if constexpr (i + k > all) {
+    return 1;
+  } else if constexpr (takes_nested<T, i, k, all - i - k>() && !takes_nested<T, i, k, all - i - k + 1>()) {
+    return k;
+  } else {
+    return width<T, all, i, k + 1>();
+  }
+}
+template <class T, int all, int i = 0> constexpr int count_groups() {
+  if constexpr (i >= all) return 0;
+  else return 1 + count_groups<T, all, i + width<T, all, i>()>();
+}
+template <class T> constexpr int count_of_fields() {
+  if constexpr (count<T>() > max_initializers) return count<T>();
+  else return count_groups<T, count<T>()>();
 }
 
 /// The first element of an aggregate that has bases is one of them.
@@ -69,7 +126,7 @@ template <class T> extern const Holder<T> specimen;
 #endif
 }  // namespace detail
 
-template <class T> constexpr int field_count = detail::count<T>();
+template <class T> constexpr int field_count = detail::count_of_fields<T>();
 
 /// References to the fields of `object`, as a tuple.
 template <class T> constexpr auto tie(T& object) {
@@ -152,12 +209,12 @@ template <class T> constexpr auto tie(T& object) {
   }
 }
 
-/// Whether fields can be told apart: T is an aggregate without bases (C arrays and references do not compile, or are
-/// not found).
+/// Whether fields can be told apart: T is an aggregate without bases and references, and without a large C array.
 template <class T>
 constexpr bool is_reflected = [] {
-  if constexpr (!std::is_aggregate_v<T> || std::is_array_v<T> || std::is_union_v<T> || detail::has_base<T>)
-    return false;
+  if constexpr (!std::is_aggregate_v<T> || std::is_array_v<T> || std::is_union_v<T>) return false;
+  else if constexpr (detail::count<T>() > max_initializers) return false;
+  else if constexpr (detail::has_base<T>) return false;
   else return std::is_empty_v<T> || field_count<T> > 0;
 }();
 

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <exception>
 #include <new>
@@ -293,15 +293,18 @@ void ThreadPool::resize(int threads) {
   try {
     for (; started < threads; ++started)
       std::thread([team, worker = started] {
-        char name[16];  // without the heap: what a thread throws here ends the process
-        std::snprintf(name, sizeof name, "gradus-%d", worker);
+        char name[16] = "gradus-";  // without the heap: what a thread throws here ends the process
+        std::to_chars(name + std::strlen(name), name + sizeof name - 1, worker);
         pthread_setname_np(pthread_self(), name);
         work(team, worker);
       }).detach();
   } catch (const std::system_error& error) {
     team->start({}, started);
-    throw ResourceExhausted(text("the system refuses to start thread ", started + 1, " of ", threads, ": ",
-                                 error.what(), "; ask for fewer with set_num_threads or GRADUS_NUM_THREADS"));
+    throw ResourceExhausted(text("fewer threads than wanted: the system starts ", started, " of ", threads, " (",
+                                 error.what(),
+                                 "), as limits such as ulimit -u and a container's pids.max make it; ask "
+                                 "for at most ",
+                                 started, " with set_num_threads, GRADUS_NUM_THREADS or --threads"));
   }
   team_ = std::move(team);
 }

@@ -1,6 +1,7 @@
 /// Equal values become one, and what no output needs is dropped.
 #include <unordered_map>
 #include "gradus/compiler/passes.h"
+#include "gradus/graph/rewriter.h"
 
 namespace gradus {
 namespace {
@@ -20,7 +21,7 @@ std::vector<bool> find_needed(const Graph& graph) {
 void eliminate_common_subexpressions(Graph& graph) {
   Graph kept;
   kept.values.reserve(graph.values.size());  // growing would touch twice the memory
-  std::vector<int> renamed(static_cast<std::size_t>(graph.size()), -1);
+  GraphRewriter places(graph, kept);
   std::unordered_multimap<std::uint64_t, int> seen;
   const std::vector<bool> needed = find_needed(graph);
   const auto keep = [&](Value v) {
@@ -35,12 +36,10 @@ void eliminate_common_subexpressions(Graph& graph) {
   for (int i = 0; i < graph.size(); ++i) {
     if (!needed[static_cast<std::size_t>(i)]) continue;
     Value v = std::move(graph[i]);
-    for (int& operand : v.in) operand = renamed[static_cast<std::size_t>(operand)];
-    renamed[static_cast<std::size_t>(i)] = keep(std::move(v));
+    places.rename(v.in);
+    places.set(i, keep(std::move(v)));
   }
-  for (int i : graph.inputs) kept.inputs.push_back(renamed[static_cast<std::size_t>(i)]);
-  for (int o : graph.outputs) kept.outputs.push_back(renamed[static_cast<std::size_t>(o)]);
-  for (int d : graph.dying) kept.dying.push_back(renamed[static_cast<std::size_t>(d)]);
+  places.finish();
   graph = std::move(kept);
 }
 

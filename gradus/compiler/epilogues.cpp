@@ -12,15 +12,12 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// Of a product with fewer elements nothing is gained.
-constexpr std::int64_t least_elements = 1024;
-
 class Joiner {
  public:
-  Joiner(const Graph& graph, const std::vector<Step>& steps, std::int64_t least_bytes)
+  Joiner(const Graph& graph, const std::vector<Step>& steps, const TargetModel& target)
       : graph_(graph),
         steps_(steps),
-        least_bytes_(least_bytes),
+        target_(target),
         needs_(graph, steps),
         kept_(needs_.is_awaited),
         joined_(steps.size()) {
@@ -102,11 +99,12 @@ class Joiner {
     if (maker < 0 || maker == s || steps_[at(maker)].kind != Step::Kind::library || !matmul) return false;
     if (kept_[at(product)] || needs_.readers[at(product)].size() != 1) return false;
     // Of long chains there are no pieces: the product would stand in memory beside what is made of it.
-    if (v.spec.dtype != bf16 && usual_elements({steps_of(product)}) > deepest_product) return false;
-    if (!matmul->transpose_a && usual_bytes(v.spec) < least_bytes_) return false;
-    if (v.spec.shape.size() != step.space.size() || usual_elements(v.spec.shape) < least_elements) return false;
+    if (v.spec.dtype != bf16 && usual_elements({steps_of(product)}) > target_.deepest_product) return false;
+    if (!matmul->transpose_a && usual_bytes(v.spec) < target_.least_joined_bytes) return false;
+    if (v.spec.shape.size() != step.space.size() || usual_elements(v.spec.shape) < target_.least_joined_elements)
+      return false;
     // In turns a product has to stand in memory.
-    if (is_in_turns(graph_, product)) return false;
+    if (is_in_turns(graph_, product, {}, target_)) return false;
     return std::ranges::all_of(reads_of(graph_, step), [&](const Read& read) {
       return read.storage != product || !graph_[read.operand].op.is_view();
     });
@@ -223,7 +221,7 @@ class Joiner {
 
   const Graph& graph_;
   const std::vector<Step>& steps_;
-  const std::int64_t least_bytes_;
+  const TargetModel& target_;
   const Dependencies needs_;
   std::vector<bool> kept_;    // per storage: an output, or something waits for it
   std::vector<bool> joined_;  // steps that are part of others now
@@ -231,8 +229,8 @@ class Joiner {
 
 }  // namespace
 
-std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& steps, std::int64_t least_bytes) {
-  return Joiner(graph, steps, least_bytes).run();
+std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& steps, const TargetModel& target) {
+  return Joiner(graph, steps, target).run();
 }
 
 }  // namespace gradus

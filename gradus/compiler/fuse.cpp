@@ -6,6 +6,7 @@
 #include <bit>
 #include "gradus/compiler/loops.h"
 #include "gradus/compiler/passes.h"
+#include "gradus/graph/applications.h"
 
 namespace gradus {
 namespace {
@@ -29,16 +30,14 @@ struct Group {
   std::uint64_t behind = 0, ahead = 0;  // landmarks that members depend on, and that depend on members
 };
 
-/// Past this the code of one kernel takes longer to make than its memory traffic is worth, and registers run out.
-constexpr std::size_t max_members = 256;
-
 constexpr std::size_t most_landmarks = 64;  // the bits of a word
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, std::span<const int> copies)
+  Fuser(const Graph& graph, std::span<const int> copies, const TargetModel& target)
       : graph_(graph),
         copies_(copies),
+        target_(target),
         group_of_(static_cast<std::size_t>(graph.size()), -1),
         users_(static_cast<std::size_t>(graph.size())),
         latest_(static_cast<std::size_t>(graph.size()), -1),
@@ -121,14 +120,18 @@ class Fuser {
 
   /// Results of one branch or loop are one group.
   bool joins_siblings(int i) {
-    const std::optional<int> known = controls_.find_or_add(i, static_cast<int>(groups_.size()));
-    if (!known) return false;
-    Group& known_group = groups_[at(*known)];
+    const auto [number, is_new] = controls_.find_or_add_result(graph_[i].op, graph_[i].in);
+    if (is_new) {
+      group_of_control_.push_back(static_cast<int>(groups_.size()));
+      return false;
+    }
+    const int known = group_of_control_[at(number)];
+    Group& known_group = groups_[at(known)];
     known_group.members.push_back(i);
     known_group.behind |= behind_[at(i)];
     known_group.ahead |= ahead_[at(i)];
-    group_of_[at(i)] = *known;
-    raise_latest(*known);
+    group_of_[at(i)] = known;
+    raise_latest(known);
     return true;
   }
 
@@ -167,7 +170,7 @@ class Fuser {
   }
 
   bool may_merge(int a, int b, const Space& space) {
-    if (group(a).members.size() + group(b).members.size() > max_members) return false;
+    if (group(a).members.size() + group(b).members.size() > target_.most_fused) return false;
     if (space.columns && !rows_walk(space, {a, b})) return false;
     if (!space.columns && !choose_columns(space, {a, b})) return false;
     if (space.reduced && space.columns > row_block) return false;
@@ -465,7 +468,9 @@ class Fuser {
 
   const Graph& graph_;
   const std::span<const int> copies_;
-  Applications controls_{graph_};
+  const TargetModel& target_;
+  Applications<int> controls_;
+  std::vector<int> group_of_control_;
   std::vector<Group> groups_;
   std::vector<int> group_of_;
   std::vector<std::vector<int>> users_;
@@ -483,8 +488,8 @@ class Fuser {
 
 }  // namespace
 
-std::vector<Step> fuse(const Graph& graph, bool merge, std::span<const int> copies) {
-  return Fuser(graph, copies).run(merge);
+std::vector<Step> fuse(const Graph& graph, bool merge, std::span<const int> copies, const TargetModel& target) {
+  return Fuser(graph, copies, target).run(merge);
 }
 
 }  // namespace gradus

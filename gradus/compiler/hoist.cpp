@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include "gradus/compiler/passes.h"
+#include "gradus/graph/applications.h"
+#include "gradus/graph/rewriter.h"
 #include "gradus/ops/control_ops.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/views.h"
@@ -120,15 +122,11 @@ class Body {
   /// Inputs first, as operands have to be.
   void sort() {
     Graph sorted;
-    std::vector<int> renamed(at(graph_.size()), -1);
-    for (int i : graph_.inputs) sorted.inputs.push_back(renamed[at(i)] = sorted.add(graph_[i]));
-    for (int i = 0; i < graph_.size(); ++i) {
-      if (graph_[i].is_input()) continue;
-      Value v = std::move(graph_[i]);
-      for (int& operand : v.in) operand = renamed[at(operand)];
-      renamed[at(i)] = sorted.add(std::move(v));
-    }
-    for (int o : graph_.outputs) sorted.outputs.push_back(renamed[at(o)]);
+    GraphRewriter places(graph_, sorted);
+    for (int i : graph_.inputs) places.keep(i);
+    for (int i = 0; i < graph_.size(); ++i)
+      if (!graph_[i].is_input()) places.keep(i);
+    places.finish();
     graph_ = std::move(sorted);
   }
 
@@ -151,68 +149,62 @@ class Hoister {
  public:
   explicit Hoister(const Graph& graph) : graph_(graph) {}
   Graph run() {
-    std::vector<int> renamed(at(graph_.size()), -1);
+    GraphRewriter places(graph_, made_);
     for (int i = 0; i < graph_.size(); ++i) {
-      Value v = graph_[i];
-      for (int& operand : v.in) operand = renamed[at(operand)];
+      Value v = places.renamed(i);
       if (v.op.is_control()) rewrite(v);
-      renamed[at(i)] = made_.add(std::move(v));
+      places.replace(i, std::move(v));
     }
-    for (int i : graph_.inputs) made_.inputs.push_back(renamed[at(i)]);
-    for (int o : graph_.outputs) made_.outputs.push_back(renamed[at(o)]);
-    for (int d : graph_.dying) made_.dying.push_back(renamed[at(d)]);
+    places.finish();
     return std::move(made_);
   }
 
  private:
-  /// One application, whose results are several values.
-  struct Application {
-    AnyOp before;
-    std::vector<int> in_before;
-    AnyOp after;
-    std::vector<int> in_after;
+  struct Rewritten {
+    AnyOp op;
+    std::vector<int> in;
   };
 
   void rewrite(Value& v) {
-    const AnyOp first = v.op.sibling(0);
-    auto known =
-        std::ranges::find_if(known_, [&](const Application& a) { return a.before == first && a.in_before == v.in; });
-    if (known == known_.end()) {
-      Application made{first, v.in, first, v.in};
+    const auto [number, is_new] = applications_.find_or_add(v.op, v.in);
+    if (is_new) {
+      const AnyOp first = v.op.sibling(0);
+      Rewritten made{first, v.in};
       if (const Cond* branch = first.as<Cond>()) rewrite(*branch, made);
       else if (const Scan* scan = first.as<Scan>()) rewrite(*scan, made);
       else if (const While* loop = first.as<While>()) rewrite(*loop, made);
-      known = known_.insert(known_.end(), std::move(made));
+      rewritten_.push_back(std::move(made));
     }
-    const int output = v.op.output();
-    v.op = known->after.sibling(output);
-    v.in = known->in_after;
+    const Rewritten& made = rewritten_[at(number)];
+    v.op = made.op.sibling(v.op.output());
+    v.in = made.in;
   }
-  void rewrite(Cond branch, Application& made) {
+  void rewrite(Cond branch, Rewritten& made) {
     branch.if_true = hoisted(branch.if_true);
     branch.if_false = hoisted(branch.if_false);
-    made.after = AnyOp::of(branch);
+    made.op = AnyOp::of(branch);
   }
-  void rewrite(While loop, Application& made) {
+  void rewrite(While loop, Rewritten& made) {
     loop.condition = hoisted(loop.condition);
     loop.body = hoisted(loop.body);
-    made.after = AnyOp::of(loop);
+    made.op = AnyOp::of(loop);
   }
-  void rewrite(Scan scan, Application& made) {
+  void rewrite(Scan scan, Rewritten& made) {
     scan.body = hoisted(scan.body);
     if (scan.last) {
       scan.last = hoisted(scan.last);
     } else {
       Body body(scan.body.graph(), at(scan.first_whole() - scan.first_carry()));
-      body.move_out(made_, made.in_after);
+      body.move_out(made_, made.in);
       if (body.changed()) scan.body = Region(body.take());
     }
-    made.after = AnyOp::of(scan);
+    made.op = AnyOp::of(scan);
   }
 
   const Graph& graph_;
   Graph made_;
-  std::vector<Application> known_;
+  Applications<int> applications_;
+  std::vector<Rewritten> rewritten_;  // per application
 };
 
 }  // namespace

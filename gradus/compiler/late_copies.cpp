@@ -40,15 +40,15 @@ class Arranger {
     for (const Step& step : memory.steps)
       for (int member : step.members) place(member);
     for (int o : graph_.outputs) place(o);
-    moved_.finish(graph_);
+    moved_.places.finish();
     for (Step& step : memory.steps) {
       for (auto* list : {&step.members, &step.outputs}) {
-        for (int& i : *list) i = moved_.renamed[at(i)];
+        moved_.places.rename(*list);
         std::ranges::sort(*list);
       }
     }
     for (PlannedMemory::Temporary& t : memory.temporaries)
-      if (t.value >= 0) t.value = moved_.renamed[at(t.value)];
+      if (t.value >= 0) t.value = moved_.places[t.value];
     Arranged arranged{.graph = std::move(moved_.to.graph),
                       .memory = std::move(memory),
                       .copies = std::move(moved_.to.copies),
@@ -63,13 +63,13 @@ class Arranger {
     std::vector<int> pending{root};
     while (!pending.empty()) {
       const int i = pending.back();
-      if (moved_.renamed[at(i)] >= 0) {
+      if (moved_.places[i] >= 0) {
         pending.pop_back();
         continue;
       }
       const std::size_t before = pending.size();
       for (int operand : graph_[i].in)
-        if (moved_.renamed[at(operand)] < 0) pending.push_back(operand);
+        if (moved_.places[operand] < 0) pending.push_back(operand);
       if (pending.size() > before) continue;
       moved_.move(given_, i);
       pending.pop_back();
@@ -211,17 +211,17 @@ class Inserter {
       if (i == begin_) insert_copies();
       if (i >= begin_) enter(now_.step[at(i)]);
       Value v = now_.graph[i];
-      for (int& operand : v.in) operand = i < begin_ ? moved_.renamed[at(operand)] : late(operand);
-      moved_.renamed[at(i)] = moved_.add(std::move(v), now_.copies[at(i)], now_.origins[at(i)]);
+      for (int& operand : v.in) operand = i < begin_ ? moved_.places[operand] : late(operand);
+      moved_.places.set(i, moved_.add(std::move(v), now_.copies[at(i)], now_.origins[at(i)]));
     }
-    moved_.finish(now_.graph);
+    moved_.places.finish();
     return without_unneeded(moved_.to);
   }
 
  private:
   void insert_copies() {
     for (int i = 0; i < begin_; ++i) {
-      if (copy_.instead[at(i)] >= 0) late_[at(i)] = moved_.renamed[at(copy_.instead[at(i)])];
+      if (copy_.instead[at(i)] >= 0) late_[at(i)] = moved_.places[copy_.instead[at(i)]];
       else if (copy_.again[at(i)] && !copy_.each) late_[at(i)] = add_late(i);
     }
   }
@@ -242,7 +242,7 @@ class Inserter {
   int late(int i) {
     if (late_[at(i)] >= 0) return late_[at(i)];
     if (i < begin_ && (copy_.again[at(i)] || leads_to_copy(i))) return late_[at(i)] = add_late(i);
-    return moved_.renamed[at(i)];
+    return moved_.places[i];
   }
   bool leads_to_copy(int i) const {
     while (now_.step[at(i)] < 0 && (now_.graph[i].op.is_view() || now_.graph[i].op.is_alias())) {
@@ -269,15 +269,7 @@ int Moved::add(Value v, int copy, int origin) {
 }
 
 void Moved::move(const CopiedGraph& from, int i) {
-  Value v = from.graph[i];
-  for (int& operand : v.in) operand = renamed[at(operand)];
-  renamed[at(i)] = add(std::move(v), from.copies[at(i)], from.origins[at(i)]);
-}
-
-void Moved::finish(const Graph& from) {
-  for (int i : from.inputs) to.graph.inputs.push_back(renamed[at(i)]);
-  for (int o : from.outputs) to.graph.outputs.push_back(renamed[at(o)]);
-  for (int d : from.dying) to.graph.dying.push_back(renamed[at(d)]);
+  places.set(i, add(places.renamed(i), from.copies[at(i)], from.origins[at(i)]));
 }
 
 Arranged arrange(const CopiedGraph& given, PlannedMemory memory) { return Arranger(given).run(std::move(memory)); }
@@ -318,7 +310,7 @@ CopiedGraph without_unneeded(const CopiedGraph& given) {
   Moved moved(graph);
   for (int i = 0; i < graph.size(); ++i)
     if (needed[at(i)]) moved.move(given, i);
-  moved.finish(graph);
+  moved.places.finish();
   return std::move(moved.to);
 }
 

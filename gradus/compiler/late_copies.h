@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 #include "gradus/compiler/steps.h"
+#include "gradus/graph/rewriter.h"
 
 namespace gradus {
 
@@ -38,17 +39,16 @@ struct CopiedGraph {
   std::vector<int> copies, origins;  // as above
 };
 
-/// Values, moved to a new graph one by one.
+/// A graph that is made of another one, with what is known of its values.
 struct Moved {
-  explicit Moved(const Graph& from) : renamed(static_cast<std::size_t>(from.size()), -1) {}
+  explicit Moved(const Graph& from) : places(from, to.graph) {}
   CopiedGraph to;
-  std::vector<int> renamed;
+  GraphRewriter places;
 
+  /// Appends `v`.
   int add(Value v, int copy, int origin);
-  /// A value of `from` with its operands.
+  /// Appends a value of `from` with its operands.
   void move(const CopiedGraph& from, int i);
-  /// Inputs, outputs and what dies.
-  void finish(const Graph& from);
 };
 
 Arranged arrange(const CopiedGraph& given, PlannedMemory memory);

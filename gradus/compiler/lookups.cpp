@@ -11,9 +11,6 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// Loops walk rows by vectors of so many elements: shorter rows are better read one behind the other.
-constexpr std::int64_t fewest_elements = 16;
-
 /// Whether reading `v` from its source keeps no memory that a copy would set free: a dying input, which an output takes
 /// over, or a temporary that is larger.
 bool keeps_nothing(const Graph& graph, const Value& v) {
@@ -22,18 +19,18 @@ bool keeps_nothing(const Graph& graph, const Value& v) {
   return usual_bytes(graph[source].spec) <= usual_bytes(v.spec);
 }
 
-bool is_of_rows(const Graph& graph, const Value& v) {
+bool is_of_rows(const Graph& graph, const Value& v, const TargetModel& target) {
   const Gather* gather = v.op.as<Gather>();
   if (!gather) return false;
   const Spec& x = graph[v.in[0]].spec;
-  return gather->axis == -x.shape.rank() && row_elements(x.shape) >= fewest_elements &&
+  return gather->axis == -x.shape.rank() && row_elements(x.shape) >= target.least_row_elements &&
          !is_computed_where_read(graph, storage_of(graph, v.in[0])) && keeps_nothing(graph, v);
 }
 
 /// Per value, whether it is a gather that may be read in place: only formulas and reductions read it.
-std::vector<bool> find_candidates(const Graph& graph) {
+std::vector<bool> find_candidates(const Graph& graph, const TargetModel& target) {
   std::vector<bool> candidates(at(graph.size()));
-  for (int i = 0; i < graph.size(); ++i) candidates[at(i)] = is_of_rows(graph, graph[i]);
+  for (int i = 0; i < graph.size(); ++i) candidates[at(i)] = is_of_rows(graph, graph[i], target);
   const auto refuse = [&](int value) { candidates[at(storage_of(graph, value))] = false; };
   for (int o : graph.outputs) refuse(o);
   for (const Value& v : graph.values)
@@ -58,7 +55,7 @@ InPlace read_in_place(const Graph& from, const std::vector<bool>& chosen) {
   };
   const auto checked = [&](const Value& gather) {
     const std::int64_t limit = from[gather.in[0]].spec.shape[0];
-    const int indices = moved.renamed[at(gather.in[1])];
+    const int indices = moved.places[gather.in[1]];
     const auto [known, is_new] = checks.try_emplace({indices, limit}, -1);
     if (is_new) {
       Value check;
@@ -74,16 +71,16 @@ InPlace read_in_place(const Graph& from, const std::vector<bool>& chosen) {
     Value v = from[i];
     const int storage = storage_of(from, i);
     if (!chosen[at(storage)]) {
-      for (int& operand : v.in) operand = moved.renamed[at(operand)];
-      moved.renamed[at(i)] = add(std::move(v), -1);
+      moved.places.rename(v.in);
+      moved.places.set(i, add(std::move(v), -1));
       continue;
     }
     const Value& gather = from[storage];
-    v.in = {moved.renamed[at(gather.in[0])], checked(gather)};
+    v.in = {moved.places[gather.in[0]], checked(gather)};
     v.op = AnyOp::of(IndexedRows{v.spec.shape});
-    moved.renamed[at(i)] = add(std::move(v), storage);
+    moved.places.set(i, add(std::move(v), storage));
   }
-  moved.finish(from);
+  moved.places.finish();
   return {std::move(moved.to.graph), std::move(origin)};
 }
 
@@ -101,11 +98,11 @@ std::vector<int> read_by_several(const InPlace& in_place, const std::vector<Step
 
 }  // namespace
 
-void look_up_in_place(Graph& graph) {
-  std::vector<bool> chosen = find_candidates(graph);
+void look_up_in_place(Graph& graph, const TargetModel& target) {
+  std::vector<bool> chosen = find_candidates(graph, target);
   while (std::ranges::count(chosen, true) > 0) {
     InPlace in_place = read_in_place(graph, chosen);
-    const std::vector<int> several = read_by_several(in_place, fuse(in_place.graph, true));
+    const std::vector<int> several = read_by_several(in_place, fuse(in_place.graph, true, {}, target));
     if (several.empty()) {
       graph = std::move(in_place.graph);
       return;

@@ -12,9 +12,6 @@ namespace gradus {
 inline constexpr std::int64_t row_block = 32768;
 inline constexpr std::int64_t column_block = 32;
 
-/// So many steps of the chains of a product are done at a time; of more, sums pause in memory. No bit depends on it.
-inline constexpr std::int64_t deepest_product = 1024;
-
 /// One dimension of a walk: `extent` steps of `step` elements, towards lower addresses if `backwards`.
 struct Stride {
   std::int64_t extent = 1, step = 0;

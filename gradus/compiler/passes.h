@@ -1,12 +1,11 @@
-/// The passes of the compiler on graphs, one free function in one file each, and the runner that verifies, prints
-/// and disables them by name.
+/// The passes of the compiler, one free function in one file each; pipeline.h has their names and their order.
 #pragma once
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 #include "gradus/compiler/loops.h"
 #include "gradus/compiler/steps.h"
+#include "gradus/compiler/target_model.h"
 
 namespace gradus {
 
@@ -29,42 +28,19 @@ void multiply_repeated_rows_once(Graph& graph);
 void eliminate_common_subexpressions(Graph& graph);
 /// What the gradient of a loop would compute again the loop keeps, where that pays (residuals.cpp). Which it is goes by
 /// sizes, so it is no graph pass: programs of open and of known sizes are compared after those.
-void keep_residuals(Graph& graph);
+void keep_residuals(Graph& graph, const TargetModel& target = {});
 /// Groups values into steps, in execution order (fuse.cpp). No float operation is reordered, so fusion never changes a
 /// bit. Without `merge` every value that is computed is a step of its own. `copies` (may be empty) says of each value
 /// which group of copies it belongs to, 0: none; a copy is computed with its own group and its late readers, never with
 /// what comes before.
-std::vector<Step> fuse(const Graph& graph, bool merge, std::span<const int> copies = {});
+std::vector<Step> fuse(const Graph& graph, bool merge, std::span<const int> copies = {},
+                       const TargetModel& target = {});
 
 /// Products whose result nobody reads but formulas of the same elements run with these, a piece after the other, and
 /// need no memory for what is between them: a bias and an activation, its derivative, a residual, updates of weights,
 /// sums of the gradients of micro-batches (epilogues.cpp). No bit changes. The steps stay in order; a product joined
 /// with others runs in their place. Products other than a^T b, which are not gradients of weights, are joined from
-/// `least_bytes` on.
-std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& steps, std::int64_t least_bytes = 0);
-
-/// What can be disabled: "hoist" "fold" "simplify" "eliminate" "attention" "recompute" "fuse" "rederive" "remake"
-/// "residuals" "reuse" "concurrency" "share" "turns" "strips" "depthwise" "winograd" "epilogues" "rows" "balance"
-/// "lookups"
-/// ("attention": in blocks of queries, else scores stand in memory as a whole; "recompute": to stay within a byte
-/// budget, which does not hold without it; "rederive": cheap formulas are computed again where they are read late, of
-/// fused steps; "remake": what products read late is stored anew instead of kept; "residuals": loops keep what their
-/// gradients need; "reuse": outputs take the memory of dying inputs, temporaries that of others, and the fullest stage
-/// is cut in two where that needs less; "concurrency": steps run side by side; "share": kernels of one structure are
-/// generated once, for all programs; "turns": products with weights that are updated are divided by rows of the
-/// weights, as updates are; "strips": convolutions read images in place, else their windows are packed; "depthwise":
-/// convolutions of one channel a group have loops of their own, else they are groups as any others; of finite values no
-/// bit changes; "winograd": convolutions of many channels with kernels of 3 x 3 do fewer multiplications, whose results
-/// are rounded differently: the one name that changes bits without AMX; with AMX "attention" changes those of bf16, and
-/// of f32 with MatmulPrecision::bfloat16_6x (backend/matmul_precision.h); "epilogues": what is computed of a product
-/// alone runs over its pieces as soon as they are there; "rows": where rows of what a loop hands on never meet, threads
-/// have their own; "balance": threads that are done take over some of what others have to do; "lookups": rows that
-/// indices choose are read in place by the loops that need them, else copied before).
-std::span<const std::string_view> pass_names();
-bool is_disabled(std::span<const std::string> disable, std::string_view name);
-/// Runs the graph passes in order, those in `disable` excepted; InvalidArgument names an unknown one and lists the
-/// known. With GRADUS_VERIFY=1 in the environment it verifies the graph after each pass (InternalError), with
-/// GRADUS_PRINT_PASSES=1 it prints it to stderr.
-void run_graph_passes(Graph& graph, std::span<const std::string> disable);
+/// target.least_joined_bytes on.
+std::vector<Step> join_epilogues(const Graph& graph, const std::vector<Step>& steps, const TargetModel& target = {});
 
 }  // namespace gradus

@@ -18,8 +18,6 @@ int most_values(int before) { return 3 * before + 2000; }
 constexpr std::size_t most_tried = 10;
 /// So many copies are tried to be left out in the end.
 constexpr int most_given_back = 48;
-/// What a copy costs besides its work.
-constexpr double overhead_ns = 200;
 
 /// How good a plan is: less alive at its worst moment, else fewer such moments.
 struct Peak {
@@ -48,8 +46,9 @@ Peak peak_of(const PlannedMemory& memory) {
 
 class Search {
  public:
-  Search(const Graph& graph, std::int64_t budget, std::int64_t known, const MemoryPlanner& planner)
-      : planner_(planner), budget_(budget), smallest_(known) {
+  Search(const Graph& graph, std::int64_t budget, std::int64_t known, const MemoryPlanner& planner,
+         const TargetModel& target)
+      : planner_(planner), target_(target), budget_(budget), smallest_(known) {
     CopiedGraph first{graph, std::vector<int>(at(graph.size()), 0), std::vector<int>(at(graph.size()))};
     std::iota(first.origins.begin(), first.origins.end(), 0);
     now_ = arranged(planned(std::move(first)));
@@ -129,8 +128,8 @@ class Search {
       if (values.size() == 1) continue;
       for (int value : values) propose({value}, Operands::again);
     }
-    std::ranges::stable_sort(proposals, {}, [](const LateCopy& copy) {
-      return std::pair((copy.cost + overhead_ns) / static_cast<double>(copy.freed), -copy.reader);
+    std::ranges::stable_sort(proposals, {}, [&](const LateCopy& copy) {
+      return std::pair((copy.cost + target_.kernel_overhead_ns) / static_cast<double>(copy.freed), -copy.reader);
     });
     return proposals;
   }
@@ -166,6 +165,7 @@ class Search {
   [[noreturn]] void fail() const { throw BudgetTooSmall(budget_, smallest_); }
 
   const MemoryPlanner& planner_;
+  const TargetModel& target_;
   const std::int64_t budget_;
   std::int64_t smallest_;  // bytes that some plan so far needs
   Arranged now_;
@@ -175,8 +175,9 @@ class Search {
 
 }  // namespace
 
-Recomputed recompute(const Graph& graph, std::int64_t max_bytes, std::int64_t known, const MemoryPlanner& planner) {
-  return Search(graph, max_bytes, known, planner).run();
+Recomputed recompute(const Graph& graph, std::int64_t max_bytes, std::int64_t known, const MemoryPlanner& planner,
+                     const TargetModel& target) {
+  return Search(graph, max_bytes, known, planner, target).run();
 }
 
 }  // namespace gradus

@@ -9,6 +9,7 @@
 #include <functional>
 #include "gradus/base/error.h"
 #include "gradus/compiler/late_copies.h"
+#include "gradus/compiler/target_model.h"
 
 namespace gradus {
 
@@ -38,6 +39,7 @@ class BudgetTooSmall : public ResourceExhausted {
 
 /// BudgetTooSmall if nothing fits; the smallest that works is `known` bytes if nothing needs less.
 /// What is found depends on the budget in one way only: the search, which does not look at it, ends when it is kept.
-Recomputed recompute(const Graph& graph, std::int64_t max_bytes, std::int64_t known, const MemoryPlanner& planner);
+Recomputed recompute(const Graph& graph, std::int64_t max_bytes, std::int64_t known, const MemoryPlanner& planner,
+                     const TargetModel& target = {});
 
 }  // namespace gradus

@@ -11,14 +11,6 @@ namespace {
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 bool holds(const std::vector<int>& list, int i) { return std::ranges::find(list, i) != list.end(); }
 
-/// So many instructions on an element cost as much as a byte to or from memory. Streams from the second cache would
-/// make it two, but what waits for a gradient comes from farther.
-constexpr double instructions_per_byte = 4;
-/// And so many more what a byte of memory costs that is in use until then. By time alone a tanh would rather be kept,
-/// whose 90 instructions take as long as its eight bytes do.
-constexpr double instructions_per_kept_byte = 16;
-/// Less than this stays in the caches.
-constexpr double least_bytes = 256 << 10;
 /// What is smaller by this factor than what is derived from it is rather stored than computed again.
 constexpr std::int64_t small_factor = 4;
 /// So small a share of what is freed may stay in memory longer: a number per channel, say.
@@ -27,8 +19,9 @@ constexpr int most_attempts = 4;
 
 /// What stands where, and how large it is.
 struct Places {
-  Places(const Graph& graph, std::span<const Step> steps)
+  Places(const Graph& graph, std::span<const Step> steps, const TargetModel& target)
       : graph(graph),
+        target(target),
         step_of(at(graph.size()), -1),
         stored(at(graph.size())),
         is_output(at(graph.size())),
@@ -52,6 +45,7 @@ struct Places {
   std::int64_t bytes(int value) const { return usual_bytes(graph[value].spec); }
 
   const Graph& graph;
+  const TargetModel& target;
   // Per value:
   std::vector<int> step_of;  // of which it is a member; -1: none
   std::vector<bool> stored, is_output;
@@ -61,7 +55,8 @@ struct Places {
 
 /// To write and to read by all steps.
 std::int64_t bytes_moved(const Graph& graph, std::span<const Step> steps) {
-  const Places places(graph, steps);
+  const TargetModel any;
+  const Places places(graph, steps, any);
   std::int64_t sum = 0;
   for (int i = 0; i < graph.size(); ++i)
     sum += places.bytes(i) * (static_cast<std::int64_t>(places.readers[at(i)].size()) + (places.stored[at(i)] ? 1 : 0));
@@ -152,6 +147,7 @@ class Choice {
   /// use.
   double gain_of(const Derived& derived) const {
     if (derived.values.empty()) return 0;
+    const TargetModel& target = places_.target;
     const Cone cone = cone_of(derived);
     double moved = 0, freed_by_all = 0;  // of what has several readers, each has its part
     std::int64_t freed = 0, kept = 0;
@@ -172,9 +168,9 @@ class Choice {
       const bool stays = graph_[leaf].is_input() || places_.is_output[at(leaf)];
       if (!stays && (readers.empty() || readers.back() < reader_)) kept += bytes;
     }
-    if (moved < least_bytes || kept > freed + freed / small_share) return -1;
+    if (moved < static_cast<double>(target.least_moved_bytes) || kept > freed + freed / small_share) return -1;
     const double freed_here = freed_by_all - static_cast<double>(kept);
-    return moved * instructions_per_byte + freed_here * instructions_per_kept_byte - cone.instructions;
+    return moved * target.instructions_per_byte + freed_here * target.instructions_per_kept_byte - cone.instructions;
   }
 
   std::int64_t length_of(int value) const {
@@ -249,10 +245,10 @@ class Inserter {
       const int step = step_of_[at(i)];
       const bool copies = step >= 0 && !again_[at(step)].empty();
       Value v = graph_[i];
-      for (int& operand : v.in) operand = copies ? late(operand, step) : moved_.renamed[at(operand)];
-      moved_.renamed[at(i)] = moved_.add(std::move(v), 0, no_origin);
+      for (int& operand : v.in) operand = copies ? late(operand, step) : moved_.places[operand];
+      moved_.places.set(i, moved_.add(std::move(v), 0, no_origin));
     }
-    moved_.finish(graph_);
+    moved_.places.finish();
     return without_unneeded(moved_.to);
   }
 
@@ -265,11 +261,11 @@ class Inserter {
     Value v = graph_[i];
     const bool is_copied = holds(again_[at(step)], i);
     const bool passes = step_of_[at(i)] < 0 && (v.op.is_alias() || v.op.is_view());
-    int found = moved_.renamed[at(i)];
+    int found = moved_.places[i];
     if (is_copied || passes) {
       bool differs = is_copied;
       for (int& operand : v.in) {
-        const int original = moved_.renamed[at(operand)];
+        const int original = moved_.places[operand];
         operand = late(operand, step);
         differs = differs || operand != original;
       }
@@ -296,14 +292,13 @@ std::vector<int> not_taken_in(const CopiedGraph& given, std::span<const Step> st
 
 }  // namespace
 
-std::vector<Step> fuse_and_rederive(Graph& graph, std::vector<int>* copies) {
-  std::vector<Step> steps = fuse(graph, true);
-  const Places places(graph, steps);
+std::vector<Step> rederive(Graph& graph, std::vector<Step> steps, std::vector<int>* copies, const TargetModel& target) {
+  const Places places(graph, steps, target);
   std::vector<std::vector<int>> again = choose(places, steps);
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     if (std::ranges::all_of(again, [](const std::vector<int>& of_step) { return of_step.empty(); })) break;
     CopiedGraph copied = Inserter(places, again).run();
-    std::vector<Step> next = fuse(copied.graph, true, copied.copies);
+    std::vector<Step> next = fuse(copied.graph, true, copied.copies, target);
     const std::vector<int> failed = not_taken_in(copied, next);
     for (int reader : failed) again[at(reader)].clear();
     if (!failed.empty()) continue;

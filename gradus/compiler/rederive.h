@@ -3,11 +3,14 @@
 /// changes: a copy is the same op on the same operands.
 #pragma once
 #include "gradus/compiler/steps.h"
+#include "gradus/compiler/target_model.h"
 
 namespace gradus {
 
-/// The steps that fuse() makes of `graph`, which may get copies of formulas for late readers: `copies`, if given, says
-/// which values these are, as fuse() wants it, and stays empty if there are none.
-std::vector<Step> fuse_and_rederive(Graph& graph, std::vector<int>* copies = nullptr);
+/// `steps` are those that fuse() makes of `graph`. Where it pays, the graph gets copies of formulas for late readers,
+/// `copies` says which values these are, as fuse() wants it, and the steps are those of the new graph. Else nothing
+/// changes.
+std::vector<Step> rederive(Graph& graph, std::vector<Step> steps, std::vector<int>* copies = nullptr,
+                           const TargetModel& target = {});
 
 }  // namespace gradus

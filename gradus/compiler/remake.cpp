@@ -12,11 +12,6 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// Less than this is not worth a thought.
-constexpr std::int64_t least_bytes = 256 << 10;
-/// So much is written between two readers that what the first one read has left the caches, and is read from memory
-/// whether it was kept or stored anew.
-constexpr std::int64_t most_cached = 8 << 20;
 /// So small a share of what is remade may stay in memory longer.
 constexpr std::int64_t small_share = 64;
 /// Of the longest chain of steps: how far from the late reader the kernel may be that stores for it.
@@ -55,8 +50,9 @@ struct Remade {
 
 class Chooser {
  public:
-  Chooser(const Graph& graph, const std::vector<Step>& steps, const std::vector<int>& copies)
+  Chooser(const Graph& graph, const std::vector<Step>& steps, const std::vector<int>& copies, const TargetModel& target)
       : graph_(graph),
+        target_(target),
         steps_(steps),
         equals_(find_equals(graph)),
         needs_(graph, steps),
@@ -101,7 +97,7 @@ class Chooser {
 
   std::optional<Remade> look_for(int value) const {
     if (!stored_[at(value)] || yielded_[at(value)] || !graph_[value].op.is_elementwise()) return {};
-    if (bytes(value) < least_bytes) return {};
+    if (bytes(value) < target_.least_moved_bytes) return {};
     Remade remade{.value = value};
     remade.readers = late_readers(value);
     if (remade.readers.empty()) return {};
@@ -126,7 +122,7 @@ class Chooser {
   std::vector<int> late_readers(int value) const {
     std::vector<int> readers = needs_.readers[at(value)];
     std::ranges::stable_sort(readers, {}, [&](int s) { return needs_.depth[at(s)]; });
-    std::int64_t longest = most_cached - 1;
+    std::int64_t longest = target_.most_cached_bytes - 1;
     std::size_t first_late = readers.size();
     for (std::size_t k = 0; k < readers.size(); ++k) {
       const int before = k == 0 ? needs_.maker[at(value)] : readers[k - 1];
@@ -197,6 +193,7 @@ class Chooser {
   }
 
   const Graph& graph_;
+  const TargetModel& target_;
   const std::vector<Step>& steps_;
   const std::vector<int> equals_;
   const Dependencies needs_;
@@ -224,9 +221,9 @@ class Inserter {
         for (const Remade* remade : here->second) insert(*remade);
       Value v = graph_[i];
       for (int& operand : v.in) operand = read_by(i, operand);
-      moved_.renamed[at(i)] = moved_.add(std::move(v), copies_[at(i)], no_origin);
+      moved_.places.set(i, moved_.add(std::move(v), copies_[at(i)], no_origin));
     }
-    moved_.finish(graph_);
+    moved_.places.finish();
     return without_unneeded(moved_.to);
   }
 
@@ -249,23 +246,23 @@ class Inserter {
   /// What the host, or who reads what it remade, reads as i.
   int again(int i, int host) {
     if (const auto known = made_.find({host, i}); known != made_.end()) return known->second;
-    if (const int member = chooser_.member_like(i, host); member >= 0) return moved_.renamed[at(member)];
-    if (!graph_[i].op.is_alias() && !graph_[i].op.is_view()) return moved_.renamed[at(i)];
+    if (const int member = chooser_.member_like(i, host); member >= 0) return moved_.places[member];
+    if (!graph_[i].op.is_alias() && !graph_[i].op.is_view()) return moved_.places[i];
     Value v = graph_[i];
     bool differs = false;
     for (int& operand : v.in) {
-      const int original = moved_.renamed[at(operand)];
+      const int original = moved_.places[operand];
       operand = again(operand, host);
       differs = differs || operand != original;
     }
-    if (!differs) return moved_.renamed[at(i)];
+    if (!differs) return moved_.places[i];
     return made_[{host, i}] = moved_.add(std::move(v), group_of(host), no_origin);
   }
   int read_by(int reader, int operand) {
     if (const auto found = late_.find(reader); found != late_.end())
       for (const Remade* remade : found->second)
         if (storage_of(graph_, operand) == remade->value) return again(operand, remade->host);
-    return moved_.renamed[at(operand)];
+    return moved_.places[operand];
   }
 
   const Graph& graph_;
@@ -289,13 +286,13 @@ std::vector<int> groups_left_alone(const CopiedGraph& given, std::span<const Ste
 
 }  // namespace
 
-std::vector<Step> remake(Graph& graph, std::vector<Step> steps, std::vector<int> copies) {
+std::vector<Step> remake(Graph& graph, std::vector<Step> steps, std::vector<int> copies, const TargetModel& target) {
   if (copies.empty()) return steps;
-  const Chooser chooser(graph, steps, copies);
+  const Chooser chooser(graph, steps, copies, target);
   std::vector<Remade> all = chooser.run();
   for (int attempt = 0; attempt < most_attempts && !all.empty(); ++attempt) {
     CopiedGraph copied = Inserter(graph, steps, copies, chooser, all).run();
-    std::vector<Step> next = fuse(copied.graph, true, copied.copies);
+    std::vector<Step> next = fuse(copied.graph, true, copied.copies, target);
     const std::vector<int> failed = groups_left_alone(copied, next);
     if (failed.empty()) {
       graph = std::move(copied.graph);

@@ -3,11 +3,13 @@
 /// costs a store where the first one has left the caches anyway, and no bit changes.
 #pragma once
 #include "gradus/compiler/steps.h"
+#include "gradus/compiler/target_model.h"
 
 namespace gradus {
 
 /// The steps of `graph`, which gets copies of formulas. `steps` are those that fuse() makes of it with `copies`, as
-/// fuse_and_rederive() gives them: a kernel that computes formulas again is one that may store what they lead to.
-std::vector<Step> remake(Graph& graph, std::vector<Step> steps, std::vector<int> copies);
+/// rederive() gives them: a kernel that computes formulas again is one that may store what they lead to.
+std::vector<Step> remake(Graph& graph, std::vector<Step> steps, std::vector<int> copies,
+                         const TargetModel& target = {});
 
 }  // namespace gradus

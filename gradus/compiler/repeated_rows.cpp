@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include "gradus/compiler/passes.h"
+#include "gradus/graph/rewriter.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/views.h"
 
@@ -33,17 +34,13 @@ std::optional<RepeatedRows> repeated_rows(const Graph& graph, int operand) {
 class Rewriter {
  public:
   Graph run(const Graph& graph) {
-    std::vector<int> renamed;
-    for (Value v : graph.values) {
-      for (int& operand : v.in) operand = renamed[static_cast<std::size_t>(operand)];
-      renamed.push_back(rewritten(v).value_or(-1));
-      if (renamed.back() < 0) renamed.back() = made_.add(std::move(v));
+    GraphRewriter places(graph, made_);
+    for (int i = 0; i < graph.size(); ++i) {
+      Value v = places.renamed(i);
+      if (const std::optional<int> value = rewritten(v)) places.set(i, *value);
+      else places.replace(i, std::move(v));
     }
-    const auto rename = [&](std::vector<int> values) {
-      for (int& value : values) value = renamed[static_cast<std::size_t>(value)];
-      return values;
-    };
-    made_.inputs = rename(graph.inputs), made_.outputs = rename(graph.outputs), made_.dying = rename(graph.dying);
+    places.finish();
     return std::move(made_);
   }
 

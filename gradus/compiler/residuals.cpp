@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <unordered_map>
 #include "gradus/compiler/passes.h"
+#include "gradus/graph/applications.h"
+#include "gradus/graph/rewriter.h"
 #include "gradus/ops/control_ops.h"
 #include "gradus/ops/convolution.h"
 #include "gradus/ops/matmul.h"
@@ -13,15 +15,15 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// So many operations on an element cost as much as a byte to or from memory, as `rederive` has it.
-constexpr double operations_per_byte = 4;
 /// What is kept of an iteration may be so many times what its gradient takes of histories and elements.
 constexpr std::int64_t most_growth = 2;
 
 double elements(const Spec& spec) { return static_cast<double>(usual_elements(spec.shape)); }
 double bytes(const Spec& spec) { return elements(spec) * static_cast<double>(size_of(spec.dtype)); }
 /// To write and to read it.
-double cost_of_keeping(const Value& v) { return 2 * operations_per_byte * bytes(v.spec); }
+double cost_of_keeping(const Value& v, const TargetModel& target) {
+  return 2 * target.instructions_per_byte * bytes(v.spec);
+}
 
 bool is_free(const Value& v) { return v.is_constant || v.op.is_index(); }
 bool is_another_look(const Value& v) { return v.op.is_view() || v.op.is_alias(); }
@@ -44,7 +46,6 @@ double cost_of(const Graph& graph, const Value& v) {
 /// stacked result `result` of loop `loop`, as Results has it.
 struct Loop {
   AnyOp before;
-  std::vector<int> in_before;
   Scan scan;
   Graph body;
   std::vector<int> operands;
@@ -95,8 +96,10 @@ class Again {
  public:
   /// `same_as`: per input of `second` the equal value of the first body, or -1. Those before `first_whole` are
   /// elements.
-  Again(const Known& known, const Graph& second, const std::vector<int>& same_as, std::size_t first_whole)
+  Again(const Known& known, const Graph& second, const std::vector<int>& same_as, std::size_t first_whole,
+        const TargetModel& target)
       : graph_(second),
+        target_(target),
         first_whole_(first_whole),
         same_(at(second.size()), -1),
         needed_(at(second.size())),
@@ -131,7 +134,7 @@ class Again {
         gain -= cost_of(graph_, v);
         for (int operand : v.in) want(operand);
       } else {
-        gain -= cost_of_keeping(v);
+        gain -= cost_of_keeping(v, target_);
         size += bytes(v.spec);
         chosen.push_back(i);
       }
@@ -164,10 +167,11 @@ class Again {
     if (is_free(v)) return true;
     if (is_another_look(v) && elements(graph_[v.in[0]].spec) <= elements(v.spec)) return true;
     return std::ranges::all_of(v.in, [&](int operand) { return is_at_hand(operand); }) &&
-           cost_of(graph_, v) < cost_of_keeping(v);
+           cost_of(graph_, v) < cost_of_keeping(v, target_);
   }
 
   const Graph& graph_;
+  const TargetModel& target_;
   const std::size_t first_whole_;
   std::vector<int> same_;
   std::vector<bool> needed_;
@@ -176,7 +180,8 @@ class Again {
 
 class Keeper {
  public:
-  explicit Keeper(const Graph& graph) : graph_(graph), loop_of_(at(graph.size()), -1) {}
+  Keeper(const Graph& graph, const TargetModel& target)
+      : graph_(graph), target_(target), loop_of_(at(graph.size()), -1) {}
 
   /// Whether anything changes.
   bool run() {
@@ -190,37 +195,41 @@ class Keeper {
 
   Graph rebuilt() {
     Graph made;
-    std::vector<int> renamed(at(graph_.size() + static_cast<int>(results_.size())), -1);
+    GraphRewriter places(graph_, made);
+    std::vector<int> of_results(results_.size(), -1);  // where stacked results stand
     std::vector<Scan> scans;
     for (Loop& loop : loops_) {
       scans.push_back(loop.scan);
       if (loop.takes_part()) scans.back().body = Region(std::move(loop.body));
     }
+    const auto place_of = [&](int operand) {
+      if (operand < graph_.size()) return places[operand];
+      return of_results[at(operand - graph_.size())];
+    };
     const auto operands_of = [&](const Loop& loop) {
       std::vector<int> in;
       for (int operand : loop.operands) {
-        if (int& place = renamed[at(operand)]; place < 0) place = add_result(made, operand, scans, renamed);
-        in.push_back(renamed[at(operand)]);
+        if (place_of(operand) < 0) of_results[at(operand - graph_.size())] = add_result(made, operand, scans, place_of);
+        in.push_back(place_of(operand));
       }
       return in;
     };
     for (int i = 0; i < graph_.size(); ++i) {
-      Value v = graph_[i];
-      if (const int number = loop_of_[at(i)]; number >= 0) {
-        const Loop& loop = loops_[at(number)];
-        Scan scan = scans[at(number)];
-        scan.output = v.op.output();
-        if (scan.output >= loop.scan.carries + loop.scan.stacked - loop.added) scan.output += loop.added;
-        v.op = AnyOp::of(scan);
-        v.in = operands_of(loop);
-      } else {
-        for (int& operand : v.in) operand = renamed[at(operand)];
+      const int number = loop_of_[at(i)];
+      if (number < 0) {
+        places.keep(i);
+        continue;
       }
-      renamed[at(i)] = made.add(std::move(v));
+      const Loop& loop = loops_[at(number)];
+      Value v = graph_[i];
+      Scan scan = scans[at(number)];
+      scan.output = v.op.output();
+      if (scan.output >= loop.scan.carries + loop.scan.stacked - loop.added) scan.output += loop.added;
+      v.op = AnyOp::of(scan);
+      v.in = operands_of(loop);
+      places.replace(i, std::move(v));
     }
-    for (int i : graph_.inputs) made.inputs.push_back(renamed[at(i)]);
-    for (int o : graph_.outputs) made.outputs.push_back(renamed[at(o)]);
-    for (int d : graph_.dying) made.dying.push_back(renamed[at(d)]);
+    places.finish();
     return made;
   }
 
@@ -233,14 +242,12 @@ class Keeper {
   };
 
   int find_or_add(int i, const Scan& scan) {
-    const AnyOp first = graph_[i].op.sibling(0);
-    const auto known = std::ranges::find_if(
-        loops_, [&](const Loop& loop) { return loop.before == first && loop.in_before == graph_[i].in; });
-    if (known != loops_.end()) return static_cast<int>(known - loops_.begin());
-    Loop made{.before = first, .in_before = graph_[i].in, .scan = scan, .body = scan.body.graph(), .operands = {}};
+    const auto [number, is_new] = applications_.find_or_add(graph_[i].op, graph_[i].in);
+    if (!is_new) return number;
+    Loop made{.before = graph_[i].op.sibling(0), .scan = scan, .body = scan.body.graph(), .operands = {}};
     for (int operand : graph_[i].in) made.operands.push_back(normal(operand));
     loops_.push_back(std::move(made));
-    return static_cast<int>(loops_.size()) - 1;
+    return number;
   }
 
   /// Stacked results as such, whether somebody asked for them or not.
@@ -297,7 +304,7 @@ class Keeper {
     const Known known(made.body);
     for (int& i : inputs)
       if (i >= 0) i = known.first(i);
-    Again computed(known, again.body, inputs, again.first_whole());
+    Again computed(known, again.body, inputs, again.first_whole(), target_);
     const std::vector<int> chosen = computed.choose();
     if (chosen.empty()) return;
     std::vector<std::pair<int, int>> replaced;  // values of the second body and their operands
@@ -345,42 +352,42 @@ class Keeper {
       if (needed[at(i)])
         for (int operand : body[i].in) needed[at(operand)] = true;
     Graph kept;
-    std::vector<int> renamed(at(body.size()), -1),
-        operands(loop.operands.begin(), loop.operands.begin() + loop.scan.first_carry());
+    GraphRewriter places(body, kept);
+    std::vector<int> operands(loop.operands.begin(), loop.operands.begin() + loop.scan.first_carry());
     int singles = 0;
     for (std::size_t k = 0; k < body.inputs.size(); ++k) {
       const int i = body.inputs[k];
       if (!needed[at(i)]) continue;
       if (k >= at(loop.scan.carries) && k < loop.first_whole()) ++singles;
-      kept.inputs.push_back(renamed[at(i)] = kept.add(body[i]));
+      kept.inputs.push_back(places.keep(i));
       operands.push_back(loop.operand(k));
     }
-    for (int i = 0; i < size; ++i) {
-      if (!needed[at(i)] || body[i].is_input()) continue;
-      Value v = body[i];
-      for (int& operand : v.in) operand = renamed[at(operand)];
-      renamed[at(i)] = kept.add(std::move(v));
-    }
-    for (int o : body.outputs) kept.outputs.push_back(renamed[at(o)]);
+    for (int i = 0; i < size; ++i)
+      if (needed[at(i)] && !body[i].is_input()) places.keep(i);
+    kept.outputs = body.outputs;
+    places.rename(kept.outputs);
     loop.scan.singles = singles;
     loop.operands = std::move(operands);
     body = std::move(kept);
   }
 
   /// A result of a loop that stands before.
-  int add_result(Graph& made, int operand, const std::vector<Scan>& scans, const std::vector<int>& renamed) const {
+  int add_result(Graph& made, int operand, const std::vector<Scan>& scans,
+                 const std::function<int(int)>& place_of) const {
     const Result& result = results_[at(operand - graph_.size())];
     const Loop& loop = loops_[result.loop];
     Scan scan = scans[result.loop];
     scan.output = scan.carries + result.number;
     Value v{.op = AnyOp::of(scan), .in = {}, .spec = scan.body.output(at(scan.output))};
     v.spec.shape.insert(0, scan.iterations);
-    for (int each : loop.operands) v.in.push_back(renamed[at(each)]);
+    for (int each : loop.operands) v.in.push_back(place_of(each));
     return made.add(std::move(v));
   }
 
   const Graph& graph_;
+  const TargetModel& target_;
   std::vector<int> loop_of_;  // per value: the loop whose result it is; -1: it is none
+  Applications<int> applications_;
   std::vector<Loop> loops_;
   std::vector<Result> results_;
   bool changed_ = false;
@@ -388,10 +395,10 @@ class Keeper {
 
 }  // namespace
 
-void keep_residuals(Graph& graph) {
+void keep_residuals(Graph& graph, const TargetModel& target) {
   const auto is_scan = [](const Value& v) { return v.op && v.op.as<Scan>(); };
   if (std::ranges::none_of(graph.values, is_scan)) return;
-  Keeper keeper(graph);
+  Keeper keeper(graph, target);
   if (!keeper.run()) return;
   graph = keeper.rebuilt();
   eliminate_common_subexpressions(graph);

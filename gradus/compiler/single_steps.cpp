@@ -1,5 +1,6 @@
 /// Steps without fusion.
 #include "gradus/compiler/steps.h"
+#include "gradus/graph/applications.h"
 
 namespace gradus {
 namespace {
@@ -25,17 +26,21 @@ std::vector<bool> find_stored(const Graph& graph) {
 
 std::vector<Step> single_steps(const Graph& graph) {
   const std::vector<bool> stored = find_stored(graph);
-  Applications controls(graph);
+  Applications<int> controls;
+  std::vector<std::size_t> step_of_control;
   std::vector<Step> steps;
   for (int i = 0; i < graph.size(); ++i) {
     const Value& v = graph[i];
     if (v.is_input() || v.op.is_alias() || !stored[static_cast<std::size_t>(i)]) continue;
     if (v.op.is_control()) {
-      if (const auto known = controls.find_or_add(i, static_cast<int>(steps.size()))) {
-        steps[static_cast<std::size_t>(*known)].members.push_back(i);
-        steps[static_cast<std::size_t>(*known)].outputs.push_back(i);
+      const auto [number, is_new] = controls.find_or_add_result(v.op, v.in);
+      if (!is_new) {
+        Step& step = steps[step_of_control[static_cast<std::size_t>(number)]];
+        step.members.push_back(i);
+        step.outputs.push_back(i);
         continue;
       }
+      step_of_control.push_back(steps.size());
     }
     const auto kind = kind_of(v);
     const Shape& space = v.op.is_reduction() ? graph[v.in[0]].spec.shape : v.spec.shape;

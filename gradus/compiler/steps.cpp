@@ -1,7 +1,6 @@
 /// What steps read, and where: the rules that fusion, memory planning and code generation share.
 #include "gradus/compiler/steps.h"
 #include <algorithm>
-#include "gradus/base/hash.h"
 
 namespace gradus {
 namespace {
@@ -18,22 +17,6 @@ Step loops_after_product(const Step& step) {
   Step loops{.space = step.space, .members = step.members, .outputs = step.outputs, .in_pieces = true};
   std::erase(loops.members, step.product);
   return loops;
-}
-
-std::optional<int> Applications::find_or_add(int i, int fresh) {
-  const Value& v = graph_[i];
-  const AnyOp first = v.op.sibling(0);
-  std::uint64_t hash = first.hash();
-  for (int operand : v.in) hash = mix(hash, static_cast<std::uint64_t>(operand));
-  for (auto [it, last] = known_.equal_range(hash); it != last; ++it) {
-    std::vector<int>& members = it->second.members;
-    if (graph_[members[0]].op.sibling(0) != first || graph_[members[0]].in != v.in) continue;
-    if (std::ranges::any_of(members, [&](int member) { return graph_[member].op == v.op; })) continue;
-    members.push_back(i);
-    return it->second.number;
-  }
-  known_.emplace(hash, Application{fresh, {i}});
-  return {};
 }
 
 int storage_of(const Graph& graph, int value) {

@@ -3,7 +3,6 @@
 #pragma once
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 #include "gradus/graph/graph.h"
 
@@ -31,23 +30,6 @@ Step::Kind kind_of(const Value& v);
 
 /// The same bytes under another shape. A barrier is none: what stands behind it is not to be found.
 inline bool is_plain_alias(const Value& v) { return v.op.is_alias() && v.in.size() == 1; }
-
-/// Which values are results of one application of a branch or a loop: they belong into one step.
-class Applications {
- public:
-  explicit Applications(const Graph& graph) : graph_(graph) {}
-  /// The number that was given for a sibling of value i, if this output is not yet among its siblings; else nothing,
-  /// and `fresh` is the number of a new application.
-  std::optional<int> find_or_add(int i, int fresh);
-
- private:
-  struct Application {
-    int number;
-    std::vector<int> members;
-  };
-  const Graph& graph_;
-  std::unordered_multimap<std::uint64_t, Application> known_;
-};
 
 /// Every value that is computed as a step of its own; values that nobody needs in memory are no step.
 std::vector<Step> single_steps(const Graph& graph);

@@ -4,13 +4,7 @@
 #include "gradus/ops/matmul.h"
 
 namespace gradus {
-namespace {
-
-constexpr std::int64_t least_weights = 64 << 10, most_weights = 4 << 20;  // bytes that caches of cores may hold
-
-}  // namespace
-
-bool is_in_turns(const Graph& graph, int product, std::span<const std::int64_t> symbols) {
+bool is_in_turns(const Graph& graph, int product, std::span<const std::int64_t> symbols, const TargetModel& target) {
   const Value& v = graph[product];
   const Matmul& op = *v.op.as<Matmul>();
   const auto extent = [&](std::int64_t d) {
@@ -22,7 +16,8 @@ bool is_in_turns(const Graph& graph, int product, std::span<const std::int64_t> 
   for (int i = 0; i < c.rank() - 2; ++i)
     if (extent(c[i]) != 1) return false;
   return std::ranges::count(graph.dying, storage_of(graph, v.in[1])) > 0 && v.spec.dtype != bf16 && !op.transpose_b &&
-         n > 1 && m > 0 && m * 3 <= k && weights >= least_weights && weights <= most_weights;
+         n > 1 && m > 0 && m * 3 <= k && weights >= target.least_weights_in_turns &&
+         weights <= target.most_weights_in_turns;
 }
 
 }  // namespace gradus

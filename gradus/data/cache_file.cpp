@@ -73,8 +73,13 @@ std::uint64_t hash_of_bytes(std::span<const std::byte> bytes, std::uint64_t seed
 }
 
 void CacheFile::check(const std::filesystem::path& file, std::uint64_t fingerprint) {
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without waiting: what is there may be a pipe that nobody writes.
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return;
+  struct stat status{};
+  const bool is_regular = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+  if (!is_regular) close(descriptor);
+  require<Unavailable>(is_regular, "cache: ", file.string(), ": is no regular file");
   std::array<std::byte, sizeof(FileHeader)> bytes;
   const ssize_t count = pread(descriptor, bytes.data(), bytes.size(), 0);
   close(descriptor);
@@ -102,8 +107,9 @@ std::shared_ptr<CacheFile> CacheFile::open(const std::filesystem::path& file, st
 CacheFile::CacheFile(std::filesystem::path file, std::uint64_t fingerprint, std::vector<Spec> specs,
                      std::optional<std::int64_t> count)
     : file_(std::move(file)), fingerprint_(fingerprint), specs_(std::move(specs)), count_(count) {
-  descriptor_ = ::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor_ < 0 && (errno == EACCES || errno == EROFS)) descriptor_ = ::open(file_.c_str(), O_RDONLY | O_CLOEXEC);
+  descriptor_ = ::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (descriptor_ < 0 && (errno == EACCES || errno == EROFS))
+    descriptor_ = ::open(file_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   require<Unavailable>(descriptor_ >= 0, "cache: ", file_.string(), ": cannot be written: ", reason(errno));
   try {
     if (try_lock(false)) {

@@ -27,6 +27,9 @@ template <std::size_t N> class Dataset {
   template <class F> auto map(F f, MapOptions options = {}) const -> Dataset<arity_of<with_tensors_t<F, N>>::value> {
     return Dataset<arity_of<with_tensors_t<F, N>>::value>(pipeline_.map(traced(f), compiled(f, "map"), options));
   }
+  template <class F>
+    requires(!requires { typename with_tensors_t<F, N>; })
+  void map(F, MapOptions = {}) const = delete;  // the function takes one Tensor for each field of an element
   /// The elements for which the predicate, which gives one boolean, is true. How many there are is not known without
   /// reading them: there is no cardinality, and going on within an epoch asks again about the elements before.
   template <class F>
@@ -34,6 +37,9 @@ template <std::size_t N> class Dataset {
   Dataset filter(F predicate) const {
     return Dataset(pipeline_.filter(traced(predicate), compiled(predicate, "filter")));
   }
+  template <class F>
+    requires(!requires { typename with_tensors_t<F, N>; })
+  void filter(F) const = delete;  // the function takes one Tensor for each field of an element
   /// f of the fields of an element gives a Dataset. `cycle_length` of these are read by turns, `block_length` elements
   /// at a turn; where one ends the next takes its place. f is called when an element's turn comes, not traced.
   template <class F> auto interleave(F f, InterleaveOptions options = {}) const -> with_tensors_t<F, N> {

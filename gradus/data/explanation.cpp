@@ -1,7 +1,8 @@
 #include "gradus/data/explanation.h"
 #include <algorithm>
-#include <cstdio>
+#include <iomanip>
 #include <ostream>
+#include "gradus/base/error.h"
 #include "gradus/data/stage.h"
 
 namespace gradus {
@@ -18,10 +19,11 @@ void collect(const Stage& stage, int depth, std::vector<PipelineExplanation::Sta
   for (const Stage* source : stage.sources()) collect(*source, depth + 1, out);
 }
 
-std::string line(const char* format, auto... values) {
-  char buffer[256];
-  const int count = std::snprintf(buffer, sizeof buffer, format, values...);
-  return std::string(buffer, static_cast<std::size_t>(std::clamp(count, 0, 255)));
+std::string fixed(double value, int digits) { return text(std::fixed, std::setprecision(digits), value); }
+
+std::string line(std::string_view stage, const auto& elements, const std::string& each, const std::string& share) {
+  return text(std::left, std::setw(40), stage.substr(0, 40), ' ', std::right, std::setw(12), elements, ' ',
+              std::setw(12), each, ' ', std::setw(8), share, '\n');
 }
 
 }  // namespace
@@ -42,15 +44,14 @@ std::ostream& operator<<(std::ostream& out, const PipelineExplanation& explanati
     all += stage.seconds;
     if (!slowest || stage.seconds > slowest->seconds) slowest = &stage;
   }
-  out << line("%-40s %12s %12s %8s\n", "stage", "elements", "us/element", "share");
+  out << line("stage", "elements", "us/element", "share");
   for (const auto& stage : explanation.stages) {
     const std::string name = std::string(static_cast<std::size_t>(2 * stage.depth), ' ') + stage.stage;
     const double each = stage.elements > 0 ? stage.seconds * 1e6 / static_cast<double>(stage.elements) : 0;
-    out << line("%-40s %12lld %12.3f %7.1f%%\n", name.substr(0, 40).c_str(), static_cast<long long>(stage.elements),
-                each, all > 0 ? 100 * stage.seconds / all : 0.0);
+    out << line(name, stage.elements, fixed(each, 3), fixed(all > 0 ? 100 * stage.seconds / all : 0, 1) + '%');
   }
-  out << line("%lld elements were read; readers waited %.3f s, background threads waited %.3f s: ",
-              static_cast<long long>(explanation.reads), explanation.readers_waited, explanation.threads_waited);
+  out << text(explanation.reads, " elements were read; readers waited ", fixed(explanation.readers_waited, 3),
+              " s, background threads waited ", fixed(explanation.threads_waited, 3), " s: ");
   if (explanation.readers_waited == 0 && explanation.threads_waited == 0)
     return out << "nothing was made ahead; prefetch() would\n";
   if (explanation.threads_waited >= explanation.readers_waited) return out << "the reader is slower than the stages\n";

@@ -60,8 +60,9 @@ void Prefetcher::start_thread() {
       ThreadPool::global().run(1, [this](int, int) { produce(); });
     });
   } catch (const std::system_error& error) {
-    throw ResourceExhausted(text("prefetch: the system refuses to start a thread: ", error.what(),
-                                 "; end other threads, or read without prefetch"));
+    throw ResourceExhausted(text("prefetch: the system starts no further thread (", error.what(),
+                                 "), as limits such as ulimit -u and a container's pids.max make it; raise them, or "
+                                 "read without prefetch"));
   }
 }
 

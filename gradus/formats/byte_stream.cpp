@@ -1,11 +1,7 @@
 #include "gradus/formats/byte_stream.h"
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
 #include "gradus/base/error.h"
+#include "gradus/base/input_file.h"
 
 namespace gradus {
 
@@ -38,35 +34,15 @@ namespace {
 
 class FileStream : public ByteStream {
  public:
-  explicit FileStream(const std::filesystem::path& file)
-      : ByteStream(file.string()), descriptor_(open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
-    require<Unavailable>(descriptor_ >= 0, name(), ": cannot be opened: ", std::generic_category().message(errno));
-    struct stat status{};
-    const bool known = fstat(descriptor_, &status) == 0;
-    if (known && S_ISREG(status.st_mode)) size_ = status.st_size;
-    if (known && S_ISDIR(status.st_mode)) {
-      close(descriptor_);
-      throw Unavailable(name() + ": is a directory; expected a file");
-    }
-  }
-  FileStream(const FileStream&) = delete;
-  ~FileStream() override { close(descriptor_); }
+  explicit FileStream(const std::filesystem::path& file) : ByteStream(file.string()), file_(file) {}
 
-  std::int64_t likely_bytes() const override { return std::max(std::int64_t{0}, size_ - position()); }
+  std::int64_t likely_bytes() const override { return std::max(std::int64_t{0}, file_.size() - position()); }
 
  protected:
-  std::size_t read_some(std::span<std::byte> out) override {
-    for (;;) {
-      const ssize_t count = ::read(descriptor_, out.data(), out.size());
-      if (count >= 0) return static_cast<std::size_t>(count);
-      require<Unavailable>(errno == EINTR, name(), ": cannot be read at ", place(), ": ",
-                           std::generic_category().message(errno));
-    }
-  }
+  std::size_t read_some(std::span<std::byte> out) override { return file_.read(out); }
 
  private:
-  int descriptor_;
-  std::int64_t size_ = 0;  // unknown of a pipe
+  InputFile file_;
 };
 
 class MemoryStream : public ByteStream {

@@ -40,7 +40,8 @@ class ByteStream {
   std::vector<std::byte> peeked_;
 };
 
-/// Unavailable, with the system's reason, if the file cannot be opened or read.
+/// Unavailable, with the system's reason, if the file cannot be opened or read or is no regular one
+/// (base/input_file.h).
 std::unique_ptr<ByteStream> open_file(const std::filesystem::path& file);
 /// `bytes` must outlive the stream.
 std::unique_ptr<ByteStream> stream_of(std::span<const std::byte> bytes, std::string name);

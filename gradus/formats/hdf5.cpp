@@ -14,7 +14,7 @@ using Bytes = std::span<const std::byte>;
 using Address = std::uint64_t;
 
 constexpr Address nowhere = ~Address{0};
-constexpr int deepest = 64;  // groups within groups, nodes of a tree
+constexpr int deepest = 64, highest = 16;  // groups within groups, nodes of the tree of one group
 constexpr std::size_t longest_name = 1024;
 
 enum Message : std::uint16_t {
@@ -76,6 +76,9 @@ class Reader {
     const Address base = version == 0 ? 24 : 28;
     file_.expect(file_.at<Address>(base) == 0, base, "expected the base address 0");
     read_object(file_.at<Address>(base + 40), "", 0);
+    std::unordered_set<std::string> names;
+    for (const NamedArray& array : arrays_)
+      file_.expect(names.insert(array.name).second, 0, "two arrays are called `", array.name, "`");
     return std::move(arrays_);
   }
 
@@ -137,14 +140,14 @@ class Reader {
   }
 
   /// III.A.1: nodes of a tree of version 1, then the symbol tables.
-  void read_tree(Address node, Address heap, const std::string& path, int depth) {
+  void read_tree(Address node, Address heap, const std::string& path, int depth, int level = 0) {
     visit_once(node);
-    file_.expect(depth < deepest, node, "a tree is deeper than ", deepest);
+    file_.expect(level < highest, node, "a tree is deeper than ", highest);
     if (file_.has(node, "SNOD")) return read_names(node, heap, path, depth);
     file_.expect(file_.has(node, "TREE") && file_.at<std::uint8_t>(node + 4) == 0, node, "no node of a group's tree");
     const auto entries = file_.at<std::uint16_t>(node + 6);
     for (unsigned i = 0; i < entries; ++i)
-      read_tree(file_.at<Address>(node + 24 + 8 + i * Address{16}), heap, path, depth + 1);
+      read_tree(file_.at<Address>(node + 24 + 8 + i * Address{16}), heap, path, depth, level + 1);
   }
 
   /// III.B, III.C

@@ -1,5 +1,6 @@
 /// Writing HDF5: addresses are given out from the root down, then all structures are put in their places. Objects are
 /// those of hdf5.cpp's sections.
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -159,10 +160,14 @@ struct Layout {
   }
 };
 
+constexpr std::ptrdiff_t most_groups = 62;  // so deep hdf5.cpp reads
+
 /// The place of `array` among the groups.
 void enter(Object& root, const NamedArray& array) {
   Object* at = &root;
   const std::string_view path = array.name;
+  require(std::ranges::count(path, '/') <= most_groups, "hdf5: the path `", path.substr(0, 100),
+          "`: groups are nested deeper than ", most_groups);
   for (std::size_t begin = 0; begin <= path.size();) {
     const std::size_t end = std::min(path.find('/', begin), path.size());
     require(end > begin && !at->array, "hdf5: `", path, "` is no path for an array: a part is empty or an array");

@@ -166,6 +166,11 @@ void write_idx(const std::filesystem::path& file, DType dtype, std::span<const s
   out.commit();
 }
 
+Tensor load_idx(const std::filesystem::path& file) {
+  IdxArray array = read_idx(file);
+  return Tensor::of_buffer({array.dtype, Shape(array.dims)}, std::move(array.data));
+}
+
 void save_idx(const std::filesystem::path& file, const Tensor& x) {
   const Shape& shape = x.shape();
   write_idx(file, x.dtype(), {shape.begin(), shape.end()}, x.observed().data());

@@ -26,7 +26,9 @@ IdxArray parse_idx(std::span<const std::byte> bytes, std::string name = "idx dat
 /// ResourceExhausted if the file cannot be written.
 void write_idx(const std::filesystem::path& file, DType dtype, std::span<const std::int64_t> dims, const void* data);
 
-/// The same of a tensor, which must have a dimension.
+/// The array of a file as a tensor, with the errors of read_idx.
+Tensor load_idx(const std::filesystem::path& file);
+/// Writes a tensor, which must have a dimension; errors as of write_idx.
 void save_idx(const std::filesystem::path& file, const Tensor& x);
 
 }  // namespace gradus

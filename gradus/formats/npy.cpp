@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 #include "gradus/formats/atomic_file.h"
-#include "gradus/formats/whole_file.h"
+#include "gradus/base/input_file.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {

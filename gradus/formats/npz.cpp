@@ -3,7 +3,7 @@
 #include <array>
 #include <set>
 #include "gradus/formats/npy.h"
-#include "gradus/formats/whole_file.h"
+#include "gradus/base/input_file.h"
 #include "gradus/formats/zip.h"
 
 namespace gradus {

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <locale>
-#include <sstream>
 #include "gradus/base/error.h"
 #include "gradus/base/floating_point_state.h"
 #include "gradus/formats/atomic_file.h"
@@ -179,8 +178,7 @@ std::string to_svg(const std::vector<PlotPanel>& panels) {
   const std::size_t across = std::clamp<std::size_t>(panels.size(), 1, panels_a_row);
   const std::size_t down = std::max<std::size_t>((panels.size() + across - 1) / across, 1);
   const double whole_width = width * static_cast<double>(across), whole_height = height * static_cast<double>(down);
-  std::ostringstream out;
-  out.imbue(std::locale::classic());
+  TextStream out;
   out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << whole_width << "\" height=\"" << whole_height
       << "\" viewBox=\"0 0 " << whole_width << ' ' << whole_height
       << "\" font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";

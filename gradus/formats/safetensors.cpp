@@ -1,9 +1,11 @@
 /// The header is JSON, and every number in it is checked against the bytes that are there before anything is allocated.
 #include "gradus/formats/safetensors.h"
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include "gradus/formats/atomic_file.h"
-#include "gradus/formats/whole_file.h"
+#include "gradus/base/input_file.h"
+#include "gradus/formats/json.h"
 
 namespace gradus {
 namespace {
@@ -40,14 +42,19 @@ Json header_of(std::span<const std::byte> bytes, std::string_view file, std::spa
   require<DataError>(size <= max_header && size <= bytes.size() - 8, file, ": byte 0: the header claims ", size,
                      " bytes, but ", bytes.size() - 8, " follow");
   contents = bytes.subspan(8 + size);
-  const char* begin = reinterpret_cast<const char*>(bytes.data()) + 8;
-  Json header = Json::parse(begin, begin + size, nullptr, false);
+  const std::string_view written(reinterpret_cast<const char*>(bytes.data()) + 8, size);
+  Json header = parse_json(written, text(file, ": the header, from byte 8 on"));
   require<DataError>(header.is_object(), file, ": byte 8: the header is no JSON object");
   return header;
 }
 
-/// `left`: the bytes of `contents` that no array before took; so arrays in one place cost no more than the file.
-NamedArray array_of(const std::string& name, const Json& entry, std::span<const std::byte> contents, std::size_t& left,
+/// An array and where its bytes lie among the contents.
+struct Placed {
+  NamedArray array;
+  std::uint64_t first = 0, last = 0;
+};
+
+Placed placed_array(const std::string& name, const Json& entry, std::span<const std::byte> contents,
                     std::string_view file) {
   const auto complain_unless = [&](bool ok, std::string_view what) {
     require<DataError>(ok, file, ": array `", name, "`: ", what);
@@ -73,13 +80,36 @@ NamedArray array_of(const std::string& name, const Json& entry, std::span<const 
     wanted = bytes_of(array.spec);
   } catch (const Error& error) { complain_unless(false, error.what()); }
   complain_unless(static_cast<std::uint64_t>(wanted) == last - first, "its shape and its data_offsets disagree");
-  complain_unless(last - first <= left, "its bytes are those of other arrays, too");
-  left -= last - first;
-  const auto source = contents.subspan(first, last - first);
+  return {std::move(array), first, last};
+}
+
+/// Arrays lie one behind the other, from the first byte to the last: bytes of two arrays would be read twice, and bytes
+/// of none could hold anything.
+void check_places(const std::vector<Placed>& arrays, std::size_t bytes, std::string_view file) {
+  std::vector<const Placed*> in_order;
+  for (const Placed& each : arrays) in_order.push_back(&each);
+  std::ranges::sort(in_order, {}, [](const Placed* each) { return std::pair(each->first, each->last); });
+  std::uint64_t place = 0;
+  for (const Placed* each : in_order) {
+    require<DataError>(each->first >= place, file, ": array `", each->array.name, "` begins at byte ", each->first,
+                       " of the contents, within the array before, which ends at ", place,
+                       ": its bytes are those of other arrays, too");
+    require<DataError>(each->first == place, file, ": bytes ", place, " to ", each->first,
+                       " of the contents, before array `", each->array.name, "`, belong to no array");
+    place = each->last;
+  }
+  require<DataError>(place == bytes, file, ": bytes ", place, " to ", bytes,
+                     " of the contents, at the end of the file, belong to no array");
+}
+
+NamedArray read_array(Placed placed, std::span<const std::byte> contents, std::string_view file) {
+  const auto source = contents.subspan(placed.first, placed.last - placed.first);
+  NamedArray array = std::move(placed.array);
   if (array.spec.dtype == boolean)
-    for (std::byte b : source) complain_unless(b <= std::byte{1}, "a bool is neither 0 nor 1");
-  array.data = Buffer::allocate(wanted, "weights");
-  if (wanted) std::memcpy(array.data->data(), source.data(), source.size());
+    for (std::byte b : source)
+      require<DataError>(b <= std::byte{1}, file, ": array `", array.name, "`: a bool is neither 0 nor 1");
+  array.data = Buffer::allocate(static_cast<std::int64_t>(source.size()), "weights");
+  if (!source.empty()) std::memcpy(array.data->data(), source.data(), source.size());
   return array;
 }
 
@@ -110,15 +140,31 @@ void write_safetensors(const std::filesystem::path& file, std::span<const NamedA
 std::vector<NamedArray> parse_safetensors(std::span<const std::byte> bytes, std::string_view name) {
   std::span<const std::byte> contents;
   const Json header = header_of(bytes, name, contents);
-  std::vector<NamedArray> arrays;
-  std::size_t left = contents.size();
+  std::vector<Placed> placed;
   for (const auto& [key, entry] : header.items())
-    if (key != "__metadata__") arrays.push_back(array_of(key, entry, contents, left, name));
+    if (key != "__metadata__") placed.push_back(placed_array(key, entry, contents, name));
+  check_places(placed, contents.size(), name);
+  std::vector<NamedArray> arrays;
+  for (Placed& each : placed) arrays.push_back(read_array(std::move(each), contents, name));
   return arrays;
 }
 
 std::vector<NamedArray> read_safetensors(const std::filesystem::path& file) {
   return parse_safetensors(read_whole_file(file), file.string());
+}
+
+void save_safetensors(const std::filesystem::path& file, const NamedTensors& arrays) {
+  std::vector<NamedArray> named;
+  for (const auto& [name, tensor] : arrays)
+    named.push_back({name, tensor.spec(), Ref<Buffer>(&tensor.observed())});
+  write_safetensors(file, named);
+}
+
+NamedTensors load_safetensors(const std::filesystem::path& file) {
+  NamedTensors arrays;
+  for (NamedArray& array : read_safetensors(file))
+    arrays.emplace_back(std::move(array.name), Tensor::of_buffer(array.spec, std::move(array.data)));
+  return arrays;
 }
 
 }  // namespace gradus

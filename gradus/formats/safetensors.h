@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <vector>
+#include "gradus/formats/npz.h"
 #include "gradus/tensor/buffer.h"
 #include "gradus/tensor/shape.h"
 
@@ -22,5 +23,9 @@ void write_safetensors(const std::filesystem::path& file, std::span<const NamedA
 std::vector<NamedArray> read_safetensors(const std::filesystem::path& file);
 /// The same for bytes in memory; `name` stands for the file in messages.
 std::vector<NamedArray> parse_safetensors(std::span<const std::byte> bytes, std::string_view name);
+
+/// The same of tensors, as save_npz and load_npz do it. InvalidArgument for two arrays of one name.
+void save_safetensors(const std::filesystem::path& file, const NamedTensors& arrays);
+NamedTensors load_safetensors(const std::filesystem::path& file);
 
 }  // namespace gradus

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <system_error>
 #include "gradus/base/error.h"
@@ -12,6 +13,7 @@
 #include "gradus/formats/atomic_file.h"
 #include "gradus/formats/byte_stream.h"
 #include "gradus/formats/crc32c.h"
+#include "gradus/formats/gzip.h"
 
 namespace gradus {
 namespace {
@@ -41,7 +43,7 @@ template <class Sink> void read_records(ByteStream& stream, const Sink& sink) {
     if (got == 0) return;
     complain_unless(got == header.size(), "the file ends within its length");
     complain_unless(number_at<std::uint32_t>(header, 8) == masked_crc32c(std::span(header).first(8)),
-                    "the checksum of its length does not agree; is it a TFRecord file, and not compressed?");
+                    "the checksum of its length does not agree; is it a TFRecord file, plain or compressed by gzip?");
     const auto length = number_at<std::uint64_t>(header, 0);
     complain_unless(static_cast<std::int64_t>(length) >= 0 &&
                         static_cast<std::int64_t>(length) <= stream.likely_bytes() - footer_bytes,
@@ -55,15 +57,52 @@ template <class Sink> void read_records(ByteStream& stream, const Sink& sink) {
   }
 }
 
+/// Whether what the stream holds is compressed: the length of a record may begin as gzip does, its checksum tells.
+bool is_compressed(ByteStream& stream) {
+  const std::span<const std::byte> start = stream.peek(header_bytes);
+  if (start.size() < 2 || start[0] != std::byte{0x1f} || start[1] != std::byte{0x8b}) return false;
+  return start.size() < header_bytes || number_at<std::uint32_t>(start, 8) != masked_crc32c(start.first(8));
+}
+
+/// A file without a name for what is unpacked, which goes with its descriptor.
+int unnamed_file(const std::string& for_file) {
+  std::string path = (std::filesystem::temp_directory_path() / "gradus_records_XXXXXX").string();
+  const int descriptor = mkostemp(path.data(), O_CLOEXEC);
+  require<Unavailable>(descriptor >= 0, for_file, ": it is compressed, and no file to unpack it can be made in ",
+                       std::filesystem::temp_directory_path().string(), ": ", std::generic_category().message(errno));
+  unlink(path.c_str());
+  return descriptor;
+}
+
+void write_at(int descriptor, std::span<const std::byte> bytes, std::int64_t at, const std::string& for_file) {
+  while (!bytes.empty()) {
+    const ssize_t count = pwrite(descriptor, bytes.data(), bytes.size(), at);
+    if (count < 0 && errno == EINTR) continue;
+    require<ResourceExhausted>(count > 0, for_file, ": it is compressed, and cannot be unpacked in ",
+                               std::filesystem::temp_directory_path().string(), ": ",
+                               std::generic_category().message(errno));
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+    at += count;
+  }
+}
+
 }  // namespace
 
 TfrecordFile::TfrecordFile(const std::filesystem::path& file) : name_(file.string()) {
-  const auto stream = open_file(file);
-  read_records(*stream, [this](std::int64_t begin, std::span<const std::byte> payload, std::uint32_t checksum) {
-    places_.push_back({begin + header_bytes, static_cast<std::int64_t>(payload.size()), checksum});
-  });
-  descriptor_ = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  auto stream = open_file(file);
+  const bool unpacks = is_compressed(*stream);
+  if (unpacks) stream = gunzip_if_compressed(std::move(stream));
+  descriptor_ = unpacks ? unnamed_file(name_) : open(file.c_str(), O_RDONLY | O_CLOEXEC);
   require<Unavailable>(descriptor_ >= 0, name_, ": cannot be opened: ", std::generic_category().message(errno));
+  try {
+    read_records(*stream, [&](std::int64_t begin, std::span<const std::byte> payload, std::uint32_t checksum) {
+      places_.push_back({begin + header_bytes, static_cast<std::int64_t>(payload.size()), checksum});
+      if (unpacks) write_at(descriptor_, payload, places_.back().begin, name_);
+    });
+  } catch (...) {
+    close(descriptor_);
+    throw;
+  }
 }
 
 TfrecordFile::~TfrecordFile() {
@@ -97,7 +136,9 @@ std::vector<std::byte> TfrecordFile::record(std::int64_t i) const {
 
 std::vector<std::vector<std::byte>> parse_tfrecord(std::span<const std::byte> bytes, const std::string& name) {
   std::vector<std::vector<std::byte>> records;
-  read_records(*stream_of(bytes, name), [&](std::int64_t, std::span<const std::byte> payload, std::uint32_t) {
+  auto stream = stream_of(bytes, name);
+  if (is_compressed(*stream)) stream = gunzip_if_compressed(std::move(stream));
+  read_records(*stream, [&](std::int64_t, std::span<const std::byte> payload, std::uint32_t) {
     records.emplace_back(payload.begin(), payload.end());
   });
   return records;

@@ -3,6 +3,7 @@
 #include <zlib.h>
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 #include "gradus/base/error.h"
 
 namespace gradus {
@@ -106,6 +107,9 @@ std::vector<ZipEntry> entries_of(const Reader& in) {
     entries.push_back(std::move(entry));
     at += central_bytes + name + extra + comment;
   }
+  std::unordered_set<std::string_view> names;
+  for (const ZipEntry& entry : entries)
+    in.expect(names.insert(entry.name).second, directory.place, text("two parts are called `", entry.name, "`"));
   return entries;
 }
 

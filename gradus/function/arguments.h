@@ -1,9 +1,12 @@
 /// What a traced function may take and give, and how it is taken apart into tensors and put together again.
 #pragma once
 #include <array>
+#include <concepts>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
+#include "gradus/function/variable.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
@@ -21,7 +24,8 @@ template <template <class> class Leaf, class... T>
 struct made_of<Leaf, std::tuple<T...>> : std::conjunction<made_of<Leaf, T>...> {};
 
 template <class T>
-struct argument_leaf : std::bool_constant<std::same_as<T, Tensor> || std::is_arithmetic_v<T> || std::is_enum_v<T>> {};
+struct argument_leaf : std::bool_constant<OneOf<T, Tensor, Variable> || std::is_arithmetic_v<T> || std::is_enum_v<T>> {
+};
 template <class T> struct result_leaf : std::bool_constant<OneOf<T, Tensor, Loss, Gradients>> {};
 
 template <class A>
@@ -29,9 +33,9 @@ concept FunctionArgument = made_of<argument_leaf, A>::value;
 template <class R>
 concept FunctionResult = std::is_void_v<R> || made_of<result_leaf, R>::value;
 
-/// What a traced function sees: floating numbers have become tensors.
+/// What a traced function sees: floating numbers, and what Variables hold, have become tensors.
 template <class A> struct traced {
-  using type = std::conditional_t<std::is_floating_point_v<A>, Tensor, A>;
+  using type = std::conditional_t<std::is_floating_point_v<A> || std::same_as<A, Variable>, Tensor, A>;
 };
 template <class A, std::size_t N> struct traced<std::array<A, N>> {
   using type = std::array<typename traced<A>::type, N>;
@@ -56,6 +60,7 @@ template <class T> constexpr bool is_sequence = requires { std::tuple_size<T>::v
 
 template <class A> void flatten_argument(const A& argument, Tensors& tensors, std::string& statics) {
   if constexpr (std::same_as<A, Tensor>) tensors.push_back(argument);
+  else if constexpr (std::same_as<A, Variable>) tensors.push_back(argument.value());
   else if constexpr (std::is_floating_point_v<A>) tensors.push_back(number_argument(argument));
   else if constexpr (std::is_enum_v<A>) statics += std::to_string(static_cast<std::int64_t>(argument)) + ' ';
   else if constexpr (std::is_arithmetic_v<A>) statics += std::to_string(argument) + ' ';
@@ -68,6 +73,22 @@ template <class A> traced_t<A> rebuild_argument(const A& argument, In in, std::s
   else if constexpr (!is_sequence<A>) return argument;
   else
     return std::apply([&](const auto&... part) { return traced_t<A>{rebuild_argument(part, in, next)...}; }, argument);
+}
+
+template <class A>
+concept Text = std::convertible_to<const A&, std::string_view>;
+
+/// Whether a call is right, and else what is wrong with it.
+enum class CallKind { right, text, kind, number, mutable_closure, reference, arguments, result };
+template <class F, class... A> consteval CallKind kind_of_call() {
+  if constexpr ((Text<A> || ...)) return CallKind::text;
+  else if constexpr (!(FunctionArgument<A> && ...)) return CallKind::kind;
+  else if constexpr (std::invocable<const F&, traced_t<A>...>)
+    return FunctionResult<std::invoke_result_t<const F&, traced_t<A>...>> ? CallKind::right : CallKind::result;
+  else if constexpr (std::invocable<F&, traced_t<A>...>) return CallKind::mutable_closure;
+  else if constexpr (std::invocable<const F&, A...>) return CallKind::number;
+  else if constexpr (std::invocable<const F&, A&...>) return CallKind::reference;
+  else return CallKind::arguments;
 }
 
 /// Calls visit(tensor&) for each tensor of a result, in a fixed order.

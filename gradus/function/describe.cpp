@@ -1,6 +1,6 @@
 /// The explanation of one variant: its segments as one graph and one list of kernels, in the order of the tree.
 #include <algorithm>
-#include <sstream>
+#include "gradus/base/lines.h"
 #include "gradus/function/variant.h"
 
 namespace gradus {
@@ -12,13 +12,13 @@ class Joiner {
   explicit Joiner(const Segment& root) { add(root, {}); }
 
   std::string text() const {
-    std::istringstream lines(to_text(graph_));
-    std::ostringstream out;
-    std::string line;
-    for (int i = 0; std::getline(lines, line); ++i) {
+    const std::string all = to_text(graph_);
+    std::string_view rest = all;
+    TextStream out;
+    for (int i = 0; !rest.empty(); ++i) {
       for (const auto& [first, title] : titles_)
         if (first == i) out << "# " << title << '\n';
-      out << line << '\n';
+      out << take_line(rest) << '\n';
     }
     return std::move(out).str();
   }

@@ -4,7 +4,6 @@
 #include <iomanip>
 #include <map>
 #include <ostream>
-#include <sstream>
 #include "gradus/base/error.h"
 #include "gradus/function/profile.h"
 
@@ -16,7 +15,7 @@ constexpr std::size_t longest_name = 48, bar_length = 12;
 std::string counted(std::int64_t n, const char* what) { return text(n, " ", what, n == 1 ? "" : "s"); }
 
 std::string number(double value, int digits) {
-  std::ostringstream out;
+  TextStream out;
   out << std::fixed << std::setprecision(digits) << value;
   return std::move(out).str();
 }
@@ -124,7 +123,7 @@ std::ostream& operator<<(std::ostream& out, const Explanation& e) {
       << " of variables, " << bytes(e.constant_bytes) << " of captured constants";
   if (e.recomputed_bytes > 0) out << "; " << bytes(e.recomputed_bytes) << " computed again to keep to max_bytes";
   out << '\n';
-  for (const Retrace& retrace : e.retraces) out << "variant " << retrace.variant << ": " << retrace.reason << '\n';
+  for (const Retrace& retrace : e.retraces) out << text("variant ", retrace.variant, ": ", retrace.reason, '\n');
   const KernelTable table(e.kernels, e.rates);
   out << counted(static_cast<std::int64_t>(e.kernels.size()), "kernel") << " of the newest variant ( | side by side, / "
       << "divided among threads; time on one thread):\n";

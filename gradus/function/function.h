@@ -1,13 +1,14 @@
 /// function(f): traces f once per signature, compiles forward, backward and updates into one program, and runs that.
 ///
-/// Arguments: Tensors are traced; floating numbers become scalar tensors (no retrace per value); integers, bools and
-/// enums are static (one variant per value); arrays, pairs and tuples of these. The training mode is part of the
-/// signature. A C++ `if (bool tensor)` becomes a guard: the path taken is compiled, another path is traced when a call
-/// first takes it, all stay cached; Variables are assigned after the path of a call is known. All other C++ state read
-/// while tracing is frozen in that path; a Variable that is destroyed is noticed, and what used it is traced anew. A
-/// closure must see models and optimizers by reference. InvalidArgument: a Variable that is made and destroyed while
-/// tracing, as those of a model that the C++ copies are, and a field of a model that the C++ itself changes. Called
-/// under a tape, or inside another trace, a function is traced along.
+/// Arguments: Tensors are traced, and what Variables hold; floating numbers become scalar tensors (no retrace per
+/// value; what f takes is a Tensor then, as a double would be one program a value); integers, bools and enums are
+/// static (one variant per value); arrays, pairs and tuples of these. The training mode is part of the signature. A C++
+/// `if (bool tensor)` becomes a guard: the path taken is compiled, another path is traced when a call first takes it,
+/// all stay cached; Variables are assigned after the path of a call is known. All other C++ state read while tracing is
+/// frozen in that path; a Variable that is destroyed is noticed, and what used it is traced anew. A closure must see
+/// models and optimizers by reference. InvalidArgument: a Variable that is made and destroyed while tracing, as those
+/// of a model that the C++ copies are, and a field of a model that the C++ itself changes. Called under a tape, or
+/// inside another trace, a function is traced along.
 ///
 /// A size that varied between calls is a symbol in the next trace: to C++ a negative number, which ops understand. C++
 /// that counts, branches or computes with it is another program for each size. So at each new size the C++ runs twice
@@ -33,8 +34,31 @@ template <class F> class Function {
   Function(F f, FunctionOptions options) : core_(std::make_shared<Core>(std::move(f), std::move(options))) {}
 
   template <class... A>
-    requires std::invocable<const F&, traced_t<A>...>  // not a `mutable` lambda: its state would be frozen
+    requires(detail::kind_of_call<F, A...>() == detail::CallKind::right)
   auto operator()(const A&... arguments) const -> std::invoke_result_t<const F&, traced_t<A>...>;
+
+  // Mistakes: compilers quote the line.
+  template <class... A>
+    requires(detail::kind_of_call<F, A...>() == detail::CallKind::text)
+  void operator()(const A&...) const = delete;  // texts are no arguments: take an enum, or capture the text
+  template <class... A>
+    requires(detail::kind_of_call<F, A...>() == detail::CallKind::number)
+  void operator()(const A&...) const = delete;  // a floating number is a scalar Tensor within: take a Tensor
+  template <class... A>
+    requires(detail::kind_of_call<F, A...>() == detail::CallKind::reference)
+  void operator()(const A&...) const = delete;  // a Variable is its value within: take a Tensor, or capture it
+  template <class... A>
+    requires(detail::kind_of_call<F, A...>() == detail::CallKind::mutable_closure)
+  void operator()(const A&...) const = delete;  // the state of a mutable lambda would be frozen: use a Variable
+  template <class... A>
+    requires(detail::kind_of_call<F, A...>() == detail::CallKind::kind)
+  void operator()(const A&...) const = delete;  // Tensors, numbers, bools, enums, tuples of them; capture others
+  template <class... A>
+    requires(detail::kind_of_call<F, A...>() == detail::CallKind::arguments)
+  void operator()(const A&...) const = delete;  // the function that was given takes other arguments
+  template <class... A>
+    requires(detail::kind_of_call<F, A...>() == detail::CallKind::result)
+  void operator()(const A&...) const = delete;  // it gives Tensors, Loss, Gradients, tuples of them, or nothing
   Explanation explain() const { return core().traced.explain(); }
 
  private:
@@ -57,13 +81,9 @@ template <class F> Function<F> function(F f, FunctionOptions options = {}) {
 
 template <class F>
 template <class... A>
-  requires std::invocable<const F&, traced_t<A>...>
+  requires(detail::kind_of_call<F, A...>() == detail::CallKind::right)
 auto Function<F>::operator()(const A&... arguments) const -> std::invoke_result_t<const F&, traced_t<A>...> {
   using Result = std::invoke_result_t<const F&, traced_t<A>...>;
-  static_assert((FunctionArgument<A> && ...),
-                "function: an argument is a Tensor, a number, a bool, an enum, or an array, pair or tuple of them");
-  static_assert(FunctionResult<Result>,
-                "function: the result is void, Tensor, Loss, Gradients, or an array, pair or tuple of them");
   Core& core = this->core();
   Tensors flat;
   StaticArguments statics{.values = {}, .types = &detail::types_tag<traced_t<A>...>};

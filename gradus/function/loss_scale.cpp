@@ -1,4 +1,4 @@
-/// The rule of dynamic loss scaling.
+/// The rule of loss scaling.
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/variable_cell.h"
 #include "gradus/graph/context.h"
@@ -17,14 +17,16 @@ void settle(const Variables& variables) {
 
 }  // namespace
 
-LossScale::LossScale()
-    : scale_(full({}, initial, f32), "loss_scale", {.trainable = false}),
+LossScale::LossScale(LossScaleOptions options)
+    : options_((check_options("LossScale", options), options)),
+      scale_(full({}, options.initial, f32), "loss_scale", {.trainable = false}),
       finite_steps_(zeros({}, i64), "loss_scale_finite_steps", {.trainable = false}) {}
 
 void LossScale::update(const Tensor& finite) {
+  if (!options_.dynamic) return;
   settle(variables());
   const Tensor scale = scale_, steps = finite_steps_.value() + 1;
-  const Tensor grows = steps >= fill({}, steps_to_grow, i64), none = fill({}, 0, i64);
+  const Tensor grows = steps >= fill({}, options_.steps_to_grow, i64), none = fill({}, 0, i64);
   const Tensor after_finite = where(grows, minimum(scale * 2, fill({}, most, f32)), scale);
   const Tensor next = where(finite, after_finite, maximum(scale * 0.5, fill({}, least, f32)));
   const Tensor next_steps = where(logical_and(finite, logical_not(grows)), steps, none);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <functional>
 #include "gradus/compiler/passes.h"
+#include "gradus/compiler/pipeline.h"
 #include "gradus/graph/evaluate.h"
 #include "gradus/graph/region.h"
 #include "gradus/ops/concat.h"

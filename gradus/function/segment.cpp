@@ -1,10 +1,10 @@
 /// Dividing a traced path among segments.
 #include "gradus/function/segment.h"
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <unordered_set>
 #include "gradus/compiler/recompute.h"
+#include "gradus/graph/applications.h"
 #include "gradus/graph/scope.h"
 
 namespace gradus {
@@ -68,8 +68,9 @@ class Division {
     if (!node.op.has_siblings()) return segment;
     std::vector<const Node*> operands;
     for (const Ref<Node>& operand : node.inputs) operands.push_back(operand.get());
-    const AnyOp first = node.op.sibling(0);
-    return siblings_.try_emplace({first.record(), std::move(operands)}, std::pair{segment, first}).first->second.first;
+    const auto [number, is_new] = applications_.find_or_add(node.op, operands);
+    if (is_new) home_of_application_.push_back(segment);
+    return home_of_application_[static_cast<std::size_t>(number)];
   }
   int next_output(int segment, const Ref<Node>& node) {
     auto& yields = yields_[static_cast<std::size_t>(segment)];
@@ -84,7 +85,8 @@ class Division {
   const bool computes_again_;
   std::vector<std::vector<Ref<Node>>> yields_;
   std::unordered_map<const Node*, int> home_;  // the segment that computes it first; of new segments
-  std::map<std::pair<const OpRecord*, std::vector<const Node*>>, std::pair<int, AnyOp>> siblings_;  // as home_
+  Applications<const Node*> applications_;
+  std::vector<int> home_of_application_;  // as home_
   std::unordered_map<const Node*, Source> handed_on_;
 };
 
@@ -182,6 +184,12 @@ std::vector<Trace::Bound> bounds_between(const Trace& trace, std::size_t begin, 
 const UsedCell* Segment::find_changed() const {
   const auto changed = std::ranges::find_if(cells, &UsedCell::has_changed);
   return changed == cells.end() ? nullptr : &*changed;
+}
+
+void Segment::tell_of_reading() const {
+  for (const Source& source : sources)
+    if (source.kind == Source::Kind::cell)
+      ReadListener::tell_within(*cells[static_cast<std::size_t>(source.index)].cell);
 }
 
 void for_each_segment(const Segment& root, const std::function<void(const Segment&)>& visit) {

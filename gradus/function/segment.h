@@ -60,6 +60,8 @@ struct Segment {
 
   bool is_leaf() const { return !predicate.defined(); }
   const UsedCell* find_changed() const;
+  /// Whoever listens hears of the Variables that it reads.
+  void tell_of_reading() const;
 };
 
 /// Visits a tree, parents first, `false` before `true`.

@@ -1,7 +1,6 @@
 /// Variants: choosing, tracing, binding, running, committing.
 #include "gradus/function/traced_function.h"
 #include <algorithm>
-#include <iostream>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -9,6 +8,8 @@
 #include <variant>
 #include "gradus/base/clock.h"
 #include "gradus/base/nearest.h"
+#include "gradus/base/notice.h"
+#include "gradus/compiler/pipeline.h"
 #include "gradus/compiler/recompute.h"
 #include "gradus/function/active_call.h"
 #include "gradus/function/arguments.h"
@@ -233,10 +234,14 @@ void TracedFunction::State::check_variants() const {
   if (variants.size() < static_cast<std::size_t>(options.max_variants)) return;
   std::string reasons;
   for (const Retrace& retrace : retraces) reasons += text("\n  variant ", retrace.variant, ": ", retrace.reason);
-  throw ResourceExhausted(text(title, ": more than ", options.max_variants,
-                               " variants; mark sizes that vary as any_size in input_signature, pass numbers that vary "
-                               "as tensors, or raise max_variants. They were made because:",
-                               reasons));
+  // The signature of what the library compiles is that of the data: nobody can write it.
+  const char* remedy = options.fixes_sizes
+                           ? "let the data have fewer shapes, as padded_batch and bucket_by_sequence_length make them"
+                       : options.input_signature.empty()
+                           ? "mark sizes that vary as any_size in input_signature, pass numbers that vary as tensors"
+                           : "pass numbers that vary as tensors";
+  throw ResourceExhausted(text(title, ": more than ", options.max_variants, " variants; ", remedy,
+                               ", or raise max_variants. They were made because:", reasons));
 }
 
 /// Sizes that vary are symbols, unless the C++ reads them: then they are fixed.
@@ -325,8 +330,7 @@ bool TracedFunction::State::is_one_of_too_many(const Signature& call) {
   const auto lasts = [](const std::shared_ptr<Variant>& variant) { return !variant->watched.is_over(); };
   if (std::ranges::count_if(variants, lasts) < options.max_variants || std::ranges::none_of(needing_sizes, alike))
     return false;
-  if (!std::exchange(warned_of_op_by_op, true))
-    std::cerr << going_op_by_op(title, variants.size(), retraces.back().reason);
+  if (!std::exchange(warned_of_op_by_op, true)) notice(going_op_by_op(title, variants.size(), retraces.back().reason));
   return true;
 }
 
@@ -339,8 +343,8 @@ void TracedFunction::State::admit(std::shared_ptr<Variant> variant, const std::s
   variants.push_back(std::move(variant));
   compile_seconds += took;
   if (++made == warn_at_variants)
-    std::cerr << "gradus: " << title << " has been traced " << made << " times, the last time because "
-              << retraces.back().reason << "; explain() lists all reasons\n";
+    notice(text("gradus: ", title, " has been traced ", made, " times, the last time because ", retraces.back().reason,
+                "; explain() lists all reasons\n"));
   evict();
 }
 
@@ -382,8 +386,8 @@ void TracedFunction::State::warn_of_captures(const Segment& root) {
   for_each_segment(root, [&](const Segment& segment) {
     for (const auto& [number, what] : segment.large_captures)
       if (warned_captures.insert(number).second)
-        std::cerr << "gradus: " << title << " has captured a tensor " << what
-                  << ": a constant from now on; pass it as an argument or make it a Variable if it changes\n";
+        notice(text("gradus: ", title, " has captured a tensor ", what,
+                    ": a constant from now on; pass it as an argument or make it a Variable if it changes\n"));
   });
 }
 
@@ -432,6 +436,7 @@ std::optional<Called> TracedFunction::State::attempt(Variant& variant, Request& 
       return {};
     }
     request.values.check(segment->bounds);
+    if (ReadListener::is_there()) segment->tell_of_reading();
     if (!segment->is_leaf()) {
       request.values.take_way(*segment);
       continue;

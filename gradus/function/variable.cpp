@@ -206,6 +206,7 @@ DType Variable::dtype() const { return living(cell_).spec.dtype; }
 const std::string& Variable::name() const { return living(cell_).name; }
 void Variable::become(const std::shared_ptr<VariableCell>& cell) {
   const Variable left(std::exchange(cell_, cell));  // the cell that it leaves has no Variable any more
+  whereabouts::note_change();
 }
 void Variable::set_name(std::string name) {
   VariableCell& cell = living(cell_);
@@ -214,6 +215,7 @@ void Variable::set_name(std::string name) {
 bool Variable::trainable() const { return living(cell_).is_trainable(); }
 void Variable::set_trainable(bool trainable) { living(cell_).set_trainable(trainable); }
 Aggregation Variable::aggregation() const { return living(cell_).aggregation; }
+std::ostream& operator<<(std::ostream& out, const Variable& variable) { return out << variable.value(); }
 
 void Variable::assign(const Tensor& value) {
   VariableCell& cell = living(cell_);
@@ -321,5 +323,10 @@ Tensor ReadListener::tell(VariableCell& cell, Tensor value) {
     listener->on_read(cell, value);
   return value;
 }
+void ReadListener::tell_within(VariableCell& cell) {
+  for (ReadListener* listener = innermost_listener(); listener; listener = listener->outer_)
+    listener->on_read_within(cell);
+}
+bool ReadListener::is_there() { return innermost_listener() != nullptr; }
 
 }  // namespace gradus

@@ -2,6 +2,7 @@
 /// something is observed; in a trace it is an output of the program.
 #pragma once
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -50,6 +51,8 @@ class Variable {
   /// Booleans of the variable's shape; empty if there is no mask.
   Tensor mask() const;
   Aggregation aggregation() const;
+  /// Its value, as that of a Tensor.
+  friend std::ostream& operator<<(std::ostream& out, const Variable& variable);
 
   // For the rooms of the library.
   void set_name(std::string name);
@@ -125,9 +128,14 @@ class ReadListener {
   virtual void on_read(VariableCell& cell, const Tensor& value) = 0;
   /// Whether `value` means something else to the listener than that it was read, such as what a Variable was assigned.
   virtual bool knows(const Tensor& value) const = 0;
+  /// A compiled function that is called here reads it: its value is no node of this thread.
+  virtual void on_read_within(VariableCell&) {}
 
   /// What the reader gets in place of `value`: a node of its own where a listener knows that one.
   static Tensor tell(VariableCell& cell, Tensor value);
+  static void tell_within(VariableCell& cell);
+  /// Whether there is anybody to tell.
+  static bool is_there();
 
  private:
   ReadListener* outer_;

@@ -1,6 +1,6 @@
 /// One ordered map of addresses; handles are made and destroyed rarely, some 100 ns each.
 #include "gradus/function/whereabouts.h"
-#include <cstdint>
+#include <atomic>
 #include <map>
 #include <mutex>
 
@@ -16,6 +16,7 @@ Register& all() {
   static auto& only = *new Register;  // NOLINT
   return only;
 }
+std::atomic<std::uint64_t> changes_so_far{0};
 std::uintptr_t address_of(const void* at) { return reinterpret_cast<std::uintptr_t>(at); }
 
 }  // namespace
@@ -23,10 +24,12 @@ std::uintptr_t address_of(const void* at) { return reinterpret_cast<std::uintptr
 void enter(const void* at, Kind kind) {
   const std::lock_guard lock(all().mutex);
   all().handles.insert_or_assign(address_of(at), kind);
+  note_change();
 }
 void leave(const void* at) {
   const std::lock_guard lock(all().mutex);
   all().handles.erase(address_of(at));
+  note_change();
 }
 std::vector<Found> within(const void* begin, std::size_t bytes) {
   std::vector<Found> found;
@@ -36,5 +39,7 @@ std::vector<Found> within(const void* begin, std::size_t bytes) {
     found.push_back({reinterpret_cast<const void*>(each->first), each->second});
   return found;
 }
+std::uint64_t changes() { return changes_so_far.load(std::memory_order_acquire); }
+void note_change() { changes_so_far.fetch_add(1, std::memory_order_acq_rel); }
 
 }  // namespace gradus::whereabouts

@@ -2,6 +2,7 @@
 /// opened.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace gradus::whereabouts {
@@ -18,5 +19,11 @@ struct Found {
 };
 /// Those within these bytes, in the order of addresses.
 std::vector<Found> within(const void* begin, std::size_t bytes);
+
+/// How often handles were made, have left or became handles of something else, so far: as long as that is the same
+/// number, what is within an object is the same.
+std::uint64_t changes();
+/// A handle stands for something else now.
+void note_change();
 
 }  // namespace gradus::whereabouts

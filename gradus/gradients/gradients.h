@@ -38,12 +38,15 @@ class GradientsView {
   bool are_sums_ = false;
 };
 
+class ClippedGradients;
+
 class Gradients : public GradientsView {
  public:
   /// Nothing yet; the first += sets the variables.
   Gradients() = default;
   /// Accumulation: sums and weights add; another list of variables is an InvalidArgument.
   Gradients& operator+=(const Gradients& other);
+  Gradients& operator+=(const ClippedGradients& other) = delete;  // add them up first, clip the sum
   Tensor weight() const;
 
   // For the rooms of the library: means over examples of this joint weight.

@@ -1,7 +1,7 @@
 /// Numbers in place of symbols. Attributes, and the regions among them, are rewritten in their text form, where a
 /// dimension stands behind a bracket, a comma or an equals sign: s0, 784*s0, s0*s1+2, ((s0+1)/2).
 #include "gradus/graph/evaluate.h"
-#include <sstream>
+#include "gradus/base/error.h"
 
 namespace gradus {
 namespace {
@@ -33,7 +33,7 @@ std::string with_numbers(std::string_view written, std::span<const std::int64_t>
 
 AnyOp evaluated(const AnyOp& op, std::span<const std::int64_t> symbols) {
   if (!op || !op->print) return op;
-  std::ostringstream out;
+  TextStream out;
   op->print(op.attributes(), out);
   const std::string before = out.str(), after = with_numbers(before, symbols);
   return after == before ? op : parse_op(op->name, std::string_view(after).substr(1, after.size() - 2));

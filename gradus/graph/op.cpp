@@ -4,8 +4,8 @@
 #include <bit>
 #include <memory>
 #include <mutex>
-#include <sstream>
 #include <unordered_map>
+#include "gradus/base/error.h"
 #include "gradus/graph/region.h"
 
 namespace gradus {
@@ -191,7 +191,7 @@ Spec infer_reduction(std::string_view name, Takes accepted, int axis, Specs in) 
 
 void print_field(std::ostream& out, bool value) { out << (value ? "true" : "false"); }
 void print_field(std::ostream& out, std::int64_t value) { out << dimension::to_text(value); }
-void print_field(std::ostream& out, int value) { out << value; }
+void print_field(std::ostream& out, int value) { out << std::to_string(value); }
 void print_field(std::ostream& out, DType value) { out << value; }
 void print_field(std::ostream& out, const Shape& value) { out << brackets(value); }
 void print_field(std::ostream& out, double value) {
@@ -201,11 +201,11 @@ void print_field(std::ostream& out, double value) {
 }
 void print_field(std::ostream& out, const scalar::Literal& value) {
   if (value.is_integral()) {
-    if (value.is_huge()) out << value.bits_as(u64);
-    else out << std::bit_cast<std::int64_t>(value.bits_as(i64));
+    if (value.is_huge()) out << std::to_string(value.bits_as(u64));
+    else out << std::to_string(std::bit_cast<std::int64_t>(value.bits_as(i64)));
     return;
   }
-  std::ostringstream written;
+  TextStream written;
   print_field(written, value.real());
   const std::string digits = written.str();
   out << digits << (digits.find_first_of(".en") == std::string::npos ? ".0" : "");

@@ -5,6 +5,7 @@
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/nesting.h"
 #include "gradus/graph/context.h"
+#include "gradus/graph/rewriter.h"
 #include "gradus/graph/scope.h"
 
 namespace gradus {
@@ -128,19 +129,16 @@ Region RegionTrace::region(In roots, In symbols, In captures) const {
       graph.inputs.push_back(graph.add({.spec = input.spec(), .scope = input.node()->scope}));
       places.emplace(input.node().get(), graph.inputs.back());
     }
-  std::vector<int> renamed(static_cast<std::size_t>(flat.graph.size()), -1);
+  GraphRewriter at(flat.graph, graph);
   for (std::size_t k = 0; k < flat.inputs.size(); ++k) {
     const auto found = places.find(flat.inputs[k].get());
     internal_check(found != places.end(), "a region uses what is neither its symbol nor captured");
-    renamed[static_cast<std::size_t>(flat.graph.inputs[k])] = found->second;
+    at.set(flat.graph.inputs[k], found->second);
   }
-  for (int i = 0; i < flat.graph.size(); ++i) {
-    if (flat.graph[i].is_input()) continue;
-    Value v = flat.graph[i];
-    for (int& operand : v.in) operand = renamed[static_cast<std::size_t>(operand)];
-    renamed[static_cast<std::size_t>(i)] = graph.add(std::move(v));
-  }
-  for (int o : flat.graph.outputs) graph.outputs.push_back(renamed[static_cast<std::size_t>(o)]);
+  for (int i = 0; i < flat.graph.size(); ++i)
+    if (!flat.graph[i].is_input()) at.keep(i);
+  graph.outputs = flat.graph.outputs;
+  at.rename(graph.outputs);
   return Region(std::move(graph));
 }
 

@@ -64,7 +64,7 @@ double Tensor::item() const {
 
 Tensor::operator bool() const {
   require(spec().shape.size() == 1 && dtype() == boolean, "if (tensor): expected one bool, got ", spec(),
-          "; compare it, or reduce with reduce_all or reduce_any");
+          "; compare it, or reduce with reduce_all or reduce_any; elementwise, a && b is a & b, a || b is a | b");
   if (is_symbolic())
     if (Context* context = Context::find(node_->trace)) return context->decide(*this);
   return *observed().data<bool>();

@@ -91,6 +91,8 @@ class Tensor {
 
 bool operator==(const Tensor&, const Tensor&) = delete;  // equal(a, b) elementwise, or bitwise_equal(a, b)
 bool operator==(const Tensor&, Scalar) = delete;         // equal(x, 0)
+bool operator!=(const Tensor&, const Tensor&) = delete;  // not_equal(a, b)
+bool operator!=(const Tensor&, Scalar) = delete;         // not_equal(x, 0)
 
 /// Applies `op`: the one door through which nodes are made.
 Tensor make_node(AnyOp op, In inputs);

@@ -6,7 +6,7 @@
 ///   dying %0
 /// A region among the attributes of an op is such a text in braces, with | between its values.
 #include <charconv>
-#include <sstream>
+#include "gradus/base/error.h"
 #include "gradus/graph/region.h"
 
 namespace gradus {
@@ -178,14 +178,14 @@ class Parser {
 }  // namespace
 
 std::string to_text(const Graph& graph) {
-  std::ostringstream out;
+  TextStream out;
   print_graph(out, graph, "\n");
   out << '\n';
   return std::move(out).str();
 }
 
 std::string to_text(const Region& region) {
-  std::ostringstream out;
+  TextStream out;
   print_graph(out, region.graph(), " | ");
   return std::move(out).str();
 }

@@ -14,11 +14,18 @@ class Activation {
   template <class F>
     requires std::is_invocable_r_v<Tensor, const F&, const Tensor&>
   Activation(F f) : f_(std::move(f)) {}
+  Activation(const char*) = delete;         // activations are functions: relu
   Activation(const Activation&) = default;  // and no move: what is left would do nothing
   Activation& operator=(const Activation&) = default;
   Tensor operator()(const Tensor& x) const {
     require(static_cast<bool>(f_), "this activation is an empty function");
     return f_(x);
+  }
+
+  /// Whether it was made of this function.
+  bool is(Tensor (*f)(const Tensor&)) const {
+    const auto* held = f_.target<Tensor (*)(const Tensor&)>();
+    return held && *held == f;
   }
 
  private:

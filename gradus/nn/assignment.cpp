@@ -10,12 +10,10 @@
 namespace gradus {
 namespace {
 
-std::string shown(const Layer& layer) { return layer.name().empty() ? std::string(layer.kind()) : layer.name(); }
-
 /// InvalidArgument unless `from` could be the values of `to`.
 void check_structure(const Variables& from, const Variables& to, const Layer& source, const Layer& target) {
   const auto opening = [&] {
-    return text("assigning module ", shown(source), " to ", shown(target), ", which keeps its variables: ");
+    return text("assigning module ", source.called(), " to ", target.called(), ", which keeps its variables: ");
   };
   constexpr std::string_view remedy =
       "; assign between models of one structure, or copy-construct; or move the old one out first, as in `const auto "
@@ -58,7 +56,7 @@ void take_over(std::shared_ptr<Layer>& layer, const std::shared_ptr<Layer>& befo
     abandoned.push_back(to.cells()[i]->abandoned);
   }
   fresh->rebind(rebinding);
-  require(fresh->variables().cells() == to.cells(), "assigning module ", shown(*fresh), " to ", shown(*before),
+  require(fresh->variables().cells() == to.cells(), "assigning module ", fresh->called(), " to ", before->called(),
           ": it has layers or Variables by pointers to where they belong to somebody else, or a layer of your own with "
           "variables that add_variable() has not made, and would need a rebind() for; assign its parts one by one");
   write(from, to);
@@ -91,7 +89,7 @@ void adopt(std::shared_ptr<Layer>& layer, std::shared_ptr<Layer> before, const s
 }
 
 void assign(std::shared_ptr<Layer>& layer, std::shared_ptr<Layer> before, const std::shared_ptr<Layer>& other) {
-  require(!Context::current(), "assigning module ", shown(*other), " to ", shown(*before),
+  require(!Context::current(), "assigning module ", other->called(), " to ", before->called(),
           " within a traced function: its layers would change now, its values in each call; assign it outside, or here "
           "its variables one by one, as in a.variables()[i].assign(b.variables()[i])");
   if (other->is_built() && before->has_setup_of(*other)) {
@@ -106,7 +104,7 @@ void assign(std::shared_ptr<Layer>& layer, std::shared_ptr<Layer> before, const 
   const std::shared_ptr<Layer> fresh = copy_of(other);
   fresh->take_place_of(*before, false);
   if (!fresh->is_built()) {
-    require(before->input().has_value(), "assigning module ", shown(*other), " to ", shown(*before),
+    require(before->input().has_value(), "assigning module ", other->called(), " to ", before->called(),
             ", which is built: the one that is assigned is not; call it, or build(spec), first");
     fresh->ensure_built(*before->input());
   }

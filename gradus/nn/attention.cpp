@@ -84,6 +84,9 @@ struct AttentionLayer final : Cloned<AttentionLayer> {
   AttentionOptions options;
   using Layer::note_result;
 
+ protected:
+  Tensor call_on(In inputs) const override { return attend(inputs[0], inputs[1], inputs[2], {}); }
+
  private:
   std::size_t index_of(std::size_t projection) const { return projection * (options.use_bias ? 2 : 1); }
   void add_projection(const std::string& name, const Spec& input, std::int64_t count, std::int64_t width) {

@@ -3,11 +3,9 @@
 #include <functional>
 #include <memory>
 #include <vector>
-#include "gradus/base/type_name.h"
 #include "gradus/nn/cells.h"
-#include "gradus/nn/field_copies.h"
 #include "gradus/nn/layer.h"
-#include "gradus/nn/net_layer.h"
+#include "gradus/nn/struct_layer.h"
 
 namespace gradus {
 
@@ -36,24 +34,11 @@ std::shared_ptr<Layer> custom_cell(std::shared_ptr<NetLayer> net, std::vector<st
 
 namespace detail {
 
-template <class Net> struct CellNetLayer final : NetLayer {
-  explicit CellNetLayer(Net&& n) : net(std::move(n)) {
-    FieldCopies::after_move(n, net);
-    adopt_fields();
-  }
-  std::shared_ptr<Layer> clone() const override { return copied_net(*this); }
-  std::string struct_name() const override { return type_name(typeid(Net).name()); }
-  void visit(const FieldVisitor& visitor) const override { visit_fields(net, visitor); }
-  bool become(Layer& fresh) override {
-    auto* same = dynamic_cast<CellNetLayer*>(&fresh);
-    if (!same || !replace_in_place(net, same->net)) return false;
-    FieldCopies::after_move(same->net, net);
-    take_own(fresh);
-    return true;
-  }
+template <class Net> struct CellNetLayer final : StructLayer<Net, CellNetLayer<Net>> {
+  using StructLayer<Net, CellNetLayer<Net>>::StructLayer;
+  using StructLayer<Net, CellNetLayer<Net>>::net;
   Tensor call(const Tensor&) const override { fail_as_module(*this); }
   void run_on(In in) const override { net(in[0], Tensors(in.begin() + 1, in.end())); }
-  Net net;
 };
 
 template <class Net>

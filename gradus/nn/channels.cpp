@@ -56,7 +56,8 @@ void add_stages(std::vector<Stage>& stages, const Layer& sequential) {
   }
 }
 std::vector<Stage> stages_of(std::string_view op, const Sequential& model) {
-  require(model.is_built(), op, ": model ", model.name(), " is not built; call it, or build(spec), first");
+  require(model.is_built(), op, ": model ", model.layer_behind().called(),
+          " is not built; call it, or build(spec), first");
   std::vector<Stage> stages;
   add_stages(stages, model.layer_behind());
   std::set<const Layer*> seen;

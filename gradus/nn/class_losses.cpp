@@ -5,16 +5,26 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/index.h"
+#include "gradus/ops/logits.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
 #include "gradus/ops/special.h"
+#include "gradus/ops/widened.h"
 
 namespace gradus {
 namespace {
 
 /// x^gamma for x >= 0
 Tensor focus(const Tensor& x, double gamma) { return pow(x, gamma); }
+
+/// What was kept along the axes; none: all of them.
+Tensor without(const std::vector<int>& axes, const Tensor& kept) {
+  return axes.empty() ? reshape(kept, {}) : squeeze(kept, axes);
+}
+
+/// More than any of the sums below comes to.
+Tensor several_sums(const Tensor& x, const ReduceOptions& over) { return reduce_sum(abs(stop_gradient(x)), over) * 4; }
 
 }  // namespace
 
@@ -27,9 +37,12 @@ Tensor detail::binary_focal_crossentropy(const Tensor& y, const Tensor& predicti
   const Tensor p = logits ? sigmoid(prediction) : clipped(prediction);
   const Tensor q = logits ? sigmoid(-prediction) : 1 - p;  // the probability of 0
   const Tensor crossentropy = logits ? sigmoid_crossentropy(prediction, t) : -(t * log(p) + other * log(q));
-  const Tensor focal = focus(t * q + other * p, options.gamma) * crossentropy;
+  // Where one of the probabilities is 0 the slope of what is wrong is 0 too, also times an infinite crossentropy.
+  const Tensor wrong = t * q + other * p, is_certain = logical_or(equal(p, 0), equal(q, 0));
+  const Tensor focused = focus(logits ? where(is_certain, stop_gradient(wrong), wrong) : wrong, options.gamma);
+  const Tensor focal = multiply_no_nan(crossentropy, focused);
   if (!options.apply_class_balancing) return mean_of_last(focal);
-  return mean_of_last((t * options.alpha + other * (1 - options.alpha)) * focal);
+  return mean_of_last(multiply_no_nan(focal, t * options.alpha + other * (1 - options.alpha)));
 }
 
 Tensor detail::categorical_focal_crossentropy(const Tensor& y, const Tensor& prediction, bool logits,
@@ -42,29 +55,40 @@ Tensor detail::categorical_focal_crossentropy(const Tensor& y, const Tensor& pre
   require(options.label_smoothing == 0 || classes > 0, op, ": label_smoothing needs a known number of classes, got ",
           prediction.spec());
   const Tensor t = smoothed(as_targets(y, prediction), options.label_smoothing, 1 / static_cast<double>(classes));
-  const Tensor log_p = logits ? log_softmax(prediction)
-                              : log(clipped(prediction / reduce_sum(prediction, {.axis = {-1}, .keepdims = true})));
-  const Tensor rest = logits ? 1 - softmax(prediction) : 1 - exp(log_p);
-  return -reduce_sum(focus(rest, options.gamma) * options.alpha * multiply_no_nan(log_p, t), {.axis = {-1}});
+  const auto loss = [&](const Tensor& rest, const Tensor& log_p) {
+    return -reduce_sum(focus(rest, options.gamma) * options.alpha * multiply_no_nan(log_p, t), {.axis = {-1}});
+  };
+  if (!logits) {
+    const Tensor log_p = log(clipped(shares_of(prediction)));
+    return loss(1 - exp(log_p), log_p);
+  }
+  const LogitRows rows(widened(prediction));
+  const Tensor p = cast(exp(rows.shifted) / rows.sum, prediction.dtype());
+  // p log(p) tends to 0 with p, so where p is 0 the infinite logarithm pulls at the logarithm alone.
+  const Tensor rest = where(equal(p, 0), fill_like(p, 1), 1 - p);
+  return loss(rest, cast(rows.shifted - rows.log_sum, prediction.dtype()));
 }
 
 Tensor dice(const Tensor& y, const Tensor& prediction, OverlapOptions options) {
   check_same_shape("dice", y, prediction);
   const Tensor t = as_targets(y, prediction);
-  const ReduceOptions over{.axis = options.axis};
-  const Tensor both = reduce_sum(t * prediction, over);
-  return 1 - both * 2 / (reduce_sum(t, over) + reduce_sum(prediction, over) + smallest_probability);
+  const ReduceOptions over{.axis = options.axis, .keepdims = true};
+  const auto [p, unit] = InUnits(prediction, several_sums(prediction, over), over);
+  const Tensor both = reduce_sum(t * p, over);
+  const Tensor all = reduce_sum(t, over) / unit + reduce_sum(p, over) + smallest_probability / unit;
+  return without(options.axis, 1 - both * 2 / all);
 }
 
 Tensor tversky(const Tensor& y, const Tensor& prediction, TverskyOptions options) {
   check_options("tversky", options);
   check_same_shape("tversky", y, prediction);
   const Tensor t = as_targets(y, prediction);
-  const ReduceOptions over{.axis = options.axis};
-  const Tensor both = reduce_sum(t * prediction, over);
-  const Tensor false_positives = reduce_sum((1 - t) * prediction, over) * options.alpha;
-  const Tensor false_negatives = reduce_sum(t * (1 - prediction), over) * options.beta;
-  return 1 - both / (both + false_positives + false_negatives + smallest_probability);
+  const ReduceOptions over{.axis = options.axis, .keepdims = true};
+  const auto [p, unit] = InUnits(prediction, several_sums(prediction, over), over);
+  const Tensor both = reduce_sum(t * p, over);
+  const Tensor false_positives = reduce_sum((1 - t) * p, over) * options.alpha;
+  const Tensor false_negatives = reduce_sum(t * (1 / unit - p), over) * options.beta;
+  return without(options.axis, 1 - both / (both + false_positives + false_negatives + smallest_probability / unit));
 }
 
 namespace {
@@ -100,7 +124,7 @@ Tensor weighted_circle(const Tensor& y, const Tensor& given, const Tensor& weigh
   }
   const double margin = options.margin, gamma = options.gamma;
   const Tensor far = maximum(distance + margin, 0) * (distance - margin) * gamma;
-  const Tensor near = maximum(1 + margin - distance, 0) * (1 - margin - distance) * gamma;
+  const Tensor near = multiply_no_nan(1 - margin - distance, maximum(1 + margin - distance, 0)) * gamma;
   const Tensor never = fill_like(distance, -std::numeric_limits<double>::infinity());
   const ReduceOptions row{.axis = {1}};
   return softplus(reduce_logsumexp(where(positive, far, never), row) +

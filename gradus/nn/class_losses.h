@@ -79,6 +79,7 @@ Tensor categorical_generalized_cross_entropy(const Tensor& y, const Tensor& pred
 Tensor ctc(const Tensor& y, const Tensor& prediction, CtcOptions options = {});
 
 struct BinaryFocalCrossentropy : LossFunction {
+  BinaryFocalCrossentropy() = delete;  // from_logits or from_probabilities?
   template <PredictionForm P>
   explicit BinaryFocalCrossentropy(P, BinaryFocalOptions options = {})
       : BinaryFocalCrossentropy(std::same_as<P, from_logits_t>, options) {}
@@ -87,6 +88,7 @@ struct BinaryFocalCrossentropy : LossFunction {
   BinaryFocalCrossentropy(bool logits, BinaryFocalOptions options);
 };
 struct CategoricalFocalCrossentropy : LossFunction {
+  CategoricalFocalCrossentropy() = delete;  // from_logits or from_probabilities?
   template <PredictionForm P>
   explicit CategoricalFocalCrossentropy(P, CategoricalFocalOptions options = {})
       : CategoricalFocalCrossentropy(std::same_as<P, from_logits_t>, options) {}

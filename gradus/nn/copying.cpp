@@ -18,13 +18,13 @@ Copying::~Copying() {
 std::shared_ptr<Layer> Copying::copy_of(const std::shared_ptr<Layer>& layer, const Module& from, const Module& to) {
   if (!layer) return nullptr;
   outermost_->handles_[&from] = &to;
-  Copied& known = outermost_->layers_[layer.get()];
+  Copied& known = outermost_->layers_[layer];
   const bool again = std::ranges::find(known.handles, &from) != known.handles.end();
   known.handles.push_back(&from);
   if (known.layer && !again) return known.layer;
   std::shared_ptr<Layer> copy = gradus::copy_of(layer);
   if (!is_inner()) copy->note_source(layer);
-  outermost_->layers_[layer.get()].layer = copy;
+  outermost_->layers_[layer].layer = copy;
   return copy;
 }
 

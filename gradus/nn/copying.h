@@ -36,7 +36,7 @@ class Copying {
     std::shared_ptr<Layer> layer;
     std::vector<const Module*> handles;  // that were copied
   };
-  std::map<const Layer*, Copied> layers_;
+  std::map<std::shared_ptr<Layer>, Copied> layers_;  // kept: what dies in the meantime leaves its address to others
   std::map<const Module*, const Module*> handles_;
   Objects objects_;
 };

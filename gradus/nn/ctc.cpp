@@ -7,6 +7,7 @@
 #include "gradus/ops/control.h"
 #include "gradus/ops/cumulative.h"
 #include "gradus/ops/index.h"
+#include "gradus/ops/logits.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
 #include "gradus/ops/special.h"
@@ -46,7 +47,7 @@ Tensor ctc(const Tensor& y, const Tensor& prediction, CtcOptions options) {
   require(options.mask_index >= 0 && (classes < 0 || options.mask_index < classes), op, ": mask_index ",
           options.mask_index, " is no class of ", prediction.spec());
   const Tensor states = with_blanks(cast(y, i32), options.mask_index);  // [batch, n]
-  const Tensor emitted = of_states(log_softmax(prediction), states);    // [time, batch, n]
+  const Tensor emitted = of_states(log_shares(prediction), states);     // [time, batch, n]
   const Tensor blank = fill_like(states, options.mask_index);
   const Tensor before_last =
       moved_by_one(moved_by_one(states, 1, options.mask_index, false), 1, options.mask_index, false);

@@ -61,6 +61,9 @@ struct ScoreLayer final : Cloned<ScoreLayer> {
   DotAttentionOptions options;
   using Layer::note_result;
 
+ protected:
+  Tensor call_on(In inputs) const override { return attend(inputs[0], inputs[1], inputs[2], {}, {}); }
+
  private:
   /// [batch, queries, keys]
   Tensor scores_of(const Tensor& query, const Tensor& key) const {

@@ -2,7 +2,6 @@
 #include "gradus/nn/einsum_dense.h"
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"
@@ -45,9 +44,10 @@ Equation parsed(const std::string& text) {
   check(of_input == of_output);
   e.elided_left = of_input[0];
   e.elided_right = of_input[1];
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   for (const std::string* term : {&e.input, &e.kernel, &e.output}) {
     check(!term->empty());
-    for (const char c : *term) check(std::isalpha(static_cast<unsigned char>(c)) && std::ranges::count(*term, c) == 1);
+    for (const char c : *term) check(is_letter(c) && std::ranges::count(*term, c) == 1);
   }
   const auto known = [](const std::string& term, char c) { return term.find(c) != std::string::npos; };
   for (const char c : e.output)

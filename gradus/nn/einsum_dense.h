@@ -21,6 +21,8 @@ struct EinsumDenseOptions {
 /// the forms "ab,bc->ac", "...x,xy->...y" and "ab...,bc->ac...". `output_shape`: the sizes of the result without the
 /// batch and without what `...` stands for; -1 where the input says it.
 ///
+/// A mask of the input ends here, as in Keras.
+///
 ///   EinsumDense("abc,cde->abde", {-1, 8, 64}, {.bias_axes = "de"})  // the projection to the heads of an attention
 struct EinsumDense : Module {
   EinsumDense(std::string equation, std::vector<std::int64_t> output_shape, EinsumDenseOptions options = {});

@@ -2,10 +2,14 @@
 /// itself.
 #include "gradus/nn/feature_normalization.h"
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <vector>
 #include "gradus/base/floating_point_state.h"
+#include "gradus/base/notice.h"
 #include "gradus/base/ranges.h"
+#include "gradus/function/pending.h"
+#include "gradus/function/variable_cell.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"
 #include "gradus/ops/constant.h"
@@ -66,8 +70,9 @@ Tensor tensor_of(const std::vector<double>& values, DType t) {
 }
 
 struct NormalizationLayer final : ClonedMasked<NormalizationLayer>, Described {
-  explicit NormalizationLayer(int a, std::vector<double> means = {0}, std::vector<double> variances = {1})
-      : axis(a), first_mean(std::move(means)), first_variance(std::move(variances)) {}
+  explicit NormalizationLayer(int a) : axis(a), first_mean{0}, first_variance{1} {}
+  NormalizationLayer(std::vector<double> means, std::vector<double> variances)
+      : axis(-1), first_mean(std::move(means)), first_variance(std::move(variances)), has_statistics(true) {}
   std::string_view kind() const override { return "normalization"; }
   LayerConfig config() const override {
     return {"Normalization", {{"axis", std::vector<std::int64_t>{is_built() ? from_end : axis}}}};
@@ -84,8 +89,10 @@ struct NormalizationLayer final : ClonedMasked<NormalizationLayer>, Described {
             " means are given");
     add_variable("mean", broadcast_to(tensor_of(first_mean, t), features), {.trainable = false});
     add_variable("variance", broadcast_to(tensor_of(first_variance, t), features), {.trainable = false});
+    first_value = variable(0).cell()->read();
   }
   Tensor call(const Tensor& x) const override {
+    warn_if_not_adapted();
     const DType t = variable(0).value().dtype();
     const Tensor deviation = maximum(sqrt(variable(1).value()), smallest_deviation);
     const Tensor y = (cast(x, t) - aligned(variable(0).value())) / aligned(deviation);
@@ -110,9 +117,22 @@ struct NormalizationLayer final : ClonedMasked<NormalizationLayer>, Described {
     assign(0, moments.mean);
     assign(1, variance);
   }
+  /// A training goes through a layer that was given statistics neither here nor by adapt() or a file: one warning a
+  /// process.
+  void warn_if_not_adapted() const {
+    if (has_statistics || !Pending::mine().is_recording() || variable(0).cell()->read().node() != first_value.node())
+      return;
+    static std::atomic<bool> warned{false};
+    if (warned.exchange(true)) return;
+    notice(text("gradus: a gradient is being recorded through ", name().empty() ? "normalization" : name(),
+                ", which was not adapted: it changes nothing; call adapt(dataset) before training\n"));
+  }
+
   const int axis;
   const std::vector<double> first_mean, first_variance;  // of each feature, or of all
+  const bool has_statistics = false;                     // these are the user's
   int from_end = -1;                                     // the axis, counted from the end
+  Tensor first_value;                                    // of the mean, as long as nothing was assigned
 };
 
 void adapt_layer(Layer& layer, const Moments1D& moments, const Spec& input) {
@@ -126,7 +146,7 @@ void adapt_layer(Layer& layer, const Moments1D& moments, const Spec& input) {
 Normalization::Normalization() : Normalization(-1) {}
 Normalization::Normalization(int axis) : Module(std::make_shared<NormalizationLayer>(axis)) {}
 Normalization::Normalization(std::vector<double> mean, std::vector<double> variance)
-    : Module(std::make_shared<NormalizationLayer>(-1, mean, variance)) {
+    : Module(std::make_shared<NormalizationLayer>(mean, variance)) {
   require(!mean.empty() && mean.size() == variance.size(), "Normalization: ", mean.size(), " means and ",
           variance.size(), " variances, expected as many of both");
   for (const double m : mean) check_number("Normalization", "a mean", Allowed::finite("mean"), m);

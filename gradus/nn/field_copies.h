@@ -5,13 +5,13 @@
 #include <set>
 #include <typeinfo>
 #include "gradus/base/error.h"
+#include "gradus/nn/array_copies.h"
 #include "gradus/nn/copying.h"
 #include "gradus/nn/field_kinds.h"
 #include "gradus/nn/fields.h"
 
 namespace gradus::detail {
 
-[[noreturn]] void fail_copy(const char* type);
 /// InvalidArgument if the copy of a struct of this type goes on with layers or Variables that are the original's own.
 void check_apart(const char* type, const std::function<void(const FieldVisitor&)>& visit_original,
                  const std::function<void(const FieldVisitor&)>& visit_copy);
@@ -114,7 +114,7 @@ class FieldCopies {
                   }) {
       return from.clone();
     } else if constexpr (!std::is_abstract_v<T> && is_copyable<Plain>()) {
-      if (typeid(from) == typeid(Plain)) return std::make_shared<Plain>(from);
+      if (typeid(from) == typeid(Plain)) return std::make_shared<Plain>(made_of(from));
     }
     fail_copy(typeid(from).name());
   }

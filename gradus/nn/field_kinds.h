@@ -47,6 +47,7 @@ template <class T> constexpr bool is_plain = std::is_arithmetic_v<T> || std::is_
 /// Vectors and arrays: what is plain in them is watched element by element.
 template <class T> constexpr bool is_list = is_a<T, std::vector>;
 template <class T, std::size_t n> constexpr bool is_list<std::array<T, n>> = true;
+template <class T, std::size_t n> constexpr bool is_list<T[n]> = true;
 
 /// Types that hold no layers, or none that anybody could find.
 template <class T>
@@ -91,6 +92,7 @@ template <class... A, template <class...> class Template>
 struct holds_copies<Template<A...>> : std::bool_constant<is_layer<Template<A...>> || (holds_copies<A>::value || ...)> {
 };
 template <class T, std::size_t n> struct holds_copies<std::array<T, n>> : holds_copies<T> {};
+template <class T, std::size_t n> struct holds_copies<T[n]> : holds_copies<T> {};
 template <class T> struct holds_copies<std::reference_wrapper<T>> : std::false_type {};
 template <class T> struct holds_copies<std::shared_ptr<T>> : std::false_type {};
 template <class T> struct holds_copies<NamedLayer<T>> : std::false_type {};
@@ -118,6 +120,7 @@ struct all_copyable<std::tuple<A...>, Outer...>
 
 template <class T, class... Outer> constexpr bool is_copyable() {
   if constexpr ((std::same_as<T, Outer> || ...) || !Complete<T>) return true;
+  else if constexpr (std::is_array_v<T>) return is_copyable<std::remove_cv_t<std::remove_all_extents_t<T>>, Outer...>();
   else if constexpr (!std::is_copy_constructible_v<T>) return false;
   else if constexpr (is_layer<T> || is_opaque_data<T>) return true;
   else if constexpr (Keyed<T>) return is_copyable<typename T::mapped_type, T, Outer...>();

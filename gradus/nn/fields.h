@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <sstream>
+#include "gradus/base/error.h"
 #include "gradus/function/whereabouts.h"
 #include "gradus/nn/field_kinds.h"
+#include "gradus/nn/structure.h"
 
 namespace gradus {
 
@@ -39,124 +40,186 @@ class KindNames {
   std::map<std::string, int> seen_;
 };
 
+/// The name of a field, as the walk makes it.
+struct FieldName {
+  static constexpr bool is_kept = true;
+  std::string path;
+  FieldName within(std::string_view inner) const {
+    return {path.empty() ? std::string(inner) : path + "/" + std::string(inner)};
+  }
+  FieldName element(std::string_view which) const { return {path + "_" + std::string(which)}; }
+  FieldName element(std::size_t i) const { return {path + "_" + std::to_string(i)}; }
+};
+/// Of walks that need none.
+struct NoFieldName {
+  static constexpr bool is_kept = false;
+  NoFieldName within(std::string_view) const { return {}; }
+  NoFieldName element(std::string_view) const { return {}; }
+  NoFieldName element(std::size_t) const { return {}; }
+};
+
+template <class T> std::string spelt(const T& value) {
+  if constexpr (std::same_as<T, bool>) {
+    return value ? "true" : "false";
+  } else if constexpr (std::is_enum_v<T>) {
+    return std::to_string(static_cast<std::int64_t>(value));
+  } else {
+    TextStream spelt;
+    spelt.precision(17);
+    spelt << +value;
+    return std::move(spelt).str();
+  }
+}
+
+/// What a walk does with what it meets: calls a FieldVisitor.
+struct Naming {
+  using Name = FieldName;
+  const FieldVisitor& visitor;
+  void layer(const FieldName& name, const Module& layer, bool is_borrowed) const {
+    if (is_borrowed && visitor.borrowed) visitor.borrowed(name.path, layer);
+    else visitor.layer(name.path, layer);
+  }
+  void variable(const FieldName& name, const Variable& variable) const { visitor.variable(name.path, variable); }
+  template <class T> void plain(const FieldName& name, const T& value) const { visitor.plain(name.path, spelt(value)); }
+  void state(const FieldName& name, std::string value) const { visitor.plain(name.path, std::move(value)); }
+  void other(const FieldName& name) const { visitor.other(name.path); }
+  bool sees_hidden() const { return true; }
+  void enter_hidden() const {}
+  void leave_hidden() const {}
+};
+/// Adds it to a Structure.
+struct Counting {
+  using Name = NoFieldName;
+  Structure& structure;
+  void layer(NoFieldName, const Module& layer, bool) const { structure.add(layer); }
+  void variable(NoFieldName, const Variable& variable) const { structure.add(variable); }
+  template <class T> void plain(NoFieldName, const T&) const {}
+  void state(NoFieldName, const std::string&) const {}
+  void other(NoFieldName) const {}
+  bool sees_hidden() const { return structure.sees_hidden(); }
+  void enter_hidden() const { structure.enter_hidden(); }
+  void leave_hidden() const { structure.leave_hidden(); }
+};
+
 /// One walk. What pointers lead to is gone into once, so that circles end.
-class FieldWalk {
+template <class Visitor> class FieldWalk {
  public:
-  explicit FieldWalk(const FieldVisitor& visitor) : visitor_(visitor) {}
+  using Name = typename Visitor::Name;
+  explicit FieldWalk(const Visitor& visitor) : visitor_(visitor) {}
 
   template <class T> void visit_all(const T& object) {
     root_ = {&object, &key_of<T>};
-    visit(std::string(), object);
+    visit(Name(), object);
   }
 
-  template <class T> void visit(const std::string& name, const T& field) {
+  template <class T> void visit(const Name& name, const T& field) {
     if constexpr (std::derived_from<T, Module>) visit_module(name, field);
     else if constexpr (std::same_as<T, Variable>) visitor_.variable(name, field);
-    else if constexpr (is_plain<T>) visitor_.plain(name, spelt(field));
+    else if constexpr (is_plain<T>) visitor_.plain(name, field);
     else if constexpr (is_opaque_data<T>) visitor_.other(name);
     else if constexpr (std::is_pointer_v<T>) visit_borrowed(name, field);
     else if constexpr (is_a<T, std::reference_wrapper>) visit_borrowed(name, &field.get());
     else if constexpr (SmartPointer<T>) visit_pointee(name, field.get());
-    else if constexpr (is_a<T, NamedLayer>) visit(joined(name, field.name), *field.layer);
+    else if constexpr (is_a<T, NamedLayer>) visit(name.within(field.name), *field.layer);
     else if constexpr (is_a<T, std::optional>) {
       if (field) visit(name, *field);
-      else visitor_.plain(name, "none");
+      else visitor_.state(name, "none");
     } else if constexpr (is_a<T, std::variant>) visit_variant(name, field);
     else if constexpr (is_pair<T>) {
-      visit(joined(name, "first"), field.first);
-      visit(joined(name, "second"), field.second);
+      visit(name.within("first"), field.first);
+      visit(name.within("second"), field.second);
     } else if constexpr (is_a<T, std::tuple>) visit_tuple(name, field);
     else if constexpr (Declared<T>) visit_declared(name, field);
     else if constexpr (Keyed<T>) visit_map(name, field);
     else if constexpr (Range<T>) visit_range(name, field);
     else if constexpr (reflect::is_reflected<T>)
       reflect::for_each_field(field,
-                              [&](std::string_view inner, const auto& each) { visit(joined(name, inner), each); });
+                              [&](std::string_view inner, const auto& each) { visit(name.within(inner), each); });
     else if constexpr (sizeof(T) < sizeof(Variable)) visitor_.other(name);
     else visit_unopened(name, &field, sizeof field);
   }
 
-  /// Layers and Variables within these bytes, but for `known`.
-  void visit_unopened(const std::string& name, const void* begin, std::size_t bytes, const void* known = nullptr);
-
  private:
-  static std::string joined(const std::string& outer, std::string_view inner) {
-    return outer.empty() ? std::string(inner) : outer + "/" + std::string(inner);
-  }
-  template <class T> static std::string spelt(const T& value) {
-    if constexpr (std::same_as<T, bool>) {
-      return value ? "true" : "false";
-    } else if constexpr (std::is_enum_v<T>) {
-      return std::to_string(static_cast<std::int64_t>(value));
-    } else {
-      std::ostringstream spelt;
-      spelt.precision(17);
-      spelt << +value;
-      return std::move(spelt).str();
+  /// Layers and Variables within these bytes, but for `known`.
+  void visit_unopened(const Name& name, const void* begin, std::size_t bytes, const void* known = nullptr) {
+    visitor_.other(name);
+    if (!visitor_.sees_hidden()) return;
+    visitor_.enter_hidden();
+    KindNames kinds;
+    const auto named = [&](const auto& one) {
+      if constexpr (Name::is_kept) return name.within(kinds.next(one));
+      else return name;
+    };
+    for (const whereabouts::Found& each : whereabouts::within(begin, bytes)) {
+      if (each.at == known) continue;
+      if (each.kind == whereabouts::Kind::module) {
+        const auto& layer = *static_cast<const Module*>(each.at);
+        visitor_.layer(named(layer), layer, borrows_);
+      } else {
+        const auto& variable = *static_cast<const Variable*>(each.at);
+        visitor_.variable(named(variable), variable);
+      }
     }
+    visitor_.leave_hidden();
   }
 
-  void meet(const std::string& name, const Module& layer) {
-    if (borrows_ && visitor_.borrowed) visitor_.borrowed(name, layer);
-    else visitor_.layer(name, layer);
-  }
   /// A class that adds fields to a layer may have more layers there.
-  template <class T> void visit_module(const std::string& name, const T& layer) {
-    meet(name, layer);
+  template <class T> void visit_module(const Name& name, const T& layer) {
+    visitor_.layer(name, layer, borrows_);
     if constexpr (Declared<T>) visit_declared(name, layer);
     else if constexpr (sizeof(T) > sizeof(Module))
       visit_unopened(name, &layer, sizeof layer, static_cast<const Module*>(&layer));
   }
 
-  template <class T> void visit_pointee(const std::string& name, const T* at) {
+  template <class T> void visit_pointee(const Name& name, const T* at) {
     using Pointee = std::remove_cv_t<T>;
     if constexpr (may_hold_layers<Pointee>()) {
-      if (!at) visitor_.plain(name, "none");
+      if (!at) visitor_.state(name, "none");
       else if (root_ != Place(at, &key_of<Pointee>) && reached_.insert({at, &key_of<Pointee>, borrows_}).second)
         visit<Pointee>(name, *at);
     } else {
       visitor_.other(name);
     }
   }
-  template <class T> void visit_borrowed(const std::string& name, const T* at) {
+  template <class T> void visit_borrowed(const Name& name, const T* at) {
     const bool declared = std::exchange(declares_, false);  // what a class names as its own is
     const bool before = std::exchange(borrows_, borrows_ || !declared);
     visit_pointee(name, at);
     borrows_ = before, declares_ = declared;
   }
 
-  template <class... A> void visit_variant(const std::string& name, const std::variant<A...>& field) {
-    if (field.valueless_by_exception()) return visitor_.plain(name, "none");
-    visitor_.plain(name, "alternative " + std::to_string(field.index()));
+  template <class... A> void visit_variant(const Name& name, const std::variant<A...>& field) {
+    if (field.valueless_by_exception()) return visitor_.state(name, "none");
+    if constexpr (Name::is_kept) visitor_.state(name, "alternative " + std::to_string(field.index()));
     std::visit([&](const auto& value) { visit(name, value); }, field);
   }
 
-  template <class... A> void visit_tuple(const std::string& name, const std::tuple<A...>& field) {
-    std::apply([&, i = 0](const auto&... each) mutable { (visit(name + "_" + std::to_string(i++), each), ...); },
-               field);
+  template <class... A> void visit_tuple(const Name& name, const std::tuple<A...>& field) {
+    std::apply([&, i = std::size_t{0}](const auto&... each) mutable { (visit(name.element(i++), each), ...); }, field);
   }
 
   /// Layers without a name of theirs are called by their kinds, containers by their places.
-  template <class T> void visit_declared(const std::string& name, const T& object) {
+  template <class T> void visit_declared(const Name& name, const T& object) {
     using Named = std::remove_cvref_t<decltype(declared_layers(object))>;
     decltype(auto) named = declared_layers(object);
     const bool before = std::exchange(declares_, true);
-    if constexpr (is_a<Named, std::tuple>) {
-      KindNames kinds;
+    KindNames kinds;
+    if constexpr (!Name::is_kept && is_a<Named, std::tuple>) {
+      std::apply([&](const auto&... each) { (visit(name, each), ...); }, named);
+    } else if constexpr (is_a<Named, std::tuple>) {
       std::apply(
           [&, i = 0](const auto&... each) mutable {
             const auto visit_one = [&]<class Each>(const Each& one) {
-              if constexpr (is_layer<Each>) visit(joined(name, kinds.next(one)), one);
+              if constexpr (is_layer<Each>) visit(name.within(kinds.next(one)), one);
               else if constexpr (is_a<Each, NamedLayer>) visit(name, one);
-              else visit(joined(name, std::to_string(i)), one);
+              else visit(name.within(std::to_string(i)), one);
               ++i;
             };
             (visit_one(each), ...);
           },
           named);
-    } else if constexpr (is_layer<Named>) {
-      KindNames kinds;
-      visit(joined(name, kinds.next(named)), named);
+    } else if constexpr (is_layer<Named> && Name::is_kept) {
+      visit(name.within(kinds.next(named)), named);
     } else {
       visit(name, named);
     }
@@ -164,39 +227,48 @@ class FieldWalk {
   }
 
   /// Elements of vectors and arrays are walked whatever they are, those of other containers if they may hold layers.
-  template <class T> void visit_range(const std::string& name, const T& range) {
+  template <class T> void visit_range(const Name& name, const T& range) {
     using Value = std::ranges::range_value_t<const T>;
-    if constexpr (is_list<T> || may_hold_layers<Value>()) {
+    if constexpr ((is_list<T> && Name::is_kept) || may_hold_layers<Value>()) {
       std::size_t i = 0;
-      for (const auto& each : range) visit<Value>(name + "_" + std::to_string(i++), each);
+      for (const auto& each : range) visit<Value>(name.element(i++), each);
     } else {
       visitor_.other(name);
     }
   }
   /// In the order of the keys, whatever that of the container.
-  template <class T> void visit_map(const std::string& name, const T& map) {
+  template <class T> void visit_map(const Name& name, const T& map) {
     using Key = typename T::key_type;
     if constexpr (!may_hold_layers<typename T::mapped_type>()) {
       visitor_.other(name);
+    } else if constexpr (!Name::is_kept) {
+      for (const auto& [key, value] : map) visit(name, value);
     } else {
-      std::vector<std::pair<const Key*, const typename T::mapped_type*>> in_order;
-      for (const auto& [key, value] : map) in_order.emplace_back(&key, &value);
-      if constexpr (std::totally_ordered<Key>)
-        std::ranges::stable_sort(in_order, [](const auto& a, const auto& b) { return *a.first < *b.first; });
+      struct Entry {
+        const Key* key;
+        const typename T::mapped_type* value;
+        std::size_t place;
+      };
+      std::vector<Entry> in_order;
+      for (const auto& [key, value] : map) in_order.push_back({&key, &value, in_order.size()});
+      if constexpr (std::totally_ordered<Key>)  // clang warns of std::stable_sort in users' files
+        std::ranges::sort(in_order, [](const Entry& a, const Entry& b) {
+          return *a.key < *b.key || (!(*b.key < *a.key) && a.place < b.place);
+        });
       std::map<std::string, int> seen;
-      for (const auto& [key, value] : in_order) {
+      for (const auto& [key, value, place] : in_order) {
         std::string spelt_key = "key";
         if constexpr (is_plain<Key>) spelt_key = spelt(*key);
         else if constexpr (std::convertible_to<Key, std::string_view>) spelt_key = std::string_view(*key);
         if (const int before = seen[spelt_key]++) spelt_key += "_" + std::to_string(before);
-        visit(name + "_" + spelt_key, *value);
+        visit(name.element(spelt_key), *value);
       }
     }
   }
 
   template <class T> static constexpr char key_of = 0;
   using Place = std::pair<const void*, const void*>;  // of an object, and what stands for its type
-  const FieldVisitor& visitor_;
+  const Visitor& visitor_;
   Place root_;
   std::set<std::tuple<const void*, const void*, bool>> reached_;  // by pointers: what, of which type, whether borrowed
   bool borrows_ = false, declares_ = false;  // within what a raw pointer leads to; within what layers() gives
@@ -206,7 +278,13 @@ class FieldWalk {
 
 /// Visits the fields of `object`, of any class.
 template <class T> void visit_fields(const T& object, const FieldVisitor& visitor) {
-  detail::FieldWalk(visitor).visit_all(object);
+  const detail::Naming naming{visitor};
+  detail::FieldWalk(naming).visit_all(object);
+}
+/// The same for a Structure.
+template <class T> void add_fields_to(Structure& structure, const T& object) {
+  const detail::Counting counting{structure};
+  detail::FieldWalk(counting).visit_all(object);
 }
 
 }  // namespace gradus

@@ -12,6 +12,7 @@ class Initializer {
   template <class F>
     requires std::is_invocable_r_v<Tensor, const F&, const Shape&>
   Initializer(F f) : f_(std::move(f)) {}
+  Initializer(const char*) = delete;          // initializers are functions: initializers::he_normal
   Initializer(const Initializer&) = default;  // and no move: what is left would make nothing
   Initializer& operator=(const Initializer&) = default;
   Tensor operator()(const Shape& shape) const {

@@ -2,10 +2,11 @@
 #include "gradus/nn/layer.h"
 #include <algorithm>
 #include <atomic>
-#include <iostream>
+#include <functional>
 #include <set>
 #include <utility>
 #include "gradus/base/floating_point_state.h"
+#include "gradus/base/notice.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
 #include "gradus/function/variable_cell.h"
@@ -38,6 +39,7 @@ Layer::Layer(const Layer& other)
       own_name_(other.own_name_),
       built_(other.built_),
       input_(other.input_),
+      inputs_(other.inputs_),
       own_names_(other.own_names_),
       own_regularizers_(other.own_regularizers_),
       activity_regularizer_(other.activity_regularizer_) {
@@ -73,14 +75,18 @@ void Layer::build_for(std::span<const Spec> inputs) {
 }
 
 void Layer::note_built(std::span<const Spec> inputs) {
-  if (inputs.size() == 1) {
-    input_ = inputs[0];
-    for (int axis = 0; axis < input_->shape.rank(); ++axis)
-      if (dimension::is_symbolic(input_->shape[axis])) input_->shape.set(axis, any_size);
-  }
+  inputs_.assign(inputs.begin(), inputs.end());
+  for (Spec& input : inputs_)
+    for (int axis = 0; axis < input.shape.rank(); ++axis)
+      if (dimension::is_symbolic(input.shape[axis])) input.shape.set(axis, any_size);
+  if (inputs.size() == 1) input_ = inputs_[0];
   built_ = true;
   origin_ = setup_.number();
   name_variables();
+}
+
+void Layer::run_for(std::span<const Spec> inputs, CallMode mode) {
+  if (inputs.size() == 1) output_of(inputs[0], mode);
 }
 
 /// A mask belongs to a tensor. One that is handed through by a layer that drops its mask becomes another.
@@ -153,6 +159,14 @@ void Layer::add_call_losses(Tensors& all, std::set<const Layer*>& seen) const {
   for (const auto& child : children()) child->add_call_losses(all, seen);
 }
 
+void Layer::add_own_to(Structure& structure) const {
+  for (std::size_t i = 0; i < own_.size(); ++i) structure.add(own_[i]);
+}
+void Layer::add_parts_to(Structure& structure) const {
+  add_own_to(structure);
+  for (const auto& child : children()) structure.add(*child);
+}
+
 bool Layer::brings_losses() const {
   return activity_regularizer_ ||
          std::ranges::any_of(children(), [](const auto& child) { return child->brings_losses(); });
@@ -166,9 +180,10 @@ void Layer::forget_call_losses() const {
 void Layer::set_policy(const Policy& policy) {
   for (DType t : {policy.compute, policy.variable})
     require(is_floating(t), "policy of ", name_.empty() ? kind() : name_, ": expected floating types, got ", t);
+  check_options("Policy", policy.loss_scale);
   take_policy(policy, true);
   const Untraced outside;
-  if (policy.scale_loss) take_loss_scale(std::make_shared<LossScale>());
+  if (policy.scale_loss) take_loss_scale(std::make_shared<LossScale>(policy.loss_scale));
 }
 
 void Layer::take_policy(const Policy& policy, bool own) {
@@ -264,23 +279,61 @@ std::shared_ptr<Layer> Layer::with_channels(const ChannelList& inputs, const Cha
     part.cell()->loss_scale = loss_scale_;
     copy->own_.add(part);
   }
-  if (inputs) copy->input_->shape.set(-1, static_cast<std::int64_t>(inputs->size()));
+  if (inputs) copy->input_->shape.set(-1, static_cast<std::int64_t>(inputs->size())), copy->inputs_ = {*copy->input_};
   if (outputs) copy->set_output_channels(static_cast<std::int64_t>(outputs->size()));
   return copy;
 }
 
-Spec Layer::output_of(const Spec& input) const {
-  Spec symbolic = input;
+namespace {
+
+/// The spec of what `call` makes of such inputs, whose sizes are symbols where they are not known.
+Spec traced_output(std::span<const Spec> inputs, CallMode call_mode, const std::function<Tensor(In parameters)>& call) {
+  std::vector<Spec> symbolic(inputs.begin(), inputs.end());
   int next = 0;
-  for (int axis = 0; axis < input.shape.rank(); ++axis)
-    if (input.shape[axis] == any_size) symbolic.shape.set(axis, dimension::symbol(next++));
-  const ModeScope mode(CallMode::inference);
-  const Trace trace({&symbolic, 1});
+  std::map<int, std::int64_t> of_axis;  // of several inputs axes of one number are taken to agree, as batches do
+  for (Spec& spec : symbolic)
+    for (int axis = 0; axis < spec.shape.rank(); ++axis)
+      if (spec.shape[axis] == any_size) {
+        const auto [at, is_new] = of_axis.try_emplace(axis, 0);
+        if (is_new) at->second = dimension::symbol(next++);
+        spec.shape.set(axis, at->second);
+      }
+  const ModeScope mode(call_mode);
+  const Trace trace(symbolic);
   const TrialScope trial;  // ends first: it holds what is traced
-  Spec output = run(trace.parameters()[0]).spec();
+  Spec output = call(trace.parameters()).spec();
   for (int axis = 0; axis < output.shape.rank(); ++axis)
     if (dimension::is_symbolic(output.shape[axis])) output.shape.set(axis, any_size);
   return output;
+}
+
+}  // namespace
+
+Spec Layer::output_of(const Spec& input, CallMode call_mode) const {
+  return traced_output({&input, 1}, call_mode, [&](In parameters) { return run(parameters[0]); });
+}
+
+std::optional<Spec> Layer::output() const {
+  if (inputs_.empty()) return {};
+  if (inputs_.size() == 1) return output_of(inputs_[0]);
+  bool is_known = false;
+  const Spec spec = traced_output(inputs_, CallMode::inference, [&](In parameters) {
+    Tensors computed_inputs;
+    for (const Tensor& x : parameters) computed_inputs.push_back(computed(x));
+    const NameScope scope(name_.empty() ? kind() : std::string_view(name_));
+    const CallScope this_call(*this);
+    const Tensor result = call_on(computed_inputs);
+    is_known = result.defined();
+    return is_known ? result : parameters[0];
+  });
+  return is_known ? std::optional(spec) : std::nullopt;
+}
+
+Tensor Layer::call_on(In) const { return {}; }
+
+std::string Layer::called() const {
+  const std::string type = this->type();
+  return name_.empty() || name_ == type || name_ == kind() ? type : "`" + name_ + "` (" + type + ")";
 }
 
 void Layer::add_variable(const std::string& name, const Tensor& initial, VariableOptions options,
@@ -332,8 +385,8 @@ void warn_if_mode_unsaid(std::string_view layer) {
   if (current_mode() != CallMode::unsaid || !Pending::mine().is_recording()) return;
   static std::atomic<bool> warned{false};
   if (warned.exchange(true)) return;
-  std::cerr << "gradus: a gradient is being recorded through " << layer
-            << " in a call that does not say its mode, so it runs as in inference; write model(x, training)\n";
+  notice(text("gradus: a gradient is being recorded through ", layer,
+              " in a call that does not say its mode, so it runs as in inference; write model(x, training)\n"));
 }
 
 }  // namespace gradus

@@ -14,6 +14,7 @@
 #include "gradus/nn/channel_flow.h"
 #include "gradus/nn/policy.h"
 #include "gradus/nn/regularizers.h"
+#include "gradus/nn/structure.h"
 
 namespace gradus {
 
@@ -44,6 +45,8 @@ class Layer {
   /// Builds if it is not, outside of any trace.
   void ensure_built(const Spec& input) { ensure_built({&input, 1}); }
   void ensure_built(std::span<const Spec> inputs);
+  /// Runs what is built on symbols for such inputs: what it calls, and is not built, builds itself.
+  virtual void run_for(std::span<const Spec> inputs, CallMode mode);
   /// call() in the layer's name scope, of the input in the layer's type and with its mask.
   Tensor run(const Tensor& x) const;
   bool is_built() const { return built_; }
@@ -52,13 +55,15 @@ class Layer {
   /// Its own variables that pruning is for, as in TensorFlow's toolkit: kernels and tables, neither biases nor
   /// depthwise kernels.
   virtual Variables kernels() const;
+  /// What call() or a call of several inputs gives for those that it was built for; empty: it is not known.
+  std::optional<Spec> output() const;
   /// How often each weight of the kernels is multiplied for one example; dimensions that are open count as 1.
   virtual std::int64_t multiplications() const;
   virtual ChannelFlow channel_flow() const { return {}; }
   /// A copy of a built layer with these channels of its input and output alone.
   std::shared_ptr<Layer> with_channels(const ChannelList& inputs, const ChannelList& outputs) const;
   /// The spec of what call() gives for `input`; known sizes stay known.
-  Spec output_of(const Spec& input) const;
+  Spec output_of(const Spec& input, CallMode mode = CallMode::inference) const;
 
   /// The types of this layer and of those within that were given none of their own. InvalidArgument if it is built with
   /// variables of another type.
@@ -114,12 +119,18 @@ class Layer {
 
   /// Of this process; a copy has one of its own.
   std::uint64_t id() const { return id_; }
+  /// Adds its own variables, and what a walk over it meets within.
+  virtual void add_parts_to(Structure& structure) const;
   /// What the last walk over this layer found.
   FoundCache& found() const { return found_; }
   /// Whether it, or a layer within, has a penalty on what it gives.
   bool brings_losses() const;
 
   const std::string& name() const { return name_; }
+  /// What messages call its type: the kind, "Model<Net>".
+  virtual std::string type() const { return std::string(kind()); }
+  /// What messages call it, also without a name of its own: "dense", "Model<Net>", "`head` (dense)".
+  std::string called() const;
   bool has_own_name() const { return own_name_; }
   /// Names the layer; its variables become "<prefix><name>/<variable>".
   void rename(std::string name, bool by_user);
@@ -132,15 +143,19 @@ class Layer {
   std::vector<std::shared_ptr<const Layer>> sources() const;
   void note_source(const std::shared_ptr<const Layer>& source);
   std::int64_t parameters() const { return variables().parameters(); }
+  /// What it was built for, if that was one input.
   const std::optional<Spec>& input() const { return input_; }
 
  protected:
+  void add_own_to(Structure& structure) const;
   Layer();
   Layer(const Layer& other);
   const std::string& prefix() const { return prefix_; }
   virtual void name_variables();
   /// Whether call() is to be given its input in the type of the policy; layers that only pass it on need not.
   virtual bool casts_input() const { return true; }
+  /// call() of several inputs, of layers that take them.
+  virtual Tensor call_on(In inputs) const;
   /// `child` was added to children().
   void pass_on(Layer& child) const;
   /// Whether no two copies of one layer are set up differently: nothing but build() changes its fields.
@@ -189,6 +204,7 @@ class Layer {
   std::string name_, prefix_;
   bool own_name_ = false, built_ = false;
   std::optional<Spec> input_;  // that it was built for
+  std::vector<Spec> inputs_;   // the same of several; sizes that are not known are any_size
   Variables own_;
   std::vector<std::string> own_names_;  // "kernel", "bias"
   std::vector<Regularizer> own_regularizers_;

@@ -74,6 +74,7 @@ void Layer::take_own(Layer& fresh) {
   own_name_ = fresh.own_name_;
   built_ = fresh.built_;
   input_ = std::move(fresh.input_);
+  inputs_ = std::move(fresh.inputs_);
   own_ = std::move(fresh.own_);
   own_names_ = std::move(fresh.own_names_);
   own_regularizers_ = std::move(fresh.own_regularizers_);

@@ -63,7 +63,9 @@ struct SequentialLayer final : Cloned<SequentialLayer>, Described {
   bool casts_input() const override { return false; }
 
   void add(Module layer) {
-    require(!is_built(), "Sequential: layers are added before it is built");
+    require(!is_built(),
+            "Sequential: layers are added before it is built; a built one with another end is a new "
+            "Sequential of a vector of its layers, layer(0) to layer(size() - 1), and the new ones");
     layers.push_back(std::move(layer));
     layers.back().settle();
     Layer& added = layers.back().layer_behind();
@@ -86,6 +88,9 @@ struct SequentialLayer final : Cloned<SequentialLayer>, Described {
     std::vector<std::shared_ptr<Layer>> all;
     for (const Module& layer : layers) all.push_back(child_of(layer));
     return all;
+  }
+  void add_parts_to(Structure& structure) const override {
+    for (const Module& layer : layers) structure.add(layer);
   }
   bool become(Layer& fresh) override {
     auto* same = dynamic_cast<SequentialLayer*>(&fresh);
@@ -131,12 +136,21 @@ std::shared_ptr<Layer> sequential_of(std::vector<Module> layers, const ModelOpti
   return made;
 }
 
+/// Of Dense's two places for an activation the one where there is one.
+Activation the_one(Activation argument, DenseOptions& options) {
+  const bool is_option = !options.activation.is(linear);
+  require(!is_option || argument.is(linear), "Dense: two activations were given, the second argument and .activation");
+  return is_option ? std::exchange(options.activation, linear) : std::move(argument);
+}
+
 const SequentialLayer& as_sequential(const Module& module) { return layer_as<SequentialLayer>(module, "Sequential"); }
 
 }  // namespace
 
 Dense::Dense(std::int64_t units, Activation activation, DenseOptions options)
-    : Module(named(std::make_shared<DenseLayer>(units, std::move(activation), options), options.name)) {}
+    : Module(
+          named(std::make_shared<DenseLayer>(units, the_one(std::move(activation), options), options), options.name)) {}
+Dense::Dense(std::int64_t units, DenseOptions options) : Dense(units, linear, std::move(options)) {}
 
 Variable& Dense::kernel() const {
   require(is_built(), "Dense: it has no kernel before it is built");
@@ -159,6 +173,11 @@ Sequential::Sequential(std::initializer_list<Module> layers, ModelOptions option
 Sequential::Sequential(std::vector<Module> layers, ModelOptions options)
     : Module(sequential_of(std::move(layers), options)) {}
 void Sequential::add(Module layer) { layer_as<SequentialLayer>(*this, "Sequential").add(std::move(layer)); }
+std::size_t Sequential::size() const {
+  const SequentialLayer& all = as_sequential(*this);
+  if (Trace* trace = Trace::current()) all.watch(*trace);
+  return all.layers.size();
+}
 Module& Sequential::layer(std::size_t i) const {
   const SequentialLayer& all = as_sequential(*this);
   if (Trace* trace = Trace::current()) all.watch(*trace);  // which layer that is

@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <vector>
+#include "gradus/base/other_names.h"
 #include "gradus/nn/activation.h"
 #include "gradus/nn/initializers.h"
 #include "gradus/nn/module.h"
@@ -12,16 +13,19 @@
 namespace gradus {
 
 struct DenseOptions {
+  Activation activation = linear;  // here or as an argument: both are an InvalidArgument
   bool use_bias = true;
   Initializer kernel_initializer = initializers::glorot_uniform, bias_initializer = initializers::zeros;
   std::optional<DType> dtype = {};  // of the variables and of computing; empty: the policy's, else that of the input
   std::string name = {};
   Regularizer kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
+  detail::NoInputShape input_shape = {};
 };
 /// activation(x kernel + bias): [..., inputs] -> [..., units]. InvalidArgument unless `units` is positive and a dtype
 /// that is given is floating; in a call unless x is floating and `inputs` known, as many as it was built for.
 struct Dense : Module {
   explicit Dense(std::int64_t units, Activation activation = linear, DenseOptions options = {});
+  Dense(std::int64_t units, DenseOptions options);
   /// InvalidArgument before it is built, of bias() also where there is none.
   Variable& kernel() const;  // [inputs, units]
   Variable& bias() const;    // [units]
@@ -60,8 +64,11 @@ struct Sequential : Module {
   explicit Sequential(std::vector<Module> layers, ModelOptions options = {});
   /// Before build; else InvalidArgument.
   void add(Module layer);
-  /// OutOfRange past the end.
+  /// OutOfRange past the end. A part of a model is a Sequential of some of its layers, which are copied with their
+  /// values.
   Module& layer(std::size_t i) const;
+  /// How many layers there are.
+  std::size_t size() const;
 };
 
 }  // namespace gradus

@@ -6,6 +6,7 @@
 #include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/gather.h"
 #include "gradus/ops/index.h"
+#include "gradus/ops/logits.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/special.h"
 #include "gradus/ops/widened.h"
@@ -32,13 +33,7 @@ constexpr std::string_view twice =
     ": the prediction is the output of a softmax, which from_logits would apply again; "
     "say from_probabilities, or better, leave the softmax out";
 
-/// x - max(x) and log(sum(exp(x - max(x)))) of each row.
-struct LogSumExp {
-  Tensor shifted, log_sum;
-  explicit LogSumExp(const Tensor& x)
-      : shifted(x - stop_gradient(reduce_max(x, {.axis = {-1}, .keepdims = true}))),
-        log_sum(log(reduce_sum(exp(shifted), {.axis = {-1}}))) {}
-};
+Tensor without_last(const Tensor& x) { return squeeze(x, {-1}); }
 
 }  // namespace
 
@@ -93,12 +88,11 @@ Tensor detail::categorical_crossentropy(const Tensor& y, const Tensor& predictio
   const Tensor targets = as_targets(y, prediction);
   if (logits) {
     require(!is_softmax(prediction), op, twice);
-    const LogSumExp row(prediction);
-    return row.log_sum * reduce_sum(targets, {.axis = {-1}}) -
+    const LogitRows row(prediction);
+    return without_last(row.log_sum) * reduce_sum(targets, {.axis = {-1}}) -
            reduce_sum(multiply_no_nan(row.shifted, targets), {.axis = {-1}});
   }
-  const Tensor shares = prediction / reduce_sum(prediction, {.axis = {-1}, .keepdims = true});
-  return -reduce_sum(targets * log(clipped(shares)), {.axis = {-1}});
+  return -reduce_sum(targets * log(clipped(shares_of(prediction))), {.axis = {-1}});
 }
 
 /// The label's logit is picked by a mask, which fuses with all the rest; its gradient is softmax - onehot.
@@ -106,11 +100,11 @@ Tensor detail::sparse_categorical_crossentropy(const Tensor& y, const Tensor& pr
   constexpr std::string_view op = "sparse_categorical_crossentropy";
   check_labels(op, y, prediction);
   require(!logits || !is_softmax(prediction), op, twice);
-  const LogSumExp row(logits ? prediction : log(clipped(prediction)));
+  const LogitRows row(logits ? prediction : log(clipped(prediction)));
   const std::int64_t classes = prediction.shape().back();
   const Tensor labels = check_range(as_indices("loss", y), classes, true);
   const Tensor chosen = equal(expand_dims(labels, -1), range(classes, labels.dtype()));
-  return row.log_sum - reduce_sum(where(chosen, row.shifted, 0), {.axis = {-1}});
+  return without_last(row.log_sum) - reduce_sum(where(chosen, row.shifted, 0), {.axis = {-1}});
 }
 
 /// On logits: max(x, 0) - x y + log(1 + exp(-|x|)), which never overflows; of an infinite logit 0 where y agrees.
@@ -130,12 +124,12 @@ Tensor detail::binary_crossentropy(const Tensor& y, const Tensor& prediction, bo
 
 Tensor mean_squared_error(const Tensor& y, const Tensor& prediction) {
   check_same_shape("mean_squared_error", y, prediction);
-  return mean_of_last(square(y - prediction));
+  return mean_of_last(square(as_targets(y, prediction) - prediction));
 }
 
 Tensor mean_absolute_error(const Tensor& y, const Tensor& prediction) {
   check_same_shape("mean_absolute_error", y, prediction);
-  return mean_of_last(abs(y - prediction));
+  return mean_of_last(abs(as_targets(y, prediction) - prediction));
 }
 
 Tensor weight_beside(const Tensor& weight, const Tensor& x, const std::optional<std::vector<int>>& taken_over) {

@@ -1,5 +1,6 @@
 /// Losses. The functions give one number per example; the classes of the same name make a Loss of them. Whether
-/// predictions are logits or probabilities is said, never assumed.
+/// predictions are logits or probabilities is said, never assumed. Targets of another dtype are cast to the
+/// prediction's.
 ///
 /// Classes stand in the last axis of a prediction; all axes before it count examples: of [batch, time, classes] there
 /// are batch * time. Of predictions [n] of regressions and binary classes each element is an example of its own.
@@ -85,6 +86,7 @@ struct IgnoreOptions {
 };
 
 struct CategoricalCrossentropy : LossFunction {
+  CategoricalCrossentropy() = delete;  // from_logits or from_probabilities?
   template <PredictionForm P>
   explicit CategoricalCrossentropy(P, SmoothingOptions options = {})
       : CategoricalCrossentropy(std::same_as<P, from_logits_t>, options) {}
@@ -93,6 +95,7 @@ struct CategoricalCrossentropy : LossFunction {
   CategoricalCrossentropy(bool logits, SmoothingOptions options);
 };
 struct BinaryCrossentropy : LossFunction {
+  BinaryCrossentropy() = delete;  // from_logits or from_probabilities?
   template <PredictionForm P>
   explicit BinaryCrossentropy(P, SmoothingOptions options = {})
       : BinaryCrossentropy(std::same_as<P, from_logits_t>, options) {}
@@ -101,6 +104,7 @@ struct BinaryCrossentropy : LossFunction {
   BinaryCrossentropy(bool logits, SmoothingOptions options);
 };
 struct SparseCategoricalCrossentropy : LossFunction {
+  SparseCategoricalCrossentropy() = delete;  // from_logits or from_probabilities?
   template <PredictionForm P>
   explicit SparseCategoricalCrossentropy(P, IgnoreOptions options = {})
       : SparseCategoricalCrossentropy(std::same_as<P, from_logits_t>, options) {}

@@ -155,12 +155,12 @@ std::shared_ptr<DenseLayer> dense_of(const Tensor& kernel, Activation activation
 
 /// Both layers; nothing: it would not get smaller, unless that does not matter.
 std::optional<std::vector<Module>> factors_of(const DenseLayer& layer, const LowRankOptions& options, bool always) {
-  require(layer.is_built(), "low_rank: layer ", layer.name(), " is not built; call it, or build(spec), first");
+  require(layer.is_built(), "low_rank: layer ", layer.called(), " is not built; call it, or build(spec), first");
   const Tensor kernel = layer.variable(0).value();
   const std::int64_t inputs = kernel.shape()[0], units = kernel.shape()[1], full = std::min(inputs, units);
-  require(full > 0, "low_rank: layer ", layer.name(), " has a kernel of ", kernel.shape());
+  require(full > 0, "low_rank: layer ", layer.called(), " has a kernel of ", kernel.shape());
   if (always)
-    require(options.rank <= full, "low_rank: layer ", layer.name(), " has a kernel of ", kernel.shape(),
+    require(options.rank <= full, "low_rank: layer ", layer.called(), " has a kernel of ", kernel.shape(),
             ": the rank is at most ", full, ", got ", options.rank);
   if (!always && options.rank * (inputs + units) >= inputs * units) return {};
   const SingularValues parts = singular_values(kernel);
@@ -221,7 +221,8 @@ Sequential low_rank(const Dense& layer, LowRankOptions options) {
 
 Sequential low_rank(const Sequential& model, LowRankOptions options) {
   check(options);
-  require(model.is_built(), "low_rank: model ", model.name(), " is not built; call it, or build(spec), first");
+  require(model.is_built(), "low_rank: model ", model.layer_behind().called(),
+          " is not built; call it, or build(spec), first");
   const Untraced outside;
   const Copying copying;  // what is made here is another model, not a part that was meant to be shared
   const Layer& whole = model.layer_behind();

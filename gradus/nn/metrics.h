@@ -22,6 +22,7 @@ class Metric {
                  return f(y, prediction);
                }),
                0) {}
+  Metric(const char*) = delete;  // metrics are objects: SparseCategoricalAccuracy()
   Metric(const Metric& other);
   Metric(Metric&& other) noexcept;
   Metric& operator=(Metric other) noexcept;

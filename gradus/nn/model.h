@@ -7,10 +7,11 @@
 ///   };
 ///   Model<Net> model;
 ///
-/// They may lie in structs, arrays, optionals, variants, pairs, tuples, standard containers (a map's keys are in the
-/// names), behind std::shared_ptr and std::unique_ptr, and behind raw pointers and std::reference_wrapper, which lead
-/// to what others own. What is directly in a class with constructors, bases or private fields is found, too, and called
-/// by its kind ("block/dense", "block/dense_1"). What such a class has on the heap it names by one line, as it may all:
+/// They may lie in structs, arrays (of C, too), optionals, variants, pairs, tuples, standard containers (a map's keys
+/// are in the names), behind std::shared_ptr and std::unique_ptr, and behind raw pointers and std::reference_wrapper,
+/// which lead to what others own. What is directly in a class with constructors, bases or private fields is found, too,
+/// and called by its kind ("block/dense", "block/dense_1"). What such a class has on the heap it names by one line, as
+/// it may all:
 ///
 ///   auto layers() const { return named_layers("first", first_, "blocks", blocks_); }   // or std::tie(first_, blocks_)
 ///
@@ -23,9 +24,7 @@
 #pragma once
 #include <tuple>
 #include "gradus/nn/layers.h"
-#include "gradus/base/type_name.h"
-#include "gradus/nn/field_copies.h"
-#include "gradus/nn/net_layer.h"
+#include "gradus/nn/struct_layer.h"
 
 namespace gradus {
 
@@ -53,6 +52,15 @@ template <class Net, class... In, class Next, class... Rest>
   requires(!IsMode<Next>)
 struct net_result<Net, std::tuple<In...>, Next, Rest...> : net_result<Net, std::tuple<In..., Next>, Rest...> {};
 
+/// Whether a Net& takes these inputs, the last of which may be a mode.
+template <class Net, class... A> constexpr bool is_called_as = std::invocable<Net, const A&...>;
+template <class Net, class... A>
+  requires(sizeof...(A) > 0 && !std::invocable<Net, const A&...>)
+constexpr bool is_called_as<Net, A...> = []<std::size_t... i>(std::index_sequence<i...>) {
+  using All = std::tuple<A...>;
+  return IsMode<std::tuple_element_t<sizeof...(i), All>> && std::invocable<Net, const std::tuple_element_t<i, All>&...>;
+}(std::make_index_sequence<sizeof...(A) - 1>());
+
 inline Tensor computed(const Layer& layer, const Tensor& x) { return layer.computed(x); }
 const auto& computed(const Layer&, const auto& x) { return x; }
 
@@ -78,22 +86,9 @@ template <class Net> bool call_with_tensors(const Net& net, In in) {
          fits(std::make_index_sequence<5>()) || fits(std::make_index_sequence<6>());
 }
 
-template <class Net> struct NetLayerOf final : NetLayer {
-  NetLayerOf() : net() { adopt_fields(); }
-  explicit NetLayerOf(Net&& n) : net(std::move(n)) {
-    FieldCopies::after_move(n, net);
-    adopt_fields();
-  }
-  std::shared_ptr<Layer> clone() const override { return copied_net(*this); }
-  std::string struct_name() const override { return type_name(typeid(Net).name()); }
-  void visit(const FieldVisitor& visitor) const override { visit_fields(net, visitor); }
-  bool become(Layer& fresh) override {
-    auto* same = dynamic_cast<NetLayerOf*>(&fresh);
-    if (!same || !replace_in_place(net, same->net)) return false;
-    FieldCopies::after_move(same->net, net);
-    take_own(fresh);
-    return true;
-  }
+template <class Net> struct NetLayerOf final : StructLayer<Net, NetLayerOf<Net>> {
+  using StructLayer<Net, NetLayerOf<Net>>::StructLayer;
+  using StructLayer<Net, NetLayerOf<Net>>::net;
   Tensor call(const Tensor& x) const override {
     if constexpr (std::is_invocable_r_v<Tensor, const Net&, const Tensor&>) return net(x);
     else fail_as_module(*this);
@@ -101,7 +96,6 @@ template <class Net> struct NetLayerOf final : NetLayer {
   void run_on(In inputs) const override {
     require(call_with_tensors(net, inputs), "build: the model does not take ", inputs.size(), " inputs");
   }
-  Net net;
 };
 
 }  // namespace detail
@@ -115,7 +109,7 @@ template <class Net, class... A> using call_result_t = typename detail::net_resu
 /// an InvalidArgument when it is. Assigning is that of modules: fields of a built model stay where they are, so that
 /// references to them hold.
 template <class Net> struct Model : Module {
-  Model() : Module(std::make_shared<detail::NetLayerOf<Net>>()) {}
+  Model() : Module(made()) {}
   explicit Model(Net net, ModelOptions options = {})
       : Module(std::make_shared<detail::NetLayerOf<Net>>(std::move(net))) {
     if (!options.name.empty()) set_name(options.name);
@@ -131,6 +125,13 @@ template <class Net> struct Model : Module {
       return (*this)(detail::read(inputs)...);
     else return call_first(std::make_index_sequence<sizeof...(A)>(), std::tie(inputs...));
   }
+  // Mistakes: compilers quote the line.
+  template <class... A>
+    requires(!requires { typename call_result_t<Net, A...>; } && detail::is_called_as<Net&, A...>)
+  void operator()(const A&...) const = delete;  // operator() of the struct must be const
+  template <class... A>
+    requires(!requires { typename call_result_t<Net, A...>; } && !detail::is_called_as<Net&, A...>)
+  void operator()(const A&...) const = delete;  // the struct takes other inputs; a mode comes last: model(x, training)
 
   using Module::build;
   /// Of several inputs: model.build({{f32, {any_size, 8}}, {i32, {any_size}}}).
@@ -146,6 +147,18 @@ template <class Net> struct Model : Module {
   }
 
  private:
+  static std::shared_ptr<Layer> made() {
+    if constexpr (std::derived_from<Net, Module> && std::is_aggregate_v<Net>) {
+      static_assert(std::is_void_v<Net>,
+                    "Model<Net>: Net is a plain struct of layers: struct Net { ... }, not : Module");
+      return nullptr;
+    } else if constexpr (!std::default_initializable<Net>) {
+      static_assert(std::is_void_v<Net>, "Model<Net>: Net cannot be made without arguments: Model model(Net(...))");
+      return nullptr;
+    } else {
+      return std::make_shared<detail::NetLayerOf<Net>>();
+    }
+  }
   std::shared_ptr<detail::NetLayerOf<Net>> net_layer() const {
     auto layer = std::dynamic_pointer_cast<detail::NetLayerOf<Net>>(shared_layer());
     require(static_cast<bool>(layer),

@@ -1,6 +1,7 @@
 /// Modules: calling, building, variables.
 #include "gradus/nn/module.h"
 #include <atomic>
+#include <ostream>
 #include "gradus/function/trace.h"
 #include "gradus/function/whereabouts.h"
 #include "gradus/nn/assignment.h"
@@ -11,8 +12,13 @@
 namespace gradus {
 namespace {
 
+/// At its end the module is a handle of another layer, or that layer is another one.
+struct Assigning {
+  ~Assigning() { whereabouts::note_change(); }
+};
+
 Variables trainable_of(const Layer& layer) {
-  require(layer.is_built(), "module ", layer.name(),
+  require(layer.is_built(), "module ", layer.called(),
           " has no variables yet: call it on an input first, or build({f32, {any_size, ...}})");
   Variables trainable;
   for (const Variable& variable : layer.variables())
@@ -26,7 +32,6 @@ std::atomic<bool> shares_layers{false};
 
 }  // namespace
 
-Module::Module() : Module(std::shared_ptr<Layer>()) {}
 Module::Module(std::shared_ptr<Layer> layer) : layer_(std::move(layer)) {
   whereabouts::enter(this, whereabouts::Kind::module);
 }
@@ -60,6 +65,7 @@ bool Module::copies_are_shared() const {
 }
 
 Module& Module::operator=(const Module& other) {
+  const Assigning assigning;
   const std::shared_ptr<Layer> next = other.shared_layer(), before = shared_layer();  // `other` may be within
   if (this == &other || (next && next == before)) return *this;
   if (other.copies_are_shared()) {  // others that have shared the layer before keep it
@@ -72,6 +78,7 @@ Module& Module::operator=(const Module& other) {
 }
 
 Module& Module::operator=(Module&& other) {
+  const Assigning assigning;
   const std::shared_ptr<Layer> next = other.shared_layer(), before = shared_layer();  // `other` may be within
   if (this == &other || (next && next == before)) return *this;
   if (other.copies_are_shared() || (keeps_variables() && next)) return *this = std::as_const(other);
@@ -145,5 +152,6 @@ Tensor Module::compute_mask(const Tensor& x, const Tensor& mask) const {
 }
 const std::string& Module::name() const { return layer_behind().name(); }
 std::string Module::summary() const { return summary_of(layer_behind()); }
+std::ostream& operator<<(std::ostream& out, const Module& module) { return out << module.summary(); }
 
 }  // namespace gradus

@@ -1,8 +1,10 @@
 /// Module: a layer or a model of one input and one output. A value: copying copies the variables, moving keeps them.
 #pragma once
 #include <concepts>
+#include <iosfwd>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include "gradus/function/mode.h"
 #include "gradus/function/variable.h"
 #include "gradus/nn/policy.h"
@@ -21,10 +23,19 @@ template <std::derived_from<class Module> M> M shared(const M& module);
 
 class Module {
  public:
+  /// A mistake: a struct that derives from Module.
+  template <class Derived = void> Module() {
+    static_assert(!std::is_void_v<Derived>,
+                  "a model is a plain struct of layers, struct Net { ... }; Model<Net> model;");
+  }
+  Module(Tensor (*)(const Tensor&)) = delete;  // a function becomes a layer by Lambda(relu)
   /// A call that says nothing takes the enclosing mode, else inference. The first call builds.
   Tensor operator()(const Tensor& x) const;
   Tensor operator()(const Tensor& x, training_t) const;
   Tensor operator()(const Tensor& x, inference_t) const;
+  template <class Mode>
+    requires(std::same_as<Mode, training_t> || std::same_as<Mode, inference_t>)
+  void operator()(Mode, const Tensor& x) const = delete;  // the mode comes last: model(x, training)
   /// Makes the variables for inputs of this spec; any_size where a size does not matter.
   void build(const Spec& input);
   Variables variables() const;
@@ -50,6 +61,8 @@ class Module {
   Tensor compute_mask(const Tensor& x, const Tensor& mask = {}) const;
   /// A table: layer, output shape, parameters, bytes.
   std::string summary() const;
+  /// The summary.
+  friend std::ostream& operator<<(std::ostream& out, const Module& module);
 
   /// Deep: variables of its own with the same values. What is there twice is there twice in the copy. Of what shared()
   /// gave: the same layer.
@@ -68,6 +81,8 @@ class Module {
   // For the rooms of the library.
   Layer& layer_behind() const;
   bool is_built() const;
+  /// Moved from, with nothing assigned to it since.
+  bool is_empty() const { return !shared_layer(); }
   /// A model has taken this handle: copying it copies the layer from now on.
   void settle();
   /// Whether copies of this handle are the same layer.
@@ -80,7 +95,6 @@ class Module {
   void exchange_layers(Module& other) noexcept { layer_.swap(other.layer_); }
 
  protected:
-  Module();
   explicit Module(std::shared_ptr<Layer> layer);
   /// What layer_behind() is, or null.
   const std::shared_ptr<Layer>& shared_layer() const;

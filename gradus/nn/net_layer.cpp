@@ -10,12 +10,12 @@
 
 namespace gradus {
 
-void NetLayer::build_for(std::span<const Spec> inputs) {
+void NetLayer::run_for(std::span<const Spec> inputs, CallMode call_mode) {
   std::vector<Spec> symbolic(inputs.begin(), inputs.end());
   for (Spec& spec : symbolic)
     for (int axis = 0; axis < spec.shape.rank(); ++axis)
       if (spec.shape[axis] < 0) spec.shape.set(axis, dimension::symbol(axis));
-  const ModeScope mode(CallMode::inference);
+  const ModeScope mode(call_mode);
   const OutermostCall call(*this);
   const Trace trace(symbolic);
   const TrialScope trial;  // ends first: it holds what is traced
@@ -170,7 +170,7 @@ void NetCall::finish(std::vector<Spec> inputs) const {
 }
 
 void fail_as_module(const Layer& layer) {
-  throw InvalidArgument(text("model ", layer.name(),
+  throw InvalidArgument(text("model ", layer.called(),
                              ": it does not make one tensor of one tensor; call it as the Model that it is, with all "
                              "its inputs"));
 }

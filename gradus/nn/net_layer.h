@@ -13,7 +13,8 @@ class NetLayer : public Layer {
   void build(const Spec& input) override { build_for({&input, 1}); }
   /// Runs the struct on symbols, in inference mode: its layers build themselves. Sizes that are not known are one
   /// symbol per axis, so that the batches of several inputs agree.
-  void build_for(std::span<const Spec> inputs) override;
+  void build_for(std::span<const Spec> inputs) override { run_for(inputs, CallMode::inference); }
+  void run_for(std::span<const Spec> inputs, CallMode mode) override;
   std::vector<std::shared_ptr<Layer>> children() const override;
   /// In the order of the fields; what is shared counts once.
   Variables variables() const override;
@@ -21,6 +22,7 @@ class NetLayer : public Layer {
   virtual void visit(const FieldVisitor& visitor) const = 0;
   /// "Net", for messages.
   virtual std::string struct_name() const = 0;
+  std::string type() const override { return "Model<" + struct_name() + ">"; }
   struct Met {
     std::string field;
     const Module* layer;
@@ -45,16 +47,6 @@ class NetLayer : public Layer {
   /// Calls the struct; what it gives does not matter.
   virtual void run_on(In inputs) const = 0;
 };
-
-/// `net` becomes `fresh`, where it is. False: it cannot.
-template <class Net> bool replace_in_place(Net& net, Net& fresh) {
-  if constexpr (std::is_nothrow_move_constructible_v<Net>) {
-    std::destroy_at(&net);
-    std::construct_at(&net, std::move(fresh));
-    return true;
-  }
-  return false;
-}
 
 /// One call of a model: its name scope, and what a trace has to know of it.
 class NetCall {

@@ -44,7 +44,7 @@ struct RMSNormalizationOptions {
   static constexpr auto ranges() { return std::array{Allowed::positive("epsilon"), Allowed::any("axis")}; }
 };
 /// x / sqrt(mean(x^2) + epsilon) * scale over `axis` (Zhang and Sennrich 2019). Its variable is called scale.
-struct RMSNormalization : Module {
+struct RMSNormalization : Module {  // a mask of the input ends here, as in Keras
   RMSNormalization();
   explicit RMSNormalization(RMSNormalizationOptions options);
 };

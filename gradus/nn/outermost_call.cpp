@@ -2,6 +2,7 @@
 #include "gradus/nn/outermost_call.h"
 #include <algorithm>
 #include "gradus/function/variable_cell.h"
+#include "gradus/function/whereabouts.h"
 #include "gradus/graph/context.h"
 #include "gradus/nn/net_layer.h"
 
@@ -13,20 +14,6 @@ void collect(const Layer& layer, std::vector<std::uint64_t>& ids) {
   for (const auto& child : layer.children()) collect(*child, ids);
 }
 
-std::shared_ptr<const FoundParts> walked(const Layer& root) {
-  auto parts = std::make_shared<FoundParts>();
-  collect(root, parts->layers);
-  for (const Variable& variable : root.variables()) parts->variables.push_back(variable.cell()->id);
-  std::ranges::sort(parts->layers);
-  std::ranges::sort(parts->variables);
-  return parts;
-}
-
-std::string called(const Layer& layer) {
-  const std::string kind(layer.kind());
-  return layer.name().empty() || layer.name() == kind ? kind : "`" + layer.name() + "` (" + kind + ")";
-}
-
 std::string owner_of(const Layer& root) {
   const auto* net = dynamic_cast<const NetLayer*>(&root);
   const std::string type = net ? text("Model<", net->struct_name(), ">") : std::string(root.kind());
@@ -36,9 +23,11 @@ std::string owner_of(const Layer& root) {
 std::string mend_for(const Layer& root, std::string_view what) {
   if (dynamic_cast<const NetLayer*>(&root))
     return text(
-        "Make it a field of the struct: the ", what,
-        " itself, or a pointer, container or struct of them. A class with private fields or a constructor names "
-        "those that are not directly in it: auto layers() const { return std::tie(first_, blocks_); }");
+        "One that is made or copied within the call is another one in every call. Make it a field of the struct: the ",
+        what,
+        " itself, or a pointer, container or struct of them. A class with private fields or a constructor that keeps "
+        "layers elsewhere than directly in itself names all that it has: "
+        "auto layers() const { return std::tie(first_, blocks_); }");
   if (root.kind() == "sequential" || root.kind() == "lambda")
     return text("Add it to the Sequential, with shared(layer) if it is used elsewhere, too; a function that needs a ",
                 what, " becomes a struct that has it as a field: Model<Net>");
@@ -47,6 +36,26 @@ std::string mend_for(const Layer& root, std::string_view what) {
 }
 
 }  // namespace
+
+FoundParts::FoundParts(const Layer& root) : handles_(whereabouts::changes()) {
+  const Structure whole(root, Structure::Hidden::seen);
+  whole_ = whole.number();
+  has_hidden_models_ = whole.has_hidden_models();
+  seen_ = Structure(root, Structure::Hidden::left_out).number();
+  collect(root, layers);
+  for (const Variable& variable : root.variables()) variables.push_back(variable.cell()->id);
+  std::ranges::sort(layers);
+  std::ranges::sort(variables);
+}
+
+bool FoundParts::holds(const Layer& root) const {
+  const std::uint64_t now = whereabouts::changes();
+  if (!has_hidden_models_ && handles_.load(std::memory_order_acquire) == now)
+    return Structure(root, Structure::Hidden::left_out).number() == seen_;
+  if (Structure(root, Structure::Hidden::seen).number() != whole_) return false;
+  handles_.store(now, std::memory_order_release);
+  return true;
+}
 
 std::shared_ptr<const FoundParts> FoundCache::get() const {
   const std::lock_guard lock(mutex_);
@@ -59,7 +68,7 @@ void FoundCache::set(std::shared_ptr<const FoundParts> found) {
 
 thread_local OutermostCall* OutermostCall::current_ = nullptr;
 
-void OutermostCall::Reading::on_read(VariableCell& cell, const Tensor&) {
+void OutermostCall::Reading::on_read_within(VariableCell& cell) {
   if (cell.trainable && current_ && current_->listens_) current_->check(cell);
 }
 
@@ -79,11 +88,12 @@ OutermostCall::~OutermostCall() {
   if (root_) current_ = outer_;
 }
 
-/// In a trace, which is rare, nothing is taken for found that was found before.
+/// In a trace, which is rare, nothing is taken for found that was found before; else what is still there.
 void OutermostCall::begin(const Layer& root, bool listens) {
   root_ = &root;
   listens_ = listens;
   if (!Context::current()) found_ = root.found().get();
+  if (found_ && !found_->holds(root)) found_ = nullptr;
   if (listens) reading_.emplace();
   outer_ = current_;
   current_ = this;
@@ -91,8 +101,9 @@ void OutermostCall::begin(const Layer& root, bool listens) {
 
 bool OutermostCall::finds(std::uint64_t id, std::vector<std::uint64_t> FoundParts::* list) {
   if (found_ && std::ranges::binary_search((*found_).*list, id)) return true;
-  found_ = walked(*root_);
+  found_ = std::make_shared<const FoundParts>(*root_);
   root_->found().set(found_);
+  root_->note_looked_at();  // what is traced here holds as long as they are found
   return std::ranges::binary_search((*found_).*list, id);
 }
 
@@ -102,7 +113,7 @@ void OutermostCall::check(const Layer& layer) {
   if (variables.size() == 0 && !layer.brings_losses()) return;
   if (finds(layer.id(), &FoundParts::layers)) return;
   throw InvalidArgument(
-      text(owner_of(*root_), ": layer ", called(layer), ", which has ", variables.size(),
+      text(owner_of(*root_), ": layer ", layer.called(), ", which has ", variables.size(),
            variables.size() == 1 ? " variable" : " variables",
            ", runs within its call, but is none of the layers that are found in it: it would be neither "
            "trained nor saved. ",

@@ -1,6 +1,7 @@
 /// OutermostCall: what runs within the call of a model, or is read there to be trained, must be found by the walk over
 /// the model; else it would be neither trained nor saved, and nobody would say so.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -14,7 +15,15 @@ class Layer;
 
 /// What a walk over a layer found: ids, sorted.
 struct FoundParts {
+  explicit FoundParts(const Layer& root);
+  /// Whether a walk would find the same now.
+  bool holds(const Layer& root) const;
   std::vector<std::uint64_t> layers, variables;
+
+ private:
+  mutable std::atomic<std::uint64_t> handles_;  // whereabouts::changes() at which that was so
+  std::uint64_t seen_, whole_;                  // numbers of the structure, without and with what is hidden
+  bool has_hidden_models_;
 };
 
 /// What the last walk found. A copy of the layer has not been walked.
@@ -45,7 +54,8 @@ class OutermostCall {
  private:
   /// Told of what is read while a call is going on.
   struct Reading final : ReadListener {
-    void on_read(VariableCell& cell, const Tensor&) override;
+    void on_read(VariableCell& cell, const Tensor&) override { on_read_within(cell); }
+    void on_read_within(VariableCell& cell) override;
     bool knows(const Tensor&) const override { return false; }
   };
   static thread_local OutermostCall* current_;

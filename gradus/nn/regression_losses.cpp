@@ -1,5 +1,6 @@
 /// The formulas, each as Keras has it.
 #include "gradus/nn/regression_losses.h"
+#include <limits>
 #include <numbers>
 #include "gradus/nn/loss_parts.h"
 #include "gradus/ops/constant.h"
@@ -24,30 +25,41 @@ Tensor signs(std::string_view op, const Tensor& y, const Tensor& prediction, con
 }
 
 Tensor margin(std::string_view op, const Tensor& y, const Tensor& prediction, const Tensor& weight = {}) {
-  return maximum(1 - signs(op, y, prediction, weight) * prediction, 0);
+  return maximum(1 - multiply_no_nan(prediction, signs(op, y, prediction, weight)), 0);
 }
 
 /// x over its length along `axis`, which counts as at least 1e-12.
 Tensor normalized(const Tensor& x, int axis) {
-  return divide_no_nan(x, maximum(norm(x, {.axis = {axis}, .keepdims = true}), 1e-12));  // f16 rounds that to 0
+  const ReduceOptions along{.axis = {axis}, .keepdims = true};
+  const Tensor scaled = InUnits(x, stop_gradient(norm(x, along)), along).x;
+  return divide_no_nan(scaled, maximum(norm(scaled, along), 1e-12));  // f16 rounds that to 0
 }
 
 }  // namespace
 
 Tensor mean_absolute_percentage_error(const Tensor& y, const Tensor& prediction) {
   const Tensor t = targets("mean_absolute_percentage_error", y, prediction);
-  return mean_of_last(abs((t - prediction) / maximum(abs(t), smallest_probability))) * 100;
+  const Tensor size = maximum(abs(t), smallest_probability), error = (t - prediction) / size;
+  const Tensor unit = where(is_inf(t), sign(t), t / size);  // where the difference is infinite its quotient is finite
+  return mean_of_last(abs(where(is_inf(t - prediction), unit - prediction / size, error))) * 100;
 }
 
 Tensor mean_squared_logarithmic_error(const Tensor& y, const Tensor& prediction) {
   const Tensor t = targets("mean_squared_logarithmic_error", y, prediction);
-  const auto logarithm = [](const Tensor& x) { return log1p(maximum(x, smallest_probability)); };
+  // The slope at infinity is 0, not 0 times an infinite error.
+  const auto logarithm = [](const Tensor& x) {
+    const Tensor is_infinite = equal(x, std::numeric_limits<double>::infinity());
+    return where(is_infinite, stop_gradient(x),
+                 log1p(maximum(where(is_infinite, fill_like(x, 0), x), smallest_probability)));
+  };
   return mean_of_last(square(logarithm(prediction) - logarithm(t)));
 }
 
 Tensor log_cosh(const Tensor& y, const Tensor& prediction) {
   const Tensor error = prediction - targets("log_cosh", y, prediction);
-  return mean_of_last(error + softplus(error * -2) - std::numbers::ln2);
+  // Far below 0 the two cancel to -error: exactly so, or to inf - inf.
+  const Tensor both = where(error < -1000, -error, error + softplus(error * -2));
+  return mean_of_last(both - std::numbers::ln2);
 }
 
 Tensor huber(const Tensor& y, const Tensor& prediction, HuberOptions options) {
@@ -83,7 +95,9 @@ Tensor kl_divergence(const Tensor& y, const Tensor& prediction) {
 
 Tensor poisson(const Tensor& y, const Tensor& prediction) {
   const Tensor t = targets("poisson", y, prediction);
-  return mean_of_last(prediction - t * log(prediction + smallest_probability));
+  const Tensor is_limit = logical_and(equal(prediction, std::numeric_limits<double>::infinity()), is_finite(t));
+  const Tensor rate = where(is_limit, fill_like(prediction, 1), prediction);  // its logarithm is small beside it
+  return mean_of_last(prediction - t * log(rate + smallest_probability));
 }
 
 Tensor cosine_similarity(const Tensor& y, const Tensor& prediction, int axis) {

@@ -37,11 +37,11 @@ Tensor Regularizer::operator()(const Tensor& x) const {
 
 namespace regularizers {
 
-Tensor l1(const Tensor& x, double factor) { return cast(reduce_sum(abs(wide(x, "l1"))) * factor, x.dtype()); }
-Tensor l2(const Tensor& x, double factor) { return cast(reduce_sum(square(wide(x, "l2"))) * factor, x.dtype()); }
-Tensor l1_l2(const Tensor& x, double of_l1, double of_l2) { return l1(x, of_l1) + l2(x, of_l2); }
+Tensor L1(const Tensor& x, double factor) { return cast(reduce_sum(abs(wide(x, "L1"))) * factor, x.dtype()); }
+Tensor L2(const Tensor& x, double factor) { return cast(reduce_sum(square(wide(x, "L2"))) * factor, x.dtype()); }
+Tensor L1L2(const Tensor& x, double of_l1, double of_l2) { return L1(x, of_l1) + L2(x, of_l2); }
 
-Tensor orthogonal(const Tensor& x, double factor, OrthogonalMode mode) {
+Tensor OrthogonalRegularizer(const Tensor& x, double factor, OrthogonalMode mode) {
   require(x.shape().rank() == 2, "orthogonal: expected a matrix, got ", x.spec());
   const bool rows = mode == OrthogonalMode::rows;
   const std::int64_t n = x.shape()[rows ? 0 : 1];

@@ -1,6 +1,6 @@
 /// Penalties on weights, to be added to a loss, and constraints, to be assigned after an update; by Keras's names.
 ///
-///   Dense layer(10, linear, {.kernel_regularizer = regularizers::L2(1e-4)});  // fit adds it to the loss
+///   Dense layer(10, linear, {.kernel_regularizer = regularizers::l2(1e-4)});  // fit adds it to the loss
 ///   loss = loss + regularizers::l2(layer.kernel(), 1e-4);                       // the same by hand
 ///   layer.kernel().assign(constraints::max_norm(layer.kernel(), 2));
 #pragma once
@@ -18,6 +18,7 @@ class Regularizer {
   template <class F>
     requires std::is_invocable_r_v<Tensor, const F&, const Tensor&>
   Regularizer(F f) : f_(std::move(f)) {}
+  Regularizer(const char*) = delete;          // regularizers are functions: regularizers::l2(1e-4)
   Regularizer(const Regularizer&) = default;  // and no move: what is left would penalize nothing
   Regularizer& operator=(const Regularizer&) = default;
   explicit operator bool() const { return static_cast<bool>(f_); }
@@ -28,21 +29,35 @@ class Regularizer {
   std::function<Tensor(const Tensor&)> f_;
 };
 
+/// Each has one meaning under both of Keras's spellings: of a factor it is an option of layers, of a tensor the
+/// penalty.
 namespace regularizers {
-/// factor * sum(|x|), a scalar. Floats.
-Tensor l1(const Tensor& x, double factor = 0.01);
-/// factor * sum(x^2)
-Tensor l2(const Tensor& x, double factor = 0.01);
-Tensor l1_l2(const Tensor& x, double l1 = 0, double l2 = 0);
 enum class OrthogonalMode { rows, columns };
-/// factor * the mean of |cosine| between different rows (columns) of a matrix.
-Tensor orthogonal(const Tensor& x, double factor = 0.01, OrthogonalMode mode = OrthogonalMode::rows);
 
-// The same as options of layers.
-Regularizer L1(double l1 = 0.01);
-Regularizer L2(double l2 = 0.01);
+/// factor * sum(|x|), a scalar. Floats.
+Regularizer L1(double factor = 0.01);
+Tensor L1(const Tensor& x, double factor = 0.01);
+/// factor * sum(x^2)
+Regularizer L2(double factor = 0.01);
+Tensor L2(const Tensor& x, double factor = 0.01);
 Regularizer L1L2(double l1 = 0, double l2 = 0);
+Tensor L1L2(const Tensor& x, double l1 = 0, double l2 = 0);
+/// factor * the mean of |cosine| between different rows (columns) of a matrix.
 Regularizer OrthogonalRegularizer(double factor = 0.01, OrthogonalMode mode = OrthogonalMode::rows);
+Tensor OrthogonalRegularizer(const Tensor& x, double factor = 0.01, OrthogonalMode mode = OrthogonalMode::rows);
+
+inline Regularizer l1(double factor = 0.01) { return L1(factor); }
+inline Tensor l1(const Tensor& x, double factor = 0.01) { return L1(x, factor); }
+inline Regularizer l2(double factor = 0.01) { return L2(factor); }
+inline Tensor l2(const Tensor& x, double factor = 0.01) { return L2(x, factor); }
+inline Regularizer l1_l2(double l1 = 0, double l2 = 0) { return L1L2(l1, l2); }
+inline Tensor l1_l2(const Tensor& x, double l1 = 0, double l2 = 0) { return L1L2(x, l1, l2); }
+inline Regularizer orthogonal(double factor = 0.01, OrthogonalMode mode = OrthogonalMode::rows) {
+  return OrthogonalRegularizer(factor, mode);
+}
+inline Tensor orthogonal(const Tensor& x, double factor = 0.01, OrthogonalMode mode = OrthogonalMode::rows) {
+  return OrthogonalRegularizer(x, factor, mode);
+}
 }  // namespace regularizers
 
 namespace constraints {

@@ -32,7 +32,7 @@ void visit_prunable(const Layer& layer, Variables& seen, const std::function<voi
 /// Kernels of the layers, then what has a mask besides.
 void visit_prunable(const Module& model, const std::function<void(Variable&, std::int64_t)>& visit) {
   const Layer& layer = model.layer_behind();
-  require(layer.is_built(), "module ", model.name(),
+  require(layer.is_built(), "module ", layer.called(),
           " has no variables yet: call it on an input first, or build({f32, {any_size, ...}})");
   Variables seen;
   visit_prunable(layer, seen, visit);
@@ -216,7 +216,7 @@ std::ostream& operator<<(std::ostream& out, const SparsityReport& report) {
   print(out, {"variable", "weights", "zeros", "bytes", "sparse bytes", "operations", "of non-zeros"});
   for (const SparsityRow& row : report.rows) print(out, row);
   print(out, report.total);
-  return out << "other variables: " << report.other_bytes << " bytes\n";
+  return out << text("other variables: ", report.other_bytes, " bytes\n");
 }
 
 }  // namespace gradus

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iomanip>
 #include <set>
-#include <sstream>
+#include "gradus/base/error.h"
 #include "gradus/nn/layer.h"
 
 namespace gradus {
@@ -19,9 +19,23 @@ struct Row {
   std::string layer, output, parameters, bytes;
 };
 
-void print(std::ostream& out, const Row& row) {
-  out << std::left << std::setw(32) << row.layer << std::setw(20) << row.output << std::right << std::setw(12)
-      << row.parameters << std::setw(14) << row.bytes << '\n';
+/// Columns as wide as what stands in them, with a blank between.
+void print(std::ostream& out, const std::vector<Row>& rows) {
+  std::size_t layer = 31, output = 19, parameters = 11, bytes = 13;
+  for (const Row& row : rows) {
+    layer = std::max(layer, row.layer.size()), output = std::max(output, row.output.size());
+    parameters = std::max(parameters, row.parameters.size()), bytes = std::max(bytes, row.bytes.size());
+  }
+  const auto width = [](std::size_t n) { return std::setw(static_cast<int>(n)); };
+  for (const Row& row : rows)
+    out << std::left << width(layer) << row.layer << ' ' << width(output) << row.output << ' ' << std::right
+        << width(parameters) << row.parameters << ' ' << width(bytes) << row.bytes << '\n';
+}
+
+/// Of a layer of several inputs and a result that is not known, what it is for.
+std::string output_of(const Layer& layer) {
+  if (const auto output = layer.output()) return text(output->shape);
+  return layer.is_built() ? "of several inputs" : "not built";
 }
 
 std::string label_of(const Layer& layer) {
@@ -32,8 +46,7 @@ std::string label_of(const Layer& layer) {
 /// `is_new`: what was there before, as a layer that is used twice, has been counted.
 Row row_of(const Layer& layer, bool is_new) {
   const Variables variables = layer.variables();
-  return {label_of(layer), layer.input() ? text(layer.output_of(*layer.input()).shape) : "not built",
-          is_new ? std::to_string(variables.parameters()) : "the same",
+  return {label_of(layer), output_of(layer), is_new ? std::to_string(variables.parameters()) : "the same",
           is_new ? std::to_string(bytes_of_variables(variables)) : "0"};
 }
 
@@ -61,12 +74,13 @@ void print_copies(std::ostream& out, const Layer& model) {
 }  // namespace
 
 std::string summary_of(const Layer& layer) {
-  std::ostringstream out;
-  out << "Model: " << (layer.name().empty() ? std::string(layer.kind()) : layer.name()) << '\n';
-  print(out, {"layer", "output shape", "parameters", "bytes"});
+  TextStream out;
+  out << "Model: " << (layer.name().empty() ? layer.type() : layer.name()) << '\n';
+  std::vector<Row> rows{{"layer", "output shape", "parameters", "bytes"}};
   std::set<const Layer*> seen;
-  if (layer.children().empty()) print(out, row_of(layer, true));
-  for (const auto& child : layer.children()) print(out, row_of(*child, seen.insert(child.get()).second));
+  if (layer.children().empty()) rows.push_back(row_of(layer, true));
+  for (const auto& child : layer.children()) rows.push_back(row_of(*child, seen.insert(child.get()).second));
+  print(out, rows);
   std::int64_t trainable = 0;
   const Variables all = layer.variables();
   for (const Variable& variable : all)

@@ -1,7 +1,7 @@
 #include "gradus/onnx/external_data.h"
 #include <charconv>
-#include <fstream>
 #include "gradus/base/error.h"
+#include "gradus/base/input_file.h"
 
 namespace gradus::onnx {
 namespace {
@@ -46,15 +46,12 @@ std::string ExternalData::read(const std::vector<std::pair<std::string, std::str
   }
   require<DataError>(length == bytes, "external data: ", length, " bytes are named, ", bytes, " are needed");
   const std::filesystem::path place = place_of(location);
-  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(place));
+  std::error_code problem;
+  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(place, problem));
+  require<DataError>(!problem, "external data: ", place.string(), ": ", problem.message());
   require<DataError>(offset <= size && bytes <= size - offset, "external data: ", place.string(), " has ", size,
                      " bytes, ", bytes, " from byte ", offset, " are needed");
-  std::ifstream in(place, std::ios::binary);
-  in.seekg(offset);
-  std::string data(static_cast<std::size_t>(bytes), '\0');
-  in.read(data.data(), bytes);
-  require<DataError>(in.gcount() == bytes, "external data: ", place.string(), " cannot be read");
-  return data;
+  return read_part_of_file(place, offset, bytes);
 }
 
 }  // namespace gradus::onnx

@@ -3,6 +3,7 @@
 #include <unordered_set>
 #include "gradus/graph/context.h"
 #include "gradus/nn/layer.h"
+#include "gradus/onnx/placed.h"
 #include "gradus/onnx/resolve.h"
 #include "gradus/onnx/row.h"
 #include "gradus/onnx/scope.h"
@@ -17,6 +18,8 @@ struct Model::State {
   std::vector<Variable> variables;
   std::vector<std::string> variable_names;  // of their initializers
   std::vector<NamedTensor> constants;
+  Tensors run(In given) const;
+  std::string name;            // opens the errors
   bool keeps_history = false;  // a Gradient walks back over what was computed
 };
 
@@ -77,6 +80,7 @@ std::shared_ptr<const Model::State> prepared(ModelFile file, const std::string& 
   auto state = std::make_shared<Model::State>();
   const auto read = std::make_shared<ModelFile>(std::move(file));
   state->file = read;
+  state->name = name;
   resolve(*read, name);
   GraphDefinition& graph = read->graph;
   const auto is_made = [&](const ValueInfo& input) {
@@ -125,11 +129,14 @@ Tensors Model::operator()(std::span<const Tensor> inputs) const {
   check_inputs(state.declared, inputs);
   std::optional<RecordingScope> recording;
   if (state.keeps_history) recording.emplace();
-  Scope scope(state.file->graph);
-  for (const NamedTensor& constant : state.constants) scope.set(constant.name, constant.value);
-  for (std::size_t i = 0; i < state.variables.size(); ++i)
-    scope.set(state.variable_names[i], state.variables[i].value());
-  for (std::size_t i = 0; i < inputs.size(); ++i) scope.set(state.declared[i]->name, inputs[i]);
+  return placed([&] { return state.name; }, [&] { return state.run(inputs); });
+}
+
+Tensors Model::State::run(In given) const {
+  Scope scope(file->graph);
+  for (const NamedTensor& constant : constants) scope.set(constant.name, constant.value);
+  for (std::size_t i = 0; i < variables.size(); ++i) scope.set(variable_names[i], variables[i].value());
+  for (std::size_t i = 0; i < given.size(); ++i) scope.set(declared[i]->name, given[i]);
   return scope.run_all();
 }
 

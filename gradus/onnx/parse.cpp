@@ -2,9 +2,10 @@
 /// anything is allocated.
 #include <climits>
 #include <cstring>
+#include "gradus/base/input_file.h"
 #include "gradus/onnx/external_data.h"
-#include "gradus/formats/whole_file.h"
 #include "gradus/onnx/model_file.h"
+#include "gradus/onnx/placed.h"
 #include <onnx.pb.h>
 
 namespace gradus::onnx {
@@ -15,15 +16,13 @@ constexpr int max_depth = 16;
 
 class Parser {
  public:
-  Parser(std::string file, std::filesystem::path folder) : file_(std::move(file)), external_(std::move(folder)) {}
+  explicit Parser(std::filesystem::path folder) : external_(std::move(folder)) {}
 
   ModelFile model(const wire::Model& message);
   NamedTensor tensor(const wire::Tensor& message);
 
  private:
-  template <class... Parts> void expect(bool ok, const Parts&... parts) const {
-    require<DataError>(ok, file_, ": ", parts...);
-  }
+  template <class... Parts> void expect(bool ok, const Parts&... parts) const { require<DataError>(ok, parts...); }
   Shape shape_of(const wire::Tensor& message) const;
   Tensor contents(const wire::Tensor& message, const Spec& spec);
   GraphDefinition graph(const wire::Graph& message, int depth);
@@ -31,7 +30,6 @@ class Parser {
   Attribute attribute(const wire::Attribute& message, const std::string& place, int depth);
   std::unique_ptr<FunctionDefinition> function(const wire::Function& message);
   ValueInfo value_info(const wire::ValueInfo& message) const;
-  std::string file_;
   ExternalData external_;
 };
 
@@ -59,11 +57,11 @@ template <class Field> Tensor tensor_of_field(const Spec& spec, const Field& fie
 }
 
 Shape Parser::shape_of(const wire::Tensor& message) const {
-  expect(message.dims_size() <= Shape::max_rank, "tensor `", message.name(), "` has ", message.dims_size(),
-         " dimensions, at most ", Shape::max_rank, " are supported");
+  expect(message.dims_size() <= Shape::max_rank, message.dims_size(), " dimensions, at most ", Shape::max_rank,
+         " are supported");
   Shape shape;
   for (const std::int64_t dim : message.dims()) {
-    expect(dim >= 0, "tensor `", message.name(), "` has a dimension of ", dim);
+    expect(dim >= 0, "a dimension of ", dim);
     shape.push_back(dim);
   }
   return shape;
@@ -95,12 +93,11 @@ Tensor Parser::contents(const wire::Tensor& message, const Spec& spec) {
 }
 
 NamedTensor Parser::tensor(const wire::Tensor& message) {
-  try {
-    const Spec spec{dtype_of_code(message.data_type()), shape_of(message)};
-    return {message.name(), contents(message, spec)};
-  } catch (const Unsupported&) { throw; } catch (const ResourceExhausted&) {
-    throw;
-  } catch (const Error& error) { throw DataError(text(file_, ": tensor `", message.name(), "`: ", error.what())); }
+  return placed([&] { return "tensor " + named(message.name()); },
+                [&]() -> NamedTensor {
+                  const Spec spec{dtype_of_code(message.data_type()), shape_of(message)};
+                  return {message.name(), contents(message, spec)};
+                });
 }
 
 ValueInfo Parser::value_info(const wire::ValueInfo& message) const {
@@ -112,7 +109,7 @@ ValueInfo Parser::value_info(const wire::ValueInfo& message) const {
   if (type.has_sparse_tensor_type()) throw Unsupported(text("`", info.name, "` is a sparse tensor"));
   if (type.has_opaque_type()) throw Unsupported(text("`", info.name, "` is of an opaque type"));
   if (!type.has_tensor_type() || type.tensor_type().elem_type() == 0) return info;
-  info.dtype = dtype_of_code(type.tensor_type().elem_type());
+  info.dtype = placed([&] { return named(info.name); }, [&] { return dtype_of_code(type.tensor_type().elem_type()); });
   if (!type.tensor_type().has_shape()) return info;
   const auto& dims = type.tensor_type().shape().dim();
   expect(dims.size() <= Shape::max_rank, "`", info.name, "` has ", dims.size(), " dimensions, at most ",
@@ -147,16 +144,19 @@ Attribute Parser::attribute(const wire::Attribute& message, const std::string& p
              : message.strings_size() ? Kind::words
                                       : Kind::integers;
   }
-  if (a.kind == Kind::other) throw Unsupported(text(place, ": attribute `", a.name, "` holds sparse tensors or types"));
+  if (a.kind == Kind::other)
+    throw Unsupported(text(place, ": attribute ", named(a.name), " holds sparse tensors or types"));
   a.number = message.f();
   a.integer = message.i();
   a.word = message.s();
   a.numbers.assign(message.floats().begin(), message.floats().end());
   a.integers.assign(message.ints().begin(), message.ints().end());
   a.words.assign(message.strings().begin(), message.strings().end());
-  if (a.kind == Kind::tensor && a.reference.empty()) a.tensor = tensor(message.t()).value;
-  if (a.kind == Kind::graph && a.reference.empty())
-    a.graph = std::make_shared<GraphDefinition>(graph(message.g(), depth + 1));
+  if (!a.reference.empty()) return a;
+  const auto in_attribute = [&] { return place + ": attribute " + named(a.name); };
+  if (a.kind == Kind::tensor) a.tensor = placed(in_attribute, [&] { return tensor(message.t()).value; });
+  if (a.kind == Kind::graph)
+    a.graph = placed(in_attribute, [&] { return std::make_shared<GraphDefinition>(graph(message.g(), depth + 1)); });
   return a;
 }
 
@@ -177,7 +177,9 @@ NodeDefinition Parser::node(const wire::Node& message, int depth) {
 
 GraphDefinition Parser::graph(const wire::Graph& message, int depth) {
   expect(depth <= max_depth, "graphs are nested more than ", max_depth, " deep");
-  if (message.sparse_initializer_size()) throw Unsupported("sparse tensors");
+  if (message.sparse_initializer_size())
+    throw Unsupported(text("graph ", named(message.name()), ": initializer ",
+                           named(message.sparse_initializer(0).values().name()), " is a sparse tensor"));
   GraphDefinition g{.name = message.name()};
   for (const wire::Node& n : message.node()) g.nodes.push_back(node(n, depth));
   for (const wire::ValueInfo& v : message.input()) g.inputs.push_back(value_info(v));
@@ -217,11 +219,11 @@ ModelFile Parser::model(const wire::Model& message) {
   return m;
 }
 
-template <class Message> Message decoded(std::span<const std::byte> bytes, const std::string& name) {
-  require<DataError>(bytes.size() <= INT_MAX, name, ": more than 2 GiB in one file");
+template <class Message> Message decoded(std::span<const std::byte> bytes) {
+  require<DataError>(bytes.size() <= INT_MAX, "more than 2 GiB in one file");
   Message message;
-  require<DataError>(message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())), name,
-                     ": truncated, or no ONNX file");
+  require<DataError>(message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())),
+                     "truncated, or no ONNX file");
   return message;
 }
 
@@ -236,15 +238,15 @@ std::string_view name_of(Attribute::Kind kind) {
 std::string NodeDefinition::where() const {
   std::string called = name;
   if (called.empty() && !outputs.empty()) called = outputs.front();
-  return text("node `", called, "` (", domain.empty() ? "" : domain + ".", op, ")");
+  return text("node ", named(called), " (", printable((domain.empty() ? "" : domain + ".") + op, true), ")");
 }
 
 ModelFile parse_model(std::span<const std::byte> bytes, const std::filesystem::path& folder, const std::string& name) {
-  return Parser(name, folder).model(decoded<wire::Model>(bytes, name));
+  return placed([&] { return name; }, [&] { return Parser(folder).model(decoded<wire::Model>(bytes)); });
 }
 
 NamedTensor parse_tensor(std::span<const std::byte> bytes, const std::string& name) {
-  return Parser(name, {}).tensor(decoded<wire::Tensor>(bytes, name));
+  return placed([&] { return name; }, [&] { return Parser({}).tensor(decoded<wire::Tensor>(bytes)); });
 }
 
 ModelFile read_model(const std::filesystem::path& file) {

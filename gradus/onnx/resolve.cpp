@@ -30,7 +30,7 @@ class Resolver {
     bool has(const std::string& name) const { return names.contains(name) || (outer && outer->has(name)); }
   };
   template <class... Parts> void expect(bool ok, const Parts&... parts) const {
-    require<DataError>(ok, file_, ": ", parts...);
+    if (!ok) throw DataError(printable(text(file_, ": ", parts...), true));
   }
   void enter_functions();
   void resolve_graph(GraphDefinition& graph, const std::vector<OperatorSet>& opsets, Known known);
@@ -55,7 +55,7 @@ class Resolver {
   ModelFile& model_;
   const std::string& file_;
   std::map<std::string, FunctionDefinition*> functions_;
-  std::set<std::string> unknown_;
+  std::map<std::string, std::string> unknown_;                 // ops, each with the first node that wants it
   std::unordered_map<const FunctionDefinition*, Size> sizes_;  // of no node: being counted
   int level_ = 0;
 };
@@ -83,7 +83,7 @@ void Resolver::find_function(NodeDefinition& node, std::int64_t opset) {
     node.version = static_cast<int>(opset);
     return;
   }
-  unknown_.insert(text(node.domain, node.domain.empty() ? "" : ".", node.op, "-", opset));
+  unknown_.emplace(text(node.domain, node.domain.empty() ? "" : ".", node.op, "-", opset), node.where());
 }
 
 /// One that the op has not in this opset would be ignored, and something else computed.
@@ -208,8 +208,8 @@ void Resolver::run() {
   resolve_graph(model_.graph, model_.opsets, std::move(known));
   if (!unknown_.empty()) {
     std::string list;
-    for (const std::string& op : unknown_) list += (list.empty() ? "" : ", ") + op;
-    throw Unsupported(text("op ", list));
+    for (const auto& [op, node] : unknown_) list += text(list.empty() ? "" : ", ", "op ", op, " of ", node);
+    throw Unsupported(printable(text(file_, ": there is no ", list), true));
   }
   size_of(model_.graph);
 }

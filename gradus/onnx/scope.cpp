@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 #include "gradus/graph/context.h"
+#include "gradus/onnx/placed.h"
 #include "gradus/onnx/row.h"
 
 namespace gradus::onnx {
@@ -56,7 +57,7 @@ Tensors call_function(const NodeDefinition& node, const Tensors& inputs, const S
 /// The same error, opened by the node; its kind is kept where it is not about the model.
 [[noreturn]] void rethrow_at(const NodeDefinition& node) {
   const std::string place =
-      text("node `", node.name.empty() && !node.outputs.empty() ? node.outputs.front() : node.name, "` (",
+      text("node ", named(node.name.empty() && !node.outputs.empty() ? node.outputs.front() : node.name), " (",
            node.domain.empty() ? "" : node.domain + ".", node.op, "-", node.version, "): ");
   try {
     throw;
@@ -64,7 +65,9 @@ Tensors call_function(const NodeDefinition& node, const Tensors& inputs, const S
     throw Unsupported(place + error.what());
   } catch (const ResourceExhausted& error) {
     throw ResourceExhausted(place + error.what());
-  } catch (const Error& error) { throw DataError(place + error.what()); }
+  } catch (const Error& error) { throw DataError(place + error.what()); } catch (const std::bad_alloc&) {
+    throw ResourceExhausted(place + "no memory for it");
+  }
 }
 
 void collect_names(const GraphDefinition& graph, std::unordered_set<std::string> inside,

@@ -1,9 +1,9 @@
 #include "gradus/onnx/suite.h"
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include "gradus/formats/whole_file.h"
+#include "gradus/base/input_file.h"
+#include "gradus/formats/json.h"
 #include "gradus/onnx/external_data.h"
 #include "gradus/onnx/model.h"
 #include "gradus/onnx/model_file.h"
@@ -22,8 +22,7 @@ Tolerance tolerance_of(const fs::path& directory) {
   Tolerance tolerance;
   const fs::path file = directory / "data.json";
   if (!fs::exists(file)) return tolerance;
-  std::ifstream in(file);
-  const nlohmann::json json = nlohmann::json::parse(in, nullptr, false);
+  const nlohmann::json json = parse_json(read_text_file(file), file.string());
   require<DataError>(json.is_object(), "data.json is no JSON object");
   const auto take = [&](const char* key, double& place) {
     if (!json.contains(key)) return;
@@ -110,8 +109,10 @@ std::vector<fs::path> find_cases(const std::vector<fs::path>& roots) {
       continue;
     }
     std::vector<fs::path> found;
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root))
-      if (entry.path().filename() == "model.onnx") found.push_back(entry.path().parent_path());
+    std::error_code problem;
+    for (fs::recursive_directory_iterator at(root, problem), end; !problem && at != end; at.increment(problem))
+      if (at->path().filename() == "model.onnx") found.push_back(at->path().parent_path());
+    require<Unavailable>(!problem, root.string(), ": cannot be read: ", problem.message());
     std::ranges::sort(found);
     cases.insert(cases.end(), found.begin(), found.end());
   }

@@ -85,7 +85,8 @@ Tensor threshold(const Tensor& x, double threshold, double value) {
   return where(x > threshold, x, value);
 }
 
-Tensor prelu(const Tensor& x, const Tensor& slope) {
+Tensor prelu(const Tensor& x, const NumberOrTensor& below) {
+  const Tensor slope = below.beside(x, "prelu");
   require_floating(x, slope, "prelu");
   require(broadcast_shape(slope.shape(), x.shape(), "prelu") == x.shape(), "prelu: the slope is ", slope.spec(),
           ", which does not broadcast to x, ", x.spec());

@@ -45,7 +45,7 @@ Tensor thresholded_relu(const Tensor& x, AlphaOptions options);
 /// x where it is above `threshold`, else `value`.
 Tensor threshold(const Tensor& x, double threshold, double value);
 /// x, for x <= 0 slope * x; the slope broadcasts to x. The gradient at 0 is the slope.
-Tensor prelu(const Tensor& x, const Tensor& slope);
+Tensor prelu(const Tensor& x, const NumberOrTensor& slope);
 /// x where |x| is above the threshold, else 0. The gradient at the threshold is 0.
 Tensor hard_shrink(const Tensor& x);
 Tensor hard_shrink(const Tensor& x, ThresholdOptions options);

@@ -103,12 +103,21 @@ struct PopulationCount {
 
 }  // namespace
 
-Tensor bitwise_and(const Tensor& a, const Tensor& b) { return broadcasting(BitwiseAnd{}, a, b); }
-Tensor bitwise_or(const Tensor& a, const Tensor& b) { return broadcasting(BitwiseOr{}, a, b); }
-Tensor bitwise_xor(const Tensor& a, const Tensor& b) { return broadcasting(BitwiseXor{}, a, b); }
+Tensor bitwise_and(const NumberOrTensor& a, const NumberOrTensor& b) { return broadcasting(BitwiseAnd{}, a, b); }
+Tensor bitwise_or(const NumberOrTensor& a, const NumberOrTensor& b) { return broadcasting(BitwiseOr{}, a, b); }
+Tensor bitwise_xor(const NumberOrTensor& a, const NumberOrTensor& b) { return broadcasting(BitwiseXor{}, a, b); }
 Tensor invert(const Tensor& x) { return apply(Invert{}, x); }
-Tensor left_shift(const Tensor& x, const Tensor& by) { return broadcasting(LeftShift{}, x, by); }
-Tensor right_shift(const Tensor& x, const Tensor& by) { return broadcasting(RightShift{}, x, by); }
+Tensor left_shift(const NumberOrTensor& x, const NumberOrTensor& by) { return broadcasting(LeftShift{}, x, by); }
+Tensor right_shift(const NumberOrTensor& x, const NumberOrTensor& by) { return broadcasting(RightShift{}, x, by); }
 Tensor population_count(const Tensor& x) { return apply(PopulationCount{}, x); }
+
+namespace {
+bool is_logic(const Tensor& a) { return a.dtype() == boolean; }
+}  // namespace
+
+Tensor operator&(const Tensor& a, const Tensor& b) { return is_logic(a) ? logical_and(a, b) : bitwise_and(a, b); }
+Tensor operator|(const Tensor& a, const Tensor& b) { return is_logic(a) ? logical_or(a, b) : bitwise_or(a, b); }
+Tensor operator^(const Tensor& a, const Tensor& b) { return is_logic(a) ? logical_xor(a, b) : bitwise_xor(a, b); }
+Tensor operator~(const Tensor& x) { return is_logic(x) ? logical_not(x) : invert(x); }
 
 }  // namespace gradus

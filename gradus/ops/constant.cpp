@@ -1,5 +1,6 @@
 /// Making leaves from numbers, and the op that stands for a constant in rules and traces.
 #include "gradus/ops/constant.h"
+#include "gradus/ops/number_or_tensor.h"
 #include <cmath>
 #include <cstring>
 #include "gradus/graph/context.h"
@@ -54,7 +55,7 @@ void print_literal(std::ostream& out, const scalar::Literal& value) {
 void check_fits(std::string_view op, const scalar::Literal& value, DType t) {
   if (value.fits(t)) [[likely]]
     return;
-  std::ostringstream number;
+  TextStream number;
   print_literal(number, value);
   throw OutOfRange(text(op, ": the number ", number.str(), " cannot be held by ", t, "; name another dtype"));
 }
@@ -115,6 +116,14 @@ Tensor scalar_like(const Tensor& x, Scalar value, std::string_view op) {
   check_fits(op, literal, t);
   if (Context::current()) return apply(Fill{literal, t});
   return detail::from_literals({&literal, 1}, {}, t);
+}
+
+const Tensor& NumberOrTensor::tensor(std::string_view op) const {
+  require(!is_number(), op, ": all of its operands are numbers; make one of them a tensor, as in constant(0.5)");
+  return *tensor_;
+}
+Tensor NumberOrTensor::beside(const Tensor& x, std::string_view op) const {
+  return is_number() ? scalar_like(x, number_, op) : *tensor_;
 }
 
 Tensor zeros(const Shape& shape, DType dtype) { return fill(shape, 0, dtype); }

@@ -3,7 +3,9 @@
 #pragma once
 #include <initializer_list>
 #include <optional>
+#include <ranges>
 #include <span>
+#include <type_traits>
 #include <vector>
 #include "gradus/graph/tensor.h"
 
@@ -12,9 +14,55 @@ namespace gradus {
 namespace detail {
 /// double and float literals give f32, the others their own type.
 template <Element T> constexpr DType literal_dtype = std::is_floating_point_v<T> ? f32 : dtype_of<T>();
+/// What two literals are together: of one type that type's, f32 if one is a floating number.
+template <Element A, Element B>
+constexpr DType dtype_of_numbers = std::is_same_v<A, B>                       ? literal_dtype<A>
+                                   : FloatingElement<A> || FloatingElement<B> ? f32
+                                                                              : literal_dtype<std::common_type_t<A, B>>;
 Tensor from_literals(std::span<const scalar::Literal> values, const Shape& shape, DType dtype);
 Tensor from_bytes(const void* values, std::size_t count, const Spec& spec);
 [[noreturn]] void fail_ragged(std::size_t row, std::size_t expected, std::size_t given);
+
+/// The numbers of a list, or of a list of lists.
+template <class R> struct numbers_of {
+  using type = void;
+};
+template <Element T> struct numbers_of<T> {
+  using type = T;
+};
+template <std::ranges::input_range R> struct numbers_of<R> : numbers_of<std::ranges::range_value_t<R>> {};
+template <class R> using number_of = typename numbers_of<R>::type;
+template <class R>
+concept NumberList = std::ranges::input_range<const R> && Element<number_of<R>>;
+template <class R> constexpr std::size_t depth_of = 0;
+template <std::ranges::input_range R> constexpr std::size_t depth_of<R> = 1 + depth_of<std::ranges::range_value_t<R>>;
+
+/// Adds the numbers of `list` in order. `sizes` of this depth and below are known unless they are negative.
+template <class R> void add_numbers(const R& list, std::span<std::int64_t> sizes, std::vector<scalar::Literal>& all) {
+  std::int64_t size = 0;
+  for (const auto& each : list) {
+    if constexpr (NumberList<std::ranges::range_value_t<const R>>) {
+      const std::int64_t before = sizes[1];
+      add_numbers(each, sizes.subspan(1), all);
+      if (before >= 0 && sizes[1] != before)
+        fail_ragged(static_cast<std::size_t>(size), static_cast<std::size_t>(before),
+                    static_cast<std::size_t>(sizes[1]));
+    } else {
+      all.emplace_back(static_cast<std::ranges::range_value_t<const R>>(each));
+    }
+    ++size;
+  }
+  sizes[0] = size;
+}
+template <NumberList R> Tensor from_list(const R& list, std::optional<DType> dtype) {
+  std::array<std::int64_t, depth_of<R>> sizes;
+  sizes.fill(-1);
+  std::vector<scalar::Literal> all;
+  add_numbers(list, sizes, all);
+  Shape shape;
+  for (const std::int64_t size : sizes) shape.push_back(std::max<std::int64_t>(size, 0));
+  return from_literals(all, shape, dtype.value_or(literal_dtype<number_of<R>>));
+}
 }  // namespace detail
 
 /// A scalar: double and float give f32, int i32, the others their own dtype, unless one is named. OutOfRange if the
@@ -23,24 +71,27 @@ template <Element T> Tensor constant(T value, std::optional<DType> dtype = {}) {
   const scalar::Literal literal(value);
   return detail::from_literals({&literal, 1}, {}, dtype.value_or(detail::literal_dtype<T>));
 }
-/// [n]
+/// [n], [rows, columns], [n, rows, columns]; InvalidArgument if rows differ in length.
 template <Element T> Tensor constant(std::initializer_list<T> values, std::optional<DType> dtype = {}) {
-  const std::vector<scalar::Literal> literals(values.begin(), values.end());
-  return detail::from_literals(literals, {static_cast<std::int64_t>(values.size())},
-                               dtype.value_or(detail::literal_dtype<T>));
+  return detail::from_list(values, dtype);
 }
-/// [rows, columns]; InvalidArgument if rows differ in length.
 template <Element T>
 Tensor constant(std::initializer_list<std::initializer_list<T>> rows, std::optional<DType> dtype = {}) {
-  const std::size_t columns = rows.size() ? rows.begin()->size() : 0;
-  std::vector<scalar::Literal> literals;
-  for (const auto& row : rows) {
-    if (row.size() != columns) detail::fail_ragged(static_cast<std::size_t>(&row - rows.begin()), columns, row.size());
-    literals.insert(literals.end(), row.begin(), row.end());
-  }
-  return detail::from_literals(literals, {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns)},
-                               dtype.value_or(detail::literal_dtype<T>));
+  return detail::from_list(rows, dtype);
 }
+template <Element T>
+Tensor constant(std::initializer_list<std::initializer_list<std::initializer_list<T>>> lists,
+                std::optional<DType> dtype = {}) {
+  return detail::from_list(lists, dtype);
+}
+/// The same of std::vector, std::array, std::span and other ranges of numbers, or of such ranges: of double f32, too,
+/// unless a dtype is named. from_values() keeps the dtype.
+template <detail::NumberList R> Tensor constant(const R& values, std::optional<DType> dtype = {}) {
+  return detail::from_list(values, dtype);
+}
+Tensor constant(char, std::optional<DType> = {}) = delete;         // tensors hold numbers: cast a char to one
+Tensor constant(const char*, std::optional<DType> = {}) = delete;  // tensors hold numbers, no texts
+Tensor constant(std::initializer_list<char>, std::optional<DType> = {}) = delete;  // no dtype for char: write numbers
 
 /// A copy of `values`, row-major; the dtype is that of T. InvalidArgument if `shape` has another number of elements.
 template <Element T> Tensor from_values(std::span<const T> values, const Shape& shape) {
@@ -58,6 +109,9 @@ Tensor from_values(const std::vector<T>& values, const Shape& shape) {
     return from_values(std::span<const T>(values), shape);
   }
 }
+template <OneOf<std::uint16_t, std::uint32_t, unsigned long, unsigned long long> T>
+Tensor from_values(const std::vector<T>&,
+                   const Shape&) = delete;  // a vector of i32 or i64; std::span if they are meant
 
 Tensor zeros(const Shape& shape, DType dtype = f32);
 Tensor ones(const Shape& shape, DType dtype = f32);

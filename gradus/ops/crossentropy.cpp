@@ -7,6 +7,7 @@
 #include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/index.h"
 #include "gradus/ops/indexing.h"
+#include "gradus/ops/logits.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/scatter.h"
@@ -32,16 +33,17 @@ Tensor sigmoid_cross_entropy_with_logits(const Tensor& labels, const Tensor& log
   return in_computed_dtype(labels, logits, [](const Tensor& z, const Tensor& x) { return sigmoid_crossentropy(x, z); });
 }
 
-Tensor weighted_cross_entropy_with_logits(const Tensor& labels, const Tensor& logits, const Tensor& pos_weight) {
+Tensor weighted_cross_entropy_with_logits(const Tensor& labels, const Tensor& logits, const NumberOrTensor& positive) {
   constexpr std::string_view op = "weighted_cross_entropy_with_logits";
+  const Tensor pos_weight = positive.beside(logits, op);
   check_pair(op, labels, logits);
   require_floating(logits, pos_weight, op);
   const Tensor weight = cast(pos_weight, computed_in(logits.dtype()));
   return in_computed_dtype(labels, logits, [&](const Tensor& z, const Tensor& x) {
-    // At infinite x only the part that disagrees counts: the other one is 0 times infinity.
-    const Tensor infinite = is_inf(x), a = where(infinite, fill_like(x, 0), x);
+    // Of very large x only the part that disagrees counts: the other one is 0, which infinity would make NaN.
+    const Tensor is_large = abs(x) > 1e30, a = where(is_large, fill_like(x, 0), x);
     const Tensor limit = multiply_no_nan(abs(x), where(x > 0, 1 - z, weight * z));
-    return where(infinite, limit, (1 - z) * a + (1 + (weight - 1) * z) * softplus(-a));
+    return where(is_large, limit, (1 - z) * a + (1 + (weight - 1) * z) * softplus(-a));
   });
 }
 
@@ -49,7 +51,7 @@ Tensor softmax_cross_entropy_with_logits(const Tensor& labels, const Tensor& log
   check_pair("softmax_cross_entropy_with_logits", labels, logits);
   const int at = checked_axis(logits, axis, "softmax_cross_entropy_with_logits");
   return in_computed_dtype(labels, logits, [&](const Tensor& z, const Tensor& x) {
-    return -reduce_sum(multiply_no_nan(log_softmax(x, at), z), {.axis = {at}});
+    return -reduce_sum(multiply_no_nan(log_shares(x, at), z), {.axis = {at}});
   });
 }
 
@@ -64,14 +66,16 @@ Tensor sparse_softmax_cross_entropy_with_logits(const Tensor& labels, const Tens
   require(is_integer(labels.dtype()) && labels.shape() == examples, op, ": labels are ", labels.spec(),
           ", expected integers ", examples, " for logits ", logits.spec());
   const Tensor x = widened(logits);
-  const Tensor right = squeeze(take_along_axis(x, expand_dims(labels, -1), -1), {-1});
-  return cast(reduce_logsumexp(x, {.axis = {-1}}) - right, logits.dtype());
+  const LogitRows rows(x);
+  const Tensor right = take_along_axis(rows.shifted, expand_dims(labels, -1), -1);
+  return cast(squeeze(rows.log_sum - right, {-1}), logits.dtype());
 }
 
 Tensor log_poisson_loss(const Tensor& targets, const Tensor& log_input, bool compute_full_loss) {
   check_pair("log_poisson_loss", targets, log_input);
   return in_computed_dtype(targets, log_input, [&](const Tensor& z, const Tensor& x) {
-    const Tensor loss = exp(x) - multiply_no_nan(x, z);
+    const Tensor is_limit = logical_and(x > 1e4, is_finite(z));  // exp(x) is infinite: x * z is small beside it
+    const Tensor loss = exp(x) - multiply_no_nan(where(is_limit, fill_like(x, 0), x), z);
     if (!compute_full_loss) return loss;
     const Tensor is_large = z > 1;
     const Tensor large = where(is_large, z, 1);

@@ -2,14 +2,14 @@
 /// alone unless they say otherwise. Narrow floats are computed in f32 and rounded once.
 #pragma once
 #include <cstdint>
-#include "gradus/graph/tensor.h"
+#include "gradus/ops/number_or_tensor.h"
 
 namespace gradus {
 
 /// max(x, 0) - x z + log(1 + exp(-|x|)) of each element, z the label from 0 to 1 and x the logit: the shapes agree.
 Tensor sigmoid_cross_entropy_with_logits(const Tensor& labels, const Tensor& logits);
 /// The same where the positive class counts pos_weight, which broadcasts, times.
-Tensor weighted_cross_entropy_with_logits(const Tensor& labels, const Tensor& logits, const Tensor& pos_weight);
+Tensor weighted_cross_entropy_with_logits(const Tensor& labels, const Tensor& logits, const NumberOrTensor& pos_weight);
 /// -sum(labels * log_softmax(logits)) along `axis`, which goes. Labels are probabilities of the shape of logits; they
 /// get a gradient too.
 Tensor softmax_cross_entropy_with_logits(const Tensor& labels, const Tensor& logits, int axis = -1);

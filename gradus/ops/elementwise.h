@@ -4,7 +4,8 @@
 /// OutOfRange. Results have the broadcast shape and the dtype of the operands unless another one is said. Comparisons
 /// and ops on integers have no gradient.
 #pragma once
-#include "gradus/graph/tensor.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/number_or_tensor.h"
 
 namespace gradus {
 
@@ -28,9 +29,11 @@ Tensor operator-(const Tensor& x);
 /// a - b * floor(a / b): zero, or with the sign of b. Integers: mod(x, 0) = x, as floor_divide(x, 0) = 0.
 Tensor mod(const Tensor& a, const Tensor& b);
 Tensor mod(const Tensor& a, Scalar b);
+Tensor mod(Scalar a, const Tensor& b);
 /// floor(a / b), without a gradient. Integers: x / 0 = 0, MIN / -1 = MIN.
 Tensor floor_divide(const Tensor& a, const Tensor& b);
 Tensor floor_divide(const Tensor& a, Scalar b);
+Tensor floor_divide(Scalar a, const Tensor& b);
 /// a^b of floats, as IEEE 754 defines it. At a = 0, b = 0 the gradient is 0.
 Tensor pow(const Tensor& a, const Tensor& b);
 /// An integral exponent of at most 64 is an attribute: a is multiplied with itself (integers too, where the exponent
@@ -72,18 +75,25 @@ Tensor operator>=(Scalar a, const Tensor& b);
 /// Any dtype. NaN equals nothing.
 Tensor equal(const Tensor& a, const Tensor& b);
 Tensor equal(const Tensor& a, Scalar b);
+Tensor equal(Scalar a, const Tensor& b);
 Tensor not_equal(const Tensor& a, const Tensor& b);
 Tensor not_equal(const Tensor& a, Scalar b);
+Tensor not_equal(Scalar a, const Tensor& b);
 /// Booleans.
-Tensor logical_and(const Tensor& a, const Tensor& b);
-Tensor logical_or(const Tensor& a, const Tensor& b);
-Tensor logical_xor(const Tensor& a, const Tensor& b);
+Tensor logical_and(const NumberOrTensor& a, const NumberOrTensor& b);
+Tensor logical_or(const NumberOrTensor& a, const NumberOrTensor& b);
+Tensor logical_xor(const NumberOrTensor& a, const NumberOrTensor& b);
 Tensor logical_not(const Tensor& x);
 /// a where the boolean condition holds, else b, in the dtype of a and b. All three broadcast. The operand that is not
 /// chosen gets a zero gradient, which stays zero through sqrt, rsqrt, log, / and pow at their poles.
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 Tensor where(const Tensor& condition, const Tensor& a, Scalar b);
 Tensor where(const Tensor& condition, Scalar a, const Tensor& b);
+/// Of two numbers: bool of two bools, f32 if one is a floating number, else the integer type that C++ makes of both.
+template <Element A, Element B> Tensor where(const Tensor& condition, A a, B b) {
+  constexpr DType t = detail::dtype_of_numbers<A, B>;
+  return where(condition, constant(a, t), constant(b, t));
+}
 Tensor is_finite(const Tensor& x);
 Tensor is_nan(const Tensor& x);
 /// One boolean: whether no element is infinite or NaN.

@@ -89,6 +89,13 @@ struct GuardZeroWeight {
   Tensors vjp(In in, const Tensor&, const Tensor& dy) const { return {guarded_cotangent(dy, in[1]), {}}; }
 };
 
+struct MinusLargest {
+  static constexpr auto name = "minus_largest";
+  static constexpr auto takes = Takes::floats;
+  auto emit(auto x, auto largest) const { return select(x == largest, 0.0, x - largest); }
+  Tensors vjp(In, const Tensor&, const Tensor& dy) const { return {dy, -dy}; }
+};
+
 struct Negative {
   static constexpr auto name = "negative";
   auto emit(auto x) const { return -x; }
@@ -242,6 +249,7 @@ Tensor cotangent_times(const Tensor& cotangent, const Tensor& factor) {
 Tensor cotangent_over(const Tensor& cotangent, const Tensor& divisor) {
   return apply(CotangentOver{}, cotangent, divisor);
 }
+Tensor minus_largest(const Tensor& x, const Tensor& largest) { return broadcasting(MinusLargest{}, x, largest); }
 Tensor guarded_cotangent(const Tensor& cotangent, const Tensor& weight) {
   return apply(GuardedCotangent{}, cotangent, weight);
 }
@@ -272,8 +280,10 @@ Tensor operator/(Scalar a, const Tensor& b) { return beside(b, a, Divide::name) 
 Tensor operator-(const Tensor& x) { return apply(Negative{}, x); }
 Tensor mod(const Tensor& a, const Tensor& b) { return broadcasting_wide(Mod{}, a, b); }
 Tensor mod(const Tensor& a, Scalar b) { return broadcasting(Mod{}, a, beside(a, b, Mod::name)); }
+Tensor mod(Scalar a, const Tensor& b) { return mod(beside(b, a, Mod::name), b); }
 Tensor floor_divide(const Tensor& a, const Tensor& b) { return broadcasting(FloorDivide{}, a, b); }
 Tensor floor_divide(const Tensor& a, Scalar b) { return floor_divide(a, beside(a, b, FloorDivide::name)); }
+Tensor floor_divide(Scalar a, const Tensor& b) { return floor_divide(beside(b, a, FloorDivide::name), b); }
 
 Tensor pow(const Tensor& a, const Tensor& b) { return broadcasting_wide(Pow{}, a, b); }
 Tensor pow(Scalar a, const Tensor& b) { return pow(beside(b, a, Pow::name), b); }

@@ -145,12 +145,14 @@ Tensor operator>=(const Tensor& a, Scalar b) { return a >= scalar_like(a, b, "gr
 Tensor operator>=(Scalar a, const Tensor& b) { return scalar_like(b, a, "greater_equal") >= b; }
 Tensor equal(const Tensor& a, const Tensor& b) { return broadcasting(Equal{}, a, b); }
 Tensor equal(const Tensor& a, Scalar b) { return equal(a, scalar_like(a, b, Equal::name)); }
+Tensor equal(Scalar a, const Tensor& b) { return equal(scalar_like(b, a, Equal::name), b); }
 Tensor not_equal(const Tensor& a, const Tensor& b) { return broadcasting(NotEqual{}, a, b); }
 Tensor not_equal(const Tensor& a, Scalar b) { return not_equal(a, scalar_like(a, b, NotEqual::name)); }
+Tensor not_equal(Scalar a, const Tensor& b) { return not_equal(scalar_like(b, a, NotEqual::name), b); }
 
-Tensor logical_and(const Tensor& a, const Tensor& b) { return broadcasting(LogicalAnd{}, a, b); }
-Tensor logical_or(const Tensor& a, const Tensor& b) { return broadcasting(LogicalOr{}, a, b); }
-Tensor logical_xor(const Tensor& a, const Tensor& b) { return broadcasting(LogicalXor{}, a, b); }
+Tensor logical_and(const NumberOrTensor& a, const NumberOrTensor& b) { return broadcasting(LogicalAnd{}, a, b); }
+Tensor logical_or(const NumberOrTensor& a, const NumberOrTensor& b) { return broadcasting(LogicalOr{}, a, b); }
+Tensor logical_xor(const NumberOrTensor& a, const NumberOrTensor& b) { return broadcasting(LogicalXor{}, a, b); }
 Tensor logical_not(const Tensor& x) { return apply(LogicalNot{}, x); }
 Tensor is_finite(const Tensor& x) { return apply(IsFinite{}, x); }
 Tensor is_nan(const Tensor& x) { return apply(IsNan{}, x); }

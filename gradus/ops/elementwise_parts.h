@@ -25,6 +25,12 @@ template <class T> Tensor broadcasting(const T& op, const Tensor& a, const Tenso
   return apply(op, broadcast_to(a, shape), broadcast_to(b, shape));
 }
 
+template <class T>
+Tensor broadcasting(const T& op, const NumberOrTensor& a, const NumberOrTensor& b, std::string_view name = T::name) {
+  const auto [x, y] = side_by_side(name, a, b);
+  return broadcasting(op, x, y, name);
+}
+
 /// Applies an op whose gradient takes several steps: of narrow floats it and its gradients of any order compute in f32
 /// and are rounded once each. The result has the bits of the formula on narrow floats.
 template <class T> Tensor apply_wide(const T& op, const Tensor& x) {
@@ -35,6 +41,12 @@ template <class T>
 Tensor broadcasting_wide(const T& op, const Tensor& a, const Tensor& b, std::string_view name = T::name) {
   check_same_dtype(name, a, b);
   return in_computed_dtype(a, b, [&](const Tensor& x, const Tensor& y) { return broadcasting(op, x, y, name); });
+}
+template <class T>
+Tensor broadcasting_wide(const T& op, const NumberOrTensor& a, const NumberOrTensor& b,
+                         std::string_view name = T::name) {
+  const auto [x, y] = side_by_side(name, a, b);
+  return broadcasting_wide(op, x, y, name);
 }
 
 /// cotangent * factor and cotangent / divisor, but 0 wherever the cotangent is exactly 0, so that a masked branch stays
@@ -50,6 +62,8 @@ Tensor guarded_cotangent(const Tensor& cotangent, const Tensor& weight);
 /// a * b, but 0 wherever one of them is exactly 0: the gradients of the two above, of which both operands are
 /// cotangents.
 Tensor product_of_cotangents(const Tensor& a, const Tensor& b);
+/// x - largest, where `largest` is that of the row of x, and 0 where x is it, also where both are infinite.
+Tensor minus_largest(const Tensor& x, const Tensor& largest);
 /// NaN where y is NaN and dy is not 0, else 0: the gradient of what was not chosen for y by comparison.
 Tensor nan_of_nan(const Tensor& y, const Tensor& dy);
 /// softplus(x) - x * z, the crossentropy of the logit x and the probability z: at infinite x its limit, 0 where z

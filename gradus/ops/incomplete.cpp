@@ -128,11 +128,14 @@ Tensors Zeta::vjp(In in, const Tensor&, const Tensor& dy) const {
   return {gradient(dy, gradus::apply(Zeta{order + 1}, x, q)), gradient(dy, by_q)};
 }
 
-Tensor igamma(const Tensor& a, const Tensor& x) { return broadcasting_wide(Igamma{}, a, x); }
-Tensor igammac(const Tensor& a, const Tensor& x) { return broadcasting_wide(Igamma{0, true}, a, x, "igammac"); }
-Tensor zeta(const Tensor& x, const Tensor& q) { return broadcasting_wide(Zeta{}, x, q); }
+Tensor igamma(const NumberOrTensor& a, const NumberOrTensor& x) { return broadcasting_wide(Igamma{}, a, x); }
+Tensor igammac(const NumberOrTensor& a, const NumberOrTensor& x) {
+  return broadcasting_wide(Igamma{0, true}, a, x, "igammac");
+}
+Tensor zeta(const NumberOrTensor& x, const NumberOrTensor& q) { return broadcasting_wide(Zeta{}, x, q); }
 
-Tensor betainc(const Tensor& a, const Tensor& b, const Tensor& x) {
+Tensor betainc(const NumberOrTensor& left, const NumberOrTensor& middle, const NumberOrTensor& right) {
+  const auto [a, b, x] = side_by_side("betainc", left, middle, right);
   require_floating(a, b, "betainc");
   require_floating(a, x, "betainc");
   const Shape shape = broadcast_shape(broadcast_shape(a.shape(), b.shape(), "betainc"), x.shape(), "betainc");
@@ -140,7 +143,8 @@ Tensor betainc(const Tensor& a, const Tensor& b, const Tensor& x) {
   return cast(apply(Betainc{}, spread(a), spread(b), spread(x)), x.dtype());
 }
 
-Tensor polygamma(const Tensor& a, const Tensor& x) {
+Tensor polygamma(const NumberOrTensor& left, const NumberOrTensor& right) {
+  const auto [a, x] = side_by_side("polygamma", left, right);
   require_floating(a, x, "polygamma");
   const auto [order, at] = broadcast_together(stop_gradient(a), x, "polygamma");
   const Tensor wide = cast(order, f64), from = cast(at, f64), zero = zeros_like(wide);

@@ -2,22 +2,22 @@
 /// ones are computed in f64. Gradients by every argument, by the parameters up to order 5 each; one by a parameter of
 /// higher order is refused (InvalidArgument).
 #pragma once
-#include "gradus/graph/tensor.h"
+#include "gradus/ops/number_or_tensor.h"
 
 namespace gradus {
 
 /// P(a, x) = (integral of t^(a-1) exp(-t) from 0 to x) / gamma(a). NaN for a <= 0 or x < 0.
-Tensor igamma(const Tensor& a, const Tensor& x);
+Tensor igamma(const NumberOrTensor& a, const NumberOrTensor& x);
 /// 1 - P(a, x), exact also where that is small.
-Tensor igammac(const Tensor& a, const Tensor& x);
+Tensor igammac(const NumberOrTensor& a, const NumberOrTensor& x);
 /// (integral of t^(a-1) (1-t)^(b-1) from 0 to x) / beta(a, b). NaN unless a > 0, b > 0 and 0 <= x <= 1. The relative
 /// error in f64, of gradients too, is about 10^-16 times the larger of a and b (10^-11 at 10^5, 10^-8 at 10^8).
-Tensor betainc(const Tensor& a, const Tensor& b, const Tensor& x);
+Tensor betainc(const NumberOrTensor& a, const NumberOrTensor& b, const NumberOrTensor& x);
 /// The sum of (k + q)^-x over k = 0, 1 ...: infinite at x = 1, NaN below. At whole q <= 0 it is infinite for even x and
 /// else NaN; at other q < 0 it is defined for whole x, and has no derivative by x.
-Tensor zeta(const Tensor& x, const Tensor& q);
+Tensor zeta(const NumberOrTensor& x, const NumberOrTensor& q);
 /// The derivative of order `a` of digamma at x: NaN unless a is a whole number >= 0. No gradient by a.
-Tensor polygamma(const Tensor& a, const Tensor& x);
+Tensor polygamma(const NumberOrTensor& a, const NumberOrTensor& x);
 
 // The primitives: calls of the backend, since how many terms an element takes depends on its value.
 

@@ -69,7 +69,8 @@ Tensor at_place(const Tensor& sorted, double place, QuantileMethod method) {
 
 }  // namespace
 
-Tensor hypot(const Tensor& a, const Tensor& b) {
+Tensor hypot(const NumberOrTensor& left, const NumberOrTensor& right) {
+  const auto [a, b] = side_by_side("hypot", left, right);
   return in_computed_dtype("hypot", a, b, [](const Tensor& x, const Tensor& y) {
     const Tensor larger = maximum(abs(x), abs(y)), smaller = minimum(abs(x), abs(y));
     const Tensor has_ratio = logical_and(not_equal(larger, 0), logical_not(is_inf(larger)));  // NaN stays
@@ -78,7 +79,8 @@ Tensor hypot(const Tensor& a, const Tensor& b) {
   });
 }
 
-Tensor logaddexp2(const Tensor& a, const Tensor& b) {
+Tensor logaddexp2(const NumberOrTensor& left, const NumberOrTensor& right) {
+  const auto [a, b] = side_by_side("logaddexp2", left, right);
   return in_computed_dtype("logaddexp2", a, b, [](const Tensor& x, const Tensor& y) {
     return logaddexp(x * std::numbers::ln2, y * std::numbers::ln2) / std::numbers::ln2;
   });
@@ -98,21 +100,24 @@ Tensor sinc(const Tensor& x) {
   });
 }
 
-Tensor heaviside(const Tensor& x, const Tensor& at_zero) {
+Tensor heaviside(const NumberOrTensor& left, const NumberOrTensor& right) {
+  const auto [x, at_zero] = side_by_side("heaviside", left, right);
   require_floating(x, at_zero, "heaviside");
   const auto [a, b] = broadcast_together(x, at_zero, "heaviside");
   const Tensor steps = where(a > 0, ones_like(a), where(a < 0, zeros_like(a), stop_gradient(a)));
   return where(equal(a, 0), b, steps);
 }
 
-Tensor fmax(const Tensor& a, const Tensor& b) {
+Tensor fmax(const NumberOrTensor& left, const NumberOrTensor& right) {
+  const auto [a, b] = side_by_side("fmax", left, right);
   require_numbers(a, "fmax");
   if (!is_floating(a.dtype())) return maximum(a, b);
   require_floating(a, b, "fmax");
   const auto [x, y] = broadcast_together(a, b, "fmax");
   return where(is_nan(x), y, where(is_nan(y), x, maximum(x, y)));
 }
-Tensor fmin(const Tensor& a, const Tensor& b) {
+Tensor fmin(const NumberOrTensor& left, const NumberOrTensor& right) {
+  const auto [a, b] = side_by_side("fmin", left, right);
   require_numbers(a, "fmin");
   if (!is_floating(a.dtype())) return minimum(a, b);
   require_floating(a, b, "fmin");
@@ -132,7 +137,8 @@ Tensor nan_to_num(const Tensor& x, NanToNumOptions options) {
 }
 
 /// By three powers, each of which is a normal number.
-Tensor ldexp(const Tensor& x, const Tensor& exponent) {
+Tensor ldexp(const Tensor& x, const NumberOrTensor& power) {
+  const Tensor exponent = power.beside(fill({}, 0, i32), "ldexp");
   require_floating(x, "ldexp");
   require(is_integer(exponent.dtype()), "ldexp: expected integers as exponents, got ", exponent.spec());
   return in_computed_dtype(x, [&](const Tensor& mantissa) {
@@ -153,7 +159,8 @@ Tensor rad2deg(const Tensor& x) {
                            [](const Tensor& w) { return w * (180 / std::numbers::pi); });
 }
 
-Tensor isclose(const Tensor& a, const Tensor& b, IsCloseOptions options) {
+Tensor isclose(const NumberOrTensor& left, const NumberOrTensor& right, IsCloseOptions options) {
+  const auto [a, b] = side_by_side("isclose", left, right);
   check_options("isclose", options);
   require_floating(a, b, "isclose");
   const DType t = computed_in(a.dtype());
@@ -163,14 +170,16 @@ Tensor isclose(const Tensor& a, const Tensor& b, IsCloseOptions options) {
   return options.equal_nan ? logical_or(close, logical_and(is_nan(x), is_nan(y))) : close;
 }
 
-Tensor truediv(const Tensor& a, const Tensor& b) {
+Tensor truediv(const NumberOrTensor& left, const NumberOrTensor& right) {
+  const auto [a, b] = side_by_side("truediv", left, right);
   require_numbers(a, "truediv");
   require(a.dtype() == b.dtype(), "truediv: a is ", a.spec(), ", b is ", b.spec(), ": dtypes differ; cast one of them");
   if (is_floating(a.dtype())) return a / b;
   const DType t = size_of(a.dtype()) <= 2 ? f32 : f64;
   return cast(a, t) / cast(b, t);
 }
-Tensor truncatediv(const Tensor& a, const Tensor& b) {
+Tensor truncatediv(const NumberOrTensor& left, const NumberOrTensor& right) {
+  const auto [a, b] = side_by_side("truncatediv", left, right);
   require_numbers(a, "truncatediv");
   return is_floating(a.dtype()) ? trunc(a / b) : a / b;
 }

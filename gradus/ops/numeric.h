@@ -5,21 +5,21 @@
 #include <optional>
 #include <vector>
 #include "gradus/base/ranges.h"
-#include "gradus/graph/tensor.h"
+#include "gradus/ops/number_or_tensor.h"
 
 namespace gradus {
 
 /// sqrt(a^2 + b^2) without overflow. The gradient at (0, 0) is 0.
-Tensor hypot(const Tensor& a, const Tensor& b);
+Tensor hypot(const NumberOrTensor& a, const NumberOrTensor& b);
 /// log2(2^a + 2^b), without overflow.
-Tensor logaddexp2(const Tensor& a, const Tensor& b);
+Tensor logaddexp2(const NumberOrTensor& a, const NumberOrTensor& b);
 /// sin(pi x) / (pi x), 1 at 0; gradients of every order are right there too.
 Tensor sinc(const Tensor& x);
 /// 0 for x < 0, `at_zero` at 0, 1 for x > 0. Only `at_zero` has a gradient.
-Tensor heaviside(const Tensor& x, const Tensor& at_zero);
+Tensor heaviside(const NumberOrTensor& x, const NumberOrTensor& at_zero);
 /// The larger, and the smaller; of a number and NaN the number. Any number type.
-Tensor fmax(const Tensor& a, const Tensor& b);
-Tensor fmin(const Tensor& a, const Tensor& b);
+Tensor fmax(const NumberOrTensor& a, const NumberOrTensor& b);
+Tensor fmin(const NumberOrTensor& a, const NumberOrTensor& b);
 struct NanToNumOptions {
   double nan = 0;
   std::optional<double> posinf = {}, neginf = {};  // else the largest and lowest number of the dtype
@@ -27,7 +27,7 @@ struct NanToNumOptions {
 /// x with NaN and infinities replaced; what was replaced gets no gradient.
 Tensor nan_to_num(const Tensor& x, NanToNumOptions options = {});
 /// x * 2^exponent of integers `exponent`, rounded once where that is subnormal, which is 0. They broadcast.
-Tensor ldexp(const Tensor& x, const Tensor& exponent);
+Tensor ldexp(const Tensor& x, const NumberOrTensor& exponent);
 /// Between degrees and radians.
 Tensor deg2rad(const Tensor& x);
 Tensor rad2deg(const Tensor& x);
@@ -38,12 +38,12 @@ struct IsCloseOptions {
   static constexpr auto ranges() { return std::array{Allowed{"rtol atol", 0}}; }
 };
 /// Boolean: |a - b| <= atol + rtol |b|; equal infinities are close.
-Tensor isclose(const Tensor& a, const Tensor& b, IsCloseOptions options = {});
+Tensor isclose(const NumberOrTensor& a, const NumberOrTensor& b, IsCloseOptions options = {});
 
 /// a / b in floats, as tf.math.truediv: integers of 8 and 16 bits are computed in f32, others in f64.
-Tensor truediv(const Tensor& a, const Tensor& b);
+Tensor truediv(const NumberOrTensor& a, const NumberOrTensor& b);
 /// a / b of integers, cut off towards zero; of floats too.
-Tensor truncatediv(const Tensor& a, const Tensor& b);
+Tensor truncatediv(const NumberOrTensor& a, const NumberOrTensor& b);
 /// Between any number types, where what is beyond the range of the other becomes its end; NaN gives 0 for integers.
 Tensor saturate_cast(const Tensor& x, DType dtype);
 

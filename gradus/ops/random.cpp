@@ -10,8 +10,11 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/index.h"
+#include "gradus/ops/indexing.h"
 #include "gradus/ops/philox.h"
+#include "gradus/ops/reductions.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/sort.h"
 
 namespace gradus {
 namespace {
@@ -212,6 +215,27 @@ Tensor integers(const Shape& shape, IntegerOptions options) {
   const Tensor limit = from_values(std::vector{range}, Shape{});
   const Tensor below = apply(BitsBelow{}, from.bits(0), broadcast_to(limit, shape));
   return cast(options.low == 0 ? below : below + Scalar(options.low), options.dtype);
+}
+
+Tensor categorical(const Tensor& logits, std::int64_t num_samples, CategoricalOptions options) {
+  Shape drawn = logits.shape();
+  require(is_floating(logits.dtype()) && drawn.rank() > 0 && drawn.back() != 0,
+          "random::categorical: expected logits of floats, [..., classes] with one class at least, got ",
+          logits.spec());
+  require(num_samples > 0, "random::categorical: num_samples: expected a positive number, got ", num_samples);
+  require(is_integer(options.dtype), "random::categorical: expected an integer type, got ", options.dtype);
+  const DType dtype = is_narrow(logits.dtype()) ? f32 : logits.dtype();
+  drawn.insert(drawn.rank() - 1, num_samples);  // [..., num_samples, classes]
+  const Tensor u = apply(PositiveUnit{dtype}, source("random::categorical", drawn, options.seed).bits(0));
+  // Exponential numbers; where u is 1, as a number that stands for all that are rounded to 1.
+  const Tensor waiting = maximum(-log(u), fill_like(u, dtype == f32 ? 0x1p-26 : 0x1p-54));
+  const Tensor noisy = expand_dims(cast(logits, dtype), -2) - log(waiting);
+  return argmax(noisy, {.axis = -1, .output_type = options.dtype});
+}
+
+Tensor shuffle(const Tensor& x, ShuffledOptions options) {
+  require(x.shape().rank() > 0, "random::shuffle: expected rows, got the scalar ", x.spec());
+  return gather(x, argsort(source("random::shuffle", {x.shape()[0]}, options.seed).bits(0)));
 }
 
 }  // namespace random

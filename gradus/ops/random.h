@@ -30,6 +30,16 @@ struct IntegerOptions {
   static constexpr auto ranges() { return std::array{Allowed::any("low high seed")}; }
 };
 
+struct CategoricalOptions {
+  DType dtype = i32;
+  std::optional<std::uint64_t> seed = {};
+  static constexpr auto ranges() { return std::array{Allowed::any("seed")}; }
+};
+struct ShuffledOptions {
+  std::optional<std::uint64_t> seed = {};
+  static constexpr auto ranges() { return std::array{Allowed::any("seed")}; }
+};
+
 /// Gaussian numbers (Box and Muller 1958), of a floating type.
 Tensor normal(const Shape& shape, NormalOptions options = {});
 /// Gaussian numbers given that they lie within two standard deviations of the mean, of a floating type.
@@ -40,5 +50,11 @@ Tensor uniform(const Shape& shape, UniformOptions options = {});
 /// Uniform in [low, high), an integer type. InvalidArgument unless low < high and there are at most 2^53 numbers in it,
 /// OutOfRange if the dtype does not hold them all.
 Tensor integers(const Shape& shape, IntegerOptions options = {});
+/// Classes drawn with the probabilities softmax(logits), by the largest of logits + Gumbel noise: floats [..., classes]
+/// -> integers [..., num_samples]. A logit of -infinity is never drawn where another class may be. InvalidArgument
+/// unless num_samples is positive, and of logits that are a scalar, no floats or of no class.
+Tensor categorical(const Tensor& logits, std::int64_t num_samples, CategoricalOptions options = {});
+/// The rows of axis 0 of x, of any dtype, in a random order. InvalidArgument of a scalar.
+Tensor shuffle(const Tensor& x, ShuffledOptions options = {});
 
 }  // namespace gradus::random

@@ -260,12 +260,12 @@ Tensor reduce_logsumexp(const Tensor& x, ReduceOptions options) {
   if (is_narrow(x.dtype())) return in_f32(x, [&](const Tensor& wide) { return reduce_logsumexp(wide, options); });
   const Tensor largest = stop_gradient(reduce_max(x, keeping(options)));
   const Tensor zero = fill_like(largest, 0);
-  const Tensor shift = where(is_finite(largest), largest, zero);  // of infinities none: they would cancel to NaN
-  const Tensor sum = reduce_sum(exp(x - shift), keeping(options));
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Tensor shift = where(equal(largest, fill_like(largest, -infinity)), zero, largest);
+  const Tensor sum = reduce_sum(exp(minus_largest(x, shift)), keeping(options));
   // Of -inf alone the sum is 0, and 1 / 0 * 0 would be the gradient.
   const Tensor none = equal(sum, zero);
-  const Tensor logarithm =
-      where(none, fill_like(sum, -std::numeric_limits<double>::infinity()), log(where(none, fill_like(sum, 1), sum)));
+  const Tensor logarithm = where(none, fill_like(sum, -infinity), log(where(none, fill_like(sum, 1), sum)));
   return without(options, x, logarithm + shift);
 }
 

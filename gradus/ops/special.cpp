@@ -425,7 +425,7 @@ Tensor where_counted(const Tensor& x, const Tensor& y, double instead) {
 Tensor acos(const Tensor& x) { return apply_wide(Acos{}, x); }
 Tensor asin(const Tensor& x) { return apply_wide(Asin{}, x); }
 Tensor atan(const Tensor& x) { return apply_wide(Atan{}, x); }
-Tensor atan2(const Tensor& y, const Tensor& x) { return broadcasting_wide(Atan2{}, y, x); }
+Tensor atan2(const NumberOrTensor& y, const NumberOrTensor& x) { return broadcasting_wide(Atan2{}, y, x); }
 Tensor sinh(const Tensor& x) { return apply_wide(Sinh{}, x); }
 Tensor cosh(const Tensor& x) { return apply_wide(Cosh{}, x); }
 Tensor asinh(const Tensor& x) { return apply_wide(Asinh{}, x); }
@@ -435,7 +435,7 @@ Tensor exp2(const Tensor& x) { return apply_wide(Exp2{}, x); }
 Tensor log2(const Tensor& x) { return apply_wide(Log2{}, x); }
 Tensor log10(const Tensor& x) { return apply_wide(Log10{}, x); }
 Tensor cbrt(const Tensor& x) { return apply_wide(Cbrt{}, x); }
-Tensor logaddexp(const Tensor& a, const Tensor& b) { return broadcasting_wide(Logaddexp{}, a, b); }
+Tensor logaddexp(const NumberOrTensor& a, const NumberOrTensor& b) { return broadcasting_wide(Logaddexp{}, a, b); }
 Tensor erfc(const Tensor& x) { return apply_wide(Erfc{}, x); }
 Tensor erfinv(const Tensor& x) { return apply_wide(Erfinv{}, x); }
 Tensor erfcinv(const Tensor& x) {
@@ -478,22 +478,26 @@ Tensor expint(const Tensor& x) { return apply_wide(Expint{}, x); }
 Tensor spence(const Tensor& x) { return apply_wide(Spence{}, x); }
 Tensor dawsn(const Tensor& x) { return apply_wide(Dawsn{}, x); }
 
-Tensor xlogy(const Tensor& x, const Tensor& y) {
+Tensor xlogy(const NumberOrTensor& left, const NumberOrTensor& right) {
+  const auto [x, y] = side_by_side("xlogy", left, right);
   return in_computed_dtype(
       "xlogy", x, y, [](const Tensor& a, const Tensor& b) { return cotangent_times(a, log(where_counted(a, b, 1))); });
 }
 
-Tensor xlog1py(const Tensor& x, const Tensor& y) {
+Tensor xlog1py(const NumberOrTensor& left, const NumberOrTensor& right) {
+  const auto [x, y] = side_by_side("xlog1py", left, right);
   return in_computed_dtype("xlog1py", x, y, [](const Tensor& a, const Tensor& b) {
     return cotangent_times(a, log1p(where_counted(a, b, 0)));
   });
 }
 
-Tensor xdivy(const Tensor& x, const Tensor& y) {
+Tensor xdivy(const NumberOrTensor& left, const NumberOrTensor& right) {
+  const auto [x, y] = side_by_side("xdivy", left, right);
   return in_computed_dtype("xdivy", x, y, [](const Tensor& a, const Tensor& b) { return a / where_counted(a, b, 1); });
 }
 
-Tensor divide_no_nan(const Tensor& x, const Tensor& y) {
+Tensor divide_no_nan(const NumberOrTensor& left, const NumberOrTensor& right) {
+  const auto [x, y] = side_by_side("divide_no_nan", left, right);
   return in_computed_dtype("divide_no_nan", x, y, [](const Tensor& a, const Tensor& b) {
     const Tensor zero = fill_like(b, 0), is_zero = equal(b, zero);
     return where(is_zero, zero, a / where(is_zero, fill_like(b, 1), b));
@@ -505,20 +509,26 @@ Tensor reciprocal_no_nan(const Tensor& x) {
   return divide_no_nan(fill_like(x, 1), x);
 }
 
-Tensor multiply_no_nan(const Tensor& x, const Tensor& y) {
+Tensor multiply_no_nan(const NumberOrTensor& left, const NumberOrTensor& right) {
+  const auto [x, y] = side_by_side("multiply_no_nan", left, right);
   return in_computed_dtype("multiply_no_nan", x, y,
                            [](const Tensor& a, const Tensor& b) { return cotangent_times(b, a); });
 }
 
 Tensor reciprocal(const Tensor& x) { return fill_like(require_floating(x, "reciprocal"), 1) / x; }
-Tensor squared_difference(const Tensor& a, const Tensor& b) { return broadcasting_wide(SquaredDifference{}, a, b); }
+Tensor squared_difference(const NumberOrTensor& a, const NumberOrTensor& b) {
+  return broadcasting_wide(SquaredDifference{}, a, b);
+}
 Tensor trunc(const Tensor& x) { return apply(Trunc{}, x); }
-Tensor truncatemod(const Tensor& a, const Tensor& b) { return broadcasting_wide(TruncateMod{}, a, b); }
+Tensor truncatemod(const NumberOrTensor& a, const NumberOrTensor& b) { return broadcasting_wide(TruncateMod{}, a, b); }
 
-Tensor integer_pow(const Tensor& a, const Tensor& b) { return broadcasting(IntegerPow{}, a, b); }
-Tensor gcd(const Tensor& a, const Tensor& b) { return broadcasting(Gcd{}, a, b); }
-Tensor lcm(const Tensor& a, const Tensor& b) { return abs(a / gcd(a, b) * b); }
-Tensor copysign(const Tensor& x, const Tensor& sign) { return broadcasting(Copysign{}, x, sign); }
+Tensor integer_pow(const NumberOrTensor& a, const NumberOrTensor& b) { return broadcasting(IntegerPow{}, a, b); }
+Tensor gcd(const NumberOrTensor& a, const NumberOrTensor& b) { return broadcasting(Gcd{}, a, b); }
+Tensor lcm(const NumberOrTensor& left, const NumberOrTensor& right) {
+  const auto [a, b] = side_by_side("lcm", left, right);
+  return abs(a / gcd(a, b) * b);
+}
+Tensor copysign(const NumberOrTensor& x, const NumberOrTensor& sign) { return broadcasting(Copysign{}, x, sign); }
 
 Tensor polyval(const std::vector<Tensor>& coefficients, const Tensor& x) {
   if (coefficients.empty()) return zeros_like(x);

@@ -3,6 +3,7 @@
 /// one has gradients of every order; a cotangent of 0 at a pole gives 0.
 #pragma once
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/number_or_tensor.h"
 
 namespace gradus {
 
@@ -11,7 +12,7 @@ Tensor acos(const Tensor& x);
 Tensor asin(const Tensor& x);
 Tensor atan(const Tensor& x);
 /// The angle of the point (x, y) in [-pi, pi]. The gradient at the origin is 0.
-Tensor atan2(const Tensor& y, const Tensor& x);
+Tensor atan2(const NumberOrTensor& y, const NumberOrTensor& x);
 Tensor sinh(const Tensor& x);
 Tensor cosh(const Tensor& x);
 Tensor asinh(const Tensor& x);
@@ -27,7 +28,7 @@ Tensor log10(const Tensor& x);
 /// The cube root, of negative x too. The gradient at 0 is infinite.
 Tensor cbrt(const Tensor& x);
 /// log(exp(a) + exp(b)), without overflow; of two equal infinities that infinity.
-Tensor logaddexp(const Tensor& a, const Tensor& b);
+Tensor logaddexp(const NumberOrTensor& a, const NumberOrTensor& b);
 
 /// 1 - erf(x), exact also where that is small.
 Tensor erfc(const Tensor& x);
@@ -77,31 +78,31 @@ Tensor spence(const Tensor& x);
 Tensor dawsn(const Tensor& x);
 
 /// x log(y), x log(1 + y) and x / y, but 0 where x is 0, whatever y is; there the gradients are 0.
-Tensor xlogy(const Tensor& x, const Tensor& y);
-Tensor xlog1py(const Tensor& x, const Tensor& y);
-Tensor xdivy(const Tensor& x, const Tensor& y);
+Tensor xlogy(const NumberOrTensor& x, const NumberOrTensor& y);
+Tensor xlog1py(const NumberOrTensor& x, const NumberOrTensor& y);
+Tensor xdivy(const NumberOrTensor& x, const NumberOrTensor& y);
 /// x / y, but 0 where y is 0; there the gradients are 0.
-Tensor divide_no_nan(const Tensor& x, const Tensor& y);
+Tensor divide_no_nan(const NumberOrTensor& x, const NumberOrTensor& y);
 /// 1 / x, but 0 where x is 0.
 Tensor reciprocal_no_nan(const Tensor& x);
 /// x * y, but 0 where y is 0, even if x is infinite or NaN.
-Tensor multiply_no_nan(const Tensor& x, const Tensor& y);
+Tensor multiply_no_nan(const NumberOrTensor& x, const NumberOrTensor& y);
 /// 1 / x
 Tensor reciprocal(const Tensor& x);
 /// (a - b)^2; integers too.
-Tensor squared_difference(const Tensor& a, const Tensor& b);
+Tensor squared_difference(const NumberOrTensor& a, const NumberOrTensor& b);
 /// Towards zero. The gradient is 0.
 Tensor trunc(const Tensor& x);
 /// a - b * trunc(a / b): zero, or with the sign of a; exact while |a / b| < 2^53. Integers: truncatemod(x, 0) = x.
-Tensor truncatemod(const Tensor& a, const Tensor& b);
+Tensor truncatemod(const NumberOrTensor& a, const NumberOrTensor& b);
 /// a^b of integers, which wrap around; of negative b, 1 / a^-b truncated, 0 of 0. InvalidArgument of floats.
-Tensor integer_pow(const Tensor& a, const Tensor& b);
+Tensor integer_pow(const NumberOrTensor& a, const NumberOrTensor& b);
 /// The greatest common divisor of integers, not negative; gcd(0, 0) = 0. As others, it wraps where |x| does.
-Tensor gcd(const Tensor& a, const Tensor& b);
+Tensor gcd(const NumberOrTensor& a, const NumberOrTensor& b);
 /// The least common multiple of integers, not negative, 0 of 0; wraps around.
-Tensor lcm(const Tensor& a, const Tensor& b);
+Tensor lcm(const NumberOrTensor& a, const NumberOrTensor& b);
 /// |x| with the sign of `sign`, which zeros have too. The gradient of `sign` is 0.
-Tensor copysign(const Tensor& x, const Tensor& sign);
+Tensor copysign(const NumberOrTensor& x, const NumberOrTensor& sign);
 /// The polynomial coefficients[0] x^(n-1) + ... + coefficients[n-1], by Horner's rule; 0 of none.
 Tensor polyval(const std::vector<Tensor>& coefficients, const Tensor& x);
 /// The sum of tensors of one spec. InvalidArgument of none.
@@ -116,18 +117,18 @@ Tensor is_inf(const Tensor& x, IsInfOptions options = {});
 
 // The operators, and functions of other names, under TensorFlow's.
 
-inline Tensor add(const Tensor& a, const Tensor& b) { return a + b; }
-inline Tensor subtract(const Tensor& a, const Tensor& b) { return a - b; }
-inline Tensor multiply(const Tensor& a, const Tensor& b) { return a * b; }
+Tensor add(const NumberOrTensor& a, const NumberOrTensor& b);
+Tensor subtract(const NumberOrTensor& a, const NumberOrTensor& b);
+Tensor multiply(const NumberOrTensor& a, const NumberOrTensor& b);
 /// Integers truncate, as operator/ says.
-inline Tensor divide(const Tensor& a, const Tensor& b) { return a / b; }
+Tensor divide(const NumberOrTensor& a, const NumberOrTensor& b);
 inline Tensor negative(const Tensor& x) { return -x; }
-inline Tensor less(const Tensor& a, const Tensor& b) { return a < b; }
-inline Tensor less_equal(const Tensor& a, const Tensor& b) { return a <= b; }
-inline Tensor greater(const Tensor& a, const Tensor& b) { return a > b; }
-inline Tensor greater_equal(const Tensor& a, const Tensor& b) { return a >= b; }
-inline Tensor floordiv(const Tensor& a, const Tensor& b) { return floor_divide(a, b); }
-inline Tensor floormod(const Tensor& a, const Tensor& b) { return mod(a, b); }
+Tensor less(const NumberOrTensor& a, const NumberOrTensor& b);
+Tensor less_equal(const NumberOrTensor& a, const NumberOrTensor& b);
+Tensor greater(const NumberOrTensor& a, const NumberOrTensor& b);
+Tensor greater_equal(const NumberOrTensor& a, const NumberOrTensor& b);
+Tensor floordiv(const NumberOrTensor& a, const NumberOrTensor& b);
+Tensor floormod(const NumberOrTensor& a, const NumberOrTensor& b);
 inline Tensor rint(const Tensor& x) { return round(x); }
 
 }  // namespace gradus

@@ -11,9 +11,9 @@
 
 namespace gradus {
 
-inline Tensor scalar_mul(const Tensor& scalar, const Tensor& x) { return scalar * x; }
+inline Tensor scalar_mul(const NumberOrTensor& scalar, const NumberOrTensor& x) { return multiply(scalar, x); }
 inline Tensor accumulate_n(const std::vector<Tensor>& inputs) { return add_n(inputs); }
-inline Tensor realdiv(const Tensor& a, const Tensor& b) { return a / b; }
+inline Tensor realdiv(const NumberOrTensor& a, const NumberOrTensor& b) { return divide(a, b); }
 inline Tensor inv(const Tensor& x) { return inverse(x); }
 inline Tensor lrn(const Tensor& x, LocalResponseOptions options = {}) {
   return local_response_normalization(x, std::move(options));

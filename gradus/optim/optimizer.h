@@ -54,6 +54,8 @@ class Optimizer {
   void apply_gradients(const Gradients& gradients);
   /// InvalidArgument if the optimizer clips, too.
   void apply_gradients(const ClippedGradients& gradients);
+  void apply_gradients(const Tensor&) = delete;                           // ask for tape.gradient(loss, Variables{v})
+  void apply_gradients(const GradientsView&, const Variables&) = delete;  // gradients know their variables
   /// Takes more variables in, as when layers are unfrozen.
   void build(const Variables& variables);
   /// The state passes to the variables of a copied model; count and specs must agree.

@@ -9,6 +9,7 @@
 ///   ema_overwrite_frequency  writes e into w after every so many steps; 0: only finalize_variable_values() does
 /// Defaults are Keras's. Options out of range are an InvalidArgument that names them.
 #pragma once
+#include "gradus/base/other_names.h"
 #include "gradus/base/ranges.h"
 #include "gradus/optim/optimizer.h"
 
@@ -16,6 +17,7 @@ namespace gradus {
 
 struct SGDOptions {
   Schedule learning_rate = 0.01;
+  detail::NoLr lr = {};
   double momentum = 0;
   bool nesterov = false;
   double weight_decay = 0, clipnorm = 0, global_clipnorm = 0, clipvalue = 0;
@@ -33,10 +35,12 @@ struct SGDOptions {
 struct SGD : Optimizer {
   SGD();
   explicit SGD(SGDOptions options);
+  template <std::floating_point T> explicit SGD(T) = delete;  // SGD({.learning_rate = 1e-3})
 };
 
 struct AdamOptions {
   Schedule learning_rate = 1e-3;
+  detail::NoLr lr = {};
   double beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-7;
   bool amsgrad = false;
   double weight_decay = 0, clipnorm = 0, global_clipnorm = 0, clipvalue = 0;
@@ -55,10 +59,12 @@ struct AdamOptions {
 struct Adam : Optimizer {
   Adam();
   explicit Adam(AdamOptions options);
+  template <std::floating_point T> explicit Adam(T) = delete;  // Adam({.learning_rate = 1e-3})
 };
 
 struct AdamWOptions {
   Schedule learning_rate = 1e-3;
+  detail::NoLr lr = {};
   double weight_decay = 4e-3, beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-7;
   double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;
   bool amsgrad = false, use_ema = false;
@@ -74,6 +80,7 @@ struct AdamWOptions {
 struct AdamW : Optimizer {
   AdamW();
   explicit AdamW(AdamWOptions options);
+  template <std::floating_point T> explicit AdamW(T) = delete;  // AdamW({.learning_rate = 1e-3})
 };
 
 /// Adam with Nesterov momentum (Dozat 2016): u_t = beta_1 * (1 - 0.96^t / 2), P_t the product of u_1 ... u_t,
@@ -82,6 +89,7 @@ struct AdamW : Optimizer {
 struct Nadam : Optimizer {
   Nadam();
   explicit Nadam(AdamOptions options);
+  template <std::floating_point T> explicit Nadam(T) = delete;  // Nadam({.learning_rate = 1e-3})
 };
 
 /// u = max(beta_2 * u, |g|); w -= learning_rate * m / ((1 - beta_1^t) * (u + epsilon)), m as Adam's (Kingma and Ba
@@ -89,6 +97,7 @@ struct Nadam : Optimizer {
 struct Adamax : Optimizer {
   Adamax();
   explicit Adamax(AdamOptions options);
+  template <std::floating_point T> explicit Adamax(T) = delete;  // Adamax({.learning_rate = 1e-3})
 };
 
 /// Adam's step s with both corrections, epsilon after them, times |w| / |s| of the whole variable (1 if either is 0):
@@ -96,10 +105,12 @@ struct Adamax : Optimizer {
 struct Lamb : Optimizer {
   Lamb();
   explicit Lamb(AdamOptions options);
+  template <std::floating_point T> explicit Lamb(T) = delete;  // Lamb({.learning_rate = 1e-3})
 };
 
 struct RMSpropOptions {
   Schedule learning_rate = 1e-3;
+  detail::NoLr lr = {};
   double rho = 0.9, momentum = 0, epsilon = 1e-7;
   bool centered = false;
   double weight_decay = 0, clipnorm = 0, global_clipnorm = 0, clipvalue = 0;
@@ -120,10 +131,12 @@ struct RMSpropOptions {
 struct RMSprop : Optimizer {
   RMSprop();
   explicit RMSprop(RMSpropOptions options);
+  template <std::floating_point T> explicit RMSprop(T) = delete;  // RMSprop({.learning_rate = 1e-3})
 };
 
 struct AdagradOptions {
   Schedule learning_rate = 1e-3;
+  detail::NoLr lr = {};
   double initial_accumulator_value = 0.1, epsilon = 1e-7;
   double weight_decay = 0, clipnorm = 0, global_clipnorm = 0, clipvalue = 0;
   bool use_ema = false;
@@ -139,10 +152,12 @@ struct AdagradOptions {
 struct Adagrad : Optimizer {
   Adagrad();
   explicit Adagrad(AdagradOptions options);
+  template <std::floating_point T> explicit Adagrad(T) = delete;  // Adagrad({.learning_rate = 1e-3})
 };
 
 struct AdadeltaOptions {
   Schedule learning_rate = 1e-3;
+  detail::NoLr lr = {};
   double rho = 0.95, epsilon = 1e-7;
   double weight_decay = 0, clipnorm = 0, global_clipnorm = 0, clipvalue = 0;
   bool use_ema = false;
@@ -159,10 +174,12 @@ struct AdadeltaOptions {
 struct Adadelta : Optimizer {
   Adadelta();
   explicit Adadelta(AdadeltaOptions options);
+  template <std::floating_point T> explicit Adadelta(T) = delete;  // Adadelta({.learning_rate = 1e-3})
 };
 
 struct FtrlOptions {
   Schedule learning_rate = 1e-3;
+  detail::NoLr lr = {};
   double learning_rate_power = -0.5, initial_accumulator_value = 0.1;
   double l1_regularization_strength = 0, l2_regularization_strength = 0, l2_shrinkage_regularization_strength = 0;
   double beta = 0;
@@ -188,10 +205,12 @@ struct FtrlOptions {
 struct Ftrl : Optimizer {
   Ftrl();
   explicit Ftrl(FtrlOptions options);
+  template <std::floating_point T> explicit Ftrl(T) = delete;  // Ftrl({.learning_rate = 1e-3})
 };
 
 struct LionOptions {
   Schedule learning_rate = 1e-3;
+  detail::NoLr lr = {};
   double beta_1 = 0.9, beta_2 = 0.99;
   double weight_decay = 0, clipnorm = 0, global_clipnorm = 0, clipvalue = 0;
   bool use_ema = false;
@@ -207,6 +226,7 @@ struct LionOptions {
 struct Lion : Optimizer {
   Lion();
   explicit Lion(LionOptions options);
+  template <std::floating_point T> explicit Lion(T) = delete;  // Lion({.learning_rate = 1e-3})
 };
 
 }  // namespace gradus

@@ -3,7 +3,7 @@
 
 namespace gradus {
 
-std::ostream& operator<<(std::ostream& out, const Device& device) { return out << "cpu(" << device.index << ')'; }
+std::ostream& operator<<(std::ostream& out, const Device& device) { return out << text("cpu(", device.index, ')'); }
 
 Device cpu(int index) {
   require(index >= 0, "cpu: the index of a device is not negative, given ", index);

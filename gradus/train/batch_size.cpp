@@ -70,7 +70,7 @@ class Measuring {
       const Pipeline dataset = batches_(row.batch_size);
       check_batched("tune_batch_size: what batches(size) gave", dataset.specs(), dataset.batchings(),
                     options_.unbatched);
-      build_for_elements(dataset, task_.build);
+      build_for_elements(dataset, CallMode::training, task_.build);
       bool whole = false;
       optimizer_.with_steps_that_end([&] { whole = time_steps(dataset, row); });
       if (!whole) return false;

@@ -1,8 +1,8 @@
 /// Those that act on the training.
 #include "gradus/train/callbacks.h"
 #include <cmath>
-#include <iostream>
 #include <memory>
+#include "gradus/base/notice.h"
 #include "gradus/train/monitor.h"
 #include "gradus/train/weights.h"
 
@@ -128,7 +128,7 @@ Callback time_limit(std::chrono::duration<double> limit) {
 }
 
 Callback terminate_on_nan() {
-  return {.on_diverged = [](const Diverged& error) { std::cerr << "gradus: " << error.what() << '\n'; }};
+  return {.on_diverged = [](const Diverged& error) { notice(text("gradus: ", error.what(), '\n')); }};
 }
 
 }  // namespace gradus

@@ -7,11 +7,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include "gradus/base/input_file.h"
 #include "gradus/formats/atomic_file.h"
+#include "gradus/formats/json.h"
 
 namespace gradus {
 namespace {
@@ -156,16 +157,14 @@ void write_files(const CheckpointContents& contents, const fs::path& directory, 
 
 /// The part of a list that its checksum vouches for.
 Json read_list(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  require<Unavailable>(in.is_open(), file.string(), ": cannot be read");
-  std::string all(std::istreambuf_iterator<char>(in), {});
+  const std::string all = read_text_file(file);
   require<DataError>(all.starts_with(title), file.string(), ": byte 0: this is no list of a checkpoint");
   std::string_view rest = std::string_view(all).substr(title.size());
   const auto wanted = number_in(rest);
   require<DataError>(wanted && rest.starts_with('\n'), file.string(), ": byte ", title.size(), ": no checksum");
   rest.remove_prefix(1);
   require<DataError>(checksum(rest.data(), rest.size()) == *wanted, file.string(), ": its checksum does not agree");
-  return Json::parse(rest);
+  return parse_json(rest, file.string());
 }
 
 CheckpointContents read_files(const fs::path& directory, const std::string& stem) {

@@ -3,10 +3,10 @@
 #include "gradus/train/checkpoints.h"
 #include <algorithm>
 #include <exception>
-#include <iostream>
 #include <map>
 #include <set>
 #include <thread>
+#include "gradus/base/notice.h"
 #include "gradus/function/loss_scale.h"
 #include "gradus/nn/layer.h"
 #include "gradus/ops/random_state.h"
@@ -124,7 +124,7 @@ Checkpoints::~Checkpoints() {
   try {
     wait();
   } catch (const std::exception& error) {
-    std::cerr << "gradus: a checkpoint could not be saved: " << error.what() << '\n';
+    notice(text("gradus: a checkpoint could not be saved: ", error.what(), '\n'));
   }
 }
 
@@ -139,11 +139,16 @@ void Checkpoints::save(std::int64_t step, Position next) {
 
 void Checkpoints::save_in_background(std::int64_t step, Position next) {
   wait();
-  state_->writer = std::thread([&state = *state_, contents = state_->contents(step, next)] {
-    try {
-      state.files.write(contents);
-    } catch (...) { state.failure = std::current_exception(); }
-  });
+  const auto contents = std::make_shared<const CheckpointContents>(state_->contents(step, next));
+  try {
+    state_->writer = std::thread([&state = *state_, contents] {
+      try {
+        state.files.write(*contents);
+      } catch (...) { state.failure = std::current_exception(); }
+    });
+  } catch (const std::system_error&) {  // the system starts no further thread: this one has the time
+    state_->files.write(*contents);
+  }
 }
 
 void Checkpoints::wait() {
@@ -156,7 +161,7 @@ std::optional<Restored> Checkpoints::restore() {
   const std::string where = state_->options.directory.string();
   std::vector<std::string> damaged;
   auto contents = state_->files.read_newest(damaged);
-  for (const std::string& why : damaged) std::cerr << "gradus: this checkpoint is passed over: " << why << '\n';
+  for (const std::string& why : damaged) notice(text("gradus: this checkpoint is passed over: ", why, '\n'));
   if (!contents) return {};
   require(state_->model.is_built(), "Checkpoints: the model is not built yet; call it, or build(spec), first");
   if (const Variables trainable = state_->model.trainable_variables(); trainable.size() > 0)

@@ -2,10 +2,12 @@
 /// moment.
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include "gradus/base/input_file.h"
+#include "gradus/base/lines.h"
 #include "gradus/formats/atomic_file.h"
+#include "gradus/formats/json.h"
 #include "gradus/train/callbacks.h"
 #include "gradus/train/result_table.h"
 
@@ -26,8 +28,10 @@ Numbers numbers_of(const EpochLog& log) {
 
 std::vector<std::string> lines_of(const std::filesystem::path& file) {
   std::vector<std::string> lines;
-  std::ifstream in(file, std::ios::binary);
-  for (std::string line; std::getline(in, line);) lines.push_back(std::move(line));
+  std::error_code none;
+  if (!std::filesystem::exists(file, none)) return lines;
+  const std::string all = read_text_file(file);
+  for (std::string_view rest = all; !rest.empty();) lines.emplace_back(take_line(rest));
   return lines;
 }
 
@@ -81,7 +85,7 @@ class JsonLines : public Form {
     return line.dump();
   }
   std::optional<int> epoch_of(const std::string& line) const override {
-    const auto parsed = nlohmann::json::parse(line, nullptr, false);
+    const auto parsed = json_if_any(line);
     if (!parsed.is_object() || !parsed.contains("epoch") || !parsed["epoch"].is_number_integer()) return {};
     return parsed["epoch"].get<int>();
   }

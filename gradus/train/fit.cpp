@@ -280,7 +280,7 @@ class Fitting {
 History detail::fit(Module& model, Optimizer& optimizer, const Task& task, const Pipeline& dataset,
                     FitOptions options) {
   check(options, task, dataset);
-  build_for_elements(dataset, task.build);
+  build_for_elements(dataset, CallMode::training, task.build);
   History history;
   optimizer.with_steps_that_end([&] { history = Fitting(model, optimizer, task, dataset, std::move(options)).run(); });
   return history;
@@ -289,7 +289,7 @@ History detail::fit(Module& model, Optimizer& optimizer, const Task& task, const
 Evaluation detail::evaluate(const Task& task, const Pipeline& dataset, EvaluateOptions options) {
   check_length(dataset, "evaluate: the data set", ".take(steps)");
   check_batched("evaluate: the data set", dataset.specs(), dataset.batchings(), options.unbatched);
-  build_for_elements(dataset, task.build);
+  build_for_elements(dataset, CallMode::inference, task.build);
   EvaluationStep step(task, std::move(options.metrics), with_signature({.name = "evaluate"}, dataset.specs()));
   step.run(dataset);
   return {step.totals().loss(), step.totals().metrics()};
@@ -302,7 +302,9 @@ Tensor detail::predict(const Module& model, const ElementFunction& call, const P
   for (const Spec& spec : dataset.specs())
     require(spec.shape.rank() > 0, "predict: an element of the data set is a scalar ", spec, ", expected [rows, ...]");
   check_batched("predict: the data set", dataset.specs(), dataset.batchings(), options.unbatched);
-  build_for_elements(dataset, [&](const std::vector<Spec>& specs) { model.layer_behind().ensure_built(specs); });
+  build_for_elements(dataset, CallMode::inference, [&](const std::vector<Spec>& specs, CallMode mode) {
+    return build_all(model.layer_behind(), specs, mode);
+  });
   TracedFunction function(with_signature({.name = "predict"}, dataset.specs()), nullptr, 0);
   const ModeScope mode(CallMode::inference);
   Tensors parts;

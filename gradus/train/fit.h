@@ -1,6 +1,7 @@
 /// fit, evaluate and predict: training and using a model by the data set.
 #pragma once
 #include <optional>
+#include "gradus/base/other_names.h"
 #include "gradus/base/ranges.h"
 #include "gradus/data/dataset.h"
 #include "gradus/function/traced_function.h"
@@ -15,6 +16,7 @@ namespace gradus {
 
 struct FitOptions {
   int epochs = 1;  // the number of the last epoch is epochs - 1
+  detail::NoBatchSize batch_size = {};
   int initial_epoch = 0;
   /// 0: an epoch is a pass over the data set. Else an epoch is so many steps, of a data set with or without an end:
   /// each goes on in the data where the one before ended, and behind the end of a pass with the next one, as after
@@ -22,7 +24,13 @@ struct FitOptions {
   std::int64_t steps_per_epoch = 0;
   std::vector<Metric> metrics = {};           // of models with one output
   std::optional<AnyDataset> validation = {};  // as many fields as the training set
-  bool sample_weight = false;                 // the last field is the weight, the one before it y
+  detail::NoValidationData validation_data = {};
+  detail::NoValidationSplit validation_split = {};
+  bool sample_weight = false;  // the last field is the weight, the one before it y
+  detail::NoClassWeight class_weight = {};
+  detail::NoShuffle shuffle = {};
+  detail::NoInputShape input_shape = {};
+  detail::NoLearningRate learning_rate = {};
   std::vector<Callback> callbacks = {};
   /// 0: the whole batch at once; else parts of so many rows, in the memory of one, whose losses and gradients add up to
   /// those of the batch, weights and a smaller last part included; clipping, decay and schedules act once, on the
@@ -45,6 +53,7 @@ struct FitOptions {
 };
 struct EvaluateOptions {
   std::vector<Metric> metrics = {};
+  detail::NoBatchSize batch_size = {};
   bool sample_weight = false;
   bool unbatched = false;  // as in fit
 };
@@ -70,20 +79,26 @@ Tensor predict(const Module& model, const ElementFunction& call, const Pipeline&
 /// InvalidArgument for a data set that was not batched: its examples have no axis of examples, and rows of one would be
 /// taken for such. {.unbatched = true} declares that elements are meant as they are: batches that were made by hand, or
 /// single examples, for which model and loss are written. Of a generator nobody knows; a field that is a scalar tells.
-template <class M, class L, std::size_t N>
-  requires LossFor<L, M, N>
-History fit(M& model, Optimizer& optimizer, const L& loss, const Dataset<N>& dataset, FitOptions options = {}) {
-  const Task task = task_of<N>(model, loss, options.sample_weight);
-  return detail::fit(model, optimizer, task, dataset.pipeline(), std::move(options));
+template <class M, class O, class L, class D>
+History fit(M& model, O& optimizer, const L& loss, const D& dataset, FitOptions options = {}) {
+  if constexpr (!std::derived_from<O, Optimizer>) {
+    static_assert(std::is_void_v<O>, "the second argument is an optimizer: model, optimizer, loss, data");
+  } else if constexpr (detail::fit_together<M, L, D>()) {
+    const Task task = task_of<detail::fields_of<D>>(model, loss, options.sample_weight);
+    return detail::fit(model, optimizer, task, dataset.pipeline(), std::move(options));
+  }
+  return {};
 }
 
 /// In inference mode. Reads epoch 0 to its end: DataError if it is empty, InvalidArgument if it has none, and for
 /// options that do not fit.
-template <class M, class L, std::size_t N>
-  requires LossFor<L, M, N>
-Evaluation evaluate(const M& model, const L& loss, const Dataset<N>& dataset, EvaluateOptions options = {}) {
-  const Task task = task_of<N>(model, loss, options.sample_weight);
-  return detail::evaluate(task, dataset.pipeline(), std::move(options));
+template <class M, class L, class D>
+Evaluation evaluate(const M& model, const L& loss, const D& dataset, EvaluateOptions options = {}) {
+  if constexpr (detail::fit_together<M, L, D>()) {
+    const Task task = task_of<detail::fields_of<D>>(model, loss, options.sample_weight);
+    return detail::evaluate(task, dataset.pipeline(), std::move(options));
+  }
+  return {};
 }
 
 /// model(x, inference), `batch_size` rows at a time. InvalidArgument unless `batch_size` is positive, and of a scalar.

@@ -1,6 +1,7 @@
 /// Activations and regularizers are functions; what they are is found by what they compute.
+#include <charconv>
 #include <cmath>
-#include <iomanip>
+#include <iterator>
 #include <limits>
 #include <utility>
 #include "gradus/graph/context.h"
@@ -94,12 +95,24 @@ std::optional<std::string> name_of(const Activation& activation) {
   return {};
 }
 
+namespace {
+
+/// What a sum left behind the digits that were written is rounded away.
+double of_12_digits(double x) {
+  char digits[32];
+  const auto end = std::to_chars(digits, std::end(digits), x, std::chars_format::general, 12).ptr;
+  std::from_chars(digits, end, x);
+  return x;
+}
+
+}  // namespace
+
 std::optional<PenaltyFactors> factors_of(const Regularizer& regularizer) {
   const Untraced outside;
   const auto of = [&](const std::vector<double>& values) {
     return regularizer(from_values(values, {static_cast<std::int64_t>(values.size())})).item();
   };
-  const auto rounded = [](double x) { return std::abs(x) < 1e-14 ? 0 : std::stod(text(std::setprecision(12), x)); };
+  const auto rounded = [](double x) { return std::abs(x) < 1e-14 ? 0 : of_12_digits(x); };
   try {
     const double one = of({1}), two = of({2}), l2 = rounded(two / 2 - one), l1 = rounded(one - l2);
     const double wanted = 10.5 * l1 + 58.25 * l2, found = of({0.5, -3, 7});  // sums of |x| and x^2

@@ -1,6 +1,7 @@
 /// Keras's config.json as layers: those within others, policies, what is frozen, and the input.
 #include <algorithm>
 #include <map>
+#include "gradus/formats/json.h"
 #include "gradus/nn/layer.h"
 #include "gradus/nn/recurrent.h"
 #include "gradus/train/keras_config.h"
@@ -12,7 +13,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int deepest = 32;  // layers within layers
+constexpr int deepest = 32;        // layers within layers
+constexpr int most_layers = 1000;  // in all: the time to make them grows with the cube of their number
 constexpr std::string_view as_model = "write it as a Model, whose weights load_weights reads";
 
 class ConfigReader {
@@ -121,6 +123,13 @@ class ConfigReader {
   /// What `maker` makes of it, with its name, frozen if it says so; and its policy. `what`: a layer or a cell.
   template <class M, class Make>
   std::optional<std::pair<M, Policy>> named(const char* what, const Json& written, int depth, const Make& maker) {
+    if (++count_ > most_layers) {
+      if (count_ == most_layers + 1)
+        problems_.push_back(text("it has more than ", most_layers,
+                                 " layers and cells; make it in C++, and read its weights "
+                                 "by load_weights"));
+      return {};
+    }
     const Json kind = written.is_object() ? written.value("class_name", Json()) : Json();
     if (!kind.is_string() || depth > deepest) {
       problems_.push_back(depth > deepest ? text(what, "s are nested too deeply")
@@ -278,13 +287,13 @@ class ConfigReader {
   bool inference_only_;
   std::vector<std::string> problems_;
   std::vector<Layer*> frozen_;
+  int count_ = 0;  // of layers and cells so far
 };
 
 }  // namespace
 
 ConfiguredModel model_of_config(std::string_view json, const std::string& file, const LoadModelOptions& options) {
-  const Json written = Json::parse(json, nullptr, false);
-  require<DataError>(!written.is_discarded(), file, ": config.json is no JSON");
+  const Json written = parse_json(json, file + ": config.json");
   ConfigReader reader(options);
   ConfiguredModel read = reader.model(written);
   std::string all;

@@ -1,4 +1,5 @@
 /// Layers as Keras's config.json.
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
@@ -43,8 +44,7 @@ class ConfigWriter {
  private:
   Json object(const Layer& layer, const Described& described) {
     const LayerConfig config = described.config();
-    Json options{{"name", layer.name().empty() ? std::string(layer.kind()) : layer.name()},
-                 {"dtype", policy_name(layer)}};
+    Json options{{"name", name_of(layer)}, {"dtype", policy_name(layer)}};
     if (!is_trained(layer)) options["trainable"] = false;  // not every layer takes it
     for (const LayerOption& option : config.options) {
       const auto* regularizer = std::get_if<Regularizer>(&option.value);
@@ -62,10 +62,15 @@ class ConfigWriter {
     if (class_name == "Sequential") {
       Json& layers = options["layers"] = Json::array();
       std::set<std::string> names;
+      std::set<const Layer*> seen;
+      for (const auto& child : children) names.insert(child->name());
+      for (const auto& child : children) name_by_kind(*child, names);
+      names.clear();
       for (const auto& child : children) {
         layers.push_back(any(*child));
-        if (child->name().empty()) problem(*child, "it is shared and has no name of its own: set_name()");
-        else if (!names.insert(child->name()).second || child->name().find('/') != std::string::npos)
+        if (!seen.insert(child.get()).second)
+          problem(*child, "it is there twice: a Sequential of Keras has no layer so");
+        else if (!names.insert(name_of(*child)).second || name_of(*child).find('/') != std::string::npos)
           problem(*child, "its name is taken, or has a slash: Keras allows neither");
       }
     } else if (class_name == "Bidirectional") {
@@ -79,6 +84,20 @@ class ConfigWriter {
       Json& cells = options["cells"] = Json::array();
       for (const auto& child : children) cells.push_back(any(*child));
     }
+  }
+
+  /// Of a layer that is shared, and has no name of its own: "dense", "dense_1", whichever is not `taken`.
+  void name_by_kind(const Layer& layer, std::set<std::string>& taken) {
+    if (!layer.name().empty() || given_.contains(&layer)) return;
+    const std::string kind(layer.kind());
+    std::string name = kind;
+    for (int i = 1; !taken.insert(name).second; ++i) name = text(kind, '_', i);
+    given_[&layer] = name;
+  }
+  std::string name_of(const Layer& layer) const {
+    const auto given = given_.find(&layer);
+    if (given != given_.end()) return given->second;
+    return layer.name().empty() ? std::string(layer.kind()) : layer.name();
   }
 
   Json any(const Layer& layer) {
@@ -105,7 +124,7 @@ class ConfigWriter {
     return all;
   }
   Json activation(const Layer& layer, const std::string& option, const Activation& activation) {
-    const auto name = name_of(activation);
+    const auto name = gradus::name_of(activation);
     if (name) return *name;
     problem(layer, text("its ", option, " is none of Keras's"));
     return nullptr;
@@ -149,20 +168,21 @@ class ConfigWriter {
     return shape;
   }
   static std::string keras_name(DType t) {
-    const std::string name(name_of(t));
+    const std::string name(gradus::name_of(t));
     if (t == boolean) return name;
     if (t == bf16) return "bfloat16";
     return (name[0] == 'f' ? "float" : name[0] == 'i' ? "int" : "uint") + name.substr(1);
   }
-  void problem(const Layer& layer, const std::string& what) { problems_.push_back(layer.name() + ": " + what); }
+  void problem(const Layer& layer, const std::string& what) { problems_.push_back(name_of(layer) + ": " + what); }
 
   std::vector<std::string> problems_;
+  std::map<const Layer*, std::string> given_;
 };
 
 }  // namespace
 
 std::string config_of_model(const Module& model) {
-  require(model.is_built(), "save_model: module ", model.name(), " is not built; call it, or build(spec), first");
+  require(model.is_built(), "save_model: module ", model.layer_behind().called(), " is not built; call it, or build(spec), first");
   ConfigWriter writer;
   const Json written = writer.model(model.layer_behind());
   std::string all;

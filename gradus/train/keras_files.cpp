@@ -4,7 +4,7 @@
 #include "gradus/base/floating_point_state.h"
 #include "gradus/formats/atomic_file.h"
 #include "gradus/formats/hdf5.h"
-#include "gradus/formats/whole_file.h"
+#include "gradus/base/input_file.h"
 #include "gradus/formats/zip.h"
 #include "gradus/function/pending.h"
 #include "gradus/graph/context.h"
@@ -38,16 +38,31 @@ struct WrittenWeights {
 
 bool is_archive(Bytes bytes) { return bytes.size() >= 2 && bytes[0] == std::byte{'P'} && bytes[1] == std::byte{'K'}; }
 
-/// A part of an archive; `held` keeps it.
-Bytes part_of(const ZipReader& zip, std::string_view part, const std::string& name, std::vector<std::byte>& held) {
-  for (const ZipEntry& entry : zip.entries())
-    if (entry.name == part) return zip.contents(entry, held);
+// Zeros are packed a thousand to one, and JSON in memory takes many times its text: a small file could ask for
+// gigabytes. Keras packs nothing, and weights that are packed by others, pruned ones too, become a few times smaller.
+constexpr std::uint64_t most_config_bytes = std::uint64_t{16} << 20, most_ratio = 100, little = std::uint64_t{64} << 20;
+
+/// A part of an archive of at most `most` bytes; `held` keeps it.
+Bytes part_of(const ZipReader& zip, std::string_view part, const std::string& name, std::vector<std::byte>& held,
+              const std::function<std::uint64_t(const ZipEntry&)>& most) {
+  for (const ZipEntry& entry : zip.entries()) {
+    if (entry.name != part) continue;
+    require<DataError>(entry.unpacked <= most(entry), name, ": `", part, "` has ", entry.packed, " bytes and would be ",
+                       entry.unpacked, " unpacked; expected at most ", most(entry),
+                       ": if that is what it holds, write it without compression");
+    return zip.contents(entry, held);
+  }
   throw DataError(text(name, ": no model of Keras: `", part, "` is missing"));
+}
+
+Bytes config_in(const ZipReader& zip, const std::string& name, std::vector<std::byte>& held) {
+  return part_of(zip, config_part, name, held, [](const ZipEntry&) { return most_config_bytes; });
 }
 
 std::vector<NamedArray> weights_in(const ZipReader& zip, const std::string& name) {
   std::vector<std::byte> held;
-  return parse_hdf5(part_of(zip, weights_part, name, held), name + ", " + std::string(weights_part));
+  const auto most = [](const ZipEntry& entry) { return little + most_ratio * entry.packed; };
+  return parse_hdf5(part_of(zip, weights_part, name, held, most), name + ", " + std::string(weights_part));
 }
 
 /// Whatever `work` finds wrong is the file's fault.
@@ -101,7 +116,7 @@ Sequential parse_model(std::span<const std::byte> bytes, const std::string& name
   const Untraced outside;
   const ZipReader zip(bytes, name, "model of Keras");
   std::vector<std::byte> held;
-  const Bytes config = part_of(zip, config_part, name, held);
+  const Bytes config = config_in(zip, name, held);
   ConfiguredModel read = model_of_config({reinterpret_cast<const char*>(config.data()), config.size()}, name, options);
   const std::vector<NamedArray> arrays = weights_in(zip, name);
   by_the_file(name, [&] {

@@ -1,6 +1,7 @@
 /// The names are those that Keras finds its objects by: attributes, and within lists their classes, counted.
 #include "gradus/train/keras_weights.h"
 #include <algorithm>
+
 #include <map>
 #include <set>
 #include "gradus/function/variable_cell.h"
@@ -13,8 +14,6 @@ namespace {
 
 class Places {
  public:
-  explicit Places(std::string_view op) : op_(op) {}
-
   /// A layer that is there twice has its first place.
   void add(const Layer& layer, const std::string& path) {
     if (!added_.insert(&layer).second) return;
@@ -28,6 +27,7 @@ class Places {
       add(*children[0], path + "forward_layer/");
       add(*children[1], path + "backward_layer/");
     } else if (kind == "time_distributed") add(*children[0], path + "layer/");
+    else if (kind == "custom_cell") add(*children[0], path);
     else if (kind == "multi_head_attention") add_attention(layer, path);
     else add_leaf(layer, path);
   }
@@ -37,29 +37,29 @@ class Places {
   void add_list(const std::vector<std::shared_ptr<Layer>>& layers, const std::string& path) {
     std::map<std::string, int> seen;
     for (const auto& layer : layers) {
-      require(!dynamic_cast<const NetLayer*>(layer.get()), op_, ": layer ", layer->name(),
-              ": what Keras calls a model of its own within a Sequential is not known; make it a field of a Model");
-      const std::string kind(layer->kind());
-      const int number = seen[kind]++;
-      add(*layer, path + kind + (number ? "_" + std::to_string(number) : "") + "/");
+      const std::string name = class_of(*layer);
+      add(*layer, path + numbered(name, seen[name]++) + "/");
     }
+  }
+  static std::string numbered(const std::string& name, int number) {
+    return number ? name + "_" + std::to_string(number) : name;
   }
 
   /// Fields are attributes, which Keras visits by name; those within a struct are attributes of an object of that name.
-  /// A keras.Model has an attribute `layers`, the list of them all, so what comes after it is found there.
+  /// A keras.Model has an attribute `layers`, the list of them all, so what comes after it is found there, under the
+  /// name of its class. What lies within a struct, where Keras sees nothing, keeps the name of its field.
   void add_net(const NetLayer& net, const std::string& path) {
     std::map<std::string, std::vector<const Variable*>> own;
     std::map<std::string, int> seen;
     net.visit({.layer =
                    [&](const std::string& field, const Module& module) {
                      const Layer& layer = module.layer_behind();
+                     if (field.find('/') != std::string::npos)
+                       return add(layer, (path.empty() && field > "layers" ? "layers/" : path) + field + "/");
                      const std::string name = class_of(layer);
                      const int number = seen[name]++;
                      if (!path.empty() || field < "layers") return add(layer, path + field + "/");
-                     require(field.find('/') == std::string::npos && !name.empty(), op_, ": field `", field,
-                             "`: Keras looks for it under the name of its class, which is not known, because it sorts "
-                             "after `layers`; give it a name before that");
-                     add(layer, "layers/" + name + (number ? "_" + std::to_string(number) : "") + "/");
+                     add(layer, "layers/" + numbered(name, number) + "/");
                    },
                .variable =
                    [&](const std::string& field, const Variable& variable) {
@@ -71,10 +71,29 @@ class Places {
       for (const Variable* variable : variables) place(path + object + "vars/" + std::to_string(i++), *variable);
     }
   }
-  /// As Keras spells a class in a path; empty: it is one of the user's own.
+  /// As Keras spells a class in a path.
   static std::string class_of(const Layer& layer) {
-    if (dynamic_cast<const NetLayer*>(&layer)) return {};
+    if (const auto* net = dynamic_cast<const NetLayer*>(&layer)) return in_snake_case(net->struct_name());
+    if (layer.kind() == "custom_cell") return class_of(*layer.children()[0]);
     return is_grouped(layer) ? "grouped_query_attention" : std::string(layer.kind());
+  }
+  /// "(anonymous namespace)::ResBlock<8>" -> "res_block", as Keras does with the names of classes.
+  static std::string in_snake_case(std::string name) {
+    if (const std::size_t arguments = name.find('<'); arguments != std::string::npos) name.resize(arguments);
+    name = name.substr(name.rfind(':') + 1);  // of npos + 1 on: all of it
+    const auto is = [&](std::size_t at, char first, char last) {
+      return at < name.size() && name[at] >= first && name[at] <= last;
+    };
+    const auto is_upper = [&](std::size_t at) { return is(at, 'A', 'Z'); };
+    const auto is_lower = [&](std::size_t at) { return is(at, 'a', 'z'); };
+    std::string result;
+    for (std::size_t i = 0; i < name.size(); ++i) {
+      if (!is_upper(i) && !is_lower(i) && !is(i, '0', '9') && name[i] != '_') continue;
+      const bool begins_word = is_upper(i) && (is_lower(i + 1) || is_lower(i - 1));
+      if (i > 0 && begins_word) result += '_';
+      result += is_upper(i) ? static_cast<char>(name[i] - 'A' + 'a') : name[i];
+    }
+    return result.empty() ? "model" : result;
   }
   static bool is_grouped(const Layer& layer) {
     if (layer.kind() != "multi_head_attention") return false;
@@ -94,22 +113,30 @@ class Places {
   }
 
   void add_leaf(const Layer& layer, const std::string& path) {
-    require(layer.children().empty(), op_, ": layer ", layer.name(),
-            ": where Keras keeps the weights of layers within a layer of one's own is not known; use save_safetensors");
+    std::set<const VariableCell*> within;
+    for (const auto& child : layer.children())
+      for (const Variable& variable : child->variables()) within.insert(variable.cell().get());
     const std::string_view kind = layer.kind();
     const bool has_cell = kind == "lstm" || kind == "gru" || kind == "simple_rnn" || kind.starts_with("conv_lstm");
     const std::string vars = path + (has_cell ? "cell/vars/" : "vars/");
     int i = 0;
-    for (const Variable& variable : layer.variables()) place(vars + std::to_string(i++), variable);
+    for (const Variable& variable : layer.variables())
+      if (!within.contains(variable.cell().get())) place(vars + std::to_string(i++), variable);
     if (kind == "normalization") places_.push_back({vars + std::to_string(i)});  // how often it was adapted
+    if (kind == "spectral_normalization") add(*layer.children()[0], path + "layer/");
+    else add_list(layer.children(), path);
   }
 
-  /// A variable that is in the model twice has one place, the first.
-  void place(const std::string& path, const Variable& variable) {
-    if (seen_.insert(variable.cell().get()).second) places_.push_back({path, variable.cell()});
+  /// A variable that is in the model twice has one place, the first. What Keras could not name, keys of maps without
+  /// a letter and fields that come to one name, is told apart.
+  void place(std::string path, const Variable& variable) {
+    if (!seen_.insert(variable.cell().get()).second) return;
+    for (std::size_t at; (at = path.find("//")) != std::string::npos;) path.insert(at + 1, "_");
+    while (!taken_.insert(path).second) path += "_1";
+    places_.push_back({path, variable.cell()});
   }
 
-  std::string_view op_;
+  std::set<std::string> taken_;
   std::set<const VariableCell*> seen_;
   std::vector<KerasPlace> places_;
   std::set<const Layer*> added_;
@@ -130,8 +157,8 @@ std::string top_of(const std::string& path) { return path.substr(0, path.find('/
 }  // namespace
 
 std::vector<KerasPlace> keras_places(const Layer& model, std::string_view op) {
-  require(model.is_built(), op, ": module ", model.name(), " is not built; call it, or build(spec), first");
-  Places places(op);
+  require(model.is_built(), op, ": module ", model.called(), " is not built; call it, or build(spec), first");
+  Places places;
   places.add(model, "");
   return places.take();
 }
@@ -173,7 +200,8 @@ void assign_keras_arrays(const Module& model, const std::vector<NamedArray>& arr
   }
   for (const auto& [path, array] : left)
     if (tops.contains(top_of(path))) problems += text("\n  nothing of the model belongs to `", path, "` ", array->spec);
-  require(problems.empty(), op, ": ", file, " has other weights than model ", model.name(), ':', problems);
+  require(problems.empty(), op, ": ", file, " has other weights than model ", model.layer_behind().called(), ':',
+          problems);
   for (const auto& [cell, array] : found)
     cell->handle.assign(cast(Tensor::of_buffer(array->spec, array->data), cell->handle.dtype()));
 }

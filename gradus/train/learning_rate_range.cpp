@@ -105,7 +105,7 @@ LearningRateRange detail::learning_rate_range_test(Module& model, Optimizer& opt
   const Untraced outside;
   std::uint64_t state = random_state_of(options.seed);
   const SeedScope seeds(state);
-  build_for_elements(dataset, task.build);
+  build_for_elements(dataset, CallMode::training, task.build);
   FunctionOptions function = with_signature(options.function, dataset.specs());
   if (function.name.empty()) function.name = "learning_rate_range_test";
   LearningRateRange range{.steps = options.steps};

@@ -184,7 +184,7 @@ PrecisionReport detail::precision_report(const Module& model, const Task& task, 
                                          bool unbatched) {
   check_batched("precision_report: the data set", dataset.specs(), dataset.batchings(), unbatched);
   const Untraced outside;
-  build_for_elements(dataset, task.build);
+  build_for_elements(dataset, CallMode::training, task.build);
   std::uint64_t random = random_state();  // what layers of noise draw here, they draw again in the step that follows
   const SeedScope seeds(random);
   const Tensors batch = dataset.first();
@@ -215,7 +215,7 @@ PrecisionReport detail::precision_report(const Module& model, const Task& task, 
 namespace {
 
 void print(std::ostream& out, const NumberRange& range) {
-  std::ostringstream largest, odd, lost;
+  TextStream largest, odd, lost;
   if (range.numbers) {
     largest << std::setprecision(3) << range.largest;
     odd << std::setprecision(3) << 100 * range.share_not_finite() << '%';
@@ -231,7 +231,7 @@ std::ostream& operator<<(std::ostream& out, const PrecisionReport& report) {
   std::size_t width = 5;
   for (const LayerPrecision& row : report.layers) width = std::max(width, row.layer.size());
   const auto column = static_cast<int>(width) + 2;
-  std::ostringstream table;
+  TextStream table;
   table << "One batch, loss scale " << report.loss_scale << ". Magnitudes, and shares that overflow and underflow.\n"
         << std::left << std::setw(column) << "" << std::setw(6) << "" << std::right << std::setw(37) << "activations"
         << std::setw(37) << "gradients" << '\n'

@@ -3,9 +3,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <cstdlib>
-#include <iostream>
 #include <string_view>
 #include "gradus/base/error.h"
+#include "gradus/base/notice.h"
 
 namespace gradus {
 namespace {
@@ -38,7 +38,7 @@ std::string duration(double seconds) {
 }  // namespace
 
 std::string short_number(double value) {
-  std::ostringstream out;
+  TextStream out;
   out.precision(4);
   out << value;
   return std::move(out).str();
@@ -76,19 +76,17 @@ void Progress::end_epoch(std::int64_t steps, bool whole, double seconds, const N
   const double each = steps > 0 ? seconds / static_cast<double>(steps) : 0;
   rewrite(text(head(), "  ", steps, " steps  ", short_number(seconds), " s  ", short_number(1000 * each), " ms/step",
                spelt(numbers)));
-  std::cerr << std::endl;
+  notice("\n");
   unfinished_ = false;
 }
 
 void Progress::abandon() {
-  if (unfinished_) std::cerr << std::endl;
+  if (unfinished_) notice("\n");
   unfinished_ = false;
 }
 
 void Progress::rewrite(const std::string& line) {
-  if (terminal_) std::cerr << '\r';
-  std::cerr << line;
-  if (terminal_) std::cerr << "\033[K" << std::flush;  // clears what is left of a longer line
+  notice(terminal_ ? "\r" + line + "\033[K" : line);  // clears what is left of a longer line
 }
 
 }  // namespace gradus

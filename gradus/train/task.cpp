@@ -1,6 +1,8 @@
 /// What does not fit together.
 #include "gradus/train/task.h"
 #include <algorithm>
+#include <set>
+#include "gradus/data/stage.h"
 #include "gradus/nn/losses.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -64,12 +66,36 @@ void add_penalties(Examined& examined, const Layer& model) {
 }  // namespace gradus::detail
 
 namespace gradus {
+namespace {
+
+bool is_whole(const Layer& layer, std::set<const Layer*>& seen) {
+  if (!seen.insert(&layer).second) return true;
+  return layer.is_built() &&
+         std::ranges::all_of(layer.children(), [&](const auto& child) { return is_whole(*child, seen); });
+}
+bool is_whole(const Layer& layer) {
+  std::set<const Layer*> seen;
+  return is_whole(layer, seen);
+}
+
+}  // namespace
+
+bool build_all(Layer& model, std::span<const Spec> inputs, CallMode mode) {
+  const bool was_built = model.is_built();
+  model.ensure_built(inputs);
+  const auto run_in = [&](CallMode each) {
+    if (!is_whole(model) && std::ranges::none_of(inputs, has_any_size)) model.run_for(inputs, each);
+  };
+  if (was_built) run_in(CallMode::inference);
+  if (mode == CallMode::training) run_in(mode);  // such as a head beside the result
+  return is_whole(model);
+}
 
 void check_batched(std::string_view what, const std::vector<Spec>& specs, std::optional<int> batchings,
                    bool unbatched) {
   const bool has_scalar = std::ranges::any_of(specs, [](const Spec& spec) { return spec.shape.rank() == 0; });
   if (unbatched || !(batchings == 0 || has_scalar)) return;
-  std::ostringstream fields;
+  TextStream fields;
   for (const Spec& spec : specs) fields << (&spec == specs.data() ? "" : ", ") << spec;
   throw InvalidArgument(text(what, " was not batched: an element is one example, (", fields.str(),
                              "), and rows of it would be taken for examples; write .batch(32) behind it. If elements "

@@ -4,6 +4,8 @@
 #pragma once
 #include <concepts>
 #include <functional>
+#include <string_view>
+#include "gradus/data/dataset.h"
 #include "gradus/data/element.h"
 #include "gradus/gradients/loss.h"
 #include "gradus/nn/layer.h"
@@ -35,6 +37,35 @@ template <class M, std::size_t N> using prediction_t = typename prediction<M, N>
 template <class L, class M, std::size_t N>
 concept LossFor = std::derived_from<M, Module> && std::is_invocable_r_v<Loss, const L&, Tensor, prediction_t<M, N>>;
 
+namespace detail {
+
+template <class D> constexpr std::size_t fields_of = 0;
+template <std::size_t N> constexpr std::size_t fields_of<Dataset<N>> = N;
+
+/// Whether these can be trained or evaluated together; does not compile if not, and says why.
+template <class M, class L, class D> constexpr bool fit_together() {
+  constexpr std::size_t n = fields_of<D>;
+  if constexpr (!std::derived_from<M, Module>) {
+    static_assert(std::is_void_v<M>, "the first argument is a model: a Sequential, or Model<Net>");
+  } else if constexpr (n == 0) {
+    static_assert(std::is_void_v<D>, "data is a data set: data::from_tensor_slices(x, y).batch(32)");
+  } else if constexpr (std::convertible_to<const L&, std::string_view>) {
+    static_assert(std::is_void_v<L>, "a loss is an object or a function, such as MeanSquaredError(); no text");
+  } else if constexpr (!requires { typename prediction_t<M, n>; }) {
+    static_assert(std::is_void_v<M>, "the model does not take the fields before y (its operator() is to be const)");
+  } else if constexpr (!std::invocable<const L&, Tensor, prediction_t<M, n>>) {
+    static_assert(std::is_void_v<L>,
+                  "the loss does not take (y, prediction); the order is model, optimizer, loss, data");
+  } else if constexpr (!std::is_invocable_r_v<Loss, const L&, Tensor, prediction_t<M, n>>) {
+    static_assert(std::is_void_v<L>, "a loss gives a Loss, which knows its weight: Loss::mean(square(y - prediction))");
+  } else {
+    return true;
+  }
+  return false;
+}
+
+}  // namespace detail
+
 /// One batch through model and loss.
 struct Examined {
   Loss loss = {};                  // without the penalties
@@ -49,9 +80,13 @@ struct Task {
   std::size_t fields = 0;
   /// Calls the model and the loss, in the mode of the caller.
   std::function<Examined(In fields)> examine = {};
-  /// Makes the variables for elements of these specs.
-  std::function<void(const std::vector<Spec>&)> build = {};
+  /// Makes the variables for elements of these specs, as build_all.
+  std::function<bool(const std::vector<Spec>&, CallMode mode)> build = {};
 };
+
+/// Builds a model for these inputs, and within one that is built what calls in this mode run besides, if their sizes
+/// are known. Whether all of it is built now.
+bool build_all(Layer& model, std::span<const Spec> inputs, CallMode mode);
 
 namespace detail {
 
@@ -104,8 +139,8 @@ template <std::size_t N, class M, class L> Task task_of(const M& model, const L&
     else detail::fail_fields(N, with, false);
   }
   const std::size_t inputs = sample_weight ? with : without;
-  task.build = [&model, inputs](const std::vector<Spec>& specs) {
-    model.layer_behind().ensure_built(std::span(specs).first(inputs));
+  task.build = [&model, inputs](const std::vector<Spec>& specs, CallMode mode) {
+    return build_all(model.layer_behind(), std::span(specs).first(inputs), mode);
   };
   return task;
 }

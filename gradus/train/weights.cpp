@@ -1,50 +1,126 @@
 /// Everything is checked before the first variable is assigned.
 #include "gradus/train/weights.h"
+#include <algorithm>
 #include <map>
 #include <string_view>
 #include "gradus/base/floating_point_state.h"
 #include "gradus/formats/safetensors.h"
+#include "gradus/nn/layer.h"
+#include "gradus/ops/elementwise.h"
 
 namespace gradus {
 namespace {
 
 using Values = std::map<std::string, Tensor>;
 
+/// Whether a value of type `from` may be kept as one of type `to`.
+bool fits(DType from, DType to) { return from == to || (is_floating(from) && is_floating(to)); }
+
+/// "`a`, `b`, `c` and 4 more"
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t shown = 5;
+  std::string all;
+  for (std::size_t i = 0; i < std::min(names.size(), shown); ++i) all += text(i > 0 ? ", `" : "`", names[i], '`');
+  return names.size() > shown ? text(all, " and ", names.size() - shown, " more") : all;
+}
+
+std::vector<std::string> names_of(const Variables& variables) {
+  std::vector<std::string> names;
+  for (const Variable& variable : variables) names.push_back(variable.name());
+  return names;
+}
+
+/// By the names of the model; `given` keeps those of the file.
+Values renamed(Values values, const Renaming& rename, const std::string& where,
+               std::map<std::string, std::string>& given) {
+  Values result;
+  for (auto& [name, value] : values) {
+    const std::string own = rename(name);
+    const auto [at, is_new] = given.emplace(own, name);
+    require(is_new, where, "rename: `", at->second, "` and `", name, "` would both be `", own, "`");
+    result.emplace(own, std::move(value));
+  }
+  return result;
+}
+
 /// `op` opens messages.
-void assign_all(std::string_view op, const std::filesystem::path& file, const Values& values, const Module& module) {
-  require(module.is_built(), op, ": module ", module.name(), " is not built; call it, or build(spec), first");
+LoadedWeights assign_all(std::string_view op, const std::filesystem::path& file, Values of_file, const Module& module,
+                         const LoadWeightsOptions& options) {
+  const std::string model = module.layer_behind().called();
+  require(module.is_built(), op, ": module ", model, " is not built; call it, or build(spec), first");
   const std::string where = text(op, ": ", file.string(), ": ");
+  std::map<std::string, std::string> names_in_file;
+  Values values = renamed(std::move(of_file), options.rename, where, names_in_file);
   const Variables variables = module.variables();
+  LoadedWeights told;
   for (const Variable& variable : variables) {
     const auto found = values.find(variable.name());
-    require(found != values.end(), where, "there is no array `", variable.name(), "`");
+    if (found == values.end()) {
+      told.missing.push_back(variable.name());
+      continue;
+    }
     const Spec& spec = found->second.spec();
-    require(spec == Spec{variable.dtype(), variable.shape()}, where, '`', variable.name(), "`: expected ",
-            variable.dtype(), ' ', variable.shape(), ", the file has ", spec.dtype, ' ', spec.shape);
+    if (spec.shape == variable.shape() && fits(spec.dtype, variable.dtype())) told.loaded.push_back(variable.name());
+    else
+      told.unlike.push_back(text(variable.name(), ": expected ", variable.dtype(), ' ', variable.shape(),
+                                 ", the file has ", spec.dtype, ' ', spec.shape));
+    names_in_file.erase(variable.name());
   }
-  require(values.size() == variables.size(), where, "it has ", values.size(), " arrays, the model ", variables.size(),
-          " variables");
-  for (Variable& variable : variables) variable.assign(values.at(variable.name()));
+  for (const auto& [own, name] : names_in_file)
+    told.unmatched.push_back(own == name ? name : text(name, ", renamed to ", own));
+  const bool is_alien = told.missing.size() == variables.size() && !values.empty() && variables.size() > 0;
+  require(!is_alien, where, "none of its arrays has the name of a variable of ", model, ": it has ",
+          some_of(told.unmatched), ", the model ", some_of(names_of(variables)),
+          "; {.rename = {{\"name or prefix/ in the file\", \"in the model\"}}} gives them the model's names");
+  require(!options.strict || told.is_complete(), where, "it does not match ", model, ':', told,
+          "\n{.strict = false} loads the others, {.rename = ...} gives arrays other names");
+  for (Variable& variable : variables) {
+    const auto found = values.find(variable.name());
+    if (found == values.end() || found->second.shape() != variable.shape() ||
+        !fits(found->second.dtype(), variable.dtype()))
+      continue;
+    variable.assign(cast(found->second, variable.dtype()));
+  }
+  return told;
 }
 
 }  // namespace
 
-void save_safetensors(const std::filesystem::path& file, const Module& module) {
-  const HostFloats floats;
-  std::vector<NamedArray> arrays;
-  for (const Variable& variable : module.variables()) {
-    const Tensor value = variable.value();
-    arrays.push_back({variable.name(), value.spec(), Ref<Buffer>(&value.observed())});
-  }
-  write_safetensors(file, arrays);
+Renaming::Renaming(std::map<std::string, std::string> names)
+    : f_([names = std::move(names)](const std::string& name) {
+        if (const auto exact = names.find(name); exact != names.end()) return exact->second;
+        for (std::size_t size = name.size(); size > 0; --size) {
+          if (name[size - 1] != '/' && name[size - 1] != '.') continue;
+          if (const auto prefix = names.find(name.substr(0, size)); prefix != names.end())
+            return prefix->second + name.substr(size);
+        }
+        return name;
+      }) {}
+
+std::ostream& operator<<(std::ostream& out, const LoadedWeights& weights) {
+  const auto list = [&](const char* what, const std::vector<std::string>& names) {
+    constexpr std::size_t shown = 20;
+    for (std::size_t i = 0; i < std::min(names.size(), shown); ++i) out << "\n  " << what << names[i];
+    if (names.size() > shown) out << "\n  and " << names.size() - shown << " more";
+  };
+  list("", weights.unlike);
+  list("there is no array ", weights.missing);
+  list("no variable belongs to the array ", weights.unmatched);
+  return weights.is_complete() ? out << "all of " << weights.loaded.size() << " variables" : out;
 }
 
-void load_safetensors(const std::filesystem::path& file, Module& module) {
+void save_safetensors(const std::filesystem::path& file, const Module& module) {
+  const HostFloats floats;
+  NamedTensors arrays;
+  for (const Variable& variable : module.variables()) arrays.emplace_back(variable.name(), variable.value());
+  save_safetensors(file, arrays);
+}
+
+LoadedWeights load_safetensors(const std::filesystem::path& file, Module& module, LoadWeightsOptions options) {
   const HostFloats floats;
   Values values;
-  for (NamedArray& array : read_safetensors(file))
-    values.emplace(array.name, Tensor::of_buffer(array.spec, std::move(array.data)));
-  assign_all("load_safetensors", file, values, module);
+  for (auto& [name, value] : load_safetensors(file)) values.emplace(name, std::move(value));
+  return assign_all("load_safetensors", file, std::move(values), module, options);
 }
 
 void save_npz(const std::filesystem::path& file, const Module& module) {
@@ -54,11 +130,11 @@ void save_npz(const std::filesystem::path& file, const Module& module) {
   save_npz(file, arrays);
 }
 
-void load_npz(const std::filesystem::path& file, Module& module) {
+LoadedWeights load_npz(const std::filesystem::path& file, Module& module, LoadWeightsOptions options) {
   const HostFloats floats;
   Values values;
   for (auto& [name, value] : load_npz(file)) values.emplace(name, std::move(value));
-  assign_all("load_npz", file, values, module);
+  return assign_all("load_npz", file, std::move(values), module, options);
 }
 
 }  // namespace gradus

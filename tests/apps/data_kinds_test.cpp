@@ -7,6 +7,7 @@
 #include "gradus/gradus.h"
 #include "gradus/onnx/export.h"
 #include "tests/apps/command_fixture.h"
+#include "tests/number_in.h"
 #include "tests/errors.h"
 
 namespace gradus::command {
@@ -37,7 +38,7 @@ class DataKinds : public CommandTest {
   }
   double number_after(const std::string& words) const {
     const std::size_t at = output_.find(words);
-    return at == std::string::npos ? std::nan("") : std::stod(output_.substr(at + words.size()));
+    return at == std::string::npos ? std::nan("") : number_in(std::string_view(output_).substr(at + words.size()));
   }
 };
 
@@ -88,6 +89,33 @@ TEST_F(DataKinds, TablesOfWordsAndNumbers) {
   EXPECT_NE(report.find("width = 10"), std::string::npos);  // of a worst example
 }
 
+TEST_F(DataKinds, ChosenColumnsOfATable) {
+  std::string text = "id,x,noise,shop,y,w\n";
+  for (int i = 0; i < 200; ++i)
+    text += gradus::text("row", i, ',', i % 20, ",word,", i % 2 ? "east" : "west", ',', i % 20 >= 10 ? "high" : "low",
+                         ",1\n");
+  write("data.csv", text);
+  const std::string data =
+      "kind = \"csv\"\ntrain = \"data.csv\"\nlabel = \"y\"\nsample_weight = \"w\"\ncategories = [\"shop\", \"y\"]\n";
+  configure(data + "columns = [\"shop\", \"x\"]\n", dense_classes);
+  ASSERT_EQ(trained(), ok) << errors_;
+  EXPECT_EQ(read_facts(root_ / "run/data.json").columns, (std::vector<std::string>{"shop", "x"}));
+  EXPECT_GT(number_after("test accuracy "), 0.8) << output_;
+  write("new.csv", "x,shop\n3,east\n");
+  ASSERT_EQ(predicted(root_ / "new.csv"), ok) << errors_;
+  for (const auto& [columns, message] : {std::pair{"[\"x\", \"y\", \"shop\"]", "y, which is the label"},
+                                         {"[\"x\", \"w\", \"shop\"]", "w, which is the sample_weight"},
+                                         {"[\"x\", \"x\", \"shop\"]", "x twice"},
+                                         {"[\"x\"]", "shop, which is not among data.columns"}}) {
+    configure(data + "columns = " + columns + "\n", dense_classes);
+    EXPECT_NE(trained(), ok) << columns;
+    expect_error(message);
+  }
+  configure(data + "columns = [\"shop\", \"xx\"]\n", dense_classes);
+  EXPECT_NE(trained(), ok);
+  expect_error("xx");
+}
+
 TEST_F(DataKinds, NumbersArePredictedToo) {
   std::string text = "x,y\n";
   for (int i = 0; i < 200; ++i) text += gradus::text(i, ',', 0.5 * i + 0.25, '\n');
@@ -105,7 +133,7 @@ TEST_F(DataKinds, NumbersArePredictedToo) {
   write("new.csv", "x\n100\n");
   ASSERT_EQ(predicted(root_ / "new.csv"), ok) << errors_;
   EXPECT_EQ(lines()[0], "row,prediction");
-  EXPECT_NEAR(std::stod(lines()[1].substr(2)), 50.25, 1);
+  EXPECT_NEAR(number_in(lines()[1].substr(2)), 50.25, 1);
   write("config.toml", contents(root_ / "config.toml") + "\n");
   TrainArguments wrong = arguments();
   wrong.output = root_ / "wrong";

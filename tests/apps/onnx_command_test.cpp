@@ -31,6 +31,11 @@ class OnnxCommand : public CommandTest {
     message.append(reinterpret_cast<const char*>(&number), 4);
     std::ofstream(root_ / "suite" / name / "test_data_set_0" / file, std::ios::binary) << message;
   }
+  /// Lines without control characters, in UTF-8 those of two bytes, too.
+  static void expect_tame(const std::string& lines) {
+    for (const char c : lines) EXPECT_TRUE(c == '\n' || (static_cast<unsigned char>(c) >= ' ' && c != '\x7f')) << lines;
+    EXPECT_EQ(lines.find("\xc2\x9b"), std::string::npos) << lines;
+  }
   std::string suite(ExitStatus expected) {
     testing::internal::CaptureStdout();
     EXPECT_EQ(onnx_test({{root_ / "suite"}}), expected);
@@ -65,11 +70,14 @@ TEST_F(OnnxCommand, ToleranceComesFromTheDirectory) {
 
 TEST_F(OnnxCommand, OpsThatAreNotToBeHad) {
   write_case("other", 6);
-  onnx::ModelFile file = onnx::read_model(root_ / "suite" / "other" / "model.onnx");
+  const fs::path path = root_ / "suite" / "other" / "model.onnx";
+  onnx::ModelFile file = onnx::read_model(path);
   file.graph.nodes[0].op = "Foo";
-  std::ofstream(root_ / "suite" / "other" / "model.onnx", std::ios::binary) << onnx::written(file, "other");
+  std::ofstream(path, std::ios::binary) << onnx::written(file, "other");
   const std::string said = suite(ok);
-  EXPECT_NE(said.find(verdict("UNSUPPORTED", "other") + ": op Foo-23\n"), std::string::npos) << said;
+  EXPECT_NE(said.find(verdict("UNSUPPORTED", "other") + ": " + path.string() + ": there is no op Foo-23 of node `"),
+            std::string::npos)
+      << said;
   EXPECT_NE(said.find("1 passed, 0 failed, 1 skipped"), std::string::npos);
 }
 
@@ -107,6 +115,49 @@ TEST_F(OnnxCommand, RunKeepsOutputsWhoseFilesWouldBeOne) {
   testing::internal::GetCapturedStdout();
   EXPECT_EQ(load_npy(root_ / "results" / "a_b.npy").item(), -8);
   EXPECT_EQ(load_npy(root_ / "results" / "a_b_2.npy").item(), 8);
+}
+
+// Names of a file are no commands to a terminal, and no places elsewhere.
+TEST_F(OnnxCommand, NamesOfOutputsAreTame) {
+  const std::string names[] = {"a\x1b[2J\r\nb",
+                               "../../up",
+                               "\x7f",
+                               "",
+                               std::string(5000, 'x'),
+                               std::string(5000, 'x') + "y",
+                               "\xc2\x9b"
+                               "31m",
+                               std::string(199, 'u') + "\xc3\xa4\xc3\xa4"};
+  write_case("named", 6);
+  const fs::path path = root_ / "suite" / "named" / "model.onnx";
+  onnx::ModelFile file = onnx::read_model(path);
+  const onnx::ValueInfo y = file.graph.outputs[0];
+  file.graph.outputs.clear();
+  for (const std::string& name : names) {
+    if (name.empty()) continue;
+    file.graph.nodes.push_back({.op = "Identity", .inputs = {y.name}, .outputs = {name}});
+    file.graph.outputs.push_back(y);
+    file.graph.outputs.back().name = name;
+  }
+  std::ofstream(path, std::ios::binary) << onnx::written(file, "named");
+  save_npy(root_ / "x.npy", constant(4.0));
+  ASSERT_EQ(
+      status_of([&] {
+        return run_model({.model = path, .output = root_ / "results", .inputs = {"x=" + (root_ / "x.npy").string()}});
+      }),
+      ok)
+      << errors_;
+  expect_tame(output_);
+  EXPECT_EQ(std::ranges::count(output_, '\n'), 7);
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root_ / "results")) {
+    expect_tame(entry.path().filename().string() + "\n");
+    EXPECT_EQ(load_npy(entry.path()).item(), 8);
+    ++files;
+  }
+  EXPECT_EQ(files, 7);
+  ASSERT_EQ(status_of([&] { return inspect({.path = path, .graph = true}); }), ok);
+  expect_tame(output_);
 }
 
 }  // namespace

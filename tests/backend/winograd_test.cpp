@@ -12,7 +12,7 @@
 #include "gradus/backend/library.h"
 #include "gradus/backend/library/kernels.h"
 #include "gradus/base/floating_point_state.h"
-#include "gradus/compiler/passes.h"
+#include "gradus/compiler/pipeline.h"
 #include "gradus/graph/graph.h"
 #include "tests/backend/convolution_reference.h"
 #include "tests/backend/guarded_memory.h"

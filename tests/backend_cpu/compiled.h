@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include "gradus/compiler/passes.h"
 #include "gradus/backend/cpu/isa.h"
 #include "gradus/backend/cpu/lower.h"
 #include "tests/threads.h"

@@ -43,7 +43,8 @@ class Trial {
     of_plain.insert(of_plain.end(), {"epilogues", "reuse"});
     if (is_one_in(4)) of_plain.push_back("concurrency");
     const auto plain = compile(graph_, {.disable = of_plain});
-    const auto program = compiled_with({.disable = disable, .least_joined_bytes = 0, .profile = is_one_in(4)}, *plain);
+    const auto program =
+        compiled_with({.disable = disable, .target = {.least_joined_bytes = 0}, .profile = is_one_in(4)}, *plain);
     for (const auto& values : symbols_) {
       compare(*plain, *program, values);
       if (testing::Test::HasFatalFailure()) return false;
@@ -125,7 +126,8 @@ TEST(RandomEpilogues, HaveTheBitsOfStepsOfTheirOwn) {
 TEST(RandomEpilogues, CutKernelsForProductsThatAreJoinedAlone) {
   for (unsigned seed = 0; seed < 400; ++seed) {
     const Graph graph = RandomProducts(seed, f32, {40, 65, 16, 300, 3000}).make_sums(2 + seed % 5, 3 + seed % 8);
-    const std::vector<Step> steps = order_steps(graph, fuse(graph, true)), after = join_epilogues(graph, steps);
+    const std::vector<Step> steps = order_steps(graph, fuse(graph, true)),
+                            after = join_epilogues(graph, steps, {.least_joined_bytes = 0});
     const bool joins = std::ranges::count(after, Step::Kind::product, &Step::kind) > 0;
     EXPECT_LT(after.size(), steps.size() + (joins ? 0 : 1)) << to_text(graph);
   }

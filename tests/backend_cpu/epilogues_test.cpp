@@ -12,7 +12,8 @@ const std::string product = " = matmul{transpose_a=true; transpose_b=false} ";
 
 /// How many steps of kind product there are, as the compiler would have it.
 int joined(Graph graph) {
-  const std::vector<Step> steps = join_epilogues(graph, order_steps(graph, fuse(graph, true)));
+  const std::vector<Step> steps =
+      join_epilogues(graph, order_steps(graph, fuse(graph, true)), {.least_joined_bytes = 0});
   return static_cast<int>(std::ranges::count(steps, Step::Kind::product, &Step::kind));
 }
 
@@ -23,7 +24,7 @@ void expect_same_bits(const Graph& graph, const std::vector<std::int64_t>& symbo
     const auto expected = run_in_place(*plain, inputs, symbols);
     for (int threads : {1, 3}) {
       const Threads scope(threads);
-      const auto program = compile(graph, {.least_joined_bytes = 0});
+      const auto program = compile(graph, {.target = {.least_joined_bytes = 0}});
       EXPECT_LE(program->temporary_bytes(symbols), plain->temporary_bytes(symbols));
       expect_same(*program, run(*program, inputs, symbols), expected, symbols, text(threads, " threads"));
       expect_same(*program, run_in_place(*program, inputs, symbols), expected, symbols,
@@ -127,8 +128,8 @@ TEST(Epilogues, RowsOfFormulasNeedNotBeThoseOfTheProduct) {
 TEST(Epilogues, LeaveProductsThatCachesHoldAlone) {
   const Graph graph = layer({64, 300, 64}, "64");
   const std::vector<Step> steps = order_steps(graph, fuse(graph, true));
-  EXPECT_EQ(join_epilogues(graph, steps, 64 * 64 * 4).size() + 1, steps.size());
-  EXPECT_EQ(join_epilogues(graph, steps, 64 * 64 * 4 + 1).size(), steps.size());
+  EXPECT_EQ(join_epilogues(graph, steps, {.least_joined_bytes = 64 * 64 * 4}).size() + 1, steps.size());
+  EXPECT_EQ(join_epilogues(graph, steps, {.least_joined_bytes = 64 * 64 * 4 + 1}).size(), steps.size());
   EXPECT_EQ(joined(update({16, 784, 128}, "16")), 1) << "gradients of weights are joined at any size";
 }
 
@@ -227,7 +228,7 @@ TEST(Epilogues, CutNothingInVain) {
                   "%9 = cumsum{axis=-1; exclusive=false; reverse=false} %8" + square + "%10 = multiply %9 %5" + square +
                   "%11 = subtract %10 %6" + square + "return %11\n");
   const std::vector<Step> steps = order_steps(graph, fuse(graph, true));
-  EXPECT_EQ(join_epilogues(graph, steps).size(), steps.size());
+  EXPECT_EQ(join_epilogues(graph, steps, {.least_joined_bytes = 0}).size(), steps.size());
   expect_same_bits(graph);
 }
 

@@ -2,6 +2,7 @@
 #include "gradus/compiler/lookups.h"
 #include <gtest/gtest.h>
 #include "gradus/compiler/passes.h"
+#include "gradus/compiler/pipeline.h"
 
 namespace gradus {
 namespace {

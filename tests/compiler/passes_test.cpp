@@ -1,5 +1,6 @@
 /// Graph passes, text in and text out.
 #include "gradus/compiler/passes.h"
+#include "gradus/compiler/pipeline.h"
 #include <gtest/gtest.h>
 #include <algorithm>
 #include "gradus/ops/constant.h"
@@ -198,10 +199,9 @@ TEST(PassRunner, NamesTheKnownPasses) {
     run_graph_passes(graph, off);
     FAIL();
   } catch (const InvalidArgument& error) {
-    EXPECT_STREQ(error.what(),
-                 "compile: there is no pass `unroll`; the passes are hoist, fold, simplify, eliminate, attention, "
-                 "recompute, fuse, rederive, remake, residuals, reuse, concurrency, share, turns, strips, depthwise, "
-                 "winograd, epilogues, rows, balance, lookups");
+    const std::string words = error.what();
+    EXPECT_TRUE(words.starts_with("compile: there is no pass `unroll`; the passes are hoist, fold, ")) << words;
+    for (const std::string_view name : pass_names()) EXPECT_NE(words.find(name), std::string::npos) << name;
   }
 }
 

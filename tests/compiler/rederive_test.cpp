@@ -15,7 +15,7 @@ class Rederive : public testing::TestWithParam<Row> {};
 
 TEST_P(Rederive, AsWritten) {
   Graph graph = parse_graph(GetParam().before);
-  const std::vector<Step> before = fuse(graph, true), steps = fuse_and_rederive(graph);
+  const std::vector<Step> before = fuse(graph, true), steps = rederive(graph, before);
   verify(graph);
   EXPECT_EQ(to_text(graph), to_text(parse_graph(GetParam().after.empty() ? GetParam().before : GetParam().after)));
   EXPECT_EQ(steps.size(), before.size());

@@ -29,7 +29,7 @@ class Remake : public testing::TestWithParam<Row> {};
 TEST_P(Remake, AsWritten) {
   Graph rederived = parse_graph(GetParam().before);
   std::vector<int> copies;
-  const std::vector<Step> before = fuse_and_rederive(rederived, &copies);
+  const std::vector<Step> fused = fuse(rederived, true), before = rederive(rederived, fused, &copies);
   Graph graph = rederived;
   const std::vector<Step> steps = remake(graph, before, copies);
   verify(graph);

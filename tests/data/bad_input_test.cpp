@@ -1,8 +1,13 @@
 /// Mistakes: what each of them says.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <filesystem>
+#include "gradus/data/files.h"
+#include "gradus/formats/csv.h"
 #include "gradus/formats/idx.h"
+#include "gradus/formats/image.h"
 #include "tests/data/readings.h"
+#include "tests/errors.h"
 #include "tests/test_directory.h"
 
 namespace gradus {
@@ -99,6 +104,19 @@ TEST_F(IdxData, FilesThatDoNotFit) {
   EXPECT_EQ(message_of<DataError>([&] { data::from_idx(images, images); }),
             text("from_idx: ", images.string(),
                  ": expected labels, integers in one dimension, found u8[6,2,3]; are images and labels exchanged?"));
+}
+
+/// Whoever opened a pipe that nobody writes would wait for ever; a device has no end.
+TEST_F(IdxData, OnlyRegularFilesAreRead) {
+  const std::filesystem::path pipe = folder_ / "pipe", zeros = "/dev/zero";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const auto& [file, kind] : {std::pair{pipe, "is a pipe"}, {zeros, "is a device"}, {folder_, "is a directory"}})
+    for (const auto& read : std::vector<std::function<void()>>{
+             [&] { data::from_idx(file, file); }, [&] { data::from_csv(file, {.label = "y"}); },
+             [&] { data::from_npy(file); }, [&] { data::from_npz(file, "x"); }, [&] { data::from_text_lines(file); },
+             [&] { data::from_tfrecord(file, "x", "y"); }, [&] { load_image(file, 3); },
+             [&] { load_csv(file, {.label = "y"}); }})
+      expect_says(error_of<Unavailable>(read), file.string() + ": " + kind + "; expected a regular file");
 }
 
 TEST_F(IdxData, FilesThatAreNotThere) {

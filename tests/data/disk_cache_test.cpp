@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <filesystem>
@@ -107,6 +108,11 @@ TEST_F(DiskCache, OverwritesNoOtherFile) {
     EXPECT_EQ(contents(), text);
   }
   EXPECT_THROW(read_all(squares(5).cache(folder_ / "none" / "such")), Unavailable);
+  for (const std::filesystem::path device : {"/dev/zero", "/dev/null"})
+    EXPECT_THROW(read_all(squares(5).cache(device)), Unavailable) << device;
+  const std::filesystem::path pipe = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THROW(read_all(squares(5).cache(pipe)), Unavailable);
 }
 
 TEST_F(DiskCache, WhatWasCutOffIsMadeAgain) {

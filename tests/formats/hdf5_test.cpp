@@ -55,6 +55,28 @@ TEST(Hdf5, WhatCannotBeWritten) {
   expect_says(refused({array_of("a", cast(x, bf16))}), "bf16, which the format lacks");
 }
 
+TEST(Hdf5, GroupsAreNestedSoFarAtMost) {
+  const auto file_of_depth = [](int groups) {
+    std::string path = "a";
+    for (int i = 0; i < groups; ++i) path += "/a";
+    return file_of({array_of(path, constant(1.5))});
+  };
+  EXPECT_EQ(parse(file_of_depth(62)).size(), 1u);
+  for (const int groups : {64, 1000, 100'000})
+    expect_says(error_of<InvalidArgument>([&] { file_of_depth(groups); }), "groups are nested deeper than 62");
+  // A file whose innermost group is the outermost again: as deep as one likes.
+  std::string file = file_of_depth(3);
+  const std::string root = file.substr(24 + 40, 8);
+  for (std::size_t place = file.rfind(std::string("SNOD")) + 8; place + 16 < file.size(); place += 8)
+    if (file.compare(place, 8, root) != 0) {
+      std::string bad = file;
+      bad.replace(place, 8, root);
+      try {
+        parse(bad);
+      } catch (const DataError&) {}
+    }
+}
+
 TEST(Hdf5, NamesWhatIsWrong) {
   expect_says(error_of<DataError>([] { parse("no"); }), "it: byte 0: it is no HDF5 file");
   std::string file = file_of({array_of("a", constant(1.5))});

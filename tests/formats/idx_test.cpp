@@ -16,6 +16,8 @@
 #include "gradus/base/error.h"
 #include "gradus/formats/atomic_file.h"
 #include "gradus/formats/gzip.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
 #include "tests/test_directory.h"
 
 namespace gradus {
@@ -340,6 +342,15 @@ TEST_F(FilesTest, AnUncommittedFileNeverAppears) {
   out.commit();
   EXPECT_EQ(fs::file_size(directory / "x"), 5u);
   EXPECT_EQ(entries(), 1);
+}
+
+TEST_F(FilesTest, TensorsComeBack) {
+  for (const Tensor& x : {constant({{1.5, -2.0}, {0.0, 4.0}}), constant({1.0, 2.0}, f64), constant({7, -7}),
+                          cast(constant({1, 255}), u8), zeros({0, 3})}) {
+    save_idx(directory / "x.idx", x);
+    EXPECT_TRUE(bitwise_equal(load_idx(directory / "x.idx"), x)) << x.spec();
+  }
+  EXPECT_THROW(load_idx(directory / "none"), Unavailable);
 }
 
 }  // namespace

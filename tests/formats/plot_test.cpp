@@ -10,6 +10,7 @@
 #include <fstream>
 #include <limits>
 #include "tests/errors.h"
+#include "tests/number_in.h"
 #include "tests/test_directory.h"
 
 namespace gradus {
@@ -20,7 +21,7 @@ std::vector<double> attributes(const std::string& svg, const std::string& elemen
   std::vector<double> values;
   const std::regex pattern("<" + element + " [^>]*\\b" + name + "=\"([-0-9.e]+)");
   for (std::sregex_iterator match(svg.begin(), svg.end(), pattern), end; match != end; ++match)
-    values.push_back(std::stod((*match)[1]));
+    values.push_back(number_in((*match)[1].str()));
   return values;
 }
 

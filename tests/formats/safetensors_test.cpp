@@ -48,7 +48,25 @@ TEST(Safetensors, MistakesAreNamed) {
       {"1234567", "7 bytes are too few"},
       {file_of("{}").replace(0, 1, "\x03"), "byte 0: the header claims 3 bytes, but 2 follow"},
       {file_of("[1]"), "byte 8: the header is no JSON object"},
-      {file_of("{"), "byte 8: the header is no JSON object"},
+      {file_of("{"), "the header, from byte 8 on: byte 1: this is no JSON: "},
+      {file_of("{\"a\": " + std::string(100'000, '[')), "nested more than 200 deep"},
+      {file_of(
+           R"({"a":{"dtype":"I8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"I8","shape":[1],"data_offsets":[1,2]}})",
+           "12"),
+       "the key `a` stands twice"},
+      {file_of(R"({"a":{"dtype":"I8","shape":[1],"dtype":"U8","data_offsets":[0,1]}})", "1"),
+       "the key `dtype` stands twice"},
+      {file_of(
+           R"({"a":{"dtype":"I8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"I8","shape":[2],"data_offsets":[1,3]}})",
+           "123"),
+       "array `b` begins at byte 1 of the contents, within the array before, which ends at 2"},
+      {file_of(
+           R"({"a":{"dtype":"I8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"I8","shape":[1],"data_offsets":[2,3]}})",
+           "123"),
+       "bytes 1 to 2 of the contents, before array `b`, belong to no array"},
+      {file_of(R"({"a":{"dtype":"I8","shape":[1],"data_offsets":[1,2]}})", "12"), "bytes 0 to 1 of the contents"},
+      {file_of(R"({"a":{"dtype":"I8","shape":[1],"data_offsets":[0,1]}})", "12"),
+       "bytes 1 to 2 of the contents, at the end of the file, belong to no array"},
       {file_of(R"({"a": 1})"), "array `a`: expected dtype, shape and two data_offsets"},
       {with(R"("dtype": "F8", "shape": [8], "data_offsets": [0, 8])"), "array `a` has dtype F8"},
       {with(R"("dtype": "I8", "shape": [-8], "data_offsets": [0, 8])"), "a dimension is no size"},
@@ -60,7 +78,7 @@ TEST(Safetensors, MistakesAreNamed) {
       {with(R"("dtype": "BOOL", "shape": [8], "data_offsets": [0, 8])"), "a bool is neither 0 nor 1"},
       {with(R"("dtype": "I8", "shape": [8], "data_offsets": [0, 8]},
                "b": {"dtype": "I8", "shape": [1], "data_offsets": [3, 4])"),
-       "array `b`: its bytes are those of other arrays, too"}};
+       "array `b` begins at byte 3 of the contents"}};
   for (const auto& [file, problem] : mistakes) {
     const std::string message = error_of<DataError>([&] { parse(file); });
     expect_says(message, "the_file: ");

@@ -1,11 +1,13 @@
 /// Records and examples: the bytes of TensorFlow, ways there and back, and every kind of damage.
 #include <gtest/gtest.h>
+#include <zlib.h>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include "gradus/base/error.h"
 #include "gradus/formats/crc32c.h"
 #include "gradus/formats/tfrecord.h"
+#include "gradus/base/input_file.h"
 #include "tests/test_directory.h"
 
 namespace gradus {
@@ -64,6 +66,35 @@ TEST_F(Records, ThereAndBack) {
   }
   EXPECT_EQ(opened.place_of(2), file.string() + ": record 2 (byte 83)");
   EXPECT_THROW(TfrecordFile(folder_ / "none"), Unavailable);
+}
+
+/// Compressed by gzip, whatever the file is called; a record whose length begins as gzip does is none.
+TEST_F(Records, OfCompressedFiles) {
+  const auto plain = folder_ / "plain", file = folder_ / "data.tfrecord.gz";
+  const std::vector<std::string> records{std::string(example), "", std::string(100000, 'x'), std::string(0x8b1f, 'y')};
+  write_tfrecord(plain, records);
+  const std::vector<std::byte> bytes = read_whole_file(plain);
+  const auto compress = [&](std::span<const std::byte> part, const char* mode) {
+    gzFile out = gzopen(file.c_str(), mode);
+    gzwrite(out, part.data(), static_cast<unsigned>(part.size()));
+    gzclose(out);
+  };
+  compress(std::span(bytes).first(70), "wb");
+  compress(std::span(bytes).subspan(70), "ab");  // of two members
+  const TfrecordFile opened(file), of_plain(plain);
+  ASSERT_EQ(opened.size(), 4);
+  EXPECT_EQ(opened.checksum(), of_plain.checksum());
+  for (const std::int64_t i : {3, 2, 0, 1}) {
+    const auto record = opened.record(i);
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(record.data()), record.size()),
+              records[static_cast<std::size_t>(i)]);
+    EXPECT_EQ(record, of_plain.record(i));
+  }
+  EXPECT_EQ(parse_tfrecord(read_whole_file(file), "here").size(), 4u);
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) - 9);
+  EXPECT_THROW(TfrecordFile{file}, DataError);
+  write_tfrecord(plain, std::vector<std::string>{std::string(0x8b1f, 'y')});
+  EXPECT_EQ(TfrecordFile(plain).size(), 1);
 }
 
 TEST_F(Records, EveryDamageIsFound) {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <cstring>
 #include "gradus/backend/cpu/isa.h"
-#include "gradus/compiler/passes.h"
+#include "gradus/compiler/pipeline.h"
 #include "gradus/function/function.h"
 #include "gradus/gradients/functional.h"
 #include "gradus/gradients/tape.h"

@@ -5,6 +5,7 @@
 #include <optional>
 #include "gradus/backend/binding.h"
 #include "gradus/backend/cpu/lower.h"
+#include "gradus/compiler/pipeline.h"
 #include "gradus/function/synchronize.h"
 #include "gradus/function/trace.h"
 #include "gradus/gradus.h"

@@ -1,6 +1,6 @@
 /// function: signatures, dynamic sizes, captures, results of every shape, and what is refused.
 #include <gtest/gtest.h>
-#include "gradus/compiler/passes.h"
+#include "gradus/compiler/pipeline.h"
 #include "gradus/function/function.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/variable.h"

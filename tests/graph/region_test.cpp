@@ -100,6 +100,30 @@ TEST(RegionText, ParsesBack) {
   }
 }
 
+/// Regions and dimensions within one another: read as far as the bound, an error beyond, however deep.
+TEST(RegionText, DepthHasABound) {
+  // What stands behind the body of a call.
+  const std::string written = to_text(nested_graph(false));
+  std::size_t at = written.find("call{body={") + 11;
+  for (int open = 1; open > 0; ++at) open += (written[at] == '{') - (written[at] == '}');
+  const std::string rest = written.substr(at, written.find('}', at) - at);
+  const std::string open = "%0 = input : f32[3] | %1 = call{body={", close = "}" + rest + "} %0 : f32[3] | return %1";
+  const auto nested = [&](int depth, bool whole) {
+    std::string text = "%0 = input : f32[3] | %1 = exp %0 : f32[3] | return %1";
+    for (int i = 0; i < depth; ++i) text = open + text + (whole ? close : "");
+    return text;
+  };
+  EXPECT_NO_THROW(parse_region(nested(4, true)));
+  EXPECT_NO_THROW(parse_region(nested(Region::max_depth - 2, true)));
+  EXPECT_THROW(parse_region(nested(Region::max_depth + 1, true)), InvalidArgument);
+  EXPECT_THROW(parse_region(nested(300, true)), InvalidArgument);
+  EXPECT_THROW(parse_region(nested(10'000, false)), InvalidArgument);
+  std::string dimension = "s0";
+  for (int i = 0; i < 100'000; ++i) dimension.insert(0, "(");
+  EXPECT_THROW(dimension::from_text(dimension), InvalidArgument);
+  EXPECT_NO_THROW(dimension::from_text("((((((s0+1)/2)+1)/2)+1)/2)"));
+}
+
 TEST(RegionText, WhateverIsReadIsAGraphOrAnError) {
   const std::string texts[] = {to_text(nested_graph(false)), to_text(nested_graph(true))};
   std::mt19937 random(7);

@@ -15,6 +15,24 @@ CODE = {".h", ".cpp"}
 LONGEST = 600
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b")
+# What writes or reads as the caller's locale has it, or has no bound: pattern, where it may stand, what to do instead.
+LOCALE = "has the caller's locale"
+AVOIDED = [
+    (re.compile(r"std::(?:basic_)?[io]?(?:string|f)stream\b"), {"gradus/base/error.h"},
+     f"a stream {LOCALE}: write with text() or TextStream (gradus/base/error.h), read with gradus/base/input_file.h"),
+    (re.compile(r"\b(?:strto(?:d|f|ld)|sto(?:f|d|ld|i|l|ul|ll|ull)|ato[fil]|atoll|v?(?:f|s|sn|as|d)?printf|v?[fs]?scanf|"
+                r"localeconv|setlocale|is(?:alnum|alpha|digit|lower|upper|punct|space|print|xdigit)|to(?:lower|upper))\(|"
+                r"std::(?:is(?:alnum|alpha|digit|lower|upper|punct|space|print|xdigit)|to(?:lower|upper))\b"),
+     set(), f"a function of C {LOCALE}: take std::to_chars, std::from_chars, text() or a comparison"),
+    (re.compile(r"std::regex\b"), set(), f"a regular expression {LOCALE}: write out what is sought"),
+    (re.compile(r"std::to_string\((?:[^()]*\.\d|static_cast<(?:double|float)>)"), set(),
+     f"std::to_string of a floating number {LOCALE}: take text() or std::to_chars"),
+    (re.compile(r"(?i)\bjson::(?:parse|sax_parse)\("), {"gradus/formats/json.cpp"},
+     "JSON is read without a bound: take parse_json (gradus/formats/json.h)"),
+]
+# In the library alone: how the command says things is its own matter.
+OF_THE_CALLER = (re.compile(r"std::(?:cout|cerr|clog)\b"), {"gradus/base/notice.cpp", "gradus/base/print.h"},
+                 "a stream of the caller: say it with notice(text(...)) (gradus/base/notice.h)")
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -41,6 +59,8 @@ def check_include(root, path, quote, target):
     if target.endswith(".pb.h") and room_of(path) != "onnx" and path.name != "example.cpp":
         return f"generated code {target} outside gradus/onnx: use what gradus/onnx/model_file.h offers"
     if quote == '"':
+        if path.parts[:2] == ("examples", "gallery"):  # projects of their own: files beside each other
+            return None if (root / path.parent / target).exists() else f'"{target}" is not beside the file'
         if target.split("/")[0] not in FOLDERS:
             return f'"{target}" is not relative to the root of the repository: write "gradus/<room>/..."'
         if not (root / target).exists():
@@ -73,6 +93,16 @@ def check_code(root, path, lines):
             yield number, problem
 
 
+def check_avoided(path, lines):
+    if path.parts[0] not in ("gradus", "apps"):
+        return
+    for number, line in enumerate(lines, 1):
+        code = line.split("//")[0]
+        for pattern, allowed, problem in AVOIDED + ([OF_THE_CALLER] if room_of(path) else []):
+            if pattern.search(code) and str(path) not in allowed:
+                yield number, problem
+
+
 def check_file(root, path):
     room = room_of(path)
     if room and path.suffix in CODE and room not in ROOMS + ["gradus.h"]:
@@ -88,6 +118,7 @@ def check_file(root, path):
             yield number, "left unfinished: do it, or leave it out and say so in docs/"
     if path.suffix in CODE:
         yield from check_code(root, path, lines)
+        yield from check_avoided(path, lines)
 
 
 def findings(root):

@@ -33,6 +33,13 @@ VIOLATIONS = [
     ("gradus/kitchen/pan.h", "/// A pan.\n#pragma once\n", 1, "is no room"),
     ("gradus/ops/silent.cpp", "#include <vector>\n", 1, "no first comment"),
     ("gradus/ops/other.cpp", '#include "gradus/ops/matmul.h"\n', 1, "no first comment"),
+    ("gradus/ops/loud.cpp", "/// Loud.\nstd::ostringstream out;\n", 2, "a stream has the caller's locale"),
+    ("apps/gradus/read.cpp", "/// Read.\nstd::ifstream in(file);\n", 2, "a stream has the caller's locale"),
+    ("gradus/ops/number.cpp", "/// Number.\nconst double x = std::strtod(text, &end);\n", 2, "a function of C"),
+    ("gradus/ops/line.cpp", "/// Line.\nstd::snprintf(line, 8, format, x);\n", 2, "a function of C"),
+    ("apps/gradus/letter.cpp", "/// Letter.\nreturn std::isalnum(c);\n", 2, "a function of C"),
+    ("gradus/ops/say.cpp", "/// Say.\nstd::cerr << 12345;\n", 2, "a stream of the caller"),
+    ("gradus/train/deep.cpp", "/// Deep.\nconst auto json = nlohmann::json::parse(written);\n", 2, "without a bound"),
     ("gradus/ops/twice.h", "/// Twice.\n", 1, "#pragma once"),
 ]
 

@@ -1,5 +1,5 @@
 // Mistakes that must not compile. CASE 0 is the correct program; every other case adds one mistake (check_misuse.py
-// tries them all).
+// tries them all). Where a line `// says: ...` follows, that is in what GCC says, which has at most ten lines.
 #include <gradus/gradus.h>
 using namespace gradus;
 
@@ -25,6 +25,11 @@ int main() {
   auto step = function([&](Tensor a, Tensor b) { return loss_function(b, model(a)); });
   step(x, y);
 
+  Model<TwoInputs> two;
+  [[maybe_unused]] auto joint = [](Tensor t, const std::tuple<Tensor, Tensor>& p) {
+    return Loss::mean(square(t - std::get<0>(p)));
+  };
+#if CASE == 0
   // Right ways of saying what the cases below get wrong.
   tape.gradient(loss, Variables{v, w}, {.unconnected = Unconnected::zero});
   [[maybe_unused]] std::array<Tensor, 2> both = tape.gradient(x, {x, y}, {.output_gradients = x});
@@ -40,26 +45,36 @@ int main() {
   Sequential copy = model;
   Adam copied = optimizer;
   copied.rebind(copy.trainable_variables().filter([](std::string_view name) { return name.ends_with("kernel"); }));
-  Model<TwoInputs> two;
   [[maybe_unused]] std::tuple<Tensor, Tensor> outputs = two(x, x, training);
   const auto weighted = data::from_tensor_slices(x, y, cast(y, f32));
   fit(model, optimizer, loss_function, weighted, {.validation = weighted, .sample_weight = true});
-  auto joint = [](Tensor t, const std::tuple<Tensor, Tensor>& p) { return Loss::mean(square(t - std::get<0>(p))); };
   fit(two, optimizer, joint, data::from_tensor_slices(x, x, x));
-#if CASE == 1  // logits or probabilities? It has to be said.
+  print(v, model, std::vector{1.0, 2.0}, std::pair{x, "text"}, std::optional<int>(), std::array{x, y});
+  std::cout << v << model;
+  constant(std::vector<float>{1, 2}), constant(std::vector<std::vector<int>>{{1}, {2}}), constant({{{1.0}, {2.0}}});
+  greater(x, 0.5), greater(0.5, x), equal(1, y), maximum(v, 0), isclose(x, 0.5), logical_and(x > 0, true);
+  where(x > 0, 1.0, 0.0), where(x > 0, 1, 0), where(x > 0, x, 0), where(x > 0, 0, v);
+  const Dense by_option(3, {.activation = relu}), without_bias(3, {.use_bias = false}), named(3, {});
+  function([](Tensor a, Tensor factor) { return a * factor; })(v, 0.5);
+  scan([](Tensor h, Tensor row) { return std::pair{h + row, h}; }, zeros({4}), x);
+#elif CASE == 1  // logits or probabilities? It has to be said.
+  // says: from_logits or from_probabilities?
   SparseCategoricalCrossentropy unsaid;
 #elif CASE == 2
   sparse_categorical_crossentropy(y, model(x));
 #elif CASE == 3  // accumulating what is already clipped
+  // says: add them up first, clip the sum
   gradients += clip_by_global_norm(gradients, 1.0);
 #elif CASE == 4  // fitting without a loss or without an optimizer
   fit(model, optimizer, dataset);
 #elif CASE == 5
   fit(model, loss_function, dataset);
 #elif CASE == 6   // a compiled function with a floating parameter: one variant per value
+  // says: a floating number is a scalar Tensor within: take a Tensor
   auto scaled = function([&](Tensor a, double factor) { return a * factor; });
   scaled(x, 0.5);
 #elif CASE == 9   // a map of one argument over pairs
+  // says: the function takes one Tensor for each field of an element
   dataset.map([](Tensor a) { return a; });
 #elif CASE == 10  // two names for one tensor
   for (auto [a, b] : data::range(3)) print(a, b);
@@ -72,14 +87,18 @@ int main() {
 #elif CASE == 14  // slices of which size?
   map_batches(model, x);
 #elif CASE == 15  // gradients belong to their variables: nothing to zip, nothing to mismatch
+  // says: gradients know their variables
   optimizer.apply_gradients(gradients, model.trainable_variables());
 #elif CASE == 16  // a loss that gives a tensor has no weight
+  // says: a loss gives a Loss, which knows its weight
   fit(model, optimizer, [](Tensor b, Tensor p) { return reduce_mean(square(b - p)); }, dataset);
 #elif CASE == 17  // a gradient alone does not know its variable: ask for Variables{v}
+  // says: ask for tape.gradient(loss, Variables{v})
   optimizer.apply_gradients(tape.gradient(loss, v));
 #elif CASE == 18  // misspelt option
   Adam misspelt({.learning_rte = 0.1});
 #elif CASE == 19  // {v} would be a copy of v, a new cell: Variables{v}
+  // says: Variables{v}
   tape.gradient(loss, {v});
 #elif CASE == 20
   tape.gradient(x, {v, w});
@@ -92,8 +111,10 @@ int main() {
 #elif CASE == 24  // assigning is said: v.assign(x)
   v = x;
 #elif CASE == 25  // elementwise or as a whole? equal(x, y), bitwise_equal(x, y)
+  // says: equal(a, b) elementwise, or bitwise_equal(a, b)
   if (x == y) print("equal");
 #elif CASE == 26
+  // says: not_equal(x, 0)
   auto zeros = x != 0;
 #elif CASE == 27  // a view of a temporary
   auto view = (x + 1).span<float>();
@@ -102,24 +123,32 @@ int main() {
 #elif CASE == 29
   from_values(std::vector<unsigned>{1, 2}, {2});
 #elif CASE == 30  // a text is no argument of a compiled function: an enum is
+  // says: texts are no arguments: take an enum, or capture the text
   function([](Tensor a, std::string) { return a; })(x, std::string("fast"));
 #elif CASE == 31  // and no result
+  // says: it gives Tensors, Loss, Gradients
   function([](Tensor a) { return std::string(a.shape().rank() ? "many" : "one"); })(x);
 #elif CASE == 32  // a number read while tracing would be frozen: give back the tensor
+  // says: it gives Tensors, Loss, Gradients
   function([](Tensor a) { return reduce_sum(a).item(); })(x);
 #elif CASE == 33  // state of the closure would change once per trace, not once per call
+  // says: the state of a mutable lambda would be frozen
   function([n = 0](Tensor a) mutable { return a + n++; })(x);
 #elif CASE == 34  // an optimizer captured by value is a copy
   function([optimizer, &gradients] { optimizer.apply_gradients(gradients); })();
 #elif CASE == 35  // too few fields for a model of two inputs
+  // says: the model does not take the fields before y
   fit(two, optimizer, joint, dataset);
 #elif CASE == 36  // too few inputs
+  // says: the struct takes other inputs
   two(x, training);
 #elif CASE == 37  // the mode comes last
+  // says: the mode comes last: model(x, training)
   model(training, x);
 #elif CASE == 38  // a padding is not a text
   Conv2D convolution(8, 3, {.padding = "same"});
 #elif CASE == 39  // the state of a loop is tensors
+  // says: a state is Tensors: constant(0)
   while_loop([](Tensor a) { return a < 3; }, [](Tensor a) { return a + 1; }, 0);
 #elif CASE == 40  // a loss knows its weight: Loss::mean(x) or Loss::of(x)
   Loss total = reduce_mean(x);
@@ -132,5 +161,138 @@ int main() {
 #elif CASE == 44  // of variables, too
   const std::int64_t row = 0, column = 1;
   Tensor other_element = x[row, column];
+#elif CASE == 45  // texts for what is no text
+  // says: tensors hold numbers, no texts
+  constant("text");
+#elif CASE == 46
+  // says: print: this type has no operator<<
+  print(optimizer);
+#elif CASE == 47
+  // says: texts are no arguments: take an enum, or capture the text
+  function([](Tensor a, const char*) { return a; })(x, "fast");
+#elif CASE == 48
+  // says: activations are functions: relu
+  Dense activated(3, "relu");
+#elif CASE == 49
+  // says: initializers are functions
+  Dense initialized(3, relu, {.kernel_initializer = "zeros"});
+#elif CASE == 50
+  // says: metrics are objects: SparseCategoricalAccuracy()
+  fit(model, optimizer, loss_function, dataset, {.metrics = {"accuracy"}});
+#elif CASE == 51
+  // says: a loss is an object or a function
+  fit(model, optimizer, "mse", dataset);
+#elif CASE == 52  // options that have another name, or are elsewhere
+  // says: there is no option validation_data: it is called .validation
+  fit(model, optimizer, loss_function, dataset, {.epochs = 2, .validation_data = dataset, .verbose = false});
+#elif CASE == 53
+  // says: there is no option batch_size: the data set makes batches
+  fit(model, optimizer, loss_function, dataset, {.epochs = 2, .batch_size = 32});
+#elif CASE == 54
+  // says: there is no option batch_size: the data set makes batches
+  evaluate(model, loss_function, dataset, {.batch_size = 32});
+#elif CASE == 55
+  // says: there is no option input_shape
+  fit(model, optimizer, loss_function, dataset, {.input_shape = {28, 28, 1}});
+#elif CASE == 56
+  // says: there is no option input_shape
+  Dense shaped(3, relu, {.input_shape = {4}});
+#elif CASE == 57
+  // says: there is no option validation_split
+  fit(model, optimizer, loss_function, dataset, {.validation_split = 0.2});
+#elif CASE == 58
+  // says: there is no option shuffle: the data set shuffles
+  fit(model, optimizer, loss_function, dataset, {.shuffle = true});
+#elif CASE == 59
+  // says: there is no option class_weight
+  fit(model, optimizer, loss_function, dataset, {.class_weight = {1.0, 2.0}});
+#elif CASE == 60
+  // says: there is no option lr: it is called .learning_rate
+  Adam short_name({.lr = 0.1});
+#elif CASE == 61
+  // says: Adam({.learning_rate = 1e-3})
+  Adam by_place(0.1);
+#elif CASE == 62  // a struct of layers is a model by Model<Net>
+  // says: a model is a plain struct of layers, struct Net { ... }; Model<Net> model;
+  struct Net : Module {
+    Dense hidden{3};
+    Tensor operator()(Tensor a) const { return hidden(a); }
+  } net;
+#elif CASE == 63
+  // says: a model is a plain struct of layers
+  struct Net : Module {
+    Dense hidden;
+    Net() : hidden(3) {}
+    Tensor operator()(Tensor a) const { return hidden(a); }
+  };
+  Model<Net> net;
+#elif CASE == 64
+  // says: operator() of the struct must be const
+  struct Net {
+    Dense hidden{3};
+    Tensor operator()(Tensor a) { return hidden(a); }
+  };
+  Model<Net>()(x);
+#elif CASE == 65
+  // says: its operator() is to be const
+  struct Net {
+    Dense hidden{3};
+    Tensor operator()(Tensor a) { return hidden(a); }
+  };
+  Model<Net> net;
+  fit(net, optimizer, loss_function, dataset);
+#elif CASE == 66
+  // says: Net cannot be made without arguments: Model model(Net(...))
+  struct Net {
+    Dense hidden;
+    explicit Net(int n) : hidden(n) {}
+    Tensor operator()(Tensor a) const { return hidden(a); }
+  };
+  Model<Net> net;
+#elif CASE == 67
+  // says: a function becomes a layer by Lambda(relu)
+  Sequential with_function{Dense(3), tanh, Dense(2)};
+#elif CASE == 68  // what belongs where
+  // says: the second argument is an optimizer: model, optimizer, loss, data
+  fit(model, loss_function, optimizer, dataset);
+#elif CASE == 69
+  // says: data is a data set: data::from_tensor_slices(x, y).batch(32)
+  fit(model, optimizer, loss_function, x);
+#elif CASE == 70
+  // says: the first argument is a model
+  fit(x, optimizer, loss_function, dataset);
+#elif CASE == 71
+  // says: a Variable is its value within: take a Tensor, or capture it
+  function([](Variable& a) { return a * 2; })(v);
+#elif CASE == 72
+  // says: Tensors, numbers, bools, enums, tuples of them; capture others
+  function([](const Sequential& m, Tensor a) { return m(a); })(model, x);
+#elif CASE == 73
+  // says: the function that was given takes other arguments
+  function([](Tensor a) { return a; })(x, x);
+#elif CASE == 74  // loops and branches
+  // says: scan: the body gives a pair of the next state and a Tensor: std::pair{h, h}
+  scan([](Tensor h, Tensor row) { return h + row; }, zeros({4}), x);
+#elif CASE == 75
+  // says: scan: the body takes the tensors of the state, one by one, and a row of xs
+  scan([](Tensor row) { return std::pair{row, row}; }, zeros({4}), x);
+#elif CASE == 76
+  // says: a state is Tensors: constant(0), a std::tuple
+  scan([](Tensor h, Tensor row) { return std::pair{h + row, h}; }, 0.0, x);
+#elif CASE == 77
+  // says: while_loop: the body gives the next state, of the type of the first one
+  while_loop([](Tensor a) { return a < 3; }, [](Tensor a) { return std::pair{a, a}; }, constant(0));
+#elif CASE == 78
+  // says: while_loop: the condition gives one boolean as a Tensor, such as i < 3
+  while_loop([](Tensor) { return true; }, [](Tensor a) { return a + 1; }, constant(0));
+#elif CASE == 79
+  // says: constant(1.0) makes one of a number
+  Tensor chosen = cond(reduce_sum(x) > 0, [] { return 1.0; }, [] { return 0.0; });
+#elif CASE == 80
+  // says: cond: both branches are functions without arguments
+  Tensor picked = cond(reduce_sum(x) > 0, x, x);
+#elif CASE == 81  // numbers beside tensors are numbers
+  // says: NumberOrTensor
+  greater(x, "0.5");
 #endif
 }

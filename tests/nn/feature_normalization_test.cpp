@@ -1,5 +1,8 @@
 /// Normalization by the statistics of a data set.
 #include <gtest/gtest.h>
+#include <functional>
+#include <iostream>
+#include "gradus/gradients/tape.h"
 #include "gradus/nn/feature_normalization.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -67,6 +70,39 @@ TEST(FeatureNormalization, Mistakes) {
   EXPECT_THROW(layer.adapt(constant(3.0)), InvalidArgument);
   layer.adapt(ones({4, 2}));
   EXPECT_THROW(layer.adapt(ones({4, 3})), InvalidArgument);
+}
+
+/// What a training step through `model` says on stderr; the warning comes once a process, so each has its own.
+void expect_warning(const char* pattern, const std::function<void(Normalization&)>& prepare) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(
+      {
+        Normalization normalize;
+        prepare(normalize);
+        const Variable w(ones({4}));
+        GradientTape tape;
+        const Tensor loss = reduce_sum(normalize(ones({2, 4})) * w);
+        tape.gradient(loss, Variables{w});
+        std::cerr << "end\n";
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), pattern);
+}
+
+TEST(FeatureNormalizationDeathTest, TrainingThroughOneThatNobodyAdaptedIsTold) {
+  expect_warning("normalization, which was not adapted.*end", [](Normalization&) {});
+  expect_warning("normalization, which was not adapted.*end", [](Normalization& n) { n.build({f32, {any_size, 4}}); });
+  expect_warning("^end\n$", [](Normalization& n) { n.adapt(random::normal({9, 4}, {.seed = 1})); });
+  expect_warning("^end\n$", [](Normalization& n) { n = Normalization({1, 2, 3, 4}, {1, 1, 1, 1}); });
+  expect_warning("^end\n$", [](Normalization& n) {  // as loading weights does
+    n.build({f32, {any_size, 4}});
+    n.variables()["normalization/mean"].assign(zeros({4}));
+  });
+  expect_warning("^end\n$", [](Normalization& n) {
+    Normalization adapted;
+    adapted.adapt(random::normal({9, 4}, {.seed = 1}));
+    n = adapted;
+  });
 }
 
 }  // namespace

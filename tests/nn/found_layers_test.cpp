@@ -43,6 +43,7 @@ template <class Net> void expect_trained(Model<Net>& model, const Names& wanted,
   const std::vector<Tensor> before = values_of(model.variables());
   const EmptyTestDirectory folder;
   save_safetensors(folder.path() / "before.safetensors", model);
+  save_weights(folder.path() / "before.weights.h5", model);
   SGD optimizer({.learning_rate = 0.1});
   const auto step = function([&](Tensor x) {
     GradientTape tape;
@@ -54,6 +55,9 @@ template <class Net> void expect_trained(Model<Net>& model, const Names& wanted,
   const std::vector<Tensor> after = values_of(model.variables());
   for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_TRUE(differ(before[i], after[i])) << wanted[i];
   load_safetensors(folder.path() / "before.safetensors", model);
+  EXPECT_TRUE(bitwise_equal(model(input()), y));
+  for (const Variable& variable : model.variables()) Variable(variable).assign(zeros_like(variable.value()));
+  load_weights(folder.path() / "before.weights.h5", model);
   EXPECT_TRUE(bitwise_equal(model(input()), y));
 }
 

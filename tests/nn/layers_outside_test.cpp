@@ -51,7 +51,9 @@ struct NetOfGlobal {
   Tensor operator()(const Tensor& x) const { return out(global()(x)); }
 };
 TEST(LayersOutside, Global) {
-  expect_says(refused<NetOfGlobal>([] { return NetOfGlobal(); }), "`global_one` (dense)");
+  const std::string message = refused<NetOfGlobal>([] { return NetOfGlobal(); });
+  expect_says(message, "`global_one` (dense)");
+  expect_says(message, "One that is made or copied within the call is another one in every call");
 }
 
 struct NetOfLocal {

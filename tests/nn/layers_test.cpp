@@ -143,6 +143,22 @@ TEST(Sequential, IsRefusedBeforeItIsBuilt) {
   EXPECT_EQ(model.trainable_variables().size(), 0u);
 }
 
+TEST(Sequential, APartOfAModelIsOneOfItsLayers) {
+  set_seed(1);
+  EXPECT_EQ(Sequential().size(), 0u);
+  Sequential model{Dense(4, relu), Dropout(0.5), Dense(3)};
+  EXPECT_EQ(model.size(), 3u);
+  const Tensor x = random::normal({5, 2}), y = model(x);
+  expect_says(error_of([&] { model.add(Dense(2)); }), "layer(0) to layer(size() - 1)");
+  std::vector<Module> layers;
+  for (std::size_t i = 0; i + 1 < model.size(); ++i) layers.push_back(model.layer(i));
+  layers.push_back(Dense(7));
+  Sequential other(layers);
+  EXPECT_EQ(other(x).shape(), (Shape{5, 7}));
+  EXPECT_TRUE(bitwise_equal(other.layer(0)(x), model.layer(0)(x))) << "with its values";
+  EXPECT_NE(other.variables()[0].cell(), model.variables()[0].cell()) << "copies";
+}
+
 TEST(Lambda, IsALayer) {
   Sequential model{Lambda([](Tensor x) { return x / 255.0; }, "rescale"), Dense(2, softmax)};
   EXPECT_NEAR(reduce_sum(model(ones({1, 4}))).item(), 1, 1e-6);

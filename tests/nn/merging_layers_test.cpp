@@ -97,6 +97,21 @@ TEST(Regularizers, AgreeWithKeras) {
   EXPECT_THROW(regularizers::orthogonal(zeros({2})), InvalidArgument);
 }
 
+/// Both of Keras's spellings are both: an option of a factor, and the penalty of a tensor.
+TEST(Regularizers, HaveOneMeaningUnderBothNames) {
+  using namespace regularizers;
+  const auto same = [](const Tensor& a, const Tensor& b, const Regularizer& c, const Regularizer& d, double wanted) {
+    for (const Tensor& penalty : {a, b, c(x), d(x)}) EXPECT_NEAR(penalty.item(), wanted, 1e-6);
+  };
+  same(l1(x, 0.1), L1(x, 0.1), l1(0.1), L1(0.1), 0.9);
+  same(l2(x, 0.1), L2(x, 0.1), l2(0.1), L2(0.1), 1.9);
+  same(l1_l2(x, 0.1, 0.1), L1L2(x, 0.1, 0.1), l1_l2(0.1, 0.1), L1L2(0.1, 0.1), 2.8);
+  same(orthogonal(x, 0.1), OrthogonalRegularizer(x, 0.1), orthogonal(0.1), OrthogonalRegularizer(0.1), 0.04780914);
+  same(l2(x), L2(x), l2(), L2(), 0.19);
+  same(l2(x, 1), L2(x, 1), l2(1), L2(1), 19);
+  EXPECT_THROW(l2(-1), InvalidArgument);
+}
+
 TEST(Constraints, AgreeWithKeras) {
   expect_values(constraints::max_norm(x, 1.5), {2, 3}, {-1.341641f, -0.6708204f, 0, 0.6708204f, 1.341641f, 1.5});
   expect_values(constraints::min_max_norm(x, 1, 2, 0.5), {2, 3},

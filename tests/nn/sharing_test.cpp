@@ -98,6 +98,16 @@ TEST(Shared, TwiceInOneModelCountsOnceAndStaysSoInACopy) {
   expect_says(error_of<InvalidArgument>([&] { prune_channels(model, 0.5); }), "in the model twice");
 }
 
+/// Layers that live for a moment only are not taken for those before them at the same address.
+TEST(Shared, CopiesKeepApartWhatDiesMeanwhile) {
+  Sequential model{Dense(3), Dense(4), Dense(3), Dense(5), Dense(3)};
+  model(noise());
+  for (int i = 0; i < 300; ++i) {
+    const Sequential smaller = low_rank(model, {.rank = 1});
+    ASSERT_EQ(smaller(noise()).shape(), (Shape{8, 3}));
+  }
+}
+
 TEST(Shared, OneLayerInTwoModelsOfSeveralLayers) {
   Embedding table(10, 4);
   struct Net {

@@ -5,6 +5,7 @@
 #include <random>
 #include "gradus/ops/elementwise.h"
 #include "gradus/tensor/memory.h"
+#include "tests/errors.h"
 #include "tests/onnx/sample_models.h"
 #include "tests/test_directory.h"
 
@@ -122,6 +123,111 @@ TEST(OnnxBadInput, FunctionsThatMultiply) {
   EXPECT_NE(said_of_functions(std::move(chain)).find("make up more than"), std::string::npos);
 }
 
+/// What is said about a file whose bytes have `from` replaced by `to`, which is as long.
+std::string said_of_bytes(const ModelFile& file, const std::string& from, const std::string& to) {
+  std::string bytes = written(file, "good");
+  const std::size_t place = bytes.find(from);
+  EXPECT_NE(place, std::string::npos) << from;
+  bytes.replace(place, from.size(), to);
+  return complaint([&] { parse(std::as_bytes(std::span(bytes)), "a/model.onnx"); });
+}
+
+TEST(OnnxBadInput, EveryMessageSaysTheFileAndThePlace) {
+  const auto expect_starts = [](const std::string& said, const std::string& begin) {
+    EXPECT_TRUE(said.starts_with("a/model.onnx: " + begin)) << said;
+  };
+  const std::string f32_type = "\x10\x01", string_type = "\x10\x08";  // field 2, data_type: float, string
+  ModelFile file = good();
+  const std::string dims = std::string("\x08\x02");  // field 1, dims: 2
+  expect_starts(said_of_bytes(file, dims + f32_type, dims + string_type), "tensor `w`: type string");
+  expect_starts(said_of_bytes(file, dims + f32_type, dims + "\x10\x63"), "tensor `w`: element type 99 is none of ONNX");
+  expect_starts(said_of_bytes(file, "\x08\x01\x12", "\x08\x08\x12"), "`x`: type string");  // elem_type of the input
+  Attribute value{.name = "value", .kind = Kind::tensor, .tensor = constant({1.0, 2.0})};
+  file.graph.nodes[0] = node("Constant", {}, {"e"}, {value});
+  const std::string in_node = "node `e` (Constant): attribute `value`: tensor ``: type string";
+  ModelFile without = std::move(file);
+  without.graph.initializers.clear();
+  without.graph.nodes[1].inputs = {"e", "e"};
+  expect_starts(said_of_bytes(without, dims + f32_type, dims + string_type), in_node);
+  ModelFile nested = good();
+  GraphDefinition body = graph({node("Constant", {}, {"c"}, {value})}, {}, {port("c")});
+  nested.graph.initializers.clear();
+  nested.graph.nodes = {node("If", {"x"}, {"y"}, {subgraph("then_branch", body), subgraph("else_branch", body)})};
+  expect_starts(
+      said_of_bytes(nested, dims + f32_type, dims + string_type),
+      "node `y` (If): attribute `then_branch`: node `c` (Constant): attribute `value`: tensor ``: type string");
+  ModelFile unknown = good();
+  unknown.graph.nodes[0].op = "Foo";
+  expect_starts(said_of_bytes(unknown, "Foo", "Foo"), "there is no op Foo-21 of node `e` (Foo)");
+  unknown.opsets[0].version = 99;
+  expect_starts(said_of_bytes(unknown, "Foo", "Foo"), "operator set 99");
+  // While it runs, too.
+  const std::string bytes = written(good(), "good");
+  const Model model = parse(std::as_bytes(std::span(bytes)), "a/model.onnx");
+  ModelFile misfit = good();
+  misfit.graph.inputs[0].shape.reset();
+  const std::string others = written(misfit, "good");
+  expect_starts(complaint([&] { parse(std::as_bytes(std::span(others)), "a/model.onnx")(constant({1.0, 2.0, 3.0})); }),
+                "node `y` (Add-14): ");
+}
+
+TEST(OnnxBadInput, SparseTensorsAreNamed) {
+  std::string bytes = written(good(), "good");
+  const std::string sparse = std::string("\x7a\x05\x0a\x03\x42\x01") + "s";  // field 15 of a graph: values named "s"
+  const std::size_t graph_field = bytes.find('\x3a');                        // field 7 of a model
+  ASSERT_NE(graph_field, std::string::npos);
+  ASSERT_LT(static_cast<unsigned char>(bytes[graph_field + 1]), 0x78);  // its length in one byte
+  bytes.insert(graph_field + 2, sparse);
+  bytes[graph_field + 1] = static_cast<char>(bytes[graph_field + 1] + static_cast<char>(sparse.size()));
+  EXPECT_EQ(complaint([&] { parse(std::as_bytes(std::span(bytes)), "a/model.onnx"); }),
+            "a/model.onnx: graph `g`: initializer `s` is a sparse tensor");
+}
+
+TEST(OnnxBadInput, NamesCannotDriveATerminal) {
+  const std::string evil = "a\x1b[2J\r\nAll is well\x07";
+  const auto expect_tame = [&](ModelFile file) {
+    const std::string bytes = written(file, "evil");
+    const std::string said =
+        complaint([&] { parse(std::as_bytes(std::span(bytes)), "a/model.onnx")(constant({1.0, 2.0})); });
+    EXPECT_NE(said.find("a\\x1b[2J\\x0d\\x0aAll is well\\x07"), std::string::npos) << said;
+    for (const char c : said) EXPECT_GE(static_cast<unsigned char>(c), ' ') << said;
+  };
+  for (const auto& spoil : std::vector<std::function<void(ModelFile&)>>{
+           [&](ModelFile& f) { f.graph.nodes[0].op = evil; }, [&](ModelFile& f) { f.graph.nodes[0].domain = evil; },
+           [&](ModelFile& f) { f.graph.nodes[0].name = evil, f.graph.nodes[0].inputs = {"nowhere"}; },
+           [&](ModelFile& f) { f.graph.nodes[0].inputs = {evil}; },
+           [&](ModelFile& f) { f.graph.nodes[0].attributes = {integer(evil, 1)}; },
+           [&](ModelFile& f) { f.graph.outputs = {port(evil)}; },
+           [&](ModelFile& f) { f.graph.inputs = {port(evil), port(evil)}; },
+           [&](ModelFile& f) { f.graph.initializers = {{evil, constant(1.0)}, {evil, constant(1.0)}}; },
+           [&](ModelFile& f) {
+             f.graph.nodes[0] = node("Cast", {"x"}, {"e"}, {word("to", evil)}), f.graph.nodes[0].name = evil;
+           }}) {
+    ModelFile file = good();
+    spoil(file);
+    expect_tame(std::move(file));
+  }
+}
+
+TEST(OnnxBadInput, GraphsAreNestedSixteenDeepAtMost) {
+  const auto nested = [](int depth) {
+    GraphDefinition inner = graph({node("Identity", {"c"}, {"v"})}, {}, {port("v")});
+    for (int i = 0; i < depth; ++i)
+      inner = graph(
+          {node("If", {"c"}, {"v"}, {subgraph("then_branch", inner), subgraph("else_branch", graph({}, {}, {}))})}, {},
+          {port("v")});
+    inner.inputs = {port("c", boolean, Shape{})};
+    return file_of(std::move(inner));
+  };
+  const auto said_of_depth = [&](int depth) {
+    const std::string bytes = written(nested(depth), "nested");
+    return complaint([&] { parse(std::as_bytes(std::span(bytes)), "a/model.onnx"); });
+  };
+  EXPECT_EQ(said_of_depth(16).find("nested more than"), std::string::npos) << said_of_depth(16);
+  expect_says(said_of_depth(17), "graphs are nested more than 16 deep");
+  expect_says(said_of_depth(60), "a/model.onnx: ");  // deeper than messages of protobuf go
+}
+
 TEST(OnnxBadInput, EveryTruncationIsAnError) {
   const std::string bytes = written(good(), "good");
   int loaded = 0;
@@ -214,8 +320,8 @@ TEST(OnnxBadInput, TensorsThatPromiseMoreThanThereIs) {
   std::string nine;
   for (int i = 0; i < 9; ++i) nine += varint(dims, 1);
   EXPECT_NE(said_of_tensor(f32_type + nine + field(raw, "abcd")).find("9 dimensions"), std::string::npos);
-  EXPECT_EQ(said_of_tensor(varint(data_type, 8)), "type string");
-  EXPECT_EQ(said_of_tensor(varint(data_type, 17)), "type f8_e4m3fn");
+  EXPECT_EQ(said_of_tensor(varint(data_type, 8)), "t.pb: tensor ``: type string");
+  EXPECT_EQ(said_of_tensor(varint(data_type, 17)), "t.pb: tensor ``: type f8_e4m3fn");
   EXPECT_NE(said_of_tensor(varint(data_type, 77)).find("none of ONNX"), std::string::npos);
 }
 

@@ -210,7 +210,7 @@ TEST(OnnxModel, EveryUnknownOpIsNamed) {
     model_of(graph({node("Foo", {"x"}, {"a"}), node("Add", {"a", "x"}, {"b"}), node("Bar", {"b"}, {"y"}, {}, "own")},
                    {port("x")}, {port("y")}));
   });
-  EXPECT_EQ(said, "op Foo-21, own.Bar-1");
+  EXPECT_EQ(said, "sample: there is no op Foo-21 of node `a` (Foo), op own.Bar-1 of node `y` (own.Bar)");
 }
 
 }  // namespace

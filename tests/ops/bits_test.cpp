@@ -1,6 +1,7 @@
 /// Shifts past the width, signs, and bits that a double does not hold.
 #include "gradus/ops/bits.h"
 #include <gtest/gtest.h>
+#include "gradus/base/error.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 
@@ -30,6 +31,32 @@ TEST(Bits, OfWideNumbers) {
   EXPECT_EQ(of<std::int64_t>(left_shift(x, full({4}, 4, i64))), (Wide{0x23456789abcdef00, 0, -16, 0}));
   EXPECT_EQ(of<std::int64_t>(right_shift(x, full({4}, 60, i64))), (Wide{1, -8, -1, 0}));
   EXPECT_EQ(of<std::uint8_t>(population_count(constant({-1, 7, 0}))), (Bytes{32, 3, 0}));
+}
+
+TEST(Bits, OperatorsAreLogicOfBooleansAndBitsOfIntegers) {
+  const Tensor x = constant({1, 2, 3, 4}), low = x < 3, even = equal(mod(x, 2), 0);
+  EXPECT_TRUE(bitwise_equal(low & even, logical_and(low, even)));
+  EXPECT_TRUE(bitwise_equal((x < 2) | (x > 3), constant({true, false, false, true})));
+  EXPECT_TRUE(bitwise_equal(low ^ even, logical_xor(low, even)));
+  EXPECT_TRUE(bitwise_equal(~low, logical_not(low)));
+  EXPECT_TRUE(bitwise_equal(x & constant({3}), constant({1, 2, 3, 0})));
+  EXPECT_TRUE(bitwise_equal(x | constant({8}), constant({9, 10, 11, 12})));
+  EXPECT_TRUE(bitwise_equal(x ^ x, zeros({4}, i32)));
+  EXPECT_TRUE(bitwise_equal(~x, constant({-2, -3, -4, -5})));
+  EXPECT_THROW(cast(x, f32) & cast(x, f32), InvalidArgument);
+  EXPECT_THROW(low | x, InvalidArgument);
+  EXPECT_THROW(x | low, InvalidArgument);
+}
+
+/// What somebody wants who writes a && b of tensors.
+TEST(Bits, AConditionOfManyNamesTheOperators) {
+  const Tensor x = constant({1, 2});
+  try {
+    (void)(x < 2 && x > 0);
+    FAIL() << "no error";
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what()).find("a && b is a & b"), std::string::npos) << error.what();
+  }
 }
 
 }  // namespace

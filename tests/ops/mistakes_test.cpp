@@ -43,6 +43,9 @@ TEST_P(Mistakes, AreErrorsThatSayWhatWasGiven) {
 const Mistake shape_mistakes[] = {
     {"reshape_count", [] { reshape(matrix(), {4}); }, "f32[2,3] has 6 elements, shape (4) has 4"},
     {"reshape_open", [] { reshape(matrix(), {-1, 4}); }, "no multiple of 4"},
+    {"reshape_none_open", [] { reshape(zeros({0, 3}), {-1, 0}); }, "could be of any size"},
+    {"reshape_none_open_last", [] { reshape(zeros({0, 3}), {0, -1}); }, "write the size"},
+    {"reshape_zero_open", [] { reshape(matrix(), {0, -1}); }, "0 is a size; a dimension that is to stay is x.shape()"},
     {"reshape_two_open", [] { reshape(matrix(), {-1, -1}); }, "only one can be worked out"},
     {"reshape_negative", [] { reshape(matrix(), {-3, 2}); }, "not negative, got -3"},
     {"reshape_past_limit", [] { reshape(matrix(), {std::int64_t{1} << 40, std::int64_t{1} << 40}); }, "2^63"},

@@ -20,6 +20,7 @@
 #include "gradus/ops/normalization.h"
 #include "gradus/ops/numeric.h"
 #include "gradus/ops/pool.h"
+#include "gradus/ops/random.h"
 #include "gradus/ops/reductions.h"
 #include "gradus/ops/resize.h"
 #include "gradus/ops/select.h"
@@ -86,6 +87,10 @@ TEST(OpOptions, OddNumbersDoNoHarm) {
               [&](const auto& o) { return roi_align(image, constant({{0.0, 0.0, 3.0, 3.0}}), constant({0}), o); });
   try_numbers("non_max_suppression", NonMaxSuppressionOptions{.max_output_size = 2},
               [&](const auto& o) { return non_max_suppression(ones({1, 3, 4}), ones({1, 1, 3}), o); });
+  try_numbers("random::categorical", random::CategoricalOptions{.seed = 1},
+              [&](const auto& o) { return random::categorical(x, 2, o); });
+  try_numbers("random::shuffle", random::ShuffledOptions{.seed = 1},
+              [&](const auto& o) { return random::shuffle(x, o); });
   try_numbers("one_hot", OneHotOptions{},
               [&](const auto& o) { return one_hot(labels, 3, constant(1.0), constant(0.0), o); });
   try_numbers("top_k", TopKOptions{}, [&](const auto& o) { return top_k(x, 2, o).values; });

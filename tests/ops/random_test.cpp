@@ -1,9 +1,14 @@
 /// Random numbers: known answers, what they depend on and what they do not, and their distributions.
 #include <gtest/gtest.h>
 #include <cmath>
+#include <map>
 #include <thread>
+#include "gradus/base/error.h"
+#include "gradus/function/function.h"
+#include "gradus/gradients/functional.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
+#include "gradus/ops/index.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/random_key.h"
 #include "gradus/ops/random_state.h"
@@ -94,6 +99,73 @@ TEST(Random, UniformNeverReachesItsUpperBound) {
   // 1 + u * 2^-24 rounds to one of the two ends: only the lower one is in the range.
   const Tensor x = random::uniform({1000}, {.low = 1, .high = 1 + 0x1p-23, .seed = 1});
   EXPECT_EQ(reduce_max(x).item(), 1);
+}
+
+/// How often each of `classes` numbers occurs in x, as shares.
+std::vector<double> shares(const Tensor& x, int classes) {
+  std::vector<double> found;
+  for (int i = 0; i < classes; ++i) found.push_back(reduce_mean(cast(equal(cast(x, i32), i), f64)).item());
+  return found;
+}
+
+TEST(Random, CategoricalDrawsByTheProbabilities) {
+  const std::vector<double> probabilities{0.5, 0.25, 0.2, 0.05, 0};
+  const Tensor logits = log(from_values(probabilities, {5})) + 3;  // one of them -infinity
+  for (DType t : {f64, f32, f16, bf16}) {
+    const Tensor drawn = random::categorical(cast(logits, t), 1 << 16, {.seed = 1});
+    EXPECT_EQ(drawn.spec(), (Spec{i32, {1 << 16}}));
+    const std::vector<double> found = shares(drawn, 5);
+    for (std::size_t i = 0; i < 5; ++i) EXPECT_NEAR(found[i], probabilities[i], 0.01) << t << " class " << i;
+    EXPECT_EQ(found[4], 0) << "a class of no probability";
+  }
+}
+
+TEST(Random, CategoricalDrawsForEachRow) {
+  const Tensor logits = where(equal(constant({{0, 1, 2}, {2, 1, 0}}), 2), zeros({2, 3}), -30.0);
+  const Tensor drawn = random::categorical(logits, 7, {.dtype = i64, .seed = 1});
+  EXPECT_EQ(drawn.spec(), (Spec{i64, {2, 7}}));
+  EXPECT_TRUE(bitwise_equal(drawn, broadcast_to(constant({{2}, {0}}, i64), {2, 7})));
+  EXPECT_EQ(random::categorical(zeros({4, 2, 3}), 5).shape(), (Shape{4, 2, 5}));
+  EXPECT_FALSE(bitwise_equal(random::categorical(zeros({100}), 20), random::categorical(zeros({100}), 20)));
+  EXPECT_TRUE(bitwise_equal(random::categorical(zeros({100}), 20, {.seed = 3}),
+                            random::categorical(zeros({100}), 20, {.seed = 3})));
+}
+
+TEST(Random, CategoricalAndShuffleAreTheSameCompiled) {
+  const auto drawn = [](const Tensor& logits) {
+    return random::categorical(logits, 4, {.seed = 7}) + cast(random::shuffle(logits, {.seed = 8}) > 0, i32)[0][0];
+  };
+  const auto compiled = function([&](Tensor logits) { return drawn(logits); });
+  for (std::int64_t n : {3, 5, 6, 9}) {  // the third size is a symbol
+    const Tensor logits = random::normal({n, 2 * n}, {.seed = 2});
+    EXPECT_TRUE(bitwise_equal(compiled(logits), drawn(logits))) << n;
+  }
+  const Tensor rows = vectorized_map([](Tensor row) { return random::categorical(row, 3); }, zeros({50, 8}));
+  EXPECT_EQ(rows.shape(), (Shape{50, 3}));
+  EXPECT_FALSE(bitwise_equal(rows[0], rows[1]) && bitwise_equal(rows[1], rows[2])) << "other numbers for each row";
+}
+
+TEST(Random, CategoricalRefusesWhatHasNoClasses) {
+  EXPECT_THROW(random::categorical(constant({1, 2}), 1), InvalidArgument);
+  EXPECT_THROW(random::categorical(constant(1.0), 1), InvalidArgument);
+  EXPECT_THROW(random::categorical(zeros({3, 0}), 1), InvalidArgument);
+  EXPECT_THROW(random::categorical(zeros({3}), 0), InvalidArgument);
+  EXPECT_THROW(random::categorical(zeros({3}), 1, {.dtype = f32}), InvalidArgument);
+}
+
+TEST(Random, ShuffleKeepsRowsAndEveryOrderComes) {
+  const Tensor x = reshape(range(6), {3, 2});
+  std::map<std::vector<int>, int> orders;
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    const Tensor y = random::shuffle(x, {.seed = seed});
+    const std::vector<int> rows = y.to_vector<int>();
+    for (std::size_t i = 0; i < 6; i += 2) EXPECT_TRUE(rows[i] % 2 == 0 && rows[i + 1] == rows[i] + 1) << "whole rows";
+    ++orders[rows];
+  }
+  EXPECT_EQ(orders.size(), 6u);
+  for (const auto& [order, count] : orders) EXPECT_NEAR(count, 100, 40);
+  EXPECT_EQ(random::shuffle(zeros({0, 2}, boolean)).spec(), (Spec{boolean, {0, 2}}));
+  EXPECT_THROW(random::shuffle(constant(1.0)), InvalidArgument);
 }
 
 TEST(Random, AScopeHasASequenceOfItsOwn) {

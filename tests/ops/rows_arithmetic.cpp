@@ -238,6 +238,10 @@ std::vector<Row> simple() {
                {{}, {.has_gradient = false}}, [](Scalars x) { return x[1] == 0 && !std::isfinite(x[0]) ? 0 : x[0]; })),
            [](Row& row) { row.slopes = {{{inf, 0}, {0, 0}}, {{2, 0}, {1, 0}}, {{nan, 1}, {1, 0}}}; }),
       with(unbroadcast(elementwise(
+               "minus_largest", [](In in) { return minus_largest(in[0], in[1]); }, {{-3, 0}, {1, 3}},
+               [](Scalars x) { return x[0] == x[1] ? 0 : x[0] - x[1]; })),
+           [](Row& row) { row.slopes = {{{inf, inf}, {1, -1}}, {{-inf, inf}, {1, -1}}, {{2, 2}, {1, -1}}}; }),
+      with(unbroadcast(elementwise(
                "tanh_grad", [](In in) { return tanh_grad(in[0], in[1]); }, {{-0.8, 0.8}, {}},
                [](Scalars x) { return x[1] * (1 - x[0] * x[0]); })),
            [](Row& row) { row.slopes = {{{1, 2}, {-4, 0}}, {{-1, 2}, {4, 0}}, {{0, 2}, {0, 1}}}; }),

@@ -31,7 +31,8 @@ Row unary(std::string name, Tensor (*op)(const Tensor&), Operand domain, double 
   return few(elementwise(std::move(name), [op](In in) { return op(in[0]); }, {domain}, f), std::move(slopes));
 }
 
-Row binary(std::string name, Tensor (*op)(const Tensor&, const Tensor&), std::vector<Operand> domains,
+template <class In2>
+Row binary(std::string name, Tensor (*op)(const In2&, const In2&), std::vector<Operand> domains,
            double (*reference)(double, double), std::vector<Slope> slopes = {}) {
   return few(elementwise(
                  std::move(name), [op](In in) { return op(in[0], in[1]); }, std::move(domains),

@@ -23,6 +23,7 @@ template <class F> Function two(F f) {
 }
 Function of(Tensor (*f)(const Tensor&)) { return one(f); }
 Function of(Tensor (*f)(const Tensor&, const Tensor&)) { return two(f); }
+Function of(Tensor (*f)(const NumberOrTensor&, const NumberOrTensor&)) { return two(f); }
 Function along_1(Tensor (*f)(const Tensor&, ReduceOptions)) {
   return [f](In in) { return f(in[0], {.axis = {1}}); };
 }

@@ -371,6 +371,18 @@ TEST(LossScaling, TheScaleGrowsAndMayFallBelowOne) {
   EXPECT_EQ(scale.value(), LossScale::least);
 }
 
+TEST(LossScaling, AFixedOneStaysAndGrowthIsAnOption) {
+  LossScale fixed({.initial = 1024, .dynamic = false}), quick({.initial = 8, .steps_to_grow = 2});
+  const Tensor finite = fill({}, 1, boolean), not_finite = fill({}, 0, boolean);
+  const auto update = function([&](Tensor ok) { fixed.update(ok), quick.update(ok); });
+  for (int i = 0; i < 4; ++i) update(finite);
+  EXPECT_EQ(fixed.value(), 1024);
+  EXPECT_EQ(quick.value(), 32);
+  update(not_finite);
+  EXPECT_EQ(fixed.value(), 1024);
+  EXPECT_EQ(quick.value(), 16);
+}
+
 /// Whatever fails, and whatever waited before.
 TEST(LossScaling, ScaleAndCountChangeTogether) {
   int failures = 0;

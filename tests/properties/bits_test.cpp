@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include "gradus/backend/cpu/isa.h"
-#include "gradus/compiler/passes.h"
+#include "gradus/compiler/pipeline.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/elementwise.h"
 #include "tests/properties/computation.h"

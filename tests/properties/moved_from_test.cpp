@@ -114,10 +114,11 @@ std::vector<Asked> everything() {
   using F = decltype(doubled());
   object("function", doubled, all)
       .must_fail("call", [](F& f) { f(x()); })
-      .must_fail("call_of_copy", [](F& f) {
-        const F copy(f);
-        copy(x());
-      })
+      .must_fail("call_of_copy",
+                 [](F& f) {
+                   const F copy(f);
+                   copy(x());
+                 })
       .must_fail("call_within", [](F& f) { function([&](Tensor a) { return f(a); })(x()); })
       .must_fail("call_under_a_tape",
                  [](F& f) {
@@ -307,9 +308,9 @@ std::vector<Asked> everything() {
       "regularizer", [] { return regularizers::L2(0.5); }, all)
       .ask("call", [](Regularizer& r) { EXPECT_EQ(r(constant(2.0)).item(), 2); })
       .ask("bool", [](Regularizer& r) { EXPECT_TRUE(static_cast<bool>(r)); });
-  object("loss_function", [] { return MeanSquaredError(); }, all).must_fail("call", [](MeanSquaredError& f) {
-    (void)f(x(), labels());
-  });
+  object(
+      "loss_function", [] { return MeanSquaredError(); }, all)
+      .must_fail("call", [](MeanSquaredError& f) { (void)f(x(), labels()); });
   all.push_back({"initializer_of_nothing", [] { Initializer(std::function<Tensor(const Shape&)>())({1}); }, true});
   all.push_back({"activation_of_nothing", [] { Activation(std::function<Tensor(const Tensor&)>())(x()); }, true});
   all.push_back({"regularizer_of_nothing", [] { Regularizer()(x()); }, true});

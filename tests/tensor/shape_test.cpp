@@ -75,6 +75,14 @@ TEST(Shape, AxesCountFromBothEnds) {
   EXPECT_THROW(shape[-4], OutOfRange);
 }
 
+TEST(Shape, DimensionsAreAssignedByIndex) {
+  Shape shape{2, 3, 5};
+  shape[1] = 7;
+  shape[-1] += 1;
+  EXPECT_EQ(shape, (Shape{2, 7, 6}));
+  EXPECT_THROW(shape[3] = 1, OutOfRange);
+}
+
 TEST(Shape, BroadcastsAsNumPy) {
   EXPECT_EQ(broadcast_shape({64, 1}, {10}, "add"), (Shape{64, 10}));
   EXPECT_EQ(broadcast_shape({0}, {1}, "add"), Shape{0});

@@ -1,9 +1,11 @@
 /// Checkpoints: what comes back, what is kept, and that what is not whole is never taken.
 #include "gradus/train/checkpoints.h"
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <functional>
 #include "gradus/nn/losses.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/random.h"
@@ -131,6 +133,42 @@ TEST(Checkpoints, DamageIsFound) {
         if (ending == ".json" || i >= 8) { EXPECT_EQ(restored->step, 1) << file << " byte " << place; }
       }
       std::ofstream(file, std::ios::binary) << good;
+    }
+  EXPECT_EQ(checkpoints.restore()->step, 2);
+}
+
+/// A list or a file of arrays that is there and cannot be read: a directory, a pipe that nobody writes, a device
+/// without an end, what gives an error of input and output. The checkpoint before is taken, and the file is named.
+TEST(Checkpoints, WhatCannotBeReadIsPassedOver) {
+  const TestDirectory directory("checkpoints_unreadable");
+  Numbered numbered;
+  Checkpoints checkpoints(in_shards(directory), numbered.model, numbered.optimizer);
+  for (int step : {1, 2}) {
+    numbered.set(step);
+    checkpoints.save(step);
+  }
+  const std::vector<std::pair<const char*, std::function<void(const fs::path&)>>> kinds{
+      {"is a directory", [](const fs::path& file) { fs::create_directory(file); }},
+      {"is a pipe", [](const fs::path& file) { ASSERT_EQ(mkfifo(file.c_str(), 0600), 0); }},
+      {"is a device", [](const fs::path& file) { fs::create_symlink("/dev/zero", file); }},
+      {"Input/output error", [](const fs::path& file) { fs::create_symlink("/proc/self/mem", file); }},
+      {"No such file", [](const fs::path& file) { fs::create_symlink("nowhere", file); }}};
+  for (const std::string ending : {".json", ".safetensors"})
+    for (const fs::path& file : files_in(directory, ending)) {
+      if (!file.filename().string().starts_with("checkpoint-000002")) continue;
+      const fs::path aside = directory.path() / "aside";
+      for (const auto& [why, put] : kinds) {
+        fs::rename(file, aside);
+        put(file);
+        testing::internal::CaptureStderr();
+        const auto restored = checkpoints.restore();
+        const std::string said = testing::internal::GetCapturedStderr();
+        EXPECT_TRUE(restored && restored->step == 1 && numbered.value() == 1) << file << ' ' << why;
+        expect_says(said, "this checkpoint is passed over: " + file.string() + ": ");
+        expect_says(said, why);
+        fs::remove_all(file);
+        fs::rename(aside, file);
+      }
     }
   EXPECT_EQ(checkpoints.restore()->step, 2);
 }

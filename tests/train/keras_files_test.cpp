@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include "gradus/formats/npz.h"
-#include "gradus/formats/whole_file.h"
+#include "gradus/base/input_file.h"
 #include "gradus/formats/zip.h"
 #include "gradus/nn/attention.h"
 #include "gradus/nn/augmentation.h"
@@ -25,6 +25,7 @@
 #include "gradus/ops/reduce.h"
 #include "gradus/train/keras_config.h"
 #include "tests/errors.h"
+#include "tests/formats/deflated_archive.h"
 #include "tests/train/checkpoint_samples.h"
 
 namespace gradus {
@@ -334,6 +335,60 @@ TEST_F(KerasFiles, LayersThatTheWeightsDoNotPayFor) {
   ConfiguredModel read = model_of_config(config, "it", {});
   read.model.build(read.input);
   EXPECT_EQ(read.model.variables()[0].shape(), (Shape{4, 4000000000000}));
+}
+
+/// A small file does not ask for gigabytes.
+TEST_F(KerasFiles, WhatUnpacksToMuchIsRefused) {
+  const auto parsed = [](const std::string& archive) {
+    return error_of<DataError>([&] { parse_model(std::as_bytes(std::span(archive)), "it"); });
+  };
+  const std::string blanks(std::size_t{17} << 20, ' ');
+  expect_says(parsed(deflated_archive("config.json", blanks)), "it: `config.json` has ");
+  expect_says(parsed(deflated_archive("config.json", blanks)), "would be 17825792 unpacked; expected at most 16777216");
+  expect_says(parsed(deflated_archive("config.json", "[" + std::string(1000, '['))), "nested more than 200 deep");
+  Sequential model{Dense(1)};
+  model.build({f32, {any_size, 3}});
+  const fs::path file = directory / "zeros.weights.h5";
+  std::ofstream(file, std::ios::binary) << deflated_archive("model.weights.h5",
+                                                            std::string(std::size_t{80} << 20, '\0'));
+  expect_says(error_of<DataError>([&] { load_weights(file, model); }), "would be 83886080 unpacked; expected at most ");
+  // Weights that are nearly all zeros pass as far as the parser.
+  std::ofstream(file, std::ios::binary) << deflated_archive("model.weights.h5",
+                                                            std::string(std::size_t{20} << 20, '\0'));
+  expect_says(error_of<DataError>([&] { load_weights(file, model); }), "it is no HDF5 file");
+}
+
+TEST_F(KerasFiles, LayersAreSoManyAtMost) {
+  std::string config = R"({"class_name": "Sequential", "config": {"name": "s", "layers": [)";
+  for (int i = 0; i < 40'000; ++i)
+    config += R"({"class_name": "Dense", "config": {"name": "d)" + std::to_string(i) + R"(", "units": 4}},)";
+  config.back() = ']';
+  const std::string archive = deflated_archive("config.json", config + "}}");
+  EXPECT_LT(archive.size(), 1'000'000u);
+  const std::string said = error_of<DataError>([&] { parse_model(std::as_bytes(std::span(archive)), "it"); });
+  expect_says(said, "it has more than 1000 layers and cells");
+  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+}
+
+/// Layers within layers: read as far as the bound, an answer beyond.
+TEST_F(KerasFiles, LayersAreNestedSoFarAtMost) {
+  const auto nested = [](int depth) {
+    std::string config = R"({"class_name": "Dense", "config": {"name": "d", "units": 1}})";
+    for (int i = 0; i < depth; ++i)
+      config = R"({"class_name": "Sequential", "config": {"name": "s)" + std::to_string(i) + R"(", "layers": [)" +
+               config + "]}}";
+    return config;
+  };
+  const auto said_of = [&](int depth) {
+    try {
+      const std::string archive = deflated_archive("config.json", nested(depth));
+      parse_model(std::as_bytes(std::span(archive)), "it");
+      return std::string("nothing");
+    } catch (const DataError& error) { return std::string(error.what()); }
+  };
+  EXPECT_EQ(said_of(5).find("nested"), std::string::npos) << said_of(5);
+  expect_says(said_of(40), "layers are nested too deeply");
+  expect_says(said_of(5'000), "values are nested more than 200 deep");
 }
 
 TEST_F(KerasFiles, NoDamageHarms) {

@@ -72,6 +72,7 @@ void try_argument(std::string_view name, const Allowed& range, const std::functi
 }
 
 TEST(Options, OfOptimizers) {
+  try_numbers("LossScale", LossScaleOptions{}, [](const auto& o) { LossScale{o}; });
   try_numbers("SGD", SGDOptions{}, [](const auto& o) { SGD{o}; });
   try_numbers("Adam", AdamOptions{}, [](const auto& o) { Adam{o}; });
   try_numbers("AdamW", AdamWOptions{}, [](const auto& o) { AdamW{o}; });
@@ -138,8 +139,8 @@ TEST(Options, ArgumentsOfLayers) {
   try_argument("GaussianNoise", Allowed::not_negative(""), [](double x) { GaussianNoise{x}; });
   try_argument("LeakyReLU", Allowed::not_negative(""), [](double x) { LeakyReLU{x}; });
   try_argument("ELU", Allowed::finite(""), [](double x) { ELU{x}; });
-  for (const auto& make : {regularizers::L1, regularizers::L2})
-    try_argument("L1, L2", Allowed::not_negative(""), [make](double x) { make(x); });
+  try_argument("L1", Allowed::not_negative(""), [](double x) { regularizers::L1(x); });
+  try_argument("L2", Allowed::not_negative(""), [](double x) { regularizers::l2(x); });
   try_argument("L1L2", Allowed::not_negative(""), [](double x) { regularizers::L1L2(x, 0.1); });
   try_argument("L1L2", Allowed::not_negative(""), [](double x) { regularizers::L1L2(0.1, x); });
   try_argument("OrthogonalRegularizer", Allowed::not_negative(""),

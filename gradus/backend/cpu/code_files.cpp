@@ -6,13 +6,14 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iostream>
+#include <cstdio>
 #include <mutex>
 #include <vector>
 #include "gradus/backend/kernel_cache.h"
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
+#include "gradus/base/input_file.h"
+#include "gradus/base/notice.h"
 
 namespace gradus {
 namespace cpu_backend::code_files {
@@ -37,7 +38,7 @@ class Directory {
     const char* given = std::getenv("GRADUS_KERNEL_CACHE");
     if (!given || !*given) return;
     if (const std::string problem = set(given); !problem.empty())
-      std::cerr << "gradus: GRADUS_KERNEL_CACHE: " << problem << "; generated code is not kept\n";
+      notice(text("gradus: GRADUS_KERNEL_CACHE: ", problem, "; generated code is not kept\n"));
   }
 
   /// What is wrong with it, else nothing.
@@ -116,10 +117,12 @@ std::optional<std::string> read(const fs::path& directory, std::string_view sour
   std::error_code problem;
   const std::uintmax_t bytes = fs::is_regular_file(path, problem) ? fs::file_size(path, problem) : 0;
   if (problem || bytes > most_bytes) return {};
-  std::ifstream file(path, std::ios::binary);
-  std::string content(bytes, '\0');
+  std::string content;
+  try {
+    content = read_text_file(path);
+  } catch (const Unavailable&) { return {}; }
   Header header, expected;
-  if (content.size() < sizeof header || !file.read(content.data(), std::ssize(content))) return {};
+  if (content.size() < sizeof header) return {};
   std::memcpy(&header, content.data(), sizeof header);
   const std::string_view rest = std::string_view(content).substr(sizeof header);
   if (header.magic != expected.magic || header.source_bytes != source.size() || rest.size() < source.size() ||
@@ -136,13 +139,16 @@ void write(const fs::path& directory, std::string_view source, std::string_view 
   fs::path part = path;
   part.replace_extension(text('.', getpid(), '-', count.fetch_add(1), unfinished));
   const Header header{.source_bytes = source.size(), .object_bytes = object.size(), .object_hash = hash_of(object)};
-  std::ofstream file(part, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(&header), sizeof header);
-  file.write(source.data(), std::ssize(source)).write(object.data(), std::ssize(object));
-  file.close();
+  std::FILE* const file = std::fopen(part.c_str(), "wbe");
+  if (!file) return;
+  bool written = true;
+  for (const std::string_view piece :
+       {std::string_view(reinterpret_cast<const char*>(&header), sizeof header), source, object})
+    written = written && std::fwrite(piece.data(), 1, piece.size(), file) == piece.size();
+  written = std::fclose(file) == 0 && written;
   std::error_code problem;
-  if (file) fs::rename(part, path, problem);
-  if (!file || problem) fs::remove(part, problem);
+  if (written) fs::rename(part, path, problem);
+  if (!written || problem) fs::remove(part, problem);
   if (named().is_due(sizeof header + source.size() + object.size())) trim(directory);
 }
 

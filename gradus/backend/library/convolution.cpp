@@ -6,6 +6,7 @@
 #include <cstring>
 #include "gradus/backend/cpu/tiles/product.h"
 #include "gradus/base/divide.h"
+#include "gradus/compiler/pipeline.h"
 #include "gradus/ops/convolution.h"
 
 namespace gradus::library {

@@ -10,6 +10,7 @@
 #include "gradus/backend/library/kernels.h"
 #include "gradus/backend/matmul_precision_use.h"
 #include "gradus/base/divide.h"
+#include "gradus/compiler/pipeline.h"
 #include "gradus/compiler/steps.h"
 #include "gradus/compiler/turns.h"
 #include "gradus/ops/matmul.h"

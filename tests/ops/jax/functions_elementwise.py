@@ -42,6 +42,7 @@ FUNCTIONS = {
     "maximum": jnp.maximum,
     "minimum": jnp.minimum,
     "mod": jnp.mod,
+    "minus_largest": jnp.subtract,
     "multiply": jnp.multiply,
     "negative": jnp.negative,
     "not_equal": jnp.not_equal,

@@ -3,7 +3,7 @@
 #include <unistd.h>
 #include "gradus/base/divide.h"
 #include "gradus/base/error.h"
-#include "gradus/compiler/loops.h"
+#include "gradus/compiler/target_model.h"
 
 namespace gradus::cpu_backend {
 namespace {
@@ -120,7 +120,7 @@ void Plan::choose_packing() {
   streamed = !pack_a && !pack_b && b_bytes > 512 << 10;
   // Where panels of b fit into the first-level cache, chains pause for them to stay there, but for those whose sums
   // are in no memory meanwhile.
-  const std::int64_t deepest = has_near_panels && pack_b && !p.is_followed ? near_panel : deepest_product;
+  const std::int64_t deepest = has_near_panels && pack_b && !p.is_followed ? near_panel : TargetModel().deepest_product;
   if (streamed) depth = std::min<std::int64_t>(p.k, 64);  // so many pages are within reach of the address cache
   else if ((!pack_a && !pack_b) || p.k <= deepest || form != Form::plain) depth = p.k;
   else depth = round_up(divide_up(p.k, divide_up(p.k, deepest)), 16);

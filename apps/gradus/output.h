@@ -1,0 +1,24 @@
+/// Standard output of the command: a result that did not arrive is a failure.
+#pragma once
+#include <memory>
+
+namespace gradus::command {
+
+/// While it lives, std::cout writes through it. One for a process, made before any file is opened: standard descriptors
+/// that are closed are taken, so that no file comes to stand in their place.
+class CheckedOutput {
+ public:
+  CheckedOutput();
+  ~CheckedOutput();
+  CheckedOutput(const CheckedOutput&) = delete;
+
+  /// The exit status of a command that ended with `status`: if its output could not be written, `failed` in place of
+  /// `ok`, and why on stderr; 141 where whoever reads has gone, as a process that the signal ends has.
+  int finish(int status);
+
+ private:
+  class Buffer;
+  std::unique_ptr<Buffer> buffer_;
+};
+
+}  // namespace gradus::command

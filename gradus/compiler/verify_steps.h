@@ -1,0 +1,25 @@
+/// What has to hold of steps after every step pass, and their text form.
+#pragma once
+#include <span>
+#include <string>
+#include "gradus/compiler/plan_memory.h"
+#include "gradus/compiler/steps.h"
+
+namespace gradus {
+
+/// A line a step: `loops %3 %4 -> %4`, its members and what it writes. A product that others run with is marked:
+/// `product %5* %6 -> %6`.
+std::string to_text(std::span<const Step> steps);
+
+/// Throws InternalError unless these steps compute `graph` when they run one after the other:
+///   - a value is a member of one step at most, and of a step of the kind that can compute it;
+///   - what a step reads, or waits for, an earlier one has written;
+///   - every output of the graph, and everything that another step reads, is written by the step that computes it.
+void verify(const Graph& graph, std::span<const Step> steps);
+
+/// Likewise unless memory may be shared so: an output takes over an input only if that dies, has the output's spec,
+/// and is read by no step after the one that first writes there; a value lies within an output only if nobody reads it
+/// once that is written.
+void verify(const Graph& graph, std::span<const Step> steps, const Sharing& sharing);
+
+}  // namespace gradus

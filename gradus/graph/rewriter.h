@@ -1,0 +1,42 @@
+/// Making one graph of another, value by value: what every pass that adds, drops or moves values does.
+#pragma once
+#include "gradus/graph/graph.h"
+
+namespace gradus {
+
+/// Which value of `to` stands for each value of `from`. Values of `from` are visited in their order, so that operands
+/// come first.
+class GraphRewriter {
+ public:
+  GraphRewriter(const Graph& from, Graph& to) : from_(from), to_(to), places_(from.values.size(), -1) {}
+
+  /// The value of `to` that stands for value i; -1: none yet.
+  int operator[](int i) const { return places_[static_cast<std::size_t>(i)]; }
+  /// From now on `value` stands for i.
+  int set(int i, int value) { return places_[static_cast<std::size_t>(i)] = value; }
+  /// Value i, its operands those of `to`.
+  Value renamed(int i) const {
+    Value v = from_[i];
+    rename(v.in);
+    return v;
+  }
+  void rename(std::vector<int>& values) const {
+    for (int& value : values) value = (*this)[value];
+  }
+  /// Appends `v`, which stands for i.
+  int replace(int i, Value v) { return set(i, to_.add(std::move(v))); }
+  /// Appends value i.
+  int keep(int i) { return replace(i, renamed(i)); }
+  /// Gives `to` the inputs, outputs and dying inputs of `from`.
+  void finish() {
+    to_.inputs = from_.inputs, to_.outputs = from_.outputs, to_.dying = from_.dying;
+    for (std::vector<int>* list : {&to_.inputs, &to_.outputs, &to_.dying}) rename(*list);
+  }
+
+ private:
+  const Graph& from_;
+  Graph& to_;
+  std::vector<int> places_;
+};
+
+}  // namespace gradus

@@ -1,0 +1,153 @@
+"""The rules of the house for documents: links lead somewhere, every decision has one number, a status and a row in the
+index, and architecture.md stays short. Prints `file:line: what is wrong: what to do`; exit 1 if there is any.
+
+    check_docs.py [ROOT]
+"""
+import pathlib
+import re
+import sys
+
+DECISIONS = pathlib.PurePosixPath("docs/decisions")
+INDEX = DECISIONS / "README.md"
+# Pages that are read as a whole have at most so many lines.
+LONGEST = {"docs/architecture.md": 250}
+CODE = {".h", ".cpp", ".py"}
+LINK = re.compile(r"""\]\(([^()\s]+)(?:\s+"[^"]*")?\)|^\s*\[[^\]]+\]:\s+(\S+)""")  # [text](target), [name]: target
+BACKQUOTED = re.compile(r"`(?:[^`\n]|\n(?!\s*\n))*`")
+HEADING = re.compile(r"#+ (.*)")
+DECISION = re.compile(r"### ((\d+)\. (.*\S))")
+STATUS = re.compile(r"- \*\*Status:\*\* (?:holds|partly replaced by (\d+)|replaced by (\d+))\b")
+ROW = re.compile(r"\| (\d+) \|")
+QUOTED = re.compile(r"\bdecisions? (\d+)")
+
+
+def documents(root):
+    """Every page of the tree by its path from the root, as lines."""
+    files = [root / "README.md"] + [f for folder in ("docs", "examples", "bench", "configs")
+                                    for f in sorted((root / folder).rglob("*.md"))]
+    return {pathlib.PurePosixPath(f.relative_to(root).as_posix()): f.read_text(encoding="utf-8").splitlines()
+            for f in files if f.exists()}
+
+
+def without_blocks(lines):
+    """The same lines, those of blocks of code empty."""
+    is_code = False
+    for line in lines:
+        is_fence = line.lstrip().startswith("```")
+        yield "" if is_code or is_fence else line
+        is_code ^= is_fence
+
+
+def prose(lines):
+    """(number, line) without blocks of code and what is `in backquotes`, which may go on in the next line."""
+    text = BACKQUOTED.sub(lambda code: "\n" * code[0].count("\n"), "\n".join(without_blocks(lines)))
+    return enumerate(text.split("\n"), 1)
+
+
+def anchor(heading):
+    """The name that a heading gets: its letters and digits in lower case, blanks as hyphens."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def anchors(lines):
+    return {anchor(match[1]) for match in map(HEADING.fullmatch, without_blocks(lines)) if match}
+
+
+def check_links(root, pages, path, lines):
+    for number, line in prose(lines):
+        for target in map("".join, LINK.findall(line)):
+            if re.match(r"[a-z]+:", target):
+                continue
+            name, _, fragment = target.partition("#")
+            other = (root / path.parent / name).resolve() if name else root / path
+            if not other.exists() or not other.is_relative_to(root):
+                yield path, number, f"the link {target} leads nowhere: mend the path, which is relative to the page"
+                continue
+            page = pages.get(pathlib.PurePosixPath(other.relative_to(root).as_posix()))
+            if fragment and page is not None and fragment not in anchors(page):
+                yield path, number, f"the link {target} names no heading of that page: copy the heading's anchor"
+
+
+def decisions_of(lines):
+    """(line, number, heading, whether it has a status, what replaces it) of each decision of a page."""
+    starts = [i for i, line in enumerate(lines) if DECISION.fullmatch(line)]
+    for i, end in zip(starts, starts[1:] + [len(lines)]):
+        match = DECISION.fullmatch(lines[i])
+        statuses = [s for s in map(STATUS.match, lines[i:end]) if s]
+        replaced_by = [int(n) for s in statuses for n in s.groups() if n]
+        yield i + 1, int(match[2]), match, len(statuses) == 1, replaced_by
+
+
+def decision_pages(pages):
+    return {path: lines for path, lines in pages.items() if path.parent == DECISIONS and path != INDEX}
+
+
+def row_of(path, heading):
+    return f"| {heading[2]} | [{heading[3]}]({path.name}#{anchor(heading[1])}) | {path.stem} |"
+
+
+def check_decisions(pages):
+    found, rows = {}, {}
+    for path, lines in decision_pages(pages).items():
+        last = 0
+        for line, number, heading, has_status, replaced_by in decisions_of(lines):
+            if number in found:
+                yield path, line, f"decision {number} is in {found[number][0].name}, too: give it the next number"
+            if number <= last:
+                yield path, line, f"decision {number} stands after {last}: numbers ascend within a page"
+            if not has_status:
+                yield path, line, f"decision {number} has no status: end it with `- **Status:** holds.` or what is true"
+            found.setdefault(number, (path, line, heading, replaced_by))
+            last = number
+    for number in sorted(set(range(1, max(found, default=0) + 1)) - set(found)):
+        yield INDEX, 1, f"decision {number} is missing: numbers have no gaps, and what was replaced stays"
+    for line, text in enumerate(pages.get(INDEX, []), 1):
+        match = ROW.match(text)
+        if match:
+            rows.setdefault(int(match[1]), []).append((line, text))
+    for number, (path, line, heading, replaced_by) in sorted(found.items()):
+        wanted = row_of(path, heading)
+        if [text for _, text in rows.get(number, [])] != [wanted]:
+            yield INDEX, rows.get(number, [(1, "")])[0][0], f"decision {number} needs one row: `{wanted}`"
+        yield from ((path, line, f"decision {number} is replaced by {n}, which does not exist")
+                    for n in replaced_by if n not in found)
+    yield from ((INDEX, entries[0][0], f"there is no decision {number}: take its row away")
+                for number, entries in rows.items() if number not in found)
+
+
+def check_quotes(root, pages):
+    """That a decision exists which code or a page names."""
+    known = {number for lines in decision_pages(pages).values() for _, number, *_ in decisions_of(lines)}
+    sources = [f for folder in ("gradus", "apps", "tests", "bench") for f in sorted((root / folder).rglob("*"))
+               if f.suffix in CODE and f.parent != root / "tests/house"]
+    texts = [(path, lines) for path, lines in pages.items() if path != INDEX]
+    texts += [(f.relative_to(root), f.read_text(encoding="utf-8").splitlines()) for f in sources]
+    for path, lines in texts:
+        for number, line in enumerate(lines, 1):
+            yield from ((path, number, f"there is no decision {n}: name one of docs/decisions")
+                        for n in QUOTED.findall(line) if int(n) not in known)
+
+
+def findings(root):
+    root = root.resolve()
+    pages = documents(root)
+    for path, lines in pages.items():
+        most = LONGEST.get(str(path), len(lines))
+        if len(lines) > most:
+            yield f"{path}:{most + 1}: {len(lines)} lines, at most {most}: move what is a decision to {DECISIONS}"
+        yield from (f"{p}:{n}: {problem}" for p, n, problem in check_links(root, pages, path, lines))
+    yield from (f"{p}:{n}: {problem}" for p, n, problem in check_decisions(pages))
+    yield from (f"{p}:{n}: {problem}" for p, n, problem in check_quotes(root, pages))
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+    if not (root / "docs").is_dir():
+        sys.exit(f"check_docs: {root} has no folder docs")
+    found = list(findings(root))
+    print("\n".join(found) if found else "no findings")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
