@@ -20,8 +20,12 @@ CONFIG = """
 seed = 1
 threads = 2
 [data]
-csv = "table.csv"
+kind = "csv"
+train = "table.csv"
+test = "table.csv"
 label = "y"
+[data.categories]
+y = []
 [[layers]]
 type = "dense"
 units = 64
