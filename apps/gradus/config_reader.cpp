@@ -234,13 +234,23 @@ TomlNode& step_into(TomlNode& node, const Segment& segment, std::string_view set
   return (*array)[*segment.index];
 }
 
+/// Decimal digits, after a sign or none: what TOML refuses of these is too large.
+bool is_whole(std::string_view written) {
+  if (written.starts_with('-') || written.starts_with('+')) written.remove_prefix(1);
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return !written.empty() && written[0] != '0' && std::ranges::all_of(written, is_digit);
+}
+
 TomlNode value_of(const std::string& written, std::string_view setting) {
   TomlNode value;
   try {
     TomlTable table = parse_toml("value = " + written, text("--set ", setting));
     require<ConfigError>(table.size() == 1, "more than one value");
     value = std::move(table[0].node);
-  } catch (const ConfigError&) { value.value = written; }
+  } catch (const ConfigError&) {
+    if (is_whole(written)) throw ConfigError(text("--set ", setting, ": the number does not fit into 64 bits"));
+    value.value = written;
+  }
   value.line = 0;
   return value;
 }

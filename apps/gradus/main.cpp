@@ -1,6 +1,7 @@
 /// The command `gradus`: reads the command line, nothing more.
 #include <CLI/CLI.hpp>
 #include "apps/gradus/commands.h"
+#include "apps/gradus/last_words.h"
 #include "apps/gradus/output.h"
 #include "apps/gradus/ranges.h"
 #include "apps/gradus/tune.h"
@@ -139,6 +140,7 @@ int run(int count, char** arguments) {
 }  // namespace
 
 int main(int count, char** arguments) {
+  install_last_words();
   CheckedOutput output;
   return output.finish(run(count, arguments));
 }

@@ -1,3 +1,4 @@
+/// Lists of ranges, asked by turns until none is in the way.
 #include "gradus/compiler/first_fit.h"
 #include <algorithm>
 #include <bit>

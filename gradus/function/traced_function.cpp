@@ -8,10 +8,10 @@
 #include <variant>
 #include "gradus/base/clock.h"
 #include "gradus/base/nearest.h"
-#include "gradus/base/nesting.h"
 #include "gradus/base/notice.h"
 #include "gradus/compiler/pipeline.h"
 #include "gradus/compiler/recompute.h"
+#include "gradus/function/active_call.h"
 #include "gradus/function/arguments.h"
 #include "gradus/function/call_keys.h"
 #include "gradus/function/guide.h"
@@ -39,8 +39,6 @@ void check_pass_names(const std::vector<std::string>& disable) {
 }  // namespace
 
 struct TracedFunction::State {
-  /// A call on this thread that is not over.
-  class Active;
   explicit State(FunctionOptions o)
       : options(std::move(o)), title(options.name.empty() ? "function" : "function " + options.name) {}
 
@@ -537,39 +535,6 @@ Called TracedFunction::State::run_eagerly(In arguments, const Body& body) {
   return called;
 }
 
-/// Calls lie within one another while a function traces what calls another.
-class TracedFunction::State::Active {
- public:
-  explicit Active(const State& function) : function_(function), outer_(innermost()) {
-    if (nesting_.is_too_deep()) [[unlikely]]
-      fail();
-    innermost() = this;
-  }
-  ~Active() { innermost() = outer_; }
-  Active(const Active&) = delete;
-
- private:
-  static Active*& innermost() {
-    static thread_local Active* call = nullptr;
-    return call;
-  }
-  [[noreturn]] void fail() const {
-    std::string way = function_.title;
-    const Active* call = outer_;
-    for (; call && &call->function_ != &function_; call = call->outer_) way = call->function_.title + " -> " + way;
-    const std::string how = call ? text(" calls itself without an end: ", function_.title, " -> ", way)
-                                 : text(" is called so deep within calls of others");
-    throw InvalidArgument(
-        text(function_.title, how, "; it was called ", nesting_.depth(),
-             " calls deep. While a function is traced all that it calls is traced, too, and the value "
-             "of a tensor ends nothing: make the recursion a while_loop or a scan, or let an integer "
-             "argument count it down"));
-  }
-  const Nesting nesting_;
-  const State& function_;
-  Active* const outer_;
-};
-
 Tensor detail::number_argument(double value) {
   Ref<Buffer> buffer = Buffer::allocate(sizeof(float));
   *buffer->data<float>() = static_cast<float>(value);
@@ -589,7 +554,7 @@ std::size_t set_variants_limit(std::size_t bytes) { return limit_bytes.exchange(
 
 Called TracedFunction::call(In arguments, const StaticArguments& statics, const Body& body) {
   State& state = *state_;
-  const State::Active active(state);
+  const ActiveCall active(state.title, &state);
   ++state.calls;
   if (Context::current() || Pending::mine().is_recording()) return body(as_arguments(arguments));
   Signature signature{.statics = statics, .mode = current_mode()};

@@ -26,6 +26,7 @@ class Shape {
   std::int64_t size() const;
   /// Negative axes count from the end; OutOfRange otherwise.
   std::int64_t operator[](int axis) const { return dims_[static_cast<std::size_t>(normalized(axis))]; }
+  std::int64_t& operator[](int axis) { return dims_[static_cast<std::size_t>(normalized(axis))]; }
   bool operator==(const Shape& other) const {
     if (rank_ != other.rank_) return false;
     for (std::size_t i = 0; i < static_cast<std::size_t>(rank_); ++i)

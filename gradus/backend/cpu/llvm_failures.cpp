@@ -1,3 +1,4 @@
+/// One handler for both of LLVM's ends.
 #include "gradus/backend/cpu/llvm_failures.h"
 #include <llvm/Support/ErrorHandling.h>
 
