@@ -294,11 +294,7 @@ void ThreadPool::resize(int threads) {
     for (; started < threads; ++started)
       std::thread([team, worker = started] {
         char name[16] = "gradus-";  // without the heap: what a thread throws here ends the process
-<<<<<<< HEAD
         *std::to_chars(name + 7, std::end(name) - 1, worker).ptr = '\0';
-=======
-        std::to_chars(name + std::strlen(name), name + sizeof name - 1, worker);
->>>>>>> 8b21c0add3c98466a781ace65cd2ea3577d24f94
         pthread_setname_np(pthread_self(), name);
         work(team, worker);
       }).detach();
