@@ -56,7 +56,7 @@ Graph region_graph(const Region& region, const std::vector<int>& outputs, int ca
 }
 
 CompileOptions region_options(CompileOptions options, int carries) {
-  options.max_bytes = 0;  // the budget is of the whole
+  options.max_bytes = 0;                                       // the budget is of the whole
   if (carries > 0) options.disable.emplace_back("epilogues");  // rows of a product and of formulas are divided
   return options;
 }

@@ -12,8 +12,8 @@
 namespace gradus {
 
 /// The records of a file by number. Opening reads the whole file once and compares every checksum; records are then
-/// read from the file when they are asked for. One that gzip has compressed is told by its bytes, and unpacked once into
-/// a file without a name in the folder for temporary files. Any thread may read.
+/// read from the file when they are asked for. One that gzip has compressed is told by its bytes, and unpacked once
+/// into a file without a name in the folder for temporary files. Any thread may read.
 class TfrecordFile {
  public:
   /// Unavailable if the file cannot be read; DataError, with record and byte, where it is damaged or cut off.

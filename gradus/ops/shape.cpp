@@ -32,8 +32,8 @@ std::string outside(std::string_view op, std::int64_t begin, std::int64_t size, 
 }
 
 std::int64_t fraction_of(std::int64_t elements, std::int64_t known, const Tensor& x, const Shape& shape) {
-  require(known != 0 || elements != 0, "reshape: ", x.spec(), " has no elements, so the open dimension of shape ", shape,
-          " could be of any size, since another one is 0: write the size");
+  require(known != 0 || elements != 0, "reshape: ", x.spec(), " has no elements, so the open dimension of shape ",
+          shape, " could be of any size, since another one is 0: write the size");
   require(known != 0, "reshape: ", x.spec(), " has ", dimension::to_text(elements), " elements, shape ", shape,
           " has none, whatever the open dimension is: 0 is a size; a dimension that is to stay is x.shape()[axis]");
   const std::optional<std::int64_t> rest = dimension::divide(elements, known);

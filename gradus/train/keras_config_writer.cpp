@@ -182,7 +182,8 @@ class ConfigWriter {
 }  // namespace
 
 std::string config_of_model(const Module& model) {
-  require(model.is_built(), "save_model: module ", model.layer_behind().called(), " is not built; call it, or build(spec), first");
+  require(model.is_built(), "save_model: module ", model.layer_behind().called(),
+          " is not built; call it, or build(spec), first");
   ConfigWriter writer;
   const Json written = writer.model(model.layer_behind());
   std::string all;
