@@ -1,6 +1,7 @@
 /// Finding out what belongs to a model while it runs, and saying what does not.
 #include "gradus/nn/outermost_call.h"
 #include <algorithm>
+#include "gradus/function/trace.h"
 #include "gradus/function/variable_cell.h"
 #include "gradus/function/whereabouts.h"
 #include "gradus/graph/context.h"
@@ -12,6 +13,13 @@ namespace {
 void collect(const Layer& layer, std::vector<std::uint64_t>& ids) {
   ids.push_back(layer.id());
   for (const auto& child : layer.children()) collect(*child, ids);
+}
+
+/// What is traced holds as long as these layers are found. Fields of models are left out: each call watches its own
+/// before it runs, and what it then does to them is to be seen.
+void watch_layers(const Layer& layer, Trace& trace) {
+  layer.Layer::watch(trace);
+  for (const auto& child : layer.children()) watch_layers(*child, trace);
 }
 
 std::string owner_of(const Layer& root) {
@@ -103,7 +111,7 @@ bool OutermostCall::finds(std::uint64_t id, std::vector<std::uint64_t> FoundPart
   if (found_ && std::ranges::binary_search((*found_).*list, id)) return true;
   found_ = std::make_shared<const FoundParts>(*root_);
   root_->found().set(found_);
-  root_->note_looked_at();  // what is traced here holds as long as they are found
+  if (Trace* trace = Trace::current()) watch_layers(*root_, *trace);
   return std::ranges::binary_search((*found_).*list, id);
 }
 
