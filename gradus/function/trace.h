@@ -104,7 +104,9 @@ class Trace : public Context {
   template <class State> void watch(const State& state) {
     for (Trace* trace = this; trace; trace = trace->outer_) trace->watched_.add(state);
   }
-  /// The same of a flag, unless it was set in this trace: then it is no state of before.
+  /// Whether it has looked at the fields of this object.
+  bool has_looked_into(const Setup& object) const { return watched_.has_fields_of(object); }
+  /// As watch(), of a flag, unless it was set in this trace: then it is no state of before.
   void watch_flag(std::shared_ptr<const std::atomic<bool>> flag, const std::string& name);
   void note_set(const std::atomic<bool>& flag);
   /// As the end of the run leaves it.

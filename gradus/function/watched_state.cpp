@@ -92,6 +92,10 @@ void WatchedState::add(const WatchedState& more) {
   for (const WatchedFlag& each : more.flags_) add(each);
 }
 
+bool WatchedState::has_fields_of(const Setup& object) const {
+  return std::ranges::find(fields_, object.record(), &WatchedFields::object) != fields_.end();
+}
+
 WatchedState WatchedState::at_end() const {
   WatchedState lasting = *this;
   std::erase_if(lasting.fields_, &WatchedFields::is_gone);

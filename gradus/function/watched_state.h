@@ -87,6 +87,7 @@ class WatchedState {
   void add(WatchedFlag flag);
   void add(WatchedFields fields);
   void add(const WatchedState& more);
+  bool has_fields_of(const Setup& object) const;
   /// What the trace made itself is no state that it depends on: what has died is dropped, of setups that have changed
   /// the present number counts.
   WatchedState at_end() const;
