@@ -73,9 +73,14 @@ class Verifier {
     const Step& step = steps_[at(s)];
     for (const Read& read : reads_of(graph_, step))
       require_written(read.storage, "step ", s, " reads %", read.storage, ", which no step before it writes");
-    for (int awaited : waits_of(graph_, step))
-      check(graph_[awaited].is_input() || writer_[at(awaited)] >= 0 || member_of_[at(awaited)] == s, "step ", s,
-            " waits for %", awaited, ", which no step before it writes");
+    for (int awaited : waits_of(graph_, step))  // it has run, or never will: nobody needs what it would make
+      check(member_of_[at(awaited)] >= 0 || !is_member_after(s, awaited), "step ", s, " waits for %", awaited,
+            ", which a later step computes");
+  }
+
+  bool is_member_after(int s, int value) const {
+    return std::ranges::any_of(steps_.subspan(at(s) + 1),
+                               [&](const Step& later) { return std::ranges::binary_search(later.members, value); });
   }
 
   void check_size(const Sharing& sharing) const {

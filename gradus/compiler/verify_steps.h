@@ -13,7 +13,7 @@ std::string to_text(std::span<const Step> steps);
 
 /// Throws InternalError unless these steps compute `graph` when they run one after the other:
 ///   - a value is a member of one step at most, and of a step of the kind that can compute it;
-///   - what a step reads, or waits for, an earlier one has written;
+///   - what a step reads an earlier one has written, and what it waits for no later one computes;
 ///   - every output of the graph, and everything that another step reads, is written by the step that computes it.
 void verify(const Graph& graph, std::span<const Step> steps);
 
