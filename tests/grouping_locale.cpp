@@ -12,6 +12,7 @@
 #include <locale>
 #include <sstream>
 #include <string>
+#include "tests/grouped_numbers.h"
 
 namespace {
 
@@ -19,13 +20,6 @@ bool is_wanted() {
   const char* wanted = std::getenv("GRADUS_TEST_LOCALE");
   return wanted && std::strcmp(wanted, "grouping") == 0;
 }
-
-class GroupedNumbers : public std::numpunct<char> {
- protected:
-  char do_decimal_point() const override { return ','; }
-  char do_thousands_sep() const override { return '.'; }
-  std::string do_grouping() const override { return "\3"; }
-};
 
 /// LC_NUMERIC of a compiled locale: a mark, how many fields, where they lie, and the fields.
 std::string compiled_numeric() {
@@ -58,7 +52,7 @@ void install_for_c() {
 const bool is_installed = [] {
   if (!is_wanted()) return false;
   install_for_c();
-  std::locale::global(std::locale(std::locale::classic(), new GroupedNumbers));
+  std::locale::global(std::locale(std::locale::classic(), new gradus::GroupedNumbers));
   return true;
 }();
 

@@ -12,7 +12,7 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 class Verifier {
  public:
   Verifier(const Graph& graph, std::span<const Step> steps)
-      : graph_(graph), steps_(steps), writer_(at(graph.size()), -1), member_of_(writer_) {}
+      : graph_(graph), steps_(steps), writer_(at(graph.size()), -1), member_of_(writer_), last_reader_(writer_) {}
 
   void run() {
     for (int s = 0; s < static_cast<int>(steps_.size()); ++s) {
@@ -69,10 +69,13 @@ class Verifier {
     }
   }
 
-  void check_reads(int s) const {
+  void check_reads(int s) {
     const Step& step = steps_[at(s)];
-    for (const Read& read : reads_of(graph_, step))
+    for (const Read& read : reads_of(graph_, step)) {
       require_written(read.storage, "step ", s, " reads %", read.storage, ", which no step before it writes");
+      last_reader_[at(read.storage)] = s;
+    }
+    if (std::ranges::any_of(step.members, [&](int i) { return graph_[i].op.may_fail(); })) last_failure_ = s;
     for (int awaited : waits_of(graph_, step))  // it has run, or never will: nobody needs what it would make
       check(member_of_[at(awaited)] >= 0 || !is_member_after(s, awaited), "step ", s, " waits for %", awaited,
             ", which a later step computes");
@@ -97,19 +100,17 @@ class Verifier {
     for (const Inside& inside : sharing.inside)
       if (inside.output == output) first = std::min(first, writer_[at(inside.value)]);
     check_unread_after(input, first, "is taken over by %", output);
-    for (int s = std::max(0, first); s < static_cast<int>(steps_.size()); ++s)
-      check(s == first || std::ranges::none_of(steps_[at(s)].members, [&](int i) { return graph_[i].op.may_fail(); }),
-            "step ", s, " may fail when %", input, " is lost to %", output);
+    check(last_failure_ <= first, "step ", last_failure_, " may fail when %", input, " is lost to %", output);
   }
   template <class... Parts> void check_unread_after(int storage, int writer, const Parts&... why) const {
-    for (int s = writer + 1; s < static_cast<int>(steps_.size()); ++s)
-      for (const Read& read : reads_of(graph_, steps_[at(s)]))
-        check(read.storage != storage, "step ", s, " reads %", storage, ", which ", why...);
+    const int reader = last_reader_[at(storage)];
+    check(reader <= writer, "step ", reader, " reads %", storage, ", which ", why...);
   }
 
   const Graph& graph_;
   const std::span<const Step> steps_;
-  std::vector<int> writer_, member_of_;  // per value: steps; -1: none
+  std::vector<int> writer_, member_of_, last_reader_;  // per value: steps; -1: none
+  int last_failure_ = -1;                              // the last step that may fail
 };
 
 const char* name_of(Step::Kind kind) {

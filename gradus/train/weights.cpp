@@ -44,13 +44,13 @@ Values renamed(Values values, const Renaming& rename, const std::string& where,
 }
 
 /// `op` opens messages.
-LoadedWeights assign_all(std::string_view op, const std::filesystem::path& file, Values of_file, const Module& module,
-                         const LoadWeightsOptions& options) {
+LoadedWeights assign_all(std::string_view op, const std::filesystem::path& file, NamedTensors arrays,
+                         const Module& module, const LoadWeightsOptions& options) {
   const std::string model = module.layer_behind().called();
   require(module.is_built(), op, ": module ", model, " is not built; call it, or build(spec), first");
   const std::string where = text(op, ": ", file.string(), ": ");
   std::map<std::string, std::string> names_in_file;
-  Values values = renamed(std::move(of_file), options.rename, where, names_in_file);
+  const Values values = renamed({arrays.begin(), arrays.end()}, options.rename, where, names_in_file);
   const Variables variables = module.variables();
   LoadedWeights told;
   for (const Variable& variable : variables) {
@@ -84,6 +84,12 @@ LoadedWeights assign_all(std::string_view op, const std::filesystem::path& file,
   return told;
 }
 
+NamedTensors arrays_of(const Module& module) {
+  NamedTensors arrays;
+  for (const Variable& variable : module.variables()) arrays.emplace_back(variable.name(), variable.value());
+  return arrays;
+}
+
 }  // namespace
 
 Renaming::Renaming(std::map<std::string, std::string> names)
@@ -111,30 +117,22 @@ std::ostream& operator<<(std::ostream& out, const LoadedWeights& weights) {
 
 void save_safetensors(const std::filesystem::path& file, const Module& module) {
   const HostFloats floats;
-  NamedTensors arrays;
-  for (const Variable& variable : module.variables()) arrays.emplace_back(variable.name(), variable.value());
-  save_safetensors(file, arrays);
+  save_safetensors(file, arrays_of(module));
 }
 
 LoadedWeights load_safetensors(const std::filesystem::path& file, Module& module, LoadWeightsOptions options) {
   const HostFloats floats;
-  Values values;
-  for (auto& [name, value] : load_safetensors(file)) values.emplace(name, std::move(value));
-  return assign_all("load_safetensors", file, std::move(values), module, options);
+  return assign_all("load_safetensors", file, load_safetensors(file), module, options);
 }
 
 void save_npz(const std::filesystem::path& file, const Module& module) {
   const HostFloats floats;
-  NamedTensors arrays;
-  for (const Variable& variable : module.variables()) arrays.emplace_back(variable.name(), variable.value());
-  save_npz(file, arrays);
+  save_npz(file, arrays_of(module));
 }
 
 LoadedWeights load_npz(const std::filesystem::path& file, Module& module, LoadWeightsOptions options) {
   const HostFloats floats;
-  Values values;
-  for (auto& [name, value] : load_npz(file)) values.emplace(name, std::move(value));
-  return assign_all("load_npz", file, std::move(values), module, options);
+  return assign_all("load_npz", file, load_npz(file), module, options);
 }
 
 }  // namespace gradus

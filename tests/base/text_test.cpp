@@ -3,15 +3,13 @@
 #include <iomanip>
 #include <locale>
 #include "gradus/base/error.h"
+#include "tests/grouped_numbers.h"
 
 namespace gradus {
 namespace {
 
-class Grouped : public std::numpunct<char> {
+class Grouped : public GroupedNumbers {
  protected:
-  char do_decimal_point() const override { return ','; }
-  char do_thousands_sep() const override { return '.'; }
-  std::string do_grouping() const override { return "\3"; }
   std::string do_truename() const override { return "wahr"; }
 };
 

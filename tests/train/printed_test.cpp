@@ -4,21 +4,15 @@
 #include <locale>
 #include <sstream>
 #include "gradus/gradus.h"
+#include "tests/grouped_numbers.h"
 
 namespace gradus {
 namespace {
 
-class Grouped : public std::numpunct<char> {
- protected:
-  char do_decimal_point() const override { return ','; }
-  char do_thousands_sep() const override { return '.'; }
-  std::string do_grouping() const override { return "\3"; }
-};
-
 void expect_the_same(const auto& value, const std::string& part) {
   std::ostringstream plain, grouped;
   plain.imbue(std::locale::classic());
-  grouped.imbue(std::locale(std::locale::classic(), new Grouped));
+  grouped.imbue(std::locale(std::locale::classic(), new GroupedNumbers));
   plain << value;
   grouped << value;
   EXPECT_EQ(grouped.str(), plain.str());
@@ -59,7 +53,7 @@ TEST(Printed, OnStreamsOfAnyLocale) {
 /// The same words where the streams of a program group digits, too.
 TEST(Printed, WithAnyGlobalLocale) {
   const std::string plain = text(Spec{f32, {12345}}, ' ', 12345, ' ', 0.5);
-  const auto before = std::locale::global(std::locale(std::locale::classic(), new Grouped));
+  const auto before = std::locale::global(std::locale(std::locale::classic(), new GroupedNumbers));
   EXPECT_EQ(text(Spec{f32, {12345}}, ' ', 12345, ' ', 0.5), plain);
   const auto doubled = function([](Tensor x) { return x * 12345.5 + reduce_sum(ones({54321}, f32)); });
   EXPECT_EQ(doubled(constant(2.0)).item(), 2 * 12345.5F + 54321);
