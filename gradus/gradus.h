@@ -33,7 +33,6 @@
 
 #include "gradus/backend/instruction_set.h"
 #include "gradus/backend/kernel_cache.h"
-#include "gradus/backend/matmul_precision.h"
 #include "gradus/base/error.h"
 #include "gradus/base/threads.h"
 #include "gradus/data/dataset.h"

@@ -58,8 +58,7 @@ constexpr StepPass of_interpreted_steps[] = {
 };
 
 constexpr Choice of_kernels[] = {
-    {"attention",
-     "attention in blocks of queries. With AMX it changes bits of bf16, and of f32 with MatmulPrecision::bfloat16_6x"},
+    {"attention", "attention in blocks of queries. With AMX it changes bits of bf16"},
     {"turns", "products with weights that are updated are divided by rows of the weights (split-K), as updates are"},
     {"strips", "convolutions read images in place, else their windows are packed"},
     {"depthwise", "convolutions of one channel a group have loops of their own; no bit of finite values changes"},

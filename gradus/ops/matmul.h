@@ -11,7 +11,7 @@ namespace gradus {
 /// tall product. Every element is one chain of fused multiply-adds in the order of k; of bf16 it is one of f32, which
 /// takes k in pairs, the odd one first, and is rounded at its end, of f16 one of f32. On processors with AMX an element
 /// of bf16 is a sum of the same products in another order, which takes even and odd k apart (architecture.md, the
-/// numeric contract), and so may one of f32 be where set_default_matmul_precision permits it.
+/// numeric contract).
 Tensor matmul(const Tensor& a, const Tensor& b);
 
 /// Sums of products in Einstein's notation: "bij,bjk->bik". Letters name dimensions, `...` stands for leading ones that

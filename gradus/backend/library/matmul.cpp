@@ -8,7 +8,6 @@
 #include "gradus/backend/cpu/tiles/product.h"
 #include <algorithm>
 #include "gradus/backend/library/kernels.h"
-#include "gradus/backend/matmul_precision_use.h"
 #include "gradus/base/divide.h"
 #include "gradus/compiler/pipeline.h"
 #include "gradus/compiler/steps.h"
@@ -104,7 +103,6 @@ Call call_of(const Graph& graph, int value, Symbols symbols) {
   Call call;
   cpu_backend::Product& p = call.product;
   p.dtype = v.spec.dtype;
-  if (p.dtype == f32) p.by_bf16 = use_default_matmul_precision() == MatmulPrecision::bfloat16_6x;
   p.m = c[-2];
   p.n = c[-1];
   p.k = op.transpose_a ? a[-2] : a[-1];
@@ -172,8 +170,7 @@ BoundThunk bind_matmul(const Graph& graph, int value, Symbols symbols, const Lib
   auto call = std::make_shared<Call>(call_of(graph, value, symbols));
   const cpu_backend::Product& p = call->product;
   BoundThunk bound = bound_for(graph, value, p, symbols);
-  const bool is_one_sum = p.by_bf16 && p.amx;  // of one kind with or without turns
-  if (!is_disabled(options.disable, "turns") && !is_one_sum && is_in_turns(graph, value, symbols))
+  if (!is_disabled(options.disable, "turns") && is_in_turns(graph, value, symbols))
     call->most_steps = Pieces(p).most_steps();
   if (call->most_steps > 0) bound.in_turns = run_in_turns, bound.turns = divide_up(p.k, rows_of_turns);
   const Value& v = graph[value];

@@ -9,7 +9,7 @@ namespace gradus::cpu_backend {
 struct AmxTiles {
   static constexpr std::int64_t rows = 16, row_bytes = 64;  // the greatest
   static constexpr std::int64_t columns = 16;               // of sums, in f32
-  static constexpr std::int64_t steps = 16;                 // pairs of k in a row of a
+  static constexpr std::int64_t steps = 16, k = 32;         // pairs of k in a row of a, and how many k they are
   static constexpr std::int64_t most = 2;                   // along rows, and along columns
   static constexpr int sum(int row, int column) { return 2 * row + column; }
   static constexpr int a(int row) { return 4 + row; }

@@ -3,8 +3,6 @@
 #include "gradus/backend/cpu/tiles/amx_product.h"
 #include <algorithm>
 #include <cstring>
-#include <iterator>
-#include <span>
 #include <vector>
 #include "gradus/backend/cpu/tiles/pack.h"
 
@@ -37,12 +35,6 @@ class ConfiguredTiles {
   const TileTable& table_;
 };
 
-/// Which planes of a and of b are multiplied, one pair after the other: the smallest products first.
-struct Planes {
-  std::int64_t a, b;
-};
-constexpr Planes single_planes[] = {{0, 0}}, planes_of_thirds[] = {{1, 2}, {0, 1}, {0, 0}};
-
 class AmxDriver {
  public:
   AmxDriver(const Plan& plan, const void* a, const void* b, void* c, void* scratch, const Epilogue& epilogue)
@@ -62,7 +54,6 @@ class AmxDriver {
         packer_(plan, nullptr),
         tiles_(*plan.table, plan.height()),
         multiply_(plan.table->amx[plan.height() > AmxTiles::rows]),
-        planes_(plan.form == Form::thirds ? std::span<const Planes>(planes_of_thirds) : single_planes),
         round_(plan.round()) {
     if (plan.keep_a) kept_.resize(static_cast<std::size_t>(plan.row_panels));
   }
@@ -79,7 +70,7 @@ class AmxDriver {
   }
 
  private:
-  std::int64_t tiles_of_k() const { return divide_up(p_.k, plan_.tile_k()); }
+  std::int64_t tiles_of_k() const { return divide_up(p_.k, AmxTiles::k); }
 
   /// A row panel whose turn it is, as its tiles see it.
   struct Rows {
@@ -98,7 +89,7 @@ class AmxDriver {
         plan_.has_pieces() ? piece_ : c_ + (batch * p_.c_batch + row * p_.c_row + first_column_) * plan_.element;
     if (plan_.pack_a) return {packed_a(place, panel), plan_.a_pitch_bytes(), 0, count, c, tiles_of_k()};
     const std::int64_t a_row = p_.a_row * plan_.element, above = plan_.height() - count;
-    return {place - above * a_row, a_row, above, count, c, p_.k / plan_.tile_k()};
+    return {place - above * a_row, a_row, above, count, c, p_.k / AmxTiles::k};
   }
 
   void row_panel(std::int64_t batch, std::int64_t panel) {
@@ -111,7 +102,7 @@ class AmxDriver {
   }
 
   void compute(const Rows& rows) {
-    const std::int64_t tiles = tiles_of_k(), at_once = plan_.amx_depth() / plan_.tile_k();
+    const std::int64_t tiles = tiles_of_k(), at_once = plan_.amx_depth() / AmxTiles::k;
     if (rows.whole < tiles) pack_tail(rows);
     for (std::int64_t tile = 0; tile < tiles; tile += at_once) {
       const std::int64_t past = std::min(tile + at_once, tiles);
@@ -126,15 +117,14 @@ class AmxDriver {
   void multiply(const Rows& rows, std::int64_t j, std::int64_t tile, std::int64_t past) const {
     const std::int64_t b_step = plan_.width * plan_.size, b_tile = AmxTiles::steps * b_step;
     const char* const b = packed_b_ + j / plan_.width * plan_.b_panel_bytes();
-    AmxRun runs[std::size(planes_of_thirds)];
+    AmxRun runs[2];
     std::int64_t count = 0;
-    for (const auto& [of_a, of_b] : planes_)
-      if (tile < rows.whole)
-        runs[count++] = {.a = rows.a + of_a * plan_.a_plane_bytes() + tile * AmxTiles::row_bytes,
-                         .b = b + of_b * plan_.b_plane_bytes() + tile * b_tile,
-                         .a_row = rows.a_row,
-                         .b_step = b_step,
-                         .tiles = std::min(past, rows.whole) - tile};
+    if (tile < rows.whole)
+      runs[count++] = {.a = rows.a + tile * AmxTiles::row_bytes,
+                       .b = b + tile * b_tile,
+                       .a_row = rows.a_row,
+                       .b_step = b_step,
+                       .tiles = std::min(past, rows.whole) - tile};
     if (past > rows.whole)
       runs[count++] = {
           .a = tail_, .b = b + rows.whole * b_tile, .a_row = AmxTiles::row_bytes, .b_step = b_step, .tiles = 1};
@@ -157,10 +147,7 @@ class AmxDriver {
                           .panel = 0};
     const float* const first = sums_of(j) + rows.above * tiles * AmxTiles::columns;
     char* const c = rows.c + j * plan_.element;
-    if (plan_.form == Form::amx) return round_(first, c, &shape);
-    for (std::int64_t row = 0; row < rows.count; ++row)
-      std::memcpy(c + row * shape.target_row, first + row * tiles * AmxTiles::columns,
-                  static_cast<std::size_t>(columns * plan_.element));
+    round_(first, c, &shape);
   }
 
   const char* packed_a(const char* place, std::int64_t panel) {
@@ -178,7 +165,7 @@ class AmxDriver {
     std::memset(tail_, 0, static_cast<std::size_t>(plan_.tail_bytes()));
     for (std::int64_t row = 0; row < plan_.height(); ++row)
       std::memcpy(tail_ + row * AmxTiles::row_bytes, source + row * rows.a_row,
-                  static_cast<std::size_t>(p_.k % plan_.tile_k() * plan_.element));
+                  static_cast<std::size_t>(p_.k % AmxTiles::k * plan_.element));
   }
 
   void clear(const Rows& rows) const {
@@ -196,7 +183,6 @@ class AmxDriver {
   const Packer packer_;
   const ConfiguredTiles tiles_;
   const AmxFunction* multiply_;  // by tiles of columns - 1
-  std::span<const Planes> planes_;
   PackFunction round_;
   std::int64_t outer_ = -1, first_column_ = 0, columns_ = 0;
   std::vector<bool> kept_;  // row panels of a that are packed

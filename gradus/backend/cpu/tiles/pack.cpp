@@ -1,9 +1,7 @@
 /// Packing. bf16 becomes pairs of k: where k is adjacent in memory, they are there already, as elements of 32 bits, but
 /// for an odd last one; else rows of two k are woven. Without tiles of pairs these are taken apart, into f32.
 #include "gradus/backend/cpu/tiles/pack.h"
-#include <bit>
 #include <cstring>
-#include <iterator>
 
 namespace gradus::cpu_backend {
 namespace {
@@ -19,54 +17,6 @@ void write_single(const char* source, char* target) {
 }
 
 constexpr std::int64_t k_at_once = 128;  // that are woven before they are transposed
-
-/// The nearest bf16, as a float; numbers that would become infinite are cut off.
-std::uint32_t nearest(std::uint32_t bits) {
-  constexpr std::uint32_t exponent = 0x7f800000;
-  const std::uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);
-  return ((rounded & exponent) == exponent ? bits : rounded) & 0xffff0000;
-}
-
-/// A number as three of bf16: the nearest one, and the nearest ones to what is left.
-struct Thirds {
-  std::uint32_t first, second, third;
-  explicit Thirds(float x) {
-    first = nearest(std::bit_cast<std::uint32_t>(x));
-    x -= std::bit_cast<float>(first);
-    second = nearest(std::bit_cast<std::uint32_t>(x));
-    x -= std::bit_cast<float>(second);
-    third = nearest(std::bit_cast<std::uint32_t>(x));
-  }
-};
-std::uint32_t word(std::uint32_t lower, std::uint32_t upper) { return lower >> 16 | upper; }
-
-/// Planes of words, of which tiles sum the products of lower halves and those of upper halves apart: planes 1 and 2
-/// give a1 b3 + a3 b1, planes 0 and 1 a1 b2 + a2 b1, planes 0 and 0 a1 b1 + a2 b2. Each is the same sum if a and b
-/// change their parts.
-using Words = std::uint32_t* const (&)[3];
-[[gnu::target("avx2")]] void divide_a(const char* source, std::int64_t count, Words planes) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    float x;
-    std::memcpy(&x, source + 4 * i, sizeof x);
-    const Thirds t(x);
-    planes[0][i] = word(t.first, t.second), planes[1][i] = word(t.first, t.third);
-  }
-}
-[[gnu::target("avx2")]] void divide_b(const char* source, std::int64_t count, Words planes) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    float x;
-    std::memcpy(&x, source + 4 * i, sizeof x);
-    const Thirds t(x);
-    planes[0][i] = word(t.first, t.second), planes[1][i] = word(t.second, t.first);
-    planes[2][i] = word(t.third, t.first);
-  }
-}
-
-/// Lines of words that have to be transposed.
-struct Lines {
-  static constexpr std::int64_t k = 64, most = AmxTiles::most * AmxTiles::rows;
-  alignas(64) std::uint32_t planes[3][k * most];
-};
 
 std::uint32_t pair_at(const char* source) {
   std::uint32_t pair;
@@ -93,7 +43,6 @@ std::uint32_t pair_at(const char* source) {
 
 void Packer::pack_b(const char* source, std::int64_t columns, std::int64_t k, char* target) const {
   if (plan_.form == Form::pairs) return pair_b(source, b_apart(), columns, k, target, plan_.b_panel_bytes());
-  if (plan_.form == Form::thirds) return pack_thirds_of_b(source, columns, k, target);
   if (plan_.form == Form::amx) {
     pair_b(source, b_apart(), columns, k, target, plan_.b_panel_bytes());
     return fill_up_b(columns, k, target);
@@ -120,7 +69,6 @@ void Packer::pack_b(const char* source, std::int64_t columns, std::int64_t k, ch
 void Packer::pack_a(const char* source, std::int64_t rows, std::int64_t k, char* target) const {
   const std::int64_t pitch = plan_.a_pitch_bytes(), pair_pitch = plan_.pair_pitch_bytes();
   if (plan_.form == Form::pairs) return pair_a(source, a_apart(), rows, k, target, pitch);
-  if (plan_.form == Form::thirds) return pack_thirds_of_a(source, rows, k, target);
   if (plan_.form == Form::amx) {
     pair_rows_of_a(source, a_apart(), rows, k, target);
     return fill_up_a(rows, k, target);
@@ -186,71 +134,17 @@ void Packer::pair_rows_of_a(const char* source, std::int64_t apart, std::int64_t
 }
 
 void Packer::fill_up_a(std::int64_t rows, std::int64_t k, char* target) const {
-  const std::int64_t words = plan_.words(k);
+  const std::int64_t pairs = (k + 1) / 2;
   for (std::int64_t row = 0; row < rows; ++row)
-    std::memset(target + row * plan_.a_pitch_bytes() + words * 4, 0,
-                static_cast<std::size_t>((plan_.steps(k) - words) * 4));
+    std::memset(target + row * plan_.a_pitch_bytes() + pairs * 4, 0,
+                static_cast<std::size_t>((plan_.steps(k) - pairs) * 4));
 }
 
 void Packer::fill_up_b(std::int64_t columns, std::int64_t k, char* target) const {
-  const std::int64_t words = plan_.words(k), row = plan_.width * 4;
+  const std::int64_t pairs = (k + 1) / 2, row = plan_.width * 4;
   for (std::int64_t panel = 0; panel * plan_.width < columns; ++panel)
-    std::memset(target + panel * plan_.b_panel_bytes() + words * row, 0,
-                static_cast<std::size_t>((plan_.steps(k) - words) * row));
-}
-
-void Packer::pack_thirds_of_b(const char* source, std::int64_t columns, std::int64_t k, char* target) const {
-  for (std::int64_t j = 0; j < columns; j += plan_.width) {
-    const std::int64_t width = std::min(plan_.width, columns - j), row = plan_.width * 4;
-    const char* const from = source + j * p_.b_column * plan_.element;
-    char* const panel = target + j / plan_.width * plan_.b_panel_bytes();
-    const auto at = [&](int plane, std::int64_t step) { return panel + plane * plan_.b_plane_bytes() + step * row; };
-    const auto words = [&](int plane, std::int64_t step) { return reinterpret_cast<std::uint32_t*>(at(plane, step)); };
-    if (p_.b_column == 1)
-      for (std::int64_t step = 0; step < k; ++step)
-        divide_b(from + step * b_apart(), width, {words(0, step), words(1, step), words(2, step)});
-    else
-      for (std::int64_t step = 0; step < k; step += Lines::k) {
-        Lines lines;
-        const PackShape shape{.rows = std::min(Lines::k, k - step),
-                              .columns = width,
-                              .source_row = Lines::k * 4,
-                              .target_row = row,
-                              .panel = 0};
-        for (std::int64_t i = 0; i < width; ++i) {
-          std::uint32_t* const first = lines.planes[0] + i * Lines::k;
-          divide_b(from + i * b_apart() + step * 4, shape.rows,
-                   {first, first + std::size(lines.planes[0]), first + 2 * std::size(lines.planes[0])});
-        }
-        for (int plane = 0; plane < 3; ++plane)
-          plan_.table->transpose[of_pairs][plan_.vectors - 1](lines.planes[plane], at(plane, step), &shape);
-      }
-    for (int plane = 0; plane < 3; ++plane) fill_up_b(width, k, at(plane, 0));
-  }
-}
-
-void Packer::pack_thirds_of_a(const char* source, std::int64_t rows, std::int64_t k, char* target) const {
-  const std::int64_t pitch = plan_.a_pitch_bytes();
-  const auto at = [&](int plane, std::int64_t row) { return target + plane * plan_.a_plane_bytes() + row * pitch; };
-  const auto words = [&](int plane, std::int64_t row) { return reinterpret_cast<std::uint32_t*>(at(plane, row)); };
-  if (plan_.a_by_rows())
-    for (std::int64_t row = 0; row < rows; ++row)
-      divide_a(source + row * a_apart(), k, {words(0, row), words(1, row), nullptr});
-  else
-    for (std::int64_t step = 0; step < k; step += Lines::k) {
-      Lines lines;
-      const PackShape shape{.rows = rows,
-                            .columns = std::min(Lines::k, k - step),
-                            .source_row = Lines::most * 4,
-                            .target_row = pitch,
-                            .panel = AmxTiles::row_bytes};
-      for (std::int64_t i = 0; i < shape.columns; ++i)
-        divide_a(source + (step + i) * a_apart(), rows,
-                 {lines.planes[0] + i * Lines::most, lines.planes[1] + i * Lines::most, nullptr});
-      for (int plane = 0; plane < 2; ++plane)
-        plan_.table->transpose[of_pairs][0](lines.planes[plane], at(plane, 0) + step * 4, &shape);
-    }
-  for (int plane = 0; plane < 2; ++plane) fill_up_a(rows, k, at(plane, 0));
+    std::memset(target + panel * plan_.b_panel_bytes() + pairs * row, 0,
+                static_cast<std::size_t>((plan_.steps(k) - pairs) * row));
 }
 
 }  // namespace gradus::cpu_backend

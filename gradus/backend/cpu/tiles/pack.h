@@ -22,12 +22,10 @@ class Packer {
   std::int64_t b_apart() const { return (p_.b_column == 1 ? p_.b_row : p_.b_column) * plan_.element; }
   std::int64_t a_apart() const { return (plan_.a_by_rows() ? p_.a_row : p_.a_column) * plan_.element; }
 
-  // Of AMX: pairs of a are adjacent, and up to the end of a tile there are zeros; of f32 it is thirds that are packed.
+  // Of AMX: pairs of a are adjacent, and up to the end of a tile there are zeros.
   void pair_rows_of_a(const char* source, std::int64_t apart, std::int64_t rows, std::int64_t k, char* target) const;
   void fill_up_a(std::int64_t rows, std::int64_t k, char* target) const;
   void fill_up_b(std::int64_t columns, std::int64_t k, char* target) const;
-  void pack_thirds_of_b(const char* source, std::int64_t columns, std::int64_t k, char* target) const;
-  void pack_thirds_of_a(const char* source, std::int64_t rows, std::int64_t k, char* target) const;
 
   const Plan& plan_;
   const Product& p_;

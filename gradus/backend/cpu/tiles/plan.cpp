@@ -59,10 +59,8 @@ std::int64_t second_level_cache() {
 }
 
 Form form_of(const Product& p) {
-  const bool has_amx = p.isa == Isa::avx512 && p.amx;
-  if (p.dtype == f32 && p.by_bf16 && has_amx && !p.resume) return Form::thirds;
   if (p.dtype != bf16) return Form::plain;
-  if (has_amx && !p.wide) return Form::amx;
+  if (p.isa == Isa::avx512 && p.amx && !p.wide) return Form::amx;
   return p.isa == Isa::avx512 && p.pair_tiles ? Form::pairs : Form::widened;
 }
 
@@ -82,7 +80,7 @@ Plan::Plan(const Product& given)
   size = form == Form::plain ? element : size_of(f32), lanes = sizes.vector_bytes / size;
   outer_batch = p.b_batch == 0 ? 1 : p.batch, inner_batch = p.b_batch == 0 ? p.batch : 1;
   vectors = p.n <= lanes ? 1 : 2, width = vectors * lanes;
-  row_panels = divide_up(p.m, is_of_amx() ? AmxTiles::most * AmxTiles::rows : sizes.rows[vectors - 1]);
+  row_panels = divide_up(p.m, form == Form::amx ? AmxTiles::most * AmxTiles::rows : sizes.rows[vectors - 1]);
   // Three or five panels would be an uneven load for two threads.
   const bool are_few = p.batch * row_panels * divide_up(p.n, width) < 8;
   if (row_panels % 2 == 1 && row_panels > 1 && (are_few || row_panels >= many_panels)) ++row_panels;
@@ -99,7 +97,7 @@ void Plan::choose_packing() {
   const bool aliases = std::max(p.a_row, p.a_column) * element % 2048 == 0 && p.k > few;
   const bool has_pairs = a_by_rows() && p.k % 2 == 0;
   pack_a = (aliases && p.m > 4) || form == Form::widened || (form == Form::pairs && !has_pairs) ||
-           (form == Form::amx && !a_by_rows()) || form == Form::thirds;
+           (form == Form::amx && !a_by_rows());
   // A step of AVX2's low tiles would use a third of each line that it reads.
   if (form == Form::plain && p.isa != Isa::avx512 && !a_by_rows()) {
     pack_a = pack_a || (p.m > 4 && p.n >= worth_turning && p.k >= worth_turning);
@@ -111,7 +109,7 @@ void Plan::choose_packing() {
     turn_a = p.n >= columns_worth_turning && p.k >= steps_worth_turning;
   pack_a = pack_a || turn_a;
   // Rows adjacent: panels share cache lines, so several are packed at once.
-  group = a_by_rows() || is_of_amx()
+  group = a_by_rows() || form == Form::amx
               ? 1
               : std::max<std::int64_t>(1, most_together * row_panels / std::max<std::int64_t>(p.m, 1));
   const std::int64_t b_bytes = p.n * p.k * element, rows = p.m * inner_batch;
@@ -129,7 +127,7 @@ void Plan::choose_packing() {
   const std::int64_t panel_bytes = std::max<std::int64_t>(1, divide_up(p.m, row_panels ? row_panels : 1) * size) *
                                    std::max<std::int64_t>(1, steps(depth));
   const std::int64_t near = std::min(most_resident, second_level_cache() / 8 * 3 / panel_bytes);
-  is_deep = pack_b && !is_of_amx() && (steps(depth) >= deep || has_whole_rows());
+  is_deep = pack_b && form != Form::amx && (steps(depth) >= deep || has_whole_rows());
   resident = is_deep ? std::max(group, near / group * group) : group;
   if (!has_whole_rows()) return;
   // So many rows of c stay near until what follows reads them.
@@ -139,7 +137,7 @@ void Plan::choose_packing() {
 
 bool Plan::has_whole_rows() const {
   const Product& p = product;
-  return p.is_followed && !is_of_amx() && pack_b && p.n > 0 && p.k * p.n * element <= most_passing &&
+  return p.is_followed && form != Form::amx && pack_b && p.n > 0 && p.k * p.n * element <= most_passing &&
          group * most_rows() * p.n * element <= second_level_cache() &&
          outer_batch * inner_batch * row_panels >= enough_panels;
 }
@@ -150,7 +148,7 @@ void Plan::cut_columns() {
   if (n == 0 || row_units == 0) return;
   std::int64_t most = width;
   const std::int64_t bytes = is_deep ? block_bytes : second_level_cache() / 8 * 5;
-  if (pack_b) most = bytes / std::max<std::int64_t>(b_planes() * steps(depth) * size, 1) / width * width;
+  if (pack_b) most = bytes / std::max<std::int64_t>(steps(depth) * size, 1) / width * width;
   else if (streamed) most = 512;
   else if (product.k * n * element <= small_bytes) most = n;
   const std::int64_t enough = round_up(divide_up(n, divide_up(32, row_units)), width);  // 32 units or more
@@ -194,7 +192,7 @@ std::int64_t Plan::a_pitch_bytes_of(std::int64_t steps) const {
 std::int64_t Plan::a_group_bytes_of(std::int64_t steps) const {
   const std::int64_t rows = std::min(group * divide_up(product.m, row_panels), product.m);
   // Packing for AMX transposes squares of 16 rows.
-  if (is_of_amx()) return a_planes() * a_plane_bytes() + 128;
+  if (form == Form::amx) return a_pitch_bytes_of(steps) * round_up(height(), AmxTiles::rows) + 128;
   if (turn_a) return a_pitch_bytes_of(steps) * round_up(a_by_rows() ? steps : rows, lanes);  // whole squares
   return a_pitch_bytes_of(steps) * (a_by_rows() ? rows : steps) + 128;
 }
@@ -208,7 +206,7 @@ std::int64_t Plan::packed_a_bytes() const {
 
 std::int64_t Plan::sums_bytes() const {
   if (rounds()) return TileTable::heights * width * size;
-  if (is_of_amx()) return sums_panel_bytes() * (amx_depth() < product.k ? block / width : 1);
+  if (form == Form::amx) return sums_panel_bytes() * (amx_depth() < product.k ? block / width : 1);
   return 0;
 }
 
@@ -224,8 +222,7 @@ Plan::Scratch Plan::scratch() const {
 }
 
 std::int64_t Plan::amx_depth() const {
-  const std::int64_t most = form == Form::thirds ? amx_deepest / 4 : amx_deepest;
-  return round_up(divide_up(product.k, std::max<std::int64_t>(1, divide_up(product.k, most))), tile_k());
+  return round_up(divide_up(product.k, std::max<std::int64_t>(1, divide_up(product.k, amx_deepest))), AmxTiles::k);
 }
 
 Piece Plan::piece(const void* c, std::int64_t batch, std::int64_t row, std::int64_t rows, std::int64_t column,

@@ -13,7 +13,6 @@ enum class Form : std::uint8_t {
   pairs,    // of bf16: a step is two k
   widened,  // of bf16, for processors without tiles of pairs: f32, of each pair the odd k first
   amx,      // of bf16: pairs, a row by row, filled up with zeros to whole tiles of AMX
-  thirds,   // of f32: the same of three bf16 each, of which pairs are made (pack.cpp), a plane of each kind
 };
 
 /// Units that share a block of columns: row panels [begin, end), counted over the inner batch.
@@ -57,7 +56,7 @@ struct Plan {
   Range range_of(std::int64_t begin, std::int64_t end) const;
   std::int64_t steps(std::int64_t k) const {
     const std::int64_t pairs = (k + 1) / 2;
-    if (is_of_amx()) return round_up(words(k), AmxTiles::steps);
+    if (form == Form::amx) return round_up(pairs, AmxTiles::steps);
     return form == Form::plain ? k : form == Form::pairs ? pairs : pairs * 2;
   }
 
@@ -66,24 +65,15 @@ struct Plan {
   std::int64_t rows(std::int64_t panel) const { return first_row(panel + 1) - first_row(panel); }
   std::int64_t most_rows() const { return row_panels == 0 ? 0 : divide_up(product.m, row_panels); }
 
-  bool is_of_amx() const { return form == Form::amx || form == Form::thirds; }
-  std::int64_t a_planes() const { return form == Form::thirds ? 2 : 1; }
-  std::int64_t b_planes() const { return form == Form::thirds ? 3 : 1; }
-  /// Of AMX: pairs of 32 bits that so many k take, and how many k a tile takes.
-  std::int64_t words(std::int64_t k) const { return form == Form::thirds ? k : (k + 1) / 2; }
-  std::int64_t tile_k() const { return form == Form::thirds ? AmxTiles::steps : 2 * AmxTiles::steps; }
-
   // Packed rows and panels take an odd number of cache lines, so that they fall into different sets of the cache.
-  std::int64_t b_plane_bytes() const { return b_panel_bytes_of(steps(depth)); }
-  std::int64_t b_panel_bytes() const { return b_planes() * b_plane_bytes(); }
+  std::int64_t b_panel_bytes() const { return b_panel_bytes_of(steps(depth)); }
   std::int64_t packed_b_bytes() const { return pack_b ? b_panel_bytes() * (block / width) : 0; }
 
   /// Packed a keeps its order in memory: row by row, or, if rows are adjacent, step by step, unless it is turned. Of
   /// AMX it is always row by row.
   bool a_by_rows() const { return product.a_column == 1; }
-  bool packed_a_by_rows() const { return is_of_amx() || a_by_rows() != turn_a; }
+  bool packed_a_by_rows() const { return form == Form::amx || a_by_rows() != turn_a; }
   std::int64_t a_pitch_bytes() const { return a_pitch_bytes_of(steps(depth)); }
-  std::int64_t a_plane_bytes() const { return a_pitch_bytes() * round_up(height(), AmxTiles::rows); }  // of AMX
   std::int64_t a_group_bytes() const { return a_group_bytes_of(steps(depth)); }
   std::int64_t packed_a_bytes() const;
 
@@ -116,7 +106,7 @@ struct Plan {
   std::int64_t amx_depth() const;
   std::int64_t sums_panel_bytes() const { return AmxTiles::most * AmxTiles::rows * width * size; }
   /// The last k of a row panel of a that is read in place, if they do not fill a tile.
-  std::int64_t tail_bytes() const { return !is_of_amx() || pack_a ? 0 : height() * AmxTiles::row_bytes; }
+  std::int64_t tail_bytes() const { return form != Form::amx || pack_a ? 0 : height() * AmxTiles::row_bytes; }
   /// Whether sums and result differ.
   bool rounds() const { return form == Form::widened && !product.wide; }
   /// What rounds sums to bf16.

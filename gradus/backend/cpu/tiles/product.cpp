@@ -359,12 +359,13 @@ void run_units(const Product& product, const void* a, const void* b, void* c, st
                void* scratch, const Epilogue& epilogue, Share* share) {
   if (begin >= end) return;
   const Plan plan(product);
-  if (share && (plan.is_of_amx() || product.k == 0 || plan.pauses() - 1 > Share::most_passes_left)) {  // as one piece
+  if (share &&
+      (plan.form == Form::amx || product.k == 0 || plan.pauses() - 1 > Share::most_passes_left)) {  // as one piece
     const Units all = share->next(end - begin);
     begin = all.begin, end = all.end, share = nullptr;
     if (begin >= end) return;
   }
-  if (plan.is_of_amx()) return run_amx(plan, a, b, c, begin, end, scratch, epilogue);
+  if (plan.form == Form::amx) return run_amx(plan, a, b, c, begin, end, scratch, epilogue);
   Driver driver(plan, a, b, c, scratch, epilogue, share);
   if (share) run_share(plan, driver, *share);
   else run_range(plan, driver, begin, end);

@@ -20,12 +20,8 @@ namespace gradus::cpu_backend {
 /// With `amx` an element of bf16 that is not wide is another sum of the same products, which depends on its row and
 /// column alone, too: of every 32 k, filled up with 0 * 0, a chain of the even ones and a chain of the odd ones, each
 /// beginning with 0 and in order; their sum is added to that of the k before. All in f32, subnormals flushed, rounded
-/// at the end. An element of f32 may then be the sum of six products of bf16 (`by_bf16`): x is x1 + x2 + x3, each the
-/// nearest bf16 to what the ones before leave. Of so many k at a time as k alone says first a1 b3 and a3 b1 are added,
-/// then a1 b2 and a2 b1, then a1 b1 and a2 b2: of every 16 k two chains, and their sum to that of those before. It is
-/// off from the exact sum by no more than (3 k / 16 + 28) 2^-24 times the sum of |a b|, if nothing but zeros is so
-/// small that thirds or products are flushed; with an infinity in its row or column it is NaN. Of bf16 c may be wide:
-/// of f32, the sums themselves, which may go on where the k before them were even in number.
+/// at the end. Of bf16 c may be wide: of f32, the sums themselves, which may go on where the k before them were even in
+/// number.
 struct Product {
   DType dtype = f32;
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
@@ -39,7 +35,6 @@ struct Product {
   bool near_panels = prefers_near_panels();          // on AVX-512: chains pause, so that 32 KiB of b stay near
   bool rounds_by_instruction = has_pair_products();  // to bf16 on AVX-512: by vcvtneps2bf16
   bool amx = uses_amx();                             // bf16: by tdpbf16ps; needs AVX-512
-  bool by_bf16 = false;      // f32 that need not be chains: with `amx`, and not resumed, by bf16
   bool is_followed = false;  // by an epilogue; rows of c follow each other. Fixes what units are, too
 };
 
