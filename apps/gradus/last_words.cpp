@@ -9,7 +9,7 @@
 #include <exception>
 #include <new>
 #include "apps/gradus/commands.h"
-#include "gradus/backend/cpu/llvm_failures.h"
+#include "gradus/backend/cpu/codegen/llvm_failures.h"
 
 namespace gradus::command {
 namespace {

@@ -7,7 +7,7 @@
 #include "gradus/graph/context.h"
 #include "gradus/graph/scope.h"
 #include "gradus/graph/transforms.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/philox.h"
 #include "gradus/ops/shape.h"
 

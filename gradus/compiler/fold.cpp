@@ -3,7 +3,7 @@
 #include "gradus/base/floating_point_state.h"
 #include "gradus/compiler/passes.h"
 #include "gradus/graph/known_formulas.h"
-#include "gradus/reference/interpret.h"
+#include "gradus/scalar/interpret.h"
 
 namespace gradus {
 namespace {
@@ -34,7 +34,7 @@ std::optional<std::uint64_t> folded(const Graph& graph, const Value& v, KnownFor
   if (v.op.is_index()) {
     const Code code = v.op.index_formula();
     if (!is_known(code, {false})) return {};
-    return reference::evaluate_bits(code, std::vector<std::uint64_t>{0});
+    return scalar::evaluate_bits(code, std::vector<std::uint64_t>{0});
   }
   if (v.op.is_view() || v.op.is_alias()) {
     const Value& source = graph[v.in[0]];
@@ -49,7 +49,7 @@ std::optional<std::uint64_t> folded(const Graph& graph, const Value& v, KnownFor
   }
   const Code& code = formulas.of(graph, v);
   if (!is_known(code, known)) return {};
-  return reference::evaluate_bits(code, bits);
+  return scalar::evaluate_bits(code, bits);
 }
 
 }  // namespace

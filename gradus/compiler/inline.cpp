@@ -4,7 +4,7 @@
 #include "gradus/graph/applications.h"
 #include "gradus/graph/region.h"
 #include "gradus/graph/rewriter.h"
-#include "gradus/ops/attention_blocks.h"
+#include "gradus/ops/attention_ops.h"
 
 namespace gradus {
 namespace {

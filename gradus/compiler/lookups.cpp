@@ -4,7 +4,7 @@
 #include <map>
 #include "gradus/compiler/late_copies.h"
 #include "gradus/compiler/passes.h"
-#include "gradus/ops/gather.h"
+#include "gradus/ops/gather_ops.h"
 
 namespace gradus {
 namespace {

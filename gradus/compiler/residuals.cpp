@@ -7,7 +7,7 @@
 #include "gradus/graph/applications.h"
 #include "gradus/graph/rewriter.h"
 #include "gradus/ops/control_ops.h"
-#include "gradus/ops/convolution.h"
+#include "gradus/ops/conv_ops.h"
 #include "gradus/ops/matmul.h"
 
 namespace gradus {

@@ -11,7 +11,7 @@
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
 #include "gradus/function/variable_cell.h"
-#include "gradus/ops/gather.h"
+#include "gradus/ops/gather_ops.h"
 #include "gradus/ops/random_key.h"
 
 namespace gradus {

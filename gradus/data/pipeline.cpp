@@ -9,7 +9,7 @@
 #include "gradus/data/order.h"
 #include "gradus/data/prefetch.h"
 #include "gradus/data/stage.h"
-#include "gradus/graph/scalar.h"
+#include "gradus/scalar/scalar.h"
 #include "gradus/ops/random_key.h"
 
 namespace gradus {

@@ -99,7 +99,7 @@ void describe(const Variant& variant, Explanation& e) {
   for_each_segment(*variant.root, [&](const Segment& segment) {
     int stages = 0;
     for (const Kernel& kernel : e.kernels) stages = std::max(stages, kernel.stage + 1);
-    const Program& program = segment.program->compiled();
+    const Executable& program = segment.program->compiled();
     for (Kernel& kernel : program.kernels(symbols)) {
       kernel.stage += stages;
       e.kernels.push_back(std::move(kernel));

@@ -111,7 +111,7 @@ void OneCall::bind(const Segment& segment) {
   for (const Source& source : segment.sources) frame().inputs.push_back(value_of(source, segment));
 }
 
-void OneCall::run(const Program& program) {
+void OneCall::run(const Executable& program) {
   ++dispatches_;
   ++Pending::mine().dispatches();
   program.run(frame().inputs, frame().outputs, symbols_);
@@ -143,7 +143,8 @@ bool OneCall::is_as_read(const Segment& leaf) const {
 
 /// Lets assigned Variables be computed in their own memory where nobody else holds it. `locks`: nobody may take a
 /// handle on what is being overwritten.
-void OneCall::overwrite(const Segment& leaf, const Program& program, std::vector<std::unique_lock<CellLock>>& locks) {
+void OneCall::overwrite(const Segment& leaf, const Executable& program,
+                        std::vector<std::unique_lock<CellLock>>& locks) {
   for (const Segment::Assignment& a : leaf.assignments) {
     const int place_taken = program.may_overwrite()[a.output];
     if (place_taken < 0) continue;
@@ -228,13 +229,13 @@ std::vector<Ref<Node>> OneCall::worth_keeping(const Trace& trace, Node& predicat
 }
 
 /// A budget that does not suffice here is told of the segments, of which the whole path is known.
-std::shared_ptr<const Program> OneCall::program_of_predicate(Graph graph) const {
+std::shared_ptr<const Executable> OneCall::program_of_predicate(Graph graph) const {
   if (max_bytes_ > 0) {
     try {
-      return compile(graph, {.max_bytes = max_bytes_, .symbols = symbols_});
+      return backend_of(default_device()).compile(graph, {.max_bytes = max_bytes_, .symbols = symbols_});
     } catch (const BudgetTooSmall&) {}
   }
-  return compile(std::move(graph), {.tier = Tier::interpreted});
+  return backend_of(default_device()).compile(std::move(graph), {.tier = Tier::interpreted});
 }
 
 Trace::Decision OneCall::evaluate(const Trace& trace, const Tensor& predicate) {

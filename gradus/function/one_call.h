@@ -37,16 +37,16 @@ class OneCall {
 
  private:
   void bind(const Segment& segment);
-  void run(const Program& program);
+  void run(const Executable& program);
   Ref<Buffer> value_of(const Source& source, const Segment& segment);
   Ref<Buffer> value_of(const Trace& trace, const Ref<Node>& node);
   Ref<Buffer> value_of_cell(int index, VariableCell& cell);
   const Tensor& key();
   bool is_as_read(const Segment& leaf) const;
-  void overwrite(const Segment& leaf, const Program& program, std::vector<std::unique_lock<CellLock>>& locks);
+  void overwrite(const Segment& leaf, const Executable& program, std::vector<std::unique_lock<CellLock>>& locks);
   void remember_path();
   std::vector<Ref<Node>> worth_keeping(const Trace& trace, Node& predicate) const;
-  std::shared_ptr<const Program> program_of_predicate(Graph graph) const;
+  std::shared_ptr<const Executable> program_of_predicate(Graph graph) const;
 
   const std::string& title_;
   In arguments_;

@@ -1,7 +1,6 @@
 /// Spelling a form, opening it, and which tier serves it.
 #include "gradus/function/open_form.h"
 #include <algorithm>
-#include "gradus/backend/tier_choice.h"
 #include "gradus/graph/extents.h"
 #include "gradus/tensor/out_of_memory.h"
 
@@ -50,7 +49,8 @@ std::optional<Graph> with_numbers(const Graph& graph, std::span<const std::int64
 }  // namespace
 
 /// Extents are set to 0 to tell what else there is of an op.
-Spelling::Spelling(const Graph& graph) {
+Spelling::Spelling(DeviceKind kind, const Graph& graph) {
+  form.push_back(static_cast<std::uint64_t>(kind));
   form.push_back(graph.values.size());
   for (const Value& v : graph.values) {
     const std::size_t before = numbers.size();
@@ -106,7 +106,7 @@ bool OpenForm::add_example(const Graph& graph, const std::vector<std::int64_t>& 
   if (std::ranges::find(examples_, numbers) != examples_.end()) return false;
   if (examples_.size() == most_examples) examples_.erase(examples_.begin() + 1);
   examples_.push_back(numbers);
-  return examples_.size() >= (is_interpreted_sooner(graph) ? few : few_large);
+  return examples_.size() >= (backend_.is_interpreted_sooner(graph) ? few : few_large);
 }
 
 bool OpenForm::open(const Graph& graph, const std::vector<std::int64_t>& numbers) {
@@ -120,7 +120,7 @@ bool OpenForm::open(const Graph& graph, const std::vector<std::int64_t>& numbers
   interpreted_ = compiled_ = nullptr;
   sights_ = 0;
   const std::vector<std::int64_t> symbols = pattern_.match(numbers).value();
-  const double runs = std::min(most_interpreted, runs_that_pay(graph_, symbols));
+  const double runs = std::min(most_interpreted, backend_.runs_that_pay(graph_, symbols));
   patience_ = static_cast<int>(runs) * (1 + graph_.size() / 512);
   return gives_outputs_of(graph, symbols);
 }
@@ -134,12 +134,12 @@ bool OpenForm::gives_outputs_of(const Graph& graph, std::span<const std::int64_t
 
 ProgramForSizes OpenForm::program(std::vector<std::int64_t> symbols, bool comes_back) {
   if (compiled_) return {compiled_, std::move(symbols), true};
-  if (comes_back || sights_ > patience_ || !is_interpreted_sooner(graph_, symbols)) {
-    compiled_ = compile(graph_);
+  if (comes_back || sights_ > patience_ || !backend_.is_interpreted_sooner(graph_, symbols)) {
+    compiled_ = backend_.compile(graph_);
     interpreted_ = nullptr;
     return {compiled_, std::move(symbols), true, true};
   }
-  if (!interpreted_) interpreted_ = compile(graph_, {.tier = Tier::interpreted});
+  if (!interpreted_) interpreted_ = backend_.compile(graph_, {.tier = Tier::interpreted});
   return {interpreted_, std::move(symbols)};
 }
 

@@ -346,8 +346,8 @@ void Pending::plan(Plan& p) {
 }
 
 void Pending::run(Plan& p) {
-  const ProgramForSizes found = cached_program(p.key, [&] { return p.graph(); });
-  const Program* program = found.program.get();
+  const ProgramForSizes found = cached_program(DeviceKind::cpu, p.key, [&] { return p.graph(); });
+  const Executable* program = found.program.get();
   for (Node* leaf : p.leaves) p.inputs.emplace_back(leaf->value.get());
   p.outputs.resize(static_cast<std::size_t>(std::count(p.yields.begin(), p.yields.end(), char{1})));
   for (std::size_t k = 0; k < p.outputs.size(); ++k)

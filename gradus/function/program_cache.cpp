@@ -2,7 +2,6 @@
 #include "gradus/function/program_cache.h"
 #include <array>
 #include <mutex>
-#include "gradus/backend/tier_choice.h"
 #include "gradus/function/keyed_list.h"
 
 namespace gradus {
@@ -10,8 +9,8 @@ namespace {
 
 /// One structure.
 struct Known {
-  Graph graph;                             // keeps the op records alive whose addresses stand in the key
-  std::shared_ptr<const Program> program;  // null until it is worth compiling
+  Graph graph;                                // keeps the op records alive whose addresses stand in the key
+  std::shared_ptr<const Executable> program;  // null until it is worth compiling
   int sights = 0;
   std::int64_t last_run = 0;  // which one of all runs it was
 };
@@ -53,11 +52,12 @@ Cache& cache() {
 /// Compiling takes about a millisecond an op, so that a long chain has to come back more often before it pays. What
 /// comes back after many other runs, as in a second pass over data of which each element is a structure of its own, is
 /// one of many that would have to be compiled: it has to come back as often as pays for its own program.
-bool worth_compiling(const Known& structure, std::int64_t runs) {
+bool worth_compiling(Backend& backend, const Known& structure, std::int64_t runs) {
   constexpr std::int64_t few = 32, most = 256;
   const std::int64_t between = runs - structure.last_run;
   std::int64_t patience = 0;
-  if (between > few) patience = std::min({between, most, static_cast<std::int64_t>(runs_that_pay(structure.graph))});
+  if (between > few)
+    patience = std::min({between, most, static_cast<std::int64_t>(backend.runs_that_pay(structure.graph))});
   return structure.sights >= 1 + static_cast<std::int64_t>(structure.graph.values.size() / 512) + patience;
 }
 
@@ -69,17 +69,18 @@ std::size_t bytes_of(const Known& structure, std::size_t key_words) {
 }
 
 /// A program of the form of `graph`, if it has one by now.
-std::optional<ProgramForSizes> program_of_form(const Graph& graph, bool comes_back) {
+std::optional<ProgramForSizes> program_of_form(DeviceKind kind, const Graph& graph, bool comes_back) {
   if (graph.size() > OpenForm::most_values) return {};
-  Spelling spelling(graph);
+  Spelling spelling(kind, graph);
   if (spelling.numbers.empty()) return {};
   const std::uint64_t hash = KeyedList<Known>::hash_of_words(spelling.form);
   std::shared_ptr<OpenForm> form;
   {
     std::lock_guard lock(cache().guard);
     auto* entry = cache().forms.find(hash, spelling.form);
-    form = entry ? entry->value
-                 : cache().forms.add(hash, spelling.form, std::make_shared<OpenForm>(std::move(spelling.ops))).value;
+    form =
+        entry ? entry->value
+              : cache().forms.add(hash, spelling.form, std::make_shared<OpenForm>(kind, std::move(spelling.ops))).value;
   }
   auto found = form->find(graph, spelling.numbers, comes_back);
   const std::size_t bytes = form->footprint() + spelling.form.size() * sizeof(std::uint64_t);
@@ -105,7 +106,9 @@ void add_served(std::uint64_t hash, std::span<const std::uint64_t> key, Graph gr
 
 }  // namespace
 
-ProgramForSizes cached_program(std::span<const std::uint64_t> key, const std::function<Graph()>& build) {
+ProgramForSizes cached_program(DeviceKind kind, std::span<const std::uint64_t> key,
+                               const std::function<Graph()>& build) {
+  Backend& backend = backend_of(kind);
   const std::uint64_t hash = KeyedList<Known>::hash_of_words(key);
   Graph graph;
   bool worth = false;
@@ -116,18 +119,18 @@ ProgramForSizes cached_program(std::span<const std::uint64_t> key, const std::fu
     if (entry && entry->value.program) return {entry->value.program};
     if (const auto* served = cache().served.find(hash, key)) return served->value.program;
     if (entry) {
-      worth = worth_compiling(entry->value, cache().runs);
+      worth = worth_compiling(backend, entry->value, cache().runs);
       graph = entry->value.graph;
     }
   }
   const bool is_new = graph.values.empty();
   if (is_new) graph = build();
-  if (auto open = program_of_form(graph, worth)) {
+  if (auto open = program_of_form(kind, graph, worth)) {
     if (open->is_compiled) add_served(hash, key, std::move(graph), *open);
     return std::move(*open);
   }
-  if (is_new) worth = !is_interpreted_sooner(graph);
-  const auto program = compile(graph, {.tier = worth ? Tier::compiled : Tier::interpreted});
+  if (is_new) worth = !backend.is_interpreted_sooner(graph);
+  const auto program = backend.compile(graph, {.tier = worth ? Tier::compiled : Tier::interpreted});
   std::lock_guard lock(cache().guard);
   auto* entry = cache().known.find(hash, key);
   if (!entry) entry = &cache().known.add(hash, key, {.graph = std::move(graph)});

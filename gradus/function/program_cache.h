@@ -9,8 +9,10 @@
 
 namespace gradus {
 
-/// The program of the structure that `key` spells exactly; `build` makes its graph if it is not known.
-ProgramForSizes cached_program(std::span<const std::uint64_t> key, const std::function<Graph()>& build);
+/// The program of the structure that `key` spells exactly, the kind of device included; `build` makes its graph if it
+/// is not known.
+ProgramForSizes cached_program(DeviceKind kind, std::span<const std::uint64_t> key,
+                               const std::function<Graph()>& build);
 
 struct ProgramCacheUse {
   std::size_t entries, bytes, limit_bytes;

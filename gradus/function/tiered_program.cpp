@@ -1,20 +1,19 @@
 /// Which tier, and when.
 #include "gradus/function/tiered_program.h"
-#include "gradus/backend/tier_choice.h"
 
 namespace gradus {
 
-TieredProgram::TieredProgram(Graph graph, CompileOptions options)
-    : graph_(std::move(graph)), options_(std::move(options)) {
-  if (options_.max_bytes > 0 || !is_interpreted_sooner(graph_, options_.symbols)) {
+TieredProgram::TieredProgram(Backend& backend, Graph graph, CompileOptions options)
+    : backend_(backend), graph_(std::move(graph)), options_(std::move(options)) {
+  if (options_.max_bytes > 0 || !backend_.is_interpreted_sooner(graph_, options_.symbols)) {
     compile_now();
     return;
   }
-  interpreted_ = compile(graph_, {.disable = options_.disable, .tier = Tier::interpreted});
+  interpreted_ = backend_.compile(graph_, {.disable = options_.disable, .tier = Tier::interpreted});
 }
 
-std::shared_ptr<const Program> TieredProgram::next() {
-  const auto known = [this] { return std::shared_ptr<const Program>(std::shared_ptr<void>(), ready_.load()); };
+std::shared_ptr<const Executable> TieredProgram::next() {
+  const auto known = [this] { return std::shared_ptr<const Executable>(std::shared_ptr<void>(), ready_.load()); };
   if (ready_.load(std::memory_order_acquire)) [[likely]]
     return known();
   std::lock_guard lock(guard_);
@@ -23,14 +22,14 @@ std::shared_ptr<const Program> TieredProgram::next() {
   return known();
 }
 
-const Program& TieredProgram::compiled() {
+const Executable& TieredProgram::compiled() {
   std::lock_guard lock(guard_);
   if (!compiled_) compile_later();
   return *compiled_;
 }
 
 void TieredProgram::compile_now() {
-  compiled_ = compile(graph_, options_);  // where that fails, the graph is still there
+  compiled_ = backend_.compile(graph_, options_);  // where that fails, the graph is still there
   graph_ = {};
   ready_.store(compiled_.get(), std::memory_order_release);
 }

@@ -2,19 +2,19 @@
 /// a first result does not wait for code generation; the second run compiles.
 #pragma once
 #include <mutex>
-#include "gradus/backend/program.h"
+#include "gradus/backend/backend.h"
 
 namespace gradus {
 
 class TieredProgram {
  public:
   /// `options.symbols`: of the first run.
-  TieredProgram(Graph graph, CompileOptions options);
+  TieredProgram(Backend& backend, Graph graph, CompileOptions options);
 
   /// The program for one run.
-  std::shared_ptr<const Program> next();
+  std::shared_ptr<const Executable> next();
   /// The compiled one; compiles it if need be.
-  const Program& compiled();
+  const Executable& compiled();
   /// Seconds of compiling since it was made.
   double later_seconds() const { return later_seconds_.load(std::memory_order_relaxed); }
   /// What it costs a cache now.
@@ -23,10 +23,11 @@ class TieredProgram {
  private:
   void compile_now();
   void compile_later();
-  std::atomic<const Program*> ready_{nullptr};  // owned by compiled_
+  std::atomic<const Executable*> ready_{nullptr};  // owned by compiled_
   std::atomic<double> later_seconds_{0};
+  Backend& backend_;
   mutable std::mutex guard_;  // of what follows
-  std::shared_ptr<const Program> compiled_, interpreted_;
+  std::shared_ptr<const Executable> compiled_, interpreted_;
   Graph graph_;  // until it is compiled
   CompileOptions options_;
 };

@@ -2,7 +2,7 @@
 /// between a single row and all of them is seldom far off.
 #include "gradus/gradients/chunks.h"
 #include <algorithm>
-#include "gradus/backend/budget.h"
+#include "gradus/backend/backend.h"
 #include "gradus/graph/graph.h"
 
 namespace gradus {
@@ -27,7 +27,7 @@ Built measured(std::string_view op, std::uint64_t began, InChunks built) {
     if (result.defined()) roots.push_back(result.node());
   Graph graph = flatten(roots, is_given).graph;
   require_known(op, graph.symbols() == 0);
-  const std::int64_t bytes = planned_bytes(std::move(graph));
+  const std::int64_t bytes = backend_of(default_device()).planned_bytes(std::move(graph));
   return {std::move(built), bytes};
 }
 

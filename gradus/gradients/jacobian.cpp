@@ -7,7 +7,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control_ops.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/size_choice.h"
 

@@ -43,7 +43,7 @@
 #include <utility>
 #include <vector>
 #include "gradus/base/reflect.h"
-#include "gradus/graph/scalar.h"
+#include "gradus/scalar/scalar.h"
 #include "gradus/tensor/shape.h"
 
 namespace gradus {

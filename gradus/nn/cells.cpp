@@ -9,7 +9,7 @@
 #include "gradus/ops/control.h"
 #include "gradus/ops/conv.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/indexing.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/numeric.h"
 #include "gradus/ops/shape.h"

@@ -4,7 +4,7 @@
 #include "gradus/nn/loss_parts.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise_parts.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/logits.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"

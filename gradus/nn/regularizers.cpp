@@ -4,7 +4,7 @@
 #include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/normalization.h"
 #include "gradus/ops/reduce.h"

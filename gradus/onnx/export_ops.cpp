@@ -4,8 +4,8 @@
 #include "gradus/onnx/export_windows.h"
 #include "gradus/ops/barrier.h"
 #include "gradus/ops/concat.h"
-#include "gradus/ops/cumsum.h"
-#include "gradus/ops/gather.h"
+#include "gradus/ops/cumulative_ops.h"
+#include "gradus/ops/gather_ops.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/views.h"
 

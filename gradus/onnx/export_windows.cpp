@@ -1,7 +1,7 @@
 #include "gradus/onnx/export_windows.h"
 #include <algorithm>
-#include "gradus/ops/convolution.h"
-#include "gradus/ops/pooling.h"
+#include "gradus/ops/conv_ops.h"
+#include "gradus/ops/pool_ops.h"
 
 namespace gradus::onnx {
 namespace {

@@ -10,7 +10,7 @@
 #include "gradus/ops/control.h"
 #include "gradus/ops/control_ops.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus::onnx {

@@ -5,10 +5,10 @@
 #include "gradus/ops/bitcast.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/layout.h"
 #include "gradus/ops/linear_algebra.h"
-#include "gradus/ops/matrix.h"
+#include "gradus/ops/diagonals.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus::onnx {

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include "gradus/ops/concat.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/gather.h"
+#include "gradus/ops/gather_ops.h"
 #include "gradus/tensor/derived_dimension.h"
 
 namespace gradus::onnx {

@@ -4,10 +4,11 @@
 #include <cmath>
 #include <limits>
 #include "gradus/base/floating_point_state.h"
-#include "gradus/ops/attention_blocks.h"
+#include "gradus/ops/attention_ops.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
+#include "gradus/ops/indexing.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"

@@ -11,7 +11,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control_ops.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/gather.h"
+#include "gradus/ops/gather_ops.h"
 #include "gradus/ops/loop_sums.h"
 #include "gradus/ops/views.h"
 

@@ -1,7 +1,7 @@
 /// Convolutions in terms of the primitives, and of products where nothing overlaps.
 #include "gradus/ops/conv.h"
 #include <algorithm>
-#include "gradus/ops/convolution.h"
+#include "gradus/ops/conv_ops.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/layout.h"
 #include "gradus/ops/matmul.h"

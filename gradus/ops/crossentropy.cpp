@@ -5,7 +5,7 @@
 #include "gradus/ops/checks.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise_parts.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/logits.h"
 #include "gradus/ops/random.h"

@@ -1,7 +1,7 @@
 /// What the families of elementwise ops share: broadcasting of operands, and the products in which a zero cotangent
 /// stays zero.
 #pragma once
-#include "gradus/graph/formulas.h"
+#include "gradus/scalar/formulas.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/shape.h"

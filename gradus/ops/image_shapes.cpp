@@ -9,7 +9,7 @@
 #include "gradus/ops/conv.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/image.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/layout.h"
 #include "gradus/ops/reduce.h"

@@ -1,8 +1,9 @@
 /// Indexing by data in terms of gather: everything becomes flat positions in one merged dimension.
 #include "gradus/ops/indexing.h"
+#include "gradus/ops/checks.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/gather.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/gather_ops.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 
@@ -30,6 +31,17 @@ void require_batch(std::string_view op, const Tensor& x, const Tensor& indices, 
 }
 
 }  // namespace
+
+Tensor as_indices(std::string_view op, const Tensor& indices) {
+  require(is_integer(indices.dtype()), op, ": indices are ", indices.spec(), ", expected an integer type");
+  const DType t = indices.dtype();
+  return cast(indices, t == i64 || t == u32 || t == u64 ? i64 : i32);
+}
+
+Tensor gather(const Tensor& x, const Tensor& indices, int axis) {
+  require(x.shape().rank() > 0, "gather: ", x.spec(), " has no axis");
+  return apply(Gather{x.shape().normalized(axis) - x.shape().rank()}, x, as_indices("gather", indices));
+}
 
 Tensor wrapped_indices(const Tensor& indices, std::int64_t n) {
   const Tensor at = as_indices("indices", indices);

@@ -4,8 +4,8 @@
 #include <cmath>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/gather.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/gather_ops.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"

@@ -9,10 +9,10 @@
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/philox.h"
-#include "gradus/ops/reductions.h"
+#include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/sort.h"
 

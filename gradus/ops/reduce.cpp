@@ -4,12 +4,12 @@
 #include <limits>
 #include "gradus/graph/extents.h"
 #include "gradus/ops/constant.h"
-#include "gradus/ops/cumsum.h"
+#include "gradus/ops/cumulative_ops.h"
 #include "gradus/ops/cumulative.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/extent_op.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/widened.h"
 

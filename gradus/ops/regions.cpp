@@ -4,9 +4,10 @@
 #include <numeric>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/gather.h"
+#include "gradus/ops/gather_ops.h"
 #include "gradus/ops/grid_sample.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
+#include "gradus/ops/indexing.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/widened.h"

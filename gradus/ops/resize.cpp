@@ -6,7 +6,7 @@
 #include "gradus/base/floating_point_state.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/indexing.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/size_choice.h"

@@ -3,8 +3,8 @@
 #include <limits>
 #include "gradus/graph/extents.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/gather.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/gather_ops.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 

@@ -2,7 +2,7 @@
 #include "gradus/ops/special.h"
 #include <algorithm>
 #include <numbers>
-#include "gradus/graph/formulas_special.h"
+#include "gradus/scalar/formulas_special.h"
 #include "gradus/ops/checks.h"
 #include "gradus/ops/elementwise_parts.h"
 #include "gradus/ops/reduce.h"

@@ -6,7 +6,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/pool.h"
-#include "gradus/ops/reductions.h"
+#include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/widened.h"
 

@@ -3,6 +3,11 @@
 
 namespace gradus {
 
+std::ostream& operator<<(std::ostream& out, DeviceKind kind) {
+  constexpr std::array<const char*, device_kinds.size()> names{"cpu", "gpu", "tpu", "plugin"};
+  return out << names[static_cast<std::size_t>(kind)];
+}
+
 std::ostream& operator<<(std::ostream& out, const Device& device) { return out << text("cpu(", device.index, ')'); }
 
 Device cpu(int index) {

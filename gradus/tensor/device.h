@@ -1,11 +1,17 @@
 /// Where tensors live. There is the processor; cpu(1), cpu(2) ... are logical devices that share it.
 #pragma once
+#include <array>
+#include <cstdint>
 #include <ostream>
 #include <vector>
 
 namespace gradus {
 
-enum class DeviceKind { cpu };
+/// cuda: another name of gpu. plugin: whatever an out-of-tree backend drives.
+enum class DeviceKind : std::uint8_t { cpu, gpu, tpu, plugin, cuda = gpu };
+inline constexpr std::array device_kinds{DeviceKind::cpu, DeviceKind::gpu, DeviceKind::tpu, DeviceKind::plugin};
+/// "cpu"
+std::ostream& operator<<(std::ostream& out, DeviceKind kind);
 
 /// A value: cpu(0).
 struct Device {

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <random>
 #include "gradus/backend/cpu/isa.h"
-#include "gradus/backend/library/convolution.h"
-#include "gradus/backend/program.h"
+#include "gradus/backend/cpu/kernels/convolution.h"
+#include "gradus/backend/cpu/run/program.h"
 #include "gradus/base/thread_pool.h"
 #include "gradus/graph/graph.h"
 #include "tests/backend/convolution_reference.h"

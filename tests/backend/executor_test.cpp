@@ -1,5 +1,5 @@
 /// Stages, division and failures, with kernels that watch how they are called.
-#include "gradus/backend/executor.h"
+#include "gradus/backend/cpu/run/executor.h"
 #include <gtest/gtest.h>
 #include <xmmintrin.h>
 #include <algorithm>

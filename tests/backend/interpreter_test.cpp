@@ -1,8 +1,8 @@
 /// The interpreted tier against the oracle on random graphs of every kind of op and type.
 #include <gtest/gtest.h>
 #include <cmath>
-#include "gradus/backend/program.h"
-#include "gradus/reference/oracle.h"
+#include "gradus/backend/cpu/run/program.h"
+#include "tests/reference/oracle.h"
 #include "tests/backend_cpu/random_graphs.h"
 
 namespace gradus {

@@ -1,12 +1,12 @@
 /// Library kernels in programs against the oracle; the oracle's own kernels are the obvious loops.
-#include "gradus/backend/library.h"
+#include "gradus/backend/cpu/kernels/library.h"
 #include <gtest/gtest.h>
 #include <cstring>
 #include <random>
 #include "gradus/base/thread_pool.h"
-#include "gradus/ops/gather.h"
+#include "gradus/ops/gather_ops.h"
 #include "gradus/ops/matmul.h"
-#include "gradus/reference/oracle.h"
+#include "tests/reference/oracle.h"
 #include "tests/threads.h"
 
 namespace gradus {

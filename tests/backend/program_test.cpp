@@ -1,5 +1,5 @@
 /// Programs of the interpreted tier against plain loops that spell the numeric contract.
-#include "gradus/backend/program.h"
+#include "gradus/backend/cpu/run/program.h"
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <random>
@@ -30,14 +30,14 @@ std::vector<float> noise(std::int64_t count, unsigned seed = 1) {
   return values;
 }
 
-std::vector<Ref<Buffer>> run(const Program& program, const std::vector<Ref<Buffer>>& inputs,
+std::vector<Ref<Buffer>> run(const CpuProgram& program, const std::vector<Ref<Buffer>>& inputs,
                              std::span<const std::int64_t> symbols = {}) {
   std::vector<Ref<Buffer>> outputs(program.graph().outputs.size());
   program.run(inputs, outputs, symbols);
   return outputs;
 }
-std::shared_ptr<const Program> compiled(const Graph& graph) { return compile(graph, {.tier = Tier::compiled}); }
-std::shared_ptr<const Program> interpreted(const Graph& graph) {
+std::shared_ptr<const CpuProgram> compiled(const Graph& graph) { return compile(graph, {.tier = Tier::compiled}); }
+std::shared_ptr<const CpuProgram> interpreted(const Graph& graph) {
   verify(graph);
   return compile(graph, {.tier = Tier::interpreted});
 }
@@ -175,7 +175,7 @@ Graph mixture(std::int64_t rows) {
   b.graph.outputs = {difference, sums, columns, all};
   return b.graph;
 }
-std::vector<std::vector<float>> results(const Program& program, std::int64_t rows,
+std::vector<std::vector<float>> results(const CpuProgram& program, std::int64_t rows,
                                         std::span<const std::int64_t> symbols = {}) {
   std::vector<std::vector<float>> values;
   for (const Ref<Buffer>& out :

@@ -1,7 +1,7 @@
 /// Of which loops members of a team have rows for themselves.
-#include "gradus/backend/rows_apart.h"
+#include "gradus/backend/cpu/run/rows_apart.h"
 #include <gtest/gtest.h>
-#include "gradus/backend/binding.h"
+#include "gradus/backend/cpu/run/binding.h"
 #include "gradus/graph/graph.h"
 
 namespace gradus {
@@ -71,7 +71,7 @@ const RowsRow rows[] = {
 class RowsApart : public testing::TestWithParam<RowsRow> {};
 
 std::shared_ptr<const Binding> bound(const std::string& body, int threads, std::int64_t iterations,
-                                     std::shared_ptr<const Program>& program) {
+                                     std::shared_ptr<const CpuProgram>& program) {
   program = compile(parse_graph("%0 = input : f32[32,64]\n%1 = input : f32[32,256]\n%2 = input : f32[64,256]\n"
                                 "%3 = input : f32[64,64]\n" +
                                 body),
@@ -80,7 +80,7 @@ std::shared_ptr<const Binding> bound(const std::string& body, int threads, std::
 }
 
 TEST_P(RowsApart, AreFound) {
-  std::shared_ptr<const Program> program;
+  std::shared_ptr<const CpuProgram> program;
   const auto binding = bound(GetParam().body, 2, 1000, program);
   EXPECT_EQ(binding->by_rows.rows, GetParam().rows);
   EXPECT_EQ(binding->by_rows.jobs.empty(), GetParam().rows == 0);
@@ -88,7 +88,7 @@ TEST_P(RowsApart, AreFound) {
 INSTANTIATE_TEST_SUITE_P(Rows, RowsApart, testing::ValuesIn(rows), [](const auto& row) { return row.param.name; });
 
 TEST(RowsApart, EveryMemberHasSome) {
-  std::shared_ptr<const Program> program;
+  std::shared_ptr<const CpuProgram> program;
   const std::string body = std::string(product) + "return %4\n";
   for (int threads : {2, 3, 4}) {
     const auto binding = bound(body, threads, 1000, program);

@@ -1,6 +1,6 @@
 /// Whether small programs are run by their team or by the caller alone: what took less does, whatever disturbs some
 /// runs.
-#include "gradus/backend/team_choice.h"
+#include "gradus/backend/cpu/run/team_choice.h"
 #include <gtest/gtest.h>
 #include <functional>
 

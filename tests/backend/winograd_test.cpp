@@ -1,7 +1,7 @@
 /// Winograd's convolutions: against exact sums where numbers are whole, against float64 elsewhere; the same bits on any
 /// number of threads, either instruction set and either tier, for odd sizes, too, that no rule would give them; and
 /// which sizes the rule gives them.
-#include "gradus/backend/library/winograd.h"
+#include "gradus/backend/cpu/kernels/winograd.h"
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cstring>
@@ -9,8 +9,8 @@
 #include <random>
 #include <thread>
 #include "gradus/backend/cpu/isa.h"
-#include "gradus/backend/library.h"
-#include "gradus/backend/library/kernels.h"
+#include "gradus/backend/cpu/kernels/library.h"
+#include "gradus/backend/cpu/kernels/kernels.h"
 #include "gradus/base/floating_point_state.h"
 #include "gradus/compiler/pipeline.h"
 #include "gradus/graph/graph.h"

@@ -2,7 +2,7 @@
 /// any number of threads and each instruction set, for sizes known and open. With AMX it has bits of its own for bf16,
 /// the same on any number of threads, compiled and interpreted.
 #include <gtest/gtest.h>
-#include "gradus/backend/library/attention_rows.h"
+#include "gradus/backend/cpu/kernels/attention_rows.h"
 #include "gradus/base/floating_point_state.h"
 #include "tests/backend_cpu/amx_emulator.h"
 #include "tests/backend_cpu/compiled.h"
@@ -54,7 +54,7 @@ std::vector<Ref<Buffer>> finite_inputs(const Graph& graph, std::span<const std::
 }
 
 /// Of two results that may round differently: the root mean square of what lies between them is small beside theirs.
-void expect_near(const Program& program, const std::vector<Ref<Buffer>>& got, const std::vector<Ref<Buffer>>& expected,
+void expect_near(const CpuProgram& program, const std::vector<Ref<Buffer>>& got, const std::vector<Ref<Buffer>>& expected,
                  std::span<const std::int64_t> symbols) {
   for (std::size_t k = 0; k < got.size(); ++k) {
     const Spec& spec = program.graph()[program.graph().outputs[k]].spec;

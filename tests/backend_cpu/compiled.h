@@ -6,7 +6,7 @@
 #include <random>
 #include "gradus/compiler/passes.h"
 #include "gradus/backend/cpu/isa.h"
-#include "gradus/backend/cpu/lower.h"
+#include "gradus/backend/cpu/codegen/lower.h"
 #include "tests/threads.h"
 
 namespace gradus::testing_loops {
@@ -17,17 +17,17 @@ struct Way {
   bool reuse = false;  // outputs take the memory of dying inputs
 };
 
-inline std::shared_ptr<const Program> compiled(const Graph& given, const Way& way = {}) {
+inline std::shared_ptr<const CpuProgram> compiled(const Graph& given, const Way& way = {}) {
   const auto graph = std::make_shared<const Graph>(given);
   Plan plan{.steps = order_steps(*graph, fuse(*graph, way.merge))};
   plan.sharing = way.reuse ? plan_sharing(*graph, plan.steps) : Sharing{std::vector<int>(graph->outputs.size(), -1)};
   Lowered lowered{.slots = graph->size()};
   for (std::vector<Thunk>& thunks : cpu_backend::lower_loops(*graph, plan.steps, way.isa, lowered))
     for (Thunk& thunk : thunks) lowered.thunks.push_back(std::move(thunk));
-  return std::make_shared<Program>(graph, std::move(plan), std::move(lowered), 0);
+  return std::make_shared<CpuProgram>(graph, std::move(plan), std::move(lowered), 0);
 }
 
-inline std::shared_ptr<const Program> interpreted(const Graph& graph) {
+inline std::shared_ptr<const CpuProgram> interpreted(const Graph& graph) {
   return compile(graph, {.disable = {"fold", "simplify", "eliminate"}, .tier = Tier::interpreted});
 }
 
@@ -90,7 +90,7 @@ inline std::vector<Ref<Buffer>> random_inputs(const Graph& graph, std::span<cons
   return inputs;
 }
 
-inline std::vector<Ref<Buffer>> run(const Program& program, const std::vector<Ref<Buffer>>& inputs,
+inline std::vector<Ref<Buffer>> run(const CpuProgram& program, const std::vector<Ref<Buffer>>& inputs,
                                     std::span<const std::int64_t> symbols = {}) {
   std::vector<Ref<Buffer>> outputs(program.graph().outputs.size());
   program.run(inputs, outputs, symbols);
@@ -116,7 +116,7 @@ inline std::string difference(const Spec& spec, const Ref<Buffer>& got, const Re
   });
 }
 
-inline void expect_same(const Program& program, const std::vector<Ref<Buffer>>& got,
+inline void expect_same(const CpuProgram& program, const std::vector<Ref<Buffer>>& got,
                         const std::vector<Ref<Buffer>>& expected, std::span<const std::int64_t> symbols,
                         const std::string& where) {
   const Graph& graph = program.graph();
@@ -134,7 +134,7 @@ inline Ref<Buffer> copy_of(const Ref<Buffer>& buffer) {
 }
 
 /// Runs with the outputs in the memory of the inputs that they may overwrite.
-inline std::vector<Ref<Buffer>> run_in_place(const Program& program, std::vector<Ref<Buffer>> inputs,
+inline std::vector<Ref<Buffer>> run_in_place(const CpuProgram& program, std::vector<Ref<Buffer>> inputs,
                                              std::span<const std::int64_t> symbols) {
   for (Ref<Buffer>& input : inputs) input = copy_of(input);
   std::vector<Ref<Buffer>> outputs(program.graph().outputs.size());

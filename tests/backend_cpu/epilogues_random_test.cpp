@@ -64,7 +64,7 @@ class Trial {
   }
 
   /// Now and then within a budget, if there is a way to stay within.
-  std::shared_ptr<const Program> compiled_with(CompileOptions options, const Program& plain) {
+  std::shared_ptr<const CpuProgram> compiled_with(CompileOptions options, const CpuProgram& plain) {
     if (is_one_in(3)) {
       const Threads one(1);
       CompileOptions budgeted = options;
@@ -80,7 +80,7 @@ class Trial {
     return compile(graph_, options);
   }
 
-  void compare(const Program& plain, const Program& program, const std::vector<std::int64_t>& symbols) {
+  void compare(const CpuProgram& plain, const CpuProgram& program, const std::vector<std::int64_t>& symbols) {
     const auto inputs = random_inputs(graph_, symbols, static_cast<unsigned>(number(0, 63)));
     std::vector<Ref<Buffer>> expected;
     {

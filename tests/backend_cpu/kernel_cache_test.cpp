@@ -2,7 +2,7 @@
 #include "gradus/backend/kernel_cache.h"
 #include <filesystem>
 #include <fstream>
-#include "gradus/backend/cpu/code_files.h"
+#include "gradus/backend/cpu/codegen/code_files.h"
 #include "gradus/base/error.h"
 #include "gradus/base/hash.h"
 #include "tests/backend_cpu/compiled.h"

@@ -76,7 +76,7 @@ TEST_P(LongRows, SameBitsKnownOrNotCompiledOrNotOnAnyThreads) {
 }
 
 /// Whether all kernels that read much are divided among workers.
-bool is_divided(const Program& program, std::int64_t n) {
+bool is_divided(const CpuProgram& program, std::int64_t n) {
   const std::int64_t symbols[] = {n};
   const Threads scope(8);
   const auto kernels = program.kernels(symbols);

@@ -1,6 +1,6 @@
 /// A product with weights that its program updates is divided along k, by members of the team that take turns: the bits
 /// are those of any other division, for all sizes, open ones too, also where members outnumber parts.
-#include "gradus/backend/library.h"
+#include "gradus/backend/cpu/kernels/library.h"
 #include "tests/backend_cpu/compiled.h"
 
 namespace gradus::testing_loops {

@@ -6,7 +6,7 @@
 #include <map>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/shape.h"
 #include "tests/errors.h"
 

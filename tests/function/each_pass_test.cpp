@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include "gradus/backend/binding.h"
-#include "gradus/backend/cpu/lower.h"
+#include "gradus/backend/cpu/run/binding.h"
+#include "gradus/backend/cpu/codegen/lower.h"
 #include "gradus/compiler/pipeline.h"
 #include "gradus/function/synchronize.h"
 #include "gradus/function/trace.h"
@@ -150,7 +150,7 @@ const Row rows[] = {
 // ---------------------------------------------------------------- programs
 
 /// The results of a run whose outputs may take the memory of inputs that die.
-std::vector<Bytes> results_of(const Program& program, const Step& step) {
+std::vector<Bytes> results_of(const CpuProgram& program, const Step& step) {
   std::vector<Ref<Buffer>> inputs, outputs(program.graph().outputs.size());
   for (const Bytes& bytes : step.inputs) {
     inputs.push_back(Buffer::allocate(static_cast<std::int64_t>(bytes.size())));
@@ -166,7 +166,7 @@ std::vector<Bytes> results_of(const Program& program, const Step& step) {
 
 /// All that can be seen of a program: its graph, its kernels with their bytes and places, its memory, and how its jobs
 /// are divided.
-std::string description(const Program& program, int threads) {
+std::string description(const CpuProgram& program, int threads) {
   std::ostringstream out;
   out << to_text(program.graph()) << program.arena_bytes() << ' ' << program.temporary_bytes() << ' '
       << program.recomputed_bytes() << '\n';
@@ -199,10 +199,10 @@ double largest_difference(const std::vector<Bytes>& a, const std::vector<Bytes>&
 
 class EachPass : public testing::TestWithParam<Row> {
  protected:
-  std::shared_ptr<const Program> compiled(Names disable) const {
+  std::shared_ptr<const CpuProgram> compiled(Names disable) const {
     return compile(step_.graph, {.disable = std::move(disable), .max_bytes = budget_});
   }
-  void expect_same(const Program& program, const std::string& way) const {
+  void expect_same(const CpuProgram& program, const std::string& way) const {
     const std::vector<Bytes> results = results_of(program, step_);
     ASSERT_EQ(results.size(), expected_.size());
     for (std::size_t k = 0; k < results.size(); ++k) {
@@ -224,7 +224,7 @@ class EachPass : public testing::TestWithParam<Row> {
   const Threads threads_{threads};
   Step step_;
   std::int64_t budget_ = 0;
-  std::shared_ptr<const Program> usual_;  // kept: kernels are shared with it
+  std::shared_ptr<const CpuProgram> usual_;  // kept: kernels are shared with it
   std::vector<Bytes> expected_;
 };
 
@@ -235,7 +235,7 @@ TEST_P(EachPass, ActsAndChangesNoBit) {
   EXPECT_EQ(cpu_backend::kernels_generated(), before) << "what is there already is shared";
   for (const std::string_view pass : pass_names()) {
     before = cpu_backend::kernels_generated();
-    const std::shared_ptr<const Program> program = compiled({std::string(pass)});
+    const std::shared_ptr<const CpuProgram> program = compiled({std::string(pass)});
     const bool generates = cpu_backend::kernels_generated() > before;
     const Names& acting = GetParam().acting;
     if (std::ranges::find(acting, pass) != acting.end()) {

@@ -1,7 +1,7 @@
 /// How many kernels training steps need: a matter of the layers' structure, not of their number nor of the batch.
 #include <gtest/gtest.h>
 #include <functional>
-#include "gradus/backend/cpu/lower.h"
+#include "gradus/backend/cpu/codegen/lower.h"
 #include "gradus/function/function.h"
 #include "gradus/function/synchronize.h"
 #include "gradus/gradients/tape.h"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 #include <thread>
-#include "gradus/backend/cpu/lower.h"
+#include "gradus/backend/cpu/codegen/lower.h"
 #include "gradus/function/function.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/program_cache.h"
@@ -12,7 +12,7 @@
 #include "gradus/gradients/tape.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/indexing.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"

@@ -6,7 +6,7 @@
 #include "gradus/gradients/tape.h"
 #include "gradus/nn/layers.h"
 #include "gradus/nn/losses.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/random_key.h"
 #include "gradus/optim/optimizers.h"

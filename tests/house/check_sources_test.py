@@ -12,7 +12,7 @@ TIDY = {
     "gradus/ops/matmul.h": '/// Products.\n#pragma once\n#include "gradus/base/error.h"\n#include <vector>\n',
     "gradus/ops/matmul.cpp": '#include "gradus/ops/matmul.h"\n',
     "gradus/gradus.h": '/// All.\n#pragma once\n#include "gradus/ops/matmul.h"\n',
-    "gradus/backend/cpu/jit.cpp": "/// Code.\n#include <llvm/IR/IRBuilder.h>\n",
+    "gradus/backend/cpu/codegen/jit.cpp": "/// Code.\n#include <llvm/IR/IRBuilder.h>\n",
     "tests/ops/matmul_test.cpp": '/// Tests.\n#include "gradus/gradus.h"\n',
 }
 WORD = "TO" + "DO"

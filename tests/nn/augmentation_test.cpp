@@ -6,7 +6,7 @@
 #include "gradus/nn/layers.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/image.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"

@@ -5,7 +5,7 @@
 #include "gradus/function/function.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/shape.h"
 #include "tests/errors.h"
 

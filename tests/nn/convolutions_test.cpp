@@ -8,7 +8,7 @@
 #include "gradus/nn/pools.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/conv.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/pool.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"

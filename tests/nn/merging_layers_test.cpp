@@ -12,7 +12,7 @@
 #include "gradus/nn/recurrent.h"
 #include "gradus/nn/regularizers.h"
 #include "gradus/ops/constant.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/layout.h"
 #include "gradus/ops/normalization.h"
 #include "gradus/ops/random.h"

@@ -6,7 +6,7 @@
 #include "gradus/nn/normalization.h"
 #include "gradus/nn/rearranging.h"
 #include "gradus/ops/constant.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/normalization.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"

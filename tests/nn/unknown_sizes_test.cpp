@@ -9,7 +9,7 @@
 #include "gradus/ops/cumulative.h"
 #include "gradus/ops/normalization.h"
 #include "gradus/ops/random.h"
-#include "gradus/ops/reductions.h"
+#include "gradus/ops/reduce.h"
 #include "gradus/ops/special.h"
 
 namespace gradus {

@@ -3,7 +3,7 @@
 #include "gradus/function/function.h"
 #include "gradus/gradients/functional.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
 #include "tests/onnx/sample_models.h"

@@ -4,7 +4,7 @@
 #include "gradus/gradients/tape.h"
 #include "gradus/nn/layers.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/random_key.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"

@@ -6,7 +6,7 @@
 #include "gradus/base/print.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/shape.h"
 
 namespace gradus {

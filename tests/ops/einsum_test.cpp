@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
 

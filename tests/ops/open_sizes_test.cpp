@@ -8,7 +8,7 @@
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "tests/ops/row_fixture.h"
 
 namespace gradus::rows {

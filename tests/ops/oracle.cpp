@@ -2,7 +2,7 @@
 #include "tests/ops/oracle.h"
 #include <set>
 #include "gradus/graph/graph.h"
-#include "gradus/reference/oracle.h"
+#include "tests/reference/oracle.h"
 
 namespace gradus::rows {
 

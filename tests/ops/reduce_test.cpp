@@ -5,7 +5,7 @@
 #include "gradus/autodiff/vjp.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
-#include "gradus/ops/cumsum.h"
+#include "gradus/ops/cumulative_ops.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/softmax.h"

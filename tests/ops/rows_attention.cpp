@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 #include "gradus/ops/attention.h"
-#include "gradus/ops/attention_blocks.h"
+#include "gradus/ops/attention_ops.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/linear_attention.h"
 #include "tests/ops/rows.h"

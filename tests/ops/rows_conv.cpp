@@ -2,7 +2,7 @@
 #include <cmath>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/conv.h"
-#include "gradus/ops/convolution.h"
+#include "gradus/ops/conv_ops.h"
 #include "gradus/ops/deform_conv.h"
 #include "tests/ops/rows.h"
 

@@ -5,7 +5,7 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/cumulative.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/reductions.h"
+#include "gradus/ops/reduce.h"
 #include "tests/ops/rows.h"
 
 namespace gradus::rows {

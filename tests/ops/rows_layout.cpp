@@ -4,7 +4,7 @@
 #include "gradus/ops/bitcast.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/layout.h"
-#include "gradus/ops/matrix.h"
+#include "gradus/ops/diagonals.h"
 #include "gradus/ops/strided.h"
 #include "tests/ops/rows_moves.h"
 

@@ -2,11 +2,10 @@
 #include "gradus/ops/constant.h"
 #include "gradus/ops/linear_algebra.h"
 #include "gradus/ops/solve.h"
-#include "gradus/ops/matrix.h"
+#include "gradus/ops/diagonals.h"
 #include "gradus/ops/shape.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
 #include "gradus/ops/matmul.h"
 #include "tests/ops/rows_moves.h"
 

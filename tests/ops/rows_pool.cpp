@@ -4,7 +4,7 @@
 #include <limits>
 #include "gradus/ops/constant.h"
 #include "gradus/ops/pool.h"
-#include "gradus/ops/pooling.h"
+#include "gradus/ops/pool_ops.h"
 #include "gradus/ops/shape.h"
 #include "tests/ops/rows.h"
 

@@ -1,7 +1,8 @@
 /// Rows of the ops that rearrange elements, of products, and of indexing.
 #include <cmath>
-#include "gradus/ops/gather.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/gather_ops.h"
+#include "gradus/ops/creation.h"
+#include "gradus/ops/indexing.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
 #include "tests/ops/rows.h"

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numbers>
 #include <numeric>
-#include "gradus/graph/formulas_special.h"
+#include "gradus/scalar/formulas_special.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/special.h"
 #include "tests/ops/rows.h"

@@ -9,7 +9,7 @@
 #include "gradus/gradients/tape.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/indexing.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/optim/optimizers.h"
 #include "gradus/tensor/failing_allocation.h"

@@ -23,7 +23,7 @@
 #include "gradus/onnx/model.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/optim/optimizers.h"
 #include "gradus/train/callbacks.h"

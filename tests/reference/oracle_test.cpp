@@ -1,5 +1,5 @@
 /// The oracle against values worked out by hand.
-#include "gradus/reference/oracle.h"
+#include "tests/reference/oracle.h"
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 #include "gradus/nn/layers.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"

@@ -8,7 +8,7 @@
 #include "gradus/nn/rearranging.h"
 #include "gradus/nn/regression_losses.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/softmax.h"

@@ -7,7 +7,7 @@
 #include "gradus/nn/recurrent.h"
 #include "gradus/nn/regression_losses.h"
 #include "gradus/ops/constant.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"

@@ -9,7 +9,7 @@
 #include "gradus/formats/npz.h"
 #include "gradus/formats/png_writer.h"
 #include "gradus/ops/elementwise.h"
-#include "gradus/ops/index.h"
+#include "gradus/ops/creation.h"
 #include "gradus/ops/random.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"

@@ -1,0 +1,39 @@
+/// What the library asks of a kind of device: to compile graphs, and to say what they will need. function/ and
+/// gradients/ know devices by this interface alone.
+#pragma once
+#include <memory>
+#include "gradus/backend/compile_options.h"
+#include "gradus/backend/executable.h"
+#include "gradus/tensor/device.h"
+
+namespace gradus {
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// Thread-safe. The graph is of one device and names none, so that one executable serves all devices of the kind.
+  /// ResourceExhausted, naming the smallest that works, if the budget of the options is too small.
+  virtual std::shared_ptr<const Executable> compile(Graph graph, const CompileOptions& options = {}) = 0;
+
+  /// Bytes besides its outputs that an executable of `graph` will need for these symbols: about, and rather more.
+  virtual std::int64_t planned_bytes(Graph graph, std::span<const std::int64_t> symbols = {}) = 0;
+
+  /// The numbers by which passes decide; explain() prints them.
+  virtual TargetModel target() const = 0;
+
+  // Tiers: code has to be generated before it runs, an interpreter begins at once.
+  /// Whether one run of `graph` is expected to be over before code for it would be there and have run. Deterministic.
+  virtual bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> symbols = {}) = 0;
+  /// How many interpreted runs take about as long as generating code does, at least 1. Deterministic.
+  virtual double runs_that_pay(const Graph& graph, std::span<const std::int64_t> symbols = {}) = 0;
+};
+
+/// The one that serves devices of this kind. Unavailable, with the kinds that there are, if none does.
+Backend& backend_of(DeviceKind kind);
+inline Backend& backend_of(const Device& device) { return backend_of(device.kind); }
+
+/// Makes a backend known, for as long as the process lives; it replaces one that served the kind before.
+void register_backend(DeviceKind kind, Backend& backend);
+
+}  // namespace gradus

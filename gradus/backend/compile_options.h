@@ -1,0 +1,23 @@
+/// What the caller of a backend chooses.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+#include "gradus/compiler/target_model.h"
+
+namespace gradus {
+
+/// interpreted: begins at once, op by op. compiled: code is generated first. Both give the same bits.
+enum class Tier { interpreted, compiled };
+
+struct CompileOptions {
+  std::vector<std::string> disable = {};  // names of passes, kernel choices and executor switches (compiler/pipeline.h)
+  Tier tier = Tier::compiled;
+  /// Budget for temporaries when the graph's symbols have the values `symbols`; 0: none. Of compiled programs.
+  std::int64_t max_bytes = 0;
+  std::vector<std::int64_t> symbols = {};
+  TargetModel target = {};
+  bool profile = false;  // kernels() says how long they really take
+};
+
+}  // namespace gradus

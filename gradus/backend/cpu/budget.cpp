@@ -1,0 +1,161 @@
+/// The memory of a plan, found without making code: the same steps, stages and layout that a program has.
+#include "gradus/backend/cpu/budget.h"
+#include <algorithm>
+#include "gradus/backend/cpu/run/binding.h"
+#include "gradus/backend/cpu/run/control.h"
+#include "gradus/backend/cpu/codegen/lower.h"
+#include "gradus/backend/cpu/kernels/library.h"
+#include "gradus/backend/cpu/kernels/kernels.h"
+#include "gradus/base/thread_pool.h"
+#include "gradus/compiler/memory_order.h"
+#include "gradus/compiler/passes.h"
+#include "gradus/compiler/pipeline.h"
+#include "gradus/compiler/recompute.h"
+
+namespace gradus {
+namespace {
+
+class Planner {
+ public:
+  explicit Planner(const CompileOptions& options) : options_(options) {}
+
+  std::int64_t bytes(const Graph& graph, const std::vector<Step>& steps, Staging staging) const {
+    return bytes(graph, steps, outline(graph, steps), staging);
+  }
+
+  /// Of all that a run allocates but its outputs.
+  PlannedUse whole_use(Graph graph) const {
+    const std::vector<Step> order = usual_steps(graph, options_);
+    const std::vector<Thunk> thunks = outline(graph, order);
+    const bool concurrent = !is_disabled(options_.disable, "concurrency");
+    PlannedUse use{.arena_bytes = bytes(graph, order, thunks, concurrent ? Staging::early : Staging::in_order),
+                   .slots = graph.size()};
+    std::int64_t of_worker = 0;
+    int last_with_scratch = -1;  // the thunks of a step share a slot past the values
+    for (const Thunk& thunk : thunks) {
+      of_worker = std::max(of_worker, extent(thunk.worker_scratch));
+      if (thunk.shared_slot < graph.size() || thunk.step == last_with_scratch) continue;
+      ++use.slots;
+      last_with_scratch = thunk.step;
+    }
+    if (of_worker > 0) use.arena_bytes += ThreadPool::global().threads() * (of_worker + 128) + 64;
+    return use;
+  }
+
+  /// One step after the other.
+  PlannedMemory use(const Graph& graph, std::span<const int> copies) const {
+    PlannedMemory use{
+        .steps = order_for_memory(graph, fuse(graph, !is_disabled(options_.disable, "fuse"), copies, options_.target),
+                                  options_.symbols)};
+    const std::vector<Thunk> thunks = outline(graph, use.steps);
+    const StagePlan schedule = plan_stages(graph, use.steps, no_sharing(graph), thunks, Staging::in_order);
+    const std::vector<Interval> intervals = intervals_of(graph, schedule, options_.symbols, scratch_of(thunks));
+    std::vector<int> step_of_stage;
+    for (const std::vector<int>& stage : schedule.stages) step_of_stage.push_back(thunks[at(stage.at(0))].step);
+    for (std::size_t i = 0; i < intervals.size(); ++i) {
+      const Temporary& t = schedule.temporaries[i];
+      if (t.first >= static_cast<int>(step_of_stage.size()) || t.last < t.first) continue;  // written by no thunk
+      use.temporaries.push_back(
+          {t.thunk < 0 ? t.slot : -1, intervals[i].bytes, step_of_stage[at(t.first)], step_of_stage[at(t.last)]});
+    }
+    use.bytes = lay_out(intervals).bytes;
+    use.costs.resize(use.steps.size());
+    for (const Thunk& thunk : thunks)
+      use.costs[at(thunk.step)] += estimated_ns(extent(thunk.bytes), extent(thunk.flops));
+    return use;
+  }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  static Sharing no_sharing(const Graph& graph) { return {std::vector<int>(graph.outputs.size(), -1)}; }
+  std::int64_t bytes(const Graph& graph, const std::vector<Step>& steps, const std::vector<Thunk>& thunks,
+                     Staging staging) const {
+    const bool reuse = !is_disabled(options_.disable, "reuse");
+    const Sharing sharing = reuse ? plan_sharing(graph, steps) : no_sharing(graph);
+    const StagePlan schedule = plan_stages(graph, steps, sharing, thunks, staging);
+    return lay_out_arena(schedule, intervals_of(graph, schedule, options_.symbols, scratch_of(thunks))).layout.bytes;
+  }
+  std::int64_t extent(std::int64_t d) const { return dimension::evaluate(d, options_.symbols); }
+  std::function<std::int64_t(int)> scratch_of(const std::vector<Thunk>& thunks) const {
+    return [this, &thunks](int thunk) { return extent(thunks[at(thunk)].shared_scratch); };
+  }
+
+  static void set(Thunk& thunk, const BoundThunk& bound) {
+    thunk.bytes = bound.bytes + bound.second.bytes;
+    thunk.flops = bound.flops + bound.second.flops;
+    thunk.worker_scratch = std::max(bound.worker_scratch, bound.second.worker_scratch);
+    thunk.shared_scratch = bound.shared_scratch;
+  }
+
+  /// The thunks of all steps, without code.
+  std::vector<Thunk> outline(const Graph& graph, const std::vector<Step>& steps) const {
+    std::vector<Thunk> all;
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+      std::vector<Thunk> thunks;
+      if (steps[s].kind == Step::Kind::loops) {
+        thunks = cpu_backend::outline_loops(graph, steps[s], formulas_);
+        for (Thunk& thunk : thunks)
+          if (thunk.bind) set(thunk, thunk.bind(options_.symbols));
+      } else if (steps[s].kind == Step::Kind::product) {
+        const int value = steps[s].product;
+        const std::vector<Thunk> loops = cpu_backend::outline_loops(graph, loops_after_product(steps[s]), formulas_);
+        set(thunks.emplace_back(Thunk{.shared_slot = value}),
+            library::bind_followed_matmul(graph, value, loops.at(0), options_.symbols));
+      } else if (steps[s].kind == Step::Kind::control) {
+        thunks.push_back({.shared_scratch = control_bytes(graph, steps[s], options_),
+                          .shared_slot = graph.size() + static_cast<int>(s)});
+      } else {
+        const int value = steps[s].members.at(0);
+        const LibraryKernel& kernel = library_kernel(graph[value].op->library_kernel);
+        const int shared_slot = kernel.second ? graph.size() + static_cast<int>(s) : -1;
+        set(thunks.emplace_back(Thunk{.shared_slot = shared_slot}),
+            kernel.bind(graph, value, options_.symbols, {options_.disable, shared_slot}));
+        if (kernel.second) thunks.push_back({.is_second = true});
+      }
+      for (Thunk& thunk : thunks) {
+        thunk.step = static_cast<int>(s);
+        all.push_back(std::move(thunk));
+      }
+    }
+    return all;
+  }
+
+  const CompileOptions& options_;
+  mutable KnownFormulas formulas_;
+};
+
+}  // namespace
+
+std::vector<Step> usual_steps(Graph& graph, const CompileOptions& options) {
+  return run_step_passes(step_passes(), graph, options.disable, options.target);
+}
+
+Plan plan_within_budget(Graph& graph, const CompileOptions& options) {
+  const Planner planner(options);
+  Graph as_usual = graph;
+  Plan plan{.steps = usual_steps(as_usual, options)};
+  const bool concurrent = !is_disabled(options.disable, "concurrency");
+  const std::int64_t usual = planner.bytes(as_usual, plan.steps, concurrent ? Staging::early : Staging::in_order);
+  if (usual <= options.max_bytes) {
+    graph = std::move(as_usual);
+    return plan;
+  }
+  const auto use = [&](const Graph& candidate, std::span<const int> copies) { return planner.use(candidate, copies); };
+  Recomputed recomputed = recompute(graph, options.max_bytes, usual, use, options.target);
+  graph = std::move(recomputed.graph);
+  return {.steps = std::move(recomputed.use.steps),
+          .sharing = {},
+          .staging = Staging::in_order,
+          .recomputed_bytes = recomputed.bytes};
+}
+
+PlannedUse planned_use(Graph graph, const CompileOptions& options) {
+  run_graph_passes(graph, options.disable);
+  return Planner(options).whole_use(std::move(graph));
+}
+
+std::int64_t planned_bytes(Graph graph, std::span<const std::int64_t> symbols) {
+  return planned_use(std::move(graph), {.symbols = {symbols.begin(), symbols.end()}}).arena_bytes;
+}
+
+}  // namespace gradus

@@ -1,0 +1,12 @@
+/// Scalar formulas as LLVM instructions.
+#pragma once
+#include <span>
+#include "gradus/backend/cpu/codegen/kernel_ir.h"
+
+namespace gradus::cpu_backend {
+
+/// `code` on n lanes. `extent(d)` gives the i64 extent of a dimension.
+V lower(Builder& b, const scalar::Code& code, std::span<V const> inputs, int n,
+        const std::function<V(std::int64_t)>& extent);
+
+}  // namespace gradus::cpu_backend

@@ -1,0 +1,34 @@
+/// The processor as a backend.
+#include "gradus/backend/backend.h"
+#include "gradus/backend/cpu/budget.h"
+#include "gradus/backend/cpu/run/program.h"
+#include "gradus/backend/cpu/tier_choice.h"
+
+namespace gradus::cpu_backend {
+namespace {
+
+class CpuBackend final : public Backend {
+ public:
+  std::shared_ptr<const Executable> compile(Graph graph, const CompileOptions& options) override {
+    return gradus::compile(std::move(graph), options);
+  }
+  std::int64_t planned_bytes(Graph graph, std::span<const std::int64_t> symbols) override {
+    return gradus::planned_bytes(std::move(graph), symbols);
+  }
+  TargetModel target() const override { return {}; }
+  bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> symbols) override {
+    return gradus::is_interpreted_sooner(graph, symbols);
+  }
+  double runs_that_pay(const Graph& graph, std::span<const std::int64_t> symbols) override {
+    return gradus::runs_that_pay(graph, symbols);
+  }
+};
+
+const bool is_registered = [] {
+  static CpuBackend backend;
+  register_backend(DeviceKind::cpu, backend);
+  return true;
+}();
+
+}  // namespace
+}  // namespace gradus::cpu_backend

@@ -1,0 +1,20 @@
+/// The order in which a reduction combines, which is part of what it means: sixteen lanes and a halving tree along
+/// rows, blocks of 32 along columns, blocks of blocks where there are many.
+#pragma once
+#include "gradus/backend/cpu/interpreter/source.h"
+
+namespace gradus::interpreter {
+
+/// combine(acc, x) on arrays, and its identity, in the type in which the reduction computes.
+struct Combination {
+  Combination(const Value& reduction, std::span<const std::int64_t> symbols);
+  /// acc[i] = combine(acc[i], x[i])
+  void into(void* acc, const void* x, std::int64_t count, void* scratch) const;
+  void reset(void* acc, std::int64_t count) const;
+
+  scalar::Interpreter formula;
+  std::int64_t size;  // bytes of an element
+  std::uint64_t identity;
+};
+
+}  // namespace gradus::interpreter

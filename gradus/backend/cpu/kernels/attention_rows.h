@@ -1,0 +1,40 @@
+/// Rows of scores, weights and their gradients: [keys, block_queries], so that neighbours in memory are queries, and
+/// maxima and sums of all queries of a block advance together. Sums are in the contract's order for rows of up to
+/// 32,768 keys. Rows lie at multiples of 64 bytes; what stands there for queries that a block lacks is computed with
+/// and never read. Query q of a block sees the keys up to diagonal + q.
+#pragma once
+#include "gradus/backend/cpu/isa.h"
+#include "gradus/backend/cpu/kernels/attention.h"
+
+namespace gradus::library::attention {
+
+/// What happens to rows: the same bits whichever instruction set does it.
+struct RowFunctions {
+  /// Of scores: their exponentials relative to each query's largest, divided by the sum of these. Narrow: first they
+  /// are multiplied by `factor`, which is above 0, and instead of dividing multiplied by the sum's reciprocal.
+  /// `rounds`: the results become rows of bf16, where those of floats began.
+  template <class T>
+  using Soften = void (*)(T* scores, std::int64_t keys, std::int64_t diagonal, T factor, bool rounds);
+  Soften<float> soften;
+  Soften<double> soften_double;
+  Soften<float> soften_narrow;
+  /// The gradients by weights become those by scores: p (dp - sum(dp p)). Narrow: times the factor, and they and the
+  /// weights become rows of bf16.
+  template <class T>
+  using Differentiate = void (*)(T* weights, T* gradients, std::int64_t keys, std::int64_t diagonal, T factor);
+  Differentiate<float> differentiate;
+  Differentiate<double> differentiate_double;
+  Differentiate<float> differentiate_narrow;
+  /// To bf16.
+  void (*round_row)(const float* row, std::int64_t width, std::uint16_t* target);
+};
+
+/// By vectors of 32 and of 64 bytes, and where an instruction rounds to bf16.
+extern const RowFunctions rows_by_avx2, rows_by_avx512, rows_by_avx512_bf16;
+
+inline const RowFunctions& row_functions() {
+  if (cpu_backend::isa() == cpu_backend::Isa::avx2) return rows_by_avx2;
+  return cpu_backend::has_pair_products() ? rows_by_avx512_bf16 : rows_by_avx512;
+}
+
+}  // namespace gradus::library::attention

@@ -1,0 +1,221 @@
+/// What happens to rows of attention, compiled three times (vector_bytes.h). Neighbours in memory are queries, and each
+/// has a lane of its own, so the bits do not depend on the vectors' length.
+#pragma once
+#include <immintrin.h>
+#include <type_traits>
+#include "gradus/backend/cpu/kernels/attention_rows.h"
+#include "gradus/backend/cpu/kernels/vector_bytes.h"
+
+namespace gradus::library::attention {
+namespace {
+
+constexpr std::int64_t lanes = 16;  // of a row reduction
+
+template <class T> struct Exponential;
+template <> struct Exponential<float> {
+  using Bits = std::uint32_t;  // which wrap
+  static constexpr int mantissa = 23;
+  static constexpr Bits one = 0x3f800000;
+  static constexpr float low = -88, round = 12582912.0f;
+  static constexpr float ln2_high = static_cast<float>(0.693147182464599609375),
+                         ln2_low = static_cast<float>(-1.904654299957768e-9);
+  static constexpr double terms[] = {0.0001990659133, 0.001393373337, 0.008333287511,
+                                     0.04166646417,   0.1666666675,   0.5000000014};
+};
+template <> struct Exponential<double> {
+  using Bits = std::uint64_t;  // which wrap
+  static constexpr int mantissa = 52;
+  static constexpr Bits one = 0x3ff0000000000000;
+  static constexpr double low = -709, round = 6755399441055744.0;
+  static constexpr double ln2_high = 0.693147180559945286227, ln2_low = 2.3190468138462996e-17;
+  static constexpr double terms[] = {2.09212070756161889e-9,
+                                     2.51053134845733862e-8,
+                                     2.75572540665913157e-7,
+                                     2.7557255167956542e-6,
+                                     0.0000248015873461200463,
+                                     0.000198412698750041241,
+                                     0.00138888888888749244,
+                                     0.0083333333333260825,
+                                     0.041666666666666683,
+                                     0.16666666666666671,
+                                     0.5};
+};
+
+/// Vectors written out: the loops below are too much for the compiler to find them itself.
+template <class T> using Vector [[gnu::vector_size(vector_bytes), gnu::may_alias]] = T;
+template <class T> constexpr std::int64_t vector_lanes = vector_bytes / sizeof(T);
+
+template <class T> [[gnu::always_inline]] inline Vector<T> multiply_add(Vector<T> a, Vector<T> b, Vector<T> c) {
+#ifdef __AVX512F__
+  if constexpr (std::is_same_v<T, float>) return _mm512_fmadd_ps(a, b, c);
+  else return _mm512_fmadd_pd(a, b, c);
+#else
+  if constexpr (std::is_same_v<T, float>) return _mm256_fmadd_ps(a, b, c);
+  else return _mm256_fmadd_pd(a, b, c);
+#endif
+}
+
+/// a > b ? a : b.
+template <class T> [[gnu::always_inline]] inline Vector<T> larger(Vector<T> a, Vector<T> b) {
+#ifdef __AVX512F__
+  constexpr __mmask16 every = 0xffff;  // GCC 12 warns of what _mm512_max_ps leaves undefined
+  if constexpr (std::is_same_v<T, float>) return _mm512_maskz_max_ps(every, a, b);
+  else return _mm512_maskz_max_pd(0xff, a, b);
+#else
+  if constexpr (std::is_same_v<T, float>) return _mm256_max_ps(a, b);
+  else return _mm256_max_pd(a, b);
+#endif
+}
+
+template <class T> [[gnu::always_inline]] inline Vector<T> all(double number) {
+  return Vector<T>{} + static_cast<T>(number);
+}
+
+/// Of x that is not above 0 instruction for instruction what scalar::exp records (graph/formulas_exp.cpp), so that the
+/// bits agree; what that does about overflow is left out.
+template <class T> [[gnu::always_inline]] inline Vector<T> exponential(Vector<T> x) {
+  using E = Exponential<T>;
+  using Integers [[gnu::vector_size(vector_bytes)]] = typename E::Bits;
+  x = larger<T>(all<T>(E::low), x);
+  const Vector<T> rounded = multiply_add<T>(x, all<T>(1.44269504088896340736), all<T>(E::round));
+  const Vector<T> n = rounded - E::round;
+  const Vector<T> first = multiply_add<T>(n, all<T>(-E::ln2_high), x), second = n * -E::ln2_low;
+  const Vector<T> r = first + second, r_low = (first - r) + second;
+  const auto power = reinterpret_cast<Vector<T>>((reinterpret_cast<Integers>(rounded) << E::mantissa) + E::one);
+  Vector<T> polynomial = all<T>(E::terms[0]);
+  for (std::size_t i = 1; i < sizeof E::terms / sizeof E::terms[0]; ++i)
+    polynomial = multiply_add<T>(polynomial, r, all<T>(E::terms[i]));
+  const Vector<T> sum = r + T(1), lost = ((T(1) - sum) + r) + r_low;
+  return (sum + multiply_add<T>(r * r, polynomial, lost)) * power;
+}
+
+/// One number for each query of a block. Rows of scores are as long, and what stands there for queries that a block
+/// lacks is computed with and never read.
+template <class T> struct PerQuery {
+  static constexpr std::int64_t vectors = block_queries / vector_lanes<T>;
+  Vector<T> of[vectors];
+};
+/// The lanes of a sum along keys: those of key j are j modulo 16.
+template <class T> struct Sums {
+  PerQuery<T> lane[lanes] = {};
+  void combine() {
+    for (std::int64_t half = lanes / 2; half > 0; half /= 2)
+      for (std::int64_t l = 0; l < half; ++l)
+        for (std::int64_t q = 0; q < PerQuery<T>::vectors; ++q) lane[l].of[q] += lane[l + half].of[q];
+  }
+};
+
+/// bf16 to nearest even, of numbers that are not subnormal.
+[[gnu::always_inline]] inline void store_rounded(Vector<float> x, std::uint16_t* target) {
+  using Narrow [[gnu::vector_size(vector_bytes / 2), gnu::aligned(2), gnu::may_alias]] = std::uint16_t;
+#ifdef __AVX512BF16__
+  *reinterpret_cast<Narrow*>(target) = reinterpret_cast<Narrow>(_mm512_cvtneps_pbh(x));
+#else
+  using Integers [[gnu::vector_size(vector_bytes)]] = std::uint32_t;
+  const auto bits = reinterpret_cast<Integers>(x);
+  const Integers rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16, quiet = (bits >> 16) | 0x40;
+  *reinterpret_cast<Narrow*>(target) = __builtin_convertvector(x == x ? rounded : quiet, Narrow);
+#endif
+}
+/// visit(j, first) for each key j, of which the queries before vector `first` see nothing, where query q sees the keys
+/// up to diagonal + q. Of most keys `first` is known to be 0.
+template <class T, class Visit>
+[[gnu::always_inline]] inline void for_each_key(std::int64_t keys, std::int64_t diagonal, const Visit& visit) {
+  const std::int64_t near = diagonal + vector_lanes<T>, seen_by_all = keys < near ? keys : near;
+  for (std::int64_t j = 0; j < seen_by_all; ++j) visit(j, std::integral_constant<std::int64_t, 0>());
+  for (std::int64_t j = seen_by_all; j < keys; ++j) {
+    const std::int64_t first = (j - diagonal) / vector_lanes<T>;
+    visit(j, first < PerQuery<T>::vectors ? first : PerQuery<T>::vectors);
+  }
+}
+
+/// Row j of `rows`; `rounds`: of rows of bf16 that take the place of those of T, of which row j and those before it are
+/// read no more.
+template <class T>
+[[gnu::always_inline]] inline void store_row(const PerQuery<T>& row, PerQuery<T>* rows, std::int64_t j, bool rounds) {
+  if constexpr (std::is_same_v<T, float>)
+    if (rounds) {
+      auto* target = reinterpret_cast<std::uint16_t*>(rows) + j * block_queries;
+      for (std::int64_t q = 0; q < PerQuery<T>::vectors; ++q) store_rounded(row.of[q], target + q * vector_lanes<T>);
+      return;
+    }
+  rows[j] = row;
+}
+
+template <class T, bool narrow>
+void soften(T* of_keys, std::int64_t keys, std::int64_t diagonal, T factor, bool rounds) {
+  auto* const scores = reinterpret_cast<PerQuery<T>*>(of_keys);
+  constexpr std::int64_t vectors = PerQuery<T>::vectors;
+  PerQuery<T> most;
+  for (Vector<T>& x : most.of) x = Vector<T>{} - static_cast<T>(__builtin_inf());
+  for_each_key<T>(keys, diagonal, [&](std::int64_t j, auto first) __attribute__((always_inline)) {
+    for (std::int64_t q = first; q < vectors; ++q) most.of[q] = larger<T>(scores[j].of[q], most.of[q]);
+  });
+  for (Vector<T>& x : most.of)
+    if constexpr (narrow) x *= factor;  // which keeps their order
+  Sums<T> sums;
+  for_each_key<T>(keys, diagonal, [&](std::int64_t j, auto first) __attribute__((always_inline)) {
+    for (std::int64_t q = first; q < vectors; ++q) {
+      Vector<T> x = scores[j].of[q];
+      if constexpr (narrow) x *= factor;
+      scores[j].of[q] = exponential<T>(x - most.of[q]);
+      sums.lane[j % lanes].of[q] += scores[j].of[q];
+    }
+  });
+  sums.combine();
+  PerQuery<T>& sum = sums.lane[0];
+  for (Vector<T>& x : sum.of)
+    if constexpr (narrow) x = T(1) / x;
+  for_each_key<T>(keys, diagonal, [&](std::int64_t j, auto first) __attribute__((always_inline)) {
+    PerQuery<T> row = {};
+    for (std::int64_t q = first; q < vectors; ++q)
+      row.of[q] = narrow ? scores[j].of[q] * sum.of[q] : scores[j].of[q] / sum.of[q];
+    store_row<T>(row, scores, j, rounds);
+  });
+}
+
+template <class T, bool narrow>
+void differentiate(T* weights_of_keys, T* gradients_of_keys, std::int64_t keys, std::int64_t diagonal, T factor) {
+  auto* const weights = reinterpret_cast<PerQuery<T>*>(weights_of_keys);
+  auto* const gradients = reinterpret_cast<PerQuery<T>*>(gradients_of_keys);
+  constexpr std::int64_t vectors = PerQuery<T>::vectors;
+  Sums<T> sums;
+  for_each_key<T>(keys, diagonal, [&](std::int64_t j, auto first) __attribute__((always_inline)) {
+    for (std::int64_t q = first; q < vectors; ++q) sums.lane[j % lanes].of[q] += gradients[j].of[q] * weights[j].of[q];
+  });
+  sums.combine();
+  const PerQuery<T> sum = sums.lane[0];
+  for_each_key<T>(keys, diagonal, [&](std::int64_t j, auto first) __attribute__((always_inline)) {
+    PerQuery<T> row = {};
+    for (std::int64_t q = first; q < vectors; ++q) {
+      row.of[q] = weights[j].of[q] * (gradients[j].of[q] - sum.of[q]);
+      if constexpr (narrow) row.of[q] *= factor;
+    }
+    store_row<T>(row, gradients, j, narrow);
+    if constexpr (narrow) store_row<T>(PerQuery<T>(weights[j]), weights, j, true);
+  });
+}
+
+void round_row(const float* row, std::int64_t width, std::uint16_t* target) {
+  using Loaded [[gnu::vector_size(vector_bytes), gnu::aligned(4), gnu::may_alias]] = float;
+  std::int64_t w = 0;
+  for (; w + vector_lanes<float> <= width; w += vector_lanes<float>)
+    store_rounded(*reinterpret_cast<const Loaded*>(row + w), target + w);
+  if (w == width) return;
+  float last[vector_lanes<float>] = {};
+  std::uint16_t rounded[vector_lanes<float>];
+  for (std::int64_t i = w; i < width; ++i) last[i - w] = row[i];
+  store_rounded(*reinterpret_cast<const Loaded*>(last), rounded);
+  for (std::int64_t i = w; i < width; ++i) target[i] = rounded[i - w];
+}
+
+constexpr RowFunctions functions{soften<float, false>,
+                                 soften<double, false>,
+                                 soften<float, true>,
+                                 differentiate<float, false>,
+                                 differentiate<double, false>,
+                                 differentiate<float, true>,
+                                 round_row};
+
+}  // namespace
+}  // namespace gradus::library::attention

@@ -1,0 +1,104 @@
+/// Dense linear algebra on small matrices: determinant and inverse, by elimination with row exchanges. A matrix is one
+/// thread's.
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+#include "gradus/backend/cpu/kernels/elimination.h"
+#include "gradus/backend/cpu/kernels/kernels.h"
+#include "gradus/ops/linear_algebra.h"
+
+namespace gradus::library {
+namespace {
+
+struct Matrices {
+  DType dtype;
+  std::int64_t n;
+  int source, target;  // slots
+};
+
+/// Of a: [n, n], which is overwritten.
+template <class T> T determinant(T* a, std::int64_t n) {
+  T result = 1;
+  for (std::int64_t k = 0; k < n; ++k) {
+    const std::int64_t pivot = pivot_of(a, n, n, k);
+    if (a[pivot * n + k] == 0) return 0;
+    exchange(a, n, pivot, k);
+    result *= pivot == k ? a[k * n + k] : -a[k * n + k];
+    for (std::int64_t i = k + 1; i < n; ++i) eliminate(a, n, i, k, k + 1);
+  }
+  return result;
+}
+
+/// a: [n, 2n], the matrix and the unit matrix beside it, which becomes the inverse; of a singular one infinite or NaN.
+template <class T> void invert(T* a, std::int64_t n) {
+  const std::int64_t columns = 2 * n;
+  for (std::int64_t k = 0; k < n; ++k) {
+    exchange(a, columns, pivot_of(a, n, columns, k), k);
+    for (std::int64_t i = 0; i < n; ++i)
+      if (i != k) eliminate(a, columns, i, k, k + 1);
+    const T pivot = a[k * columns + k];
+    for (std::int64_t j = k + 1; j < columns; ++j) a[k * columns + j] /= pivot;
+  }
+}
+
+BoundThunk bind_matrices(const Graph& graph, int value, Symbols symbols, std::int64_t scratch_columns) {
+  const Value& v = graph[value];
+  const Shape shape = graph[v.in[0]].spec.shape.evaluated(symbols);
+  const std::int64_t n = shape.back(), size = size_of(v.spec.dtype);
+  std::int64_t count = 1;
+  for (int i = 0; i < shape.rank() - 2; ++i) count *= shape[i];
+  BoundThunk bound{.extent = count};
+  bound.bytes = 2 * shape.size() * size;
+  bound.flops = 4 * shape.size() * n;
+  bound.worker_scratch = n * n * scratch_columns * size;
+  bound.data = std::make_shared<Matrices>(Matrices{v.spec.dtype, n, storage_of(graph, v.in[0]), value});
+  return bound;
+}
+
+/// Calls visit(source, target, scratch) with pointers to elements: f32 or f64.
+template <class Visit> void with_elements(const KernelArguments* arguments, const Matrices& of, Visit visit) {
+  const auto call = [&]<class T>(T) {
+    visit(static_cast<const T*>(arguments->slots[of.source]), static_cast<T*>(arguments->slots[of.target]),
+          static_cast<T*>(arguments->scratch));
+  };
+  if (of.dtype == f64) call(double{});
+  else call(float{});
+}
+
+}  // namespace
+
+BoundThunk bind_det(const Graph& graph, int value, Symbols symbols) { return bind_matrices(graph, value, symbols, 1); }
+
+void run_det(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  const auto& of = *static_cast<const Matrices*>(arguments->data);
+  with_elements(arguments, of, [&](const auto* x, auto* y, auto* scratch) {
+    for (std::int64_t matrix = begin; matrix < end; ++matrix) {
+      std::copy(x + matrix * of.n * of.n, x + (matrix + 1) * of.n * of.n, scratch);
+      y[matrix] = determinant(scratch, of.n);
+    }
+  });
+}
+
+BoundThunk bind_inverse(const Graph& graph, int value, Symbols symbols) {
+  BoundThunk bound = bind_matrices(graph, value, symbols, 2);
+  if (graph[value].spec.shape.evaluated(symbols).size() == 0) bound.extent = 0;
+  return bound;
+}
+
+void run_inverse(const KernelArguments* arguments, std::int64_t begin, std::int64_t end) {
+  const auto& of = *static_cast<const Matrices*>(arguments->data);
+  const std::int64_t n = of.n;
+  with_elements(arguments, of, [&]<class T>(const T* x, T* y, T* scratch) {
+    for (std::int64_t matrix = begin; matrix < end; ++matrix) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        std::copy(x + (matrix * n + i) * n, x + (matrix * n + i + 1) * n, scratch + i * 2 * n);
+        for (std::int64_t j = 0; j < n; ++j) scratch[(2 * i + 1) * n + j] = static_cast<T>(i == j);
+      }
+      invert(scratch, n);
+      for (std::int64_t i = 0; i < n; ++i)
+        std::copy(scratch + (2 * i + 1) * n, scratch + (2 * i + 2) * n, y + (matrix * n + i) * n);
+    }
+  });
+}
+
+}  // namespace gradus::library

@@ -1,0 +1,49 @@
+/// The library kernels of the backend, by the names that ops give them: computations whose access to memory follows
+/// from data or that are products. Plain loops around one another; only products have code of their own.
+#pragma once
+#include <span>
+#include "gradus/backend/cpu/run/program.h"
+
+namespace gradus {
+
+struct LibraryOptions {
+  std::span<const std::string> disable = {};  // names of passes
+  int shared_slot = -1;                       // of the memory that workers share, if they do
+};
+
+/// What a kernel does for given symbols, an ErrorWord's text included. Some work in ways which can be disabled, or in
+/// two parts, whose workers share memory, in a slot without which it must not run: those take options.
+class LibraryBind {
+ public:
+  using Plain = BoundThunk (*)(const Graph&, int value, std::span<const std::int64_t> symbols);
+  using WithOptions = BoundThunk (*)(const Graph&, int value, std::span<const std::int64_t> symbols,
+                                     const LibraryOptions&);
+  constexpr LibraryBind(Plain plain) : plain_(plain) {}
+  constexpr LibraryBind(WithOptions with_options) : with_options_(with_options) {}
+  BoundThunk operator()(const Graph& graph, int value, std::span<const std::int64_t> symbols,
+                        const LibraryOptions& options = {}) const {
+    return plain_ ? plain_(graph, value, symbols) : with_options_(graph, value, symbols, options);
+  }
+
+ private:
+  Plain plain_ = nullptr;
+  WithOptions with_options_ = nullptr;
+};
+
+/// One kernel: what it does, and how.
+struct LibraryKernel {
+  std::string_view name;
+  LibraryBind bind;
+  KernelFunction run;
+  KernelFunction second = nullptr;  // for some sizes: what is done when all of the first part is
+};
+/// InternalError if there is none of this name.
+const LibraryKernel& library_kernel(std::string_view name);
+
+/// The thunks that compute the one member of a step of kind library. `disable`: names of passes.
+std::vector<Thunk> lower_library(std::shared_ptr<const Graph> graph, const Step& step,
+                                 std::span<const std::string> disable, Lowered& out);
+/// Of a step of kind product, with the thunk of its loops.
+Thunk lower_product(std::shared_ptr<const Graph> graph, const Step& step, Thunk loops);
+
+}  // namespace gradus

@@ -1,0 +1,19 @@
+/// Branches and loops: steps that run programs of their own.
+#pragma once
+#include "gradus/backend/cpu/run/program.h"
+
+namespace gradus {
+
+/// The thunk of a step of kind control. The regions are compiled with the options of the program around them, as far as
+/// outputs are asked for; the memory that they need is the shared scratch of the step, for which a slot is taken from
+/// `out`.
+Thunk lower_control(std::shared_ptr<const Graph> graph, const Step& step, const CompileOptions& options, Lowered& out);
+
+/// Bytes of that shared scratch for options.symbols, about and rather more, found without making code.
+std::int64_t control_bytes(const Graph& graph, const Step& step, const CompileOptions& options);
+
+/// Whether a branch or a loop stands in the graph: then it is never interpreted, since a loop comes back by itself, and
+/// memory that was planned for its body is that of compiled code.
+bool has_control(const Graph& graph);
+
+}  // namespace gradus

@@ -1,0 +1,20 @@
+/// Runs what is bound: one fork a program, a barrier between sections. Branches and loops are run by the whole team.
+#pragma once
+#include "gradus/backend/cpu/run/binding.h"
+
+namespace gradus {
+
+/// `slots` says where every value lies, `arena` is where the binding's offsets begin. Stops after the stage in which
+/// `error` was set. Whether the whole team did it.
+bool execute(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error);
+
+/// The same within a team that runs already: each member calls it with a table of slots of its own and the same
+/// memory behind them. What was written before is seen in it; whoever reads its results has to meet first.
+void execute_within(const TeamMember& member, const Binding& binding, void* const* slots, std::byte* arena,
+                    ErrorWord& error);
+
+/// What a member has to do of a binding that is divided by rows, in its own arena and with its own scratch.
+void execute_rows(const TeamMember& member, const Binding& binding, void* const* slots, std::byte* scratch,
+                  ErrorWord& error);
+
+}  // namespace gradus

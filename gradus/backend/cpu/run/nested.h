@@ -1,0 +1,60 @@
+/// A program as a part of another one: the body of a branch or a loop. It allocates nothing: slots, temporaries and
+/// scratch lie in memory that the caller gives, once for all iterations, and so do inputs and outputs. All members of a
+/// team make the same calls, each with a table of slots of its own.
+#pragma once
+#include "gradus/backend/cpu/run/binding.h"
+
+namespace gradus {
+
+class NestedProgram {
+ public:
+  NestedProgram() = default;
+  /// `carries`: the inputs that iterations of a loop hand on, if members may go through it with rows of their own.
+  NestedProgram(std::shared_ptr<const CpuProgram> program, std::span<const std::int64_t> symbols,
+                std::vector<int> carries = {}, std::int64_t iterations = 0);
+
+  explicit operator bool() const { return static_cast<bool>(program_); }
+  const CpuProgram& program() const { return *program_; }
+  /// Of memory that runs need; a multiple of 64.
+  std::int64_t bytes() const { return bytes_; }
+  /// The same of a program with so many slots and such an arena, for as many threads as now.
+  static std::int64_t bytes_for(std::int64_t slots, std::int64_t arena_bytes);
+  /// How many workers are worth it, and whether data can make it fail.
+  int team() const { return binding_->team; }
+  /// What a run takes on one thread, estimated, and how often those who run it meet.
+  double cost_ns() const { return binding_->cost_ns; }
+  std::int64_t meetings() const { return binding_->by_rows.jobs.empty() ? std::ssize(binding_->jobs) : 0; }
+  bool may_fail() const { return may_fail_; }
+  /// Whether this member reads of what is handed on, and writes, nothing but rows of its own: nobody waits in run().
+  bool keeps_apart(const TeamMember& member) const;
+  /// Lays out `memory`, which is aligned to 64 bytes and which nobody uses any more, before the first run in it.
+  void prepare(const TeamMember& member, std::byte* memory) const;
+  /// Output k may lie where an input lies that it may overwrite; otherwise outputs overlap nothing. Whoever reads
+  /// outputs has to meet the others first; the next run does, unless members keep apart. False, to all members, if data
+  /// are at fault.
+  [[nodiscard]] bool run(const TeamMember& member, std::byte* memory, std::span<const void* const> inputs,
+                         std::span<void* const> outputs) const;
+  /// What failed.
+  std::exception_ptr failure(std::byte* memory) const;
+
+ private:
+  static constexpr std::int64_t error_bytes = 64;
+  static ErrorWord& error_in(std::byte* memory) { return *reinterpret_cast<ErrorWord*>(memory); }
+  static std::int64_t table_bytes(std::int64_t slots);
+  std::int64_t table_bytes() const { return table_bytes(program_->slots()); }
+  std::int64_t arena_offset() const;
+  void** slots_in(const TeamMember& member, std::byte* memory) const;
+  std::byte* arena_of(const TeamMember& member, std::byte* memory) const;
+  void copy_outputs(std::span<const void* const> inputs, std::span<void* const> outputs, std::int64_t begin,
+                    std::int64_t end, std::int64_t rows) const;
+
+  std::shared_ptr<const CpuProgram> program_;
+  std::shared_ptr<const Binding> binding_;
+  std::vector<std::int64_t> output_bytes_;
+  std::vector<std::size_t> copied_;  // outputs that are inputs or earlier outputs
+  int most_members_ = 1;
+  bool may_fail_ = false;
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace gradus

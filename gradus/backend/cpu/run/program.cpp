@@ -1,0 +1,344 @@
+/// A program finds its binding, its memory, and runs.
+#include "gradus/backend/cpu/run/program.h"
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include "gradus/backend/cpu/run/executor.h"
+#include "gradus/backend/cpu/run/kernel_times.h"
+#include "gradus/base/of_thread.h"
+#include "gradus/base/thread_pool.h"
+#include "gradus/graph/scope.h"
+#include "gradus/tensor/heap.h"
+
+namespace gradus {
+namespace {
+
+/// The memory table of the program that this thread runs; kept, so that no run allocates one.
+std::vector<void*>& slots_of_thread(std::size_t count) {
+  std::vector<void*>& slots = OfThread<std::vector<void*>>::get();
+  if (slots.size() < count) slots.resize(count);
+  return slots;
+}
+
+std::string with_number(std::string message, std::string_view name, std::int64_t number) {
+  if (const std::size_t at = message.find(name); at != std::string::npos)
+    message.replace(at, name.size(), std::to_string(number));
+  return message;
+}
+
+}  // namespace
+
+int DimensionTable::position_of(std::int64_t dimension) {
+  const auto found = std::ranges::find(dimensions_, dimension);
+  if (found != dimensions_.end()) return static_cast<int>(found - dimensions_.begin());
+  dimensions_.push_back(dimension);
+  return static_cast<int>(dimensions_.size()) - 1;
+}
+
+struct CpuProgram::State {
+  static constexpr std::size_t most_bindings = 16;
+
+  std::shared_ptr<const Graph> graph;
+  std::vector<Step> steps;
+  Lowered lowered;
+  StagePlan schedule;
+  std::vector<int> may_overwrite;
+  int symbols = 0;
+  double compile_seconds = 0;
+  std::int64_t recomputed_bytes = 0;
+
+  mutable std::mutex guard;                                      // of what follows
+  mutable std::vector<std::shared_ptr<const Binding>> bindings;  // last used first
+  /// Of a program without symbols, whose bindings all stay: found without a lock.
+  mutable std::atomic<const Binding*> last{nullptr};
+  mutable std::atomic<bool> has_run{false};
+
+  /// `whole`: what is bound to all threads, if these are to be fewer since it is short.
+  std::shared_ptr<const Binding> binding_for(std::span<const std::int64_t> values, int threads,
+                                             const Binding* whole = nullptr) const {
+    constexpr double small_ns = 2e6;  // on one thread: it may be run both ways
+    internal_check(static_cast<int>(values.size()) >= symbols, "a program of ", symbols, " symbols is run with ",
+                   values.size());
+    const auto wanted = values.first(static_cast<std::size_t>(symbols));
+    std::lock_guard lock(guard);
+    const auto found = std::ranges::find_if(bindings, [&](const auto& binding) {
+      const bool is_of = !whole || (binding->is_short && binding->choice == whole->choice);
+      return binding->threads == threads && is_of && std::ranges::equal(binding->symbols, wanted);
+    });
+    if (found != bindings.end()) {
+      std::rotate(bindings.begin(), found, found + 1);
+    } else {
+      const ThreadPool::AtMost only(threads);
+      std::unique_ptr<Binding> bound = bind(*graph, lowered, schedule, wanted, threads);
+      if (whole) bound->is_short = true, bound->choice = whole->choice;
+      else if (bound->is_short && bound->cost_ns < small_ns) bound->choice = std::make_shared<TeamChoice>(threads);
+      bindings.insert(bindings.begin(), std::move(bound));
+      if (symbols > 0 && bindings.size() > most_bindings) bindings.pop_back();
+    }
+    if (symbols == 0) last.store(bindings.front().get(), std::memory_order_release);
+    return bindings.front();
+  }
+
+  void run(const Binding& binding, std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs) const;
+  void add_times(const Binding& binding, std::vector<Kernel>& kernels) const;
+  void add_memory(const Binding& binding, std::vector<Kernel>& kernels) const;
+  void add_measured(std::vector<Kernel>& kernels, double calls) const;
+  void forget_times() const;
+  std::vector<Kernel> kernels(const Binding& binding, std::span<const std::int64_t> symbols, double calls) const;
+  std::exception_ptr failure(const Binding& binding, const ErrorWord& error) const;
+};
+
+/// How many threads are worth it now.
+int threads_for(const Binding& binding) {
+  const ThreadPool& pool = ThreadPool::global();
+  if (!binding.is_short) return pool.threads();
+  if (binding.choice && binding.choice->prefers_alone() && binding.choice->threads() == pool.threads()) return 1;
+  return pool.threads_for_short_work();
+}
+
+/// Runs it, and tells those who decide how many threads short programs get.
+void execute_noting(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error) {
+  ThreadPool& pool = ThreadPool::global();
+  TeamChoice* const choice = binding.choice.get();
+  const bool chosen = choice && choice->threads() == pool.threads() &&
+                      binding.threads == (choice->prefers_alone() ? 1 : choice->threads());
+  if (chosen && choice->is_measuring()) {
+    const auto began = std::chrono::steady_clock::now();
+    const bool by_team = execute(binding, slots, arena, error) && binding.threads > 1;
+    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - began;
+    choice->note(by_team, took.count());
+  } else {
+    execute(binding, slots, arena, error);
+    if (chosen) choice->note();
+  }
+  if (binding.is_short) pool.did_short_work(binding.cost_ns);
+}
+
+void CpuProgram::State::run(const Binding& binding, std::span<const Ref<Buffer>> inputs,
+                         std::span<Ref<Buffer>> outputs) const {
+  void** slots = slots_of_thread(static_cast<std::size_t>(lowered.slots)).data();
+  for (std::size_t k = 0; k < inputs.size(); ++k) slots[graph->inputs[k]] = inputs[k]->data();
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    const OutputSource& source = binding.outputs[k];
+    if (source.slot < 0) {
+      outputs[k] = source.input >= 0 ? inputs[static_cast<std::size_t>(source.input)]
+                                     : outputs[static_cast<std::size_t>(source.earlier)];
+      continue;
+    }
+    if (!outputs[k]) outputs[k] = Buffer::allocate(source.bytes);
+    slots[source.slot] = outputs[k]->data();
+  }
+  for (const Inside& inside : binding.inside) slots[inside.value] = slots[inside.output];
+  if (lowered.times && lowered.times->is_first_warm()) forget_times();
+  Ref<Buffer> arena;
+  std::byte* memory = nullptr;
+  if (binding.arena_bytes > 0) {
+    arena = Buffer::allocate(binding.arena_bytes, "temporaries of a program");
+    memory = arena->data<std::byte>();
+    for (const auto& [slot, offset] : binding.temporaries) slots[slot] = memory + offset;
+  }
+  if (has_run.load(std::memory_order_relaxed)) heap::settle();
+  else has_run.store(true, std::memory_order_relaxed);
+  if (lowered.times) lowered.times->add_team(binding.team);
+  const TimedRun timed(lowered.times ? &lowered.times->whole() : nullptr);
+  ErrorWord error;
+  execute_noting(binding, slots, memory, error);
+  if (error.thunk.load(std::memory_order_relaxed) != -1) [[unlikely]]
+    std::rethrow_exception(failure(binding, error));
+}
+
+std::exception_ptr CpuProgram::State::failure(const Binding& binding, const ErrorWord& error) const {
+  if (error.nested) return error.nested;
+  const auto thunk = static_cast<std::size_t>(error.thunk.load());
+  const Step& step = steps[static_cast<std::size_t>(lowered.thunks[thunk].step)];
+  const Value& value = (*graph)[step.members.front()];
+  std::string message = with_number(binding.failures[thunk], "{value}", error.value);
+  message = with_number(std::move(message), "{index}", error.index);
+  if (value.scope != 0) message += text(", in ", scope_path(value.scope));
+  return std::make_exception_ptr(OutOfRange(message));
+}
+
+/// When kernels run, and what they cost: those of one section run side by side unless one worker does all of them.
+void CpuProgram::State::add_times(const Binding& binding, std::vector<Kernel>& kernels) const {
+  std::vector<bool> seen(kernels.size());
+  int stage = -1;
+  for (const Section& section : binding.sections) {
+    const bool together = !section.alone && binding.team > 1;
+    if (together) ++stage;
+    for (int i = section.first; i < section.last; ++i) {
+      const Job& job = binding.jobs[static_cast<std::size_t>(i)];
+      const auto k = static_cast<std::size_t>(lowered.thunks[static_cast<std::size_t>(job.thunk)].step);
+      kernels[k].seconds += job.cost * 1e-9;
+      if (seen[k]) continue;
+      seen[k] = true;
+      kernels[k].stage = together ? stage : ++stage;
+      kernels[k].divided = together && i < section.divided;
+    }
+  }
+}
+
+void CpuProgram::State::add_memory(const Binding& binding, std::vector<Kernel>& kernels) const {
+  std::vector<std::int64_t> alive(schedule.stages.size() + 1, 0);
+  for (std::size_t i = 0; i < binding.temporaries.size(); ++i) {
+    const Temporary& t = schedule.temporaries[i];
+    if (t.last < t.first) continue;  // of a step without work
+    alive[static_cast<std::size_t>(t.first)] += binding.bytes[i];
+    alive[static_cast<std::size_t>(binding.last_stages[i]) + 1] -= binding.bytes[i];
+  }
+  std::int64_t bytes = 0;
+  for (std::size_t stage = 0; stage < schedule.stages.size(); ++stage) {
+    bytes += alive[stage];
+    for (int t : schedule.stages[stage]) {
+      Kernel& kernel = kernels[static_cast<std::size_t>(lowered.thunks[static_cast<std::size_t>(t)].step)];
+      kernel.bytes_alive = std::max(kernel.bytes_alive, static_cast<std::size_t>(bytes));
+    }
+  }
+}
+
+/// What was measured, as shares of `calls` calls of the outermost program.
+void CpuProgram::State::add_measured(std::vector<Kernel>& kernels, double calls) const {
+  if (!lowered.times || calls == 0) return;
+  for (std::size_t t = 0; t < lowered.thunks.size(); ++t) {
+    Kernel& kernel = kernels[static_cast<std::size_t>(lowered.thunks[t].step)];
+    const KernelTimes::Entry& entry = lowered.times->thunk(t);
+    auto nanoseconds = static_cast<double>(entry.nanoseconds.load(std::memory_order_relaxed));
+    for (const auto& nested : lowered.thunks[t].nested)
+      nanoseconds -= static_cast<double>(nested->state_->lowered.times->of_thunks());
+    kernel.measured += std::max(0.0, nanoseconds) * 1e-9 / calls;
+    kernel.runs = std::max(kernel.runs, static_cast<double>(entry.runs.load(std::memory_order_relaxed)) / calls);
+  }
+}
+
+/// What was measured so far, also of programs that this one runs.
+void CpuProgram::State::forget_times() const {
+  lowered.times->clear();
+  for (const Thunk& thunk : lowered.thunks)
+    for (const auto& nested : thunk.nested) nested->state_->forget_times();
+}
+
+CpuProgram::CpuProgram(std::shared_ptr<const Graph> graph, Plan plan, Lowered lowered, double compile_seconds)
+    : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.schedule = plan_stages(*graph, plan.steps, plan.sharing, lowered.thunks, plan.staging);
+  s.symbols = graph->symbols();
+  for (int input : plan.sharing.may_overwrite)
+    s.may_overwrite.push_back(
+        input < 0 ? -1 : static_cast<int>(std::ranges::find(graph->inputs, input) - graph->inputs.begin()));
+  s.graph = std::move(graph);
+  s.steps = std::move(plan.steps);
+  s.recomputed_bytes = plan.recomputed_bytes;
+  s.lowered = std::move(lowered);
+  s.compile_seconds = compile_seconds;
+}
+
+CpuProgram::~CpuProgram() = default;
+
+void CpuProgram::run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
+                  std::span<const std::int64_t> symbols) const {
+  internal_check(inputs.size() == graph().inputs.size() && outputs.size() == graph().outputs.size(),
+                 "a program is run with other numbers of inputs and outputs than it has");
+  const Binding* last = state_->last.load(std::memory_order_acquire);
+  if (last && last->threads == threads_for(*last)) return state_->run(*last, inputs, outputs);
+  const std::shared_ptr<const Binding> whole = state_->binding_for(symbols, ThreadPool::global().threads());
+  const int threads = threads_for(*whole);
+  state_->run(threads == whole->threads ? *whole : *state_->binding_for(symbols, threads, whole.get()), inputs,
+              outputs);
+}
+
+std::shared_ptr<const Binding> CpuProgram::bound_within(std::span<const std::int64_t> symbols, int threads,
+                                                     std::vector<int> carries, std::int64_t iterations) const {
+  const LoopBody body{state_->steps, std::move(carries), iterations};
+  return gradus::bind(*state_->graph, state_->lowered, state_->schedule, symbols, threads, Start::within, &body);
+}
+int CpuProgram::slots() const { return state_->lowered.slots; }
+std::exception_ptr CpuProgram::failure(const Binding& binding, const ErrorWord& error) const {
+  return state_->failure(binding, error);
+}
+
+const Graph& CpuProgram::graph() const { return *state_->graph; }
+const std::vector<int>& CpuProgram::may_overwrite() const { return state_->may_overwrite; }
+double CpuProgram::compile_seconds() const { return state_->compile_seconds; }
+
+std::int64_t CpuProgram::arena_bytes(std::span<const std::int64_t> symbols) const {
+  return state_->binding_for(symbols, ThreadPool::global().threads())->arena_bytes;
+}
+
+std::int64_t CpuProgram::temporary_bytes(std::span<const std::int64_t> symbols) const {
+  return state_->binding_for(symbols, ThreadPool::global().threads())->temporary_bytes;
+}
+
+double CpuProgram::side_by_side_seconds(std::span<const std::int64_t> symbols) const {
+  return state_->binding_for(symbols, ThreadPool::global().threads())->side_by_side_ns * 1e-9;
+}
+
+std::int64_t CpuProgram::recomputed_bytes() const { return state_->recomputed_bytes; }
+
+std::vector<Kernel> CpuProgram::kernels(std::span<const std::int64_t> symbols) const {
+  const KernelTimes* times = state_->lowered.times.get();
+  return state_->kernels(*state_->binding_for(symbols, ThreadPool::global().threads()), symbols,
+                         times ? static_cast<double>(times->whole().runs.load()) : 0);
+}
+
+int CpuProgram::team(std::span<const std::int64_t> symbols) const {
+  return state_->binding_for(symbols, ThreadPool::global().threads())->team;
+}
+
+int CpuProgram::measured_team() const { return state_->lowered.times ? state_->lowered.times->most_threads() : 0; }
+
+double CpuProgram::measured_seconds() const {
+  if (!state_->lowered.times) return 0;
+  const KernelTimes::Entry& whole = state_->lowered.times->whole();
+  const auto runs = static_cast<double>(whole.runs.load());
+  return runs == 0 ? 0 : static_cast<double>(whole.nanoseconds.load()) * 1e-9 / runs;
+}
+
+std::vector<Kernel> CpuProgram::State::kernels(const Binding& binding, std::span<const std::int64_t> symbols,
+                                            double calls) const {
+  const State& s = *this;
+  const auto bytes = [&](int i) {
+    return static_cast<std::size_t>(bytes_of({(*s.graph)[i].spec.dtype, (*s.graph)[i].spec.shape.evaluated(symbols)}));
+  };
+  std::vector<Kernel> kernels;
+  for (const Step& step : s.steps) {
+    Kernel& kernel = kernels.emplace_back();
+    for (int member : step.members)
+      kernel.ops.push_back((*s.graph)[member].is_constant ? "constant" : std::string((*s.graph)[member].op->name));
+    std::vector<int> extents;
+    for (const Read& read : reads_of(*s.graph, step)) extents.push_back(extent_of(*s.graph, read));
+    std::ranges::sort(extents);
+    extents.erase(std::ranges::unique(extents).begin(), extents.end());
+    for (int extent : extents) kernel.bytes_read += bytes(extent);
+    for (int output : step.outputs) kernel.bytes_written += bytes(output);
+    const bool calls = step.kind == Step::Kind::library || step.kind == Step::Kind::product;
+    const Value& called = (*s.graph)[step.product >= 0 ? step.product : step.members.front()];
+    kernel.narrow = calls && std::ranges::any_of(called.in, [&](int i) { return is_narrow((*s.graph)[i].spec.dtype); });
+  }
+  for (std::size_t t = 0; t < s.lowered.thunks.size(); ++t) {
+    Kernel& kernel = kernels[static_cast<std::size_t>(s.lowered.thunks[t].step)];
+    if (kernel.name.empty()) kernel.name = s.lowered.thunks[t].label;
+    kernel.flops += static_cast<double>(binding.flops[t]);
+  }
+  s.add_times(binding, kernels);
+  s.add_measured(kernels, calls);
+  s.add_memory(binding, kernels);
+  for (std::size_t t = 0; t < s.lowered.thunks.size(); ++t)
+    for (const auto& nested : s.lowered.thunks[t].nested) {
+      const auto inner = nested->bound_within(symbols, ThreadPool::global().threads());
+      std::ranges::move(nested->state_->kernels(*inner, symbols, calls), std::back_inserter(kernels));
+    }
+  return kernels;
+}
+
+std::size_t CpuProgram::footprint() const {
+  std::size_t bytes = sizeof(State) + state_->lowered.code_bytes;
+  for (const Value& v : state_->graph->values) bytes += sizeof v + v.in.capacity() * sizeof(int);
+  for (const Step& step : state_->steps)
+    bytes += sizeof step + (step.members.capacity() + step.outputs.capacity()) * sizeof(int);
+  for (const Thunk& thunk : state_->lowered.thunks)  // and about as much for its data and each of a few bindings
+    bytes += sizeof thunk + thunk.label.capacity() + thunk.failure.capacity() + 512;
+  for (const Thunk& thunk : state_->lowered.thunks)
+    for (const auto& nested : thunk.nested) bytes += nested->footprint();
+  return bytes;
+}
+
+}  // namespace gradus

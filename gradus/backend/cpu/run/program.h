@@ -1,0 +1,53 @@
+/// A graph compiled for the processor: thunks over a table of memory slots. Running it allocates only its outputs and
+/// one arena.
+#pragma once
+#include "gradus/backend/compile_options.h"
+#include "gradus/backend/cpu/run/thunk.h"
+#include "gradus/backend/executable.h"
+#include "gradus/compiler/plan_memory.h"
+
+namespace gradus {
+
+struct Binding;
+
+class CpuProgram final : public Executable {
+ public:
+  CpuProgram(std::shared_ptr<const Graph> graph, Plan plan, Lowered lowered, double compile_seconds);
+  ~CpuProgram() override;
+
+  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
+           std::span<const std::int64_t> symbols = {}) const override;
+  const Graph& graph() const override;
+  const std::vector<int>& may_overwrite() const override;
+  std::vector<Kernel> kernels(std::span<const std::int64_t> symbols = {}) const override;
+  std::int64_t temporary_bytes(std::span<const std::int64_t> symbols = {}) const override;
+  std::int64_t recomputed_bytes() const override;
+  double side_by_side_seconds(std::span<const std::int64_t> symbols = {}) const override;
+  int team(std::span<const std::int64_t> symbols = {}) const override;
+  double measured_seconds() const override;
+  int measured_team() const override;
+  double compile_seconds() const override;
+  std::size_t footprint() const override;
+
+  /// Bytes of temporaries for the given symbols, the workers' scratch included.
+  std::int64_t arena_bytes(std::span<const std::int64_t> symbols = {}) const;
+
+  // For programs that run this one as a part of them (nested.h).
+  /// `symbols` may be more than this graph has. What is run within a team forks no other. `carries`, if any: the inputs
+  /// that the iterations of a loop hand on, whose rows members of a team may have for themselves.
+  std::shared_ptr<const Binding> bound_within(std::span<const std::int64_t> symbols, int threads,
+                                              std::vector<int> carries = {}, std::int64_t iterations = 0) const;
+  int slots() const;
+  /// What `error`, which is set, means.
+  std::exception_ptr failure(const Binding& binding, const ErrorWord& error) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The whole compiler (backend/cpu/compile.cpp reads from top to bottom). Thread-safe. ResourceExhausted, naming the
+/// smallest that works, if the budget of the options is too small.
+std::shared_ptr<const CpuProgram> compile(Graph graph, const CompileOptions& options = {});
+
+}  // namespace gradus

@@ -1,0 +1,101 @@
+/// A model of both times, of a few constants measured on two cores.
+#include "gradus/backend/cpu/tier_choice.h"
+#include <algorithm>
+#include <unordered_set>
+#include "gradus/backend/cpu/run/control.h"
+#include "gradus/base/hash.h"
+#include "gradus/graph/known_formulas.h"
+
+namespace gradus {
+namespace {
+
+// Interpreted, a value goes through memory, mostly fresh pages, and each instruction of its formula through the first
+// cache. The interpreter was timed with the random first values of a small GPT, the compiler with its training step.
+constexpr double ns_per_element = 2, ns_per_element_and_instruction = 0.25;
+constexpr double ns_per_interpreted_run = 5e3;
+constexpr double ns_per_program = 5e6, ns_per_new_value = 1e5, ns_per_new_instruction = 1.5e4;
+constexpr double most_instructions = 200, usual_ns_per_value = 3e5;  // what most programs are far from
+
+/// Values of which code is generated once: all that are computed alike from their inputs on.
+class Structures {
+ public:
+  explicit Structures(const Graph& graph) : graph_(graph), hashes_(static_cast<std::size_t>(graph.size())) {}
+
+  /// Whether value `i`, the next one, is computed like no earlier one.
+  bool add(int i) { return seen_.insert(hashes_[static_cast<std::size_t>(i)] = hash(i)).second; }
+
+ private:
+  std::uint64_t hash(int i) const {
+    const Value& v = graph_[i];
+    std::uint64_t sum = mix(static_cast<std::uint64_t>(v.spec.dtype), v.is_constant ? v.constant + 1 : 0);
+    if (!v.op) return sum;
+    for (int operand : v.in) sum = mix(sum, hashes_[static_cast<std::size_t>(operand)]);
+    // Extents do not matter to code for any number of elements.
+    if (v.op.is_view() && graph_[v.in[0]].spec.shape.size() == 1) return sum;
+    if (v.op.is_index()) return mix(sum, hash(v.op.index_formula()));
+    sum = mix(sum, v.op.hash());
+    return v.op.is_elementwise() ? sum : mix(sum, hash_of(v.spec));
+  }
+  static std::uint64_t hash(const scalar::Code& code) {
+    std::uint64_t sum = static_cast<std::uint64_t>(code.result);
+    for (const scalar::Instruction& in : code.instructions)
+      sum = mix(mix(sum, static_cast<std::uint64_t>(in.op) << 8 | static_cast<std::uint64_t>(in.type)), in.bits);
+    return sum;
+  }
+
+  const Graph& graph_;
+  std::vector<std::uint64_t> hashes_;
+  std::unordered_set<std::uint64_t> seen_;
+};
+
+/// Whether the interpreter works on `v`; all else is read in place, or the same kernel of a library in both tiers.
+bool is_computed(const Value& v) { return v.op.is_elementwise() || v.op.is_reduction(); }
+
+double elements_of(const Graph& graph, const Value& v, std::span<const std::int64_t> symbols) {
+  const Shape& walked = v.op.is_reduction() ? graph[v.in[0]].spec.shape : v.spec.shape;
+  return static_cast<double>(walked.evaluated(symbols).size());
+}
+
+/// Nanoseconds of one interpreted run, and of generating code.
+struct Times {
+  double interpreted, compiled;
+};
+Times times_by_formulas(const Graph& graph, std::span<const std::int64_t> symbols) {
+  KnownFormulas formulas;
+  Structures structures(graph);
+  double interpreted = 0, compiled = ns_per_program;
+  for (int i = 0; i < graph.size(); ++i) {
+    const Value& v = graph[i];
+    const bool is_new = structures.add(i);
+    if (!is_computed(v)) continue;
+    const double instructions =
+        v.op.is_reduction() ? 1 : static_cast<double>(formulas.of(graph, v).instructions.size());
+    interpreted += elements_of(graph, v, symbols) * (ns_per_element + ns_per_element_and_instruction * instructions);
+    if (is_new) compiled += ns_per_new_value + ns_per_new_instruction * instructions;
+  }
+  return {interpreted, compiled};
+}
+
+}  // namespace
+
+double runs_that_pay(const Graph& graph, std::span<const std::int64_t> symbols) {
+  if (has_control(graph)) return 1;
+  const auto [interpreted, compiled] = times_by_formulas(graph, symbols);
+  return std::max(1.0, compiled / (ns_per_interpreted_run + interpreted));
+}
+
+bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> symbols) {
+  if (has_control(graph)) return false;  // how often a loop runs is not known
+  double elements = 0, values = 0;
+  for (const Value& v : graph.values) {
+    if (!is_computed(v)) continue;
+    elements += elements_of(graph, v, symbols);
+    ++values;
+  }
+  if (elements * (ns_per_element + ns_per_element_and_instruction * most_instructions) < ns_per_program) return true;
+  if (elements * ns_per_element > ns_per_program + values * usual_ns_per_value) return false;
+  const auto [interpreted, compiled] = times_by_formulas(graph, symbols);
+  return interpreted < compiled;
+}
+
+}  // namespace gradus

@@ -1,0 +1,53 @@
+/// A compiled graph, as one device runs it.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+#include "gradus/backend/kernel.h"
+#include "gradus/graph/graph.h"
+#include "gradus/tensor/buffer.h"
+
+namespace gradus {
+
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+
+  /// Binds inputs in the order of graph().inputs; fills outputs[k], in the order of graph().outputs. A buffer already
+  /// in outputs[k] is written instead of a new one: the caller puts there the input that output k may overwrite, if
+  /// nobody else holds it. `symbols` are the values of the graph's symbols. Throws OutOfRange when data are at fault;
+  /// outputs are then to be thrown away. Any number of threads may run one executable at once.
+  virtual void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
+                   std::span<const std::int64_t> symbols = {}) const = 0;
+
+  virtual const Graph& graph() const = 0;
+  /// Per output: the position among the inputs of the one whose buffer it may take over, or -1.
+  virtual const std::vector<int>& may_overwrite() const = 0;
+
+  /// Per step, for the given symbols; those of branches and loops follow, as often as one iteration runs them.
+  virtual std::vector<Kernel> kernels(std::span<const std::int64_t> symbols = {}) const = 0;
+  /// Bytes of temporaries that live between kernels, for the given symbols: what a budget is about.
+  virtual std::int64_t temporary_bytes(std::span<const std::int64_t> symbols = {}) const = 0;
+  /// Of values that are computed again instead of being kept, for the symbols that it was planned for.
+  virtual std::int64_t recomputed_bytes() const = 0;
+  /// What running independent steps together gains in a run, in seconds, estimated.
+  virtual double side_by_side_seconds(std::span<const std::int64_t> symbols = {}) const = 0;
+  /// How many threads a run takes: those that are worth it.
+  virtual int team(std::span<const std::int64_t> symbols = {}) const = 0;
+  /// Of a run, the first one left out; 0 if nobody asked.
+  virtual double measured_seconds() const = 0;
+  /// The most threads that a run took, likewise.
+  virtual int measured_team() const = 0;
+
+  virtual double compile_seconds() const = 0;
+  /// What it costs a cache: graph, steps and code.
+  virtual std::size_t footprint() const = 0;
+
+ protected:
+  Executable() = default;
+};
+
+}  // namespace gradus

@@ -1,0 +1,60 @@
+/// What the elementary functions have in common: the layout of the two float formats, and polynomials.
+#pragma once
+#include <initializer_list>
+#include <limits>
+#include <span>
+#include "gradus/scalar/formulas.h"
+
+namespace gradus::scalar {
+
+/// Numbers that differ between f32 and f64.
+struct Format {
+  DType integer;             // of the same width
+  int mantissa;              // explicit bits
+  std::int64_t one;          // the bits of 1.0
+  std::int64_t sqrt_half;    // the bits of sqrt(1/2), rounded
+  std::int64_t sign;         // the sign bit
+  double round;              // 1.5 * 2^mantissa: adding it rounds to an integer, which then stands in the low bits
+  double ln2_high, ln2_low;  // their sum is log(2); the first is rounded to the format
+  double exponent_limit;     // the largest n for which 2^n is finite
+};
+inline constexpr Format format_f32{.integer = i32,
+                                   .mantissa = 23,
+                                   .one = 0x3f800000,
+                                   .sqrt_half = 0x3f3504f3,
+                                   .sign = std::numeric_limits<std::int32_t>::min(),
+                                   .round = 12582912.0,
+                                   .ln2_high = 0.693147182464599609375,
+                                   .ln2_low = -1.904654299957768e-9,
+                                   .exponent_limit = 127};
+inline constexpr Format format_f64{.integer = i64,
+                                   .mantissa = 52,
+                                   .one = 0x3ff0000000000000,
+                                   .sqrt_half = 0x3fe6a09e667f3bcd,
+                                   .sign = std::numeric_limits<std::int64_t>::min(),
+                                   .round = 6755399441055744.0,
+                                   .ln2_high = 0.693147180559945286227,
+                                   .ln2_low = 2.3190468138462996e-17,
+                                   .exponent_limit = 1023};
+inline const Format& format_of(const Value& x) { return x.type() == f32 ? format_f32 : format_f64; }
+
+/// c[0] x^(n-1) + ... + c[n-1], by Horner's rule.
+inline Value polynomial(const Value& x, std::span<const double> c) {
+  Value sum = c.front();
+  for (const double next : c.subspan(1)) sum = fma(sum, x, next);
+  return sum;
+}
+inline Value polynomial(const Value& x, std::initializer_list<double> c) {
+  return polynomial(x, std::span(c.begin(), c.size()));
+}
+
+/// x = m 2^e with m in [sqrt(1/2), sqrt(2)), for x at least the least normal number.
+struct Mantissa {
+  Value m, e;
+};
+Mantissa split(const Value& x);
+
+/// exp(high + low) of f64, for |low| far below 1 that is exact zero where high is not finite.
+Value exp_of_sum(const Value& high, const Value& low);
+
+}  // namespace gradus::scalar

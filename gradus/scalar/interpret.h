@@ -1,0 +1,50 @@
+/// Runs recorded scalar formulas on arrays, bit for bit as generated code does: one loop an instruction, a block at a
+/// time. The constant folder and the interpreted tier stand on it.
+#pragma once
+#include <cstddef>
+#include <span>
+#include <vector>
+#include "gradus/scalar/loops.h"
+
+namespace gradus::scalar {
+
+class Interpreter {
+ public:
+  /// The most elements of one run.
+  static constexpr std::int64_t block = 256;
+
+  Interpreter() = default;
+  /// `symbols`: the values of the symbols in the formula's extents.
+  explicit Interpreter(const scalar::Code& code, std::span<const std::int64_t> symbols = {});
+
+  /// result[i] = formula(inputs[0][i], inputs[1][i], ...) for i in [0, count), count <= block. `scratch`, of
+  /// scratch_bytes(), is aligned to 64 bytes. The result may lie where an input of its width lies.
+  void run(const void* const* inputs, void* result, std::int64_t count, void* scratch) const;
+  std::int64_t scratch_bytes() const { return registers_ * register_bytes; }
+
+ private:
+  static constexpr std::int64_t register_bytes = block * 8;
+  enum class Place : std::uint8_t { input, scratch, constant, result };
+  struct Operand {
+    Place place = Place::input;
+    std::int64_t at = 0;  // which input, or a byte offset
+  };
+  struct Instruction {
+    Loop loop;
+    Operand result, a, b, c;
+  };
+  struct Placement;
+
+  Operand add_constant(DType t, std::uint64_t bits);
+  void* address(Operand operand, const void* const* inputs, void* result, void* scratch) const;
+
+  std::vector<Instruction> instructions_;
+  std::vector<std::uint64_t> constants_;  // each repeated over a block
+  std::int64_t registers_ = 0;
+};
+
+/// The formula of one element: operands and result as bits in the low bytes.
+std::uint64_t evaluate_bits(const scalar::Code& code, std::span<const std::uint64_t> operands,
+                            std::span<const std::int64_t> symbols = {});
+
+}  // namespace gradus::scalar
