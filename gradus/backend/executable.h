@@ -29,7 +29,9 @@ class Executable {
 
   /// Per step, for the given symbols; those of branches and loops follow, as often as one iteration runs them.
   virtual std::vector<Kernel> kernels(std::span<const std::int64_t> symbols = {}) const = 0;
-  /// Bytes of temporaries that live between kernels, for the given symbols: what a budget is about.
+  /// Bytes of temporaries for the given symbols, scratch included.
+  virtual std::int64_t arena_bytes(std::span<const std::int64_t> symbols = {}) const = 0;
+  /// Of these, what lives between kernels: what a budget is about.
   virtual std::int64_t temporary_bytes(std::span<const std::int64_t> symbols = {}) const = 0;
   /// Of values that are computed again instead of being kept, for the symbols that it was planned for.
   virtual std::int64_t recomputed_bytes() const = 0;

@@ -20,6 +20,7 @@ class CpuProgram final : public Executable {
   const Graph& graph() const override;
   const std::vector<int>& may_overwrite() const override;
   std::vector<Kernel> kernels(std::span<const std::int64_t> symbols = {}) const override;
+  std::int64_t arena_bytes(std::span<const std::int64_t> symbols = {}) const override;
   std::int64_t temporary_bytes(std::span<const std::int64_t> symbols = {}) const override;
   std::int64_t recomputed_bytes() const override;
   double side_by_side_seconds(std::span<const std::int64_t> symbols = {}) const override;
@@ -28,9 +29,6 @@ class CpuProgram final : public Executable {
   int measured_team() const override;
   double compile_seconds() const override;
   std::size_t footprint() const override;
-
-  /// Bytes of temporaries for the given symbols, the workers' scratch included.
-  std::int64_t arena_bytes(std::span<const std::int64_t> symbols = {}) const;
 
   // For programs that run this one as a part of them (nested.h).
   /// `symbols` may be more than this graph has. What is run within a team forks no other. `carries`, if any: the inputs
