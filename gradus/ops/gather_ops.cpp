@@ -2,6 +2,7 @@
 #include "gradus/ops/gather_ops.h"
 #include "gradus/graph/extents.h"
 #include "gradus/ops/creation.h"
+#include "gradus/ops/elementwise.h"
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
