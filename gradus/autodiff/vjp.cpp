@@ -135,7 +135,8 @@ class Walk {
   }
 
   void hand_back(Node* node, const Tensor& cotangent) {
-    const NameScope scope(node->scope);  // a gradient belongs to the layer of what it is of
+    const NameScope scope(node->scope);          // a gradient belongs to the layer of what it is of,
+    const DeviceScope there(node->spec.device);  // and is computed where that is
     const Tensors in = operands_of(*node);
     pass_on(*node, in, node->op->vjp(node->op.attributes(), in, Tensor(Ref<Node>(node)), cotangent));
   }
@@ -151,6 +152,7 @@ class Walk {
     }
     if (!any) return;
     const NameScope scope(node->scope);
+    const DeviceScope there(node->spec.device);
     const Tensors in = operands_of(*node);
     for (const Tensor& operand : in) dy.wanted.push_back(between_.find(operand.node().get()) != nullptr);
     pass_on(*node, in, node->op->vjp_of_all(node->op.attributes(), in, dy));

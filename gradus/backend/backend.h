@@ -22,6 +22,11 @@ class Backend {
   /// The numbers by which passes decide; explain() prints them.
   virtual TargetModel target() const = 0;
 
+  /// Memory of `device` with these bytes of the host; and the bytes of such a buffer. to_host waits for what they
+  /// depend on.
+  virtual Ref<Buffer> from_host(const Device& device, const void* data, std::int64_t bytes) = 0;
+  virtual void to_host(const Device& device, const Buffer& buffer, void* data) = 0;
+
   // Tiers: code has to be generated before it runs, an interpreter begins at once.
   /// Whether one run of `graph` is expected to be over before code for it would be there and have run. Deterministic.
   virtual bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> symbols = {}) = 0;
@@ -29,11 +34,15 @@ class Backend {
   virtual double runs_that_pay(const Graph& graph, std::span<const std::int64_t> symbols = {}) = 0;
 };
 
+/// The bits of `source`, which is on `from`, on another device. Waits for what they depend on.
+Ref<Buffer> copy_between(const Buffer& source, const Device& from, const Device& to);
+
 /// The one that serves devices of this kind. Unavailable, with the kinds that there are, if none does.
 Backend& backend_of(DeviceKind kind);
 inline Backend& backend_of(const Device& device) { return backend_of(device.kind); }
 
-/// Makes a backend known, for as long as the process lives; it replaces one that served the kind before.
-void register_backend(DeviceKind kind, Backend& backend);
+/// Makes a backend of `count` devices known, for as long as the process lives; it replaces one that served the kind
+/// before.
+void register_backend(DeviceKind kind, Backend& backend, int count);
 
 }  // namespace gradus

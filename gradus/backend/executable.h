@@ -19,9 +19,10 @@ class Executable {
   /// Binds inputs in the order of graph().inputs; fills outputs[k], in the order of graph().outputs. A buffer already
   /// in outputs[k] is written instead of a new one: the caller puts there the input that output k may overwrite, if
   /// nobody else holds it. `symbols` are the values of the graph's symbols. Throws OutOfRange when data are at fault;
-  /// outputs are then to be thrown away. Any number of threads may run one executable at once.
+  /// outputs are then to be thrown away. Any number of threads may run one executable at once. `device`: of the kind
+  /// that it was compiled for, where inputs are and outputs will be.
   virtual void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
-                   std::span<const std::int64_t> symbols = {}) const = 0;
+                   std::span<const std::int64_t> symbols = {}, const Device& device = {}) const = 0;
 
   virtual const Graph& graph() const = 0;
   /// Per output: the position among the inputs of the one whose buffer it may take over, or -1.

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string>
 #include <vector>
+#include "gradus/tensor/device.h"
 
 namespace gradus {
 
@@ -22,6 +23,7 @@ struct Kernel {
   double seconds = 0;           // on one thread, estimated
   std::size_t bytes_alive = 0;  // of temporaries while it runs
   bool narrow = false;          // it multiplies what has 16 bits
+  Device device = {};           // where it runs
   // Of a call of the outermost program, where kernels are measured: how often it runs, more than once in a loop, and
   // the seconds of all threads together, of a branch or a loop without those of the kernels inside.
   double runs = 0, measured = 0;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <xmmintrin.h>
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
@@ -41,6 +42,7 @@ constexpr std::chrono::microseconds wakes_within{100};
 
 thread_local bool in_job = false;
 thread_local int at_most = ThreadPool::max_threads;  // of this thread
+thread_local int device_of_thread = 0;               // logical device whose team it calls
 struct JobScope {
   bool before = std::exchange(in_job, true);
   JobScope() = default;
@@ -233,8 +235,21 @@ ThreadPool::ThreadPool() : threads_(default_threads()), turnout_(threads_) {
 ThreadPool& ThreadPool::global() {
   alignas(ThreadPool) static std::byte storage[sizeof(ThreadPool)];
   static ThreadPool* const pool = new (storage) ThreadPool;
-  return *pool;
+  if (device_of_thread == 0) [[likely]]
+    return *pool;
+  static std::array<std::atomic<ThreadPool*>, OnDevice::most> others;
+  auto& other = others[static_cast<std::size_t>(device_of_thread)];
+  if (ThreadPool* known = other.load(std::memory_order_acquire)) return *known;
+  auto* const made = new ThreadPool;
+  ThreadPool* expected = nullptr;
+  if (other.compare_exchange_strong(expected, made, std::memory_order_acq_rel)) return *made;
+  delete made;  // it has no team yet
+  return *expected;
 }
+
+ThreadPool::OnDevice::OnDevice(int index, int threads)
+    : before_(std::exchange(device_of_thread, index)), share_(std::min(threads, at_most)) {}
+ThreadPool::OnDevice::~OnDevice() { device_of_thread = before_; }
 
 Nanoseconds ThreadPool::patience_between_jobs() {
   if (crowded.load(std::memory_order_relaxed)) return spin_when_crowded;

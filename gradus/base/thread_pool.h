@@ -17,6 +17,7 @@ namespace gradus {
 
 class ThreadPool {
  public:
+  /// The team of the logical device that this thread computes for: the process's, unless within OnDevice.
   static ThreadPool& global();
   static constexpr int max_threads = 1024;
 
@@ -36,6 +37,20 @@ class ThreadPool {
 
    private:
     const int before_;
+  };
+
+  /// While it lives, this thread computes for logical device `index`, with a team of so many at most that is no other
+  /// device's. 0 is the team of the process.
+  class OnDevice {
+   public:
+    static constexpr int most = 63;
+    [[nodiscard]] OnDevice(int index, int threads);
+    ~OnDevice();
+    OnDevice(const OnDevice&) = delete;
+
+   private:
+    const int before_;
+    const AtMost share_;
   };
 
   /// How a job may go on without workers that do not come.

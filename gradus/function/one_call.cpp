@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 #include "gradus/base/of_thread.h"
+#include "gradus/backend/placed_program.h"
 #include "gradus/compiler/recompute.h"
 #include "gradus/function/call_keys.h"
 #include "gradus/function/pending.h"
@@ -232,10 +233,10 @@ std::vector<Ref<Node>> OneCall::worth_keeping(const Trace& trace, Node& predicat
 std::shared_ptr<const Executable> OneCall::program_of_predicate(Graph graph) const {
   if (max_bytes_ > 0) {
     try {
-      return backend_of(default_device()).compile(graph, {.max_bytes = max_bytes_, .symbols = symbols_});
+      return compile_placed(graph, {.max_bytes = max_bytes_, .symbols = symbols_});
     } catch (const BudgetTooSmall&) {}
   }
-  return backend_of(default_device()).compile(std::move(graph), {.tier = Tier::interpreted});
+  return compile_placed(std::move(graph), {.tier = Tier::interpreted});
 }
 
 Trace::Decision OneCall::evaluate(const Trace& trace, const Tensor& predicate) {

@@ -21,9 +21,9 @@ struct QueueRegistry {
     static auto* only = new QueueRegistry;
     return *only;
   }
-  Pending* take() {
+  Pending* take(const Device& device, const Pending* first) {
     Pending* queue = next();
-    queue->adopt();  // another thread may flush it for long
+    queue->adopt(device, first);  // another thread may flush it for long
     return queue;
   }
   Pending* next() {
@@ -48,11 +48,24 @@ namespace {
 
 constexpr std::size_t max_pending_nodes = 8192;
 
+Spec without_device(const Spec& spec) { return {spec.dtype, spec.shape}; }
+
+/// The queues of one thread.
 struct Lease {
-  Pending& queue = *QueueRegistry::instance().take();
+  Pending& first = *QueueRegistry::instance().take(Placement().physical(), nullptr);
+  std::vector<std::pair<Device, Pending*>> others;  // of further devices
+
   Lease() = default;
   Lease(const Lease&) = delete;
-  ~Lease() { QueueRegistry::instance().give_back(&queue); }
+  ~Lease() {
+    QueueRegistry::instance().give_back(&first);
+    for (const auto& [device, queue] : others) QueueRegistry::instance().give_back(queue);
+  }
+  Pending& of(const Device& device) {
+    for (const auto& [known, queue] : others)
+      if (known == device) return *queue;
+    return *others.emplace_back(device, QueueRegistry::instance().take(device, &first)).second;
+  }
 };
 
 /// Positions of leaves, by address: open addressing, emptied by raising the generation.
@@ -144,16 +157,16 @@ struct Pending::Plan {
 
 /// Leaves first, then what is computed. The key says where operands are.
 Graph Pending::Plan::graph() const {
-  Graph graph;
+  Graph graph;  // of one device, which it does not name
   graph.values.reserve(leaves.size() + live.size());
   for (const Node* leaf : leaves) {
-    graph.inputs.push_back(graph.add({.spec = leaf->spec, .scope = leaf->scope}));
+    graph.inputs.push_back(graph.add({.spec = without_device(leaf->spec), .scope = leaf->scope}));
     if (dying[static_cast<std::size_t>(graph.inputs.back())]) graph.dying.push_back(graph.inputs.back());
   }
   const int base = graph.size();
   auto word = key.begin() + 1;
   for (std::size_t i = 0; i < live.size(); ++i) {
-    Value v{.op = live[i]->op, .spec = live[i]->spec, .scope = live[i]->scope};
+    Value v{.op = live[i]->op, .spec = without_device(live[i]->spec), .scope = live[i]->scope};
     const std::uint64_t operands = *++word;
     v.in.reserve(operands);
     for (std::uint64_t k = 0; k < operands; ++k) {
@@ -167,7 +180,13 @@ Graph Pending::Plan::graph() const {
   return graph;
 }
 
-Pending& Pending::mine() { return OfThread<Lease>::get().queue; }
+Pending& Pending::mine() { return OfThread<Lease>::get().first; }
+
+Pending& Pending::mine(Placement placement) {
+  Lease& lease = OfThread<Lease>::get();
+  const Device device = placement.physical();
+  return device == lease.first.device_ ? lease.first : lease.of(device);
+}
 
 std::vector<Pending*> Pending::all() {
   std::vector<Pending*> queues;
@@ -211,12 +230,14 @@ void Pending::admit(const Ref<Node>& node) {
 }
 
 void Pending::record(const Ref<Node>& node) {
-  node->recorder = number_;
+  node->recorder = thread_;
+  if (node->op.is_copy()) return copy_now(node);
   for (const Ref<Node>& operand : node->inputs) {
     if (operand->value) continue;
     Pending* queue = operand->queue.load(std::memory_order_acquire);
     if (queue && queue != this) queue->flush();
   }
+  const bool eager = mine().eager_;
   bool full = false, ready = true;
   std::vector<Ref<Node>> released;  // after the lock
   {
@@ -236,7 +257,24 @@ void Pending::record(const Ref<Node>& node) {
       full = nodes_.size() > max_pending_nodes / 2;
     }
   }
-  if (eager_ || full) flush();
+  if (eager || full) flush();
+}
+
+/// Copies wait nowhere: what they copy is computed by another queue.
+void Pending::copy_now(const Ref<Node>& node) {
+  std::vector<Ref<Node>> released;  // after the lock
+  const Tensor source(node->inputs[0]);
+  Buffer& there = source.observed();
+  const Device from = source.device(), to = node->spec.device.physical();
+  node->value.set(from == to ? Ref<Buffer>(&there) : copy_between(there, from, to));
+  std::lock_guard lock(guard_);
+  if (recording_ > 0) {
+    kept_.push_back(node);
+    return;
+  }
+  for (const Ref<Node>& operand : node->inputs) released.push_back(operand);
+  node->inputs = {};
+  node->op = {};
 }
 
 void Pending::forget(Node& node) {
@@ -268,9 +306,12 @@ void Pending::orphan() {
   if (recording_ == 0) settle(released);
 }
 
-void Pending::adopt() {
+void Pending::adopt(const Device& device, const Pending* first) {
   std::lock_guard lock(guard_);
   has_owner_ = true;
+  device_ = device;
+  thread_ = first ? first->number_ : number_;
+  recording_ = first ? first->recording_ : 0;
 }
 
 /// Ends the history of what was kept while a tape recorded.
@@ -346,7 +387,7 @@ void Pending::plan(Plan& p) {
 }
 
 void Pending::run(Plan& p) {
-  const ProgramForSizes found = cached_program(DeviceKind::cpu, p.key, [&] { return p.graph(); });
+  const ProgramForSizes found = cached_program(device_.kind, p.key, [&] { return p.graph(); });
   const Executable* program = found.program.get();
   for (Node* leaf : p.leaves) p.inputs.emplace_back(leaf->value.get());
   p.outputs.resize(static_cast<std::size_t>(std::count(p.yields.begin(), p.yields.end(), char{1})));
@@ -354,7 +395,7 @@ void Pending::run(Plan& p) {
     if (const int input = program->may_overwrite()[k]; input >= 0)
       p.outputs[k] = p.inputs[static_cast<std::size_t>(input)];
   ++mine().dispatches_;
-  program->run(p.inputs, p.outputs, found.symbols);
+  program->run(p.inputs, p.outputs, found.symbols, device_);
 }
 
 /// Values become visible; what was only a means to them is let go.
@@ -404,7 +445,7 @@ void Pending::flush() {
   {
     guard_.lock_long();
     std::lock_guard lock(guard_, std::adopt_lock);
-    p->reset(this == &own || !has_owner_);
+    p->reset(thread_ == own.thread_ || !has_owner_);
     if (p->by_owner && recording_ == 0) settle(p->released);
     plan(*p);
     if (!p->live.empty()) {
@@ -434,19 +475,29 @@ void observe(Node& node) {
   if (Pending* queue = node.queue.load(std::memory_order_acquire)) queue->flush();
   if (node.value) return;
   internal_check(static_cast<bool>(node.op), "a leaf has no value");
-  Pending::mine().record(Ref<Node>(&node));
-  Pending::mine().flush();
+  Pending& queue = Pending::mine(node.spec.device);
+  queue.record(Ref<Node>(&node));
+  queue.flush();
+}
+
+void for_each_own_queue(const auto& visit) {
+  Lease& lease = OfThread<Lease>::get();
+  visit(lease.first);
+  for (const auto& [device, queue] : lease.others) visit(*queue);
 }
 
 /// Installed at program start, before any tensor can be observed.
 const bool installed = [] {
   EvaluationHooks::observe = observe;
-  EvaluationHooks::recorded = [](const Ref<Node>& node) { Pending::mine().record(node); };
+  EvaluationHooks::recorded = [](const Ref<Node>& node) {
+    const Placement device = node->spec.device;
+    (device.is_named() ? Pending::mine(device) : Pending::mine()).record(node);
+  };
   EvaluationHooks::forget = [](Node& node) {
     if (Pending* queue = node.queue.load(std::memory_order_acquire)) queue->forget(node);
   };
-  EvaluationHooks::start_recording = [] { Pending::mine().start_recording(); };
-  EvaluationHooks::stop_recording = [] { Pending::mine().stop_recording(); };
+  EvaluationHooks::start_recording = [] { for_each_own_queue([](Pending& queue) { queue.start_recording(); }); };
+  EvaluationHooks::stop_recording = [] { for_each_own_queue([](Pending& queue) { queue.stop_recording(); }); };
   return true;
 }();
 

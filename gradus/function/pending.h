@@ -14,8 +14,10 @@ namespace gradus {
 
 class Pending {
  public:
-  /// The queue of this thread.
+  /// The queue of this thread for the default device of the process.
   static Pending& mine();
+  /// Its queue for `device`: each device has its own programs.
+  static Pending& mine(Placement device);
   /// Computes the queues of all threads.
   static void flush_all();
   /// Computes the queues in which an assignment of `cell` waits.
@@ -31,7 +33,8 @@ class Pending {
   void stop_recording();
 
   bool is_recording() const { return recording_ > 0; }  // asked by the owner only
-  std::uint32_t number() const { return number_; }
+  /// That of the thread, whichever of its queues is asked.
+  std::uint32_t number() const { return thread_; }
   /// Programs that this thread has started.
   std::int64_t& dispatches() { return dispatches_; }
   /// While set, every op is computed at once.
@@ -48,16 +51,19 @@ class Pending {
   static std::vector<Pending*> all();
   bool assigns(const VariableCell& cell);
   void orphan();
-  void adopt();
+  void adopt(const Device& device, const Pending* first);
   void admit(const Ref<Node>& node);
   void close_ranks();
+  void copy_now(const Ref<Node>& node);
 
   ShortLock guard_;
   std::vector<Node*> nodes_;  // in the order of recording; null: has died
   std::vector<std::shared_ptr<VariableCell>> assigned_;
   std::vector<Ref<Node>> kept_;  // computed, but with their history, which ends with the recording
-  std::uint32_t number_ = 0;
-  bool has_owner_ = true;  // a thread that runs
+  std::uint32_t number_ = 0;     // of the queue
+  std::uint32_t thread_ = 0;     // the number of its thread's first queue
+  Device device_;                // whose programs it runs
+  bool has_owner_ = true;        // a thread that runs
   int recording_ = 0;
   std::int64_t dispatches_ = 0;
   bool eager_ = false;

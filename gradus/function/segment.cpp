@@ -270,7 +270,7 @@ std::unique_ptr<Segment> Draft::compile(const CompileOptions& options) && {
     Segment& segment = *part->segment;
     for (const Tensor& capture : segment.captures) capture.observed();
     try {
-      segment.program = std::make_unique<TieredProgram>(backend_of(default_device()), std::move(part->graph), options);
+      segment.program = std::make_unique<TieredProgram>(std::move(part->graph), options);
     } catch (const BudgetTooSmall& error) {
       if (!too_small || error.smallest() > too_small->smallest()) too_small = error;
     }

@@ -5,9 +5,12 @@
 namespace gradus {
 
 bool is_same_kind(const Signature& a, const Signature& b) {
-  if (a.statics != b.statics || a.mode != b.mode || a.specs.size() != b.specs.size()) return false;
-  for (std::size_t i = 0; i < a.specs.size(); ++i)
-    if (a.specs[i].dtype != b.specs[i].dtype || a.specs[i].shape.rank() != b.specs[i].shape.rank()) return false;
+  if (a.statics != b.statics || a.mode != b.mode || a.scope != b.scope || a.specs.size() != b.specs.size())
+    return false;
+  for (std::size_t i = 0; i < a.specs.size(); ++i) {
+    const Spec &x = a.specs[i], &y = b.specs[i];
+    if (x.dtype != y.dtype || x.shape.rank() != y.shape.rank() || x.device != y.device) return false;
+  }
   return true;
 }
 
@@ -97,12 +100,14 @@ std::string difference(const Signature& before, const Signature& now) {
   if (before.statics != now.statics)
     return text("static arguments were ", before.statics.values, ", now ", now.statics.values);
   if (before.mode != now.mode) return text("the training mode was ", name_of(before.mode), ", now ", name_of(now.mode));
+  if (before.scope != now.scope)
+    return text("it was called for ", before.scope.physical(), ", now for ", now.scope.physical());
   std::string reasons;
   for (std::size_t i = 0; i < now.specs.size(); ++i) {
     const Spec &a = before.specs[i], &b = now.specs[i];
-    if (a == b) continue;
+    if (a == b && a.device == b.device) continue;
     if (!reasons.empty()) reasons += "; ";
-    if (a.dtype != b.dtype || a.shape.rank() != b.shape.rank()) {
+    if (a.dtype != b.dtype || a.shape.rank() != b.shape.rank() || a.device != b.device) {
       reasons += text("argument ", i, " was ", a, ", now ", b);
       continue;
     }

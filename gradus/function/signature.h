@@ -20,9 +20,10 @@ struct Signature {
   std::vector<Spec> specs;  // of a call: concrete; of a variant: some dimensions are symbols
   StaticArguments statics;
   CallMode mode = CallMode::unsaid;
+  Placement scope = DeviceScope::current();  // the device that the caller computes on
 };
 
-/// Whether they differ in sizes at most.
+/// Whether they differ in sizes at most: dtypes, ranks and devices are the same.
 bool is_same_kind(const Signature& a, const Signature& b);
 
 /// The values of a pattern's symbols if `call` fits it; else nothing.

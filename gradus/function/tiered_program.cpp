@@ -1,15 +1,16 @@
 /// Which tier, and when.
 #include "gradus/function/tiered_program.h"
+#include "gradus/backend/placed_program.h"
 
 namespace gradus {
 
-TieredProgram::TieredProgram(Backend& backend, Graph graph, CompileOptions options)
-    : backend_(backend), graph_(std::move(graph)), options_(std::move(options)) {
-  if (options_.max_bytes > 0 || !backend_.is_interpreted_sooner(graph_, options_.symbols)) {
+TieredProgram::TieredProgram(Graph graph, CompileOptions options)
+    : graph_(std::move(graph)), options_(std::move(options)) {
+  if (options_.max_bytes > 0 || !is_interpreted_sooner(graph_, options_)) {
     compile_now();
     return;
   }
-  interpreted_ = backend_.compile(graph_, {.disable = options_.disable, .tier = Tier::interpreted});
+  interpreted_ = compile_placed(graph_, {.disable = options_.disable, .tier = Tier::interpreted});
 }
 
 std::shared_ptr<const Executable> TieredProgram::next() {
@@ -29,7 +30,7 @@ const Executable& TieredProgram::compiled() {
 }
 
 void TieredProgram::compile_now() {
-  compiled_ = backend_.compile(graph_, options_);  // where that fails, the graph is still there
+  compiled_ = compile_placed(graph_, options_);  // where that fails, the graph is still there
   graph_ = {};
   ready_.store(compiled_.get(), std::memory_order_release);
 }

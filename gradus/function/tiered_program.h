@@ -9,7 +9,7 @@ namespace gradus {
 class TieredProgram {
  public:
   /// `options.symbols`: of the first run.
-  TieredProgram(Backend& backend, Graph graph, CompileOptions options);
+  TieredProgram(Graph graph, CompileOptions options);
 
   /// The program for one run.
   std::shared_ptr<const Executable> next();
@@ -25,7 +25,6 @@ class TieredProgram {
   void compile_later();
   std::atomic<const Executable*> ready_{nullptr};  // owned by compiled_
   std::atomic<double> later_seconds_{0};
-  Backend& backend_;
   mutable std::mutex guard_;  // of what follows
   std::shared_ptr<const Executable> compiled_, interpreted_;
   Graph graph_;  // until it is compiled

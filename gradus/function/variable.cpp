@@ -6,6 +6,7 @@
 #include "gradus/function/trace.h"
 #include "gradus/function/whereabouts.h"
 #include "gradus/graph/context.h"
+#include "gradus/graph/copy.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/views.h"
@@ -122,12 +123,15 @@ std::shared_ptr<VariableCell> VariableCell::make(const Tensor& initial, std::str
   require(!initial.is_symbolic(), "variable ", name, ": its first value, ", initial.spec(),
           ", is symbolic; make Variables outside of traced functions");
   auto cell = std::make_shared<VariableCell>();
+  // A Variable lives where it is made.
+  const Placement scope = DeviceScope::current();
+  const Tensor here = scope.is_named() && !initial.spec().device.is_named() ? copy_to(initial, scope) : initial;
   cell->name = std::move(name);
-  cell->spec = initial.spec();
+  cell->spec = here.spec();
   cell->trainable = cell->made_trainable = options.trainable;
   cell->aggregation = options.aggregation;
   cell->id = next_id.fetch_add(1, std::memory_order_relaxed);
-  cell->value = initial;
+  cell->value = here;
   cell->handle.cell_ = std::shared_ptr<VariableCell>(std::shared_ptr<void>(), cell.get());
   return cell;
 }
@@ -217,10 +221,15 @@ void Variable::set_trainable(bool trainable) { living(cell_).set_trainable(train
 Aggregation Variable::aggregation() const { return living(cell_).aggregation; }
 std::ostream& operator<<(std::ostream& out, const Variable& variable) { return out << variable.value(); }
 
-void Variable::assign(const Tensor& value) {
+void Variable::assign(const Tensor& given) {
   VariableCell& cell = living(cell_);
-  require(value.spec() == cell.spec, "assign to variable ", cell.name, ": expected ", cell.spec, ", got ",
-          value.spec());
+  const Spec& spec = given.spec();
+  require(spec.dtype == cell.spec.dtype && spec.shape == cell.spec.shape, "assign to variable ", cell.name,
+          ": expected ", cell.spec, ", got ", spec);
+  require(!spec.device.is_named() || spec.device.device() == cell.spec.device.physical(), "assign to variable ",
+          cell.name, ": it is on ", cell.spec.device.physical(), ", the value ", spec, " on ", spec.device.physical(),
+          "; copy it by .to(", cell.spec.device.physical(), ")");
+  const Tensor value = copy_to(given, cell.spec.device);
   if (Context* context = Context::current()) {
     const std::string_view why = context->why_no_assignment();
     require(why.empty(), "assign to variable ", cell.name, ": ", why);

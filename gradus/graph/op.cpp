@@ -193,6 +193,10 @@ void print_field(std::ostream& out, bool value) { out << (value ? "true" : "fals
 void print_field(std::ostream& out, std::int64_t value) { out << dimension::to_text(value); }
 void print_field(std::ostream& out, int value) { out << std::to_string(value); }
 void print_field(std::ostream& out, DType value) { out << value; }
+void print_field(std::ostream& out, Placement value) {
+  if (value.is_named()) out << value.device();
+  else out << "none";
+}
 void print_field(std::ostream& out, const Shape& value) { out << brackets(value); }
 void print_field(std::ostream& out, double value) {
   char digits[40];
@@ -227,6 +231,9 @@ void parse_field(std::string_view written, std::int64_t& value) { value = dimens
 void parse_field(std::string_view written, int& value) { parse_number(written, value); }
 void parse_field(std::string_view written, double& value) { parse_number(written, value); }
 void parse_field(std::string_view written, Shape& value) { value = shape_from_brackets(written); }
+void parse_field(std::string_view written, Placement& value) {
+  value = written == "none" ? Placement() : Placement(device_from_text(written));
+}
 void parse_field(std::string_view written, DType& value) {
   for (DType t : all_dtypes)
     if (name_of(t) == written) {

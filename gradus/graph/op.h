@@ -26,6 +26,8 @@
 /// along axis `axis` of operand `i` stands apart along axis carries(specs, i, axis) of the result; 0 if it is mixed.
 /// Without the rule everything is.
 ///
+/// An op with a field `Placement to` copies its operand to that device; all others run where their operands are.
+///
 /// A library kernel that data can make fail (an index out of range) says  static constexpr bool may_fail = true;
 ///
 /// Axes in attributes count from the end, which makes most batching rules the identity.
@@ -167,6 +169,10 @@ concept HasSiblings = requires(T op) {
   { op.output } -> std::same_as<int&>;
 };
 template <class T>
+concept Copies = requires(const T op) {
+  { op.to } -> std::convertible_to<Placement>;
+};
+template <class T>
 concept HasName = requires { std::string_view(T::name); };
 template <class T>
 concept HasInfer = Emits<T> || Reduces<T> || Expands<T> || requires(const T op, Specs in) {
@@ -229,7 +235,8 @@ struct OpType {
   bool composite = false;
   const char* library_kernel = nullptr;
   int (*carries)(const void*, Specs, int operand, int axis) = nullptr;
-  bool may_fail = false;  // for reasons that depend on data; a region may too
+  bool may_fail = false;                          // for reasons that depend on data; a region may too
+  Placement (*copies_to)(const void*) = nullptr;  // of a copy between devices
   const Region& (*inlined)(const void*) = nullptr;
   const char* control = nullptr;
   std::vector<const Region*> (*regions)(const void*) = nullptr;
@@ -282,6 +289,9 @@ class AnyOp {
   bool is_alias() const { return record_ && record_->type->alias; }
   bool is_library_call() const { return record_ && record_->type->library_kernel; }
   bool is_control() const { return record_ && record_->type->control; }
+  /// Whether it copies from one device to another; and to which one.
+  bool is_copy() const { return record_ && record_->type->copies_to; }
+  Placement copies_to() const { return record_->type->copies_to(record_->attributes); }
   bool has_siblings() const { return record_ && record_->type->with_output; }
   bool may_fail() const;
   /// The regions among its attributes.

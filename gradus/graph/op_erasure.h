@@ -41,6 +41,7 @@ void print_field(std::ostream& out, DType value);
 void print_field(std::ostream& out, const Shape& value);
 void print_field(std::ostream& out, const scalar::Literal& value);
 void print_field(std::ostream& out, const Region& value);
+void print_field(std::ostream& out, Placement value);
 
 void parse_field(std::string_view text, bool& value);
 void parse_field(std::string_view text, std::int64_t& value);
@@ -50,6 +51,7 @@ void parse_field(std::string_view text, DType& value);
 void parse_field(std::string_view text, Shape& value);
 void parse_field(std::string_view text, scalar::Literal& value);
 void parse_field(std::string_view text, Region& value);
+void parse_field(std::string_view text, Placement& value);
 
 std::uint64_t hash_field(double value);
 std::uint64_t hash_field(const scalar::Literal& value);
@@ -58,6 +60,7 @@ inline std::uint64_t hash_field(const Shape& value) { return hash_of(value); }
 inline std::uint64_t hash_field(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 inline std::uint64_t hash_field(int value) { return static_cast<std::uint64_t>(value); }
 inline std::uint64_t hash_field(bool value) { return value; }
+inline std::uint64_t hash_field(Placement value) { return value.code(); }
 inline std::uint64_t hash_field(DType value) { return static_cast<std::uint64_t>(value); }
 
 template <class T> std::uint64_t hash_attributes(const T& op) {
@@ -211,6 +214,7 @@ template <class T> OpType describe() {
   if constexpr (requires(const T op, Specs in) { op.carries(in, 0, -1); })
     type.carries = [](const void* op, Specs in, int i, int axis) { return self(op).carries(in, i, axis); };
   if constexpr (requires { T::may_fail; }) type.may_fail = T::may_fail;
+  if constexpr (Copies<T>) type.copies_to = [](const void* op) { return self(op).to; };
   describe_structure<T>(type);
   type.alias = Aliases<T>;
   type.composite = Expands<T>;

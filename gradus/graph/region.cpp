@@ -15,12 +15,28 @@ struct Region::Contents {
   std::uint64_t hash = 0;
   int depth = 1, symbols = 0;
   bool may_fail = false;
+  Placement device;
 };
+
+namespace {
+
+/// The one device of a body.
+Placement common_device(Placement a, Placement b) {
+  if (!a.is_named() || !b.is_named()) return a.is_named() ? a : b;
+  require(
+      a == b, "the body of a branch, a loop or a call is on two devices, ", a.device(), " and ", b.device(),
+      "; it runs on one: bring what it uses there by .to(device) before, and leave DeviceScope to what is around it");
+  return a;
+}
+
+}  // namespace
 
 Region::Region(Graph graph) {
   if (!graph.dying.empty()) throw InternalError(text("internal fault: nothing dies in a region:\n", to_text(graph)));
   auto contents = std::make_shared<Contents>();
-  for (const Value& v : graph.values) {
+  for (Value& v : graph.values) {
+    contents->device = common_device(contents->device, v.spec.device);
+    v.spec.device = {};
     for (const Region* inner : v.op.regions()) contents->depth = std::max(contents->depth, inner->depth() + 1);
     contents->may_fail = contents->may_fail || v.op.may_fail();
   }
@@ -39,6 +55,7 @@ const Graph& Region::graph() const {
 std::uint64_t Region::hash() const { return contents_ ? contents_->hash : 0; }
 int Region::depth() const { return contents_ ? contents_->depth : 0; }
 int Region::symbols() const { return contents_ ? contents_->symbols : 0; }
+Placement Region::device() const { return contents_ ? contents_->device : Placement(); }
 bool Region::may_fail() const { return contents_ && contents_->may_fail; }
 bool Region::operator==(const Region& other) const {
   if (contents_ == other.contents_) return true;

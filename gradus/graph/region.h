@@ -17,7 +17,8 @@ class Region {
   static constexpr int max_depth = 32;
 
   Region() = default;
-  /// `graph` must yield something and let nothing die. InvalidArgument if regions are nested more than max_depth deep.
+  /// `graph` must yield something and let nothing die. InvalidArgument if regions are nested more than max_depth deep,
+  /// or if its values are on two devices.
   explicit Region(Graph graph);
 
   explicit operator bool() const { return static_cast<bool>(contents_); }
@@ -30,6 +31,8 @@ class Region {
   std::uint64_t hash() const;
   int depth() const;
   bool may_fail() const;
+  /// Where its ops were placed by the scope around them; none if by none. Its graph names no device.
+  Placement device() const;
   int symbols() const;
   bool operator==(const Region& other) const;
 

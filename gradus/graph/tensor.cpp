@@ -1,6 +1,9 @@
 /// Tensor's own members that need no op, and the one door through which nodes are made.
 #include "gradus/graph/tensor.h"
+#include <algorithm>
 #include "gradus/graph/context.h"
+#include "gradus/graph/copy.h"
+#include "gradus/graph/region.h"
 #include "gradus/graph/scope.h"
 
 namespace gradus {
@@ -31,10 +34,7 @@ Tensor Tensor::parameter(const Spec& spec, std::uint32_t trace) {
 }
 
 std::size_t Tensor::bytes() const { return static_cast<std::size_t>(bytes_of(spec())); }
-Device Tensor::device() const {
-  spec();
-  return cpu();
-}
+Device Tensor::device() const { return spec().device.physical(); }
 
 Buffer& Tensor::observed() const {
   const Spec& known = spec();
@@ -72,6 +72,8 @@ Tensor::operator bool() const {
 
 namespace {
 
+Tensor placed_node(AnyOp op, In inputs, Placement device);
+
 void check_traces(const AnyOp& op, In inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Spec& spec = inputs[i].spec();
@@ -80,6 +82,41 @@ void check_traces(const AnyOp& op, In inputs) {
         ", is symbolic: it was made while a function was traced, and that call is over; return it from the function or "
         "assign it to a Variable");
   }
+}
+
+[[noreturn]] void fail_devices(const AnyOp& op, Placement a, Placement b) {
+  throw InvalidArgument(text(op->name, ": operands are on two devices, ", a.device(), " and ", b.device(),
+                             "; copy one of them by .to(", a.device(), "), or compute within a DeviceScope"));
+}
+
+/// The device that the operands name; none if none does.
+Placement device_of(const AnyOp& op, In inputs) {
+  Placement found;
+  const auto add = [&](Placement device) {
+    if (!device.is_named() || device == found) return;
+    if (found.is_named()) fail_devices(op, found, device);
+    found = device;
+  };
+  for (const Tensor& input : inputs) add(input.spec().device);
+  if (op->regions)
+    for (const Region* region : op.regions()) add(region->device());
+  return found;
+}
+
+/// Whether it is made of numbers alone, and so is anywhere.
+bool is_anywhere(const Node& node) { return node.op && node.inputs.size() == 0; }
+
+/// The operands on `device`: copies of those that are elsewhere. Nothing if all are there.
+Tensors brought_to(Placement device, In inputs) {
+  const auto is_elsewhere = [&](const Tensor& input) {
+    const Placement now = input.spec().device;
+    return now.is_named() ? now != device : !is_anywhere(*input.node()) && now.physical() != device.device();
+  };
+  if (std::ranges::none_of(inputs, is_elsewhere)) return {};
+  Tensors there(inputs.begin(), inputs.end());
+  for (Tensor& input : there)
+    if (is_elsewhere(input)) input = copy_to(input, device);
+  return there;
 }
 
 Ref<Node> applied(AnyOp op, In inputs) {
@@ -94,6 +131,18 @@ Ref<Node> applied(AnyOp op, In inputs) {
 
 Tensor make_node(AnyOp op, In inputs) {
   check_traces(op, inputs);
+  if (op.is_copy()) return placed_node(std::move(op), inputs, op.copies_to());
+  // Without devices this costs a look at a byte of each operand.
+  Placement device = DeviceScope::current();
+  if (!device.is_named()) device = device_of(op, inputs);
+  if (!device.is_named()) return placed_node(std::move(op), inputs, device);
+  const Tensors there = brought_to(device, inputs);
+  return placed_node(std::move(op), there.empty() ? inputs : In(there), device);
+}
+
+namespace {
+
+Tensor placed_node(AnyOp op, In inputs, Placement device) {
   // What is made within a trace belongs to it, whatever it depends on: it is part of that program, not computed now nor
   // by a program around it.
   Context* const context = Context::current();
@@ -104,6 +153,7 @@ Tensor make_node(AnyOp op, In inputs) {
     return Tensor(*place);
   }
   Ref<Node> node = applied(std::move(op), inputs);
+  node->spec.device = device;
   node->scope = current_scope();
   if (context) node->trace = context->id();
   else EvaluationHooks::recorded(node);
@@ -111,4 +161,5 @@ Tensor make_node(AnyOp op, In inputs) {
   return Tensor(std::move(node));
 }
 
+}  // namespace
 }  // namespace gradus

@@ -30,7 +30,11 @@ class Tensor {
 
   const Shape& shape() const { return spec().shape; }
   DType dtype() const { return spec().dtype; }
+  /// Where it is, or will be computed.
   Device device() const;
+  /// The same on another device: a copy, through which gradients flow, or this tensor if it is there. The result stays
+  /// on that device until it is copied again, and so does what is computed with it.
+  Tensor to(const Device& device) const;
   std::size_t bytes() const;
   /// The value of a single element; InvalidArgument of another number of elements.
   double item() const;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include "gradus/graph/context.h"
+#include "gradus/graph/copy.h"
 #include "gradus/graph/extents.h"
 #include "gradus/ops/extent_op.h"
 #include "gradus/ops/known_values.h"
@@ -64,7 +65,8 @@ Tensor leaf(const Spec& spec, auto&& write) {
   Ref<Buffer> buffer = Buffer::allocate(bytes_of(spec));
   write(static_cast<char*>(buffer->data()));
   const Tensor made = Tensor::of_buffer(spec, std::move(buffer));
-  return Context::current() ? Context::current()->literal(made) : made;
+  const Tensor here = Context::current() ? Context::current()->literal(made) : made;
+  return DeviceScope::current().is_named() ? copy_to(here, DeviceScope::current()) : here;
 }
 
 }  // namespace

@@ -96,6 +96,7 @@ struct Optimizer::State : OptimizerSetup, OptimizerValues {
     require(is_floating(variable.dtype()), rule->name(), ": variable ", variable.name(), " is of ", variable.dtype(),
             ", expected a floating type");
     const Untraced outside;
+    const DeviceScope beside(variable.cell()->spec.device);
     const Tensors first = first_values(variable);
     std::vector<Variable> made;
     for (std::size_t k = 0; k < first.size(); ++k) {

@@ -43,12 +43,26 @@ struct Cache {
   };
   std::array<Blocks, heap::class_count> blocks;
   memory::Account account;
+  std::array<std::unique_ptr<memory::Account>, Device::most> others;  // of further logical devices
 
   Cache() { memory::open(account); }
   Cache(const Cache&) = delete;
   ~Cache() {
     for (Blocks& list : blocks) heap::give(list.head);
     memory::close(account);
+    for (const auto& other : others)
+      if (other) memory::close(*other);
+  }
+  memory::Account& account_of(int device) {
+    if (device == 0) [[likely]]
+      return account;
+    auto& other = others[static_cast<std::size_t>(device)];
+    if (!other) {
+      other = std::make_unique<memory::Account>();
+      other->device = device;
+      memory::open(*other);
+    }
+    return *other;
   }
 };
 
@@ -64,6 +78,7 @@ constexpr auto batches = [] {
 // Plain pointers cost no check for construction at each use, and can be asked after the thread's destructors have run.
 constinit thread_local Cache* cache = nullptr;
 constinit thread_local bool thread_ended = false;
+constinit thread_local int logical_device = 0;
 
 struct CacheOwner {
   std::unique_ptr<Cache> owned = std::make_unique<Cache>();
@@ -143,13 +158,14 @@ void give_block(Cache* own, heap::Block* block, int kind) noexcept {
   else give_small(own, block, kind);
 }
 
-void charge(Cache* own, std::int64_t bytes, const char* what) {
-  if (own) memory::charge(own->account, bytes, what);
-  else memory::charge_without_account(bytes, what);
+void charge(Cache* own, int device, std::int64_t bytes, const char* what) {
+  if (own) memory::charge(own->account_of(device), bytes, what);
+  else memory::charge_without_account(device, bytes, what);
 }
-void discharge(Cache* own, std::int64_t bytes) noexcept {
-  if (own) memory::discharge(own->account, bytes);
-  else memory::discharge_without_account(bytes);
+void discharge(Cache* own, int device, std::int64_t bytes) noexcept {
+  if (own && (device == 0 || own->others[static_cast<std::size_t>(device)]))
+    memory::discharge(own->account_of(device), bytes);
+  else memory::discharge_without_account(device, bytes);
 }
 
 }  // namespace
@@ -164,17 +180,18 @@ Ref<Buffer> Buffer::allocate(std::int64_t bytes, const char* what) {
   const std::int64_t size = header + bytes + padding;
   const int kind = size <= heap::largest_small ? heap::class_of(size) : span_kind;
   Cache* own = this_cache();
-  charge(own, bytes, what);
+  const int device = logical_device;
+  charge(own, device, bytes, what);
   try {
     std::unique_ptr<memory::Holder> holder;
-    if (bytes >= memory::labelled_bytes) holder.reset(new memory::Holder{bytes, what});
+    if (bytes >= memory::labelled_bytes) holder.reset(new memory::Holder{bytes, what, device});
     heap::Block* block = take_block(own, size, kind);
-    auto* buffer = new (place_of(block)) Buffer(reinterpret_cast<std::byte*>(block) + header, bytes, kind);
+    auto* buffer = new (place_of(block)) Buffer(reinterpret_cast<std::byte*>(block) + header, bytes, kind, device);
     if (holder) memory::enlist(*holder);
     buffer->holder_ = std::move(holder);
     return buffer;
   } catch (const std::bad_alloc&) {
-    discharge(own, bytes);
+    discharge(own, device, bytes);
     memory::fail_system(bytes, what);
   }
 }
@@ -194,11 +211,15 @@ void dispose(Buffer* buffer) noexcept {
     return;
   }
   const std::int64_t bytes = buffer->bytes_;
+  const int device = buffer->device_;
   if (buffer->holder_) memory::delist(*buffer->holder_);
   buffer->~Buffer();
   Cache* own = this_cache();
   give_block(own, block_of(buffer), kind);
-  discharge(own, bytes);
+  discharge(own, device, bytes);
 }
+
+OnLogicalDevice::OnLogicalDevice(int index) : before_(std::exchange(logical_device, index)) {}
+OnLogicalDevice::~OnLogicalDevice() { logical_device = before_; }
 
 }  // namespace gradus

@@ -12,7 +12,8 @@ namespace gradus {
 class Buffer : public RefCounted {
  public:
   /// Data aligned to 64 bytes, with 64 bytes behind it that may be read and written, so that a masked tail may be moved
-  /// as a whole vector. Its contents are undefined. ResourceExhausted past the limit, naming `what` (a literal).
+  /// as a whole vector. Its contents are undefined. It counts for the logical device of the innermost OnLogicalDevice
+  /// of this thread. ResourceExhausted past that device's limit, naming `what` (a literal).
   static Ref<Buffer> allocate(std::int64_t bytes, const char* what = "tensor");
   /// Memory that `owner`, or the caller, keeps alive. It is not counted, and need not have padding.
   static Ref<Buffer> borrow(void* data, std::int64_t bytes, std::shared_ptr<const void> owner = {});
@@ -25,14 +26,30 @@ class Buffer : public RefCounted {
  private:
   friend void dispose(Buffer* buffer) noexcept;
   friend struct BorrowedBuffer;
-  Buffer(void* data, std::int64_t bytes, int kind) : kind_(kind), data_(data), bytes_(bytes) {}
+  Buffer(void* data, std::int64_t bytes, int kind, int device = 0)
+      : kind_(static_cast<std::int16_t>(kind)),
+        device_(static_cast<std::int16_t>(device)),
+        data_(data),
+        bytes_(bytes) {}
 
-  int kind_;  // a size class of the heap, or a larger one's kind
+  std::int16_t kind_;    // a size class of the heap, or a larger one's kind
+  std::int16_t device_;  // the logical device whose account it is in
   void* data_;
   std::int64_t bytes_;
   std::unique_ptr<memory::Holder> holder_;
 };
 
 void dispose(Buffer* buffer) noexcept;
+
+/// In its lifetime what this thread allocates counts for logical device `index` of the processor.
+class OnLogicalDevice {
+ public:
+  [[nodiscard]] explicit OnLogicalDevice(int index);
+  ~OnLogicalDevice();
+  OnLogicalDevice(const OnLogicalDevice&) = delete;
+
+ private:
+  const int before_;
+};
 
 }  // namespace gradus

@@ -1,6 +1,7 @@
 #include "gradus/tensor/memory.h"
 #include <unistd.h>
 #include <algorithm>
+#include <array>
 #include <iomanip>
 #include <limits>
 #include <mutex>
@@ -43,6 +44,8 @@ struct Ledger {
   bool counts = false;     // a test wants to see every allocation, and the one of number `refused` to fail
   std::int64_t counted = 0, refused = -1;
 
+  int device() const;
+
   // All of these are called with the mutex held.
   std::int64_t live() const {
     std::int64_t sum = closed_live;
@@ -81,8 +84,9 @@ struct Ledger {
     return out;
   }
   [[noreturn]] void fail(std::int64_t bytes, const char* what, std::string_view why) {
-    throw OutOfMemory(text(why, ": ", what, " asks for ", size_text(bytes), ", ", size_text(live()),
-                           " are live, the limit is ", size_text(bound()), "; ", holders_text(),
+    throw OutOfMemory(text(why, device() > 0 ? text(" of cpu:", device()) : "", ": ", what, " asks for ",
+                           size_text(bytes), ", ", size_text(live()), " are live, the limit is ", size_text(bound()),
+                           "; ", holders_text(),
                            ". Use a smaller batch or micro_batches, drop tensors that are no longer read, or raise "
                            "the limit with set_memory_limit"));
   }
@@ -92,7 +96,27 @@ struct Ledger {
   }
 };
 
-constinit Ledger ledger;
+constinit std::array<Ledger, Device::most> ledgers{};
+int Ledger::device() const { return static_cast<int>(this - ledgers.data()); }
+
+Ledger& ledger_of(int device) { return ledgers[static_cast<std::size_t>(device)]; }
+/// Of a logical device of the processor. Other kinds have no accounts yet.
+Ledger& ledger_of(std::string_view asked, const Device& device) {
+  require_present(device);
+  require<Unavailable>(device.kind == DeviceKind::cpu, asked, ": devices of kind ", device.kind,
+                       " have no account of memory");
+  return ledger_of(device.index);
+}
+/// Before the heap holds more than all devices together may have, it gives memory back.
+std::int64_t bound_of_all() {
+  std::int64_t sum = 0;
+  for (Ledger& ledger : ledgers) {
+    const std::lock_guard lock(ledger.mutex);
+    const std::int64_t bound = &ledger == ledgers.data() ? ledger.bound() : ledger.limit;
+    sum += std::min(bound, std::numeric_limits<std::int64_t>::max() - sum);
+  }
+  return sum;
+}
 
 void insert(auto*& head, auto& item) {
   item.previous = nullptr;
@@ -107,27 +131,34 @@ void erase(auto*& head, auto& item) {
 
 }  // namespace
 
-MemoryUse memory_use(Device) {
+MemoryUse memory_use(Device device) {
+  Ledger& ledger = ledger_of("memory_use", device);
   const std::lock_guard lock(ledger.mutex);
   ledger.settle_all();
   return {static_cast<std::size_t>(ledger.live()), static_cast<std::size_t>(ledger.peak),
           static_cast<std::size_t>(ledger.bound())};
 }
 
-void reset_peak_memory(Device) {
+void reset_peak_memory(Device device) {
+  Ledger& ledger = ledger_of("reset_peak_memory", device);
   const std::lock_guard lock(ledger.mutex);
   ledger.settle_all();
   ledger.peak = ledger.live();
 }
 
-void set_memory_limit(Device, std::size_t bytes) {
+void set_memory_limit(Device device, std::size_t bytes) {
+  Ledger& ledger = ledger_of("set_memory_limit", device);
+  {
+    const std::lock_guard lock(ledger.mutex);
+    ledger.limit = static_cast<std::int64_t>(std::min(bytes, std::size_t{std::numeric_limits<std::int64_t>::max()}));
+  }
+  heap::set_limit(bound_of_all());
   const std::lock_guard lock(ledger.mutex);
-  ledger.limit = static_cast<std::int64_t>(std::min(bytes, std::size_t{std::numeric_limits<std::int64_t>::max()}));
-  heap::set_limit(ledger.bound());
   ledger.settle_all();
 }
 
 FailingAllocation::FailingAllocation(std::int64_t number) {
+  Ledger& ledger = ledger_of(0);
   const std::lock_guard lock(ledger.mutex);
   internal_check(!ledger.counts, "two failing allocations at once");
   ledger.counts = true;
@@ -136,11 +167,13 @@ FailingAllocation::FailingAllocation(std::int64_t number) {
   ledger.settle_all();
 }
 FailingAllocation::~FailingAllocation() {
+  Ledger& ledger = ledger_of(0);
   const std::lock_guard lock(ledger.mutex);
   ledger.counts = false;
   ledger.settle_all();
 }
 std::int64_t FailingAllocation::count() const {
+  Ledger& ledger = ledger_of(0);
   const std::lock_guard lock(ledger.mutex);
   return ledger.counted;
 }
@@ -148,11 +181,13 @@ std::int64_t FailingAllocation::count() const {
 namespace memory {
 
 void open(Account& account) {
+  Ledger& ledger = ledger_of(account.device);
   const std::lock_guard lock(ledger.mutex);
   insert(ledger.accounts, account);
   if (ledger.counts) ledger.settle(account);
 }
 void close(Account& account) noexcept {
+  Ledger& ledger = ledger_of(account.device);
   const std::lock_guard lock(ledger.mutex);
   ledger.settle(account);
   ledger.closed_live += account.live.load(std::memory_order_relaxed);
@@ -160,41 +195,49 @@ void close(Account& account) noexcept {
 }
 
 void check_limit(Account& account, std::int64_t bytes, const char* what) {
+  Ledger& ledger = ledger_of(account.device);
   const std::lock_guard lock(ledger.mutex);
   ledger.require_room(bytes, what);
   account.live.store(account.live.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
   ledger.settle(account);
 }
 void settle(Account& account) noexcept {
+  Ledger& ledger = ledger_of(account.device);
   const std::lock_guard lock(ledger.mutex);
   ledger.settle(account);
 }
 
-void charge_without_account(std::int64_t bytes, const char* what) {
+void charge_without_account(int device, std::int64_t bytes, const char* what) {
+  Ledger& ledger = ledger_of(device);
   const std::lock_guard lock(ledger.mutex);
   ledger.require_room(bytes, what);
   ledger.closed_live += bytes;
   ledger.peak = std::max(ledger.peak, ledger.live());
 }
-void discharge_without_account(std::int64_t bytes) noexcept {
+void discharge_without_account(int device, std::int64_t bytes) noexcept {
+  Ledger& ledger = ledger_of(device);
   const std::lock_guard lock(ledger.mutex);
   ledger.closed_live -= bytes;
 }
 
 void enlist(Holder& holder) noexcept {
+  Ledger& ledger = ledger_of(holder.device);
   const std::lock_guard lock(ledger.mutex);
   insert(ledger.holders, holder);
 }
 void delist(Holder& holder) noexcept {
+  Ledger& ledger = ledger_of(holder.device);
   const std::lock_guard lock(ledger.mutex);
   erase(ledger.holders, holder);
 }
 void relabel(Holder& holder, std::string label) noexcept {
+  Ledger& ledger = ledger_of(holder.device);
   const std::lock_guard lock(ledger.mutex);
   holder.label.swap(label);
 }
 
 void fail_system(std::int64_t bytes, const char* what) {
+  Ledger& ledger = ledger_of(0);
   const std::lock_guard lock(ledger.mutex);
   ledger.fail(bytes, what, "the system has no more memory");
 }

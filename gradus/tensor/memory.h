@@ -14,7 +14,8 @@ inline constexpr std::size_t KiB = 1024, MiB = 1024 * KiB, GiB = 1024 * MiB;
 struct MemoryUse {
   std::size_t live_bytes, peak_bytes, limit_bytes;
 };
-/// Exact while no other thread allocates or frees. The processor's memory is one: all of its logical devices share it.
+/// Exact while no other thread allocates or frees. Each logical device of the processor has an account and a limit of
+/// its own. Unavailable if the device is not there.
 MemoryUse memory_use(Device device = default_device());
 /// peak_bytes becomes live_bytes.
 void reset_peak_memory(Device device = default_device());
@@ -34,6 +35,7 @@ struct Account {
   std::atomic<std::int64_t> live{0};
   std::atomic<std::int64_t> high{0};     // most since the account was last settled
   std::atomic<std::int64_t> ceiling{0};  // past it the limit is checked
+  int device = 0;                        // logical device of the processor
   Account* previous = nullptr;
   Account* next = nullptr;
 };
@@ -59,13 +61,14 @@ inline void discharge(Account& account, std::int64_t bytes) noexcept {
 }
 
 /// The same for a thread that has closed its account: destructors of thread-locals and statics.
-void charge_without_account(std::int64_t bytes, const char* what);
-void discharge_without_account(std::int64_t bytes) noexcept;
+void charge_without_account(int device, std::int64_t bytes, const char* what);
+void discharge_without_account(int device, std::int64_t bytes) noexcept;
 
 /// A large buffer, in the list from which errors name the largest.
 struct Holder {
   std::int64_t bytes;
   std::string label;
+  int device = 0;
   Holder* previous = nullptr;
   Holder* next = nullptr;
 };

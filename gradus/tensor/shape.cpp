@@ -57,7 +57,9 @@ std::string brackets(const Shape& shape) {
   return out + ']';
 }
 
-std::ostream& operator<<(std::ostream& out, const Spec& spec) { return out << spec.dtype << brackets(spec.shape); }
+std::ostream& operator<<(std::ostream& out, const Spec& spec) {
+  return out << spec.dtype << brackets(spec.shape) << spec.device;
+}
 
 Shape shape_from_brackets(std::string_view written) {
   require(written.size() >= 2 && written.front() == '[' && written.back() == ']', "`", written,
@@ -76,8 +78,13 @@ Shape shape_from_brackets(std::string_view written) {
 
 Spec spec_from_text(std::string_view written) {
   const std::size_t bracket = std::min(written.find('['), written.size());
+  const std::size_t at = std::min(written.find('@'), written.size());
   for (DType t : all_dtypes)
-    if (written.substr(0, bracket) == name_of(t)) return {t, shape_from_brackets(written.substr(bracket))};
+    if (written.substr(0, bracket) == name_of(t) && at >= bracket) {
+      Spec spec{t, shape_from_brackets(written.substr(bracket, at - bracket))};
+      if (at < written.size()) spec.device = device_from_text(written.substr(at + 1));
+      return spec;
+    }
   throw InvalidArgument(text("`", written, "` is not a spec such as f32[64,784]"));
 }
 

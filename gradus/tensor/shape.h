@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 #include "gradus/base/hash.h"
+#include "gradus/tensor/device.h"
 #include "gradus/tensor/dimension.h"
 #include "gradus/tensor/dtype.h"
 
@@ -64,8 +65,13 @@ class Shape {
 /// What is known of a tensor before it exists.
 struct Spec {
   DType dtype = f32;
-  Shape shape;
-  bool operator==(const Spec&) const = default;
+  [[no_unique_address]] Shape shape;
+  Placement device = {};
+  /// A spec without a device equals those on any, so this is not transitive.
+  bool operator==(const Spec& other) const {
+    return dtype == other.dtype && shape == other.shape &&
+           (device == other.device || !device.is_named() || !other.device.is_named());
+  }
 };
 
 /// Bytes of a dense tensor. InvalidArgument past 2^63 - 1. The spec must not be symbolic.
@@ -76,7 +82,7 @@ inline std::uint64_t hash_of(const Spec& spec) {
   return mix(hash_of(spec.shape), static_cast<std::uint64_t>(spec.dtype));
 }
 
-/// "f32[64,784]", as the text form of graphs and messages write it.
+/// "f32[64,784]", as the text form of graphs and messages write it; "f32[64,784]@cpu:1" where a device is named.
 std::ostream& operator<<(std::ostream& out, const Spec& spec);
 /// "[64,784]"
 std::string brackets(const Shape& shape);

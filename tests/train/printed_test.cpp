@@ -23,7 +23,7 @@ TEST(Printed, OnStreamsOfAnyLocale) {
   const Tensor x = constant({12345.5, 0.25});
   expect_the_same(Shape{12345, 2}, "(12345, 2)");
   expect_the_same(Spec{f32, {12345, 2}}, "f32[12345,2]");
-  expect_the_same(Device{DeviceKind::cpu, 12345}, "cpu(12345)");
+  expect_the_same(Device{DeviceKind::cpu, 12345}, "cpu:12345");
   expect_the_same(x, "12345.5");
   expect_the_same(constant(12345), "12345");
 

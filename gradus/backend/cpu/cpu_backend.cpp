@@ -1,4 +1,5 @@
 /// The processor as a backend.
+#include <cstring>
 #include "gradus/backend/backend.h"
 #include "gradus/backend/cpu/budget.h"
 #include "gradus/backend/cpu/run/program.h"
@@ -16,6 +17,15 @@ class CpuBackend final : public Backend {
     return gradus::planned_bytes(std::move(graph), symbols);
   }
   TargetModel target() const override { return {}; }
+  Ref<Buffer> from_host(const Device& device, const void* data, std::int64_t bytes) override {
+    const OnLogicalDevice account(device.index);
+    Ref<Buffer> copy = Buffer::allocate(bytes);
+    if (bytes > 0) std::memcpy(copy->data(), data, static_cast<std::size_t>(bytes));
+    return copy;
+  }
+  void to_host(const Device&, const Buffer& buffer, void* data) override {
+    if (buffer.bytes() > 0) std::memcpy(data, buffer.data(), static_cast<std::size_t>(buffer.bytes()));
+  }
   bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> symbols) override {
     return gradus::is_interpreted_sooner(graph, symbols);
   }
@@ -26,7 +36,7 @@ class CpuBackend final : public Backend {
 
 const bool is_registered = [] {
   static CpuBackend backend;
-  register_backend(DeviceKind::cpu, backend);
+  register_backend(DeviceKind::cpu, backend, 1);
   return true;
 }();
 

@@ -115,7 +115,7 @@ void execute_noting(const Binding& binding, void* const* slots, std::byte* arena
 }
 
 void CpuProgram::State::run(const Binding& binding, std::span<const Ref<Buffer>> inputs,
-                         std::span<Ref<Buffer>> outputs) const {
+                            std::span<Ref<Buffer>> outputs) const {
   void** slots = slots_of_thread(static_cast<std::size_t>(lowered.slots)).data();
   for (std::size_t k = 0; k < inputs.size(); ++k) slots[graph->inputs[k]] = inputs[k]->data();
   for (std::size_t k = 0; k < outputs.size(); ++k) {
@@ -234,7 +234,8 @@ CpuProgram::CpuProgram(std::shared_ptr<const Graph> graph, Plan plan, Lowered lo
 CpuProgram::~CpuProgram() = default;
 
 void CpuProgram::run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
-                  std::span<const std::int64_t> symbols) const {
+                     std::span<const std::int64_t> symbols, const Device& device) const {
+  const OnLogicalDevice account(device.index);
   internal_check(inputs.size() == graph().inputs.size() && outputs.size() == graph().outputs.size(),
                  "a program is run with other numbers of inputs and outputs than it has");
   const Binding* last = state_->last.load(std::memory_order_acquire);
@@ -246,7 +247,7 @@ void CpuProgram::run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>>
 }
 
 std::shared_ptr<const Binding> CpuProgram::bound_within(std::span<const std::int64_t> symbols, int threads,
-                                                     std::vector<int> carries, std::int64_t iterations) const {
+                                                        std::vector<int> carries, std::int64_t iterations) const {
   const LoopBody body{state_->steps, std::move(carries), iterations};
   return gradus::bind(*state_->graph, state_->lowered, state_->schedule, symbols, threads, Start::within, &body);
 }
@@ -293,7 +294,7 @@ double CpuProgram::measured_seconds() const {
 }
 
 std::vector<Kernel> CpuProgram::State::kernels(const Binding& binding, std::span<const std::int64_t> symbols,
-                                            double calls) const {
+                                               double calls) const {
   const State& s = *this;
   const auto bytes = [&](int i) {
     return static_cast<std::size_t>(bytes_of({(*s.graph)[i].spec.dtype, (*s.graph)[i].spec.shape.evaluated(symbols)}));

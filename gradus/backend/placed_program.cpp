@@ -1,0 +1,480 @@
+/// The cut of a graph by devices, and the run of its parts.
+#include "gradus/backend/placed_program.h"
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <future>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include "gradus/base/error.h"
+#include "gradus/base/thread_pool.h"
+#include "gradus/base/threads.h"
+
+namespace gradus {
+namespace {
+
+// ---------------------------------------------------------------- compiling once
+
+/// Executables of graphs that name no device any more, by structure and options.
+class SharedExecutables {
+ public:
+  std::shared_ptr<const Executable> find_or_compile(Backend& backend, const Graph& graph,
+                                                    const CompileOptions& options) {
+    const std::uint64_t hash = hash_of(graph);
+    const std::lock_guard lock(guard_);
+    std::erase_if(known_, [](const auto& entry) { return entry.second.executable.expired(); });
+    for (auto [it, last] = known_.equal_range(hash); it != last; ++it) {
+      const Known& known = it->second;
+      if (known.backend != &backend || !(known.graph == graph) || !is_same(known.options, options)) continue;
+      if (auto found = known.executable.lock()) return found;
+    }
+    auto made = backend.compile(graph, options);
+    ++compilations_;
+    known_.emplace(hash, Known{&backend, graph, options, made});
+    return made;
+  }
+  std::int64_t compilations() const { return compilations_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Known {
+    Backend* backend;
+    Graph graph;  // as it was given: keeps the records of its ops
+    CompileOptions options;
+    std::weak_ptr<const Executable> executable;
+  };
+  static bool is_same(const CompileOptions& a, const CompileOptions& b) {
+    return a.disable == b.disable && a.tier == b.tier && a.max_bytes == b.max_bytes && a.symbols == b.symbols &&
+           !a.profile && !b.profile;  // what is measured is one function's
+  }
+  std::mutex guard_;
+  std::unordered_multimap<std::uint64_t, Known> known_;
+  std::atomic<std::int64_t> compilations_{0};
+};
+SharedExecutables& shared_executables() {
+  static auto* only = new SharedExecutables;
+  return *only;
+}
+
+Graph without_devices(Graph graph) {
+  for (Value& v : graph.values) v.spec.device = {};
+  return graph;
+}
+
+/// One executable, on a device of its kind.
+class OnDevice final : public Executable {
+ public:
+  OnDevice(std::shared_ptr<const Executable> executable, Graph graph, const Device& device)
+      : executable_(std::move(executable)), graph_(std::move(graph)), device_(device) {}
+
+  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs, std::span<const std::int64_t> symbols,
+           const Device&) const override {
+    executable_->run(inputs, outputs, symbols, device_);
+  }
+  const Graph& graph() const override { return graph_; }
+  const std::vector<int>& may_overwrite() const override { return executable_->may_overwrite(); }
+  std::vector<Kernel> kernels(std::span<const std::int64_t> symbols) const override {
+    std::vector<Kernel> all = executable_->kernels(symbols);
+    for (Kernel& kernel : all) kernel.device = device_;
+    return all;
+  }
+  std::int64_t arena_bytes(std::span<const std::int64_t> symbols) const override {
+    return executable_->arena_bytes(symbols);
+  }
+  std::int64_t temporary_bytes(std::span<const std::int64_t> symbols) const override {
+    return executable_->temporary_bytes(symbols);
+  }
+  std::int64_t recomputed_bytes() const override { return executable_->recomputed_bytes(); }
+  double side_by_side_seconds(std::span<const std::int64_t> symbols) const override {
+    return executable_->side_by_side_seconds(symbols);
+  }
+  int team(std::span<const std::int64_t> symbols) const override { return executable_->team(symbols); }
+  double measured_seconds() const override { return executable_->measured_seconds(); }
+  int measured_team() const override { return executable_->measured_team(); }
+  double compile_seconds() const override { return executable_->compile_seconds(); }
+  std::size_t footprint() const override { return executable_->footprint(); }
+
+ private:
+  std::shared_ptr<const Executable> executable_;
+  Graph graph_;  // with its devices
+  Device device_;
+};
+
+// ---------------------------------------------------------------- the cut
+
+/// A value of another part, or one that has to be copied to get there.
+struct PartInput {
+  int value;
+  bool is_copied;  // it is on another device
+};
+
+/// What one device does at one time. Parts of a stage do not depend on each other.
+struct Part {
+  Device device;
+  int stage = 0;
+  Graph graph;
+  std::vector<PartInput> inputs;  // in the order of graph.inputs
+  std::vector<int> outputs;       // values of the whole graph, in the order of graph.outputs
+  std::shared_ptr<const Executable> executable;
+};
+
+/// Where values are made of numbers alone, each part that reads them makes them anew.
+constexpr int anywhere = -1;
+
+class Cut {
+ public:
+  explicit Cut(const Graph& graph) : graph_(graph), places_(graph.values.size()) {
+    for (int i = 0; i < graph.size(); ++i) place(i);
+    for (int i = 0; i < graph.size(); ++i) note_uses(i);
+    for (const int output : graph.outputs) demand(source_of(output));
+  }
+
+  std::vector<Part> parts() && {
+    for (auto& [key, members] : members_) fill(key, members);
+    std::vector<Part> parts;
+    for (auto& [key, part] : parts_) parts.push_back(std::move(part));
+    for (const int input : graph_.dying) let_die(input, parts);
+    return parts;
+  }
+  /// The value that `i` is, if it is a copy within one device.
+  int source_of(int i) const {
+    while (is_same(i)) i = graph_[i].in[0];
+    return i;
+  }
+
+ private:
+  using Key = std::pair<int, int>;  // stage, code of the device
+  struct Place {
+    int device = anywhere;  // code of its placement
+    int stage = 0;
+    bool is_output = false;  // of its part
+  };
+  Place& of(int i) { return places_[static_cast<std::size_t>(i)]; }
+  const Place& of(int i) const { return places_[static_cast<std::size_t>(i)]; }
+  bool is_anywhere(int i) const { return of(i).device == anywhere; }
+  bool is_copy(int i) const { return graph_[i].op.is_copy(); }
+  /// A copy to where its operand is.
+  bool is_same(int i) const {
+    return is_copy(i) && (is_anywhere(graph_[i].in[0]) || of(graph_[i].in[0]).device == of(i).device);
+  }
+
+  void place(int i) {
+    const Value& v = graph_[i];
+    Place& place = of(i);
+    const bool has_memory = v.is_input() || is_copy(i) || v.spec.device.is_named();
+    bool is_free = !has_memory;
+    for (const int operand : v.in) is_free = is_free && is_anywhere(operand);
+    if (is_free) return;
+    place.device = Placement(v.spec.device.physical()).code();
+    for (const int operand : v.in) {
+      if (is_anywhere(operand)) continue;
+      place.stage = std::max(place.stage, of(operand).stage + (of(operand).device != place.device));
+    }
+    // A copy is made when the part that reads it begins.
+    if (!v.is_input() && !is_copy(i)) members_[{place.stage, place.device}].push_back(i);
+  }
+  /// Marks what leaves its part. An output that is made of numbers is made by the default device.
+  void demand(int i) {
+    if (is_anywhere(i)) members_[{0, Placement(Placement().physical()).code()}].push_back(i);
+    of(crossed(i)).is_output = true;
+  }
+  void note_uses(int i) {
+    if (is_anywhere(i) || is_copy(i)) return;
+    for (const int operand : graph_[i].in) {
+      const int read = crossed(source_of(operand));
+      if (!is_anywhere(read) && (of(read).stage != of(i).stage || of(read).device != of(i).device))
+        of(read).is_output = true;
+    }
+  }
+  /// The value that a copy between devices copies, or the value itself.
+  int crossed(int i) const { return is_copy(i) && !is_same(i) ? source_of(graph_[i].in[0]) : i; }
+
+  void fill(const Key& key, std::vector<int>& members) {
+    std::ranges::sort(members);
+    Part& part = parts_[key];
+    part.stage = key.first;
+    std::unordered_map<int, int> local;  // values of the whole graph
+    for (const int i : members) {
+      if (local.contains(i)) continue;
+      add(part, local, key, i);
+      part.device = graph_[i].spec.device.physical();
+      if (of(i).is_output) {
+        part.graph.outputs.push_back(local.at(i));
+        part.outputs.push_back(i);
+      }
+    }
+  }
+  int add(Part& part, std::unordered_map<int, int>& local, const Key& key, int asked) {
+    const int i = source_of(asked);
+    if (const auto known = local.find(i); known != local.end()) return known->second;
+    const Value& v = graph_[i];
+    const bool is_here = is_anywhere(i) || (Key{of(i).stage, of(i).device} == key && !v.is_input() && !is_copy(i));
+    Value made{.spec = v.spec, .scope = v.scope};
+    made.spec.device = {};
+    if (is_here) {
+      for (const int operand : v.in) made.in.push_back(add(part, local, key, operand));
+      made.op = v.op;
+      made.is_constant = v.is_constant;
+      made.constant = v.constant;
+      return local[i] = part.graph.add(std::move(made));
+    }
+    const int read = crossed(i);
+    part.inputs.push_back({read, of(read).device != key.second});
+    const int here = part.graph.add(std::move(made));
+    part.graph.inputs.push_back(here);
+    return local[i] = here;
+  }
+
+  /// An input that one part alone reads may be overwritten there, unless something may still fail then: a call that
+  /// fails changes nothing.
+  void let_die(int input, std::vector<Part>& parts) const {
+    const auto is_it = [&](const PartInput& read) { return read.value == input; };
+    Part* only = nullptr;
+    for (Part& part : parts) {
+      if (std::ranges::none_of(part.inputs, is_it)) continue;
+      if (only) return;
+      only = &part;
+    }
+    const auto may_fail_then = [&](const Part& part) {
+      return &part != only && part.stage >= only->stage &&
+             std::ranges::any_of(part.graph.values, [](const Value& v) { return v.op.may_fail(); });
+    };
+    if (!only || of(input).is_output || std::ranges::any_of(parts, may_fail_then)) return;
+    const auto read = std::ranges::find_if(only->inputs, is_it);
+    if (read->is_copied) return;
+    only->graph.dying.push_back(only->graph.inputs[static_cast<std::size_t>(read - only->inputs.begin())]);
+  }
+
+  const Graph& graph_;
+  std::vector<Place> places_;
+  std::map<Key, std::vector<int>> members_;
+  std::map<Key, Part> parts_;
+};
+
+// ---------------------------------------------------------------- the run
+
+/// A thread for each device beside the caller's, which runs what it is given in order.
+class Lane {
+ public:
+  static Lane& of(const Device& device) {
+    static auto* lanes = new std::map<int, std::unique_ptr<Lane>>;
+    static std::mutex guard;
+    const std::lock_guard lock(guard);
+    auto& lane = (*lanes)[Placement(device).code()];
+    if (!lane) lane.reset(new Lane);
+    return *lane;
+  }
+  std::future<void> give(std::packaged_task<void()> task) {
+    std::future<void> done = task.get_future();
+    {
+      const std::lock_guard lock(guard_);
+      waiting_.push_back(std::move(task));
+    }
+    wake_.notify_one();
+    return done;
+  }
+
+ private:
+  Lane() {
+    std::thread([this] { work(); }).detach();  // never destroyed, as the workers of the pool
+  }
+  [[noreturn]] void work() {
+    for (;;) {
+      std::unique_lock lock(guard_);
+      wake_.wait(lock, [&] { return !waiting_.empty(); });
+      std::packaged_task<void()> task = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      task();
+    }
+  }
+  std::mutex guard_;
+  std::condition_variable wake_;
+  std::deque<std::packaged_task<void()>> waiting_;
+};
+
+class PlacedProgram final : public Executable {
+ public:
+  PlacedProgram(Graph graph, const CompileOptions& options) : graph_(std::move(graph)) {
+    Cut cut(graph_);
+    for (const int output : graph_.outputs) sources_.push_back(cut.source_of(output));
+    parts_ = std::move(cut).parts();
+    for (Part& part : parts_)
+      part.executable = shared_executables().find_or_compile(backend_of(part.device), part.graph, options);
+    for (const int source : sources_) may_overwrite_.push_back(input_taken_by(source));
+  }
+
+  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs, std::span<const std::int64_t> symbols,
+           const Device&) const override {
+    std::vector<Ref<Buffer>> values(graph_.values.size());
+    for (std::size_t k = 0; k < inputs.size(); ++k) values[at(graph_.inputs[k])] = inputs[k];
+    std::unordered_map<int, Ref<Buffer>> given;  // what outputs are to be written into
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+      if (outputs[k]) given.emplace(sources_[k], outputs[k]);
+    for (std::size_t first = 0; first < parts_.size();) {
+      std::size_t past = first;
+      while (past < parts_.size() && parts_[past].stage == parts_[first].stage) ++past;
+      run_stage({parts_.data() + first, past - first}, values, given, symbols);
+      first = past;
+    }
+    for (std::size_t k = 0; k < outputs.size(); ++k) outputs[k] = output(k, values);
+  }
+
+  const Graph& graph() const override { return graph_; }
+  const std::vector<int>& may_overwrite() const override { return may_overwrite_; }
+  std::vector<Kernel> kernels(std::span<const std::int64_t> symbols) const override {
+    std::vector<Kernel> all;
+    int first_stage = 0, next_stage = 0;  // of kernels; those of parts side by side begin together
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      if (p > 0 && parts_[p].stage != parts_[p - 1].stage) first_stage = next_stage;
+      for (Kernel kernel : parts_[p].executable->kernels(symbols)) {
+        kernel.stage += first_stage;
+        kernel.device = parts_[p].device;
+        next_stage = std::max(next_stage, kernel.stage + 1);
+        all.push_back(std::move(kernel));
+      }
+    }
+    return all;
+  }
+  std::int64_t arena_bytes(std::span<const std::int64_t> symbols) const override {
+    return sum([&](const Executable& e) { return e.arena_bytes(symbols); });
+  }
+  std::int64_t temporary_bytes(std::span<const std::int64_t> symbols) const override {
+    return sum([&](const Executable& e) { return e.temporary_bytes(symbols); });
+  }
+  std::int64_t recomputed_bytes() const override {
+    return sum([](const Executable& e) { return e.recomputed_bytes(); });
+  }
+  double side_by_side_seconds(std::span<const std::int64_t> symbols) const override {
+    return sum([&](const Executable& e) { return e.side_by_side_seconds(symbols); });
+  }
+  int team(std::span<const std::int64_t> symbols) const override {
+    int most = 1;
+    for (const Part& part : parts_) most = std::max(most, part.executable->team(symbols));
+    return most;
+  }
+  double measured_seconds() const override {
+    return sum([](const Executable& e) { return e.measured_seconds(); });
+  }
+  int measured_team() const override {
+    int most = 0;
+    for (const Part& part : parts_) most = std::max(most, part.executable->measured_team());
+    return most;
+  }
+  double compile_seconds() const override {
+    return sum([](const Executable& e) { return e.compile_seconds(); });
+  }
+  std::size_t footprint() const override {
+    return sum([](const Executable& e) { return e.footprint(); });
+  }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  template <class F> auto sum(const F& of) const {
+    decltype(of(*parts_[0].executable)) total{};
+    for (const Part& part : parts_) total += of(*part.executable);
+    return total;
+  }
+
+  /// The input of the whole graph in whose place value `source` may be computed, or -1.
+  int input_taken_by(int source) const {
+    for (const Part& part : parts_) {
+      const auto made = std::ranges::find(part.outputs, source);
+      if (made == part.outputs.end()) continue;
+      const int taken = part.executable->may_overwrite()[static_cast<std::size_t>(made - part.outputs.begin())];
+      if (taken < 0) return -1;
+      const auto input = std::ranges::find(graph_.inputs, part.inputs[at(taken)].value);
+      return input == graph_.inputs.end() ? -1 : static_cast<int>(input - graph_.inputs.begin());
+    }
+    return -1;
+  }
+
+  /// The first part is the caller's; the others are done by the threads of their devices meanwhile.
+  void run_stage(std::span<const Part> parts, std::vector<Ref<Buffer>>& values,
+                 const std::unordered_map<int, Ref<Buffer>>& given, std::span<const std::int64_t> symbols) const {
+    const int share = std::max(1, num_threads() / static_cast<int>(parts.size()));
+    std::vector<std::vector<Ref<Buffer>>> made(parts.size());
+    const auto run_part = [&](std::size_t p) {
+      const Device& device = parts[p].device;
+      const bool is_logical = device.kind == DeviceKind::cpu;
+      const ThreadPool::OnDevice team(is_logical && parts.size() > 1 ? device.index : 0, share);
+      std::vector<Ref<Buffer>> inputs;
+      for (const PartInput& input : parts[p].inputs) inputs.push_back(brought(input, values, device));
+      for (const int output : parts[p].outputs) {
+        const auto place = given.find(output);
+        made[p].push_back(place == given.end() ? Ref<Buffer>() : place->second);
+      }
+      parts[p].executable->run(inputs, made[p], symbols, device);
+    };
+    std::vector<std::future<void>> others;
+    for (std::size_t p = 1; p < parts.size(); ++p)
+      others.push_back(Lane::of(parts[p].device).give(std::packaged_task<void()>([&run_part, p] { run_part(p); })));
+    std::exception_ptr problem;
+    const auto note = [&](const auto& work) {
+      try {
+        work();
+      } catch (...) {
+        if (!problem) problem = std::current_exception();
+      }
+    };
+    note([&] { run_part(0); });
+    for (std::future<void>& other : others) note([&] { other.get(); });  // all, since they use what is here
+    if (problem) std::rethrow_exception(problem);
+    for (std::size_t p = 0; p < parts.size(); ++p)
+      for (std::size_t k = 0; k < made[p].size(); ++k) values[at(parts[p].outputs[k])] = std::move(made[p][k]);
+  }
+  Ref<Buffer> brought(const PartInput& input, const std::vector<Ref<Buffer>>& values, const Device& to) const {
+    const Ref<Buffer>& there = values[at(input.value)];
+    if (!input.is_copied) return there;
+    return copy_between(*there, graph_[input.value].spec.device.physical(), to);
+  }
+  Ref<Buffer> output(std::size_t k, const std::vector<Ref<Buffer>>& values) const {
+    const int source = sources_[k];
+    const Value& v = graph_[source];
+    if (!v.op.is_copy()) return values[at(source)];
+    return copy_between(*values[at(v.in[0])], graph_[v.in[0]].spec.device.physical(), v.spec.device.physical());
+  }
+
+  Graph graph_;
+  std::vector<int> sources_;  // of the outputs
+  std::vector<Part> parts_;   // stage by stage
+  std::vector<int> may_overwrite_;
+};
+
+/// The devices of a graph: none if it names none.
+std::vector<Device> devices_of(const Graph& graph) {
+  std::vector<Device> all;
+  bool has_unnamed = false;
+  const auto add = [&](const Device& device) {
+    if (std::ranges::find(all, device) == all.end()) all.push_back(device);
+  };
+  for (const Value& v : graph.values) {
+    if (v.spec.device.is_named()) add(v.spec.device.device());
+    else has_unnamed = has_unnamed || v.is_input() || v.op.is_copy();
+  }
+  if (!all.empty() && has_unnamed) add(Placement().physical());
+  return all;
+}
+
+}  // namespace
+
+std::shared_ptr<const Executable> compile_placed(Graph graph, const CompileOptions& options) {
+  const std::vector<Device> devices = devices_of(graph);
+  const Device first = devices.empty() ? Placement().physical() : devices.front();
+  if (devices.empty() && first == Device{}) return backend_of(first).compile(std::move(graph), options);
+  if (devices.size() > 1) return std::make_shared<PlacedProgram>(std::move(graph), options);
+  auto executable = shared_executables().find_or_compile(backend_of(first), without_devices(graph), options);
+  return std::make_shared<OnDevice>(std::move(executable), std::move(graph), first);
+}
+
+bool is_interpreted_sooner(const Graph& graph, const CompileOptions& options) {
+  const std::vector<Device> devices = devices_of(graph);
+  if (devices.size() > 1) return false;
+  const Device device = devices.empty() ? Placement().physical() : devices.front();
+  return backend_of(device).is_interpreted_sooner(graph, options.symbols);
+}
+
+std::int64_t placed_compilations() { return shared_executables().compilations(); }
+
+}  // namespace gradus
