@@ -1,6 +1,7 @@
 /// What errors say: for tests of users' mistakes.
 #pragma once
 #include <gtest/gtest.h>
+#include <initializer_list>
 #include <string>
 #include "gradus/base/error.h"
 
@@ -17,6 +18,12 @@ template <class E = Error> std::string error_of(auto f) {
 
 inline void expect_says(const std::string& message, const std::string& part) {
   EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+/// f() throws an E that says all of these.
+template <class E> void expect_error(auto f, std::initializer_list<const char*> parts) {
+  const std::string message = error_of<E>(f);
+  for (const char* part : parts) expect_says(message, part);
 }
 
 }  // namespace gradus

@@ -295,6 +295,13 @@ class Lane {
 };
 
 class PlacedProgram final : public Executable {
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  template <class F> auto sum(const F& of) const {
+    decltype(of(*parts_[0].executable)) total{};
+    for (const Part& part : parts_) total += of(*part.executable);
+    return total;
+  }
+
  public:
   PlacedProgram(Graph graph, const CompileOptions& options) : graph_(std::move(graph)) {
     Cut cut(graph_);
@@ -370,13 +377,6 @@ class PlacedProgram final : public Executable {
   }
 
  private:
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  template <class F> auto sum(const F& of) const {
-    decltype(of(*parts_[0].executable)) total{};
-    for (const Part& part : parts_) total += of(*part.executable);
-    return total;
-  }
-
   /// The input of the whole graph in whose place value `source` may be computed, or -1.
   int input_taken_by(int source) const {
     for (const Part& part : parts_) {

@@ -55,10 +55,11 @@ class KernelTable {
   KernelTable(const std::vector<Kernel>& kernels, const ThreadRates& rates) : kernels_(kernels), rates_(rates) {
     for (const Kernel& kernel : kernels) {
       is_measured_ = is_measured_ || kernel.runs > 0;
-      width_ = std::max(width_, shortened(kernel.name).size());
+      has_devices_ = has_devices_ || kernel.device != kernels.front().device;
       most_ = std::max(most_, kernel.bytes_alive);
       ++stages_[kernel.stage];
     }
+    for (const Kernel& kernel : kernels) width_ = std::max(width_, name_of(kernel).size());
     for (std::size_t k = 0; k < kernels.size(); ++k) order_.push_back(k);
     std::ranges::stable_sort(order_, {}, [&](std::size_t k) { return kernels[k].stage; });
   }
@@ -75,7 +76,7 @@ class KernelTable {
                                                                                                                : "  ");
       last = kernel.stage;
       print_line(out,
-                 {stage, shortened(kernel.name), bytes(kernel.bytes_read), bytes(kernel.bytes_written),
+                 {stage, name_of(kernel), bytes(kernel.bytes_read), bytes(kernel.bytes_written),
                   number(kernel.flops / 1e6, 2), duration(kernel.seconds)},
                  measured(kernel), bytes(kernel.bytes_alive) + "  " + bar(kernel.bytes_alive, most_));
     }
@@ -88,6 +89,11 @@ class KernelTable {
 
  private:
   using Cells = std::vector<std::string>;
+
+  /// With the device, where kernels run on several.
+  std::string name_of(const Kernel& kernel) const {
+    return has_devices_ ? text(kernel.device, ' ', shortened(kernel.name)) : shortened(kernel.name);
+  }
 
   /// What stands beside the estimate: time, and what it means.
   Cells measured(const Kernel& kernel) const {
@@ -106,7 +112,7 @@ class KernelTable {
 
   const std::vector<Kernel>& kernels_;
   const ThreadRates& rates_;
-  bool is_measured_ = false;
+  bool is_measured_ = false, has_devices_ = false;
   std::vector<std::size_t> order_;
   std::map<int, int> stages_;  // how many kernels each has
   std::size_t width_ = 6, most_ = 0;

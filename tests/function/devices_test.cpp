@@ -1,0 +1,346 @@
+/// Devices: scopes, copies and their gradients, memory, programs on one device and on several, mistakes. Logical
+/// devices of the processor stand for what a machine may have.
+#include <gtest/gtest.h>
+#include <random>
+#include "gradus/backend/placed_program.h"
+#include "gradus/gradus.h"
+#include "tests/errors.h"
+
+namespace gradus {
+namespace {
+
+Tensor numbers(const Shape& shape, int seed = 1) { return random::normal(shape, {.seed = seed}); }
+
+bool same(const Tensor& a, const Tensor& b) { return bitwise_equal(a.to(cpu(0)), b.to(cpu(0))); }
+
+// ---------------------------------------------------------------- scopes and copies
+
+TEST(Devices, ArePrintedAndListed) {
+  EXPECT_EQ(text(cpu(1)), "cpu:1");
+  EXPECT_EQ(devices(DeviceKind::cpu), std::vector{cpu(0)});
+  EXPECT_TRUE(devices(DeviceKind::cuda).empty());
+  EXPECT_EQ(DeviceKind::cuda, DeviceKind::gpu);
+  EXPECT_EQ(default_device(), cpu(0));
+  EXPECT_EQ(device_from_text("tpu:3"), (Device{DeviceKind::tpu, 3}));
+  for (const char* wrong : {"", "cpu", "cpu:", "cpu:-1", "cpu:63", "cpu:1x", "xpu:1", "1"})
+    EXPECT_THROW(device_from_text(wrong), InvalidArgument) << wrong;
+}
+
+TEST(Devices, ATensorIsWhereItWasPut) {
+  const Tensor x = numbers({3});
+  EXPECT_EQ(x.device(), cpu(0));
+  const Tensor y = x.to(cpu(1));
+  EXPECT_EQ(y.device(), cpu(1));
+  EXPECT_EQ((y * 2 + 1).device(), cpu(1));
+  EXPECT_TRUE(same(y, x));
+  EXPECT_EQ(text(y.spec()), "f32[3]@cpu:1");
+  EXPECT_EQ(y.spec(), (Spec{f32, {3}})) << "a spec without a device matches any";
+}
+
+TEST(Devices, WhatIsMadeInAScopeIsThere) {
+  const DeviceScope scope(cpu(2));
+  EXPECT_EQ(default_device(), cpu(2));
+  EXPECT_EQ(constant({1.0, 2.0}).device(), cpu(2));
+  EXPECT_EQ(zeros({2}).device(), cpu(2));
+  EXPECT_EQ(Variable(constant(1.0)).value().device(), cpu(2));
+  {
+    const DeviceScope inner(cpu(1));
+    EXPECT_EQ(zeros({2}).device(), cpu(1));
+  }
+  EXPECT_EQ(zeros({2}).device(), cpu(2));
+}
+
+TEST(Devices, AScopeBringsOperandsOver) {
+  const Tensor a = numbers({4}).to(cpu(1)), b = numbers({4}, 2).to(cpu(2));
+  const DeviceScope scope(cpu(3));
+  const Tensor sum = a + b;
+  EXPECT_EQ(sum.device(), cpu(3));
+  EXPECT_EQ(sum.to_vector<float>(), (a.to(cpu(0)) + b.to(cpu(0))).to_vector<float>());
+}
+
+TEST(Devices, UncommittedTensorsGoWhereTheOthersAre) {
+  const Tensor a = numbers({4}).to(cpu(1)), b = numbers({4}, 2);
+  EXPECT_EQ((a + b).device(), cpu(1));
+  EXPECT_EQ((b * a).device(), cpu(1));
+  EXPECT_EQ(b.device(), cpu(0));
+  EXPECT_TRUE(same(a + b, a.to(cpu(0)) + b));
+}
+
+TEST(Devices, TwoDevicesDoNotMeetByThemselves) {
+  const Tensor a = numbers({4}).to(cpu(1)), b = numbers({4}).to(cpu(2));
+  expect_error<InvalidArgument>([&] { return a + b; }, {"cpu:1", "cpu:2", ".to("});
+  expect_error<InvalidArgument>([&] { return matmul(reshape(a, {2, 2}), reshape(b, {2, 2})); }, {"cpu:1", "cpu:2"});
+  auto f = function([](Tensor x, Tensor y) { return x * y; });
+  expect_error<InvalidArgument>([&] { return f(a, b); }, {"cpu:1", "cpu:2"});
+}
+
+TEST(Devices, GradientsCross) {
+  const Tensor x = numbers({5});
+  const auto f = [](const Tensor& v) {
+    const Tensor there = exp(v).to(cpu(1)) * 3;
+    return reduce_sum(square(there).to(cpu(2)) + 1);
+  };
+  const auto plain = [](const Tensor& v) { return reduce_sum(square(exp(v) * 3) + 1); };
+  EXPECT_TRUE(same(grad(f)(x), grad(plain)(x)));
+  EXPECT_EQ(grad(f)(x).device(), cpu(0));
+  EXPECT_TRUE(same(hessian(f)(x), hessian(plain)(x)));
+  const Tensor on_one = x.to(cpu(1));
+  EXPECT_EQ(grad(plain)(on_one).device(), cpu(1));
+  EXPECT_EQ(grad(f)(on_one).device(), cpu(1));
+  EXPECT_TRUE(same(vmap([](const Tensor& v) { return v.to(cpu(1)) * 2; })(x), x * 2));
+}
+
+TEST(Devices, ATapeSeesWhatIsComputedElsewhere) {
+  Variable w(numbers({3, 2}));
+  GradientTape tape;
+  Tensor y;
+  {
+    const DeviceScope scope(cpu(1));
+    y = reduce_sum(tanh(matmul(numbers({4, 3}, 5), w)));
+  }
+  EXPECT_EQ(y.device(), cpu(1));
+  y.item();
+  const Tensor gradient = tape.gradient(y, w);
+  EXPECT_EQ(gradient.device(), cpu(0)) << "where the Variable is";
+  GradientTape plain_tape;
+  const Tensor plain = reduce_sum(tanh(matmul(numbers({4, 3}, 5), w)));
+  EXPECT_TRUE(same(gradient, plain_tape.gradient(plain, w)));
+}
+
+// ---------------------------------------------------------------- Variables
+
+TEST(Devices, AVariableStaysWhereItIs) {
+  const auto made = [] {
+    const DeviceScope scope(cpu(1));
+    return Variable(numbers({3}), "w");
+  };
+  Variable w = made(), u(numbers({3}), "u");
+  expect_error<InvalidArgument>([&] { w.assign(numbers({3}, 2).to(cpu(2))); }, {"w", "cpu:1", "cpu:2", ".to(cpu:1)"});
+  expect_error<InvalidArgument>([&] { u.assign(numbers({3}, 2).to(cpu(1))); }, {"u", "cpu:0", "cpu:1"});
+  auto step = function([&](Tensor x) { w.assign(x); });
+  expect_error<InvalidArgument>([&] { step(numbers({3}).to(cpu(2))); }, {"w", "cpu:1", "cpu:2"});
+  EXPECT_TRUE(same(w, numbers({3})));
+  EXPECT_TRUE(same(u, numbers({3})));
+  w.assign(numbers({3}, 7));
+  EXPECT_EQ(w.value().device(), cpu(1));
+  w.assign_add(numbers({3}, 8));
+  EXPECT_EQ(w.value().device(), cpu(1));
+  EXPECT_TRUE(same(w, numbers({3}, 7) + numbers({3}, 8)));
+  u.assign(numbers({3}, 9).to(cpu(0)));
+  EXPECT_TRUE(same(u, numbers({3}, 9)));
+}
+
+struct Pair {
+  Device a, b;
+  Dense first{16, tanh}, second{4};
+  Tensor operator()(Tensor x) const {
+    {
+      const DeviceScope scope(a);
+      x = first(x);
+    }
+    const DeviceScope scope(b);
+    return second(x);
+  }
+};
+
+std::vector<Tensor> trained(Device a, Device b) {
+  set_seed(3);
+  Model<Pair> model({.a = a, .b = b});
+  Adam optimizer({.learning_rate = 1e-2});
+  const Tensor x = numbers({24, 8}), y = random::integers({24}, {.high = 4, .seed = 9});
+  auto step = function([&](Tensor features, Tensor labels) {
+    GradientTape tape;
+    Loss loss = Loss::mean(sparse_categorical_crossentropy(labels, model(features, training), from_logits));
+    optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
+    return loss;
+  });
+  std::vector<Tensor> all;
+  for (int i = 0; i < 5; ++i) all.push_back(step(x, y));
+  for (const Variable& w : model.variables()) all.push_back(w.value());
+  for (const Variable& slot : optimizer.variables()) all.push_back(slot.value());
+  return all;
+}
+
+TEST(Devices, PlacementChangesNoBitOfTraining) {
+  const std::vector<Tensor> one = trained(cpu(0), cpu(0));
+  for (const auto& [a, b] : {std::pair{cpu(0), cpu(1)}, {cpu(1), cpu(1)}, {cpu(2), cpu(1)}}) {
+    const std::vector<Tensor> two = trained(a, b);
+    ASSERT_EQ(one.size(), two.size());
+    for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(same(one[i], two[i])) << a << ' ' << b << ' ' << i;
+  }
+}
+
+TEST(Devices, SlotsLiveBesideTheirVariables) {
+  const auto made = [] {
+    const DeviceScope scope(cpu(1));
+    return Variable(numbers({3}), "w");
+  };
+  Variable w = made();
+  Adam optimizer({});
+  GradientTape tape;
+  const Tensor loss = reduce_sum(square(w));
+  optimizer.apply_gradients(tape.gradient(loss, Variables(w)));
+  for (const Variable& slot : optimizer.variables())
+    if (slot.shape() == w.shape()) EXPECT_EQ(slot.value().device(), cpu(1)) << slot.name();
+}
+
+// ---------------------------------------------------------------- programs
+
+TEST(Devices, AFunctionServesTheDeviceOfItsArguments) {
+  auto f = function([](Tensor x) { return softmax(matmul(x, transpose(x))); });
+  const Tensor x = numbers({6, 3});
+  const Tensor plain = f(x), there = f(x.to(cpu(1)));
+  EXPECT_EQ(there.device(), cpu(1));
+  EXPECT_TRUE(same(plain, there));
+  {
+    const DeviceScope scope(cpu(2));
+    EXPECT_EQ(f(x).device(), cpu(2));
+    EXPECT_TRUE(same(f(x), plain));
+  }
+  EXPECT_EQ(f(x).device(), cpu(0));
+}
+
+/// Of four replicas one program is compiled.
+TEST(Devices, EqualProgramsAreCompiledOnce) {
+  auto f = function([](Tensor x) { return reduce_sum(tanh(x) * 3 + exp(x), {.axis = {1}}); });
+  const Tensor x = numbers({64, 1024});  // compiled at once
+  std::vector<Tensor> results{f(x)};
+  const std::int64_t before = placed_compilations();
+  for (int i = 1; i <= 4; ++i) results.push_back(f(x.to(cpu(i))));
+  EXPECT_EQ(placed_compilations() - before, 1);
+  for (const Tensor& result : results) EXPECT_TRUE(same(result, results[0]));
+}
+
+TEST(Devices, IndependentHalvesRunSideBySide) {
+  auto f = function([](Tensor x) {
+    Tensor a, b;
+    {
+      const DeviceScope scope(cpu(1));
+      a = matmul(tanh(x), transpose(x));
+    }
+    {
+      const DeviceScope scope(cpu(2));
+      b = matmul(exp(x), transpose(x));
+    }
+    return a + b.to(cpu(1));
+  });
+  const Tensor x = numbers({64, 48});
+  EXPECT_TRUE(same(f(x), matmul(tanh(x), transpose(x)) + matmul(exp(x), transpose(x))));
+  const Explanation e = f.explain();
+  int first[3] = {-1, -1, -1};
+  for (const Kernel& kernel : e.kernels)
+    if (first[kernel.device.index] < 0) first[kernel.device.index] = kernel.stage;
+  EXPECT_EQ(first[1], 0);
+  EXPECT_EQ(first[2], 0);
+  const std::string printed = text(e);
+  EXPECT_NE(printed.find("cpu:2"), std::string::npos) << printed;
+  EXPECT_NE(e.graph().find("@cpu:2"), std::string::npos) << e.graph();
+  EXPECT_EQ(to_text(parse_graph(e.graph())), to_text(parse_graph(to_text(parse_graph(e.graph())))));
+}
+
+TEST(Devices, ACallThatFailsOnOneDeviceChangesNothing) {
+  Variable w(numbers({3}), "w");
+  auto step = function([&](Tensor x, Tensor at) {
+    const Tensor chosen = gather(x.to(cpu(1)), at.to(cpu(1)));
+    w.assign(w.value() + 1);
+    return chosen;
+  });
+  const Tensor before = w.value();
+  EXPECT_THROW(step(numbers({4, 2}), constant({1, 9})).to_vector<float>(), OutOfRange);
+  EXPECT_TRUE(same(w, before));
+  step(numbers({4, 2}), constant({1, 3}));
+  EXPECT_TRUE(same(w, before + 1));
+}
+
+TEST(Devices, BranchesAndLoopsRunWhereTheirOperandsAre) {
+  const Tensor x = numbers({4}).to(cpu(1));
+  const auto body = [](const Tensor& v) {
+    return while_loop([](const Tensor& s) { return reduce_sum(s) < 100.0; }, [](const Tensor& s) { return s * s + 1; },
+                      v);
+  };
+  auto f = function(body);
+  EXPECT_EQ(f(x).device(), cpu(1));
+  EXPECT_TRUE(same(f(x), body(x.to(cpu(0)))));
+  const auto both = [](const Tensor& v) {
+    return cond(reduce_sum(v) > 0, [&] { return v.to(cpu(2)) + 1; }, [&] { return v.to(cpu(2)) - 1; });
+  };
+  expect_error<InvalidArgument>([&] { return both(x); }, {"cpu:1", "cpu:2", "body"});
+}
+
+/// Random programs, cut at random: the bits of one device.
+TEST(Devices, RandomCutsChangeNoBit) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 40; ++round) {
+    const unsigned seed = random();
+    const auto build = [seed](const Tensor& x, bool cut) {
+      std::mt19937 choice(seed);
+      std::vector<Tensor> pool{x, exp(x * 0.1f)};
+      for (int i = 0; i < 12; ++i) {
+        const Tensor& a = pool[choice() % pool.size()];
+        const Tensor& b = pool[choice() % pool.size()];
+        const int device = static_cast<int>(choice() % 4), op = static_cast<int>(choice() % 5);
+        std::optional<DeviceScope> scope;
+        if (cut) scope.emplace(cpu(device));
+        if (op == 0) pool.push_back(a + b);
+        else if (op == 1) pool.push_back(tanh(a) * b);
+        else if (op == 2) pool.push_back(a + reduce_sum(b, {.axis = {0}, .keepdims = true}));
+        else if (op == 3) pool.push_back(matmul(matmul(a, transpose(b)), a) * 0.01f);
+        else pool.push_back(a * ones({3, 5}) + zeros({3, 5}));
+      }
+      const DeviceScope home(cpu(0));
+      return reduce_sum(pool[pool.size() - 1]) + reduce_sum(pool[pool.size() - 2]) * pool[choice() % pool.size()];
+    };
+    const Tensor x = numbers({3, 5}, round + 1);
+    const Tensor plain = build(x, false);
+    EXPECT_TRUE(same(build(x, true), plain)) << seed;
+    auto f = function([&](Tensor v) { return build(v, true); });
+    EXPECT_TRUE(same(f(x), plain)) << seed;
+    const auto loss = [&](bool cut) { return [&build, cut](const Tensor& v) { return reduce_sum(build(v, cut)); }; };
+    EXPECT_TRUE(same(grad(loss(true))(x), grad(loss(false))(x))) << seed;
+    auto g = function([&](Tensor v) { return grad(loss(true))(v); });
+    EXPECT_TRUE(same(g(x), grad(loss(false))(x))) << seed;
+  }
+}
+
+// ---------------------------------------------------------------- memory
+
+TEST(Devices, EachHasItsOwnAccountAndLimit) {
+  const Tensor x = numbers({1 << 18});
+  x.span<float>();
+  const std::size_t zero = memory_use(cpu(0)).live_bytes, four = memory_use(cpu(4)).live_bytes;
+  const Tensor there = x.to(cpu(4));
+  EXPECT_EQ(memory_use(cpu(0)).live_bytes, zero);
+  EXPECT_EQ(memory_use(cpu(4)).live_bytes, four + MiB);
+  const std::size_t limit = memory_use(cpu(4)).limit_bytes;
+  set_memory_limit(cpu(4), four + 2 * MiB);
+  expect_error<ResourceExhausted>([&] { (concat({there, there}, 0) + 1).span<float>(); },
+                                  {"memory limit of cpu:4", "set_memory_limit", "holders"});
+  EXPECT_EQ(memory_use(cpu(4)).live_bytes, four + MiB) << "nothing is left";
+  const Tensor big = concat({x, x}, 0) + 1;
+  big.span<float>();  // another device has room
+  EXPECT_EQ(memory_use(cpu(5)).limit_bytes, limit);
+  set_memory_limit(cpu(4), 0);
+  reset_peak_memory(cpu(4));
+  (there + 1).span<float>();
+  EXPECT_GE(memory_use(cpu(4)).peak_bytes, four + 2 * MiB);
+}
+
+// ---------------------------------------------------------------- mistakes
+
+TEST(Devices, ThatAreNotThereAreErrors) {
+  EXPECT_THROW(cpu(-1), InvalidArgument);
+  EXPECT_THROW(cpu(63), InvalidArgument);
+  expect_error<Unavailable>([] { return gpu(0); }, {"gpu:0", "there are cpu:0"});
+  EXPECT_THROW(cuda(1), Unavailable);
+  EXPECT_THROW(tpu(), Unavailable);
+  EXPECT_THROW(DeviceScope(Device{DeviceKind::gpu, 0}), Unavailable);
+  EXPECT_THROW(numbers({2}).to(Device{DeviceKind::plugin, 0}), Unavailable);
+  EXPECT_THROW(numbers({2}).to(Device{DeviceKind::cpu, 99}), InvalidArgument);
+  EXPECT_THROW(set_default_device(Device{DeviceKind::tpu, 0}), Unavailable);
+  EXPECT_THROW(memory_use(Device{DeviceKind::gpu, 0}), Unavailable);
+  EXPECT_THROW(set_memory_limit(Device{DeviceKind::cpu, -1}, 5), InvalidArgument);
+  EXPECT_THROW(Tensor().to(cpu(1)), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace gradus
