@@ -8,6 +8,7 @@
 #include "gradus/base/hash.h"
 #include "gradus/graph/applications.h"
 #include "gradus/graph/context.h"
+#include "gradus/graph/copy.h"
 #include "gradus/graph/scope.h"
 #include "gradus/graph/transforms.h"
 #include "gradus/ops/constant.h"
@@ -122,6 +123,7 @@ class Walk {
 
  private:
   void add(Between::Place& place, const Tensor& term) const {
+    const DeviceScope none{Placement()};  // a sum is where its terms are
     if (keeps_apart_ && place.is_source) place.terms.push_back(term);
     else place.cotangent.add(term);
   }
@@ -162,12 +164,20 @@ class Walk {
     internal_check(terms.empty() || terms.size() == in.size(), "the gradient of ", node.op, " has ", terms.size(),
                    " parts for ", in.size(), " operands");
     for (std::size_t i = 0; i < terms.size(); ++i) {
-      Between::Place* place = terms[i].defined() ? between_.find(in[i].node().get()) : nullptr;
-      if (!place) continue;
+      if (!terms[i].defined()) continue;
       internal_check(terms[i].spec() == in[i].spec(), "the gradient of ", node.op, " by operand ", i, " is ",
                      terms[i].spec(), ", not ", in[i].spec());
-      add(*place, terms[i]);
+      add_behind_copies(in[i].node().get(), terms[i]);
     }
+  }
+  /// Copies between devices hand each term on as it comes: terms add up in the order that they have without copies.
+  void add_behind_copies(Node* node, Tensor term) {
+    Between::Place* place = between_.find(node);
+    for (; place && !place->is_source && node->op.is_copy(); place = between_.find(node)) {
+      node = node->inputs[0].get();
+      term = copy_to(term, node->spec.device);
+    }
+    if (place) add(*place, term);
   }
 
   Between between_;
@@ -190,6 +200,7 @@ Tensors vjp(In ys, std::span<const Tensor> sources, In seeds, const Stops& stops
   const HostFloats floats;
   for (const Tensor& y : ys) y.spec();  // says so if it is empty
   const RecordingScope keep;            // should pending work be computed in the midst of the walk
+  const DeviceScope none{Placement()};  // gradients are computed where values were
   Walk walk(ys, sources, stops, false);
   for (std::size_t k = 0; k < ys.size(); ++k)
     if (seeds[k].defined()) walk.seed(ys[k], seeds[k]);
@@ -202,6 +213,7 @@ Tensors vjp(In ys, std::span<const Tensor> sources, In seeds, const Stops& stops
 std::vector<Tensors> vjp_terms(const Tensor& y, std::span<const Tensor> sources, const Tensor& seed,
                                const Stops& stops) {
   const RecordingScope keep;
+  const DeviceScope none{Placement()};
   Walk walk({&y, 1}, sources, stops, true);
   walk.seed(y, seed_for(y, seed));
   walk.run();

@@ -11,6 +11,7 @@
 #include "gradus/base/error.h"
 #include "gradus/base/thread_pool.h"
 #include "gradus/base/threads.h"
+#include "gradus/graph/rewriter.h"
 
 namespace gradus {
 namespace {
@@ -57,9 +58,16 @@ SharedExecutables& shared_executables() {
   return *only;
 }
 
-Graph without_devices(Graph graph) {
-  for (Value& v : graph.values) v.spec.device = {};
-  return graph;
+/// Of one device: the same without its name and without copies.
+Graph without_devices(const Graph& graph) {
+  Graph plain;
+  GraphRewriter rewriter(graph, plain);
+  for (int i = 0; i < graph.size(); ++i) {
+    if (graph[i].op.is_copy()) rewriter.set(i, rewriter[graph[i].in[0]]);
+    else plain[rewriter.keep(i)].spec.device = {};
+  }
+  rewriter.finish();
+  return plain;
 }
 
 /// One executable, on a device of its kind.
@@ -137,10 +145,15 @@ class Cut {
     for (const int input : graph_.dying) let_die(input, parts);
     return parts;
   }
-  /// The value that `i` is, if it is a copy within one device.
-  int source_of(int i) const {
-    while (is_same(i)) i = graph_[i].in[0];
+  /// The value that copies begin with.
+  static int origin_of(const Graph& graph, int i) {
+    while (graph[i].op.is_copy()) i = graph[i].in[0];
     return i;
+  }
+  /// What stands for value i on its device: a copy from another one, or no copy.
+  int source_of(int i) const {
+    const int origin = origin_of(graph_, i);
+    return is_anywhere(origin) || of(origin).device == of(i).device ? origin : i;
   }
 
  private:
@@ -154,11 +167,6 @@ class Cut {
   const Place& of(int i) const { return places_[static_cast<std::size_t>(i)]; }
   bool is_anywhere(int i) const { return of(i).device == anywhere; }
   bool is_copy(int i) const { return graph_[i].op.is_copy(); }
-  /// A copy to where its operand is.
-  bool is_same(int i) const {
-    return is_copy(i) && (is_anywhere(graph_[i].in[0]) || of(graph_[i].in[0]).device == of(i).device);
-  }
-
   void place(int i) {
     const Value& v = graph_[i];
     Place& place = of(i);
@@ -177,19 +185,16 @@ class Cut {
   /// Marks what leaves its part. An output that is made of numbers is made by the default device.
   void demand(int i) {
     if (is_anywhere(i)) members_[{0, Placement(Placement().physical()).code()}].push_back(i);
-    of(crossed(i)).is_output = true;
+    of(origin_of(graph_, i)).is_output = true;
   }
   void note_uses(int i) {
     if (is_anywhere(i) || is_copy(i)) return;
     for (const int operand : graph_[i].in) {
-      const int read = crossed(source_of(operand));
+      const int read = origin_of(graph_, operand);
       if (!is_anywhere(read) && (of(read).stage != of(i).stage || of(read).device != of(i).device))
         of(read).is_output = true;
     }
   }
-  /// The value that a copy between devices copies, or the value itself.
-  int crossed(int i) const { return is_copy(i) && !is_same(i) ? source_of(graph_[i].in[0]) : i; }
-
   void fill(const Key& key, std::vector<int>& members) {
     std::ranges::sort(members);
     Part& part = parts_[key];
@@ -219,7 +224,7 @@ class Cut {
       made.constant = v.constant;
       return local[i] = part.graph.add(std::move(made));
     }
-    const int read = crossed(i);
+    const int read = origin_of(graph_, i);
     part.inputs.push_back({read, of(read).device != key.second});
     const int here = part.graph.add(std::move(made));
     part.graph.inputs.push_back(here);
@@ -430,10 +435,9 @@ class PlacedProgram final : public Executable {
     return copy_between(*there, graph_[input.value].spec.device.physical(), to);
   }
   Ref<Buffer> output(std::size_t k, const std::vector<Ref<Buffer>>& values) const {
-    const int source = sources_[k];
-    const Value& v = graph_[source];
-    if (!v.op.is_copy()) return values[at(source)];
-    return copy_between(*values[at(v.in[0])], graph_[v.in[0]].spec.device.physical(), v.spec.device.physical());
+    const int source = sources_[k], origin = Cut::origin_of(graph_, source);
+    const auto on = [&](int i) { return graph_[i].spec.device.physical(); };
+    return source == origin ? values[at(source)] : copy_between(*values[at(origin)], on(origin), on(source));
   }
 
   Graph graph_;

@@ -15,7 +15,6 @@ struct Region::Contents {
   std::uint64_t hash = 0;
   int depth = 1, symbols = 0;
   bool may_fail = false;
-  Placement device;
 };
 
 namespace {
@@ -34,8 +33,9 @@ Placement common_device(Placement a, Placement b) {
 Region::Region(Graph graph) {
   if (!graph.dying.empty()) throw InternalError(text("internal fault: nothing dies in a region:\n", to_text(graph)));
   auto contents = std::make_shared<Contents>();
+  Placement device;
   for (Value& v : graph.values) {
-    contents->device = common_device(contents->device, v.spec.device);
+    device = common_device(device, v.spec.device);
     v.spec.device = {};
     for (const Region* inner : v.op.regions()) contents->depth = std::max(contents->depth, inner->depth() + 1);
     contents->may_fail = contents->may_fail || v.op.may_fail();
@@ -55,7 +55,6 @@ const Graph& Region::graph() const {
 std::uint64_t Region::hash() const { return contents_ ? contents_->hash : 0; }
 int Region::depth() const { return contents_ ? contents_->depth : 0; }
 int Region::symbols() const { return contents_ ? contents_->symbols : 0; }
-Placement Region::device() const { return contents_ ? contents_->device : Placement(); }
 bool Region::may_fail() const { return contents_ && contents_->may_fail; }
 bool Region::operator==(const Region& other) const {
   if (contents_ == other.contents_) return true;
@@ -137,6 +136,20 @@ void RegionTrace::collect(In roots, Tensors& captures) const {
     if (node->trace != id_ && !contains(captures, node)) captures.emplace_back(node);
 }
 
+namespace {
+
+/// A body that places its ops where neither its inputs nor the scope around it are would run elsewhere than it says.
+void check_placed(const Graph& body, const std::vector<int>& inputs, const Graph& with_inputs) {
+  if (DeviceScope::current().is_named()) return;
+  for (const int input : inputs)
+    if (with_inputs[input].spec.device.is_named()) return;
+  for (const Value& v : body.values)
+    require(!v.spec.device.is_named(), "the body of a branch, a loop or a call is placed on ", v.spec.device.physical(),
+            ", but its inputs are not; put the DeviceScope around the whole of it");
+}
+
+}  // namespace
+
 Region RegionTrace::region(In roots, In symbols, In captures) const {
   const Flattened flat = flatten_region(roots, id_);
   Graph graph;
@@ -146,6 +159,7 @@ Region RegionTrace::region(In roots, In symbols, In captures) const {
       graph.inputs.push_back(graph.add({.spec = input.spec(), .scope = input.node()->scope}));
       places.emplace(input.node().get(), graph.inputs.back());
     }
+  check_placed(flat.graph, graph.inputs, graph);
   GraphRewriter at(flat.graph, graph);
   for (std::size_t k = 0; k < flat.inputs.size(); ++k) {
     const auto found = places.find(flat.inputs[k].get());

@@ -18,7 +18,8 @@ class Region {
 
   Region() = default;
   /// `graph` must yield something and let nothing die. InvalidArgument if regions are nested more than max_depth deep,
-  /// or if its values are on two devices.
+  /// or if its
+  /// values are on two devices; it names none: it runs where the operands of its op are.
   explicit Region(Graph graph);
 
   explicit operator bool() const { return static_cast<bool>(contents_); }
@@ -31,8 +32,6 @@ class Region {
   std::uint64_t hash() const;
   int depth() const;
   bool may_fail() const;
-  /// Where its ops were placed by the scope around them; none if by none. Its graph names no device.
-  Placement device() const;
   int symbols() const;
   bool operator==(const Region& other) const;
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include "gradus/graph/context.h"
 #include "gradus/graph/copy.h"
-#include "gradus/graph/region.h"
 #include "gradus/graph/scope.h"
 
 namespace gradus {
@@ -92,19 +91,21 @@ void check_traces(const AnyOp& op, In inputs) {
 /// The device that the operands name; none if none does.
 Placement device_of(const AnyOp& op, In inputs) {
   Placement found;
-  const auto add = [&](Placement device) {
-    if (!device.is_named() || device == found) return;
+  for (const Tensor& input : inputs) {
+    const Placement device = input.spec().device;
+    if (!device.is_named() || device == found) continue;
     if (found.is_named()) fail_devices(op, found, device);
     found = device;
-  };
-  for (const Tensor& input : inputs) add(input.spec().device);
-  if (op->regions)
-    for (const Region* region : op.regions()) add(region->device());
+  }
   return found;
 }
 
-/// Whether it is made of numbers alone, and so is anywhere.
-bool is_anywhere(const Node& node) { return node.op && node.inputs.size() == 0; }
+/// Whether it is made of numbers alone, and so is anywhere. Of deep ones it is not found out: they are copied.
+bool is_anywhere(const Node& node, int depth = 4) {
+  return node.op && depth > 0 && std::ranges::all_of(node.inputs, [&](const Ref<Node>& operand) {
+           return is_anywhere(*operand, depth - 1);
+         });
+}
 
 /// The operands on `device`: copies of those that are elsewhere. Nothing if all are there.
 Tensors brought_to(Placement device, In inputs) {

@@ -84,7 +84,7 @@ struct Ledger {
     return out;
   }
   [[noreturn]] void fail(std::int64_t bytes, const char* what, std::string_view why) {
-    throw OutOfMemory(text(why, device() > 0 ? text(" of cpu:", device()) : "", ": ", what, " asks for ",
+    throw OutOfMemory(text(why, device() > 0 ? text(" on cpu:", device()) : "", ": ", what, " asks for ",
                            size_text(bytes), ", ", size_text(live()), " are live, the limit is ", size_text(bound()),
                            "; ", holders_text(),
                            ". Use a smaller batch or micro_batches, drop tensors that are no longer read, or raise "

@@ -81,13 +81,13 @@ TEST(Devices, GradientsCross) {
     return reduce_sum(square(there).to(cpu(2)) + 1);
   };
   const auto plain = [](const Tensor& v) { return reduce_sum(square(exp(v) * 3) + 1); };
-  EXPECT_TRUE(same(grad(f)(x), grad(plain)(x)));
-  EXPECT_EQ(grad(f)(x).device(), cpu(0));
-  EXPECT_TRUE(same(hessian(f)(x), hessian(plain)(x)));
+  EXPECT_TRUE(same(gradient(f, x), gradient(plain, x)));
+  EXPECT_EQ(gradient(f, x).device(), cpu(0));
+  EXPECT_TRUE(same(hessian(f, x), hessian(plain, x)));
   const Tensor on_one = x.to(cpu(1));
-  EXPECT_EQ(grad(plain)(on_one).device(), cpu(1));
-  EXPECT_EQ(grad(f)(on_one).device(), cpu(1));
-  EXPECT_TRUE(same(vmap([](const Tensor& v) { return v.to(cpu(1)) * 2; })(x), x * 2));
+  EXPECT_EQ(gradient(plain, on_one).device(), cpu(1));
+  EXPECT_EQ(gradient(f, on_one).device(), cpu(1));
+  EXPECT_TRUE(same(vectorized_map([](const Tensor& v) { return v.to(cpu(1)) * 2; }, x), x * 2));
 }
 
 TEST(Devices, ATapeSeesWhatIsComputedElsewhere) {
@@ -155,7 +155,7 @@ std::vector<Tensor> trained(Device a, Device b) {
     return loss;
   });
   std::vector<Tensor> all;
-  for (int i = 0; i < 5; ++i) all.push_back(step(x, y));
+  for (int i = 0; i < 5; ++i) all.push_back(step(x, y).value());
   for (const Variable& w : model.variables()) all.push_back(w.value());
   for (const Variable& slot : optimizer.variables()) all.push_back(slot.value());
   return all;
@@ -176,12 +176,12 @@ TEST(Devices, SlotsLiveBesideTheirVariables) {
     return Variable(numbers({3}), "w");
   };
   Variable w = made();
-  Adam optimizer({});
+  Adam optimizer;
   GradientTape tape;
   const Tensor loss = reduce_sum(square(w));
   optimizer.apply_gradients(tape.gradient(loss, Variables(w)));
   for (const Variable& slot : optimizer.variables())
-    if (slot.shape() == w.shape()) EXPECT_EQ(slot.value().device(), cpu(1)) << slot.name();
+    if (slot.shape() == w.shape()) { EXPECT_EQ(slot.value().device(), cpu(1)) << slot.name(); }
 }
 
 // ---------------------------------------------------------------- programs
@@ -203,7 +203,7 @@ TEST(Devices, AFunctionServesTheDeviceOfItsArguments) {
 /// Of four replicas one program is compiled.
 TEST(Devices, EqualProgramsAreCompiledOnce) {
   auto f = function([](Tensor x) { return reduce_sum(tanh(x) * 3 + exp(x), {.axis = {1}}); });
-  const Tensor x = numbers({64, 1024});  // compiled at once
+  const Tensor x = numbers({512, 4096});  // compiled at once
   std::vector<Tensor> results{f(x)};
   const std::int64_t before = placed_compilations();
   for (int i = 1; i <= 4; ++i) results.push_back(f(x.to(cpu(i))));
@@ -296,9 +296,9 @@ TEST(Devices, RandomCutsChangeNoBit) {
     auto f = function([&](Tensor v) { return build(v, true); });
     EXPECT_TRUE(same(f(x), plain)) << seed;
     const auto loss = [&](bool cut) { return [&build, cut](const Tensor& v) { return reduce_sum(build(v, cut)); }; };
-    EXPECT_TRUE(same(grad(loss(true))(x), grad(loss(false))(x))) << seed;
-    auto g = function([&](Tensor v) { return grad(loss(true))(v); });
-    EXPECT_TRUE(same(g(x), grad(loss(false))(x))) << seed;
+    EXPECT_TRUE(same(gradient(loss(true), x), gradient(loss(false), x))) << seed;
+    auto g = function([&](Tensor v) { return gradient(loss(true), v); });
+    EXPECT_TRUE(same(g(x), gradient(loss(false), x))) << seed;
   }
 }
 
@@ -313,15 +313,15 @@ TEST(Devices, EachHasItsOwnAccountAndLimit) {
   EXPECT_EQ(memory_use(cpu(4)).live_bytes, four + MiB);
   const std::size_t limit = memory_use(cpu(4)).limit_bytes;
   set_memory_limit(cpu(4), four + 2 * MiB);
-  expect_error<ResourceExhausted>([&] { (concat({there, there}, 0) + 1).span<float>(); },
-                                  {"memory limit of cpu:4", "set_memory_limit", "holders"});
+  expect_error<ResourceExhausted>([&] { (concat({there, there}, 0) + 1).to_vector<float>(); },
+                                  {"memory limit reached on cpu:4", "set_memory_limit", "holders"});
   EXPECT_EQ(memory_use(cpu(4)).live_bytes, four + MiB) << "nothing is left";
   const Tensor big = concat({x, x}, 0) + 1;
   big.span<float>();  // another device has room
   EXPECT_EQ(memory_use(cpu(5)).limit_bytes, limit);
   set_memory_limit(cpu(4), 0);
   reset_peak_memory(cpu(4));
-  (there + 1).span<float>();
+  (there + 1).to_vector<float>();
   EXPECT_GE(memory_use(cpu(4)).peak_bytes, four + 2 * MiB);
 }
 
