@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <set>
+#include "gradus/graph/context.h"
 #include "gradus/graph/graph.h"
 #include "tests/ops/rows.h"
 
@@ -18,6 +19,7 @@ Graph graph_of(const Row& row) {
     const Array lowest{shapes[i], std::vector<double>(static_cast<std::size_t>(shapes[i].size()), operand.low)};
     inputs.push_back(to_tensor(lowest, operand.dtype.value_or(row.dtypes.front())));
   }
+  const RecordingScope keep;  // copies are made at once
   return flatten(std::vector<Ref<Node>>{row.apply(inputs).node()}).graph;
 }
 

@@ -34,8 +34,9 @@ std::vector<Row> calls() {
   custom.tolerance = 64;
   custom.magnitude = 4;
 
-  Row held{.name = "barrier", .covers = {"barrier"}, .operands = {{}, {.has_gradient = false}}, .shapes = vectors};
-  held.apply = [](In in) { return barrier(in[0], in[1]) * 2; };
+  Row held{
+      .name = "barrier", .covers = {"barrier", "copy"}, .operands = {{}, {.has_gradient = false}}, .shapes = vectors};
+  held.apply = [](In in) { return barrier(in[0].to(cpu(1)).to(cpu(0)), in[1]) * 2; };
   return {call, custom, held};
 }
 

@@ -130,6 +130,7 @@ TEST_P(OpRow, ValuesMatchTheReference) {
 /// What the row says that it covers stands in the graph.
 TEST_P(OpRow, CoversWhatItSays) {
   const Case c = make_case(row().shapes.front(), row().dtypes.front());
+  const RecordingScope keep;  // copies are made at once
   const std::vector<std::string> names = ops_in(row().apply(c.inputs));
   for (const std::string& name : row().covers) {
     const auto op = registered_ops().find(name);
