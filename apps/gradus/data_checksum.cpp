@@ -38,7 +38,7 @@ void add(SplitChecksum& split, std::uint64_t features, std::uint64_t labels) {
 /// Row `i` of a batch, hashed on top of `seed`.
 std::uint64_t row_of(const Tensor& batch, std::int64_t i, std::uint64_t seed) {
   const auto bytes = static_cast<std::size_t>(batch.bytes() / static_cast<std::size_t>(batch.shape()[0]));
-  const auto* all = static_cast<const std::byte*>(batch.observed().data());
+  const auto* all = static_cast<const std::byte*>(batch.host());
   return hash_of_bytes({all + static_cast<std::size_t>(i) * bytes, bytes}, seed);
 }
 

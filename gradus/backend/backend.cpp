@@ -33,17 +33,9 @@ void register_backend(DeviceKind kind, Backend& backend, int count) {
   set_device_count(kind, count);
 }
 
-Ref<Buffer> copy_between(const Buffer& source, const Device& from, const Device& to) {
-  if (from.kind == DeviceKind::cpu) return backend_of(to).from_host(to, source.data(), source.bytes());
-  if (to.kind == DeviceKind::cpu) {
-    const OnLogicalDevice account(to.index);
-    Ref<Buffer> copy = Buffer::allocate(source.bytes());
-    backend_of(from).to_host(from, source, copy->data());
-    return copy;
-  }
-  const auto staged = std::make_unique<std::byte[]>(static_cast<std::size_t>(source.bytes()));
-  backend_of(from).to_host(from, source, staged.get());
-  return backend_of(to).from_host(to, staged.get(), source.bytes());
+Ref<Buffer> copy_between(const Ref<Buffer>& source, const Device& from, const Device& to) {
+  if (from == to) return source;
+  return backend_of(to).from_host(to, Buffer::on_host(source));
 }
 
 }  // namespace gradus

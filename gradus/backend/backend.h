@@ -22,10 +22,8 @@ class Backend {
   /// The numbers by which passes decide; explain() prints them.
   virtual TargetModel target() const = 0;
 
-  /// Memory of `device` with these bytes of the host; and the bytes of such a buffer. to_host waits for what they
-  /// depend on.
-  virtual Ref<Buffer> from_host(const Device& device, const void* data, std::int64_t bytes) = 0;
-  virtual void to_host(const Device& device, const Buffer& buffer, void* data) = 0;
+  /// Memory of `device` with the bytes of `host`, a buffer of the host that is not written any more.
+  virtual Ref<Buffer> from_host(const Device& device, const Ref<Buffer>& host) = 0;
 
   // Tiers: code has to be generated before it runs, an interpreter begins at once.
   /// Whether one run of `graph` is expected to be over before code for it would be there and have run. Deterministic.
@@ -35,7 +33,7 @@ class Backend {
 };
 
 /// The bits of `source`, which is on `from`, on another device. Waits for what they depend on.
-Ref<Buffer> copy_between(const Buffer& source, const Device& from, const Device& to);
+Ref<Buffer> copy_between(const Ref<Buffer>& source, const Device& from, const Device& to);
 
 /// The one that serves devices of this kind. Unavailable, with the kinds that there are, if none does.
 Backend& backend_of(DeviceKind kind);

@@ -24,6 +24,10 @@ class Executable {
   virtual void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
                    std::span<const std::int64_t> symbols = {}, const Device& device = {}) const = 0;
 
+  /// Of a device that computes on its own, run() returns at once, and so may this: it waits only if data may make the
+  /// run fail, and throws what it failed with. Nobody may look at outputs, or act on them, before.
+  virtual void wait(std::span<const Ref<Buffer>> /*outputs*/) const {}
+
   virtual const Graph& graph() const = 0;
   /// Per output: the position among the inputs of the one whose buffer it may take over, or -1.
   virtual const std::vector<int>& may_overwrite() const = 0;

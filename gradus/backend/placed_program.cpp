@@ -80,6 +80,7 @@ class OnDevice final : public Executable {
            const Device&) const override {
     executable_->run(inputs, outputs, symbols, device_);
   }
+  void wait(std::span<const Ref<Buffer>> outputs) const override { executable_->wait(outputs); }
   const Graph& graph() const override { return graph_; }
   const std::vector<int>& may_overwrite() const override { return executable_->may_overwrite(); }
   std::vector<Kernel> kernels(std::span<const std::int64_t> symbols) const override {
@@ -411,6 +412,7 @@ class PlacedProgram final : public Executable {
         made[p].push_back(place == given.end() ? Ref<Buffer>() : place->second);
       }
       parts[p].executable->run(inputs, made[p], symbols, device);
+      parts[p].executable->wait(made[p]);
     };
     std::vector<std::future<void>> others;
     for (std::size_t p = 1; p < parts.size(); ++p)
@@ -432,12 +434,12 @@ class PlacedProgram final : public Executable {
   Ref<Buffer> brought(const PartInput& input, const std::vector<Ref<Buffer>>& values, const Device& to) const {
     const Ref<Buffer>& there = values[at(input.value)];
     if (!input.is_copied) return there;
-    return copy_between(*there, graph_[input.value].spec.device.physical(), to);
+    return copy_between(there, graph_[input.value].spec.device.physical(), to);
   }
   Ref<Buffer> output(std::size_t k, const std::vector<Ref<Buffer>>& values) const {
     const int source = sources_[k], origin = Cut::origin_of(graph_, source);
     const auto on = [&](int i) { return graph_[i].spec.device.physical(); };
-    return source == origin ? values[at(source)] : copy_between(*values[at(origin)], on(origin), on(source));
+    return source == origin ? values[at(source)] : copy_between(values[at(origin)], on(origin), on(source));
   }
 
   Graph graph_;

@@ -78,7 +78,7 @@ class BatchPass : public Pass {
                 first + static_cast<std::int64_t>(i), " is ", value.spec(), ", that of element ", first, " is ",
                 specs[field], "; batch with .drop_remainder, or bring them to one size in a map");
         const std::size_t bytes = value.bytes();
-        if (bytes > 0) std::memcpy(batch.rows[field] + i * bytes, value.observed().data(), bytes);
+        if (bytes > 0) std::memcpy(batch.rows[field] + i * bytes, value.host(), bytes);
       }
     return batch.fields;
   }

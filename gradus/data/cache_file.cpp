@@ -259,7 +259,7 @@ void CacheFile::append(std::int64_t index, std::span<const Tensor> element) {
     add(field.shape().begin(), static_cast<std::size_t>(rank) * sizeof rank);
   }
   for (const Tensor& field : element)
-    if (field.bytes() > 0) add(field.observed().data(), field.bytes());
+    if (field.bytes() > 0) add(field.host(), field.bytes());
   write_record(index, payload);
   const std::lock_guard lock(guard_);
   unlock_if_complete();

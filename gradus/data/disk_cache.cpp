@@ -35,7 +35,7 @@ class DiskStore {
       const Tensors element = cache_->read(indices[i]);
       for (std::size_t field = 0; field < out.size(); ++field) {
         const std::size_t bytes = element[field].bytes();
-        if (bytes > 0) std::memcpy(out[field] + i * bytes, element[field].observed().data(), bytes);
+        if (bytes > 0) std::memcpy(out[field] + i * bytes, element[field].host(), bytes);
       }
     }
   }
@@ -79,8 +79,9 @@ class DiskStore {
     std::vector<std::byte*> out;
     for (Spec spec : specs) {
       spec.shape.insert(0, std::ssize(missing));
-      fresh.push_back(Tensor::of_buffer(spec, Buffer::allocate(bytes_of(spec), "cache of a dataset")));
-      out.push_back(fresh.back().observed().data<std::byte>());
+      Ref<Buffer> buffer = Buffer::allocate(bytes_of(spec), "cache of a dataset");
+      out.push_back(buffer->data<std::byte>());
+      fresh.push_back(Tensor::of_buffer(spec, std::move(buffer)));
     }
     pass_->write(missing, out);
     for (std::size_t i = 0; i < missing.size(); ++i) {

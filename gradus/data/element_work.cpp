@@ -36,7 +36,7 @@ Traced trace_with(std::string_view stage, const std::vector<Spec>& arguments, co
 }
 
 std::uint64_t hash_of_value(const Tensor& value, std::uint64_t seed) {
-  return hash_of_bytes({value.observed().data<const std::byte>(), value.bytes()}, mix(seed, hash_of(value.spec())));
+  return hash_of_bytes({value.host<std::byte>(), value.bytes()}, mix(seed, hash_of(value.spec())));
 }
 
 Tensor tensor_of(const std::vector<std::int64_t>& numbers) {
@@ -68,8 +68,7 @@ std::vector<Spec> with_symbols(std::vector<Spec> specs) {
 }  // namespace
 
 Tensor settled(const Tensor& result) {
-  Ref<Buffer> value(&result.observed());
-  return Tensor::of_buffer(result.spec(), std::move(value));
+  return Tensor::of_buffer({result.dtype(), result.shape()}, result.host_buffer());
 }
 
 bool fits(const Spec& given, const Spec& expected) {

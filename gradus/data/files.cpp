@@ -59,7 +59,7 @@ Tensor as_label(const Tensor& x, const std::string& place) {
   const std::int64_t n = x.shape().size();
   Ref<Buffer> label = Buffer::allocate(n * size_of(i32), "label");
   for (std::int64_t i = 0; i < n; ++i) {
-    const std::int64_t value = x.observed().data<std::int64_t>()[i];
+    const std::int64_t value = x.host<std::int64_t>()[i];
     require<DataError>(value == static_cast<std::int32_t>(value), place, ": the label ", value, " is no i32");
     label->data<std::int32_t>()[i] = static_cast<std::int32_t>(value);
   }
@@ -86,7 +86,7 @@ class RecordsStage : public Stage {
       Tensors element = read(*stage.file_, index, stage.names_);
       for (std::size_t field = 0; field < element.size(); ++field)  // scalars are read as [1]
         if (stage.specs()[field].shape.rank() == 0)
-          element[field] = Tensor::of_buffer(stage.specs()[field], Ref<Buffer>(&element[field].observed()));
+          element[field] = Tensor::of_buffer(stage.specs()[field], element[field].host_buffer());
       return element;
     }
     const RecordsStage& stage;

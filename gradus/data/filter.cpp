@@ -20,7 +20,7 @@ class FilterPass : public ForwardPass {
     while (candidate_ < length_) {
       Tensors element = pass_->at(candidate_);
       if (element.empty()) return {};
-      const bool wanted = *work_.apply(element, epoch_, candidate_)[0].observed().data<const std::uint8_t>() != 0;
+      const bool wanted = *work_.apply(element, epoch_, candidate_)[0].host<std::uint8_t>() != 0;
       ++candidate_;
       if (wanted) return element;
     }

@@ -72,7 +72,7 @@ class MapPass : public Pass {
     for (std::size_t field = 0; field < specs_.size(); ++field) {
       const auto bytes = static_cast<std::size_t>(bytes_of(specs_[field]));
       Ref<Buffer> copy = Buffer::allocate(bytes_of(specs_[field]), "element of a map");
-      if (bytes > 0) std::memcpy(copy->data(), given[field].observed().data<std::byte>() + i * bytes, bytes);
+      if (bytes > 0) std::memcpy(copy->data(), given[field].host<std::byte>() + i * bytes, bytes);
       one.push_back(Tensor::of_buffer(specs_[field], std::move(copy)));
     }
     return one;
@@ -80,7 +80,7 @@ class MapPass : public Pass {
   static void copy_fields(const Tensors& fields, std::span<std::byte* const> out) {
     for (std::size_t field = 0; field < fields.size(); ++field)
       if (const std::size_t bytes = fields[field].bytes(); bytes > 0)
-        std::memcpy(out[field], fields[field].observed().data(), bytes);
+        std::memcpy(out[field], fields[field].host(), bytes);
   }
   /// All at once; if that cannot be done one by one, which names the element that is to blame, if one is.
   Tensors stack_rows(const Tensors& given, std::span<const std::int64_t> indices) {
@@ -123,7 +123,7 @@ class MapPass : public Pass {
     const Tensors results = work_.apply(element, epoch_, index);
     for (std::size_t field = 0; field < out.size(); ++field) {
       const std::size_t bytes = results[field].bytes();
-      if (bytes > 0) std::memcpy(out[field] + place * bytes, results[field].observed().data(), bytes);
+      if (bytes > 0) std::memcpy(out[field] + place * bytes, results[field].host(), bytes);
     }
   }
 

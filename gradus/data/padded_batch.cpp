@@ -67,8 +67,7 @@ Tensors pad(const std::vector<Tensors>& elements, std::int64_t first, std::vecto
     const auto& values = options.padding_values;
     fill_with(spec, values.empty() ? 0 : values[values.size() == 1 ? 0 : field], buffer->data<std::byte>());
     for (std::size_t i = 0; i < elements.size(); ++i)
-      copy_corner(elements[i][field].shape(), shape, size_of(row.dtype),
-                  elements[i][field].observed().data<const std::byte>(),
+      copy_corner(elements[i][field].shape(), shape, size_of(row.dtype), elements[i][field].host<std::byte>(),
                   buffer->data<std::byte>() + static_cast<std::int64_t>(i) * bytes_of(row));
     batch.push_back(Tensor::of_buffer(spec, std::move(buffer)));
   }

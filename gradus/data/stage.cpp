@@ -24,7 +24,7 @@ namespace {
 void copy_to(std::span<std::byte* const> out, std::size_t place, const Tensors& element) {
   for (std::size_t field = 0; field < out.size(); ++field) {
     const std::size_t bytes = element[field].bytes();
-    if (bytes > 0) std::memcpy(out[field] + place * bytes, element[field].observed().data(), bytes);
+    if (bytes > 0) std::memcpy(out[field] + place * bytes, element[field].host(), bytes);
   }
 }
 

@@ -18,8 +18,7 @@ std::int64_t rows_of(const Tensors& element, std::int64_t index) {
 
 void copy_row(const Tensor& field, std::int64_t row, std::byte* out) {
   const auto bytes = static_cast<std::int64_t>(field.bytes()) / field.shape()[0];
-  if (bytes > 0)
-    std::memcpy(out, field.observed().data<const std::byte>() + row * bytes, static_cast<std::size_t>(bytes));
+  if (bytes > 0) std::memcpy(out, field.host<std::byte>() + row * bytes, static_cast<std::size_t>(bytes));
 }
 
 Tensors row_of(const Tensors& element, std::int64_t row) {

@@ -33,11 +33,11 @@ void put(const Tensor& x, const std::string& name, tfrecord::Feature& feature) {
     const auto bytes = x.span<std::uint8_t>();
     feature.mutable_bytes_list()->add_value(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   } else if (x.dtype() == f32) {
-    feature.mutable_float_list()->mutable_value()->Add(x.observed().data<float>(), x.observed().data<float>() + count);
+    feature.mutable_float_list()->mutable_value()->Add(x.host<float>(), x.host<float>() + count);
   } else if (x.dtype() == i64 || x.dtype() == i32) {
     with_type(x.dtype(), [&]<class T>(T) {
       for (int i = 0; i < count; ++i)
-        feature.mutable_int64_list()->add_value(static_cast<std::int64_t>(x.observed().data<T>()[i]));
+        feature.mutable_int64_list()->add_value(static_cast<std::int64_t>(x.host<T>()[i]));
     });
   } else {
     throw InvalidArgument(text("example_of: feature `", name, "` is ", x.spec(), ", expected u8, f32, i32 or i64"));

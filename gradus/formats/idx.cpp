@@ -173,7 +173,7 @@ Tensor load_idx(const std::filesystem::path& file) {
 
 void save_idx(const std::filesystem::path& file, const Tensor& x) {
   const Shape& shape = x.shape();
-  write_idx(file, x.dtype(), {shape.begin(), shape.end()}, x.observed().data());
+  write_idx(file, x.dtype(), {shape.begin(), shape.end()}, x.host());
 }
 
 }  // namespace gradus

@@ -52,7 +52,7 @@ Tensor with_channels(const Tensor& image, std::int64_t wanted) {
   const std::int64_t given = image.shape()[2], n = image.shape()[0] * image.shape()[1];
   if (wanted == 0 || wanted == given) return image;
   Ref<Buffer> changed = Buffer::allocate(n * wanted, "image");
-  const std::uint8_t* from = image.observed().data<std::uint8_t>();
+  const std::uint8_t* from = image.host<std::uint8_t>();
   std::uint8_t* to = changed->data<std::uint8_t>();
   const bool coloured = given >= 3, alpha = given == 2 || given == 4;
   for (std::int64_t i = 0; i < n; ++i, from += given, to += wanted) {
@@ -105,7 +105,7 @@ Tensor load_image(const std::filesystem::path& file, int channels) {
 void resize_image(const Tensor& image, std::int64_t height, std::int64_t width, std::uint8_t* out) {
   const HostFloats floats;
   const std::int64_t channels = image.shape()[2];
-  const std::uint8_t* pixels = image.observed().data<std::uint8_t>();
+  const std::uint8_t* pixels = image.host<std::uint8_t>();
   if (image.shape()[0] == height && image.shape()[1] == width) {
     std::memcpy(out, pixels, static_cast<std::size_t>(height * width * channels));
     return;

@@ -17,10 +17,8 @@ void save_npz(const std::filesystem::path& file, const NamedTensors& arrays) {
   ZipWriter zip(out);
   for (const auto& [name, array] : arrays) {
     const std::string header = npy_header(array.spec());
-    const Buffer& values = array.observed();
     const auto bytes = static_cast<std::size_t>(bytes_of(array.spec()));
-    zip.add(name + ".npy",
-            std::array{std::as_bytes(std::span(header)), std::span(values.data<const std::byte>(), bytes)});
+    zip.add(name + ".npy", std::array{std::as_bytes(std::span(header)), std::span(array.host<std::byte>(), bytes)});
   }
   zip.finish();
   out.commit();

@@ -41,7 +41,7 @@ std::string encode_png(const Tensor& image, std::string_view op) {
           ": expected 1 to 2^20 rows and columns and 1 to 4 channels, got ", spec);
   const std::int64_t row = width * channels;
   require(row * height < (std::int64_t{1} << 31) - height, op, ": ", spec, " is too large for a PNG of one piece");
-  const char* pixels = image.observed().data<const char>();
+  const char* pixels = image.host<char>();
   std::string raw;
   raw.reserve(static_cast<std::size_t>((row + 1) * height));
   for (std::int64_t y = 0; y < height; ++y) {

@@ -155,7 +155,7 @@ std::vector<NamedArray> read_safetensors(const std::filesystem::path& file) {
 
 void save_safetensors(const std::filesystem::path& file, const NamedTensors& arrays) {
   std::vector<NamedArray> named;
-  for (const auto& [name, tensor] : arrays) named.push_back({name, tensor.spec(), Ref<Buffer>(&tensor.observed())});
+  for (const auto& [name, tensor] : arrays) named.push_back({name, tensor.spec(), tensor.host_buffer()});
   write_safetensors(file, named);
 }
 

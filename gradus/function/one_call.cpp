@@ -7,6 +7,7 @@
 #include "gradus/compiler/recompute.h"
 #include "gradus/function/call_keys.h"
 #include "gradus/function/pending.h"
+#include "gradus/function/resident.h"
 #include "gradus/ops/random_state.h"
 
 namespace gradus {
@@ -50,7 +51,7 @@ class Claim {
   std::size_t claimed_ = 0;
 };
 
-bool predicate_in(const Ref<Buffer>& buffer) { return *buffer->data<bool>(); }
+bool predicate_in(const Ref<Buffer>& buffer) { return *static_cast<const bool*>(buffer->host()); }
 
 }  // namespace
 
@@ -78,20 +79,20 @@ void OneCall::undo() {
 }
 
 Ref<Buffer> OneCall::value_of_cell(int index, VariableCell& cell) {
-  if (!is_guarded_) return Ref<Buffer>(&cell.read().observed());
+  if (!is_guarded_) return resident(cell.read());
   const auto place = static_cast<std::size_t>(index);
   if (cells_.size() <= place) cells_.resize(place + 1);
-  if (!cells_[place]) cells_[place] = Ref<Buffer>(&cell.read().observed());
+  if (!cells_[place]) cells_[place] = resident(cell.read());
   return cells_[place];
 }
 
 Ref<Buffer> OneCall::value_of(const Source& source, const Segment& segment) {
   const auto index = static_cast<std::size_t>(source.index);
   switch (source.kind) {
-    case Source::Kind::argument: return Ref<Buffer>(&arguments_[index].observed());
+    case Source::Kind::argument: return resident(arguments_[index]);
     case Source::Kind::cell: return value_of_cell(segment.cells[index].index, *segment.cells[index].cell);
-    case Source::Kind::call_key: return Ref<Buffer>(&key().observed());
-    case Source::Kind::capture: return Ref<Buffer>(&segment.captures[index].observed());
+    case Source::Kind::call_key: return resident(key());
+    case Source::Kind::capture: return resident(segment.captures[index]);
     case Source::Kind::yield: return yields_[static_cast<std::size_t>(source.segment)][index];
   }
   throw InternalError("internal fault: a program is bound to nothing");
@@ -100,10 +101,9 @@ Ref<Buffer> OneCall::value_of(const Source& source, const Segment& segment) {
 Ref<Buffer> OneCall::value_of(const Trace& trace, const Ref<Node>& node) {
   if (const auto known = known_.find(node.get()); known != known_.end()) return known->second;
   const Source source = trace.memory().source_of(*node);
-  if (source.kind == Source::Kind::argument)
-    return Ref<Buffer>(&arguments_[static_cast<std::size_t>(source.index)].observed());
-  if (source.kind == Source::Kind::call_key) return Ref<Buffer>(&key().observed());
-  if (source.kind == Source::Kind::capture) return Ref<Buffer>(&Tensor(node).observed());
+  if (source.kind == Source::Kind::argument) return resident(arguments_[static_cast<std::size_t>(source.index)]);
+  if (source.kind == Source::Kind::call_key) return resident(key());
+  if (source.kind == Source::Kind::capture) return resident(Tensor(node));
   const auto cell = std::ranges::find(trace.cells(), source.index, [](const auto& c) { return c->index; });
   return value_of_cell(source.index, *(*cell)->cell);
 }
@@ -116,6 +116,7 @@ void OneCall::run(const Executable& program) {
   ++dispatches_;
   ++Pending::mine().dispatches();
   program.run(frame().inputs, frame().outputs, symbols_);
+  program.wait(frame().outputs);
 }
 
 bool OneCall::take_way(Segment& segment) {
@@ -258,6 +259,7 @@ Trace::Decision OneCall::evaluate(const Trace& trace, const Tensor& predicate) {
   ++dispatches_;
   ++Pending::mine().dispatches();
   program->run(inputs, outputs, symbols_);
+  program->wait(outputs);
   const bool taken = predicate_in(outputs[0]);
   if (is_constant) trace.memory().constants().emplace(predicate.node().get(), taken);
   else

@@ -6,6 +6,7 @@
 #include "gradus/base/of_thread.h"
 #include "gradus/base/thread_pool.h"
 #include "gradus/function/program_cache.h"
+#include "gradus/function/resident.h"
 #include "gradus/graph/context.h"
 
 namespace gradus {
@@ -266,7 +267,7 @@ void Pending::copy_now(const Ref<Node>& node) {
   const Tensor source(node->inputs[0]);
   Buffer& there = source.observed();
   const Device from = source.device(), to = node->spec.device.physical();
-  node->value.set(from == to ? Ref<Buffer>(&there) : copy_between(there, from, to));
+  node->value.set(from == to ? Ref<Buffer>(&there) : copy_between(Ref<Buffer>(&there), from, to));
   std::lock_guard lock(guard_);
   if (recording_ > 0) {
     kept_.push_back(node);
@@ -389,13 +390,16 @@ void Pending::plan(Plan& p) {
 void Pending::run(Plan& p) {
   const ProgramForSizes found = cached_program(device_.kind, p.key, [&] { return p.graph(); });
   const Executable* program = found.program.get();
-  for (Node* leaf : p.leaves) p.inputs.emplace_back(leaf->value.get());
+  for (Node* leaf : p.leaves)
+    p.inputs.push_back(device_.kind == DeviceKind::cpu ? Ref<Buffer>(leaf->value.get())
+                                                       : resident(Tensor(Ref<Node>(leaf))));
   p.outputs.resize(static_cast<std::size_t>(std::count(p.yields.begin(), p.yields.end(), char{1})));
   for (std::size_t k = 0; k < p.outputs.size(); ++k)
     if (const int input = program->may_overwrite()[k]; input >= 0)
       p.outputs[k] = p.inputs[static_cast<std::size_t>(input)];
   ++mine().dispatches_;
   program->run(p.inputs, p.outputs, found.symbols, device_);
+  program->wait(p.outputs);
 }
 
 /// Values become visible; what was only a means to them is let go.

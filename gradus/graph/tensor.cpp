@@ -51,13 +51,15 @@ Buffer& Tensor::observed() const {
   return *node_->value.get();
 }
 
+Ref<Buffer> Tensor::host_buffer() const { return Buffer::on_host(Ref<Buffer>(&observed())); }
+
 void Tensor::check_element(DType asked) const {
   require(asked == dtype(), "asked for elements of type ", asked, " of a tensor ", spec(), "; cast it first");
 }
 
 double Tensor::item() const {
   require(spec().shape.size() == 1, "item: expected a single element, got ", spec(), "; use to_vector()");
-  const void* data = observed().data();
+  const void* data = host();
   return with_type(dtype(), [&]<class T>(T) { return static_cast<double>(*static_cast<const T*>(data)); });
 }
 
@@ -66,7 +68,7 @@ Tensor::operator bool() const {
           "; compare it, or reduce with reduce_all or reduce_any; elementwise, a && b is a & b, a || b is a | b");
   if (is_symbolic())
     if (Context* context = Context::find(node_->trace)) return context->decide(*this);
-  return *observed().data<bool>();
+  return *host<bool>();
 }
 
 namespace {

@@ -76,8 +76,14 @@ class Tensor {
     return node_->spec;
   }
   bool is_symbolic() const { return node_ && node_->trace; }
-  /// Observes: computes whatever is pending. An error within a trace.
+  /// Observes: computes whatever is pending. An error within a trace. The buffer may be a device's: whoever wants to
+  /// read it asks host().
   Buffer& observed() const;
+  /// Its elements in the host's memory, row-major; valid while a handle lives. Waits until they are there, and copies
+  /// them from a device with memory of its own, once.
+  template <class T = void> const T* host() const { return static_cast<const T*>(observed().host()); }
+  /// The same as a buffer.
+  Ref<Buffer> host_buffer() const;
   /// A leaf with this value.
   static Tensor of_buffer(const Spec& spec, Ref<Buffer> value);
   /// A symbol of trace `trace`.
@@ -86,7 +92,7 @@ class Tensor {
  private:
   template <Element T> std::span<const T> elements() const {
     check_element(dtype_of<T>());
-    return {observed().data<const T>(), static_cast<std::size_t>(spec().shape.size())};
+    return {host<T>(), static_cast<std::size_t>(spec().shape.size())};
   }
   void check_element(DType asked) const;
   [[noreturn]] static void fail_empty();

@@ -38,7 +38,7 @@ struct Moments1D {
                        ", those before have ", mean.size());
     if (more == 0) return;
     with_type(x.dtype(), [&]<class T>(T) {
-      const T* values = x.observed().data<T>();
+      const T* values = x.host<T>();
       for (std::size_t feature = 0; feature < features; ++feature) {
         const auto for_each = [&](const auto& visit) {
           for (std::int64_t o = 0; o < outer; ++o) {

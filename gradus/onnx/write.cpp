@@ -9,8 +9,7 @@ void write_tensor(const NamedTensor& tensor, wire::Tensor& out) {
   out.set_name(tensor.name);
   out.set_data_type(static_cast<std::int32_t>(code_of(tensor.value.dtype())));
   for (const std::int64_t extent : tensor.value.shape()) out.add_dims(extent);
-  const Buffer& values = tensor.value.observed();
-  out.set_raw_data(values.data<const char>(), static_cast<std::size_t>(bytes_of(tensor.value.spec())));
+  out.set_raw_data(tensor.value.host<char>(), static_cast<std::size_t>(bytes_of(tensor.value.spec())));
 }
 
 void write_graph(const GraphDefinition& graph, wire::Graph& out);

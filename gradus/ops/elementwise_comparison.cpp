@@ -177,7 +177,7 @@ Tensor stop_gradient(const Tensor& x) { return apply(StopGradient{}, x); }
 
 double max_abs_difference(const Tensor& a, const Tensor& b) {
   require(a.spec() == b.spec(), "max_abs_difference: a is ", a.spec(), ", b is ", b.spec(), "; they must agree");
-  const void *x = a.observed().data(), *y = b.observed().data();
+  const void *x = a.host(), *y = b.host();
   return with_type(a.dtype(), [&]<class T>(T) {
     double most = 0;
     for (std::int64_t i = 0; i < a.shape().size(); ++i) {
@@ -192,8 +192,7 @@ double max_abs_difference(const Tensor& a, const Tensor& b) {
 }
 
 bool bitwise_equal(const Tensor& a, const Tensor& b) {
-  return a.spec() == b.spec() &&
-         std::memcmp(a.observed().data(), b.observed().data(), static_cast<std::size_t>(bytes_of(a.spec()))) == 0;
+  return a.spec() == b.spec() && std::memcmp(a.host(), b.host(), static_cast<std::size_t>(bytes_of(a.spec()))) == 0;
 }
 
 }  // namespace gradus

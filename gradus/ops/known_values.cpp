@@ -14,7 +14,7 @@ std::vector<std::int64_t> known_integers(std::string_view op, std::string_view w
   require_known_value(op, what, x, instead);
   const auto count = static_cast<std::size_t>(x.shape().size());
   return with_type(x.dtype(), [&]<class T>(T) {
-    const T* values = x.observed().data<const T>();
+    const T* values = x.host<T>();
     std::vector<std::int64_t> out;
     for (std::size_t i = 0; i < count; ++i) out.push_back(static_cast<std::int64_t>(values[i]));
     return out;
@@ -25,7 +25,7 @@ std::vector<std::int64_t> known_positions(std::string_view op, std::string_view 
                                           std::string_view instead) {
   require_known_value(op, what, x, instead);
   return with_type(x.dtype(), [&]<class T>(T) {
-    const T* values = x.observed().data<const T>();
+    const T* values = x.host<T>();
     std::vector<std::int64_t> out;
     for (std::int64_t i = 0; i < x.shape().size(); ++i)
       if (values[i] != T{}) out.push_back(i);

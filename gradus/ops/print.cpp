@@ -44,8 +44,7 @@ template <class T> std::string number(T value, bool within_array) {
 
 class Layout {
  public:
-  explicit Layout(const Tensor& x)
-      : spec_(x.spec()), data_(x.observed().data()), elided_(spec_.shape.size() > elide_past) {}
+  explicit Layout(const Tensor& x) : spec_(x.spec()), data_(x.host()), elided_(spec_.shape.size() > elide_past) {}
 
   std::string text() {
     if (spec_.shape.rank() == 0) return element(0, false);

@@ -107,7 +107,7 @@ Groups groups_of(const Tensor& x, const Slices& s, bool sorted) {
   Positions order(static_cast<std::size_t>(s.n));
   std::iota(order.begin(), order.end(), 0);
   return with_type(x.dtype(), [&]<class T>(T) {
-    const T* values = x.observed().data<const T>();
+    const T* values = x.host<T>();
     std::ranges::stable_sort(order,
                              [&](std::int64_t a, std::int64_t b) { return compared_slices(values, s, a, b) < 0; });
     std::vector<Positions> groups;

@@ -9,9 +9,11 @@
 
 namespace gradus {
 
+/// What it holds is not ours.
 struct BorrowedBuffer : Buffer {
   BorrowedBuffer(void* data, std::int64_t bytes, std::shared_ptr<const void> kept);
   std::shared_ptr<const void> owner;
+  std::shared_ptr<DeviceMemory> device;
 };
 
 namespace {
@@ -198,6 +200,31 @@ Ref<Buffer> Buffer::allocate(std::int64_t bytes, const char* what) {
 
 Ref<Buffer> Buffer::borrow(void* data, std::int64_t bytes, std::shared_ptr<const void> owner) {
   return new BorrowedBuffer(data, bytes, std::move(owner));
+}
+
+Ref<Buffer> Buffer::of_device(std::shared_ptr<DeviceMemory> memory, std::int64_t bytes) {
+  auto* buffer = new BorrowedBuffer(nullptr, bytes, {});
+  buffer->device = std::move(memory);
+  return buffer;
+}
+
+DeviceMemory* Buffer::device_memory() const {
+  return kind_ == borrowed_kind ? static_cast<const BorrowedBuffer*>(this)->device.get() : nullptr;
+}
+
+const void* Buffer::host_of_device() const {
+  DeviceMemory* const memory = device_memory();
+  return memory ? memory->host() : data_;
+}
+
+Ref<Buffer> Buffer::on_host(Ref<Buffer> buffer) {
+  if (!buffer->device_memory()) return buffer;
+  const void* const bytes = buffer->host();
+  const std::int64_t size = buffer->bytes();
+  struct Kept {
+    Ref<Buffer> buffer;
+  };
+  return borrow(const_cast<void*>(bytes), size, std::make_shared<Kept>(Kept{std::move(buffer)}));
 }
 
 void Buffer::set_label(std::string label) {

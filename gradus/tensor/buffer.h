@@ -9,6 +9,16 @@
 
 namespace gradus {
 
+/// Memory of a device that the host cannot read. What is in it may still be on its way.
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+  /// Returns when it is there. Throws what has kept it from being computed.
+  virtual void wait() const = 0;
+  /// Its bytes for the host, copied at the first call, which waits. Valid while this lives.
+  virtual const void* host() = 0;
+};
+
 class Buffer : public RefCounted {
  public:
   /// Data aligned to 64 bytes, with 64 bytes behind it that may be read and written, so that a masked tail may be moved
@@ -18,7 +28,17 @@ class Buffer : public RefCounted {
   /// Memory that `owner`, or the caller, keeps alive. It is not counted, and need not have padding.
   static Ref<Buffer> borrow(void* data, std::int64_t bytes, std::shared_ptr<const void> owner = {});
 
+  /// Memory of a device.
+  static Ref<Buffer> of_device(std::shared_ptr<DeviceMemory> memory, std::int64_t bytes);
+
+  /// The host's memory; null if it is a device's.
   template <class T = void> T* data() const { return static_cast<T*>(data_); }
+  /// To be read: data(), or what the device gives of its own.
+  const void* host() const { return data_ ? data_ : host_of_device(); }
+  /// Null if it is the host's.
+  DeviceMemory* device_memory() const;
+  /// `buffer` itself, or one of the host's memory with its bytes.
+  static Ref<Buffer> on_host(Ref<Buffer> buffer);
   std::int64_t bytes() const { return bytes_; }
   /// What errors about memory call this buffer: "parameter dense/kernel f32[784,128]". Kept for 1 MiB and more.
   void set_label(std::string label);
@@ -26,6 +46,7 @@ class Buffer : public RefCounted {
  private:
   friend void dispose(Buffer* buffer) noexcept;
   friend struct BorrowedBuffer;
+  const void* host_of_device() const;
   Buffer(void* data, std::int64_t bytes, int kind, int device = 0)
       : kind_(static_cast<std::int16_t>(kind)),
         device_(static_cast<std::int16_t>(device)),

@@ -100,7 +100,7 @@ struct Checkpoints::State {
     CheckpointContents all{.step = step, .position = next, .random_state = random_state()};
     for (const Entry& entry : entries()) {
       const auto add = [&](const std::string& name, const Tensor& value) {
-        all.arrays.push_back({name, value.spec(), Ref<Buffer>(&value.observed())});
+        all.arrays.push_back({name, value.spec(), value.host_buffer()});
       };
       add(entry.name, entry.variable->value());
       if (const Tensor mask = entry.variable->mask(); mask.defined()) add(entry.mask_name(), mask);

@@ -12,7 +12,7 @@ namespace gradus {
 namespace {
 
 template <class T> std::optional<double> first_odd(const Node& node) {
-  const T* values = node.value.get()->data<const T>();
+  const T* values = static_cast<const T*>(node.value.get()->host());
   const std::int64_t n = node.spec.shape.size();
   for (std::int64_t i = 0; i < n; ++i)
     if (const auto value = static_cast<double>(values[i]); !std::isfinite(value)) return value;

@@ -168,7 +168,7 @@ std::vector<NamedArray> keras_arrays(const Module& model, std::string_view op) {
   for (const KerasPlace& place : keras_places(model.layer_behind(), op)) {
     Tensor value = place.variable ? place.variable->handle.value() : constant(0);
     if (value.dtype() == bf16) value = cast(value, f32);
-    arrays.push_back({place.path, value.spec(), Ref<Buffer>(&value.observed())});
+    arrays.push_back({place.path, value.spec(), value.host_buffer()});
   }
   return arrays;
 }

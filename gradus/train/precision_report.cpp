@@ -21,9 +21,7 @@ constexpr double notable_share = 0.01;
 double least_normal(DType t) { return t == f16 ? 0x1p-14 : t == f64 ? 0x1p-1022 : 0x1p-126; }
 
 /// The operand as a leaf: what is computed of it is no history of the step.
-Tensor value_of(const Ref<Node>& operand) {
-  return Tensor::of_buffer(operand->spec, Ref<Buffer>(&Tensor(operand).observed()));
-}
+Tensor value_of(const Ref<Node>& operand) { return Tensor::of_buffer(operand->spec, Tensor(operand).host_buffer()); }
 
 /// What `node` would give in a wider type than its own; none where the op does not say.
 std::optional<Tensor> widened(const Node& node) {
@@ -44,7 +42,7 @@ std::optional<Tensor> widened(const Node& node) {
 }
 
 template <class T> void count(NumberRange& range, const Node& node) {
-  const T* values = node.value.get()->data<const T>();
+  const T* values = static_cast<const T*>(node.value.get()->host());
   const std::int64_t n = node.spec.shape.size();
   const double least = least_normal(node.spec.dtype);
   std::int64_t zeros = 0;
@@ -61,7 +59,7 @@ template <class T> void count(NumberRange& range, const Node& node) {
   if (zeros == 0) return;
   if (const auto wide = widened(node))
     with_type(wide->dtype(), [&]<class W>(W) {
-      const W* exact = wide->observed().template data<const W>();
+      const W* exact = wide->template host<W>();
       if constexpr (FloatingElement<W>)
         for (std::int64_t i = 0; i < n; ++i)
           range.underflowed += static_cast<double>(values[i]) == 0 && static_cast<double>(exact[i]) != 0;
@@ -71,7 +69,7 @@ template <class T> void count(NumberRange& range, const Node& node) {
 bool holds_odd(const Spec& spec, const Buffer& buffer) {
   return with_type(spec.dtype, [&]<class T>(T) {
     if constexpr (FloatingElement<T>) {
-      const T* values = buffer.data<const T>();
+      const T* values = static_cast<const T*>(buffer.host());
       return std::any_of(values, values + spec.shape.size(),
                          [](T value) { return !std::isfinite(static_cast<double>(value)); });
     } else {

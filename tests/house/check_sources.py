@@ -29,6 +29,8 @@ AVOIDED = [
      f"std::to_string of a floating number {LOCALE}: take text() or std::to_chars"),
     (re.compile(r"(?i)\bjson::(?:parse|sax_parse)\("), {"gradus/formats/json.cpp"},
      "JSON is read without a bound: take parse_json (gradus/formats/json.h)"),
+    (re.compile(r"(?:observed\(\)\s*\.|value\.get\(\)\s*->)\s*(?:template )?data\b"), set(),
+     "memory that may be a device's is read: take Tensor::host(), which waits and copies"),
 ]
 # In the library alone: how the command says things is its own matter.
 OF_THE_CALLER = (re.compile(r"std::(?:cout|cerr|clog)\b"), {"gradus/base/notice.cpp", "gradus/base/print.h"},

@@ -17,14 +17,11 @@ class CpuBackend final : public Backend {
     return gradus::planned_bytes(std::move(graph), symbols);
   }
   TargetModel target() const override { return {}; }
-  Ref<Buffer> from_host(const Device& device, const void* data, std::int64_t bytes) override {
+  Ref<Buffer> from_host(const Device& device, const Ref<Buffer>& host) override {
     const OnLogicalDevice account(device.index);
-    Ref<Buffer> copy = Buffer::allocate(bytes);
-    if (bytes > 0) std::memcpy(copy->data(), data, static_cast<std::size_t>(bytes));
+    Ref<Buffer> copy = Buffer::allocate(host->bytes());
+    if (host->bytes() > 0) std::memcpy(copy->data(), host->data(), static_cast<std::size_t>(host->bytes()));
     return copy;
-  }
-  void to_host(const Device&, const Buffer& buffer, void* data) override {
-    if (buffer.bytes() > 0) std::memcpy(data, buffer.data(), static_cast<std::size_t>(buffer.bytes()));
   }
   bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> symbols) override {
     return gradus::is_interpreted_sooner(graph, symbols);

@@ -1,0 +1,16 @@
+#include "gradus/function/resident.h"
+#include "gradus/backend/backend.h"
+
+namespace gradus {
+
+Ref<Buffer> resident(const Tensor& x) {
+  Ref<Buffer> value(&x.observed());
+  const Device device = x.device();
+  if (device.kind == DeviceKind::cpu || value->device_memory()) return value;
+  // Its memory there keeps the host's, which spans may show.
+  Ref<Buffer> there = backend_of(device).from_host(device, value);
+  x.node()->value.set(there);
+  return there;
+}
+
+}  // namespace gradus

@@ -1,0 +1,10 @@
+/// Values where their device can use them.
+#pragma once
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+/// The value of `x`, in memory of its device: what was made on the host is brought there, once.
+Ref<Buffer> resident(const Tensor& x);
+
+}  // namespace gradus
