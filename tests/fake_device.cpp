@@ -147,8 +147,10 @@ class FakeExecutable final : public Executable {
     }
     std::vector<std::shared_ptr<Event>> before;  // of what it reads, which may come from another queue
     for (const Ref<Buffer>& buffer : in) before.push_back(memory_of(buffer).event());
+    std::vector<std::shared_ptr<Event>> overwritten;
+    for (std::size_t k = 0; k < out.size(); ++k) overwritten.push_back(given[k] ? memory_of(out[k]).event() : nullptr);
     for (const Ref<Buffer>& buffer : out) memory_of(buffer).begin(event);
-    Queue::of(device).give([this, kept = inner_, in, out, given, event, before,
+    Queue::of(device).give([this, kept = inner_, in, out, given, event, before, overwritten,
                             symbols = std::vector<std::int64_t>(symbols.begin(), symbols.end())] {
       try {
         for (const auto& earlier : before) earlier->wait();
@@ -159,13 +161,17 @@ class FakeExecutable final : public Executable {
         kept->run(from, to, symbols);
         for (std::size_t k = 0; k < out.size(); ++k) store(out[k], to[k]);
         event->set();
-      } catch (...) { event->set(std::current_exception()); }
+      } catch (...) {
+        for (std::size_t k = 0; k < out.size(); ++k)  // nothing was written
+          if (overwritten[k]) memory_of(out[k]).begin(overwritten[k]);
+        event->set(std::current_exception());
+      }
     });
     if (outputs.empty()) event->wait();
   }
   void wait(std::span<const Ref<Buffer>> outputs) const override {
-    if (may_fail_)
-      for (const Ref<Buffer>& output : outputs) output->device_memory()->wait();
+    if (!may_fail_) return;
+    for (const Ref<Buffer>& output : outputs) output->device_memory()->wait();
   }
 
   const Graph& graph() const override { return inner_->graph(); }

@@ -73,8 +73,10 @@ Graph without_devices(const Graph& graph) {
 /// One executable, on a device of its kind.
 class OnDevice final : public Executable {
  public:
-  OnDevice(std::shared_ptr<const Executable> executable, Graph graph, const Device& device)
-      : executable_(std::move(executable)), graph_(std::move(graph)), device_(device) {}
+  OnDevice(std::shared_ptr<const Executable> executable, const Device& device, Placement named)
+      : executable_(std::move(executable)), graph_(executable_->graph()), device_(device) {
+    for (Value& v : graph_.values) v.spec.device = named;
+  }
 
   void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs, std::span<const std::int64_t> symbols,
            const Device&) const override {
@@ -106,7 +108,7 @@ class OnDevice final : public Executable {
 
  private:
   std::shared_ptr<const Executable> executable_;
-  Graph graph_;  // with its devices
+  Graph graph_;  // with the device, if the program names it
   Device device_;
 };
 
@@ -471,7 +473,7 @@ std::shared_ptr<const Executable> compile_placed(Graph graph, const CompileOptio
   if (devices.empty() && first == Device{}) return backend_of(first).compile(std::move(graph), options);
   if (devices.size() > 1) return std::make_shared<PlacedProgram>(std::move(graph), options);
   auto executable = shared_executables().find_or_compile(backend_of(first), without_devices(graph), options);
-  return std::make_shared<OnDevice>(std::move(executable), std::move(graph), first);
+  return std::make_shared<OnDevice>(std::move(executable), first, devices.empty() ? Placement() : Placement(first));
 }
 
 bool is_interpreted_sooner(const Graph& graph, const CompileOptions& options) {

@@ -69,6 +69,12 @@ struct Lease {
   }
 };
 
+void for_each_own_queue(const auto& visit) {
+  Lease& lease = OfThread<Lease>::get();
+  visit(lease.first);
+  for (const auto& [device, queue] : lease.others) visit(*queue);
+}
+
 /// Positions of leaves, by address: open addressing, emptied by raising the generation.
 class LeafTable {
  public:
@@ -194,6 +200,10 @@ std::vector<Pending*> Pending::all() {
   std::lock_guard lock(QueueRegistry::instance().guard);
   for (const auto& queue : QueueRegistry::instance().all) queues.push_back(queue.get());
   return queues;
+}
+
+void Pending::flush_mine() {
+  for_each_own_queue([](Pending& queue) { queue.flush(); });
 }
 
 void Pending::flush_all() {
@@ -347,7 +357,7 @@ void Pending::plan(Plan& p) {
   }
   nodes_.clear();
   p.uses.resize(p.live.size());
-  p.key.push_back(p.live.size());
+  p.key.push_back(p.live.size() | static_cast<std::uint64_t>(device_.kind) << 48);
   for (Node* node : p.live) {
     p.key.push_back(reinterpret_cast<std::uintptr_t>(node->op.record()));
     p.key.push_back(static_cast<std::uint64_t>(node->inputs.size()));
@@ -484,19 +494,10 @@ void observe(Node& node) {
   queue.flush();
 }
 
-void for_each_own_queue(const auto& visit) {
-  Lease& lease = OfThread<Lease>::get();
-  visit(lease.first);
-  for (const auto& [device, queue] : lease.others) visit(*queue);
-}
-
 /// Installed at program start, before any tensor can be observed.
 const bool installed = [] {
   EvaluationHooks::observe = observe;
-  EvaluationHooks::recorded = [](const Ref<Node>& node) {
-    const Placement device = node->spec.device;
-    (device.is_named() ? Pending::mine(device) : Pending::mine()).record(node);
-  };
+  EvaluationHooks::recorded = [](const Ref<Node>& node) { Pending::mine(node->spec.device).record(node); };
   EvaluationHooks::forget = [](Node& node) {
     if (Pending* queue = node.queue.load(std::memory_order_acquire)) queue->forget(node);
   };

@@ -14,10 +14,12 @@ namespace gradus {
 
 class Pending {
  public:
-  /// The queue of this thread for the default device of the process.
+  /// The first queue of this thread, which knows what is true of all of them: whether it records, its number.
   static Pending& mine();
   /// Its queue for `device`: each device has its own programs.
   static Pending& mine(Placement device);
+  /// Computes the queues of this thread.
+  static void flush_mine();
   /// Computes the queues of all threads.
   static void flush_all();
   /// Computes the queues in which an assignment of `cell` waits.

@@ -530,7 +530,7 @@ Called TracedFunction::State::run_eagerly(In arguments, const Body& body) {
   const CallKeys keys;
   const std::int64_t before = queue.dispatches();
   Called called = body(as_arguments(arguments));
-  queue.flush();
+  Pending::flush_mine();
   dispatches += queue.dispatches() - before;
   return called;
 }

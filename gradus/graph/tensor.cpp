@@ -102,11 +102,11 @@ Placement device_of(const AnyOp& op, In inputs) {
   return found;
 }
 
-/// Whether it is made of numbers alone, and so is anywhere. Of deep ones it is not found out: they are copied.
+/// Whether it is made of numbers alone, and so is anywhere: in a trace, whose program makes it where it is read. Of
+/// deep ones it is not found out: they are copied.
 bool is_anywhere(const Node& node, int depth = 4) {
-  return node.op && depth > 0 && std::ranges::all_of(node.inputs, [&](const Ref<Node>& operand) {
-           return is_anywhere(*operand, depth - 1);
-         });
+  return node.trace && node.op && depth > 0 &&
+         std::ranges::all_of(node.inputs, [&](const Ref<Node>& operand) { return is_anywhere(*operand, depth - 1); });
 }
 
 /// The operands on `device`: copies of those that are elsewhere. Nothing if all are there.

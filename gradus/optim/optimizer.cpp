@@ -417,7 +417,7 @@ void Optimizer::apply(const GradientsView& gradients, const Tensor& finite) {
   }
   changes.commit();
   // The next step gathers from the new table, which may fail: in one program with it nothing could be written in place.
-  if (by_rows && !Context::current()) Pending::mine().flush();
+  if (by_rows && !Context::current()) Pending::flush_mine();
 }
 
 std::int64_t Optimizer::iterations() const { return state().iterations.value().to_vector<std::int64_t>()[0]; }

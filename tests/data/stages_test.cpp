@@ -38,7 +38,7 @@ TEST(Slices, OfEveryType) {
       ASSERT_EQ(batch.spec(), (Spec{dtype, {3, width}}));
       const std::int64_t row = width * size_of(dtype);
       EXPECT_EQ(
-          std::memcmp(batch.observed().data(), buffer->data<std::byte>() + row, static_cast<std::size_t>(3 * row)), 0);
+          std::memcmp(batch.host(), buffer->data<std::byte>() + row, static_cast<std::size_t>(3 * row)), 0);
     }
   }
 }

@@ -5,6 +5,7 @@
 #include "gradus/backend/placed_program.h"
 #include "gradus/gradus.h"
 #include "tests/errors.h"
+#include "tests/fake_device.h"
 
 namespace gradus {
 namespace {
@@ -340,6 +341,69 @@ TEST(Devices, ThatAreNotThereAreErrors) {
   EXPECT_THROW(memory_use(Device{DeviceKind::gpu, 0}), Unavailable);
   EXPECT_THROW(set_memory_limit(Device{DeviceKind::cpu, -1}, 5), InvalidArgument);
   EXPECT_THROW(Tensor().to(cpu(1)), InvalidArgument);
+}
+
+// ---------------------------------------------------------------- a device that computes on its own
+
+class FakeDevice : public testing::Test {
+ protected:
+  FakeDevice() { testing_device::add_fake_devices(); }
+  const Device there{DeviceKind::plugin, 0}, elsewhere{DeviceKind::plugin, 1};
+};
+
+TEST_F(FakeDevice, ComputesWhatTheProcessorDoes) {
+  const Tensor x = numbers({5, 4});
+  const auto f = [](const Tensor& v) { return reduce_sum(softmax(matmul(v, transpose(v)))) + reduce_max(v); };
+  EXPECT_EQ(devices(DeviceKind::plugin).size(), 2u);
+  EXPECT_EQ(x.to(there).device(), there);
+  EXPECT_TRUE(same(f(x.to(there)), f(x)));
+  EXPECT_TRUE(same(gradient(f, x.to(there)), gradient(f, x)));
+  EXPECT_TRUE(same(function(f)(x.to(elsewhere)), f(x)));
+  EXPECT_TRUE(same(x.to(there).to(elsewhere).to(cpu(1)), x));
+}
+
+TEST_F(FakeDevice, SharesAModelWithTheProcessor) {
+  const std::vector<Tensor> one = trained(cpu(0), cpu(0));
+  for (const auto& [a, b] : {std::pair{cpu(0), there}, {there, elsewhere}, {there, there}}) {
+    const std::vector<Tensor> two = trained(a, b);
+    for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(same(one[i], two[i])) << a << ' ' << b << ' ' << i;
+  }
+}
+
+/// A call returns before its device is done, unless data may make it fail.
+TEST_F(FakeDevice, WaitsForWhatMayFailAlone) {
+  Variable w(numbers({3}), "w");
+  auto step = function([&](Tensor x, Tensor at) {
+    const Tensor chosen = gather(x, at);
+    w.assign(w.value() + 1);
+    return chosen;
+  });
+  const Tensor before = w.value(), x = numbers({4, 2}).to(there);
+  EXPECT_THROW(step(x, constant({1, 9})), OutOfRange);
+  EXPECT_TRUE(same(w, before)) << "nothing was committed";
+  EXPECT_TRUE(same(step(x, constant({1, 3})), gather(x.to(cpu(0)), constant({1, 3}))));
+  EXPECT_TRUE(same(w, before + 1));
+}
+
+TEST_F(FakeDevice, BranchesOfCppReadItsValues) {
+  auto f = function([](Tensor x) {
+    if (reduce_sum(x) > 0) return x * 2;
+    return x - 1;
+  });
+  for (int seed : {1, 2, 3, 4}) {
+    const Tensor x = numbers({3}, seed);
+    EXPECT_TRUE(same(f(x.to(there)), reduce_sum(x).item() > 0 ? x * 2 : x - 1)) << seed;
+  }
+}
+
+TEST_F(FakeDevice, AValueIsBroughtBackOnce) {
+  const Tensor y = numbers({64}).to(there) * 3;
+  y.host();
+  const std::int64_t before = testing_device::counts().to_host;
+  const Tensor& same_value = y;
+  same_value.span<float>();
+  EXPECT_EQ(same_value.to_vector<float>().size(), 64u);
+  EXPECT_EQ(testing_device::counts().to_host, before);
 }
 
 }  // namespace

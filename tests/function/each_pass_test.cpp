@@ -26,7 +26,7 @@ struct Step {
 };
 
 Bytes bytes_of_buffer(const Buffer& buffer) {
-  const auto* first = buffer.data<std::byte>();
+  const auto* first = static_cast<const std::byte*>(buffer.host());
   return {first, first + buffer.bytes()};
 }
 

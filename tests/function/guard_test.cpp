@@ -256,10 +256,10 @@ TEST(Guard, AGuardedStepOverwritesItsVariablesInPlace) {
   step(x);
   step(x * 1e6f);
   step(x);
-  const void* memory = w.value().observed().data();
+  const void* memory = w.value().host();
   for (int i = 0; i < 4; ++i) {
     step(i % 2 ? x * 1e6f : x);
-    EXPECT_EQ(w.value().observed().data(), memory) << i;
+    EXPECT_EQ(w.value().host(), memory) << i;
   }
   EXPECT_EQ(skipped.value().item(), 3);
   const Tensor held = w.value();

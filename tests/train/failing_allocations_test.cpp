@@ -27,7 +27,7 @@ Bits bits_of(const Variables& variables) {
   Bits all;
   for (const Variable& variable : variables) {
     const Tensor value = variable.value();
-    const auto* begin = static_cast<const std::byte*>(value.observed().data());
+    const auto* begin = static_cast<const std::byte*>(value.host());
     all.emplace_back(begin, begin + value.bytes());
   }
   return all;
