@@ -5,6 +5,7 @@
 #include "gradus/autodiff/vmap.h"
 #include "gradus/base/hash.h"
 #include "gradus/data/cache_file.h"
+#include "gradus/data/on_processor.h"
 #include "gradus/data/rethrow.h"
 #include "gradus/function/call_keys.h"
 #include "gradus/function/mode.h"
@@ -177,6 +178,7 @@ std::optional<Tensors> ElementWork::results_of(const std::function<Tensors()>& c
   apart_from_recordings([&] {
     try {
       const ModeScope mode(CallMode::unsaid);
+      const OnProcessor scope;
       Tensors results = call();
       for (std::size_t field = 0; field < results.size(); ++field) {
         if (!fits(results[field].spec(), specs[field])) return;
@@ -198,7 +200,7 @@ std::vector<Spec> ElementWork::specs_of_rows(std::int64_t count) const {
 std::optional<Tensors> ElementWork::apply_to_rows(In stacked, std::int64_t epoch,
                                                   std::span<const std::int64_t> indices) const {
   const auto call = [&] {
-    Tensors rows(stacked.begin(), stacked.end());
+    Tensors rows = on_processor(stacked);
     if (seed_) rows.push_back(keys_of(epoch, indices));
     return rows_->call(rows, {}, [this](In in) { return Called{trace_rows(in), nullptr}; }).tensors;
   };
@@ -209,8 +211,8 @@ std::optional<Tensors> ElementWork::apply_to_chosen(const ChosenRows& chosen, st
                                                     std::span<const std::int64_t> indices) const {
   const std::size_t fields = chosen.arrays.size();
   const auto call = [&] {
-    Tensors given = chosen.arrays;
-    given.push_back(tensor_of(chosen.rows));
+    Tensors given = chosen.arrays;  // which are on the processor
+    given.push_back(on_processor(tensor_of(chosen.rows)));
     if (chosen.is_batch)
       return chosen_batch_->call(given, {}, [&](In in) { return Called{trace_(rows_of(in, fields)), nullptr}; })
           .tensors;
@@ -234,7 +236,9 @@ Tensors ElementWork::apply_here(In element, std::int64_t epoch, std::int64_t ind
     const ModeScope mode(CallMode::unsaid);
     std::optional<CallSeed> keys;
     if (seed_) keys.emplace(seed_of(epoch, index));
-    Tensors results = run_(element);
+    const Tensors there = on_processor(element);
+    const OnProcessor scope;
+    Tensors results = run_(there);
     for (std::size_t field = 0; field < results.size(); ++field) {
       results[field] = settled(results[field]);
       require(fits(results[field].spec(), specs_[field]), "field ", field, " is ", results[field].spec(),

@@ -1,6 +1,7 @@
 #include "gradus/data/rows.h"
 #include <algorithm>
 #include "gradus/data/cache_file.h"
+#include "gradus/data/on_processor.h"
 
 namespace gradus {
 namespace {
@@ -23,7 +24,11 @@ void ask_for(const std::byte* row, std::int64_t bytes) {
 
 }  // namespace
 
-Rows::Rows(Tensor array) : array_(std::move(array)), spec_(array_.spec()), begin_(array_.host<std::byte>()), bytes_(0) {
+Rows::Rows(Tensor array)
+    : array_(on_processor(array)),
+      spec_{array.dtype(), array.shape()},
+      begin_(array_.observed().data<std::byte>()),
+      bytes_(0) {
   spec_.shape.erase(0);
   bytes_ = bytes_of(spec_);
 }
