@@ -1,5 +1,7 @@
 /// The explanation of one variant: its segments as one graph and one list of kernels, in the order of the tree.
 #include <algorithm>
+#include <set>
+#include "gradus/backend/backend.h"
 #include "gradus/base/lines.h"
 #include "gradus/function/variant.h"
 
@@ -90,6 +92,15 @@ std::size_t peak_bytes(const Segment& segment, std::span<const std::int64_t> sym
   return own + std::max(arena, later);
 }
 
+/// What passes were told of the devices of these kernels.
+std::string target_of(const std::vector<Kernel>& kernels) {
+  std::set<DeviceKind> kinds;
+  for (const Kernel& kernel : kernels) kinds.insert(kernel.device.kind);
+  std::string all;
+  for (const DeviceKind kind : kinds) all += (all.empty() ? "" : "; ") + to_text(backend_of(kind).target());
+  return all;
+}
+
 }  // namespace
 
 void describe(const Variant& variant, Explanation& e) {
@@ -121,6 +132,7 @@ void describe(const Variant& variant, Explanation& e) {
     }
   });
   e.peak_bytes = peak_bytes(*variant.root, symbols);
+  e.target = target_of(e.kernels);
   e.graph_text =
       variant.root->is_leaf() ? to_text(variant.root->program->compiled().graph()) : Joiner(*variant.root).text();
 }

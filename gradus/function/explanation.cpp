@@ -131,6 +131,7 @@ std::ostream& operator<<(std::ostream& out, const Explanation& e) {
   out << '\n';
   for (const Retrace& retrace : e.retraces) out << text("variant ", retrace.variant, ": ", retrace.reason, '\n');
   const KernelTable table(e.kernels, e.rates);
+  if (!e.target.empty()) out << "compiled for " << e.target << '\n';
   out << counted(static_cast<std::int64_t>(e.kernels.size()), "kernel") << " of the newest variant ( | side by side, / "
       << "divided among threads; time on one thread):\n";
   if (e.measured_seconds > 0)
