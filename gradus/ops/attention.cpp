@@ -1,4 +1,4 @@
-/// Attention as a primitive where it can be, else as a composite: two products around a softmax. Grouped queries are
+/// Attention as a primitive where possible, else as a composite: two products around a softmax. Grouped queries are
 /// further rows of the products, so keys and values are never repeated.
 #include "gradus/ops/attention.h"
 #include <cmath>

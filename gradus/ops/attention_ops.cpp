@@ -1,4 +1,4 @@
-/// Shape rules of attention in blocks, its gradients, and what it stands for.
+/// Attention in blocks: shape rules, gradients, and its definition by other ops.
 #include "gradus/ops/attention_ops.h"
 #include "gradus/graph/transforms.h"
 #include "gradus/ops/attention.h"
