@@ -43,8 +43,7 @@ Tensor sequence_mask(const Tensor& lengths, std::int64_t maxlen);
 /// Options of space_to_depth and depth_to_space.
 struct BlockOptions {
   bool channels_first = false;  // [batch, channels, height, width] instead of [batch, height, width, channels]
-  bool depth_first =
-      true;  // true: the place in the block is the slower part of the channel index (ONNX: DCR); false: the faster
+  bool depth_first = true;      // block places are the slower part of the channel (ONNX: DCR), else the faster
 };
 /// Turns blocks of block_size x block_size pixels into channels.
 Tensor space_to_depth(const Tensor& x, std::int64_t block_size, const BlockOptions& options = {});

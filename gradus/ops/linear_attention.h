@@ -12,8 +12,7 @@ struct LinearAttentionOptions {
   std::int64_t heads = 1, key_heads = 1;  // heads is a multiple of key_heads
   Tensor past_state = {};                 // [batch, key_heads, width, value_width]; zeros by default
   Tensor decay = {};  // [batch, time, key_heads or key_heads * width]: the state is multiplied by exp(decay) first
-  Tensor beta =
-      {};  // [batch, time, key_heads or 1]: the delta rule, which writes beta (v - the value that the key reads)
+  Tensor beta = {};   // [batch, time, key_heads or 1]: the delta rule, which writes beta (v - what the key reads)
   std::optional<double> scale = {};  // factor on the values read; 1 / sqrt(width) by default
   static constexpr auto ranges() { return std::array{Allowed::positive("heads key_heads"), Allowed::finite("scale")}; }
 };

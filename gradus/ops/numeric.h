@@ -23,9 +23,8 @@ Tensor fmax(const NumberOrTensor& a, const NumberOrTensor& b);
 Tensor fmin(const NumberOrTensor& a, const NumberOrTensor& b);
 /// Options of nan_to_num.
 struct NanToNumOptions {
-  double nan = 0;  // replaces NaN
-  std::optional<double> posinf = {},
-                        neginf = {};  // replace the infinities; by default the largest and lowest number of the dtype
+  double nan = 0;                                  // replaces NaN
+  std::optional<double> posinf = {}, neginf = {};  // for the infinities; else the dtype's extremes
 };
 /// x with NaN and infinities replaced. Replaced elements get no gradient.
 Tensor nan_to_num(const Tensor& x, NanToNumOptions options = {});
