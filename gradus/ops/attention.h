@@ -17,9 +17,8 @@ struct DotProductAttentionOptions {
   double softcap = 0;                     // if > 0: scores become softcap * tanh(scores / softcap), before the mask
   Tensor past_key = {}, past_value = {};  // [batch, key_heads, past, width]: stand before key and value; both or none
   Tensor key_lengths = {};                // integers [batch]: number of keys of each example; later keys are padding
-  std::int64_t left_window = -1,
-               right_window = -1;           // query i sees keys i + offset - left ... + right; -1: no limit
-  std::optional<DType> softmax_dtype = {};  // dtype of the softmax; the query's by default
+  std::int64_t left_window = -1, right_window = -1;  // query i sees keys i + offset - left ... + right; -1: no limit
+  std::optional<DType> softmax_dtype = {};           // dtype of the softmax; the query's by default
   double dropout = 0;  // probability with which a weight becomes 0; the others are scaled up to make up for it
   static constexpr auto ranges() {
     return std::array{Allowed::finite("scale"), Allowed::not_negative("softcap"),

@@ -51,8 +51,7 @@ Moments weighted_moments(const Tensor& x, const Tensor& weights, ReduceOptions o
 
 /// Result of sufficient_statistics.
 struct SufficientStatistics {
-  Tensor count, mean, variance,
-      shift;  // size; sums of x - shift and of its square; shift as given
+  Tensor count, mean, variance, shift;  // size; sums of x - shift and of its square; shift as given
 };
 /// Number of elements, sum and sum of squares of x - shift: the numbers that moments follow from.
 SufficientStatistics sufficient_statistics(const Tensor& x, ReduceOptions options = {}, const Tensor& shift = {});
