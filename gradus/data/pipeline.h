@@ -97,7 +97,6 @@ using ElementFunction = std::function<Tensors(In)>;
 /// Gives the next element, or none at the end. A copy goes on by itself.
 using GeneratorFunction = std::function<std::optional<Tensors>()>;
 
-/// See below.
 class Pipeline;
 /// A function from the fields of an element to a pipeline, for interleave.
 using PipelineFunction = std::function<Pipeline(In)>;

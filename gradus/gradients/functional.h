@@ -16,9 +16,9 @@ template <class F>
 concept TensorFunction = std::is_invocable_r_v<Tensor, F&, Tensor>;
 
 /// A loss with its gradients.
-struct LossAndGradients {  // of the batch
-  Loss loss;               // of the loss by the sources
-  Gradients gradients;
+struct LossAndGradients {
+  Loss loss;            // of the batch
+  Gradients gradients;  // of the loss by the sources
 };
 
 namespace detail {

@@ -30,8 +30,8 @@ class PerExampleGradients {
 
   /// The gradients by one variable: either `whole`, [n, variable...], or the factors of left[i] right[i]: [n, rows, k]
   /// and [n, k, columns].
-  struct Part {  // the others are empty
-    Tensor whole, left, right;
+  struct Part {
+    Tensor whole, left, right;  // the others are empty
   };
   /// From one part per variable.
   PerExampleGradients(Variables variables, std::vector<Part> parts, std::int64_t examples);
