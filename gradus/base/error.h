@@ -9,8 +9,8 @@
 
 namespace gradus {
 
-/// `text` with control characters as \x1b, since names in a file may contain them and a terminal obeys them. New lines
-/// and tabs stay unless `in_one_line`.
+/// `text` with control characters as `\x1b`, since names in a file may contain them and a terminal obeys them. New
+/// lines and tabs stay unless `in_one_line`.
 std::string printable(std::string_view text, bool in_one_line = false);
 
 /// A mistake that the user can fix.

@@ -18,7 +18,7 @@ namespace gradus {
 
 /// The allowed values of some fields.
 struct Allowed {
-  static constexpr double infinity = std::numeric_limits<double>::infinity();  // of double
+  static constexpr double infinity = std::numeric_limits<double>::infinity();  // no bound
   std::string_view fields;                                                     // names separated by spaces
   double least = -infinity, most = infinity;                                   // bounds
   bool above = false, below = false;                                           // the bound itself is not allowed

@@ -50,7 +50,7 @@ AttentionSteps attention_steps(const Tensor& query, const Tensor& key, const Ten
                                const DotProductAttentionOptions& options);
 
 /// Attention weights of scaled scores, [batch, heads, queries, keys]: softcap, masks, then `soften`, a softmax along
-/// the last dimension. Only those options are read.
+/// the last dimension. The other options are ignored.
 Tensor attention_weights(const Tensor& scores, const DotProductAttentionOptions& options,
                          Tensor (*soften)(const Tensor& scores));
 

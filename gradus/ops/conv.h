@@ -55,9 +55,9 @@ struct ConvolutionTransposeOptions {
   Padding padding = Padding::same;  // padding of the convolution that this is the transpose of
   Paddings paddings = {};           // paddings of the convolution that this is the transpose of: cut off the result
   Sizes dilations = {};             // distances between taps; none: 1
-  Sizes output_padding = {};        // elements added at the end of each spatial dimension, fewer than its stride
-  Sizes output_shape = {};          // spatial sizes of the result; none: the smallest that gives the input's
-  std::int64_t groups = 1;          // number of equal parts of the channels
+  Sizes output_padding = {};  // elements added at the end of each spatial dimension; fewer than its stride or dilation
+  Sizes output_shape = {};    // spatial sizes of the result; none: the smallest that gives the input's
+  std::int64_t groups = 1;    // number of equal parts of the channels
 };
 
 /// Transposed convolution: the gradient of a convolution by its input, as a map of its own.

@@ -41,7 +41,7 @@ class Schedule {
 
 /// Options of CosineDecay.
 struct CosineDecayOptions {
-  double initial_learning_rate, decay_steps;  // rate at the begin of the decay; steps of the decay
+  double initial_learning_rate, decay_steps;  // rate at step 0; steps of the decay
   double alpha = 0;                           // share of the rate that is left at the end
   double warmup_steps = 0;                    // steps of the warmup; 0: none
   double warmup_target = 0;                   // rate at the end of the warmup
@@ -60,7 +60,7 @@ struct CosineDecay : Schedule {
 
 /// Options of CosineDecayRestarts.
 struct CosineDecayRestartsOptions {
-  double initial_learning_rate, first_decay_steps;  // rate at the begin; steps of the first period
+  double initial_learning_rate, first_decay_steps;  // rate at step 0; steps of the first period
   double t_mul = 2;                                 // factor on the length from period to period
   double m_mul = 1;                                 // factor on the height of the wave from period to period
   double alpha = 0;                                 // share of initial_learning_rate that is always left
@@ -78,7 +78,7 @@ struct CosineDecayRestarts : Schedule {
 
 /// Options of PolynomialDecay.
 struct PolynomialDecayOptions {
-  double initial_learning_rate, decay_steps;  // rate at the begin; steps of the decay
+  double initial_learning_rate, decay_steps;  // rate at step 0; steps of the decay
   double end_learning_rate = 1e-4;            // rate at the end
   double power = 1;                           // exponent; 1: linear
   bool cycle = false;                         // multiply decay_steps until it reaches the step; else the end stays
