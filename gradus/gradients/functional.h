@@ -17,8 +17,8 @@ concept TensorFunction = std::is_invocable_r_v<Tensor, F&, Tensor>;
 
 /// A loss with its gradients.
 struct LossAndGradients {
-  Loss loss;            // of the batch
-  Gradients gradients;  // of the loss by the sources
+  Loss loss;            // loss of the batch
+  Gradients gradients;  // gradients of the loss by the sources
 };
 
 namespace detail {

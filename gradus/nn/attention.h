@@ -17,7 +17,7 @@ struct AttentionOptions {
   bool use_bias = true;                                        // the projections have biases
   std::optional<std::int64_t> value_dim = {};                  // width of a head of values; key_dim by default
   std::string name = {};                                       // empty: by its class
-  Regularizer kernel_regularizer = {}, bias_regularizer = {};  // for all projections
+  Regularizer kernel_regularizer = {}, bias_regularizer = {};  // penalties on all projections
   Regularizer activity_regularizer = {};                       // on the result of each projection, as in Keras
   static constexpr auto ranges() {
     return std::array{Allowed::share_below_one("dropout"), Allowed::positive("value_dim")};

@@ -14,10 +14,10 @@ struct CellOptions {
   bool unit_forget_bias = true;  // LSTM: the bias of the forget gate f starts at 1
   bool reset_after = true;       // GRU: gate r applies after the recurrent product; the bias is [2, 3 * units]
   std::optional<Activation> activation = {};                      // tanh by default
-  std::optional<Activation> recurrent_activation = {};            // of the gates; sigmoid by default
-  Initializer kernel_initializer = initializers::glorot_uniform;  // of the product with the input
-  Initializer recurrent_initializer = initializers::orthogonal;   // of the product with the state
-  Regularizer kernel_regularizer = {}, recurrent_regularizer = {}, bias_regularizer = {};  // of the variables
+  std::optional<Activation> recurrent_activation = {};            // activation of the gates; sigmoid by default
+  Initializer kernel_initializer = initializers::glorot_uniform;  // first values of the kernel
+  Initializer recurrent_initializer = initializers::orthogonal;   // first values of the recurrent kernel
+  Regularizer kernel_regularizer = {}, recurrent_regularizer = {}, bias_regularizer = {};  // penalties on the variables
   std::string name = {};                                                                   // empty: by its class
 };
 
@@ -69,16 +69,16 @@ struct RNN : Module {
 
 /// Options of convolutional LSTMs.
 template <class Size> struct ConvLSTMOptionsOf {
-  Size strides = 1;                  // of the convolution of the input
-  Padding padding = Padding::valid;  // of the convolution of the input; the one of the state keeps the size
-  Size dilation = 1;                 // of the convolution of the input
+  Size strides = 1;                  // strides of the input's convolution
+  Padding padding = Padding::valid;  // padding of the input's convolution; the state's keeps the size
+  Size dilation = 1;                 // dilation of the input's convolution
   /// As for RNN and cells.
   bool return_sequences = false, go_backwards = false, use_bias = true, unit_forget_bias = true;
   std::optional<Activation> activation = {};                      // tanh by default
-  std::optional<Activation> recurrent_activation = {};            // of the gates; sigmoid by default
-  Initializer kernel_initializer = initializers::glorot_uniform;  // of the product with the input
-  Initializer recurrent_initializer = initializers::orthogonal;   // of the product with the state
-  /// Of the variables and the result.
+  std::optional<Activation> recurrent_activation = {};            // activation of the gates; sigmoid by default
+  Initializer kernel_initializer = initializers::glorot_uniform;  // first values of the kernel
+  Initializer recurrent_initializer = initializers::orthogonal;   // first values of the recurrent kernel
+  /// Penalties on the variables and the result.
   Regularizer kernel_regularizer = {}, recurrent_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
   std::string name = {};  // empty: by its class
 };

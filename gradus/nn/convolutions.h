@@ -49,11 +49,11 @@ template <class Size> struct ConvOptionsOf {
   std::int64_t groups = 1;           // equal parts of the channels that are convolved separately
   Activation activation = linear;    // applied to the result
   bool use_bias = true;              // the layer has a bias
-  /// First values.
+  /// First values of kernel and bias.
   Initializer kernel_initializer = initializers::glorot_uniform, bias_initializer = initializers::zeros;
   std::string name = {};              // empty: by its class
   std::int64_t depth_multiplier = 1;  // depthwise and separable layers, which have no groups
-  /// Of the variables and the result.
+  /// Penalties on the variables and the result.
   Regularizer kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
   Regularizer pointwise_regularizer = {};  // separable layers, whose kernel_regularizer is for the depthwise kernel
   static constexpr auto ranges() { return std::array{Allowed::positive("groups depth_multiplier")}; }

@@ -14,10 +14,10 @@ namespace gradus {
 struct EinsumDenseOptions {
   Activation activation = linear;  // applied to the result
   std::string bias_axes = {};      // letters of the result that the bias has; empty: no bias
-  /// First values.
+  /// First values of kernel and bias.
   Initializer kernel_initializer = initializers::glorot_uniform, bias_initializer = initializers::zeros;
   std::string name = {};  // empty: by its class
-  /// Of the variables and the result.
+  /// Penalties on the variables and the result.
   Regularizer kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
 };
 /// activation(einsum(equation, x, kernel) + bias), as Keras's. The equation is einsum()'s with two operands, in the

@@ -12,7 +12,7 @@ struct EmbeddingOptions {
   Initializer embeddings_initializer = initializers::uniform(0.05);  // first values of the table
   std::string name = {};                                             // empty: by its class
   bool mask_zero = false;  // 0 is padding: the result has a mask, which later layers use and pass on
-  Regularizer embeddings_regularizer = {}, activity_regularizer = {};  // of the table and the result
+  Regularizer embeddings_regularizer = {}, activity_regularizer = {};  // penalties on the table and the result
 };
 /// Rows of a table: integers [...] in [0, vocabulary) -> f32, or the policy's type, [..., width]. Another number is an
 /// OutOfRange when the value is observed. From 4096 rows on the gradient is kept as the rows that were read;

@@ -16,11 +16,11 @@ namespace gradus {
 struct DenseOptions {
   Activation activation = linear;  // here or as an argument; InvalidArgument if it is given twice
   bool use_bias = true;            // the layer has a bias
-  /// First values.
+  /// First values of kernel and bias.
   Initializer kernel_initializer = initializers::glorot_uniform, bias_initializer = initializers::zeros;
   std::optional<DType> dtype = {};  // of the variables and of computing; empty: the policy's, else the input's
   std::string name = {};            // empty: by its class
-  /// Of the variables and the result.
+  /// Penalties on the variables and the result.
   Regularizer kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
   detail::NoInputShape input_shape = {};  // never given: the first call or build() determines it
 };

@@ -10,9 +10,9 @@ namespace gradus {
 
 /// Options of BatchNormalization.
 struct BatchNormalizationOptions {
-  double momentum = 0.99, epsilon = 1e-3;                     // of the moving statistics; added to the variance
-  bool center = true, scale = true;                           // the layer has beta; it has gamma
-  Regularizer beta_regularizer = {}, gamma_regularizer = {};  // of the variables
+  double momentum = 0.99, epsilon = 1e-3;  // decay rate of the moving statistics; added to the variance
+  bool center = true, scale = true;        // the layer has beta; it has gamma
+  Regularizer beta_regularizer = {}, gamma_regularizer = {};  // penalties on the variables
   static constexpr auto ranges() { return std::array{Allowed::share("momentum"), Allowed::positive("epsilon")}; }
 };
 /// Batch normalization over the last axis (Ioffe and Szegedy 2015). In training it uses the mean and biased variance of
@@ -30,7 +30,7 @@ struct LayerNormalizationOptions {
   bool center = true, scale = true;                           // the layer has beta; it has gamma
   std::vector<int> axis = {-1};                               // axes of the moments
   std::string name = {};                                      // empty: by its class
-  Regularizer beta_regularizer = {}, gamma_regularizer = {};  // of the variables
+  Regularizer beta_regularizer = {}, gamma_regularizer = {};  // penalties on the variables
   static constexpr auto ranges() { return std::array{Allowed::positive("epsilon"), Allowed::any("axis")}; }
 };
 /// Normalizes each example by its own mean and biased variance over `axis`, whose extents must be known (Ba et al.
@@ -59,7 +59,7 @@ struct GroupNormalizationOptions {
   double epsilon = 1e-3;                                      // added to the variance
   bool center = true, scale = true;                           // the layer has beta; it has gamma
   std::string name = {};                                      // empty: by its class
-  Regularizer beta_regularizer = {}, gamma_regularizer = {};  // of the variables
+  Regularizer beta_regularizer = {}, gamma_regularizer = {};  // penalties on the variables
   static constexpr auto ranges() { return std::array{Allowed::positive("epsilon"), Allowed::any("axis")}; }
 };
 /// Normalizes each example by the moments of groups of neighbouring channels (Wu and He 2018). -1 groups: one per

@@ -24,10 +24,10 @@ struct RecurrentOptions {
   bool unit_forget_bias = true;   // LSTM: the bias of the forget gate f starts at 1
   bool reset_after = true;        // GRU: gate r applies after the recurrent product; the bias is [2, 3 * units]
   std::optional<Activation> activation = {};                      // tanh by default
-  std::optional<Activation> recurrent_activation = {};            // of the gates; sigmoid by default
-  Initializer kernel_initializer = initializers::glorot_uniform;  // of the product with the input
-  Initializer recurrent_initializer = initializers::orthogonal;   // of the product with the state
-  Regularizer kernel_regularizer = {}, recurrent_regularizer = {}, bias_regularizer = {};  // of the variables
+  std::optional<Activation> recurrent_activation = {};            // activation of the gates; sigmoid by default
+  Initializer kernel_initializer = initializers::glorot_uniform;  // first values of the kernel
+  Initializer recurrent_initializer = initializers::orthogonal;   // first values of the recurrent kernel
+  Regularizer kernel_regularizer = {}, recurrent_regularizer = {}, bias_regularizer = {};  // penalties on the variables
   Regularizer activity_regularizer = {};                                                   // on the layer's result
   bool zero_output_for_mask = false;  // masked places of a returned sequence are 0
   static constexpr auto ranges() { return std::array{Allowed::share_below_one("dropout")}; }

@@ -26,7 +26,7 @@ struct Igamma {
   static constexpr auto name = "igamma";
   static constexpr auto library_kernel = "igamma";
   int order = 0;       // order of the derivative by a
-  bool upper = false;  // of 1 - P(a, x)
+  bool upper = false;  // take 1 - P(a, x)
   Spec infer(Specs in) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;

@@ -28,7 +28,7 @@ Tensor max_pool3d(const Tensor& x, const Sizes& window, const PoolingOptions& op
 
 /// Result of max_pool_with_argmax.
 struct MaxPoolWithArgmax {
-  Tensor output;  // as max_pool
+  Tensor output;  // result of max_pool
   /// i64, in the shape of output: where the element stood, as the flat row-major index within its example, (row *
   /// columns + column) * channels + channel.
   Tensor argmax;

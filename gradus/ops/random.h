@@ -13,7 +13,7 @@ namespace gradus::random {
 struct NormalOptions {
   double mean = 0, stddev = 1;             // mean and standard deviation
   DType dtype = f32;                       // a floating type
-  std::optional<std::uint64_t> seed = {};  // of its own; none: the next key after set_seed
+  std::optional<std::uint64_t> seed = {};  // fixed seed; none: the next key after set_seed
   static constexpr auto ranges() {
     return std::array{Allowed::finite("mean"), Allowed::not_negative("stddev"), Allowed::any("seed")};
   }
@@ -22,26 +22,26 @@ struct NormalOptions {
 struct UniformOptions {
   double low = 0, high = 1;                // half-open interval [low, high)
   DType dtype = f32;                       // a floating type
-  std::optional<std::uint64_t> seed = {};  // of its own; none: the next key after set_seed
+  std::optional<std::uint64_t> seed = {};  // fixed seed; none: the next key after set_seed
   static constexpr auto ranges() { return std::array{Allowed::finite("low high"), Allowed::any("seed")}; }
 };
 /// Options of integers.
 struct IntegerOptions {
   std::int64_t low = 0, high = 2;          // half-open interval [low, high)
   DType dtype = i32;                       // an integer type
-  std::optional<std::uint64_t> seed = {};  // of its own; none: the next key after set_seed
+  std::optional<std::uint64_t> seed = {};  // fixed seed; none: the next key after set_seed
   static constexpr auto ranges() { return std::array{Allowed::any("low high seed")}; }
 };
 
 /// Options of categorical.
 struct CategoricalOptions {
   DType dtype = i32;                       // an integer type
-  std::optional<std::uint64_t> seed = {};  // of its own; none: the next key after set_seed
+  std::optional<std::uint64_t> seed = {};  // fixed seed; none: the next key after set_seed
   static constexpr auto ranges() { return std::array{Allowed::any("seed")}; }
 };
 /// Options of shuffle.
 struct ShuffledOptions {
-  std::optional<std::uint64_t> seed = {};  // of its own; none: the next key after set_seed
+  std::optional<std::uint64_t> seed = {};  // fixed seed; none: the next key after set_seed
   static constexpr auto ranges() { return std::array{Allowed::any("seed")}; }
 };
 

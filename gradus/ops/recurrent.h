@@ -27,7 +27,7 @@ struct RecurrentRun {
   bool reverse = false;                    // goes from the last place to the first; results stand at their places
   double clip = 0;                         // > 0: inputs of activations are clipped to [-clip, clip]
   Nonlinearity activation = {};            // of the new state (LSTM: of the candidate c); tanh by default
-  Nonlinearity recurrent_activation = {};  // of the gates; sigmoid by default
+  Nonlinearity recurrent_activation = {};  // activation of the gates; sigmoid by default
   Nonlinearity cell_activation = {};       // LSTM: of the cell within the state; tanh by default
   bool reset_after = true;                 // GRU: the gate r applies after the recurrent product (linear_before_reset)
   bool couple_input_forget = false;        // LSTM: f = 1 - i

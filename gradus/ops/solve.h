@@ -69,7 +69,7 @@ struct TriangularSolve {
   static constexpr auto name = "triangular_solve";
   static constexpr auto library_kernel = "triangular_solve";
   static constexpr auto takes = Takes::floats;
-  bool lower = true;  // which triangle is read
+  bool lower = true;  // read the lower triangle, else the upper one
   Spec infer(Specs in) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;

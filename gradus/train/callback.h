@@ -16,7 +16,7 @@ namespace gradus {
 /// Data of on_step_end. Reading the loss waits for the step.
 struct StepLog {
   std::int64_t step;  // updates so far, including those of earlier trainings with this optimizer
-  Loss loss;          // of the batch
+  Loss loss;          // loss of the batch
   bool& stop;         // set it to end the training
 };
 
@@ -28,14 +28,14 @@ struct EpochLog {
   std::vector<std::pair<std::string, double>> metrics;  // "mean_absolute_error", "validation_mean_absolute_error"
   double seconds;                                       // seconds of training, without validation
   Module& model;                                        // being trained
-  Optimizer& optimizer;                                 // in use
+  Optimizer& optimizer;                                 // the optimizer in use
   bool& stop;                                           // set it to end the training
 };
 
 /// Data of on_train_begin, which is called once, before anything is restored from a checkpoint.
 struct TrainBegin {
   Module& model;         // built
-  Optimizer& optimizer;  // in use
+  Optimizer& optimizer;  // the optimizer in use
   int epochs;            // number of epochs, as in FitOptions
   bool fast_dev_run;     // a trial: write no files
 };
@@ -43,13 +43,13 @@ struct TrainBegin {
 struct EpochBegin {
   int epoch;             // from 0; the first epoch of a resumed training is not 0
   Module& model;         // being trained
-  Optimizer& optimizer;  // in use
+  Optimizer& optimizer;  // the optimizer in use
   bool& stop;            // set it to end the training
 };
 /// Data of on_train_end, which is called after the last epoch, also if the training was stopped.
 struct TrainEnd {
   Module& model;         // the trained model
-  Optimizer& optimizer;  // in use
+  Optimizer& optimizer;  // the optimizer in use
 };
 
 /// A set of functions, each of which may be left out. A callback with state resets it in on_train_begin, so that it

@@ -43,7 +43,7 @@ struct FitOptions {
   /// epochs and where the training is stopped. The state of callbacks is part of it. Earlier epochs are neither
   /// repeated nor recorded. Losses within a resumed epoch are those of the whole epoch.
   std::optional<CheckpointOptions> checkpoints = {};
-  FunctionOptions function = {};  // of the compiled step
+  FunctionOptions function = {};  // options of the compiled step
   bool verbose = true;            // on stderr: a progress line on a terminal, else one line per epoch
   bool unbatched = false;         // elements are meant as they are, though no batch() made them: see fit
   std::int64_t fast_dev_run = 0;  // a trial of so many steps of one epoch, which reads no checkpoint and writes no file

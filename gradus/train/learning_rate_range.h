@@ -22,7 +22,7 @@ struct LearningRateRangeOptions {
   std::uint64_t seed = 0;         // for dropout and the like; the program's other random numbers are not touched
   bool sample_weight = false;     // as in fit
   bool unbatched = false;         // as in fit
-  FunctionOptions function = {};  // of the compiled step
+  FunctionOptions function = {};  // options of the compiled step
   static constexpr auto ranges() {
     return std::array{Allowed::positive("min_learning_rate max_learning_rate"), Allowed::at_least(3, "steps"),
                       Allowed::share_below_one("smoothing"), Allowed{"stop_factor", 1, Allowed::infinity, true},
