@@ -1,5 +1,5 @@
-/// A walk from x to y that keeps, for each value, where the number of the example stands in an element's flat index f:
-/// it is (f / inner) % n, where `inner` elements lie next to each other. A reshape so changes nothing, and an axis that
+/// A walk from x to y. For each value it keeps where the number of the example stands in an element's flat index f: it
+/// is (f / inner) % n, where `inner` elements lie next to each other. So a reshape changes nothing. An axis that
 /// examples share with another dimension, as the rows of a tall product, needs no special care.
 #include "gradus/autodiff/examples_apart.h"
 #include <optional>

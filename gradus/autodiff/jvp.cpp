@@ -1,4 +1,4 @@
-/// Both modes as linear functions, made of vjp alone.
+/// Both modes as linear functions, built from vjp alone.
 #include "gradus/autodiff/jvp.h"
 #include <unordered_map>
 #include <unordered_set>

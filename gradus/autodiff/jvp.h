@@ -1,5 +1,5 @@
-/// Forward mode: the gradient of the gradient. u -> vjp(y, x, u) is linear, and its own vjp is the derivative along a
-/// tangent; nothing of the walk back is left in it once dead code is dropped.
+/// Forward mode, as the gradient of the gradient. u -> vjp(y, x, u) is linear, and its own vjp is the derivative along
+/// a tangent. Nothing of the backward walk is left in it once dead code is dropped.
 #pragma once
 #include <optional>
 #include <vector>
@@ -7,23 +7,23 @@
 
 namespace gradus {
 
-/// y's derivative by `x` as a linear function of a tangent, which has the spec of x. The walk back is recorded once, by
-/// the constructor. `stops` as for vjp.
+/// The derivative of y by `x` as a linear function of a tangent, which has the spec of x. The constructor records the
+/// backward walk once. `stops` as for vjp.
 class Pushforward {
  public:
   Pushforward(const Tensor& y, const Tensor& x, const Stops& stops = {});
-  /// J v, of the spec of y; empty where y does not depend on x.
+  /// J v, in the spec of y; empty where y does not depend on x.
   Tensor operator()(const Tensor& tangent) const;
 
  private:
-  Tensor cotangent_, gradient_;  // a symbol of what enters y, and what reaches x
+  Tensor cotangent_, gradient_;  // a symbol for the cotangent of y, and the gradient of x
 };
 
-/// Reverse mode as a function of its cotangent: what does not depend on that is recorded once, by the constructor.
+/// Reverse mode as a function of the cotangent. The constructor records once all that does not depend on it.
 class Pullback {
  public:
   Pullback(const Tensor& y, const Tensor& x, const Stops& stops = {});
-  /// J' u, of the spec of x; empty where y does not depend on x.
+  /// J' u, in the spec of x; empty where y does not depend on x.
   Tensor operator()(const Tensor& cotangent) const;
 
  private:
@@ -33,7 +33,7 @@ class Pullback {
     std::uint32_t scope;
     std::vector<std::size_t> in;
   };
-  // Value 0 is the cotangent; then come what is fixed and the results of the steps.
+  // Value 0 is the cotangent; then come the fixed values and the results of the steps.
   Tensors fixed_;
   std::vector<Step> steps_;
   std::optional<std::size_t> result_;

@@ -1,4 +1,4 @@
-/// A walk in depth without recursion.
+/// A depth-first walk without recursion.
 #include "gradus/autodiff/trace_nodes.h"
 #include <unordered_set>
 

@@ -1,4 +1,4 @@
-/// Which nodes belong to a trace that is over: what a transform rebuilds in the context around it.
+/// Nodes of a trace that is over, which a transform rebuilds in the context around it.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -6,7 +6,7 @@
 
 namespace gradus {
 
-/// The nodes of trace `trace` that `roots` need, operands first, its symbols left out. Empty handles are skipped.
+/// The nodes of trace `trace` that `roots` need, operands first, without its symbols. Empty handles are skipped.
 std::vector<Ref<Node>> nodes_of_trace(In roots, std::uint32_t trace);
 
 }  // namespace gradus

@@ -1,5 +1,5 @@
-/// The walk: find what lies between the sources and y, then hand cotangents back in reverse order. Linear in the number
-/// of nodes; marks stand beside the graph, never in it.
+/// The backward walk: find the nodes between the sources and y, then hand cotangents back in reverse order. Linear in
+/// the number of nodes. Marks stand beside the graph, never in it.
 #include "gradus/autodiff/vjp.h"
 #include <algorithm>
 #include <unordered_map>

@@ -1,4 +1,4 @@
-/// The trace of a row, and the walk that gives its nodes their leading dimension.
+/// Traces one row, then walks its nodes and gives them their leading dimension.
 #include "gradus/autodiff/vmap.h"
 #include <unordered_map>
 #include "gradus/autodiff/trace_nodes.h"

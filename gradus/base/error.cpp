@@ -1,4 +1,4 @@
-/// What messages are made of.
+/// Parts of messages.
 #include "gradus/base/error.h"
 
 namespace gradus {

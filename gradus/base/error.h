@@ -1,5 +1,5 @@
-/// The two kinds of failure: a user's mistake (Error and its kinds) and a fault of the library itself (InternalError).
-/// A message says which op, layer or file, what was expected, what was given, and how to mend it.
+/// The two kinds of failure: a user's mistake (Error and its types) and a fault of the library itself (InternalError).
+/// A message tells which op, layer or file, what was expected, what was given, and how to fix it.
 #pragma once
 #include <locale>
 #include <sstream>
@@ -9,11 +9,11 @@
 
 namespace gradus {
 
-/// `text` with control characters, which names in a file may hold and a terminal obeys, as \x1b; new lines and
-/// tabulators stay unless `in_one_line`.
+/// `text` with control characters as `\x1b`, since names in a file may contain them and a terminal obeys them. New
+/// lines and tabs stay unless `in_one_line`.
 std::string printable(std::string_view text, bool in_one_line = false);
 
-/// What the user can mend.
+/// A mistake that the user can fix.
 class Error : public std::runtime_error {
  public:
   /// The message is made printable.
@@ -36,7 +36,7 @@ class DataError : public Error {
 class ResourceExhausted : public Error {
   using Error::Error;
 };
-/// A file, directory or device that is not there or may not be used.
+/// A file, directory or device that does not exist or may not be used.
 class Unavailable : public Error {
   using Error::Error;
 };
@@ -44,39 +44,42 @@ class Unavailable : public Error {
 class Diverged : public Error {
   using Error::Error;
 };
-/// What we must mend.
+/// A fault of the library.
 class InternalError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-/// Takes text that reads the same everywhere: numbers without the grouping and the decimal comma of the caller's global
-/// locale, which every other stream has. The one stream for what is written into a file, a key or a message.
+/// A stream for text that reads the same everywhere: numbers without the grouping and the decimal comma of the caller's
+/// global locale, which every other stream has. It is the only stream for text in files, keys and messages.
 class TextStream : public std::ostringstream {
  public:
   TextStream() { imbue(std::locale::classic()); }
 };
 
+/// The parts as one text, by a TextStream.
 template <class... Parts> std::string text(const Parts&... parts) {
   TextStream out;
   (out << ... << parts);
   return std::move(out).str();
 }
 
-/// Throws a user's error of kind E unless `ok`; the message is built only on failure.
+/// Throws a user's error of type E unless `ok`. The message is built only on failure.
 template <class E = InvalidArgument, class... Parts> void require(bool ok, const Parts&... parts) {
   if (!ok) [[unlikely]]
     throw E(text(parts...));
 }
 
+/// Throws an InternalError unless `ok`.
 template <class... Parts> void internal_check(bool ok, const Parts&... parts) {
   if (!ok) [[unlikely]]
     throw InternalError(text("internal fault: ", parts...));
 }
 
-/// A place in a user's program: std::source_location, which clang before 16 has not.
+/// A place in a user's program: std::source_location, which clang before 16 lacks.
 struct SourcePlace {
-  const char* file;
-  int line;
+  const char* file;  // its path
+  int line;          // from 1
+  /// The place of the call.
   static constexpr SourcePlace here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return {file, line};
   }

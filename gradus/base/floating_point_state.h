@@ -1,6 +1,6 @@
-/// How a thread's floating-point instructions work: rounding, subnormals, exceptions. It is the thread's own, a new
-/// thread inherits that of its maker, and a program may have set it with fesetround, feenableexcept or for subnormals.
-/// The numeric contract knows one: so whoever computes sets all of it, and puts the program's back.
+/// The floating-point state of a thread: rounding, subnormals, exceptions. It belongs to the thread, a new thread
+/// inherits its maker's, and a program may have changed it with fesetround, feenableexcept or for subnormals. The
+/// numeric contract knows one state. So code that computes sets all of it, and restores the program's.
 #pragma once
 #include <xmmintrin.h>
 #include <cfenv>
@@ -9,7 +9,7 @@ namespace gradus {
 
 class FloatingPointState {
  public:
-  /// Rounds to nearest even and masks all exceptions. `subnormals`: whether they count, or are zero as operands and
+  /// Rounds to nearest even and masks all exceptions. `subnormals`: keep them; else they are zero as operands and
   /// results.
   explicit FloatingPointState(bool subnormals)
       : vectors_(_mm_getcsr()), x87_(control_of_x87()), wanted_(subnormals ? with_subnormals : flushing) {
@@ -18,7 +18,7 @@ class FloatingPointState {
         return;
     }
     if (!has_x87()) [[unlikely]] {
-      fegetenv(&all_);  // masks exceptions of the x87 by the way
+      fegetenv(&all_);  // masks exceptions of the x87, too
       const unsigned short usual = usual_x87;
       asm volatile("fnclex\n\tfldcw %0" : : "m"(usual));
     }
@@ -44,19 +44,19 @@ class FloatingPointState {
   bool has_vectors() const { return (vectors_ & ~raised) == wanted_; }
   bool has_x87() const { return ((x87_ ^ usual_x87) & ~unused_x87) == 0; }
 
-  const unsigned vectors_;  // MXCSR before
+  const unsigned vectors_;  // previous MXCSR
   const unsigned short x87_;
   const unsigned wanted_;
-  std::fenv_t all_;  // before, if the x87 was another
+  std::fenv_t all_;  // the previous state, if that of the x87 was another
 };
 
-/// Of kernels, and of whatever has to give the same bits as they: subnormals are flushed, a matter of speed, too (an
-/// operation on subnormals may cost a hundred others).
+/// For kernels, and for code that has to give the same bits: subnormals are flushed. That is a matter of speed, too: an
+/// operation on subnormals may cost as much as a hundred others.
 struct KernelFloats : FloatingPointState {
   KernelFloats() : FloatingPointState(false) {}
 };
 
-/// Of the library's own arithmetic: the constants of ops, schedules, what files say.
+/// For the library's own arithmetic: the constants of ops, schedules, numbers in files.
 struct HostFloats : FloatingPointState {
   HostFloats() : FloatingPointState(true) {}
 };

@@ -1,4 +1,4 @@
-/// Reading files. Only regular ones: whoever opens a pipe that nobody writes waits for ever, and a device may have no
+/// Reading files; regular ones alone. Opening a pipe that nobody writes to would wait forever, and a device may have no
 /// end.
 #pragma once
 #include <cstddef>
@@ -12,18 +12,19 @@ namespace gradus {
 
 class InputFile {
  public:
-  /// Unavailable, with the system's reason, where it cannot be opened or is no regular file.
+  /// Opens a file. Unavailable, with the system's reason, if it cannot be opened or is no regular file.
   explicit InputFile(const std::filesystem::path& file);
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
   ~InputFile();
 
   const std::string& name() const { return name_; }
-  /// As the system says; 0 of what it makes when it is read, as in /proc.
+  /// The size that the system reports; 0 for files that it makes when they are read, as in /proc.
   std::int64_t size() const { return size_; }
-  /// Fills `out` with what comes next; fewer bytes only at the end. Unavailable says at which byte it cannot be read.
+  /// Fills `out` with the next bytes; fewer bytes only at the end. Unavailable tells the byte at which it cannot be
+  /// read.
   std::size_t read(std::span<std::byte> out);
-  /// The next byte is that at `position`.
+  /// Continues at `position`.
   void seek(std::int64_t position);
 
  private:
@@ -32,11 +33,11 @@ class InputFile {
   std::int64_t size_ = 0, position_ = 0;
 };
 
-/// All bytes of a file. Unavailable if it cannot be read, ResourceExhausted if it does not fit in memory.
+/// Reads all bytes of a file. Unavailable if it cannot be read, ResourceExhausted if it does not fit in memory.
 std::vector<std::byte> read_whole_file(const std::filesystem::path& file);
-/// The same as characters.
+/// read_whole_file as characters.
 std::string read_text_file(const std::filesystem::path& file);
-/// `bytes` of a file from `position` on; Unavailable if it ends before.
+/// Reads `bytes` bytes of a file from `position` on. Unavailable if it ends before.
 std::string read_part_of_file(const std::filesystem::path& file, std::int64_t position, std::int64_t bytes);
 
 }  // namespace gradus

@@ -5,7 +5,7 @@
 
 namespace gradus {
 
-/// Takes the first line off `rest`, without its end.
+/// Removes the first line from `rest`, and returns it without its end.
 inline std::string_view take_line(std::string_view& rest) {
   const std::size_t end = std::min(rest.find('\n'), rest.size());
   const std::string_view line = rest.substr(0, end);

@@ -1,4 +1,4 @@
-/// The end of a thread's stack is asked of the system once.
+/// The end of a thread's stack, which the system is asked for once.
 #include "gradus/base/nesting.h"
 #include <pthread.h>
 #include <cstddef>

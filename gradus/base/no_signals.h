@@ -1,12 +1,12 @@
-/// Signals are for the threads of the program: what the library starts gets none.
+/// Signals are for the threads of the program: threads that the library starts get none.
 #pragma once
 #include <pthread.h>
 #include <signal.h>
 
 namespace gradus {
 
-/// A thread that is started in its lifetime, by this thread, blocks all signals but those of its own faults, which a
-/// handler of the program may want to see.
+/// A thread that this thread starts while it lives blocks all signals except those of its own faults, which a handler
+/// of the program may want to see.
 class NoSignals {
  public:
   [[nodiscard]] NoSignals() {

@@ -1,14 +1,14 @@
-/// What a thread keeps for itself from use to use.
+/// Objects that a thread keeps for itself from use to use.
 #pragma once
 #include <pthread.h>
 #include "gradus/base/error.h"
 
 namespace gradus {
 
-/// One T for each thread that asks. It costs a load, where a thread_local object with a destructor costs a call and a
-/// check, and it outlives all of these, so that their destructors may use it still: the thread's own is destroyed when
-/// they have run, that of the main thread never, because statics are destroyed later. Whoever asks after that, as the
-/// destructor of another one may, gets a new one, which is destroyed in turn.
+/// One T per thread that asks. It costs a load, whereas a thread_local object with a destructor costs a call and a
+/// check. It outlives all of these, so that their destructors may still use it. A thread's own is destroyed after they
+/// have run. The main thread's is never destroyed, since statics are destroyed later. A request after that, as from
+/// another destructor, gets a new one, which is destroyed in turn.
 template <class T> class OfThread {
  public:
   static T& get() { return own_ ? *own_ : make(); }

@@ -1,5 +1,5 @@
-/// Names that other libraries have for options, or whose options are elsewhere here. They are fields so that using one
-/// is a compile error that says what is meant.
+/// Names that other libraries have for options, or whose options are elsewhere here. They are fields, so that using one
+/// is a compile error that names the right option.
 #pragma once
 #include <concepts>
 #include <type_traits>
@@ -7,7 +7,7 @@
 
 namespace gradus::detail {
 
-/// Anything but what counts the fields of a struct.
+/// Anything except the type that counts the fields of a struct.
 template <class... T>
 concept GivenValues = sizeof...(T) > 0 && (!std::same_as<T, reflect::detail::Anything> && ...);
 

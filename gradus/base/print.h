@@ -17,7 +17,8 @@ template <std::size_t n> constexpr bool is_text_array<char[n]> = true;
 template <class T> constexpr bool is_optional = false;
 template <class T> constexpr bool is_optional<std::optional<T>> = true;
 
-/// What has an operator<< by it; else a list as [1, 2], a pair or tuple as (1, 2), an optional as its value or none.
+/// Prints a value by its operator<< if it has one; else a list as [1, 2], a pair or tuple as (1, 2), an optional as its
+/// value or none.
 template <class T> void show(std::ostream& out, const T& value) {
   [[maybe_unused]] const char* separator = "";
   [[maybe_unused]] const auto show_next = [&](const auto& each) {
@@ -45,8 +46,8 @@ template <class T> void show(std::ostream& out, const T& value) {
 
 }  // namespace detail
 
-/// Values separated by blanks, then a new line, to standard output. At once: what was printed is there, in a pipe or
-/// file too, when an error ends the program.
+/// Prints values separated by blanks, then a new line, to standard output. It flushes at once, so the text is there,
+/// also in a pipe or file, when an error ends the program.
 template <class... T> void print(const T&... values) {
   [[maybe_unused]] const char* separator = "";
   ((std::cout << separator, detail::show(std::cout, values), separator = " "), ...);

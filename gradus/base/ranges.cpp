@@ -1,4 +1,4 @@
-/// What is said of a number that is out of its range.
+/// The message for a number that is out of its range.
 #include "gradus/base/ranges.h"
 #include <cmath>
 

@@ -1,7 +1,8 @@
-/// What the numbers of an option struct may be: a table beside the fields, and one function that holds the options
-/// against it. A struct says
+/// Allowed values of the numbers in an option struct: a table beside the fields, and one function that checks the
+/// options. A struct declares
 ///   static constexpr auto ranges() { return std::array{Allowed::positive("epsilon"), Allowed::share("rate alpha")}; }
-/// and who takes it calls check_options. A number without a row does not compile, nor does a row without its field.
+/// and the function that takes it calls check_options. A number without a row does not compile, nor does a row without
+/// its field.
 #pragma once
 #include <array>
 #include <concepts>
@@ -15,37 +16,45 @@
 
 namespace gradus {
 
-/// Which numbers some fields may be.
+/// The allowed values of some fields.
 struct Allowed {
-  static constexpr double infinity = std::numeric_limits<double>::infinity();
-  std::string_view fields;  // their names, divided by spaces
-  double least = -infinity, most = infinity;
-  bool above = false, below = false;  // whether a bound itself is out
-  bool anything = false;              // NaN and infinities, too
+  static constexpr double infinity = std::numeric_limits<double>::infinity();  // no bound
+  std::string_view fields;                                                     // names separated by spaces
+  double least = -infinity, most = infinity;                                   // bounds
+  bool above = false, below = false;                                           // the bound itself is not allowed
+  bool anything = false;                                                       // NaN and infinities are allowed, too
 
+  /// Any finite number.
   static constexpr Allowed finite(std::string_view fields) { return {fields, -infinity, infinity, true, true}; }
+  /// Above 0, finite.
   static constexpr Allowed positive(std::string_view fields) { return {fields, 0, infinity, true, true}; }
+  /// At least 0, finite.
   static constexpr Allowed not_negative(std::string_view fields) { return {fields, 0, infinity, false, true}; }
+  /// At least `least`, finite.
   static constexpr Allowed at_least(double least, std::string_view fields) {
     return {fields, least, infinity, false, true};
   }
+  /// Above `least`, finite.
   static constexpr Allowed more_than(double least, std::string_view fields) {
     return {fields, least, infinity, true, true};
   }
+  /// From `least` to `most`, both included.
   static constexpr Allowed within(double least, double most, std::string_view fields) { return {fields, least, most}; }
-  /// From 0 to 1.
+  /// From 0 to 1, both included.
   static constexpr Allowed share(std::string_view fields) { return {fields, 0, 1}; }
+  /// From 0, included, to 1, excluded.
   static constexpr Allowed share_below_one(std::string_view fields) { return {fields, 0, 1, false, true}; }
-  /// Between 0 and 1, both out.
+  /// Between 0 and 1, both excluded.
   static constexpr Allowed between_zero_and_one(std::string_view fields) { return {fields, 0, 1, true, true}; }
-  /// Every number means something here: a seed, a limit that may be infinite, what is checked against the data.
+  /// Every number is meaningful: a seed, a limit that may be infinite, a number that is checked against the data.
   static constexpr Allowed any(std::string_view fields) { return {.fields = fields, .anything = true}; }
 
+  /// True if `value` is allowed.
   constexpr bool holds(double value) const {
     if (anything) return true;
     return (above ? value > least : value >= least) && (below ? value < most : value <= most);
   }
-  /// Whether `field` is one of the names; where it is given, `count` becomes how many names there are.
+  /// True if `field` is one of the names.
   constexpr bool names(std::string_view field) const {
     for (std::string_view rest = fields; !rest.empty();) {
       const std::size_t end = rest.find(' ');
@@ -54,6 +63,7 @@ struct Allowed {
     }
     return false;
   }
+  /// The number of names.
   constexpr int count() const {
     int n = fields.empty() ? 0 : 1;
     for (const char c : fields) n += c == ' ';
@@ -61,11 +71,11 @@ struct Allowed {
   }
 };
 
-/// Throws InvalidArgument: `owner`: `field` must be what the range says, got `value`.
+/// Throws InvalidArgument: `owner`: `field` must be in the range, got `value`.
 [[noreturn]] void fail_range(std::string_view owner, std::string_view field, const Allowed& range, double value);
 [[noreturn]] void fail_range(std::string_view owner, std::string_view field, const Allowed& range, std::int64_t value);
 
-/// One number that is no field, such as an argument of a constructor; the range's own names are not looked at.
+/// Checks one number that is no field, such as an argument of a constructor. The range's own names are ignored.
 template <class T>
   requires std::integral<T> || std::floating_point<T>
 void check_number(std::string_view owner, std::string_view field, const Allowed& range, T value) {
@@ -92,7 +102,7 @@ concept MaybeConstant = requires(const T& x) {
   { x.constant() } -> std::same_as<double>;
 };
 
-/// Whether a field of this type is or holds numbers that need a row.
+/// True if a field of this type is or contains numbers that need a row.
 template <class T> constexpr bool holds_numbers = is_option_number<T> || MaybeConstant<T>;
 template <class T> constexpr bool holds_numbers<std::optional<T>> = holds_numbers<T>;
 template <class T> constexpr bool holds_numbers<std::vector<T>> = holds_numbers<T>;
@@ -131,7 +141,7 @@ void check_field(std::string_view owner, std::string_view field, const Allowed& 
   }
 }
 
-/// A struct of options within another one.
+/// Checks a struct of options within another one.
 template <class T> void check_nested(std::string_view owner, std::string_view field, const T& value) {
   if constexpr (HasRanges<T>) {
     check_options(text(owner, ": ", field), value);
@@ -168,14 +178,14 @@ template <class T> consteval int names_in_rows() {
 
 }  // namespace detail
 
-/// InvalidArgument, opened by `owner`, unless each number of `options` is what their ranges() say.
+/// InvalidArgument, opened by `owner`, unless each number of `options` is in its range.
 template <class T> void check_options(std::string_view owner, const T& options) {
   constexpr auto fields = std::make_integer_sequence<int, reflect::field_count<T>>();
   static_assert(detail::named_fields<T>(fields) == detail::names_in_rows<T>(), "ranges() names what is no field");
   [&]<int... i>(std::integer_sequence<int, i...>) { (detail::check_option<T, i>(owner, options), ...); }(fields);
 }
 
-/// The same as a value: for the list in which a constructor hands options on.
+/// Checks and returns options: for the initializer list of a constructor.
 template <class T> T checked_options(std::string_view owner, T options) {
   check_options(owner, options);
   return options;

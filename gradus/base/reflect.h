@@ -1,5 +1,5 @@
-/// The fields of an aggregate, by value and by name, without macros (C++20, up to 24 fields; a C array is one).
-/// Hashing, printing and parsing of op attributes follow from it.
+/// Reflection: the fields of an aggregate, by value and by name, without macros (C++20, up to 24 fields; a C array is
+/// one). Hashing, printing and parsing of op attributes follow from it.
 #pragma once
 #include <array>
 #include <concepts>
@@ -11,10 +11,11 @@
 
 namespace gradus::reflect {
 
+/// Most fields of an aggregate.
 inline constexpr int max_fields = 24;
-/// What braces may hold, elements of C arrays counted one by one.
+/// Most initializers within braces, with elements of C arrays counted one by one.
 inline constexpr int max_initializers = 200;
-/// Of a C array whose elements have no default.
+/// Most elements of a C array whose elements have no default.
 inline constexpr int max_elements = 64;
 
 namespace detail {
@@ -32,7 +33,8 @@ constexpr bool takes = []<std::size_t... i>(std::index_sequence<i...>) {
   return requires { T{(static_cast<void>(i), Anything{})...}; };
 }(std::make_index_sequence<static_cast<std::size_t>(n)>());
 
-/// An array of what has no default takes all of its elements or none: the next number behind n that T takes; n: none.
+/// An array of elements without a default takes all of its elements or none. Returns the next number after n that T
+/// takes; n: none.
 template <class T, int n, int behind = 2> constexpr int past_array() {
   if constexpr (behind > max_elements || behind > static_cast<int>(sizeof(T))) return n;
   else if constexpr (takes<T, n + behind>) return n + behind;
@@ -50,20 +52,20 @@ template <class T, int n = 0> constexpr int count_up() {
   }
 }
 
-/// For types with fields that have no default: how many may be given is how many must be, or more.
+/// For types with fields that have no default: the number that may be given is at least the number that must be.
 template <class T, int n> constexpr int count_down() {
   if constexpr (n == 0 || takes<T, n>) return n;
   else return count_down<T, n - 1>();
 }
 
-/// How many initializers the braces of T take: one a field, of a C array one an element.
+/// Number of initializers within the braces of T: one per field, for a C array one per element.
 template <class T> constexpr int count() {
   if constexpr (std::is_empty_v<T>) return 0;
   else if constexpr (takes<T, 0>) return count_up<T>();
   else return count_down<T, sizeof(T) < max_fields + max_elements ? int{sizeof(T)} : max_fields + max_elements>();
 }
 
-/// Whether T takes so many initializers, then so many in braces of their own, then more.
+/// True if T takes so many initializers, then so many in braces of their own, then more.
 template <class T, int before, int within, int after> constexpr bool takes_nested() {
   return []<std::size_t... i, std::size_t... k, std::size_t... j>(std::index_sequence<i...>, std::index_sequence<k...>,
                                                                   std::index_sequence<j...>) {
@@ -77,8 +79,8 @@ template <class T, int before, int within, int after> constexpr bool takes_neste
          std::make_index_sequence<static_cast<std::size_t>(after)>());
 }
 
-/// How many of `all` initializers are those of the field that begins with number `i`. Behind an array of k in braces as
-/// many may follow as behind k without; behind any other field in braces, as behind one.
+/// Number of initializers, of `all`, for the field that begins with number `i`. After an array of k in braces, as many
+/// may follow as after k without; after any other field in braces, as after one.
 template <class T, int all, int i, int k = 1> constexpr int width() {
   if constexpr (k == 1) {
     if constexpr (takes_nested<T, i, 0, all - i - 1>() || i + 1 == all) return 1;
@@ -100,7 +102,7 @@ template <class T> constexpr int count_of_fields() {
   else return count_groups<T, count<T>()>();
 }
 
-/// The first element of an aggregate that has bases is one of them.
+/// The first element of an aggregate with bases is one of them.
 template <class T, int n> constexpr bool starts_with_base() {
   return []<std::size_t... i>(std::index_sequence<i...>) {
     return requires { T{BaseOf<T>{}, (static_cast<void>(i), Anything{})...}; };
@@ -112,7 +114,7 @@ constexpr bool has_base = [] {
   else return starts_with_base<T, count<T>()>();
 }();
 
-/// Never defined: only the addresses of its parts are looked at, during compilation.
+/// Never defined: only the addresses of its parts are used, during compilation.
 template <class T> struct Holder {
   T value;
 };
@@ -126,6 +128,7 @@ template <class T> extern const Holder<T> specimen;
 #endif
 }  // namespace detail
 
+/// The number of fields of T.
 template <class T> constexpr int field_count = detail::count_of_fields<T>();
 
 /// References to the fields of `object`, as a tuple.
@@ -209,7 +212,7 @@ template <class T> constexpr auto tie(T& object) {
   }
 }
 
-/// Whether fields can be told apart: T is an aggregate without bases and references, and without a large C array.
+/// True if fields can be distinguished: T is an aggregate without bases and references, and without a large C array.
 template <class T>
 constexpr bool is_reflected = [] {
   if constexpr (!std::is_aggregate_v<T> || std::is_array_v<T> || std::is_union_v<T>) return false;
@@ -235,8 +238,8 @@ template <class T, int index> constexpr auto field_place() {
 #pragma clang diagnostic pop
 #endif
 
-/// The compiler spells the field's address inside the function's own name, where it ends with the field:
-/// GCC "... T::field)}]", or with "; ..." behind it, Clang "... value.field}]".
+/// The compiler spells the field's address within the function's own name, at whose end the field is: GCC "...
+/// T::field)}]", or with "; ..." behind it, Clang "... value.field}]".
 template <auto place> constexpr std::string_view field_name() {
   std::string_view full = __PRETTY_FUNCTION__;
   full = full.substr(0, full.find(';'));

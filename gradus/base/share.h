@@ -1,5 +1,5 @@
-/// What one worker of a team has to do of a job, in units of which neighbours are done together. It takes them from the
-/// front; workers that have done all of theirs take over some from the end.
+/// The share of a job that one worker of a team has (work stealing), in units of which neighbours are done together.
+/// The owner takes units from the front. Workers that have done all of theirs take over some from the end.
 ///
 ///   units that are done | now: those that the owner goes over, some passes | later: nobody has begun them
 ///                       take -->                                 <-- half  | next -->             <-- half
@@ -10,30 +10,31 @@
 
 namespace gradus {
 
-/// Units [begin, end). Work in passes goes over them several times; `passes_left`: how often after this pass.
+/// Units [begin, end). Work in passes goes over them several times; `passes_left` counts the passes after this one.
 struct Units {
   std::int64_t begin = 0, end = 0, passes_left = 0;
   std::int64_t count() const { return end - begin; }
 };
 
-/// All but take_over is the owner's alone; what it wrote before is seen by whoever takes units over. Each stretch is
-/// one word, so that whoever changes it knows all of it. When all members are done with a job, both are empty.
+/// Everything except take_over is for the owner alone. A worker that takes units over sees everything that the owner
+/// wrote before. Each stretch is one word, so a change sees all of it. When all members are done with a job, both
+/// stretches are empty.
 class alignas(64) Share {
  public:
   static constexpr std::int64_t most_units = (1 << 24) - 1, most_passes_left = (1 << 16) - 1;
 
-  /// These have to be done.
+  /// Sets the units to be done.
   void begin(const Units& units) { later_.store(packed(units), std::memory_order_release); }
   Units later() const { return unpacked(later_.load(std::memory_order_relaxed)); }
   Units now() const { return unpacked(now_.load(std::memory_order_relaxed)); }
 
-  /// The first of what comes later, at most so many: nobody else gets them any more, unless they are offered.
+  /// Takes the first units of later(), at most `most`. Nobody else gets them any more, unless they are offered.
   Units next(std::int64_t most) { return take(later_, most); }
-  /// These are what the owner goes over now.
+  /// Declares the units that the owner goes over now.
   void offer(const Units& units) { now_.store(packed(units), std::memory_order_release); }
-  /// The next of them, at most so many: they are done in this pass.
+  /// Takes the next of those, at most `most`: they are done in this pass.
   Units take(std::int64_t most) { return take(now_, most); }
-  /// After the last of them: another pass over all from `begin` on that are still the owner's.
+  /// After the last of them: starts another pass over all units from `begin` on that are still the owner's.
   void next_pass(std::int64_t begin) {
     std::uint64_t known = now_.load(std::memory_order_relaxed);
     for (Units units = unpacked(known);; units = unpacked(known))
@@ -43,13 +44,13 @@ class alignas(64) Share {
   }
 
   enum class Found { nothing, more_soon, taken };
-  /// Half of what `other` has left becomes this one's, which must have none, if it is `least` units or more; of work
-  /// that other passes follow the other one keeps some. More_soon: it has another pass to do.
+  /// Takes half of the units that `other` has left, if it is at least `least` units; this share must be empty. Of work
+  /// that has further passes the other one keeps some. more_soon: it has another pass to do.
   Found take_over(Share& other, std::int64_t least) {
     if (take_half(other.later_, least, later_) || take_half(other.now_, least, now_)) return Found::taken;
     return other.now().passes_left > 0 ? Found::more_soon : Found::nothing;
   }
-  /// After a failure: nothing is left to do.
+  /// After a failure: drops all units.
   void clear() { now_ = 0, later_ = 0; }
 
  private:

@@ -9,8 +9,8 @@
 
 namespace gradus {
 
-/// Taken and given back at the cost of one atomic exchange, half of what a std::mutex takes. Who will hold it for long
-/// takes it by lock_long(): then others sleep. It has to outlive whoever locks it.
+/// Locking and unlocking cost one atomic exchange, half of a std::mutex. A thread that will hold it for long locks by
+/// lock_long(): then others sleep. It has to outlive its users.
 class ShortLock {
  public:
   void lock() {
@@ -22,7 +22,7 @@ class ShortLock {
     for (int looks = 0; busy_.load(std::memory_order_relaxed) || busy_.exchange(true, std::memory_order_acquire);
          ++looks)
       if (looks < looks_before_sleep) _mm_pause();
-      else std::this_thread::sleep_for(std::chrono::microseconds(20));  // who holds it has lost its core
+      else std::this_thread::sleep_for(std::chrono::microseconds(20));  // the holder has lost its core
     holds_queue_ = true;
   }
   void unlock() {
@@ -34,8 +34,8 @@ class ShortLock {
  private:
   static constexpr int looks_before_sleep = 200;
   std::atomic<bool> busy_{false};
-  bool holds_queue_ = false;  // whoever is busy; read and written by that thread alone
-  std::mutex queue_;          // of those who found it busy, and of who is so for long
+  bool holds_queue_ = false;  // for the busy thread; read and written by that thread alone
+  std::mutex queue_;          // for threads that found it busy, and for long holders
 };
 
 }  // namespace gradus

@@ -1,5 +1,5 @@
-/// Waiting for another thread by looking again: first at full speed, and after a while asleep in between. It does not
-/// yield its core: beside another busy process it would get that back after a whole slice of time.
+/// Waiting for another thread by polling: first at full speed, after a while with sleeps. It does not yield its core:
+/// beside another busy process it would get that back only after a whole time slice.
 #pragma once
 #include <xmmintrin.h>
 #include <atomic>
@@ -8,12 +8,12 @@
 
 namespace gradus {
 
-/// Set while the pool has more threads than cores: then whoever waits should sleep soon.
+/// Set while the pool has more threads than cores: then waiting threads should sleep soon.
 inline constinit std::atomic<bool> crowded = false;
 
 class Spin {
  public:
-  /// `patience`: how long it keeps the core.
+  /// `patience`: time for which it keeps the core.
   explicit Spin(std::chrono::microseconds patience = std::chrono::microseconds(50)) : patience_(patience) {}
   /// One short pause.
   void pause() {
@@ -21,7 +21,7 @@ class Spin {
     if (++pauses_ % pauses_per_look == 0) [[unlikely]]
       look();
   }
-  /// How long it has been waiting, as of the last look at the clock.
+  /// Time since it began to wait, as of the last look at the clock.
   std::chrono::nanoseconds waited() const { return waited_; }
 
  private:

@@ -356,9 +356,9 @@ void set_num_threads(int n) {
   pool.busy_.store(false, std::memory_order_release);
 }
 
-Barrier::Barrier(int team_size) : seats_(static_cast<std::size_t>(team_size)) {}
+TeamBarrier::TeamBarrier(int team_size) : seats_(static_cast<std::size_t>(team_size)) {}
 
-void Barrier::wait(std::span<const int> workers) {
+void TeamBarrier::wait(std::span<const int> workers) {
   const auto size = seats_.size();
   const auto seat_of = [&](int worker) { return static_cast<std::size_t>(worker); };
   for (const int w : workers) ++seats_[seat_of(w)].meetings;
@@ -372,7 +372,7 @@ void Barrier::wait(std::span<const int> workers) {
   }
 }
 
-bool Barrier::wait_shortly(int worker) {
+bool TeamBarrier::wait_shortly(int worker) {
   const auto size = seats_.size(), self = static_cast<std::size_t>(worker);
   Seat& seat = seats_[self];
   int round = 0;
@@ -384,13 +384,13 @@ bool Barrier::wait_shortly(int worker) {
   return true;
 }
 
-void Barrier::await_turn(int worker) {
+void TeamBarrier::await_turn(int worker) {
   if (worker == 0) return;
   const auto self = static_cast<std::size_t>(worker);
   seats_[self - 1].ended.wait_for(++seats_[self].awaited, ThreadPool::patience_within_job());
 }
 
-void Barrier::end_turn(int worker) {
+void TeamBarrier::end_turn(int worker) {
   Seat& seat = seats_[static_cast<std::size_t>(worker)];
   seat.ended.set(++seat.turns);
 }

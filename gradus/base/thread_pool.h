@@ -1,6 +1,6 @@
-/// One team of workers for the whole process. A job forks once and may meet at barriers. Whoever waits looks again for
-/// a while, then sleeps: workers after a job for about a millisecond, within one for less. A worker that does not come
-/// is not waited for: whoever called it does its part.
+/// One team of workers for the whole process. A job forks once and may meet at barriers. A waiting worker polls for a
+/// while, then sleeps: after a job for about a millisecond, within one for less. A worker that does not come is not
+/// waited for: the caller does its part.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -21,14 +21,14 @@ class ThreadPool {
   static ThreadPool& global();
   static constexpr int max_threads = 1024;
 
-  /// Those of the team; 1 within OneThread.
+  /// Number of threads of the team; 1 within OneThread.
   int threads() const;
-  /// How many of these are worth calling for short work now: fewer while those that are called get no core.
+  /// Number of threads worth calling for short work now: fewer while the called ones get no core.
   int threads_for_short_work() const;
-  /// Tells of short work of `cost` nanoseconds that was done with so many at most.
+  /// Reports short work of `cost` nanoseconds that was done with at most so many.
   void did_short_work(double cost);
 
-  /// While it lives, this thread has so many at most.
+  /// While it lives, this thread uses at most so many.
   class AtMost {
    public:
     [[nodiscard]] explicit AtMost(int threads);
@@ -53,18 +53,19 @@ class ThreadPool {
     const AtMost share_;
   };
 
-  /// How a job may go on without workers that do not come.
+  /// Rules for a job whose workers do not come.
   struct Absence {
-    /// Nanoseconds that a whole team gains over the caller alone. Where that is little, sleeping workers are not woken
-    /// for one job, nor is anybody waited for any longer; what the waits of such jobs cost decides how many are called.
+    /// Nanoseconds that a whole team gains over the caller alone. If that is little, sleeping workers are not woken for
+    /// one job, and nobody is waited for any longer. The cost of waits in such jobs decides how many are called.
     double gain = std::numeric_limits<double>::infinity();
-    /// The body claims piece after piece until none is left, so it needs nobody who has not come by the end of it.
+    /// The body claims piece after piece until none is left, so it does not need workers that have not come by the end
+    /// of it.
     bool claims = false;
   };
 
-  /// Runs body(worker, team_size) on min(want, threads()) workers, the caller being worker 0, and returns when all are
-  /// done. While the team is busy with another caller's job, and inside a job, body(0, 1) runs alone on the caller: it
-  /// never waits for another job. Subnormals are flushed in every worker. The first exception is thrown again here; a
+  /// Runs body(worker, team_size) on min(want, threads()) workers, with the caller as worker 0, and returns when all
+  /// are done. While the team is busy with another caller's job, and inside a job, body(0, 1) runs alone on the caller:
+  /// it never waits for another job. Subnormals are flushed in every worker. The first exception is rethrown here. A
   /// body that meets at a barrier must not throw, since the others would wait for it.
   template <class Body> void run(int want, Body&& body) { run(want, std::forward<Body>(body), Absence()); }
   template <class Body> void run(int want, Body&& body, const Absence& absence) {
@@ -77,10 +78,10 @@ class ThreadPool {
   }
 
   // For worker 0, within a job.
-  /// Whether all others have left the job, or do in a moment.
+  /// True if all others have left the job, or will in a moment.
   bool others_leave_shortly();
-  /// Those who have not begun, and do not within `patience`: they have no part in this job any more. The caller does
-  /// what was theirs.
+  /// Excludes the workers that have not begun, and do not within `patience`, from this job, and returns them. The
+  /// caller does their part.
   std::span<const int> call_off_absent(std::chrono::nanoseconds patience);
 
  private:
@@ -90,7 +91,7 @@ class ThreadPool {
   };
   struct Team;
   friend void set_num_threads(int n);
-  friend class Barrier;
+  friend class TeamBarrier;
 
   ThreadPool();
   void run_job(int want, Job job, const Absence& absence);
@@ -103,25 +104,25 @@ class ThreadPool {
   std::atomic<int> threads_;
   Turnout turnout_;
   alignas(64) std::atomic<bool> busy_ = false;
-  std::shared_ptr<Team> team_;  // of whoever has set busy_; made by the first job
+  std::shared_ptr<Team> team_;  // for the caller that has set busy_; made by the first job
 };
 
-/// A number that one thread sets and one other waits for. A waiting thread sleeps after a while, rather than yield its
-/// core: beside another busy process it would get that back after a whole slice of time, but is woken at once.
+/// A number that one thread sets and another one waits for. A waiting thread sleeps after a while, instead of yielding
+/// its core: beside another busy process it would get that back only after a whole time slice. A sleeping one is woken
+/// at once.
 class Ticket {
  public:
-  /// `asleep`: whoever is to wait does not look yet, until it says so.
+  /// `asleep`: the waiting thread does not poll until it calls looks().
   explicit Ticket(bool asleep = false) : asleep_(asleep) {}
   void looks() { asleep_.store(false, std::memory_order_relaxed); }
   void set(std::uint32_t number);
-  /// Returns when the number is `wanted` or later (numbers wrap around); `patience`: how long it looks before it
-  /// sleeps.
+  /// Returns when the number is `wanted` or later (numbers wrap around). `patience`: time of polling before it sleeps.
   void wait_for(std::uint32_t wanted, std::chrono::nanoseconds patience);
-  /// Whether the number is `wanted` or later, or becomes so within `patience`.
+  /// True if the number is `wanted` or later, or becomes so within `patience`.
   bool comes_within(std::uint32_t wanted, std::chrono::nanoseconds patience);
 
   bool is_asleep() const { return asleep_.load(std::memory_order_relaxed); }
-  /// Whoever sleeps looks again for a while.
+  /// Lets a sleeping thread poll again for a while.
   void rouse();
 
  private:
@@ -130,20 +131,20 @@ class Ticket {
   std::atomic<bool> asleep_, roused_ = false;
 };
 
-/// Where the workers of one job wait for each other: what any of them wrote before is seen by all after. A
-/// dissemination barrier: no counter that all write to, log2(team size) rounds, with two workers one message each way.
-class Barrier {
+/// A barrier for the workers of one job: everything that any of them wrote before is seen by all after. A dissemination
+/// barrier: no counter that all write to, but log2(team size) rounds; with two workers one message each way.
+class TeamBarrier {
  public:
-  explicit Barrier(int team_size);
+  explicit TeamBarrier(int team_size);
   void wait(int worker) { wait(std::span(&worker, 1)); }
-  /// Of one thread that stands for several workers.
+  /// Waits for one thread that stands for several workers.
   void wait(std::span<const int> workers);
-  /// Whether all are there now or come in a moment. If not, the worker has to wait at the same meeting again.
+  /// True if all are there now or come in a moment. If not, the worker has to wait at the same meeting again.
   bool wait_shortly(int worker);
 
-  // Turns: each worker of the team calls both as often as the others, in the same order.
+  // Turns: each worker of the team calls both equally often, in the same order.
   /// Returns when the worker before this one has ended its turn as often as this one has awaited it; for worker 0 at
-  /// once. What that one wrote before is seen.
+  /// once. Everything that the other worker wrote before is seen.
   void await_turn(int worker);
   void end_turn(int worker);
 
@@ -152,7 +153,7 @@ class Barrier {
     Ticket heard[10];            // by round: the last meeting that the partner has reached
     std::uint32_t meetings = 0;  // of this worker
     std::uint32_t awaited = 0, turns = 0;
-    alignas(64) Ticket ended;  // turns of this worker, which the next one looks at
+    alignas(64) Ticket ended;  // turns of this worker, which the next one waits for
   };
   std::vector<Seat> seats_;
 };

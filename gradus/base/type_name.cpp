@@ -1,4 +1,4 @@
-/// By the runtime of the C++ compiler.
+/// Uses the runtime of the C++ compiler.
 #include "gradus/base/type_name.h"
 #include <cxxabi.h>
 #include <cstdlib>

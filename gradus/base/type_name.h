@@ -1,10 +1,10 @@
-/// What a type is called, for messages.
+/// Names of types, for messages.
 #pragma once
 #include <string>
 
 namespace gradus {
 
-/// Of typeid(T).name(): "my_program::Net".
+/// The name for typeid(T).name(), such as "my_program::Net".
 std::string type_name(const char* mangled);
 
 }  // namespace gradus

@@ -15,7 +15,7 @@ using RegionOf = Region (*)(const Graph& graph, const Value& v);
 Region called_region(const Graph&, const Value& v) {
   return v.op && v.op->inlined ? v.op->inlined(v.op.attributes()) : Region();
 }
-bool is_attention(const Value& v) { return v.op && (v.op.as<Attention>() || v.op.as<AttentionGradient>()); }
+bool is_attention(const Value& v) { return v.op && (v.op.as<BlockedAttention>() || v.op.as<AttentionGradient>()); }
 Region attention_region(const Graph& graph, const Value& v) {
   if (!is_attention(v)) return {};
   std::vector<Spec> specs;

@@ -1,4 +1,4 @@
-/// Batches: rows of the source written side by side into one buffer a field.
+/// Batches: rows of the source written side by side into one buffer per field.
 #include <algorithm>
 #include <cstring>
 #include <numeric>

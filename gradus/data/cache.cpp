@@ -1,4 +1,4 @@
-/// The cache in memory: elements of epoch 0 of the source, each made once, when it is first asked for.
+/// The cache in memory: elements of epoch 0 of the source, each made once, when it is first read.
 #include <algorithm>
 #include <atomic>
 #include <mutex>

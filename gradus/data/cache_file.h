@@ -1,5 +1,5 @@
-/// The file of a cache on disk: elements in the order in which they were made, each with a checksum. What a killed
-/// process had written stays of use; what it was just writing is dropped.
+/// The file of a cache on disk: elements in the order in which they were made, each with a checksum. Elements that a
+/// killed process had written can still be read; the one that it was writing is dropped.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -15,31 +15,32 @@
 
 namespace gradus {
 
-/// A hash of memory, the same on every run.
+/// A hash of memory, equal in every run.
 std::uint64_t hash_of_bytes(std::span<const std::byte> bytes, std::uint64_t seed = 0);
 
-/// Any thread may read while one appends.
+/// A file of elements. Any thread may read while one appends.
 class CacheFile {
  public:
-  /// Opens or makes the file; of one path and fingerprint there is one in the process. `count` elements make it
-  /// complete; without it, finish() does. DataError where the file is another one's: it is never overwritten.
-  /// Unavailable where another process is filling it, or it may not be written.
+  /// Opens or creates the file; the process has one object per path and fingerprint. `count` elements make it complete;
+  /// without it, finish() does. DataError if the file belongs to something else: it is never overwritten. Unavailable
+  /// if another process is filling it, or it may not be written.
   static std::shared_ptr<CacheFile> open(const std::filesystem::path& file, std::uint64_t fingerprint,
                                          const std::vector<Spec>& specs, std::optional<std::int64_t> count);
-  /// The same DataError, without making a file or holding one.
+  /// Throws open()'s DataError, without creating a file or holding one.
   static void check(const std::filesystem::path& file, std::uint64_t fingerprint);
   ~CacheFile();
   CacheFile(const CacheFile&) = delete;
 
+  /// True if element `index` was written.
   bool holds(std::int64_t index) const;
-  /// How many elements there are, once that is known.
+  /// The number of elements, once it is known.
   std::optional<std::int64_t> count() const;
-  /// DataError, with the byte, if the file was damaged.
+  /// Element `index`. DataError, with the byte, if the file was damaged.
   Tensors read(std::int64_t index) const;
-  /// ResourceExhausted on a full disk; the file is then as before. If it could not be made so, nothing is written any
-  /// more: Unavailable.
+  /// Appends element `index`. ResourceExhausted on a full disk; the file is then as before. If it could not be
+  /// restored, nothing is written any more: Unavailable.
   void append(std::int64_t index, std::span<const Tensor> element);
-  /// There are no more elements than these.
+  /// Declares that there are no more than `count` elements.
   void finish(std::int64_t count);
 
  private:
@@ -64,10 +65,10 @@ class CacheFile {
   const std::uint64_t fingerprint_;
   const std::vector<Spec> specs_;
   int descriptor_ = -1;
-  mutable std::mutex guard_;  // of what follows
+  mutable std::mutex guard_;  // of the fields below
   std::unordered_map<std::int64_t, Place> places_;
   std::optional<std::int64_t> count_;
-  std::int64_t end_ = 0;  // of the last whole record; 0: there is no header, or a broken record stands there
+  std::int64_t end_ = 0;  // end of the last whole record; 0: there is no header, or a broken record stands there
 };
 
 }  // namespace gradus

@@ -1,5 +1,5 @@
-/// The elements of datasets: N tensors, as an array where there are several. Stages hand them on as vectors, without a
-/// static number.
+/// Elements of datasets: N tensors, as an array if there are several. Stages pass them on as vectors, without a static
+/// number.
 #pragma once
 #include <array>
 #include <concepts>
@@ -13,32 +13,37 @@
 
 namespace gradus {
 
+/// The type of an element with N fields: a Tensor, or an array of them.
 template <std::size_t N> struct element_of {
-  using type = std::array<Tensor, N>;
+  using type = std::array<Tensor, N>;  // the element
 };
 template <> struct element_of<1> {
   using type = Tensor;
 };
 
-/// How many fields a function's result has: one Tensor, or a pair, tuple or array of them.
+/// The number of fields of a function's result: one Tensor, or a pair, tuple or array of them.
 template <class R> struct arity_of : std::tuple_size<R> {};
 template <> struct arity_of<Tensor> : std::integral_constant<std::size_t, 1> {};
 
+/// Tensor, for every index.
 template <std::size_t> using tensor_at = Tensor;
+/// The result of F called with as many tensors as I has indices.
 template <class F, class I> struct with_tensors {};
 template <class F, std::size_t... I>
   requires std::invocable<F&, tensor_at<I>...>
 struct with_tensors<F, std::index_sequence<I...>> {
-  using type = std::invoke_result_t<F&, tensor_at<I>...>;
+  using type = std::invoke_result_t<F&, tensor_at<I>...>;  // the result
 };
-/// What F gives when it is called with N tensors.
+/// The result of F called with N tensors.
 template <class F, std::size_t N> using with_tensors_t = typename with_tensors<F, std::make_index_sequence<N>>::type;
 
+/// The result of a function as a vector of fields.
 inline Tensors to_fields(Tensor result) { return {std::move(result)}; }
 template <class Result> Tensors to_fields(Result&& result) {
   return std::apply([](auto&&... field) { return Tensors{Tensor(field)...}; }, std::forward<Result>(result));
 }
 
+/// The fields as the element of a Dataset<N>.
 template <std::size_t N> typename element_of<N>::type to_element(const Tensors& fields) {
   if constexpr (N == 1) {
     return fields[0];
@@ -49,7 +54,7 @@ template <std::size_t N> typename element_of<N>::type to_element(const Tensors& 
   }
 }
 
-/// f(fields[0], fields[1], ...)
+/// The call f(fields[0], fields[1], ...).
 template <std::size_t N, class F> decltype(auto) call_with(F& f, In fields) {
   return [&]<std::size_t... i>(std::index_sequence<i...>) -> decltype(auto) {
     return f(fields[i]...);

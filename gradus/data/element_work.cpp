@@ -1,4 +1,5 @@
-/// Functions of elements are traced once with symbols, to learn what comes out, and then called as compiled code.
+/// Functions of elements are traced once with symbols, to learn the specs of their results. Then they are called as
+/// compiled code.
 #include "gradus/data/element_work.h"
 #include <algorithm>
 #include <future>

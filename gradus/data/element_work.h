@@ -1,4 +1,4 @@
-/// Work: a user's function of the fields of an element, compiled, for the stages that call one.
+/// A user's function of the fields of an element, compiled, for the stages that call one.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -12,56 +12,60 @@
 
 namespace gradus {
 
-/// What a function of elements gives: any_size where it varies.
+/// The result of tracing a function of elements, with any_size where it varies.
 struct Traced {
   std::vector<Spec> arguments, specs;
   bool is_random;
 };
-/// A function that must know the sizes is traced with those of the first element. `stage` opens errors.
+/// Traces f. If f must know the sizes, it is traced with those of the first element. `stage` opens errors.
 Traced trace_element(std::string_view stage, const Stage& source, const ElementFunction& f);
 
 /// The value without its history.
 Tensor settled(const Tensor& result);
 
-/// Whether a tensor may be an element of this spec, which may have any_size.
+/// True if a tensor may be an element of the spec `expected`, which may have any_size.
 bool fits(const Spec& given, const Spec& expected);
 
-/// Where this thread records or traces, what `work` calls would become part of that: another thread does it.
+/// Runs `work` on another thread if this thread records or traces, so that its calls do not become part of that.
 void apart_from_recordings(const std::function<void()>& work);
 
+/// A user's function of elements, with its compiled forms.
 class ElementWork {
  public:
-  /// `trace` is called here, with symbols, and where many elements are made at once; `run` for each element.
+  /// `trace` is called with symbols, here and where many elements are made at once; `run` is called per element.
   ElementWork(std::string stage, const Stage& source, const ElementFunction& trace, ElementFunction run);
 
+  /// Specs of the results.
   const std::vector<Spec>& specs() const { return specs_; }
-  /// Of the traced program, what it captured, and the seed: the same for the same work in every run.
+  /// A hash of the traced program, its captures, and the seed: equal for the same work in every run.
   std::uint64_t identity() const;
+  /// True if random ops are used.
   bool is_random() const { return seed_.has_value(); }
-  /// Random ops draw numbers that belong to the element. What goes wrong says stage and element.
+  /// Results for one element. Random ops draw numbers that belong to the element. Errors name stage and element.
   Tensors apply(In element, std::int64_t epoch, std::int64_t index) const;
-  /// Whether it is worth trying apply_to_rows, of elements of known sizes: those of the results are known, and it has
-  /// not failed.
+  /// True if it is worth trying apply_to_rows for elements of known sizes: the sizes of the results are known, and it
+  /// has not failed.
   bool may_vectorize() const;
+  /// Turns may_vectorize() off.
   void give_up_rows() const { has_no_rows_.store(true, std::memory_order_relaxed); }
-  /// The results of the elements at `indices`, which lie one behind the other in `stacked`, one behind the other: the
-  /// bits of apply(). Nothing if that cannot be done, or one of them fails: then each is to be applied by itself.
+  /// Results for the elements at `indices`, which lie one after the other in `stacked`. The results lie likewise, with
+  /// the bits of apply(). Empty if that cannot be done, or if it fails for an element: then apply() each by itself.
   std::optional<Tensors> apply_to_rows(In stacked, std::int64_t epoch, std::span<const std::int64_t> indices) const;
-  /// Whether it is worth trying apply_to_chosen: it has not failed.
+  /// True if it is worth trying apply_to_chosen: it has not failed.
   bool may_choose() const { return !has_no_choice_.load(std::memory_order_relaxed); }
-  /// The same of elements that are such rows, or the result of the one that is a batch of them: a program that reads
-  /// the rows where they lie.
+  /// apply_to_rows for elements that are such rows, or apply() for one that is a batch of them: a program that reads
+  /// the rows in place.
   std::optional<Tensors> apply_to_chosen(const ChosenRows& chosen, std::int64_t epoch,
                                          std::span<const std::int64_t> indices) const;
 
  private:
-  /// Of the random numbers of an element.
+  /// The seed of the random numbers of an element.
   std::uint64_t seed_of(std::int64_t epoch, std::int64_t index) const;
   Tensor keys_of(std::int64_t epoch, std::span<const std::int64_t> indices) const;
-  /// What the function makes of all rows of `in`, within a trace; behind the fields lie the keys of the elements, where
-  /// they are random.
+  /// The function applied to all rows of `in`, within a trace. If it is random, the keys of the elements follow the
+  /// fields.
   Tensors trace_rows(In in) const;
-  /// What `call` gives, computed, if that has these specs and works.
+  /// The computed result of `call`, if it has these specs and works.
   std::optional<Tensors> results_of(const std::function<Tensors()>& call, const std::vector<Spec>& specs) const;
   std::vector<Spec> specs_of_rows(std::int64_t count) const;
   Tensors apply_here(In element, std::int64_t epoch, std::int64_t index) const;
@@ -69,9 +73,9 @@ class ElementWork {
   const ElementFunction trace_, run_;
   const std::unique_ptr<TracedFunction> rows_, chosen_rows_, chosen_batch_;
   mutable std::atomic<bool> has_no_rows_ = false, has_no_choice_ = false;
-  std::vector<Spec> arguments_;  // that it was traced with
+  std::vector<Spec> arguments_;  // specs that it was traced with
   std::vector<Spec> specs_;
-  std::optional<std::uint64_t> seed_;  // where random ops are used
+  std::optional<std::uint64_t> seed_;  // only if random ops are used
 };
 
 }  // namespace gradus

@@ -1,4 +1,4 @@
-/// Where the time of a pipeline goes.
+/// Report of the time that each stage of a pipeline takes.
 #pragma once
 #include <cstdint>
 #include <iosfwd>
@@ -9,24 +9,26 @@ namespace gradus {
 
 class Stage;
 
-/// Of all passes so far over the stages of a dataset; datasets that share stages share their times. Seconds are summed
-/// over threads.
+/// Times of all passes so far over the stages of a dataset. Datasets that share stages share their times. Seconds are
+/// summed over threads.
 struct PipelineExplanation {
+  /// Time of one stage.
   struct StageTime {
-    std::string stage;
-    int depth = 0;  // 0: the last stage; its sources lie one deeper
-    std::int64_t elements = 0;
-    double seconds = 0;  // without the stages that it reads
+    std::string stage;          // name with arguments, such as "batch(32)"
+    int depth = 0;              // 0: the last stage; its sources are one deeper
+    std::int64_t elements = 0;  // elements that it made
+    double seconds = 0;         // without the stages that it reads
   };
   std::vector<StageTime> stages;  // from the last one to the sources
-  std::int64_t reads = 0;         // elements that readers asked of the last stage
-  double readers_waited = 0;      // for elements that are made ahead
-  double threads_waited = 0;      // background threads, until a reader takes an element
+  std::int64_t reads = 0;         // elements that readers took from the last stage
+  double readers_waited = 0;      // seconds that readers waited for elements made ahead
+  double threads_waited = 0;      // seconds that background threads waited for a reader to take an element
 
-  /// A table, and a line that says who waits for whom.
+  /// Prints a table, and a line that says who waits for whom.
   friend std::ostream& operator<<(std::ostream& out, const PipelineExplanation& explanation);
 };
 
+/// The times of `stage` and of all stages that it reads.
 PipelineExplanation explanation_of(const Stage& stage);
 
 }  // namespace gradus

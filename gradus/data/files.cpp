@@ -1,4 +1,4 @@
-/// Tables and arrays become slices; lines and records are read by their number.
+/// Tables and arrays become slices. Lines and records are read by their number.
 #include "gradus/data/files.h"
 #include <algorithm>
 #include <cstring>

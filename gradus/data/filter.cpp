@@ -1,4 +1,4 @@
-/// Filters: the elements of which a compiled predicate is true.
+/// Filters: the elements for which a compiled predicate is true.
 #include "gradus/base/error.h"
 #include "gradus/data/element_work.h"
 

@@ -1,4 +1,4 @@
-/// Folders of images: found when the dataset is made, decoded when they are read, several at once.
+/// Folders of images: listed when the dataset is made, decoded when they are read, several at once.
 #include <algorithm>
 #include <atomic>
 #include <cstring>

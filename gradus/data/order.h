@@ -1,17 +1,19 @@
-/// Orders: permutations of indices that are a function of a key alone. What they give for a key is part of the
-/// numeric contract.
+/// Orders: permutations of indices that are a function of a key alone. The permutation of a key is part of the numeric
+/// contract.
 #pragma once
 #include <cstdint>
 #include <vector>
 
 namespace gradus {
 
-/// Random words by their number: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+/// A counter-based generator of random words: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 class Counter {
  public:
+  /// Each stream of a seed has words of its own.
   Counter(std::uint64_t seed, std::uint64_t stream) : key_(scramble(scramble(seed) + golden * (stream + 1))) {}
+  /// Random word number i.
   std::uint64_t word(std::uint64_t i) const { return scramble(key_ + golden * (i + 1)); }
-  /// In [0, bound), bound > 0.
+  /// A random number in [0, bound) from word i; bound > 0.
   std::uint64_t below(std::uint64_t bound, std::uint64_t i) const {
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>((Wide{word(i)} * bound) >> 64);
@@ -27,18 +29,19 @@ class Counter {
   std::uint64_t key_;
 };
 
-/// More cannot be permuted at once.
+/// Most elements that can be permuted at once.
 inline constexpr std::int64_t largest_order = std::int64_t{1} << 32;
 
-/// All of 0 ... n - 1, every order as likely (Fisher and Yates). 0 <= n <= largest_order.
+/// A random permutation of 0 ... n - 1, all equally likely (Fisher and Yates). 0 <= n <= largest_order.
 std::vector<std::uint32_t> permutation(std::int64_t n, const Counter& random);
 
-/// The order in which elements leave a buffer of `capacity` that is filled in order, each drawn at random.
+/// The order in which elements leave a shuffle buffer of `capacity`. It is filled in order, and each element is drawn
+/// at random.
 class BufferedOrder {
  public:
-  /// `length` elements come in.
+  /// `length` elements enter the buffer.
   BufferedOrder(std::int64_t length, std::int64_t capacity, const Counter& random);
-  /// The next index; must not be asked more than `length` times.
+  /// The next index. Must not be called more than `length` times.
   std::int64_t next();
 
  private:

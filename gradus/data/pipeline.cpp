@@ -1,4 +1,4 @@
-/// Arguments are checked here, stages chained, and passes read.
+/// Checks arguments, chains stages, and reads passes.
 #include "gradus/data/pipeline.h"
 #include <algorithm>
 #include <cmath>

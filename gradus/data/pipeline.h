@@ -1,5 +1,5 @@
-/// What Dataset<N> is made of, without the static number of fields: a chain of stages, where its passes begin, and how
-/// far they read ahead.
+/// Implementation of Dataset<N> without the static number of fields: a chain of stages, the begin of its passes, and
+/// its read-ahead.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -16,127 +16,159 @@ namespace gradus {
 
 class Stage;
 
-/// Let the library choose, and go on choosing while it runs.
+/// The library chooses, and goes on choosing while it runs.
 inline constexpr int autotune = -1;
 
+/// Options of batch.
 struct BatchOptions {
-  bool drop_remainder = false;
+  bool drop_remainder = false;  // drop the last batch if it is smaller
 };
+/// Options of shuffle.
 struct ShuffleOptions {
-  std::optional<std::uint64_t> seed = {};
-  bool reshuffle_each_iteration = true;
+  std::optional<std::uint64_t> seed = {};  // none: one that follows from set_seed
+  bool reshuffle_each_iteration = true;    // a new order in each epoch
   static constexpr auto ranges() { return std::array{Allowed::any("seed")}; }
 };
+/// Options of map.
 struct MapOptions {
-  int num_parallel_calls = autotune;
+  int num_parallel_calls = autotune;  // elements made at once
   static constexpr auto ranges() { return std::array{Allowed::at_least(autotune, "num_parallel_calls")}; }
 };
-/// How elements of different sizes become one batch. Fields in order; what is not given is as said here.
+/// Options of padded_batch: one entry per field, in order; defaults as described.
 struct PaddedBatchOptions {
-  /// Of an element; any_size, also where nothing is given: as large as the largest in the batch.
+  /// Shapes of an element. any_size, or no entry: the size of the largest in the batch.
   std::vector<Shape> padded_shapes = {};
-  /// One for each field, or one for all. Nothing: 0.
+  /// One per field, or one for all. Empty: 0.
   std::vector<double> padding_values = {};
-  bool drop_remainder = false;
+  bool drop_remainder = false;  // drop the last batch if it is smaller
   static constexpr auto ranges() { return std::array{Allowed::any("padding_values")}; }
 };
+/// Options of bucket_by_sequence_length.
 struct BucketOptions {
   /// Ascending: bucket i holds the elements with boundaries[i - 1] <= length < boundaries[i].
   std::vector<std::int64_t> bucket_boundaries;
-  /// One more than there are boundaries.
+  /// One per bucket, which is one more than there are boundaries.
   std::vector<std::int64_t> bucket_batch_sizes;
-  /// Of the batches; drop_remainder drops buckets that are not full at the end.
+  /// Padding of the batches. drop_remainder drops buckets that are not full at the end.
   PaddedBatchOptions padding = {};
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("bucket_boundaries"), Allowed::positive("bucket_batch_sizes")};
   }
 };
+/// Options of prefetch.
 struct PrefetchOptions {
   int buffers = autotune;  // elements that may be ready
-  /// What autotune may hold ready; it measures elements as they come.
+  /// Bytes that autotune may hold ready; it measures elements as they come.
   std::int64_t max_bytes = std::int64_t{32} << 20;
   static constexpr auto ranges() {
     return std::array{Allowed::at_least(autotune, "buffers"), Allowed::positive("max_bytes")};
   }
 };
+/// Options of interleave.
 struct InterleaveOptions {
-  int cycle_length = 4;           // so many are read by turns
-  std::int64_t block_length = 1;  // elements at a turn
+  int cycle_length = 4;           // datasets that are read by turns
+  std::int64_t block_length = 1;  // elements per turn
   static constexpr auto ranges() { return std::array{Allowed::positive("cycle_length block_length")}; }
 };
-/// The element that comes next.
+/// Epoch and index of the element that comes next.
 struct Position {
-  std::int64_t epoch = 0, index = 0;
+  std::int64_t epoch = 0, index = 0;  // both from 0
   bool operator==(const Position&) const = default;
 };
 
-/// One pass over a dataset, as far as it was read. Not for several threads at once.
+/// One pass over a dataset, at its current place. Not for several threads at once.
 class Reading {
  public:
   virtual ~Reading() = default;
-  /// Where the number of elements is not known this reads one, and throws what element() would.
+  /// True behind the last element. If the number of elements is not known, this reads one, and throws as element()
+  /// would.
   virtual bool at_end() = 0;
-  /// The element at this place. OutOfRange at the end. What goes wrong in a stage is thrown here once, with the stage
-  /// and the element in its message; then the pass has ended.
+  /// The element at this place. OutOfRange at the end. An error in a stage is thrown here once, with the stage and the
+  /// element in its message; then the pass has ended.
   virtual const Tensors& element() = 0;
+  /// Goes to the next element.
   virtual void advance() = 0;
+  /// The place of this element.
   virtual Position position() const = 0;
 };
 
-/// What a map does with the fields of an element.
+/// A function of the fields of an element, for map.
 using ElementFunction = std::function<Tensors(In)>;
-/// The next element, or nothing at the end. A copy goes on by itself.
+/// Gives the next element, or none at the end. A copy goes on by itself.
 using GeneratorFunction = std::function<std::optional<Tensors>()>;
 
 class Pipeline;
-/// What interleaving makes of the fields of an element.
+/// A function from the fields of an element to a pipeline, for interleave.
 using PipelineFunction = std::function<Pipeline(In)>;
 
+/// A chain of stages, with the state of its passes.
 class Pipeline {
  public:
+  /// Starts from a stage.
   explicit Pipeline(std::shared_ptr<const Stage> stage) : stage_(std::move(stage)) {}
   /// A copy counts its own passes.
   Pipeline(const Pipeline& other) : stage_(other.stage_), start_(other.start_), ahead_(other.ahead_) {}
   Pipeline& operator=(const Pipeline& other);
 
-  /// `trace` is called with symbols, to learn what comes out and to make many elements at once; `run` with the fields
-  /// of an element.
+  /// As Dataset::map. `trace` is called with symbols, to learn the specs of the results and to make many elements at
+  /// once; `run` is called with the fields of an element.
   Pipeline map(const ElementFunction& trace, ElementFunction run, MapOptions options) const;
+  /// As Dataset::shuffle.
   Pipeline shuffle(ShuffleOptions options) const;
   Pipeline shuffle(std::int64_t buffer_size, ShuffleOptions options) const;
+  /// As Dataset::batch.
   Pipeline batch(std::int64_t size, BatchOptions options) const;
+  /// As Dataset::padded_batch.
   Pipeline padded_batch(std::int64_t size, PaddedBatchOptions options) const;
+  /// As Dataset::bucket_by_sequence_length; `trace` and `run` as for map.
   Pipeline bucket_by_sequence_length(const ElementFunction& trace, ElementFunction run, BucketOptions options) const;
+  /// As Dataset::filter; `trace` and `run` as for map.
   Pipeline filter(const ElementFunction& trace, ElementFunction run) const;
+  /// As Dataset::unbatch.
   Pipeline unbatch() const;
+  /// As Dataset::interleave.
   Pipeline interleave(PipelineFunction f, InterleaveOptions options) const;
+  /// As Dataset::shard.
   Pipeline shard(int count, int index) const;
+  /// As data::zip.
   static Pipeline zip(const std::vector<Pipeline>& parts);
+  /// As data::from_generator.
   static Pipeline generate(std::vector<Spec> specs, GeneratorFunction next);
+  /// As Dataset::cache.
   Pipeline cache() const;
   Pipeline cache(const std::filesystem::path& file) const;
+  /// As Dataset::repeat.
   Pipeline repeat(std::int64_t times) const;
+  /// As Dataset::take.
   Pipeline take(std::int64_t n) const;
+  /// As Dataset::skip.
   Pipeline skip(std::int64_t n) const;
+  /// As Dataset::epoch.
   Pipeline epoch(std::int64_t e) const;
+  /// As Dataset::from.
   Pipeline from(Position position) const;
+  /// As Dataset::prefetch.
   Pipeline prefetch(PrefetchOptions options) const;
+  /// As Dataset::explain.
   PipelineExplanation explain() const;
 
+  /// As Dataset::cardinality.
   std::optional<std::int64_t> cardinality() const;
+  /// Specs of the fields; any_size where a dimension varies.
   const std::vector<Spec>& specs() const;
   /// Begins the next pass of this value.
   std::unique_ptr<Reading> begin() const;
+  /// As Dataset::first.
   Tensors first() const;
-  /// How many batches lie within one another in an element; 0: it is one example. Nothing where that is not known.
+  /// The number of nested batches in an element; 0: it is one example. Empty if it is not known.
   std::optional<int> batchings() const;
-  /// Without an end, as far as is known without reading.
+  /// True if it has no end, as far as is known without reading.
   bool is_endless() const;
   /// A stage whose epoch 0 is the first pass of this value.
   std::shared_ptr<const Stage> with_start() const;
 
  private:
-  /// Where the passes begin: pass number p reads epoch start.epoch + p, or always start.epoch; the first one begins at
+  /// The begin of the passes. Pass number p reads epoch start.epoch + p, or always start.epoch. The first one begins at
   /// start.index.
   struct Start {
     Position position;

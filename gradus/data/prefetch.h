@@ -1,5 +1,4 @@
-/// Reading ahead: background threads make elements in the order of their indices' turn and keep a bounded number of
-/// them ready.
+/// Read-ahead: background threads make elements in the order of their indices and keep a bounded number of them ready.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -11,16 +10,17 @@
 
 namespace gradus {
 
+/// Makes elements ahead of one reader.
 class Prefetcher {
  public:
-  /// Elements [first, last) of one epoch of `stage`. options.buffers > 0, or autotune: as many, within max_bytes, and
-  /// from as many threads as keep the reader from waiting.
+  /// Makes elements [first, last) of one epoch of `stage`. options.buffers is positive, or autotune: then as many
+  /// elements within max_bytes, and as many threads, as keep the reader from waiting.
   Prefetcher(StagePointer stage, std::int64_t epoch, std::int64_t first, std::int64_t last, PrefetchOptions options);
-  /// Ends the threads: what they are making is given up at the next element of any stage.
+  /// Ends the threads. Their work is abandoned at the next element of any stage.
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
 
-  /// The next element; throws what making it threw.
+  /// The next element. Throws the error of making it.
   Tensors next();
 
  private:
@@ -42,22 +42,22 @@ class Prefetcher {
   const std::int64_t epoch_, last_, max_bytes_;
   const bool tunes_;
 
-  std::mutex guard_;  // of all that follows
+  std::mutex guard_;  // of all fields below
   std::condition_variable room_, ready_;
   std::deque<Slot> slots_;              // elements taken ... claimed - 1
   std::int64_t full_ = 0;               // slots with their element
-  std::int64_t taken_;                  // the index of the next element for the reader
-  std::int64_t claimed_;                // of the next one that a thread will make
-  std::int64_t buffers_;                // bound of slots_
-  std::int64_t most_ = 0;               // bound of buffers_; 0: not known yet
+  std::int64_t taken_;                  // index of the next element for the reader
+  std::int64_t claimed_;                // index of the next element for a thread
+  std::int64_t buffers_;                // most slots_
+  std::int64_t most_ = 0;               // most buffers_; 0: not known yet
   std::int64_t largest_ = 0;            // bytes of the largest element so far
-  std::int64_t wanted_ = 0;             // by the reader, which waits; 0: it does not
+  std::int64_t wanted_ = 0;             // index that the reader waits for; 0: it does not wait
   int idle_ = 0;                        // threads that wait for room
-  bool was_full_ = false;               // since the reader last waited
-  int waits_in_a_row_ = 0;              // of the reader, without a full queue between them
+  bool was_full_ = false;               // the queue was full since the reader last waited
+  int waits_in_a_row_ = 0;              // waits of the reader without a full queue between them
   bool may_grow_ = true;                // the system has not refused a further thread
   std::atomic<bool> stopping_ = false;  // changed under the guard
-  std::vector<std::thread> threads_;    // the reader's own
+  std::vector<std::thread> threads_;    // this prefetcher's own
 };
 
 }  // namespace gradus

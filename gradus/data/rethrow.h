@@ -1,11 +1,11 @@
-/// Errors of stages say where they happened and keep their kind.
+/// Errors of stages tell where they happened and keep their type.
 #pragma once
 #include <string>
 
 namespace gradus {
 
-/// Throws the exception that is being handled again, as the same kind of Error, its message opened by `where`; an
-/// exception that is no Error of ours becomes one.
+/// Rethrows the exception that is being handled, as the same type of Error, with its message opened by `where`. An
+/// exception of another type becomes an Error.
 [[noreturn]] void rethrow_in(const std::string& where);
 
 }  // namespace gradus

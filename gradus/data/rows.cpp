@@ -27,7 +27,7 @@ void ask_for(const std::byte* row, std::int64_t bytes) {
 Rows::Rows(Tensor array)
     : array_(on_processor(array)),
       spec_{array.dtype(), array.shape()},
-      begin_(array_.observed().data<std::byte>()),
+      begin_(array_.host_buffer()->data<std::byte>()),
       bytes_(0) {
   spec_.shape.erase(0);
   bytes_ = bytes_of(spec_);

@@ -1,4 +1,4 @@
-/// Rows: arrays with one row an element, and how rows are gathered from them.
+/// Rows: arrays with one row per element, and gathering of rows.
 #pragma once
 #include <cstring>
 #include <span>
@@ -7,20 +7,25 @@
 
 namespace gradus {
 
+/// An array in memory as rows.
 class Rows {
  public:
   /// `array` has its value, and at least one dimension.
   explicit Rows(Tensor array);
 
+  /// Number of rows.
   std::int64_t count() const { return array_.shape()[0]; }
+  /// Spec of one row.
   const Spec& row_spec() const { return spec_; }
+  /// The whole array.
   const Tensor& array() const { return array_; }
+  /// The bytes of row `index`.
   std::byte* row(std::int64_t index) const { return begin_ + index * bytes_; }
-  /// Of all contents, the same on every run.
+  /// A hash of all contents, equal in every run.
   std::uint64_t hash(std::uint64_t seed) const;
   /// A copy of one row.
   Tensor at(std::int64_t index) const;
-  /// Copies of the rows at `indices`, one behind the other.
+  /// Copies the rows at `indices` to `out`, one after the other.
   void gather(std::span<const std::int64_t> indices, std::byte* out) const;
 
  private:

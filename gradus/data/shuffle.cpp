@@ -1,4 +1,4 @@
-/// Shuffles: the elements of the source through an order of indices.
+/// Shuffles: the elements of the source in an order of indices.
 #include <algorithm>
 #include <mutex>
 #include "gradus/base/error.h"

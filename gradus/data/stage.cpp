@@ -1,4 +1,4 @@
-/// Reading without translation, and the stages that only choose: windows, rounds, starts.
+/// Reading without translation, and the stages that only select: windows, repetitions, starts.
 #include "gradus/data/stage.h"
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
-/// Stages: a stage describes what is read, a Pass reads it in the order of one epoch. Every element can be reached by
-/// its index; stages that only move elements about translate indices, so that a batch is written once: by the program
-/// of a map, or as a copy of rows of the source.
+/// Stages: a stage describes a sequence of elements, a Pass reads it in the order of one epoch. Every element can be
+/// reached by its index. Stages that only reorder elements translate indices, so a batch is written once: by the
+/// program of a map, or as a copy of rows of the source.
 #pragma once
 #include <atomic>
 #include <filesystem>
@@ -11,50 +11,51 @@
 
 namespace gradus {
 
-/// The length of what has no end: no index reaches it.
+/// The length of an endless sequence: no index reaches it.
 inline constexpr std::int64_t endless_length = std::numeric_limits<std::int64_t>::max();
 
-/// Elements as rows of arrays that lie in memory, an array a field.
+/// Elements as rows of arrays in memory, one array per field.
 struct ChosenRows {
   Tensors arrays;
   std::vector<std::int64_t> rows;
-  bool is_batch = false;  // they are one element
+  bool is_batch = false;  // the rows are one element, a batch
 };
 
-/// Used by one thread at a time. Indices are within the stage's length in that epoch. The stage outlives its passes.
+/// Reads a stage in one epoch; for one thread at a time. Indices are within the stage's length in that epoch. The stage
+/// outlives its passes.
 class Pass {
  public:
   virtual ~Pass() = default;
-  /// The element: tensors that have their values. None past the end of a stage that is not counted.
+  /// The element: tensors that have their values. Empty past the end of a stage that is not counted.
   virtual Tensors at(std::int64_t index) = 0;
-  /// Copies the elements at `indices`, one behind the other, to out[field]. Only where no spec has any_size, and of
-  /// stages that are counted.
+  /// Copies the elements at `indices`, one after the other, to out[field]. Only for stages that are counted, and specs
+  /// without any_size.
   virtual void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out);
-  /// Copies `count` elements from `first` on, or as many as there are, one behind the other to out[field]: their
-  /// number. Only where no spec has any_size.
+  /// Copies up to `count` elements from `first` on, one after the other, to out[field], and returns their number. Only
+  /// for specs without any_size.
   virtual std::int64_t write_from(std::int64_t first, std::int64_t count, std::span<std::byte* const> out);
 
-  /// What write() copies as one new tensor a field. `specs`: of an element. Who makes such tensors anyway hands them
-  /// on; the others are asked to write.
+  /// The elements that write() copies, as one new tensor per field. `specs`: of an element. Stages that make such
+  /// tensors anyway pass them on; the others are asked to write.
   virtual Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices);
-  /// Where the elements are rows of arrays, or the only one is a batch of such: which. Who computes with them need not
-  /// have them copied.
+  /// The rows that these elements are, or of which the only element is a batch; empty if they are no rows of arrays. A
+  /// reader that computes with them need not have them copied.
   virtual std::optional<ChosenRows> chosen(std::span<const std::int64_t>) { return {}; }
-  /// The same of write_from(). No tensors if there is no element.
+  /// stack() for the elements of write_from(). No tensors if there is no element.
   virtual Tensors stack_from(const std::vector<Spec>& specs, std::int64_t first, std::int64_t count);
 };
 
-/// New tensors for `count` elements one behind the other, and where they begin.
+/// New tensors for `count` elements one after the other, and the addresses of their first bytes.
 struct Stacked {
   Tensors fields;
   std::vector<std::byte*> rows;
   Stacked(const std::vector<Spec>& specs, std::int64_t count);
 };
 
-/// Of all passes of a stage so far, in nanoseconds; the stages that it reads are included in `making`.
+/// Times of all passes of a stage so far, in nanoseconds. `making` includes the stages that it reads.
 struct StageTimes {
   std::atomic<std::int64_t> elements = 0, making = 0;
-  // Of the last stage of a chain: how long readers waited for elements, and background threads for room.
+  // For the last stage of a chain: times that readers waited for elements, and background threads for room.
   std::atomic<std::int64_t> reads = 0, readers_waited = 0, threads_waited = 0;
 };
 
@@ -67,7 +68,7 @@ class StopScope {
   StopScope(const StopScope&) = delete;
   static void check();
 
-  /// While it lives, nothing stops this thread: what is made now will be kept.
+  /// While it lives, nothing stops this thread: the elements that it makes will be kept.
   class Pause {
    public:
     Pause();
@@ -79,54 +80,57 @@ class StopScope {
   };
 };
 
-/// Of what can only be read in order: an index before the last one starts over, and so does whatever comes after a
+/// A pass that can only be read in order. An index before the last one starts over, and so does any index after a
 /// failure.
 class ForwardPass : public Pass {
  public:
   Tensors at(std::int64_t index) final;
 
  protected:
-  /// To the first element; also called before anything is read.
+  /// Returns to the first element; also called before anything is read.
   virtual void restart() = 0;
-  /// The next element, or no tensors: the end.
+  /// The next element; no tensors at the end.
   virtual Tensors next() = 0;
 
  private:
-  std::int64_t next_ = -1;  // the index of what next() gives; -1: restart first
+  std::int64_t next_ = -1;  // index of the element that next() gives; -1: restart first
   Tensors last_;
 };
 
-/// Every element has `per_element` rows, but for the last one, which may have fewer.
+/// Every element has `per_element` rows, except that the last one may have fewer.
 struct RowLayout {
   std::int64_t rows, per_element;
 };
 
+/// A step in the making of a dataset.
 class Stage {
  public:
   explicit Stage(std::vector<Spec> specs) : specs_(std::move(specs)) {}
   virtual ~Stage() = default;
   Stage(const Stage&) = delete;
 
-  /// Of an element; any_size where a dimension varies.
+  /// Specs of an element, with any_size where a dimension varies.
   const std::vector<Spec>& specs() const { return specs_; }
+  /// Number of elements of an epoch; a bound if it is not counted.
   virtual std::int64_t length(std::int64_t epoch) const = 0;
   virtual bool is_endless() const { return false; }
-  /// Whether length() is known without reading. Where it is not, length() is a bound, and elements are read in order:
-  /// an earlier index may cost a pass.
+  /// True if length() is known without reading. If not, length() is a bound and elements are read in order: an earlier
+  /// index may cost a pass.
   virtual bool is_counted() const { return true; }
-  /// How the rows of axis 0 of all fields are divided among the elements of an epoch; nothing if that is not known.
+  /// The distribution of the rows of axis 0 of all fields over the elements of an epoch; empty if it is not known.
   virtual std::optional<RowLayout> layout(std::int64_t epoch) const;
-  /// How many batches lie within one another in an element; 0: it is one example. Nothing where that is not known, as
-  /// of what a generator gives.
+  /// The number of nested batches in an element; 0: it is one example. Empty if it is not known, as after a generator.
   virtual std::optional<int> batchings() const { return 0; }
-  /// How many elements may be made at once: a number that the user gave, or autotune.
+  /// The number of elements that may be made at once: a number from the user, or autotune.
   virtual int parallel_calls() const { return autotune; }
-  /// "batch(32)", for explanations and messages.
+  /// Name for explanations and messages, such as "batch(32)".
   virtual std::string name() const = 0;
+  /// The stages that it reads.
   virtual std::vector<const Stage*> sources() const { return {}; }
-  /// What decides about its elements beside name(), specs() and sources(), the same in every run: keys caches on disk.
+  /// A hash of everything that decides about its elements besides name(), specs() and sources(). It is equal in every
+  /// run, and keys caches on disk.
   virtual std::uint64_t identity() const { return 0; }
-  /// Several passes may be read at once. What they take is counted.
+  /// Starts a pass. Several passes may be read at once. Their times are counted.
   std::unique_ptr<Pass> open(std::int64_t epoch) const;
   StageTimes& times() const { return times_; }
 
@@ -139,7 +143,7 @@ class Stage {
 };
 using StagePointer = std::shared_ptr<const Stage>;
 
-/// A stage that reads another one, and is like it where it does not say otherwise.
+/// A stage that reads another one, and equals it in everything that it does not override.
 class DerivedStage : public Stage {
  public:
   DerivedStage(StagePointer source, std::vector<Spec> specs) : Stage(std::move(specs)), source_(std::move(source)) {}
@@ -160,10 +164,10 @@ class DerivedStage : public Stage {
 
 bool has_any_size(const Spec& spec);
 bool have_any_size(const std::vector<Spec>& specs);
-/// For so many elements of known sizes memory may be set aside before it is known whether there are so many: 64 MiB.
+/// Number of elements of known sizes that memory may be allocated for before their number is known: 64 MiB.
 std::int64_t most_set_aside(const std::vector<Spec>& specs);
 
-// One by one. Their arguments have been checked.
+// One function per stage. Their arguments have been checked.
 StagePointer map_stage(StagePointer source, const ElementFunction& trace, ElementFunction run, MapOptions options);
 StagePointer shuffle_stage(StagePointer source, std::uint64_t seed, bool reshuffle);
 StagePointer buffered_shuffle_stage(StagePointer source, std::int64_t buffer, std::uint64_t seed, bool reshuffle);
@@ -171,11 +175,11 @@ StagePointer batch_stage(StagePointer source, std::int64_t size, bool drop_remai
 StagePointer cache_stage(StagePointer source);
 StagePointer disk_cache_stage(StagePointer source, const std::filesystem::path& file);
 StagePointer repeat_stage(StagePointer source, std::optional<std::int64_t> times);
-/// Elements [begin, begin + count), as far as there are such.
+/// Elements [begin, begin + count), as far as they exist.
 StagePointer window_stage(StagePointer source, std::int64_t begin, std::int64_t count);
 /// Elements index, index + count, index + 2 count ...
 StagePointer shard_stage(StagePointer source, std::int64_t count, std::int64_t index);
-/// Its epoch p is epoch start.epoch + p, or always start.epoch; its epoch 0 begins at start.index.
+/// Epoch p is epoch start.epoch + p of the source, or always start.epoch. Epoch 0 begins at start.index.
 StagePointer start_stage(StagePointer source, Position start, bool same_epoch);
 StagePointer filter_stage(StagePointer source, const ElementFunction& trace, ElementFunction run);
 StagePointer unbatch_stage(StagePointer source);

@@ -7,6 +7,7 @@
 
 namespace gradus {
 
+/// The CRC-32C of these bytes.
 inline std::uint32_t crc32c(std::span<const std::byte> bytes) {
   static constexpr auto table = [] {
     std::array<std::uint32_t, 256> made{};
@@ -22,7 +23,7 @@ inline std::uint32_t crc32c(std::span<const std::byte> bytes) {
   return ~crc;
 }
 
-/// As records store it: a checksum of data that hold checksums would be a weak one.
+/// The checksum as records store it. It is masked, since a checksum of data that hold checksums would be a weak one.
 inline std::uint32_t masked_crc32c(std::span<const std::byte> bytes) {
   const std::uint32_t crc = crc32c(bytes);
   return (crc >> 15 | crc << 17) + 0xa282ead8u;

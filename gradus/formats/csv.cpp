@@ -1,4 +1,4 @@
-/// Cells become numbers column by column; words of categories are numbered once all are known.
+/// Cells become numbers column by column. Words of categories are numbered once all are known.
 #include "gradus/formats/csv.h"
 #include <algorithm>
 #include <charconv>

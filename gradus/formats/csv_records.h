@@ -8,18 +8,20 @@
 
 namespace gradus {
 
+/// A cell of a record.
 struct CsvCell {
-  std::string_view text;  // without quotes
-  std::int64_t line = 0;  // from 1
+  std::string_view text;  // content without quotes
+  std::int64_t line = 0;  // line in which it stands, from 1
   bool quoted = false;
 };
 
+/// Reads comma-separated text record by record.
 class CsvRecords {
  public:
-  /// `text` outlives this; `name` opens errors.
+  /// `text` must outlive this; `name` opens errors.
   CsvRecords(std::string_view text, std::string name, char separator);
-  /// The cells of the next record, which are valid until the one after is read; false at the end. Empty lines are no
-  /// records. DataError, with line and byte, where a quote is not closed or something follows it.
+  /// Reads the cells of the next record; false at the end. They are valid until the next call. Empty lines are no
+  /// records. DataError, with line and byte, if a quote is not closed or something follows it.
   bool next(std::vector<CsvCell>& cells);
 
  private:
@@ -34,7 +36,7 @@ class CsvRecords {
   const char separator_;
   std::size_t at_ = 0;
   std::int64_t line_ = 1;
-  std::deque<std::string> unescaped_;  // cells that had quotes within
+  std::deque<std::string> unescaped_;  // cells that contained quotes
 };
 
 }  // namespace gradus

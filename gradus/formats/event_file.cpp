@@ -1,5 +1,5 @@
-/// Records (length, checksum, event, checksum) of tensorflow.Event messages; numbers of fields are those of
-/// event.proto, summary.proto and graph.proto.
+/// Records (length, checksum, event, checksum) of tensorflow.Event messages. Field numbers are those of event.proto,
+/// summary.proto and graph.proto.
 #include "gradus/formats/event_file.h"
 #include <fcntl.h>
 #include <unistd.h>

@@ -7,28 +7,34 @@
 
 namespace gradus {
 
-/// A node of a graph that is shown: names are paths of scopes.
+/// A node of a graph for display; names are paths of scopes.
 struct ShownNode {
-  std::string name, op;
-  std::vector<std::string> inputs;
-  Spec spec;
+  std::string name, op;             // path of the node, and the op that it applies
+  std::vector<std::string> inputs;  // names of its operands
+  Spec spec;                        // dtype and shape of its result
 };
 
-/// Each call appends whole records to a new file in `directory`, which is made if it is not there; who is killed leaves
-/// the records before. Unavailable where it cannot be written, ResourceExhausted on a full disk.
+/// Writes an event file for TensorBoard. Each call appends whole records to a new file in `directory`, which is created
+/// if it does not exist. A process that is killed leaves the records before. Unavailable where the file cannot be
+/// written, ResourceExhausted on a full disk.
 class SummaryWriter {
  public:
+  /// Creates the file in `directory`.
   explicit SummaryWriter(const std::filesystem::path& directory);
   SummaryWriter(const SummaryWriter&) = delete;
   SummaryWriter& operator=(const SummaryWriter&) = delete;
   ~SummaryWriter();
 
+  /// Writes a number under `tag`.
   void scalar(const std::string& tag, std::int64_t step, double value);
-  /// Any numeric dtype and shape; 30 classes of equal width. Elements that are not finite are left out.
+  /// Writes a histogram of any numeric dtype and shape: 30 classes of equal width. Elements that are not finite are
+  /// left out.
   void histogram(const std::string& tag, std::int64_t step, const Tensor& values);
-  /// u8 [height, width, channels], 1 to 4 channels.
+  /// Writes an image: u8 [height, width, channels], 1 to 4 channels.
   void image(const std::string& tag, std::int64_t step, const Tensor& image);
+  /// Writes a graph.
   void graph(const std::vector<ShownNode>& nodes);
+  /// The path of the file.
   const std::filesystem::path& file() const { return file_; }
 
  private:

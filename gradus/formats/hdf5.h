@@ -1,5 +1,5 @@
-/// HDF5 files as Keras has them: groups within groups, and arrays that lie in one piece. It is the form that h5py
-/// writes unless told otherwise (HDF5 File Format Specification, superblocks 0 and 1). Attributes are passed over.
+/// HDF5 files as Keras uses them: groups within groups, and contiguous arrays. It is the form that h5py writes by
+/// default (HDF5 File Format Specification, superblocks 0 and 1). Attributes are ignored.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -11,11 +11,12 @@
 namespace gradus {
 
 /// All arrays, named by their paths: "layers/dense/vars/0". Little-endian floats and integers; opaque elements of two
-/// bytes are bf16, as h5py stores those. DataError for anything else, which names the file and the place in it.
+/// bytes are bf16, as h5py stores those. DataError for anything else, naming the file and the place in it.
 std::vector<NamedArray> parse_hdf5(std::span<const std::byte> bytes, std::string_view name);
 
-/// A file of `arrays` is these bytes, then those of each array in order. Groups are made of the paths. InvalidArgument
-/// for a path twice, an empty part of one, an array within an array, and for bf16 and booleans, which HDF5 lacks.
+/// The bytes in front of the arrays of an HDF5 file: the file is these bytes, then those of each array in order. Groups
+/// follow from the paths. InvalidArgument for a path twice, an empty part of one, an array within an array, and for
+/// bf16 and booleans, which HDF5 lacks.
 std::string hdf5_header(std::span<const NamedArray> arrays);
 
 }  // namespace gradus

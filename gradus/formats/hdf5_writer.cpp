@@ -1,4 +1,4 @@
-/// Writing HDF5: addresses are given out from the root down, then all structures are put in their places. Objects are
+/// Writing HDF5: addresses are assigned from the root down, then all structures are put in their places. Objects are
 /// those of hdf5.cpp's sections.
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-/// PNG through libpng's simplified interface, which keeps its own jumps to itself; channels and sizes.
+/// PNG through libpng's simplified interface, which handles its own jumps; channels and sizes.
 #include "gradus/formats/image.h"
 #include <png.h>
 #include <algorithm>

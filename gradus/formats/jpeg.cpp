@@ -1,4 +1,5 @@
-/// libjpeg reports failures by jumping: between a setjmp and what it guards there are no objects with destructors.
+/// libjpeg reports failures by jumping. Between a setjmp and the code that it guards there are no objects with
+/// destructors.
 #include "gradus/formats/jpeg.h"
 #include <csetjmp>
 #include <cstdio>

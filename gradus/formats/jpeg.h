@@ -8,7 +8,7 @@
 
 namespace gradus {
 
-/// channels 0: as in the file, 1 or 3; else 1 or 3. See decode_image.
+/// Decodes a JPEG file. channels: 1 or 3; 0: as in the file, 1 or 3. See decode_image.
 Tensor decode_jpeg(std::span<const std::byte> bytes, const std::string& name, int channels, std::int64_t pixels);
 
 }  // namespace gradus

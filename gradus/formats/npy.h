@@ -8,16 +8,17 @@
 
 namespace gradus {
 
-/// Any dtype, row-major; bf16 as two bytes without a meaning ("V2"), as NumPy has no such type. The file appears whole
-/// or not at all. Unavailable where it may not be written, ResourceExhausted on a full disk.
+/// Writes an array of any dtype, row-major. bf16 is written as two bytes without a meaning ("V2"), as NumPy has no such
+/// type. The file appears whole or not at all. Unavailable where it may not be written, ResourceExhausted on a full
+/// disk.
 void save_npy(const std::filesystem::path& file, const Tensor& x);
-/// Arrays of both orders and both byte orders. DataError names the file and what is wrong with it, Unavailable if it
-/// cannot be read.
+/// Reads an array of either order and either byte order. DataError names the file and what is wrong with it,
+/// Unavailable if it cannot be read.
 Tensor load_npy(const std::filesystem::path& file);
-/// The same for bytes in memory; `name` stands for the file in messages.
+/// load_npy for bytes in memory; `name` stands for the file in messages.
 Tensor parse_npy(std::span<const std::byte> bytes, const std::string& name);
 
-/// What stands before the elements of such a file. InvalidArgument for a dtype that NumPy does not have.
+/// The bytes in front of the elements of such a file. InvalidArgument for a dtype that NumPy does not have.
 std::string npy_header(const Spec& spec);
 
 }  // namespace gradus

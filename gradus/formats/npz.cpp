@@ -1,4 +1,4 @@
-/// Which arrays the parts of a zip file are.
+/// Arrays as parts of a zip file.
 #include "gradus/formats/npz.h"
 #include <array>
 #include <set>

@@ -10,15 +10,16 @@
 
 namespace gradus {
 
+/// Tensors with their names, in order.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-/// Not compressed; "layer/kernel" is a name like any other. The file appears whole or not at all. InvalidArgument for
-/// two arrays of one name or an empty one; otherwise as save_npy.
+/// Writes an archive that is not compressed. "layer/kernel" is a name like any other. The file appears whole or not at
+/// all. InvalidArgument for two arrays of one name or an empty one; otherwise as save_npy.
 void save_npz(const std::filesystem::path& file, const NamedTensors& arrays);
-/// In the order of the file; plain and deflated, also beyond 4 GiB. All checksums are compared. DataError names the
-/// file and what is wrong with it, Unavailable if it cannot be read.
+/// Reads an archive in the order of the file: stored or deflated, also beyond 4 GiB. All checksums are compared.
+/// DataError names the file and what is wrong with it, Unavailable if it cannot be read.
 NamedTensors load_npz(const std::filesystem::path& file);
-/// The same of bytes in memory; `name` stands for the file in messages.
+/// load_npz for bytes in memory; `name` stands for the file in messages.
 NamedTensors parse_npz(std::span<const std::byte> bytes, const std::string& name);
 
 }  // namespace gradus

@@ -1,4 +1,4 @@
-/// Messages in the binary form of protocol buffers, field by field: for the few that are only written.
+/// Writes messages in the binary form of protocol buffers, field by field: for the few that are only written.
 #pragma once
 #include <cstdint>
 #include <cstring>

@@ -1,4 +1,4 @@
-/// The header is JSON, and every number in it is checked against the bytes that are there before anything is allocated.
+/// The header is JSON. Every number in it is checked against the bytes that are there before anything is allocated.
 #include "gradus/formats/safetensors.h"
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-/// Texts and steps.
+/// Escaping of texts, and steps between ticks.
 #include "gradus/formats/svg.h"
 #include <cmath>
 

@@ -1,4 +1,4 @@
-/// A record is: length (u64), checksum of the length, the bytes, checksum of the bytes; all little endian.
+/// Format of a record: length (u64), checksum of the length, the bytes, checksum of the bytes; all little endian.
 #include "gradus/formats/tfrecord.h"
 #include <fcntl.h>
 #include <sys/stat.h>

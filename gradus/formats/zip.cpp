@@ -1,4 +1,4 @@
-/// Zip files of which nothing is taken for granted.
+/// Reading zip files, of which nothing is taken for granted, and writing them.
 #include "gradus/formats/zip.h"
 #include <zlib.h>
 #include <algorithm>

@@ -1,5 +1,5 @@
-/// Zip files (APPNOTE 6.3) as far as NumPy and Keras use them: plain and deflated parts, also beyond 4 GiB. Every place
-/// and size is checked against the bytes that are there.
+/// Zip files (APPNOTE 6.3), as far as NumPy and Keras use them: stored and deflated parts, also beyond 4 GiB. Every
+/// offset and size is checked against the bytes that are there.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 namespace gradus {
 
+/// A part of a zip file, as its directory lists it.
 struct ZipEntry {
   std::string name;
   int method = 0;
@@ -18,12 +19,12 @@ struct ZipEntry {
   std::uint64_t packed = 0, unpacked = 0, place = 0;
 };
 
-/// Errors are DataErrors: "<name>: no <kind>: what is wrong".
+/// Reads a zip file from memory. Errors are DataErrors: "<name>: no <kind>: what is wrong".
 class ZipReader {
  public:
   ZipReader(std::span<const std::byte> bytes, std::string name, std::string_view kind);
   const std::vector<ZipEntry>& entries() const { return entries_; }
-  /// What stands under `entry`, its checksum compared; `held` keeps it where it was compressed.
+  /// The bytes of `entry`, with the checksum compared. `held` keeps them if they were compressed.
   std::span<const std::byte> contents(const ZipEntry& entry, std::vector<std::byte>& held) const;
 
  private:
@@ -33,13 +34,13 @@ class ZipReader {
   std::vector<ZipEntry> entries_;
 };
 
-/// Not compressed, with a fixed date: the same parts give the same bytes.
+/// Writes a zip file without compression and with a fixed date: the same parts give the same bytes.
 class ZipWriter {
  public:
   explicit ZipWriter(AtomicFile& file) : file_(file) {}
-  /// `pieces` one after the other.
+  /// Adds a part: `pieces` one after the other.
   void add(const std::string& name, std::span<const std::span<const std::byte>> pieces);
-  /// The directory; the file is not committed.
+  /// Writes the directory. The file is not committed.
   void finish();
 
  private:

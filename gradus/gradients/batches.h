@@ -1,4 +1,5 @@
-/// Batches too large for one pass: functions of rows, and gradients of their sum, a part of the batch at a time.
+/// Batches too large for one pass: functions of rows, and gradients of their sum, computed one part of the batch at a
+/// time.
 #pragma once
 #include <functional>
 #include <utility>
@@ -7,15 +8,16 @@
 
 namespace gradus {
 
-/// One of the two.
+/// Options of map_batches: one of the two.
 struct MapBatchesOptions {
-  std::size_t max_bytes = 0;    // live above inputs and result
-  std::int64_t batch_size = 0;  // rows at once
+  std::size_t max_bytes = 0;    // bytes that may be live above inputs and result
+  std::int64_t batch_size = 0;  // rows per slice
   static constexpr auto ranges() { return std::array{Allowed::any("max_bytes"), Allowed::not_negative("batch_size")}; }
 };
+/// Options of accumulated_gradients: one of the two.
 struct AccumulateOptions {
-  std::int64_t micro_batch = 0;  // rows at once
-  std::size_t max_bytes = 0;     // live above inputs, variables and gradients
+  std::int64_t micro_batch = 0;  // rows per micro-batch
+  std::size_t max_bytes = 0;     // bytes that may be live above inputs, variables and gradients
   static constexpr auto ranges() { return std::array{Allowed::not_negative("micro_batch"), Allowed::any("max_bytes")}; }
 };
 
@@ -25,17 +27,18 @@ LossAndGradients accumulated_gradients(const std::function<Loss(In parts)>& loss
                                        const AccumulateOptions& options);
 }  // namespace detail
 
-/// f on slices of axis 0, the results joined along axis 0: one loop in one program, memory of one slice. xs: [n, x...],
-/// n known; f must give as many rows as it gets (InvalidArgument); the last slice may be smaller. A max_bytes that does
-/// not suffice for one row is a ResourceExhausted that names the smallest one that does.
+/// Applies f to slices of axis 0 and joins the results along axis 0: one loop in one program, with the memory of one
+/// slice. xs: [n, x...], n known. f must give as many rows as it gets (InvalidArgument). The last slice may be smaller.
+/// A max_bytes that does not suffice for one row is a ResourceExhausted that names the smallest one that does.
 template <TensorFunction F> Tensor map_batches(F&& f, const Tensor& xs, MapBatchesOptions options) {
   return detail::map_batches([&](const Tensor& slice) -> Tensor { return f(slice); }, xs, options);
 }
 
-/// loss(parts...) of micro-batches of the tensors in `batch`, added up: the Loss and Gradients of the whole batch in
-/// the memory of one micro-batch, exactly as with `+=`, unequal last one included. One loop in one program; `loss` is
-/// called while it is traced and may not assign Variables. Of a large table that is gathered from, the rows that all
-/// parts read are kept, unless the sum in full is smaller. Errors as for map_batches.
+/// Gradient accumulation: sums loss(parts...) over micro-batches of the tensors in `batch`. It gives the Loss and
+/// Gradients of the whole batch in the memory of one micro-batch, exactly as `+=` does, with an unequal last one
+/// included. One loop in one program; `loss` is called while it is traced and may not assign Variables. For a large
+/// table that is gathered from, the rows that all parts read are kept, unless the sum in full is smaller. Errors as for
+/// map_batches.
 template <class F, std::size_t N>
 LossAndGradients accumulated_gradients(F&& loss, const Variables& sources, const Tensor (&batch)[N],
                                        AccumulateOptions options) {

@@ -1,5 +1,5 @@
-/// The search for the number of rows. Plans are linear in it but for what is the same for any number, so that one guess
-/// between a single row and all of them is seldom far off.
+/// The search for the number of rows. Memory plans are linear in it, apart from a part that is the same for any number.
+/// So one guess between a single row and all of them is seldom far off.
 #include "gradus/gradients/chunks.h"
 #include <algorithm>
 #include "gradus/backend/backend.h"

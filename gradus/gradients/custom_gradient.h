@@ -1,4 +1,4 @@
-/// Gradients of one's own, and memory for time: functions that say how they are to be differentiated.
+/// Custom gradients, and gradient checkpointing: functions that determine how they are differentiated.
 #pragma once
 #include <array>
 #include <tuple>
@@ -16,7 +16,7 @@ template <class R> Tensors as_tensors(R&& result) {
   else return std::apply([](auto&&... part) { return Tensors{Tensor(part)...}; }, std::forward<R>(result));
 }
 
-/// The callables f(in[0], in[1], ...).
+/// The call f(in[0], in[1], ...).
 template <class F, std::size_t... i> decltype(auto) apply_to(F& f, In in, std::index_sequence<i...>) {
   return f(in[i]...);
 }
@@ -26,6 +26,7 @@ template <class F, std::size_t... i> decltype(auto) apply_to(F& f, In in, std::i
 /// A differentiable function of N tensors; made by custom_gradient.
 template <class F> class CustomGradient {
  public:
+  /// A function of f's kind; use custom_gradient to make one.
   explicit CustomGradient(F f) : f_(std::move(f)) {}
 
   template <std::convertible_to<Tensor>... T>
@@ -44,13 +45,13 @@ template <class F> class CustomGradient {
   F f_;
 };
 
-/// A function with the gradient that it says: f(x...) gives pair{y, pullback}, and pullback(dy), of the spec of y, the
-/// gradient by x, or an array or tuple of one for each x, each of the spec of its x. Both are traced when the function
-/// is applied; the pullback may use whatever f computed, and can itself be differentiated. Tensors and Variables that f
+/// A function with a custom gradient. f(x...) gives pair{y, pullback}. pullback(dy), with dy of the spec of y, gives
+/// the gradient by x, or an array or tuple of one per x, each in the spec of its x. Both are traced when the function
+/// is applied. The pullback may use whatever f computed, and can itself be differentiated. Tensors and Variables that f
 /// captures have their ordinary gradient. InvalidArgument if a gradient is missing, too many, empty or of another spec.
 template <class F> CustomGradient<F> custom_gradient(F f) { return CustomGradient<F>(std::move(f)); }
 
-/// A function that keeps nothing inside it alive for its gradient; made by recompute_grad.
+/// A function that keeps no intermediate values alive for its gradient; made by recompute_grad.
 template <class F> class RecomputeGrad {
  public:
   explicit RecomputeGrad(F f) : f_(std::move(f)) {}
@@ -62,8 +63,8 @@ template <class F> class RecomputeGrad {
   mutable F f_;
 };
 
-/// f, whose gradient computes f again instead of keeping its activations: memory for time, and the same bits. f must
-/// not assign Variables (InvalidArgument).
+/// Gradient checkpointing: f, with a gradient that computes f again instead of keeping its activations. It trades time
+/// for memory, with the same bits. f must not assign Variables (InvalidArgument).
 template <TensorFunction F> RecomputeGrad<F> recompute_grad(F f) { return RecomputeGrad<F>(std::move(f)); }
 
 }  // namespace gradus

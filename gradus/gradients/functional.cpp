@@ -1,4 +1,4 @@
-/// The transforms behind their templates.
+/// Implementation of the transforms behind their templates.
 #include "gradus/gradients/functional.h"
 #include "gradus/autodiff/jvp.h"
 #include "gradus/autodiff/vmap.h"

@@ -1,5 +1,5 @@
-/// Rows that belong together are found by sorting their indices; they are added up in the order of their places, as
-/// scatter_add does, so a sum has the same bits in either form.
+/// Rows of one index are found by sorting the indices. They are added in the order of their places, as scatter_add
+/// does, so a sum has the same bits in either form.
 #include "gradus/gradients/gradient_part.h"
 #include "gradus/graph/scope.h"
 #include "gradus/ops/constant.h"

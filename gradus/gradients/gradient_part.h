@@ -1,45 +1,53 @@
-/// The gradient of one variable, or its part of a sum: in full or, of a large table of which rows were gathered, as
-/// these rows alone. What is done to it then costs what the rows cost.
+/// The gradient of one variable, or its part of a sum. It is held in full or, for a large table of which rows were
+/// gathered, as these rows alone. Work on it then costs what the rows cost.
 #pragma once
 #include <functional>
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
 
-/// What is added to rows of a table [n, inner...]: values[p] to row indices[p].
+/// Values to add to rows of a table [n, inner...]: values[p] to row indices[p].
 struct AddedRows {
   Tensor indices;         // i32 or i64 [places], below n; -1: none, and its values are 0
   Tensor values;          // [places, inner...]
-  bool distinct = false;  // no index but -1 stands twice
+  bool distinct = false;  // no index but -1 occurs twice
 };
 
+/// The gradient of one variable, in full or as rows.
 class GradientPart {
  public:
+  /// Empty.
   GradientPart() = default;
+  /// A gradient in full.
   explicit GradientPart(const Tensor& whole) : GradientPart(whole, whole.dtype()) {}
-  /// The sum of these terms, of which there is one at least, in their order. Rows if all of them are what a gather of
-  /// whole rows hands back, and the table has many: that depends on the table alone, so that it is the same whether or
-  /// not the number of places is known. Narrow floats are rounded once, by whole() or summed().
+  /// The sum of these terms, at least one, in their order. It is held as rows if all terms are gradients of a gather of
+  /// whole rows, and the table has many. That depends on the table alone, so it is the same whether or not the number
+  /// of places is known. Narrow floats are rounded once, by whole() or summed().
   static GradientPart sum_of(In terms);
-  /// Of a table with `extent` rows: the sum of these.
+  /// The sum of these rows, for a table with `extent` rows.
   static GradientPart of_rows(const AddedRows& rows, std::int64_t extent);
 
+  /// True if it is held as rows.
   bool is_rows() const { return !rows_.empty(); }
-  /// In full. Of rows, and of several terms in a narrow type, it is made anew by each call.
+  /// The gradient in full. For rows, and for several terms in a narrow type, each call makes it anew.
   Tensor whole() const;
-  /// Of rows: all at one index added up, in the order in which the whole gradient adds them.
+  /// For rows: the sums of all values at one index, in the order in which the whole gradient adds them.
   AddedRows summed() const;
 
+  /// A function of a tensor.
   using Formula = std::function<Tensor(const Tensor&)>;
-  /// f of the gradient, f(0) being 0: of rows it sees the sums, [places, inner...].
+  /// f of the gradient, where f(0) is 0. For rows, f sees the sums, [places, inner...].
   GradientPart map(const Formula& f) const;
-  /// The same of an f that may be exchanged with the sum.
+  /// map() for an f that may be exchanged with the sum.
   GradientPart map_linear(const Formula& f) const;
-  /// What all elements that may differ from 0 are among: of rows [places, inner...].
+  /// A tensor that contains all elements that may differ from 0: for rows [places, inner...].
   Tensor elements() const { return is_rows() ? summed().values : whole(); }
+  /// The sum of two parts for the same variable.
   GradientPart operator+(const GradientPart& other) const;
+  /// The dtype of the elements.
   DType dtype() const { return is_rows() ? rows_[0].values.dtype() : dtype_; }
 
+  /// Visits every tensor that it holds.
   void for_each_tensor(auto visit) {
     if (!is_rows()) visit(whole_);
     for (AddedRows& rows : rows_) {
@@ -51,7 +59,7 @@ class GradientPart {
  private:
   GradientPart(std::vector<AddedRows> rows, std::int64_t extent) : rows_(std::move(rows)), extent_(extent) {}
   GradientPart(Tensor unrounded, DType dtype) : whole_(std::move(unrounded)), dtype_(dtype) {}
-  /// whole(), of several terms in a narrow type before it is rounded.
+  /// whole() of several terms in a narrow type, before it is rounded.
   Tensor unrounded() const;
 
   Tensor whole_;  // unrounded

@@ -1,5 +1,5 @@
-/// Gradients together with the variables that they belong to. What is complete can be clipped; what is clipped cannot
-/// be accumulated.
+/// Gradients together with the variables that they belong to. Complete gradients can be clipped; clipped ones cannot be
+/// accumulated.
 #pragma once
 #include <iosfwd>
 #include "gradus/function/variable.h"
@@ -7,32 +7,36 @@
 
 namespace gradus {
 
-/// What Gradients and ClippedGradients have in common: reading.
+/// The reading interface that Gradients and ClippedGradients share.
 class GradientsView {
  public:
+  /// The number of variables.
   std::size_t size() const { return variables_.size(); }
-  /// The mean, of the variable's spec. What the gradient of a large table that was gathered from is kept as, the rows
-  /// that it has, is written into zeros of that spec by each call. OutOfRange past the last one.
+  /// The mean, in the variable's spec. The gradient of a large table that was gathered from is kept as rows; each call
+  /// writes them into zeros of that spec. OutOfRange past the last one.
   Tensor operator[](std::size_t i) const;
-  /// InvalidArgument for a variable that is not among them.
+  /// The gradient of `variable`, as above. InvalidArgument for a variable that is not among them.
   Tensor operator[](const Variable& variable) const;
+  /// The variables, in the order of the gradients.
   const Variables& variables() const { return variables_; }
+  /// Prints variables and gradients.
   friend std::ostream& operator<<(std::ostream& out, const GradientsView& gradients);
 
   // For the rooms of the library.
+  /// Visits every tensor that it holds.
   void for_each_tensor(auto visit) {
     for (GradientPart& part : parts_) part.for_each_tensor(visit);
     visit(weight_);
   }
-  /// The mean as it is kept.
+  /// The mean as it is kept, in full or as rows.
   GradientPart mean(std::size_t i) const;
-  /// Under loss scaling, whether all were finite before clipping: one boolean. Empty otherwise.
+  /// Under loss scaling one boolean: true if all were finite before clipping. Empty otherwise.
   Tensor finite_under_scaling() const;
 
  protected:
   GradientsView() = default;
   Variables variables_;
-  std::vector<GradientPart> parts_;  // means of one part, or sums of several
+  std::vector<GradientPart> parts_;  // means for one part, or sums for several
   Tensor weight_;
   Tensor finite_;  // known before clipping
   bool are_sums_ = false;
@@ -40,38 +44,43 @@ class GradientsView {
 
 class ClippedGradients;
 
+/// Gradients that may still be accumulated: means over examples, with their weight.
 class Gradients : public GradientsView {
  public:
-  /// Nothing yet; the first += sets the variables.
+  /// Empty; the first += sets the variables.
   Gradients() = default;
-  /// Accumulation: sums and weights add; another list of variables is an InvalidArgument.
+  /// Accumulation: adds sums and weights. InvalidArgument for another list of variables.
   Gradients& operator+=(const Gradients& other);
   Gradients& operator+=(const ClippedGradients& other) = delete;  // add them up first, clip the sum
+  /// The number of examples, or the sum of their weights, that the means were taken over: a scalar.
   Tensor weight() const;
 
-  // For the rooms of the library: means over examples of this joint weight.
+  /// Means over examples of this joint weight. For the rooms of the library.
   Gradients(Variables variables, std::vector<GradientPart> means, Tensor weight);
+  /// Means over examples of this joint weight, in full. For the rooms of the library.
   Gradients(Variables variables, std::vector<Tensor> means, Tensor weight);
   /// Sums over examples of this joint weight.
   static Gradients of_sums(Variables variables, std::vector<GradientPart> sums, Tensor weight);
 };
 
+/// Gradients after clipping. They cannot be accumulated.
 class ClippedGradients : public GradientsView {
  public:
-  // For the rooms of the library.
+  /// For the rooms of the library.
   ClippedGradients(Variables variables, std::vector<GradientPart> means, Tensor finite = {});
 };
 
-/// Scales all by norm / max(global norm, norm): keeps the direction. A norm that is not finite makes every gradient
-/// NaN; of one that is kept as rows, these rows. InvalidArgument unless `norm` is positive.
+/// Scales all gradients by norm / max(global norm, norm), which keeps the direction. If the global norm is not finite,
+/// every gradient becomes NaN; of one that is kept as rows, these rows. InvalidArgument unless `norm` is positive.
 ClippedGradients clip_by_global_norm(const Gradients& gradients, double norm);
-/// Each variable on its own: turns the direction. InvalidArgument unless `norm` is positive.
+/// Scales the gradient of each variable by its own norm, which changes the direction. InvalidArgument unless `norm` is
+/// positive.
 ClippedGradients clip_by_norm(const Gradients& gradients, double norm);
-/// Each element to within `low` and `high`. InvalidArgument unless low <= high.
+/// Clips each element to [low, high]. InvalidArgument unless low <= high.
 ClippedGradients clip_by_value(const Gradients& gradients, double low, double high);
-/// Root of the sum of squares of all elements: a scalar.
+/// The root of the sum of squares of all elements: a scalar.
 Tensor global_norm(const GradientsView& gradients);
-/// One boolean.
+/// One boolean: true if all elements are finite.
 Tensor all_finite(const GradientsView& gradients);
 
 }  // namespace gradus

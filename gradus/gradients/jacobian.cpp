@@ -1,4 +1,4 @@
-/// The rows, and which mode makes them.
+/// The rows of the matrix, and the choice of the mode.
 #include "gradus/gradients/jacobian.h"
 #include "gradus/autodiff/examples_apart.h"
 #include "gradus/autodiff/jvp.h"

@@ -1,4 +1,4 @@
-/// Sums, weights and what may be added to what.
+/// Sums, weights, and the rules of addition.
 #include "gradus/gradients/loss.h"
 #include "gradus/gradients/weighed.h"
 #include "gradus/ops/constant.h"

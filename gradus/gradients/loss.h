@@ -5,41 +5,49 @@
 
 namespace gradus {
 
+/// A mean over examples with its weight: the number of examples, or the sum of their sample weights.
 class Loss {
  public:
-  /// Empty: sum 0, weight 0; the start of a +=.
+  /// Empty: sum 0, weight 0. The start of a +=.
   Loss() = default;
-  /// Weight: the number of elements of the tensor given, such as batch * time. Of none: 0. InvalidArgument unless they
-  /// are floats.
+  /// The mean of all elements. Its weight is the number of elements of the tensor, such as batch * time. 0 for no
+  /// elements. InvalidArgument unless they are floats.
   static Loss mean(const Tensor& per_example);
-  /// The weighted mean; weight: the sum of sample_weight. Of no weight at all: 0. A weight of exactly 0 takes its
-  /// element out, whatever it is, NaN too: it adds 0, and its gradient is 0. (What it was made of may make NaN of that
-  /// 0; the losses of nn/losses.h see to it up to the prediction.) InvalidArgument unless both are floats of one spec.
+  /// The weighted mean. Its weight is the sum of sample_weight. 0 if the weights are all 0. A weight of exactly 0 takes
+  /// its element out, whatever it is, NaN too: it adds 0, and its gradient is 0. (Ops before the element may turn that
+  /// 0 into NaN; the losses of nn/losses.h prevent it up to the prediction.) InvalidArgument unless both are floats of
+  /// one spec.
   static Loss mean(const Tensor& per_example, const Tensor& sample_weight);
-  /// A plain number: weight 1. InvalidArgument unless it is one float.
+  /// A plain number, with weight 1. InvalidArgument unless it is one float.
   static Loss of(const Tensor& scalar);
 
-  Tensor value() const;  // sum / weight
-  Tensor sum() const;
-  Tensor weight() const;
+  Tensor value() const;   // the mean, sum / weight: a scalar
+  Tensor sum() const;     // sum over examples: a scalar
+  Tensor weight() const;  // number of examples, or sum of their weights: a scalar
   /// value() on the host.
   double item() const { return value().item(); }
-  /// Another objective over the same examples: values add; another weight, or an empty loss, is an InvalidArgument.
+  /// Adds another objective over the same examples: values add. InvalidArgument for another weight, or an empty loss.
   Loss operator+(const Loss& other) const;
-  /// value() + penalty, of the same weight (regularisation). InvalidArgument unless the penalty is a scalar, and of an
-  /// empty loss.
+  /// Adds a penalty (regularization): value() + penalty, with the same weight. InvalidArgument unless the penalty is a
+  /// scalar, and for an empty loss.
   Loss operator+(const Tensor& penalty) const;
-  /// InvalidArgument of an empty loss.
+  /// The loss times a factor. InvalidArgument for an empty loss.
   Loss operator*(Scalar factor) const;
+  /// The loss times a factor.
   friend Loss operator*(Scalar factor, const Loss& loss) { return loss * factor; }
-  /// Other examples, as parts of a batch: sums and weights add.
+  /// Adds other examples, as parts of a batch: sums and weights add.
   Loss& operator+=(const Loss& other);
+  /// Prints the value.
   friend std::ostream& operator<<(std::ostream& out, const Loss& loss);
 
   // For the rooms of the library.
+  /// False for an empty loss.
   bool defined() const { return weight_.defined(); }
+  /// A loss from a mean and its weight.
   static Loss of_mean(Tensor mean, Tensor weight) { return {std::move(mean), std::move(weight)}; }
+  /// A loss from a sum and its weight.
   static Loss of_sums(Tensor sum, Tensor weight);
+  /// Visits every tensor that it holds.
   void for_each_tensor(auto visit) {
     visit(mean_);
     visit(sum_);

@@ -1,4 +1,4 @@
-/// vmap of the gradient over examples, and what can be had from factors without multiplying them out.
+/// vmap of the gradient over examples, and results computed from factors without multiplying them out.
 #include "gradus/gradients/per_example.h"
 #include "gradus/autodiff/vmap.h"
 #include "gradus/base/ranges.h"

@@ -1,4 +1,4 @@
-/// One gradient for each example of a batch: their norms, clipping each on its own, private sums.
+/// Per-example gradients: norms, clipping of each example, private sums.
 #pragma once
 #include <array>
 #include <functional>
@@ -8,29 +8,32 @@
 
 namespace gradus {
 
-/// The gradient of a layer's kernel by one example is a product of what came in and the cotangent of what went out.
-/// Such gradients stay factors until they are read: norms and sums need nothing more.
+/// One gradient per example of a batch. For one example, the gradient of a layer's kernel is a product of the layer's
+/// input and the cotangent of its output. Such gradients stay factors until they are read: norms and sums need nothing
+/// more.
 class PerExampleGradients {
  public:
   /// Number of examples.
   std::size_t size() const { return static_cast<std::size_t>(examples_); }
+  /// The variables that the gradients belong to.
   const Variables& variables() const { return variables_; }
-  /// [examples, variable...]. InvalidArgument of a variable that is none of the sources.
+  /// The gradients by `variable`: [examples, variable...]. InvalidArgument for a variable that is none of the sources.
   Tensor operator[](const Variable& variable) const;
-  /// [examples]: the norm of each example's gradient over all variables; of narrow ones f32.
+  /// [examples]: the norm of each example's gradient over all variables; f32 for narrow dtypes.
   Tensor norms() const;
-  /// Each example's gradient times min(1, norm / its norm), as for differential privacy.
+  /// Multiplies each example's gradient by min(1, norm / its norm), as for differential privacy.
   PerExampleGradients clip_by_norm(double norm) const;
-  /// The sum over examples, as gradients of the mean and of the weight size().
+  /// The sum over examples, as gradients of the mean with the weight size().
   Gradients sum() const;
 
   // For the rooms of the library.
 
-  /// Per variable either `whole`, [n, variable...], or the factors of left[i] right[i]: [n, rows, k] and [n, k,
-  /// columns].
+  /// The gradients by one variable: either `whole`, [n, variable...], or the factors of left[i] right[i]: [n, rows, k]
+  /// and [n, k, columns].
   struct Part {
-    Tensor whole, left, right;
+    Tensor whole, left, right;  // the others are empty
   };
+  /// From one part per variable.
   PerExampleGradients(Variables variables, std::vector<Part> parts, std::int64_t examples);
 
  private:
@@ -40,7 +43,7 @@ class PerExampleGradients {
 
   Variables variables_;
   std::vector<Part> parts_;
-  Tensor scale_;  // [n], a factor for each example; empty: 1
+  Tensor scale_;  // [n], a factor per example; empty: 1
   std::int64_t examples_ = 0;
 };
 
@@ -49,10 +52,10 @@ PerExampleGradients per_example_gradients(const std::function<Tensor(In batch)>&
                                           In batch, const JacobianOptions& options);
 }  // namespace detail
 
-/// The gradient of each example's own loss. per_example_losses(batch...) gives [examples]; it is called once, on a
-/// batch of one example, and must treat examples alike and apart: batch statistics are those of that one. The tensors
-/// of `batch` have the examples along axis 0. InvalidArgument if it gives another number of losses than examples, if
-/// the batch is empty, or if a source has no part in the loss.
+/// The gradient of each example's own loss. per_example_losses(batch...) gives [examples]. It is called once, on a
+/// batch of one example, and must treat examples alike and separately: batch statistics are those of that one. The
+/// tensors of `batch` have the examples along axis 0. InvalidArgument if it gives another number of losses than
+/// examples, if the batch is empty, or if a source has no part in the loss.
 template <class F, std::size_t N>
 PerExampleGradients per_example_gradients(F&& per_example_losses, const Variables& sources, const Tensor (&batch)[N],
                                           JacobianOptions options = {}) {

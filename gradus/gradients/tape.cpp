@@ -1,4 +1,4 @@
-/// What a tape remembers: when it began, what is watched, and which nodes stood for which Variable when it was read.
+/// The state of a tape: when it began, what is watched, and which nodes stood for which Variable when it was read.
 #include "gradus/gradients/tape.h"
 #include <optional>
 #include <unordered_map>

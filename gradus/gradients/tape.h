@@ -1,4 +1,4 @@
-/// GradientTape: records what this thread computes until gradient() is asked.
+/// GradientTape: records what this thread computes until gradient() is called.
 #pragma once
 #include <array>
 #include <initializer_list>
@@ -9,39 +9,43 @@
 
 namespace gradus {
 
-/// What to make of a source that the target does not depend on.
+/// Treatment of a source that the target does not depend on: an error, or a gradient of zeros.
 enum class Unconnected { error, zero };
+/// Options of GradientTape::gradient.
 struct GradientOptions {
-  Tensor output_gradients = {};  // of the target's spec; empty: one
-  Unconnected unconnected = Unconnected::error;
+  Tensor output_gradients = {};                  // cotangent of the target, in its spec; empty: one
+  Unconnected unconnected = Unconnected::error;  // sources that the target does not depend on
 };
+/// Options of GradientTape.
 struct TapeOptions {
-  bool persistent = false;
-  bool watch_accessed_variables = true;
+  bool persistent = false;               // gradient() may be called more than once
+  bool watch_accessed_variables = true;  // watch every Variable that is read
 };
 
-/// Of matrices of derivatives.
+/// Options of Jacobians and Hessians.
 struct JacobianOptions {
-  /// Bytes that may be live above what is read and the result; 0: no limit. What does not fit is computed in chunks, of
-  /// the same bits; ResourceExhausted names the smallest budget that works.
+  /// Bytes that may be live above inputs and result; 0: no limit. A matrix that does not fit is computed in chunks,
+  /// with the same bits. ResourceExhausted names the smallest budget that works.
   std::size_t max_bytes = 0;
   static constexpr auto ranges() { return std::array{Allowed::any("max_bytes")}; }
 };
 
+/// Records computations for differentiation, as tf.GradientTape does.
 class GradientTape {
  public:
+  /// A tape that is not persistent and watches Variables by itself.
   GradientTape() : GradientTape(TapeOptions()) {}
   explicit GradientTape(TapeOptions options);
   ~GradientTape();
   GradientTape(const GradientTape&) = delete;
 
-  /// Variables are watched by themselves, tensors are not.
+  /// Watches a tensor. Variables are watched by themselves, tensors are not.
   void watch(const Tensor& x);
 
-  // Gradients of variables with a loss scale are computed of as many times the target, and are what they would be
-  // without it. The target is a Loss or a scalar (which counts as weight 1); a larger one needs output_gradients. A
-  // source that was not watched is an InvalidArgument, as is one that the target does not depend on unless
-  // `unconnected` says zero. A tape that is not persistent ends with the first call.
+  /// The gradients of the target by the sources. The target is a Loss or a scalar (which counts as weight 1); a larger
+  /// one needs output_gradients. InvalidArgument for a source that was not watched, and for one that the target does
+  /// not depend on unless `unconnected` says zero. A tape that is not persistent ends with the first call. Under a loss
+  /// scale, gradients of variables are computed from the scaled target, and unscaled again.
   Gradients gradient(const Loss& loss, const Variables& sources, GradientOptions options = {});
   Gradients gradient(const Tensor& target, const Variables& sources, GradientOptions options = {});
   Tensor gradient(const Loss& loss, const Tensor& source, GradientOptions options = {});
@@ -62,10 +66,11 @@ class GradientTape {
   void gradient(const Loss& loss, std::initializer_list<Variable>, GradientOptions = {}) = delete;  // Variables{v}
   void gradient(const Tensor& target, std::initializer_list<Variable>, GradientOptions = {}) = delete;
 
-  /// All derivatives of a target of any shape by the source, as [target..., source...]; zeros if it does not depend on
-  /// it. Otherwise as gradient().
+  /// The Jacobian of a target of any shape by the source, as [target..., source...]. Zeros if it does not depend on the
+  /// source. Otherwise as gradient().
   Tensor jacobian(const Tensor& target, const Tensor& source, JacobianOptions options = {});
-  /// Of target [n, y...] by source [n, x...], example by example: [n, y..., x...]. InvalidArgument if examples mix.
+  /// The Jacobian of target [n, y...] by source [n, x...], example by example: [n, y..., x...]. InvalidArgument if
+  /// examples mix.
   Tensor batch_jacobian(const Tensor& target, const Tensor& source, JacobianOptions options = {});
 
  private:

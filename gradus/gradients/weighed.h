@@ -4,7 +4,7 @@
 
 namespace gradus {
 
-/// A mean, or its gradient, times the weight that it stands for: of weight 0 that is 0, even of NaN.
+/// A mean, or its gradient, times the weight that it stands for. With weight 0 that is 0, even for NaN.
 Tensor weighed(const Tensor& mean, const Tensor& weight);
 
 }  // namespace gradus

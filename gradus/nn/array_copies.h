@@ -1,5 +1,6 @@
-/// Copying structs with arrays of Variables. Variable's copy constructor is explicit, and GCC (to 12 at least) copies
-/// arrays as if they were initialised by `=`, which does not compile then: they are copied element by element here.
+/// Copying of structs with arrays of Variables. Variable's copy constructor is explicit, and GCC (up to 12 at least)
+/// copies arrays as if they were initialised by `=`, which then does not compile. So they are copied here element by
+/// element.
 #pragma once
 #include <optional>
 #include <utility>
@@ -24,7 +25,7 @@ template <class... A, template <class...> class Parts, class... Outer>
 struct any_variable_arrays<Parts<A...>, Outer...>
     : std::bool_constant<(has_variable_arrays<std::remove_cvref_t<A>, Outer...>() || ...)> {};
 
-/// Whether a value of T has an array of Variables in it, not behind pointers.
+/// True if a value of T contains an array of Variables, not behind pointers.
 template <class T, class... Outer> constexpr bool has_variable_arrays() {
   if constexpr (!arrays_need_copying || (std::same_as<T, Outer> || ...)) return false;
   else if constexpr (std::is_array_v<T>) {
@@ -42,13 +43,13 @@ template <class T, class... Outer> constexpr bool has_variable_arrays() {
   else return false;
 }
 
-/// Makes a value where it is to lie.
+/// Constructs a value in its final place.
 template <class Make> struct MadeInPlace {
   Make make;
   operator decltype(std::declval<Make>()())() const { return make(); }
 };
 
-/// References to the fields, of C arrays to their elements.
+/// References to the fields; for C arrays, to their elements.
 template <class T> auto pieces_of(const T& field) {
   if constexpr (std::is_array_v<T>)
     return [&]<std::size_t... i>(std::index_sequence<i...>) {
@@ -58,7 +59,7 @@ template <class T> auto pieces_of(const T& field) {
 }
 
 template <class T> T copied(const T& value);
-/// What a T is to be made of to be a copy of `value`.
+/// The argument that makes a T a copy of `value`.
 template <class T> decltype(auto) made_of(const T& value) {
   if constexpr (has_variable_arrays<T>()) return MadeInPlace{[&value] { return copied(value); }};
   else return (value);

@@ -1,5 +1,5 @@
-/// A layer whose setup is known to be the same takes the values alone; any other is replaced by a copy that takes over
-/// the variables.
+/// A layer whose setup is known to be equal takes the values alone. Any other is replaced by a copy that takes over the
+/// variables.
 #include "gradus/nn/assignment.h"
 #include <vector>
 #include "gradus/function/variable_cell.h"

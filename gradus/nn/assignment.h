@@ -1,4 +1,4 @@
-/// Copying and assigning what stands behind a module.
+/// Copying and assigning the layer behind a module.
 #pragma once
 #include <memory>
 
@@ -6,15 +6,15 @@ namespace gradus {
 
 class Layer;
 
-/// With variables and a loss scale of its own; null of null. A trace takes note of what is copied.
+/// A copy with variables and a loss scale of its own; null for null. A trace is notified of the copy.
 std::shared_ptr<Layer> copy_of(const std::shared_ptr<Layer>& layer);
 
-/// `layer` is that of a module, `before` what stands behind it: null, without variables or not built. From now on that
-/// is `next`, also for modules that share the layer.
+/// `layer` is a module's, `before` is the layer behind it: null, without variables or not built. From now on that is
+/// `next`, also for modules that share the layer.
 void adopt(std::shared_ptr<Layer>& layer, std::shared_ptr<Layer> before, const std::shared_ptr<Layer>& next);
 
-/// `before` is built. It becomes what `other` is and keeps its variables. InvalidArgument, and nothing has changed, if
-/// they are not like those of `other`.
+/// Makes the built layer `before` equal to `other`; it keeps its variables. InvalidArgument if these do not match those
+/// of `other`; then nothing has changed.
 void assign(std::shared_ptr<Layer>& layer, std::shared_ptr<Layer> before, const std::shared_ptr<Layer>& other);
 
 }  // namespace gradus

@@ -1,4 +1,4 @@
-/// What is drawn for each image, and what it does.
+/// The random numbers of each image, and their effect.
 #include "gradus/nn/augmentation.h"
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,4 @@
-/// The call of this thread.
+/// The current call of this thread.
 #include "gradus/nn/call_scope.h"
 #include <atomic>
 #include "gradus/function/trace.h"

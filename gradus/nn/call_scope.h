@@ -1,4 +1,4 @@
-/// CallScope: what the layers of one call hand on beside tensors: masks, and the losses that the call brings.
+/// CallScope: data that the layers of one call pass on beside tensors: masks, and the losses that the call adds.
 #pragma once
 #include <mutex>
 #include <optional>
@@ -12,23 +12,23 @@ namespace gradus {
 
 class Layer;
 
-/// The outermost call of a model on this thread; what is called within it is part of it.
+/// The outermost call of a model on this thread. Calls within it are part of it.
 class CallScope {
  public:
-  /// As it is outermost, the losses of the entry's last call are forgotten. InvalidArgument if the outermost layer does
-  /// not find this one (OutermostCall).
+  /// If it is the outermost one, it clears the losses of the entry's last call. InvalidArgument if the outermost layer
+  /// does not find this one (OutermostCall).
   [[nodiscard]] explicit CallScope(const Layer& entry);
   ~CallScope();
   CallScope(const CallScope&) = delete;
 
-  /// bool, of the first dimensions of `x`; false: does not count. Empty: all do.
+  /// The mask of `x`: bool, in its first dimensions; false: does not count. Empty: all count.
   static Tensor mask_of(const Tensor& x);
-  /// Known to the layers that are given `x` within this call.
+  /// Sets the mask of `x` for the layers that get it within this call.
   static void set_mask(const Tensor& x, Tensor mask);
-  /// `mask` of the places of x, its first dimensions: where it has fewer of them, all places within one count alike.
-  /// One of more dimensions stays.
+  /// `mask` for the places of x, its first dimensions. If the mask has fewer dimensions, it holds for all places within
+  /// one; if it has more, it stays as it is.
   static Tensor spread(const Tensor& mask, const Shape& places);
-  /// Whether what is called now is a call, and no trial.
+  /// True within a call, false within a trial.
   static bool is_call();
 
  protected:
@@ -41,30 +41,30 @@ class CallScope {
   CallScope* const outer_;
   const Kind kind_;
   std::optional<OutermostCall> outermost_;
-  std::vector<std::pair<Tensor, Tensor>> masks_;  // what they belong to is kept: its address is not used again
+  /// Keeps the tensors that masks belong to, so their addresses are not used again.
+  std::vector<std::pair<Tensor, Tensor>> masks_;
 };
 
-/// A model's call and what follows it in a step: the loss may run layers and read Variables that are none of the
-/// model's.
+/// A model's call and the rest of the step: the loss may run layers and read Variables that are not the model's.
 struct StepScope : CallScope {
   explicit StepScope(const Layer& model) : CallScope(Kind::call, &model) {}
 };
 
-/// In its lifetime layers are run to see what they give: no losses are noted.
+/// While it lives, layers are run to see their results: no losses are recorded.
 struct TrialScope : CallScope {
   TrialScope() : CallScope(Kind::trial, nullptr) {}
 };
 
-/// The losses that the last call of a layer brought.
+/// The losses that the last call of a layer added.
 class CallLosses {
  public:
   CallLosses() = default;
   CallLosses(const CallLosses&) {}  // a copy has not been called
   CallLosses& operator=(const CallLosses&) = delete;
-  void add(Tensor loss);
-  void forget();
-  Tensors all() const;
-  /// Whether any layer of this process ever had one.
+  void add(Tensor loss);  // adds the loss of a call
+  void forget();          // removes all
+  Tensors all() const;    // all losses since the call began
+  /// True if any layer of this process ever had one.
   static bool are_used();
 
  private:

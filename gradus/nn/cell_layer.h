@@ -1,4 +1,4 @@
-/// What stands behind a recurrent cell, and cells that are structs of layers.
+/// The layer behind a recurrent cell, and cells that are structs of layers.
 #pragma once
 #include <functional>
 #include <memory>
@@ -9,25 +9,29 @@
 
 namespace gradus {
 
-/// What all cells can do: one step.
+/// Interface of all cells: one step.
+/// The layer behind a RecurrentCell.
 struct CellLayer : Layer {
-  /// Sizes of the states behind the batch.
+  /// Sizes of the states, without the batch.
   virtual std::vector<std::int64_t> state_sizes() const = 0;
-  /// Which state has the size of the result.
+  /// Index of the state that has the size of the result.
   virtual std::size_t state_like_result() const { return 0; }
-  /// Whether that is the result.
+  /// True if that state is the result.
   virtual bool gives_its_state() const { return true; }
+  /// One step: the result and the new state.
   virtual RecurrentOutput step(const Tensor& x, In state) const = 0;
 
   Tensor call(const Tensor& x) const override { return step(x, zero_state(x.shape()[0], x.dtype())).output; }
+  /// A state of zeros.
   Tensors zero_state(std::int64_t batch, DType t) const;
+  /// InvalidArgument unless `state` fits x and the cell.
   void check_state(const Tensor& x, In state) const;
 
  protected:
   bool has_fixed_setup() const override { return true; }
 };
 
-/// The cell whose step is a struct's, which `net` holds.
+/// A cell with the step of a struct, which `net` holds.
 std::shared_ptr<Layer> custom_cell(std::shared_ptr<NetLayer> net, std::vector<std::int64_t> state_sizes,
                                    std::function<RecurrentOutput(const NetLayer& net, const Tensor& x, In state)> step,
                                    const std::string& name);
@@ -49,7 +53,7 @@ concept CellNet = requires(const Net& net, const Tensor& x, const std::vector<Te
 
 }  // namespace detail
 
-/// A cell of one's own, for RNN and StackedRNNCells: a struct of layers and Variables, found as a Model's are.
+/// A user's cell for RNN and StackedRNNCells: a struct of layers and Variables, which are found as a Model's are.
 ///
 ///   struct MinimalCell {
 ///     Dense candidate{8, tanh}, gate{8, sigmoid};
@@ -61,7 +65,7 @@ concept CellNet = requires(const Net& net, const Tensor& x, const std::vector<Te
 ///   };
 ///   RNN layer(CustomCell{MinimalCell()});
 ///
-/// The first state has the size of the result. Fields that are no layers or Variables are frozen when traced.
+/// The first state has the size of the result. Fields that are neither layers nor Variables are frozen when traced.
 template <detail::CellNet Net> struct CustomCell : RecurrentCell {
   explicit CustomCell(Net net, const std::string& name = {}) : RecurrentCell(made(std::move(net), name)) {}
 

@@ -1,4 +1,4 @@
-/// Which channels are 0, and what they lie in.
+/// Finds the channels that are 0, and the variables that contain them.
 #include "gradus/nn/channels.h"
 #include <algorithm>
 #include <cmath>

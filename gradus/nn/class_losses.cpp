@@ -1,4 +1,4 @@
-/// Focal losses, Dice and Tversky. Of logits the logarithms are exact; of probabilities they are clipped, as in Keras.
+/// Focal losses, Dice and Tversky. Logarithms are exact for logits; probabilities are clipped first, as in Keras.
 #include "gradus/nn/class_losses.h"
 #include <limits>
 #include "gradus/nn/loss_parts.h"

@@ -1,4 +1,4 @@
-/// Counts at one threshold or many, and what is made of them.
+/// Counts at one threshold or many, and metrics computed from them.
 #include "gradus/nn/classification_metrics.h"
 #include <algorithm>
 #include <cmath>

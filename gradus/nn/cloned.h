@@ -1,11 +1,11 @@
-/// What the layers of the library have in common: copying by their copy constructors, names, and layers within.
+/// Parts that the layers of the library share: copying by copy constructors, names, and layers within layers.
 #pragma once
 #include "gradus/nn/layer.h"
 #include "gradus/nn/module.h"
 
 namespace gradus {
 
-/// A layer that can be copied by its copy constructor, and whose own fields stay as it was made and built.
+/// A layer that is copied by its copy constructor, and whose own fields do not change after it was made and built.
 template <class Self> struct Cloned : Layer {
   std::shared_ptr<Layer> clone() const override { return std::make_shared<Self>(static_cast<const Self&>(*this)); }
 
@@ -13,7 +13,7 @@ template <class Self> struct Cloned : Layer {
   bool has_fixed_setup() const override { return true; }
 };
 
-/// One that hands on the mask of its input.
+/// A Cloned layer that passes on the mask of its input.
 template <class Self> struct ClonedMasked : Cloned<Self> {
   Tensor compute_mask(const Tensor&, const Tensor& mask) const override { return mask; }
 };
@@ -24,7 +24,7 @@ template <class L> std::shared_ptr<L> named(std::shared_ptr<L> layer, const std:
   return layer;
 }
 
-/// The layer behind `module`, which its own type says is an L. InvalidArgument where another kind of module was
+/// The layer behind `module`, whose own type says that it is an L. InvalidArgument if another kind of module was
 /// assigned through its base.
 template <class L> L& layer_as(const Module& module, std::string_view type) {
   Layer& layer = module.layer_behind();
@@ -34,11 +34,11 @@ template <class L> L& layer_as(const Module& module, std::string_view type) {
   return *known;
 }
 
-/// The layer behind a module as a child of the layer that holds the module. An alias: the module keeps it.
+/// The layer behind a module, as a child of the layer that holds the module. An alias: the module keeps it.
 inline std::shared_ptr<Layer> child_of(const Module& module) {
   return std::shared_ptr<Layer>(std::shared_ptr<void>(), &module.layer_behind());
 }
-/// A layer within another one is called by its kind, unless the user named it.
+/// Names a layer within another one by its kind, unless the user named it.
 inline void name_by_kind(Layer& layer, const std::string& ending = {}) {
   if (!layer.has_own_name()) layer.rename(std::string(layer.kind()) + ending, false);
 }

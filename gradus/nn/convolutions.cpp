@@ -1,4 +1,4 @@
-/// What the convolutional layers compute, and their variables.
+/// The formulas of the convolutional layers, and their variables.
 #include "gradus/nn/convolutions.h"
 #include <concepts>
 #include "gradus/nn/cloned.h"

@@ -1,4 +1,4 @@
-/// What has been copied so far.
+/// The copies made so far.
 #include "gradus/nn/copying.h"
 #include <algorithm>
 #include "gradus/nn/assignment.h"

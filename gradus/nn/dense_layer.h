@@ -1,4 +1,4 @@
-/// What stands behind Dense: for those who make others of it.
+/// The layer behind Dense, for code that builds other layers from it.
 #pragma once
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"
@@ -8,7 +8,7 @@
 
 namespace gradus {
 
-/// activation(x kernel + bias)
+/// activation(x kernel + bias).
 struct DenseLayer final : ClonedMasked<DenseLayer>, Described {
   DenseLayer(std::int64_t n, Activation a, DenseOptions o) : units(n), activation(std::move(a)), options(std::move(o)) {
     require(units > 0, "Dense: units must be positive, got ", units);

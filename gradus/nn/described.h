@@ -1,4 +1,4 @@
-/// What a layer was made with, by Keras's names: for files that layers are written to.
+/// The options that a layer was made with, under Keras's names: for files that layers are written to.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,7 +11,7 @@
 
 namespace gradus {
 
-/// Sizes of which some are not told; negative: Keras's None.
+/// Sizes of which some are unknown; negative: Keras's None.
 struct OpenSizes {
   std::vector<std::int64_t> sizes;
 };
@@ -25,7 +25,7 @@ struct LayerOption {
   OptionValue value = {};
 };
 
-/// Initializers are no part of it, and layers within are the layer's children.
+/// A layer's class and options. Initializers are not part of it; nested layers are the layer's children.
 struct LayerConfig {
   std::string class_name = {};  // empty: Keras has no such layer
   std::vector<LayerOption> options = {};
@@ -39,7 +39,7 @@ class Described {
   ~Described() = default;
 };
 
-/// Numbers as they stand in a LayerConfig.
+/// Numbers as a LayerConfig has them.
 template <class Numbers> std::vector<std::int64_t> listed(const Numbers& numbers) {
   return {numbers.begin(), numbers.end()};
 }

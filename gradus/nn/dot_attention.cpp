@@ -1,4 +1,4 @@
-/// Scores of queries and keys, and what they weigh.
+/// Scores of queries and keys, and the weighted values.
 #include "gradus/nn/dot_attention.h"
 #include <array>
 #include "gradus/function/trace.h"

@@ -1,4 +1,4 @@
-/// Attention without projections, with Keras's defaults: of queries [batch, queries, width] to keys and values
+/// Attention without projections, with Keras's defaults: queries [batch, queries, width] attend to keys and values
 /// [batch, keys, width].
 #pragma once
 #include <string>
@@ -7,39 +7,42 @@
 
 namespace gradus {
 
+/// Score of a query and a key: their product, or a sum of tanh.
 enum class ScoreMode { dot, concat };
+/// Options of Attention.
 struct DotAttentionOptions {
-  bool use_scale = false;                 // a variable that starts at 1, times the scores
+  bool use_scale = false;                 // multiply the scores by a variable that starts at 1
   ScoreMode score_mode = ScoreMode::dot;  // concat: sum(tanh(scale * (q + k))), times another variable
-  double dropout = 0;                     // of the weights, in training
-  bool causal = false;                    // no query looks at keys after its place
-  std::string name = {};
+  double dropout = 0;                     // share of the weights that is dropped in training
+  bool causal = false;                    // queries do not see keys after their place
+  std::string name = {};                  // empty: by its class
   static constexpr auto ranges() { return std::array{Allowed::share_below_one("dropout")}; }
 };
+/// Options of AdditiveAttention.
 struct AdditiveAttentionOptions {
   bool use_scale = true;  // a variable [width], glorot_uniform
-  double dropout = 0;
-  bool causal = false;
-  std::string name = {};
+  double dropout = 0;     // share of the weights that is dropped in training
+  bool causal = false;    // queries do not see keys after their place
+  std::string name = {};  // empty: by its class
   static constexpr auto ranges() { return std::array{Allowed::share_below_one("dropout")}; }
 };
 
-/// What both have in common. Masks that the layers before gave their results hold: places of the value that do not
-/// count are not looked at; queries that do not count, or that nothing is left for to look at, give 0; their mask is
-/// handed on. The first call builds.
+/// Base of both. Masks of earlier layers apply: masked places of the value are hidden. Masked queries, and queries
+/// whose keys are all hidden, give 0; their mask is passed on. The first call builds.
 struct AttentionModule : Module {
   using Module::Module;
-  using Module::operator();  // attention(x): to itself
+  using Module::operator();  // attention(x): self-attention
+  /// Attention with the value as key.
   Tensor operator()(const Tensor& query, const Tensor& value) const;
-  /// In Keras's order.
+  /// Arguments in Keras's order.
   Tensor operator()(const Tensor& query, const Tensor& value, const Tensor& key) const;
 };
-/// softmax(q k') v (Luong et al. 2015); the scores are not divided by the root of the width.
+/// Dot-product attention softmax(q k') v (Luong et al. 2015). The scores are not divided by the root of the width.
 struct Attention : AttentionModule {
   Attention() : Attention(DotAttentionOptions()) {}
   explicit Attention(DotAttentionOptions options);
 };
-/// softmax(sum(scale * tanh(q + k))) v (Bahdanau et al. 2014).
+/// Additive attention softmax(sum(scale * tanh(q + k))) v (Bahdanau et al. 2014).
 struct AdditiveAttention : AttentionModule {
   AdditiveAttention() : AdditiveAttention(AdditiveAttentionOptions()) {}
   explicit AdditiveAttention(AdditiveAttentionOptions options);

@@ -1,4 +1,4 @@
-/// What the letters of the equation say about the shapes of kernel and bias.
+/// Derives the shapes of kernel and bias from the letters of the equation.
 #include "gradus/nn/einsum_dense.h"
 #include <algorithm>
 #include <array>

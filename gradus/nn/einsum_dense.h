@@ -1,4 +1,4 @@
-/// A dense layer along any dimensions, by an equation.
+/// A dense layer along any dimensions, given by an equation.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,16 +10,19 @@
 
 namespace gradus {
 
+/// Options of EinsumDense.
 struct EinsumDenseOptions {
-  Activation activation = linear;
-  std::string bias_axes = {};  // letters of the result that a bias has; empty: no bias
+  Activation activation = linear;  // applied to the result
+  std::string bias_axes = {};      // letters of the result that the bias has; empty: no bias
+  /// First values of kernel and bias.
   Initializer kernel_initializer = initializers::glorot_uniform, bias_initializer = initializers::zeros;
-  std::string name = {};
+  std::string name = {};  // empty: by its class
+  /// Penalties on the variables and the result.
   Regularizer kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
 };
-/// activation(einsum(equation, x, kernel) + bias), as Keras's. The equation is that of einsum() with two operands, of
-/// the forms "ab,bc->ac", "...x,xy->...y" and "ab...,bc->ac...". `output_shape`: the sizes of the result without the
-/// batch and without what `...` stands for; -1 where the input says it.
+/// activation(einsum(equation, x, kernel) + bias), as Keras's. The equation is einsum()'s with two operands, in the
+/// forms "ab,bc->ac", "...x,xy->...y" and "ab...,bc->ac...". `output_shape`: the sizes of the result without the batch
+/// and without the dimensions of `...`; -1 where the input determines them.
 ///
 /// A mask of the input ends here, as in Keras.
 ///

@@ -1,4 +1,4 @@
-/// Embeddings: rows of a table by integers, and by place.
+/// Embeddings: rows of a table, chosen by integers or by place.
 #pragma once
 #include <string>
 #include "gradus/nn/initializers.h"
@@ -7,31 +7,32 @@
 
 namespace gradus {
 
+/// Options of embeddings.
 struct EmbeddingOptions {
-  Initializer embeddings_initializer = initializers::uniform(0.05);
-  std::string name = {};
-  bool mask_zero = false;  // 0 is no word: the result has a mask, which the layers that follow hand on and look at
-  Regularizer embeddings_regularizer = {}, activity_regularizer = {};
+  Initializer embeddings_initializer = initializers::uniform(0.05);  // first values of the table
+  std::string name = {};                                             // empty: by its class
+  bool mask_zero = false;  // 0 is padding: the result has a mask, which later layers use and pass on
+  Regularizer embeddings_regularizer = {}, activity_regularizer = {};  // penalties on the table and the result
 };
-/// integers [...] in [0, vocabulary) -> f32, or the policy's type, [..., width]; another number is an OutOfRange when
-/// the value is observed. From 4096 rows on the gradient is kept as the rows that were read; optimizer.h says what a
-/// step then costs.
+/// Rows of a table: integers [...] in [0, vocabulary) -> f32, or the policy's type, [..., width]. Another number is an
+/// OutOfRange when the value is observed. From 4096 rows on the gradient is kept as the rows that were read;
+/// optimizer.h tells the cost of a step.
 struct Embedding : Module {
   Embedding(std::int64_t vocabulary, std::int64_t width, EmbeddingOptions options = {});
-  /// [vocabulary, width]
+  /// The table, [vocabulary, width].
   Variable& table() const;
-  /// Where x is not 0: for recurrent layers, losses and, as [batch, 1, 1, time], attention. InvalidArgument without
-  /// mask_zero.
+  /// The mask: true where x is not 0. For recurrent layers, losses and, as [batch, 1, 1, time], attention.
+  /// InvalidArgument without mask_zero.
   Tensor compute_mask(const Tensor& x) const;
 };
 
-/// x + the rows of a table that belong to its places: [batch, time, width] with time <= length, as KerasHub's
-/// PositionEmbedding added to its input. InvalidArgument for more places.
+/// Learned position embedding: x plus a row of a table per place. x: [batch, time, width] with time <= length, as
+/// KerasHub's PositionEmbedding added to its input. InvalidArgument for more places.
 struct PositionEmbedding : Module {
   explicit PositionEmbedding(std::int64_t length, EmbeddingOptions options = {});
 };
 
-/// Marks the places of [..., time, features] whose features all are mask_value as none, and makes them 0.
+/// Masks the places of [..., time, features] whose features all equal mask_value, and sets them to 0.
 struct Masking : Module {
   Masking() : Masking(0) {}
   explicit Masking(double mask_value);

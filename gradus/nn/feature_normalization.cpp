@@ -1,5 +1,5 @@
-/// Statistics are joined chunk by chunk (Chan, Golub and LeVeque 1979), so that nothing large is subtracted from
-/// itself.
+/// Statistics are merged chunk by chunk (Chan, Golub and LeVeque 1979), so that no large numbers are subtracted from
+/// each other.
 #include "gradus/nn/feature_normalization.h"
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-/// What cannot be copied, and where pointers lead after a copy.
+/// Errors for fields that cannot be copied, and redirection of pointers after a copy.
 #include "gradus/nn/field_copies.h"
 #include <cstdint>
 #include <map>

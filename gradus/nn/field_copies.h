@@ -1,5 +1,5 @@
-/// Copying and moving a struct of layers: what it owns by shared pointers is copied with it, and pointers into it go on
-/// pointing into it.
+/// Copying and moving of a struct of layers. Objects that it owns by shared pointers are copied with it, and pointers
+/// into it point into the copy.
 #pragma once
 #include <functional>
 #include <set>
@@ -12,13 +12,13 @@
 
 namespace gradus::detail {
 
-/// InvalidArgument if the copy of a struct of this type goes on with layers or Variables that are the original's own.
+/// InvalidArgument if the copy of a struct of this type still uses layers or Variables of the original.
 void check_apart(const char* type, const std::function<void(const FieldVisitor&)>& visit_original,
                  const std::function<void(const FieldVisitor&)>& visit_copy);
 
 class FieldCopies {
  public:
-  /// `to` was copied or moved from `from`.
+  /// Call this after `to` was copied or moved from `from`.
   template <class Net> static void after_copy(const Net& from, Net& to) {
     FieldCopies all;
     all.ranges_.push_back({&from, sizeof(Net), &to});
@@ -64,7 +64,7 @@ class FieldCopies {
       std::apply([&](auto&... each) { (visit(each), ...); }, reflect::tie(field));
   }
 
-  /// What cannot be replaced must not be shared.
+  /// A const field cannot be replaced, so it must not share layers.
   template <class T> void check_const(T& field) const {
     if constexpr (is_a<std::remove_const_t<T>, std::shared_ptr> && may_hold_layers<std::remove_const_t<T>>())
       if (!follows_ && field) fail_copy(typeid(T).name());
@@ -77,7 +77,7 @@ class FieldCopies {
     }
   }
 
-  /// What a const function names is not const: it is part of the struct.
+  /// The result of a const function is not const: it is part of the struct.
   template <class T> void visit_declared(const T& object) {
     decltype(auto) named = declared_layers(object);
     using Named = std::remove_cvref_t<decltype(named)>;
@@ -119,7 +119,7 @@ class FieldCopies {
     fail_copy(typeid(from).name());
   }
 
-  /// A pointer to what was copied or moved with the struct points to where that is now.
+  /// Redirects a pointer into the struct that was copied or moved, or into an object copied with it.
   template <class T> void move_pointer(T*& pointer) {
     if constexpr (std::is_object_v<T> && may_hold_layers<std::remove_const_t<T>>()) {
       if (!follows_ || !pointer) return;
@@ -140,8 +140,8 @@ class FieldCopies {
   };
   template <class T> static constexpr char key_of = 0;
   std::vector<Moved> ranges_;
-  std::set<const void*> reached_;  // by pointers that own
-  bool follows_ = false;           // the second pass: pointers that own nothing
+  std::set<const void*> reached_;  // objects reached by owning pointers
+  bool follows_ = false;           // in the second pass: for pointers that own nothing
 };
 
 /// `net` is the struct of a model or a cell.

@@ -1,5 +1,4 @@
-/// What kinds of fields there are, as the walk over a struct of layers tells them apart, and how a class names its
-/// layers.
+/// Kinds of fields that the walk over a struct of layers distinguishes, and the way in which a class names its layers.
 #pragma once
 #include <array>
 #include <concepts>
@@ -19,15 +18,15 @@
 
 namespace gradus {
 
-/// A layer, Variable or anything that holds some, with its name.
+/// A layer, Variable or an object that holds some, with its name.
 template <class T> struct NamedLayer {
-  std::string_view name;
-  T* layer;
+  std::string_view name;  // in saved files
+  T* layer;               // what it names
 };
 
 /// For classes that cannot be walked, because they have private fields or constructors and hold layers otherwise than
-/// directly. Which layers they have is told by one line, by fields or with names for saved files; results may also be
-/// containers of pointers, from a virtual function too:
+/// directly. One line lists their layers, by fields or with names for saved files. Results may also be containers of
+/// pointers, or come from a virtual function:
 ///
 ///   auto layers() const { return std::tie(first_, blocks_); }
 ///   auto layers() const { return named_layers("first", first_, "blocks", blocks_); }
@@ -44,12 +43,12 @@ template <class... A, template <class...> class Template> constexpr bool is_a<Te
 template <class T> constexpr bool is_layer = std::derived_from<T, Module> || std::same_as<T, Variable>;
 template <class T> constexpr bool is_pair = is_a<T, std::pair>;
 template <class T> constexpr bool is_plain = std::is_arithmetic_v<T> || std::is_enum_v<T>;
-/// Vectors and arrays: what is plain in them is watched element by element.
+/// Vectors and arrays: plain elements in them are watched one by one.
 template <class T> constexpr bool is_list = is_a<T, std::vector>;
 template <class T, std::size_t n> constexpr bool is_list<std::array<T, n>> = true;
 template <class T, std::size_t n> constexpr bool is_list<T[n]> = true;
 
-/// Types that hold no layers, or none that anybody could find.
+/// Types that hold no layers, or none that could be found.
 template <class T>
 constexpr bool is_opaque_data =
     is_plain<T> || std::is_void_v<T> || std::is_function_v<T> || std::same_as<T, Tensor> || std::same_as<T, Shape> ||
@@ -71,7 +70,7 @@ template <class T> struct any_may_hold : std::false_type {};
 template <class... A, template <class...> class Template>
 struct any_may_hold<Template<A...>> : std::bool_constant<(may_hold_layers<std::remove_cvref_t<A>>() || ...)> {};
 
-/// Whether it is of use to look into a T.
+/// True if a T may contain layers.
 template <class T> constexpr bool may_hold_layers() {
   if constexpr (is_opaque_data<T>) return false;
   else if constexpr (std::is_pointer_v<T>) return may_hold_layers<std::remove_cv_t<std::remove_pointer_t<T>>>();
@@ -86,7 +85,7 @@ template <class T> constexpr bool may_hold_layers() {
   else return true;
 }
 
-/// Whether a value of T is, or has directly in it, a layer that would be a copy.
+/// True if a value of T is, or directly contains, a layer that would be a copy.
 template <class T> struct holds_copies : std::bool_constant<is_layer<T>> {};
 template <class... A, template <class...> class Template>
 struct holds_copies<Template<A...>> : std::bool_constant<is_layer<Template<A...>> || (holds_copies<A>::value || ...)> {
@@ -97,13 +96,13 @@ template <class T> struct holds_copies<std::reference_wrapper<T>> : std::false_t
 template <class T> struct holds_copies<std::shared_ptr<T>> : std::false_type {};
 template <class T> struct holds_copies<NamedLayer<T>> : std::false_type {};
 
-/// A class that names its layers.
+/// A class that lists its layers.
 template <class T>
 concept Declared = requires(const T& object) { object.layers(); } &&
                    may_hold_layers<std::remove_cvref_t<decltype(std::declval<const T&>().layers())>>() &&
                    !std::same_as<std::remove_cvref_t<decltype(std::declval<const T&>().layers())>, T>;
 
-/// What it names. References, so that they are the layers themselves.
+/// The layers that it lists, as references to the layers themselves.
 template <Declared T> decltype(auto) declared_layers(const T& object) {
   using Result = decltype(object.layers());
   static_assert(std::is_reference_v<Result> || !holds_copies<Result>::value,
@@ -111,7 +110,7 @@ template <Declared T> decltype(auto) declared_layers(const T& object) {
   return object.layers();
 }
 
-/// Whether a T can be copied; std::vector says it could where its elements cannot.
+/// True if a T can be copied. std::vector claims to be copyable even if its elements are not.
 template <class T, class... Outer> constexpr bool is_copyable();
 template <class Tuple, class... Outer> struct all_copyable;
 template <class... A, class... Outer>

@@ -10,21 +10,23 @@
 
 namespace gradus {
 
-/// What a walk meets, in the order of the fields; what several pointers lead to is met once, by the name of
-/// the first. A name is that of
-/// the field: "first", "layers_0" within an array or a container, "heads_left" within a map of texts, "block/first"
-/// within a struct; "block/dense", "block/dense_1" within a class whose fields have no names to be seen.
+/// Receives the fields in their order. An object that several pointers lead to is visited once, under the name of the
+/// first. A name is that of the field: "first", "layers_0" within an array or a container, "heads_left" within a map of
+/// texts, "block/first" within a struct. Within a class whose field names cannot be seen it is "block/dense",
+/// "block/dense_1".
 struct FieldVisitor {
+  /// Receives a layer.
   std::function<void(const std::string& name, const Module& layer)> layer = [](const std::string&, const Module&) {};
+  /// Receives a Variable.
   std::function<void(const std::string& name, const Variable& variable)> variable = [](const std::string&,
                                                                                        const Variable&) {};
-  /// Of a field that is neither: bool, integer, floating number or enum, spelt.
+  /// Receives a plain field (bool, integer, floating number or enum) as text.
   std::function<void(const std::string& name, std::string value)> plain = [](const std::string&, std::string) {};
-  /// Of a field that is not walked: tensors, texts, functions, and what classes without a list of their layers hold
-  /// beside layers.
+  /// Receives a field that is not walked: tensors, texts, functions, and the other contents of classes without a list
+  /// of their layers.
   std::function<void(const std::string& name)> other = [](const std::string&) {};
-  /// Of what a raw pointer leads to: it belongs to somebody else.
-  std::function<void(const std::string& name, const Module& layer)> borrowed = {};  // else as `layer`
+  /// Receives a layer behind a raw pointer, which belongs to another object.
+  std::function<void(const std::string& name, const Module& layer)> borrowed = {};  // by default as `layer`
 };
 
 namespace detail {
@@ -40,7 +42,7 @@ class KindNames {
   std::map<std::string, int> seen_;
 };
 
-/// The name of a field, as the walk makes it.
+/// The name of a field in a walk.
 struct FieldName {
   static constexpr bool is_kept = true;
   std::string path;
@@ -50,7 +52,7 @@ struct FieldName {
   FieldName element(std::string_view which) const { return {path + "_" + std::string(which)}; }
   FieldName element(std::size_t i) const { return {path + "_" + std::to_string(i)}; }
 };
-/// Of walks that need none.
+/// A name for walks that need none.
 struct NoFieldName {
   static constexpr bool is_kept = false;
   NoFieldName within(std::string_view) const { return {}; }
@@ -71,7 +73,7 @@ template <class T> std::string spelt(const T& value) {
   }
 }
 
-/// What a walk does with what it meets: calls a FieldVisitor.
+/// A walk's visitor that calls a FieldVisitor.
 struct Naming {
   using Name = FieldName;
   const FieldVisitor& visitor;
@@ -87,7 +89,7 @@ struct Naming {
   void enter_hidden() const {}
   void leave_hidden() const {}
 };
-/// Adds it to a Structure.
+/// A walk's visitor that adds to a Structure.
 struct Counting {
   using Name = NoFieldName;
   Structure& structure;
@@ -101,7 +103,7 @@ struct Counting {
   void leave_hidden() const { structure.leave_hidden(); }
 };
 
-/// One walk. What pointers lead to is gone into once, so that circles end.
+/// One walk. Objects behind pointers are entered once, so that circles end.
 template <class Visitor> class FieldWalk {
  public:
   using Name = typename Visitor::Name;
@@ -140,7 +142,7 @@ template <class Visitor> class FieldWalk {
   }
 
  private:
-  /// Layers and Variables within these bytes, but for `known`.
+  /// Visits layers and Variables within these bytes, except `known`.
   void visit_unopened(const Name& name, const void* begin, std::size_t bytes, const void* known = nullptr) {
     visitor_.other(name);
     if (!visitor_.sees_hidden()) return;
@@ -163,7 +165,7 @@ template <class Visitor> class FieldWalk {
     visitor_.leave_hidden();
   }
 
-  /// A class that adds fields to a layer may have more layers there.
+  /// A class that adds fields to a layer may hold more layers.
   template <class T> void visit_module(const Name& name, const T& layer) {
     visitor_.layer(name, layer, borrows_);
     if constexpr (Declared<T>) visit_declared(name, layer);
@@ -182,7 +184,7 @@ template <class Visitor> class FieldWalk {
     }
   }
   template <class T> void visit_borrowed(const Name& name, const T* at) {
-    const bool declared = std::exchange(declares_, false);  // what a class names as its own is
+    const bool declared = std::exchange(declares_, false);  // objects that a class lists belong to it
     const bool before = std::exchange(borrows_, borrows_ || !declared);
     visit_pointee(name, at);
     borrows_ = before, declares_ = declared;
@@ -198,7 +200,7 @@ template <class Visitor> class FieldWalk {
     std::apply([&, i = std::size_t{0}](const auto&... each) mutable { (visit(name.element(i++), each), ...); }, field);
   }
 
-  /// Layers without a name of theirs are called by their kinds, containers by their places.
+  /// Layers without a name are called by their kinds, containers by their places.
   template <class T> void visit_declared(const Name& name, const T& object) {
     using Named = std::remove_cvref_t<decltype(declared_layers(object))>;
     decltype(auto) named = declared_layers(object);
@@ -226,7 +228,7 @@ template <class Visitor> class FieldWalk {
     declares_ = before;
   }
 
-  /// Elements of vectors and arrays are walked whatever they are, those of other containers if they may hold layers.
+  /// Elements of vectors and arrays are always walked, those of other containers if they may hold layers.
   template <class T> void visit_range(const Name& name, const T& range) {
     using Value = std::ranges::range_value_t<const T>;
     if constexpr ((is_list<T> && Name::is_kept) || may_hold_layers<Value>()) {
@@ -236,7 +238,7 @@ template <class Visitor> class FieldWalk {
       visitor_.other(name);
     }
   }
-  /// In the order of the keys, whatever that of the container.
+  /// In the order of the keys, whatever the order of the container.
   template <class T> void visit_map(const Name& name, const T& map) {
     using Key = typename T::key_type;
     if constexpr (!may_hold_layers<typename T::mapped_type>()) {
@@ -267,11 +269,11 @@ template <class Visitor> class FieldWalk {
   }
 
   template <class T> static constexpr char key_of = 0;
-  using Place = std::pair<const void*, const void*>;  // of an object, and what stands for its type
+  using Place = std::pair<const void*, const void*>;  // address of an object, and a key for its type
   const Visitor& visitor_;
   Place root_;
-  std::set<std::tuple<const void*, const void*, bool>> reached_;  // by pointers: what, of which type, whether borrowed
-  bool borrows_ = false, declares_ = false;  // within what a raw pointer leads to; within what layers() gives
+  std::set<std::tuple<const void*, const void*, bool>> reached_;  // by pointers: address, type, borrowed
+  bool borrows_ = false, declares_ = false;  // within an object behind a raw pointer; within the result of layers()
 };
 
 }  // namespace detail
@@ -281,7 +283,7 @@ template <class T> void visit_fields(const T& object, const FieldVisitor& visito
   const detail::Naming naming{visitor};
   detail::FieldWalk(naming).visit_all(object);
 }
-/// The same for a Structure.
+/// Adds the fields of `object` to a Structure.
 template <class T> void add_fields_to(Structure& structure, const T& object) {
   const detail::Counting counting{structure};
   detail::FieldWalk(counting).visit_all(object);

@@ -6,10 +6,11 @@
 
 namespace gradus {
 
-/// What an element of the result depends on: all of the input, or the same element alone (a mask is handed on, and
-/// channels stay apart).
+/// The part of the input that an element of the result depends on: all of it, or the same element alone. In the latter
+/// case a mask is passed on, and channels stay apart.
 enum class Reach { all, element };
 
+/// A layer that applies a function.
 struct FunctionLayer final : Cloned<FunctionLayer>, Described {
   FunctionLayer(std::string_view k, std::function<Tensor(const Tensor&)> g, LayerConfig c, Reach r)
       : name_of_kind(k), f(std::move(g)), made_with(std::move(c)), reach(r) {}
@@ -30,7 +31,7 @@ struct FunctionLayer final : Cloned<FunctionLayer>, Described {
   Reach reach;
 };
 
-/// `config`: what Keras would make it with, if it can.
+/// `config`: the class and options in Keras, if it has the layer.
 inline std::shared_ptr<Layer> layer_of(std::string_view kind, std::function<Tensor(const Tensor&)> f,
                                        LayerConfig config = {}, Reach reach = Reach::all) {
   return std::make_shared<FunctionLayer>(kind, std::move(f), std::move(config), reach);

@@ -1,5 +1,5 @@
-/// What recurrent layers, their cells and recurrent convolutions have in common: their gates, the first value of their
-/// bias, and their options by Keras's names.
+/// Parts that recurrent layers, their cells and recurrent convolutions share: gates, the first value of the bias, and
+/// options under Keras's names.
 #pragma once
 #include <optional>
 #include <string>
@@ -18,13 +18,13 @@ constexpr std::string_view keras_name(CellKind kind) {
   return kind == CellKind::lstm ? "LSTM" : kind == CellKind::gru ? "GRU" : "SimpleRNN";
 }
 
-/// [4 * units]: zeros, but for ones of the gate f if an LSTM shall not forget at first.
+/// First bias of an LSTM, [4 * units]: zeros, with ones for the forget gate f if `unit_forget_bias`.
 inline Tensor lstm_bias(std::int64_t units, bool unit_forget_bias, DType t) {
   if (!unit_forget_bias) return zeros({4 * units}, t);
   return concat({zeros({units}, t), ones({units}, t), zeros({2 * units}, t)});
 }
 
-/// A GRU that resets after the product has one of the input and one of the state: [2, 3 * units].
+/// True for a GRU that resets after the product. It has one bias for the input and one for the state: [2, 3 * units].
 template <class Options> bool has_two_biases(CellKind kind, const Options& options) {
   return kind == CellKind::gru && options.reset_after;
 }
@@ -33,7 +33,7 @@ template <class Options> Tensor first_bias(CellKind kind, std::int64_t units, co
   return kind == CellKind::lstm ? lstm_bias(units, options.unit_forget_bias, t) : zeros({gates_of(kind) * units}, t);
 }
 
-/// The mask that layers before gave x, for its places: bool [batch, time].
+/// The mask that earlier layers gave to x, for its places: bool [batch, time].
 inline Tensor mask_of_places(const Tensor& x, const Tensor& mask) {
   return x.shape().rank() < 2 ? mask : CallScope::spread(mask, {x.shape()[0], x.shape()[1]});
 }
@@ -42,7 +42,7 @@ inline Tensor in_order_of_steps(const Tensor& mask, bool go_backwards) {
   return go_backwards && mask.defined() && mask.shape().rank() >= 2 ? reverse(mask, {1}) : mask;
 }
 
-/// `made`, and the options that all of them have.
+/// `made`, with the options that all of them have.
 template <class Options> LayerConfig with_gates(LayerConfig made, CellKind kind, const Options& options) {
   const auto activation = [](const std::optional<Activation>& given, const char* otherwise) {
     return given ? OptionValue(*given) : OptionValue(std::string(otherwise));

@@ -1,4 +1,4 @@
-/// First values, drawn from the global seed.
+/// First values of variables, drawn from the global seed.
 #include "gradus/nn/initializers.h"
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/ranges.h"

@@ -1,5 +1,5 @@
-/// Initializers: from a shape to first values, f32. fan_in and fan_out are the products of all dimensions but the last,
-/// and of all but the last but one, as in Keras.
+/// Initializers: functions from a shape to first values, f32. fan_in and fan_out are the products of all dimensions but
+/// the last, and of all but the last but one, as in Keras.
 #pragma once
 #include <functional>
 #include "gradus/base/error.h"
@@ -7,14 +7,16 @@
 
 namespace gradus {
 
+/// A function from a shape to first values of a variable.
 class Initializer {
  public:
   template <class F>
     requires std::is_invocable_r_v<Tensor, const F&, const Shape&>
   Initializer(F f) : f_(std::move(f)) {}
   Initializer(const char*) = delete;          // initializers are functions: initializers::he_normal
-  Initializer(const Initializer&) = default;  // and no move: what is left would make nothing
+  Initializer(const Initializer&) = default;  // and no move: it would leave an empty function behind
   Initializer& operator=(const Initializer&) = default;
+  /// The first values. InvalidArgument for an empty function.
   Tensor operator()(const Shape& shape) const {
     require(static_cast<bool>(f_), "this initializer is an empty function");
     return f_(shape);
@@ -34,11 +36,15 @@ Tensor lecun_normal(const Shape& shape);    // truncated normal of variance 1 / 
 /// Orthonormal columns or, where it has more columns than rows, rows, of all dimensions but the last by the last: the
 /// orthogonal factor of a normal matrix (Saxe et al. 2014). InvalidArgument below two dimensions.
 Tensor orthogonal(const Shape& shape);
+/// Zeros.
 Tensor zeros(const Shape& shape);
+/// Ones.
 Tensor ones(const Shape& shape);
+/// `value` everywhere.
 Initializer constant(double value);
+/// Normal numbers with mean 0 and this standard deviation.
 Initializer normal(double stddev);
-Initializer uniform(double limit);  // [-limit, limit)
+Initializer uniform(double limit);  // uniform in [-limit, limit)
 }  // namespace initializers
 
 }  // namespace gradus

@@ -1,4 +1,4 @@
-/// Layer: what stands behind a Module. A layer of one's own is a struct with build, call and clone.
+/// Layer: the implementation behind a Module. A user's own layer is a struct with build, call and clone.
 #pragma once
 #include <map>
 #include <memory>
@@ -20,130 +20,144 @@ namespace gradus {
 
 class Trace;
 
+/// The implementation of a layer or model, which Modules are handles to.
 class Layer {
  public:
   virtual ~Layer() = default;
   Layer& operator=(const Layer&) = delete;
 
-  /// Variables of its own with the same values.
+  /// A copy with variables of its own and the same values.
   virtual std::shared_ptr<Layer> clone() const = 0;
-  /// The default name: "dense".
+  /// The default name, such as "dense".
   virtual std::string_view kind() const = 0;
   /// Makes the variables. The last dimension of `input` is known.
   virtual void build(const Spec& input) = 0;
-  /// The same for several inputs, for layers that take them.
+  /// build() for several inputs, for layers that take them.
   virtual void build_for(std::span<const Spec> inputs);
+  /// The result for `x`; the layer is built.
   virtual Tensor call(const Tensor& x) const = 0;
-  /// The same for layers that look at the mask of their input (CallScope).
+  /// call() for layers that read the mask of their input (CallScope).
   virtual Tensor call_masked(const Tensor& x, const Tensor&) const { return call(x); }
-  /// The mask of what call() gives for `x` of this mask, which may be empty; empty: none. Layers that hold others leave
+  /// The mask of call()'s result for `x` with this mask, which may be empty; empty: none. Layers that hold others leave
   /// it to those.
   virtual Tensor compute_mask(const Tensor&, const Tensor&) const { return {}; }
-  /// Layers inside, in order.
+  /// The layers inside, in order.
   virtual std::vector<std::shared_ptr<Layer>> children() const { return {}; }
 
-  /// Builds if it is not, outside of any trace.
+  /// Builds the layer if it is not built, outside of any trace.
   void ensure_built(const Spec& input) { ensure_built({&input, 1}); }
+  /// ensure_built() for several inputs.
   void ensure_built(std::span<const Spec> inputs);
-  /// Runs what is built on symbols for such inputs: what it calls, and is not built, builds itself.
+  /// Runs a built layer on symbols for such inputs. Layers that it calls, and that are not built, build themselves.
   virtual void run_for(std::span<const Spec> inputs, CallMode mode);
-  /// call() in the layer's name scope, of the input in the layer's type and with its mask.
+  /// call() in the layer's name scope, with the input in the layer's dtype and with its mask.
   Tensor run(const Tensor& x) const;
+  /// True once it has its variables.
   bool is_built() const { return built_; }
   /// Own variables, then those of the children.
   virtual Variables variables() const;
-  /// Its own variables that pruning is for, as in TensorFlow's toolkit: kernels and tables, neither biases nor
+  /// Its own variables that pruning applies to, as in TensorFlow's toolkit: kernels and tables, neither biases nor
   /// depthwise kernels.
   virtual Variables kernels() const;
-  /// What call() or a call of several inputs gives for those that it was built for; empty: it is not known.
+  /// The result's spec for the inputs that it was built for, with one or several inputs; empty if it is not known.
   std::optional<Spec> output() const;
-  /// How often each weight of the kernels is multiplied for one example; dimensions that are open count as 1.
+  /// Number of multiplications with each weight of the kernels for one example. Open dimensions count as 1.
   virtual std::int64_t multiplications() const;
+  /// Its treatment of channels.
   virtual ChannelFlow channel_flow() const { return {}; }
-  /// A copy of a built layer with these channels of its input and output alone.
+  /// A copy of a built layer with only these channels of its input and output.
   std::shared_ptr<Layer> with_channels(const ChannelList& inputs, const ChannelList& outputs) const;
-  /// The spec of what call() gives for `input`; known sizes stay known.
+  /// The spec of call()'s result for `input`. Known sizes stay known.
   Spec output_of(const Spec& input, CallMode mode = CallMode::inference) const;
 
-  /// The types of this layer and of those within that were given none of their own. InvalidArgument if it is built with
-  /// variables of another type.
+  /// Sets the dtypes of this layer and of those within that have no policy of their own. InvalidArgument if it is built
+  /// with variables of another dtype.
   void set_policy(const Policy& policy);
+  /// The dtypes of this layer; empty: the input's.
   const std::optional<Policy>& policy() const { return policy_; }
-  /// Of the layer or the first one within that has any; null: none.
+  /// The loss scale of the layer or of the first one within that has one; null if there is none.
   std::shared_ptr<LossScale> loss_scale() const;
-  /// A copy of a layer goes its own way.
+  /// Gives a copy of a layer a loss scale of its own.
   void renew_loss_scale();
-  /// `x` in the type that the layer computes in; integers and booleans stay.
+  /// `x` in the dtype that the layer computes in. Integers and booleans stay.
   Tensor computed(const Tensor& x) const;
 
-  /// Of this layer and all within; variables that were made as none to be trained stay so. For those that it is yet to
-  /// make, too.
+  /// Freezes or unfreezes this layer and all within, and the variables that they will make. Variables that were made as
+  /// not trainable stay so.
   void set_trainable(bool trainable);
-  /// Whether it was not frozen. A trace takes note of it.
+  /// True if it was not frozen. A trace is notified.
   bool is_trainable() const;
-  /// What traces go by to see that it is another layer now.
+  /// The state by which traces see that it has become another layer.
   const Setup& setup() const { return setup_; }
-  /// Traces that met this layer or one within have to see that it is another one now. `how` as in "layer dense was
+  /// Notifies traces that met this layer or one within that it is another one now. `how` as in "layer dense was
   /// assigned".
   void note_change_within(const char* how);
+  /// note_change_within() for this layer alone.
   void note_change(const char* how) { setup_.change(how); }
-  /// What a trace has to know of a layer that it has met.
+  /// Tells a trace everything that it has to know of a layer that it has met.
   virtual void watch(Trace& trace) const;
-  /// The same of this layer and those within, if there is a trace.
+  /// watch() for this layer and those within, if there is a trace.
   void note_looked_at() const;
 
-  /// Whether this layer computes what `other` does, given its variables. False where that cannot be told.
+  /// True if this layer computes the function of `other`, given its variables. False if that cannot be determined.
   virtual bool has_setup_of(const Layer& other) const;
-  /// Has the variables on the right in place of its own on the left.
+  /// A map from variables to those that replace them.
   using Rebinding = std::map<const VariableCell*, std::shared_ptr<VariableCell>>;
+  /// Replaces its variables by those that the map has for them.
   virtual void rebind(const Rebinding& cells);
-  /// Takes over all that `fresh` is, a layer that nobody else has, so that what is within stays where it was, as far as
-  /// it can. False: it cannot, and nothing has happened.
+  /// Takes over everything of `fresh`, a layer that nobody else has, so that its contents stay in place where possible.
+  /// False: it cannot, and nothing has happened.
   virtual bool become(Layer&) { return false; }
-  /// The name, the prefix and the types that `before` has by its place, unless it was given its own; of two names that
-  /// were given the own one or not.
+  /// Takes over the name, the prefix and the dtypes that `before` has by its place, unless it has its own. Of two names
+  /// that the user gave, it keeps its own or not.
   void take_place_of(const Layer& before, bool keeps_own_name);
-  /// Trained or not as `like`, layer by layer, which has the same layers within.
+  /// Freezes or unfreezes layer by layer as in `like`, which has the same layers within.
   void copy_trainability(const Layer& like);
-  /// Its loss scale becomes that of `before`, which takes over the value; its variables have it.
+  /// Its loss scale becomes that of `before`, which takes over the value. Its variables have it, too.
   void keep_loss_scale_of(const Layer& before);
-  /// Where a module that shares this layer was assigned to: what it is now.
+  /// If a module that shares this layer was assigned to: the layer that it is now.
   std::shared_ptr<Layer> successor;
 
-  /// Penalties on trainable variables of this layer and those within, each variable's once: scalars.
+  /// Penalties on trainable variables of this layer and those within, once per variable: scalars.
   Tensors penalties() const;
-  /// The losses that the last call brought, of this layer and those within: means over the rows of what was penalized.
+  /// The losses that the last call added, of this layer and those within: means over the rows that were penalized.
   /// InvalidArgument if they belong to a compiled function that is over.
   Tensors call_losses() const;
+  /// Removes these losses.
   void forget_call_losses() const;
 
-  /// Of this process; a copy has one of its own.
+  /// A number that is unique in this process; a copy has one of its own.
   std::uint64_t id() const { return id_; }
-  /// Adds its own variables, and what a walk over it meets within.
+  /// Adds its own variables, and the contents that a walk over it finds.
   virtual void add_parts_to(Structure& structure) const;
-  /// What the last walk over this layer found.
+  /// The result of the last walk over this layer.
   FoundCache& found() const { return found_; }
-  /// Whether it, or a layer within, has a penalty on what it gives.
+  /// True if it, or a layer within, has a penalty on its result.
   bool brings_losses() const;
 
+  /// Its name, without a prefix.
   const std::string& name() const { return name_; }
-  /// What messages call its type: the kind, "Model<Net>".
+  /// Its type in messages: the kind, or "Model<Net>".
   virtual std::string type() const { return std::string(kind()); }
-  /// What messages call it, also without a name of its own: "dense", "Model<Net>", "`head` (dense)".
+  /// Its name in messages, also without a name of its own: "dense", "Model<Net>", "`head` (dense)".
   std::string called() const;
+  /// True if the user named it.
   bool has_own_name() const { return own_name_; }
-  /// Names the layer; its variables become "<prefix><name>/<variable>".
+  /// Names the layer. Its variables become "<prefix><name>/<variable>".
   void rename(std::string name, bool by_user);
+  /// Sets the prefix of its variables' names.
   void set_prefix(const std::string& prefix);
-  /// Names its variables anew, which a model that shares layers with this one may have named.
+  /// Names its variables again, since a model that shares layers with this one may have renamed them.
   void name_again() { name_variables(); }
-  /// Its variables are called as if it had this prefix and name: those of a layer that another model has named.
+  /// Names its variables as if it had this prefix and name, for those of a layer that another model has named.
   void name_variables_as(const std::string& prefix, const std::string& name);
-  /// The layers that it was copied from, as long as they are there.
+  /// The layers that it was copied from, as far as they still exist.
   std::vector<std::shared_ptr<const Layer>> sources() const;
+  /// Records a layer that it was copied from.
   void note_source(const std::shared_ptr<const Layer>& source);
+  /// Number of elements of its variables.
   std::int64_t parameters() const { return variables().parameters(); }
-  /// What it was built for, if that was one input.
+  /// The spec that it was built for, if that was one input.
   const std::optional<Spec>& input() const { return input_; }
 
  protected:
@@ -152,19 +166,19 @@ class Layer {
   Layer(const Layer& other);
   const std::string& prefix() const { return prefix_; }
   virtual void name_variables();
-  /// Whether call() is to be given its input in the type of the policy; layers that only pass it on need not.
+  /// True if call() needs its input in the dtype of the policy. Layers that only pass it on do not.
   virtual bool casts_input() const { return true; }
-  /// call() of several inputs, of layers that take them.
+  /// call() for several inputs, for layers that take them.
   virtual Tensor call_on(In inputs) const;
-  /// `child` was added to children().
+  /// Call this after `child` was added to children().
   void pass_on(Layer& child) const;
-  /// Whether no two copies of one layer are set up differently: nothing but build() changes its fields.
+  /// True if no two copies of one layer are set up differently: nothing but build() changes its fields.
   virtual bool has_fixed_setup() const { return false; }
-  /// All but the layers within.
+  /// Takes over everything except the layers within.
   void take_own(Layer& fresh);
-  /// Its variables are for that many channels of the output now.
+  /// Declares that its variables are for that many channels of the output now.
   virtual void set_output_channels(std::int64_t) {}
-  /// It was built by running it.
+  /// Declares that it was built by running it.
   void note_built(std::span<const Spec> inputs);
   /// Makes one of the layer's variables. Its first value is computed when it is needed.
   void add_variable(const std::string& name, const Tensor& initial, VariableOptions options = {},
@@ -172,14 +186,14 @@ class Layer {
   void add_variable(const std::string& name, const Tensor& initial, Regularizer regularizer) {
     add_variable(name, initial, {}, std::move(regularizer));
   }
-  /// Of what the layer gives.
+  /// Sets the penalty on the layer's result.
   void set_activity_regularizer(Regularizer regularizer) { activity_regularizer_ = std::move(regularizer); }
-  /// A loss of this call: the penalty on `y`, something within the layer, if there is one.
+  /// Records a loss of this call: the penalty on `y`, a value within the layer, if there is one.
   void note_activity(const Regularizer& regularizer, const Tensor& y) const;
-  /// What follows call(): the mask of its result, and its penalty. run() does it.
+  /// The work after call(): the mask of its result, and its penalty. run() does it.
   void note_result(const Tensor& x, const Tensor& mask, const Tensor& y) const;
   Variable& variable(std::size_t i) const { return own_[i]; }
-  /// Its value in the type that the layer computes in.
+  /// The variable's value in the dtype that the layer computes in.
   Tensor parameter(std::size_t i) const { return computed(variable(i)); }
   std::size_t own_count() const { return own_.size(); }
   /// The product of the dimensions between the first and the last one, as far as they are known.
@@ -197,14 +211,14 @@ class Layer {
   void replace_loss_scale(const std::shared_ptr<LossScale>& before, const std::shared_ptr<LossScale>& now);
   void settle_loss_scale();
   Setup setup_;
-  std::uint64_t origin_;          // of one layer and its copies, until one of them is built or given another policy
-  std::optional<Policy> policy_;  // empty: everything is of the input's type
+  std::uint64_t origin_;          // shared by a layer and its copies, until one of them is built or gets another policy
+  std::optional<Policy> policy_;  // empty: the dtype of the input
   bool own_policy_ = false;
   std::shared_ptr<LossScale> loss_scale_;
   std::string name_, prefix_;
   bool own_name_ = false, built_ = false;
-  std::optional<Spec> input_;  // that it was built for
-  std::vector<Spec> inputs_;   // the same of several; sizes that are not known are any_size
+  std::optional<Spec> input_;  // spec that it was built for
+  std::vector<Spec> inputs_;   // specs of several inputs; unknown sizes are any_size
   Variables own_;
   std::vector<std::string> own_names_;  // "kernel", "bias"
   std::vector<Regularizer> own_regularizers_;
@@ -212,7 +226,7 @@ class Layer {
   mutable CallLosses call_losses_;
 };
 
-/// A gradient through a layer whose result depends on the mode, where nobody said which: one warning a process.
+/// Warns once per process about a gradient through a layer whose result depends on the mode, if the mode was not given.
 void warn_if_mode_unsaid(std::string_view layer);
 
 }  // namespace gradus

@@ -1,4 +1,4 @@
-/// What a layer is beside its values: whether it is trained, what traces see of it, and becoming another one.
+/// The setup of a layer beside its values: its trainability, its view by traces, and becoming another layer.
 #include <algorithm>
 #include <typeinfo>
 #include "gradus/function/trace.h"

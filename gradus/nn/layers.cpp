@@ -1,4 +1,4 @@
-/// What the layers compute, and the variables that they have.
+/// The formulas of the layers, and their variables.
 #include "gradus/nn/layers.h"
 #include <set>
 #include "gradus/base/ranges.h"

@@ -1,4 +1,4 @@
-/// The layers. Each adds constructors to Module and nothing else, so that passing by base is safe.
+/// The basic layers. Each adds constructors to Module and nothing else, so that passing by base is safe.
 #pragma once
 #include <optional>
 #include <vector>
@@ -12,32 +12,36 @@
 
 namespace gradus {
 
+/// Options of Dense.
 struct DenseOptions {
-  Activation activation = linear;  // here or as an argument: both are an InvalidArgument
-  bool use_bias = true;
+  Activation activation = linear;  // here or as an argument; InvalidArgument if it is given twice
+  bool use_bias = true;            // the layer has a bias
+  /// First values of kernel and bias.
   Initializer kernel_initializer = initializers::glorot_uniform, bias_initializer = initializers::zeros;
-  std::optional<DType> dtype = {};  // of the variables and of computing; empty: the policy's, else that of the input
-  std::string name = {};
+  std::optional<DType> dtype = {};  // of the variables and of computing; empty: the policy's, else the input's
+  std::string name = {};            // empty: by its class
+  /// Penalties on the variables and the result.
   Regularizer kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
-  detail::NoInputShape input_shape = {};
+  detail::NoInputShape input_shape = {};  // never given: the first call or build() determines it
 };
-/// activation(x kernel + bias): [..., inputs] -> [..., units]. InvalidArgument unless `units` is positive and a dtype
-/// that is given is floating; in a call unless x is floating and `inputs` known, as many as it was built for.
+/// Fully connected layer: activation(x kernel + bias): [..., inputs] -> [..., units]. InvalidArgument unless `units` is
+/// positive and a given dtype is floating; in a call unless x is floating and `inputs` is known and as many as it was
+/// built for.
 struct Dense : Module {
   explicit Dense(std::int64_t units, Activation activation = linear, DenseOptions options = {});
   Dense(std::int64_t units, DenseOptions options);
-  /// InvalidArgument before it is built, of bias() also where there is none.
+  /// The kernel. InvalidArgument before the layer is built; bias() also if there is none.
   Variable& kernel() const;  // [inputs, units]
   Variable& bias() const;    // [units]
 };
 
-/// [batch, ...] -> [batch, product of the others]. InvalidArgument of a scalar.
+/// Flattens each example: [batch, ...] -> [batch, product of the others]. InvalidArgument for a scalar.
 struct Flatten : Module {
   Flatten();
 };
 
-/// In training: each element is 0 with probability `rate`, else divided by 1 - rate. In inference: nothing.
-/// InvalidArgument unless `rate` is at least 0 and below 1.
+/// In training, each element becomes 0 with probability `rate`, else it is divided by 1 - rate. In inference it passes
+/// x. InvalidArgument unless `rate` is at least 0 and below 1.
 struct Dropout : Module {
   explicit Dropout(double rate);
 };
@@ -53,21 +57,22 @@ struct Lambda : Module {
   Lambda(std::function<Tensor(const Tensor&)> f, std::string name);
 };
 
+/// Options of models.
 struct ModelOptions {
-  Policy policy = float32;  // float32: the type of the input, and the policies of the layers
-  std::string name = {};
+  Policy policy = float32;  // float32: the dtype of the input, and the policies of the layers
+  std::string name = {};    // empty: by its class
 };
-/// Layers one after the other; a Sequential in the list is a layer. InvalidArgument if it is built without any.
+/// Layers one after the other. A Sequential in the list is one layer. InvalidArgument if it is built without any.
 struct Sequential : Module {
   Sequential();
   Sequential(std::initializer_list<Module> layers, ModelOptions options = {});
   explicit Sequential(std::vector<Module> layers, ModelOptions options = {});
-  /// Before build; else InvalidArgument.
+  /// Appends a layer. InvalidArgument once it is built.
   void add(Module layer);
-  /// OutOfRange past the end. A part of a model is a Sequential of some of its layers, which are copied with their
-  /// values.
+  /// Layer i. OutOfRange past the end. A part of a model is a Sequential of some of its layers, which are copied with
+  /// their values.
   Module& layer(std::size_t i) const;
-  /// How many layers there are.
+  /// Number of layers.
   std::size_t size() const;
 };
 

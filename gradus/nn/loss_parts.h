@@ -1,4 +1,4 @@
-/// What the formulas of losses share.
+/// Parts that the formulas of losses share.
 #pragma once
 #include <limits>
 #include "gradus/nn/losses.h"
@@ -13,7 +13,7 @@ namespace gradus {
 /// Keras's epsilon.
 inline constexpr double smallest_probability = 1e-7;
 
-/// Labels and targets in the prediction's dtype, as Keras casts them: NumPy's are f64 unless somebody says otherwise.
+/// Labels and targets in the prediction's dtype, as Keras casts them: NumPy's are f64 by default.
 inline Tensor as_targets(const Tensor& y, const Tensor& prediction) {
   return y.dtype() == prediction.dtype() ? y : cast(y, prediction.dtype());
 }
@@ -28,13 +28,13 @@ inline Tensor smoothed(const Tensor& y, double smoothing, double share) {
   return smoothing == 0 ? y : y * (1 - smoothing) + smoothing * share;
 }
 
-/// A row in units in which its sums are finite, so that limits and large numbers do not become inf / inf: 1 where they
-/// are finite as it is. Where it holds one infinity that is 1 and all else 0, so no gradient passes; of several there
-/// is no limit, so the row is NaN.
+/// A row in units in which its sums are finite, so that limits and large numbers do not become inf / inf. The unit is 1
+/// where they are finite anyway. A row with one infinity becomes 1 there and 0 elsewhere, so no gradient passes. With
+/// several infinities there is no limit, so the row is NaN.
 struct InUnits {
-  Tensor x, unit;  // unit: 1 along the axes that `along` names, which says .keepdims
+  Tensor x, unit;  // unit: 1 along the axes that `along` names, which sets .keepdims
 
-  /// `total` decides: what is infinite where a sum along the row is.
+  /// `total` decides: it is infinite where a sum along the row is.
   InUnits(const Tensor& given, const Tensor& total, const ReduceOptions& along) {
     const Tensor one = fill_like(total, 1), overflows = is_inf(total);
     unit = where(overflows, stop_gradient(reduce_max(abs(given), along)), one);
@@ -45,7 +45,7 @@ struct InUnits {
   }
 };
 
-/// Probabilities that sum to 1.
+/// Probabilities scaled to the sum 1.
 inline Tensor shares_of(const Tensor& probabilities) {
   const ReduceOptions row{.axis = {-1}, .keepdims = true};
   const Tensor p = InUnits(probabilities, reduce_sum(probabilities, row), row).x;

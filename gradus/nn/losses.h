@@ -1,9 +1,9 @@
-/// Losses. The functions give one number per example; the classes of the same name make a Loss of them. Whether
-/// predictions are logits or probabilities is said, never assumed. Targets of another dtype are cast to the
+/// Losses. The functions give one number per example; the classes of the same name make a Loss of them. The user
+/// declares predictions as logits or probabilities; neither is assumed. Targets of another dtype are cast to the
 /// prediction's.
 ///
-/// Classes stand in the last axis of a prediction; all axes before it count examples: of [batch, time, classes] there
-/// are batch * time. Of predictions [n] of regressions and binary classes each element is an example of its own.
+/// Classes stand in the last axis of a prediction, and all axes before it count examples: [batch, time, classes] has
+/// batch * time. In predictions [n] of regressions and binary classes, each element is an example of its own.
 #pragma once
 #include <concepts>
 #include <functional>
@@ -14,10 +14,15 @@
 
 namespace gradus {
 
+/// The type of from_logits.
 struct from_logits_t {};
+/// Declares that predictions are logits, unnormalised log-probabilities.
 inline constexpr from_logits_t from_logits{};
+/// The type of from_probabilities.
 struct from_probabilities_t {};
+/// Declares that predictions are probabilities.
 inline constexpr from_probabilities_t from_probabilities{};
+/// from_logits or from_probabilities.
 template <class T>
 concept PredictionForm = std::same_as<T, from_logits_t> || std::same_as<T, from_probabilities_t>;
 
@@ -27,44 +32,47 @@ Tensor sparse_categorical_crossentropy(const Tensor& y, const Tensor& prediction
 Tensor binary_crossentropy(const Tensor& y, const Tensor& prediction, bool logits);
 }  // namespace detail
 
-// `from_logits` of the output of a softmax (or sigmoid, for binary) is an InvalidArgument. Probabilities are clipped to
-// [1e-7, 1 - 1e-7] before the logarithm, as Keras does.
+// `from_logits` with the output of a softmax (or sigmoid, for binary) is an InvalidArgument. Probabilities are clipped
+// to [1e-7, 1 - 1e-7] before the logarithm, as in Keras.
 
-/// -sum(y * log(p)); y is of the prediction's shape.
+/// Categorical crossentropy -sum(y * log(p)). y has the prediction's shape.
 template <PredictionForm P> Tensor categorical_crossentropy(const Tensor& y, const Tensor& prediction, P) {
   return detail::categorical_crossentropy(y, prediction, std::same_as<P, from_logits_t>);
 }
-/// -log(p[y]); y holds classes as integers, of the prediction's shape without the last axis. A label outside the
-/// classes is an OutOfRange when the value is observed.
+/// Crossentropy -log(p[y]). y holds classes as integers, in the prediction's shape without the last axis. A label
+/// outside the classes is an OutOfRange when the value is observed.
 template <PredictionForm P> Tensor sparse_categorical_crossentropy(const Tensor& y, const Tensor& prediction, P) {
   return detail::sparse_categorical_crossentropy(y, prediction, std::same_as<P, from_logits_t>);
 }
-/// -(y log(p) + (1 - y) log(1 - p)), the mean over the last axis; y is of the prediction's shape.
+/// Binary crossentropy -(y log(p) + (1 - y) log(1 - p)), the mean over the last axis. y has the prediction's shape.
 template <PredictionForm P> Tensor binary_crossentropy(const Tensor& y, const Tensor& prediction, P) {
   return detail::binary_crossentropy(y, prediction, std::same_as<P, from_logits_t>);
 }
-/// The mean over the last axis. Shapes must agree: [n] against [n, 1] is an InvalidArgument, not a broadcast.
+/// (y - p)^2, the mean over the last axis. Shapes must agree: [n] against [n, 1] is an InvalidArgument, not a
+/// broadcast.
 Tensor mean_squared_error(const Tensor& y, const Tensor& prediction);
+/// |y - p|, the mean over the last axis. Shapes must agree, as for mean_squared_error.
 Tensor mean_absolute_error(const Tensor& y, const Tensor& prediction);
 
-/// A value. sample_weight has one number per example, or one for each row of axis 0. An example of weight exactly 0, or
-/// with a label that is ignored, is out: whatever its y and prediction are, NaN, infinite or no class, value and
-/// gradients are those of the other examples, and its own gradient is 0.
+/// A loss function as a value. sample_weight has one number per example, or one per row of axis 0. An example with a
+/// weight of exactly 0, or with an ignored label, is left out. Whatever its y and prediction are (NaN, infinite, no
+/// class), value and gradients are those of the other examples, and its own gradient is 0.
 class LossFunction {
  public:
+  /// The mean over examples, with the number of examples as weight, or with the sum of sample_weight.
   Loss operator()(const Tensor& y, const Tensor& prediction) const;
   Loss operator()(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight) const;
 
  protected:
-  /// One number per example.
+  /// Gives one number per example.
   using Rule = std::function<Tensor(const Tensor& y, const Tensor& prediction)>;
-  /// Where the rule alone does not say it.
+  /// Examples of losses for which the rule alone does not determine them.
   struct Examples {
-    /// Axes of the prediction that one loss is taken over. Else examples are its first dimensions.
+    /// Axes of the prediction that one loss is taken over. By default examples are its first dimensions.
     std::optional<std::vector<int>> taken_over = {};
-    /// bool: which examples count; else all.
+    /// bool: the examples that count; by default all.
     Rule counts = {};
-    /// The rule where there are weights, of losses in which examples meet.
+    /// The rule with weights, for losses in which examples meet.
     std::function<Tensor(const Tensor& y, const Tensor& prediction, const Tensor& weight)> weighted = {};
   };
   explicit LossFunction(Rule rule) : LossFunction(std::move(rule), Examples()) {}
@@ -76,15 +84,18 @@ class LossFunction {
   Examples examples_;
 };
 
+/// Options of crossentropies with label smoothing.
 struct SmoothingOptions {
   double label_smoothing = 0;  // y becomes y * (1 - s) + s / classes (binary: s / 2)
   static constexpr auto ranges() { return std::array{Allowed::share("label_smoothing")}; }
 };
+/// Options of SparseCategoricalCrossentropy.
 struct IgnoreOptions {
-  std::optional<std::int64_t> ignore_class = {};  // labels that count nothing; if all are ignored, the loss is 0
+  std::optional<std::int64_t> ignore_class = {};  // label that is left out; if all are ignored, the loss is 0
   static constexpr auto ranges() { return std::array{Allowed::any("ignore_class")}; }
 };
 
+/// The Loss of categorical_crossentropy.
 struct CategoricalCrossentropy : LossFunction {
   CategoricalCrossentropy() = delete;  // from_logits or from_probabilities?
   template <PredictionForm P>
@@ -94,6 +105,7 @@ struct CategoricalCrossentropy : LossFunction {
  private:
   CategoricalCrossentropy(bool logits, SmoothingOptions options);
 };
+/// The Loss of binary_crossentropy.
 struct BinaryCrossentropy : LossFunction {
   BinaryCrossentropy() = delete;  // from_logits or from_probabilities?
   template <PredictionForm P>
@@ -103,6 +115,7 @@ struct BinaryCrossentropy : LossFunction {
  private:
   BinaryCrossentropy(bool logits, SmoothingOptions options);
 };
+/// The Loss of sparse_categorical_crossentropy.
 struct SparseCategoricalCrossentropy : LossFunction {
   SparseCategoricalCrossentropy() = delete;  // from_logits or from_probabilities?
   template <PredictionForm P>
@@ -113,14 +126,17 @@ struct SparseCategoricalCrossentropy : LossFunction {
   SparseCategoricalCrossentropy(bool logits, IgnoreOptions options);
   static Examples not_ignored(const IgnoreOptions& options);
 };
+/// The Loss of mean_squared_error.
 struct MeanSquaredError : LossFunction {
   MeanSquaredError();
 };
+/// Options of huber and Huber.
 struct HuberOptions {
-  double delta = 1;
+  double delta = 1;  // where the parabola ends
   static constexpr auto ranges() { return std::array{Allowed::positive("delta")}; }
 };
-/// Within delta e^2 / 2, beyond delta (|e| - delta / 2) (Huber 1964), the mean over the last axis.
+/// The Loss of huber: e^2 / 2 for |e| <= delta, beyond delta (|e| - delta / 2) (Huber 1964), the mean over the last
+/// axis.
 struct Huber : LossFunction {
   Huber();
   explicit Huber(HuberOptions options);
@@ -128,22 +144,24 @@ struct Huber : LossFunction {
 
 // For the rooms of the library.
 
-/// Whether `x` is surely what softmax (or sigmoid) gave: seen from the ops that made it, so never once they are gone.
+/// True if `x` is certainly the result of a softmax (or sigmoid). It is seen from the ops that made it, so never once
+/// they are gone.
 bool is_softmax(const Tensor& x);
+/// True if `x` is certainly the result of a sigmoid.
 bool is_sigmoid(const Tensor& x);
-/// InvalidArgument unless y is of the prediction's shape; `op` opens it.
+/// InvalidArgument, opened by `op`, unless y has the prediction's shape.
 void check_same_shape(std::string_view op, const Tensor& y, const Tensor& prediction);
-/// InvalidArgument unless y holds integers, one for each row of the prediction's last axis.
+/// InvalidArgument unless y holds integers, one per row of the prediction's last axis.
 void check_labels(std::string_view op, const Tensor& y, const Tensor& prediction);
-/// `weight` of the shape of x, which is y or a prediction: for x's first dimensions, or for those that are not in
-/// `taken_over`. Empty if it does not fit.
+/// `weight` in the shape of x, which is y or a prediction. It stands for x's first dimensions, or for those that are
+/// not in `taken_over`. Empty if it does not fit.
 Tensor weight_beside(const Tensor& weight, const Tensor& x, const std::optional<std::vector<int>>& taken_over = {});
-/// bool: where the weight is exactly 0.
+/// bool: true where the weight is exactly 0.
 Tensor is_left_out(const Tensor& weight);
-/// y with 0 for integers of weight 0, which need be no labels. The weight may be empty or not fit: then y itself.
+/// y with 0 for integers of weight 0, which need not be labels. If the weight is empty or does not fit: y itself.
 Tensor labels_that_count(const Tensor& y, const Tensor& weight);
-/// sample_weight as numbers of the dtype and shape of `per_example`: one an element, or one for all at a place of the
-/// first dimensions. InvalidArgument if it does not fit.
+/// sample_weight as numbers in the dtype and shape of `per_example`: one per element, or one per place of the first
+/// dimensions. InvalidArgument if it does not fit.
 Tensor fitted_weight(std::string_view op, const Tensor& sample_weight, const Tensor& per_example);
 
 }  // namespace gradus

@@ -1,4 +1,4 @@
-/// Singular values, and layers made of them.
+/// Singular values, and layers built from them.
 #include "gradus/nn/low_rank.h"
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-/// Sums, products and the like of several tensors.
+/// Sums, products and other merges of several tensors.
 #include "gradus/nn/merging.h"
 #include <algorithm>
 #include "gradus/nn/call_scope.h"

@@ -1,6 +1,6 @@
-/// Layers that make one tensor of several: fields of a model's struct, called with the tensors or a list of them. They
-/// have no variables. Tensors broadcast and agree in dtype. Masks of the tensors are joined as Keras does: a place
-/// counts that counts in one of them, if all have masks.
+/// Layers that merge several tensors into one: fields of a model's struct, called with the tensors or a list of them.
+/// They have no variables. Tensors broadcast and agree in dtype. Masks are joined as in Keras: if all tensors have
+/// masks, a place counts if it counts in one of them.
 #pragma once
 #include <array>
 #include <concepts>
@@ -10,32 +10,39 @@
 namespace gradus {
 
 namespace merging {
+/// Sum of the tensors.
 Tensor add(const std::vector<Tensor>& inputs);
+/// Difference of two tensors.
 Tensor subtract(const std::vector<Tensor>& inputs);
+/// Product of the tensors, elementwise.
 Tensor multiply(const std::vector<Tensor>& inputs);
+/// Mean of the tensors; floats.
 Tensor average(const std::vector<Tensor>& inputs);
+/// Largest of the tensors, elementwise.
 Tensor maximum(const std::vector<Tensor>& inputs);
+/// Smallest of the tensors, elementwise.
 Tensor minimum(const std::vector<Tensor>& inputs);
 }  // namespace merging
 
+/// A layer that applies `merge` to its inputs.
 template <Tensor (*merge)(const std::vector<Tensor>&)> struct MergingLayer {
-  /// InvalidArgument of no tensor.
+  /// The merged tensor. InvalidArgument without a tensor.
   Tensor operator()(const std::vector<Tensor>& inputs) const { return merge(inputs); }
   template <std::same_as<Tensor>... T> Tensor operator()(const Tensor& first, const T&... others) const {
     return merge({first, others...});
   }
 };
 
-using Add = MergingLayer<merging::add>;
-using Subtract = MergingLayer<merging::subtract>;  // of two
-using Multiply = MergingLayer<merging::multiply>;
-using Average = MergingLayer<merging::average>;  // of floats
-using Maximum = MergingLayer<merging::maximum>;
-using Minimum = MergingLayer<merging::minimum>;
+using Add = MergingLayer<merging::add>;            // a + b + ...
+using Subtract = MergingLayer<merging::subtract>;  // a - b; two tensors
+using Multiply = MergingLayer<merging::multiply>;  // a * b * ..., elementwise
+using Average = MergingLayer<merging::average>;    // mean; floats
+using Maximum = MergingLayer<merging::maximum>;    // largest, elementwise
+using Minimum = MergingLayer<merging::minimum>;    // smallest, elementwise
 
-/// One after the other along `axis`.
+/// Concatenation along `axis`.
 struct Concatenate {
-  int axis = -1;
+  int axis = -1;  // axis of the concatenation
   Tensor operator()(const std::vector<Tensor>& inputs) const;
   template <std::same_as<Tensor>... T> Tensor operator()(const Tensor& first, const T&... others) const {
     return (*this)(std::vector<Tensor>{first, others...});
@@ -43,10 +50,11 @@ struct Concatenate {
 };
 
 /// Sums of products over axes[0] of a and axes[1] of b, example by example: [batch, others of a..., others of b...], or
-/// [batch, 1] of vectors. `normalize`: of both divided by their lengths along the axis, which gives cosines.
+/// [batch, 1] for vectors. With `normalize` both are divided by their lengths along the axis first, which gives
+/// cosines.
 struct Dot {
-  std::array<int, 2> axes = {-1, -1};
-  bool normalize = false;
+  std::array<int, 2> axes = {-1, -1};  // axes to sum over, of a and of b
+  bool normalize = false;              // give cosines
   Tensor operator()(const Tensor& a, const Tensor& b) const;
 };
 

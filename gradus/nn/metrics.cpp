@@ -1,4 +1,5 @@
-/// Sums and weights: of traced calls in Variables, of all other calls in pending tensors, so that nothing is flushed.
+/// Sums and weights. Traced calls keep them in Variables, all other calls in pending tensors, so that nothing is
+/// flushed.
 #include "gradus/nn/metrics.h"
 #include <limits>
 #include "gradus/function/variable.h"

@@ -1,4 +1,5 @@
-/// Metrics: weighted means over examples, gathered on the device. Updating waits for nothing; reading the result does.
+/// Metrics: weighted means over examples, accumulated on the device. Updating waits for nothing; reading the result
+/// does.
 #pragma once
 #include <functional>
 #include <memory>
@@ -10,11 +11,10 @@
 
 namespace gradus {
 
-/// A value: copies gather on their own. In a traced function an update is part of the program.
+/// A metric as a value: copies accumulate on their own. In a traced function an update is part of the program.
 class Metric {
  public:
-  /// per_example(y, prediction) gives a number, or whether something holds, for each example. Narrow floats come to it
-  /// as f32, as to a loss.
+  /// per_example(y, prediction) gives a number or a boolean per example. Narrow floats are passed as f32, as to a loss.
   template <class F>
     requires std::is_invocable_r_v<Tensor, const F&, Tensor, Tensor>
   Metric(std::string name, F per_example)
@@ -28,24 +28,27 @@ class Metric {
   Metric& operator=(Metric other) noexcept;
   ~Metric();
 
+  /// Adds a batch.
   void update(const Tensor& y, const Tensor& prediction);
-  /// sample_weight: one number per example, or one for each row of axis 0. Of weight 0 nothing counts, not even NaN or
-  /// a label that is no class.
+  /// Adds a batch. sample_weight: one number per example, or one per row of axis 0. Examples of weight 0 do not count,
+  /// not even NaN or a label that is no class.
   void update(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight);
-  /// Of nothing: NaN.
+  /// The metric over all that was added; waits. NaN if nothing was added.
   double result() const;
+  /// Starts over.
   void reset();
+  /// The name in logs.
   const std::string& name() const;
-  /// What was gathered, for checkpoints; within a trace what traced calls gathered.
+  /// The accumulated values, for checkpoints; within a trace, those that traced calls accumulated.
   Variables variables() const;
 
  protected:
   using Rule = std::function<Tensor(const Tensor& y, const Tensor& prediction)>;
   Metric(std::string name, Rule rule, int);
-  /// What a batch adds to the totals, f64 [count]. The weight is empty, or one number per example, or one for each row
-  /// of axis 0.
+  /// Gives the terms that a batch adds to the totals, f64 [count]. The weight is empty, or one number per example, or
+  /// one per row of axis 0.
   using Gather = std::function<Tensor(const Tensor& y, const Tensor& prediction, const Tensor& sample_weight)>;
-  /// The result, from the totals.
+  /// Gives the result from the totals.
   using Finish = std::function<double(std::span<const double> totals)>;
   Metric(std::string name, std::int64_t count, Gather gather, Finish finish);
 
@@ -54,35 +57,37 @@ class Metric {
   std::unique_ptr<State> state_;
 };
 
-/// How often the largest prediction is that of the label.
+/// Share of examples whose largest prediction is that of the label.
 struct SparseCategoricalAccuracy : Metric {
   SparseCategoricalAccuracy();
 };
-/// The same for one-hot labels.
+/// SparseCategoricalAccuracy for one-hot labels.
 struct CategoricalAccuracy : Metric {
   CategoricalAccuracy();
 };
+/// Options of top-k accuracies.
 struct TopKAccuracyOptions {
-  std::int64_t k = 5;
+  std::int64_t k = 5;  // number of predictions that may be right
   static constexpr auto ranges() { return std::array{Allowed::positive("k")}; }
 };
-/// How often fewer than k predictions are larger than that of the label.
+/// Share of examples for which fewer than k predictions are larger than that of the label.
 struct SparseTopKCategoricalAccuracy : Metric {
   SparseTopKCategoricalAccuracy() : SparseTopKCategoricalAccuracy(TopKAccuracyOptions()) {}
   explicit SparseTopKCategoricalAccuracy(TopKAccuracyOptions options);
 };
-/// The same for one-hot labels.
+/// SparseTopKCategoricalAccuracy for one-hot labels.
 struct TopKCategoricalAccuracy : Metric {
   TopKCategoricalAccuracy() : TopKCategoricalAccuracy(TopKAccuracyOptions()) {}
   explicit TopKCategoricalAccuracy(TopKAccuracyOptions options);
 };
-/// How often a probability above 1/2, a logit above 0, agrees with y.
+/// Share of probabilities above 1/2, or logits above 0, that agree with y.
 struct BinaryAccuracy : Metric {
   template <PredictionForm P> explicit BinaryAccuracy(P) : BinaryAccuracy(std::same_as<P, from_logits_t>) {}
 
  private:
   explicit BinaryAccuracy(bool logits);
 };
+/// Mean of |y - prediction|.
 struct MeanAbsoluteError : Metric {
   MeanAbsoluteError();
 };

@@ -7,20 +7,20 @@
 ///   };
 ///   Model<Net> model;
 ///
-/// They may lie in structs, arrays (of C, too), optionals, variants, pairs, tuples, standard containers (a map's keys
-/// are in the names), behind std::shared_ptr and std::unique_ptr, and behind raw pointers and std::reference_wrapper,
-/// which lead to what others own. What is directly in a class with constructors, bases or private fields is found, too,
-/// and called by its kind ("block/dense", "block/dense_1"). One that has layers on the heap names all that it has, by
-/// one line:
+/// Layers may be in structs, arrays (also of C), optionals, variants, pairs, tuples and standard containers (a map's
+/// keys are in the names). They may be behind std::shared_ptr and std::unique_ptr, and behind raw pointers and
+/// std::reference_wrapper, which lead to objects that others own. Layers directly in a class with constructors, bases
+/// or private fields are found, too, and named by their kind ("block/dense", "block/dense_1"). A class with layers on
+/// the heap lists all of its layers, in one line:
 ///
 ///   auto layers() const { return named_layers("first", first_, "blocks", blocks_); }   // or std::tie(first_, blocks_)
 ///
-/// A layer that has variables or penalties and runs within the call, but is not found, as one that is made there, in a
-/// lambda or a global, is an InvalidArgument; so is reading a trainable Variable that is not found.
+/// InvalidArgument if a layer with variables or penalties runs within the call, but is not found: one that is made
+/// there, in a lambda or a global. Reading a trainable Variable that is not found is an InvalidArgument, too.
 ///
-/// Fields that are bool, numbers or enums belong to the signature of a compiled function that calls the model: a
-/// changed one is a retrace that names it. Other fields (tensors, texts, functions, and what a class keeps private) are
-/// C++ state, frozen when traced.
+/// Fields that are bool, numbers or enums belong to the signature of a compiled function that calls the model: changing
+/// one is a retrace that names it. Other fields (tensors, texts, functions, and private contents of a class) are C++
+/// state, frozen when traced.
 #pragma once
 #include <tuple>
 #include "gradus/nn/layers.h"
@@ -36,7 +36,7 @@ concept IsMode = std::same_as<T, training_t> || std::same_as<T, inference_t>;
 inline CallMode mode_of(training_t) { return CallMode::training; }
 inline CallMode mode_of(inference_t) { return CallMode::inference; }
 
-/// What Net gives for inputs A..., of which the last may be a mode. No type: it does not take them.
+/// The result of Net for inputs A..., of which the last may be a mode. No type if Net does not take them.
 template <class Net, class Inputs, class... Rest> struct net_result {};
 template <class Net, class... In>
   requires std::invocable<const Net&, const In&...>
@@ -52,7 +52,7 @@ template <class Net, class... In, class Next, class... Rest>
   requires(!IsMode<Next>)
 struct net_result<Net, std::tuple<In...>, Next, Rest...> : net_result<Net, std::tuple<In..., Next>, Rest...> {};
 
-/// Whether a Net& takes these inputs, the last of which may be a mode.
+/// True if a Net& takes these inputs, the last of which may be a mode.
 template <class Net, class... A> constexpr bool is_called_as = std::invocable<Net, const A&...>;
 template <class Net, class... A>
   requires(sizeof...(A) > 0 && !std::invocable<Net, const A&...>)
@@ -64,14 +64,14 @@ constexpr bool is_called_as<Net, A...> = []<std::size_t... i>(std::index_sequenc
 inline Tensor computed(const Layer& layer, const Tensor& x) { return layer.computed(x); }
 const auto& computed(const Layer&, const auto& x) { return x; }
 
-/// A Variable is read before the call: it is an input, and none of the model's.
+/// A Variable is read before the call: it is an input, and not the model's.
 inline Tensor read(const Variable& x) { return x.value(); }
 const auto& read(const auto& x) { return x; }
 
 inline void add_spec(std::vector<Spec>& specs, const Tensor& x) { specs.push_back(x.spec()); }
 void add_spec(std::vector<Spec>&, const auto&) {}
 
-/// Calls the struct with these tensors, at most six. Whether it takes so many.
+/// Calls the struct with these tensors, at most six. False if it does not take so many.
 template <class Net> bool call_with_tensors(const Net& net, In in) {
   const auto fits = [&]<std::size_t... i>(std::index_sequence<i...>) {
     if constexpr (std::invocable<const Net&, decltype((static_cast<void>(i), std::declval<const Tensor&>()))...>) {
@@ -100,14 +100,14 @@ template <class Net> struct NetLayerOf final : StructLayer<Net, NetLayerOf<Net>>
 
 }  // namespace detail
 
-/// What a model of Net gives for inputs A..., the last of which may be a mode.
+/// The result of a model of Net for inputs A..., the last of which may be a mode.
 template <class Net, class... A> using call_result_t = typename detail::net_result<Net, std::tuple<>, A...>::type;
 
-/// Net: a struct with a const operator() from tensors to a Tensor, or to a tuple or array of them. Copying copies the
-/// variables, also behind std::shared_ptr: what several of them share is one in the copy. What raw pointers lead to is
-/// not copied; those into the model itself lead into the copy. A Net that cannot be copied, with a std::unique_ptr, is
-/// an InvalidArgument when it is. Assigning is that of modules: fields of a built model stay where they are, so that
-/// references to them hold.
+/// A model with the layers of a struct. Net has a const operator() from tensors to a Tensor, or to a tuple or array of
+/// them. Copying copies the variables, also behind std::shared_ptr: if several share one, they share one in the copy.
+/// Objects behind raw pointers are not copied; pointers into the model itself point into the copy. Copying a Net that
+/// cannot be copied, with a std::unique_ptr, is an InvalidArgument. Assigning is that of modules: fields of a built
+/// model stay in place, so that references to them hold.
 template <class Net> struct Model : Module {
   Model() : Module(made()) {}
   explicit Model(Net net, ModelOptions options = {})
@@ -116,7 +116,7 @@ template <class Net> struct Model : Module {
     if (options.policy != float32) set_policy(options.policy);
   }
 
-  /// model(a, b), model(a, b, training): a mode comes last. The first call builds.
+  /// The result for these inputs; a mode comes last: model(a, b), model(a, b, training). The first call builds.
   template <class... A>
     requires requires { typename call_result_t<Net, A...>; }
   auto operator()(const A&... inputs) const -> call_result_t<Net, A...> {
@@ -134,12 +134,12 @@ template <class Net> struct Model : Module {
   void operator()(const A&...) const = delete;  // the struct takes other inputs; a mode comes last: model(x, training)
 
   using Module::build;
-  /// Of several inputs: model.build({{f32, {any_size, 8}}, {i32, {any_size}}}).
+  /// Builds for several inputs: model.build({{f32, {any_size, 8}}, {i32, {any_size}}}).
   void build(std::initializer_list<Spec> inputs) {
     layer_behind().ensure_built(std::span(inputs.begin(), inputs.size()));
   }
 
-  /// The struct, to reach its fields.
+  /// Access to the struct's fields.
   Net* operator->() const {
     const auto layer = net_layer();
     layer->note_looked_at();

@@ -1,4 +1,4 @@
-/// Module: a layer or a model of one input and one output. A value: copying copies the variables, moving keeps them.
+/// Module: a layer or a model with one input and one output. A value: copying copies the variables, moving keeps them.
 #pragma once
 #include <concepts>
 #include <iosfwd>
@@ -13,14 +13,15 @@ namespace gradus {
 
 class Layer;
 
-/// A handle to the layer or model behind `module`, for models that are to use the same one: it is trained once, saved
-/// with each of them, and counted once in each. Copies of the handle are the same layer, too, until a model has taken
-/// it; copying a model copies what it shares with others, as all else in it.
+/// A handle to the layer or model behind `module`, to use one layer in several models. It is trained once, saved with
+/// each of them, and counted once in each. Copies of the handle are the same layer, too, until a model has taken it.
+/// Copying a model copies the layers that it shares with others, like all its layers.
 ///
 ///   Sequential generator{...}, discriminator{...};
 ///   Sequential gan{shared(generator), shared(discriminator)};
 template <std::derived_from<class Module> M> M shared(const M& module);
 
+/// A handle to a layer or model with one input and one output.
 class Module {
  public:
   /// A mistake: a struct that derives from Module.
@@ -29,80 +30,87 @@ class Module {
                   "a model is a plain struct of layers, struct Net { ... }; Model<Net> model;");
   }
   Module(Tensor (*)(const Tensor&)) = delete;  // a function becomes a layer by Lambda(relu)
-  /// A call that says nothing takes the enclosing mode, else inference. The first call builds.
+  /// Calls the layer. Without a mode it takes the enclosing one, else inference. The first call builds.
   Tensor operator()(const Tensor& x) const;
   Tensor operator()(const Tensor& x, training_t) const;
   Tensor operator()(const Tensor& x, inference_t) const;
   template <class Mode>
     requires(std::same_as<Mode, training_t> || std::same_as<Mode, inference_t>)
   void operator()(Mode, const Tensor& x) const = delete;  // the mode comes last: model(x, training)
-  /// Makes the variables for inputs of this spec; any_size where a size does not matter.
+  /// Makes the variables for inputs of this spec; any_size stands for a size that does not matter.
   void build(const Spec& input);
+  /// All variables: its own, then those of the layers within.
   Variables variables() const;
-  /// The list may be asked for before the module is built, but not looked at: then InvalidArgument.
+  /// The variables that are trained. The list may be asked for before the module is built, but reading it then is an
+  /// InvalidArgument.
   Variables trainable_variables() const;
-  /// Of this layer and all within, now and of what they make when they are built; the last call about a layer holds. A
-  /// frozen layer has no trainable variables; frozen batch normalization goes by its moving statistics in training,
-  /// too, and does not move them, frozen spectral normalization leaves its kernel alone; dropout still drops. Variables
-  /// that are none to be trained, such as moving statistics, stay so. What was traced notices it.
+  /// Freezes or unfreezes this layer and all within, now and for variables made when they are built; the last call
+  /// about a layer holds. A frozen layer has no trainable variables. Frozen batch normalization uses its moving
+  /// statistics in training, too, and does not move them; frozen spectral normalization leaves its kernel alone;
+  /// dropout still drops. Variables that are never trained, such as moving statistics, stay so. Traces notice the
+  /// change.
   void set_trainable(bool trainable);
+  /// Names the layer; its variables are renamed.
   void set_name(std::string name);
-  /// The types in which this layer, and those within that were given none of their own, compute and keep variables:
-  /// their inputs are cast. Before it is built, unless its variables are of that type; else InvalidArgument.
+  /// Sets the dtypes in which this layer, and those within that have no policy of their own, compute and keep
+  /// variables. Inputs are cast. InvalidArgument once it is built, unless its variables are of that dtype.
   void set_policy(const Policy& policy);
-  /// Now; 1 unless the policy scales.
+  /// The present loss scale; 1 unless the policy scales.
   double loss_scale() const;
+  /// The name.
   const std::string& name() const;
-  /// Scalars to be added to a loss, as fit and evaluate do: what the last call brought by activity regularizers, then
-  /// the penalties on trainable variables. InvalidArgument if that call was within a compiled function that is over.
+  /// Scalars to add to a loss, as fit and evaluate do: the activity penalties of the last call, then the penalties on
+  /// trainable variables. InvalidArgument if that call was within a compiled function that is over.
   std::vector<Tensor> losses() const;
-  /// The mask that model(x) hands on, bool of its first dimensions, for a loss of one's own: sample_weight =
-  /// cast(mask, f32). Empty: every place counts. `mask`: of x, as Embedding and Masking make one themselves.
+  /// The mask that model(x) passes on, bool in its first dimensions, for a loss of one's own: sample_weight =
+  /// cast(mask, f32). Empty: every place counts. `mask`: the mask of x, which Embedding and Masking make themselves.
   Tensor compute_mask(const Tensor& x, const Tensor& mask = {}) const;
   /// A table: layer, output shape, parameters, bytes.
   std::string summary() const;
-  /// The summary.
+  /// Prints the summary.
   friend std::ostream& operator<<(std::ostream& out, const Module& module);
 
-  /// Deep: variables of its own with the same values. What is there twice is there twice in the copy. Of what shared()
-  /// gave: the same layer.
+  /// A deep copy: variables of its own with the same values. A layer that occurs twice occurs twice in the copy. A
+  /// handle from shared() gives the same layer.
   Module(const Module& other);
   /// Keeps identity: the same cells, known to the same optimizer.
   Module(Module&& other) noexcept;
-  /// It becomes the function that `other` is: layers with all their options, values, masks, what is frozen. One that is
-  /// built keeps its variables, known to its optimizer, and its name; so theirs must be as many, of the same shapes and
-  /// types: else InvalidArgument, and nothing changes. `other` is built as this one was if it is not. What was traced
-  /// with this module is traced anew, unless nothing but values has changed. One without variables, or not built, just
-  /// becomes the other. Not within a traced function, if it has variables.
+  /// Assigning makes it the function that `other` is: layers with all their options, values, masks, frozen layers. A
+  /// built module keeps its variables, known to its optimizer, and its name. So they must match in number, shapes and
+  /// dtypes: else InvalidArgument, and nothing changes. `other` is built as this one was if it is not built. Traces of
+  /// this module are renewed, unless nothing but values has changed. A module without variables, or not built, just
+  /// becomes the other. InvalidArgument within a traced function, if it has variables.
   Module& operator=(const Module& other);
   Module& operator=(Module&& other);
   ~Module();
 
   // For the rooms of the library.
+  /// The layer.
   Layer& layer_behind() const;
+  /// True once it has its variables.
   bool is_built() const;
-  /// Moved from, with nothing assigned to it since.
+  /// True if it was moved from, with nothing assigned to it since.
   bool is_empty() const { return !shared_layer(); }
-  /// A model has taken this handle: copying it copies the layer from now on.
+  /// Declares that a model has taken this handle: copying it copies the layer from now on.
   void settle();
-  /// Whether copies of this handle are the same layer.
+  /// True if copies of this handle are the same layer.
   bool is_shared() const { return handle_ == Handle::shared; }
-  /// Whether the layer was taken as a shared one, so that another model may have given it its name.
+  /// True if the layer was taken as a shared one, so that another model may have named it.
   bool is_settled() const { return handle_ == Handle::settled; }
-  /// That of the layer behind, 0 if there is none.
+  /// The setup number of the layer, 0 if there is none.
   std::uint64_t setup_number() const;
-  /// Both have the other's layer; traces are not told.
+  /// Exchanges the layers; traces are not notified.
   void exchange_layers(Module& other) noexcept { layer_.swap(other.layer_); }
 
  protected:
   explicit Module(std::shared_ptr<Layer> layer);
-  /// What layer_behind() is, or null.
+  /// The layer, or null.
   const std::shared_ptr<Layer>& shared_layer() const;
 
  private:
   template <std::derived_from<Module> M> friend M shared(const M& module);
   enum class Handle : unsigned char { own, shared, settled };
-  /// In its lifetime a copy of `module` that this thread makes is a shared handle.
+  /// While it lives, a copy of `module` that this thread makes is a shared handle.
   class Sharing {
    public:
     explicit Sharing(const Module& module);

@@ -1,4 +1,4 @@
-/// Finding, naming and building what a struct of layers holds.
+/// Finding, naming and building the layers of a struct.
 #include "gradus/nn/net_layer.h"
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-/// What the layers of noise draw.
+/// The random numbers of the layers of noise.
 #include "gradus/nn/noise.h"
 #include "gradus/base/ranges.h"
 #include <cmath>

@@ -1,4 +1,4 @@
-/// Normalising layers: their variables, and which op they are.
+/// Normalization layers: their variables, and the ops that they call.
 #include "gradus/ops/normalization.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"

@@ -1,5 +1,5 @@
-/// Normalising layers, with Keras's defaults. Each has the variables gamma (ones) and beta (zeros) unless it is told
-/// not to scale or centre.
+/// Normalization layers, with Keras's defaults. Each has the variables gamma (ones) and beta (zeros), unless its
+/// options switch off scale or center.
 #pragma once
 #include <vector>
 #include "gradus/base/ranges.h"
@@ -8,39 +8,43 @@
 
 namespace gradus {
 
+/// Options of BatchNormalization.
 struct BatchNormalizationOptions {
-  double momentum = 0.99, epsilon = 1e-3;
-  bool center = true, scale = true;
-  Regularizer beta_regularizer = {}, gamma_regularizer = {};
+  double momentum = 0.99, epsilon = 1e-3;  // decay rate of the moving statistics; added to the variance
+  bool center = true, scale = true;        // the layer has beta; it has gamma
+  Regularizer beta_regularizer = {}, gamma_regularizer = {};  // penalties on the variables
   static constexpr auto ranges() { return std::array{Allowed::share("momentum"), Allowed::positive("epsilon")}; }
 };
-/// Over the last axis: in training by the mean and biased variance of the batch, which also move the statistics
-/// `moving = momentum * moving + (1 - momentum) * batch`; in inference by those (Ioffe and Szegedy 2015).
-/// Frozen (set_trainable) it is as in inference always, and moves nothing, as in Keras.
-/// Places that a mask of the input marks as none do not count for the batch's.
+/// Batch normalization over the last axis (Ioffe and Szegedy 2015). In training it uses the mean and biased variance of
+/// the batch, which also update the statistics `moving = momentum * moving + (1 - momentum) * batch`. In inference it
+/// uses the moving statistics. A frozen layer (set_trainable) always works as in inference, and updates nothing, as in
+/// Keras. Masked places do not count for the batch's statistics.
 struct BatchNormalization : Module {
   BatchNormalization();
   explicit BatchNormalization(BatchNormalizationOptions options);
 };
 
+/// Options of LayerNormalization.
 struct LayerNormalizationOptions {
-  double epsilon = 1e-3;
-  bool center = true, scale = true;
-  std::vector<int> axis = {-1};
-  std::string name = {};
-  Regularizer beta_regularizer = {}, gamma_regularizer = {};
+  double epsilon = 1e-3;                                      // added to the variance
+  bool center = true, scale = true;                           // the layer has beta; it has gamma
+  std::vector<int> axis = {-1};                               // axes of the moments
+  std::string name = {};                                      // empty: by its class
+  Regularizer beta_regularizer = {}, gamma_regularizer = {};  // penalties on the variables
   static constexpr auto ranges() { return std::array{Allowed::positive("epsilon"), Allowed::any("axis")}; }
 };
-/// Each example by its own mean and biased variance over `axis`, whose extents must be known (Ba et al. 2016).
+/// Normalizes each example by its own mean and biased variance over `axis`, whose extents must be known (Ba et al.
+/// 2016).
 struct LayerNormalization : Module {
   LayerNormalization();
   explicit LayerNormalization(LayerNormalizationOptions options);
 };
 
+/// Options of RMSNormalization.
 struct RMSNormalizationOptions {
-  double epsilon = 1e-6;
-  std::vector<int> axis = {-1};
-  std::string name = {};
+  double epsilon = 1e-6;         // added to the mean square
+  std::vector<int> axis = {-1};  // axes of the mean
+  std::string name = {};         // empty: by its class
   static constexpr auto ranges() { return std::array{Allowed::positive("epsilon"), Allowed::any("axis")}; }
 };
 /// x / sqrt(mean(x^2) + epsilon) * scale over `axis` (Zhang and Sennrich 2019). Its variable is called scale.
@@ -49,21 +53,23 @@ struct RMSNormalization : Module {  // a mask of the input ends here, as in Kera
   explicit RMSNormalization(RMSNormalizationOptions options);
 };
 
+/// Options of GroupNormalization.
 struct GroupNormalizationOptions {
-  int axis = -1;  // of the channels
-  double epsilon = 1e-3;
-  bool center = true, scale = true;
-  std::string name = {};
-  Regularizer beta_regularizer = {}, gamma_regularizer = {};
+  int axis = -1;                                              // axis of the channels
+  double epsilon = 1e-3;                                      // added to the variance
+  bool center = true, scale = true;                           // the layer has beta; it has gamma
+  std::string name = {};                                      // empty: by its class
+  Regularizer beta_regularizer = {}, gamma_regularizer = {};  // penalties on the variables
   static constexpr auto ranges() { return std::array{Allowed::positive("epsilon"), Allowed::any("axis")}; }
 };
-/// Each example by the moments of groups of neighbouring channels (Wu and He 2018); -1 groups: one a channel.
+/// Normalizes each example by the moments of groups of neighbouring channels (Wu and He 2018). -1 groups: one per
+/// channel.
 struct GroupNormalization : Module {
   GroupNormalization() : GroupNormalization(32) {}
   explicit GroupNormalization(std::int64_t groups, GroupNormalizationOptions options = {});
 };
 
-/// x / |x|, the Euclidean norm over `axis`. No variables.
+/// x / |x|, with the Euclidean norm over `axis`. No variables.
 struct UnitNormalization : Module {
   UnitNormalization() : UnitNormalization(std::vector<int>{-1}) {}
   explicit UnitNormalization(std::vector<int> axis);

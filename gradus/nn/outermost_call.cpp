@@ -1,4 +1,4 @@
-/// Finding out what belongs to a model while it runs, and saying what does not.
+/// Finding the parts of a model that runs, and errors for layers and Variables that are not found.
 #include "gradus/nn/outermost_call.h"
 #include <algorithm>
 #include "gradus/function/trace.h"

@@ -1,5 +1,5 @@
-/// OutermostCall: what runs within the call of a model, or is read there to be trained, must be found by the walk over
-/// the model; else it would be neither trained nor saved, and nobody would say so.
+/// OutermostCall: layers that run within the call of a model, and Variables that are read there to be trained, must be
+/// found by the walk over the model. Otherwise they would silently be neither trained nor saved.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -13,25 +13,27 @@ namespace gradus {
 
 class Layer;
 
-/// What a walk over a layer found: ids, sorted.
+/// The result of a walk over a layer: sorted ids.
 struct FoundParts {
   explicit FoundParts(const Layer& root);
-  /// Whether a walk would find the same now.
+  /// True if a walk would find the same now.
   bool holds(const Layer& root) const;
-  std::vector<std::uint64_t> layers, variables;
+  std::vector<std::uint64_t> layers, variables;  // ids of layers, ids of variables
 
  private:
-  mutable std::atomic<std::uint64_t> handles_;  // whereabouts::changes() at which that was so
-  std::uint64_t seen_, whole_;                  // numbers of the structure, without and with what is hidden
+  mutable std::atomic<std::uint64_t> handles_;  // value of whereabouts::changes() at the last check
+  std::uint64_t seen_, whole_;                  // numbers of the structure, without and with hidden parts
   bool has_hidden_models_;
 };
 
-/// What the last walk found. A copy of the layer has not been walked.
+/// The result of the last walk. A copy of the layer has not been walked.
 class FoundCache {
  public:
   FoundCache() = default;
   FoundCache(const FoundCache&) {}
+  /// The result; null if there is none.
   std::shared_ptr<const FoundParts> get() const;
+  /// Stores a result.
   void set(std::shared_ptr<const FoundParts> found);
 
  private:
@@ -52,7 +54,7 @@ class OutermostCall {
   OutermostCall(const Layer& layer, Kind kind);
 
  private:
-  /// Told of what is read while a call is going on.
+  /// Listens to reads of Variables while a call is going on.
   struct Reading final : ReadListener {
     void on_read(VariableCell& cell, const Tensor&) override { on_read_within(cell); }
     void on_read_within(VariableCell& cell) override;
@@ -63,14 +65,14 @@ class OutermostCall {
   void check(const Layer& layer);
   void check(const VariableCell& cell);
   bool finds(std::uint64_t id, std::vector<std::uint64_t> FoundParts::* list);
-  const Layer* root_ = nullptr;  // null: part of the one around
-  bool listens_ = false;         // to what is read
+  const Layer* root_ = nullptr;  // null: part of the call around it
+  bool listens_ = false;         // to reads
   std::shared_ptr<const FoundParts> found_;
   OutermostCall* outer_ = nullptr;
   std::optional<Reading> reading_;
 };
 
-/// While a layer is built: first values may follow from Variables of others, so what is read does not matter.
+/// Active while a layer is built: first values may depend on Variables of others, so reads do not matter.
 struct BuildingScope : OutermostCall {
   explicit BuildingScope(const Layer& layer) : OutermostCall(layer, Kind::building) {}
 };

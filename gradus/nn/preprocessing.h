@@ -6,7 +6,7 @@
 
 namespace gradus {
 
-/// x
+/// Returns x.
 struct Identity : Module {
   Identity();
 };
@@ -14,46 +14,54 @@ struct Identity : Module {
 struct Rescaling : Module {
   explicit Rescaling(double scale, double offset = 0);
 };
-/// resize to {height, width}.
+/// Resizes images to {height, width}.
 struct Resizing : Module {
   Resizing(std::int64_t height, std::int64_t width, ResizeOptions options = {});
 };
-/// The middle of [..., height, width, channels]; of an image that is too small the largest part of that ratio, resized.
+/// The middle of [..., height, width, channels]. Of an image that is too small it takes the largest part of that ratio,
+/// resized.
 struct CenterCrop : Module {
   CenterCrop(std::int64_t height, std::int64_t width);
 };
-/// Without the elements at the ends of each spatial dimension, as many on either side unless said. InvalidArgument
-/// where nothing would be left.
+/// Cuts off elements at the ends of each spatial dimension, by default as many on either side. InvalidArgument where
+/// nothing would be left.
 struct Cropping1D : Module {
   Cropping1D() : Cropping1D(std::array<std::int64_t, 2>{1, 1}) {}
   explicit Cropping1D(std::array<std::int64_t, 2> cropping);
 };
+/// Cropping1D with two spatial dimensions.
 struct Cropping2D : Module {
   Cropping2D() : Cropping2D(Pair(0)) {}
   explicit Cropping2D(Pair cropping);
   Cropping2D(std::array<std::int64_t, 2> rows, std::array<std::int64_t, 2> columns);
 };
+/// Cropping1D with three spatial dimensions.
 struct Cropping3D : Module {
   Cropping3D() : Cropping3D(Triple(1)) {}
   explicit Cropping3D(Triple cropping);
 };
 
-/// Means, and largest elements, of about equal parts: `size` along each spatial dimension, which must be known.
+/// Means of about equal parts: `size` of them along each spatial dimension, which must be known.
 struct AdaptiveAveragePooling1D : Module {
   explicit AdaptiveAveragePooling1D(Single size);
 };
+/// AdaptiveAveragePooling1D with two spatial dimensions.
 struct AdaptiveAveragePooling2D : Module {
   explicit AdaptiveAveragePooling2D(Pair size);
 };
+/// AdaptiveAveragePooling1D with three spatial dimensions.
 struct AdaptiveAveragePooling3D : Module {
   explicit AdaptiveAveragePooling3D(Triple size);
 };
+/// Largest elements of about equal parts: `size` of them along each spatial dimension, which must be known.
 struct AdaptiveMaxPooling1D : Module {
   explicit AdaptiveMaxPooling1D(Single size);
 };
+/// AdaptiveMaxPooling1D with two spatial dimensions.
 struct AdaptiveMaxPooling2D : Module {
   explicit AdaptiveMaxPooling2D(Pair size);
 };
+/// AdaptiveMaxPooling1D with three spatial dimensions.
 struct AdaptiveMaxPooling3D : Module {
   explicit AdaptiveMaxPooling3D(Triple size);
 };

@@ -1,4 +1,4 @@
-/// Recurrent layers and what wraps layers along time.
+/// Recurrent layers, and wrappers of layers along time.
 #include "gradus/ops/recurrent.h"
 #include "gradus/function/trace.h"
 #include "gradus/graph/scope.h"

@@ -1,7 +1,7 @@
-/// Recurrent layers, with Keras's defaults. [batch, time, inputs] -> [batch, units], the state after the last place, or
+/// Recurrent layers, with Keras's defaults: [batch, time, inputs] -> [batch, units], the state after the last place, or
 /// [batch, time, units]. Variables: kernel [inputs, gates * units], recurrent_kernel [units, gates * units], bias.
 /// InvalidArgument unless units is positive and dropout at least 0 and below 1; in a call unless x is floating and
-/// inputs known.
+/// inputs is known.
 #pragma once
 #include <optional>
 #include <string>
@@ -14,73 +14,79 @@
 
 namespace gradus {
 
+/// Options of recurrent layers.
 struct RecurrentOptions {
-  bool return_sequences = false;
-  double dropout = 0;  // of the inputs, in training: the same elements at every place
-  std::string name = {};
-  bool go_backwards = false;  // from the last place; a sequence that is returned is in the order of the steps
-  bool use_bias = true;
-  bool unit_forget_bias = true;  // LSTM: the bias of the gate f starts at 1
-  bool reset_after = true;       // GRU: the gate r applies after the recurrent product; the bias is [2, 3 * units]
-  std::optional<Activation> activation = {};            // else tanh
-  std::optional<Activation> recurrent_activation = {};  // of the gates; else sigmoid
-  Initializer kernel_initializer = initializers::glorot_uniform;
-  Initializer recurrent_initializer = initializers::orthogonal;
-  Regularizer kernel_regularizer = {}, recurrent_regularizer = {}, bias_regularizer = {};
-  Regularizer activity_regularizer = {};  // of what the layer gives
-  bool zero_output_for_mask = false;      // of a sequence that is returned, places that do not count are 0
+  bool return_sequences = false;  // return the results of all places, not only the last
+  double dropout = 0;             // share of the inputs that is dropped in training: the same elements at every place
+  std::string name = {};          // empty: by its class
+  bool go_backwards = false;      // from the last place on; a returned sequence is in the order of the steps
+  bool use_bias = true;           // the layer has a bias
+  bool unit_forget_bias = true;   // LSTM: the bias of the forget gate f starts at 1
+  bool reset_after = true;        // GRU: gate r applies after the recurrent product; the bias is [2, 3 * units]
+  std::optional<Activation> activation = {};                      // tanh by default
+  std::optional<Activation> recurrent_activation = {};            // activation of the gates; sigmoid by default
+  Initializer kernel_initializer = initializers::glorot_uniform;  // first values of the kernel
+  Initializer recurrent_initializer = initializers::orthogonal;   // first values of the recurrent kernel
+  Regularizer kernel_regularizer = {}, recurrent_regularizer = {}, bias_regularizer = {};  // penalties on the variables
+  Regularizer activity_regularizer = {};                                                   // on the layer's result
+  bool zero_output_for_mask = false;  // masked places of a returned sequence are 0
   static constexpr auto ranges() { return std::array{Allowed::share_below_one("dropout")}; }
 };
 
-/// Where to start, and which places count: those whose mask is false keep the state and repeat the result. A mask or
-/// states that do not fit are an InvalidArgument.
+/// Initial state and mask. Places whose mask is false keep the state and repeat the result. A mask or states that do
+/// not fit are an InvalidArgument.
 struct RecurrentInput {
-  Tensor mask = {};                        // bool [batch, time]; else that which the layers before gave x
+  Tensor mask = {};                        // bool [batch, time]; by default the mask that earlier layers gave to x
   std::vector<Tensor> initial_state = {};  // [batch, units] each: state, and the cell of an LSTM; none: zeros
 };
+/// Result and last state.
 struct RecurrentOutput {
-  Tensor output = {};              // what the call without states gives
+  Tensor output = {};              // the result of the call without states
   std::vector<Tensor> state = {};  // after the last step: state, and the cell of an LSTM
 };
-/// What recurrent layers have in common.
+/// Base of recurrent layers.
 struct RecurrentModule : Module {
   using Module::Module;
   using Module::operator();
+  /// The result for a sequence with its initial state or mask.
   Tensor operator()(const Tensor& x, const RecurrentInput& input) const;
-  /// Keras's return_state: the result and the last state, from which another call may go on.
+  /// Keras's return_state: the result and the last state, from which another call may continue.
   RecurrentOutput with_state(const Tensor& x, const RecurrentInput& input = {}) const;
 };
 
+/// An Elman network; the formula is simple_rnn's.
 struct SimpleRNN : RecurrentModule {
   explicit SimpleRNN(std::int64_t units, RecurrentOptions options = {});
 };
-/// Gates in the order z, r, h.
+/// A gated recurrent unit; the formula is gru's. Gates are in the order z, r, h.
 struct GRU : RecurrentModule {
   explicit GRU(std::int64_t units, RecurrentOptions options = {});
 };
-/// Gates in the order i, f, c, o.
+/// A long short-term memory; the formula is lstm's. Gates are in the order i, f, c, o.
 struct LSTM : RecurrentModule {
   explicit LSTM(std::int64_t units, RecurrentOptions options = {});
 };
 
+/// Combination of the results of both directions.
 enum class Merge { concat, sum, mul, ave };
+/// Options of Bidirectional.
 struct BidirectionalOptions {
-  Merge merge_mode = Merge::concat;  // of the results of both directions, along the last axis
-  std::string name = {};
+  Merge merge_mode = Merge::concat;  // of the results of both directions; concat is along the last axis
+  std::string name = {};             // empty: by its class
 };
-/// A recurrent layer and one like it, with weights of its own, that goes the other way. The layer is a SimpleRNN, GRU
-/// or LSTM that is not built (else InvalidArgument); sequences of both stand at their places, and are 0 where a mask
-/// says that nothing counts.
+/// A recurrent layer and one like it, with weights of its own, in the other direction. The layer is a SimpleRNN, GRU or
+/// LSTM that is not built (else InvalidArgument). Sequences of both are in the order of places, and are 0 where a mask
+/// is false.
 struct Bidirectional : Module {
   explicit Bidirectional(Module layer, BidirectionalOptions options = {});
   using Module::operator();
-  /// mask: bool [batch, time], for both directions. Initial states are an InvalidArgument.
+  /// The result for a sequence. mask: bool [batch, time], for both directions. Initial states are an InvalidArgument.
   Tensor operator()(const Tensor& x, const RecurrentInput& input) const;
 };
 
-/// A layer at every place: [batch, time, ...] -> [batch, time, ...], as if all places were examples; InvalidArgument
-/// for an input of fewer than 3 dimensions. The mask is handed on; of one of more than [batch, time] the layer is given
-/// the rest.
+/// Applies a layer at every place: [batch, time, ...] -> [batch, time, ...], as if all places were examples.
+/// InvalidArgument for an input of fewer than 3 dimensions. The mask is passed on; if it has more dimensions than
+/// [batch, time], the layer gets the others.
 struct TimeDistributed : Module {
   explicit TimeDistributed(Module layer);
 };

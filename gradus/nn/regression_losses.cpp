@@ -1,4 +1,4 @@
-/// The formulas, each as Keras has it.
+/// The formulas, each as in Keras.
 #include "gradus/nn/regression_losses.h"
 #include <limits>
 #include <numbers>

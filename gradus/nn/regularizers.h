@@ -1,4 +1,5 @@
-/// Penalties on weights, to be added to a loss, and constraints, to be assigned after an update; by Keras's names.
+/// Regularizers: penalties on weights, to be added to a loss. Constraints: values to be assigned after an update. They
+/// have Keras's names.
 ///
 ///   Dense layer(10, linear, {.kernel_regularizer = regularizers::l2(1e-4)});  // fit adds it to the loss
 ///   loss = loss + regularizers::l2(layer.kernel(), 1e-4);                       // the same by hand
@@ -10,8 +11,9 @@
 
 namespace gradus {
 
-/// An option of layers: a function from what is penalized to a scalar, or nothing. fit and evaluate add it to the loss:
-/// of each trainable variable once a step, of activities once a call, divided by their rows (axis 0), as Keras does.
+/// A penalty as an option of layers: a function from the penalized tensor to a scalar, or empty. fit and evaluate add
+/// it to the loss: once per step for each trainable variable, once per call for activities, divided by their rows (axis
+/// 0), as in Keras.
 class Regularizer {
  public:
   Regularizer() = default;
@@ -19,39 +21,45 @@ class Regularizer {
     requires std::is_invocable_r_v<Tensor, const F&, const Tensor&>
   Regularizer(F f) : f_(std::move(f)) {}
   Regularizer(const char*) = delete;          // regularizers are functions: regularizers::l2(1e-4)
-  Regularizer(const Regularizer&) = default;  // and no move: what is left would penalize nothing
+  Regularizer(const Regularizer&) = default;  // and no move: it would leave an empty penalty behind
   Regularizer& operator=(const Regularizer&) = default;
   explicit operator bool() const { return static_cast<bool>(f_); }
-  /// InvalidArgument unless it makes a scalar.
+  /// The penalty. InvalidArgument unless it is a scalar.
   Tensor operator()(const Tensor& x) const;
 
  private:
   std::function<Tensor(const Tensor&)> f_;
 };
 
-/// Each has one meaning under both of Keras's spellings: of a factor it is an option of layers, of a tensor the
+/// Each has one meaning under both of Keras's spellings: of a factor it is an option of layers, of a tensor it is the
 /// penalty.
 namespace regularizers {
+/// The vectors that OrthogonalRegularizer compares.
 enum class OrthogonalMode { rows, columns };
 
 /// factor * sum(|x|), a scalar. Floats.
 Regularizer L1(double factor = 0.01);
 Tensor L1(const Tensor& x, double factor = 0.01);
-/// factor * sum(x^2)
+/// factor * sum(x^2), a scalar. Floats.
 Regularizer L2(double factor = 0.01);
 Tensor L2(const Tensor& x, double factor = 0.01);
+/// l1 * sum(|x|) + l2 * sum(x^2), a scalar. Floats.
 Regularizer L1L2(double l1 = 0, double l2 = 0);
 Tensor L1L2(const Tensor& x, double l1 = 0, double l2 = 0);
 /// factor * the mean of |cosine| between different rows (columns) of a matrix.
 Regularizer OrthogonalRegularizer(double factor = 0.01, OrthogonalMode mode = OrthogonalMode::rows);
 Tensor OrthogonalRegularizer(const Tensor& x, double factor = 0.01, OrthogonalMode mode = OrthogonalMode::rows);
 
+/// L1 under Keras's function name.
 inline Regularizer l1(double factor = 0.01) { return L1(factor); }
 inline Tensor l1(const Tensor& x, double factor = 0.01) { return L1(x, factor); }
+/// L2 under Keras's function name.
 inline Regularizer l2(double factor = 0.01) { return L2(factor); }
 inline Tensor l2(const Tensor& x, double factor = 0.01) { return L2(x, factor); }
+/// L1L2 under Keras's function name.
 inline Regularizer l1_l2(double l1 = 0, double l2 = 0) { return L1L2(l1, l2); }
 inline Tensor l1_l2(const Tensor& x, double l1 = 0, double l2 = 0) { return L1L2(x, l1, l2); }
+/// OrthogonalRegularizer under Keras's function name.
 inline Regularizer orthogonal(double factor = 0.01, OrthogonalMode mode = OrthogonalMode::rows) {
   return OrthogonalRegularizer(factor, mode);
 }
@@ -61,14 +69,14 @@ inline Tensor orthogonal(const Tensor& x, double factor = 0.01, OrthogonalMode m
 }  // namespace regularizers
 
 namespace constraints {
-/// Vectors along `axis` that are longer than max_value, scaled down to it.
+/// Scales vectors along `axis` that are longer than max_value down to it.
 Tensor max_norm(const Tensor& x, double max_value = 2, const std::vector<int>& axis = {0});
-/// Lengths along `axis` moved into [min_value, max_value], by a share `rate` of the way.
+/// Moves lengths along `axis` towards [min_value, max_value], by a share `rate` of the way.
 Tensor min_max_norm(const Tensor& x, double min_value = 0, double max_value = 1, double rate = 1,
                     const std::vector<int>& axis = {0});
-/// max(x, 0)
+/// max(x, 0).
 Tensor non_neg(const Tensor& x);
-/// Vectors along `axis` divided by their lengths.
+/// Divides vectors along `axis` by their lengths.
 Tensor unit_norm(const Tensor& x, const std::vector<int>& axis = {0});
 }  // namespace constraints
 

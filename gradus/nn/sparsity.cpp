@@ -1,4 +1,4 @@
-/// Counting zeros, and choosing what is to become one.
+/// Counting zeros, and choosing the elements to mask.
 #include "gradus/nn/sparsity.h"
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-/// The kernel is assigned, as in Keras: gradients are those by the normalized kernel.
+/// The kernel is assigned, as in Keras: gradients are by the normalized kernel.
 #include "gradus/nn/spectral_normalization.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/initializers.h"

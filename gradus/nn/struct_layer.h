@@ -1,4 +1,4 @@
-/// StructLayer: a layer that holds a user's struct of layers, and all of it that depends on the struct's type.
+/// StructLayer: a layer that holds a user's struct of layers, and all code that depends on the struct's type.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace gradus::detail {
 
-/// `net` becomes `fresh`, where it is. False: it cannot.
+/// Replaces `net` by `fresh`, in place. False: it cannot.
 template <class Net> bool replace_in_place(Net& net, Net& fresh) {
   if constexpr (std::is_nothrow_move_constructible_v<Net>) {
     std::destroy_at(&net);
@@ -20,7 +20,7 @@ template <class Net> bool replace_in_place(Net& net, Net& fresh) {
   return false;
 }
 
-/// `Self` is the layer.
+/// `Self` is the derived layer.
 template <class Net, class Self> struct StructLayer : NetLayer {
   StructLayer() : net() { adopt_fields(); }
   explicit StructLayer(Net&& n) : net(std::move(n)) {

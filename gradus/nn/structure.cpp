@@ -1,4 +1,4 @@
-/// Mixing what is met.
+/// Hashing of the layers and variables that a walk meets.
 #include "gradus/nn/structure.h"
 #include <algorithm>
 #include "gradus/function/variable_cell.h"

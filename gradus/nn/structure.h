@@ -1,5 +1,5 @@
-/// Structure: what a walk over a model would find, as one number. Finding that it has not changed takes some
-/// nanoseconds a layer, a walk with all names a microsecond.
+/// Structure: the result of a walk over a model as one number. Checking that it has not changed takes some nanoseconds
+/// per layer; a walk with all names takes a microsecond.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -10,25 +10,32 @@ class Layer;
 class Module;
 class Variable;
 
+/// A hash of all layers and variables of a model.
 class Structure {
  public:
-  /// What lies in the bytes of classes that cannot be opened takes longest to find. It changes only with
-  /// whereabouts::changes(), unless it is a model, which has fields that can change without a handle.
+  /// Treatment of contents of classes that cannot be opened, which take longest to find. They change only with
+  /// whereabouts::changes(), unless one is a model, which has fields that can change without a handle.
   enum class Hidden { seen, left_out };
   Structure(const Layer& root, Hidden hidden);
+  /// The hash.
   std::uint64_t number() const { return number_; }
-  /// Whether a model lies in such a class; of a Structure that has seen what is hidden.
+  /// True if a model lies in such a class; for a Structure that has seen hidden contents.
   bool has_hidden_models() const { return has_hidden_models_; }
 
-  // For layers that say what is within.
+  // For layers that list their contents.
+  /// Adds a layer and its contents.
   void add(const Layer& layer);
-  /// The layer behind; an empty module counts as such.
+  /// Adds the layer behind a module, or that the module is empty.
   void add(const Module& module);
+  /// Adds a Variable.
   void add(const Variable& variable);
-  /// `layer` has fields of a user's struct.
+  /// Declares that `layer` has fields of a user's struct.
   void note_model() { has_hidden_models_ = has_hidden_models_ || depth_of_hidden_ > 0; }
+  /// True if hidden contents are counted.
   bool sees_hidden() const { return hidden_ == Hidden::seen; }
+  /// Begins the contents of a class that cannot be opened.
   void enter_hidden() { ++depth_of_hidden_; }
+  /// Ends them.
   void leave_hidden() { --depth_of_hidden_; }
 
  private:
@@ -37,7 +44,7 @@ class Structure {
   std::uint64_t number_ = 0;
   int depth_of_hidden_ = 0;
   bool has_hidden_models_ = false;
-  std::vector<const Layer*> path_;  // down to where the walk is: it ends where it meets itself
+  std::vector<const Layer*> path_;  // from the root to the present layer: the walk ends where it meets itself
 };
 
 }  // namespace gradus

@@ -1,4 +1,4 @@
-/// One line a layer, then the totals.
+/// One line per layer, then the totals.
 #include "gradus/nn/summary.h"
 #include <algorithm>
 #include <iomanip>

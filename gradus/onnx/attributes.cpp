@@ -1,5 +1,6 @@
-/// The attributes that ONNX defines for its ops: what a node has beyond them is refused instead of ignored, as is what
-/// an older or a newer opset defines. Printed by tests/onnx/make_attributes.py; an op that is not listed has none.
+/// The attributes that ONNX defines for its ops. An attribute of a node beyond them is refused instead of ignored, as
+/// is one that an older or a newer opset defines. Printed by tests/onnx/make_attributes.py; an op that is not listed
+/// has none.
 #include "gradus/onnx/attributes.h"
 #include <algorithm>
 #include <array>

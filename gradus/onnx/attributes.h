@@ -1,4 +1,4 @@
-/// Which attributes an op of ONNX has.
+/// The attributes of ONNX's ops.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace gradus::onnx {
 
-/// Their names in an opset, separated by blanks; empty of an op without any.
+/// Names of the attributes of an op in an opset, separated by blanks; empty for an op without any.
 std::string attributes_of(std::string_view op, std::int64_t opset);
 bool has_attribute(std::string_view op, std::string_view name, std::int64_t opset);
-/// The opsets that define an attribute that not all of them do: "1-6", "19-", "1-6 14-"; else empty.
+/// The opsets that define an attribute, if not all of them do: "1-6", "19-", "1-6 14-"; else empty.
 std::string opsets_with(std::string_view op, std::string_view name);
 
 }  // namespace gradus::onnx

@@ -1,4 +1,4 @@
-/// The numbers by which ONNX calls its element types.
+/// The codes of ONNX's element types.
 #include <array>
 #include "gradus/onnx/model_file.h"
 

@@ -7,7 +7,7 @@
 
 namespace gradus::onnx {
 
-/// As write_value of export_ops.h, for cond and for scans over elements; empty if `v` is none of them.
+/// write_value of export_ops.h for cond and for scans over elements; empty if `v` is neither.
 std::string write_control(GraphWriter& out, const Value& v, const std::vector<std::string>& in);
 
 }  // namespace gradus::onnx

@@ -1,4 +1,4 @@
-/// How the ops of a flat graph are written as ONNX nodes.
+/// Writing the ops of a flat graph as ONNX nodes.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace gradus::onnx {
 
-/// Writes value `v` of a flat graph, whose operands are written under the names `in`; gives its own name.
+/// Writes value `v` of a flat graph, whose operands were written under the names `in`, and returns its name.
 /// InvalidArgument, naming the op, if ONNX has no form of it.
 std::string write_value(GraphWriter& out, const Graph& graph, const Value& v, const std::vector<std::string>& in);
 

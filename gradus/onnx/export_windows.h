@@ -1,4 +1,4 @@
-/// Convolutions and pooling as ONNX nodes: channels last here, first there.
+/// Convolutions and pooling as ONNX nodes: channels are last here, first there.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace gradus::onnx {
 
-/// As write_value of export_ops.h, for the primitives of convolution.h and pooling.h; empty if `v` is none of them.
+/// write_value of export_ops.h for the primitives of convolution and pooling; empty if `v` is none of them.
 std::string write_windows(GraphWriter& out, const Graph& graph, const Value& v, const std::vector<std::string>& in);
 
 }  // namespace gradus::onnx

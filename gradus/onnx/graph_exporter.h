@@ -12,9 +12,9 @@ class GraphExporter {
   GraphExporter(const Graph& graph, GraphWriter& out)
       : graph_(graph), out_(out), names_(static_cast<std::size_t>(graph.size())) {}
 
-  /// A value that has a name already.
+  /// Names a value that exists already.
   void bind(int value, std::string name) { names_[static_cast<std::size_t>(value)] = std::move(name); }
-  /// All others. InvalidArgument, naming the op, for what ONNX has no form of.
+  /// Writes all other values. InvalidArgument, naming the op, for ops without a form in ONNX.
   void write();
   const std::string& name(int value) const { return names_[static_cast<std::size_t>(value)]; }
 

@@ -1,4 +1,4 @@
-/// A graph of ONNX nodes while it is being made: fresh names, constants, and sizes that are known at each call only.
+/// A graph of ONNX nodes under construction: fresh names, constants, and sizes that are known at each call only.
 #pragma once
 #include <functional>
 #include <map>
@@ -11,14 +11,14 @@ namespace gradus::onnx {
 
 class GraphWriter {
  public:
-  /// Adds a node with one output, and gives the name of that.
+  /// Adds a node with one output, and returns the output's name.
   std::string node(std::string_view op, std::vector<std::string> inputs, std::vector<Attribute> attributes = {});
-  /// The same of a node with `count` outputs.
+  /// Adds a node with `count` outputs.
   std::vector<std::string> node_of(std::string_view op, std::vector<std::string> inputs, std::size_t count,
                                    std::vector<Attribute> attributes);
-  /// What `write` adds, as a graph of its own that sees the values around it.
+  /// The nodes that `write` adds, as a graph of its own that sees the values around it.
   GraphDefinition body(const std::function<void()>& write);
-  /// The outputs of an op of several results: made at its first sight.
+  /// The outputs of an op with several results; made when it is first seen.
   const std::vector<std::string>& outputs_of(const AnyOp& op, const std::vector<std::string>& inputs,
                                              const std::function<std::vector<std::string>()>& make);
   /// An initializer of this name, or of a fresh one.
@@ -28,7 +28,7 @@ class GraphWriter {
   /// One number of this dtype, given by its bits.
   std::string scalar(DType dtype, std::uint64_t bits);
 
-  /// Symbol k of dimensions is extent `axis` of the value `input`.
+  /// Declares that symbol k of dimensions is extent `axis` of the value `input`.
   void bind_symbol(const std::string& input, int axis) { symbols_.emplace_back(input, axis); }
   /// A dimension, symbolic or not, as i64 [1].
   std::string dimension(std::int64_t d);

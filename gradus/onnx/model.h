@@ -14,37 +14,40 @@
 
 namespace gradus::onnx {
 
+/// Options of load and parse.
 struct LoadOptions {
-  /// Whether the Variables are trainable.
+  /// The Variables are trainable.
   bool trainable = true;
 };
 
-/// An input or output as the file declares it. any_size stands where a dimension is open.
+/// An input or output as the file declares it, with any_size for an open dimension.
 struct Port {
-  std::string name;
-  DType dtype = f32;
-  std::optional<Shape> shape;  // nothing: any rank
+  std::string name;            // as in the file
+  DType dtype = f32;           // type of the elements
+  std::optional<Shape> shape;  // empty: any rank
 };
 
-/// Copies share their variables.
+/// A loaded model. Copies share their variables.
 class Model {
  public:
-  /// What the file asks to be given: initializers are not among them.
+  /// The inputs that a call has to give; initializers are not among them.
   const std::vector<Port>& inputs() const;
+  /// The outputs that a call gives.
   const std::vector<Port>& outputs() const;
   /// The floating initializers by name; the others are constants.
   Variables variables() const;
+  /// Those of variables() that are trained.
   Variables trainable_variables() const;
 
-  /// One tensor for each input, in order; gives one for each output. InvalidArgument if an input does not fit its port;
-  /// DataError, naming the node, for what the graph cannot do.
+  /// Runs the model: one tensor per input, in order; returns one per output. InvalidArgument if an input does not fit
+  /// its port. DataError, naming the node, for a computation that the graph cannot do.
   Tensors operator()(std::span<const Tensor> inputs) const;
-  /// Of a model with one input and one output. InvalidArgument for others.
+  /// Runs a model with one input and one output. InvalidArgument for others.
   Tensor operator()(const Tensor& x) const;
-  /// By name, in and out.
+  /// Runs the model by names of inputs and outputs.
   std::map<std::string, Tensor> operator()(const std::map<std::string, Tensor>& inputs) const;
 
-  /// A model of one input and one output as a layer: for Sequential, fit and files of weights. It has copies of the
+  /// A model with one input and one output as a layer: for Sequential, fit and files of weights. It has copies of the
   /// variables, named "<layer>/<initializer>". InvalidArgument for other models.
   Module as_module() const;
 
@@ -56,10 +59,10 @@ class Model {
   std::shared_ptr<const State> state_;
 };
 
-/// Reads a model file. Unavailable if it cannot be read, DataError with the node and the reason if it is broken,
-/// Unsupported with all ops that are not to be had. External data must lie in the file's folder.
+/// Reads a model file. Unavailable if it cannot be read. DataError with the node and the reason if it is broken.
+/// Unsupported lists all ops that are not supported. External data must lie in the file's folder.
 Model load(const std::filesystem::path& file, LoadOptions options = {});
-/// The same for bytes in memory, without external data; `name` opens the errors.
+/// load for bytes in memory, without external data; `name` opens the errors.
 Model parse(std::span<const std::byte> bytes, const std::string& name, LoadOptions options = {});
 
 }  // namespace gradus::onnx

@@ -1,4 +1,4 @@
-/// What an ONNX file holds, in our own types: the wire format and its generated code stay behind parse.cpp and
+/// The contents of an ONNX file, in our own types: the wire format and its generated code stay behind parse.cpp and
 /// write.cpp.
 #pragma once
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Attribute {
   std::vector<double> numbers;
   std::vector<std::int64_t> integers;
   std::vector<std::string> words;
-  std::string reference;  // within a function: the attribute of the call whose value this is
+  std::string reference;  // within a function: the attribute of the call that has its value
 };
 std::string_view name_of(Attribute::Kind kind);
 
@@ -41,21 +41,21 @@ struct NodeDefinition {
   std::vector<std::string> inputs, outputs;
   std::vector<Attribute> attributes;
 
-  // Found out by resolve():
-  const Row* row = nullptr;                      // the row that computes it,
+  // Set by resolve():
+  const Row* row = nullptr;                      // the row that computes it
   const FunctionDefinition* function = nullptr;  // or the function of the model that it calls
-  int version = 0;                               // of the op: the latest change up to the model's opset
+  int version = 0;                               // version of the op: its latest change up to the model's opset
   std::vector<std::string> dying;                // values that no later node of the graph reads
-  /// "node `conv1` (Conv)"
+  /// Its name in messages: "node `conv1` (Conv)".
   std::string where() const;
 };
 
-/// An input or output as the file declares it. A dimension is an extent, or any_size where it is open.
+/// An input or output as the file declares it. A dimension is an extent, or any_size if it is open.
 struct ValueInfo {
   std::string name;
   DType dtype = f32;
-  std::optional<Shape> shape;                // nothing: not even the rank is known
-  std::vector<std::string> dimension_names;  // one a dimension, empty where it has none
+  std::optional<Shape> shape;                // empty: the rank is not known
+  std::vector<std::string> dimension_names;  // one per dimension; empty if it has no name
 };
 
 struct NamedTensor {
@@ -78,10 +78,10 @@ struct OperatorSet {
 struct FunctionDefinition {
   std::string name, domain, overload;
   std::vector<std::string> inputs, outputs;
-  std::vector<std::string> attributes;  // without a default
+  std::vector<std::string> attributes;  // those without a default
   std::vector<Attribute> defaults;
   std::vector<OperatorSet> opsets;
-  GraphDefinition body;  // its nodes; no inputs, outputs or initializers
+  GraphDefinition body;  // nodes alone; no inputs, outputs or initializers
 };
 
 struct ModelFile {
@@ -92,14 +92,13 @@ struct ModelFile {
 };
 
 /// Reads a model. `folder` is where external data lies; nothing outside of it is ever read. `name` opens the errors:
-/// DataError for a broken file, Unsupported for what Gradus has no type for.
+/// DataError for a broken file, Unsupported for types that Gradus does not have.
 ModelFile parse_model(std::span<const std::byte> bytes, const std::filesystem::path& folder, const std::string& name);
 ModelFile read_model(const std::filesystem::path& file);
 /// A serialized tensor, as in the data sets of ONNX's suite.
 NamedTensor parse_tensor(std::span<const std::byte> bytes, const std::string& name);
 
-/// The bytes of a file. ResourceExhausted from 2 GiB on; `name`
-/// opens the error.
+/// The bytes of a file. ResourceExhausted from 2 GiB on; `name` opens the error.
 std::string written(const ModelFile& model, const std::string& name);
 
 /// The dtype of an ONNX element type. Unsupported, with its name, if there is none.

@@ -1,6 +1,6 @@
-/// ONNX's branches and loops. Where what decides is known on the host, C++ decides, so shapes may depend on data and
-/// differ from one iteration to the next. Within a trace, where it is not known, they become cond and while_loop; what
-/// runs a fixed or symbolic number of times becomes a scan, or else is unrolled.
+/// ONNX's branches and loops. If the deciding value is known on the host, C++ decides, so shapes may depend on data and
+/// differ from one iteration to the next. Within a trace, where it is not known, they become cond and while_loop. A
+/// loop of a fixed or symbolic number of iterations becomes a scan, or else is unrolled.
 #include <algorithm>
 #include <optional>
 #include "gradus/graph/context.h"

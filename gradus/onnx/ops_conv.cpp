@@ -1,5 +1,4 @@
-/// ONNX's convolutions and pooling: channels first there, channels last here, so that inputs and results are
-/// transposed.
+/// ONNX's convolutions and pooling. Channels are first there, last here, so inputs and results are transposed.
 #include "gradus/onnx/row.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/conv.h"

@@ -1,4 +1,4 @@
-/// ONNX's choice of boxes: greedy, on the host, since how many there are depends on data.
+/// ONNX's non-maximum suppression: greedy, on the host, since the number of boxes depends on data.
 #include <limits>
 #include "gradus/graph/context.h"
 #include "gradus/onnx/row.h"

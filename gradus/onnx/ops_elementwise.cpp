@@ -1,4 +1,4 @@
-/// ONNX ops on elements.
+/// ONNX's elementwise ops.
 #include "gradus/onnx/row.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"

@@ -1,4 +1,4 @@
-/// ONNX ops on images, and on signals.
+/// ONNX's ops on images and on signals.
 #include <map>
 #include "gradus/onnx/row.h"
 #include "gradus/ops/grid_sample.h"

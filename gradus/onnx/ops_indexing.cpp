@@ -1,4 +1,4 @@
-/// ONNX ops that index by data, order, and select.
+/// ONNX's ops that index by data, sort, and select.
 #include <algorithm>
 #include "gradus/onnx/row.h"
 #include "gradus/ops/constant.h"

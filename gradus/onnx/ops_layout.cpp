@@ -1,4 +1,4 @@
-/// ONNX ops that lay elements out anew, and tensors that are functions of an index.
+/// ONNX's ops that rearrange elements, and tensors that are functions of an index.
 #include <algorithm>
 #include <numeric>
 #include "gradus/onnx/row.h"

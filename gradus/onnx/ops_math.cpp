@@ -1,4 +1,4 @@
-/// ONNX's special functions, activations, ops on bits, and losses.
+/// ONNX's special functions, activations, bitwise ops, and losses.
 #include "gradus/onnx/row.h"
 #include "gradus/ops/activations.h"
 #include "gradus/ops/bits.h"

@@ -1,4 +1,4 @@
-/// ONNX's random ops. With a seed they always draw the same numbers; which ones is our own affair, ONNX leaves it open.
+/// ONNX's random ops. With a seed they always draw the same numbers. ONNX leaves it open which ones.
 #include <bit>
 #include "gradus/onnx/row.h"
 #include "gradus/ops/constant.h"

@@ -1,4 +1,4 @@
-/// ONNX's reductions, and what looks along an axis.
+/// ONNX's reductions, and other ops along an axis.
 #include "gradus/onnx/row.h"
 #include "gradus/ops/cumulative.h"
 #include "gradus/ops/elementwise.h"

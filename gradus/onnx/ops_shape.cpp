@@ -1,4 +1,4 @@
-/// ONNX ops that make tensors or rearrange them.
+/// ONNX's ops that make tensors or rearrange them.
 #include <algorithm>
 #include "gradus/onnx/row.h"
 #include "gradus/ops/constant.h"

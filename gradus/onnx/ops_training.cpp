@@ -1,4 +1,4 @@
-/// The training ops of ONNX: Gradient, and updates of the optimizers. The formulas are those of the operators' own
+/// ONNX's training ops: Gradient, and updates of the optimizers. The formulas are those of the operators' own
 /// documents.
 #include <algorithm>
 #include <functional>

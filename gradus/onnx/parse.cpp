@@ -1,5 +1,5 @@
-/// From the wire format to our own types. Every size in the file is checked against the bytes that are there before
-/// anything is allocated.
+/// Conversion from the wire format to our own types. Every size in the file is checked against the bytes that are there
+/// before anything is allocated.
 #include <climits>
 #include <cstring>
 #include "gradus/base/input_file.h"

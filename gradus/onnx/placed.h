@@ -1,4 +1,4 @@
-/// Errors that say where: the file, then the graph, node or tensor, then what is wrong there.
+/// Errors that tell the place first: the file, then the graph, node or tensor, then what is wrong there.
 #pragma once
 #include <new>
 #include <stdexcept>
@@ -7,9 +7,9 @@
 
 namespace gradus::onnx {
 
-/// What `work` gives. What it fails with says `place()` first; its kind is kept where it is not about the model.
+/// The result of `work`. Its errors get `place()` in front; an error that is not about the model keeps its type.
 template <class Place, class Work> decltype(auto) placed(const Place& place, const Work& work) {
-  // On one line: a name with a line break must not look like a message of its own.
+  // One line: a name with a line break must not look like a message of its own.
   const auto said = [&](const Error& error) { return place() + ": " + printable(error.what(), true); };
   try {
     return work();

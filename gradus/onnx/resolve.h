@@ -1,5 +1,5 @@
-/// What has to hold of a model before it can run, found out once: every value is made before it is used, every op has a
-/// row, functions do not call themselves.
+/// Checks of a model before it runs, done once: every value is made before it is used, every op has a row, functions do
+/// not call themselves.
 #pragma once
 #include "gradus/onnx/model_file.h"
 
@@ -8,7 +8,7 @@ namespace gradus::onnx {
 /// The newest operator set that the rows know.
 inline constexpr std::int64_t newest_opset = 28;
 
-/// Gives every node its row or function. DataError for what is wrong, Unsupported with all ops that have no row.
+/// Gives every node its row or function. DataError for mistakes, Unsupported with all ops that have no row.
 void resolve(ModelFile& model, const std::string& file);
 
 }  // namespace gradus::onnx

@@ -1,5 +1,5 @@
-/// How an ONNX op is computed: one row in the table of its family, gradus/onnx/ops_<family>.cpp. To add an op, add a
-/// row; to add a family, add a file with a table. Nothing else lists ops.
+/// Implementation of ONNX's ops: one row per op in the table of its family, gradus/onnx/ops_<family>.cpp. To add an op,
+/// add a row; to add a family, add a file with a table. Nothing else lists ops.
 ///
 ///   const Table table{
 ///       {"Elu", {6, 22}, [](const Call& c) { return elu(c[0], c.number("alpha", 1)); }},
@@ -9,12 +9,12 @@
 ///   };
 ///
 /// The numbers are the opsets in which the op changed (onnx.ai/onnx/operators has them), as far as the row knows them:
-/// all up to the newest. `c.version()` is the one that holds, so `c.version() >= 13 ? input : attribute` is how a
-/// default or an attribute that became an input is told apart. A change that only adds dtypes needs no code.
+/// all up to the newest. `c.version()` is the one in force. So `c.version() >= 13 ? input : attribute` selects a
+/// default, or an attribute that became an input. A change that only adds dtypes needs no code.
 ///
-/// What a row must not do: observe tensors other than by c.integers_of and its like (a model may be traced), or trust
-/// attributes: c.require says node, op and reason. Errors of ops are given node and op by the frame. Results are in the
-/// order of the node's outputs; those that nobody asked for (c.wants(i)) may be left out or empty.
+/// A row must not observe tensors other than by c.integers_of and its like (a model may be traced), nor trust
+/// attributes: c.require reports node, op and reason. Errors of ops get node and op from the frame. Results are in the
+/// order of the node's outputs; unwanted ones (c.wants(i)) may be left out or empty.
 #pragma once
 #include <functional>
 #include <initializer_list>
@@ -34,32 +34,32 @@ class Results : public Tensors {
   Results(std::initializer_list<Tensor> all) : Tensors(all) {}
 };
 
-/// One application of an op as its row sees it: inputs, attributes, what is wanted.
+/// One application of an op as its row sees it: inputs, attributes, wanted outputs.
 class Call {
  public:
   Call(const NodeDefinition& node, Tensors inputs, const Scope& scope)
       : node_(node), inputs_(std::move(inputs)), scope_(scope) {}
 
-  // Inputs. One that is optional and not given is absent, wherever it stands.
-  /// How many are named, absent ones among them included.
+  // Inputs. An optional one that is not given is absent, wherever it stands.
+  /// Number of inputs, including absent ones.
   int inputs() const { return static_cast<int>(inputs_.size()); }
   bool has(int input) const;
-  /// DataError if it is absent.
+  /// An input. DataError if it is absent.
   const Tensor& operator[](int input) const;
   /// The input, or an empty Tensor.
   Tensor optional(int input) const { return has(input) ? (*this)[input] : Tensor(); }
   const Tensors& all_inputs() const { return inputs_; }
 
-  /// The values of an integer (or boolean) input on the host: what shapes, axes and pads need. Within a trace they must
-  /// follow from constants, initializers and known shapes: else an error that says so.
+  /// The values of an integer (or boolean) input on the host, as shapes, axes and pads need them. Within a trace they
+  /// must follow from constants, initializers and known shapes; else an error says so.
   std::vector<std::int64_t> integers_of(int input) const;
   std::int64_t integer_of(int input) const;
   std::vector<double> numbers_of(int input) const;
   double number_of(int input) const;
-  /// The same as extents, which may be symbolic where they were computed from the shape of a symbolic tensor.
+  /// The values as extents. They may be symbolic if they were computed from the shape of a symbolic tensor.
   Shape shape_of(int input) const;
 
-  // Attributes, typed. Without a default an absent one is a DataError, as is one of another type.
+  // Typed attributes. DataError for an absent one without a default, and for one of another type.
   bool has_attribute(std::string_view name) const;
   std::int64_t integer(std::string_view name) const;
   std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
@@ -75,13 +75,13 @@ class Call {
   const GraphDefinition& graph(std::string_view name) const;
   DType dtype(std::string_view name, DType otherwise) const;
 
-  /// What was an attribute at first and became input `input` later; nothing if neither is given. An empty list counts.
+  /// An attribute that became input `input` later; empty if neither is given. An empty list counts as given.
   std::optional<std::vector<std::int64_t>> integers_of(int input, std::string_view attribute) const;
   /// An axis of a tensor of this rank, in [0, rank). DataError otherwise.
   int axis(std::int64_t given, int rank) const;
   std::vector<int> axes(const std::vector<std::int64_t>& given, int rank) const;
 
-  // What the node is.
+  // The node.
   int version() const { return node_.version; }
   int outputs() const { return static_cast<int>(node_.outputs.size()); }
   bool wants(int output) const {
@@ -107,13 +107,13 @@ class Call {
 
 using RowFunction = std::function<Results(const Call&)>;
 
-/// A row that takes several steps: its inputs of floats narrower than f32 come to it in f32, and its floating results
-/// are rounded once, so that gradients are too. Result k has the dtype of input like[k] (0 where that is absent), or,
-/// of as_computed, the one that the row gives it; the last number holds for all results from there on. What steers the
-/// op comes as it is.
+/// A row that takes several steps. Inputs of floats narrower than f32 are passed in f32, and floating results are
+/// rounded once, and so are gradients. Result k has the dtype of input like[k] (0 if that is absent) or, with
+/// as_computed, the one that the row gives it; the last number holds for all further results. Steering inputs are
+/// passed as they are.
 RowFunction rounded_once(RowFunction run, std::vector<int> like = {0});
 inline constexpr int as_computed = -1;
-/// x in the dtype that is computed in.
+/// x in the dtype of computing.
 Tensor wide(const Tensor& x);
 
 struct Row {
@@ -121,14 +121,14 @@ struct Row {
   std::vector<int> versions;
   RowFunction run;
   std::string_view domain = "";
-  /// Draws random numbers: never computed once and for all while a model is traced.
+  /// Draws random numbers: never evaluated at tracing time.
   bool random = false;
-  /// Inputs that steer the op (c.numbers_of reads them): a floating initializer that is nothing else is a constant, not
-  /// a Variable.
+  /// Steering inputs (c.numbers_of reads them). A floating initializer that is nothing else is a constant, not a
+  /// Variable.
   std::vector<int> steering = {};
 };
 
-/// A family of rows, which every model finds from its construction on.
+/// A family of rows, which every model finds once it is constructed.
 class Table {
  public:
   Table(std::initializer_list<Row> rows);
@@ -137,9 +137,9 @@ class Table {
   std::vector<Row> rows_;
 };
 
-/// Null if there is none.
+/// The row of an op; null if there is none.
 const Row* find_row(std::string_view domain, std::string_view op);
-/// All of them, by domain and name.
+/// All rows, by domain and name.
 std::vector<const Row*> all_rows();
 
 }  // namespace gradus::onnx

@@ -8,7 +8,7 @@ namespace gradus::onnx {
 
 class Scope {
  public:
-  /// `outer`: the graph around this one, or null. `call`: the node whose function this is the body of, or null.
+  /// `outer`: the graph around this one, or null. `call`: the node that calls the function with this body, or null.
   explicit Scope(const GraphDefinition& graph, const Scope* outer = nullptr, const NodeDefinition* call = nullptr,
                  const FunctionDefinition* function = nullptr)
       : graph_(graph), outer_(outer), call_(call), function_(function), wide_(outer && outer->wide_) {}
@@ -19,16 +19,16 @@ class Scope {
 
   void set(const std::string& name, const Tensor& value) { values_.insert_or_assign(name, as_here(value)); }
   void forget(const std::string& name) { values_.erase(name); }
-  /// DataError if neither this nor a graph around it has the value.
+  /// A value. DataError if neither this graph nor one around it has it.
   const Tensor& get(const std::string& name) const;
   bool has(const std::string& name) const;
-  /// The value that an attribute of the function around has in this call; null: none.
+  /// The value in this call of an attribute of the enclosing function; null if there is none.
   const Attribute* function_attribute(const std::string& name) const;
   const GraphDefinition& graph() const { return graph_; }
   const Scope* outer() const { return outer_; }
 
   void run(const NodeDefinition& node);
-  /// All nodes, and then the values of the graph's outputs.
+  /// Runs all nodes, and returns the graph's outputs.
   Tensors run_all();
 
  private:
@@ -45,10 +45,10 @@ class Scope {
 /// The outputs of a graph for these inputs. DataError if it takes another number of them.
 Tensors run_graph(const GraphDefinition& graph, In inputs, const Scope* outer);
 
-/// Whether a Gradient is among the nodes, or those of their graphs: it runs nodes again that came before it.
+/// True if a Gradient is among the nodes, or those of their graphs: it runs earlier nodes again.
 bool runs_again(const GraphDefinition& graph);
 
-/// The names from outside of itself that the graphs among the node's attributes use.
+/// The names from outside that the graphs among the node's attributes use.
 std::vector<std::string> captured_names(const NodeDefinition& node);
 
 }  // namespace gradus::onnx

@@ -1,5 +1,5 @@
-/// The values of integer tensors that follow from shapes, while a function is traced: Shape -> Gather -> Concat and the
-/// like, worked out on dimensions that may be symbolic.
+/// Values of integer tensors that follow from shapes, while a function is traced: Shape -> Gather -> Concat and the
+/// like, evaluated on dimensions that may be symbolic.
 #pragma once
 #include <optional>
 #include <vector>
@@ -13,7 +13,7 @@ struct Extent {
   bool symbolic = false;
 };
 
-/// The elements of `x` in row-major order; nothing if they depend on more than constants and shapes.
+/// The elements of `x` in row-major order; empty if they depend on more than constants and shapes.
 std::optional<std::vector<Extent>> symbolic_values(const Tensor& x);
 
 }  // namespace gradus::onnx

@@ -1,4 +1,4 @@
-/// From our own types to the wire format.
+/// Conversion from our own types to the wire format.
 #include <onnx.pb.h>
 #include "gradus/onnx/model_file.h"
 

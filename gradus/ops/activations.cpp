@@ -1,4 +1,4 @@
-/// Activations made of other ops.
+/// Activations composed of other ops.
 #include "gradus/ops/activations.h"
 #include <cmath>
 #include <numbers>

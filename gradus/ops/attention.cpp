@@ -1,4 +1,4 @@
-/// Attention as a primitive where it can be, else as a composite: two products around a softmax. Grouped queries are
+/// Attention as a primitive where possible, else as a composite: two products around a softmax. Grouped queries are
 /// further rows of the products, so keys and values are never repeated.
 #include "gradus/ops/attention.h"
 #include <cmath>
@@ -248,7 +248,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   Tensors operands{with_time_first(query), with_time_first(keys), with_time_first(values)};
   if (mask.defined()) operands.push_back(mask);
   const bool counted = options.past_key.defined() || options.key_lengths.defined();
-  const Attention attention{
+  const BlockedAttention attention{
       .scale = scale_of(options, query), .causal = options.causal && !counted, .masked = mask.defined()};
   return transpose(cast(gradus::apply(attention, In(operands)), query.dtype()), {0, 2, 1, 3});
 }

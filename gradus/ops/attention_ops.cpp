@@ -1,4 +1,4 @@
-/// Shape rules of attention in blocks, its gradients, and what it stands for.
+/// Attention in blocks: shape rules, gradients, and its definition by other ops.
 #include "gradus/ops/attention_ops.h"
 #include "gradus/graph/transforms.h"
 #include "gradus/ops/attention.h"
@@ -191,7 +191,7 @@ template <class Op> Tensor batched(const Op& op, In in, std::uint32_t mask, std:
 
 }  // namespace
 
-Spec Attention::infer(Specs in) const {
+Spec BlockedAttention::infer(Specs in) const {
   check_operands(name, in, masked, 0);
   return {in[0].dtype, result_of(in)};
 }
@@ -205,7 +205,7 @@ Spec AttentionGradient::infer(Specs in) const {
 }
 
 /// That of an added mask is rarely asked for, and has the scores' size anyway.
-Tensors Attention::vjp(In in, const Tensor&, const Tensor& dy) const {
+Tensors BlockedAttention::vjp(In in, const Tensor&, const Tensor& dy) const {
   Tensors operands(in.begin(), in.begin() + 3);
   operands.push_back(dy);
   if (masked) operands.push_back(in[3]);
@@ -233,10 +233,10 @@ Tensors AttentionGradient::vjp(In in, const Tensor&, const Tensor& dy) const {
   return gradients;
 }
 
-Tensor Attention::batch(In in, std::uint32_t mask, std::int64_t n) const { return batched(*this, in, mask, n); }
+Tensor BlockedAttention::batch(In in, std::uint32_t mask, std::int64_t n) const { return batched(*this, in, mask, n); }
 Tensor AttentionGradient::batch(In in, std::uint32_t mask, std::int64_t n) const { return batched(*this, in, mask, n); }
 
-int Attention::carries(Specs, int, int axis) const { return axis == -4 ? -4 : 0; }
+int BlockedAttention::carries(Specs, int, int axis) const { return axis == -4 ? -4 : 0; }
 int AttentionGradient::carries(Specs, int, int axis) const { return axis == -4 ? -2 : 0; }
 
 Region attention_definition(const AnyOp& op, Specs in) {
@@ -244,7 +244,7 @@ Region attention_definition(const AnyOp& op, Specs in) {
     const RegionTrace trace(op->name, in, [&](In x) { return Tensors{f(x)}; });
     return capture(trace).region;
   };
-  if (const auto* forward = op.as<Attention>())
+  if (const auto* forward = op.as<BlockedAttention>())
     return region(
         [&](In x) { return composed(*forward, x[query], x[key], x[value], forward->masked ? x[3] : Tensor()); });
   if (const auto* gradient = op.as<AttentionGradient>())

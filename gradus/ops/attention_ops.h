@@ -1,20 +1,20 @@
-/// Attention as two primitives, computed in blocks of queries, whose scores never stand in memory: the softmax of
-/// products and the products with it, and all three gradients. What scaled_dot_product_attention is made of where
-/// nothing but masks comes between; attention_definition() says what they are in terms of other ops.
+/// Attention as two primitives, computed in blocks of queries (flash attention), so that scores never stand in memory.
+/// One is the softmax of products and the products with it, the other all three gradients. scaled_dot_product_attention
+/// consists of them where nothing but masks comes between. attention_definition() defines them by other ops.
 #pragma once
 #include "gradus/graph/region.h"
 
 namespace gradus {
 
 /// query: T[batch, queries, heads, width], key: T[batch, keys, key_heads, width], value: T[batch, keys, key_heads,
-/// value_width], then a mask if `masked`: booleans or T, [batch or 1, heads or 1, queries or 1, keys or 1], and
-/// -> T[batch, queries, heads, value_width]. T is f32, f64 or bf16. With `causal` query i sees keys 0 ... i.
-/// Of bf16 the products take pairs as those of matrices do, and sum in f32; the mask is f32, and so are scores and the
-/// softmax of their scaled values; weights, and in the gradient scores' gradients, are rounded to bf16 for the products
-/// with them, as in other frameworks.
-/// Time stands before heads, as in what projections give. A primitive since scores of a block of queries are computed,
-/// used and forgotten in the cache, and those behind the block's last query are not computed at all.
-struct Attention {
+/// value_width], and if `masked` a mask: booleans or T, [batch or 1, heads or 1, queries or 1, keys or 1]
+/// -> T[batch, queries, heads, value_width].
+/// T is f32, f64 or bf16. With `causal` query i sees keys 0 ... i. With bf16, products take pairs as matrix products
+/// do, and sum in f32. The mask, the scores and the softmax of the scaled scores are f32. Weights, and in the gradient
+/// the gradients of the scores, are rounded to bf16 for the products with them, as in other frameworks. Time stands
+/// before heads, as in the result of a projection. This is a primitive since the scores of a block of queries are
+/// computed, used and dropped within the cache. Scores of keys behind the block's last query are not computed at all.
+struct BlockedAttention {
   static constexpr auto name = "attention";
   static constexpr auto library_kernel = "attention";
   static constexpr auto takes = Takes::anything;
@@ -27,8 +27,9 @@ struct Attention {
   int carries(Specs in, int operand, int axis) const;
 };
 
-/// query, key, value, dy: T[batch, queries, heads, value_width], and the mask -> T[batch, all]: for each example the
-/// gradients by its queries, its keys and its values, one after the other. Scores are computed again.
+/// query, key, value, dy: T[batch, queries, heads, value_width], and the mask -> T[batch, all]. For each example the
+/// result holds the gradients of its queries, of its keys and of its values, one after the other. Scores are computed
+/// again.
 struct AttentionGradient {
   static constexpr auto name = "attention_gradient";
   static constexpr auto library_kernel = "attention_gradient";
@@ -42,7 +43,7 @@ struct AttentionGradient {
   int carries(Specs in, int operand, int axis) const;
 };
 
-/// The region that computes `op`, one of the two above, of operands of these specs with other ops; else an empty one.
+/// A region that computes `op` by other ops, for operands of these specs. Empty unless `op` is one of the two above.
 Region attention_definition(const AnyOp& op, Specs in);
 
 }  // namespace gradus

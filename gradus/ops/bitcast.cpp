@@ -1,4 +1,4 @@
-/// The same bits as another type: a formula of one instruction.
+/// Bitcast: a formula of one instruction.
 #include "gradus/ops/bitcast.h"
 #include <array>
 #include <cstring>

@@ -1,4 +1,4 @@
-/// Logic and shifts of integers.
+/// Bitwise logic and shifts of integers.
 #include "gradus/ops/bits.h"
 #include <bit>
 #include "gradus/ops/elementwise_parts.h"

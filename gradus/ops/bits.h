@@ -1,25 +1,32 @@
-/// Bits of integers. Operands broadcast as in NumPy and must agree in dtype; results have no gradient.
+/// Bitwise ops on integers. Operands broadcast as in NumPy and must agree in dtype. Results have no gradient.
 #pragma once
 #include "gradus/ops/number_or_tensor.h"
 
 namespace gradus {
 
+/// a & b, bit by bit.
 Tensor bitwise_and(const NumberOrTensor& a, const NumberOrTensor& b);
+/// a | b, bit by bit.
 Tensor bitwise_or(const NumberOrTensor& a, const NumberOrTensor& b);
+/// a ^ b, bit by bit.
 Tensor bitwise_xor(const NumberOrTensor& a, const NumberOrTensor& b);
-/// Every bit the other way.
+/// x with every bit inverted.
 Tensor invert(const Tensor& x);
-/// x * 2^by, without the bits that leave. By the width or more, or by a negative number: 0.
+/// x * 2^by, modulo the width of the dtype. 0 if `by` is at least the width, or negative.
 Tensor left_shift(const NumberOrTensor& x, const NumberOrTensor& by);
-/// floor(x / 2^by): the sign fills. By the width or more, or by a negative number: all sign, of unsigned integers 0.
+/// floor(x / 2^by): an arithmetic shift, which fills with the sign. If `by` is at least the width, or negative, all
+/// bits are the sign's; 0 for unsigned integers.
 Tensor right_shift(const NumberOrTensor& x, const NumberOrTensor& by);
-// Of booleans logic, as logical_and and its like, of integers bits: (a < b) | (c < d). (a && b is C++'s: it asks for
-// the value of one boolean.)
+/// Logical and of booleans (as logical_and), bitwise and of integers: (a < b) & (c < d). In contrast, a && b is C++'s:
+/// it asks for the value of one boolean.
 Tensor operator&(const Tensor& a, const Tensor& b);
+/// Logical or of booleans, bitwise or of integers: (a < b) | (c < d).
 Tensor operator|(const Tensor& a, const Tensor& b);
+/// Logical xor of booleans, bitwise xor of integers.
 Tensor operator^(const Tensor& a, const Tensor& b);
+/// Logical not of booleans, bitwise not of integers.
 Tensor operator~(const Tensor& x);
-/// How many bits are set, as u8.
+/// Number of bits that are set, as u8.
 Tensor population_count(const Tensor& x);
 
 }  // namespace gradus

@@ -1,4 +1,4 @@
-/// What composites check, since their parts would name themselves.
+/// Checks of composites. A composite checks its arguments itself, since its parts would name themselves in errors.
 #pragma once
 #include <cmath>
 #include <concepts>
@@ -10,7 +10,7 @@
 
 namespace gradus {
 
-/// `x`. InvalidArgument, opened by `op`, unless it has a float type.
+/// Returns `x`. InvalidArgument, opened by `op`, unless it has a float type.
 inline const Tensor& require_floating(const Tensor& x, std::string_view op) {
   require(is_floating(x.dtype()), op, ": expected a float type, got ", x.spec(), "; cast it first");
   return x;
@@ -22,14 +22,15 @@ inline void require_floating(const Tensor& a, const Tensor& b, std::string_view 
   require(a.dtype() == b.dtype(), op, ": a is ", a.spec(), ", b is ", b.spec(), ": dtypes differ; cast one of them");
 }
 
-/// Both in the shape that they broadcast to.
+/// Both tensors, broadcast to their common shape.
 inline std::pair<Tensor, Tensor> broadcast_together(const Tensor& a, const Tensor& b, std::string_view op) {
   if (a.shape() == b.shape()) return {a, b};
   const Shape shape = broadcast_shape(a.shape(), b.shape(), op);
   return {broadcast_to(a, shape), broadcast_to(b, shape)};
 }
 
-/// OutOfRange, opened by `op`, unless the integer type `dtype` holds `most`, an extent, symbolic or not, or one less.
+/// OutOfRange, opened by `op`, unless the integer type `dtype` holds `most`. `most` is an extent, symbolic or not, or
+/// an extent less one.
 inline void require_held(std::string_view op, DType dtype, std::int64_t most) {
   if (!is_integer(dtype) || size_of(dtype) == 8) return;
   const std::int64_t largest = with_type(dtype, []<class T>(T) -> std::int64_t {
@@ -43,14 +44,14 @@ inline void require_held(std::string_view op, DType dtype, std::int64_t most) {
                                     "; take a wider type, such as i32 or i64"));
 }
 
-/// An option, which is a double whatever it is beside, as a number beside x: a whole one counts as an integer beside
-/// integers.
+/// An option as a number beside x. Options are doubles whatever dtype x has; beside integers a whole one counts as an
+/// integer.
 inline Scalar number_beside(const Tensor& x, double option) {
   const bool whole = !is_floating(x.dtype()) && std::trunc(option) == option && scalar::Literal(option).fits(i64);
   return whole ? Scalar(static_cast<std::int64_t>(option)) : Scalar(option);
 }
 
-/// n zeros on the host. OutOfRange of more than anybody means, ResourceExhausted where there is no room.
+/// n zeros on the host. OutOfRange for an absurdly large n, ResourceExhausted if there is no memory.
 inline std::vector<double> host_numbers(std::string_view op, std::int64_t n) {
   require<OutOfRange>(n >= 0 && n < std::int64_t{1} << 40, op, ": ", n, " elements are too many");
   try {
@@ -58,7 +59,7 @@ inline std::vector<double> host_numbers(std::string_view op, std::int64_t n) {
   } catch (const std::bad_alloc&) { throw ResourceExhausted(text(op, ": there is no room for ", n, " elements")); }
 }
 
-/// `axis` counted from the front. InvalidArgument of a scalar, OutOfRange past the axes.
+/// `axis` counted from the front. InvalidArgument if x is a scalar, OutOfRange if x has fewer axes.
 inline int checked_axis(const Tensor& x, int axis, std::string_view op) {
   require(x.shape().rank() > 0, op, ": ", x.spec(), " has no axis");
   return x.shape().normalized(axis);

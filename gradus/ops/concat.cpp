@@ -1,4 +1,4 @@
-/// Joining arrays: shape rule and gradient.
+/// Concatenation: shape rule and gradient.
 #include "gradus/ops/concat.h"
 #include "gradus/ops/shape.h"
 

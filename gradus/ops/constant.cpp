@@ -1,4 +1,4 @@
-/// Making leaves from numbers, and the op that stands for a constant in rules and traces.
+/// Leaves made from numbers, and the op that stands for a constant in rules and traces.
 #include "gradus/ops/constant.h"
 #include "gradus/ops/number_or_tensor.h"
 #include <cmath>

@@ -1,5 +1,5 @@
-/// Tensors from numbers. A number that a user gives outside of any trace is data: another one never compiles anew.
-/// Those that rules and traces use are structure: an op without operands.
+/// Tensors from numbers. A number that a user gives outside of any trace is data: another number never compiles anew.
+/// Numbers that rules and traces use are structure: an op without operands.
 #pragma once
 #include <initializer_list>
 #include <optional>
@@ -12,9 +12,9 @@
 namespace gradus {
 
 namespace detail {
-/// double and float literals give f32, the others their own type.
+/// The dtype of a literal: f32 for double and float, the type's own otherwise.
 template <Element T> constexpr DType literal_dtype = std::is_floating_point_v<T> ? f32 : dtype_of<T>();
-/// What two literals are together: of one type that type's, f32 if one is a floating number.
+/// The common dtype of two literals: their own if the types agree, f32 if one is floating.
 template <Element A, Element B>
 constexpr DType dtype_of_numbers = std::is_same_v<A, B>                       ? literal_dtype<A>
                                    : FloatingElement<A> || FloatingElement<B> ? f32
@@ -23,7 +23,7 @@ Tensor from_literals(std::span<const scalar::Literal> values, const Shape& shape
 Tensor from_bytes(const void* values, std::size_t count, const Spec& spec);
 [[noreturn]] void fail_ragged(std::size_t row, std::size_t expected, std::size_t given);
 
-/// The numbers of a list, or of a list of lists.
+/// The type of the numbers of a list, or of a list of lists.
 template <class R> struct numbers_of {
   using type = void;
 };
@@ -37,7 +37,7 @@ concept NumberList = std::ranges::input_range<const R> && Element<number_of<R>>;
 template <class R> constexpr std::size_t depth_of = 0;
 template <std::ranges::input_range R> constexpr std::size_t depth_of<R> = 1 + depth_of<std::ranges::range_value_t<R>>;
 
-/// Adds the numbers of `list` in order. `sizes` of this depth and below are known unless they are negative.
+/// Appends the numbers of `list` in order. `sizes` of this depth and below are known unless they are negative.
 template <class R> void add_numbers(const R& list, std::span<std::int64_t> sizes, std::vector<scalar::Literal>& all) {
   std::int64_t size = 0;
   for (const auto& each : list) {
@@ -65,13 +65,13 @@ template <NumberList R> Tensor from_list(const R& list, std::optional<DType> dty
 }
 }  // namespace detail
 
-/// A scalar: double and float give f32, int i32, the others their own dtype, unless one is named. OutOfRange if the
+/// A scalar. The default dtype is f32 for double and float, i32 for int, the type's own otherwise. OutOfRange if the
 /// dtype cannot hold the value.
 template <Element T> Tensor constant(T value, std::optional<DType> dtype = {}) {
   const scalar::Literal literal(value);
   return detail::from_literals({&literal, 1}, {}, dtype.value_or(detail::literal_dtype<T>));
 }
-/// [n], [rows, columns], [n, rows, columns]; InvalidArgument if rows differ in length.
+/// A tensor of shape [n], [rows, columns] or [n, rows, columns]. InvalidArgument if rows differ in length.
 template <Element T> Tensor constant(std::initializer_list<T> values, std::optional<DType> dtype = {}) {
   return detail::from_list(values, dtype);
 }
@@ -84,8 +84,8 @@ Tensor constant(std::initializer_list<std::initializer_list<std::initializer_lis
                 std::optional<DType> dtype = {}) {
   return detail::from_list(lists, dtype);
 }
-/// The same of std::vector, std::array, std::span and other ranges of numbers, or of such ranges: of double f32, too,
-/// unless a dtype is named. from_values() keeps the dtype.
+/// A tensor from std::vector, std::array, std::span and other ranges of numbers, or from ranges of such ranges. double
+/// gives f32, too, unless a dtype is named; from_values() keeps the dtype.
 template <detail::NumberList R> Tensor constant(const R& values, std::optional<DType> dtype = {}) {
   return detail::from_list(values, dtype);
 }
@@ -97,8 +97,8 @@ Tensor constant(std::initializer_list<char>, std::optional<DType> = {}) = delete
 template <Element T> Tensor from_values(std::span<const T> values, const Shape& shape) {
   return detail::from_bytes(values.data(), values.size(), {dtype_of<T>(), shape});
 }
-/// Unsigned integers of 16 bits and more come as spans alone: a vector of them is more often a list of counts or places
-/// that is meant as i32 or i64.
+/// Takes a vector. Unsigned integers of 16 bits and more are taken as spans alone: a vector of them is more often a
+/// list of counts or places that is meant as i32 or i64.
 template <Element T>
   requires(!OneOf<T, std::uint16_t, std::uint32_t, unsigned long, unsigned long long>)
 Tensor from_values(const std::vector<T>& values, const Shape& shape) {
@@ -113,20 +113,25 @@ template <OneOf<std::uint16_t, std::uint32_t, unsigned long, unsigned long long>
 Tensor from_values(const std::vector<T>&,
                    const Shape&) = delete;  // a vector of i32 or i64; std::span if they are meant
 
+/// A tensor of zeros.
 Tensor zeros(const Shape& shape, DType dtype = f32);
+/// A tensor of ones.
 Tensor ones(const Shape& shape, DType dtype = f32);
-/// OutOfRange if the dtype cannot hold the value.
+/// A tensor with `value` everywhere. OutOfRange if the dtype cannot hold it.
 Tensor full(const Shape& shape, Scalar value, DType dtype = f32);
+/// Zeros in the shape and dtype of x.
 Tensor zeros_like(const Tensor& x);
+/// Ones in the shape and dtype of x.
 Tensor ones_like(const Tensor& x);
 
 // For the rooms of the library.
 
-/// `value` everywhere, as structure: what rules use for their constants.
+/// `value` everywhere, as structure: for the constants of rules.
 Tensor fill(const Shape& shape, scalar::Literal value, DType dtype);
+/// fill() in the shape and dtype of x.
 inline Tensor fill_like(const Tensor& x, scalar::Literal value) { return fill(x.shape(), value, x.dtype()); }
-/// A user's bare number beside `x`, as a scalar of the dtype of x: data, or structure within a trace. A floating
-/// number beside integers or booleans is an InvalidArgument that names cast, a number that the dtype cannot hold an
+/// A user's bare number beside `x`, as a scalar of the dtype of x: data, or structure within a trace. A floating number
+/// beside integers or booleans is an InvalidArgument that names cast. A number that the dtype cannot hold is an
 /// OutOfRange. `op` opens the error.
 Tensor scalar_like(const Tensor& x, Scalar value, std::string_view op);
 

@@ -1,7 +1,7 @@
 /// Branches and loops as ops: their bodies are regions, compiled with the program around them. The callables are traced
-/// once, on symbols; what they use from around them, Variables included, is captured. Inside they may not assign
-/// Variables nor branch in C++ on what they compute (InvalidArgument). Random ops in the body of a loop draw other
-/// numbers in every iteration.
+/// once, on symbols. Tensors and Variables that they use from around them are captured. Inside they may neither assign
+/// Variables nor branch in C++ on computed values (InvalidArgument). Random ops in the body of a loop draw new numbers
+/// in every iteration.
 #pragma once
 #include <array>
 #include <concepts>
@@ -43,7 +43,7 @@ template <class R> R rebuilt(In in) {
   return rebuilt<R>(in, next);
 }
 
-/// f(in[0], in[1], ...) with as many tensors as the state has.
+/// f(in[0], in[1], ...), with as many tensors as the state has.
 template <class F, class S, std::size_t... i>
 decltype(auto) call_with_state(F& f, In in, std::index_sequence<i...>, auto&&... more) {
   return f(in[i]..., more...);
@@ -62,26 +62,26 @@ struct loop_state<std::tuple<T...>> : std::true_type {
 using Traced = std::function<Tensors(In)>;
 Tensors cond(const Tensor& predicate, const Traced& if_true, const Traced& if_false);
 Tensors while_loop(const Traced& condition, const Traced& body, In state, std::int64_t max_iterations);
-/// The final state, then the stacked result.
+/// Gives the final state, then the stacked result.
 Tensors scan(const Traced& body, In state, const Tensor& xs);
 
 }  // namespace detail
 
-/// The state of a loop: a Tensor, or a std::tuple of Tensors. Callables take its tensors one by one and give it back
+/// The state of a loop: a Tensor, or a std::tuple of Tensors. Callables take its tensors one by one and return it
 /// whole.
 template <class S>
 concept LoopState = detail::loop_state<S>::value;
 
 namespace detail {
 
-/// Tensors, and arrays, pairs and tuples of them.
+/// True for tensors, and for arrays, pairs and tuples of them.
 template <class R>
 struct tensors_of : std::bool_constant<std::convertible_to<R, Tensor> && !std::is_arithmetic_v<R>> {};
 template <class R, std::size_t n> struct tensors_of<std::array<R, n>> : tensors_of<R> {};
 template <class A, class B> struct tensors_of<std::pair<A, B>> : std::conjunction<tensors_of<A>, tensors_of<B>> {};
 template <class... R> struct tensors_of<std::tuple<R...>> : std::conjunction<tensors_of<R>...> {};
 
-/// Whether f takes the tensors of a state, and `more` behind them.
+/// True if f takes the tensors of a state, followed by `more`.
 template <class F, std::size_t size, class... More>
 constexpr bool takes_state = []<std::size_t... i>(std::index_sequence<i...>) {
   return std::invocable<F&, decltype((static_cast<void>(i), std::declval<const Tensor&>()))..., More...>;
@@ -102,8 +102,8 @@ concept StateAndResult = requires(const R& r) {
 
 }  // namespace detail
 
-/// if_true() where `predicate`, one boolean, holds, else if_false(): a Tensor, or an array, pair or tuple of them. One
-/// of the two is computed. InvalidArgument if the predicate is not one boolean, or if the results of the two differ in
+/// if_true() if `predicate`, one boolean, holds, else if_false(). Branches give a Tensor, or an array, pair or tuple of
+/// them. Only one of them is computed. InvalidArgument if the predicate is not one boolean, or if the results differ in
 /// number, dtype or shape.
 template <class T, class F> auto cond(const Tensor& predicate, T&& if_true, F&& if_false) {
   if constexpr (!std::invocable<T&> || !std::invocable<F&>) {
@@ -125,14 +125,15 @@ template <class T, class F> auto cond(const Tensor& predicate, T&& if_true, F&& 
   }
 }
 
+/// Options of while_loop.
 struct WhileOptions {
-  std::int64_t max_iterations = 0;  // 0: no bound; a bound ends the loop, and lets its gradient plan its memory
+  std::int64_t max_iterations = 0;  // 0: no bound; a bound ends the loop, and lets the gradient plan its memory
   static constexpr auto ranges() { return std::array{Allowed::not_negative("max_iterations")}; }
 };
 
-/// state = body(state...) as long as condition(state...), one boolean, holds. The tensors of the state keep their
-/// dtypes and shapes (else InvalidArgument). Differentiable: its gradient keeps the state of every iteration; within a
-/// trace that takes max_iterations (InvalidArgument without).
+/// Repeats state = body(state...) while condition(state...), one boolean, holds. The tensors of the state keep their
+/// dtypes and shapes (else InvalidArgument). Differentiable: the gradient keeps the state of every iteration. Within a
+/// trace that needs max_iterations (InvalidArgument without).
 template <class C, class B, class S>
   requires(!LoopState<S>)
 Tensor while_loop(C&&, B&&, const S&, WhileOptions = {}) = delete;  // a state is Tensors: constant(0), std::tuple{a, b}
@@ -157,8 +158,8 @@ S while_loop(C&& condition, B&& body, const S& state, WhileOptions options = {})
   }
 }
 
-/// For each row x of `xs` along axis 0: pair{state, y} = body(state..., x). The last state, and all y stacked along a
-/// new axis 0. The tensors of the state keep their dtypes and shapes (else InvalidArgument).
+/// Folds over the rows x of `xs` along axis 0: pair{state, y} = body(state..., x). Returns the last state, and all y
+/// stacked along a new axis 0. The tensors of the state keep their dtypes and shapes (else InvalidArgument).
 template <class B, class S>
   requires(!LoopState<S>)
 std::pair<Tensor, Tensor> scan(B&&, const S&, const Tensor&) = delete;  // a state is Tensors: constant(0), a std::tuple

@@ -1,5 +1,5 @@
-/// Branches and loops on many rows at once. A branch whose predicate differs from row to row computes both sides and
-/// chooses; a loop goes on as long as a row needs it, while rows that are done keep their state.
+/// Batching rules of branches and loops. A branch whose predicate differs from row to row computes both sides and
+/// chooses. A loop goes on as long as a row needs it, while rows that are done keep their state.
 #include <algorithm>
 #include "gradus/graph/transforms.h"
 #include "gradus/ops/constant.h"

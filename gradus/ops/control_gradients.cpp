@@ -1,6 +1,7 @@
-/// Gradients of branches and loops. That of a branch is a branch: the gradient of the region that was taken, which it
-/// computes again. That of a loop is a loop backwards over the histories of the carries: its carries are the cotangents
-/// of the carries, and those sums of the gradients of what all iterations saw that cannot wait until after it.
+/// Gradients of branches and loops. The gradient of a branch is a branch: the gradient of the region that was taken,
+/// which it computes again. The gradient of a loop is a loop backwards over the histories of the carries. It carries
+/// the cotangents of the carries, and those gradients of values seen by all iterations whose sums cannot wait until
+/// after it.
 #include <algorithm>
 #include <bit>
 #include <memory>

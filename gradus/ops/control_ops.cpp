@@ -1,4 +1,4 @@
-/// What the operands of branches and loops have to be. Attributes may come from a text: nothing is taken for granted.
+/// Checks of the operands of branches and loops. Attributes may come from a text: nothing is taken for granted.
 #include "gradus/ops/control_ops.h"
 #include "gradus/graph/extents.h"
 

@@ -1,4 +1,4 @@
-/// Convolutions in terms of the primitives, and of products where nothing overlaps.
+/// Convolutions by the primitives, and by matrix products where nothing overlaps.
 #include "gradus/ops/conv.h"
 #include <algorithm>
 #include "gradus/ops/conv_ops.h"

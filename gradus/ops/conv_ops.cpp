@@ -1,4 +1,4 @@
-/// The primitives of convolution: shapes, gradients, and rows as more examples, channels or groups.
+/// The primitives of convolution: shapes, gradients, and batching as more examples, channels or groups.
 #include "gradus/ops/conv_ops.h"
 #include "gradus/graph/extents.h"
 #include "gradus/ops/shape.h"

@@ -1,4 +1,4 @@
-/// Tensors that are made of numbers alone.
+/// Tensors made from numbers alone.
 #include "gradus/ops/creation.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/extents.h"

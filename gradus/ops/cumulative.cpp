@@ -1,5 +1,5 @@
-/// Running products are a linear recurrence, whose gradient is a linear recurrence the other way: so there is no
-/// division, and zeros are no special case in any order.
+/// Running products are a linear recurrence, whose gradient is a linear recurrence in the other direction. So there is
+/// no division, and zeros are no special case in any order.
 #include "gradus/ops/cumulative.h"
 #include <limits>
 #include "gradus/ops/checks.h"

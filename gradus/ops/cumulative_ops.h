@@ -1,12 +1,12 @@
-/// Running sums: the primitive. It is a call of the backend since each element needs the one before.
+/// Running sums: the primitive. A library kernel since each element needs the one before.
 #pragma once
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
 
-/// x: T[outer, n, inner] -> the same shape: out[o, j, i] is the sum of x[o, 0 .. j, i], added one after the other in
-/// ascending order of j. T is a number type. `axis` counts from the end. `exclusive`: without x[o, j, i] itself, so the
-/// first is 0. `reverse`: from the end, in descending order of j.
+/// x: T[outer, n, inner] -> the same shape. out[o, j, i] is the sum of x[o, 0 ... j, i], added one by one in ascending
+/// order of j. T is a number type. `axis` counts from the end. `exclusive` leaves out x[o, j, i] itself, so the first
+/// is 0. `reverse` runs from the end, in descending order of j.
 struct Cumsum {
   static constexpr auto name = "cumsum";
   static constexpr auto library_kernel = "cumsum";

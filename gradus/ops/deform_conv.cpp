@@ -1,4 +1,4 @@
-/// Deformable convolution in terms of gathers and a product.
+/// Deformable convolution by gathers and a product.
 #include "gradus/ops/deform_conv.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"

@@ -5,19 +5,21 @@
 
 namespace gradus {
 
+/// Options of deform_conv2d.
 struct DeformableOptions {
-  Sizes strides = {};
-  Paddings paddings = {};
-  Sizes dilations = {};
-  std::int64_t offset_groups = 1;  // equal parts of the channels with offsets of their own
+  Sizes strides = {};              // one per spatial dimension, or one for all; none: 1
+  Paddings paddings = {};          // explicit zeros around the input
+  Sizes dilations = {};            // distances between taps; none: 1
+  std::int64_t offset_groups = 1;  // number of equal parts of the channels that have offsets of their own
 };
 
+/// Deformable convolution: every tap is moved by its offset (rows, columns) and reads between the elements, bilinearly.
+/// Elements outside are zero.
 /// x: T[batch, rows, columns, C], filters: T[kh, kw, C/groups, F],
-/// offsets: T[batch, out_rows, out_columns, offset_groups * kh * kw * 2] -> T[batch, out_rows, out_columns, F]: a
-/// convolution each of whose taps is moved by its offset (rows, columns) and reads between the elements, bilinearly;
-/// elements outside are zero. mask: T[batch, out_rows, out_columns, offset_groups * kh * kw] is multiplied to what the
-/// taps read; an empty Tensor: ones. T is a float type, of which those of 16 bits are computed in f32; sizes must be
-/// known. Gradients are by all operands, by an offset those of the bilinear weights.
+/// offsets: T[batch, out_rows, out_columns, offset_groups * kh * kw * 2] -> T[batch, out_rows, out_columns, F];
+/// mask: T[batch, out_rows, out_columns, offset_groups * kh * kw]: factors on what the taps read; empty: ones.
+/// T is a float type; 16-bit floats are computed in f32. Sizes must be known. All operands get gradients; those of the
+/// offsets are the gradients of the bilinear weights.
 Tensor deform_conv2d(const Tensor& x, const Tensor& filters, const Tensor& offsets, const Tensor& mask = {},
                      const DeformableOptions& options = {});
 

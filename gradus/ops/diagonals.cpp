@@ -1,4 +1,4 @@
-/// Triangles and diagonals: choices by the row and column number, and diagonals as every (columns + 1)-th element.
+/// Triangles and diagonals: choices by row and column number, and diagonals as every (columns + 1)-th element.
 #include "gradus/ops/diagonals.h"
 #include <algorithm>
 #include "gradus/ops/constant.h"

@@ -4,21 +4,22 @@
 
 namespace gradus {
 
-/// x with zeros but in a band of `num_lower` diagonals below the main one and `num_upper` above it; negative numbers:
-/// all of them.
+/// x with zeros outside of a band of `num_lower` diagonals below the main one and `num_upper` above it. A negative
+/// number stands for all of them.
 Tensor band_part(const Tensor& x, std::int64_t num_lower, std::int64_t num_upper);
-/// x with zeros below (above) diagonal k.
+/// x with zeros below diagonal k.
 Tensor triu(const Tensor& x, std::int64_t k = 0);
+/// x with zeros above diagonal k.
 Tensor tril(const Tensor& x, std::int64_t k = 0);
-/// diagonal: [..., n] -> [..., n + |k|, n + |k|], zeros but on diagonal k.
+/// diagonal: [..., n] -> [..., n + |k|, n + |k|], with `diagonal` on diagonal k and zeros elsewhere.
 Tensor diag(const Tensor& diagonal, std::int64_t k = 0);
-/// Diagonal k, [..., its length].
+/// Diagonal k of x: [..., its length].
 Tensor diag_part(const Tensor& x, std::int64_t k = 0);
 /// x with diagonal k replaced.
 Tensor set_diag(const Tensor& x, const Tensor& diagonal, std::int64_t k = 0);
-/// The sum of the main diagonal, [...]. Numbers.
+/// The sum of the main diagonal, [...]. Any number type.
 Tensor trace(const Tensor& x);
-/// [rows, columns]: ones on diagonal k, else zeros.
+/// [rows, columns] with ones on diagonal k and zeros elsewhere.
 Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype = f32, std::int64_t k = 0);
 
 }  // namespace gradus

@@ -1,6 +1,6 @@
-/// einsum: operands are contracted in pairs, of several the pair first that shrinks most, each by one batched matrix
-/// product (or, where nothing is summed, an elementwise one) after their dimensions are grouped into batches, free and
-/// contracted ones.
+/// einsum: operands are contracted in pairs, first the pair that shrinks most. Each contraction groups dimensions into
+/// batches, free and contracted ones. Then it is one batched matrix product, or an elementwise one where nothing is
+/// summed.
 #include <algorithm>
 #include <limits>
 #include <map>

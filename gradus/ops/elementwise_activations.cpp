@@ -1,5 +1,5 @@
-/// Activations. tanh, sigmoid, relu and softplus are primitives, since their gradients by parts would be wrong at kinks
-/// or overflow; the others are made of them.
+/// Activations. tanh, sigmoid, relu and softplus are primitives, since gradients of their parts would be wrong at kinks
+/// or overflow. The others are composed of them.
 #include <limits>
 #include <numbers>
 #include "gradus/ops/elementwise_parts.h"

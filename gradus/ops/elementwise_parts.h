@@ -1,4 +1,4 @@
-/// What the families of elementwise ops share: broadcasting of operands, and the products in which a zero cotangent
+/// Parts that the families of elementwise ops share: broadcasting of operands, and products in which a zero cotangent
 /// stays zero.
 #pragma once
 #include "gradus/scalar/formulas.h"
@@ -17,7 +17,7 @@ inline void check_same_dtype(std::string_view op, const Tensor& a, const Tensor&
   require(a.dtype() == b.dtype(), op, ": a is ", a.spec(), ", b is ", b.spec(), ": dtypes differ; cast one of them");
 }
 
-/// Applies a formula of two operands after broadcasting them to one shape. `name` opens errors.
+/// Applies a formula to two operands, broadcast to one shape. `name` opens errors.
 template <class T> Tensor broadcasting(const T& op, const Tensor& a, const Tensor& b, std::string_view name = T::name) {
   check_same_dtype(name, a, b);
   if (a.shape() == b.shape()) return apply(op, a, b);
@@ -31,8 +31,8 @@ Tensor broadcasting(const T& op, const NumberOrTensor& a, const NumberOrTensor& 
   return broadcasting(op, x, y, name);
 }
 
-/// Applies an op whose gradient takes several steps: of narrow floats it and its gradients of any order compute in f32
-/// and are rounded once each. The result has the bits of the formula on narrow floats.
+/// Applies an op whose gradient takes several steps. For narrow floats, the op and its gradients of any order are
+/// computed in f32 and rounded once each. The result has the bits of the formula on narrow floats.
 template <class T> Tensor apply_wide(const T& op, const Tensor& x) {
   return in_computed_dtype(x, [&](const Tensor& wide) { return apply(op, wide); });
 }
@@ -49,28 +49,28 @@ Tensor broadcasting_wide(const T& op, const NumberOrTensor& a, const NumberOrTen
   return broadcasting_wide(op, x, y, name);
 }
 
-/// cotangent * factor and cotangent / divisor, but 0 wherever the cotangent is exactly 0, so that a masked branch stays
+/// cotangent * factor and cotangent / divisor, but 0 wherever the cotangent is exactly 0. So a masked branch stays
 /// masked where the factor is infinite. Both are linear in the cotangent also for differentiation.
 Tensor cotangent_times(const Tensor& cotangent, const Tensor& factor);
 Tensor cotangent_over(const Tensor& cotangent, const Tensor& divisor);
-/// x, on the way to something that is multiplied by `weight`, which broadcasts to x and has its dtype: where the weight
-/// is exactly 0 the gradient of x is 0, also where x or what is made of it is infinite or NaN.
+/// x, on the way to something that is multiplied by `weight`, which broadcasts to x and has its dtype. Where the weight
+/// is exactly 0 the gradient of x is 0, also if x or a value computed from it is infinite or NaN.
 Tensor guard_zero_weight(const Tensor& x, const Tensor& weight);
-/// The cotangent, but 0 where the weight is exactly 0 and the cotangent is not finite: what the above does to
-/// gradients.
+/// The cotangent, but 0 where the weight is exactly 0 and the cotangent is not finite: the effect of guard_zero_weight
+/// on gradients.
 Tensor guarded_cotangent(const Tensor& cotangent, const Tensor& weight);
-/// a * b, but 0 wherever one of them is exactly 0: the gradients of the two above, of which both operands are
+/// a * b, but 0 wherever one of them is exactly 0: the gradients of the two above, both of whose operands are
 /// cotangents.
 Tensor product_of_cotangents(const Tensor& a, const Tensor& b);
-/// x - largest, where `largest` is that of the row of x, and 0 where x is it, also where both are infinite.
+/// x - largest, where `largest` is the maximum of the row of x. 0 where x is the maximum, also where both are infinite.
 Tensor minus_largest(const Tensor& x, const Tensor& largest);
-/// NaN where y is NaN and dy is not 0, else 0: the gradient of what was not chosen for y by comparison.
+/// NaN where y is NaN and dy is not 0, else 0: the gradient of an operand that a comparison did not choose for y.
 Tensor nan_of_nan(const Tensor& y, const Tensor& dy);
-/// softplus(x) - x * z, the crossentropy of the logit x and the probability z: at infinite x its limit, 0 where z
+/// softplus(x) - x * z, the crossentropy of the logit x and the probability z. At infinite x it is the limit: 0 where z
 /// agrees.
 Tensor sigmoid_crossentropy(const Tensor& x, const Tensor& z);
-/// dy * (1 - y * y) of y = tanh(x), and dy * (y * (1 - y)) of y = sigmoid(x), each of them one op: recording three
-/// costs more than computing them.
+/// dy * (1 - y * y) for y = tanh(x), and dy * (y * (1 - y)) for y = sigmoid(x). Each is one op: recording three costs
+/// more than computing them.
 Tensor tanh_grad(const Tensor& y, const Tensor& dy);
 Tensor sigmoid_grad(const Tensor& y, const Tensor& dy);
 

@@ -1,4 +1,4 @@
-/// Reading and adding by indices, and checks of indices: shape rules, gradients, batching.
+/// Gather, scatter-add, and checks of indices: shape rules, gradients, batching.
 #include "gradus/ops/gather_ops.h"
 #include "gradus/graph/extents.h"
 #include "gradus/ops/creation.h"

@@ -1,4 +1,4 @@
-/// Sampling: positions to neighbours and weights along each axis, and one gather of rows for every choice of
+/// Grid sampling: positions become neighbours and weights along each axis, then one gather of rows per choice of
 /// neighbours.
 #include "gradus/ops/grid_sample.h"
 #include "gradus/base/floating_point_state.h"

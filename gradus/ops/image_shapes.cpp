@@ -1,4 +1,4 @@
-/// Cutting images to size, boxes of them, edges and likeness.
+/// Cropping and padding of images, boxes of them, edges and similarity.
 #include <algorithm>
 #include <cmath>
 #include <numbers>

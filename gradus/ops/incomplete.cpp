@@ -1,5 +1,5 @@
-/// The gradients of incomplete functions: by a parameter the kernel has the next derivative; by the end of the integral
-/// it is the integrand, whose derivatives by the parameters follow from that of its logarithm.
+/// Gradients of incomplete functions. For a parameter the kernel has the next derivative. For the end of the integral
+/// it is the integrand, whose derivatives by the parameters follow from those of its logarithm.
 #include "gradus/ops/incomplete.h"
 #include <algorithm>
 #include <limits>

@@ -1,6 +1,6 @@
-/// The regularized incomplete gamma and beta functions, and Hurwitz's zeta. Floats of one dtype that broadcast; narrow
-/// ones are computed in f64. Gradients by every argument, by the parameters up to order 5 each; one by a parameter of
-/// higher order is refused (InvalidArgument).
+/// Regularized incomplete gamma and beta functions, and Hurwitz's zeta function. Operands are floats of one dtype that
+/// broadcast; narrow ones are computed in f64. Every argument has a gradient. Gradients by the parameters exist up to
+/// order 5 each; one of higher order is refused (InvalidArgument).
 #pragma once
 #include "gradus/ops/number_or_tensor.h"
 
@@ -8,25 +8,25 @@ namespace gradus {
 
 /// P(a, x) = (integral of t^(a-1) exp(-t) from 0 to x) / gamma(a). NaN for a <= 0 or x < 0.
 Tensor igamma(const NumberOrTensor& a, const NumberOrTensor& x);
-/// 1 - P(a, x), exact also where that is small.
+/// 1 - P(a, x), exact also where the result is small.
 Tensor igammac(const NumberOrTensor& a, const NumberOrTensor& x);
-/// (integral of t^(a-1) (1-t)^(b-1) from 0 to x) / beta(a, b). NaN unless a > 0, b > 0 and 0 <= x <= 1. The relative
-/// error in f64, of gradients too, is about 10^-16 times the larger of a and b (10^-11 at 10^5, 10^-8 at 10^8).
+/// (integral of t^(a-1) (1-t)^(b-1) from 0 to x) / beta(a, b). NaN unless a > 0, b > 0 and 0 <= x <= 1. In f64 the
+/// relative error, of gradients too, is about 10^-16 times the larger of a and b (10^-11 at 10^5, 10^-8 at 10^8).
 Tensor betainc(const NumberOrTensor& a, const NumberOrTensor& b, const NumberOrTensor& x);
-/// The sum of (k + q)^-x over k = 0, 1 ...: infinite at x = 1, NaN below. At whole q <= 0 it is infinite for even x and
-/// else NaN; at other q < 0 it is defined for whole x, and has no derivative by x.
+/// Hurwitz's zeta function: the sum of (k + q)^-x over k = 0, 1 ... It is infinite at x = 1, NaN below. At whole q <= 0
+/// it is infinite for even x and else NaN. At other q < 0 it is defined for whole x, and has no derivative by x.
 Tensor zeta(const NumberOrTensor& x, const NumberOrTensor& q);
-/// The derivative of order `a` of digamma at x: NaN unless a is a whole number >= 0. No gradient by a.
+/// The derivative of order `a` of digamma at x. NaN unless a is a whole number >= 0. No gradient by a.
 Tensor polygamma(const NumberOrTensor& a, const NumberOrTensor& x);
 
-// The primitives: calls of the backend, since how many terms an element takes depends on its value.
+// The primitives are library kernels, since the number of terms of an element depends on its value.
 
-/// a, x -> the derivative of order `order` by a of P(a, x), `upper`: of 1 - P(a, x).
+/// a, x -> the derivative of order `order` by a of P(a, x), or with `upper` of 1 - P(a, x).
 struct Igamma {
   static constexpr auto name = "igamma";
   static constexpr auto library_kernel = "igamma";
-  int order = 0;
-  bool upper = false;
+  int order = 0;       // order of the derivative by a
+  bool upper = false;  // take 1 - P(a, x)
   Spec infer(Specs in) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
@@ -37,7 +37,7 @@ struct Igamma {
 struct Betainc {
   static constexpr auto name = "betainc";
   static constexpr auto library_kernel = "betainc";
-  int order_a = 0, order_b = 0;
+  int order_a = 0, order_b = 0;  // orders of the derivatives by a and b
   Spec infer(Specs in) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
@@ -48,7 +48,7 @@ struct Betainc {
 struct Zeta {
   static constexpr auto name = "zeta";
   static constexpr auto library_kernel = "zeta";
-  int order = 0;
+  int order = 0;  // order of the derivative by x
   Spec infer(Specs in) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;

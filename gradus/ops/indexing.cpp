@@ -1,4 +1,4 @@
-/// Indexing by data in terms of gather: everything becomes flat positions in one merged dimension.
+/// Indexing by data by means of gather: all indices become flat positions in one merged dimension.
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/checks.h"
 #include "gradus/ops/elementwise.h"

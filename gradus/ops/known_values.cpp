@@ -1,4 +1,4 @@
-/// Values that decide about shapes.
+/// Reading of values that decide about shapes.
 #include "gradus/ops/known_values.h"
 
 namespace gradus {

@@ -1,4 +1,4 @@
-/// Further ops that rearrange elements, in terms of views, concat and gather.
+/// Further ops that rearrange elements, by views, concat and gather.
 #include "gradus/ops/layout.h"
 #include <algorithm>
 #include <cmath>

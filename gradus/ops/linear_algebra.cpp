@@ -1,4 +1,4 @@
-/// Products in other forms; determinants and inverses with their gradients.
+/// Matrix products in other forms; determinants and inverses with their gradients.
 #include "gradus/ops/linear_algebra.h"
 #include <algorithm>
 #include <cmath>

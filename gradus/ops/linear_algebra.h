@@ -1,4 +1,4 @@
-/// Products in other forms, and small dense linear algebra.
+/// Matrix products in other forms, and small dense linear algebra.
 #pragma once
 #include <vector>
 #include "gradus/base/ranges.h"
@@ -6,42 +6,47 @@
 
 namespace gradus {
 
-/// a: T[batches..., m, k], b: T[batches..., k] -> T[batches..., m].
+/// Matrix-vector product. a: T[batches..., m, k], b: T[batches..., k] -> T[batches..., m].
 Tensor matvec(const Tensor& a, const Tensor& b);
 /// Sums over the last `axes` dimensions of a and the first of b: [outer..., summed...] x [summed..., others...] ->
 /// [outer..., others...].
 Tensor tensordot(const Tensor& a, const Tensor& b, int axes);
-/// Sums over dimension axes_a[i] of a and axes_b[i] of b, which agree; those that are left follow each other.
+/// Sums over dimension axes_a[i] of a and axes_b[i] of b, which agree. The remaining dimensions of a come first, then
+/// those of b.
 Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int>& axes_a, const std::vector<int>& axes_b);
 
+/// Options of matmul.
 struct MatmulOptions {
-  bool transpose_a = false, transpose_b = false;
+  bool transpose_a = false, transpose_b = false;  // exchange the last two dimensions first
 };
-/// matmul of operands whose last two dimensions are exchanged first.
+/// matmul of operands whose last two dimensions are exchanged first, as the options say.
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options);
 
+/// Options of gemm.
 struct GemmOptions {
-  double alpha = 1, beta = 1;
-  bool transpose_a = false, transpose_b = false;
+  double alpha = 1, beta = 1;                     // factors of the product and of c
+  bool transpose_a = false, transpose_b = false;  // exchange the dimensions of a matrix first
   static constexpr auto ranges() { return std::array{Allowed::finite("alpha beta")}; }
 };
-/// alpha * a b + beta * c of matrices, c broadcast to the product. Of integers alpha and beta must be whole.
+/// alpha * a b + beta * c for matrices; c broadcasts to the product. For integers alpha and beta must be whole.
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options = {});
 Tensor gemm(const Tensor& a, const Tensor& b, const Tensor& c, const GemmOptions& options = {});
 
-/// Determinants of x: T[..., n, n] -> T[...], T floating; 1 of n = 0. The gradient is the matrix of cofactors: up to
-/// n = 5 it is made of determinants, so it is right for singular matrices too, in every order; beyond it is
-/// det(x) * inverse(x)', NaN or infinite where x is singular.
+/// Determinants of x: T[..., n, n] -> T[...], T floating; 1 for n = 0. The gradient is the matrix of cofactors. Up to n
+/// = 5 it is made of determinants, so it is right for singular matrices too, in every order. Beyond, it is det(x) *
+/// inverse(x)', which is NaN or infinite where x is singular.
 Tensor det(const Tensor& x);
-/// x: T[..., n, n], T floating. Infinite or NaN where x is singular.
+/// Inverse matrices of x: T[..., n, n], T floating. Infinite or NaN where x is singular.
 Tensor inverse(const Tensor& x);
 
 // For the rooms of the library.
 
-/// NumPy's matmul: matrices as matmul; a vector counts as one row of a, or one column of b, which the result lacks.
+/// NumPy's matmul: matrices as in matmul. A vector a counts as one row, a vector b as one column; the result lacks that
+/// dimension.
 Tensor numpy_matmul(const Tensor& a, const Tensor& b);
 
-/// Of small matrices, by elimination with row exchanges: a primitive since which rows are exchanged depends on data.
+/// Determinant of small matrices, by elimination with row exchanges: a primitive since data decides which rows are
+/// exchanged.
 struct Det {
   static constexpr auto name = "det";
   static constexpr auto library_kernel = "det";
@@ -51,6 +56,7 @@ struct Det {
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
   int carries(Specs in, int operand, int along) const;
 };
+/// Inverse of small matrices, by elimination with row exchanges.
 struct Inverse {
   static constexpr auto name = "inverse";
   static constexpr auto library_kernel = "inverse";

@@ -1,4 +1,4 @@
-/// The recurrence of linear attention as a scan: all that a place needs lies side by side in one row.
+/// The recurrence of linear attention as a scan: all inputs of a place lie side by side in one row.
 #include "gradus/ops/linear_attention.h"
 #include <cmath>
 #include "gradus/base/floating_point_state.h"

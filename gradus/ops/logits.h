@@ -1,5 +1,5 @@
-/// Rows of logits as logarithms of probabilities, with their limits: one infinite logit takes all, and of several there
-/// is no limit, so their rows are NaN.
+/// Rows of logits as logarithms of probabilities, with their limits. One infinite logit takes all the probability.
+/// Several have no limit, so their rows are NaN.
 #pragma once
 #include <limits>
 #include "gradus/ops/elementwise_parts.h"
@@ -8,7 +8,7 @@
 
 namespace gradus {
 
-/// x - max(x), and log(sum(exp(x - max(x)))) along `axis`, which is kept.
+/// Parts of a softmax along `axis`, which is kept: shifted = x - max(x), sum = sum(exp(shifted)), log_sum = log(sum).
 struct LogitRows {
   Tensor shifted, sum, log_sum;
 
@@ -23,7 +23,7 @@ struct LogitRows {
   }
 };
 
-/// log(softmax(x)) with those limits; narrow floats are computed in f32 and rounded once.
+/// log(softmax(x)) with those limits. Narrow floats are computed in f32 and rounded once.
 inline Tensor log_shares(const Tensor& x, int axis = -1) {
   return in_computed_dtype(x, [&](const Tensor& wide) {
     const LogitRows rows(wide, axis);

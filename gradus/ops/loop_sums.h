@@ -1,7 +1,7 @@
-/// What the iterations of a loop add up to, when its gradient is made. A product of what iterations bring along is
-/// added up after the loop, as one product over all of them: its factors are kept, and no iteration reads and writes a
-/// sum of the size of the weights. The order of such a sum is that of one product over the rows of all iterations,
-/// first to last. Everything else is carried from iteration to iteration.
+/// Sums over the iterations of a loop, for its gradient. A product of values that the iterations bring along is summed
+/// after the loop, as one product over all of them. Its factors are kept, so no iteration reads and writes a sum of the
+/// size of the weights. The order of such a sum is that of one product over the rows of all iterations, first to last.
+/// All other sums are carried from iteration to iteration.
 #pragma once
 #include <functional>
 #include <optional>
@@ -13,34 +13,35 @@ namespace gradus {
 
 class LoopSums {
  public:
-  /// What iterations take of a tensor along its first axis: `all` has the elements or rows of all of them.
+  /// A tensor of which each iteration takes a part along the first axis. `symbol` is that part, `all` has the elements
+  /// or rows of all iterations.
   struct Taken {
     Tensor symbol, all;
   };
-  /// Made within the trace of the body. `taken`: its symbols that go through a tensor; `constant`: symbols that are the
-  /// same in all iterations; `stacked`: results of the body that are kept anyway.
+  /// Constructed within the trace of the body. `taken`: its symbols that go through a tensor. `constant`: symbols that
+  /// are the same in all iterations. `stacked`: results of the body that are kept anyway.
   LoopSums(std::int64_t iterations, std::vector<Taken> taken, In constant, In stacked);
 
-  /// The next sum, of `term` over all iterations. Empty: zeros of `spec`. Within the trace.
+  /// Adds the next sum, of `term` over all iterations. An empty term gives zeros of `spec`. Called within the trace.
   void add(const Tensor& term, const Spec& spec);
 
   /// Symbols of the body for what is carried, what it gives back for them, and further results to keep.
   const Tensors& symbols() const { return symbols_; }
   const Tensors& next() const { return next_; }
   In kept() const { return In(stacked_).subspan(first_kept_); }
-  /// After the loop: each sum. `stacked` holds what was to be kept anyway, then kept().
+  /// Called after the loop: each sum. `stacked` holds the results that were kept anyway, then kept().
   Tensors results(In carried, In stacked) const;
 
  private:
-  /// What has to be done after the loop: one tensor, of those of earlier steps, the final sums and what was kept.
+  /// Work after the loop: makes one tensor of those of earlier steps, the final sums and the kept values.
   using Later = std::function<Tensor(In made, In carried, In stacked)>;
   struct Step {
-    std::vector<std::size_t> of;  // the earlier steps
+    std::vector<std::size_t> of;  // numbers of the earlier steps that it reads
     Later make;
   };
   using Rows = std::function<Tensor(In stacked)>;
 
-  /// They give the number of a step.
+  /// These give the number of a step.
   std::size_t later(std::vector<std::size_t> of, Later make);
   std::size_t carried(const Tensor& term);
   std::optional<std::size_t> postponed(const Tensor& term);
@@ -50,7 +51,7 @@ class LoopSums {
   std::optional<std::size_t> postponed_view(const Node& view);
   std::optional<std::size_t> postponed_concat(const Node& concat);
   bool varies(const Tensor& x);
-  /// [iterations, shape of x...]; nothing if that would take too much memory.
+  /// The values of all iterations, [iterations, shape of x...]; empty if they would take too much memory.
   std::optional<Rows> all_of(const Tensor& x);
 
   std::int64_t iterations_;
@@ -59,9 +60,9 @@ class LoopSums {
   std::unordered_map<const Node*, std::optional<std::size_t>> postponed_;  // a term may be added to itself, and so on
   Tensors symbols_, next_, stacked_;
   std::size_t first_kept_;
-  std::int64_t kept_elements_ = 0, most_elements_ = 0;  // an iteration
+  std::int64_t kept_elements_ = 0, most_elements_ = 0;  // per iteration
   std::vector<Step> steps_;
-  std::vector<std::size_t> sums_;  // the steps that make them
+  std::vector<std::size_t> sums_;  // numbers of the steps that make them
   std::uint32_t trace_;
 };
 

@@ -1,4 +1,4 @@
-/// Matrix products and what is made of them.
+/// Matrix products and Einstein sums.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -6,26 +6,28 @@
 
 namespace gradus {
 
-/// a: T[batches..., m, k], b: T[batches..., k, n] -> T[batches..., m, n], T floating or an integer type of 32 or 64
-/// bits. Leading dimensions are batches that broadcast as in NumPy; a `b` of two dimensions under batches of `a` is one
-/// tall product. Every element is one chain of fused multiply-adds in the order of k; of bf16 it is one of f32, which
-/// takes k in pairs, the odd one first, and is rounded at its end, of f16 one of f32. On processors with AMX an element
-/// of bf16 is a sum of the same products in another order, which takes even and odd k apart (architecture.md, the
+/// Matrix product. a: T[batches..., m, k], b: T[batches..., k, n] -> T[batches..., m, n]. T is floating, or an integer
+/// type of 32 or 64 bits. Leading dimensions are batches that broadcast as in NumPy. A two-dimensional `b` under
+/// batches of `a` makes one tall product.
+///
+/// Every element is one chain of fused multiply-adds in the order of k. For f16 it is a chain of f32. For bf16 it is
+/// one of f32, too, which takes k in pairs, the odd one first, and is rounded at its end. On processors with AMX an
+/// element of bf16 sums the same products in another order, which takes even and odd k apart (architecture.md, the
 /// numeric contract).
 Tensor matmul(const Tensor& a, const Tensor& b);
 
-/// Sums of products in Einstein's notation: "bij,bjk->bik". Letters name dimensions, `...` stands for leading ones that
-/// broadcast; a letter twice in one operand is its diagonal; without "->" the result has the letters that occur once,
-/// in alphabetical order. Any number of operands, contracted in pairs, first the pair that shrinks most.
+/// Sums of products in Einstein's notation: "bij,bjk->bik". Letters name dimensions; `...` stands for leading ones that
+/// broadcast. A letter twice in one operand is its diagonal. Without "->" the result has the letters that occur once,
+/// in alphabetical order. Any number of operands; they are contracted in pairs, first the pair that shrinks most.
 Tensor einsum(std::string_view equation, const std::vector<Tensor>& inputs);
 
-/// The primitive. Operands have equal batch dimensions, or one of them has none and serves every batch. A transposed
-/// operand is stored with its last two dimensions exchanged. k = 0 gives zeros.
+/// The primitive of matrix products. Operands have equal batch dimensions, or one of them has none and serves every
+/// batch. A transposed operand is stored with its last two dimensions exchanged. k = 0 gives zeros.
 struct Matmul {
   static constexpr auto name = "matmul";
   static constexpr auto library_kernel = "matmul";
-  bool transpose_a = false;
-  bool transpose_b = false;
+  bool transpose_a = false;  // a is stored with its last two dimensions exchanged
+  bool transpose_b = false;  // b is stored with its last two dimensions exchanged
   Spec infer(Specs in) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;

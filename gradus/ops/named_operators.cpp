@@ -1,4 +1,4 @@
-/// The operators as functions, by TensorFlow's names.
+/// The operators as functions, under TensorFlow's names.
 #include "gradus/ops/special.h"
 
 namespace gradus {

@@ -8,11 +8,11 @@
 
 namespace gradus {
 
-/// For parameters alone: it refers to the tensor that it was made from.
+/// A tensor or a bare number as an operand. For parameters alone: it refers to the tensor that it was made from.
 class NumberOrTensor {
  public:
   NumberOrTensor(const Tensor& x) : tensor_(&x) {}
-  /// A Variable: what it holds.
+  /// A Variable: stands for its value.
   template <class V>
     requires(!std::same_as<V, Tensor> && std::convertible_to<const V&, Tensor>)
   NumberOrTensor(const V& x) : made_(x), tensor_(&made_) {}
@@ -20,8 +20,9 @@ class NumberOrTensor {
   NumberOrTensor(Scalar number) : number_(number) {}
   NumberOrTensor(const NumberOrTensor&) = delete;
 
+  /// True for a bare number.
   bool is_number() const { return !tensor_; }
-  /// The tensor; InvalidArgument, which `op` opens, of a number: in a place where none is beside it.
+  /// The tensor. For a number an InvalidArgument, opened by `op`: no tensor stands beside it.
   const Tensor& tensor(std::string_view op) const;
   /// The tensor, or the number in the dtype of `x`. A floating number beside integers or booleans is an
   /// InvalidArgument, a number that the dtype cannot hold an OutOfRange.
@@ -33,7 +34,7 @@ class NumberOrTensor {
   Scalar number_{0};
 };
 
-/// Operands of `op`, numbers in the dtype of the first tensor among them. InvalidArgument if all are numbers.
+/// Operands of `op`, with numbers in the dtype of the first tensor among them. InvalidArgument if all are numbers.
 template <std::same_as<NumberOrTensor>... Operands>
 std::array<Tensor, sizeof...(Operands)> side_by_side(std::string_view op, const Operands&... operands) {
   const NumberOrTensor* first = nullptr;

@@ -1,4 +1,4 @@
-/// Statistics by order, products of vectors, and functions of NumPy.
+/// Order statistics, products of vectors, and functions of NumPy.
 #include "gradus/ops/numeric.h"
 #include <algorithm>
 #include <cmath>

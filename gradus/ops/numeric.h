@@ -1,6 +1,6 @@
-/// What NumPy and keras.ops have beyond TensorFlow's own names: functions of floats, statistics by order, products of
-/// vectors, and places. Composites of other ops. Operands broadcast and agree in dtype, as in
-/// gradus/ops/elementwise.h; floats alone unless they say otherwise.
+/// Functions of NumPy and keras.ops that TensorFlow does not have under its own names: functions of floats, order
+/// statistics, products of vectors, positions. Composites of other ops. Operands broadcast and agree in dtype, as in
+/// gradus/ops/elementwise.h. Floats alone unless they say otherwise.
 #pragma once
 #include <optional>
 #include <vector>
@@ -13,82 +13,90 @@ namespace gradus {
 Tensor hypot(const NumberOrTensor& a, const NumberOrTensor& b);
 /// log2(2^a + 2^b), without overflow.
 Tensor logaddexp2(const NumberOrTensor& a, const NumberOrTensor& b);
-/// sin(pi x) / (pi x), 1 at 0; gradients of every order are right there too.
+/// sin(pi x) / (pi x), 1 at 0. Gradients of every order are right there, too.
 Tensor sinc(const Tensor& x);
 /// 0 for x < 0, `at_zero` at 0, 1 for x > 0. Only `at_zero` has a gradient.
 Tensor heaviside(const NumberOrTensor& x, const NumberOrTensor& at_zero);
-/// The larger, and the smaller; of a number and NaN the number. Any number type.
+/// The larger of a and b; of a number and NaN the number. Any number type.
 Tensor fmax(const NumberOrTensor& a, const NumberOrTensor& b);
+/// The smaller of a and b; of a number and NaN the number. Any number type.
 Tensor fmin(const NumberOrTensor& a, const NumberOrTensor& b);
+/// Options of nan_to_num.
 struct NanToNumOptions {
-  double nan = 0;
-  std::optional<double> posinf = {}, neginf = {};  // else the largest and lowest number of the dtype
+  double nan = 0;                                  // replaces NaN
+  std::optional<double> posinf = {}, neginf = {};  // for the infinities; else the dtype's extremes
 };
-/// x with NaN and infinities replaced; what was replaced gets no gradient.
+/// x with NaN and infinities replaced. Replaced elements get no gradient.
 Tensor nan_to_num(const Tensor& x, NanToNumOptions options = {});
-/// x * 2^exponent of integers `exponent`, rounded once where that is subnormal, which is 0. They broadcast.
+/// x * 2^exponent, with integers `exponent`. Rounded once where the result would be subnormal, which is 0. They
+/// broadcast.
 Tensor ldexp(const Tensor& x, const NumberOrTensor& exponent);
-/// Between degrees and radians.
+/// Degrees to radians.
 Tensor deg2rad(const Tensor& x);
+/// Radians to degrees.
 Tensor rad2deg(const Tensor& x);
 
+/// Options of isclose.
 struct IsCloseOptions {
-  double rtol = 1e-5, atol = 1e-8;
-  bool equal_nan = false;
+  double rtol = 1e-5, atol = 1e-8;  // relative and absolute tolerance
+  bool equal_nan = false;           // NaN is close to NaN
   static constexpr auto ranges() { return std::array{Allowed{"rtol atol", 0}}; }
 };
-/// Boolean: |a - b| <= atol + rtol |b|; equal infinities are close.
+/// True where |a - b| <= atol + rtol |b|. Equal infinities are close.
 Tensor isclose(const NumberOrTensor& a, const NumberOrTensor& b, IsCloseOptions options = {});
 
-/// a / b in floats, as tf.math.truediv: integers of 8 and 16 bits are computed in f32, others in f64.
+/// a / b in floats, as tf.math.truediv. Integers of 8 and 16 bits are computed in f32, others in f64.
 Tensor truediv(const NumberOrTensor& a, const NumberOrTensor& b);
-/// a / b of integers, cut off towards zero; of floats too.
+/// a / b of integers, truncated towards zero; of floats, too.
 Tensor truncatediv(const NumberOrTensor& a, const NumberOrTensor& b);
-/// Between any number types, where what is beyond the range of the other becomes its end; NaN gives 0 for integers.
+/// Converts between any number types. Values beyond the range of the new type become its end; NaN gives 0 for integers.
 Tensor saturate_cast(const Tensor& x, DType dtype);
 
 /// The cross product of vectors of three along the last axis. Any number type.
 Tensor cross(const Tensor& a, const Tensor& b);
-/// a: [m...], b: [n...], read flat -> [m, n]. Any number type.
+/// The outer product. a: [m...], b: [n...], both flattened -> [m, n]. Any number type.
 Tensor outer(const Tensor& a, const Tensor& b);
-/// Kronecker's product of tensors of one rank, at most 4: block (i, j) is a[i, j] b. Any number type.
+/// The Kronecker product of tensors of one rank, at most 4: block (i, j) is a[i, j] b. Any number type.
 Tensor kron(const Tensor& a, const Tensor& b);
-/// Vandermonde's matrix of a vector [m]: [m, n] with the powers n - 1 ... 0 of each element, or 0 ... n - 1. n is m if
-/// not given. Any number type. The gradients are exact at 0 too.
+/// The Vandermonde matrix of a vector [m]: [m, n], with the powers n - 1 ... 0 of each element, or 0 ... n - 1 if
+/// `increasing`. The default n is m. Any number type. The gradients are exact at 0, too.
 Tensor vander(const Tensor& x, std::optional<std::int64_t> n = {}, bool increasing = false);
 
-/// Differences of neighbours along `axis`, `n` times; each time one element less. Any number type.
+/// Differences of neighbours along `axis`, taken `n` times; each time removes one element. Any number type.
 Tensor diff(const Tensor& x, int n = 1, int axis = -1);
-/// The area below the points of a line `dx` apart: sums of trapezoids along `axis`, which goes.
+/// The integral by the trapezoidal rule, for points `dx` apart along `axis`, which is removed.
 Tensor trapezoid(const Tensor& y, double dx = 1, int axis = -1);
-/// sum(x * weights) / sum(weights) along `axis`, or over all; weights have the shape of x, or are one vector along
+/// sum(x * weights) / sum(weights) along `axis`, or over all. Weights have the shape of x, or are one vector along
 /// `axis`.
 Tensor average(const Tensor& x, const Tensor& weights, std::optional<int> axis = {});
 
+/// Value of a quantile that lies between two neighbours.
 enum class QuantileMethod { linear, lower, higher, midpoint, nearest };
+/// Options of quantile and median.
 struct QuantileOptions {
-  std::vector<int> axis = {};  // none: all
-  QuantileMethod method = QuantileMethod::linear;
-  bool keepdims = false;
+  std::vector<int> axis = {};                      // axes to reduce; none: all
+  QuantileMethod method = QuantileMethod::linear;  // value between two neighbours
+  bool keepdims = false;                           // keep reduced dimensions as 1
 };
-/// What a share q in [0, 1] of the elements is below: between neighbours in order as `method` says (nearest: halves to
-/// even). NaN where an element is NaN. The gradient goes to the neighbours. Sizes along the axes must be known and not
-/// 0.
+/// The q-quantile, q in [0, 1]: the value that a share q of the elements lies below. `method` says what is taken
+/// between two neighbours in order (nearest: halves to even). NaN where an element is NaN. The gradient goes to the
+/// neighbours. Sizes along the axes must be known and not 0.
 Tensor quantile(const Tensor& x, double q, QuantileOptions options = {});
-/// The middle element in order, the mean of the two middle ones.
+/// The middle element in order, or the mean of the two middle ones.
 Tensor median(const Tensor& x, QuantileOptions options = {});
 
-/// Dimension `source` at place `destination`, the others in order. Any dtype.
+/// Moves dimension `source` to place `destination`; the others keep their order. Any dtype.
 Tensor moveaxis(const Tensor& x, int source, int destination);
-/// Dimensions a and b exchanged. Any dtype.
+/// Exchanges dimensions a and b. Any dtype.
 Tensor swapaxes(const Tensor& x, int a, int b);
-/// `n` numbers from base^first to base^last, and from first to last, at equal ratios; the latter hits both ends.
-/// InvalidArgument without a number, of a dtype that is no float, of a base that is not positive and of ends that have
-/// not one sign.
+/// `n` numbers from base^first to base^last, at equal ratios. InvalidArgument without a number, for a dtype that is no
+/// float, and for a base that is not positive.
 Tensor logspace(double first, double last, std::int64_t n, double base = 10, DType dtype = f32);
+/// `n` numbers from first to last, at equal ratios; hits both ends. InvalidArgument without a number, for a dtype that
+/// is no float, and for ends that do not have one sign.
 Tensor geomspace(double first, double last, std::int64_t n, DType dtype = f32);
-/// Flat row-major indices within `dims` as positions: integers [...] -> [k, ...], k = rank of dims. Indices outside
-/// give something.
+/// Flat row-major indices within `dims` as positions: integers [...] -> [k, ...], with k the rank of dims. For indices
+/// outside the result is arbitrary.
 Tensor unravel_index(const Tensor& indices, const Shape& dims);
 
 }  // namespace gradus

@@ -1,5 +1,5 @@
-/// Philox as a formula. It is written over a type of 32-bit words held in 64 bits: scalar::Value where it is recorded,
-/// plain integers for the oracle, whose float64 holds what goes in and out exactly.
+/// Philox as a formula, written over a type of 32-bit words held in 64 bits: scalar::Value where it is recorded, plain
+/// integers for the oracle, whose float64 holds inputs and results exactly.
 #include "gradus/ops/philox.h"
 #include "gradus/ops/shape.h"
 

@@ -1,4 +1,4 @@
-/// Pooling in terms of its primitives, of depthwise convolutions with ones, and of reductions.
+/// Pooling by its primitives, by depthwise convolutions with ones, and by reductions.
 #include "gradus/ops/pool.h"
 #include <limits>
 #include "gradus/base/floating_point_state.h"

@@ -1,4 +1,4 @@
-/// The primitives of pooling: shapes, gradients, and rows as more examples.
+/// The primitives of pooling: shapes, gradients, and batching as more examples.
 #include "gradus/ops/pool_ops.h"
 #include "gradus/graph/extents.h"
 #include "gradus/ops/elementwise.h"

@@ -1,5 +1,5 @@
-/// Tensors as text, in NumPy's layout: rows in brackets, columns aligned to the right; past 1000 elements only the ends
-/// of every dimension. A scalar is a plain number.
+/// Tensors as text, in NumPy's layout: rows in brackets, columns aligned to the right. Past 1000 elements only the ends
+/// of every dimension are shown. A scalar is a plain number.
 #include <charconv>
 #include <cmath>
 #include <limits>

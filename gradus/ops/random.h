@@ -1,7 +1,7 @@
-/// Random tensors. Counter-based: an element depends on (key, index) alone, so numbers do not depend on threads,
-/// devices or on what else runs. A call without a seed takes the next key after set_seed; a call with one always gives
-/// the same numbers. None has a gradient. InvalidArgument for a shape that is not known and for a dtype of another kind
-/// than is said.
+/// Random tensors. They are counter-based: an element depends on (key, index) alone, so numbers do not depend on
+/// threads, devices or on other work. A call without a seed takes the next key after set_seed. A call with a seed
+/// always gives the same numbers. None has a gradient. InvalidArgument for a shape that is not known, and for a dtype
+/// of another kind than the function names.
 #pragma once
 #include <optional>
 #include "gradus/base/ranges.h"
@@ -9,52 +9,57 @@
 
 namespace gradus::random {
 
+/// Options of normal and truncated_normal.
 struct NormalOptions {
-  double mean = 0, stddev = 1;
-  DType dtype = f32;
-  std::optional<std::uint64_t> seed = {};
+  double mean = 0, stddev = 1;             // mean and standard deviation
+  DType dtype = f32;                       // a floating type
+  std::optional<std::uint64_t> seed = {};  // fixed seed; none: the next key after set_seed
   static constexpr auto ranges() {
     return std::array{Allowed::finite("mean"), Allowed::not_negative("stddev"), Allowed::any("seed")};
   }
 };
+/// Options of uniform.
 struct UniformOptions {
-  double low = 0, high = 1;
-  DType dtype = f32;
-  std::optional<std::uint64_t> seed = {};
+  double low = 0, high = 1;                // half-open interval [low, high)
+  DType dtype = f32;                       // a floating type
+  std::optional<std::uint64_t> seed = {};  // fixed seed; none: the next key after set_seed
   static constexpr auto ranges() { return std::array{Allowed::finite("low high"), Allowed::any("seed")}; }
 };
+/// Options of integers.
 struct IntegerOptions {
-  std::int64_t low = 0, high = 2;
-  DType dtype = i32;
-  std::optional<std::uint64_t> seed = {};
+  std::int64_t low = 0, high = 2;          // half-open interval [low, high)
+  DType dtype = i32;                       // an integer type
+  std::optional<std::uint64_t> seed = {};  // fixed seed; none: the next key after set_seed
   static constexpr auto ranges() { return std::array{Allowed::any("low high seed")}; }
 };
 
+/// Options of categorical.
 struct CategoricalOptions {
-  DType dtype = i32;
-  std::optional<std::uint64_t> seed = {};
+  DType dtype = i32;                       // an integer type
+  std::optional<std::uint64_t> seed = {};  // fixed seed; none: the next key after set_seed
   static constexpr auto ranges() { return std::array{Allowed::any("seed")}; }
 };
+/// Options of shuffle.
 struct ShuffledOptions {
-  std::optional<std::uint64_t> seed = {};
+  std::optional<std::uint64_t> seed = {};  // fixed seed; none: the next key after set_seed
   static constexpr auto ranges() { return std::array{Allowed::any("seed")}; }
 };
 
-/// Gaussian numbers (Box and Muller 1958), of a floating type.
+/// Normally distributed numbers (Box and Muller 1958), of a floating type.
 Tensor normal(const Shape& shape, NormalOptions options = {});
-/// Gaussian numbers given that they lie within two standard deviations of the mean, of a floating type.
+/// Normally distributed numbers within two standard deviations of the mean, of a floating type.
 Tensor truncated_normal(const Shape& shape, NormalOptions options = {});
-/// Uniform in [low, high): 2^24 equidistant values in f32, 2^53 in f64, those of f32 rounded in f16 and bf16.
+/// Uniform numbers in [low, high): 2^24 equidistant values in f32, 2^53 in f64; f16 and bf16 round those of f32.
 /// InvalidArgument unless low < high and high - low is finite.
 Tensor uniform(const Shape& shape, UniformOptions options = {});
-/// Uniform in [low, high), an integer type. InvalidArgument unless low < high and there are at most 2^53 numbers in it,
-/// OutOfRange if the dtype does not hold them all.
+/// Uniform integers in [low, high), of an integer type. InvalidArgument unless low < high and the interval has at most
+/// 2^53 numbers. OutOfRange if the dtype does not hold them all.
 Tensor integers(const Shape& shape, IntegerOptions options = {});
-/// Classes drawn with the probabilities softmax(logits), by the largest of logits + Gumbel noise: floats [..., classes]
+/// Classes drawn with the probabilities softmax(logits), as the largest of logits + Gumbel noise: floats [..., classes]
 /// -> integers [..., num_samples]. A logit of -infinity is never drawn where another class may be. InvalidArgument
-/// unless num_samples is positive, and of logits that are a scalar, no floats or of no class.
+/// unless num_samples is positive, and for logits that are a scalar, no floats, or of no class.
 Tensor categorical(const Tensor& logits, std::int64_t num_samples, CategoricalOptions options = {});
-/// The rows of axis 0 of x, of any dtype, in a random order. InvalidArgument of a scalar.
+/// The rows of x along axis 0, of any dtype, in a random order. InvalidArgument for a scalar.
 Tensor shuffle(const Tensor& x, ShuffledOptions options = {});
 
 }  // namespace gradus::random

@@ -1,5 +1,5 @@
-/// Seeds and keys. Seeds are the SplitMix64 sequence (Steele, Lea, Flood 2014) of the global seed; a key is 53 bits of
-/// one, so that it is exact in float64 too.
+/// Seeds and keys. Seeds are the SplitMix64 sequence (Steele, Lea, Flood 2014) of the global seed. A key is 53 bits of
+/// a seed, so that it is exact in float64, too.
 #include "gradus/ops/random_key.h"
 #include <mutex>
 #include <utility>

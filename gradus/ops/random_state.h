@@ -1,22 +1,22 @@
-/// Where the sequence of seeds stands, so that a training that is resumed draws what it would have drawn, and sequences
-/// that belong to one piece of work.
+/// State of the sequence of seeds. It lets a resumed training draw the numbers that it would have drawn, and gives one
+/// piece of work a sequence of its own.
 #pragma once
 #include <cstdint>
 
 namespace gradus {
 
-/// What set_seed and every seed that was taken since have led to.
+/// The state after set_seed and every seed taken since.
 std::uint64_t random_state();
-/// Goes on from there.
+/// Continues from that state.
 void set_random_state(std::uint64_t state);
-/// What failed has drawn nothing: gives back a seed of next_seed, unless another one was drawn since.
+/// Gives back a seed of next_seed after a failure, so that nothing was drawn; no effect if another one was drawn since.
 void return_seed(std::uint64_t seed);
-/// Where set_seed(seed) begins.
+/// The state in which set_seed(seed) begins.
 std::uint64_t random_state_of(std::uint64_t seed);
 
-/// While it lives, this thread has a sequence of its own, which goes on from `state` and leaves there where it stands:
-/// neither set_seed, nor what draws without a seed, touches that of the process. So what is drawn does not depend on
-/// what other threads draw meanwhile.
+/// While it lives, this thread has a sequence of its own, which continues from `state` and stores there how far it got.
+/// set_seed and draws without a seed do not touch the sequence of the process. So the numbers do not depend on what
+/// other threads draw meanwhile.
 class SeedScope {
  public:
   [[nodiscard]] explicit SeedScope(std::uint64_t& state);

@@ -1,4 +1,4 @@
-/// Recurrent networks: a cell each, and the loop that runs them.
+/// Recurrent networks: one function per cell, and the loop that runs them.
 #include "gradus/ops/recurrent.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control.h"

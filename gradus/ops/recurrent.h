@@ -1,46 +1,50 @@
-/// Recurrent networks over a sequence: one `scan` in one direction. Products with the inputs are made for all places at
-/// once, before the loop. Gates lie side by side in Keras's order: z r h of a GRU, i f c o of an LSTM.
+/// Recurrent networks over a sequence: one `scan` in one direction. Products with the inputs are computed for all
+/// places at once, before the loop. Gates lie side by side in Keras's order: z r h of a GRU, i f c o of an LSTM.
 #pragma once
 #include <functional>
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
 
-/// Of one floating dtype; what is empty is left out.
+/// Weights of a recurrent network, of one floating dtype. Empty ones are left out.
 struct RecurrentWeights {
   Tensor kernel;               // [inputs, gates * units]
   Tensor recurrent_kernel;     // [units, gates * units]
-  Tensor bias = {};            // [gates * units], of the product with the kernel
-  Tensor recurrent_bias = {};  // [gates * units], of the product with the recurrent kernel
+  Tensor bias = {};            // [gates * units], added to the product with the kernel
+  Tensor recurrent_bias = {};  // [gates * units], added to the product with the recurrent kernel
   Tensor peephole = {};        // LSTM: [3 * units], weights of the cell in the gates i, f and o
 };
 
+/// An activation function.
 using Nonlinearity = std::function<Tensor(const Tensor&)>;
 
+/// Options of a run over a sequence.
 struct RecurrentRun {
-  Tensor initial_state = {};               // [batch, units]; else zeros
-  Tensor initial_cell = {};                // LSTM: the same
-  Tensor sequence_lengths = {};            // integers [batch]: places after so many keep the state and give zeros
-  Tensor mask = {};                        // bool [time, batch]: places without keep the state and repeat the result
-  bool reverse = false;                    // from the last place to the first; results stand at their places
-  double clip = 0;                         // > 0: what goes into an activation is clipped to [-clip, clip]
-  Nonlinearity activation = {};            // of the new state (LSTM: of the candidate c); else tanh
-  Nonlinearity recurrent_activation = {};  // of the gates; else sigmoid
-  Nonlinearity cell_activation = {};       // LSTM: of the cell within the state; else tanh
+  Tensor initial_state = {};               // [batch, units]; zeros by default
+  Tensor initial_cell = {};                // LSTM: [batch, units]; zeros by default
+  Tensor sequence_lengths = {};            // integers [batch]: later places keep the state and give zeros
+  Tensor mask = {};                        // bool [time, batch]: masked places keep the state and repeat the result
+  bool reverse = false;                    // goes from the last place to the first; results stand at their places
+  double clip = 0;                         // > 0: inputs of activations are clipped to [-clip, clip]
+  Nonlinearity activation = {};            // of the new state (LSTM: of the candidate c); tanh by default
+  Nonlinearity recurrent_activation = {};  // activation of the gates; sigmoid by default
+  Nonlinearity cell_activation = {};       // LSTM: of the cell within the state; tanh by default
   bool reset_after = true;                 // GRU: the gate r applies after the recurrent product (linear_before_reset)
   bool couple_input_forget = false;        // LSTM: f = 1 - i
 };
 
+/// Result of a run over a sequence.
 struct RecurrentResult {
   Tensor sequence;     // the state after each place, [time, batch, units]
-  Tensor state, cell;  // after the last place; the cell is an LSTM's
+  Tensor state, cell;  // after the last place; only an LSTM has a cell
 };
 
-/// h' = activation(x kernel + bias + h recurrent_kernel + recurrent_bias). x: [time, batch, inputs].
+/// Elman network: h' = activation(x kernel + bias + h recurrent_kernel + recurrent_bias). x: [time, batch, inputs].
 RecurrentResult simple_rnn(const Tensor& x, const RecurrentWeights& weights, const RecurrentRun& options = {});
-/// h' = z h + (1 - z) h~ (Cho et al. 2014). x: [time, batch, inputs].
+/// Gated recurrent unit: h' = z h + (1 - z) h~ (Cho et al. 2014). x: [time, batch, inputs].
 RecurrentResult gru(const Tensor& x, const RecurrentWeights& weights, const RecurrentRun& options = {});
-/// c' = f c + i c~, h' = o cell_activation(c') (Hochreiter and Schmidhuber 1997). x: [time, batch, inputs].
+/// Long short-term memory: c' = f c + i c~, h' = o cell_activation(c') (Hochreiter and Schmidhuber 1997). x: [time,
+/// batch, inputs].
 RecurrentResult lstm(const Tensor& x, const RecurrentWeights& weights, const RecurrentRun& options = {});
 
 }  // namespace gradus

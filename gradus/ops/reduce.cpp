@@ -1,4 +1,4 @@
-/// Reductions: the primitives, which run along one axis and leave it as size 1, and what is made of them.
+/// Reductions: the primitives, which reduce one axis to size 1, and the functions composed of them.
 #include "gradus/ops/reduce.h"
 #include <bit>
 #include <limits>

@@ -1,4 +1,4 @@
-/// Regions of images: their contents by bilinear sampling, and the choice among overlapping ones.
+/// Regions of images: their contents by bilinear sampling, and non-maximum suppression.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

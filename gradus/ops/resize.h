@@ -1,5 +1,5 @@
-/// Images and other grids at another size. Weights and positions are worked out once, from the sizes, which must be
-/// known along the axes that change.
+/// Resizing images and other grids. Weights and positions are computed once, from the sizes, which must be known along
+/// the axes that change.
 #pragma once
 #include <array>
 #include <vector>
@@ -7,24 +7,28 @@
 
 namespace gradus {
 
+/// Interpolation of resize.
 enum class ResizeMethod { bilinear, nearest, bicubic, area, lanczos3, lanczos5, gaussian, mitchellcubic };
 
+/// Options of resize.
 struct ResizeOptions {
-  ResizeMethod method = ResizeMethod::bilinear;
-  bool preserve_aspect_ratio = false;  // `size` is then the largest that the result may have
-  bool antialias = false;  // a smaller image is a weighted mean of all that falls together; not of nearest and area
+  ResizeMethod method = ResizeMethod::bilinear;  // interpolation between pixels
+  bool preserve_aspect_ratio = false;            // `size` is the largest that the result may have
+  bool antialias = false;  // when shrinking, average over all pixels that fall together; not for nearest and area
 };
 
 /// tf.image.resize: images [..., height, width, channels] to {height, width}, with centers of pixels at halves. nearest
-/// keeps the dtype, the others give f32 for integers; bicubic is Keys's with a = -0.5, area the mean of what a new
-/// pixel covers. Neighbours outside of the image count as absent, of bilinear as those at its border. Any number type.
+/// keeps the dtype, the others give f32 for integers. bicubic is Keys's with a = -0.5; area is the mean of the pixels
+/// that a new one covers. Neighbours outside of the image count as absent; for bilinear, as those at its border. Any
+/// number type.
 Tensor resize(const Tensor& images, std::array<std::int64_t, 2> size, ResizeOptions options = {});
+/// Interpolation of resample and grid_sample.
 enum class Interpolation { nearest, linear, cubic };
 
-/// Where element i of the result lies in the input of n elements; s is the scale, m = s * n.
+/// Position of element i of the result in the input of n elements; s is the scale, m = s * n.
 enum class Coordinates {
   half_pixel,            // (i + 0.5) / s - 0.5
-  half_pixel_symmetric,  // the same about the middle, where the new size was rounded
+  half_pixel_symmetric,  // half_pixel about the middle, where the new size was rounded
   pytorch_half_pixel,    // half_pixel; -0.5 if m is 1
   align_corners,         // i (n - 1) / (m - 1); 0 if m is 1
   asymmetric,            // i / s
@@ -32,34 +36,35 @@ enum class Coordinates {
   tf_crop_and_resize,    // begin (n - 1) + i (end - begin) (n - 1) / (m - 1), the middle if m is 1
 };
 
-/// Which of two neighbours: at equal distance the lower or the higher one, or always one of them.
+/// Choice of nearest between two neighbours: at equal distance the lower or the higher one, or always one of them.
 enum class NearestMode { round_prefer_floor, round_prefer_ceil, floor, ceil };
 
+/// Scales of several axes: each its own, or one for all that makes the result not larger or not smaller than `sizes`.
 enum class AspectRatio { stretch, not_larger, not_smaller };
 
-/// The attributes of ONNX's Resize.
+/// Options of resample: the attributes of ONNX's Resize.
 struct ResampleOptions {
-  std::vector<int> axis = {};            // which axes; empty: all
-  std::vector<std::int64_t> sizes = {};  // one an axis, or
-  std::vector<double> scales = {};       // one an axis: the new size is floor(scale * size)
-  Interpolation mode = Interpolation::nearest;
-  Coordinates coordinates = Coordinates::half_pixel;
-  NearestMode nearest_mode = NearestMode::round_prefer_floor;
-  AspectRatio aspect_ratio = AspectRatio::stretch;  // of sizes: one scale for all axes
-  double cubic_coeff_a = -0.75;
-  bool exclude_outside = false;  // neighbours outside count as absent, else as those at the border
-  bool antialias = false;
-  std::vector<double> roi = {};  // of tf_crop_and_resize: begin of each axis, then end of each, 0 to 1
-  double extrapolation_value = 0;
+  std::vector<int> axis = {};                         // axes to resample; empty: all
+  std::vector<std::int64_t> sizes = {};               // one per axis; either these
+  std::vector<double> scales = {};                    // or these, one per axis: the new size is floor(scale * size)
+  Interpolation mode = Interpolation::nearest;        // interpolation between elements
+  Coordinates coordinates = Coordinates::half_pixel;  // position of an element in the input
+  NearestMode nearest_mode = NearestMode::round_prefer_floor;  // choice of the nearest neighbour
+  AspectRatio aspect_ratio = AspectRatio::stretch;             // for `sizes`: one scale for all axes
+  double cubic_coeff_a = -0.75;                                // coefficient a of cubic interpolation
+  bool exclude_outside = false;    // neighbours outside count as absent; else as those at the border
+  bool antialias = false;          // when shrinking, average over all elements that fall together
+  std::vector<double> roi = {};    // for tf_crop_and_resize: begin of each axis, then end of each, 0 to 1
+  double extrapolation_value = 0;  // for tf_crop_and_resize: value outside of the input
 };
 
-/// `x` resampled along `axis`, each axis on its own: linear and cubic weights multiply. Any number type; integers are
-/// interpolated in floating point and then rounded towards zero. nearest takes any dtype. InvalidArgument for sizes
-/// that are not known or not positive, and for options that do not fit together.
+/// `x` resampled along `axis`, each axis on its own: linear and cubic weights multiply. Any number type. Integers are
+/// interpolated in floating point, then rounded towards zero; nearest takes any dtype. InvalidArgument for sizes that
+/// are not known or not positive, and for options that do not fit together.
 Tensor resample(const Tensor& x, const ResampleOptions& options);
 
-/// `x` cut or filled with zeros evenly at both ends of each axis to `sizes`; where that is uneven, at the end one more.
-/// No axis: all of them.
+/// `x` cropped, or padded with zeros, to `sizes`, evenly at both ends of each axis. An odd element goes to the end. No
+/// axis means all of them.
 Tensor center_crop_pad(const Tensor& x, const std::vector<std::int64_t>& sizes, const std::vector<int>& axis = {});
 
 }  // namespace gradus

@@ -1,4 +1,4 @@
-/// Writing by data: shape rule, gradients, and the public functions, which merge dimensions into one.
+/// Scatter: shape rule, gradients, and the public functions, which merge dimensions into one.
 #include "gradus/ops/scatter.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise_parts.h"

@@ -1,4 +1,4 @@
-/// Reductions of segments: scatters into as many rows as there are segments, and one for what is left out.
+/// Reductions of segments: scatters into one row per segment, and one for rows that are left out.
 #include "gradus/ops/segment.h"
 #include <limits>
 #include <optional>

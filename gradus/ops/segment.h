@@ -1,30 +1,34 @@
-/// Reductions of segments: x: T[places..., inner...] and segments: integers [places...] -> [num_segments, inner...],
-/// where element s is made of all x[p] whose segments[p] is s. Gradients as those of reduce_sum, reduce_max and so on.
+/// Reductions of segments: x: T[places..., inner...], segments: integers [places...] -> [num_segments, inner...].
+/// Element s reduces all x[p] with segments[p] = s. Gradients as those of reduce_sum, reduce_max and so on.
 #pragma once
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
 
-/// Rows of a negative segment are left out; a segment from `num_segments` on is an OutOfRange when the value is
-/// observed. A segment of nothing is 0.
+/// Sum of each segment. Rows of a negative segment are left out. A segment from `num_segments` on is an OutOfRange when
+/// the value is observed. An empty segment gives 0.
 Tensor unsorted_segment_sum(const Tensor& x, const Tensor& segments, std::int64_t num_segments);
-/// Floats. A segment of nothing is 0.
+/// Mean of each segment. Floats. An empty segment gives 0.
 Tensor unsorted_segment_mean(const Tensor& x, const Tensor& segments, std::int64_t num_segments);
-/// The sum divided by the square root of the number of elements. Floats. A segment of nothing is 0.
+/// Sum of each segment, divided by the square root of the number of elements. Floats. An empty segment gives 0.
 Tensor unsorted_segment_sqrt_n(const Tensor& x, const Tensor& segments, std::int64_t num_segments);
-/// A segment of nothing is 1.
+/// Product of each segment. An empty segment gives 1.
 Tensor unsorted_segment_prod(const Tensor& x, const Tensor& segments, std::int64_t num_segments);
-/// A segment of nothing is the lowest finite number of the dtype, as in TensorFlow.
+/// Largest element of each segment. An empty segment gives the lowest finite number of the dtype, as in TensorFlow.
 Tensor unsorted_segment_max(const Tensor& x, const Tensor& segments, std::int64_t num_segments);
-/// A segment of nothing is the highest finite number of the dtype.
+/// Smallest element of each segment. An empty segment gives the highest finite number of the dtype.
 Tensor unsorted_segment_min(const Tensor& x, const Tensor& segments, std::int64_t num_segments);
 
-/// Segments: a vector in ascending order, from 0; as many as its last number says, so it must be known: within a
-/// function that is traced use the above. A segment of nothing is 0, the product 1.
+/// Sum of each segment. Segments are a vector in ascending order, from 0. Its last number gives their count, so it must
+/// be known: within a traced function use unsorted_segment_sum. An empty segment gives 0.
 Tensor segment_sum(const Tensor& x, const Tensor& segments);
+/// Mean of each segment; segments as for segment_sum. An empty segment gives 0.
 Tensor segment_mean(const Tensor& x, const Tensor& segments);
+/// Product of each segment; segments as for segment_sum. An empty segment gives 1.
 Tensor segment_prod(const Tensor& x, const Tensor& segments);
+/// Largest element of each segment; segments as for segment_sum. An empty segment gives 0.
 Tensor segment_max(const Tensor& x, const Tensor& segments);
+/// Smallest element of each segment; segments as for segment_sum. An empty segment gives 0.
 Tensor segment_min(const Tensor& x, const Tensor& segments);
 
 }  // namespace gradus

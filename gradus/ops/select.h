@@ -1,44 +1,47 @@
-/// Ops whose result has a shape that depends on data. What decides about it must be known when they are applied: inside
-/// a function that is traced they are InvalidArguments which name what to use instead. The elements that are selected
-/// keep their gradients.
+/// Ops whose result has a shape that depends on data. The operand that decides must be known when they are applied.
+/// Inside a traced function they are InvalidArguments that name an alternative. The selected elements keep their
+/// gradients.
 #pragma once
 #include <optional>
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
 
-/// The positions where a condition holds (or a number is not 0): i64 [found, rank], in row-major order.
+/// Positions where a condition holds, or where a number is not 0: i64 [found, rank], in row-major order.
 Tensor where(const Tensor& condition);
-/// The same, transposed: [rank, found].
+/// where(x), transposed: [rank, found].
 Tensor nonzero(const Tensor& x);
-/// x: [outer..., n1 ... nk, inner...] and mask: boolean [n1 ... nk], n1 at `axis` -> [outer..., found, inner...].
+/// Elements where a mask holds. x: [outer..., n1 ... nk, inner...], mask: boolean [n1 ... nk], n1 at `axis` ->
+/// [outer..., found, inner...].
 Tensor boolean_mask(const Tensor& x, const Tensor& mask, int axis = 0);
-/// The elements along `axis` (of all of x, flat, if there is none) where the vector `condition`, which may be shorter,
-/// holds.
+/// Elements along `axis` where the vector `condition`, which may be shorter, holds. Without an axis x is flattened.
 Tensor compress(const Tensor& x, const Tensor& condition, std::optional<int> axis = {});
 
+/// Result of unique.
 struct Unique {
   Tensor values;   // the distinct elements, or slices along the axis
-  Tensor index;    // i32: where in `values` each element stands; of the shape of x, or a vector along the axis
-  Tensor count;    // i32: how often each of them occurs
-  Tensor indices;  // i32: where each of them occurs first, along the axis or in all of x, flat
+  Tensor index;    // i32: position in `values` of each element; in the shape of x, or a vector along the axis
+  Tensor count;    // i32: number of occurrences of each of them
+  Tensor indices;  // i32: first occurrence of each of them, along the axis or in x flattened
 };
+/// Options of unique.
 struct UniqueOptions {
-  std::optional<int> axis = {};  // none: the elements of all of x, flat
+  std::optional<int> axis = {};  // takes slices along the axis; none: the elements of x, flattened
   bool sorted = false;           // ascending, slices compared number by number; else in the order of occurrence
 };
-/// NaN equals NaN, and stands last.
+/// The distinct elements of x. NaN equals NaN, and stands last.
 Unique unique(const Tensor& x, const UniqueOptions& options = {});
-/// The same, by TensorFlow's other name.
+/// unique() under TensorFlow's other name.
 Unique unique_with_counts(const Tensor& x);
 
-/// How often each number occurs: i32 [largest + 1], at least `minlength` long. x: integers that are not negative.
+/// Number of occurrences of each number: i32 [largest + 1], at least `minlength` long. x: integers that are not
+/// negative.
 Tensor bincount(const Tensor& x, std::int64_t minlength = 0);
-/// x: T[...] -> i32 [bins]: how many elements lie in each of `bins` equal parts of [low, high); those outside count to
-/// the first and last one. Floats. Known inside a trace too, since the shape is.
+/// Histogram. x: T[...] -> i32 [bins]: numbers of elements in each of `bins` equal parts of [low, high). Elements
+/// outside count to the first and last one. Floats. It can be traced, since its shape is known.
 Tensor histogram_fixed_width(const Tensor& x, double low, double high, std::int64_t bins = 100);
 
-/// x with element i along `axis` repeated `repeats[i]` times; a vector of integers.
+/// x with element i along `axis` repeated `repeats[i]` times; `repeats` is a vector of integers.
 Tensor repeat(const Tensor& x, const Tensor& repeats, int axis);
 
 }  // namespace gradus

@@ -1,4 +1,4 @@
-/// Ops that rearrange elements, in terms of views, the reshape and concat.
+/// Ops that rearrange elements, by views, reshape and concat.
 #include "gradus/ops/shape.h"
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,5 @@
-/// Ops that rearrange elements. Axes may be negative: they count from the end. Every one takes any dtype, and sizes
-/// that are not known when tracing; its gradient rearranges back.
+/// Ops that rearrange elements. Negative axes count from the end. All take any dtype, and sizes that are not known when
+/// tracing. Their gradients rearrange back.
 #pragma once
 #include <array>
 #include <vector>
@@ -7,64 +7,67 @@
 
 namespace gradus {
 
-/// The same elements in row-major order under another shape; one -1 is worked out. InvalidArgument if the numbers of
-/// elements differ.
+/// The same elements in row-major order under another shape. One size of -1 is inferred. InvalidArgument if the numbers
+/// of elements differ.
 Tensor reshape(const Tensor& x, const Shape& shape);
-/// Without the dimensions `axis`, which must be 1; without all that are 1 if none is named.
+/// Removes the dimensions `axis`, which must be 1; removes all that are 1 if none is named.
 Tensor squeeze(const Tensor& x, const std::vector<int>& axis = {});
-/// With a dimension 1 at position `axis` of the result.
+/// Inserts a dimension of 1 at position `axis` of the result.
 Tensor expand_dims(const Tensor& x, int axis);
-/// Repeats along dimensions of size 1, and along new leading ones, until the shape is `shape`.
+/// Repeats along dimensions of size 1, and along new leading ones, to the shape `shape`.
 Tensor broadcast_to(const Tensor& x, const Shape& shape);
 /// Exchanges the last two dimensions.
 Tensor transpose(const Tensor& x);
 /// Dimension i of the result is dimension order[i] of `x`.
 Tensor transpose(const Tensor& x, const std::vector<int>& order);
-/// The box that starts at `begin`; a size of -1 reaches to the end. OutOfRange past the ends.
+/// The box that starts at `begin`. A size of -1 reaches to the end. OutOfRange past the ends.
 Tensor slice(const Tensor& x, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& size);
 /// Repeats the whole array multiples[i] times along dimension i.
 Tensor tile(const Tensor& x, const std::vector<std::int64_t>& multiples);
-/// One after the other along `axis`; the other dimensions and the dtypes must agree.
+/// Concatenates tensors along `axis`. The other dimensions and the dtypes must agree.
 Tensor concat(const std::vector<Tensor>& parts, int axis = 0);
-/// Tensors of one shape along a new dimension at position `axis` of the result.
+/// Stacks tensors of one shape along a new dimension at position `axis` of the result.
 Tensor stack(const std::vector<Tensor>& parts, int axis = 0);
-/// `parts` pieces of equal size along `axis`.
+/// Splits into `parts` pieces of equal size along `axis`.
 std::vector<Tensor> split(const Tensor& x, int parts, int axis = 0);
-/// Every index along `axis` on its own, without that dimension, whose size must be known.
+/// One tensor per index along `axis`, without that dimension, whose size must be known.
 std::vector<Tensor> unstack(const Tensor& x, int axis = 0);
-/// Backwards along every dimension in `axis`.
+/// Reverses every dimension in `axis`.
 Tensor reverse(const Tensor& x, const std::vector<int>& axis);
-/// Moves elements by `shift` places towards higher indices; those that leave at the end come in at the front.
+/// Moves elements by `shift` places towards higher indices. Elements that leave at the end come in at the front.
 Tensor roll(const Tensor& x, std::int64_t shift, int axis);
 /// Adds paddings[i][0] elements before and paddings[i][1] after dimension i, all equal to `value`.
 Tensor pad(const Tensor& x, const std::vector<std::array<std::int64_t, 2>>& paddings, Scalar value = 0);
 /// Mirrors images [..., height, width, channels] from left to right.
 Tensor flip_left_right(const Tensor& image);
-/// Vectors of n0, n1, n2 ... elements -> one array each of shape [n1, n0, n2, ...] that varies along its own dimension
+/// Vectors of n0, n1, n2 ... elements -> one tensor each of shape [n1, n0, n2, ...] that varies along its own dimension
 /// (TensorFlow's default indexing, "xy").
 std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes);
 
 // For the rooms of the library.
 
-/// Elements [begin, begin + size) along `axis`: dimensions, symbolic or not. OutOfRange past the end; `op` opens it.
+/// Elements [begin, begin + size) along `axis`; both are dimensions, symbolic or not. OutOfRange past the end, opened
+/// by `op`.
 Tensor slice_axis(const Tensor& x, int axis, std::int64_t begin, std::int64_t size, std::string_view op);
-/// The same of a range that lies within the extent for certain.
+/// slice_axis for a range that lies within the extent for certain.
 Tensor slice_within(const Tensor& x, int axis, std::int64_t begin, std::int64_t size);
-/// `dimension` is not negative at any call: proven now, or checked for the sizes of each call of the function that is
-/// being traced; else OutOfRange, which says `otherwise`.
+/// Requires that `dimension` is not negative at any call. This is proven now, or checked for the sizes of each call of
+/// the function that is being traced. Else an OutOfRange says `otherwise`.
 void require_not_negative(std::int64_t dimension, const std::string& otherwise);
 /// n rows that are all `x`: [n, x...].
 Tensor repeat_rows(const Tensor& x, std::int64_t n);
 
-/// `x` as a node of its own: what a function makes of its argument is told apart from what it makes of the same tensor
-/// as another argument, or as a captured one, which is a constant.
+/// `x` as a node of its own. So values computed from a function's argument differ from those of the same tensor as
+/// another argument, or as a captured constant.
 Tensor as_argument(const Tensor& x);
+/// as_argument of each tensor.
 std::vector<Tensor> as_arguments(In tensors);
 
-/// What slices of dimensions that are not known when tracing rest on: while a function is traced, says that `dimension`
-/// (a difference, such as s0 - 32) must not be negative in any call, and how to put it to the user. Installed by
-/// function/; without it such slices are errors.
+/// Bounds on sizes that are not known when tracing. Installed by function/; without it slices of such dimensions are
+/// errors.
 struct SymbolicBounds {
+  /// While a function is traced: requires that `dimension` (a difference, such as s0 - 32) is not negative in any call.
+  /// `otherwise` is the message to the user.
   static void (*require_not_negative)(std::int64_t dimension, const std::string& otherwise);
 };
 

@@ -1,5 +1,5 @@
-/// Fourier transforms as matrix products: lengths with factors are transformed along each factor, with a rotation
-/// between (Cooley and Tukey 1965), so that 4096 points cost three products of 16 columns.
+/// Fourier transforms as matrix products. Composite lengths are transformed along each factor, with a rotation between
+/// (Cooley and Tukey 1965), so that 4096 points cost three products of 16 columns.
 #include "gradus/ops/signal.h"
 #include <algorithm>
 #include <array>

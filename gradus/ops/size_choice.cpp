@@ -1,4 +1,4 @@
-/// Without a trace, what is suggested.
+/// Without a trace, the suggested way is taken.
 #include "gradus/ops/size_choice.h"
 
 namespace gradus {

@@ -1,4 +1,4 @@
-/// The softmax family. The row's largest element is subtracted first; no gradient flows through it, since it cancels.
+/// The softmax family. The row's largest element is subtracted first. No gradient flows through it, since it cancels.
 #include "gradus/ops/softmax.h"
 #include <limits>
 #include "gradus/ops/constant.h"

@@ -1,4 +1,4 @@
-/// Orders: the indices of one are found by the primitive, the elements are gathered.
+/// Sorting: the primitive gives the indices, a gather the elements.
 #include "gradus/ops/sort.h"
 #include <limits>
 #include "gradus/graph/extents.h"

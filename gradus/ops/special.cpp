@@ -1,4 +1,4 @@
-/// Circular, hyperbolic, gamma and error functions, and products and quotients with 0 for NaN.
+/// Circular, hyperbolic, gamma and error functions, and products and quotients that give 0 instead of NaN.
 #include "gradus/ops/special.h"
 #include <algorithm>
 #include <numbers>

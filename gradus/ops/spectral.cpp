@@ -1,5 +1,5 @@
-/// Cosine transforms of up to 256 points are products with a matrix; longer ones Fourier transforms of twice the length
-/// between rotations.
+/// Cosine transforms. Up to 256 points they are products with a matrix; longer ones are Fourier transforms of twice the
+/// length between rotations.
 #include "gradus/ops/spectral.h"
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-/// Slices with steps: the view, its gradient, and how begins and ends are read.
+/// Strided slices: the view, its gradient, and the reading of begins and ends.
 #include "gradus/ops/strided.h"
 #include <algorithm>
 #include "gradus/graph/extents.h"

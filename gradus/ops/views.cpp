@@ -1,4 +1,4 @@
-/// Views and the reshape: shape rules, how a reader walks through them, gradients.
+/// Views and reshape: shape rules, index maps, gradients.
 #include "gradus/ops/views.h"
 #include <algorithm>
 #include "gradus/graph/extents.h"

@@ -1,5 +1,5 @@
-/// The ops that rearrange without computing: views, which their readers walk in place, and the reshape, which is free.
-/// Their public functions are in shape.h; these structs are for passes that look through them.
+/// Ops that rearrange without computing: views, which their readers walk in place, and reshape, which is free. The
+/// public functions are in shape.h; these structs are for passes that look through them.
 #pragma once
 #include "gradus/graph/tensor.h"
 
@@ -16,8 +16,9 @@ struct Broadcast {
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
 };
 
-/// Dimension i of the result is the input's dimension that stands order[i] before the last: order [0,1] exchanges the
-/// dimensions of a matrix, order [1,0] leaves them. Counted so, a new leading dimension changes no number.
+/// Permutes dimensions. Dimension i of the result is the input's dimension that stands order[i] before the last: order
+/// [0,1] exchanges the dimensions of a matrix, order [1,0] leaves them. Counted so, a new leading dimension changes no
+/// number.
 struct Transpose {
   static constexpr auto name = "transpose";
   static constexpr auto takes = Takes::anything;
@@ -28,7 +29,7 @@ struct Transpose {
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
 };
 
-/// The box of `size` elements that starts at `begin`, one number a dimension.
+/// The box of `size` elements that starts at `begin`, one number per dimension.
 struct Slice {
   static constexpr auto name = "slice";
   static constexpr auto takes = Takes::anything;
@@ -40,7 +41,7 @@ struct Slice {
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
 };
 
-/// Walks the dimensions whose bit is set backwards; bit 0 is the last dimension.
+/// Walks backwards the dimensions whose bit is set; bit 0 is the last dimension.
 struct Reverse {
   static constexpr auto name = "reverse";
   static constexpr auto takes = Takes::anything;
@@ -51,7 +52,7 @@ struct Reverse {
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
 };
 
-/// The same elements in the same order under another shape. (Reshape is the layer.)
+/// The same elements in the same order under another shape. (The layer is called Reshape.)
 struct ReshapeOp {
   static constexpr auto name = "reshape";
   static constexpr auto takes = Takes::anything;

@@ -1,4 +1,4 @@
-/// How many windows there are, and the padding that they need.
+/// Numbers of windows, and the padding that they need.
 #include "gradus/ops/windows.h"
 #include <algorithm>
 #include "gradus/graph/context.h"

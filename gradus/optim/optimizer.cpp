@@ -1,4 +1,4 @@
-/// The order of a step, and what may be done to an optimizer between steps.
+/// The order of a step, and changes to an optimizer between steps.
 #include "gradus/optim/optimizer.h"
 #include <algorithm>
 #include <cmath>

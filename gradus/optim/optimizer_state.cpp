@@ -1,4 +1,4 @@
-/// Making, rebinding and comparing. Formulas are the same if tracing them gives the same region.
+/// Creation, rebinding and comparison. Formulas are equal if tracing them gives the same region.
 #include "gradus/optim/optimizer_state.h"
 #include <algorithm>
 #include <functional>

@@ -1,5 +1,5 @@
-/// What an optimizer consists of: how its steps are made, and the Variables that they read and write. Two structs whose
-/// own copies are what a copy of the optimizer has; whatever an optimizer is to remember goes into one of them.
+/// The state of an optimizer: how its steps are made, and the Variables that they read and write. A copy of an
+/// optimizer copies these two structs, so everything that it has to remember goes into one of them.
 #pragma once
 #include <limits>
 #include <memory>
@@ -11,22 +11,22 @@
 
 namespace gradus {
 
-/// Variables with a learning rate and decay of their own; the first group is that of the optimizer's options.
+/// Variables with a learning rate and decay of their own. The first group has the optimizer's options.
 struct ParameterGroup {
   Schedule schedule;
   double weight_decay;
-  bool has_rate;  // else that of the first group
+  bool has_rate;  // false: the rate of the first group
   Variables members;
 };
 
-/// What holds for a bound variable.
+/// Properties of a bound variable.
 struct Membership {
   std::size_t group = 0;
   bool decays = true;
   bool operator==(const Membership&) const = default;
 };
 
-/// How steps are made, which compiled ones have taken in.
+/// The part that compiled steps are made with.
 struct OptimizerSetup {
   std::shared_ptr<const UpdateRule> rule;
   OptimizerSettings settings;
@@ -37,21 +37,21 @@ struct OptimizerSetup {
   std::vector<Membership> memberships;  // of each of them
 
   OptimizerSetup(std::shared_ptr<const UpdateRule> r, OptimizerSettings s);
-  /// These, as many as are bound, take the places of those.
+  /// Replaces the bound variables by these, in their order.
   void rebind(const Variables& variables);
-  /// Whether a compiled step of this one is what `other` would make for the variables that are bound here. Learning
-  /// rates that are numbers are none of it: they are read.
+  /// True if a compiled step of this one is the step that `other` would make for the variables bound here. Learning
+  /// rates that are numbers do not count: they are read.
   bool makes_the_steps_of(const OptimizerSetup& other) const;
 };
 
-/// What steps read and write. A copy has Variables of its own with the same values.
+/// The part that steps read and write. A copy has Variables of its own with the same values.
 struct OptimizerValues {
   static constexpr double from_schedule = std::numeric_limits<double>::quiet_NaN();
 
   Variable iterations, skipped;
-  std::vector<Variable> rates;  // of each group; from_schedule: its schedule's function says it
+  std::vector<Variable> rates;  // one per group; from_schedule: the function of its schedule gives it
   std::vector<Variable> joint;
-  std::vector<std::vector<Variable>> kept;  // for each bound variable: slots of the rule, then the moving average
+  std::vector<std::vector<Variable>> kept;  // per bound variable: slots of the rule, then the moving average
 
   OptimizerValues(const UpdateRule& rule, const Schedule& learning_rate);
   static double initial_rate(const Schedule& schedule);

@@ -1,4 +1,4 @@
-/// The formulas: one struct an optimizer. Products of hyperparameters that do not change are made here, in f64.
+/// The formulas: one struct per optimizer. Products of constant hyperparameters are computed here, in f64.
 #include "gradus/optim/optimizers.h"
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-/// Schedules are computed in f64, whatever the variables are: they are one number a step.
+/// Schedules are computed in f64, whatever the dtype of the variables: they are one number per step.
 #include "gradus/optim/schedule.h"
 #include <cmath>
 #include <numbers>

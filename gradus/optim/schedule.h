@@ -1,6 +1,6 @@
 /// Schedules: a learning rate that is a number, or a function of the step, which counts updates from 0. A function is
-/// computed inside the step's program, so it never retraces. In the options of those below a number that is not finite
-/// is an InvalidArgument.
+/// computed inside the step's program, so it never retraces. A number in the options below that is not finite is an
+/// InvalidArgument.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -12,21 +12,24 @@
 
 namespace gradus {
 
+/// A learning rate: a number, or a function of the step.
 class Schedule {
  public:
   Schedule(double constant) : constant_(constant) {}
-  /// Of the step, an i64 scalar; made of ops; gives a floating scalar.
+  /// A function of the step, an i64 scalar. It consists of ops and gives a floating scalar.
   template <class F>
     requires std::is_invocable_r_v<Tensor, const F&, Tensor>
   Schedule(F f) : function_([f = std::move(f)](const Tensor& step) -> Tensor { return f(step); }) {}
 
-  Schedule(const Schedule&) = default;  // and no move: what is left would be the rate 0
+  Schedule(const Schedule&) = default;  // and no move: it would leave the rate 0 behind
   Schedule& operator=(const Schedule&) = default;
-  /// The rate at `step`; InvalidArgument as for at().
+  /// The rate at `step`. InvalidArgument as for at().
   double operator()(std::int64_t step) const;
 
   // For the rooms of the library.
+  /// True for a number.
   bool is_constant() const { return !function_; }
+  /// The number.
   double constant() const { return constant_; }
   /// The rate at `step` as an f64 scalar. InvalidArgument if the function gives anything but a floating scalar.
   Tensor at(const Tensor& step) const;
@@ -36,104 +39,112 @@ class Schedule {
   std::function<Tensor(const Tensor&)> function_;
 };
 
+/// Options of CosineDecay.
 struct CosineDecayOptions {
-  double initial_learning_rate, decay_steps;
-  double alpha = 0;  // the share that is left in the end
-  double warmup_steps = 0;
-  double warmup_target = 0;
+  double initial_learning_rate, decay_steps;  // rate at step 0; steps of the decay
+  double alpha = 0;                           // share of the rate that is left at the end
+  double warmup_steps = 0;                    // steps of the warmup; 0: none
+  double warmup_target = 0;                   // rate at the end of the warmup
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("initial_learning_rate alpha warmup_steps warmup_target"),
                       Allowed::positive("decay_steps")};
   }
 };
-/// From initial_learning_rate in a straight line to warmup_target over warmup_steps, if there are any; then along half
-/// a cosine to its alpha-th part over decay_steps (Loshchilov and Hutter 2017); then constant. InvalidArgument unless
-/// decay_steps is positive, warmup_steps is not negative, and warmup_target is not 0 where there are warmup_steps.
+/// Cosine decay with optional warmup (Loshchilov and Hutter 2017). Linear from initial_learning_rate to warmup_target
+/// over warmup_steps, if there are any. Then half a cosine to its alpha-th part over decay_steps, then constant.
+/// InvalidArgument unless decay_steps is positive, warmup_steps is not negative, and warmup_target is not 0 if there
+/// are warmup_steps.
 struct CosineDecay : Schedule {
   explicit CosineDecay(CosineDecayOptions options);
 };
 
+/// Options of CosineDecayRestarts.
 struct CosineDecayRestartsOptions {
-  double initial_learning_rate, first_decay_steps;
-  double t_mul = 2;  // each period is so many times as long as the one before
-  double m_mul = 1;  // and its wave so many times as high
-  double alpha = 0;  // the share of initial_learning_rate on which the waves stand
+  double initial_learning_rate, first_decay_steps;  // rate at step 0; steps of the first period
+  double t_mul = 2;                                 // factor on the length from period to period
+  double m_mul = 1;                                 // factor on the height of the wave from period to period
+  double alpha = 0;                                 // share of initial_learning_rate that is always left
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("initial_learning_rate alpha"),
                       Allowed::positive("first_decay_steps m_mul"), Allowed::at_least(1, "t_mul")};
   }
 };
-/// initial_learning_rate * ((1 - alpha) * wave + alpha), the wave half a cosine from 1 to 0, over and over (Loshchilov
-/// and Hutter 2017). A step at which a period ends is the first of the next one. InvalidArgument unless
-/// first_decay_steps and m_mul are positive and t_mul is at least 1.
+/// Cosine decay with restarts (Loshchilov and Hutter 2017): initial_learning_rate * ((1 - alpha) * wave + alpha), with
+/// the wave half a cosine from 1 to 0, over and over. A step at which a period ends is the first of the next one.
+/// InvalidArgument unless first_decay_steps and m_mul are positive and t_mul is at least 1.
 struct CosineDecayRestarts : Schedule {
   explicit CosineDecayRestarts(CosineDecayRestartsOptions options);
 };
 
+/// Options of PolynomialDecay.
 struct PolynomialDecayOptions {
-  double initial_learning_rate, decay_steps;
-  double end_learning_rate = 1e-4;
-  double power = 1;
-  bool cycle = false;  // decay_steps is taken as often as the step needs, at least once; else the end stays
+  double initial_learning_rate, decay_steps;  // rate at step 0; steps of the decay
+  double end_learning_rate = 1e-4;            // rate at the end
+  double power = 1;                           // exponent; 1: linear
+  bool cycle = false;                         // multiply decay_steps until it reaches the step; else the end stays
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("initial_learning_rate end_learning_rate"),
                       Allowed::positive("decay_steps power")};
   }
 };
-/// (initial_learning_rate - end_learning_rate) * (1 - step / decay_steps)^power + end_learning_rate. InvalidArgument
-/// unless decay_steps and power are positive.
+/// Polynomial decay: (initial_learning_rate - end_learning_rate) * (1 - step / decay_steps)^power + end_learning_rate.
+/// InvalidArgument unless decay_steps and power are positive.
 struct PolynomialDecay : Schedule {
   explicit PolynomialDecay(PolynomialDecayOptions options);
 };
 
+/// Options of InverseTimeDecay.
 struct InverseTimeDecayOptions {
-  double initial_learning_rate, decay_steps, decay_rate;
-  bool staircase = false;  // only whole numbers of decay_steps count
+  double initial_learning_rate, decay_steps, decay_rate;  // terms of the formula
+  bool staircase = false;                                 // count whole multiples of decay_steps only
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("initial_learning_rate decay_rate"), Allowed::positive("decay_steps")};
   }
 };
-/// initial_learning_rate / (1 + decay_rate * step / decay_steps). InvalidArgument unless decay_steps is positive and
-/// decay_rate is not negative.
+/// Inverse time decay: initial_learning_rate / (1 + decay_rate * step / decay_steps). InvalidArgument unless
+/// decay_steps is positive and decay_rate is not negative.
 struct InverseTimeDecay : Schedule {
   explicit InverseTimeDecay(InverseTimeDecayOptions options);
 };
 
+/// Options of OneCycle.
 struct OneCycleOptions {
-  double max_learning_rate;
-  std::int64_t total_steps;
-  double pct_start = 0.3;         // the share of steps in which the rate rises
+  double max_learning_rate;       // highest rate
+  std::int64_t total_steps;       // steps of the whole cycle
+  double pct_start = 0.3;         // share of steps in which the rate rises
   bool linear = false;            // straight lines; else half cosines
-  double div_factor = 25;         // the first rate is max_learning_rate / div_factor,
-  double final_div_factor = 1e4;  // the last one that divided by this
+  double div_factor = 25;         // the first rate is max_learning_rate divided by this
+  double final_div_factor = 1e4;  // the last rate is the first one divided by this
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("max_learning_rate"),
                       Allowed::positive("total_steps div_factor final_div_factor"),
                       Allowed::share_below_one("pct_start")};
   }
 };
-/// Up to max_learning_rate at step pct_start * total_steps - 1 and down until step total_steps - 1, then constant
-/// (Smith and Topin 2017; PyTorch's OneCycleLR without momentum and with two phases). InvalidArgument unless
-/// total_steps, div_factor and final_div_factor are positive and pct_start is at least 0 and below 1.
+/// One-cycle policy (Smith and Topin 2017): up to max_learning_rate at step pct_start * total_steps - 1, down until
+/// step total_steps - 1, then constant. It is PyTorch's OneCycleLR without momentum and with two phases.
+/// InvalidArgument unless total_steps, div_factor and final_div_factor are positive and pct_start is at least 0 and
+/// below 1.
 struct OneCycle : Schedule {
   explicit OneCycle(OneCycleOptions options);
 };
 
+/// Options of ExponentialDecay.
 struct ExponentialDecayOptions {
-  double initial_learning_rate, decay_steps, decay_rate;
-  bool staircase = false;  // only whole numbers of decay_steps count
+  double initial_learning_rate, decay_steps, decay_rate;  // terms of the formula
+  bool staircase = false;                                 // count whole multiples of decay_steps only
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("initial_learning_rate"), Allowed::positive("decay_steps decay_rate")};
   }
 };
-/// initial_learning_rate * decay_rate^(step / decay_steps). InvalidArgument unless decay_steps and decay_rate are
-/// positive.
+/// Exponential decay: initial_learning_rate * decay_rate^(step / decay_steps). InvalidArgument unless decay_steps and
+/// decay_rate are positive.
 struct ExponentialDecay : Schedule {
   explicit ExponentialDecay(ExponentialDecayOptions options);
 };
 
-/// values[0] up to and including step boundaries[0], values[1] up to and including boundaries[1] ..., then the last.
-/// InvalidArgument unless there is one value more than boundaries, and these rise.
+/// Piecewise constant rates: values[0] up to and including step boundaries[0], values[1] up to and including
+/// boundaries[1] ..., then the last. InvalidArgument unless there is one value more than boundaries, and these rise.
 struct PiecewiseConstantDecay : Schedule {
   PiecewiseConstantDecay(std::vector<std::int64_t> boundaries, std::vector<double> values);
 };

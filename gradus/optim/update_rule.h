@@ -1,5 +1,5 @@
-/// UpdateRule: what one kind of optimizer is: hyperparameters, slots, and the formulas of a step. All else (clipping,
-/// decay, averages, counting, state) is the Optimizer's.
+/// UpdateRule: one kind of optimizer: hyperparameters, slots, and the formulas of a step. Everything else (clipping,
+/// decay, averages, counting, state) is part of Optimizer.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -13,7 +13,7 @@ struct StepNumbers {
   Tensor t;  // counts from 1
 };
 
-/// What a step computes once for all variables: numbers for `update`, and the next joint state.
+/// Values that a step computes once for all variables: numbers for `update`, and the next joint state.
 struct Shared {
   Tensors numbers;  // f64 scalars
   Tensors state;    // does not depend on the learning rate
@@ -25,28 +25,31 @@ struct Updated {
   Tensors slots;
 };
 
-/// A tensor kept for every variable, of its shape.
+/// A tensor kept per variable, in its shape.
 struct Slot {
   std::string_view name;
   double initial = 0;
 };
 
+/// The formulas of an optimizer.
 struct UpdateRule {
   virtual ~UpdateRule() = default;
   virtual std::string_view name() const = 0;
+  /// The slots of every variable.
   virtual std::vector<Slot> slots() const { return {}; }
   /// First values of the f64 numbers kept for all variables together.
   virtual std::vector<double> joint_state() const { return {}; }
   virtual Shared share(const StepNumbers& step, In joint_state) const = 0;
-  /// `shared` holds share().numbers; all are of one type, f32 or f64. Elementwise, so that it is one kernel, unless
-  /// is_elementwise() is false.
+  /// The step of one variable. `shared` holds share().numbers; all are of one type, f32 or f64. It is elementwise, so
+  /// it is one kernel, unless is_elementwise() is false.
   virtual Updated update(const Tensor& variable, const Tensor& gradient, In slots, In shared) const = 0;
-  /// Whether elements of a variable are updated each by itself, so that rows of it may be. If not, that holds for the
+  /// True if elements of a variable are updated each by itself, so that single rows may be. If not, that holds for the
   /// slots alone, and the variable follows from them.
   virtual bool is_elementwise() const { return true; }
-  /// Of a rule that is not: the variable, by the slots after the step.
+  /// For a rule that is not elementwise: the variable, computed from the slots after the step.
   virtual Tensor variable_after(const Tensor& variable, In /*slots*/, In /*shared*/) const { return variable; }
-  /// What a gradient of 0 leaves as it is, bit for bit: the variable, then the slots; those that are not named move.
+  /// The parts that a gradient of 0 leaves unchanged, bit for bit: the variable, then the slots. Those that are not
+  /// listed change.
   virtual std::vector<bool> unmoved_by_zero() const { return {}; }
 };
 

@@ -1,14 +1,14 @@
 /// The elementary functions as scalar formulas. For scalar::Value (f32 and f64) they record instructions, so that every
-/// code generator and the interpreter compute the same bits; for scalar::Real they are the standard library's, which
-/// the recorded ones are tested against. NaN gives NaN, infinities and zeros of either sign are exact, results below
-/// the least normal number may be 0. Polynomials are weighted near-minimax fits made for these intervals.
+/// code generator and the interpreter compute the same bits. For scalar::Real they are the standard library's
+/// functions, which the recorded ones are tested against. NaN gives NaN. Infinities and zeros of either sign are exact;
+/// results below the least normal number may be 0. Polynomials are weighted near-minimax fits made for these intervals.
 #pragma once
 #include <cmath>
 #include "gradus/scalar/scalar.h"
 
 namespace gradus::scalar {
 
-// Worst error measured over 3*10^5 arguments, in units of the last place: f32, f64.
+// The comments give the worst error measured over 3*10^5 arguments, in units of the last place: f32, f64.
 
 Value exp(const Value& x);      // 0.63 0.63
 Value expm1(const Value& x);    // 1.4 1.8: exp(x) - 1
@@ -19,7 +19,7 @@ Value log1p(const Value& x);    // 0.76 0.80: log(1 + x)
 Value erf(const Value& x);      // 1.2 1.2
 /// x^y as IEEE 754 defines pow.
 Value pow(const Value& x, const Value& y);  // 0.50 1.4
-/// Exact reduction up to |x| = 2^43; beyond, x counts as if it were 2^43 with its sign. NaN of infinities.
+/// Exact reduction up to |x| = 2^43. Beyond, x counts as 2^43 with its sign. NaN for infinities.
 Value sin(const Value& x);  // 0.50 0.76
 Value cos(const Value& x);  // 0.50 0.77
 Value tan(const Value& x);  // 0.50 2.1

@@ -1,4 +1,4 @@
-/// atan, atan2, asin and acos: the quotient of two sides, turned by quarters of pi until it lies within tan(pi/8), and
+/// atan, atan2, asin and acos: the quotient of two sides, rotated by quarters of pi until it lies within tan(pi/8), and
 /// an odd polynomial.
 #include "gradus/scalar/formulas_parts.h"
 #include "gradus/scalar/formulas_special.h"

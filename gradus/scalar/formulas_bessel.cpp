@@ -1,6 +1,6 @@
-/// Modified Bessel functions of the first kind: by their power series up to 8, whose terms are all positive, beyond by
-/// polynomials in 16 / x - 1 for the orders 0 and 1 and the recurrence between orders. All in f64. The others stand in
-/// formulas_bessel_waves.cpp.
+/// Modified Bessel functions of the first kind. Up to 8 they are power series, whose terms are all positive. Beyond,
+/// they are polynomials in 16 / x - 1 for the orders 0 and 1, and the recurrence between orders. All in f64. The others
+/// are in formulas_bessel_waves.cpp.
 #include <cmath>
 #include <numbers>
 #include "gradus/scalar/formulas_parts.h"

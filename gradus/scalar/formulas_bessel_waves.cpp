@@ -1,7 +1,7 @@
-/// Bessel functions of the first and second kind and modified ones of the second: for the orders 0 and 1 by power
-/// series near 0, beyond as a wave, or exp(-x), times polynomials in 1 / x^2, or 1 / x; other orders by the recurrence.
-/// All in f64. Coefficients are those of Chebyshev's series, found in numbers of 50 digits and written out in powers:
-/// relative error below 2e-16.
+/// Bessel functions of the first and second kind, and modified ones of the second. Orders 0 and 1 are power series near
+/// 0; beyond, they are a wave, or exp(-x), times polynomials in 1 / x^2, or 1 / x. Other orders follow by the
+/// recurrence. All in f64. Coefficients are those of Chebyshev's series, computed in numbers of 50 digits and written
+/// out in powers: relative error below 2e-16.
 #include <math.h>  // jn and yn, of POSIX
 #include <cmath>
 #include <numbers>

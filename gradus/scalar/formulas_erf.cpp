@@ -1,4 +1,4 @@
-/// The error function: an odd polynomial near zero, one less the complement elsewhere. And the complement itself.
+/// The error function: an odd polynomial near zero, one minus the complement elsewhere. And the complement itself.
 #include "gradus/scalar/formulas_parts.h"
 #include "gradus/scalar/formulas_special.h"
 

@@ -1,5 +1,5 @@
-/// The logarithm of the gamma function and its derivatives, of positive arguments by the recurrence and Stirling's
-/// series, of negative ones by reflection. All in f64.
+/// The logarithm of the gamma function and its derivatives: for positive arguments by the recurrence and Stirling's
+/// series, for negative ones by reflection. All in f64.
 #include <numbers>
 #include <vector>
 #include "gradus/scalar/formulas_parts.h"

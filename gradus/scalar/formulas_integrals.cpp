@@ -1,4 +1,4 @@
-/// Special functions that are defined as integrals, in f64. Coefficients are those of Chebyshev's series, found in
+/// Special functions that are defined as integrals, in f64. Coefficients are those of Chebyshev's series, computed in
 /// numbers of 50 digits and written out in powers; their relative error is below 4e-16.
 #include <cmath>
 #include <complex>

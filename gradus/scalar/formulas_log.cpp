@@ -1,5 +1,5 @@
-/// Logarithms, what is made of them, and pow: x = m 2^e with m near 1, and a polynomial in m - 1 or in
-/// (m - 1) / (m + 1).
+/// Logarithms, functions composed of them, and pow: x = m 2^e with m near 1, and a polynomial in m - 1 or in (m - 1) /
+/// (m + 1).
 #include <numbers>
 #include "gradus/scalar/formulas_parts.h"
 #include "gradus/scalar/formulas_special.h"

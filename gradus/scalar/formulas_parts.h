@@ -1,4 +1,4 @@
-/// What the elementary functions have in common: the layout of the two float formats, and polynomials.
+/// Parts that the elementary functions share: the layout of the two float formats, and polynomials.
 #pragma once
 #include <initializer_list>
 #include <limits>
@@ -7,10 +7,10 @@
 
 namespace gradus::scalar {
 
-/// Numbers that differ between f32 and f64.
+/// Constants that differ between f32 and f64.
 struct Format {
-  DType integer;             // of the same width
-  int mantissa;              // explicit bits
+  DType integer;             // integer type of the same width
+  int mantissa;              // number of explicit bits
   std::int64_t one;          // the bits of 1.0
   std::int64_t sqrt_half;    // the bits of sqrt(1/2), rounded
   std::int64_t sign;         // the sign bit
@@ -54,7 +54,7 @@ struct Mantissa {
 };
 Mantissa split(const Value& x);
 
-/// exp(high + low) of f64, for |low| far below 1 that is exact zero where high is not finite.
+/// exp(high + low) in f64, for |low| far below 1 that is exactly zero where high is not finite.
 Value exp_of_sum(const Value& high, const Value& low);
 
 }  // namespace gradus::scalar

@@ -1,5 +1,5 @@
-/// The inverse of the normal distribution function, and that of the error function: Wichura 1988, algorithm AS 241
-/// (PPND16), in f64.
+/// The quantile of the normal distribution, and the inverse error function: Wichura 1988, algorithm AS 241 (PPND16), in
+/// f64.
 #include "gradus/scalar/formulas_parts.h"
 #include "gradus/scalar/formulas_special.h"
 

@@ -1,11 +1,11 @@
-/// The inverse circular, hyperbolic, gamma and error functions as scalar formulas: as gradus/scalar/formulas.h, whose
-/// promises they keep. Those of the gamma and error functions compute in f64 for both formats.
+/// The inverse circular, hyperbolic, gamma and error functions as scalar formulas, with the promises of
+/// gradus/scalar/formulas.h. The gamma and error functions compute in f64 for both formats.
 #pragma once
 #include "gradus/scalar/formulas.h"
 
 namespace gradus::scalar {
 
-// Worst error measured over 3*10^5 arguments, in units of the last place: f32, f64.
+// The comments give the worst error measured over 3*10^5 arguments, in units of the last place: f32, f64.
 
 Value exp2(const Value& x);   // 0.63 0.65: exact for integers
 Value log2(const Value& x);   // 1.5 1.5: exact for powers of 2
@@ -21,25 +21,26 @@ Value acos(const Value& x);   // 2.6 2.4
 /// The angle of the point (x, y), 2.1 1.6: atan2 of IEEE 754, the zeros' signs and infinities included.
 Value atan2(const Value& y, const Value& x);
 Value erfc(const Value& x);  // 1.4 3.2: 1 - erf(x)
-/// The y for which erf(y) = x, and the one below which a normally distributed number lies with probability p: 0.5 3.
+/// The inverse error function, and the quantile of the normal distribution: the y with erf(y) = x, and the y below
+/// which a normally distributed number lies with probability p: 0.5 3.
 Value erfinv(const Value& x);
 Value ndtri(const Value& p);
 /// log |gamma(x)|, 0.5 3.1; infinite at 0, -1, -2 ... Near its zeros at negative x the error is relative to 1.
 Value lgamma(const Value& x);
 /// The derivative of lgamma, 0.5 4.5: infinite at 0, NaN at -1, -2 ... Near its zeros the error is relative to 1.
 Value digamma(const Value& x);
-/// The derivative of order `order` >= 1 of digamma: 0.5 4 of order 1, 11 of order 5.
+/// The derivative of order `order` >= 1 of digamma: 0.5 4 for order 1, 11 for order 5.
 Value polygamma(int order, const Value& x);
 
-/// The modified Bessel function of the first kind I_order(x), times exp(-|x|) if `scaled`; order >= 0: 0.6 6 of orders
+/// The modified Bessel function of the first kind I_order(x), times exp(-|x|) if `scaled`; order >= 0: 0.6 6 for orders
 /// 0 and 1.
 Value bessel_i(int order, bool scaled, const Value& x);
-/// The Bessel function of the first kind J_order(x): absolute error below 1e-15 in f64. Arguments beyond 2^43 count as
-/// those of sin do.
+/// The Bessel function of the first kind J_order(x): absolute error below 1e-15 in f64. Arguments beyond 2^43 are
+/// treated as by sin.
 Value bessel_j(int order, const Value& x);
-/// That of the second kind Y_order(x), as exact; -infinity for x <= 0.
+/// The Bessel function of the second kind Y_order(x), with the same error; -infinity for x <= 0.
 Value bessel_y(int order, const Value& x);
-/// The modified one of the second kind K_order(x), times exp(x) if `scaled`; infinite for x <= 0: 0.6 8.
+/// The modified Bessel function of the second kind K_order(x), times exp(x) if `scaled`; infinite for x <= 0: 0.6 8.
 Value bessel_k(int order, bool scaled, const Value& x);
 /// The integral from 0 to x of cos(pi t^2 / 2): 0.6 4.
 Value fresnel_cos(const Value& x);
@@ -48,7 +49,7 @@ Value fresnel_sin(const Value& x);
 /// The integral from -infinity to x of exp(t) / t, for x >= 0; NaN below: 0.6 5. Near its zero at 0.37 the error is
 /// relative to 1.
 Value expint(const Value& x);
-/// The integral from x to 1 of log(t) / (t - 1), for x >= 0, or its derivative of order `order`: 0.6 3; 6 of order 2.
+/// The integral from x to 1 of log(t) / (t - 1), for x >= 0, or its derivative of order `order`: 0.6 3; 6 for order 2.
 Value spence(int order, const Value& x);
 /// exp(-x^2) times the integral from 0 to x of exp(t^2): 0.6 5.
 Value dawsn(const Value& x);

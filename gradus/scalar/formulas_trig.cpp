@@ -1,5 +1,6 @@
 /// sin, cos and tan: x = n pi/2 + r with |r| <= pi/4. Arguments of f32 are reduced in f64, where the whole computation
-/// is exact enough to round once; those of f64 against pi/2 in three parts, which fma makes exact up to 2^43.
+/// is exact enough to round once. Arguments of f64 are reduced by pi/2 in three parts, which fma makes exact up to
+/// 2^43.
 #include "gradus/scalar/formulas_parts.h"
 
 namespace gradus::scalar {

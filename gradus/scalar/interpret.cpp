@@ -1,4 +1,4 @@
-/// From a formula to a list of loops: dead instructions are dropped, registers are used again once nobody reads them.
+/// Compiles a formula to a list of loops: dead instructions are dropped, registers are reused once nobody reads them.
 #include "gradus/scalar/interpret.h"
 #include <cstring>
 #include "gradus/tensor/dimension.h"

@@ -1,5 +1,5 @@
-/// Runs recorded scalar formulas on arrays, bit for bit as generated code does: one loop an instruction, a block at a
-/// time. The constant folder and the interpreted tier stand on it.
+/// Runs recorded scalar formulas on arrays, bit for bit as generated code does: one loop per instruction, a block at a
+/// time. Constant folding and the interpreted tier use it.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -8,17 +8,18 @@
 
 namespace gradus::scalar {
 
+/// A formula, ready to run on arrays.
 class Interpreter {
  public:
-  /// The most elements of one run.
+  /// Most elements of one run.
   static constexpr std::int64_t block = 256;
 
   Interpreter() = default;
   /// `symbols`: the values of the symbols in the formula's extents.
   explicit Interpreter(const scalar::Code& code, std::span<const std::int64_t> symbols = {});
 
-  /// result[i] = formula(inputs[0][i], inputs[1][i], ...) for i in [0, count), count <= block. `scratch`, of
-  /// scratch_bytes(), is aligned to 64 bytes. The result may lie where an input of its width lies.
+  /// result[i] = formula(inputs[0][i], inputs[1][i], ...) for i in [0, count), count <= block. `scratch` has
+  /// scratch_bytes() and is aligned to 64 bytes. The result may overwrite an input of its width.
   void run(const void* const* inputs, void* result, std::int64_t count, void* scratch) const;
   std::int64_t scratch_bytes() const { return registers_ * register_bytes; }
 
@@ -27,7 +28,7 @@ class Interpreter {
   enum class Place : std::uint8_t { input, scratch, constant, result };
   struct Operand {
     Place place = Place::input;
-    std::int64_t at = 0;  // which input, or a byte offset
+    std::int64_t at = 0;  // number of the input, or a byte offset
   };
   struct Instruction {
     Loop loop;
@@ -43,7 +44,7 @@ class Interpreter {
   std::int64_t registers_ = 0;
 };
 
-/// The formula of one element: operands and result as bits in the low bytes.
+/// The formula for one element: operands and result as bits in the low bytes.
 std::uint64_t evaluate_bits(const scalar::Code& code, std::span<const std::uint64_t> operands,
                             std::span<const std::int64_t> symbols = {});
 

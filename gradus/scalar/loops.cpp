@@ -1,5 +1,5 @@
-/// The meaning of every scalar instruction, element by element. Each loop is compiled twice, plain and with AVX2 and
-/// FMA; both give the same bits.
+/// The loops of all scalar instructions. Each loop is compiled twice, plain and with AVX2 and FMA; both give the same
+/// bits.
 #include "gradus/scalar/loops.h"
 #include <cmath>
 #include <cstring>

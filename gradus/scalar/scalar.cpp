@@ -1,4 +1,4 @@
-/// Recording of scalar formulas: literals find their types here.
+/// Recording of scalar formulas: literals get their types here.
 #include "gradus/scalar/scalar.h"
 #include <bit>
 #include <cstring>

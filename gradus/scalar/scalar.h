@@ -2,10 +2,10 @@
 ///   scalar::Real   the oracle: float64 and the standard library's functions,
 ///   scalar::Value  records the formula as a short typed program, which each code generator translates and the
 ///                  interpreter runs, bit for bit alike.
-/// The instruction set below is all that a new code generator has to know.
+/// A new code generator has to know only the instruction set below.
 ///
-/// f16 and bf16 are types of inputs, constants and results alone: a formula on them is recorded in f32, and its result
-/// converted once.
+/// f16 and bf16 are types of inputs, constants and results alone. A formula on them is recorded in f32, and its result
+/// is converted once.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -15,11 +15,12 @@
 
 namespace gradus::scalar {
 
+/// The scalar instruction set.
 enum class Opcode : std::uint8_t {
-  input,     // a: which one
+  input,     // a: its number
   constant,  // bits
   extent,    // i64: the extent of the dimension `bits`
-  add,       // integers wrap around; of booleans: none of the arithmetic
+  add,       // integers wrap around; arithmetic does not take booleans
   subtract,
   multiply,
   divide,  // floats: IEEE. Integers: towards zero, x / 0 = 0, MIN / -1 = MIN; never traps
@@ -48,22 +49,23 @@ enum class Opcode : std::uint8_t {
   bitcast,  // between types of one width
 };
 
+/// One instruction of a formula.
 struct Instruction {
-  Opcode op = Opcode::input;
-  DType type = f32;  // of the result
-  int a = -1, b = -1, c = -1;
-  std::uint64_t bits = 0;  // of a constant, as its type lies in memory; or the dimension of an extent
+  Opcode op = Opcode::input;   // what it computes
+  DType type = f32;            // of the result
+  int a = -1, b = -1, c = -1;  // operands: numbers of earlier instructions; -1: none
+  std::uint64_t bits = 0;      // of a constant, as its type lies in memory; or the dimension of an extent
   bool operator==(const Instruction&) const = default;
 };
 
 /// Straight-line code in single-assignment form: instruction i gives value i.
 struct Code {
-  std::vector<Instruction> instructions;
-  int result = -1;
-  int add(const Instruction& instruction);
+  std::vector<Instruction> instructions;    // in order
+  int result = -1;                          // number of the instruction that gives the result
+  int add(const Instruction& instruction);  // appends an instruction; returns its number
 };
 
-/// A number that has no type yet: takes that of what it meets. Exact for every i64, u64 and f64.
+/// A number without a type: it takes the type of its partner. Exact for every i64, u64 and f64.
 class Literal {
  public:
   constexpr Literal() = default;
@@ -76,15 +78,17 @@ class Literal {
         integer_(static_cast<std::int64_t>(value)),
         integral_(true),
         huge_(value > 0 && integer_ < 0) {}
+  /// The number as f64.
   constexpr double real() const { return real_; }
+  /// True if it was made from an integer.
   constexpr bool is_integral() const { return integral_; }
-  /// Whether it is an integer of 2^63 or more, which only u64 holds.
+  /// True for an integer of 2^63 or more, which only u64 holds.
   constexpr bool is_huge() const { return huge_; }
-  /// Whether `t` has this number; of floats: whether it stays finite. Fractions are numbers of no integer type.
+  /// True if `t` has this number; for floats, if it stays finite. No integer type has fractions.
   bool fits(DType t) const;
-  /// The bits of this number as type `t`. A fraction is cut off: callers who care check first.
+  /// The bits of this number as type `t`. A fraction is truncated: callers that care check first.
   std::uint64_t bits_as(DType t) const;
-  /// By bits: NaN is the same as itself, and -0 is not 0.
+  /// Compares bits: NaN equals itself, and -0 differs from 0.
   constexpr bool operator==(const Literal& other) const {
     return std::bit_cast<std::uint64_t>(real_) == std::bit_cast<std::uint64_t>(other.real_) &&
            integer_ == other.integer_ && integral_ == other.integral_ && huge_ == other.huge_;
@@ -98,7 +102,7 @@ class Literal {
 
 // ---------------------------------------------------------------- recording
 
-/// A value within a Code that is being recorded, or a literal not yet placed in any.
+/// A value within a Code under construction, or a literal that is not in any Code yet.
 class Value {
  public:
   Value(Literal literal) : literal_(literal) {}
@@ -106,10 +110,15 @@ class Value {
   Value(int literal) : literal_(literal) {}
   Value(std::int64_t literal) : literal_(literal) {}
   Value(Code* code, int id) : code_(code), id_(id) {}
+  /// True if it is in no Code.
   bool is_literal() const { return !code_; }
+  /// The Code that it is in; null for a literal.
   Code* code() const { return code_; }
+  /// Its number in the Code.
   int id() const { return id_; }
+  /// The literal.
   const Literal& literal() const { return literal_; }
+  /// The type; not for a literal.
   DType type() const { return code_->instructions[static_cast<std::size_t>(id_)].type; }
 
  private:
@@ -123,45 +132,73 @@ Value record(Opcode op, const Value& a);
 Value record(Opcode op, const Value& a, const Value& b);
 Value record(Opcode op, const Value& a, const Value& b, const Value& c);
 
+/// a + b.
 inline Value operator+(const Value& a, const Value& b) { return record(Opcode::add, a, b); }
+/// a - b.
 inline Value operator-(const Value& a, const Value& b) { return record(Opcode::subtract, a, b); }
+/// a * b.
 inline Value operator*(const Value& a, const Value& b) { return record(Opcode::multiply, a, b); }
+/// a / b; see Opcode::divide.
 inline Value operator/(const Value& a, const Value& b) { return record(Opcode::divide, a, b); }
+/// -a.
 inline Value operator-(const Value& a) { return record(Opcode::negate, a); }
+/// a < b: a boolean.
 inline Value operator<(const Value& a, const Value& b) { return record(Opcode::less, a, b); }
+/// a <= b: a boolean.
 inline Value operator<=(const Value& a, const Value& b) { return record(Opcode::less_equal, a, b); }
+/// a > b: a boolean.
 inline Value operator>(const Value& a, const Value& b) { return record(Opcode::less, b, a); }
+/// a >= b: a boolean.
 inline Value operator>=(const Value& a, const Value& b) { return record(Opcode::less_equal, b, a); }
+/// a == b: a boolean.
 inline Value operator==(const Value& a, const Value& b) { return record(Opcode::equal, a, b); }
+/// Bitwise or logical and.
 inline Value operator&(const Value& a, const Value& b) { return record(Opcode::bit_and, a, b); }
+/// Bitwise or logical or.
 inline Value operator|(const Value& a, const Value& b) { return record(Opcode::bit_or, a, b); }
+/// Bitwise or logical xor.
 inline Value operator^(const Value& a, const Value& b) { return record(Opcode::bit_xor, a, b); }
 Value operator!(const Value& a);  // of a boolean
+/// a << by; 0 <= by < width.
 inline Value shift_left(const Value& a, int by) { return record(Opcode::shift_left, a, by); }
+/// a >> by, arithmetic for signed types.
 inline Value shift_right(const Value& a, int by) { return record(Opcode::shift_right, a, by); }
+/// a >> by, with zeros from the left.
 inline Value shift_right_logical(const Value& a, int by) { return record(Opcode::shift_right_logical, a, by); }
+/// |a|.
 inline Value abs(const Value& a) { return record(Opcode::absolute, a); }
+/// The square root.
 inline Value sqrt(const Value& a) { return record(Opcode::square_root, a); }
+/// a rounded to the nearest integer, half to even; floats.
 inline Value round_even(const Value& a) { return record(Opcode::round_even, a); }
+/// a rounded down; floats.
 inline Value floor(const Value& a) { return record(Opcode::floor, a); }
+/// a rounded up; floats.
 inline Value ceil(const Value& a) { return record(Opcode::ceil, a); }
+/// a rounded towards zero; floats.
 inline Value truncate(const Value& a) { return record(Opcode::truncate, a); }
+/// a < b ? a : b.
 inline Value min(const Value& a, const Value& b) { return record(Opcode::minimum, a, b); }
+/// a > b ? a : b.
 inline Value max(const Value& a, const Value& b) { return record(Opcode::maximum, a, b); }
+/// a * b + c, rounded once.
 inline Value fma(const Value& a, const Value& b, const Value& c) { return record(Opcode::fma, a, b, c); }
+/// which ? a : b.
 inline Value select(const Value& which, const Value& a, const Value& b) { return record(Opcode::select, which, a, b); }
+/// a as another type; see Opcode::convert.
 Value convert(const Value& a, DType to);
+/// The bits of a as another type of the same width.
 Value bitcast(const Value& a, DType to);
 /// The extent of a dimension, symbolic or not, as i64.
 Value extent(Code* code, std::int64_t dimension);
 
 // ---------------------------------------------------------------- the oracle
 
-/// A float64 that remembers which type it stands for: integers truncate, wrap and saturate as the instructions do;
+/// A float64 that stands for a value of another type. Integers truncate, wrap and saturate as the instructions do;
 /// floats are not rounded.
 struct Real {
-  double v = 0;
-  DType type = f64;
+  double v = 0;          // the number
+  DType type = f64;      // the type that it stands for
   bool literal = false;  // takes the type of its partner
   Real() = default;
   Real(double value, DType t) : v(value), type(t) {}
@@ -171,9 +208,11 @@ struct Real {
   Real(Literal value) : v(value.real()), literal(true) {}
 };
 
-/// `v` as a number of type t: truncated and wrapped if an integer, 0 or 1 if a boolean.
+/// `v` as a number of type t: truncated and wrapped for an integer, 0 or 1 for a boolean.
 Real wrapped(double v, DType t);
+/// The type of two operands, of which one may be a literal.
 inline DType joint_type(const Real& a, const Real& b) { return a.literal ? b.type : a.type; }
+/// A boolean.
 inline Real truth(bool v) { return {v ? 1.0 : 0.0, boolean}; }
 
 inline Real operator+(Real a, Real b) { return wrapped(a.v + b.v, joint_type(a, b)); }
@@ -191,9 +230,11 @@ inline Real operator>(Real a, Real b) { return truth(a.v > b.v); }
 inline Real operator>=(Real a, Real b) { return truth(a.v >= b.v); }
 inline Real operator==(Real a, Real b) { return truth(a.v == b.v); }
 inline Real operator!(Real a) { return truth(a.v == 0); }
+/// The bits of an integer of 64 bits, signed or not.
 inline std::int64_t integer_bits(double v) {
   return v < 0x1p63 ? static_cast<std::int64_t>(v) : static_cast<std::int64_t>(static_cast<std::uint64_t>(v));
 }
+/// f of the bits of two integers.
 inline Real bitwise(Real a, Real b, auto f) {
   return wrapped(static_cast<double>(f(integer_bits(a.v), integer_bits(b.v))), joint_type(a, b));
 }

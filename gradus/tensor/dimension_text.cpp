@@ -1,4 +1,4 @@
-/// Dimensions as texts: sums of products of numbers, symbols and derived factors.
+/// Dimensions as text: sums of products of numbers, symbols and derived factors.
 #include <algorithm>
 #include <charconv>
 #include "gradus/base/error.h"

@@ -1,19 +1,19 @@
-/// Allocations of buffers that are made to fail, one at a time, by tests. It stands on the check of the memory limit,
-/// which every allocation goes through anyway, so that a program without it pays nothing.
+/// Allocations of buffers that tests make fail, one at a time. It uses the check of the memory limit, which every
+/// allocation goes through anyway, so a program without it pays nothing.
 #pragma once
 #include <cstdint>
 
 namespace gradus {
 
-/// While it lives, allocations of buffers are counted, those of all threads, and one of them fails as at the limit,
-/// with OutOfMemory. One at a time; a thread that allocates at the very moment when it begins may be counted late.
+/// While it lives, it counts allocations of buffers in all threads, and one of them fails as at the limit, with
+/// OutOfMemory. One at a time. A thread that allocates at the very moment when it begins may be counted late.
 class FailingAllocation {
  public:
-  /// Of those from now on, counted from 0; -1: none, they are only counted.
+  /// Number of the allocation that fails, from now on, counted from 0; -1: none fails, they are only counted.
   explicit FailingAllocation(std::int64_t number);
   ~FailingAllocation();
   FailingAllocation(const FailingAllocation&) = delete;
-  /// So far, the failing one included.
+  /// Number of allocations so far, including the failing one.
   std::int64_t count() const;
 };
 

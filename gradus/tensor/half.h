@@ -1,6 +1,6 @@
-/// The floats of 16 bits: IEEE 754 binary16 and bfloat16, which is the upper half of a float. They are storage:
-/// formulas compute in float. Conversions to them round once, to nearest even, whatever they come from; subnormals are
-/// kept, NaN stays NaN, what is too large becomes infinite.
+/// The floats of 16 bits: IEEE 754 binary16, and bfloat16, which is the upper half of a float. They are storage:
+/// formulas compute in float. Conversions to them round once, to nearest even, from any type. Subnormals are kept, NaN
+/// stays NaN, too large numbers become infinite.
 #pragma once
 #include <bit>
 #include <compare>
@@ -12,8 +12,8 @@
 namespace gradus {
 namespace detail {
 
-/// The bits of `value`, a float or double, rounded to a format with so many bits for exponent and mantissa. Only
-/// selections, so that loops of it become vector code; additions of floats are exact or round to nearest even.
+/// The bits of `value`, a float or double, rounded to a format with so many bits of exponent and mantissa. It consists
+/// of selections alone, so that loops of it become vector code. Additions of floats are exact or round to nearest even.
 template <int exponent, int mantissa, class Real> constexpr std::uint16_t rounded_bits(Real value) {
   using Bits = std::conditional_t<sizeof(Real) == 8, std::uint64_t, std::uint32_t>;
   constexpr int width = static_cast<int>(sizeof(Real)) * 8, own = std::numeric_limits<Real>::digits - 1;
@@ -24,7 +24,8 @@ template <int exponent, int mantissa, class Real> constexpr std::uint16_t rounde
   const Bits moved = size - (Bits{own_bias - bias} << own);
   Bits result = (moved + ones + (moved >> cut & 1)) >> cut;
   if constexpr (own_bias != bias) {
-    // An addend whose last bit is worth as much as the last of the target's subnormals: what is added is rounded so.
+    // An addend whose last bit is worth as much as the last bit of the target's subnormals: the sum is rounded to
+    // those.
     constexpr Bits aligner = Bits{own_bias + cut + 1 - bias} << own;
     const Real sum = std::bit_cast<Real>(size) + std::bit_cast<Real>(aligner);
     result = size < Bits{own_bias - bias + 1} << own ? std::bit_cast<Bits>(sum) - aligner : result;
@@ -62,21 +63,23 @@ template <std::integral T> constexpr double rounding_double(T value) {
 
 }  // namespace detail
 
+/// C++ numbers.
 template <class T>
 concept Arithmetic = std::is_arithmetic_v<T>;
 
-/// Element type of f16.
+/// The element type of f16.
 struct half {
-  std::uint16_t bits = 0;
+  std::uint16_t bits = 0;  // binary16 in memory
 
   constexpr half() = default;
   template <Arithmetic T> constexpr explicit half(T value) {
-    // Integers that a float does not hold are too large for this type.
+    // Integers that a float cannot hold are too large for this type.
     if constexpr (std::is_same_v<T, double>) bits = detail::rounded_bits<5, 10>(value);
     else bits = detail::rounded_bits<5, 10>(static_cast<float>(value));
   }
   template <Arithmetic T> constexpr explicit operator T() const { return static_cast<T>(detail::float_of_half(bits)); }
   constexpr half operator-() const { return from_bits(static_cast<std::uint16_t>(bits ^ 0x8000u)); }
+  /// The number with these bits.
   static constexpr half from_bits(std::uint16_t bits) {
     half made;
     made.bits = bits;
@@ -88,9 +91,9 @@ struct half {
   }
 };
 
-/// Element type of bf16.
+/// The element type of bf16.
 struct bfloat16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits = 0;  // bfloat16 in memory
 
   constexpr bfloat16() = default;
   template <Arithmetic T> constexpr explicit bfloat16(T value) {
@@ -102,6 +105,7 @@ struct bfloat16 {
     return static_cast<T>(std::bit_cast<float>(std::uint32_t{bits} << 16));
   }
   constexpr bfloat16 operator-() const { return from_bits(static_cast<std::uint16_t>(bits ^ 0x8000u)); }
+  /// The number with these bits.
   static constexpr bfloat16 from_bits(std::uint16_t bits) {
     bfloat16 made;
     made.bits = bits;
@@ -115,7 +119,7 @@ struct bfloat16 {
 
 }  // namespace gradus
 
-/// What kernels ask of the type of an element.
+/// The properties of element types that kernels ask for.
 template <> struct std::numeric_limits<gradus::half> {
   static constexpr bool is_specialized = true, is_signed = true, is_integer = false, has_infinity = true;
   static constexpr int digits = 11;

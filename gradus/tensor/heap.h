@@ -1,6 +1,6 @@
-/// Where the memory of buffers comes from. Small blocks have size classes, eight to a doubling, and are cut from spans
-/// of pages; larger ones are spans of their own. Spans are split from and merged into arenas that are aligned to and,
-/// once the heap is settled, made of huge pages. One mutex guards it all: buffers keep small blocks in a cache per
+/// The allocator behind buffers. Small blocks have size classes, eight per doubling, and are cut from spans of pages;
+/// larger ones are spans of their own. Spans are split from and merged into arenas. Arenas are aligned to huge pages
+/// and, once the heap is settled, made of them. One mutex guards everything: buffers keep small blocks in a cache per
 /// thread and come here in batches.
 #pragma once
 #include <bit>
@@ -8,14 +8,14 @@
 
 namespace gradus::heap {
 
-inline constexpr std::int64_t page_bytes = 8 << 10;  // more than 64 KiB in pages of 8 KiB wastes 12.5 % at most
+inline constexpr std::int64_t page_bytes = 8 << 10;  // more than 64 KiB in pages of 8 KiB wastes at most 12.5 %
 inline constexpr std::int64_t huge_page_bytes = 2 << 20;
 inline constexpr std::int64_t largest_small = 64 << 10;
 inline constexpr int class_count = 64;
 
 struct Span;
 
-/// The first bytes of a block that the heap needs for itself: whoever holds the block must not write `span`.
+/// The first bytes of a block, which the heap needs itself: the holder of a block must not write `span`.
 struct Block {
   Block* next;
   Span* span;
@@ -33,26 +33,27 @@ constexpr std::int64_t class_size(int size_class) {
   return std::int64_t{9 + size_class % 8} << (7 + (size_class - 16) / 8);
 }
 
-/// A list of at least one and at most `count` blocks, aligned to 64 bytes. std::bad_alloc if the system has no more.
+/// Takes a list of at least one and at most `count` blocks, aligned to 64 bytes. std::bad_alloc if the system has no
+/// more.
 Block* take(int size_class, int count);
 /// Returns a list of small blocks of any classes.
 void give(Block* list) noexcept;
 
-/// A block of any size. std::bad_alloc if the system has no more.
+/// Takes a block of any size. std::bad_alloc if the system has no more.
 Block* take_span(std::int64_t size);
 void give_span(Block* block) noexcept;
 
-/// Says that the process goes on computing: a program runs once more. From now on memory is made of huge pages, and so
-/// is what there is already, as far as the system joins pages. Before, the first 256 MiB are small ones: a process that
-/// computes once is sooner done with those, above all in a virtual machine whose host takes huge pages back as soon as
-/// they are free, and has to find memory anew for each. The first call may take some tenths of a second.
+/// Declares that the process goes on computing: a program runs once more. From now on memory is made of huge pages, and
+/// existing memory, too, as far as the system joins pages. Before, the first 256 MiB are small pages. A process that
+/// computes once is faster with those, above all in a virtual machine whose host takes huge pages back as soon as they
+/// are free, and has to find memory anew for each. The first call may take some tenths of a second.
 void settle() noexcept;
 
-/// Returns the arenas without a live block to the system. It happens by itself when arenas hold much more than was live
-/// of late, and when they would grow past the limit.
+/// Returns the arenas without a live block to the system. This also happens when arenas hold much more than was live of
+/// late, and when they would grow past the limit.
 void trim() noexcept;
 void set_limit(std::int64_t bytes) noexcept;
-/// What is held from the system.
+/// Bytes held from the system.
 std::int64_t reserved_bytes() noexcept;
 
 }  // namespace gradus::heap

@@ -1,11 +1,11 @@
-/// What the allocator of buffers throws, to be told from other bounds that are ResourceExhausted.
+/// The error of the allocator of buffers, distinct from other bounds that are ResourceExhausted.
 #pragma once
 #include "gradus/base/error.h"
 
 namespace gradus {
 
-/// A buffer was asked for past the memory limit, or past what the system has. Unlike a budget that is too small it says
-/// nothing about what was asked for: whoever would go another way on an error lets it pass.
+/// A buffer was requested past the memory limit, or past the system's memory. Unlike a budget that is too small, it
+/// tells nothing about the request: code that tries another way after an error passes it on.
 class OutOfMemory : public ResourceExhausted {
   using ResourceExhausted::ResourceExhausted;
 };

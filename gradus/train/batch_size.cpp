@@ -1,4 +1,4 @@
-/// Doubling, measuring, and when to stop.
+/// Doubling, measuring, and the decision to stop.
 #include "gradus/train/batch_size.h"
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,5 @@
-/// The batch size from which on larger ones bring no more throughput, within a limit of memory: measured.
+/// Tuning of the batch size by measurement: the size beyond which larger ones bring no more throughput, within a memory
+/// limit.
 #pragma once
 #include <functional>
 #include "gradus/base/clock.h"
@@ -7,36 +8,39 @@
 
 namespace gradus {
 
+/// Options of tune_batch_size.
 struct BatchSizeOptions {
-  std::int64_t min_batch_size = 8;  // it doubles from here on
-  std::int64_t max_batch_size = std::int64_t{1} << 20;
-  /// Of all tensors that are alive in the process, data sets in memory included; 0: that of the device.
+  std::int64_t min_batch_size = 8;                      // first size; it doubles from here on
+  std::int64_t max_batch_size = std::int64_t{1} << 20;  // largest size
+  /// Limit in bytes on all tensors that are alive in the process, data sets in memory included; 0: the device's limit.
   std::size_t memory_limit = 0;
-  std::int64_t steps = 5;      // that are measured at each size; the median counts
-  double tolerance = 0.1;      // a size is as good as a larger one if its throughput is less by this share at most
+  std::int64_t steps = 5;      // steps measured at each size; the median counts
+  double tolerance = 0.1;      // a size counts as good as a larger one if its throughput is lower by at most this share
   bool sample_weight = false;  // as in fit
   bool unbatched = false;      // as in fit: batches(size) makes batches by hand
-  FunctionOptions function = {};
-  std::function<double()> clock = steady_seconds;  // in seconds; asked before and after each step
+  FunctionOptions function = {};                   // options of the compiled step
+  std::function<double()> clock = steady_seconds;  // in seconds; called before and after each step
   static constexpr auto ranges() {
     return std::array{Allowed::positive("min_batch_size max_batch_size steps"), Allowed::any("memory_limit"),
                       Allowed::share_below_one("tolerance")};
   }
 };
 
+/// Measurement of one batch size.
 struct BatchSizeRow {
-  std::int64_t batch_size;
-  double seconds = 0, examples_per_second = 0;  // of a step, reading the batch included
-  std::size_t peak_bytes = 0;                   // most that was alive in the process
-  std::string reason = {};                      // why it was not measured
+  std::int64_t batch_size;                      // examples per step
+  double seconds = 0, examples_per_second = 0;  // per step, reading the batch included
+  std::size_t peak_bytes = 0;                   // most bytes that were alive in the process
+  std::string reason = {};                      // why it was not measured; empty if it was
 };
 
+/// Result of tune_batch_size.
 struct BatchSizes {
-  std::vector<BatchSizeRow> rows = {};
-  std::int64_t batch_size = 0;  // the one to take
-  /// Columns: batch_size, seconds, examples_per_second, peak_bytes, reason.
+  std::vector<BatchSizeRow> rows = {};  // one per size
+  std::int64_t batch_size = 0;          // the chosen size
+  /// A table with the columns batch_size, seconds, examples_per_second, peak_bytes, reason.
   ResultTable table() const;
-  /// Throughput and memory over the batch size.
+  /// Plots of throughput and memory over the batch size.
   std::vector<PlotPanel> picture() const;
 };
 
@@ -46,12 +50,13 @@ BatchSizes tune_batch_size(Module& model, Optimizer& optimizer, const Task& task
                            const BatchSizeOptions& options);
 }  // namespace detail
 
-/// Trains copies of model and optimizer for some steps on batches(size), a Dataset, for sizes that double, until two
-/// doublings in a row bring less than the tolerance, memory is used up, or the data set is shorter than a batch. What
-/// is chosen is the smallest size that is as good as the best. Model, optimizer and the program's random numbers stay
-/// as they are; peak memory (reset_peak_memory) and, while it runs, the limit are set.
-/// ResourceExhausted if the smallest size has no room, DataError if the data set is shorter than it; InvalidArgument
-/// unless 0 < min_batch_size <= max_batch_size, `steps` is positive and `tolerance` at least 0 and below 1, and where
+/// Trains copies of model and optimizer for some steps on batches(size), a Dataset, for doubling sizes. It ends when
+/// two doublings in a row bring less than the tolerance, memory is used up, or the data set is shorter than a batch. It
+/// chooses the smallest size that is as good as the best. Model, optimizer and the program's random numbers stay as
+/// they are. The peak memory is reset (reset_peak_memory), and the limit is set while it runs.
+///
+/// ResourceExhausted if the smallest size does not fit, DataError if the data set is shorter than it. InvalidArgument
+/// unless 0 < min_batch_size <= max_batch_size, `steps` is positive and `tolerance` at least 0 and below 1, and if
 /// batches(size) gives no batches.
 ///
 ///   const auto sizes = tune_batch_size(model, optimizer, loss,

@@ -1,4 +1,4 @@
-/// Building a model for the elements of a data set.
+/// Building of a model for the elements of a data set.
 #pragma once
 #include <functional>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace gradus {
 
-/// Calls build(specs of the elements, mode), which says whether all layers are built. Where something in the model has
-/// to know sizes that vary, or layers are left that a C++ loop over such a size runs, it is built for those of the
+/// Calls build(specs of the elements, mode), which returns true if all layers are built. If a part of the model needs
+/// sizes that vary, or a C++ loop over such a size runs layers that are left, the model is built for the sizes of the
 /// first element.
 template <class Build> void build_for_elements(const Pipeline& dataset, CallMode mode, Build build) {
   const std::vector<Spec> specs = dataset.specs();

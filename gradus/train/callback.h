@@ -1,4 +1,4 @@
-/// Callbacks: what is called before, during and after a training, and may stop it.
+/// Callbacks: functions that are called before, during and after a training, and may stop it.
 #pragma once
 #include <functional>
 #include <optional>
@@ -13,75 +13,80 @@
 
 namespace gradus {
 
-/// Reading the loss waits for the step.
+/// Data of on_step_end. Reading the loss waits for the step.
 struct StepLog {
-  std::int64_t step;  // updates so far, those of earlier trainings with this optimizer included
-  Loss loss;
-  bool& stop;
+  std::int64_t step;  // updates so far, including those of earlier trainings with this optimizer
+  Loss loss;          // loss of the batch
+  bool& stop;         // set it to end the training
 };
 
+/// Data of on_epoch_end.
 struct EpochLog {
-  int epoch;    // from 0
-  double loss;  // the mean over the epoch's examples
-  std::optional<double> validation_loss;
+  int epoch;                                            // from 0
+  double loss;                                          // mean over the epoch's examples
+  std::optional<double> validation_loss;                // mean over the validation set; empty without one
   std::vector<std::pair<std::string, double>> metrics;  // "mean_absolute_error", "validation_mean_absolute_error"
-  double seconds;                                       // of training, without validation
-  Module& model;
-  Optimizer& optimizer;
-  bool& stop;
+  double seconds;                                       // seconds of training, without validation
+  Module& model;                                        // being trained
+  Optimizer& optimizer;                                 // the optimizer in use
+  bool& stop;                                           // set it to end the training
 };
 
-/// Once, before anything is restored from a checkpoint.
+/// Data of on_train_begin, which is called once, before anything is restored from a checkpoint.
 struct TrainBegin {
-  Module& model;  // built
-  Optimizer& optimizer;
-  int epochs;
-  bool fast_dev_run;  // a trial: nothing shall be written
+  Module& model;         // built
+  Optimizer& optimizer;  // the optimizer in use
+  int epochs;            // number of epochs, as in FitOptions
+  bool fast_dev_run;     // a trial: write no files
 };
+/// Data of on_epoch_begin.
 struct EpochBegin {
-  int epoch;  // of a resumed training the first one is not 0
-  Module& model;
-  Optimizer& optimizer;
-  bool& stop;
+  int epoch;             // from 0; the first epoch of a resumed training is not 0
+  Module& model;         // being trained
+  Optimizer& optimizer;  // the optimizer in use
+  bool& stop;            // set it to end the training
 };
-/// After the last epoch, also of a training that was stopped.
+/// Data of on_train_end, which is called after the last epoch, also if the training was stopped.
 struct TrainEnd {
-  Module& model;
-  Optimizer& optimizer;
+  Module& model;         // the trained model
+  Optimizer& optimizer;  // the optimizer in use
 };
 
-/// Any of these may be left out. A callback that remembers something starts over in on_train_begin, so that one serves
-/// several trainings; what it lists as `variables` is saved in checkpoints and is there again when a training resumes.
+/// A set of functions, each of which may be left out. A callback with state resets it in on_train_begin, so that it
+/// serves several trainings. The Variables that `variables` lists are saved in checkpoints and restored when a training
+/// resumes.
 class Callback {
  public:
-  std::function<void(EpochLog)> on_epoch_end = {};
-  std::function<void(StepLog)> on_step_end = {};
-  std::function<void(TrainBegin)> on_train_begin = {};
-  std::function<void(EpochBegin)> on_epoch_begin = {};
-  std::function<void(TrainEnd)> on_train_end = {};
-  /// The loss was not finite: with such a callback the training ends here, without the error being thrown.
+  std::function<void(EpochLog)> on_epoch_end = {};      // after each epoch
+  std::function<void(StepLog)> on_step_end = {};        // after each step
+  std::function<void(TrainBegin)> on_train_begin = {};  // before the first epoch
+  std::function<void(EpochBegin)> on_epoch_begin = {};  // before each epoch
+  std::function<void(TrainEnd)> on_train_end = {};      // after the last epoch
+  /// Called if the loss was not finite. With such a callback the training ends here, and the error is not thrown.
   std::function<void(const Diverged&)> on_diverged = {};
-  std::function<Variables()> variables = {};  // asked after on_train_begin
+  std::function<Variables()> variables = {};  // called after on_train_begin
 };
 
-/// Whether less or more of what is watched is better; automatic: more of what is called accuracy, precision, recall or
-/// auc, less of anything else.
+/// Direction of the watched number: less is better, or more. automatic: more for names with accuracy, precision, recall
+/// or auc, less for all others.
 enum class MonitorMode { automatic, min, max };
 
+/// Options of early_stopping.
 struct EarlyStoppingOptions {
-  int patience = 0;  // that many epochs in a row without an improvement end the training, at least one
-  double min_delta = 0;
-  bool restore_best_weights = true;
-  std::string monitor = {};  // "loss", "validation_loss", or a metric; empty: validation_loss, else loss
-  MonitorMode mode = MonitorMode::automatic;
-  std::optional<double> baseline = {};  // epochs that are not better than this count as without an improvement
-  int start_from_epoch = 0;             // epochs before it are not looked at
+  int patience = 0;                  // epochs in a row without an improvement that end the training, at least one
+  double min_delta = 0;              // least change that counts as an improvement
+  bool restore_best_weights = true;  // keep the weights of the best epoch
+  std::string monitor = {};          // "loss", "validation_loss", or a metric; empty: validation_loss, else loss
+  MonitorMode mode = MonitorMode::automatic;  // whether less or more is better
+  std::optional<double> baseline = {};        // epochs that are not better than this count as without improvement
+  int start_from_epoch = 0;                   // epochs before it are ignored
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("patience min_delta start_from_epoch"), Allowed::finite("baseline")};
   }
 };
-/// Ends a training that gets no better. With restore_best_weights the model has the weights of its best epoch at the
-/// end of the training, however that came. InvalidArgument for a number that is not there.
+/// Ends a training that does not improve any more. With restore_best_weights the model has the weights of its best
+/// epoch at the end of the training, for whatever reason it ended. InvalidArgument if the watched number does not
+/// exist.
 Callback early_stopping(EarlyStoppingOptions options = {});
 
 }  // namespace gradus

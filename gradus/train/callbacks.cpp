@@ -1,4 +1,4 @@
-/// Those that act on the training.
+/// The callbacks that change the training.
 #include "gradus/train/callbacks.h"
 #include <cmath>
 #include <memory>

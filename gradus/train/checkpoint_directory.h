@@ -1,6 +1,6 @@
-/// The files of checkpoints. One checkpoint is a list (`checkpoint-000007-step-42.json`) and the arrays that it names,
-/// in safetensors files beside it (`checkpoint-000007-step-42.0.safetensors`, ...). Arrays are on the disk before the
-/// list is put in its place, so a list that is there and agrees with its checksums is a whole checkpoint.
+/// The files of checkpoints. A checkpoint is a list (`checkpoint-000007-step-42.json`) and the arrays that it names, in
+/// safetensors files beside it (`checkpoint-000007-step-42.0.safetensors`, ...). The arrays are on the disk before the
+/// list is put in its place. So a list that exists and agrees with its checksums is a whole checkpoint.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -16,10 +16,10 @@ struct CheckpointContents {
   std::int64_t step = 0;
   Position position = {};
   std::uint64_t random_state = 0;
-  std::vector<NamedArray> arrays = {};  // names differ
+  std::vector<NamedArray> arrays = {};  // with different names
 };
 
-/// Several processes may use one directory: who writes has it alone, who reads keeps writers away.
+/// A directory that several processes may use: a writer has it alone, a reader keeps writers away.
 class CheckpointDirectory {
  public:
   struct Options {
@@ -29,11 +29,11 @@ class CheckpointDirectory {
   };
   explicit CheckpointDirectory(Options options) : options_(std::move(options)) {}
 
-  /// Returns when the checkpoint is on the disk; then the oldest beyond max_to_keep are removed. What fails leaves no
-  /// trace: ResourceExhausted on a full disk, Unavailable where it cannot be written.
+  /// Writes a checkpoint and returns when it is on the disk. Then the oldest beyond max_to_keep are removed. A failure
+  /// leaves no trace: ResourceExhausted on a full disk, Unavailable where it cannot be written.
   void write(const CheckpointContents& contents) const;
-  /// The newest whole one, all checksums compared; nothing if there is none. `damaged` is told why each newer one was
-  /// passed over.
+  /// Reads the newest whole checkpoint, with all checksums compared; empty if there is none. `damaged` gets the reason
+  /// why each newer one was skipped.
   std::optional<CheckpointContents> read_newest(std::vector<std::string>& damaged) const;
 
  private:

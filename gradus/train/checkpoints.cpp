@@ -1,5 +1,5 @@
-/// From variables to arrays with names, and back. Values are immutable, so what is saved in the background is only kept
-/// alive.
+/// Conversion of variables to arrays with names, and back. Values are immutable, so saving in the background only keeps
+/// them alive.
 #include "gradus/train/checkpoints.h"
 #include <algorithm>
 #include <exception>

@@ -1,4 +1,4 @@
-/// Checkpoints: all that a training needs to go on bit for bit, in files that are complete or absent.
+/// Checkpoints: everything that a training needs to continue bit for bit, in files that are complete or absent.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -14,51 +14,54 @@
 
 namespace gradus {
 
+/// Options of Checkpoints.
 struct CheckpointOptions {
-  std::filesystem::path directory;        // made if it is not there
-  int max_to_keep = 3;                    // the oldest beyond are removed; 0: all are kept
-  std::int64_t every_steps = 0;           // of fit: also after each so many updates; 0: at the ends of epochs alone
-  std::size_t max_shard_bytes = 2 * GiB;  // more than that is divided among several files
+  std::filesystem::path directory;        // created if it does not exist
+  int max_to_keep = 3;                    // older checkpoints are removed; 0: all are kept
+  std::int64_t every_steps = 0;           // for fit: also after each so many updates; 0: only at the ends of epochs
+  std::size_t max_shard_bytes = 2 * GiB;  // larger contents are divided among several files
   static constexpr auto ranges() {
     return std::array{Allowed::not_negative("max_to_keep every_steps"), Allowed::positive("max_shard_bytes")};
   }
 };
 
+/// Result of Checkpoints::restore.
 struct Restored {
-  std::int64_t step;
-  Position position;  // of the element that comes next: go on with dataset.from(restored->position)
+  std::int64_t step;  // as given to save
+  Position position;  // the next element: continue with dataset.from(restored->position)
 };
 
-/// A checkpoint holds the variables of the model with their masks, those of the optimizer, the state of random numbers,
-/// the step and the place in the data. It is written beside its place, synced, renamed, and carries checksums; whoever
-/// is killed while saving leaves the checkpoint before. Several processes may use one directory. A model and an
-/// optimizer belong to it by reference. Not for several threads at once.
+/// Saves and restores a training. A checkpoint holds the variables of the model with their masks, those of the
+/// optimizer, the state of random numbers, the step, and the position in the data. It is written beside its place,
+/// synced, renamed, and carries checksums. A process that is killed while saving leaves the previous checkpoint.
+/// Several processes may use one directory. It refers to the model and the optimizer. Not for several threads at once.
 class Checkpoints {
  public:
-  /// InvalidArgument for options that make no sense.
+  /// InvalidArgument for invalid options.
   Checkpoints(CheckpointOptions options, Module& model, Optimizer& optimizer);
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
-  /// Waits for what is being saved; says on stderr if that fails.
+  /// Waits for the checkpoint that is being saved. A failure is reported on stderr.
   ~Checkpoints();
 
-  /// Returns when the checkpoint is on the disk. `next` is the place in the data: iterator.position().
-  /// ResourceExhausted on a full disk, Unavailable where it cannot be written: those before are still there.
+  /// Saves a checkpoint and returns when it is on the disk. `next` is the position in the data: iterator.position().
+  /// ResourceExhausted on a full disk, Unavailable where it cannot be written; earlier checkpoints still exist.
   /// InvalidArgument for a model that is not built.
   void save(std::int64_t step, Position next = {});
-  /// Returns at once: the values are those of now, whatever is assigned meanwhile, and are written by a thread of their
-  /// own. One at a time: waits for the one before. Throws what went wrong there.
+  /// Saves a checkpoint in a thread of its own and returns at once. The values are those of this moment, whatever is
+  /// assigned meanwhile. One at a time: it waits for the previous one, and throws its error.
   void save_in_background(std::int64_t step, Position next = {});
-  /// Until nothing is being saved. Throws what went wrong there.
+  /// Waits until nothing is being saved. Throws the error of saving.
   void wait();
-  /// The newest whole one, or nothing. One of before the first step starts the optimizer anew. Model and optimizer take
-  /// its values all at once, or keep theirs. What is damaged is passed over, with a line on stderr. InvalidArgument,
-  /// naming the first variable, if model or optimizer are not those that were saved; a model must be built.
+  /// Restores the newest whole checkpoint; empty if there is none. One from before the first step resets the optimizer.
+  /// Model and optimizer take all of its values, or keep theirs. Damaged checkpoints are skipped, with a line on
+  /// stderr. InvalidArgument, naming the first variable, if model or optimizer are not those that were saved; a model
+  /// must be built.
   std::optional<Restored> restore();
 
   // For the rooms of the library.
-  /// Further variables, asked for at each time, that are saved under `name` and restored where the file has them in
-  /// their specs.
+  /// Adds variables that are saved under `name`, and restored if the file has them with the same specs. The function is
+  /// called each time.
   void include(std::string name, std::function<Variables()> variables);
 
  private:

@@ -1,4 +1,4 @@
-/// The walk over what a step computed, in the order in which it was.
+/// The walk over the results of a step, in the order in which they were computed.
 #include "gradus/train/diagnosis.h"
 #include <cmath>
 #include <optional>

@@ -1,4 +1,4 @@
-/// Where a loss that is not finite came from.
+/// The origin of a loss that is not finite.
 #pragma once
 #include <string>
 #include "gradus/data/pipeline.h"
@@ -7,8 +7,8 @@
 
 namespace gradus {
 
-/// Runs the step's forward and backward op by op on the batch at which it diverged, with the weights of that moment,
-/// and says where the first value that is not finite appeared: in the batch, in a variable, or in a layer.
+/// Runs the step's forward and backward pass op by op, on the batch at which it diverged and with the weights of that
+/// moment. Tells where the first value that is not finite appeared: in the batch, in a variable, or in a layer.
 std::string find_divergence(const Module& model, const Task& task, const Tensors& batch);
 
 }  // namespace gradus

@@ -1,4 +1,4 @@
-/// Logs with a line an epoch. A file is kept as a whole in memory and replaced at each epoch: it is whole at any
+/// Logs with one line per epoch. A file is kept as a whole in memory and replaced at each epoch, so it is whole at any
 /// moment.
 #include <charconv>
 #include <cmath>

@@ -1,4 +1,4 @@
-/// fit, evaluate and predict: training and using a model by the data set.
+/// fit, evaluate and predict: training and using a model on data sets.
 #pragma once
 #include <optional>
 #include "gradus/base/other_names.h"
@@ -14,51 +14,54 @@
 
 namespace gradus {
 
+/// Options of fit.
 struct FitOptions {
-  int epochs = 1;  // the number of the last epoch is epochs - 1
-  detail::NoBatchSize batch_size = {};
-  int initial_epoch = 0;
-  /// 0: an epoch is a pass over the data set. Else an epoch is so many steps, of a data set with or without an end:
-  /// each goes on in the data where the one before ended, and behind the end of a pass with the next one, as after
-  /// repeat(). (Keras ends the training at the end of the data.)
+  int epochs = 1;                       // number of the last epoch, plus 1
+  detail::NoBatchSize batch_size = {};  // never given: the data set has batches
+  int initial_epoch = 0;                // number of the first epoch
+  /// 0: an epoch is a pass over the data set. Else an epoch has so many steps, of a data set with or without an end.
+  /// Each epoch continues in the data where the previous one ended, and after the end of a pass with the next one, as
+  /// with repeat(). (Keras ends the training at the end of the data.)
   std::int64_t steps_per_epoch = 0;
-  std::vector<Metric> metrics = {};           // of models with one output
-  std::optional<AnyDataset> validation = {};  // as many fields as the training set
-  detail::NoValidationData validation_data = {};
-  detail::NoValidationSplit validation_split = {};
-  bool sample_weight = false;  // the last field is the weight, the one before it y
-  detail::NoClassWeight class_weight = {};
-  detail::NoShuffle shuffle = {};
-  detail::NoInputShape input_shape = {};
-  detail::NoLearningRate learning_rate = {};
-  std::vector<Callback> callbacks = {};
-  /// 0: the whole batch at once; else parts of so many rows, in the memory of one, whose losses and gradients add up to
-  /// those of the batch, weights and a smaller last part included; clipping, decay and schedules act once, on the
-  /// whole. Not the same as the whole batch is batch normalization: in training each part is normalised by its own mean
-  /// and variance, and moves the moving statistics once, as in every library that accumulates. Layers of noise draw for
-  /// each part anew.
+  std::vector<Metric> metrics = {};                 // for models with one output
+  std::optional<AnyDataset> validation = {};        // has as many fields as the training set
+  detail::NoValidationData validation_data = {};    // never given: the name is validation
+  detail::NoValidationSplit validation_split = {};  // never given: split the data set with take and skip
+  bool sample_weight = false;                       // the last field is the weight, the one before it y
+  detail::NoClassWeight class_weight = {};          // never given: give sample weights
+  detail::NoShuffle shuffle = {};                   // never given: shuffle the data set
+  detail::NoInputShape input_shape = {};            // never given: the first batch determines it
+  detail::NoLearningRate learning_rate = {};        // never given: it is the optimizer's
+  std::vector<Callback> callbacks = {};             // called in this order
+  /// 0: the whole batch at once. Else gradient accumulation over parts of so many rows, in the memory of one part.
+  /// Losses and gradients add up to those of the batch, weights and a smaller last part included; clipping, decay and
+  /// schedules act once, on the whole. Batch normalization differs from the whole batch: in training each part is
+  /// normalized by its own mean and variance, and updates the moving statistics once, as in every library that
+  /// accumulates. Layers of noise draw anew for each part.
   std::int64_t micro_batch = 0;
-  /// Resumes bit for bit from the newest checkpoint, initial_epoch notwithstanding, and saves in the background at the
-  /// ends of epochs and where the training is stopped. What callbacks remember is part of it. Of epochs that were done
-  /// before nothing is repeated or recorded; losses within a resumed epoch are those of the whole epoch.
+  /// Resumes bit for bit from the newest checkpoint, whatever initial_epoch is. Saves in the background at the ends of
+  /// epochs and where the training is stopped. The state of callbacks is part of it. Earlier epochs are neither
+  /// repeated nor recorded. Losses within a resumed epoch are those of the whole epoch.
   std::optional<CheckpointOptions> checkpoints = {};
-  FunctionOptions function = {};  // of the compiled step
-  bool verbose = true;            // a progress line on a terminal, else one line an epoch; on stderr
-  bool unbatched = false;         // elements are meant as they are, though no batch() made them: see below
-  std::int64_t fast_dev_run = 0;  // a trial of so many steps of one epoch; no checkpoint is read, no file written
+  FunctionOptions function = {};  // options of the compiled step
+  bool verbose = true;            // on stderr: a progress line on a terminal, else one line per epoch
+  bool unbatched = false;         // elements are meant as they are, though no batch() made them: see fit
+  std::int64_t fast_dev_run = 0;  // a trial of so many steps of one epoch, which reads no checkpoint and writes no file
   static constexpr auto ranges() {
     return std::array{Allowed::positive("epochs"),
                       Allowed::not_negative("initial_epoch steps_per_epoch micro_batch fast_dev_run")};
   }
 };
+/// Options of evaluate.
 struct EvaluateOptions {
-  std::vector<Metric> metrics = {};
-  detail::NoBatchSize batch_size = {};
-  bool sample_weight = false;
-  bool unbatched = false;  // as in fit
+  std::vector<Metric> metrics = {};     // for models with one output
+  detail::NoBatchSize batch_size = {};  // never given: the data set has batches
+  bool sample_weight = false;           // the last field is the weight, the one before it y
+  bool unbatched = false;               // as in fit
 };
+/// Options of predict.
 struct PredictOptions {
-  std::int64_t batch_size = 256;  // of a tensor; a data set has batches of its own
+  std::int64_t batch_size = 256;  // for a tensor; a data set has batches of its own
   bool unbatched = false;         // as in fit
   static constexpr auto ranges() { return std::array{Allowed::positive("batch_size")}; }
 };
@@ -69,16 +72,17 @@ Evaluation evaluate(const Task& task, const Pipeline& dataset, EvaluateOptions o
 Tensor predict(const Module& model, const ElementFunction& call, const Pipeline& dataset, PredictOptions options);
 }  // namespace detail
 
-/// Each epoch reads the data set in its own order, that of dataset.epoch(e), to its end: how many elements there are
-/// need not be known (after filter, from generators, files of records or text). A step is one compiled program; its
-/// loss is read at the ends of epochs, and a few times a second for the progress line. From the first step whose loss
-/// is not finite, nothing is updated any more; Diverged says which step that was, the layer where it began, and what to
-/// try. DataError for an empty data set, InvalidArgument for one without end where steps_per_epoch is not given, and
-/// for options that do not fit.
+/// Trains a model. Each epoch reads the data set in its own order, that of dataset.epoch(e), to its end. The number of
+/// elements need not be known (after filter, from generators, files of records or text). A step is one compiled
+/// program. Its loss is read at the ends of epochs, and a few times a second for the progress line. From the first step
+/// whose loss is not finite, nothing is updated any more. Diverged tells that step, the layer where it began, and what
+/// to try. DataError for an empty data set. InvalidArgument for an endless one without steps_per_epoch, and for options
+/// that do not fit.
 ///
-/// InvalidArgument for a data set that was not batched: its examples have no axis of examples, and rows of one would be
-/// taken for such. {.unbatched = true} declares that elements are meant as they are: batches that were made by hand, or
-/// single examples, for which model and loss are written. Of a generator nobody knows; a field that is a scalar tells.
+/// InvalidArgument also for a data set that was not batched: its examples have no axis of examples, and rows of one
+/// would be taken for examples. {.unbatched = true} declares that elements are meant as they are: batches that were
+/// made by hand, or single examples, for which model and loss are written. For a generator it is not known; a scalar
+/// field shows it.
 template <class M, class O, class L, class D>
 History fit(M& model, O& optimizer, const L& loss, const D& dataset, FitOptions options = {}) {
   if constexpr (!std::derived_from<O, Optimizer>) {
@@ -90,8 +94,8 @@ History fit(M& model, O& optimizer, const L& loss, const D& dataset, FitOptions 
   return {};
 }
 
-/// In inference mode. Reads epoch 0 to its end: DataError if it is empty, InvalidArgument if it has none, and for
-/// options that do not fit.
+/// Loss and metrics in inference mode. Reads epoch 0 to its end. DataError if it is empty, InvalidArgument if it is
+/// endless, and for options that do not fit.
 template <class M, class L, class D>
 Evaluation evaluate(const M& model, const L& loss, const D& dataset, EvaluateOptions options = {}) {
   if constexpr (detail::fit_together<M, L, D>()) {
@@ -101,12 +105,13 @@ Evaluation evaluate(const M& model, const L& loss, const D& dataset, EvaluateOpt
   return {};
 }
 
-/// model(x, inference), `batch_size` rows at a time. InvalidArgument unless `batch_size` is positive, and of a scalar.
+/// model(x, inference), `batch_size` rows at a time. InvalidArgument unless `batch_size` is positive, and for a scalar.
 Tensor predict(const Module& model, const Tensor& x, PredictOptions options = {});
 
-/// model(x..., inference) of the batches (x...) of epoch 0 to its end, joined along axis 0: as many fields as the model
-/// takes inputs; of (x, y) a map leaves x. One compiled program for every batch size. DataError for an empty data set,
-/// InvalidArgument for one without end, for one that was not batched, as in fit, and for fields that are scalars.
+/// model(x..., inference) of the batches (x...) of epoch 0, joined along axis 0. The data set has as many fields as the
+/// model has inputs; of (x, y) a map leaves x. One compiled program serves every batch size. DataError for an empty
+/// data set. InvalidArgument for an endless one, for one that was not batched, as in fit, and for fields that are
+/// scalars.
 template <class M, std::size_t N>
   requires std::derived_from<M, Module> && std::same_as<with_tensors_t<const M, N>, Tensor>
 Tensor predict(const M& model, const Dataset<N>& dataset, PredictOptions options = {}) {

@@ -1,4 +1,4 @@
-/// Rounds of training, and who goes on after each.
+/// Rounds of training, and the choice of trials that go on after each.
 #include "gradus/train/halving.h"
 #include <algorithm>
 #include <cmath>

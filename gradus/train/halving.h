@@ -1,4 +1,4 @@
-/// Searches that train many trials a little, and the better ones on from where they stood.
+/// Searches that train many trials a little, and continue the better ones from where they stopped.
 #pragma once
 #include <memory>
 #include "gradus/train/fit.h"
@@ -6,15 +6,14 @@
 
 namespace gradus {
 
-/// A trial that can be trained further: called with the number of epochs that it shall have been trained for in all,
-/// which rises from call to call, it gives the score after them. Calls may come from different threads, one after the
-/// other.
+/// A trial that can be trained further. It is called with the number of epochs to be trained for in all, which rises
+/// from call to call, and gives the score after them. Calls may come from different threads, one after the other.
 using EpochTrainer = std::function<double(int epochs)>;
-/// Makes one; called by several threads at once.
+/// Makes the trainer of a trial; called by several threads at once.
 using MakeEpochTrainer = std::function<EpochTrainer(const SearchTrial& trial)>;
 
 /// `fit` in parts. The score is the last validation loss, without a validation set the last loss. The optimizer is a
-/// new one, or has state for this model; `initial_epoch` and `epochs` of the options are not looked at. A call is an
+/// new one, or has state for this model. `initial_epoch` and `epochs` of the options are ignored. A call is an
 /// InvalidArgument if the number of epochs does not rise, or a callback stops the training before its first epoch.
 template <class M, class L, std::size_t N>
   requires LossFor<L, M, N>
@@ -40,17 +39,18 @@ EpochTrainer epoch_trainer(M model, Optimizer optimizer, L loss, Dataset<N> data
   };
 }
 
+/// Epochs of the rounds of a search.
 struct HalvingSchedule {
-  int max_epochs;
-  int min_epochs = 1;
-  int factor = 3;  // of so many trials one goes on, for so many times the epochs
+  int max_epochs;      // epochs of the last round
+  int min_epochs = 1;  // least epochs of the first round
+  int factor = 3;      // one of so many trials goes on, for so many times the epochs
 };
 
-/// `trials` drawn as by random_search are trained for about min_epochs (max_epochs over a power of `factor`); the best
-/// part of them goes on, from where it stood, for `factor` times as long, and so on until max_epochs (Jamieson and
-/// Talwalkar 2016). Trials that end in an error are out. What is the best does not depend on `parallel`: all of a round
-/// are waited for. InvalidArgument for an empty space, unless there are 1 to a million trials, `factor` is 2 or more
-/// and min_epochs is 1 to max_epochs, and for options out of range.
+/// Successive halving (Jamieson and Talwalkar 2016). `trials` drawn as by random_search are trained for about
+/// min_epochs (max_epochs over a power of `factor`). The best part of them goes on, from where it stopped, for `factor`
+/// times as long, and so on until max_epochs. Trials that end in an error are out. The result does not depend on
+/// `parallel`: it waits for all trials of a round. InvalidArgument for an empty space, unless there are 1 to a million
+/// trials, `factor` is 2 or more and min_epochs is 1 to max_epochs, and for options out of range.
 ///
 ///   successive_halving(space, 27, {.max_epochs = 27}, [&](const SearchTrial& trial) {
 ///     return epoch_trainer(Sequential(initial), Adam({.learning_rate = trial.number("learning_rate")}),
@@ -59,9 +59,9 @@ struct HalvingSchedule {
 SearchResult successive_halving(const SearchSpace& space, std::int64_t trials, HalvingSchedule schedule,
                                 const MakeEpochTrainer& make, SearchOptions options = {});
 
-/// Brackets of halving, from many trials with few epochs to few trials with max_epochs from the start, each of about
-/// the same work (Li and others 2018). InvalidArgument as of successive_halving, and if a bracket would have more than
-/// a million trials.
+/// Hyperband (Li and others 2018): brackets of halving, from many trials with few epochs to few trials with max_epochs
+/// from the start, each of about the same work. InvalidArgument as for successive_halving, and if a bracket would have
+/// more than a million trials.
 SearchResult hyperband(const SearchSpace& space, HalvingSchedule schedule, const MakeEpochTrainer& make,
                        SearchOptions options = {});
 

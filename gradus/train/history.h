@@ -1,4 +1,4 @@
-/// What training and evaluation leave behind: numbers by name.
+/// Results of training and evaluation: numbers by name.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,19 +7,20 @@
 
 namespace gradus {
 
-/// One number an epoch.
+/// Numbers of a training, one per epoch.
 struct History {
-  std::vector<double> loss, validation_loss, seconds;
-  std::vector<std::pair<std::string, std::vector<double>>> metrics = {};
-  /// Of a metric, such as "sparse_categorical_accuracy" or "validation_sparse_categorical_accuracy". InvalidArgument
-  /// lists those there are.
+  std::vector<double> loss, validation_loss, seconds;                     // mean losses of epochs; seconds of training
+  std::vector<std::pair<std::string, std::vector<double>>> metrics = {};  // by name
+  /// The numbers of a metric, such as "sparse_categorical_accuracy" or "validation_sparse_categorical_accuracy".
+  /// InvalidArgument lists the existing ones.
   const std::vector<double>& operator[](std::string_view metric) const;
 };
 
+/// Numbers of an evaluation.
 struct Evaluation {
-  double loss;  // the mean over examples
-  std::vector<std::pair<std::string, double>> metrics = {};
-  /// InvalidArgument lists those there are.
+  double loss;                                               // mean over examples
+  std::vector<std::pair<std::string, double>> metrics = {};  // by name
+  /// The number of a metric. InvalidArgument lists the existing ones.
   double operator[](std::string_view metric) const;
 };
 

@@ -1,4 +1,4 @@
-/// Activations and regularizers are functions; what they are is found by what they compute.
+/// Activations and regularizers are functions; they are recognised by what they compute.
 #include <charconv>
 #include <cmath>
 #include <iterator>

@@ -1,4 +1,4 @@
-/// The config.json of a `.keras` file and the layers that it stands for.
+/// The config.json of a `.keras` file, and the layers that it describes.
 #pragma once
 #include <optional>
 #include <string>
@@ -13,21 +13,21 @@ namespace gradus {
 
 struct ConfiguredModel {
   Sequential model;            // not built
-  Spec input;                  // to build it with
+  Spec input;                  // spec to build it with
   std::vector<Layer*> frozen;  // layers within that are not trained
 };
 
-/// DataError lists all that is not known; `file` opens it.
+/// The model of a config. DataError, opened by `file`, lists everything that is not known.
 ConfiguredModel model_of_config(std::string_view json, const std::string& file, const LoadModelOptions& options);
-/// InvalidArgument lists all that Keras does not have.
+/// The config of a model. InvalidArgument lists everything that Keras does not have.
 std::string config_of_model(const Module& model);
 
-/// Keras's activations of that name; none: there is no such.
+/// Keras's activation of that name; empty if there is none.
 std::optional<Activation> activation_named(std::string_view name);
-/// The name of the one that gives the same bits on numbers of all magnitudes.
+/// The name of the activation that gives the same bits on numbers of all magnitudes.
 std::optional<std::string> name_of(const Activation& activation);
 
-/// Factors of L1 and L2, to twelve digits; none: the penalty is another one.
+/// Factors of L1 and L2, to twelve digits; empty if the penalty is another one.
 struct PenaltyFactors {
   double l1 = 0, l2 = 0;
 };

@@ -1,4 +1,4 @@
-/// Keras's config.json as layers: those within others, policies, what is frozen, and the input.
+/// Keras's config.json as layers: nested layers, policies, frozen layers, and the input.
 #include <algorithm>
 #include <map>
 #include "gradus/formats/json.h"

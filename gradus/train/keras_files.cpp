@@ -1,4 +1,4 @@
-/// What the files are made of: an archive of config.json and model.weights.h5, or the latter alone.
+/// Contents of the files: an archive of config.json and model.weights.h5, or the latter alone.
 #include "gradus/train/keras_files.h"
 #include <array>
 #include "gradus/base/floating_point_state.h"

@@ -1,4 +1,4 @@
-/// A layer of Keras is a row of the table: its class, and what it is made of.
+/// A layer of Keras is a row of the table: its class, and the way to make it.
 #include "gradus/train/keras_layers.h"
 #include <algorithm>
 #include <set>

@@ -1,4 +1,4 @@
-/// Which classes of Keras are which layers.
+/// Layers of Keras's classes.
 #pragma once
 #include <functional>
 #include <map>
@@ -10,9 +10,9 @@
 namespace gradus {
 
 using MakeKerasLayer = std::function<Module(KerasOptions&)>;
-/// By class, but for those that hold others.
+/// By class name, without the layers that hold others.
 const std::map<std::string, MakeKerasLayer>& keras_layers();
-/// A cell that holds no others; none, and a problem: there is no such.
+/// A cell that holds no others. Empty, and a problem, if there is no such class.
 std::optional<RecurrentCell> keras_cell(const std::string& class_name, KerasOptions& options);
 
 }  // namespace gradus

@@ -1,4 +1,4 @@
-/// What values of options may be, and which options make no difference.
+/// Allowed values of options, and options that make no difference.
 #include "gradus/train/keras_options.h"
 #include <algorithm>
 #include "gradus/train/keras_config.h"

@@ -1,4 +1,4 @@
-/// The options of one layer in a config.json, which are asked for by name; what nobody asked for is a problem.
+/// The options of one layer in a config.json, which are read by name. An option that nobody read is a problem.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <set>
@@ -26,21 +26,21 @@ class KerasOptions {
   Sizes sizes(const char* name, std::size_t n, std::int64_t otherwise);
   /// A list of numbers, or one.
   std::vector<std::int64_t> integers(const char* name, const std::vector<std::int64_t>& otherwise);
-  /// A list of numbers and null, or one; -1 for null. A problem, and none, where there is none.
+  /// A list of numbers and null, or one; -1 for null. A problem, and empty, if there is none.
   std::vector<std::int64_t> open_sizes(const char* name);
   /// A list of `n` numbers.
   std::vector<double> numbers(const char* name, std::size_t n);
-  /// [before, after] of each of `n` dimensions: a number for all, one for each, or both.
+  /// [before, after] of each of `n` dimensions: a number for all, one per dimension, or both.
   std::vector<std::array<std::int64_t, 2>> both_sides(const char* name, std::size_t n);
   Activation activation(const char* name, const char* otherwise);
   Regularizer regularizer(const char* name);
   Padding padding();
-  /// The value as it is; null where there is none.
+  /// The value as it is; null if there is none.
   const Json& raw(const char* name);
   bool has(const char* name) { return !raw(name).is_null(); }
   Policy policy();
 
-  /// Adds what nobody asked for and what is not off.
+  /// Adds a problem for each option that nobody read and that is not off.
   void finish();
   template <class... Parts> void problem(const Parts&... parts) { problems_.push_back(text(layer_, ": ", parts...)); }
   const std::string& layer() const { return layer_; }

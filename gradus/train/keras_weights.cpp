@@ -1,4 +1,4 @@
-/// The names are those that Keras finds its objects by: attributes, and within lists their classes, counted.
+/// The names are those by which Keras finds its objects: attributes, and within lists their classes, counted.
 #include "gradus/train/keras_weights.h"
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-/// Where Keras keeps which variable of a model.
+/// Keras's paths of the variables of a model.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,16 +10,17 @@
 namespace gradus {
 
 struct KerasPlace {
-  std::string path;                             // "layers/dense/vars/0"
-  std::shared_ptr<VariableCell> variable = {};  // null: a number that Keras keeps there and we do not need, i32 and 0
+  std::string path;  // such as "layers/dense/vars/0"
+  /// Null: a number that Keras keeps there and that is not needed here, i32 and 0.
+  std::shared_ptr<VariableCell> variable = {};
 };
 
-/// In the order of the model. InvalidArgument, opened by `op`, for layers of which Keras does not say it.
+/// In the order of the model. InvalidArgument, opened by `op`, for layers whose paths in Keras are not known.
 std::vector<KerasPlace> keras_places(const Layer& model, std::string_view op);
 
-/// What is written: bf16 as f32, which holds it exactly.
+/// The arrays to write, with bf16 as f32, which holds it exactly.
 std::vector<NamedArray> keras_arrays(const Module& model, std::string_view op);
-/// Assigns all or, with an InvalidArgument that lists what does not fit, nothing.
+/// Assigns all arrays or, with an InvalidArgument that lists what does not fit, none.
 void assign_keras_arrays(const Module& model, const std::vector<NamedArray>& arrays, std::string_view op,
                          const std::string& file);
 

@@ -1,4 +1,4 @@
-/// Steps at rising rates, and where the loss fell fastest.
+/// Steps at rising rates, and the rate at which the loss fell fastest.
 #include "gradus/train/learning_rate_range.h"
 #include <algorithm>
 #include <cmath>

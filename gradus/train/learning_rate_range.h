@@ -1,4 +1,4 @@
-/// The learning-rate range test (Smith 2017): a short training in which the learning rate rises step by step, to see
+/// The learning-rate range test (Smith 2017): a short training with a learning rate that rises step by step. It shows
 /// where the loss falls and where it explodes.
 #pragma once
 #include "gradus/base/ranges.h"
@@ -11,17 +11,18 @@
 
 namespace gradus {
 
+/// Options of learning_rate_range_test.
 struct LearningRateRangeOptions {
-  double min_learning_rate = 1e-7, max_learning_rate = 10;
-  std::int64_t steps = 100;  // the rate rises by the same factor from each to the next
-  /// Of the moving average of losses, whose begin is corrected as Adam's is. It follows the losses some
-  /// smoothing / (1 - smoothing) steps late, so with smooth losses less of it suggests a smaller, safer rate.
+  double min_learning_rate = 1e-7, max_learning_rate = 10;  // rates of the first and of the last step
+  std::int64_t steps = 100;                                 // the rate rises by the same factor from step to step
+  /// Decay rate of the moving average of losses, whose begin is corrected as Adam's is. The average lags the losses by
+  /// some smoothing / (1 - smoothing) steps. So with smooth losses, less smoothing suggests a smaller, safer rate.
   double smoothing = 0.98;
-  double stop_factor = 4;      // the test ends where the smoothed loss is so many times the least before it
-  std::uint64_t seed = 0;      // of dropout and the like; what else the program draws is not touched
-  bool sample_weight = false;  // as in fit
-  bool unbatched = false;      // as in fit
-  FunctionOptions function = {};
+  double stop_factor = 4;         // the test ends where the smoothed loss is so many times its least value so far
+  std::uint64_t seed = 0;         // for dropout and the like; the program's other random numbers are not touched
+  bool sample_weight = false;     // as in fit
+  bool unbatched = false;         // as in fit
+  FunctionOptions function = {};  // options of the compiled step
   static constexpr auto ranges() {
     return std::array{Allowed::positive("min_learning_rate max_learning_rate"), Allowed::at_least(3, "steps"),
                       Allowed::share_below_one("smoothing"), Allowed{"stop_factor", 1, Allowed::infinity, true},
@@ -29,20 +30,20 @@ struct LearningRateRangeOptions {
   }
 };
 
-/// One number a step, as far as the test went.
+/// Result of the range test: one number per step, as far as the test went.
 struct LearningRateRange {
-  std::vector<double> learning_rate, loss, smoothed_loss;
-  std::int64_t steps = 0;  // that were asked for
+  std::vector<double> learning_rate, loss, smoothed_loss;  // by step
+  std::int64_t steps = 0;                                  // number of steps that were requested
 
-  /// Whether it ended early: the loss exploded, or was not finite, which is then the last one.
+  /// True if it ended early: the loss exploded, or was not finite, which is then the last one.
   bool has_diverged() const { return static_cast<std::int64_t>(loss.size()) < steps || ends_not_finite(); }
   /// The rate at which the smoothed loss fell most for a relative change of the rate, without the first tenth of
-  /// `steps` and the last one (as PyTorch Lightning). InvalidArgument where fewer than three are left, or the loss fell
-  /// nowhere: it says which range to try.
+  /// `steps` and the last one (as PyTorch Lightning). InvalidArgument if fewer than three are left, or the loss fell
+  /// nowhere: it tells which range to try.
   double suggestion() const;
-  /// Columns: step, learning_rate, loss, smoothed_loss.
+  /// A table with the columns step, learning_rate, loss, smoothed_loss.
   ResultTable table() const;
-  /// Both losses over the rate, the suggestion marked if there is one.
+  /// Plots of both losses over the rate, with the suggestion marked if there is one.
   std::vector<PlotPanel> picture() const;
 
  private:
@@ -56,9 +57,9 @@ LearningRateRange learning_rate_range_test(Module& model, Optimizer& optimizer, 
 Optimizer optimizer_of_copy(const Optimizer& optimizer, const Module& copy);
 }  // namespace detail
 
-/// On copies: model and optimizer stay as they are. Where the optimizer has a schedule, the rising rate replaces it;
-/// parameter groups with rates of their own keep them. The data set is read again as often as the steps need.
-/// DataError if it is empty, InvalidArgument for options that do not fit.
+/// Runs the test on copies: model and optimizer stay as they are. The rising rate replaces the optimizer's schedule;
+/// parameter groups with rates of their own keep them. The data set is read again as often as the steps need. DataError
+/// if it is empty, InvalidArgument for options that do not fit.
 ///
 ///   const auto range = learning_rate_range_test(model, optimizer, loss, dataset, {.max_learning_rate = 1});
 ///   optimizer.set_learning_rate(range.suggestion());

@@ -1,4 +1,4 @@
-/// Looking up the number that is watched.
+/// Lookup of the watched number.
 #include "gradus/train/monitor.h"
 #include <cmath>
 #include "gradus/base/nearest.h"

@@ -1,4 +1,4 @@
-/// What callbacks that watch a number have in common: which number, what is better, and memory that checkpoints keep.
+/// Parts that callbacks with a watched number share: the number, its direction, and memory that checkpoints keep.
 #pragma once
 #include <limits>
 #include <optional>
@@ -22,14 +22,14 @@ class Remembered {
 
 class Monitor {
  public:
-  /// `callback` opens messages. InvalidArgument for a min_delta that is negative or no number.
+  /// `callback` opens messages. InvalidArgument for a min_delta that is negative or NaN.
   Monitor(std::string callback, std::string monitor, MonitorMode mode, double min_delta);
 
-  /// InvalidArgument lists what there is if the number is not there.
+  /// The watched number. InvalidArgument lists the existing ones if it does not exist.
   double value(const EpochLog& log) const;
-  /// Whether `now` is better than `best` by more than min_delta; NaN is never better.
+  /// True if `now` is better than `best` by more than min_delta. NaN is never better.
   bool is_better(double now, double best) const;
-  /// What everything is better than.
+  /// A number that everything is better than.
   double worst() const;
 
  private:

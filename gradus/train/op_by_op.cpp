@@ -1,4 +1,4 @@
-/// The walk back over what was recorded.
+/// The walk back over recorded nodes.
 #include "gradus/train/op_by_op.h"
 #include <algorithm>
 #include <unordered_set>

@@ -1,4 +1,4 @@
-/// A step run op by op, so that what each op gave can be looked at.
+/// A step run op by op, so that the result of each op can be inspected.
 #pragma once
 #include <span>
 #include <utility>
@@ -9,7 +9,7 @@
 
 namespace gradus {
 
-/// Whatever is recorded in its lifetime is computed at once, and keeps its history.
+/// While it lives, everything that is recorded is computed at once, and keeps its history.
 class OpByOp {
  public:
   OpByOp() : before_(std::exchange(Pending::mine().eager(), true)) {}
@@ -21,7 +21,7 @@ class OpByOp {
   bool before_;
 };
 
-/// All ops behind `last`, in the order in which they were recorded; alive as long as `last` and the recording.
+/// All ops behind `last`, in the order of recording; alive as long as `last` and the recording.
 std::vector<const Node*> history(std::span<const Tensor> last);
 
 }  // namespace gradus

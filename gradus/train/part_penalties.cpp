@@ -1,4 +1,4 @@
-/// Each penalty has its own way back, so that it may be divided by its own weight.
+/// Each penalty has its own backward pass, so that it may be divided by its own weight.
 #include "gradus/train/part_penalties.h"
 #include "gradus/ops/elementwise.h"
 

@@ -1,4 +1,4 @@
-/// Each op's result is looked at, and where it holds zeros the op is run again in a wider type.
+/// The result of each op is inspected. If it holds zeros, the op is run again in a wider dtype.
 #include "gradus/train/precision_report.h"
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-/// What fit shows while it runs, on stderr: on a terminal one line that is rewritten, elsewhere one line an epoch.
+/// The progress of fit on stderr: on a terminal one line that is rewritten, elsewhere one line per epoch.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -13,15 +13,15 @@ using NamedNumbers = std::vector<std::pair<std::string, double>>;
 
 class Progress {
  public:
-  /// Where the number of steps is not known, the first epoch tells it for those after it.
+  /// If the number of steps is not known, the first epoch determines it for those after it.
   Progress(bool verbose, int epochs, std::optional<std::int64_t> steps_per_epoch);
   void begin_epoch(int epoch);
-  /// On a terminal, a few times a second: whether the line should be rewritten.
+  /// True if the line should be rewritten: on a terminal, a few times a second.
   bool wants_line() const;
   void show_step(std::int64_t done, const NamedNumbers& numbers);
   /// `whole`: the epoch was not stopped.
   void end_epoch(std::int64_t steps, bool whole, double seconds, const NamedNumbers& numbers);
-  /// The line of an epoch that goes on: "epoch 2/5  step 3/10  ETA 4 s  12.5 ms/step  loss 0.3".
+  /// The line of an epoch that is running: "epoch 2/5  step 3/10  ETA 4 s  12.5 ms/step  loss 0.3".
   std::string line(std::int64_t done, double seconds, const NamedNumbers& numbers) const;
   /// Ends an unfinished line.
   void abandon();
@@ -36,7 +36,7 @@ class Progress {
   Clock::time_point begin_, shown_;
 };
 
-/// 0.3214, 1.2e-05: four significant digits.
+/// A number with four significant digits: 0.3214, 1.2e-05.
 std::string short_number(double value);
 
 }  // namespace gradus

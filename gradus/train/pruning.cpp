@@ -1,4 +1,4 @@
-/// When masks change.
+/// The steps at which masks change.
 #include "gradus/train/pruning.h"
 #include <algorithm>
 #include <cmath>

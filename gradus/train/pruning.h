@@ -1,4 +1,4 @@
-/// Pruning while a model trains (Zhu and Gupta 2017), as TensorFlow's model optimization toolkit does it.
+/// Pruning while a model trains (Zhu and Gupta 2017), as in TensorFlow's model optimization toolkit.
 #pragma once
 #include "gradus/base/ranges.h"
 #include "gradus/nn/sparsity.h"
@@ -6,34 +6,35 @@
 
 namespace gradus {
 
-/// The sparsity rises from initial_sparsity at step begin_step to final_sparsity at end_step:
+/// Options of prune_low_magnitude. The sparsity rises from initial_sparsity at step begin_step to final_sparsity at
+/// end_step:
 ///   final + (initial - final) * (1 - (step - begin) / (end - begin))^power.
-/// Steps are updates of the optimizer. The same initial and final sparsity: constant from begin_step on; end_step may
-/// be left out then.
+/// Steps are updates of the optimizer. If initial and final sparsity are equal, it is constant from begin_step on, and
+/// end_step may be left out.
 struct PruningOptions {
-  double initial_sparsity = 0, final_sparsity;
-  std::int64_t begin_step = 0, end_step;
+  double initial_sparsity = 0, final_sparsity;  // shares of zeros
+  std::int64_t begin_step = 0, end_step;        // steps between which the sparsity rises
   std::int64_t frequency = 100;  // the masks change every so many steps from begin_step on, and at end_step
-  double power = 3;
-  BlockSize block_size = {};
+  double power = 3;              // exponent of the formula
+  BlockSize block_size = {};     // rows and columns that are pruned together
   static constexpr auto ranges() {
     return std::array{Allowed::share_below_one("initial_sparsity"), Allowed::between_zero_and_one("final_sparsity"),
                       Allowed::not_negative("begin_step end_step"), Allowed::positive("frequency power")};
   }
 };
 
-/// Masks the weights of least magnitude of each of prunable_variables(model), more and more of them. What is pruned
-/// stays pruned: it is masked (Variable::set_mask), so it is 0 and without gradient under any optimizer, in later
-/// trainings without the callback, in checkpoints and in copies of the model; strip_pruning(model) ends that. The model
-/// must outlive the callback. A training that begins with more updates than begin_step prunes at its first epoch. Where
-/// early_stopping shall restore best weights, let it start_from_epoch where the pruning is over: weights of an earlier
-/// epoch get the last masks. InvalidArgument for a sparsity outside of [0, 1), or below the initial one, and for an
-/// end_step that is not after begin_step.
+/// Masks the weights of least magnitude in each of prunable_variables(model), more and more of them. Pruned weights
+/// stay pruned: they are masked (Variable::set_mask), so they are 0 and without gradient under any optimizer, in later
+/// trainings without the callback, in checkpoints and in copies of the model. strip_pruning(model) ends that. The model
+/// must outlive the callback. A training that begins with more updates than begin_step prunes at its first epoch. If
+/// early_stopping restores best weights, let it start_from_epoch where the pruning is over: weights of an earlier epoch
+/// get the last masks. InvalidArgument for a sparsity outside of [0, 1), or below the initial one, and for an end_step
+/// that is not after begin_step.
 Callback prune_low_magnitude(Module& model, PruningOptions options);
-/// The same for variables that one names, such as weights of a struct that no layer holds.
+/// prune_low_magnitude for variables that the caller lists, such as weights of a struct that no layer holds.
 Callback prune_low_magnitude(const Variables& variables, PruningOptions options);
 
-/// What the options say for a step; 0 before begin_step.
+/// The sparsity of the options at a step; 0 before begin_step.
 double sparsity_at(const PruningOptions& options, std::int64_t step);
 
 }  // namespace gradus

@@ -1,4 +1,4 @@
-/// The three forms of a table.
+/// The three formats of a table.
 #include "gradus/train/result_table.h"
 #include <algorithm>
 #include <charconv>

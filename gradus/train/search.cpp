@@ -1,4 +1,4 @@
-/// The searches that train each trial once, and what a result says.
+/// The searches that train each trial once, and the reading of results.
 #include "gradus/train/search.h"
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,5 @@
-/// Searches for good hyperparameters: grids and random draws, several trials at once, each alone with its mistakes.
+/// Hyperparameter searches: grids and random draws, several trials at once. An error in one trial does not affect the
+/// others.
 #pragma once
 #include <functional>
 #include "gradus/base/clock.h"
@@ -9,61 +10,67 @@
 
 namespace gradus {
 
+/// How a trial ended.
 enum class TrialState {
   done,
-  dropped,   // others were better after as many epochs
+  dropped,   // other trials were better after as many epochs
   diverged,  // a loss, or the score, was not finite
   failed,    // an error was thrown
   not_run,   // the search was stopped before
 };
+/// The state as text.
 std::string_view to_text(TrialState state);
 
-/// What became of one trial.
+/// The result of one trial.
 struct SearchRow {
-  SearchTrial trial;
-  TrialState state = TrialState::not_run;
-  std::optional<double> score = {};  // the last one; nothing where there is none
-  std::string reason = {};           // why a trial diverged or failed
-  double seconds = 0;
-  std::vector<std::pair<int, double>> progress = {};  // of halving: (epochs, score)
+  SearchTrial trial;                                  // number, seed and values
+  TrialState state = TrialState::not_run;             // how it ended
+  std::optional<double> score = {};                   // the last one; empty if there is none
+  std::string reason = {};                            // why a trial diverged or failed
+  double seconds = 0;                                 // time that it took
+  std::vector<std::pair<int, double>> progress = {};  // for halving: (epochs, score)
 };
 
+/// The result of a search.
 struct SearchResult {
-  SearchSpace space;
-  bool maximize = false;
-  std::vector<SearchRow> rows = {};  // by the number of the trial
+  SearchSpace space;                 // the searched space
+  bool maximize = false;             // as in the options
+  std::vector<SearchRow> rows = {};  // in the order of trial numbers
 
-  /// The best score of those that were trained longest; of equal ones the first. Error if no trial has a score: it says
-  /// what was wrong with the first one.
+  /// The best score of the trials that were trained longest; of equal ones the first. Error if no trial has a score: it
+  /// tells what was wrong with the first one.
   const SearchRow& best() const;
   /// The numbers of all trials, the best first, those without a score last.
   std::vector<std::size_t> ranking() const;
-  /// The best first. Columns: trial, hyperparameters, epochs (of halving), score, state, seconds, reason.
+  /// A table, the best trial first, with the columns trial, hyperparameters, epochs (for halving), score, state,
+  /// seconds, reason.
   ResultTable table() const;
-  /// Scores by each hyperparameter; of halving also by epochs.
+  /// Plots of scores by each hyperparameter; for halving also by epochs.
   std::vector<PlotPanel> picture() const;
 };
 
+/// Options of searches.
 struct SearchOptions {
-  std::uint64_t seed = 0;  // of the values that are drawn and of what trials draw
-  /// Trials at once; 0: as many as num_threads(). Where they are several each computes on one thread, and what trials
-  /// share must not be changed by them: copies of a model, not the model. Scores are the same either way.
+  std::uint64_t seed = 0;  // for the drawn values and the random numbers of trials
+  /// Trials at once; 0: num_threads(). With several, each computes on one thread, and trials must not change what they
+  /// share: use copies of a model. Scores are the same either way.
   int parallel = 0;
-  bool maximize = false;  // scores: the most, else the least
-  /// Told of each trial when it ends, or is dropped: one after the other, in whatever order they end. What this, or
-  /// `stop`, throws ends the search.
+  bool maximize = false;  // highest score is best; else the lowest
+  /// Called for each trial when it ends, or is dropped: one after the other, in the order in which they end. An
+  /// exception from this, or from `stop`, ends the search.
   std::function<void(const SearchRow&)> on_trial = {};
-  /// Asked before each trial; once it is true no other one begins.
+  /// Called before each trial; once it is true no further one begins.
   std::function<bool()> stop = {};
-  std::function<double()> clock = steady_seconds;  // seconds; asked by all threads
+  std::function<double()> clock = steady_seconds;  // in seconds; called by all threads
   static constexpr auto ranges() { return std::array{Allowed::any("seed"), Allowed::within(0, 1024, "parallel")}; }
 };
 
-/// Trains and judges one trial; called by several threads at once.
+/// Trains a trial and gives its score; called by several threads at once.
 using ScoreFunction = std::function<double(const SearchTrial& trial)>;
 
-/// Every combination of the values. A trial that throws, or whose score is not finite, is a row that says why, and the
-/// search goes on. InvalidArgument for an empty space, for more than a million trials and for options out of range.
+/// Grid search: every combination of the values. A trial that throws, or whose score is not finite, is a row with the
+/// reason, and the search goes on. InvalidArgument for an empty space, for more than a million trials, and for options
+/// out of range.
 ///
 ///   const SearchResult result = grid_search(space, [&](const SearchTrial& trial) {
 ///     Sequential model = initial;
@@ -72,9 +79,9 @@ using ScoreFunction = std::function<double(const SearchTrial& trial)>;
 ///   });
 SearchResult grid_search(const SearchSpace& space, const ScoreFunction& score, SearchOptions options = {});
 
-/// `trials` combinations, drawn by the seed, whatever `parallel` is; none twice where values can be counted, so they
-/// may be fewer (Bergstra and Bengio 2012). InvalidArgument for an empty space, unless `trials` is 1 to a million, and
-/// for options out of range.
+/// Random search (Bergstra and Bengio 2012): `trials` combinations, drawn by the seed, whatever `parallel` is. None is
+/// drawn twice if the values can be counted, so there may be fewer. InvalidArgument for an empty space, unless `trials`
+/// is 1 to a million, and for options out of range.
 SearchResult random_search(const SearchSpace& space, std::int64_t trials, const ScoreFunction& score,
                            SearchOptions options = {});
 

@@ -1,4 +1,4 @@
-/// The compiled steps of training and evaluation. What a pass adds up stays in Variables of the program: one dispatch a
+/// The compiled steps of training and evaluation. Sums over a pass stay in Variables of the program: one dispatch per
 /// step, and the host waits for nothing.
 #pragma once
 #include <vector>
@@ -15,17 +15,17 @@ class PassTotals {
  public:
   explicit PassTotals(std::vector<Metric> metrics);
   void reset();
-  /// Within a traced step: adds where `counts`, a boolean scalar, holds.
+  /// Within a traced step: adds if `counts`, a boolean scalar, holds.
   void add(const Loss& loss, const Tensor& counts);
   void update_metrics(const Examined& examined);
-  /// What the metrics gathered.
+  /// The Variables of the metrics.
   Variables metric_variables() const;
-  /// The mean over what was added; 0 of nothing. Waits.
+  /// The mean over all that was added; 0 without any. Waits.
   double loss() const;
-  /// Whether nothing was added that has a weight. Waits.
+  /// True if nothing with a weight was added. Waits.
   bool are_empty() const;
   std::vector<std::pair<std::string, double>> metrics() const;
-  /// What was added, for checkpoints within an epoch.
+  /// The sums, for checkpoints within an epoch.
   Variables variables();
 
  private:
@@ -33,7 +33,7 @@ class PassTotals {
   std::vector<Metric> metrics_;
 };
 
-/// Forward in training mode, backward, update.
+/// A training step: forward in training mode, backward, update.
 class TrainStep {
  public:
   struct Options {
@@ -42,13 +42,13 @@ class TrainStep {
     bool gives_loss = false;
     FunctionOptions function;
   };
-  /// All of them must outlive the step. The model is built.
+  /// All arguments must outlive the step. The model is built.
   TrainStep(Module& model, Optimizer& optimizer, const Task& task, Options options);
 
-  /// The loss, if the options say so.
+  /// Runs a step. The loss, if the options ask for it.
   Loss operator()(const Tensors& fields);
   PassTotals& totals() { return totals_; }
-  /// Whether a loss was not finite, under loss scaling with the smallest scale. Since then nothing was updated:
+  /// True if a loss was not finite, under loss scaling with the smallest scale. Since then nothing was updated:
   /// iterations() counts the steps before. Waits.
   bool has_diverged() const;
   Explanation explain() const { return function_.explain(); }
@@ -65,7 +65,7 @@ class TrainStep {
   TracedFunction function_;
 };
 
-/// Forward in inference mode.
+/// An evaluation step: forward in inference mode.
 class EvaluationStep {
  public:
   EvaluationStep(const Task& task, std::vector<Metric> metrics, FunctionOptions function);

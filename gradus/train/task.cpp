@@ -1,4 +1,4 @@
-/// What does not fit together.
+/// Errors for models, losses and data sets that do not fit together.
 #include "gradus/train/task.h"
 #include <algorithm>
 #include <set>

@@ -1,4 +1,5 @@
-/// What fit, evaluate and their compiled steps need to know of a model, a loss and a data set, without their types.
+/// Task: everything that fit, evaluate and their compiled steps need of a model, a loss and a data set, without their
+/// types.
 ///
 /// An element of Dataset<N> is (x..., y), or (x..., y, sample_weight).
 #pragma once
@@ -18,22 +19,23 @@ template <class M, std::size_t inputs>
 concept Accepts = requires { typename with_tensors_t<const M, inputs>; };
 }  // namespace detail
 
-/// What a model predicts from an element of N fields.
+/// The type of a model's prediction for an element of N fields.
 template <class M, std::size_t N> struct prediction {};
 template <class M, std::size_t N>
   requires(N >= 2) && detail::Accepts<M, N - 1>
 struct prediction<M, N> {
-  using type = with_tensors_t<const M, N - 1>;
+  using type = with_tensors_t<const M, N - 1>;  // the prediction
 };
 template <class M, std::size_t N>
   requires(N >= 3) && (!detail::Accepts<M, N - 1>) && detail::Accepts<M, N - 2>
 struct prediction<M, N> {
-  using type = with_tensors_t<const M, N - 2>;
+  using type = with_tensors_t<const M, N - 2>;  // the prediction
 };
+/// The prediction of M for an element of N fields.
 template <class M, std::size_t N> using prediction_t = typename prediction<M, N>::type;
 
-/// Any callable that gives a Loss from (y, prediction) and, where there are weights or the prediction has a mask, from
-/// (y, prediction, sample_weight).
+/// A callable that gives a Loss from (y, prediction) and, if there are weights or the prediction has a mask, from (y,
+/// prediction, sample_weight).
 template <class L, class M, std::size_t N>
 concept LossFor = std::derived_from<M, Module> && std::is_invocable_r_v<Loss, const L&, Tensor, prediction_t<M, N>>;
 
@@ -42,7 +44,7 @@ namespace detail {
 template <class D> constexpr std::size_t fields_of = 0;
 template <std::size_t N> constexpr std::size_t fields_of<Dataset<N>> = N;
 
-/// Whether these can be trained or evaluated together; does not compile if not, and says why.
+/// True if these can be trained or evaluated together. If not, it does not compile, and the message tells why.
 template <class M, class L, class D> constexpr bool fit_together() {
   constexpr std::size_t n = fields_of<D>;
   if constexpr (!std::derived_from<M, Module>) {
@@ -66,38 +68,39 @@ template <class M, class L, class D> constexpr bool fit_together() {
 
 }  // namespace detail
 
-/// One batch through model and loss.
+/// The result of one batch through model and loss.
 struct Examined {
   Loss loss = {};                  // without the penalties
-  Tensor y = {}, prediction = {};  // the prediction is empty for a model of several outputs
-  Tensor sample_weight = {};       // empty: none; with the mask of the prediction
+  Tensor y = {}, prediction = {};  // the prediction is empty for a model with several outputs
+  Tensor sample_weight = {};       // empty: none; includes the mask of the prediction
   Tensor penalty = {};             // on the model's variables: a scalar; empty: none
-  Tensor activity_penalty = {};    // on what its layers gave, the mean over the rows of this batch; empty: none
-  Loss total() const;              // what is trained on
+  Tensor activity_penalty = {};    // on the results of its layers, the mean over the rows of this batch; empty: none
+  Loss total() const;              // the loss that is minimised, with penalties
 };
 
+/// Model, loss and fields of a training.
 struct Task {
-  std::size_t fields = 0;
+  std::size_t fields = 0;  // number of fields of an element
   /// Calls the model and the loss, in the mode of the caller.
   std::function<Examined(In fields)> examine = {};
   /// Makes the variables for elements of these specs, as build_all.
   std::function<bool(const std::vector<Spec>&, CallMode mode)> build = {};
 };
 
-/// Builds a model for these inputs, and within one that is built what calls in this mode run besides, if their sizes
-/// are known. Whether all of it is built now.
+/// Builds a model for these inputs. In a built model it builds the layers that calls in this mode run besides, if their
+/// sizes are known. True if all of it is built now.
 bool build_all(Layer& model, std::span<const Spec> inputs, CallMode mode);
 
 namespace detail {
 
-/// Throws that elements of `fields` fields do not fit, with or without a weight.
+/// Throws: elements of `fields` fields do not fit, with or without a weight.
 [[noreturn]] void fail_fields(std::size_t fields, std::size_t inputs, bool sample_weight);
 [[noreturn]] void fail_weighted_loss(bool only_mask);
-/// The weight, if any, of the places that the mask, if any, lets count: of as many dimensions as the larger of both.
+/// The weight, if any, of the places where the mask, if any, holds. It has the larger number of dimensions of both.
 Tensor joint_weight(const Tensor& sample_weight, const Tensor& mask, DType prediction);
-/// x with 0 for what is not finite in examples of weight 0, so that it reaches no gradient of the model.
+/// x with 0 for values that are not finite in examples of weight 0, so that they reach no gradient of the model.
 Tensor without_left_out(const Tensor& x, const Tensor& weight);
-/// Adds what the model's layers ask for beside the loss, and forgets it.
+/// Adds the penalties that the model's layers ask for, and clears them.
 void add_penalties(Examined& examined, const Layer& model);
 
 template <std::size_t inputs, std::size_t N, class M, class L>
@@ -122,11 +125,11 @@ Examined examine(const M& model, const L& loss, In fields) {
 
 }  // namespace detail
 
-/// InvalidArgument for a data set of these specs that was not batched, unless that is declared; see fit. `what` opens
-/// it.
+/// InvalidArgument, opened by `what`, for a data set of these specs that was not batched, unless that is declared; see
+/// fit.
 void check_batched(std::string_view what, const std::vector<Spec>& specs, std::optional<int> batchings, bool unbatched);
 
-/// `model` and `loss` must outlive the task.
+/// The task of training `model` by `loss`. Both must outlive it.
 template <std::size_t N, class M, class L> Task task_of(const M& model, const L& loss, bool sample_weight) {
   Task task{.fields = N};
   constexpr bool plain = detail::Accepts<M, N - 1>, weighted = N >= 3 && detail::Accepts<M, N - 2>;

@@ -1,4 +1,4 @@
-/// What fit says, as events.
+/// The numbers of fit as events.
 #include "gradus/train/tensorboard.h"
 #include <memory>
 #include <optional>

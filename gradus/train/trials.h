@@ -1,4 +1,5 @@
-/// The trials of a search while it runs: side by side, each with random numbers of its own and alone with its mistakes.
+/// The trials of a search while it runs: side by side, each with random numbers of its own. An error in one does not
+/// affect the others.
 #pragma once
 #include <atomic>
 #include <exception>
@@ -9,21 +10,21 @@ namespace gradus {
 
 class Trials {
  public:
-  /// What is wrong with the space or the options is an InvalidArgument that begins with `search`.
+  /// An invalid space or option is an InvalidArgument that begins with `search`.
   Trials(std::string_view search, const SearchSpace& space, SearchOptions options);
 
-  /// More trials of these values, that have not run. Their numbers, in order.
+  /// Adds trials with these values, which have not run. Returns their numbers, in order.
   std::vector<std::size_t> add(std::vector<SearchSpace::Values> values);
   SearchRow& row(std::size_t i) { return result_.rows[i]; }
 
-  /// Runs these trials in order, several at once, and notes what becomes of them: `work` gives the score of one. Each
-  /// goes on with the random numbers with which it ended the time before. Told are those that fail, and with `last`
-  /// all.
+  /// Runs these trials in order, several at once, and records their results: `work` gives the score of one. Each
+  /// continues with the random numbers with which it stopped the last time. Trials that fail are reported to on_trial,
+  /// and with `last` all.
   void run(const std::vector<std::size_t>& which, bool last, const std::function<double(std::size_t)>& work);
-  /// Tells the options' on_trial.
+  /// Calls the options' on_trial.
   void tell(std::size_t i);
   bool is_stopped() const { return stopped_; }
-  /// Throws what on_trial or stop threw.
+  /// Throws the exception of on_trial or stop.
   SearchResult finish();
 
  private:
@@ -33,9 +34,9 @@ class Trials {
 
   SearchOptions options_;
   SearchResult result_;
-  std::vector<std::uint64_t> states_;  // of the random numbers
+  std::vector<std::uint64_t> states_;  // of random numbers
   std::mutex telling_;                 // one thread at a time calls the options' functions
-  std::exception_ptr problem_;         // of theirs
+  std::exception_ptr problem_;         // thrown by those functions
   std::atomic<bool> stopped_ = false;
 };
 

@@ -64,7 +64,7 @@ TEST_P(ThreadPoolTest, TheCallerIsWorkerZero) {
 TEST_P(ThreadPoolTest, BarriersSeparatePhases) {
   constexpr int phases = 300;
   const int size = GetParam();
-  Barrier barrier(size);
+  TeamBarrier barrier(size);
   std::vector<int> cells(static_cast<std::size_t>(size), 0);
   std::atomic<int> wrong = 0;
   for (int job = 0; job < 3; ++job) {
@@ -227,7 +227,7 @@ TEST(TicketTest, NumbersWrapAround) {
 }
 
 TEST(BarrierTest, OfOneDoesNotWait) {
-  Barrier barrier(1);
+  TeamBarrier barrier(1);
   barrier.wait(0);
   barrier.wait(0);
 }
@@ -313,7 +313,7 @@ TEST(OneThreadTest, ComputesAloneWhileTheOthersDoNot) {
 TEST(BarrierTest, MeetsWithThreadsThatHaveSeveralSeats) {
   for (const std::vector<int>& several : {std::vector{0, 1}, {0, 2}, {0, 1, 2, 4}, {0, 3, 4}, {0, 1, 2, 3, 4}}) {
     const int size = 5;
-    Barrier barrier(size);
+    TeamBarrier barrier(size);
     std::atomic<int> come = 0, wrong = 0;
     const auto attend = [&](const std::vector<int>& seats) {
       for (int meeting = 1; meeting <= 200; ++meeting) {
@@ -333,7 +333,7 @@ TEST(BarrierTest, MeetsWithThreadsThatHaveSeveralSeats) {
 }
 
 TEST(BarrierTest, MayBeTriedBeforeItIsWaitedFor) {
-  Barrier barrier(2);
+  TeamBarrier barrier(2);
   EXPECT_FALSE(barrier.wait_shortly(0));
   EXPECT_FALSE(barrier.wait_shortly(0));
   std::thread other([&] {

@@ -123,7 +123,45 @@ def check_file(root, path):
         yield from check_avoided(path, lines)
 
 
+TYPE_OR_SCOPE = re.compile(
+    r"namespace\s*([\w:]*)\s*\{|\b(?:struct|class|union|enum(?: class)?)\s+(?:\[\[[^\]]*\]\]\s*)?(?:alignas\([^)]*\)\s*)?"
+    r"([A-Za-z_]\w*)(?!\s*::)\s*(?:final\s*)?(?::(?!:)[^;{(]*)?\{|\{|\}")
+NO_CODE = re.compile(r"//[^\n]*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])'")
+SPECIALIZED = re.compile(r"template\s*<[^;{}]*>\s*(?:requires[^;{}]*)?$")
+
+
+def types_of(text):
+    """Types that are defined at namespace scope, with the namespace, and where they begin."""
+    code = NO_CODE.sub(lambda match: " " * len(match[0]), text)
+    scopes = []
+    for match in TYPE_OR_SCOPE.finditer(code):
+        if match[0] == "}":
+            if scopes:
+                scopes.pop()
+        elif match[0].startswith("namespace"):
+            scopes.append(match[1] or "-")  # "-": each source has one of its own
+        else:
+            named = match[2] and None not in scopes and "-" not in scopes
+            if named and not SPECIALIZED.search(code[max(0, match.start() - 200):match.start()]):
+                yield "::".join(scopes + [match[2]]), code.count("\n", 0, match.start()) + 1
+            scopes.append(None)
+
+
+def check_types(root):
+    """One name for two types of the library breaks the rule of one definition: each source sees the one it includes."""
+    first = {}
+    for file in sorted((root / "gradus").rglob("*")):
+        if file.suffix not in CODE:
+            continue
+        path = file.relative_to(root).as_posix()
+        for name, line in types_of(file.read_text(encoding="utf-8")):
+            known = first.setdefault(name, path)
+            if known != path:
+                yield f"{path}:{line}: {name} is also a type of {known}: give one of them another name"
+
+
 def findings(root):
+    yield from check_types(root)
     for folder in FOLDERS:
         for file in sorted((root / folder).rglob("*")):
             if file.suffix in CODE | {".py", ".cmake", ".sh"} or file.name == "CMakeLists.txt":

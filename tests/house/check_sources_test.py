@@ -9,7 +9,10 @@ import check_sources  # noqa: E402
 
 TIDY = {
     "gradus/base/error.h": "/// Errors.\n#pragma once\n",
-    "gradus/ops/matmul.h": '/// Products.\n#pragma once\n#include "gradus/base/error.h"\n#include <vector>\n',
+    "gradus/ops/matmul.h": '/// Products.\n#pragma once\n#include "gradus/base/error.h"\n#include <vector>\n'
+                           "namespace gradus {\nstruct Matmul {\n  struct Inner {};\n};\n}\n",
+    "gradus/ops/einsum.h": "/// Sums.\n#pragma once\nnamespace gradus {\nstruct Sum {\n  struct Inner {};\n};\n"
+                           "namespace {\nstruct Matmul {};\n}\n}\n",
     "gradus/ops/matmul.cpp": '#include "gradus/ops/matmul.h"\n',
     "gradus/gradus.h": '/// All.\n#pragma once\n#include "gradus/ops/matmul.h"\n',
     "gradus/backend/cpu/codegen/jit.cpp": "/// Code.\n#include <llvm/IR/IRBuilder.h>\n",
@@ -41,6 +44,8 @@ VIOLATIONS = [
     ("gradus/ops/say.cpp", "/// Say.\nstd::cerr << 12345;\n", 2, "a stream of the caller"),
     ("gradus/train/deep.cpp", "/// Deep.\nconst auto json = nlohmann::json::parse(written);\n", 2, "without a bound"),
     ("gradus/ops/early.cpp", "/// Early.\nreturn *x.observed().data<float>();\n", 2, "Tensor::host()"),
+    ("gradus/ops/twin.h", "/// Twin.\n#pragma once\nnamespace gradus {\nstruct Matmul : Base {\n};\n}\n", 4,
+     "is also a type of gradus/ops/matmul.h"),
     ("gradus/ops/twice.h", "/// Twice.\n", 1, "#pragma once"),
 ]
 

@@ -254,9 +254,9 @@ std::vector<Row> gradients() {
     return to_tensor({shape, std::vector<double>(static_cast<std::size_t>(shape.size()), 1)}, t);
   };
   const Tensor q = ones_of({1, 3, 2, 2}), odd = ones_of({1, 3, 3, 2}), mask = ones_of({3, 3});
-  plain.mistakes = {{[=] { apply(Attention{}, q, q); }, "operands"},
-                    {[=] { apply(Attention{}, q, odd, odd); }, "multiple"},
-                    {[=] { apply(Attention{.masked = true}, q, q, q, mask); }, "mask"},
+  plain.mistakes = {{[=] { apply(BlockedAttention{}, q, q); }, "operands"},
+                    {[=] { apply(BlockedAttention{}, q, odd, odd); }, "multiple"},
+                    {[=] { apply(BlockedAttention{.masked = true}, q, q, q, mask); }, "mask"},
                     {[=] { apply(AttentionGradient{}, q, q, q, odd); }, "cotangent"}};
   return {plain, causal};
 }

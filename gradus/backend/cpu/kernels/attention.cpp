@@ -206,7 +206,7 @@ template <class Visit> void with_worker(const KernelArguments* arguments, Visit 
 }  // namespace
 
 BoundThunk bind_attention(const Graph& graph, int value, Symbols symbols) {
-  const Call call = call_of<Attention>(graph, value, symbols, 3);
+  const Call call = call_of<BlockedAttention>(graph, value, symbols, 3);
   return bound_to(graph, value, symbols, call, call.batch * call.heads * call.chunks(), 2);
 }
 

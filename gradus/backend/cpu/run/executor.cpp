@@ -231,7 +231,7 @@ void run_alone(const Binding& binding, void* const* slots, std::byte* arena, Err
 
 /// Where the members of a team meet and what each has yet to do.
 struct Meeting {
-  Barrier barrier;
+  TeamBarrier barrier;
   std::vector<Share> shares;
   explicit Meeting(int team) : barrier(team), shares(static_cast<std::size_t>(team * JobsTogether::most_shared)) {}
 };

@@ -10,15 +10,15 @@
 
 namespace gradus {
 
-class Barrier;
+class TeamBarrier;
 class KernelTimes;
 class Share;
 
 /// One of the workers that run a program together.
 struct TeamMember {
   int worker = 0, team = 1;
-  Barrier* barrier = nullptr;  // where they wait for each other; of one alone null
-  Share* shares = nullptr;     // of all, worker by worker (executor.cpp)
+  TeamBarrier* barrier = nullptr;  // where they wait for each other; of one alone null
+  Share* shares = nullptr;         // of all, worker by worker (executor.cpp)
   /// Returns when all members are here: what any of them wrote before is seen by all after.
   void meet() const;
   /// Work in turns, of a thunk's in_turns: returns when the member before this one has ended as many turns.
