@@ -27,7 +27,7 @@ struct Explanation {
   double measured_seconds = 0;                     // a call's programs, the first call left out; 0: without `profile`
   int threads = 1;                                 // that kernels are divided among
   ThreadRates rates;                               // with which what was measured is compared
-  std::string target;                              // the numbers by which passes decided: a line for each kind of device
+  std::string target;  // the numbers by which passes decided: a line for each kind of device
   /// Text form of the newest variant; parses back. Comments say where segments between C++ branches begin.
   std::string graph() const { return graph_text; }
   friend std::ostream& operator<<(std::ostream& out, const Explanation& explanation);

@@ -54,8 +54,8 @@ std::vector<Ref<Buffer>> finite_inputs(const Graph& graph, std::span<const std::
 }
 
 /// Of two results that may round differently: the root mean square of what lies between them is small beside theirs.
-void expect_near(const CpuProgram& program, const std::vector<Ref<Buffer>>& got, const std::vector<Ref<Buffer>>& expected,
-                 std::span<const std::int64_t> symbols) {
+void expect_near(const CpuProgram& program, const std::vector<Ref<Buffer>>& got,
+                 const std::vector<Ref<Buffer>>& expected, std::span<const std::int64_t> symbols) {
   for (std::size_t k = 0; k < got.size(); ++k) {
     const Spec& spec = program.graph()[program.graph().outputs[k]].spec;
     with_type(spec.dtype, [&]<class T>(T) {

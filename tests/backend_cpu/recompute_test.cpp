@@ -10,7 +10,7 @@ namespace {
 using testing_loops::RandomGraph;
 
 std::shared_ptr<const CpuProgram> within(const Graph& graph, std::int64_t max_bytes,
-                                      std::vector<std::string> disable = {}) {
+                                         std::vector<std::string> disable = {}) {
   return compile(graph, {.disable = std::move(disable), .max_bytes = max_bytes});
 }
 

@@ -37,8 +37,7 @@ TEST(Slices, OfEveryType) {
       const auto batch = data::from_tensor_slices(Tensor::of_buffer(spec, buffer)).skip(1).batch(3).first();
       ASSERT_EQ(batch.spec(), (Spec{dtype, {3, width}}));
       const std::int64_t row = width * size_of(dtype);
-      EXPECT_EQ(
-          std::memcmp(batch.host(), buffer->data<std::byte>() + row, static_cast<std::size_t>(3 * row)), 0);
+      EXPECT_EQ(std::memcmp(batch.host(), buffer->data<std::byte>() + row, static_cast<std::size_t>(3 * row)), 0);
     }
   }
 }

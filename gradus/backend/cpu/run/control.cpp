@@ -62,7 +62,7 @@ CompileOptions region_options(CompileOptions options, int carries) {
 }
 
 std::shared_ptr<const CpuProgram> compile_region(const Region& region, const std::vector<int>& outputs, int carries,
-                                              const CompileOptions& options) {
+                                                 const CompileOptions& options) {
   return compile(region_graph(region, outputs, carries), region_options(options, carries));
 }
 
@@ -165,7 +165,7 @@ struct CarryPlan {
 /// What the bodies of loops have in common.
 struct LoopCode {
   Place place;
-  std::vector<int> outputs;                   // of the body that are computed
+  std::vector<int> outputs;                      // of the body that are computed
   std::shared_ptr<const CpuProgram> body, last;  // last: of the last iteration, if that is another
 
   /// Whether output k may lie where input i lies.
