@@ -3,24 +3,10 @@
 #include "gradus/ops/random_key.h"
 
 namespace gradus {
-namespace {
-CallKeys*& innermost() {
-  thread_local CallKeys* keys = nullptr;
-  return keys;
-}
-CallSeed*& innermost_seed() {
-  thread_local CallSeed* seed = nullptr;
-  return seed;
-}
-}  // namespace
-
-CallSeed::CallSeed(std::uint64_t seed) : seed_(seed), outer_(innermost_seed()) { innermost_seed() = this; }
-CallSeed::~CallSeed() { innermost_seed() = outer_; }
-
 std::int64_t CallSeed::first_key(std::uint64_t seed) { return key_of(mix(seed, 0)); }
 
 Tensor CallKeys::fresh(std::optional<std::uint64_t>* drawn) {
-  CallSeed* own = innermost_seed();
+  CallSeed* own = CallContext::here().seed;
   Ref<Buffer> buffer = Buffer::allocate(sizeof(std::int64_t));
   const std::uint64_t seed = own ? mix(own->seed_, own->calls_++) : next_seed();
   if (drawn && !own) *drawn = seed;
@@ -29,16 +15,16 @@ Tensor CallKeys::fresh(std::optional<std::uint64_t>* drawn) {
 }
 
 CallKeys::CallKeys() : CallKeys({}, nullptr) {}
-CallKeys::CallKeys(Tensor key, const Context* trace) : trace_(trace), key_(std::move(key)), outer_(innermost()) {
-  innermost() = this;
-}
-CallKeys::~CallKeys() { innermost() = outer_; }
+CallKeys::CallKeys(Tensor key, const Context* trace) : trace_(trace), key_(std::move(key)) {}
 
-bool CallKeys::are_of(const Context* trace) { return innermost() && innermost()->trace_ == trace; }
+bool CallKeys::are_of(const Context* trace) {
+  const CallKeys* keys = CallContext::here().keys;
+  return keys && keys->trace_ == trace;
+}
 
 Tensor CallKeys::next() {
-  CallKeys* keys = innermost();
-  if (!keys || Untraced::is_active()) return {};
+  CallKeys* keys = CallContext::here().keys;
+  if (!keys) return {};
   if (!keys->key_.defined()) keys->key_ = fresh();
   return fold_key(keys->key_, keys->ordinals_++);
 }

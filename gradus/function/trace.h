@@ -38,7 +38,6 @@ class Trace : public Context {
   explicit Trace(std::span<const Spec> arguments, ClosureRange closure = {});
   /// A first or another run of the trace of `memory`.
   Trace(std::shared_ptr<TraceMemory> memory, ClosureRange closure, Decide decide);
-  ~Trace() override;
   Tensor read(VariableCell& cell) override;
   void assign(VariableCell& cell, const Tensor& value) override;
   /// Readers get `same` from now on, another node for what the cell holds; no assignment.
@@ -102,7 +101,7 @@ class Trace : public Context {
 
   /// What is traced, here and around, holds only as long as this is as it is now.
   template <class State> void watch(const State& state) {
-    for (Trace* trace = this; trace; trace = trace->outer_) trace->watched_.add(state);
+    for (Trace* trace = this; trace; trace = trace->scope_.before()) trace->watched_.add(state);
   }
   /// Whether it has looked at the fields of this object.
   bool has_looked_into(const Setup& object) const { return watched_.has_fields_of(object); }
@@ -113,7 +112,7 @@ class Trace : public Context {
   WatchedState watched() const { return watched_.at_end(); }
 
   /// The innermost Trace of this thread, or null.
-  static Trace* current();
+  static Trace* current() { return CallContext::here().trace; }
 
   struct Cell {
     std::shared_ptr<VariableCell> cell;
@@ -152,7 +151,7 @@ class Trace : public Context {
   bool knows_sizes_ = true;
   const std::uint64_t last_cell_before_;
   ClosureRange closure_;
-  Trace* outer_;
+  const FieldScope<&CallContext::trace> scope_{this};
 };
 
 }  // namespace gradus

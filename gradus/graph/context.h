@@ -1,6 +1,7 @@
 /// Context: what this thread does with effects and C++ branches while it traces. Contexts nest; without one, everything
 /// is concrete and lazy. Also the hooks by which graph/ reaches the rooms below that compute.
 #pragma once
+#include "gradus/graph/call_context.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
@@ -11,7 +12,7 @@ struct VariableCell;
 class Context {
  public:
   Context();
-  virtual ~Context();
+  virtual ~Context() = default;
   Context(const Context&) = delete;
   std::uint32_t id() const { return id_; }
   /// What the cell holds here; empty if no context has another view of it than the world outside.
@@ -29,13 +30,13 @@ class Context {
   virtual Ref<Node>* place_of(const AnyOp& op, In inputs);
   /// An op is applied here or in a context within this one.
   virtual void count_application() {
-    if (parent_) parent_->count_application();
+    if (parent()) parent()->count_application();
   }
   /// What stands for `made`, a constant that the program makes while this trace is the innermost.
   virtual Tensor literal(const Tensor& made);
 
   /// The innermost context of this thread, or null.
-  static Context* current() { return innermost_; }
+  static Context* current() { return CallContext::here().context; }
   /// Whether symbols of trace `id` may be used now.
   static bool is_active(std::uint32_t id) { return id == 0 || find(id); }
   /// The context of this thread with this id, or null.
@@ -45,25 +46,23 @@ class Context {
   /// A trace that goes on.
   explicit Context(std::uint32_t id);
   static std::uint32_t new_id();
-  Context* const parent_;
+  /// The context around this one, or null.
+  Context* parent() const { return scope_.before(); }
 
  private:
-  friend class Untraced;
-  [[gnu::tls_model("initial-exec")]] static constinit thread_local Context* innermost_;
   const std::uint32_t id_;
+  const FieldScope<&CallContext::context> scope_{this};
 };
 
-/// In its lifetime this thread is outside of all traces: what is made is concrete. For variables that are built in the
-/// midst of a traced call.
+/// In its lifetime this thread is outside of all traces: what is made is concrete, and random ops are none of the
+/// call's. For variables that are built in the midst of a traced call.
 class Untraced {
  public:
-  [[nodiscard]] Untraced();
-  ~Untraced();
-  Untraced(const Untraced&) = delete;
-  static bool is_active();
+  [[nodiscard]] Untraced() {}
 
  private:
-  Context* suspended_;
+  const FieldScope<&CallContext::context> no_context_{nullptr};
+  const FieldScope<&CallContext::keys> no_keys_{nullptr};
 };
 
 /// What computes pending nodes; installed by function/, which owns the queues and the compiler.

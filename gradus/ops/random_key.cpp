@@ -2,7 +2,6 @@
 /// a seed, so that it is exact in float64, too.
 #include "gradus/ops/random_key.h"
 #include <mutex>
-#include <utility>
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/philox.h"
@@ -31,20 +30,14 @@ SeedState& seeds() {
   static SeedState only;
   return only;
 }
-/// The state of this thread's innermost SeedScope; null outside of such.
-thread_local std::uint64_t* own_state = nullptr;
-
 /// What `work` gives of the state that this thread draws from.
 template <class Work> auto with_state(Work work) {
-  if (own_state) return work(*own_state);
+  if (std::uint64_t* const own = CallContext::here().random_state) return work(*own);
   std::lock_guard lock(seeds().guard);
   return work(seeds().state);
 }
 
 }  // namespace
-
-SeedScope::SeedScope(std::uint64_t& state) : outer_(std::exchange(own_state, &state)) {}
-SeedScope::~SeedScope() { own_state = outer_; }
 
 std::uint64_t random_state_of(std::uint64_t seed) { return scrambled(seed); }
 
