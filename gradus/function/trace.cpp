@@ -1,37 +1,9 @@
 /// Cells, guards, keys and copies of one run of a trace.
 #include "gradus/function/trace.h"
 #include <algorithm>
-#include "gradus/function/call_keys.h"
 #include "gradus/ops/random_key.h"
-#include "gradus/ops/shape.h"
-#include "gradus/ops/size_choice.h"
 
 namespace gradus {
-namespace {
-
-/// Installed at program start: random ops within a call of a function ask the call for their keys, and slices say what
-/// they need of sizes that vary, and choices by size are those of the trace.
-const bool installed = [] {
-  TracedKeys::next = [] {
-    const bool traced = Context::current() && Trace::current() && !CallKeys::are_of(Trace::current());
-    return traced ? Trace::current()->next_random_key() : CallKeys::next();
-  };
-  SymbolicBounds::require_not_negative = [](std::int64_t dimension, const std::string& otherwise) {
-    require(Trace::current() != nullptr, otherwise, ": its size is not known");
-    if (std::ranges::find(Trace::current()->bounds(), dimension, &Trace::Bound::dimension) ==
-        Trace::current()->bounds().end())
-      Trace::current()->add_bound({dimension, otherwise});
-  };
-  SizeChoice::choose = [](bool suggested) {
-    return Trace::current() ? Trace::current()->choose(suggested, false) : suggested;
-  };
-  SizeChoice::decide = [](bool suggested) {
-    return Trace::current() ? Trace::current()->choose(suggested, true) : suggested;
-  };
-  return true;
-}();
-
-}  // namespace
 
 Trace::Trace(std::span<const Spec> arguments, ClosureRange closure)
     : Trace(std::make_shared<TraceMemory>(arguments, new_id()), closure, {}) {}
@@ -88,6 +60,11 @@ bool Trace::choose(bool suggested, bool is_of_sizes) {
   return suggested;
 }
 
+void Trace::require_not_negative(std::int64_t dimension, const std::string& otherwise) {
+  if (std::ranges::find(bounds_, dimension, &Bound::dimension) == bounds_.end())
+    bounds_.push_back({dimension, otherwise});
+}
+
 bool Trace::are_alike(const Choices& a, const Choices& b) {
   const auto of_sizes = [](const Choices& all) {
     std::vector<bool> taken;
@@ -103,7 +80,7 @@ void Trace::fail_endless() const {
       text("more than ", most_applications_, " ops: a C++ loop counts with a size that varies; write it as a scan"));
 }
 
-Tensor Trace::next_random_key() { return fold_key(memory_->call_key(), ordinals_++); }
+Tensor Trace::next_key() { return fold_key(memory_->call_key(), ordinals_++); }
 
 void Trace::watch_flag(std::shared_ptr<const std::atomic<bool>> flag, const std::string& name) {
   const WatchedFlag now{flag, flag->load(std::memory_order_acquire), name};

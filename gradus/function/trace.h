@@ -70,7 +70,7 @@ class Trace : public Context {
     given_choices_ = std::move(choices);
     knows_sizes_ = knows_sizes;
   }
-  bool choose(bool suggested, bool is_of_sizes);
+  bool choose(bool suggested, bool is_of_sizes) override;
   const Choices& choices() const { return choices_; }
   /// Whether the sizes themselves make the same choices.
   static bool are_alike(const Choices& a, const Choices& b);
@@ -83,7 +83,7 @@ class Trace : public Context {
     std::int64_t dimension;
     std::string otherwise;
   };
-  void add_bound(Bound bound) { bounds_.push_back(std::move(bound)); }
+  void require_not_negative(std::int64_t dimension, const std::string& otherwise) override;
   const std::vector<Bound>& bounds() const { return bounds_; }
 
   /// A predicate that was asked for, in the order of asking.
@@ -95,7 +95,7 @@ class Trace : public Context {
   const std::vector<Guard>& guards() const { return guards_; }
 
   /// A key for the next random op of this call: another one in every call of the compiled function.
-  Tensor next_random_key();
+  Tensor next_key() override;
   /// A model that lies inside the closure is a copy: assigning one of its cells is a user's mistake.
   void note_use(const void* object, const Variables& cells);
 
@@ -152,6 +152,7 @@ class Trace : public Context {
   const std::uint64_t last_cell_before_;
   ClosureRange closure_;
   const FieldScope<&CallContext::trace> scope_{this};
+  const FieldScope<&CallContext::keys> no_keys_{nullptr};  // of a call around it
 };
 
 }  // namespace gradus

@@ -16,6 +16,10 @@ void Context::assign(VariableCell& cell, const Tensor& value) {
   parent()->assign(cell, value);
 }
 Tensor Context::random_key(const Tensor& key) { return parent() ? parent()->random_key(key) : key; }
+void Context::require_not_negative(std::int64_t dimension, const std::string& otherwise) {
+  require(parent() != nullptr, otherwise, ": its size is not known");
+  parent()->require_not_negative(dimension, otherwise);
+}
 
 bool Context::decide(const Tensor& predicate) {
   throw InvalidArgument(

@@ -20,8 +20,17 @@ class Context {
   virtual void assign(VariableCell& cell, const Tensor& value);
   /// Why no Variable can be assigned here, and what to do instead, to follow its name; empty if it can.
   virtual std::string_view why_no_assignment() const { return {}; }
+  /// The key that the call which is traced has for its next random op; empty if it has none.
+  virtual Tensor next_key() { return parent() ? parent()->next_key() : Tensor(); }
   /// What a random op here makes of the key that it was given for all.
   virtual Tensor random_key(const Tensor& key);
+  /// Which of two ways of computing the same is taken (ops/size_choice.h): `suggested` unless a trace knows better.
+  virtual bool choose(bool suggested, bool is_of_sizes) {
+    return parent() ? parent()->choose(suggested, is_of_sizes) : suggested;
+  }
+  /// `dimension`, which depends on symbols (a difference, such as s0 - 32), must not be negative in any call;
+  /// `otherwise` is how that is put to the user. InvalidArgument unless a trace sees to it.
+  virtual void require_not_negative(std::int64_t dimension, const std::string& otherwise);
   /// The C++ program branches on `predicate`, one boolean that depends on symbols of this trace: the value it has.
   /// InvalidArgument unless the context knows a way.
   virtual bool decide(const Tensor& predicate);

@@ -3,13 +3,12 @@
 #include "gradus/ops/random_key.h"
 #include <mutex>
 #include "gradus/graph/context.h"
+#include "gradus/ops/call_keys.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/philox.h"
 #include "gradus/ops/random_state.h"
 
 namespace gradus {
-
-Tensor (*TracedKeys::next)() = nullptr;
 
 namespace {
 
@@ -81,9 +80,11 @@ Tensor next_global_key() {
 
 Tensor next_key(std::optional<std::uint64_t> seed) {
   if (seed) return key_leaf(*seed);
-  Tensor key = TracedKeys::next ? TracedKeys::next() : Tensor();
+  Context* const context = Context::current();
+  Tensor key = CallKeys::next();
+  if (!key.defined() && context) key = context->next_key();
   if (!key.defined()) key = next_global_key();
-  return Context::current() ? Context::current()->random_key(key) : key;
+  return context ? context->random_key(key) : key;
 }
 
 Tensor fold_key(const Tensor& key, std::uint64_t ordinal) {

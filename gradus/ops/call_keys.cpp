@@ -1,8 +1,9 @@
 /// The keys of calls.
-#include "gradus/function/call_keys.h"
+#include "gradus/ops/call_keys.h"
 #include "gradus/ops/random_key.h"
 
 namespace gradus {
+
 std::int64_t CallSeed::first_key(std::uint64_t seed) { return key_of(mix(seed, 0)); }
 
 Tensor CallKeys::fresh(std::optional<std::uint64_t>* drawn) {
@@ -12,14 +13,6 @@ Tensor CallKeys::fresh(std::optional<std::uint64_t>* drawn) {
   if (drawn && !own) *drawn = seed;
   *buffer->data<std::int64_t>() = key_of(seed);
   return Tensor::of_buffer({i64, {}}, std::move(buffer));
-}
-
-CallKeys::CallKeys() : CallKeys({}, nullptr) {}
-CallKeys::CallKeys(Tensor key, const Context* trace) : trace_(trace), key_(std::move(key)) {}
-
-bool CallKeys::are_of(const Context* trace) {
-  const CallKeys* keys = CallContext::here().keys;
-  return keys && keys->trace_ == trace;
 }
 
 Tensor CallKeys::next() {

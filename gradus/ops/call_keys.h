@@ -2,28 +2,24 @@
 /// as when it is compiled.
 #pragma once
 #include <optional>
-#include "gradus/graph/context.h"
+#include "gradus/graph/tensor.h"
 
 namespace gradus {
 
-/// While it lives, the random ops of this thread take their keys from one key, in order.
+/// While it lives, the random ops of this thread take their keys from one key, in order; not those in traces within it.
 class CallKeys {
  public:
-  CallKeys();
-  /// Those in `trace`, but not in traces within it, from `key`: as in a call whose key it is.
-  CallKeys(Tensor key, const Context* trace);
+  /// From `key`, as in a call whose key it is; empty: one is drawn when it is first asked for, as in a compiled call.
+  explicit CallKeys(Tensor key = {}) : key_(std::move(key)) {}
 
   /// A key for a call: i64, drawn from the innermost CallSeed of this thread, else from the global seed: then `drawn`
   /// is told which of its seeds it took.
   static Tensor fresh(std::optional<std::uint64_t>* drawn = nullptr);
   /// The next key of the innermost CallKeys of this thread; empty if there is none.
   static Tensor next();
-  /// Whether the innermost CallKeys of this thread were made for `trace`.
-  static bool are_of(const Context* trace);
 
  private:
-  const Context* trace_ = nullptr;  // null: outside of traces
-  Tensor key_;                      // drawn when it is first asked for, as in a compiled call
+  Tensor key_;
   std::uint64_t ordinals_ = 0;
   const FieldScope<&CallContext::keys> scope_{this};
 };
