@@ -2,7 +2,6 @@
 /// compiled code.
 #include "gradus/data/element_work.h"
 #include <algorithm>
-#include <future>
 #include "gradus/autodiff/vmap.h"
 #include "gradus/base/hash.h"
 #include "gradus/data/cache_file.h"
@@ -92,8 +91,9 @@ Traced trace_element(std::string_view stage, const Stage& source, const ElementF
 }
 
 void apart_from_recordings(const std::function<void()>& work) {
-  if (Context::current() || Pending::mine().is_recording()) std::async(std::launch::async, work).get();
-  else work();
+  std::optional<Apart> apart;
+  if (Context::current() || Pending::mine().is_recording()) apart.emplace();
+  work();
 }
 
 ElementWork::ElementWork(std::string stage, const Stage& source, const ElementFunction& trace, ElementFunction run)

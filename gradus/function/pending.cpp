@@ -481,6 +481,10 @@ void Pending::flush() {
   if (problem) std::rethrow_exception(problem);
 }
 
+struct Apart::Queues : OfThread<Lease>::Another {};
+Apart::Apart() : queues_(std::make_unique<Queues>()) {}
+Apart::~Apart() = default;
+
 void synchronize() { Pending::flush_all(); }
 
 namespace {
