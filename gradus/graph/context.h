@@ -1,5 +1,5 @@
 /// Context: what this thread does with effects and C++ branches while it traces. Contexts nest; without one, everything
-/// is concrete and lazy. Also the hooks by which graph/ reaches the rooms below that compute.
+/// is concrete and lazy. Also what graph/ asks of the rooms below that compute.
 #pragma once
 #include "gradus/graph/call_context.h"
 #include "gradus/graph/tensor.h"
@@ -74,25 +74,25 @@ class Untraced {
   const FieldScope<&CallContext::keys> no_keys_{nullptr};
 };
 
-/// What computes pending nodes; installed by function/, which owns the queues and the compiler.
-struct EvaluationHooks {
+/// What computes pending nodes. It is defined by function/, which owns the queues and the compiler.
+struct LazyEvaluation {
   /// Makes `node` have a value.
-  static void (*observe)(Node& node);
+  static void observe(Node& node);
   /// A node without symbols was made on this thread.
-  static void (*recorded)(const Ref<Node>& node);
+  static void recorded(const Ref<Node>& node);
   /// A node that waits in a queue is about to be freed.
-  static void (*forget)(Node& node);
+  static void forget(Node& node);
   /// While more starts than ends were counted on this thread, computed nodes keep their operands: a gradient may be
   /// asked.
-  static void (*start_recording)();
-  static void (*stop_recording)();
+  static void start_recording();
+  static void stop_recording();
 };
 
 /// Keeps the history of what this thread computes in its lifetime.
 class RecordingScope {
  public:
-  [[nodiscard]] RecordingScope() { EvaluationHooks::start_recording(); }
-  ~RecordingScope() { EvaluationHooks::stop_recording(); }
+  [[nodiscard]] RecordingScope() { LazyEvaluation::start_recording(); }
+  ~RecordingScope() { LazyEvaluation::stop_recording(); }
   RecordingScope(const RecordingScope&) = delete;
 };
 
