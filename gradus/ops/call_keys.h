@@ -2,6 +2,7 @@
 /// as when it is compiled.
 #pragma once
 #include <optional>
+#include "gradus/graph/call_context.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
