@@ -1,6 +1,7 @@
 /// Objects that a thread keeps for itself from use to use.
 #pragma once
 #include <pthread.h>
+#include <utility>
 #include "gradus/base/error.h"
 
 namespace gradus {
@@ -12,6 +13,18 @@ namespace gradus {
 template <class T> class OfThread {
  public:
   static T& get() { return own_ ? *own_ : make(); }
+
+  /// In its lifetime the thread's own is a new one.
+  class Another {
+   public:
+    [[nodiscard]] Another() : before_(std::exchange(own_, &other_)) {}
+    ~Another() { own_ = before_; }
+    Another(const Another&) = delete;
+
+   private:
+    T other_;
+    T* const before_;
+  };
 
  private:
   [[gnu::noinline]] static T& make() {

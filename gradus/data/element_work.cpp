@@ -2,13 +2,12 @@
 /// compiled code.
 #include "gradus/data/element_work.h"
 #include <algorithm>
-#include <future>
 #include "gradus/autodiff/vmap.h"
 #include "gradus/base/hash.h"
 #include "gradus/data/cache_file.h"
 #include "gradus/data/on_processor.h"
 #include "gradus/data/rethrow.h"
-#include "gradus/function/call_keys.h"
+#include "gradus/ops/call_keys.h"
 #include "gradus/function/mode.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/trace.h"
@@ -92,8 +91,9 @@ Traced trace_element(std::string_view stage, const Stage& source, const ElementF
 }
 
 void apart_from_recordings(const std::function<void()>& work) {
-  if (Context::current() || Pending::mine().is_recording()) std::async(std::launch::async, work).get();
-  else work();
+  std::optional<Apart> apart;
+  if (Context::current() || Pending::mine().is_recording()) apart.emplace();
+  work();
 }
 
 ElementWork::ElementWork(std::string stage, const Stage& source, const ElementFunction& trace, ElementFunction run)
@@ -167,7 +167,7 @@ Tensor ElementWork::keys_of(std::int64_t epoch, std::span<const std::int64_t> in
 Tensors ElementWork::trace_rows(In in) const {
   const auto of_row = [this](In row) {
     std::optional<CallKeys> keys;
-    if (seed_) keys.emplace(row.back(), Trace::current());
+    if (seed_) keys.emplace(row.back());
     return trace_(row.first(arguments_.size()));
   };
   return vmap(of_row, in, in[0].shape()[0], RowKeys::of_f);

@@ -26,7 +26,7 @@ Tensor settled(const Tensor& result);
 /// True if a tensor may be an element of the spec `expected`, which may have any_size.
 bool fits(const Spec& given, const Spec& expected);
 
-/// Runs `work` on another thread if this thread records or traces, so that its calls do not become part of that.
+/// Runs `work` apart if this thread records or traces, so that its calls do not become part of that.
 void apart_from_recordings(const std::function<void()>& work);
 
 /// A user's function of elements, with its compiled forms.

@@ -3,27 +3,16 @@
 #include "gradus/base/error.h"
 
 namespace gradus {
-namespace {
 
-ActiveCall*& innermost() {
-  static thread_local ActiveCall* call = nullptr;
-  return call;
-}
-
-}  // namespace
-
-ActiveCall::ActiveCall(const std::string& title, const void* function)
-    : title_(title), function_(function), outer_(innermost()) {
+ActiveCall::ActiveCall(const std::string& title, const void* function) : title_(title), function_(function) {
   if (nesting_.is_too_deep()) [[unlikely]]
     fail();
-  innermost() = this;
 }
-ActiveCall::~ActiveCall() { innermost() = outer_; }
 
 void ActiveCall::fail() const {
   std::string way = title_;
-  const ActiveCall* call = outer_;
-  for (; call && call->function_ != function_; call = call->outer_) way = call->title_ + " -> " + way;
+  const ActiveCall* call = scope_.before();
+  for (; call && call->function_ != function_; call = call->scope_.before()) way = call->title_ + " -> " + way;
   const std::string how = call ? text(" calls itself without an end: ", title_, " -> ", way)
                                : std::string(" is called so deep within calls of others");
   throw InvalidArgument(

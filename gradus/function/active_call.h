@@ -3,6 +3,7 @@
 #pragma once
 #include <string>
 #include "gradus/base/nesting.h"
+#include "gradus/graph/call_context.h"
 
 namespace gradus {
 
@@ -10,15 +11,13 @@ class ActiveCall {
  public:
   /// `title`, which outlives the call, is how errors call the function that `function` tells from others.
   ActiveCall(const std::string& title, const void* function);
-  ~ActiveCall();
-  ActiveCall(const ActiveCall&) = delete;
 
  private:
   [[noreturn]] void fail() const;
   const Nesting nesting_;
   const std::string& title_;
   const void* const function_;
-  ActiveCall* const outer_;
+  const FieldScope<&CallContext::active> scope_{this};
 };
 
 }  // namespace gradus

@@ -1,6 +1,7 @@
 /// Training mode: dynamically scoped, per thread. A call that says nothing takes the enclosing mode, else inference. It
 /// is part of a function's signature.
 #pragma once
+#include "gradus/graph/call_context.h"
 
 namespace gradus {
 
@@ -9,21 +10,12 @@ inline constexpr training_t training{};  // dropout on, batch statistics
 struct inference_t {};
 inline constexpr inference_t inference{};
 
-/// The mode here, for layers of one's own.
-bool is_training();
-
 enum class CallMode { unsaid, inference, training };
-CallMode current_mode();
+inline CallMode current_mode() { return CallContext::here().mode; }
+/// The mode here, for layers of one's own.
+inline bool is_training() { return current_mode() == CallMode::training; }
 
 /// Sets the mode for its lifetime.
-class ModeScope {
- public:
-  [[nodiscard]] explicit ModeScope(CallMode mode);
-  ~ModeScope();
-  ModeScope(const ModeScope&) = delete;
-
- private:
-  CallMode outer_;
-};
+using ModeScope = FieldScope<&CallContext::mode>;
 
 }  // namespace gradus

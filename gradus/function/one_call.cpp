@@ -5,7 +5,7 @@
 #include "gradus/base/of_thread.h"
 #include "gradus/backend/placed_program.h"
 #include "gradus/compiler/recompute.h"
-#include "gradus/function/call_keys.h"
+#include "gradus/ops/call_keys.h"
 #include "gradus/function/pending.h"
 #include "gradus/function/resident.h"
 #include "gradus/ops/random_state.h"

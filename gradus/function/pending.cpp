@@ -481,11 +481,13 @@ void Pending::flush() {
   if (problem) std::rethrow_exception(problem);
 }
 
+struct Apart::Queues : OfThread<Lease>::Another {};
+Apart::Apart() : queues_(std::make_unique<Queues>()) {}
+Apart::~Apart() = default;
+
 void synchronize() { Pending::flush_all(); }
 
-namespace {
-
-void observe(Node& node) {
+void LazyEvaluation::observe(Node& node) {
   if (Pending* queue = node.queue.load(std::memory_order_acquire)) queue->flush();
   if (node.value) return;
   internal_check(static_cast<bool>(node.op), "a leaf has no value");
@@ -494,17 +496,17 @@ void observe(Node& node) {
   queue.flush();
 }
 
-/// Installed at program start, before any tensor can be observed.
-const bool installed = [] {
-  EvaluationHooks::observe = observe;
-  EvaluationHooks::recorded = [](const Ref<Node>& node) { Pending::mine(node->spec.device).record(node); };
-  EvaluationHooks::forget = [](Node& node) {
-    if (Pending* queue = node.queue.load(std::memory_order_acquire)) queue->forget(node);
-  };
-  EvaluationHooks::start_recording = [] { for_each_own_queue([](Pending& queue) { queue.start_recording(); }); };
-  EvaluationHooks::stop_recording = [] { for_each_own_queue([](Pending& queue) { queue.stop_recording(); }); };
-  return true;
-}();
+void LazyEvaluation::recorded(const Ref<Node>& node) { Pending::mine(node->spec.device).record(node); }
 
-}  // namespace
+void LazyEvaluation::forget(Node& node) {
+  if (Pending* queue = node.queue.load(std::memory_order_acquire)) queue->forget(node);
+}
+
+void LazyEvaluation::start_recording() {
+  for_each_own_queue([](Pending& queue) { queue.start_recording(); });
+}
+void LazyEvaluation::stop_recording() {
+  for_each_own_queue([](Pending& queue) { queue.stop_recording(); });
+}
+
 }  // namespace gradus

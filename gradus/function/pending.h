@@ -9,6 +9,7 @@
 #include "gradus/base/short_lock.h"
 #include "gradus/function/synchronize.h"
 #include "gradus/function/variable_cell.h"
+#include "gradus/graph/call_context.h"
 
 namespace gradus {
 
@@ -69,6 +70,20 @@ class Pending {
   int recording_ = 0;
   std::int64_t dispatches_ = 0;
   bool eager_ = false;
+};
+
+/// In its lifetime this thread computes as another one would: outside of every call and every DeviceScope, and with
+/// queues of its own. So what it computes is part of no trace and no recording around.
+class Apart {
+ public:
+  [[nodiscard]] Apart();
+  ~Apart();
+
+ private:
+  const OutsideOfCalls outside_;
+  const DeviceScope nowhere_{Placement()};
+  struct Queues;
+  const std::unique_ptr<Queues> queues_;
 };
 
 }  // namespace gradus

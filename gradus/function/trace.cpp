@@ -1,39 +1,9 @@
 /// Cells, guards, keys and copies of one run of a trace.
 #include "gradus/function/trace.h"
 #include <algorithm>
-#include "gradus/function/call_keys.h"
 #include "gradus/ops/random_key.h"
-#include "gradus/ops/shape.h"
-#include "gradus/ops/size_choice.h"
 
 namespace gradus {
-namespace {
-
-Trace*& innermost() {
-  thread_local Trace* trace = nullptr;
-  return trace;
-}
-
-/// Installed at program start: random ops within a call of a function ask the call for their keys, and slices say what
-/// they need of sizes that vary, and choices by size are those of the trace.
-const bool installed = [] {
-  TracedKeys::next = [] {
-    const bool traced = Context::current() && innermost() && !CallKeys::are_of(innermost());
-    return traced ? innermost()->next_random_key() : CallKeys::next();
-  };
-  SymbolicBounds::require_not_negative = [](std::int64_t dimension, const std::string& otherwise) {
-    require(innermost() != nullptr, otherwise, ": its size is not known");
-    if (std::ranges::find(innermost()->bounds(), dimension, &Trace::Bound::dimension) == innermost()->bounds().end())
-      innermost()->add_bound({dimension, otherwise});
-  };
-  SizeChoice::choose = [](bool suggested) { return innermost() ? innermost()->choose(suggested, false) : suggested; };
-  SizeChoice::decide = [](bool suggested) { return innermost() ? innermost()->choose(suggested, true) : suggested; };
-  return true;
-}();
-
-}  // namespace
-
-Trace* Trace::current() { return innermost(); }
 
 Trace::Trace(std::span<const Spec> arguments, ClosureRange closure)
     : Trace(std::make_shared<TraceMemory>(arguments, new_id()), closure, {}) {}
@@ -43,12 +13,9 @@ Trace::Trace(std::shared_ptr<TraceMemory> memory, ClosureRange closure, Decide d
       memory_(std::move(memory)),
       decide_(std::move(decide)),
       last_cell_before_(VariableCell::last_id()),
-      closure_(closure),
-      outer_(std::exchange(innermost(), this)) {
+      closure_(closure) {
   memory_->start_run();
 }
-
-Trace::~Trace() { innermost() = outer_; }
 
 Trace::Cell& Trace::cell_of(VariableCell& cell) {
   Cell*& known = by_cell_[&cell];
@@ -93,6 +60,11 @@ bool Trace::choose(bool suggested, bool is_of_sizes) {
   return suggested;
 }
 
+void Trace::require_not_negative(std::int64_t dimension, const std::string& otherwise) {
+  if (std::ranges::find(bounds_, dimension, &Bound::dimension) == bounds_.end())
+    bounds_.push_back({dimension, otherwise});
+}
+
 bool Trace::are_alike(const Choices& a, const Choices& b) {
   const auto of_sizes = [](const Choices& all) {
     std::vector<bool> taken;
@@ -108,16 +80,16 @@ void Trace::fail_endless() const {
       text("more than ", most_applications_, " ops: a C++ loop counts with a size that varies; write it as a scan"));
 }
 
-Tensor Trace::next_random_key() { return fold_key(memory_->call_key(), ordinals_++); }
+Tensor Trace::next_key() { return fold_key(memory_->call_key(), ordinals_++); }
 
 void Trace::watch_flag(std::shared_ptr<const std::atomic<bool>> flag, const std::string& name) {
   const WatchedFlag now{flag, flag->load(std::memory_order_acquire), name};
-  for (Trace* trace = this; trace; trace = trace->outer_)
+  for (Trace* trace = this; trace; trace = trace->scope_.before())
     if (!trace->set_here_.contains(flag.get())) trace->watched_.add(now);
 }
 
 void Trace::note_set(const std::atomic<bool>& flag) {
-  for (Trace* trace = this; trace; trace = trace->outer_) trace->set_here_.insert(&flag);
+  for (Trace* trace = this; trace; trace = trace->scope_.before()) trace->set_here_.insert(&flag);
 }
 
 void Trace::note_use(const void* object, const Variables& cells) {

@@ -38,7 +38,6 @@ class Trace : public Context {
   explicit Trace(std::span<const Spec> arguments, ClosureRange closure = {});
   /// A first or another run of the trace of `memory`.
   Trace(std::shared_ptr<TraceMemory> memory, ClosureRange closure, Decide decide);
-  ~Trace() override;
   Tensor read(VariableCell& cell) override;
   void assign(VariableCell& cell, const Tensor& value) override;
   /// Readers get `same` from now on, another node for what the cell holds; no assignment.
@@ -71,7 +70,7 @@ class Trace : public Context {
     given_choices_ = std::move(choices);
     knows_sizes_ = knows_sizes;
   }
-  bool choose(bool suggested, bool is_of_sizes);
+  bool choose(bool suggested, bool is_of_sizes) override;
   const Choices& choices() const { return choices_; }
   /// Whether the sizes themselves make the same choices.
   static bool are_alike(const Choices& a, const Choices& b);
@@ -84,7 +83,7 @@ class Trace : public Context {
     std::int64_t dimension;
     std::string otherwise;
   };
-  void add_bound(Bound bound) { bounds_.push_back(std::move(bound)); }
+  void require_not_negative(std::int64_t dimension, const std::string& otherwise) override;
   const std::vector<Bound>& bounds() const { return bounds_; }
 
   /// A predicate that was asked for, in the order of asking.
@@ -96,13 +95,13 @@ class Trace : public Context {
   const std::vector<Guard>& guards() const { return guards_; }
 
   /// A key for the next random op of this call: another one in every call of the compiled function.
-  Tensor next_random_key();
+  Tensor next_key() override;
   /// A model that lies inside the closure is a copy: assigning one of its cells is a user's mistake.
   void note_use(const void* object, const Variables& cells);
 
   /// What is traced, here and around, holds only as long as this is as it is now.
   template <class State> void watch(const State& state) {
-    for (Trace* trace = this; trace; trace = trace->outer_) trace->watched_.add(state);
+    for (Trace* trace = this; trace; trace = trace->scope_.before()) trace->watched_.add(state);
   }
   /// Whether it has looked at the fields of this object.
   bool has_looked_into(const Setup& object) const { return watched_.has_fields_of(object); }
@@ -113,7 +112,7 @@ class Trace : public Context {
   WatchedState watched() const { return watched_.at_end(); }
 
   /// The innermost Trace of this thread, or null.
-  static Trace* current();
+  static Trace* current() { return CallContext::here().trace; }
 
   struct Cell {
     std::shared_ptr<VariableCell> cell;
@@ -152,7 +151,8 @@ class Trace : public Context {
   bool knows_sizes_ = true;
   const std::uint64_t last_cell_before_;
   ClosureRange closure_;
-  Trace* outer_;
+  const FieldScope<&CallContext::trace> scope_{this};
+  const FieldScope<&CallContext::keys> no_keys_{nullptr};  // of a call around it
 };
 
 }  // namespace gradus

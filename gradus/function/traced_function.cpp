@@ -13,7 +13,7 @@
 #include "gradus/compiler/recompute.h"
 #include "gradus/function/active_call.h"
 #include "gradus/function/arguments.h"
-#include "gradus/function/call_keys.h"
+#include "gradus/ops/call_keys.h"
 #include "gradus/function/guide.h"
 #include "gradus/function/one_call.h"
 #include "gradus/function/open_sizes.h"

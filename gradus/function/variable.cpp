@@ -16,11 +16,6 @@ namespace {
 
 std::atomic<std::uint64_t> next_id{1};
 
-ReadListener*& innermost_listener() {
-  thread_local ReadListener* listener = nullptr;
-  return listener;
-}
-
 /// Two threads that assign one cell at once would race for which value stays.
 class Assigning {
  public:
@@ -316,26 +311,24 @@ void Variables::find_out() const {
   later_ = nullptr;
 }
 
-ReadListener::ReadListener() : outer_(innermost_listener()) { innermost_listener() = this; }
 ReadListener::~ReadListener() {
   // Listeners are tapes, which users may destroy in any order.
-  ReadListener** place = &innermost_listener();
+  ReadListener** place = &CallContext::here().listener;
   while (*place && *place != this) place = &(*place)->outer_;
   if (*place) *place = outer_;
 }
 Tensor ReadListener::tell(VariableCell& cell, Tensor value) {
   bool is_known = false;
-  for (ReadListener* listener = innermost_listener(); listener; listener = listener->outer_)
+  for (ReadListener* listener = CallContext::here().listener; listener; listener = listener->outer_)
     is_known = is_known || listener->knows(value);
   if (is_known) value = own_node_of(cell, value);
-  for (ReadListener* listener = innermost_listener(); listener; listener = listener->outer_)
+  for (ReadListener* listener = CallContext::here().listener; listener; listener = listener->outer_)
     listener->on_read(cell, value);
   return value;
 }
 void ReadListener::tell_within(VariableCell& cell) {
-  for (ReadListener* listener = innermost_listener(); listener; listener = listener->outer_)
+  for (ReadListener* listener = CallContext::here().listener; listener; listener = listener->outer_)
     listener->on_read_within(cell);
 }
-bool ReadListener::is_there() { return innermost_listener() != nullptr; }
 
 }  // namespace gradus

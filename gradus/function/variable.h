@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include "gradus/graph/call_context.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
@@ -122,7 +123,7 @@ class Variables {
 /// Told of every reading of a Variable on the thread that made it, while it lives: how a tape knows what it watched.
 class ReadListener {
  public:
-  ReadListener();
+  ReadListener() { CallContext::here().listener = this; }
   virtual ~ReadListener();
   ReadListener(const ReadListener&) = delete;
   virtual void on_read(VariableCell& cell, const Tensor& value) = 0;
@@ -135,10 +136,10 @@ class ReadListener {
   static Tensor tell(VariableCell& cell, Tensor value);
   static void tell_within(VariableCell& cell);
   /// Whether there is anybody to tell.
-  static bool is_there();
+  static bool is_there() { return CallContext::here().listener != nullptr; }
 
  private:
-  ReadListener* outer_;
+  ReadListener* outer_ = CallContext::here().listener;
 };
 
 }  // namespace gradus

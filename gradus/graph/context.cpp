@@ -3,26 +3,23 @@
 
 namespace gradus {
 namespace {
-int& untraced_depth() {
-  thread_local int depth = 0;
-  return depth;
-}
 std::atomic<std::uint32_t> next_id{1};
-}  // namespace
-
-constinit thread_local Context* Context::innermost_ = nullptr;
+}
 
 Context::Context() : Context(new_id()) {}
-Context::Context(std::uint32_t id) : parent_(innermost_), id_(id) { innermost_ = this; }
-Context::~Context() { innermost_ = parent_; }
+Context::Context(std::uint32_t id) : id_(id) {}
 std::uint32_t Context::new_id() { return next_id.fetch_add(1, std::memory_order_relaxed); }
 
-Tensor Context::read(VariableCell& cell) { return parent_ ? parent_->read(cell) : Tensor(); }
+Tensor Context::read(VariableCell& cell) { return parent() ? parent()->read(cell) : Tensor(); }
 void Context::assign(VariableCell& cell, const Tensor& value) {
-  internal_check(parent_ != nullptr, "a context that takes no assignment");
-  parent_->assign(cell, value);
+  internal_check(parent() != nullptr, "a context that takes no assignment");
+  parent()->assign(cell, value);
 }
-Tensor Context::random_key(const Tensor& key) { return parent_ ? parent_->random_key(key) : key; }
+Tensor Context::random_key(const Tensor& key) { return parent() ? parent()->random_key(key) : key; }
+void Context::require_not_negative(std::int64_t dimension, const std::string& otherwise) {
+  require(parent() != nullptr, otherwise, ": its size is not known");
+  parent()->require_not_negative(dimension, otherwise);
+}
 
 bool Context::decide(const Tensor& predicate) {
   throw InvalidArgument(
@@ -34,18 +31,11 @@ Ref<Node>* Context::place_of(const AnyOp&, In) {
   count_application();
   return nullptr;
 }
-Tensor Context::literal(const Tensor& made) { return parent_ ? parent_->literal(made) : made; }
-
-Untraced::Untraced() : suspended_(std::exchange(Context::innermost_, nullptr)) { ++untraced_depth(); }
-Untraced::~Untraced() {
-  Context::innermost_ = suspended_;
-  --untraced_depth();
-}
-bool Untraced::is_active() { return untraced_depth() > 0; }
+Tensor Context::literal(const Tensor& made) { return parent() ? parent()->literal(made) : made; }
 
 Context* Context::find(std::uint32_t id) {
-  Context* context = innermost_;
-  while (context && context->id_ != id) context = context->parent_;
+  Context* context = current();
+  while (context && context->id_ != id) context = context->parent();
   return context;
 }
 

@@ -1,6 +1,7 @@
 /// Context: what this thread does with effects and C++ branches while it traces. Contexts nest; without one, everything
-/// is concrete and lazy. Also the hooks by which graph/ reaches the rooms below that compute.
+/// is concrete and lazy. Also what graph/ asks of the rooms below that compute.
 #pragma once
+#include "gradus/graph/call_context.h"
 #include "gradus/graph/tensor.h"
 
 namespace gradus {
@@ -11,7 +12,7 @@ struct VariableCell;
 class Context {
  public:
   Context();
-  virtual ~Context();
+  virtual ~Context() = default;
   Context(const Context&) = delete;
   std::uint32_t id() const { return id_; }
   /// What the cell holds here; empty if no context has another view of it than the world outside.
@@ -19,8 +20,17 @@ class Context {
   virtual void assign(VariableCell& cell, const Tensor& value);
   /// Why no Variable can be assigned here, and what to do instead, to follow its name; empty if it can.
   virtual std::string_view why_no_assignment() const { return {}; }
+  /// The key that the call which is traced has for its next random op; empty if it has none.
+  virtual Tensor next_key() { return parent() ? parent()->next_key() : Tensor(); }
   /// What a random op here makes of the key that it was given for all.
   virtual Tensor random_key(const Tensor& key);
+  /// Which of two ways of computing the same is taken (ops/size_choice.h): `suggested` unless a trace knows better.
+  virtual bool choose(bool suggested, bool is_of_sizes) {
+    return parent() ? parent()->choose(suggested, is_of_sizes) : suggested;
+  }
+  /// `dimension`, which depends on symbols (a difference, such as s0 - 32), must not be negative in any call;
+  /// `otherwise` is how that is put to the user. InvalidArgument unless a trace sees to it.
+  virtual void require_not_negative(std::int64_t dimension, const std::string& otherwise);
   /// The C++ program branches on `predicate`, one boolean that depends on symbols of this trace: the value it has.
   /// InvalidArgument unless the context knows a way.
   virtual bool decide(const Tensor& predicate);
@@ -29,13 +39,13 @@ class Context {
   virtual Ref<Node>* place_of(const AnyOp& op, In inputs);
   /// An op is applied here or in a context within this one.
   virtual void count_application() {
-    if (parent_) parent_->count_application();
+    if (parent()) parent()->count_application();
   }
   /// What stands for `made`, a constant that the program makes while this trace is the innermost.
   virtual Tensor literal(const Tensor& made);
 
   /// The innermost context of this thread, or null.
-  static Context* current() { return innermost_; }
+  static Context* current() { return CallContext::here().context; }
   /// Whether symbols of trace `id` may be used now.
   static bool is_active(std::uint32_t id) { return id == 0 || find(id); }
   /// The context of this thread with this id, or null.
@@ -45,46 +55,44 @@ class Context {
   /// A trace that goes on.
   explicit Context(std::uint32_t id);
   static std::uint32_t new_id();
-  Context* const parent_;
+  /// The context around this one, or null.
+  Context* parent() const { return scope_.before(); }
 
  private:
-  friend class Untraced;
-  [[gnu::tls_model("initial-exec")]] static constinit thread_local Context* innermost_;
   const std::uint32_t id_;
+  const FieldScope<&CallContext::context> scope_{this};
 };
 
-/// In its lifetime this thread is outside of all traces: what is made is concrete. For variables that are built in the
-/// midst of a traced call.
+/// In its lifetime this thread is outside of all traces: what is made is concrete, and random ops are none of the
+/// call's. For variables that are built in the midst of a traced call.
 class Untraced {
  public:
-  [[nodiscard]] Untraced();
-  ~Untraced();
-  Untraced(const Untraced&) = delete;
-  static bool is_active();
+  [[nodiscard]] Untraced() {}
 
  private:
-  Context* suspended_;
+  const FieldScope<&CallContext::context> no_context_{nullptr};
+  const FieldScope<&CallContext::keys> no_keys_{nullptr};
 };
 
-/// What computes pending nodes; installed by function/, which owns the queues and the compiler.
-struct EvaluationHooks {
+/// What computes pending nodes. It is defined by function/, which owns the queues and the compiler.
+struct LazyEvaluation {
   /// Makes `node` have a value.
-  static void (*observe)(Node& node);
+  static void observe(Node& node);
   /// A node without symbols was made on this thread.
-  static void (*recorded)(const Ref<Node>& node);
+  static void recorded(const Ref<Node>& node);
   /// A node that waits in a queue is about to be freed.
-  static void (*forget)(Node& node);
+  static void forget(Node& node);
   /// While more starts than ends were counted on this thread, computed nodes keep their operands: a gradient may be
   /// asked.
-  static void (*start_recording)();
-  static void (*stop_recording)();
+  static void start_recording();
+  static void stop_recording();
 };
 
 /// Keeps the history of what this thread computes in its lifetime.
 class RecordingScope {
  public:
-  [[nodiscard]] RecordingScope() { EvaluationHooks::start_recording(); }
-  ~RecordingScope() { EvaluationHooks::stop_recording(); }
+  [[nodiscard]] RecordingScope() { LazyEvaluation::start_recording(); }
+  ~RecordingScope() { LazyEvaluation::stop_recording(); }
   RecordingScope(const RecordingScope&) = delete;
 };
 

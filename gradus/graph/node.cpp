@@ -24,7 +24,7 @@ void destroy_all(std::vector<Node*>& doomed) {
   while (!doomed.empty()) {
     Node* next = doomed.back();
     doomed.pop_back();
-    if (next->queue.load(std::memory_order_acquire)) EvaluationHooks::forget(*next);
+    if (next->queue.load(std::memory_order_acquire)) LazyEvaluation::forget(*next);
     delete next;
   }
 }

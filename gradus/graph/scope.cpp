@@ -3,7 +3,6 @@
 #include <deque>
 #include <map>
 #include <mutex>
-#include <utility>
 
 namespace gradus {
 namespace {
@@ -17,26 +16,21 @@ Paths& paths() {
   static auto* only = new Paths;
   return *only;
 }
-[[gnu::tls_model("initial-exec")]] constinit thread_local std::uint32_t here = 0;
-
-}  // namespace
-
-NameScope::NameScope(std::string_view name) : outer_(here) {
+/// That of `name` within `outer`.
+std::uint32_t number_of(std::uint32_t outer, std::string_view name) {
   Paths& table = paths();
   std::lock_guard lock(table.guard);
-  std::string path = table.all[outer_];
+  std::string path = table.all[outer];
   if (!path.empty()) path += '/';
   path += name;
   const auto [it, fresh] = table.numbers.try_emplace(path, static_cast<std::uint32_t>(table.all.size()));
   if (fresh) table.all.push_back(path);
-  here = it->second;
+  return it->second;
 }
 
-NameScope::NameScope(std::uint32_t scope) : outer_(std::exchange(here, scope)) {}
+}  // namespace
 
-NameScope::~NameScope() { here = outer_; }
-
-std::uint32_t current_scope() { return here; }
+NameScope::NameScope(std::string_view name) : NameScope(number_of(current_scope(), name)) {}
 
 std::string scope_path(std::uint32_t scope) {
   std::lock_guard lock(paths().guard);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include "gradus/graph/call_context.h"
 
 namespace gradus {
 
@@ -12,16 +13,14 @@ class NameScope {
  public:
   [[nodiscard]] explicit NameScope(std::string_view name);
   /// Ops belong to `scope`.
-  [[nodiscard]] explicit NameScope(std::uint32_t scope);
-  ~NameScope();
-  NameScope(const NameScope&) = delete;
+  [[nodiscard]] explicit NameScope(std::uint32_t scope) : scope_(scope) {}
 
  private:
-  std::uint32_t outer_;
+  const FieldScope<&CallContext::scope> scope_;
 };
 
 /// 0 is no scope.
-std::uint32_t current_scope();
+inline std::uint32_t current_scope() { return CallContext::here().scope; }
 std::string scope_path(std::uint32_t scope);
 
 }  // namespace gradus

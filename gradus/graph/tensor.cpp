@@ -7,12 +7,6 @@
 
 namespace gradus {
 
-void (*EvaluationHooks::observe)(Node&) = nullptr;
-void (*EvaluationHooks::recorded)(const Ref<Node>&) = nullptr;
-void (*EvaluationHooks::forget)(Node&) = nullptr;
-void (*EvaluationHooks::start_recording)() = nullptr;
-void (*EvaluationHooks::stop_recording)() = nullptr;
-
 void Tensor::fail_empty() {
   throw InvalidArgument(
       "this tensor is empty: it was default-constructed or moved from; assign a value before using it");
@@ -46,7 +40,7 @@ Buffer& Tensor::observed() const {
           text("the value of ", known,
                " is not known while its function is traced; return the tensor and look at it outside"));
     }
-    EvaluationHooks::observe(*node_);
+    LazyEvaluation::observe(*node_);
   }
   return *node_->value.get();
 }
@@ -159,7 +153,7 @@ Tensor placed_node(AnyOp op, In inputs, Placement device) {
   node->spec.device = device;
   node->scope = current_scope();
   if (context) node->trace = context->id();
-  else EvaluationHooks::recorded(node);
+  else LazyEvaluation::recorded(node);
   if (place) *place = node;
   return Tensor(std::move(node));
 }

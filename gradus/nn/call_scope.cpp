@@ -9,10 +9,9 @@ namespace gradus {
 namespace {
 
 std::atomic<bool> losses_are_used{false};
+CallScope*& current() { return CallContext::here().layers; }
 
 }  // namespace
-
-thread_local CallScope* CallScope::current_ = nullptr;
 
 CallScope::CallScope(const Layer& entry) : CallScope(Kind::call, &entry) {
   outermost_.emplace(entry);
@@ -21,25 +20,25 @@ CallScope::CallScope(const Layer& entry) : CallScope(Kind::call, &entry) {
 }
 
 /// A call within another one adds no scope of its own; a trial hides the one around it.
-CallScope::CallScope(Kind kind, const Layer* entry) : outer_(current_), kind_(kind) {
+CallScope::CallScope(Kind kind, const Layer* entry) : outer_(current()), kind_(kind) {
   if (entry && nesting_.is_too_deep()) [[unlikely]]
     nesting_.check(entry->kind());
-  if (kind == Kind::trial || !current_) current_ = this;
+  if (kind == Kind::trial || !current()) current() = this;
   if (kind == Kind::call && !outer_ && CallLosses::are_used()) entry->forget_call_losses();
 }
 
-CallScope::~CallScope() { current_ = outer_; }
+CallScope::~CallScope() { current() = outer_; }
 
 Tensor CallScope::mask_of(const Tensor& x) {
-  if (!current_) return {};
-  const auto& masks = current_->masks_;
+  if (!current()) return {};
+  const auto& masks = current()->masks_;
   for (auto each = masks.rbegin(); each != masks.rend(); ++each)
     if (each->first.node() == x.node()) return each->second;
   return {};
 }
 
 void CallScope::set_mask(const Tensor& x, Tensor mask) {
-  if (current_) current_->masks_.emplace_back(x, std::move(mask));
+  if (current()) current()->masks_.emplace_back(x, std::move(mask));
 }
 
 Tensor CallScope::spread(const Tensor& mask, const Shape& places) {
@@ -49,7 +48,7 @@ Tensor CallScope::spread(const Tensor& mask, const Shape& places) {
   return broadcast_to(each, places);
 }
 
-bool CallScope::is_call() { return current_ && current_->kind_ == Kind::call; }
+bool CallScope::is_call() { return current() && current()->kind_ == Kind::call; }
 
 void CallLosses::add(Tensor loss) {
   losses_are_used = true;

@@ -36,7 +36,6 @@ class CallScope {
   CallScope(Kind kind, const Layer* entry);
 
  private:
-  static thread_local CallScope* current_;
   const Nesting nesting_;
   CallScope* const outer_;
   const Kind kind_;

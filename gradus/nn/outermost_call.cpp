@@ -22,6 +22,8 @@ void watch_layers(const Layer& layer, Trace& trace) {
   for (const auto& child : layer.children()) watch_layers(*child, trace);
 }
 
+OutermostCall*& current() { return CallContext::here().outermost; }
+
 std::string owner_of(const Layer& root) {
   const auto* net = dynamic_cast<const NetLayer*>(&root);
   const std::string type = net ? text("Model<", net->struct_name(), ">") : std::string(root.kind());
@@ -74,26 +76,24 @@ void FoundCache::set(std::shared_ptr<const FoundParts> found) {
   found_.swap(found);  // the old one dies after the lock
 }
 
-thread_local OutermostCall* OutermostCall::current_ = nullptr;
-
 void OutermostCall::Reading::on_read_within(VariableCell& cell) {
-  if (cell.trainable && current_ && current_->listens_) current_->check(cell);
+  if (cell.trainable && current() && current()->listens_) current()->check(cell);
 }
 
 OutermostCall::OutermostCall(const Layer& layer) : OutermostCall(layer, Kind::call) {}
 
 OutermostCall::OutermostCall(const Layer& layer, Kind kind) {
   if (kind == Kind::building) {
-    const bool is_part = current_ && current_->finds(layer.id(), &FoundParts::layers);
-    begin(is_part ? *current_->root_ : layer, false);
+    const bool is_part = current() && current()->finds(layer.id(), &FoundParts::layers);
+    begin(is_part ? *current()->root_ : layer, false);
     return;
   }
-  if (current_) current_->check(layer);
-  if (!current_ || !current_->listens_) begin(current_ ? *current_->root_ : layer, true);
+  if (current()) current()->check(layer);
+  if (!current() || !current()->listens_) begin(current() ? *current()->root_ : layer, true);
 }
 
 OutermostCall::~OutermostCall() {
-  if (root_) current_ = outer_;
+  if (root_) current() = outer_;
 }
 
 /// In a trace, which is rare, nothing is taken for found that was found before; else what is still there.
@@ -103,8 +103,8 @@ void OutermostCall::begin(const Layer& root, bool listens) {
   if (!Context::current()) found_ = root.found().get();
   if (found_ && !found_->holds(root)) found_ = nullptr;
   if (listens) reading_.emplace();
-  outer_ = current_;
-  current_ = this;
+  outer_ = current();
+  current() = this;
 }
 
 bool OutermostCall::finds(std::uint64_t id, std::vector<std::uint64_t> FoundParts::* list) {

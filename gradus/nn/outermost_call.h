@@ -60,7 +60,6 @@ class OutermostCall {
     void on_read_within(VariableCell& cell) override;
     bool knows(const Tensor&) const override { return false; }
   };
-  static thread_local OutermostCall* current_;
   void begin(const Layer& root, bool listens);
   void check(const Layer& layer);
   void check(const VariableCell& cell);

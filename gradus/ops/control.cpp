@@ -56,8 +56,8 @@ class IterationKeys final : public Context {
     if (!iteration_.defined()) iteration_ = symbol_.defined() ? symbol_ : Tensor::parameter(number, id());
     return philox(iteration_, Context::random_key(key), 0);
   }
-  std::string_view why_no_assignment() const override { return parent_->why_no_assignment(); }
-  bool decide(const Tensor& predicate) override { return parent_->decide(predicate); }
+  std::string_view why_no_assignment() const override { return parent()->why_no_assignment(); }
+  bool decide(const Tensor& predicate) override { return parent()->decide(predicate); }
 
   static constexpr Spec number{i64, {}};
 

@@ -135,11 +135,9 @@ Output output_of(std::string_view op, const Tensor& x, const Shape& kernel, cons
     const std::int64_t whole = std::max<std::int64_t>(size, 0);
     return {input == 0 ? 0 : whole, same ? std::max<std::int64_t>(cut - more, 0) / 2 : before};
   }
-  require(tail - cut + more >= 0 || SymbolicBounds::require_not_negative != nullptr, op, ": the size of ", x.spec(),
-          " must be known when tracing");
   if (tail - cut + more < 0)
-    SymbolicBounds::require_not_negative(
-        size, text(op, ": paddings cut off more than there is of spatial dimension ", i, " of ", x.spec()));
+    require_not_negative(size,
+                         text(op, ": paddings cut off more than there is of spatial dimension ", i, " of ", x.spec()));
   return {size, same ? std::max<std::int64_t>(cut - more, 0) / 2 : before};
 }
 

@@ -2,15 +2,13 @@
 /// a seed, so that it is exact in float64, too.
 #include "gradus/ops/random_key.h"
 #include <mutex>
-#include <utility>
 #include "gradus/graph/context.h"
+#include "gradus/ops/call_keys.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/philox.h"
 #include "gradus/ops/random_state.h"
 
 namespace gradus {
-
-Tensor (*TracedKeys::next)() = nullptr;
 
 namespace {
 
@@ -31,20 +29,14 @@ SeedState& seeds() {
   static SeedState only;
   return only;
 }
-/// The state of this thread's innermost SeedScope; null outside of such.
-thread_local std::uint64_t* own_state = nullptr;
-
 /// What `work` gives of the state that this thread draws from.
 template <class Work> auto with_state(Work work) {
-  if (own_state) return work(*own_state);
+  if (std::uint64_t* const own = CallContext::here().random_state) return work(*own);
   std::lock_guard lock(seeds().guard);
   return work(seeds().state);
 }
 
 }  // namespace
-
-SeedScope::SeedScope(std::uint64_t& state) : outer_(std::exchange(own_state, &state)) {}
-SeedScope::~SeedScope() { own_state = outer_; }
 
 std::uint64_t random_state_of(std::uint64_t seed) { return scrambled(seed); }
 
@@ -88,9 +80,11 @@ Tensor next_global_key() {
 
 Tensor next_key(std::optional<std::uint64_t> seed) {
   if (seed) return key_leaf(*seed);
-  Tensor key = TracedKeys::next ? TracedKeys::next() : Tensor();
+  Context* const context = Context::current();
+  Tensor key = CallKeys::next();
+  if (!key.defined() && context) key = context->next_key();
   if (!key.defined()) key = next_global_key();
-  return Context::current() ? Context::current()->random_key(key) : key;
+  return context ? context->random_key(key) : key;
 }
 
 Tensor fold_key(const Tensor& key, std::uint64_t ordinal) {

@@ -2,6 +2,7 @@
 /// piece of work a sequence of its own.
 #pragma once
 #include <cstdint>
+#include "gradus/graph/call_context.h"
 
 namespace gradus {
 
@@ -19,12 +20,10 @@ std::uint64_t random_state_of(std::uint64_t seed);
 /// other threads draw meanwhile.
 class SeedScope {
  public:
-  [[nodiscard]] explicit SeedScope(std::uint64_t& state);
-  ~SeedScope();
-  SeedScope(const SeedScope&) = delete;
+  [[nodiscard]] explicit SeedScope(std::uint64_t& state) : scope_(&state) {}
 
  private:
-  std::uint64_t* outer_;
+  const FieldScope<&CallContext::random_state> scope_;
 };
 
 }  // namespace gradus

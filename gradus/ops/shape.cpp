@@ -12,8 +12,6 @@
 
 namespace gradus {
 
-void (*SymbolicBounds::require_not_negative)(std::int64_t, const std::string&) = nullptr;
-
 namespace {
 
 /// Sizes that a user may have written: a negative number is a symbol only while something is traced.
@@ -51,9 +49,8 @@ void require_parts(std::string_view op, const std::vector<Tensor>& parts) {
 void require_not_negative(std::int64_t dimension, const std::string& otherwise) {
   if (dimension::is_never_negative(dimension)) return;
   require<OutOfRange>(dimension::symbols_in(dimension) > 0, otherwise);
-  require<InvalidArgument>(SymbolicBounds::require_not_negative != nullptr, otherwise,
-                           ": its size is not known when tracing");
-  SymbolicBounds::require_not_negative(dimension, otherwise);
+  require(Context::current() != nullptr, otherwise, ": its size is not known");
+  Context::current()->require_not_negative(dimension, otherwise);
 }
 
 Tensor reshape(const Tensor& x, const Shape& shape) {

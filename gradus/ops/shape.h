@@ -63,12 +63,4 @@ Tensor as_argument(const Tensor& x);
 /// as_argument of each tensor.
 std::vector<Tensor> as_arguments(In tensors);
 
-/// Bounds on sizes that are not known when tracing. Installed by function/; without it slices of such dimensions are
-/// errors.
-struct SymbolicBounds {
-  /// While a function is traced: requires that `dimension` (a difference, such as s0 - 32) is not negative in any call.
-  /// `otherwise` is the message to the user.
-  static void (*require_not_negative)(std::int64_t dimension, const std::string& otherwise);
-};
-
 }  // namespace gradus

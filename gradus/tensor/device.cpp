@@ -94,8 +94,6 @@ Device device_from_text(std::string_view written) {
   throw InvalidArgument(text('`', written, "` is not a device such as cpu:1"));
 }
 
-thread_local Placement DeviceScope::current_;
-
 DeviceScope::DeviceScope(const Device& device) : before_(current_) {
   require_present(device);
   current_ = device;

@@ -80,7 +80,7 @@ class DeviceScope {
   static Placement current() { return current_; }
 
  private:
-  static thread_local Placement current_;
+  [[gnu::tls_model("initial-exec")]] static inline constinit thread_local Placement current_{};
   const Placement before_;
 };
 

@@ -87,33 +87,18 @@ TEST(BroadcastTo, RepeatsOnesAndNewLeadingDimensions) {
   EXPECT_EQ(broadcast_to(counted({1, 3}), {0, 3}).shape(), (Shape{0, 3}));
 }
 
-/// As a trace, of which only the symbols matter here.
+/// As a trace, of which only the symbols matter here, and what slices of unknown dimensions rest on.
 struct Symbols : Context {
   Tensor read(VariableCell&) override { return {}; }
   void assign(VariableCell&, const Tensor&) override {}
-};
-
-std::vector<std::pair<std::int64_t, std::string>>& bounds() {
-  static std::vector<std::pair<std::int64_t, std::string>> noted;
-  return noted;
-}
-
-/// Notes in its lifetime what slices of unknown dimensions rest on.
-struct NotedBounds {
-  using Hook = void (*)(std::int64_t, const std::string&);
-  Hook before = SymbolicBounds::require_not_negative;
-  NotedBounds() {
-    bounds().clear();
-    SymbolicBounds::require_not_negative = [](std::int64_t d, const std::string& why) {
-      bounds().emplace_back(d, why);
-    };
+  void require_not_negative(std::int64_t dimension, const std::string& otherwise) override {
+    bounds.emplace_back(dimension, otherwise);
   }
-  ~NotedBounds() { SymbolicBounds::require_not_negative = before; }
+  std::vector<std::pair<std::int64_t, std::string>> bounds;
 };
 
 TEST(SymbolicSizes, GoThroughEveryOp) {
-  const Symbols trace;
-  const NotedBounds noted;
+  Symbols trace;
   const std::int64_t n = dimension::symbol(0), m = dimension::symbol(1);
   const Tensor x = Tensor::parameter({f32, {n, 28, 28}}, trace.id());
   const std::int64_t all = dimension::multiply(n, 784);
@@ -132,7 +117,7 @@ TEST(SymbolicSizes, GoThroughEveryOp) {
   EXPECT_EQ(one_hot(Tensor::parameter({i32, {n}}, trace.id()), 10).shape(), (Shape{n, 10}));
   EXPECT_EQ(gather(x, zeros({3}, i32)).shape(), (Shape{3, 28, 28}));
   EXPECT_EQ(argmax(x, 0).shape(), (Shape{28, 28}));
-  EXPECT_TRUE(bounds().empty());
+  EXPECT_TRUE(trace.bounds.empty());
   const Tensor y = Tensor::parameter({f32, {m, 28, 28}}, trace.id());
   EXPECT_EQ(concat({x, y}).shape(), (Shape{dimension::add(n, m), 28, 28}));
   EXPECT_THROW(concat({x, y}, 1), InvalidArgument);
@@ -142,21 +127,29 @@ TEST(SymbolicSizes, GoThroughEveryOp) {
 }
 
 TEST(SymbolicSizes, SlicesNoteWhatTheyRestOn) {
-  const Symbols trace;
-  const NotedBounds noted;
+  Symbols trace;
   const std::int64_t n = dimension::symbol(0);
   const Tensor x = Tensor::parameter({f32, {n, 3}}, trace.id());
   EXPECT_EQ(x.rows(16, 48).shape(), (Shape{32, 3}));
-  ASSERT_EQ(bounds().size(), 1u);
-  EXPECT_EQ(bounds()[0].first, dimension::subtract(n, 48));
-  EXPECT_NE(bounds()[0].second.find("rows: [16, 48) is outside dimension 0"), std::string::npos);
+  ASSERT_EQ(trace.bounds.size(), 1u);
+  EXPECT_EQ(trace.bounds[0].first, dimension::subtract(n, 48));
+  EXPECT_NE(trace.bounds[0].second.find("rows: [16, 48) is outside dimension 0"), std::string::npos);
   EXPECT_EQ(slice(x, {5, 0}, {-1, 2}).shape(), (Shape{dimension::subtract(n, 5), 2}));
-  EXPECT_EQ(bounds().back().first, dimension::subtract(n, 5));
+  EXPECT_EQ(trace.bounds.back().first, dimension::subtract(n, 5));
   EXPECT_EQ(x[-1].shape(), Shape{3});
-  EXPECT_EQ(bounds().back().first, dimension::subtract(n, 1));
+  EXPECT_EQ(trace.bounds.back().first, dimension::subtract(n, 1));
   EXPECT_EQ(roll(x, -2, 0).shape(), x.shape());  // past the extent, too
-  EXPECT_EQ(bounds().back().first, dimension::subtract(n, 1));
-  SymbolicBounds::require_not_negative = nullptr;
+  EXPECT_EQ(trace.bounds.back().first, dimension::subtract(n, 1));
+  const Context plain;
+  const Tensor y = Tensor::parameter({f32, {n, 3}}, plain.id());
+  trace.bounds.clear();
+  EXPECT_EQ(y.rows(0, 1).shape(), (Shape{1, 3}));
+  EXPECT_EQ(trace.bounds.size(), 1u) << "the context around sees to it";
+}
+
+TEST(SymbolicSizes, WithoutATraceSlicesOfThemAreErrors) {
+  const Context plain;
+  const Tensor x = Tensor::parameter({f32, {dimension::symbol(0), 3}}, plain.id());
   EXPECT_THROW(x.rows(0, 1), InvalidArgument);
 }
 

@@ -1,0 +1,67 @@
+/// CallContext: in the midst of what a thread is. All that says so is one object of the thread, in which a scope puts
+/// another value into one field. As it is made, the thread is outside of every call.
+#pragma once
+#include <cstdint>
+#include <utility>
+
+namespace gradus {
+
+class ActiveCall;
+class CallKeys;
+class CallScope;
+class CallSeed;
+class Context;
+class OutermostCall;
+class ReadListener;
+class Trace;
+enum class CallMode;
+
+struct CallContext {
+  Context* context = nullptr;             // the innermost; null: what is made is concrete
+  Trace* trace = nullptr;                 // the innermost, also where the thread is Untraced within it
+  CallKeys* keys = nullptr;               // of a call that runs op by op, or of the rows of a trace
+  CallSeed* seed = nullptr;               // of calls
+  std::uint64_t* random_state = nullptr;  // null: that of the process
+  ReadListener* listener = nullptr;       // the innermost
+  CallScope* layers = nullptr;            // the outermost call of a layer
+  OutermostCall* outermost = nullptr;     // and what it found
+  const ActiveCall* active = nullptr;     // the innermost call of a function
+  CallMode mode{};
+  std::uint32_t scope = 0;  // that ops are recorded in
+
+  /// Of this thread.
+  static CallContext& here();
+};
+
+namespace detail {
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local CallContext call_context;
+}
+inline CallContext& CallContext::here() { return detail::call_context; }
+
+/// In its lifetime a field of the thread's CallContext is `value`: FieldScope<&CallContext::mode>.
+template <auto field> class FieldScope {
+  using Value = std::remove_reference_t<decltype(CallContext::here().*field)>;
+
+ public:
+  [[nodiscard]] explicit FieldScope(Value value) : before_(std::exchange(CallContext::here().*field, value)) {}
+  ~FieldScope() { CallContext::here().*field = before_; }
+  FieldScope(const FieldScope&) = delete;
+  Value before() const { return before_; }
+
+ private:
+  const Value before_;
+};
+
+/// In its lifetime the thread is outside of every call. Only how deep it is in calls is known still.
+class OutsideOfCalls {
+ public:
+  [[nodiscard]] OutsideOfCalls()
+      : around_(std::exchange(CallContext::here(), {.active = CallContext::here().active})) {}
+  ~OutsideOfCalls() { CallContext::here() = around_; }
+  OutsideOfCalls(const OutsideOfCalls&) = delete;
+
+ private:
+  const CallContext around_;
+};
+
+}  // namespace gradus
