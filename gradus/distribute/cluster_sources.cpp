@@ -8,7 +8,7 @@
 #include "gradus/base/hash.h"
 #include "gradus/base/nearest.h"
 #include "gradus/distribute/cluster.h"
-#include "gradus/formats/json.h"
+#include "gradus/distribute/json_fields.h"
 
 namespace gradus {
 namespace {
@@ -26,34 +26,6 @@ struct Said {
 };
 
 // ---------------------------------------------------------------- JSON
-
-std::string_view kind_of(const Json& value) {
-  if (value.is_number_integer()) return "an integer";
-  if (value.is_number()) return "a number";
-  if (value.is_string()) return "a string";
-  if (value.is_array()) return "a list";
-  if (value.is_object()) return "an object";
-  return value.is_null() ? "null" : "a boolean";
-}
-
-DataError unexpected(std::string_view source, std::string_view field, std::string_view wanted, const Json& given) {
-  return DataError(text(source, ": `", field, "` is ", kind_of(given), ", expected ", wanted));
-}
-
-int integer(const Json& value, std::string_view source, std::string_view field) {
-  if (!value.is_number_integer()) throw unexpected(source, field, "an integer", value);
-  constexpr std::int64_t most = 1'000'000'000;
-  const bool is_small = value.is_number_unsigned()
-                            ? value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most)
-                            : value.get<std::int64_t>() >= -most && value.get<std::int64_t>() <= most;
-  require<DataError>(is_small, source, ": `", field, "` is ", value.dump(), ", which is out of all bounds");
-  return value.get<int>();
-}
-
-std::string string(const Json& value, std::string_view source, std::string_view field) {
-  if (!value.is_string()) throw unexpected(source, field, "a string", value);
-  return value.get<std::string>();
-}
 
 std::vector<std::string> addresses(const Json& value, std::string_view source, std::string_view field) {
   if (!value.is_array()) throw unexpected(source, field, "a list of host:port", value);
@@ -78,12 +50,6 @@ Task task_of(const std::string& name, std::string_view source, std::string_view 
   if (name == "ps" || name == "parameter_server") return Task::parameter_server;
   if (name == "evaluator") return Task::evaluator;
   throw DataError(text(source, ": `", field, "` is \"", name, "\", expected chief, worker, ps or evaluator"));
-}
-
-Json object(std::string_view written, std::string_view source) {
-  Json read = parse_json(written, source);
-  require<DataError>(read.is_object(), source, ": the value is ", kind_of(read), ", expected an object");
-  return read;
 }
 
 /// As GRADUS_CLUSTER has it, and whether it says which rank this is.

@@ -54,7 +54,10 @@ void* load_anew(const Component& component) {
     if (entry == nullptr) fail(component, true, last_problem());
     return entry;
   }
-  fail(component, false, {});
+  void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);  // where the system looks
+  void* const entry = library != nullptr ? dlsym(library, component.entry) : nullptr;
+  if (entry == nullptr) fail(component, library != nullptr, library != nullptr ? last_problem() : std::string());
+  return entry;
 }
 
 }  // namespace

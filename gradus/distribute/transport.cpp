@@ -9,9 +9,9 @@ namespace gradus {
 void await(Transport& transport, Deadline deadline, const std::function<bool()>& done,
            const std::function<std::string()>& late) {
   while (!done()) {
-    if (transport.progress()) continue;
-    if (std::chrono::steady_clock::now() >= deadline) throw Unavailable(late());
-    transport.wait(deadline);
+    const bool moved = transport.progress();
+    if (std::chrono::steady_clock::now() >= deadline && !done()) throw Unavailable(late());
+    if (!moved) transport.wait(deadline);
   }
 }
 

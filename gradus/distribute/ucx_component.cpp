@@ -31,6 +31,9 @@ struct Message {
   void* transfer;  // null once its end was told
   void* request = nullptr;
   std::size_t size;
+  bool is_starting = true, has_ended = false;
+  ucs_status_t status = UCS_OK;  // of one that ended while it was started
+  std::size_t length = 0;
 };
 
 struct Peer {
@@ -134,7 +137,7 @@ class Worker {
   void receive(std::uint64_t tag, void* bytes, std::size_t size, void* transfer) {
     Message* const message = begin(size, transfer);
     ucp_request_param_t params = params_of(message);
-    params.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
+    params.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;  // else nothing says how long it was
     params.cb.recv = [](void*, ucs_status_t status, const ucp_tag_recv_info_t* info, void* received) {
       end(static_cast<Message*>(received), status, info->length);
     };
@@ -201,11 +204,19 @@ class Worker {
     return params;
   }
   void started(Message* message, ucs_status_ptr_t request) {
+    message->is_starting = false;
+    if (UCS_PTR_IS_PTR(request)) message->request = request;
     if (request == nullptr) end(message, UCS_OK, message->size);
     else if (UCS_PTR_IS_ERR(request)) end(message, UCS_PTR_STATUS(request), 0);
-    else message->request = request;
+    else if (message->has_ended) end(message, message->status, message->length);
   }
   static void end(Message* message, ucs_status_t status, std::size_t length) {
+    if (message->is_starting) {  // before its request is known
+      message->has_ended = true;
+      message->status = status;
+      message->length = length;
+      return;
+    }
     const std::unique_ptr<Message> ended(message);
     Worker& worker = *ended->worker;
     worker.messages_.erase(message);
