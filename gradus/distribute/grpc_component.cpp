@@ -1,6 +1,7 @@
 /// libgradus_grpc.so: the one source that sees gRPC's headers. It sends bytes, so it has no generated code, and does
 /// not link protobuf, of which the library has its own.
 #include "gradus/distribute/grpc_component.h"
+#include <grpc/support/log.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/async_generic_service.h>
@@ -12,6 +13,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -292,4 +294,8 @@ constexpr GrpcTable table = {
 }  // namespace
 }  // namespace gradus
 
-extern "C" __attribute__((visibility("default"))) const gradus::GrpcTable* gradus_grpc() { return &gradus::table; }
+/// What goes wrong is said by who asked; gRPC's own log is for those that set GRPC_VERBOSITY.
+extern "C" __attribute__((visibility("default"))) const gradus::GrpcTable* gradus_grpc() {
+  if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
+  return &gradus::table;
+}

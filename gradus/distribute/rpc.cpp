@@ -91,8 +91,8 @@ class GrpcServer : public RpcServer {
   ~GrpcServer() override { stop(std::chrono::milliseconds(0)); }
 
   void stop(std::chrono::milliseconds patience) override {
-    void* const server = std::exchange(server_, nullptr);
-    if (server != nullptr) grpc_.stop(server, static_cast<int>(patience.count()));
+    if (server_ != nullptr && !std::exchange(is_stopped_, true))
+      grpc_.stop(server_, static_cast<int>(patience.count()));
   }
 
  private:
@@ -111,7 +111,8 @@ class GrpcServer : public RpcServer {
 
   const GrpcTable& grpc_;
   RpcHandler& handler_;
-  void* server_ = nullptr;
+  void* server_ = nullptr;  // stays as it is for questions that come while it stops
+  bool is_stopped_ = false;
   std::mutex mutex_;
   std::condition_variable ready_;
   bool is_ready_ = false;
