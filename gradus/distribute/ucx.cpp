@@ -70,6 +70,7 @@ class UcxTransport : public Transport {
     }
     greet();
     ucx_.seal(worker_);
+    seals_until_ = in(10s);
   }
 
   const Group& group() const override { return group_; }
@@ -102,7 +103,9 @@ class UcxTransport : public Transport {
       _mm_pause();
     } while (std::chrono::steady_clock::now() < until);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    if (left > 0ms) ucx_.sleep(worker_, static_cast<int>(std::min<std::chrono::milliseconds>(left, 100ms).count()));
+    if (left <= 0ms) return;
+    if (until < seals_until_) ucx_.seal(worker_);  // UCX may take a second connection of a pair a little later
+    ucx_.sleep(worker_, static_cast<int>(std::min<std::chrono::milliseconds>(left, 100ms).count()));
   }
 
   void fail(const std::string& why) override {
@@ -177,6 +180,7 @@ class UcxTransport : public Transport {
   const UcxTable& ucx_;
   void* worker_ = nullptr;
   Group group_;
+  Deadline seals_until_{};
   std::mutex mutex_;  // of what others than the driving thread touch
   std::string failure_;
   std::atomic<bool> has_failed_ = false;

@@ -95,7 +95,11 @@ const ProcessJob forming("forming", [](const ProcessOfTest& process) {
 
 const ProcessJob sealed("sealed", [](const ProcessOfTest& process) {
   const auto transport = joined(process);
-  Collectives(*transport, 2, 15s).barrier();
+  Collectives collectives(*transport, 2, 15s);
+  for (int round = 0; round < 20; ++round) {  // each sleeps in turn while the other one waits
+    if (round % 2 == process.rank) std::this_thread::sleep_for(3ms);
+    collectives.barrier();
+  }
   DIR* const folder = opendir("/proc/self/fd");
   while (const dirent* const entry = readdir(folder)) {
     int descriptor = -1;
@@ -105,9 +109,7 @@ const ProcessJob sealed("sealed", [](const ProcessOfTest& process) {
     check((fcntl(descriptor, F_GETFD) & FD_CLOEXEC) != 0, text("descriptor ", descriptor, " outlives exec"));
   }
   closedir(folder);
-  Collectives again(*transport, 2, 15s);
-  again.begin_step(1);
-  again.barrier();
+  collectives.barrier();
 });
 
 class Ucx : public testing::TestWithParam<const char*> {
