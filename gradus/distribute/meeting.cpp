@@ -141,6 +141,15 @@ std::string Meeting::question(std::string_view kind) const {
   return written(out);
 }
 
+std::optional<std::string> Meeting::ask_desk(const std::string& question, Deadline deadline) {
+  if (names_.empty()) return client_->ask(question, deadline, true);  // rank 0 may not have come yet
+  try {
+    return client_->ask(question, deadline, false);
+  } catch (const Unavailable& error) {
+    throw Unavailable(text(names_[0], ", where the ranks meet, is gone: ", error.what()));
+  }
+}
+
 std::string Meeting::await(std::string question, std::string_view wanted, std::string_view purpose) {
   const auto begin = Clock::now();
   const Deadline deadline = begin + cluster_.timeout;
@@ -148,7 +157,7 @@ std::string Meeting::await(std::string question, std::string_view wanted, std::s
   for (;;) {
     const auto report = std::min(cluster_.heartbeat, cluster_.timeout / 2);
     // The desk holds a question for the time of a report; without an answer soon after it, it is not there.
-    const auto answer = client_->ask(question, std::min(deadline, Clock::now() + report + report / 4), names_.empty());
+    const auto answer = ask_desk(question, std::min(deadline, Clock::now() + report + report / 4));
     if (answer) {
       const Json read = object(*answer, source);
       const std::string kind = string(field(read, source, "kind"), source, "kind");

@@ -49,6 +49,7 @@ class Meeting {
   static MeetingTerms terms(const Cluster& cluster, const Introduction& introduction);
 
  private:
+  std::optional<std::string> ask_desk(const std::string& question, Deadline deadline);
   /// Asks until the answer is `wanted`, or the timeout has passed.
   std::string await(std::string question, std::string_view wanted, std::string_view purpose);
   std::string question(std::string_view kind) const;
