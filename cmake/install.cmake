@@ -17,6 +17,11 @@ foreach(kind shared static)
   endif()
 endforeach()
 
+get_property(components GLOBAL PROPERTY gradus_components)
+if(components)
+  install(TARGETS ${components} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/gradus-config.cmake.in ${PROJECT_BINARY_DIR}/gradus-config.cmake
                               INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/gradus-config-version.cmake COMPATIBILITY SameMinorVersion)

@@ -9,7 +9,8 @@ build="g++ make cmake ninja-build pkg-config python3 python3-venv llvm-19-dev li
 format="clang-format-19"
 full="clang-19 libclang-rt-19-dev clang-format-19 chromium"
 bench="python3-venv"
-optional="ccache clang-14"  # a second clean build in seconds; a users' compiler to test. Nothing depends on them
+# A second clean build in seconds; a users' compiler to test; training on several machines. Set-up goes on without them.
+optional="ccache clang-14 libucx-dev libgrpc++-dev"
 
 for purpose in "${@:-build}"; do
   case $purpose in

@@ -58,6 +58,8 @@ def check_include(root, path, quote, target):
         if path.parts[:3] != ("gradus", "backend", "cpu"):
             return f"LLVM's header {target} outside gradus/backend/cpu: put what needs it behind a header there"
         return None
+    if target.split("/")[0] in ("ucp", "ucs", "uct", "grpc", "grpcpp") and not path.name.endswith("_component.cpp"):
+        return f"{target} outside a *_component.cpp: put what needs it behind the table of its component"
     if target.endswith(".pb.h") and room_of(path) != "onnx" and path.name != "example.cpp":
         return f"generated code {target} outside gradus/onnx: use what gradus/onnx/model_file.h offers"
     if quote == '"':

@@ -1,0 +1,85 @@
+/// Who is where: the processes that train together, which of them this one is, and where they meet. Launchers supply
+/// nothing else; docs/decisions/distribute.md says which of them is believed.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gradus {
+
+/// What a process does. The chief is the worker of rank 0; an evaluator stands beside the cluster.
+enum class Task { chief, worker, parameter_server, evaluator };
+std::string_view name_of(Task task);
+
+/// A place in the network: "host:port" or "[v6 address]:port".
+struct Address {
+  std::string host;
+  int port = 0;
+
+  /// InvalidArgument, which begins with `what`, unless `written` is one with a port of 1 to 65535.
+  static Address parse(std::string_view written, std::string_view what);
+  /// Whether it is of this machine alone: localhost, 127.x.x.x or ::1.
+  bool is_loopback() const;
+  std::string to_string() const;
+  bool operator==(const Address&) const = default;
+};
+
+/// How ranks prove at the meeting that they belong together. Files are PEM.
+struct Credentials {
+  std::string token = {};                                  // a secret that all ranks share
+  std::string certificate = {}, key = {}, authority = {};  // files; all three: TLS, and both sides show certificates
+  bool has_tls() const { return !certificate.empty(); }
+};
+
+struct Cluster {
+  std::vector<std::string> workers = {};            // host:port of each rank, where they are known
+  std::vector<std::string> parameter_servers = {};  // the same of the servers
+  int rank = 0;                                     // among those of its task
+  std::chrono::milliseconds timeout{60'000};        // a peer that is silent for so long is an Error that names it
+  Task task = Task::worker;
+  int size = 0;                                 // how many ranks train; 0: as many as `workers` has
+  std::string meeting_point = {};               // host:port where rank 0 is met; empty: the first of `workers`
+  std::chrono::milliseconds heartbeat{10'000};  // how often a rank says that it lives
+  std::string interface = {};                   // whose address peers are told; empty: the one that reaches the meeting
+  Credentials credentials = {};
+  bool in_process = false;  // all ranks are threads of this process
+  std::string source = {};  // what said so, as "TF_CONFIG"
+
+  static constexpr int most_ranks = 16'384;
+
+  /// Of the variables of this process, in the order of `cluster_of`. One rank where nothing is said.
+  static Cluster from_environment();
+  /// All ranks inside of this process, for tests.
+  static Cluster simulated(int workers, int parameter_servers = 0);
+
+  /// How many ranks train together.
+  int ranks() const { return size > 0 ? size : static_cast<int>(workers.size()); }
+  int servers() const { return static_cast<int>(parameter_servers.size()); }
+  bool is_chief() const { return task == Task::chief || (task == Task::worker && rank == 0); }
+  /// Where rank 0 is met; only of clusters of more than one process.
+  Address meeting() const;
+  /// InvalidArgument says which field is wrong, what was expected and what was given.
+  void check() const;
+  /// One line: who, how many, where, by what.
+  std::string describe() const;
+};
+
+/// The value of a variable of the environment; nothing if it is not set.
+using EnvironmentLookup = std::function<std::string(std::string_view name)>;
+
+/// What variables say, from the first to the last source: GRADUS_CLUSTER (JSON), TF_CONFIG (JSON), torchrun's, Open
+/// MPI's, MPICH's (PMI), Slurm's. Each says what it knows: rank, number of ranks, meeting point. Two that say different
+/// things are an InvalidArgument that names both; within Slurm mpirun's rank and number count. GRADUS_TOKEN,
+/// GRADUS_CERTIFICATE, GRADUS_KEY and GRADUS_AUTHORITY are the credentials. The result is checked.
+Cluster cluster_of(const EnvironmentLookup& variable);
+
+/// A cluster from JSON as GRADUS_CLUSTER has it, for tests and tools; what it leaves out stays as it is by default.
+/// DataError where it is none.
+Cluster cluster_of_json(std::string_view written);
+
+/// The first host of Slurm's list, as "node[03-05,9],gpu1" -> "node03"; empty if the list is none.
+std::string first_host(std::string_view node_list);
+
+}  // namespace gradus

@@ -1,0 +1,70 @@
+/// What all ranks of a group do together on host memory: sums over shards, gathering, broadcasting, waiting. Every rank
+/// makes the same calls in the same order. Sums are those of tree_sum.h, so their bits do not depend on the number of
+/// ranks. Large values travel in pieces; what is started goes on whenever somebody calls `advance`.
+#pragma once
+#include <list>
+#include <optional>
+#include "gradus/distribute/transport.h"
+#include "gradus/distribute/tree_sum.h"
+
+namespace gradus {
+
+/// Where the elements of a value lie among ranks: rank r owns [cuts[r], cuts[r + 1]).
+using Cuts = std::vector<std::int64_t>;
+/// Parts of nearly the same size, cut at multiples of `grain`.
+Cuts even_cuts(std::int64_t count, int ranks, std::int64_t grain = 16);
+
+/// One call that is under way: its pieces, each of which is a small exchange of its own.
+class Collective;
+
+class Collectives {
+ public:
+  /// `shards`: over how many values is summed, at least as many as there are ranks; `bytes_of_piece`: of what travels
+  /// at once; up to two pieces of a call are under way.
+  Collectives(Transport& transport, int shards, std::chrono::milliseconds timeout,
+              std::int64_t bytes_of_piece = std::int64_t{4} << 20);
+  ~Collectives();
+  Collectives(const Collectives&) = delete;
+
+  /// The messages from now on are those of this step: a late one of another is never taken for one of them.
+  void begin_step(std::uint64_t step);
+  /// The shards that this rank adds.
+  ShardRange own_shards() const { return shards_of(transport_.rank(), transport_.ranks(), shards_); }
+
+  /// `out` becomes the sum over all shards on every rank. `own`: the values of own_shards(), in order, each as long as
+  /// `out`, which may be the first of them.
+  void all_reduce(DType type, std::span<const std::byte* const> own, std::span<std::byte> out);
+  /// Of the sum this rank gets what `cuts` gives it.
+  void reduce_scatter(DType type, std::span<const std::byte* const> own, const Cuts& cuts, std::span<std::byte> out);
+  /// Every rank's part, in place: `all` has this rank's part before, and all parts after.
+  void all_gather(DType type, const Cuts& cuts, std::span<std::byte> all);
+  /// `bytes` of rank `root` on every rank.
+  void broadcast(int root, std::span<std::byte> bytes);
+  /// Until all ranks are here.
+  void barrier();
+
+  /// all_reduce that is under way when this returns: `own` and `out` stay until `finish`. Of several each is finished
+  /// once, in any order.
+  Collective* start_all_reduce(DType type, std::span<const std::byte* const> own, std::span<std::byte> out);
+  /// Moves what can be moved without waiting, as between two kernels; whether anything was.
+  bool advance();
+  void finish(Collective* started);
+
+ private:
+  friend class Collective;
+  Collective* start(DType type, std::span<const std::byte* const> own, const Cuts& cuts, std::byte* out,
+                    std::int64_t out_begin, bool sums, bool gathers, std::string name);
+  bool advance_pieces();
+  Tag next_tag();
+
+  Transport& transport_;
+  const int shards_;
+  const std::chrono::milliseconds timeout_;
+  const std::int64_t bytes_of_piece_;
+  std::uint64_t step_ = 0;
+  std::uint32_t slot_ = 0;
+  int calls_ = 0;  // of this step
+  std::list<Collective> under_way_;
+};
+
+}  // namespace gradus

@@ -1,0 +1,22 @@
+/// Optional parts of the library, each a shared library of its own that is loaded when somebody asks for it: so that
+/// Gradus links and runs without what they need. They offer plain functions, and see nothing of the library.
+#pragma once
+#include <string>
+
+namespace gradus {
+
+struct Component {
+  const char* library;  // "gradus_ucx": of libgradus_ucx.so
+  const char* entry;    // the function that gives its table
+  const char* purpose;  // for messages: "messages by UCX"
+  const char* package;  // what has to be installed to build it
+  const char* runtime;  // what has to be installed to run it
+};
+
+/// The address of the component's entry. It stays loaded. Unavailable says what is missing and how to get it.
+void* load(const Component& component);
+
+/// Where components are looked for: beside the library or program that holds this code, and in ../lib.
+std::string folder_of_components();
+
+}  // namespace gradus

@@ -1,0 +1,301 @@
+/// libgradus_grpc.so: the one source that sees gRPC's headers. It sends bytes, so it has no generated code, and does
+/// not link protobuf, of which the library has its own.
+#include "gradus/distribute/grpc_component.h"
+#include <grpc/support/log.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+namespace gradus {
+namespace {
+
+constexpr const char *method = "/gradus.Meeting/Ask", *token_key = "gradus-token";
+
+std::string text_of(const char* given) { return given != nullptr ? given : ""; }
+
+std::string bytes_of(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  std::string out;
+  if (!buffer.Dump(&slices).ok()) return out;
+  for (const grpc::Slice& slice : slices) out.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  return out;
+}
+
+grpc::ByteBuffer buffer_of(const char* bytes, std::size_t size) {
+  const grpc::Slice slice(bytes, size);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+/// Takes as long whatever differs.
+bool is_same(const std::string& a, const std::string& b) {
+  unsigned difference = a.size() == b.size() ? 0 : 1;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(i < b.size() ? b[i] : 0);
+  return difference == 0;
+}
+
+void say(const std::string& problem, char* why, std::size_t size) {
+  if (size == 0) return;
+  const std::size_t length = std::min(size - 1, problem.size());
+  std::memcpy(why, problem.data(), length);
+  why[length] = 0;
+}
+
+class Server;
+
+/// One question. Whoever takes `finishing_` ends it.
+class Question : public grpc::ServerGenericBidiReactor {
+ public:
+  Question(Server& server, grpc::GenericCallbackServerContext& context);
+  void OnReadDone(bool is_read) override;
+  void OnCancel() override;
+  void OnDone() override { delete this; }
+  void answer(const char* bytes, std::size_t size) {
+    if (finishing_.exchange(true)) return;
+    reply_ = buffer_of(bytes, size);
+    StartWriteAndFinish(&reply_, {}, grpc::Status::OK);
+  }
+
+ private:
+  void end(grpc::StatusCode code, const char* why) {
+    if (!finishing_.exchange(true)) Finish({code, why});
+  }
+  Server& server_;
+  const std::string peer_;
+  grpc::ByteBuffer request_, reply_;
+  std::atomic<bool> finishing_ = false;
+  friend class Server;
+  std::uint64_t number_ = 0;   // guarded by the server, from 1 on once it is asked
+  bool is_cancelled_ = false;  // the same
+};
+
+class Server : public grpc::CallbackGenericService {
+ public:
+  explicit Server(const GrpcServerSettings& settings)
+      : settings_(settings), token_(text_of(settings.credentials.token)) {
+    settings_.credentials = {};  // texts that do not stay
+  }
+
+  std::string start(const GrpcServerSettings& given) {
+    grpc::ServerBuilder builder;
+    int port = 0;
+    auto credentials = grpc::InsecureServerCredentials();
+    if (given.credentials.certificate != nullptr) {
+      grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+      options.pem_root_certs = text_of(given.credentials.authority);
+      options.pem_key_cert_pairs.push_back({text_of(given.credentials.key), text_of(given.credentials.certificate)});
+      credentials = grpc::SslServerCredentials(options);
+    }
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second one at this port is a mistake
+    builder.AddListeningPort(given.address, credentials, &port);
+    builder.SetMaxReceiveMessageSize(given.most_bytes);
+    builder.SetMaxSendMessageSize(-1);
+    builder.RegisterCallbackGenericService(this);
+    server_ = builder.BuildAndStart();
+    if (server_ != nullptr && port != 0) return {};
+    return "nobody can listen at this address: another process does, or it is none of this machine, or a certificate "
+           "is "
+           "wrong";
+  }
+
+  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
+    return new Question(*this, *context);
+  }
+
+  bool has_token(const grpc::GenericCallbackServerContext& context) const {
+    const auto found = context.client_metadata().find(token_key);
+    const std::string given = found == context.client_metadata().end()
+                                  ? std::string()
+                                  : std::string(found->second.data(), found->second.size());
+    return is_same(given, token_);
+  }
+
+  /// Its number, or 0 if who asked has gone already.
+  std::uint64_t add(Question& question) {
+    const std::lock_guard lock(mutex_);
+    if (question.is_cancelled_) return 0;
+    open_[++last_] = &question;
+    return question.number_ = last_;
+  }
+  /// Its number if it was open.
+  std::uint64_t cancel(Question& question) {
+    const std::lock_guard lock(mutex_);
+    question.is_cancelled_ = true;
+    return open_.erase(question.number_) > 0 ? question.number_ : 0;
+  }
+  /// Null if it is answered, or who asked has gone.
+  Question* take(std::uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    const auto found = open_.find(number);
+    if (found == open_.end()) return nullptr;
+    Question* const question = found->second;
+    open_.erase(found);
+    return question;
+  }
+
+  void stop(int milliseconds) {
+    server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(milliseconds));
+    server_->Wait();
+  }
+  const GrpcServerSettings& settings() const { return settings_; }
+
+ private:
+  GrpcServerSettings settings_;
+  const std::string token_;
+  std::unique_ptr<grpc::Server> server_;
+  std::mutex mutex_;
+  std::map<std::uint64_t, Question*> open_;
+  std::uint64_t last_ = 0;
+};
+
+Question::Question(Server& server, grpc::GenericCallbackServerContext& context)
+    : server_(server), peer_(context.peer()) {
+  if (context.method() != method) {
+    end(grpc::StatusCode::UNIMPLEMENTED, "there is no such question");
+  } else if (!server.has_token(context)) {
+    server.settings().refused(server.settings().owner, peer_.c_str());
+    end(grpc::StatusCode::UNAUTHENTICATED, "the token is another");
+  } else {
+    StartRead(&request_);
+  }
+}
+
+void Question::OnReadDone(bool is_read) {
+  if (!is_read) return end(grpc::StatusCode::INVALID_ARGUMENT, "there is no question");
+  const std::string bytes = bytes_of(request_);
+  const std::string peer = peer_;  // the answer may come, and end this, before `asked` returns
+  const GrpcServerSettings& settings = server_.settings();
+  if (const std::uint64_t number = server_.add(*this))
+    settings.asked(settings.owner, number, bytes.data(), bytes.size(), peer.c_str());
+}
+
+void Question::OnCancel() {
+  if (const std::uint64_t number = server_.cancel(*this)) server_.settings().left(server_.settings().owner, number);
+  end(grpc::StatusCode::CANCELLED, "who asked has gone");
+}
+
+class Client {
+ public:
+  explicit Client(const GrpcClientSettings& settings) : token_(text_of(settings.credentials.token)) {
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(settings.most_bytes);
+    arguments.SetMaxSendMessageSize(-1);
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 20);
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 20);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    auto credentials = grpc::InsecureChannelCredentials();
+    if (settings.credentials.certificate != nullptr)
+      credentials = grpc::SslCredentials({text_of(settings.credentials.authority), text_of(settings.credentials.key),
+                                          text_of(settings.credentials.certificate)});
+    stub_ = std::make_unique<grpc::GenericStub>(grpc::CreateCustomChannel(settings.address, credentials, arguments));
+  }
+
+  grpc::Status ask(const char* bytes, std::size_t size, int milliseconds, bool awaits, std::string& answer) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(milliseconds));
+    context.set_wait_for_ready(awaits);
+    if (!token_.empty()) context.AddMetadata(token_key, token_);
+    const grpc::ByteBuffer request = buffer_of(bytes, size);
+    grpc::ByteBuffer reply;
+    grpc::Status status;
+    std::unique_lock lock(mutex_);
+    if (is_cancelled_) return {grpc::StatusCode::CANCELLED, "it was given up"};
+    under_way_.insert(&context);
+    bool is_done = false;
+    lock.unlock();
+    stub_->UnaryCall(&context, method, {}, &request, &reply, [&](grpc::Status ended) {
+      const std::lock_guard within(mutex_);
+      status = std::move(ended);
+      is_done = true;
+      changed_.notify_all();
+    });
+    lock.lock();
+    changed_.wait(lock, [&] { return is_done; });  // it ends by the deadline of the context
+    under_way_.erase(&context);
+    if (status.ok()) answer = bytes_of(reply);
+    return status;
+  }
+
+  void cancel() {
+    const std::lock_guard lock(mutex_);
+    is_cancelled_ = true;
+    for (grpc::ClientContext* const context : under_way_) context->TryCancel();
+  }
+
+ private:
+  const std::string token_;
+  std::unique_ptr<grpc::GenericStub> stub_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<grpc::ClientContext*> under_way_;
+  bool is_cancelled_ = false;
+};
+
+GrpcResult result_of(const grpc::Status& status) {
+  switch (status.error_code()) {
+    case grpc::StatusCode::OK: return GrpcResult::answered;
+    case grpc::StatusCode::DEADLINE_EXCEEDED: return GrpcResult::late;
+    case grpc::StatusCode::UNAVAILABLE: return GrpcResult::unreachable;
+    case grpc::StatusCode::UNAUTHENTICATED: return GrpcResult::refused;
+    default: return GrpcResult::failed;
+  }
+}
+
+constexpr GrpcTable table = {
+    .version = GrpcTable::current,
+    .serve = [](const GrpcServerSettings* settings, char* why, std::size_t size) -> void* {
+      auto server = std::make_unique<Server>(*settings);
+      const std::string problem = server->start(*settings);
+      if (problem.empty()) return server.release();
+      say(problem, why, size);
+      return nullptr;
+    },
+    .answer =
+        [](void* server, std::uint64_t call, const char* bytes, std::size_t size) {
+          if (Question* const question = static_cast<Server*>(server)->take(call)) question->answer(bytes, size);
+        },
+    .stop =
+        [](void* server, int milliseconds) {
+          const std::unique_ptr<Server> ended(static_cast<Server*>(server));
+          ended->stop(milliseconds);
+        },
+    .connect = [](const GrpcClientSettings* settings) -> void* { return new Client(*settings); },
+    .ask =
+        [](void* client, const char* bytes, std::size_t size, int milliseconds, int awaits, void* owner,
+           void (*answered)(void*, const char*, std::size_t), char* why, std::size_t why_size) {
+          std::string answer;
+          const grpc::Status status = static_cast<Client*>(client)->ask(bytes, size, milliseconds, awaits != 0, answer);
+          if (status.ok()) answered(owner, answer.data(), answer.size());
+          else say(status.error_message(), why, why_size);
+          return result_of(status);
+        },
+    .cancel = [](void* client) { static_cast<Client*>(client)->cancel(); },
+    .disconnect = [](void* client) { delete static_cast<Client*>(client); },
+};
+
+}  // namespace
+}  // namespace gradus
+
+/// What goes wrong is said by who asked; gRPC's own log is for those that set GRPC_VERBOSITY.
+extern "C" __attribute__((visibility("default"))) const gradus::GrpcTable* gradus_grpc() {
+  if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
+  return &gradus::table;
+}

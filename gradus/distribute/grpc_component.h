@@ -1,0 +1,53 @@
+/// What libgradus_grpc.so offers: bytes asked and bytes answered over gRPC, by plain functions without exceptions, so
+/// that it fits every build of the library. Questions may be answered late, from any thread.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace gradus {
+
+/// Null where there is none. Certificates are texts in PEM.
+struct GrpcCredentials {
+  const char *token, *certificate, *key, *authority;
+};
+
+struct GrpcServerSettings {
+  const char* address;
+  GrpcCredentials credentials;
+  int most_bytes;  // of a question
+  void* owner;     // what the functions below get
+  void (*asked)(void* owner, std::uint64_t call, const char* bytes, std::size_t size, const char* peer);
+  void (*left)(void* owner, std::uint64_t call);   // who asked has gone before there was an answer
+  void (*refused)(void* owner, const char* peer);  // it has another token, or none
+};
+
+struct GrpcClientSettings {
+  const char* address;
+  GrpcCredentials credentials;
+  int most_bytes;  // of an answer
+};
+
+enum class GrpcResult : int { answered, late, unreachable, refused, failed };
+
+struct GrpcTable {
+  static constexpr std::uint32_t current = 1;
+  std::uint32_t version;
+  /// A server; null where it cannot be, and `why` says it.
+  void* (*serve)(const GrpcServerSettings* settings, char* why, std::size_t why_size);
+  void (*answer)(void* server, std::uint64_t call, const char* bytes, std::size_t size);
+  /// Answers have so many milliseconds to arrive.
+  void (*stop)(void* server, int milliseconds);
+  /// A client, which connects when it first asks.
+  void* (*connect)(const GrpcClientSettings* settings);
+  /// Waits for the answer; `awaits`: for the server, too, which else is `unreachable` at once. Several threads may ask.
+  GrpcResult (*ask)(void* client, const char* bytes, std::size_t size, int milliseconds, int awaits, void* owner,
+                    void (*answered)(void* owner, const char* bytes, std::size_t size), char* why,
+                    std::size_t why_size);
+  /// Whoever asks, or will ask, gets `failed`.
+  void (*cancel)(void* client);
+  void (*disconnect)(void* client);
+};
+
+using GrpcEntry = const GrpcTable* (*)();
+
+}  // namespace gradus

@@ -1,0 +1,271 @@
+#include "gradus/distribute/meeting.h"
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <random>
+#include <utility>
+#include "gradus/base/error.h"
+#include "gradus/base/no_signals.h"
+#include "gradus/base/notice.h"
+#include "gradus/distribute/json_fields.h"
+
+namespace gradus {
+namespace {
+
+using namespace std::chrono_literals;
+using Json = nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view source = "an answer of the meeting";
+constexpr std::string_view digits = "0123456789abcdef";
+
+std::string written(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::string hexadecimal(std::string_view bytes) {
+  std::string out;
+  out.reserve(2 * bytes.size());
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += {digits[byte / 16], digits[byte % 16]};
+  }
+  return out;
+}
+
+std::string bytes_of(std::string_view hexadecimal) {
+  std::string out;
+  for (std::size_t i = 0; i + 1 < hexadecimal.size(); i += 2) {
+    const auto high = digits.find(hexadecimal[i]), low = digits.find(hexadecimal[i + 1]);
+    require<DataError>(high != std::string_view::npos && low != std::string_view::npos, source,
+                       ": no hexadecimal digits");
+    out += static_cast<char>(high * 16 + low);
+  }
+  return out;
+}
+
+std::string drawn_incarnation() {
+  std::random_device random;
+  std::string out;
+  for (int i = 0; i < 4; ++i) {
+    const std::uint32_t word = random();
+    out += hexadecimal({reinterpret_cast<const char*>(&word), sizeof word});
+  }
+  return out;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 && name[0] != 0 ? name.data() : "a host without a name";
+}
+
+std::vector<std::string> strings(const Json& answer, const std::string& name) {
+  const Json& list = field(answer, source, name);
+  if (!list.is_array()) throw unexpected(source, name, "a list", list);
+  std::vector<std::string> out;
+  for (const Json& each : list) out.push_back(string(each, source, name));
+  return out;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 8); ++i) out += (i > 0 ? ", " : "") + names[i];
+  return names.size() > 8 ? text(out, " and ", names.size() - 8, " more") : out;
+}
+
+double seconds_of(Clock::duration time) { return static_cast<double>(time / 100ms) / 10; }
+
+}  // namespace
+
+MeetingTerms Meeting::terms(const Cluster& cluster, const Introduction& introduction) {
+  return {cluster.ranks(),      introduction.generation, introduction.fingerprint,
+          introduction.version, cluster.heartbeat,       std::min(cluster.heartbeat, cluster.timeout / 2)};
+}
+
+Meeting::Meeting(const Cluster& cluster, Introduction introduction, std::shared_ptr<MeetingDesk> desk)
+    : cluster_(cluster),
+      introduction_(std::move(introduction)),
+      incarnation_(drawn_incarnation()),
+      place_(cluster.in_process || cluster.ranks() == 1 ? "this process" : cluster.meeting().to_string()),
+      desk_(std::move(desk)) {
+  cluster_.check();
+  require(cluster_.task == Task::worker || cluster_.task == Task::chief, "Meeting: a ", name_of(cluster_.task),
+          " is none of the ranks that train together");
+  internal_check(!cluster_.in_process || desk_ != nullptr, "ranks of one process meet at no desk");
+  if (desk_ == nullptr && cluster_.rank == 0) {
+    desk_ = std::make_shared<MeetingDesk>(terms(cluster_, introduction_));
+    owns_desk_ = true;
+    if (cluster_.ranks() > 1)
+      server_ = grpc_server(cluster_.meeting(), cluster_.interface, cluster_.credentials, *desk_);
+  }
+  client_ = desk_ != nullptr ? in_process_client(*desk_) : grpc_client(cluster_.meeting(), cluster_.credentials);
+  try {
+    const Json roster = object(await(question("join"), "all here", "rank 0"), source);
+    names_ = strings(roster, "names");
+    hosts_ = strings(roster, "hosts");
+    require<DataError>(static_cast<int>(names_.size()) == cluster_.ranks() && hosts_.size() == names_.size(), source,
+                       ": there are ", names_.size(), " names of ", cluster_.ranks(), " ranks");
+  } catch (const Error& error) {
+    if (owns_desk_) desk_->close(error.what());
+    // Those that come a little later are told why, too.
+    if (server_ != nullptr) desk_->wait_until_told(in(std::min<std::chrono::milliseconds>(5s, cluster_.timeout / 4)));
+    if (server_ != nullptr) server_->stop(1s);
+    throw;
+  }
+  const NoSignals quiet;
+  beating_ = std::thread([this] { beat(); });
+}
+
+Meeting::~Meeting() {
+  const bool in_order = is_leaving_;
+  if (!in_order) {
+    fail("it has ended before its work was done");
+    is_leaving_ = true;
+  }
+  client_->cancel();
+  beating_.join();
+  if (!owns_desk_) return;
+  desk_->close(text(names_[0], " has ended, and with it the meeting"), in_order);
+  if (server_ != nullptr) server_->stop(1s);
+}
+
+std::string Meeting::question(std::string_view kind) const {
+  Json out = {{"kind", kind}, {"rank", cluster_.rank}, {"incarnation", incarnation_}};
+  if (kind == "join") {
+    out["protocol"] = MeetingDesk::protocol;
+    out["version"] = introduction_.version;
+    out["fingerprint"] = introduction_.fingerprint;
+    out["generation"] = introduction_.generation;
+    out["ranks"] = cluster_.ranks();
+    out["host"] = host_name();
+    out["process"] = static_cast<int>(getpid());
+  }
+  return written(out);
+}
+
+std::optional<std::string> Meeting::ask_desk(const std::string& question, Deadline deadline) {
+  if (names_.empty()) return client_->ask(question, deadline, true);  // rank 0 may not have come yet
+  try {
+    return client_->ask(question, deadline, false);
+  } catch (const Unavailable& error) {
+    throw Unavailable(text(names_[0], ", where the ranks meet, is gone: ", error.what()));
+  }
+}
+
+std::string Meeting::await(std::string question, std::string_view wanted, std::string_view purpose) {
+  const auto begin = Clock::now();
+  const Deadline deadline = begin + cluster_.timeout;
+  std::string missing(purpose);
+  for (;;) {
+    const auto report = std::min(cluster_.heartbeat, cluster_.timeout / 2);
+    // The desk holds a question for the time of a report; without an answer soon after it, it is not there.
+    const auto answer = ask_desk(question, std::min(deadline, Clock::now() + report + report / 4));
+    if (answer) {
+      const Json read = object(*answer, source);
+      const std::string kind = string(field(read, source, "kind"), source, "kind");
+      if (kind == wanted) return *answer;
+      if (kind == "failed" || kind == "over") throw Unavailable(string(field(read, source, "why"), source, "why"));
+      missing = joined(strings(read, "missing"));
+    }
+    const auto waited = Clock::now() - begin;
+    const std::string state =
+        text(cluster_.ranks(), " ranks meet at ", place_, "; missing after ", seconds_of(waited), " s: ", missing);
+    if (Clock::now() >= deadline)
+      throw Unavailable(text(state,
+                             ": it was not started, cannot reach the meeting, or is stopped (Cluster::timeout is ",
+                             seconds_of(cluster_.timeout), " s)"));
+    notice(text("gradus: rank ", cluster_.rank, " waits: ", state, "\n"));
+  }
+}
+
+bool Meeting::is_on_one_host() const {
+  return std::ranges::all_of(hosts_, [&](const std::string& host) { return host == hosts_[0]; });
+}
+
+std::vector<std::string> Meeting::share(const std::string& topic, std::string_view bytes) {
+  internal_check(bytes.size() <= MeetingDesk::most_shared_bytes, "too much is shared at a meeting");
+  Json asked = parse_json(question("share"), source);
+  asked["topic"] = topic;
+  asked["value"] = hexadecimal(bytes);
+  const Json answer = object(await(written(asked), "shared", topic), source);
+  std::vector<std::string> out;
+  for (const std::string& each : strings(answer, "values")) out.push_back(bytes_of(each));
+  require<DataError>(static_cast<int>(out.size()) == cluster_.ranks(), source, ": there are ", out.size(),
+                     " values of ", cluster_.ranks(), " ranks");
+  return out;
+}
+
+void Meeting::set_doing(std::string doing) {
+  const std::lock_guard lock(mutex_);
+  doing_ = std::move(doing);
+}
+
+void Meeting::beat() {
+  const std::string begun = question("beat");
+  while (!is_leaving_) {
+    Json asked = parse_json(begun, source);
+    {
+      const std::lock_guard lock(mutex_);
+      asked["doing"] = doing_.substr(0, 1000);
+    }
+    try {
+      const auto answer = client_->ask(written(asked), Clock::now() + 2 * cluster_.heartbeat, false);
+      if (!answer) {
+        lose(text(names_[0], ", where the ranks meet, has given no sign of life for ",
+                  seconds_of(2 * cluster_.heartbeat), " s: it is stopped or cannot be reached"));
+        return;
+      }
+      const Json read = object(*answer, source);
+      const std::string kind = string(field(read, source, "kind"), source, "kind");
+      if (kind == "alive") continue;
+      if (kind != "over") lose(string(field(read, source, "why"), source, "why"));
+    } catch (const Error& error) { lose(text(names_[0], ", where the ranks meet, is gone: ", error.what())); }
+    return;
+  }
+}
+
+void Meeting::lose(const std::string& why) {
+  if (is_leaving_) return;
+  std::function<void(const std::string&)> told;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_.empty()) failure_ = why;
+    told = std::exchange(told_, {});
+  }
+  if (told) told(why);
+}
+
+void Meeting::on_failure(std::function<void(const std::string&)> told) {
+  std::string why;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_.empty()) {
+      told_ = std::move(told);
+      return;
+    }
+    why = failure_;
+  }
+  told(why);
+}
+
+void Meeting::check() const {
+  const std::lock_guard lock(mutex_);
+  require<Unavailable>(failure_.empty(), failure_);
+}
+
+void Meeting::tell(const std::string& question) noexcept {
+  try {
+    client_->ask(question, Clock::now() + 1s, false);
+  } catch (...) {}  // whom it would tell has gone: there is nobody to say it to
+}
+
+void Meeting::fail(const std::string& why) noexcept {
+  Json asked = parse_json(question("fail"), source);
+  asked["why"] = why.substr(0, 4000);
+  tell(written(asked));
+}
+
+void Meeting::leave() noexcept {
+  if (is_leaving_.exchange(true)) return;
+  tell(question("leave"));
+}
+
+}  // namespace gradus

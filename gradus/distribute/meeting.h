@@ -1,0 +1,75 @@
+/// Where ranks meet before they exchange tensors, and learn of each other's end. Rank 0 holds the desk at the cluster's
+/// meeting point; by gRPC between processes, by calls within one. What is wrong is an Unavailable on every rank that
+/// says who, where and what it was doing, after the cluster's timeout at the latest.
+#pragma once
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include "gradus/distribute/meeting_desk.h"
+
+namespace gradus {
+
+/// What a rank says of itself; all have to say the same.
+struct Introduction {
+  std::string fingerprint = {};
+  std::string version = {};  // of the library
+  int generation = 1;
+};
+
+class Meeting {
+ public:
+  /// Returns when all ranks are here. Who waits says for whom, once a heartbeat's time, on standard error.
+  /// `desk`: of clusters in one process that which all share; rank 0 of others makes its own.
+  Meeting(const Cluster& cluster, Introduction introduction, std::shared_ptr<MeetingDesk> desk = nullptr);
+  /// Without leave() before it the others are told that this rank has failed. It waits for nobody, a second at most for
+  /// what it has to say.
+  ~Meeting();
+  Meeting(const Meeting&) = delete;
+  Meeting& operator=(const Meeting&) = delete;
+
+  /// "rank 1 (node3, process 4711)", by rank.
+  const std::vector<std::string>& names() const { return names_; }
+  /// Whether all are on one machine, by its name.
+  bool is_on_one_host() const;
+  /// What each rank shares under this topic, by rank; all call it. At most MeetingDesk::most_shared_bytes.
+  std::vector<std::string> share(const std::string& topic, std::string_view bytes);
+  /// For messages of others, if this rank ends: "all_reduce 3 of step 12".
+  void set_doing(std::string doing);
+
+  /// From another thread, once, as soon as a rank is lost; at once if one was lost before.
+  void on_failure(std::function<void(const std::string& why)> told);
+  /// Unavailable if a rank is lost.
+  void check() const;
+  /// Tells all others that this rank cannot go on.
+  void fail(const std::string& why) noexcept;
+  /// This rank has done all that the others need of it; nobody waits for it any more.
+  void leave() noexcept;
+
+  /// The terms of a cluster's meeting, as rank 0 has them.
+  static MeetingTerms terms(const Cluster& cluster, const Introduction& introduction);
+
+ private:
+  std::optional<std::string> ask_desk(const std::string& question, Deadline deadline);
+  /// Asks until the answer is `wanted`, or the timeout has passed.
+  std::string await(std::string question, std::string_view wanted, std::string_view purpose);
+  std::string question(std::string_view kind) const;
+  void beat();
+  void lose(const std::string& why);
+  void tell(const std::string& question) noexcept;
+
+  const Cluster cluster_;
+  const Introduction introduction_;
+  const std::string incarnation_, place_;
+  std::shared_ptr<MeetingDesk> desk_;
+  bool owns_desk_ = false;
+  std::unique_ptr<RpcServer> server_;
+  std::unique_ptr<RpcClient> client_;
+  std::vector<std::string> names_, hosts_;
+  mutable std::mutex mutex_;
+  std::string doing_, failure_;
+  std::function<void(const std::string&)> told_;
+  std::atomic<bool> is_leaving_ = false;
+  std::thread beating_;
+};
+
+}  // namespace gradus

@@ -1,0 +1,283 @@
+#include "gradus/distribute/meeting_desk.h"
+#include <algorithm>
+#include "gradus/base/error.h"
+#include "gradus/base/no_signals.h"
+#include "gradus/base/notice.h"
+#include "gradus/distribute/json_fields.h"
+
+namespace gradus {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view source = "a question at the meeting";
+
+/// Texts of others may hold bytes that are no UTF-8.
+std::string written(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::string failed(const std::string& why) { return written({{"kind", "failed"}, {"why", why}}); }
+
+std::string short_string(const Json& object, const std::string& name, std::size_t most) {
+  std::string read = string(field(object, source, name), source, name);
+  require<DataError>(read.size() <= most, source, ": `", name, "` has ", read.size(), " bytes, at most ", most);
+  return read;
+}
+
+}  // namespace
+
+/// As it came, with what every question has.
+struct MeetingDesk::Question {
+  std::uint64_t call;
+  Json fields;
+  std::string kind, incarnation;
+  int rank;
+
+  Question(std::uint64_t number, std::string_view bytes) : call(number), fields(object(bytes, source)) {
+    kind = short_string(fields, "kind", 16);
+    incarnation = short_string(fields, "incarnation", 64);
+    rank = integer(field(fields, source, "rank"), source, "rank");
+    require<DataError>(!incarnation.empty(), source, ": `incarnation` is empty");
+  }
+};
+
+MeetingDesk::MeetingDesk(MeetingTerms terms)
+    : terms_(std::move(terms)), seats_(static_cast<std::size_t>(terms_.ranks)), told_(seats_.size()) {
+  const NoSignals quiet;
+  watcher_ = std::thread([this] { watch(); });
+}
+
+MeetingDesk::~MeetingDesk() {
+  close("rank 0 has ended the meeting");
+  {
+    const std::lock_guard lock(mutex_);
+    is_closing_ = true;
+  }
+  changed_.notify_all();
+  watcher_.join();
+}
+
+void MeetingDesk::send(Replies replies) {
+  for (const Reply& each : replies) each.answer(each.bytes);
+}
+
+void MeetingDesk::ask(std::uint64_t call, std::string_view bytes, Answer answer) {
+  Replies replies;
+  try {
+    const Question question(call, bytes);
+    const std::lock_guard lock(mutex_);
+    const bool is_ours = question.rank >= 0 && question.rank < terms_.ranks;
+    if (!failure_.empty()) {
+      if (is_ours) told_[static_cast<std::size_t>(question.rank)] = true;
+      replies.push_back({answer, end_reply()});
+    } else if (question.kind == "join") {
+      join(question, answer, replies);
+    } else {
+      require<DataError>(is_ours && seats_[static_cast<std::size_t>(question.rank)].incarnation == question.incarnation,
+                         "rank ", question.rank, " asks the meeting, and has not joined it");
+      Seat& seat = seats_[static_cast<std::size_t>(question.rank)];
+      seat.last_sign = Clock::now();
+      if (question.kind == "share") {
+        share(question, answer, replies);
+      } else if (question.kind == "beat") {
+        seat.doing = short_string(question.fields, "doing", 4096);
+        hold(question, {}, terms_.heartbeat / 2, answer);
+      } else if (question.kind == "leave") {
+        seat.has_left = true;
+        replies.push_back({answer, written({{"kind", "alive"}})});
+      } else if (question.kind == "fail") {
+        fail(text(seat.name, ": ", short_string(question.fields, "why", 8192)), replies);
+        replies.push_back({answer, written({{"kind", "alive"}})});
+      } else {
+        throw DataError(text(source, ": `kind` is \"", question.kind, "\", which there is not"));
+      }
+    }
+  } catch (const DataError& error) { replies.push_back({answer, failed(error.what())}); }
+  send(std::move(replies));
+}
+
+std::string MeetingDesk::mismatch(const Question& question) const {
+  const Json& fields = question.fields;
+  const std::string host = short_string(fields, "host", 256);
+  const int process = integer(field(fields, source, "process"), source, "process");
+  const std::string who = text("rank ", question.rank, " (", host, ", process ", process, ")");
+  const auto differ = [&](std::string_view what, const auto& theirs, const auto& ours) {
+    return text(who, " and rank 0 do not belong together: ", what, " is ", theirs, " there and ", ours, " at rank 0");
+  };
+  const int theirs = integer(field(fields, source, "protocol"), source, "protocol");
+  if (theirs != protocol) return differ("the protocol of the meeting", theirs, protocol);
+  if (const auto version = short_string(fields, "version", 256); version != terms_.version)
+    return differ("the version of Gradus", version, terms_.version);
+  if (const int ranks = integer(field(fields, source, "ranks"), source, "ranks"); ranks != terms_.ranks)
+    return differ("the number of ranks", ranks, terms_.ranks);
+  if (const int made = integer(field(fields, source, "generation"), source, "generation"); made != terms_.generation)
+    return differ("the generation of the group", made, terms_.generation);
+  if (question.rank < 0 || question.rank >= terms_.ranks)
+    return text(who, " is none of the ", terms_.ranks, " ranks: expected 0 .. ", terms_.ranks - 1);
+  if (const auto print = short_string(fields, "fingerprint", 4096); print != terms_.fingerprint)
+    return differ("the fingerprint of program, model and strategy", print, terms_.fingerprint);
+  const Seat& seat = seats_[static_cast<std::size_t>(question.rank)];
+  if (seat.is_taken() && seat.incarnation != question.incarnation)
+    return text("two processes say that they are rank ", question.rank, ": ", seat.name, " and process ", process,
+                " on ", host);
+  return {};
+}
+
+void MeetingDesk::join(const Question& question, Answer answer, Replies& replies) {
+  const std::string wrong = mismatch(question);
+  if (!wrong.empty()) {
+    fail(wrong, replies);
+    if (question.rank >= 0 && question.rank < terms_.ranks) told_[static_cast<std::size_t>(question.rank)] = true;
+    replies.push_back({answer, failed(wrong)});
+    return;
+  }
+  Seat& seat = seats_[static_cast<std::size_t>(question.rank)];
+  seat.incarnation = question.incarnation;
+  seat.host = short_string(question.fields, "host", 256);
+  seat.name = text("rank ", question.rank, " (", seat.host, ", process ",
+                   integer(question.fields.at("process"), source, "process"), ")");
+  seat.last_sign = Clock::now();
+  hold(question, {}, terms_.report, answer);
+  if (!std::ranges::all_of(seats_, &Seat::is_taken)) return;
+  is_complete_ = true;
+  for (Seat& each : seats_) each.last_sign = Clock::now();
+  answer_held([&](const Held& each) { return each.kind == "join" ? std::optional(roster()) : std::nullopt; }, replies);
+}
+
+void MeetingDesk::share(const Question& question, Answer answer, Replies& replies) {
+  const std::string topic = short_string(question.fields, "topic", 256);
+  const std::string value = short_string(question.fields, "value", 2 * most_shared_bytes);
+  require<DataError>(topics_.contains(topic) || topics_.size() < most_topics, source, ": more than ", most_topics,
+                     " topics at a time");
+  Topic& shared = topics_[topic];
+  shared.values[question.rank] = value;
+  shared.told.resize(seats_.size());
+  hold(question, topic, terms_.report, answer);
+  if (shared.values.size() < seats_.size()) return;
+  Json values = Json::array();
+  for (const auto& [rank, each] : shared.values) values.push_back(each);
+  const std::string all = written({{"kind", "shared"}, {"values", values}});
+  answer_held(
+      [&](const Held& each) -> std::optional<std::string> {
+        if (each.kind != "share" || each.topic != topic) return {};
+        shared.told[static_cast<std::size_t>(each.rank)] = true;
+        return all;
+      },
+      replies);
+  if (std::ranges::all_of(shared.told, [](bool told) { return told; })) topics_.erase(topic);
+}
+
+void MeetingDesk::hold(const Question& question, std::string topic, std::chrono::milliseconds time, Answer answer) {
+  held_.push_back(
+      {question.call, question.rank, question.kind, std::move(topic), Clock::now() + time, std::move(answer)});
+}
+
+void MeetingDesk::answer_held(const std::function<std::optional<std::string>(const Held&)>& reply, Replies& replies) {
+  std::erase_if(held_, [&](Held& each) {
+    auto bytes = reply(each);
+    if (!bytes) return false;
+    replies.push_back({std::move(each.answer), std::move(*bytes)});
+    return true;
+  });
+}
+
+void MeetingDesk::fail(const std::string& why, Replies& replies) {
+  if (failure_.empty()) failure_ = why;
+  answer_held(
+      [&](const Held& each) {
+        told_[static_cast<std::size_t>(each.rank)] = true;
+        return std::optional(end_reply());
+      },
+      replies);
+}
+
+std::string MeetingDesk::end_reply() const {
+  return written({{"kind", ended_in_order_ ? "over" : "failed"}, {"why", failure_}});
+}
+
+std::string MeetingDesk::wait_reply(const std::string& topic) const {
+  Json missing = Json::array();
+  const auto found = topics_.find(topic);
+  for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
+    const bool is_here =
+        found == topics_.end() ? seats_[rank].is_taken() : found->second.values.contains(static_cast<int>(rank));
+    if (!is_here) missing.push_back(seats_[rank].is_taken() ? seats_[rank].name : text("rank ", rank));
+  }
+  return written({{"kind", "wait"}, {"missing", missing}});
+}
+
+std::string MeetingDesk::roster() const {
+  Json names = Json::array(), hosts = Json::array();
+  for (const Seat& seat : seats_) names.push_back(seat.name), hosts.push_back(seat.host);
+  return written({{"kind", "all here"}, {"names", names}, {"hosts", hosts}});
+}
+
+std::string MeetingDesk::last_words(const Seat& seat) const {
+  return seat.doing.empty() ? std::string() : text("; what it did last, as far as it said: ", seat.doing);
+}
+
+void MeetingDesk::left(std::uint64_t call) {
+  Replies replies;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find(held_, call, &Held::call);
+    if (found == held_.end()) return;
+    Seat& seat = seats_[static_cast<std::size_t>(found->rank)];
+    held_.erase(found);
+    if (!is_complete_) seat = {};  // it may come again
+    else if (!seat.has_left)
+      fail(text(seat.name, " is gone: its connection has ended, so it was killed or has crashed", last_words(seat)),
+           replies);
+  }
+  send(std::move(replies));
+}
+
+void MeetingDesk::refused(std::string_view peer) {
+  notice(text("gradus: the meeting has turned ", printable(peer, true), " away: it has another token, or none\n"));
+}
+
+void MeetingDesk::close(const std::string& why, bool in_order) {
+  Replies replies;
+  {
+    const std::lock_guard lock(mutex_);
+    ended_in_order_ = in_order && failure_.empty();
+    fail(why, replies);
+  }
+  send(std::move(replies));
+}
+
+void MeetingDesk::wait_until_told(Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  while (std::ranges::count(told_, false) > 0 && Clock::now() < deadline)
+    changed_.wait_until(lock, std::min(deadline, Clock::now() + std::chrono::milliseconds(20)));
+}
+
+void MeetingDesk::watch() {
+  const auto pause = std::clamp<std::chrono::milliseconds>(
+      std::min(terms_.heartbeat, terms_.report) / 8, std::chrono::milliseconds(5), std::chrono::milliseconds(500));
+  std::unique_lock lock(mutex_);
+  while (!is_closing_) {
+    changed_.wait_for(lock, pause);
+    Replies replies;
+    const auto now = Clock::now();
+    answer_held(
+        [&](const Held& each) -> std::optional<std::string> {
+          if (each.until > now) return {};
+          return each.kind == "beat" ? written({{"kind", "alive"}}) : wait_reply(each.topic);
+        },
+        replies);
+    if (is_complete_ && failure_.empty())
+      for (const Seat& seat : seats_)
+        if (!seat.has_left && now - seat.last_sign > 2 * terms_.heartbeat) {
+          fail(text(seat.name, " has given no sign of life for ",
+                    std::chrono::duration<double>(now - seat.last_sign).count(),
+                    " s: it is stopped or cannot be reached", last_words(seat)),
+               replies);
+          break;
+        }
+    lock.unlock();
+    send(std::move(replies));
+    lock.lock();
+  }
+}
+
+}  // namespace gradus

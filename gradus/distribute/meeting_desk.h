@@ -1,0 +1,100 @@
+/// The desk where ranks meet, which rank 0 holds: it sees that they belong together, passes on what they tell each
+/// other, and notices who gives no sign of life any more. It answers questions in JSON, and waits for nobody: what has
+/// no answer yet is held for a while.
+///
+/// A rank asks {"kind": "join" | "share" | "beat" | "fail" | "leave", "rank": 1, "incarnation": "...", ...}. The desk
+/// answers {"kind": "all here" | "shared" | "alive"} with what belongs to it, "wait" with the missing ranks, or
+/// "failed" with the reason, which every rank gets.
+#pragma once
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+#include "gradus/distribute/rpc.h"
+
+namespace gradus {
+
+/// What all have to agree on.
+struct MeetingTerms {
+  int ranks = 1;
+  int generation = 1;
+  std::string fingerprint = {};  // of the program, its model and its strategy
+  std::string version = {};      // of the library
+  std::chrono::milliseconds heartbeat{10'000};
+  std::chrono::milliseconds report{10'000};  // after which who waits is told for whom
+};
+
+class MeetingDesk : public RpcHandler {
+ public:
+  static constexpr int protocol = 1;
+  static constexpr std::size_t most_shared_bytes = 16 << 10, most_topics = 16;
+
+  explicit MeetingDesk(MeetingTerms terms);
+  ~MeetingDesk() override;
+
+  void ask(std::uint64_t call, std::string_view bytes, Answer answer) override;
+  void left(std::uint64_t call) override;
+  void refused(std::string_view peer) override;
+
+  /// Everybody that waits is told `why`, and whoever asks later; `in_order`: as no failure, as all is done.
+  void close(const std::string& why, bool in_order = false);
+  /// Until each rank has heard why, or the deadline.
+  void wait_until_told(Deadline deadline);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Question;
+  struct Seat {
+    std::string incarnation, name, host;
+    Clock::time_point last_sign;
+    std::string doing;
+    bool has_left = false;
+    bool is_taken() const { return !incarnation.empty(); }
+  };
+  struct Held {
+    std::uint64_t call;
+    int rank;
+    std::string kind, topic;
+    Clock::time_point until;
+    Answer answer;
+  };
+  struct Reply {
+    Answer answer;
+    std::string bytes;
+  };
+  using Replies = std::vector<Reply>;
+  struct Topic {
+    std::map<int, std::string> values;  // by rank
+    std::vector<bool> told;             // by rank
+  };
+
+  void join(const Question& question, Answer answer, Replies& replies);
+  void share(const Question& question, Answer answer, Replies& replies);
+  std::string mismatch(const Question& question) const;
+  void hold(const Question& question, std::string topic, std::chrono::milliseconds time, Answer answer);
+  /// Answers those held that `wanted`, and drops them.
+  void answer_held(const std::function<std::optional<std::string>(const Held&)>& reply, Replies& replies);
+  void fail(const std::string& why, Replies& replies);
+  std::string end_reply() const;
+  std::string wait_reply(const std::string& topic) const;
+  std::string roster() const;
+  std::string last_words(const Seat& seat) const;
+  void watch();
+  static void send(Replies replies);
+
+  const MeetingTerms terms_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Seat> seats_;
+  std::vector<Held> held_;
+  std::map<std::string, Topic> topics_;
+  std::string failure_;
+  std::vector<bool> told_;       // of the end, by rank
+  bool ended_in_order_ = false;  // then it is none
+  bool is_complete_ = false, is_closing_ = false;
+  std::thread watcher_;
+};
+
+}  // namespace gradus

@@ -1,0 +1,231 @@
+#include "gradus/distribute/rpc.h"
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+#include <vector>
+#include "gradus/base/error.h"
+#include "gradus/base/input_file.h"
+#include "gradus/base/no_signals.h"
+#include "gradus/distribute/component.h"
+#include "gradus/distribute/grpc_component.h"
+
+namespace gradus {
+namespace {
+
+const GrpcTable& functions() {
+  static const GrpcTable& table = []() -> const GrpcTable& {
+    const auto entry = reinterpret_cast<GrpcEntry>(
+        load({"gradus_grpc", "gradus_grpc", "the meeting of processes by gRPC", "libgrpc++-dev", "libgrpc++1.51"}));
+    const GrpcTable& found = *entry();
+    require<Unavailable>(found.version == GrpcTable::current, "libgradus_grpc.so is of another version of Gradus (",
+                         found.version, ", expected ", GrpcTable::current, "): install both from one build");
+    return found;
+  }();
+  return table;
+}
+
+/// The texts of certificates, as long as they are needed.
+struct Texts {
+  std::string token, certificate, key, authority;
+
+  explicit Texts(const Credentials& given) : token(given.token) {
+    if (!given.has_tls()) return;
+    const auto read = [](const std::string& file, std::string_view field) {
+      try {
+        return read_text_file(file);
+      } catch (const Error& error) { throw InvalidArgument(text("Cluster: `", field, "`: ", error.what())); }
+    };
+    certificate = read(given.certificate, "certificate");
+    key = read(given.key, "key");
+    authority = read(given.authority, "authority");
+  }
+  GrpcCredentials pointers() const {
+    const auto pointer = [](const std::string& each) { return each.empty() ? nullptr : each.c_str(); };
+    return {pointer(token), pointer(certificate), pointer(key), pointer(authority)};
+  }
+};
+
+/// The first address of an interface, one of IPv4 where it has some.
+std::string address_of_interface(const std::string& name) {
+  ifaddrs* all = nullptr;
+  require<Unavailable>(getifaddrs(&all) == 0, "the interfaces of this machine cannot be listed");
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(all, &freeifaddrs);
+  std::string found, others;
+  for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET) continue;
+    std::array<char, INET_ADDRSTRLEN> written{};
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr, written.data(), written.size());
+    if (name == each->ifa_name && found.empty()) found = written.data();
+    others += std::string(others.empty() ? "" : ", ") + each->ifa_name + " (" + written.data() + ")";
+  }
+  require(!found.empty(), "Cluster: `interface` is ", name, ", which has no address of IPv4 here; there are ", others);
+  return found;
+}
+
+class GrpcServer : public RpcServer {
+ public:
+  GrpcServer(const Address& where, const std::string& interface, const Credentials& credentials, RpcHandler& handler)
+      : grpc_(functions()), handler_(handler) {
+    Address listens = where;
+    if (!interface.empty()) listens.host = address_of_interface(interface);
+    else if (!where.is_loopback()) listens.host = "0.0.0.0";
+    const std::string address = listens.to_string();
+    const Texts texts(credentials);
+    const GrpcServerSettings settings = {address.c_str(), texts.pointers(), most_bytes_asked, this, &asked,
+                                         &left,           &refused};
+    std::array<char, 512> why{};
+    const NoSignals quiet;
+    server_ = grpc_.serve(&settings, why.data(), why.size());
+    require<Unavailable>(server_ != nullptr, "rank 0 cannot hold the meeting at ", address, ": ", why.data());
+    {
+      const std::lock_guard lock(mutex_);
+      is_ready_ = true;
+    }
+    ready_.notify_all();
+  }
+  ~GrpcServer() override { stop(std::chrono::milliseconds(0)); }
+
+  void stop(std::chrono::milliseconds patience) override {
+    if (server_ != nullptr && !std::exchange(is_stopped_, true))
+      grpc_.stop(server_, static_cast<int>(patience.count()));
+  }
+
+ private:
+  static void asked(void* owner, std::uint64_t call, const char* bytes, std::size_t size, const char*) {
+    auto& self = *static_cast<GrpcServer*>(owner);
+    {  // the first question may be faster than serve() returns
+      std::unique_lock lock(self.mutex_);
+      self.ready_.wait(lock, [&] { return self.is_ready_; });
+    }
+    self.handler_.ask(call, {bytes, size}, [server = self.server_, &grpc = self.grpc_, call](std::string_view answer) {
+      grpc.answer(server, call, answer.data(), answer.size());
+    });
+  }
+  static void left(void* owner, std::uint64_t call) { static_cast<GrpcServer*>(owner)->handler_.left(call); }
+  static void refused(void* owner, const char* peer) { static_cast<GrpcServer*>(owner)->handler_.refused(peer); }
+
+  const GrpcTable& grpc_;
+  RpcHandler& handler_;
+  void* server_ = nullptr;  // stays as it is for questions that come while it stops
+  bool is_stopped_ = false;
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  bool is_ready_ = false;
+};
+
+class GrpcClient : public RpcClient {
+ public:
+  GrpcClient(const Address& where, const Credentials& credentials) : grpc_(functions()), where_(where.to_string()) {
+    const Texts texts(credentials);
+    const GrpcClientSettings settings = {where_.c_str(), texts.pointers(), most_bytes_answered};
+    const NoSignals quiet;
+    client_ = grpc_.connect(&settings);
+  }
+  ~GrpcClient() override {
+    cancel();
+    grpc_.disconnect(client_);
+  }
+
+  std::optional<std::string> ask(std::string_view bytes, Deadline deadline, bool awaits) override {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return {};
+    std::string answer;
+    std::array<char, 512> why{};
+    const auto take = [](void* into, const char* got, std::size_t size) {
+      static_cast<std::string*>(into)->assign(got, size);
+    };
+    const NoSignals quiet;
+    const GrpcResult result = grpc_.ask(client_, bytes.data(), bytes.size(), static_cast<int>(left.count()), awaits,
+                                        &answer, take, why.data(), why.size());
+    switch (result) {
+      case GrpcResult::answered: return answer;
+      case GrpcResult::late: return {};
+      case GrpcResult::refused:
+        throw Unavailable(text("the meeting at ", where_, " turns this process away: ", why.data(),
+                               ": GRADUS_TOKEN has to be the same on all ranks"));
+      case GrpcResult::unreachable:
+      case GrpcResult::failed: break;
+    }
+    throw Unavailable(text("the meeting at ", where_, " does not answer: ", why.data()));
+  }
+
+  void cancel() override { grpc_.cancel(client_); }
+
+ private:
+  const GrpcTable& grpc_;
+  const std::string where_;
+  void* client_ = nullptr;
+};
+
+class InProcessClient : public RpcClient {
+ public:
+  explicit InProcessClient(RpcHandler& handler) : handler_(handler) {}
+
+  std::optional<std::string> ask(std::string_view bytes, Deadline deadline, bool) override {
+    static std::atomic<std::uint64_t> last = std::uint64_t{1} << 63;  // apart from the numbers of gRPC's
+    const std::uint64_t call = ++last;
+    const auto waiting = std::make_shared<Waiting>();  // the answer may come after this has gone
+    {
+      const std::lock_guard lock(mutex_);
+      require<Unavailable>(!is_cancelled_, "the meeting was left");
+      std::erase_if(under_way_, [](const auto& each) { return each.expired(); });
+      under_way_.push_back(waiting);
+    }
+    handler_.ask(call, bytes, [waiting](std::string_view answer) { waiting->end(std::string(answer)); });
+    std::unique_lock lock(waiting->mutex);
+    waiting->changed.wait_until(lock, deadline, [&] { return waiting->is_done; });
+    if (waiting->is_done) {
+      require<Unavailable>(waiting->answer.has_value(), "the meeting was left");
+      return waiting->answer;
+    }
+    lock.unlock();
+    handler_.left(call);
+    return {};
+  }
+
+  void cancel() override {
+    const std::lock_guard lock(mutex_);
+    is_cancelled_ = true;
+    for (const auto& each : under_way_)
+      if (const auto waiting = each.lock()) waiting->end({});
+  }
+
+ private:
+  struct Waiting {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::optional<std::string> answer;
+    bool is_done = false;
+    void end(std::optional<std::string> given) {
+      const std::lock_guard lock(mutex);
+      if (is_done) return;
+      answer = std::move(given);
+      is_done = true;
+      changed.notify_all();
+    }
+  };
+  RpcHandler& handler_;
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<Waiting>> under_way_;
+  bool is_cancelled_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<RpcServer> grpc_server(const Address& where, const std::string& interface,
+                                       const Credentials& credentials, RpcHandler& handler) {
+  return std::make_unique<GrpcServer>(where, interface, credentials, handler);
+}
+
+std::unique_ptr<RpcClient> grpc_client(const Address& where, const Credentials& credentials) {
+  return std::make_unique<GrpcClient>(where, credentials);
+}
+
+std::unique_ptr<RpcClient> in_process_client(RpcHandler& handler) { return std::make_unique<InProcessClient>(handler); }
+
+}  // namespace gradus

@@ -1,0 +1,54 @@
+/// Questions and answers between processes: bytes there, and bytes back, perhaps late. By gRPC, which is a component of
+/// its own (component.h), or within one process. Questions are small, and come with the token that all share.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include "gradus/distribute/cluster.h"
+#include "gradus/distribute/transport.h"
+
+namespace gradus {
+
+/// Who answers. Both functions come from any thread, and return soon.
+class RpcHandler {
+ public:
+  using Answer = std::function<void(std::string_view bytes)>;
+  virtual ~RpcHandler() = default;
+  /// `answer` is called once, now or later, from any thread. `call` is the number of the question.
+  virtual void ask(std::uint64_t call, std::string_view bytes, Answer answer) = 0;
+  /// Who asked this has gone, so it needs no answer: its process may have ended.
+  virtual void left(std::uint64_t call) = 0;
+  /// Somebody without the token was turned away.
+  virtual void refused(std::string_view peer) = 0;
+};
+
+class RpcServer {
+ public:
+  virtual ~RpcServer() = default;
+  /// No more questions; answers have so long to arrive. Nothing of the handler is called after it.
+  virtual void stop(std::chrono::milliseconds patience) = 0;
+};
+
+class RpcClient {
+ public:
+  virtual ~RpcClient() = default;
+  /// Waits for the answer. Nothing at the deadline. Unavailable says who refuses or has gone; a server that has not
+  /// come yet is waited for, too, if `awaits`.
+  virtual std::optional<std::string> ask(std::string_view bytes, Deadline deadline, bool awaits) = 0;
+  /// From any thread: whoever asks, or will ask, gets an Unavailable.
+  virtual void cancel() = 0;
+};
+
+inline constexpr int most_bytes_asked = 1 << 20, most_bytes_answered = 64 << 20;
+
+/// Unavailable where nobody can listen at `where`, InvalidArgument where a file of `credentials` cannot be read.
+/// `where` with another host than the loopback's listens on all interfaces, or on that of this name.
+std::unique_ptr<RpcServer> grpc_server(const Address& where, const std::string& interface,
+                                       const Credentials& credentials, RpcHandler& handler);
+std::unique_ptr<RpcClient> grpc_client(const Address& where, const Credentials& credentials);
+/// Of a handler in this process.
+std::unique_ptr<RpcClient> in_process_client(RpcHandler& handler);
+
+}  // namespace gradus

@@ -1,0 +1,79 @@
+/// Waiting for messages, with a deadline and a word about who is late.
+#include "gradus/distribute/transport.h"
+#include <algorithm>
+#include <exception>
+#include "gradus/base/error.h"
+
+namespace gradus {
+
+void await(Transport& transport, Deadline deadline, const std::function<bool()>& done,
+           const std::function<std::string()>& late) {
+  while (!done()) {
+    const bool moved = transport.progress();
+    if (std::chrono::steady_clock::now() >= deadline && !done()) throw Unavailable(late());
+    if (!moved) transport.wait(deadline);
+  }
+}
+
+Exchange::~Exchange() {
+  if (!under_way_.empty())
+    transport_->close(
+        text("it stopped in the midst of ", doing_, std::uncaught_exceptions() > 0 ? " for an error" : ""));
+}
+
+void Exchange::send(int to, Tag tag, std::span<const std::byte> bytes) {
+  under_way_.push_back(transport_->send(to, tag, bytes));
+}
+
+void Exchange::receive(int from, Tag tag, std::span<std::byte> bytes) {
+  under_way_.push_back(transport_->receive(from, tag, bytes));
+}
+
+bool Exchange::is_done() {
+  for (const TransferPointer& each : under_way_)
+    if (each->is_done && !each->problem.empty())
+      throw Unavailable(text(doing_, ": ", transport_->group().members[static_cast<std::size_t>(each->peer)].name, " ",
+                             each->problem));
+  std::erase_if(under_way_, [](const TransferPointer& each) { return each->is_done; });
+  return under_way_.empty();
+}
+
+void Exchange::finish(std::chrono::milliseconds timeout) {
+  await(*transport_, in(timeout), [&] { return is_done(); }, [&] { return late(timeout); });
+}
+
+std::string Exchange::late(std::chrono::milliseconds timeout) const {
+  std::vector<int> silent, full;
+  for (const TransferPointer& each : under_way_) (each->is_receive ? silent : full).push_back(each->peer);
+  TextStream out;
+  const auto name = [&](std::vector<int>& peers, std::string_view what) {
+    std::ranges::sort(peers);
+    peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
+    for (std::size_t i = 0; i < std::min<std::size_t>(peers.size(), 8); ++i)
+      out << (i > 0 ? ", " : "") << transport_->group().members[static_cast<std::size_t>(peers[i])].name;
+    if (peers.size() > 8) out << " and " << peers.size() - 8 << " more";
+    out << what;
+  };
+  out << doing_ << ": ";
+  if (!silent.empty()) name(silent, " sent nothing");
+  else name(full, " took nothing");
+  out << " for " << static_cast<double>(timeout.count()) / 1000
+      << " s: stopped, unreachable, slow, or doing something else (Cluster::timeout says how long to wait)";
+  return std::move(out).str();
+}
+
+void check_group(const Group& group) {
+  require(group.ranks() >= 1 && group.ranks() <= 16'384, "Group: there are ", group.ranks(),
+          " ranks, expected 1 .. 16384");
+  require(group.rank >= 0 && group.rank < group.ranks(), "Group: `rank` is ", group.rank, ", expected 0 .. ",
+          group.ranks() - 1);
+  require(group.generation >= 1, "Group: `generation` is ", group.generation, ", expected 1 or more");
+}
+
+void check_message(const Group& group, int peer, Tag tag) {
+  internal_check(peer >= 0 && peer < group.ranks() && peer != group.rank, "a message between rank ", group.rank,
+                 " and ", peer, " of ", group.ranks());
+  internal_check(tag.step < Tag::steps && tag.slot < 2 * Tag::slots, "a tag out of its range");
+}
+
+}  // namespace gradus

@@ -1,0 +1,117 @@
+/// Messages between ranks: one small interface, under which lie threads of one process, shared memory or a network. A
+/// message has a tag and a length that both sides know; what does not fit is an Error. Nothing waits without a
+/// deadline. A transport belongs to one thread at a time, which also drives it; `fail` alone may come from others.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace gradus {
+
+using Deadline = std::chrono::steady_clock::time_point;
+inline Deadline in(std::chrono::milliseconds time) { return std::chrono::steady_clock::now() + time; }
+
+/// Which message this is, among those of one sender. The generation of the group is added by the transport.
+struct Tag {
+  std::uint32_t step = 0;  // of the training, modulo `steps`
+  std::uint32_t slot = 0;  // which exchange of the step
+  static constexpr std::uint32_t steps = 1u << 24, slots = 1u << 19;
+  bool operator==(const Tag&) const = default;
+};
+
+struct Member {
+  std::string name;     // for messages: "rank 1 (node3, process 4711)"
+  std::string address;  // what its transport's open() gave
+};
+
+/// Who exchanges messages. A group is never changed: what forms again has a greater generation.
+struct Group {
+  int rank = 0;
+  int generation = 1;
+  std::vector<Member> members = {};
+  int ranks() const { return static_cast<int>(members.size()); }
+};
+
+/// A message under way. Its bytes belong to the transport until it is done.
+struct Transfer {
+  int peer = 0;
+  Tag tag = {};
+  std::size_t bytes = 0;
+  bool is_receive = false;
+  bool is_done = false;
+  std::string problem = {};  // of one that is done and went wrong
+};
+using TransferPointer = std::shared_ptr<Transfer>;
+
+class Transport {
+ public:
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  virtual ~Transport() = default;
+
+  /// Leaves the group, if any, and begins anew. The address is for the other members of the next group.
+  virtual std::string open() = 0;
+  /// The group of which this is a member. InvalidArgument where it is none.
+  virtual void join(Group group) = 0;
+  virtual const Group& group() const = 0;
+
+  /// Starts a message; `bytes` stay as they are until it is done.
+  virtual TransferPointer send(int to, Tag tag, std::span<const std::byte> bytes) = 0;
+  /// Starts to receive; `bytes` are filled as a whole, or the transfer has a problem.
+  virtual TransferPointer receive(int from, Tag tag, std::span<std::byte> bytes) = 0;
+  /// Moves what can be moved without waiting; whether anything was. Unavailable if the group is broken.
+  virtual bool progress() = 0;
+  /// Until something may have happened, at most until `deadline`: looks for a short while, then sleeps.
+  virtual void wait(Deadline deadline) = 0;
+
+  /// Breaks the group: from now on progress() throws `why`. From any thread; the first one counts.
+  virtual void fail(const std::string& why) = 0;
+  /// Leaves the group without waiting for anybody. Bytes of transfers are not touched any more. Peers that still wait
+  /// for this rank are told `why` where the transport can.
+  virtual void close(const std::string& why) noexcept = 0;
+
+  int rank() const { return group().rank; }
+  int ranks() const { return group().ranks(); }
+};
+
+/// Drives `transport` until `done`. After the deadline it is an Unavailable with what `late` says.
+void await(Transport& transport, Deadline deadline, const std::function<bool()>& done,
+           const std::function<std::string()>& late);
+
+/// Messages that belong together. One that is left before its end closes the transport: who leaves a step in its midst
+/// cannot go on in this generation, and nobody may write into bytes that are gone.
+class Exchange {
+ public:
+  /// `doing`: for messages, as "all_reduce 3 of step 12".
+  Exchange(Transport& transport, std::string doing) : transport_(&transport), doing_(std::move(doing)) {}
+  Exchange(Exchange&&) = default;
+  ~Exchange();
+
+  void send(int to, Tag tag, std::span<const std::byte> bytes);
+  void receive(int from, Tag tag, std::span<std::byte> bytes);
+  /// Whether all are done. Unavailable if one has a problem; it names the peer.
+  bool is_done();
+  /// Drives the transport until all are done.
+  void finish(std::chrono::milliseconds timeout);
+  /// Who has not sent or taken what this one waits for.
+  std::string late(std::chrono::milliseconds timeout) const;
+  const std::string& doing() const { return doing_; }
+
+ private:
+  Transport* transport_;
+  std::string doing_;
+  std::vector<TransferPointer> under_way_;
+};
+
+/// InvalidArgument unless `group` is one with this rank in it, as every join() asks.
+void check_group(const Group& group);
+/// InternalError unless a message may go to or from `peer` with `tag`.
+void check_message(const Group& group, int peer, Tag tag);
+
+}  // namespace gradus

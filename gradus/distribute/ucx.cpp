@@ -1,0 +1,193 @@
+#include "gradus/distribute/ucx.h"
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <utility>
+#include "gradus/base/error.h"
+#include "gradus/base/spin.h"
+#include "gradus/distribute/component.h"
+#include "gradus/distribute/ucx_component.h"
+
+namespace gradus {
+namespace {
+
+using namespace std::chrono_literals;
+
+const UcxTable& functions() {
+  static const UcxTable& table = []() -> const UcxTable& {
+    const auto entry = reinterpret_cast<UcxEntry>(
+        load({"gradus_ucx", "gradus_ucx", "sending messages between processes by UCX", "libucx-dev", "libucx0"}));
+    const UcxTable& found = *entry();
+    require<Unavailable>(found.version == UcxTable::current, "libgradus_ucx.so is of another version of Gradus (",
+                         found.version, ", expected ", UcxTable::current, "): install both from one build");
+    return found;
+  }();
+  return table;
+}
+
+class UcxTransport : public Transport {
+ public:
+  explicit UcxTransport(UcxChoice choice) : choice_(std::move(choice)), ucx_(functions()) {}
+  ~UcxTransport() override { close(""); }
+
+  std::string open() override {
+    close("it forms a new group");
+    const UcxSettings settings = {choice_.transports.empty() ? nullptr : choice_.transports.c_str(),
+                                  choice_.devices.empty() ? nullptr : choice_.devices.c_str(),
+                                  choice_.notices_lost_peers,
+                                  this,
+                                  &done,
+                                  &lost};
+    std::array<char, 256> why{};
+    void* const opened = ucx_.open(&settings, why.data(), why.size());
+    require<Unavailable>(opened != nullptr, "UCX does not start: ", why.data(),
+                         choice_.transports.empty() ? "" : " (transports ", choice_.transports,
+                         choice_.transports.empty() ? "" : ")");
+    {
+      const std::lock_guard lock(mutex_);
+      worker_ = opened;
+      failure_.clear();
+      has_failed_ = false;
+    }
+    group_ = {};
+    std::string address(64 << 10, '\0');
+    address.resize(std::min(address.size(), ucx_.address(worker_, address.data(), address.size())));
+    require<Unavailable>(!address.empty(), "UCX gives no address");
+    return address;
+  }
+
+  void join(Group group) override {
+    check_group(group);
+    internal_check(worker_ != nullptr, "a transport joins a group before it is opened");
+    group_ = std::move(group);
+    for (int rank = 0; rank < ranks(); ++rank) {
+      if (rank == group_.rank) continue;
+      const Member& member = group_.members[static_cast<std::size_t>(rank)];
+      std::array<char, 256> why{};
+      require<Unavailable>(
+          ucx_.connect(worker_, rank, member.address.data(), member.address.size(), why.data(), why.size()) != 0,
+          member.name, " cannot be reached by UCX: ", why.data());
+    }
+    greet();
+    ucx_.seal(worker_);
+    seals_until_ = in(10s);
+  }
+
+  const Group& group() const override { return group_; }
+
+  TransferPointer send(int to, Tag tag, std::span<const std::byte> bytes) override {
+    check_message(group_, to, tag);
+    auto transfer = std::make_shared<Transfer>(Transfer{to, tag, bytes.size()});
+    if (is_broken(*transfer)) return transfer;
+    ucx_.send(worker_, to, word(group_.rank, tag), bytes.data(), bytes.size(), new TransferPointer(transfer));
+    return transfer;
+  }
+
+  TransferPointer receive(int from, Tag tag, std::span<std::byte> bytes) override {
+    check_message(group_, from, tag);
+    auto transfer = std::make_shared<Transfer>(Transfer{from, tag, bytes.size(), true});
+    if (is_broken(*transfer)) return transfer;
+    ucx_.receive(worker_, word(from, tag), bytes.data(), bytes.size(), new TransferPointer(transfer));
+    return transfer;
+  }
+
+  bool progress() override {
+    check_whole();
+    return ucx_.progress(worker_) != 0;
+  }
+
+  void wait(Deadline deadline) override {
+    const auto until = std::chrono::steady_clock::now() + (crowded ? 0us : 20us);
+    do {
+      if (has_failed_ || worker_ == nullptr || ucx_.progress(worker_) != 0) return;
+      _mm_pause();
+    } while (std::chrono::steady_clock::now() < until);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left <= 0ms) return;
+    if (until < seals_until_) ucx_.seal(worker_);  // UCX may take a second connection of a pair a little later
+    ucx_.sleep(worker_, static_cast<int>(std::min<std::chrono::milliseconds>(left, 100ms).count()));
+  }
+
+  void fail(const std::string& why) override {
+    const std::lock_guard lock(mutex_);
+    if (has_failed_) return;
+    failure_ = why;
+    has_failed_ = true;
+    if (worker_ != nullptr) ucx_.wake(worker_);
+  }
+
+  void close(const std::string& why) noexcept override {
+    void* ended = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      ended = std::exchange(worker_, nullptr);
+      if (!has_failed_) failure_ = "this rank has left its group (" + why + "): the group has to form again";
+      has_failed_ = true;
+    }
+    if (ended != nullptr) ucx_.close(ended, 1000);
+  }
+
+ private:
+  static void done(void* transfer, const char* problem, std::size_t length) {
+    const std::unique_ptr<TransferPointer> given(static_cast<TransferPointer*>(transfer));
+    Transfer& ended = **given;
+    ended.is_done = true;
+    if (problem != nullptr)
+      ended.problem = text(ended.is_receive ? "does not send: " : "does not take what is sent: ", problem);
+    else if (length != ended.bytes)
+      ended.problem = text("sent ", length, " bytes where ", ended.bytes, " were expected");
+  }
+  /// Called while UCX is driven, from within progress(): the group breaks.
+  static void lost(void* owner, int rank, const char* why) {
+    auto& self = *static_cast<UcxTransport*>(owner);
+    self.fail(text(self.group_.members[static_cast<std::size_t>(rank)].name, " is gone: ", why));
+  }
+
+  /// generation: 6 bits, sender: 14, step: 24, slot: 20.
+  std::uint64_t word(int from, Tag tag) const {
+    return static_cast<std::uint64_t>(group_.generation % 64) << 58 | static_cast<std::uint64_t>(from) << 44 |
+           static_cast<std::uint64_t>(tag.step) << 20 | tag.slot;
+  }
+
+  bool is_broken(Transfer& transfer) const {
+    if (!has_failed_ && worker_ != nullptr) return false;
+    transfer.is_done = true;
+    transfer.problem = "cannot be reached any more: the group is broken";
+    return true;
+  }
+
+  void check_whole() {
+    if (!has_failed_) return;
+    const std::lock_guard lock(mutex_);
+    throw Unavailable(failure_);
+  }
+
+  /// Every rank hears every other: connections are made, and so known, before anything is asked of them.
+  void greet() {
+    Exchange exchange(*this, text("joining generation ", group_.generation));
+    const Tag tag = {Tag::steps - 1, Tag::slots - 1};
+    std::vector<std::byte> heard(static_cast<std::size_t>(ranks()));
+    const std::byte word{1};
+    for (int step = 1; step < ranks(); ++step) {
+      const int to = (rank() + step) % ranks(), from = (rank() + ranks() - step) % ranks();
+      exchange.receive(from, tag, {&heard[static_cast<std::size_t>(from)], 1});
+      exchange.send(to, tag, {&word, 1});
+    }
+    exchange.finish(choice_.timeout);
+  }
+
+  const UcxChoice choice_;
+  const UcxTable& ucx_;
+  void* worker_ = nullptr;
+  Group group_;
+  Deadline seals_until_{};
+  std::mutex mutex_;  // of what others than the driving thread touch
+  std::string failure_;
+  std::atomic<bool> has_failed_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> ucx_transport(UcxChoice choice) { return std::make_unique<UcxTransport>(std::move(choice)); }
+
+}  // namespace gradus

@@ -1,0 +1,23 @@
+/// Messages by UCX: shared memory between ranks of one machine, TCP and InfiniBand between machines. It is a component
+/// of its own (component.h). What it sends is neither encrypted nor authenticated: it belongs on a trusted network, and
+/// its ports open only after the meeting has told who the others are.
+#pragma once
+#include <memory>
+#include "gradus/distribute/transport.h"
+
+namespace gradus {
+
+struct UcxChoice {
+  std::string transports = {};  // as UCX_TLS: "sm,self" where all ranks are on one machine; empty: UCX's own choice
+  std::string devices = {};     // as UCX_NET_DEVICES: "lo"; empty: all
+  /// Lost peers are noticed within a second, as forming again in the same process needs. Large messages take 1.5 to 1.9
+  /// times as long.
+  bool notices_lost_peers = false;
+  std::chrono::milliseconds timeout{60'000};  // for joining a group, which all its ranks do together
+};
+
+/// Unavailable where the component or what it needs is not there. Variables of UCX (UCX_TLS, UCX_NET_DEVICES) go before
+/// `choice`.
+std::unique_ptr<Transport> ucx_transport(UcxChoice choice);
+
+}  // namespace gradus

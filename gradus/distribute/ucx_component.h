@@ -1,0 +1,43 @@
+/// What libgradus_ucx.so offers: plain functions over one UCX worker, without exceptions, so that it fits every build
+/// of the library. One thread at a time calls them, but for `wake`.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace gradus {
+
+struct UcxSettings {
+  const char* transports;  // UCX_TLS, as "sm,self"; null: UCX's own choice
+  const char* devices;     // UCX_NET_DEVICES, as "lo"; null: UCX's own choice
+  int notices_lost_peers;  // costs half of the speed of large messages, and is needed to form again
+  void* owner;             // what the functions below get
+  void (*done)(void* transfer, const char* problem, std::size_t length);  // a message has come to its end
+  void (*lost)(void* owner, int rank, const char* why);                   // of those that are noticed
+};
+
+struct UcxTable {
+  static constexpr std::uint32_t current = 1;
+  std::uint32_t version;
+  /// A worker; null where it cannot be, and `why` says it.
+  void* (*open)(const UcxSettings* settings, char* why, std::size_t why_size);
+  /// How many bytes the address has, of which those that fit are written.
+  std::size_t (*address)(void* worker, void* out, std::size_t size);
+  /// 0 if it failed.
+  int (*connect)(void* worker, int rank, const void* address, std::size_t size, char* why, std::size_t why_size);
+  /// `transfer` is given to `done`, perhaps before these return.
+  void (*send)(void* worker, int rank, std::uint64_t tag, const void* bytes, std::size_t size, void* transfer);
+  void (*receive)(void* worker, std::uint64_t tag, void* bytes, std::size_t size, void* transfer);
+  int (*progress)(void* worker);
+  /// Until an event, `wake`, or so many milliseconds have passed.
+  void (*sleep)(void* worker, int milliseconds);
+  void (*wake)(void* worker);
+  /// Sockets that have been made since `open` are closed on exec.
+  void (*seal)(void* worker);
+  /// Sends what is on its way, for so many milliseconds at most, and ends the worker. Messages that are under way are
+  /// done with a problem; their bytes are not touched any more.
+  void (*close)(void* worker, int milliseconds);
+};
+
+using UcxEntry = const UcxTable* (*)();
+
+}  // namespace gradus

@@ -1,0 +1,211 @@
+/// Meetings of processes by gRPC: the token, certificates, and what becomes of the others when a rank is killed or
+/// stopped. Skipped where gRPC is not there.
+#include <gtest/gtest.h>
+#include <arpa/inet.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <condition_variable>
+#include "gradus/distribute/meeting.h"
+#include "tests/distribute/processes_as_ranks.h"
+#include "tests/errors.h"
+
+namespace gradus {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// That nobody listens at now.
+int free_port() {
+  const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(bind(descriptor, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  close(descriptor);
+  return ntohs(address.sin_port);
+}
+
+/// The cluster of a process, whose option is the port.
+Cluster cluster_of_process(const ProcessOfTest& process) {
+  Cluster cluster;
+  cluster.size = process.ranks;
+  cluster.rank = process.rank;
+  cluster.meeting_point = "127.0.0.1:" + process.option;
+  cluster.timeout = 15s;
+  cluster.heartbeat = 5s;
+  cluster.credentials.token = "secret";
+  return cluster;
+}
+
+/// Waits for the meeting to tell of a failure, at most 12 s.
+std::string heard(Meeting& meeting) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::string why;
+  meeting.on_failure([&](const std::string& told) {
+    const std::lock_guard lock(mutex);
+    why = told;
+    changed.notify_all();
+  });
+  std::unique_lock lock(mutex);
+  changed.wait_for(lock, 12s, [&] { return !why.empty(); });
+  return why;
+}
+
+const ProcessJob meets("meets", [](const ProcessOfTest& process) {
+  Meeting meeting(cluster_of_process(process), {"print", "1.0"});
+  const auto all = meeting.share("address", std::string(3000, static_cast<char>('a' + process.rank)));
+  check(static_cast<int>(all.size()) == process.ranks, "another number of values");
+  for (int rank = 0; rank < process.ranks; ++rank)
+    check(all[static_cast<std::size_t>(rank)] == std::string(3000, static_cast<char>('a' + rank)), "another value");
+  meeting.leave();
+});
+
+const ProcessJob differs("differs", [](const ProcessOfTest& process) {
+  Meeting(cluster_of_process(process), {process.rank == 1 ? "another model" : "print", "1.0"});
+});
+
+const ProcessJob stranger("stranger", [](const ProcessOfTest& process) {
+  Cluster cluster = cluster_of_process(process);
+  cluster.timeout = 1500ms;
+  cluster.heartbeat = 400ms;
+  if (process.rank == 1) cluster.credentials.token = "guess";
+  Meeting(cluster, {"print", "1.0"});
+});
+
+const ProcessJob ends("ends", [](const ProcessOfTest& process) {
+  Meeting meeting(cluster_of_process(process), {"print", "1.0"});
+  meeting.share("all here", "");
+  const int victim = process.ranks - 1;
+  if (process.rank == victim) {
+    std::this_thread::sleep_for(500ms);  // by then its question is held, whose end tells of its own
+    raise(SIGKILL);
+  }
+  throw Unavailable(heard(meeting));
+});
+
+const ProcessJob desk_ends("desk ends", [](const ProcessOfTest& process) {
+  Meeting meeting(cluster_of_process(process), {"print", "1.0"});
+  meeting.share("all here", "");
+  if (process.rank == 0) raise(SIGKILL);
+  throw Unavailable(heard(meeting));
+});
+
+void stop_one(const ProcessOfTest& process, int victim) {
+  Cluster cluster = cluster_of_process(process);
+  cluster.heartbeat = 300ms;
+  Meeting meeting(cluster, {"print", "1.0"});
+  meeting.set_doing("all_reduce 3 of step 12");
+  meeting.share("all here", "");
+  std::this_thread::sleep_for(400ms);
+  if (process.rank == victim) raise(SIGSTOP);
+  throw Unavailable(heard(meeting));
+}
+const ProcessJob stops("stops", [](const ProcessOfTest& process) { stop_one(process, 2); });
+const ProcessJob desk_stops("desk stops", [](const ProcessOfTest& process) { stop_one(process, 0); });
+
+const ProcessJob by_certificates("by certificates", [](const ProcessOfTest& process) {
+  Cluster cluster = cluster_of_process(process);
+  const std::string folder = GRADUS_TEST_CERTIFICATES;
+  cluster.credentials = {"secret", folder + "/certificate.pem", folder + "/key.pem", folder + "/authority.pem"};
+  Meeting(cluster, {"print", "1.0"}).leave();
+});
+
+const ProcessJob by_strange("by strange certificates", [](const ProcessOfTest& process) {
+  Cluster cluster = cluster_of_process(process);
+  cluster.timeout = 1500ms;
+  cluster.heartbeat = 400ms;
+  const std::string folder = GRADUS_TEST_CERTIFICATES, strange = process.rank == 1 ? "strange_" : "";
+  cluster.credentials = {"secret", folder + "/" + strange + "certificate.pem", folder + "/" + strange + "key.pem",
+                         folder + "/authority.pem"};
+  Meeting(cluster, {"print", "1.0"}).leave();
+});
+
+class MeetingByGrpc : public testing::Test {
+ protected:
+  void SetUp() override {
+    static const std::string problem = problem_of_grpc();
+    if (!problem.empty()) GTEST_SKIP() << problem;
+  }
+  static std::vector<EndedProcess> run(const std::string& job, int ranks) {
+    return run_as_processes(job, ranks, std::to_string(free_port()));
+  }
+};
+
+TEST_F(MeetingByGrpc, AllComeAndShare) {
+  for (const int ranks : {1, 2, 4}) expect_all_well(run("meets", ranks));
+}
+
+TEST_F(MeetingByGrpc, AnotherFingerprintEndsForAllAtOnce) {
+  const auto ended = run("differs", 3);
+  for (const EndedProcess& each : ended) {
+    expect_says(each.problem,
+                "the fingerprint of program, model and strategy is another model there and print at rank 0");
+    EXPECT_FALSE(each.was_late);
+    EXPECT_LT(each.seconds, 10);
+  }
+}
+
+TEST_F(MeetingByGrpc, AStrangerIsTurnedAway) {
+  const auto ended = run("stranger", 2);
+  expect_says(ended[1].problem, "turns this process away");
+  expect_says(ended[1].problem, "GRADUS_TOKEN");
+  expect_says(ended[0].problem, "missing after 1.5 s: rank 1");
+}
+
+TEST_F(MeetingByGrpc, AKilledRankIsToldToAllAtOnce) {
+  const auto ended = run("ends", 3);
+  EXPECT_TRUE(ended[2].was_killed);
+  for (const std::size_t rank : {0u, 1u}) {
+    expect_says(ended[rank].problem, "rank 2 (");
+    expect_says(ended[rank].problem, "is gone: its connection has ended");
+    EXPECT_LT(ended[rank].seconds, ended[2].seconds + 4);
+  }
+}
+
+TEST_F(MeetingByGrpc, TheEndOfRank0IsNoticed) {
+  const auto ended = run("desk ends", 3);
+  EXPECT_TRUE(ended[0].was_killed);
+  for (const std::size_t rank : {1u, 2u}) {
+    expect_says(ended[rank].problem, "rank 0 (");
+    EXPECT_LT(ended[rank].seconds, ended[0].seconds + 4);
+  }
+}
+
+TEST_F(MeetingByGrpc, AStoppedRankGivesNoSignOfLife) {
+  const auto ended = run("stops", 3);
+  for (const std::size_t rank : {0u, 1u}) {
+    expect_says(ended[rank].problem, "rank 2 (");
+    expect_says(ended[rank].problem, "has given no sign of life for 0.");
+    expect_says(ended[rank].problem, "all_reduce 3 of step 12");
+  }
+}
+
+TEST_F(MeetingByGrpc, AStoppedRank0GivesNoSignOfLife) {
+  const auto ended = run("desk stops", 3);
+  for (const std::size_t rank : {1u, 2u}) {
+    expect_says(ended[rank].problem, "rank 0 (");
+    expect_says(ended[rank].problem, "has given no sign of life for 0.6 s");
+  }
+}
+
+TEST_F(MeetingByGrpc, Certificates) {
+  expect_all_well(run("by certificates", 2));
+  const auto ended = run("by strange certificates", 2);
+  for (const EndedProcess& each : ended) EXPECT_NE(each.problem, "");
+}
+
+TEST_F(MeetingByGrpc, AnAddressThatIsTakenIsAnError) {
+  const Address where{"127.0.0.1", free_port()};
+  MeetingDesk desk({});
+  const auto first = grpc_server(where, {}, {}, desk);
+  expect_says(error_of<Unavailable>([&] { grpc_server(where, {}, {}, desk); }),
+              "rank 0 cannot hold the meeting at 127");
+  expect_says(error_of<InvalidArgument>([&] { grpc_server(where, "nothing0", {}, desk); }), "`interface` is nothing0");
+}
+
+}  // namespace
+}  // namespace gradus

@@ -1,0 +1,48 @@
+/// Ranks that are processes: the test program starts itself again, once a rank, and each runs the job of a given name.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+#include "gradus/distribute/transport.h"
+
+namespace gradus {
+
+struct ProcessOfTest {
+  int rank = 0, ranks = 1;
+  std::filesystem::path folder = {};  // which all ranks of the job share
+  std::string option = {};
+
+  /// Writes a file that appears whole, and waits for one.
+  void publish(const std::string& name, const std::string& bytes) const;
+  std::string fetch(const std::string& name, std::chrono::milliseconds patience = std::chrono::seconds(20)) const;
+  /// Addresses of all ranks that take part in a generation, by files.
+  Group meet(const std::string& address, int own_rank, int all_ranks, int generation = 1) const;
+};
+
+/// A job is known by its name; a body returns, or throws.
+struct ProcessJob {
+  ProcessJob(const char* name, void (*body)(const ProcessOfTest&));
+};
+
+struct EndedProcess {
+  bool was_killed = false;   // by a signal, also by that of the test's own patience
+  bool was_late = false;     // it did not end by itself
+  std::string problem = {};  // what its body threw
+  double seconds = 0;        // until it ended
+};
+
+/// Runs the job on so many ranks, with further variables of the environment, and waits for all, at most so long.
+std::vector<EndedProcess> run_as_processes(const std::string& job, int ranks, const std::string& option = {},
+                                           const std::map<std::string, std::string>& variables = {},
+                                           std::chrono::milliseconds patience = std::chrono::seconds(20));
+
+/// All ended by themselves, and threw nothing.
+void expect_all_well(const std::vector<EndedProcess>& ended);
+
+/// Whether the component can be loaded; else why not.
+std::string problem_of_ucx();
+std::string problem_of_grpc();
+
+}  // namespace gradus
