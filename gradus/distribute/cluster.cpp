@@ -65,7 +65,7 @@ void check_time(std::string_view field, std::chrono::milliseconds given) {
 
 }  // namespace
 
-std::string_view name_of(Task task) {
+std::string_view name_of(TaskType task) {
   constexpr std::string_view names[] = {"chief", "worker", "parameter server", "evaluator"};
   return names[static_cast<int>(task)];
 }
@@ -126,10 +126,10 @@ void Cluster::check() const {
           ", but `workers` has ", workers.size(), workers.size() == 1 ? " address" : " addresses");
   require(ranks() >= 1 && ranks() <= most_ranks, "Cluster: there are ", ranks(), " workers, expected 1 .. ", most_ranks,
           ": name their addresses in `workers`, or how many there are in `size`");
-  if (task == Task::parameter_server) check_rank("parameter server", rank, servers());
-  else if (task == Task::evaluator) require(rank >= 0, "Cluster: `rank` is ", rank, ", expected 0 or more");
+  if (task == TaskType::parameter_server) check_rank("parameter server", rank, servers());
+  else if (task == TaskType::evaluator) require(rank >= 0, "Cluster: `rank` is ", rank, ", expected 0 or more");
   else check_rank("worker", rank, ranks());
-  require(task != Task::chief || rank == 0, "Cluster: the chief has rank 0, given ", rank);
+  require(task != TaskType::chief || rank == 0, "Cluster: the chief has rank 0, given ", rank);
   check_time("timeout", timeout);
   check_time("heartbeat", heartbeat);
   require(heartbeat < timeout, "Cluster: `heartbeat` is ", heartbeat.count(), " ms, expected less than `timeout`, ",
@@ -147,7 +147,8 @@ void Cluster::check() const {
 
 std::string Cluster::describe() const {
   TextStream out;
-  out << "cluster: " << name_of(is_chief() ? Task::chief : task) << " " << rank << " of " << counted(ranks(), "rank");
+  out << "cluster: " << name_of(is_chief() ? TaskType::chief : task) << " " << rank << " of "
+      << counted(ranks(), "rank");
   if (servers() > 0) out << " and " << counted(servers(), "parameter server");
   if (in_process) out << ", all in this process";
   else if (ranks() > 1 || servers() > 0) out << ", meeting at " << meeting().to_string();

@@ -10,8 +10,8 @@
 namespace gradus {
 
 /// What a process does. The chief is the worker of rank 0; an evaluator stands beside the cluster.
-enum class Task { chief, worker, parameter_server, evaluator };
-std::string_view name_of(Task task);
+enum class TaskType { chief, worker, parameter_server, evaluator };
+std::string_view name_of(TaskType task);
 
 /// A place in the network: "host:port" or "[v6 address]:port".
 struct Address {
@@ -38,7 +38,7 @@ struct Cluster {
   std::vector<std::string> parameter_servers = {};  // the same of the servers
   int rank = 0;                                     // among those of its task
   std::chrono::milliseconds timeout{60'000};        // a peer that is silent for so long is an Error that names it
-  Task task = Task::worker;
+  TaskType task = TaskType::worker;
   int size = 0;                                 // how many ranks train; 0: as many as `workers` has
   std::string meeting_point = {};               // host:port where rank 0 is met; empty: the first of `workers`
   std::chrono::milliseconds heartbeat{10'000};  // how often a rank says that it lives
@@ -57,7 +57,7 @@ struct Cluster {
   /// How many ranks train together.
   int ranks() const { return size > 0 ? size : static_cast<int>(workers.size()); }
   int servers() const { return static_cast<int>(parameter_servers.size()); }
-  bool is_chief() const { return task == Task::chief || (task == Task::worker && rank == 0); }
+  bool is_chief() const { return task == TaskType::chief || (task == TaskType::worker && rank == 0); }
   /// Where rank 0 is met; only of clusters of more than one process.
   Address meeting() const;
   /// InvalidArgument says which field is wrong, what was expected and what was given.

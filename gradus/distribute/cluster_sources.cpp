@@ -44,11 +44,11 @@ std::chrono::milliseconds seconds(const Json& value, std::string_view source, st
   return std::max(std::chrono::milliseconds(1), std::chrono::milliseconds(static_cast<std::int64_t>(given * 1000)));
 }
 
-Task task_of(const std::string& name, std::string_view source, std::string_view field) {
-  if (name == "worker") return Task::worker;
-  if (name == "chief" || name == "master") return Task::chief;
-  if (name == "ps" || name == "parameter_server") return Task::parameter_server;
-  if (name == "evaluator") return Task::evaluator;
+TaskType task_of(const std::string& name, std::string_view source, std::string_view field) {
+  if (name == "worker") return TaskType::worker;
+  if (name == "chief" || name == "master") return TaskType::chief;
+  if (name == "ps" || name == "parameter_server") return TaskType::parameter_server;
+  if (name == "evaluator") return TaskType::evaluator;
   throw DataError(text(source, ": `", field, "` is \"", name, "\", expected chief, worker, ps or evaluator"));
 }
 
@@ -102,10 +102,10 @@ std::optional<Cluster> read_tensorflow(std::string_view written) {
   std::vector<std::string> chiefs, workers;
   for (const auto& [name, value] : lists.items()) {
     switch (task_of(name, source, "cluster")) {
-      case Task::chief: chiefs = addresses(value, source, name); break;
-      case Task::worker: workers = addresses(value, source, name); break;
-      case Task::parameter_server: made.parameter_servers = addresses(value, source, name); break;
-      case Task::evaluator:
+      case TaskType::chief: chiefs = addresses(value, source, name); break;
+      case TaskType::worker: workers = addresses(value, source, name); break;
+      case TaskType::parameter_server: made.parameter_servers = addresses(value, source, name); break;
+      case TaskType::evaluator:
         throw DataError(text(source,
                              ": `cluster` lists an evaluator, for which nobody waits: take it out of the list "
                              "and leave it in `task`"));
@@ -123,13 +123,13 @@ std::optional<Cluster> read_tensorflow(std::string_view written) {
   require<DataError>(task.contains("type") && task.contains("index"), source, ": `task` needs `type` and `index`");
   made.task = task_of(string(task["type"], source, "type"), source, "type");
   made.rank = integer(task["index"], source, "index");
-  const auto listed = made.task == Task::chief    ? chiefs.size()
-                      : made.task == Task::worker ? workers.size()
-                                                  : made.parameter_servers.size();
-  require(made.task == Task::evaluator || (made.rank >= 0 && made.rank < static_cast<int>(listed)), source,
+  const auto listed = made.task == TaskType::chief    ? chiefs.size()
+                      : made.task == TaskType::worker ? workers.size()
+                                                      : made.parameter_servers.size();
+  require(made.task == TaskType::evaluator || (made.rank >= 0 && made.rank < static_cast<int>(listed)), source,
           ": `index` is ", made.rank, ", but the list of ", name_of(made.task), "s has ", listed,
           listed == 1 ? " address" : " addresses");
-  if (made.task == Task::worker) made.rank += static_cast<int>(chiefs.size());
+  if (made.task == TaskType::worker) made.rank += static_cast<int>(chiefs.size());
   made.source = source;
   return made;
 }
@@ -246,7 +246,7 @@ void compare(const Said& a, const Said& b) {
 /// What a cluster of JSON says to compare with others.
 Said said_by(const Cluster& cluster, bool has_rank) {
   Said out{cluster.source};
-  const bool trains = cluster.task == Task::worker || cluster.task == Task::chief;
+  const bool trains = cluster.task == TaskType::worker || cluster.task == TaskType::chief;
   if (trains && has_rank) out.rank = cluster.rank;
   if (cluster.ranks() > 0) out.size = cluster.ranks();
   if (!cluster.meeting_point.empty() || !cluster.workers.empty()) out.meeting = cluster.meeting().to_string();
@@ -285,7 +285,7 @@ void take_credentials(Credentials& out, const EnvironmentLookup& variable) {
 void take_launchers(Cluster& made, const std::vector<Said>& all) {
   if (made.ranks() == 0) made.size = first_of<int>(all, &Said::size).value_or(0);
   if (made.meeting_point.empty()) made.meeting_point = meeting_of(all);
-  if (made.task == Task::parameter_server || made.task == Task::evaluator) return;
+  if (made.task == TaskType::parameter_server || made.task == TaskType::evaluator) return;
   if (const auto rank = first_of<int>(all, &Said::rank)) made.rank = *rank;
   else
     require(made.ranks() <= 1, "Cluster::from_environment: ", all[0].source, " says ", made.ranks(),

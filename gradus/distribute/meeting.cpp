@@ -87,7 +87,7 @@ Meeting::Meeting(const Cluster& cluster, Introduction introduction, std::shared_
       place_(cluster.in_process || cluster.ranks() == 1 ? "this process" : cluster.meeting().to_string()),
       desk_(std::move(desk)) {
   cluster_.check();
-  require(cluster_.task == Task::worker || cluster_.task == Task::chief, "Meeting: a ", name_of(cluster_.task),
+  require(cluster_.task == TaskType::worker || cluster_.task == TaskType::chief, "Meeting: a ", name_of(cluster_.task),
           " is none of the ranks that train together");
   internal_check(!cluster_.in_process || desk_ != nullptr, "ranks of one process meet at no desk");
   if (desk_ == nullptr && cluster_.rank == 0) {
