@@ -1,6 +1,6 @@
-/// Keys of random ops. A key is a scalar i64 in [0, 2^53). It is data, so another key never recompiles. Outside of calls,
-/// keys follow from the seed and the number of keys since it was set. In a traced call they follow from a hidden state
-/// that function/ binds anew at each call.
+/// Keys of random ops. A key is a scalar i64 in [0, 2^53). It is data, so another key never recompiles. Outside of
+/// calls, keys follow from the seed and the number of keys since it was set. In a traced call they follow from a hidden
+/// state that function/ binds anew at each call.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -16,8 +16,8 @@ void set_seed(std::uint64_t seed);
 /// shuffles and calls of functions.
 std::uint64_t next_seed();
 
-/// A key for one random op. With a `seed` it is always the same, else the next one of the call, traced or op by op, else
-/// of the global seed.
+/// A key for one random op. With a `seed` it is always the same, else the next one of the call, traced or op by op,
+/// else of the global seed.
 Tensor next_key(std::optional<std::uint64_t> seed);
 
 /// The key that follows from this seed, on the host.
