@@ -36,8 +36,11 @@ inline Bytes summands(DType type, int shard, std::int64_t count) {
 template <class S> S plain_tree(int begin, int size, int shards, const auto& value) {
   if (size == 1) return value(begin);
   const S left = plain_tree<S>(begin, size / 2, shards, value);
-  return begin + size / 2 >= shards ? left
-                                    : static_cast<S>(left + plain_tree<S>(begin + size / 2, size / 2, shards, value));
+  if (begin + size / 2 >= shards) return left;
+  const S right = plain_tree<S>(begin + size / 2, size / 2, shards, value);
+  if constexpr (std::is_integral_v<S>)  // wraps around
+    return static_cast<S>(static_cast<std::uint64_t>(left) + static_cast<std::uint64_t>(right));
+  else return left + right;
 }
 
 inline Bytes plain_sums(DType type, int shards, std::int64_t count) {
