@@ -123,10 +123,10 @@ bool may_fail(const Graph& graph) {
   return std::ranges::any_of(graph.values, [](const Value& v) { return v.op.may_fail(); });
 }
 
-class FakeExecutable final : public Executable {
+class FakeExecutable final : public ForwardingExecutable {
  public:
   explicit FakeExecutable(std::shared_ptr<const Executable> inner)
-      : inner_(std::move(inner)), may_fail_(may_fail(inner_->graph())) {}
+      : ForwardingExecutable(std::move(inner)), may_fail_(may_fail(inner_->graph())) {}
 
   void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs, std::span<const std::int64_t> symbols,
            const Device& device) const override {
@@ -183,25 +183,6 @@ class FakeExecutable final : public Executable {
     last->wait();
   }
 
-  const Graph& graph() const override { return inner_->graph(); }
-  const std::vector<int>& may_overwrite() const override { return inner_->may_overwrite(); }
-  std::vector<Kernel> kernels(std::span<const std::int64_t> symbols) const override { return inner_->kernels(symbols); }
-  std::int64_t arena_bytes(std::span<const std::int64_t> symbols) const override {
-    return inner_->arena_bytes(symbols);
-  }
-  std::int64_t temporary_bytes(std::span<const std::int64_t> symbols) const override {
-    return inner_->temporary_bytes(symbols);
-  }
-  std::int64_t recomputed_bytes() const override { return inner_->recomputed_bytes(); }
-  double side_by_side_seconds(std::span<const std::int64_t> symbols) const override {
-    return inner_->side_by_side_seconds(symbols);
-  }
-  int team(std::span<const std::int64_t> symbols) const override { return inner_->team(symbols); }
-  double measured_seconds() const override { return inner_->measured_seconds(); }
-  int measured_team() const override { return inner_->measured_team(); }
-  double compile_seconds() const override { return inner_->compile_seconds(); }
-  std::size_t footprint() const override { return inner_->footprint(); }
-
  private:
   /// An output may be an input as it is, which another program may overwrite: it gets a copy.
   static void store(const Ref<Buffer>& out, const Ref<Buffer>& made) {
@@ -209,7 +190,6 @@ class FakeExecutable final : public Executable {
     if (memory.storage().get() == made.get()) return;
     if (made->bytes() > 0) std::memcpy(memory.storage()->data(), made->data(), static_cast<std::size_t>(made->bytes()));
   }
-  std::shared_ptr<const Executable> inner_;
   bool may_fail_;
   mutable std::mutex guard_;
   mutable std::map<std::thread::id, std::shared_ptr<Event>> last_runs_;

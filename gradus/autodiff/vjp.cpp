@@ -123,7 +123,6 @@ class Walk {
 
  private:
   void add(Between::Place& place, const Tensor& term) const {
-    const DeviceScope none{Placement()};  // a sum is where its terms are
     if (keeps_apart_ && place.is_source) place.terms.push_back(term);
     else place.cotangent.add(term);
   }
@@ -136,11 +135,18 @@ class Walk {
     return in;
   }
 
+  /// A gradient is computed where the value is that it is of.
+  static Tensors on_device_of(const Node& node, const auto& rule) {
+    const DeviceScope there(node.spec.device);
+    return rule();
+  }
+
   void hand_back(Node* node, const Tensor& cotangent) {
-    const NameScope scope(node->scope);          // a gradient belongs to the layer of what it is of,
-    const DeviceScope there(node->spec.device);  // and is computed where that is
+    const NameScope scope(node->scope);  // a gradient belongs to the layer of what it is of
     const Tensors in = operands_of(*node);
-    pass_on(*node, in, node->op->vjp(node->op.attributes(), in, Tensor(Ref<Node>(node)), cotangent));
+    pass_on(*node, in, on_device_of(*node, [&] {
+      return node->op->vjp(node->op.attributes(), in, Tensor(Ref<Node>(node)), cotangent);
+    }));
   }
 
   void hand_back_of_all(Node* node) {
@@ -154,10 +160,9 @@ class Walk {
     }
     if (!any) return;
     const NameScope scope(node->scope);
-    const DeviceScope there(node->spec.device);
     const Tensors in = operands_of(*node);
     for (const Tensor& operand : in) dy.wanted.push_back(between_.find(operand.node().get()) != nullptr);
-    pass_on(*node, in, node->op->vjp_of_all(node->op.attributes(), in, dy));
+    pass_on(*node, in, on_device_of(*node, [&] { return node->op->vjp_of_all(node->op.attributes(), in, dy); }));
   }
 
   void pass_on(const Node& node, In in, const Tensors& terms) {

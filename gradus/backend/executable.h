@@ -2,7 +2,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 #include "gradus/backend/kernel.h"
 #include "gradus/graph/graph.h"
@@ -55,6 +57,35 @@ class Executable {
 
  protected:
   Executable() = default;
+};
+
+/// Says of itself what `inner` says, but for how it is run and what derived classes say otherwise.
+class ForwardingExecutable : public Executable {
+ public:
+  explicit ForwardingExecutable(std::shared_ptr<const Executable> inner) : inner_(std::move(inner)) {}
+
+  void wait(std::span<const Ref<Buffer>> outputs) const override { inner_->wait(outputs); }
+  const Graph& graph() const override { return inner_->graph(); }
+  const std::vector<int>& may_overwrite() const override { return inner_->may_overwrite(); }
+  std::vector<Kernel> kernels(std::span<const std::int64_t> symbols) const override { return inner_->kernels(symbols); }
+  std::int64_t arena_bytes(std::span<const std::int64_t> symbols) const override {
+    return inner_->arena_bytes(symbols);
+  }
+  std::int64_t temporary_bytes(std::span<const std::int64_t> symbols) const override {
+    return inner_->temporary_bytes(symbols);
+  }
+  std::int64_t recomputed_bytes() const override { return inner_->recomputed_bytes(); }
+  double side_by_side_seconds(std::span<const std::int64_t> symbols) const override {
+    return inner_->side_by_side_seconds(symbols);
+  }
+  int team(std::span<const std::int64_t> symbols) const override { return inner_->team(symbols); }
+  double measured_seconds() const override { return inner_->measured_seconds(); }
+  int measured_team() const override { return inner_->measured_team(); }
+  double compile_seconds() const override { return inner_->compile_seconds(); }
+  std::size_t footprint() const override { return inner_->footprint(); }
+
+ protected:
+  const std::shared_ptr<const Executable> inner_;
 };
 
 }  // namespace gradus

@@ -71,43 +71,25 @@ Graph without_devices(const Graph& graph) {
 }
 
 /// One executable, on a device of its kind.
-class OnDevice final : public Executable {
+class OnDevice final : public ForwardingExecutable {
  public:
   OnDevice(std::shared_ptr<const Executable> executable, const Device& device, Placement named)
-      : executable_(std::move(executable)), graph_(executable_->graph()), device_(device) {
+      : ForwardingExecutable(std::move(executable)), graph_(inner_->graph()), device_(device) {
     for (Value& v : graph_.values) v.spec.device = named;
   }
 
   void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs, std::span<const std::int64_t> symbols,
            const Device&) const override {
-    executable_->run(inputs, outputs, symbols, device_);
+    inner_->run(inputs, outputs, symbols, device_);
   }
-  void wait(std::span<const Ref<Buffer>> outputs) const override { executable_->wait(outputs); }
   const Graph& graph() const override { return graph_; }
-  const std::vector<int>& may_overwrite() const override { return executable_->may_overwrite(); }
   std::vector<Kernel> kernels(std::span<const std::int64_t> symbols) const override {
-    std::vector<Kernel> all = executable_->kernels(symbols);
+    std::vector<Kernel> all = inner_->kernels(symbols);
     for (Kernel& kernel : all) kernel.device = device_;
     return all;
   }
-  std::int64_t arena_bytes(std::span<const std::int64_t> symbols) const override {
-    return executable_->arena_bytes(symbols);
-  }
-  std::int64_t temporary_bytes(std::span<const std::int64_t> symbols) const override {
-    return executable_->temporary_bytes(symbols);
-  }
-  std::int64_t recomputed_bytes() const override { return executable_->recomputed_bytes(); }
-  double side_by_side_seconds(std::span<const std::int64_t> symbols) const override {
-    return executable_->side_by_side_seconds(symbols);
-  }
-  int team(std::span<const std::int64_t> symbols) const override { return executable_->team(symbols); }
-  double measured_seconds() const override { return executable_->measured_seconds(); }
-  int measured_team() const override { return executable_->measured_team(); }
-  double compile_seconds() const override { return executable_->compile_seconds(); }
-  std::size_t footprint() const override { return executable_->footprint(); }
 
  private:
-  std::shared_ptr<const Executable> executable_;
   Graph graph_;  // with the device, if the program names it
   Device device_;
 };
@@ -170,6 +152,7 @@ class Cut {
   const Place& of(int i) const { return places_[static_cast<std::size_t>(i)]; }
   bool is_anywhere(int i) const { return of(i).device == anywhere; }
   bool is_copy(int i) const { return graph_[i].op.is_copy(); }
+
   void place(int i) {
     const Value& v = graph_[i];
     Place& place = of(i);
@@ -177,7 +160,7 @@ class Cut {
     bool is_free = !has_memory;
     for (const int operand : v.in) is_free = is_free && is_anywhere(operand);
     if (is_free) return;
-    place.device = Placement(v.spec.device.physical()).code();
+    place.device = v.spec.device.resolved().code();
     for (const int operand : v.in) {
       if (is_anywhere(operand)) continue;
       place.stage = std::max(place.stage, of(operand).stage + (of(operand).device != place.device));
@@ -187,9 +170,10 @@ class Cut {
   }
   /// Marks what leaves its part. An output that is made of numbers is made by the default device.
   void demand(int i) {
-    if (is_anywhere(i)) members_[{0, Placement(Placement().physical()).code()}].push_back(i);
+    if (is_anywhere(i)) members_[{0, Placement().resolved().code()}].push_back(i);
     of(origin_of(graph_, i)).is_output = true;
   }
+
   void note_uses(int i) {
     if (is_anywhere(i) || is_copy(i)) return;
     for (const int operand : graph_[i].in) {
@@ -198,6 +182,7 @@ class Cut {
         of(read).is_output = true;
     }
   }
+
   void fill(const Key& key, std::vector<int>& members) {
     std::ranges::sort(members);
     Part& part = parts_[key];

@@ -59,19 +59,6 @@ std::string reason(int code) { return std::generic_category().message(code); }
 
 }  // namespace
 
-std::uint64_t hash_of_bytes(std::span<const std::byte> bytes, std::uint64_t seed) {
-  std::uint64_t hash = mix(seed, bytes.size());
-  while (bytes.size() >= 8) {
-    std::uint64_t word;
-    std::memcpy(&word, bytes.data(), sizeof word);
-    hash = mix(hash, word);
-    bytes = bytes.subspan(8);
-  }
-  std::uint64_t rest = 0;
-  if (!bytes.empty()) std::memcpy(&rest, bytes.data(), bytes.size());
-  return mix(hash, rest);
-}
-
 void CacheFile::check(const std::filesystem::path& file, std::uint64_t fingerprint) {
   // Without waiting: what is there may be a pipe that nobody writes.
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -15,9 +15,6 @@
 
 namespace gradus {
 
-/// A hash of memory, equal in every run.
-std::uint64_t hash_of_bytes(std::span<const std::byte> bytes, std::uint64_t seed = 0);
-
 /// A file of elements. Any thread may read while one appends.
 class CacheFile {
  public:

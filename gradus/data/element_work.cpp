@@ -4,7 +4,6 @@
 #include <algorithm>
 #include "gradus/autodiff/vmap.h"
 #include "gradus/base/hash.h"
-#include "gradus/data/cache_file.h"
 #include "gradus/data/on_processor.h"
 #include "gradus/data/rethrow.h"
 #include "gradus/ops/call_keys.h"

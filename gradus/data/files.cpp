@@ -5,7 +5,6 @@
 #include <limits>
 #include "gradus/base/nearest.h"
 #include "gradus/base/hash.h"
-#include "gradus/data/cache_file.h"
 #include "gradus/data/stage.h"
 #include "gradus/formats/byte_stream.h"
 #include "gradus/formats/gzip.h"

@@ -1,6 +1,6 @@
 #include "gradus/data/rows.h"
 #include <algorithm>
-#include "gradus/data/cache_file.h"
+#include "gradus/base/hash.h"
 #include "gradus/data/on_processor.h"
 
 namespace gradus {

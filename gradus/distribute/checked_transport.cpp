@@ -1,26 +1,10 @@
 #include "gradus/distribute/checked_transport.h"
-#include <cstring>
 #include "gradus/base/hash.h"
 
 namespace gradus {
 
-std::uint64_t checksum(std::span<const std::byte> bytes) {
-  const auto word = [&](std::size_t at, std::size_t size) {
-    std::uint64_t read = 0;
-    std::memcpy(&read, bytes.data() + at, size);
-    return read;
-  };
-  std::array<std::uint64_t, 4> sums = {1, 2, 3, bytes.size()};  // four chains, which a processor follows side by side
-  std::size_t at = 0;
-  for (; at + 32 <= bytes.size(); at += 32)
-    for (std::size_t i = 0; i < 4; ++i) sums[i] = mix(sums[i], word(at + 8 * i, 8));
-  for (; at + 8 <= bytes.size(); at += 8) sums[0] = mix(sums[0], word(at, 8));
-  if (at < bytes.size()) sums[1] = mix(sums[1], word(at, bytes.size() - at));
-  return mix(mix(sums[0], sums[1]), mix(sums[2], sums[3]));
-}
-
 CheckedTransport::Receipt CheckedTransport::receipt_of(Tag tag, std::span<const std::byte> bytes) {
-  return {bytes.size(), checksum(bytes), std::uint64_t{tag.step} << 32 | tag.slot};
+  return {bytes.size(), hash_of_bytes(bytes), std::uint64_t{tag.step} << 32 | tag.slot};
 }
 
 std::string CheckedTransport::open() {

@@ -35,7 +35,4 @@ class CheckedTransport : public Transport {
   std::vector<Pair> pairs_;
 };
 
-/// Of any length, eight bytes at a time.
-std::uint64_t checksum(std::span<const std::byte> bytes);
-
 }  // namespace gradus

@@ -4,6 +4,7 @@
 #include "gradus/distribute/collectives.h"
 #include <algorithm>
 #include <cstring>
+#include "gradus/base/divide.h"
 #include "gradus/base/error.h"
 
 namespace gradus {
@@ -203,7 +204,7 @@ class Collective {
     for (std::size_t r = 0; r + 1 < cuts_.size(); ++r) longest = std::max(longest, cuts_[r + 1] - cuts_[r]);
     elements_of_piece_ = std::max<std::int64_t>(64, owner.bytes_of_piece_ / ranks / size_of(call_.type));
     if (call_.is_small) elements_of_piece_ = std::max(elements_of_piece_, longest);  // all of it at once
-    pieces_ = (longest + elements_of_piece_ - 1) / elements_of_piece_;
+    pieces_ = divide_up(longest, elements_of_piece_);
     for (std::int64_t piece = 0; piece < pieces_; ++piece) tags_.push_back({owner.next_tag(), owner.next_tag()});
     fill();
   }
@@ -246,9 +247,9 @@ class Collective {
 };
 
 Cuts even_cuts(std::int64_t count, int ranks, std::int64_t grain) {
-  const std::int64_t grains = (count + grain - 1) / grain;
+  const std::int64_t grains = divide_up(count, grain);
   Cuts out;
-  for (std::int64_t r = 0; r <= ranks; ++r) out.push_back(std::min(count, (r * grains + ranks - 1) / ranks * grain));
+  for (std::int64_t r = 0; r <= ranks; ++r) out.push_back(std::min(count, divide_up(r * grains, ranks) * grain));
   return out;
 }
 

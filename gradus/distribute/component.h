@@ -2,6 +2,7 @@
 /// Gradus links and runs without what they need. They offer plain functions, and see nothing of the library.
 #pragma once
 #include <string>
+#include "gradus/base/error.h"
 
 namespace gradus {
 
@@ -15,6 +16,16 @@ struct Component {
 
 /// The address of the component's entry. It stays loaded. Unavailable says what is missing and how to get it.
 void* load(const Component& component);
+
+/// The table of functions that the component offers. Unavailable also if it is of another version.
+template <class Table> const Table& table_of(const Component& component) {
+  const auto entry = reinterpret_cast<const Table* (*)()>(load(component));
+  const Table& found = *entry();
+  require<Unavailable>(found.version == Table::current, "lib", component.library,
+                       ".so is of another version of Gradus (", found.version, ", expected ", Table::current,
+                       "): install both from one build");
+  return found;
+}
 
 /// Where components are looked for: beside the library or program that holds this code, and in ../lib.
 std::string folder_of_components();

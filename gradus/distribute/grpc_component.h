@@ -48,6 +48,4 @@ struct GrpcTable {
   void (*disconnect)(void* client);
 };
 
-using GrpcEntry = const GrpcTable* (*)();
-
 }  // namespace gradus

@@ -37,6 +37,11 @@ inline std::string string(const nlohmann::json& value, std::string_view source, 
   return value.get<std::string>();
 }
 
+/// On one line. Texts of others may hold bytes that are no UTF-8.
+inline std::string written(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 /// The object that is written; DataError if it is none.
 inline nlohmann::json object(std::string_view written, std::string_view source) {
   nlohmann::json read = parse_json(written, source);

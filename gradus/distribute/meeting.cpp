@@ -8,6 +8,7 @@
 #include "gradus/base/no_signals.h"
 #include "gradus/base/notice.h"
 #include "gradus/distribute/json_fields.h"
+#include "gradus/distribute/transport.h"
 
 namespace gradus {
 namespace {
@@ -18,8 +19,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view source = "an answer of the meeting";
 constexpr std::string_view digits = "0123456789abcdef";
-
-std::string written(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 std::string hexadecimal(std::string_view bytes) {
   std::string out;
@@ -65,12 +64,6 @@ std::vector<std::string> strings(const Json& answer, const std::string& name) {
   return out;
 }
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string out;
-  for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 8); ++i) out += (i > 0 ? ", " : "") + names[i];
-  return names.size() > 8 ? text(out, " and ", names.size() - 8, " more") : out;
-}
-
 double seconds_of(Clock::duration time) { return static_cast<double>(time / 100ms) / 10; }
 
 }  // namespace
@@ -104,10 +97,8 @@ Meeting::Meeting(const Cluster& cluster, Introduction introduction, std::shared_
     require<DataError>(static_cast<int>(names_.size()) == cluster_.ranks() && hosts_.size() == names_.size(), source,
                        ": there are ", names_.size(), " names of ", cluster_.ranks(), " ranks");
   } catch (const Error& error) {
-    if (owns_desk_) desk_->close(error.what());
     // Those that come a little later are told why, too.
-    if (server_ != nullptr) desk_->wait_until_told(in(std::min<std::chrono::milliseconds>(5s, cluster_.timeout / 4)));
-    if (server_ != nullptr) server_->stop(1s);
+    if (owns_desk_) end(error.what(), false, std::min<std::chrono::milliseconds>(5s, cluster_.timeout / 4));
     throw;
   }
   const NoSignals quiet;
@@ -123,8 +114,15 @@ Meeting::~Meeting() {
   client_->cancel();
   beating_.join();
   if (!owns_desk_) return;
-  desk_->close(text(names_[0], " has ended, and with it the meeting"), in_order);
-  if (server_ != nullptr) server_->stop(1s);
+  const auto patience = std::min<std::chrono::milliseconds>(2s, cluster_.heartbeat);
+  end(text(names_[0], " has ended, and with it the meeting"), in_order, patience);
+}
+
+void Meeting::end(const std::string& why, bool in_order, std::chrono::milliseconds patience) {
+  desk_->close(why, in_order);
+  if (server_ == nullptr) return;
+  desk_->wait_until_told(in(patience));
+  server_->stop(1s);
 }
 
 std::string Meeting::question(std::string_view kind) const {
@@ -163,7 +161,7 @@ std::string Meeting::await(std::string question, std::string_view wanted, std::s
       const std::string kind = string(field(read, source, "kind"), source, "kind");
       if (kind == wanted) return *answer;
       if (kind == "failed" || kind == "over") throw Unavailable(string(field(read, source, "why"), source, "why"));
-      missing = joined(strings(read, "missing"));
+      missing = listed(strings(read, "missing"));
     }
     const auto waited = Clock::now() - begin;
     const std::string state =

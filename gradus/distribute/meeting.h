@@ -56,6 +56,8 @@ class Meeting {
   void beat();
   void lose(const std::string& why);
   void tell(const std::string& question) noexcept;
+  /// Of the meeting, by rank 0: `why` for those that have not left, whom it waits for with `patience`.
+  void end(const std::string& why, bool in_order, std::chrono::milliseconds patience);
 
   const Cluster cluster_;
   const Introduction introduction_;

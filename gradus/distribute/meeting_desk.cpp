@@ -12,9 +12,6 @@ using Json = nlohmann::json;
 
 constexpr std::string_view source = "a question at the meeting";
 
-/// Texts of others may hold bytes that are no UTF-8.
-std::string written(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 std::string failed(const std::string& why) { return written({{"kind", "failed"}, {"why", why}}); }
 
 std::string short_string(const Json& object, const std::string& name, std::size_t most) {
@@ -67,7 +64,7 @@ void MeetingDesk::ask(std::uint64_t call, std::string_view bytes, Answer answer)
     const std::lock_guard lock(mutex_);
     const bool is_ours = question.rank >= 0 && question.rank < terms_.ranks;
     if (!failure_.empty()) {
-      if (is_ours) told_[static_cast<std::size_t>(question.rank)] = true;
+      if (is_ours) told(question.rank) = true;
       replies.push_back({answer, end_reply()});
     } else if (question.kind == "join") {
       join(question, answer, replies);
@@ -83,8 +80,10 @@ void MeetingDesk::ask(std::uint64_t call, std::string_view bytes, Answer answer)
         hold(question, {}, terms_.heartbeat / 2, answer);
       } else if (question.kind == "leave") {
         seat.has_left = true;
+        told(question.rank) = true;
         replies.push_back({answer, written({{"kind", "alive"}})});
       } else if (question.kind == "fail") {
+        told(question.rank) = true;
         fail(text(seat.name, ": ", short_string(question.fields, "why", 8192)), replies);
         replies.push_back({answer, written({{"kind", "alive"}})});
       } else {
@@ -126,7 +125,7 @@ void MeetingDesk::join(const Question& question, Answer answer, Replies& replies
   const std::string wrong = mismatch(question);
   if (!wrong.empty()) {
     fail(wrong, replies);
-    if (question.rank >= 0 && question.rank < terms_.ranks) told_[static_cast<std::size_t>(question.rank)] = true;
+    if (question.rank >= 0 && question.rank < terms_.ranks) told(question.rank) = true;
     replies.push_back({answer, failed(wrong)});
     return;
   }
@@ -184,7 +183,7 @@ void MeetingDesk::fail(const std::string& why, Replies& replies) {
   if (failure_.empty()) failure_ = why;
   answer_held(
       [&](const Held& each) {
-        told_[static_cast<std::size_t>(each.rank)] = true;
+        told(each.rank) = true;
         return std::optional(end_reply());
       },
       replies);
@@ -211,8 +210,9 @@ std::string MeetingDesk::roster() const {
   return written({{"kind", "all here"}, {"names", names}, {"hosts", hosts}});
 }
 
-std::string MeetingDesk::last_words(const Seat& seat) const {
-  return seat.doing.empty() ? std::string() : text("; what it did last, as far as it said: ", seat.doing);
+void MeetingDesk::lose(const Seat& seat, const std::string& why, Replies& replies) {
+  told(static_cast<int>(&seat - seats_.data())) = true;  // nobody is there to hear it
+  fail(seat.doing.empty() ? why : text(why, "; what it did last, as far as it said: ", seat.doing), replies);
 }
 
 void MeetingDesk::left(std::uint64_t call) {
@@ -225,8 +225,7 @@ void MeetingDesk::left(std::uint64_t call) {
     held_.erase(found);
     if (!is_complete_) seat = {};  // it may come again
     else if (!seat.has_left)
-      fail(text(seat.name, " is gone: its connection has ended, so it was killed or has crashed", last_words(seat)),
-           replies);
+      lose(seat, text(seat.name, " is gone: its connection has ended, so it was killed or has crashed"), replies);
   }
   send(std::move(replies));
 }
@@ -240,6 +239,7 @@ void MeetingDesk::close(const std::string& why, bool in_order) {
   {
     const std::lock_guard lock(mutex_);
     ended_in_order_ = in_order && failure_.empty();
+    told(0) = true;  // it is the one that says it
     fail(why, replies);
   }
   send(std::move(replies));
@@ -268,9 +268,10 @@ void MeetingDesk::watch() {
     if (is_complete_ && failure_.empty())
       for (const Seat& seat : seats_)
         if (!seat.has_left && now - seat.last_sign > 2 * terms_.heartbeat) {
-          fail(text(seat.name, " has given no sign of life for ",
+          lose(seat,
+               text(seat.name, " has given no sign of life for ",
                     std::chrono::duration<double>(now - seat.last_sign).count(),
-                    " s: it is stopped or cannot be reached", last_words(seat)),
+                    " s: it is stopped or cannot be reached"),
                replies);
           break;
         }

@@ -40,7 +40,7 @@ class MeetingDesk : public RpcHandler {
 
   /// Everybody that waits is told `why`, and whoever asks later; `in_order`: as no failure, as all is done.
   void close(const std::string& why, bool in_order = false);
-  /// Until each rank has heard why, or the deadline.
+  /// Until each rank has heard why, has left or is lost, or the deadline.
   void wait_until_told(Deadline deadline);
 
  private:
@@ -77,10 +77,11 @@ class MeetingDesk : public RpcHandler {
   /// Answers those held that `wanted`, and drops them.
   void answer_held(const std::function<std::optional<std::string>(const Held&)>& reply, Replies& replies);
   void fail(const std::string& why, Replies& replies);
+  void lose(const Seat& seat, const std::string& why, Replies& replies);
+  std::vector<bool>::reference told(int rank) { return told_[static_cast<std::size_t>(rank)]; }
   std::string end_reply() const;
   std::string wait_reply(const std::string& topic) const;
   std::string roster() const;
-  std::string last_words(const Seat& seat) const;
   void watch();
   static void send(Replies replies);
 

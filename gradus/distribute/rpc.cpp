@@ -18,14 +18,8 @@ namespace gradus {
 namespace {
 
 const GrpcTable& functions() {
-  static const GrpcTable& table = []() -> const GrpcTable& {
-    const auto entry = reinterpret_cast<GrpcEntry>(
-        load({"gradus_grpc", "gradus_grpc", "the meeting of processes by gRPC", "libgrpc++-dev", "libgrpc++1.51"}));
-    const GrpcTable& found = *entry();
-    require<Unavailable>(found.version == GrpcTable::current, "libgradus_grpc.so is of another version of Gradus (",
-                         found.version, ", expected ", GrpcTable::current, "): install both from one build");
-    return found;
-  }();
+  static const GrpcTable& table = table_of<GrpcTable>(
+      {"gradus_grpc", "gradus_grpc", "the meeting of processes by gRPC", "libgrpc++-dev", "libgrpc++1.51"});
   return table;
 }
 

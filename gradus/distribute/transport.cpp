@@ -49,10 +49,9 @@ std::string Exchange::late(std::chrono::milliseconds timeout) const {
   const auto name = [&](std::vector<int>& peers, std::string_view what) {
     std::ranges::sort(peers);
     peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
-    for (std::size_t i = 0; i < std::min<std::size_t>(peers.size(), 8); ++i)
-      out << (i > 0 ? ", " : "") << transport_->group().members[static_cast<std::size_t>(peers[i])].name;
-    if (peers.size() > 8) out << " and " << peers.size() - 8 << " more";
-    out << what;
+    std::vector<std::string> names;
+    for (const int peer : peers) names.push_back(transport_->group().members[static_cast<std::size_t>(peer)].name);
+    out << listed(names) << what;
   };
   out << doing_ << ": ";
   if (!silent.empty()) name(silent, " sent nothing");
@@ -60,6 +59,13 @@ std::string Exchange::late(std::chrono::milliseconds timeout) const {
   out << " for " << static_cast<double>(timeout.count()) / 1000
       << " s: stopped, unreachable, slow, or doing something else (Cluster::timeout says how long to wait)";
   return std::move(out).str();
+}
+
+std::string listed(std::span<const std::string> names) {
+  constexpr std::size_t most = 8;
+  std::string all;
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) all += (i > 0 ? ", " : "") + names[i];
+  return names.size() > most ? text(all, " and ", names.size() - most, " more") : all;
 }
 
 void check_group(const Group& group) {

@@ -109,6 +109,9 @@ class Exchange {
   std::vector<TransferPointer> under_way_;
 };
 
+/// "a, b and 3 more": eight at most.
+std::string listed(std::span<const std::string> names);
+
 /// InvalidArgument unless `group` is one with this rank in it, as every join() asks.
 void check_group(const Group& group);
 /// InternalError unless a message may go to or from `peer` with `tag`.

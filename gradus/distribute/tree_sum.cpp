@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <type_traits>
+#include "gradus/base/divide.h"
 #include "gradus/base/error.h"
 #include "gradus/base/floating_point_state.h"
 
@@ -97,7 +98,7 @@ void sum_as(int shards, ShardRange node, std::span<const PartialSum> parts, std:
 }  // namespace
 
 ShardRange shards_of(int rank, int ranks, int shards) {
-  const auto from = [&](std::int64_t r) { return static_cast<int>((r * shards + ranks - 1) / ranks); };
+  const auto from = [&](std::int64_t r) { return static_cast<int>(divide_up(r * shards, ranks)); };
   return {from(rank), from(rank + 1)};
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <mutex>
 #include <utility>
+#include <vector>
 #include "gradus/base/error.h"
 #include "gradus/base/spin.h"
 #include "gradus/distribute/component.h"
@@ -14,14 +15,8 @@ namespace {
 using namespace std::chrono_literals;
 
 const UcxTable& functions() {
-  static const UcxTable& table = []() -> const UcxTable& {
-    const auto entry = reinterpret_cast<UcxEntry>(
-        load({"gradus_ucx", "gradus_ucx", "sending messages between processes by UCX", "libucx-dev", "libucx0"}));
-    const UcxTable& found = *entry();
-    require<Unavailable>(found.version == UcxTable::current, "libgradus_ucx.so is of another version of Gradus (",
-                         found.version, ", expected ", UcxTable::current, "): install both from one build");
-    return found;
-  }();
+  static const UcxTable& table = table_of<UcxTable>(
+      {"gradus_ucx", "gradus_ucx", "sending messages between processes by UCX", "libucx-dev", "libucx0"});
   return table;
 }
 
@@ -50,6 +45,7 @@ class UcxTransport : public Transport {
       has_failed_ = false;
     }
     group_ = {};
+    is_any_gone_ = false;
     std::string address(64 << 10, '\0');
     address.resize(std::min(address.size(), ucx_.address(worker_, address.data(), address.size())));
     require<Unavailable>(!address.empty(), "UCX gives no address");
@@ -60,6 +56,7 @@ class UcxTransport : public Transport {
     check_group(group);
     internal_check(worker_ != nullptr, "a transport joins a group before it is opened");
     group_ = std::move(group);
+    peers_.assign(group_.members.size(), {});
     for (int rank = 0; rank < ranks(); ++rank) {
       if (rank == group_.rank) continue;
       const Member& member = group_.members[static_cast<std::size_t>(rank)];
@@ -79,7 +76,7 @@ class UcxTransport : public Transport {
     check_message(group_, to, tag);
     auto transfer = std::make_shared<Transfer>(Transfer{to, tag, bytes.size()});
     if (is_broken(*transfer)) return transfer;
-    ucx_.send(worker_, to, word(group_.rank, tag), bytes.data(), bytes.size(), new TransferPointer(transfer));
+    ucx_.send(worker_, to, word(group_.rank, tag), bytes.data(), bytes.size(), begun(transfer));
     return transfer;
   }
 
@@ -87,7 +84,7 @@ class UcxTransport : public Transport {
     check_message(group_, from, tag);
     auto transfer = std::make_shared<Transfer>(Transfer{from, tag, bytes.size(), true});
     if (is_broken(*transfer)) return transfer;
-    ucx_.receive(worker_, word(from, tag), bytes.data(), bytes.size(), new TransferPointer(transfer));
+    ucx_.receive(worker_, word(from, tag), bytes.data(), bytes.size(), begun(transfer));
     return transfer;
   }
 
@@ -128,19 +125,52 @@ class UcxTransport : public Transport {
   }
 
  private:
+  /// What this rank knows of another one.
+  struct Peer {
+    int under_way = 0;  // transfers from and to it
+    std::string why_gone = {};
+    Deadline is_missed = Deadline::max();  // what it sent before it went has come by then
+  };
+  struct Begun {
+    UcxTransport* self;
+    TransferPointer transfer;
+  };
+
+  Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+
+  Begun* begun(const TransferPointer& transfer) {
+    ++peer(transfer->peer).under_way;
+    return new Begun{this, transfer};
+  }
   static void done(void* transfer, const char* problem, std::size_t length) {
-    const std::unique_ptr<TransferPointer> given(static_cast<TransferPointer*>(transfer));
-    Transfer& ended = **given;
+    const std::unique_ptr<Begun> given(static_cast<Begun*>(transfer));
+    Transfer& ended = *given->transfer;
+    --given->self->peer(ended.peer).under_way;
     ended.is_done = true;
     if (problem != nullptr)
       ended.problem = text(ended.is_receive ? "does not send: " : "does not take what is sent: ", problem);
     else if (length != ended.bytes)
       ended.problem = text("sent ", length, " bytes where ", ended.bytes, " were expected");
   }
-  /// Called while UCX is driven, from within progress(): the group breaks.
+  /// Called while UCX is driven, from within progress(). A rank may go as soon as it has finished what all do
+  /// together, while others still wait for each other: the group breaks for those who want something of it.
   static void lost(void* owner, int rank, const char* why) {
     auto& self = *static_cast<UcxTransport*>(owner);
-    self.fail(text(self.group_.members[static_cast<std::size_t>(rank)].name, " is gone: ", why));
+    Peer& gone = self.peer(rank);
+    if (!gone.why_gone.empty()) return;
+    gone.why_gone = why;
+    gone.is_missed = in(100ms);
+    self.is_any_gone_ = true;
+  }
+  void miss() {
+    const auto now = std::chrono::steady_clock::now();
+    for (int rank = 0; rank < ranks(); ++rank) {
+      const Peer& other = peer(rank);
+      if (other.under_way > 0 && now >= other.is_missed) fail_without(rank);
+    }
+  }
+  void fail_without(int rank) {
+    fail(text(group_.members[static_cast<std::size_t>(rank)].name, " is gone: ", peer(rank).why_gone));
   }
 
   /// generation: 6 bits, sender: 14, step: 24, slot: 20.
@@ -149,7 +179,8 @@ class UcxTransport : public Transport {
            static_cast<std::uint64_t>(tag.step) << 20 | tag.slot;
   }
 
-  bool is_broken(Transfer& transfer) const {
+  bool is_broken(Transfer& transfer) {
+    if (is_any_gone_ && !peer(transfer.peer).why_gone.empty()) fail_without(transfer.peer);
     if (!has_failed_ && worker_ != nullptr) return false;
     transfer.is_done = true;
     transfer.problem = "cannot be reached any more: the group is broken";
@@ -157,6 +188,7 @@ class UcxTransport : public Transport {
   }
 
   void check_whole() {
+    if (is_any_gone_) miss();
     if (!has_failed_) return;
     const std::lock_guard lock(mutex_);
     throw Unavailable(failure_);
@@ -180,6 +212,8 @@ class UcxTransport : public Transport {
   const UcxTable& ucx_;
   void* worker_ = nullptr;
   Group group_;
+  std::vector<Peer> peers_;
+  bool is_any_gone_ = false;
   Deadline seals_until_{};
   std::mutex mutex_;  // of what others than the driving thread touch
   std::string failure_;

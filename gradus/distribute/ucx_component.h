@@ -38,6 +38,4 @@ struct UcxTable {
   void (*close)(void* worker, int milliseconds);
 };
 
-using UcxEntry = const UcxTable* (*)();
-
 }  // namespace gradus

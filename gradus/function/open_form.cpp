@@ -93,9 +93,7 @@ std::optional<ProgramForSizes> OpenForm::find(const Graph& graph, const std::vec
   ++sights_;
   try {
     return program(std::move(*symbols), comes_back);
-  } catch (const OutOfMemory&) {
-    throw;
-  } catch (const std::exception&) {  // some kernels want to know sizes  // some kernels want to know sizes
+  } catch (const OutOfMemory&) { throw; } catch (const std::exception&) {  // some kernels want to know sizes
     is_closed_ = true;
     return {};
   }

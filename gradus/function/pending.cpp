@@ -22,7 +22,7 @@ struct QueueRegistry {
     static auto* only = new QueueRegistry;
     return *only;
   }
-  Pending* take(const Device& device, const Pending* first) {
+  Pending* take(Placement device, Pending* first) {
     Pending* queue = next();
     queue->adopt(device, first);  // another thread may flush it for long
     return queue;
@@ -51,10 +51,17 @@ constexpr std::size_t max_pending_nodes = 8192;
 
 Spec without_device(const Spec& spec) { return {spec.dtype, spec.shape}; }
 
+/// From now on `node`, which is computed, is a leaf. What it was made of goes to `released`.
+void end_history(Node& node, std::vector<Ref<Node>>& released) {
+  for (const Ref<Node>& operand : node.inputs) released.push_back(operand);
+  node.inputs = {};
+  node.op = {};
+}
+
 /// The queues of one thread.
 struct Lease {
-  Pending& first = *QueueRegistry::instance().take(Placement().physical(), nullptr);
-  std::vector<std::pair<Device, Pending*>> others;  // of further devices
+  Pending& first = *QueueRegistry::instance().take(Placement().resolved(), nullptr);
+  std::vector<std::pair<Placement, Pending*>> others;  // of further devices
 
   Lease() = default;
   Lease(const Lease&) = delete;
@@ -62,7 +69,7 @@ struct Lease {
     QueueRegistry::instance().give_back(&first);
     for (const auto& [device, queue] : others) QueueRegistry::instance().give_back(queue);
   }
-  Pending& of(const Device& device) {
+  Pending& of(Placement device) {
     for (const auto& [known, queue] : others)
       if (known == device) return *queue;
     return *others.emplace_back(device, QueueRegistry::instance().take(device, &first)).second;
@@ -191,7 +198,7 @@ Pending& Pending::mine() { return OfThread<Lease>::get().first; }
 
 Pending& Pending::mine(Placement placement) {
   Lease& lease = OfThread<Lease>::get();
-  const Device device = placement.physical();
+  const Placement device = placement.resolved();
   return device == lease.first.device_ ? lease.first : lease.of(device);
 }
 
@@ -241,14 +248,13 @@ void Pending::admit(const Ref<Node>& node) {
 }
 
 void Pending::record(const Ref<Node>& node) {
-  node->recorder = thread_;
+  node->recorder = number();
   if (node->op.is_copy()) return copy_now(node);
   for (const Ref<Node>& operand : node->inputs) {
     if (operand->value) continue;
     Pending* queue = operand->queue.load(std::memory_order_acquire);
     if (queue && queue != this) queue->flush();
   }
-  const bool eager = mine().eager_;
   bool full = false, ready = true;
   std::vector<Ref<Node>> released;  // after the lock
   {
@@ -268,7 +274,7 @@ void Pending::record(const Ref<Node>& node) {
       full = nodes_.size() > max_pending_nodes / 2;
     }
   }
-  if (eager || full) flush();
+  if (first_->eager_ || full) flush();
 }
 
 /// Copies wait nowhere: what they copy is computed by another queue.
@@ -283,9 +289,7 @@ void Pending::copy_now(const Ref<Node>& node) {
     kept_.push_back(node);
     return;
   }
-  for (const Ref<Node>& operand : node->inputs) released.push_back(operand);
-  node->inputs = {};
-  node->op = {};
+  end_history(*node, released);
 }
 
 void Pending::forget(Node& node) {
@@ -317,22 +321,18 @@ void Pending::orphan() {
   if (recording_ == 0) settle(released);
 }
 
-void Pending::adopt(const Device& device, const Pending* first) {
+void Pending::adopt(Placement device, Pending* first) {
   std::lock_guard lock(guard_);
   has_owner_ = true;
   device_ = device;
-  thread_ = first ? first->number_ : number_;
+  first_ = first ? first : this;
   recording_ = first ? first->recording_ : 0;
 }
 
 /// Ends the history of what was kept while a tape recorded.
 void Pending::settle(std::vector<Ref<Node>>& released) {
   for (Ref<Node>& node : kept_) {
-    if (node->value && node->refs.load(std::memory_order_relaxed) > 1) {
-      for (const Ref<Node>& operand : node->inputs) released.push_back(operand);
-      node->inputs = {};
-      node->op = {};
-    }
+    if (node->value && node->refs.load(std::memory_order_relaxed) > 1) end_history(*node, released);
     released.push_back(std::move(node));
   }
   kept_.clear();
@@ -357,7 +357,7 @@ void Pending::plan(Plan& p) {
   }
   nodes_.clear();
   p.uses.resize(p.live.size());
-  p.key.push_back(p.live.size() | static_cast<std::uint64_t>(device_.kind) << 48);
+  p.key.push_back(p.live.size() | static_cast<std::uint64_t>(device_.device().kind) << 48);
   for (Node* node : p.live) {
     p.key.push_back(reinterpret_cast<std::uintptr_t>(node->op.record()));
     p.key.push_back(static_cast<std::uint64_t>(node->inputs.size()));
@@ -398,17 +398,18 @@ void Pending::plan(Plan& p) {
 }
 
 void Pending::run(Plan& p) {
-  const ProgramForSizes found = cached_program(device_.kind, p.key, [&] { return p.graph(); });
+  const Device device = device_.device();
+  const ProgramForSizes found = cached_program(device.kind, p.key, [&] { return p.graph(); });
   const Executable* program = found.program.get();
   for (Node* leaf : p.leaves)
-    p.inputs.push_back(device_.kind == DeviceKind::cpu ? Ref<Buffer>(leaf->value.get())
-                                                       : resident(Tensor(Ref<Node>(leaf))));
+    p.inputs.push_back(device.kind == DeviceKind::cpu ? Ref<Buffer>(leaf->value.get())
+                                                      : resident(Tensor(Ref<Node>(leaf))));
   p.outputs.resize(static_cast<std::size_t>(std::count(p.yields.begin(), p.yields.end(), char{1})));
   for (std::size_t k = 0; k < p.outputs.size(); ++k)
     if (const int input = program->may_overwrite()[k]; input >= 0)
       p.outputs[k] = p.inputs[static_cast<std::size_t>(input)];
   ++mine().dispatches_;
-  program->run(p.inputs, p.outputs, found.symbols, device_);
+  program->run(p.inputs, p.outputs, found.symbols, device);
   program->wait(p.outputs);
 }
 
@@ -422,9 +423,7 @@ void Pending::commit(Plan& p) {
     if (Ref<Node> kept = keep ? Ref<Node>::of_living(node) : Ref<Node>()) {
       kept_.push_back(std::move(kept));
     } else {  // of those to keep, another thread waits in forget() to free it
-      for (const Ref<Node>& operand : node->inputs) p.released.push_back(operand);
-      node->inputs = {};
-      node->op = {};
+      end_history(*node, p.released);
     }
     node->queue.store(nullptr, std::memory_order_release);  // at last: who sees it may free the node
   }
@@ -459,7 +458,7 @@ void Pending::flush() {
   {
     guard_.lock_long();
     std::lock_guard lock(guard_, std::adopt_lock);
-    p->reset(thread_ == own.thread_ || !has_owner_);
+    p->reset(first_ == &own || !has_owner_);
     if (p->by_owner && recording_ == 0) settle(p->released);
     plan(*p);
     if (!p->live.empty()) {

@@ -37,7 +37,7 @@ class Pending {
 
   bool is_recording() const { return recording_ > 0; }  // asked by the owner only
   /// That of the thread, whichever of its queues is asked.
-  std::uint32_t number() const { return thread_; }
+  std::uint32_t number() const { return first_->number_; }
   /// Programs that this thread has started.
   std::int64_t& dispatches() { return dispatches_; }
   /// While set, every op is computed at once.
@@ -54,7 +54,7 @@ class Pending {
   static std::vector<Pending*> all();
   bool assigns(const VariableCell& cell);
   void orphan();
-  void adopt(const Device& device, const Pending* first);
+  void adopt(Placement device, Pending* first);
   void admit(const Ref<Node>& node);
   void close_ranks();
   void copy_now(const Ref<Node>& node);
@@ -64,8 +64,8 @@ class Pending {
   std::vector<std::shared_ptr<VariableCell>> assigned_;
   std::vector<Ref<Node>> kept_;  // computed, but with their history, which ends with the recording
   std::uint32_t number_ = 0;     // of the queue
-  std::uint32_t thread_ = 0;     // the number of its thread's first queue
-  Device device_;                // whose programs it runs
+  Pending* first_ = this;        // the first queue of its thread
+  Placement device_;             // named: whose programs it runs
   bool has_owner_ = true;        // a thread that runs
   int recording_ = 0;
   std::int64_t dispatches_ = 0;

@@ -139,10 +139,10 @@ void RegionTrace::collect(In roots, Tensors& captures) const {
 namespace {
 
 /// A body that places its ops where neither its inputs nor the scope around it are would run elsewhere than it says.
-void check_placed(const Graph& body, const std::vector<int>& inputs, const Graph& with_inputs) {
+void check_placed(const Graph& body, In inputs, In captures) {
   if (DeviceScope::current().is_named()) return;
-  for (const int input : inputs)
-    if (with_inputs[input].spec.device.is_named()) return;
+  for (In list : {inputs, captures})
+    if (std::ranges::any_of(list, [](const Tensor& input) { return input.spec().device.is_named(); })) return;
   for (const Value& v : body.values)
     require(!v.spec.device.is_named(), "the body of a branch, a loop or a call is placed on ", v.spec.device.physical(),
             ", but its inputs are not; put the DeviceScope around the whole of it");
@@ -152,6 +152,7 @@ void check_placed(const Graph& body, const std::vector<int>& inputs, const Graph
 
 Region RegionTrace::region(In roots, In symbols, In captures) const {
   const Flattened flat = flatten_region(roots, id_);
+  check_placed(flat.graph, symbols, captures);
   Graph graph;
   std::unordered_map<const Node*, int> places;
   for (In list : {symbols, captures})
@@ -159,7 +160,6 @@ Region RegionTrace::region(In roots, In symbols, In captures) const {
       graph.inputs.push_back(graph.add({.spec = input.spec(), .scope = input.node()->scope}));
       places.emplace(input.node().get(), graph.inputs.back());
     }
-  check_placed(flat.graph, graph.inputs, graph);
   GraphRewriter at(flat.graph, graph);
   for (std::size_t k = 0; k < flat.inputs.size(); ++k) {
     const auto found = places.find(flat.inputs[k].get());

@@ -67,8 +67,6 @@ Tensor::operator bool() const {
 
 namespace {
 
-Tensor placed_node(AnyOp op, In inputs, Placement device);
-
 void check_traces(const AnyOp& op, In inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Spec& spec = inputs[i].spec();
@@ -107,7 +105,7 @@ bool is_anywhere(const Node& node, int depth = 4) {
 Tensors brought_to(Placement device, In inputs) {
   const auto is_elsewhere = [&](const Tensor& input) {
     const Placement now = input.spec().device;
-    return now.is_named() ? now != device : !is_anywhere(*input.node()) && now.physical() != device.device();
+    return now.resolved() != device && (now.is_named() || !is_anywhere(*input.node()));
   };
   if (std::ranges::none_of(inputs, is_elsewhere)) return {};
   Tensors there(inputs.begin(), inputs.end());
@@ -123,21 +121,6 @@ Ref<Node> applied(AnyOp op, In inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) specs[i] = &inputs[i].spec();
   return Ref<Node>::of_new(new Node(std::move(op), Specs(std::span<const Spec* const>(specs, inputs.size())), inputs));
 }
-
-}  // namespace
-
-Tensor make_node(AnyOp op, In inputs) {
-  check_traces(op, inputs);
-  if (op.is_copy()) return placed_node(std::move(op), inputs, op.copies_to());
-  // Without devices this costs a look at a byte of each operand.
-  Placement device = DeviceScope::current();
-  if (!device.is_named()) device = device_of(op, inputs);
-  if (!device.is_named()) return placed_node(std::move(op), inputs, device);
-  const Tensors there = brought_to(device, inputs);
-  return placed_node(std::move(op), there.empty() ? inputs : In(there), device);
-}
-
-namespace {
 
 Tensor placed_node(AnyOp op, In inputs, Placement device) {
   // What is made within a trace belongs to it, whatever it depends on: it is part of that program, not computed now nor
@@ -159,4 +142,16 @@ Tensor placed_node(AnyOp op, In inputs, Placement device) {
 }
 
 }  // namespace
+
+Tensor make_node(AnyOp op, In inputs) {
+  check_traces(op, inputs);
+  if (op.is_copy()) return placed_node(std::move(op), inputs, op.copies_to());
+  // Without devices this costs a look at a byte of each operand.
+  Placement device = DeviceScope::current();
+  if (!device.is_named()) device = device_of(op, inputs);
+  if (!device.is_named()) return placed_node(std::move(op), inputs, device);
+  const Tensors there = brought_to(device, inputs);
+  return placed_node(std::move(op), there.empty() ? inputs : In(there), device);
+}
+
 }  // namespace gradus

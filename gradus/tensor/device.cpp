@@ -9,14 +9,8 @@ namespace {
 constexpr std::array<std::string_view, device_kinds.size()> kind_names{"cpu", "gpu", "tpu", "plugin"};
 
 constinit std::array<std::atomic<int>, device_kinds.size()> counts{1, 0, 0, 0};
-constinit std::atomic<std::uint8_t> default_code{Placement(Device{}).code()};
 
 int count_of(DeviceKind kind) { return counts[static_cast<std::size_t>(kind)].load(std::memory_order_acquire); }
-
-Device from_code(std::uint8_t code) {
-  return {static_cast<DeviceKind>((code - 1) / Device::most), (code - 1) % Device::most};
-}
-Device process_default() { return from_code(default_code.load(std::memory_order_acquire)); }
 
 std::string present() {
   std::string all;
@@ -69,16 +63,11 @@ void set_device_count(DeviceKind kind, int count) {
   counts[static_cast<std::size_t>(kind)].store(std::min(count, Device::most), std::memory_order_release);
 }
 
-Device default_device() {
-  const Placement scope = DeviceScope::current();
-  return scope.is_named() ? scope.device() : process_default();
-}
+Device default_device() { return DeviceScope::current().physical(); }
 void set_default_device(const Device& device) {
   require_present(device);
-  default_code.store(Placement(device).code(), std::memory_order_release);
+  Placement::process_code_.store(Placement(device).code(), std::memory_order_release);
 }
-
-Device Placement::physical() const { return is_named() ? device() : process_default(); }
 
 Device device_from_text(std::string_view written) {
   const std::size_t colon = written.find(':');

@@ -2,6 +2,7 @@
 /// has its own share of the threads and its own account of memory, so that one machine tests what many have.
 #pragma once
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <ostream>
 #include <vector>
@@ -54,14 +55,22 @@ class Placement {
   }
   constexpr std::uint8_t code() const { return code_; }
   /// Where it is: the default device of the process if none is named.
-  Device physical() const;
+  Placement resolved() const {
+    Placement there = *this;
+    if (!is_named()) there.code_ = process_code_.load(std::memory_order_acquire);
+    return there;
+  }
+  Device physical() const { return resolved().device(); }
   bool operator==(const Placement&) const = default;
   /// "@cpu:1"; nothing if none is named
   friend std::ostream& operator<<(std::ostream& out, Placement placement);
 
  private:
+  friend void set_default_device(const Device& device);
+  static inline constinit std::atomic<std::uint8_t> process_code_{1};  // cpu:0
   std::uint8_t code_ = 0;
 };
+static_assert(Placement(Device{}).code() == 1);
 /// Reads "cpu:1"; InvalidArgument for anything else.
 Device device_from_text(std::string_view text);
 

@@ -2,6 +2,7 @@
 /// or in an error that says so, and never waits past its deadline.
 #include <gtest/gtest.h>
 #include <thread>
+#include "gradus/base/hash.h"
 #include "gradus/distribute/checked_transport.h"
 #include "gradus/distribute/faulty_transport.h"
 #include "tests/distribute/summands.h"
@@ -121,10 +122,10 @@ TEST(InProcess, WhoLeftAnExchangeIsOutOfTheGroup) {
 TEST(Checksum, SeesEachBit) {
   for (const std::size_t size : {1u, 7u, 8u, 31u, 32u, 33u, 100u}) {
     Bytes bytes = summands(u8, 0, static_cast<std::int64_t>(size));
-    const std::uint64_t whole = checksum(bytes);
+    const std::uint64_t whole = hash_of_bytes(bytes);
     for (std::size_t bit = 0; bit < size * 8; ++bit) {
       bytes[bit / 8] ^= std::byte{1} << bit % 8;
-      EXPECT_NE(checksum(bytes), whole) << size << " " << bit;
+      EXPECT_NE(hash_of_bytes(bytes), whole) << size << " " << bit;
       bytes[bit / 8] ^= std::byte{1} << bit % 8;
     }
   }

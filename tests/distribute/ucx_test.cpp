@@ -93,6 +93,25 @@ const ProcessJob forming("forming", [](const ProcessOfTest& process) {
   check(all_reduced(collectives, f32, 20'000) == plain_sums(f32, 3, 20'000), "other sums after forming again");
 });
 
+/// Rank 0 is done and goes, while rank 2 still waits for rank 1.
+const ProcessJob leaving("leaving", [](const ProcessOfTest& process) {
+  const auto transport = joined(process, process.rank % 2 == 0);
+  Exchange exchange(*transport, "the last exchange");
+  std::byte word{5};
+  if (process.rank == 1) {
+    process.fetch("left");
+    std::this_thread::sleep_for(300ms);  // until rank 2 has seen it
+    exchange.send(2, {}, {&word, 1});
+  } else if (process.rank == 2) {
+    exchange.receive(1, {}, {&word, 1});
+  }
+  exchange.finish(15s);
+  if (process.rank == 0) {
+    transport->close("");
+    process.publish("left", "");
+  }
+});
+
 const ProcessJob sealed("sealed", [](const ProcessOfTest& process) {
   const auto transport = joined(process);
   Collectives collectives(*transport, 2, 15s);
@@ -158,6 +177,8 @@ TEST_P(Ucx, RanksFormAgain) {
     EXPECT_FALSE(ended[rank].was_late || ended[rank].was_killed);
   }
 }
+
+TEST_P(Ucx, WhoIsDoneMayGo) { expect_all_well(run_as_processes("leaving", 3, GetParam())); }
 
 TEST_P(Ucx, SocketsAreClosedOnExec) { expect_all_well(run_as_processes("sealed", 2, GetParam())); }
 
