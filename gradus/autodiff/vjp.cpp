@@ -227,6 +227,20 @@ std::vector<Tensors> vjp_terms(const Tensor& y, std::span<const Tensor> sources,
   return result;
 }
 
+bool reads_all_shards(const Tensor& y, const Stops& stops) {
+  std::vector<const Node*> waiting{y.node().get()};
+  std::unordered_set<const Node*> seen(waiting.begin(), waiting.end());
+  while (!waiting.empty()) {
+    const Node* const node = waiting.back();
+    waiting.pop_back();
+    if (node->op.joins_shards()) return true;
+    if (node->is_leaf() || (stops && stops(*node))) continue;
+    for (const Ref<Node>& operand : node->inputs)
+      if (seen.insert(operand.get()).second) waiting.push_back(operand.get());
+  }
+  return false;
+}
+
 Tensors (*Transforms::vjp)(In, In, In, In) = [](In ys, In sources, In seeds, In ends) {
   std::unordered_set<const Node*> known;
   for (const Tensor& end : ends) known.insert(end.node().get());

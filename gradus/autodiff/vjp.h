@@ -20,4 +20,7 @@ Tensors vjp(In ys, std::span<const Tensor> sources, In seeds, const Stops& stops
 std::vector<Tensors> vjp_terms(const Tensor& y, std::span<const Tensor> sources, const Tensor& seed = {},
                                const Stops& stops = {});
 
+/// Whether y depends on what shards of a batch make together, on the way to nodes at which `stops` says so.
+bool reads_all_shards(const Tensor& y, const Stops& stops);
+
 }  // namespace gradus

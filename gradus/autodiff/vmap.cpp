@@ -25,7 +25,9 @@ class RowTrace final : public Context {
   Tensor row_of(const Tensor& xs) const {
     Spec spec = xs.spec();
     spec.shape.erase(0);
-    return Tensor::parameter(spec, id());
+    Tensor row = Tensor::parameter(spec, id());
+    row.node()->varies = xs.node()->varies;
+    return row;
   }
   /// The number of the row, a scalar i64; empty if nobody asked.
   const Tensor& index() const { return index_; }
@@ -33,6 +35,12 @@ class RowTrace final : public Context {
   std::string_view why_no_assignment() const override {
     return "each row of a vectorized_map would assign another value; return what is to be assigned, and assign outside "
            "what you make of all rows";
+  }
+  int shards() const override { return 0; }
+  Tensor sum_over_shards(const Tensor& part) override {
+    require(!is_within_shard(), "shards of a batch cannot be added up inside of a vectorized_map; ", "return ",
+            part.spec(), " from it, and read, clip or apply it after the call");
+    return part;
   }
   bool decide(const Tensor& predicate) override {
     throw InvalidArgument(

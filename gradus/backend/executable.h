@@ -88,4 +88,21 @@ class ForwardingExecutable : public Executable {
   const std::shared_ptr<const Executable> inner_;
 };
 
+/// Says of itself what its parts say together.
+class ExecutableOfParts : public Executable {
+ public:
+  std::int64_t arena_bytes(std::span<const std::int64_t> symbols) const override;
+  std::int64_t temporary_bytes(std::span<const std::int64_t> symbols) const override;
+  std::int64_t recomputed_bytes() const override;
+  double side_by_side_seconds(std::span<const std::int64_t> symbols) const override;
+  int team(std::span<const std::int64_t> symbols) const override;
+  double measured_seconds() const override;
+  int measured_team() const override;
+  double compile_seconds() const override;
+  std::size_t footprint() const override;
+
+ protected:
+  std::vector<std::shared_ptr<const Executable>> executables_;
+};
+
 }  // namespace gradus

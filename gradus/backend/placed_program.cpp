@@ -1,62 +1,17 @@
 /// The cut of a graph by devices, and the run of its parts.
 #include "gradus/backend/placed_program.h"
 #include <algorithm>
-#include <condition_variable>
-#include <deque>
-#include <future>
 #include <map>
-#include <mutex>
-#include <thread>
 #include <unordered_map>
+#include "gradus/backend/lane.h"
+#include "gradus/backend/shared_executables.h"
+#include "gradus/backend/shard_run.h"
+#include "gradus/backend/sharded_program.h"
 #include "gradus/base/error.h"
-#include "gradus/base/thread_pool.h"
-#include "gradus/base/threads.h"
 #include "gradus/graph/rewriter.h"
 
 namespace gradus {
 namespace {
-
-// ---------------------------------------------------------------- compiling once
-
-/// Executables of graphs that name no device any more, by structure and options.
-class SharedExecutables {
- public:
-  std::shared_ptr<const Executable> find_or_compile(Backend& backend, const Graph& graph,
-                                                    const CompileOptions& options) {
-    const std::uint64_t hash = hash_of(graph);
-    const std::lock_guard lock(guard_);
-    std::erase_if(known_, [](const auto& entry) { return entry.second.executable.expired(); });
-    for (auto [it, last] = known_.equal_range(hash); it != last; ++it) {
-      const Known& known = it->second;
-      if (known.backend != &backend || !(known.graph == graph) || !is_same(known.options, options)) continue;
-      if (auto found = known.executable.lock()) return found;
-    }
-    auto made = backend.compile(graph, options);
-    ++compilations_;
-    known_.emplace(hash, Known{&backend, graph, options, made});
-    return made;
-  }
-  std::int64_t compilations() const { return compilations_.load(std::memory_order_relaxed); }
-
- private:
-  struct Known {
-    Backend* backend;
-    Graph graph;  // as it was given: keeps the records of its ops
-    CompileOptions options;
-    std::weak_ptr<const Executable> executable;
-  };
-  static bool is_same(const CompileOptions& a, const CompileOptions& b) {
-    return a.disable == b.disable && a.tier == b.tier && a.max_bytes == b.max_bytes && a.symbols == b.symbols &&
-           !a.profile && !b.profile;  // what is measured is one function's
-  }
-  std::mutex guard_;
-  std::unordered_multimap<std::uint64_t, Known> known_;
-  std::atomic<std::int64_t> compilations_{0};
-};
-SharedExecutables& shared_executables() {
-  static auto* only = new SharedExecutables;
-  return *only;
-}
 
 /// Of one device: the same without its name and without copies.
 Graph without_devices(const Graph& graph) {
@@ -247,61 +202,15 @@ class Cut {
 
 // ---------------------------------------------------------------- the run
 
-/// A thread for each device beside the caller's, which runs what it is given in order.
-class Lane {
- public:
-  static Lane& of(const Device& device) {
-    static auto* lanes = new std::map<int, std::unique_ptr<Lane>>;
-    static std::mutex guard;
-    const std::lock_guard lock(guard);
-    auto& lane = (*lanes)[Placement(device).code()];
-    if (!lane) lane.reset(new Lane);
-    return *lane;
-  }
-  std::future<void> give(std::packaged_task<void()> task) {
-    std::future<void> done = task.get_future();
-    {
-      const std::lock_guard lock(guard_);
-      waiting_.push_back(std::move(task));
-    }
-    wake_.notify_one();
-    return done;
-  }
-
- private:
-  Lane() {
-    std::thread([this] { work(); }).detach();  // never destroyed, as the workers of the pool
-  }
-  [[noreturn]] void work() {
-    for (;;) {
-      std::unique_lock lock(guard_);
-      wake_.wait(lock, [&] { return !waiting_.empty(); });
-      std::packaged_task<void()> task = std::move(waiting_.front());
-      waiting_.pop_front();
-      lock.unlock();
-      task();
-    }
-  }
-  std::mutex guard_;
-  std::condition_variable wake_;
-  std::deque<std::packaged_task<void()>> waiting_;
-};
-
-class PlacedProgram final : public Executable {
+class PlacedProgram final : public ExecutableOfParts {
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  template <class F> auto sum(const F& of) const {
-    decltype(of(*parts_[0].executable)) total{};
-    for (const Part& part : parts_) total += of(*part.executable);
-    return total;
-  }
 
  public:
   PlacedProgram(Graph graph, const CompileOptions& options) : graph_(std::move(graph)) {
     Cut cut(graph_);
     for (const int output : graph_.outputs) sources_.push_back(cut.source_of(output));
     parts_ = std::move(cut).parts();
-    for (Part& part : parts_)
-      part.executable = shared_executables().find_or_compile(backend_of(part.device), part.graph, options);
+    for (Part& part : parts_) part.executable = compile_once(backend_of(part.device), part.graph, options);
     for (const int source : sources_) may_overwrite_.push_back(input_taken_by(source));
   }
 
@@ -337,37 +246,6 @@ class PlacedProgram final : public Executable {
     }
     return all;
   }
-  std::int64_t arena_bytes(std::span<const std::int64_t> symbols) const override {
-    return sum([&](const Executable& e) { return e.arena_bytes(symbols); });
-  }
-  std::int64_t temporary_bytes(std::span<const std::int64_t> symbols) const override {
-    return sum([&](const Executable& e) { return e.temporary_bytes(symbols); });
-  }
-  std::int64_t recomputed_bytes() const override {
-    return sum([](const Executable& e) { return e.recomputed_bytes(); });
-  }
-  double side_by_side_seconds(std::span<const std::int64_t> symbols) const override {
-    return sum([&](const Executable& e) { return e.side_by_side_seconds(symbols); });
-  }
-  int team(std::span<const std::int64_t> symbols) const override {
-    int most = 1;
-    for (const Part& part : parts_) most = std::max(most, part.executable->team(symbols));
-    return most;
-  }
-  double measured_seconds() const override {
-    return sum([](const Executable& e) { return e.measured_seconds(); });
-  }
-  int measured_team() const override {
-    int most = 0;
-    for (const Part& part : parts_) most = std::max(most, part.executable->measured_team());
-    return most;
-  }
-  double compile_seconds() const override {
-    return sum([](const Executable& e) { return e.compile_seconds(); });
-  }
-  std::size_t footprint() const override {
-    return sum([](const Executable& e) { return e.footprint(); });
-  }
 
  private:
   /// The input of the whole graph in whose place value `source` may be computed, or -1.
@@ -383,15 +261,11 @@ class PlacedProgram final : public Executable {
     return -1;
   }
 
-  /// The first part is the caller's; the others are done by the threads of their devices meanwhile.
   void run_stage(std::span<const Part> parts, std::vector<Ref<Buffer>>& values,
                  const std::unordered_map<int, Ref<Buffer>>& given, std::span<const std::int64_t> symbols) const {
-    const int share = std::max(1, num_threads() / static_cast<int>(parts.size()));
     std::vector<std::vector<Ref<Buffer>>> made(parts.size());
     const auto run_part = [&](std::size_t p) {
       const Device& device = parts[p].device;
-      const bool is_logical = device.kind == DeviceKind::cpu;
-      const ThreadPool::OnDevice team(is_logical && parts.size() > 1 ? device.index : 0, share);
       std::vector<Ref<Buffer>> inputs;
       for (const PartInput& input : parts[p].inputs) inputs.push_back(brought(input, values, device));
       for (const int output : parts[p].outputs) {
@@ -401,20 +275,9 @@ class PlacedProgram final : public Executable {
       parts[p].executable->run(inputs, made[p], symbols, device);
       parts[p].executable->wait(made[p]);
     };
-    std::vector<std::future<void>> others;
-    for (std::size_t p = 1; p < parts.size(); ++p)
-      others.push_back(Lane::of(parts[p].device).give(std::packaged_task<void()>([&run_part, p] { run_part(p); })));
-    std::exception_ptr problem;
-    const auto note = [&](const auto& work) {
-      try {
-        work();
-      } catch (...) {
-        if (!problem) problem = std::current_exception();
-      }
-    };
-    note([&] { run_part(0); });
-    for (std::future<void>& other : others) note([&] { other.get(); });  // all, since they use what is here
-    if (problem) std::rethrow_exception(problem);
+    std::vector<LaneWork> all;
+    for (std::size_t p = 0; p < parts.size(); ++p) all.push_back({parts[p].device, [&run_part, p] { run_part(p); }});
+    run_side_by_side(all);
     for (std::size_t p = 0; p < parts.size(); ++p)
       for (std::size_t k = 0; k < made[p].size(); ++k) values[at(parts[p].outputs[k])] = std::move(made[p][k]);
   }
@@ -453,21 +316,24 @@ std::vector<Device> devices_of(const Graph& graph) {
 }  // namespace
 
 std::shared_ptr<const Executable> compile_placed(Graph graph, const CompileOptions& options) {
+  if (is_of_shards(graph)) {
+    if (ShardRun::current()) return compile_sharded(std::move(graph), options);
+    graph = as_one_shard(graph);
+  }
   const std::vector<Device> devices = devices_of(graph);
   const Device first = devices.empty() ? Placement().physical() : devices.front();
   if (devices.empty() && first == Device{}) return backend_of(first).compile(std::move(graph), options);
   if (devices.size() > 1) return std::make_shared<PlacedProgram>(std::move(graph), options);
-  auto executable = shared_executables().find_or_compile(backend_of(first), without_devices(graph), options);
+  auto executable = compile_once(backend_of(first), without_devices(graph), options);
   return std::make_shared<OnDevice>(std::move(executable), first, devices.empty() ? Placement() : Placement(first));
 }
 
 bool is_interpreted_sooner(const Graph& graph, const CompileOptions& options) {
+  if (ShardRun::current() && is_of_shards(graph)) return false;
   const std::vector<Device> devices = devices_of(graph);
   if (devices.size() > 1) return false;
   const Device device = devices.empty() ? Placement().physical() : devices.front();
   return backend_of(device).is_interpreted_sooner(graph, options.symbols);
 }
-
-std::int64_t placed_compilations() { return shared_executables().compilations(); }
 
 }  // namespace gradus

@@ -183,7 +183,8 @@ class UcxTransport : public Transport {
     if (is_any_gone_ && !peer(transfer.peer).why_gone.empty()) fail_without(transfer.peer);
     if (!has_failed_ && worker_ != nullptr) return false;
     transfer.is_done = true;
-    transfer.problem = "cannot be reached any more: the group is broken";
+    const std::lock_guard lock(mutex_);
+    transfer.problem = "cannot be reached any more: " + (failure_.empty() ? "the group is broken" : failure_);
     return true;
   }
 

@@ -61,10 +61,16 @@ template <class F> class Function {
   void operator()(const A&...) const = delete;  // it gives Tensors, Loss, Gradients, tuples of them, or nothing
   Explanation explain() const { return core().traced.explain(); }
 
+  // For the rooms of the library.
+  /// Lives as long as any copy of this function.
+  std::shared_ptr<const void> identity() const { return core_; }
+  const FunctionOptions& options() const { return core().options; }
+
  private:
   struct Core {
-    Core(F f, FunctionOptions options) : f(std::move(f)), traced(std::move(options), &this->f, sizeof(F)) {}
+    Core(F f, FunctionOptions o) : f(std::move(f)), options(std::move(o)), traced(options, &this->f, sizeof(F)) {}
     F f;
+    const FunctionOptions options;
     TracedFunction traced;
   };
   Core& core() const {

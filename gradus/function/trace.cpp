@@ -28,6 +28,21 @@ Trace::Cell& Trace::cell_of(VariableCell& cell) {
   return *known;
 }
 
+Trace* Trace::find(std::uint32_t id) {
+  Trace* trace = current();
+  while (trace && trace->id() != id) trace = trace->scope_.before();
+  return trace;
+}
+
+void Trace::run_again() {
+  memory_->start_run();
+  ordinals_ = 0;
+  for (const auto& cell : cells_) {
+    cell->now = cell->parameter;
+    cell->assigned = false;
+  }
+}
+
 Tensor Trace::read(VariableCell& cell) { return cell_of(cell).now; }
 
 void Trace::assign(VariableCell& cell, const Tensor& value) {

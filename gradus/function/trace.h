@@ -113,6 +113,11 @@ class Trace : public Context {
 
   /// The innermost Trace of this thread, or null.
   static Trace* current() { return CallContext::here().trace; }
+  /// The one of this thread with this id, or null.
+  static Trace* find(std::uint32_t id);
+  /// The C++ runs once more in this trace, with other arguments: it meets the same Variables, as they were, and the
+  /// same nodes, where they depend on no argument. What was assigned before counts no more.
+  void run_again();
 
   struct Cell {
     std::shared_ptr<VariableCell> cell;

@@ -98,7 +98,7 @@ VariableCell& living(const std::shared_ptr<VariableCell>& cell) {
 Tensor own_node_of(VariableCell& cell, const Tensor& value) {
   const ReshapeOp same{value.shape()};
   if (value.is_symbolic()) {
-    auto* trace = dynamic_cast<Trace*>(Context::find(value.node()->trace));
+    Trace* const trace = Trace::find(value.node()->trace);
     internal_check(trace != nullptr, "a Variable holds what no trace of this thread has made");
     const Within there(*trace);
     const Tensor own = apply(same, value);
@@ -255,8 +255,16 @@ Tensor Variable::mask() const {
   return mask ? mask->value_here() : Tensor();
 }
 
-void Variable::assign_add(const Tensor& value) { assign(this->value() + value); }
-void Variable::assign_sub(const Tensor& value) { assign(this->value() - value); }
+void Variable::assign_add(const Tensor& value) {
+  VariableCell& cell = living(cell_);
+  Context* const context = Context::current();
+  if (!context || !context->increase(cell, value, false)) assign(this->value() + value);
+}
+void Variable::assign_sub(const Tensor& value) {
+  VariableCell& cell = living(cell_);
+  Context* const context = Context::current();
+  if (!context || !context->increase(cell, value, true)) assign(this->value() - value);
+}
 
 Variable& Variables::operator[](std::size_t i) const {
   require<OutOfRange>(i < cells().size(), "variable ", i, " of ", cells().size());

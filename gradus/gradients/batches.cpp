@@ -106,8 +106,8 @@ class Sums {
     const RegionTrace trace(op, specs, [&](In part) {
       const auto [loss, gradients] = of(part);
       for (std::size_t i = 0; i < gradients.size(); ++i)
-        places_.push_back(places_of(gradients.mean(i), sources_[i], rows));
-      return Tensors{loss.value(), loss.weight()};
+        places_.push_back(places_of(gradients.own_mean(i), sources_[i], rows));
+      return Tensors{loss.own_value(), loss.own_weight()};
     });
     loss_specs_ = specs_of(trace.results());
   }
@@ -125,12 +125,12 @@ class Sums {
   std::function<Tensors(In, In)> body() {
     return [this](In so_far, In part) {
       const auto [loss, gradients] = of(part);
-      const Tensor value = loss.value(), weight = loss.weight();
+      const Tensor value = loss.own_value(), weight = loss.own_weight();
       Tensors next{so_far[0] + weighed(value, weight), so_far[1] + weight}, joined;
       for (std::size_t i = 0; i < gradients.size(); ++i) {
         const DType wide = computed_in(sources_[i].dtype());
         const GradientPart sum =
-            gradients.mean(i).map([&](const Tensor& mean) { return weighed(cast(mean, wide), weight); });
+            gradients.own_mean(i).map([&](const Tensor& mean) { return weighed(cast(mean, wide), weight); });
         if (places_[i] == 0) next.push_back(so_far[next.size()] + sum.whole());
         else add_rows(sum, i, part[0].shape()[0], joined);
       }
@@ -159,7 +159,7 @@ class Sums {
 };
 
 Tensors tensors_of(const LossAndGradients& all) {
-  Tensors tensors{all.loss.value(), all.loss.weight()};
+  Tensors tensors{all.loss.own_value(), all.loss.own_weight()};
   Gradients gradients = all.gradients;
   gradients.for_each_tensor([&](const Tensor& x) { tensors.push_back(x); });
   return tensors;

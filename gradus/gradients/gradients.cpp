@@ -4,6 +4,7 @@
 #include "gradus/function/loss_scale.h"
 #include "gradus/function/variable_cell.h"
 #include "gradus/gradients/weighed.h"
+#include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
@@ -51,10 +52,33 @@ bool same_cells(const Variables& a, const Variables& b) { return a.cells() == b.
 Tensor GradientsView::operator[](std::size_t i) const { return mean(i).whole(); }
 
 GradientPart GradientsView::mean(std::size_t i) const {
+  join_shards();
+  return own_mean(i);
+}
+
+GradientPart GradientsView::own_mean(std::size_t i) const {
   require<OutOfRange>(i < parts_.size(), "gradient ", i, " of ", parts_.size());
   if (!are_sums_) return parts_[i];
   return parts_[i].map(
       [&](const Tensor& sum) { return cast(sum / cast(divisor(weight_), sum.dtype()), variables_[i].dtype()); });
+}
+
+bool GradientsView::is_of_shard() const {
+  bool any = weight_.defined() && weight_.node()->varies;
+  for (GradientPart& part : parts_)
+    part.for_each_tensor([&](const Tensor& x) { any = any || (x.defined() && x.node()->varies); });
+  return any;
+}
+
+void GradientsView::join_shards() const {
+  if (!weight_.defined() || !is_of_shard()) return;
+  for (GradientPart& part : parts_) {
+    const DType wide = computed_in(part.dtype());
+    const Tensor own = are_sums_ ? cast(part.whole(), wide) : weighed(cast(part.whole(), wide), weight_);
+    part = GradientPart(sum_over_shards(own));
+  }
+  weight_ = sum_over_shards(weight_);
+  are_sums_ = true;
 }
 
 Tensor GradientsView::operator[](const Variable& variable) const {
@@ -84,7 +108,10 @@ Gradients Gradients::of_sums(Variables variables, std::vector<GradientPart> sums
   return gradients;
 }
 
-Tensor Gradients::weight() const { return weight_.defined() ? weight_ : zeros({}); }
+Tensor Gradients::weight() const {
+  join_shards();
+  return weight_.defined() ? weight_ : zeros({});
+}
 
 Gradients& Gradients::operator+=(const Gradients& other) {
   if (!other.weight_.defined()) return *this;
@@ -92,6 +119,10 @@ Gradients& Gradients::operator+=(const Gradients& other) {
   require(same_cells(variables_, other.variables_),
           "adding gradients: they belong to different lists of variables, of ", size(), " and ", other.size(),
           "; take both from the same trainable_variables()");
+  if (!is_of_shard() || !other.is_of_shard()) {  // one of them is of all shards already
+    join_shards();
+    other.join_shards();
+  }
   const auto sum_of = [](const Gradients& g, std::size_t i) {
     const DType wide = computed_in(g.parts_[i].dtype());
     if (g.are_sums_ && g.parts_[i].dtype() == wide) return g.parts_[i];

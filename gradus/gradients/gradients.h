@@ -7,7 +7,8 @@
 
 namespace gradus {
 
-/// The reading interface that Gradients and ClippedGradients share.
+/// The reading interface that Gradients and ClippedGradients share. In a step that a strategy runs they are of the
+/// examples of one shard; the first reading makes them those of all.
 class GradientsView {
  public:
   /// The number of variables.
@@ -30,16 +31,23 @@ class GradientsView {
   }
   /// The mean as it is kept, in full or as rows.
   GradientPart mean(std::size_t i) const;
+  /// mean() of the shard's own examples.
+  GradientPart own_mean(std::size_t i) const;
   /// Under loss scaling one boolean: true if all were finite before clipping. Empty otherwise.
   Tensor finite_under_scaling() const;
 
  protected:
   GradientsView() = default;
+  /// Whether they differ from shard to shard.
+  bool is_of_shard() const;
+  /// From now on these are of the examples of all shards.
+  void join_shards() const;
+
   Variables variables_;
-  std::vector<GradientPart> parts_;  // means for one part, or sums for several
-  Tensor weight_;
+  mutable std::vector<GradientPart> parts_;  // means for one part, or sums for several
+  mutable Tensor weight_;
   Tensor finite_;  // known before clipping
-  bool are_sums_ = false;
+  mutable bool are_sums_ = false;
 };
 
 class ClippedGradients;
@@ -55,6 +63,11 @@ class Gradients : public GradientsView {
   /// The number of examples, or the sum of their weights, that the means were taken over: a scalar.
   Tensor weight() const;
 
+  /// Those of the examples of all shards. For the rooms of the library.
+  const Gradients& over_shards() const {
+    join_shards();
+    return *this;
+  }
   /// Means over examples of this joint weight. For the rooms of the library.
   Gradients(Variables variables, std::vector<GradientPart> means, Tensor weight);
   /// Means over examples of this joint weight, in full. For the rooms of the library.

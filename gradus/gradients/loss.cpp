@@ -1,6 +1,8 @@
 /// Sums, weights, and the rules of addition.
 #include "gradus/gradients/loss.h"
 #include "gradus/gradients/weighed.h"
+#include "gradus/graph/context.h"
+#include "gradus/graph/same_value.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/known_values.h"
@@ -12,17 +14,8 @@
 namespace gradus {
 namespace {
 
-/// Whether two nodes are surely equal: the same one, or the same op on operands that are.
-bool surely_equal(const Node* a, const Node* b, int depth = 16) {
-  if (a == b) return true;
-  if (!depth || !a->op || a->op != b->op || a->inputs.size() != b->inputs.size()) return false;
-  for (int i = 0; i < a->inputs.size(); ++i)
-    if (!surely_equal(a->inputs[i].get(), b->inputs[i].get(), depth - 1)) return false;
-  return true;
-}
-
 bool same_weight(const Tensor& a, const Tensor& b) {
-  if (surely_equal(a.node().get(), b.node().get())) return true;
+  if (are_surely_equal(*a.node(), *b.node())) return true;
   return !a.is_symbolic() && !b.is_symbolic() && a.item() == b.item();
 }
 
@@ -72,15 +65,28 @@ Tensor weighed(const Tensor& mean, const Tensor& weight) {
   return SizeChoice::choose(surely_counts) ? mean * factor : multiply_no_nan(mean, factor);
 }
 
-Tensor Loss::value() const {
+Tensor Loss::own_value() const {
   if (!defined()) return zeros({});
   return sum_.defined() ? divide_or_zero(sum_, weight_) : mean_;
 }
+Tensor Loss::own_weight() const { return defined() ? weight_ : zeros({}); }
+
+Tensor Loss::value() const {
+  const Tensor own = own_value();
+  return varies() ? divide_or_zero(sum(), weight()) : own;
+}
+Tensor Loss::own_sum() const { return sum_.defined() ? sum_ : weighed(mean_, weight_); }
+bool Loss::varies() const {
+  return defined() && (weight_.node()->varies || (sum_.defined() ? sum_ : mean_).node()->varies);
+}
 Tensor Loss::sum() const {
   if (!defined()) return zeros({});
-  return sum_.defined() ? sum_ : weighed(mean_, weight_);
+  return varies() ? sum_over_shards(own_sum()) : own_sum();
 }
-Tensor Loss::weight() const { return defined() ? weight_ : zeros({}); }
+Tensor Loss::weight() const {
+  if (!defined()) return zeros({});
+  return varies() ? sum_over_shards(weight_) : weight_;
+}
 
 Loss Loss::operator+(const Loss& other) const {
   require(defined() && other.defined(), "adding losses: one of them is empty");
@@ -88,24 +94,24 @@ Loss Loss::operator+(const Loss& other) const {
       same_weight(weight_, other.weight_),
       "adding losses: they have different weights, or weights that cannot be shown to be equal; add the per-example "
       "losses and take one Loss::mean, or use += for parts of a batch");
-  return {value() + other.value(), weight_};
+  return {own_value() + other.own_value(), weight_};
 }
 
 Loss Loss::operator+(const Tensor& penalty) const {
   require(defined(), "adding a penalty to an empty Loss");
   require(penalty.shape().size() == 1, "adding a penalty to a Loss: expected a scalar, got ", penalty.spec());
-  return {value() + reduce_sum(penalty), weight_};
+  return {own_value() + reduce_sum(penalty), weight_};
 }
 
 Loss Loss::operator*(Scalar factor) const {
   require(defined(), "scaling an empty Loss");
-  return {value() * factor, weight_};
+  return {own_value() * factor, weight_};
 }
 
 Loss& Loss::operator+=(const Loss& other) {
   if (!other.defined()) return *this;
   if (!defined()) return *this = other;
-  sum_ = sum() + other.sum();
+  sum_ = own_sum() + other.own_sum();
   weight_ = weight_ + other.weight_;
   mean_ = {};
   return *this;

@@ -5,7 +5,8 @@
 
 namespace gradus {
 
-/// A mean over examples with its weight: the number of examples, or the sum of their sample weights.
+/// A mean over examples with its weight: the number of examples, or the sum of their sample weights. In a step that a
+/// strategy runs it is of the examples of one shard; what is read of it, value(), sum() and weight(), is of all.
 class Loss {
  public:
   /// Empty: sum 0, weight 0. The start of a +=.
@@ -43,6 +44,11 @@ class Loss {
   // For the rooms of the library.
   /// False for an empty loss.
   bool defined() const { return weight_.defined(); }
+  /// value() and weight() of the shard's own examples.
+  Tensor own_value() const;
+  Tensor own_weight() const;
+  /// The loss of the examples of all shards.
+  Loss over_shards() const { return defined() ? of_sums(sum(), weight()) : *this; }
   /// A loss from a mean and its weight.
   static Loss of_mean(Tensor mean, Tensor weight) { return {std::move(mean), std::move(weight)}; }
   /// A loss from a sum and its weight.
@@ -55,6 +61,8 @@ class Loss {
   }
 
  private:
+  Tensor own_sum() const;
+  bool varies() const;  // from shard to shard
   Loss(Tensor mean, Tensor weight) : mean_(std::move(mean)), weight_(std::move(weight)) {}
   Tensor mean_;  // of one part; empty once parts have been added
   Tensor sum_;   // of several parts

@@ -8,6 +8,7 @@
 #include "gradus/function/trace.h"
 #include "gradus/function/variable_cell.h"
 #include "gradus/gradients/jacobian.h"
+#include "gradus/gradients/weighed.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
@@ -184,21 +185,32 @@ std::vector<GradientPart> GradientTape::of_scaled(const Tensor& target, const Va
   return found;
 }
 
+/// Of shards: what each adds to the gradient of the sum of their targets. Of a target that all have in common each adds
+/// its share.
+Gradients GradientTape::of_mean(const Tensor& target, const Tensor& weight, const Variables& sources,
+                                GradientOptions options) {
+  const int shards = number_of_shards();
+  const bool is_of_all = shards > 0 && !target.node()->varies;
+  if (shards == 0 || (!is_of_all && !reads_all_shards(target, state_->stops())))
+    return {sources, of_scaled(target, sources, std::move(options)), weight};
+  const Tensor own = is_of_all ? weight / static_cast<double>(shards) : weight;
+  return Gradients::of_sums(sources, of_scaled(weighed(target, own), sources, std::move(options)), own);
+}
+
 Gradients GradientTape::gradient(const Loss& loss, const Variables& sources, GradientOptions options) {
-  return {sources, of_scaled(loss.value(), sources, std::move(options)), loss.weight()};
+  return of_mean(loss.own_value(), loss.own_weight(), sources, std::move(options));
 }
 Gradients GradientTape::gradient(const Tensor& target, const Variables& sources, GradientOptions options) {
-  std::vector<GradientPart> found = of_scaled(target, sources, std::move(options));
-  return {sources, std::move(found), fill({}, 1, target.dtype())};
+  return of_mean(target, fill({}, 1, target.dtype()), sources, std::move(options));
 }
 Tensor GradientTape::gradient(const Loss& loss, const Tensor& source, GradientOptions options) {
-  return gradient(loss.value(), source, std::move(options));
+  return gradient(loss.own_value(), source, std::move(options));
 }
 Tensor GradientTape::gradient(const Tensor& target, const Tensor& source, GradientOptions options) {
   return of_tensors(target, {&source, 1}, options)[0];
 }
 Tensor GradientTape::gradient(const Loss& loss, const Variable& source, GradientOptions options) {
-  return gradient(loss.value(), source, std::move(options));
+  return gradient(loss.own_value(), source, std::move(options));
 }
 Tensor GradientTape::gradient(const Tensor& target, const Variable& source, GradientOptions options) {
   Variables list;

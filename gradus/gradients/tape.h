@@ -54,7 +54,7 @@ class GradientTape {
   Tensor gradient(const Tensor& target, const Variable& source, GradientOptions options = {});
   template <std::size_t N>
   std::array<Tensor, N> gradient(const Loss& loss, const Tensor (&sources)[N], GradientOptions options = {}) {
-    return gradient(loss.value(), sources, std::move(options));
+    return gradient(loss.own_value(), sources, std::move(options));
   }
   template <std::size_t N>
   std::array<Tensor, N> gradient(const Tensor& target, const Tensor (&sources)[N], GradientOptions options = {}) {
@@ -79,6 +79,7 @@ class GradientTape {
   Tensors of_tensors(const Tensor& target, std::span<const Tensor> sources, const GradientOptions& options);
   std::vector<GradientPart> of_variables(const Tensor& target, const Variables& sources,
                                          const GradientOptions& options);
+  Gradients of_mean(const Tensor& target, const Tensor& weight, const Variables& sources, GradientOptions options);
   std::vector<GradientPart> of_scaled(const Tensor& target, const Variables& sources, GradientOptions options);
   std::unique_ptr<State> state_;
 };

@@ -24,6 +24,17 @@ class Context {
   virtual Tensor next_key() { return parent() ? parent()->next_key() : Tensor(); }
   /// What a random op here makes of the key that it was given for all.
   virtual Tensor random_key(const Tensor& key);
+  /// Within a step on shards of a batch the sum of `part` over all of them; elsewhere `part`. InvalidArgument where
+  /// shards cannot be added up, such as within the body of a loop.
+  virtual Tensor sum_over_shards(const Tensor& part) { return parent() ? parent()->sum_over_shards(part) : part; }
+  /// Whether what is made here is made on each shard of a batch.
+  virtual bool is_within_shard() const { return parent() && parent()->is_within_shard(); }
+  /// How many shards of the batch have rows; 0 where there are none.
+  virtual int shards() const { return parent() ? parent()->shards() : 0; }
+  /// Whether this context keeps `by`, to increase what the cell holds, or to decrease it.
+  virtual bool increase(VariableCell& cell, const Tensor& by, bool decreases) {
+    return parent() && parent()->increase(cell, by, decreases);
+  }
   /// Which of two ways of computing the same is taken (ops/size_choice.h): `suggested` unless a trace knows better.
   virtual bool choose(bool suggested, bool is_of_sizes) {
     return parent() ? parent()->choose(suggested, is_of_sizes) : suggested;
@@ -62,6 +73,16 @@ class Context {
   const std::uint32_t id_;
   const FieldScope<&CallContext::context> scope_{this};
 };
+
+/// As the innermost context says.
+inline Tensor sum_over_shards(const Tensor& part) {
+  Context* const context = Context::current();
+  return context ? context->sum_over_shards(part) : part;
+}
+inline int number_of_shards() {
+  const Context* const context = Context::current();
+  return context ? context->shards() : 0;
+}
 
 /// In its lifetime this thread is outside of all traces: what is made is concrete, and random ops are none of the
 /// call's. For variables that are built in the midst of a traced call.

@@ -73,6 +73,7 @@ struct Node final : RefCounted {
   std::atomic<Pending*> queue{nullptr};     // where it waits to be computed; null: computed, symbolic, or a leaf
   std::uint32_t position = 0;               // its place in that queue
   std::uint32_t recorder = 0;               // the number of the thread that made it
+  bool varies = false;                      // in a trace: from shard to shard of a batch
 
   bool is_leaf() const { return !op; }
 };

@@ -28,6 +28,8 @@
 ///
 /// An op with a field `Placement to` copies its operand to that device; all others run where their operands are.
 ///
+/// An op on shards of a batch (docs/architecture.md) says  static constexpr auto over_shards = OverShards::...;
+///
 /// A library kernel that data can make fail (an index out of range) says  static constexpr bool may_fail = true;
 ///
 /// Axes in attributes count from the end, which makes most batching rules the identity.
@@ -123,6 +125,14 @@ constexpr bool takes(Takes set, DType t) {
   const int bit = is_floating(t) ? 1 : is_integer(t) ? 2 : 4;
   return (static_cast<int>(set) & bit) != 0;
 }
+
+/// How an op stands to the shards of a batch that one program computes on. Most compute on each for itself.
+enum class OverShards : std::uint8_t {
+  each,     // its result differs from shard to shard if an operand does
+  splits,   // its result differs from shard to shard
+  reduces,  // its result is the sum over all shards
+  gathers,  // its result is those of all shards, one behind the other
+};
 
 /// Whether operand i has the leading dimension of a batching rule. Of an op with more than 32 operands all have it.
 constexpr bool has_rows(std::uint32_t mask, std::size_t i) { return i >= 32 || (mask >> i & 1); }
@@ -237,6 +247,7 @@ struct OpType {
   int (*carries)(const void*, Specs, int operand, int axis) = nullptr;
   bool may_fail = false;                          // for reasons that depend on data; a region may too
   Placement (*copies_to)(const void*) = nullptr;  // of a copy between devices
+  OverShards over_shards = OverShards::each;
   const Region& (*inlined)(const void*) = nullptr;
   const char* control = nullptr;
   std::vector<const Region*> (*regions)(const void*) = nullptr;
@@ -292,6 +303,14 @@ class AnyOp {
   /// Whether it copies from one device to another; and to which one.
   bool is_copy() const { return record_ && record_->type->copies_to; }
   Placement copies_to() const { return record_->type->copies_to(record_->attributes); }
+  /// Whether it takes values of all shards.
+  bool joins_shards() const { return record_ && record_->type->over_shards > OverShards::splits; }
+  /// Whether its result differs from shard to shard, if any of its operands does.
+  bool varies(bool operands_vary) const {
+    if (!record_ || record_->type->over_shards == OverShards::each) [[likely]]
+      return operands_vary;
+    return record_->type->over_shards == OverShards::splits;
+  }
   bool has_siblings() const { return record_ && record_->type->with_output; }
   bool may_fail() const;
   /// The regions among its attributes.

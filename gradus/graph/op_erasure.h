@@ -214,6 +214,7 @@ template <class T> OpType describe() {
   if constexpr (requires(const T op, Specs in) { op.carries(in, 0, -1); })
     type.carries = [](const void* op, Specs in, int i, int axis) { return self(op).carries(in, i, axis); };
   if constexpr (requires { T::may_fail; }) type.may_fail = T::may_fail;
+  if constexpr (requires { T::over_shards; }) type.over_shards = T::over_shards;
   if constexpr (Copies<T>) type.copies_to = [](const void* op) { return self(op).to; };
   describe_structure<T>(type);
   type.alias = Aliases<T>;

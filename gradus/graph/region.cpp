@@ -89,6 +89,13 @@ class RegionContext final : public Context {
         why_no_assignment_(
             text("it happens inside ", construct, "; return the new value from it, and assign it after the call")) {}
   std::string_view why_no_assignment() const override { return why_no_assignment_; }
+  /// Within a body nothing is known of other shards.
+  int shards() const override { return 0; }
+  Tensor sum_over_shards(const Tensor& part) override {
+    require(!is_within_shard(), construct_, ": shards of a batch cannot be added up inside of it; return ", part.spec(),
+            " from it, and read, clip or apply it after the call");
+    return part;
+  }
   bool decide(const Tensor& predicate) override {
     throw InvalidArgument(text("if (tensor) inside ", construct_, ": ", predicate.spec(),
                                " is not known while its body is traced, so C++ cannot branch on it; use "
@@ -108,7 +115,10 @@ RegionTrace::RegionTrace(std::string_view construct, Specs specs, const std::fun
   const HostFloats floats;
   RegionContext context(construct);
   id_ = context.id();
-  for (const Spec& spec : specs) symbols_.push_back(Tensor::parameter(spec, id_));
+  for (const Spec& spec : specs) {
+    symbols_.push_back(Tensor::parameter(spec, id_));
+    symbols_.back().node()->varies = context.is_within_shard();
+  }
   results_ = f(symbols_);
   for (const Tensor& result : results_) {
     require(result.defined(), construct, ": a result is an empty tensor; every path must give a value");

@@ -135,8 +135,13 @@ Tensor placed_node(AnyOp op, In inputs, Placement device) {
   Ref<Node> node = applied(std::move(op), inputs);
   node->spec.device = device;
   node->scope = current_scope();
-  if (context) node->trace = context->id();
-  else LazyEvaluation::recorded(node);
+  if (context) {
+    node->trace = context->id();
+    const bool any = std::ranges::any_of(inputs, [](const Tensor& input) { return input.node()->varies; });
+    node->varies = node->op.varies(any);
+  } else {
+    LazyEvaluation::recorded(node);
+  }
   if (place) *place = node;
   return Tensor(std::move(node));
 }

@@ -25,7 +25,7 @@ Tensor nothing(std::int64_t count) {
 struct Totals {
   explicit Totals(std::int64_t n) : count(n) {}
   std::int64_t count;
-  Variable traced{nothing(count)};
+  Variable traced{nothing(count), {}, {.aggregation = Aggregation::sum}};
   Tensor pending = nothing(count);
 
   void add(const Tensor& x) {

@@ -77,7 +77,8 @@ class Fitting {
     if (!options_.validation) return;
     validation_set_ = options_.validation->pipeline();
     if (options_.fast_dev_run > 0) validation_set_ = validation_set_->take(options_.fast_dev_run);
-    validation_.emplace(task, options_.metrics, with_signature({.name = "validation"}, validation_set_->specs()));
+    validation_.emplace(task, options_.metrics, with_signature({.name = "validation"}, validation_set_->specs()),
+                        options_.strategy);
   }
 
   History run() {
@@ -100,7 +101,7 @@ class Fitting {
     else function.fixes_sizes = true;
     bool gives_loss = false;
     for (const Callback& callback : options_.callbacks) gives_loss = gives_loss || callback.on_step_end;
-    return {options_.metrics, options_.micro_batch, gives_loss, std::move(function)};
+    return {options_.metrics, options_.micro_batch, gives_loss, std::move(function), options_.strategy};
   }
 
   template <class Log> void tell(std::function<void(Log)> Callback::* what, const Log& log) const {
@@ -290,7 +291,8 @@ Evaluation detail::evaluate(const Task& task, const Pipeline& dataset, EvaluateO
   check_length(dataset, "evaluate: the data set", ".take(steps)");
   check_batched("evaluate: the data set", dataset.specs(), dataset.batchings(), options.unbatched);
   build_for_elements(dataset, CallMode::inference, task.build);
-  EvaluationStep step(task, std::move(options.metrics), with_signature({.name = "evaluate"}, dataset.specs()));
+  EvaluationStep step(task, std::move(options.metrics), with_signature({.name = "evaluate"}, dataset.specs()),
+                      std::move(options.strategy));
   step.run(dataset);
   return {step.totals().loss(), step.totals().metrics()};
 }
@@ -305,11 +307,11 @@ Tensor detail::predict(const Module& model, const ElementFunction& call, const P
   build_for_elements(dataset, CallMode::inference, [&](const std::vector<Spec>& specs, CallMode mode) {
     return build_all(model.layer_behind(), specs, mode);
   });
-  TracedFunction function(with_signature({.name = "predict"}, dataset.specs()), nullptr, 0);
+  StepFunction function(with_signature({.name = "predict"}, dataset.specs()), std::move(options.strategy));
   const ModeScope mode(CallMode::inference);
   Tensors parts;
   for (const auto reading = dataset.epoch(0).begin(); !reading->at_end(); reading->advance())
-    parts.push_back(function.call(reading->element(), {}, [&](In x) { return Called{call(x), nullptr}; }).tensors[0]);
+    parts.push_back(function.result(reading->element(), [&](In x) { return Called{call(x), nullptr}; }));
   require<DataError>(!parts.empty(), "predict: the data set is empty");
   return parts.size() == 1 ? parts[0] : concat(parts);
 }

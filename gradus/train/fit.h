@@ -4,6 +4,7 @@
 #include "gradus/base/other_names.h"
 #include "gradus/base/ranges.h"
 #include "gradus/data/dataset.h"
+#include "gradus/distribute/strategy.h"
 #include "gradus/function/traced_function.h"
 #include "gradus/nn/metrics.h"
 #include "gradus/optim/optimizer.h"
@@ -44,6 +45,8 @@ struct FitOptions {
   /// repeated nor recorded. Losses within a resumed epoch are those of the whole epoch.
   std::optional<CheckpointOptions> checkpoints = {};
   FunctionOptions function = {};  // options of the compiled step
+  /// On what the step runs: each batch is divided into shards. Validation runs on it, too. Without: as it is.
+  std::optional<Strategy> strategy = {};
   bool verbose = true;            // on stderr: a progress line on a terminal, else one line per epoch
   bool unbatched = false;         // elements are meant as they are, though no batch() made them: see fit
   std::int64_t fast_dev_run = 0;  // a trial of so many steps of one epoch, which reads no checkpoint and writes no file
@@ -54,15 +57,17 @@ struct FitOptions {
 };
 /// Options of evaluate.
 struct EvaluateOptions {
-  std::vector<Metric> metrics = {};     // for models with one output
-  detail::NoBatchSize batch_size = {};  // never given: the data set has batches
-  bool sample_weight = false;           // the last field is the weight, the one before it y
-  bool unbatched = false;               // as in fit
+  std::vector<Metric> metrics = {};       // for models with one output
+  detail::NoBatchSize batch_size = {};    // never given: the data set has batches
+  bool sample_weight = false;             // the last field is the weight, the one before it y
+  bool unbatched = false;                 // as in fit
+  std::optional<Strategy> strategy = {};  // as in fit
 };
 /// Options of predict.
 struct PredictOptions {
-  std::int64_t batch_size = 256;  // for a tensor; a data set has batches of its own
-  bool unbatched = false;         // as in fit
+  std::int64_t batch_size = 256;          // for a tensor; a data set has batches of its own
+  bool unbatched = false;                 // as in fit
+  std::optional<Strategy> strategy = {};  // of a data set, as in fit
   static constexpr auto ranges() { return std::array{Allowed::positive("batch_size")}; }
 };
 

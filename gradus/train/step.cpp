@@ -115,14 +115,14 @@ TrainStep::TrainStep(Module& model, Optimizer& optimizer, const Task& task, Opti
       options_(std::move(options)),
       totals_(options_.metrics),
       diverged_(scalar_variable(boolean, "diverged")),
-      function_(options_.function, nullptr, 0) {
+      function_(options_.function, options_.strategy) {
   optimizer_.prepare(model_.trainable_variables());
 }
 
 Loss TrainStep::operator()(const Tensors& fields) {
   const HostFloats floats;
   const ModeScope mode(CallMode::training);
-  const Called result = function_.call(fields, {}, [this](In in) {
+  const Called result = function_.call(fields, [this](In in) {
     Loss loss = run(in);
     return called(options_.gives_loss ? std::move(loss) : Loss());
   });
@@ -152,7 +152,8 @@ Loss TrainStep::run(In fields) {
   Loss total;
   Gradients gradients;
   const std::vector<Tensors> parts = parts_of(fields);
-  const bool is_whole = parts.size() == 1;
+  // Shards of two lengths may have one part and several: they go the same way.
+  const bool is_whole = parts.size() == 1 && !(options_.strategy && options_.micro_batch > 0);
   PartPenalties penalties(model_, is_whole ? 0 : fields[0].shape()[0]);
   for (const Tensors& part : parts) {
     GradientTape tape({.persistent = !is_whole});
@@ -164,6 +165,7 @@ Loss TrainStep::run(In fields) {
     totals_.update_metrics(examined);
   }
   if (!is_whole) penalties.add_to(total, gradients);
+  total = total.over_shards();
   const Tensor finite = is_finite(total.value());
   Tensor goes_on = finite;
   if (const auto scale = loss_scale_of(gradients.variables()))
@@ -179,8 +181,32 @@ Loss TrainStep::run(In fields) {
   return total;
 }
 
-EvaluationStep::EvaluationStep(const Task& task, std::vector<Metric> metrics, FunctionOptions function)
-    : task_(task), totals_(std::move(metrics)), function_(std::move(function), nullptr, 0) {}
+StepFunction::StepFunction(FunctionOptions options, std::optional<Strategy> strategy) : strategy_(std::move(strategy)) {
+  if (strategy_) options.input_signature.clear();  // shards have sizes of their own
+  function_ = std::make_shared<TracedFunction>(options, nullptr, 0);
+  identity_ = {.step = function_, .options = std::move(options)};
+}
+
+Called StepFunction::call(In fields, const Body& body) {
+  if (!strategy_) return function_->call(fields, {}, body);
+  const detail::StepResults found = strategy_->run_step(identity_, fields, {}, body);
+  Called called{.structure = found.structure};
+  for (const detail::StepResult& result : found.tensors) called.tensors.push_back(result.common);
+  return called;
+}
+
+Tensor StepFunction::result(In fields, const Body& body) {
+  if (!strategy_) return function_->call(fields, {}, body).tensors[0];
+  return strategy_->run_step(identity_, fields, {}, body).tensors[0].of_all->concat();
+}
+
+Explanation StepFunction::explain() const {
+  return strategy_ ? strategy_->explain_step(identity_) : function_->explain();
+}
+
+EvaluationStep::EvaluationStep(const Task& task, std::vector<Metric> metrics, FunctionOptions function,
+                               std::optional<Strategy> strategy)
+    : task_(task), totals_(std::move(metrics)), function_(std::move(function), std::move(strategy)) {}
 
 void EvaluationStep::run(const Pipeline& dataset) {
   const HostFloats floats;
@@ -188,9 +214,9 @@ void EvaluationStep::run(const Pipeline& dataset) {
   totals_.reset();
   std::int64_t steps = 0;
   for (const auto reading = dataset.epoch(0).begin(); !reading->at_end(); reading->advance(), ++steps)
-    function_.call(reading->element(), {}, [this](In in) {
+    function_.call(reading->element(), [this](In in) {
       const Examined examined = task_.examine(in);
-      totals_.add(examined.total(), fill({}, 1, boolean));
+      totals_.add(examined.total().over_shards(), fill({}, 1, boolean));
       totals_.update_metrics(examined);
       return Called{};
     });

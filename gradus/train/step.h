@@ -3,6 +3,7 @@
 #pragma once
 #include <vector>
 #include "gradus/data/pipeline.h"
+#include "gradus/distribute/strategy.h"
 #include "gradus/function/traced_function.h"
 #include "gradus/nn/metrics.h"
 #include "gradus/optim/optimizer.h"
@@ -33,6 +34,21 @@ class PassTotals {
   std::vector<Metric> metrics_;
 };
 
+/// A traced step: by itself, or on the shards of a strategy.
+class StepFunction {
+ public:
+  StepFunction(FunctionOptions options, std::optional<Strategy> strategy);
+  Called call(In fields, const Body& body);
+  /// The result of a body that gives one tensor: of the shards, in their order.
+  Tensor result(In fields, const Body& body);
+  Explanation explain() const;
+
+ private:
+  std::optional<Strategy> strategy_;
+  std::shared_ptr<TracedFunction> function_;
+  detail::StepIdentity identity_;
+};
+
 /// A training step: forward in training mode, backward, update.
 class TrainStep {
  public:
@@ -41,6 +57,7 @@ class TrainStep {
     std::int64_t micro_batch = 0;
     bool gives_loss = false;
     FunctionOptions function;
+    std::optional<Strategy> strategy = {};
   };
   /// All arguments must outlive the step. The model is built.
   TrainStep(Module& model, Optimizer& optimizer, const Task& task, Options options);
@@ -62,13 +79,14 @@ class TrainStep {
   Options options_;
   PassTotals totals_;
   Variable diverged_;
-  TracedFunction function_;
+  StepFunction function_;
 };
 
 /// An evaluation step: forward in inference mode.
 class EvaluationStep {
  public:
-  EvaluationStep(const Task& task, std::vector<Metric> metrics, FunctionOptions function);
+  EvaluationStep(const Task& task, std::vector<Metric> metrics, FunctionOptions function,
+                 std::optional<Strategy> strategy = {});
   /// Reads all of epoch 0. DataError if it is empty.
   void run(const Pipeline& dataset);
   const PassTotals& totals() const { return totals_; }
@@ -76,7 +94,7 @@ class EvaluationStep {
  private:
   const Task& task_;
   PassTotals totals_;
-  TracedFunction function_;
+  StepFunction function_;
 };
 
 /// `options` for elements of these specs: one variant serves every batch size.

@@ -57,7 +57,7 @@ Tensor sum_of(const Tensors& losses, DType t) {
 
 void add_penalties(Examined& examined, const Layer& model) {
   if (!examined.loss.defined()) return;
-  const DType t = examined.loss.weight().dtype();
+  const DType t = examined.loss.own_weight().dtype();
   examined.penalty = sum_of(model.penalties(), t);
   examined.activity_penalty = sum_of(model.call_losses(), t);
   if (examined.activity_penalty.defined()) model.forget_call_losses();

@@ -1,9 +1,7 @@
 /// Meetings of processes by gRPC: the token, certificates, and what becomes of the others when a rank is killed or
 /// stopped. Skipped where gRPC is not there.
 #include <gtest/gtest.h>
-#include <arpa/inet.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 #include <condition_variable>
 #include "gradus/distribute/meeting.h"
@@ -14,19 +12,6 @@ namespace gradus {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// That nobody listens at now.
-int free_port() {
-  const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(bind(descriptor, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(descriptor);
-  return ntohs(address.sin_port);
-}
 
 /// The cluster of a process, whose option is the port.
 Cluster cluster_of_process(const ProcessOfTest& process) {

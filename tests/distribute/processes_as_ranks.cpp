@@ -1,7 +1,9 @@
 #include "tests/distribute/processes_as_ranks.h"
 #include <gtest/gtest.h>
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <atomic>
@@ -153,6 +155,18 @@ void expect_all_well(const std::vector<EndedProcess>& ended) {
     EXPECT_EQ(ended[rank].problem, "") << "rank " << rank;
     EXPECT_FALSE(ended[rank].was_killed || ended[rank].was_late) << "rank " << rank;
   }
+}
+
+int free_port() {
+  const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(bind(descriptor, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  close(descriptor);
+  return ntohs(address.sin_port);
 }
 
 std::string problem_of_ucx() {

@@ -41,6 +41,9 @@ std::vector<EndedProcess> run_as_processes(const std::string& job, int ranks, co
 /// All ended by themselves, and threw nothing.
 void expect_all_well(const std::vector<EndedProcess>& ended);
 
+/// A port of this machine that nobody listens at now.
+int free_port();
+
 /// Whether the component can be loaded; else why not.
 std::string problem_of_ucx();
 std::string problem_of_grpc();

@@ -7,6 +7,7 @@
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/shards.h"
 #include "tests/ops/rows.h"
 
 namespace gradus::rows {
@@ -37,7 +38,16 @@ std::vector<Row> calls() {
   Row held{
       .name = "barrier", .covers = {"barrier", "copy"}, .operands = {{}, {.has_gradient = false}}, .shapes = vectors};
   held.apply = [](In in) { return barrier(in[0].to(cpu(1)).to(cpu(0)), in[1]) * 2; };
-  return {call, custom, held};
+
+  Row shards{.name = "all_reduce",
+             .covers = {"of_shard", "on_shard", "all_reduce", "join_in"},
+             .operands = {{}, {.has_gradient = false}},
+             .shapes = vectors};
+  shards.apply = [](In in) {  // the whole batch is one shard
+    const Tensor own = apply(OnShard{}, in[0]);
+    return apply(JoinIn{}, apply(AllReduce{}, own), own) * apply(OfShard{}, in[1]);
+  };
+  return {call, custom, held, shards};
 }
 
 std::vector<Row> branches_and_loops() {

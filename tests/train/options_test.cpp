@@ -307,6 +307,10 @@ TEST(Options, OfTuning) {
 }
 
 TEST(Options, OfFunctionsAndGradients) {
+  try_numbers("MirroredStrategy", MirroredOptions{.micro_shards = 2},
+              [](const auto& o) { MirroredStrategy(o).run([](Tensor x) { return x; }, ones({3})); });
+  try_numbers("MultiWorkerMirroredStrategy", MultiWorkerOptions{.micro_shards = 2},
+              [](const auto& o) { MultiWorkerMirroredStrategy(Cluster::simulated(2), o); });
   try_numbers("function", FunctionOptions{}, [](const auto& o) { function([](Tensor x) { return x; }, o); });
   const Tensor x = ones({4, 2});
   try_numbers("map_batches", MapBatchesOptions{.batch_size = 2},

@@ -1,0 +1,50 @@
+/// ShardRun: the shards of a batch, while a program runs on them. A strategy makes one for each call.
+#pragma once
+#include <unordered_map>
+#include <vector>
+#include "gradus/base/ref.h"
+#include "gradus/graph/call_context.h"
+#include "gradus/tensor/buffer.h"
+#include "gradus/tensor/shape.h"
+
+namespace gradus {
+
+class ShardRun {
+ public:
+  /// A shard that this process computes.
+  struct Shard {
+    int number = 0;                           // among all of the batch
+    int length = 0;                           // which of the two lengths it has
+    int replica = 0;                          // which of this process's
+    std::vector<Ref<Buffer>> arguments = {};  // by OfShard::argument; those of the other length are empty
+  };
+  /// What a shard adds to a sum.
+  struct Part {
+    int shard;
+    Ref<Buffer> value;
+  };
+
+  /// A sum over all shards of the batch, by the tree over their numbers.
+  struct Sum {
+    Spec spec;
+    std::vector<Part> parts;  // those of this process, by number, in memory of the host
+    Ref<Buffer> result = {};
+  };
+
+  virtual ~ShardRun() = default;
+
+  /// A program with this fingerprint runs for the first time: throws unless that is so in all processes.
+  virtual void check_same(std::uint64_t) {}
+  /// Makes the results. All processes ask for the same sums in the same order.
+  virtual void add_up(std::span<Sum> sums) = 0;
+
+  /// Of the program that runs on this thread now; null: none.
+  static ShardRun* current() { return CallContext::here().shards; }
+
+  std::vector<Shard> shards;     // by number
+  std::vector<Device> replicas;  // where those of this process compute
+  /// Results that differ from shard to shard: those of all shards of this process, by number, under that of the first.
+  std::unordered_map<const Buffer*, std::vector<Part>> results;
+};
+
+}  // namespace gradus

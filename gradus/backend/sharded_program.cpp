@@ -1,0 +1,425 @@
+/// The cut of a graph at the sums over shards, and the run of its parts.
+///
+/// Times count what has to be over before: what is the same for all shards is computed at even times, what differs at
+/// odd ones. A sum that is complete after time t belongs to time t + 1.
+///
+///   time 0: for all      time 1: on each shard      (sums)      time 2: for all      time 3: on each shard ...
+#include "gradus/backend/sharded_program.h"
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <map>
+#include <unordered_map>
+#include "gradus/backend/lane.h"
+#include "gradus/backend/shard_run.h"
+#include "gradus/backend/shared_executables.h"
+#include "gradus/base/error.h"
+#include "gradus/graph/rewriter.h"
+#include "gradus/ops/shards.h"
+
+namespace gradus {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+/// What runs at one time: for all shards, or on each of one length.
+struct Part {
+  int time = 0;
+  int length = -1;  // -1: for all
+  Graph graph;
+  std::vector<int> inputs, outputs;  // values of the whole graph, in the order of graph.inputs and graph.outputs
+  std::shared_ptr<const Executable> executable;  // for devices of the default one's kind
+  bool is_for_all() const { return length < 0; }
+};
+
+/// A sum, and what shards of each length add to it.
+struct Sum {
+  int value, time;
+  std::vector<int> parts;
+};
+
+/// Where values are made of numbers alone, each part that reads them makes them anew.
+class Cut {
+ public:
+  explicit Cut(const Graph& graph) : graph_(graph), places_(graph.values.size()) {
+    for (int i = 0; i < graph.size(); ++i) place(i);
+    for (const int output : graph.outputs) need(source_of(output));
+    for (const auto& [value, sum] : sums_)
+      for (const int part : sum.parts) need(part);
+    delay();
+    for (int i = 0; i < graph.size(); ++i) note_uses(i);
+    for (int i = 0; i < graph.size(); ++i)
+      if (of(i).is_member) members_[{of(i).time, of(i).length}].push_back(i);
+  }
+
+  std::vector<Part> parts() {
+    std::vector<Part> all;
+    for (const auto& [key, members] : members_) all.push_back(part(key, members));
+    for (const int input : graph_.dying) let_die(input, all);
+    return all;
+  }
+  std::vector<Sum> sums() const {
+    std::vector<Sum> all;
+    for (const auto& [value, sum] : sums_) all.push_back(sum);
+    return all;
+  }
+  /// What stands for value i: the sum for one that shards of another length have joined.
+  int source_of(int i) const {
+    while (graph_[i].op && graph_[i].op.as<JoinIn>()) i = graph_[i].in[0];
+    return i;
+  }
+  bool varies(int i) const { return of(i).length >= 0; }
+  int length_of(int i) const { return of(i).length; }
+
+ private:
+  using Key = std::pair<int, int>;  // time and length
+  struct Place {
+    int time = 0, length = -1;
+    bool is_anywhere = false, is_member = false, is_output = false;
+    int latest = -1;  // time at which it is needed
+  };
+  Place& of(int i) { return places_[at(i)]; }
+  const Place& of(int i) const { return places_[at(i)]; }
+  bool is_given(int i) const { return graph_[i].is_input() || graph_[i].op.joins_shards() || is_argument(i); }
+  bool is_argument(int i) const { return graph_[i].op && graph_[i].op.as<OfShard>() != nullptr; }
+
+  void place(int i) {
+    const Value& v = graph_[i];
+    Place& here = of(i);
+    require(!v.spec.device.is_named(), "within a step that a strategy runs, ", v.spec, " is on a device of its own; ",
+            "the strategy says where shards are computed: leave DeviceScope and .to() out of the step, and make its "
+            "Variables outside of a DeviceScope");
+    if (v.is_input()) return;
+    if (const OfShard* argument = v.op ? v.op.as<OfShard>() : nullptr) {
+      here.length = argument->length;
+      here.time = 1;
+      return;
+    }
+    if (v.op && v.op.as<JoinIn>()) {
+      Sum& sum = sums_.at(source_of(i));
+      sum.parts.push_back(v.in[1]);
+      sum.time = std::max(sum.time, of(v.in[1]).time);
+      return;
+    }
+    if (v.op && v.op.joins_shards()) {
+      const int part = v.in[0];
+      sums_[i] = {i, of(part).time, {part}};
+      here.time = of(part).time + 1;
+      return;
+    }
+    bool is_anywhere = true;
+    for (const int operand : v.in) {
+      is_anywhere = is_anywhere && of(operand).is_anywhere;
+      here.length = std::max(here.length, of(operand).length);
+    }
+    if (const OnShard* own = v.op ? v.op.as<OnShard>() : nullptr) here.length = own->length;
+    here.is_anywhere = is_anywhere && here.length < 0;
+    if (here.is_anywhere) return;
+    here.is_member = true;
+    const int parity = here.length < 0 ? 0 : 1;
+    here.time = parity;
+    for (const int given : v.in) {
+      const int operand = source_of(given);
+      if (of(operand).is_anywhere) continue;
+      internal_check(of(operand).length < 0 || of(operand).length == here.length,
+                     "a value of shards of both lengths: ", v.op);
+      const int after = of(operand).time;
+      here.time = std::max(here.time, after % 2 == parity ? after : after + 1);
+    }
+  }
+
+  /// An output, or what is added up.
+  void need(int i) {
+    of(i).is_output = true;
+    if (of(i).is_anywhere) of(i).is_member = true;
+  }
+
+  /// What is for all is computed as late as it is read, so that little is done before the shards begin.
+  void delay() {
+    int last = 0;
+    for (const Place& place : places_)
+      if (place.length < 0) last = std::max(last, place.time);
+    for (int i = graph_.size(); i-- > 0;) {
+      Place& here = of(i);
+      if (here.is_member && here.length < 0 && !here.is_anywhere) {
+        here.time = std::max(here.time, here.latest >= 0 ? here.latest : last);
+      }
+      if (!here.is_member) continue;
+      for (const int given : graph_[i].in) {
+        Place& operand = of(source_of(given));
+        const int needed = here.length < 0 ? here.time : here.time - 1;
+        operand.latest = operand.latest < 0 ? needed : std::min(operand.latest, needed);
+      }
+    }
+  }
+
+  void note_uses(int i) {
+    if (!of(i).is_member) return;
+    for (const int given : graph_[i].in) {
+      const int operand = source_of(given);
+      if (!of(operand).is_anywhere && Key{of(operand).time, of(operand).length} != Key{of(i).time, of(i).length})
+        of(operand).is_output = true;
+    }
+  }
+
+  Part part(const Key& key, const std::vector<int>& members) const {
+    Part made{.time = key.first, .length = key.second};
+    std::unordered_map<int, int> local;
+    for (const int i : members) {
+      const int here = add(made, local, key, i);
+      if (!of(i).is_output) continue;
+      made.graph.outputs.push_back(here);
+      made.outputs.push_back(i);
+    }
+    return made;
+  }
+  int add(Part& part, std::unordered_map<int, int>& local, const Key& key, int asked) const {
+    const int i = source_of(asked);
+    if (const auto known = local.find(i); known != local.end()) return known->second;
+    const Value& v = graph_[i];
+    const bool is_here = of(i).is_anywhere || (of(i).is_member && Key{of(i).time, of(i).length} == key);
+    if (!is_here) {
+      part.inputs.push_back(i);
+      part.graph.inputs.push_back(part.graph.add({.spec = v.spec, .scope = v.scope}));
+      return local[i] = part.graph.inputs.back();
+    }
+    Value made = v;
+    made.in.clear();
+    for (const int operand : v.in) made.in.push_back(add(part, local, key, operand));
+    if (v.op && v.op.as<OnShard>()) return local[i] = made.in[0];
+    return local[i] = part.graph.add(std::move(made));
+  }
+
+  /// The last part that reads an input may overwrite it, if it is the one that is for all, and nothing can fail then
+  /// or later: a call that fails changes nothing.
+  void let_die(int input, std::vector<Part>& all) const {
+    if (of(input).is_output || all.empty()) return;
+    Part& last = all.back();
+    const bool is_read = std::ranges::find(last.inputs, input) != last.inputs.end();
+    if (!last.is_for_all() || !is_read) return;
+    if (std::ranges::any_of(last.graph.values, [](const Value& v) { return v.op.may_fail(); })) return;
+    const auto place = std::ranges::find(last.inputs, input) - last.inputs.begin();
+    last.graph.dying.push_back(last.graph.inputs[static_cast<std::size_t>(place)]);
+  }
+
+  const Graph& graph_;
+  std::vector<Place> places_;
+  std::map<int, Sum> sums_;
+  std::map<Key, std::vector<int>> members_;
+};
+
+class ShardedProgram final : public ExecutableOfParts {
+ public:
+  ShardedProgram(Graph graph, const CompileOptions& options) : graph_(std::move(graph)), options_(options) {
+    Cut cut(graph_);
+    parts_ = cut.parts();
+    sums_ = cut.sums();
+    for (Part& part : parts_)
+      executables_.push_back(part.executable = compile_once(backend_of(kind_), part.graph, options_));
+    for (int i = 0; i < graph_.size(); ++i) lengths_.push_back(cut.length_of(i));
+    for (const int output : graph_.outputs) sources_.push_back(cut.source_of(output));
+    last_reads_.resize(graph_.values.size());
+    for (const Part& part : parts_)
+      for (const int input : part.inputs) last_reads_[at(input)] = part.time;
+    for (const int source : sources_) last_reads_[at(source)] = std::numeric_limits<int>::max();
+    for (const int source : sources_) may_overwrite_.push_back(input_taken_by(source));
+  }
+
+  void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs, std::span<const std::int64_t> symbols,
+           const Device&) const override {
+    ShardRun* const run = ShardRun::current();
+    internal_check(run != nullptr, "a program of shards runs without any");
+    if (!has_run_.exchange(true)) run->check_same(hash_of(graph_));
+    Values values{*run,
+                  symbols,
+                  std::vector<Ref<Buffer>>(graph_.values.size()),
+                  std::vector<std::unordered_map<int, Ref<Buffer>>>(run->shards.size()),
+                  {}};
+    for (std::size_t k = 0; k < inputs.size(); ++k) values.of_all[at(graph_.inputs[k])] = inputs[k];
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+      if (outputs[k]) values.given.emplace(sources_[k], outputs[k]);
+    for (std::size_t first = 0; first < parts_.size();) {
+      std::size_t past = first;
+      while (past < parts_.size() && parts_[past].time == parts_[first].time) ++past;
+      const std::span<const Part> now(parts_.data() + first, past - first);
+      if (now[0].is_for_all()) run_for_all(now[0], values);
+      else run_on_shards(now, values);
+      add_up(now[0].time, values);
+      first = past;
+    }
+    for (std::size_t k = 0; k < outputs.size(); ++k) outputs[k] = result(sources_[k], values);
+  }
+
+  const Graph& graph() const override { return graph_; }
+  const std::vector<int>& may_overwrite() const override { return may_overwrite_; }
+  std::vector<Kernel> kernels(std::span<const std::int64_t> symbols) const override {
+    std::vector<Kernel> all;
+    int next_stage = 0;
+    for (const Part& part : parts_) {
+      const int first_stage = next_stage;
+      for (Kernel kernel : part.executable->kernels(symbols)) {
+        kernel.stage += first_stage;
+        next_stage = std::max(next_stage, kernel.stage + 1);
+        all.push_back(std::move(kernel));
+      }
+    }
+    return all;
+  }
+
+ private:
+  struct Values {
+    ShardRun& run;
+    std::span<const std::int64_t> symbols;
+    std::vector<Ref<Buffer>> of_all;
+    std::vector<std::unordered_map<int, Ref<Buffer>>> of_shards;
+    std::unordered_map<int, Ref<Buffer>> given;  // what outputs are to be written into
+  };
+
+  void run_for_all(const Part& part, Values& values) const {
+    std::vector<Ref<Buffer>> inputs, outputs;
+    for (const int input : part.inputs) inputs.push_back(values.of_all[at(input)]);
+    for (const int output : part.outputs) {
+      const auto place = values.given.find(output);
+      outputs.push_back(place == values.given.end() ? Ref<Buffer>() : place->second);
+    }
+    const Device device = default_device();
+    for (Ref<Buffer>& input : inputs) input = on_device(input, device);
+    part.executable->run(inputs, outputs, values.symbols, device);
+    part.executable->wait(outputs);
+    for (std::size_t k = 0; k < outputs.size(); ++k) values.of_all[at(part.outputs[k])] = std::move(outputs[k]);
+  }
+
+  /// Replicas side by side, each with its shards one after the other.
+  void run_on_shards(std::span<const Part> parts, Values& values) const {
+    const std::vector<Device>& replicas = values.run.replicas;
+    std::vector<LaneWork> all;
+    for (std::size_t replica = 0; replica < replicas.size(); ++replica)
+      all.push_back({replicas[replica], [&, replica] {
+                       for (std::size_t s = 0; s < values.run.shards.size(); ++s) {
+                         const ShardRun::Shard& shard = values.run.shards[s];
+                         if (shard.replica != static_cast<int>(replica)) continue;
+                         for (const Part& part : parts)
+                           if (part.length == shard.length) run_on(part, s, replicas[replica], values);
+                       }
+                     }});
+    run_side_by_side(all);
+  }
+  void run_on(const Part& part, std::size_t s, const Device& device, Values& values) const {
+    std::unordered_map<int, Ref<Buffer>>& own = values.of_shards[s];
+    std::vector<Ref<Buffer>> inputs, outputs(part.outputs.size());
+    for (const int input : part.inputs) {
+      const OfShard* const argument = graph_[input].op ? graph_[input].op.as<OfShard>() : nullptr;
+      const Ref<Buffer>& found = argument                  ? values.run.shards[s].arguments[at(argument->argument)]
+                                 : lengths_[at(input)] < 0 ? values.of_all[at(input)]
+                                                           : own.at(input);
+      inputs.push_back(on_device(found, device));
+    }
+    const auto executable = executable_of(part, device);
+    executable->run(inputs, outputs, values.symbols, device);
+    executable->wait(outputs);
+    for (std::size_t k = 0; k < outputs.size(); ++k) own[part.outputs[k]] = Buffer::on_host(std::move(outputs[k]));
+  }
+  std::shared_ptr<const Executable> executable_of(const Part& part, const Device& device) const {
+    return device.kind == kind_ ? part.executable : compile_once(backend_of(device), part.graph, options_);
+  }
+  static Ref<Buffer> on_device(const Ref<Buffer>& buffer, const Device& device) {
+    if (device.kind == DeviceKind::cpu) return Buffer::on_host(buffer);
+    return buffer->device_memory() ? buffer : backend_of(device).from_host(device, buffer);
+  }
+
+  Spec spec_of(int i, std::span<const std::int64_t> symbols) const {
+    Spec spec = graph_[i].spec;
+    spec.shape = spec.shape.evaluated(symbols);
+    return spec;
+  }
+
+  /// What a shard has of value i.
+  Ref<Buffer> own_of(int i, std::size_t s, const Values& values) const {
+    if (const OfShard* argument = graph_[i].op ? graph_[i].op.as<OfShard>() : nullptr)
+      return values.run.shards[s].arguments[at(argument->argument)];
+    return values.of_shards[s].at(i);
+  }
+
+  /// What is complete after `time`.
+  void add_up(int time, Values& values) const {
+    std::vector<ShardRun::Sum> wanted;
+    for (const Sum& sum : sums_)
+      if (sum.time == time) wanted.push_back({spec_of(sum.value, values.symbols), parts_of(sum, values)});
+    if (wanted.empty()) return;
+    values.run.add_up(wanted);
+    std::size_t next = 0;
+    for (const Sum& sum : sums_)
+      if (sum.time == time) values.of_all[at(sum.value)] = std::move(wanted[next++].result);
+    for (auto& own : values.of_shards)
+      std::erase_if(own, [&](const auto& entry) { return last_reads_[at(entry.first)] <= time; });
+  }
+  std::vector<ShardRun::Part> parts_of(const Sum& sum, const Values& values) const {
+    std::vector<ShardRun::Part> parts;
+    for (std::size_t s = 0; s < values.run.shards.size(); ++s)
+      for (const int part : sum.parts)
+        if (lengths_[at(part)] == values.run.shards[s].length)
+          parts.push_back({values.run.shards[s].number, own_of(part, s, values)});
+    return parts;
+  }
+
+  Ref<Buffer> result(int source, Values& values) const {
+    if (lengths_[at(source)] < 0) return values.of_all[at(source)];
+    std::vector<ShardRun::Part> all;
+    for (std::size_t s = 0; s < values.run.shards.size(); ++s)
+      if (values.run.shards[s].length == lengths_[at(source)])
+        all.push_back({values.run.shards[s].number, own_of(source, s, values)});
+    // Of a length that no shard of this process has nothing is known; somebody may still ask for it.
+    Ref<Buffer> first = all.empty() ? Buffer::allocate(bytes_of(spec_of(source, values.symbols))) : all[0].value;
+    values.run.results[first.get()] = std::move(all);
+    return first;
+  }
+
+  /// The input in whose place value `source` may be computed, or -1.
+  int input_taken_by(int source) const {
+    for (const Part& part : parts_) {
+      if (!part.is_for_all()) continue;
+      const auto made = std::ranges::find(part.outputs, source);
+      if (made == part.outputs.end()) continue;
+      const int taken = part.executable->may_overwrite()[static_cast<std::size_t>(made - part.outputs.begin())];
+      if (taken < 0) return -1;
+      const auto input = std::ranges::find(graph_.inputs, part.inputs[at(taken)]);
+      return input == graph_.inputs.end() ? -1 : static_cast<int>(input - graph_.inputs.begin());
+    }
+    return -1;
+  }
+
+  Graph graph_;
+  const CompileOptions options_;
+  const DeviceKind kind_ = default_device().kind;
+  std::vector<Part> parts_;  // by time
+  std::vector<Sum> sums_;
+  std::vector<int> lengths_;     // of each value: that of the shards it differs on, or -1
+  std::vector<int> last_reads_;  // the time after which no part reads a value
+  std::vector<int> sources_;     // of the outputs
+  std::vector<int> may_overwrite_;
+  mutable std::atomic<bool> has_run_ = false;
+};
+
+}  // namespace
+
+bool is_of_shards(const Graph& graph) {
+  return std::ranges::any_of(graph.values, [](const Value& v) { return v.op.joins_shards() || v.op.varies(false); });
+}
+
+Graph as_one_shard(const Graph& graph) {
+  Graph plain;
+  GraphRewriter rewriter(graph, plain);
+  for (int i = 0; i < graph.size(); ++i) {
+    const bool is_same = graph[i].op.joins_shards() || graph[i].op.varies(false);
+    if (is_same) rewriter.set(i, rewriter[graph[i].in[0]]);
+    else rewriter.keep(i);
+  }
+  rewriter.finish();
+  return plain;
+}
+
+std::shared_ptr<const Executable> compile_sharded(Graph graph, const CompileOptions& options) {
+  return std::make_shared<ShardedProgram>(std::move(graph), options);
+}
+
+}  // namespace gradus

@@ -1,0 +1,58 @@
+/// What has been compiled for parts of graphs.
+#include "gradus/backend/shared_executables.h"
+#include <atomic>
+#include <mutex>
+#include <unordered_map>
+
+namespace gradus {
+namespace {
+
+/// Executables of graphs that name no device any more, by structure and options.
+class SharedExecutables {
+ public:
+  std::shared_ptr<const Executable> find_or_compile(Backend& backend, const Graph& graph,
+                                                    const CompileOptions& options) {
+    const std::uint64_t hash = hash_of(graph);
+    const std::lock_guard lock(guard_);
+    std::erase_if(known_, [](const auto& entry) { return entry.second.executable.expired(); });
+    for (auto [it, last] = known_.equal_range(hash); it != last; ++it) {
+      const Known& known = it->second;
+      if (known.backend != &backend || !(known.graph == graph) || !is_same(known.options, options)) continue;
+      if (auto found = known.executable.lock()) return found;
+    }
+    auto made = backend.compile(graph, options);
+    ++compilations_;
+    known_.emplace(hash, Known{&backend, graph, options, made});
+    return made;
+  }
+  std::int64_t compilations() const { return compilations_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Known {
+    Backend* backend;
+    Graph graph;  // as it was given: keeps the records of its ops
+    CompileOptions options;
+    std::weak_ptr<const Executable> executable;
+  };
+  static bool is_same(const CompileOptions& a, const CompileOptions& b) {
+    return a.disable == b.disable && a.tier == b.tier && a.max_bytes == b.max_bytes && a.symbols == b.symbols &&
+           !a.profile && !b.profile;  // what is measured is one function's
+  }
+  std::mutex guard_;
+  std::unordered_multimap<std::uint64_t, Known> known_;
+  std::atomic<std::int64_t> compilations_{0};
+};
+SharedExecutables& shared_executables() {
+  static auto* only = new SharedExecutables;
+  return *only;
+}
+
+}  // namespace
+
+std::shared_ptr<const Executable> compile_once(Backend& backend, const Graph& graph, const CompileOptions& options) {
+  return shared_executables().find_or_compile(backend, graph, options);
+}
+
+std::int64_t placed_compilations() { return shared_executables().compilations(); }
+
+}  // namespace gradus

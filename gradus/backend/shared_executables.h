@@ -1,0 +1,13 @@
+/// Executables of parts of graphs: parts that are equal are compiled once, while one of them is in use.
+#pragma once
+#include "gradus/backend/backend.h"
+
+namespace gradus {
+
+/// What runs `graph`, which names no device.
+std::shared_ptr<const Executable> compile_once(Backend& backend, const Graph& graph, const CompileOptions& options);
+
+/// How many executables compile_once has compiled; those found again are not counted.
+std::int64_t placed_compilations();
+
+}  // namespace gradus

@@ -1,0 +1,10 @@
+/// Which Gradus this is.
+#pragma once
+#include <string_view>
+
+namespace gradus {
+
+/// "0.1.0"
+std::string_view version();
+
+}  // namespace gradus

@@ -1,0 +1,66 @@
+/// Joining and adding what shards have computed.
+#include "gradus/distribute/per_replica.h"
+#include <algorithm>
+#include <ostream>
+#include "gradus/distribute/tree_sum.h"
+#include "gradus/ops/concat.h"
+#include "gradus/ops/shape.h"
+
+namespace gradus {
+
+PerReplica<Tensor>::PerReplica(Tensors shards, std::vector<int> numbers, std::vector<int> replicas, int all)
+    : shards_(std::move(shards)), numbers_(std::move(numbers)), replicas_(std::move(replicas)), all_(all) {}
+
+PerReplica<Tensor>::PerReplica(const Tensor& common, std::size_t replicas)
+    : shards_{common}, numbers_{0}, replicas_(replicas) {}
+
+Tensor PerReplica<Tensor>::joined(int from, int to) const {
+  Tensors chosen;
+  for (std::size_t s = 0; s < shards_.size(); ++s)
+    if (numbers_[s] >= from && numbers_[s] < to) chosen.push_back(shards_[s]);
+  if (chosen.size() == 1) return chosen[0];
+  const Tensor& like = shards_.front();
+  if (chosen.empty()) {  // a replica without rows
+    if (like.shape().rank() == 0) return reshape(like, {1}).rows(0, 0);
+    return like.rows(0, 0);
+  }
+  return like.shape().rank() == 0 ? stack(chosen) : gradus::concat(chosen, 0);
+}
+
+Tensor PerReplica<Tensor>::operator[](std::size_t i) const {
+  require<OutOfRange>(i < size(), "replica ", i, " of ", size());
+  if (all_ == 0) return shards_[0];
+  return joined(replicas_[i], i + 1 < size() ? replicas_[i + 1] : all_);
+}
+
+Tensor PerReplica<Tensor>::concat() const { return all_ == 0 ? shards_[0] : joined(0, all_); }
+
+Tensor PerReplica<Tensor>::sum() const {
+  const Spec& spec = shards_[0].spec();
+  require(spec.dtype != boolean, "PerReplica::sum: booleans have no sum; cast them to i32");
+  for (const Tensor& shard : shards_)
+    require(shard.spec() == spec, "PerReplica::sum: shards have ", spec, " and ", shard.spec(),
+            ", expected one shape; reduce the rows of each in the step, or join them by concat()");
+  Tensors terms = shards_;
+  if (all_ == 0) terms.assign(size(), shards_[0]);
+  // Each has a place in the tree, by its number.
+  const int all = std::max<int>(all_, static_cast<int>(terms.size()));
+  const Ref<Buffer> zero = Buffer::allocate(bytes_of(spec));
+  std::fill_n(zero->data<std::byte>(), bytes_of(spec), std::byte{});
+  std::vector<Ref<Buffer>> held(static_cast<std::size_t>(all), zero);
+  for (std::size_t s = 0; s < terms.size(); ++s)
+    held[static_cast<std::size_t>(all_ == 0 ? static_cast<int>(s) : numbers_[s])] = terms[s].host_buffer();
+  std::vector<PartialSum> parts;
+  for (int s = 0; s < all; ++s)
+    parts.push_back({{s, s + 1}, static_cast<const std::byte*>(held[static_cast<std::size_t>(s)]->host())});
+  Ref<Buffer> out = Buffer::allocate(bytes_of(spec));
+  tree_sum(spec.dtype, all, {0, all}, parts, 0, spec.shape.size(), out->data<std::byte>(), spec.dtype);
+  return Tensor::of_buffer(spec, std::move(out));
+}
+
+std::ostream& operator<<(std::ostream& out, const PerReplica<Tensor>& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) out << (i > 0 ? "\n" : "") << "replica " << i << ": " << values[i];
+  return out;
+}
+
+}  // namespace gradus

@@ -1,0 +1,38 @@
+/// PerReplica: what the replicas of a strategy have computed, where they may have computed different things.
+#pragma once
+#include <vector>
+#include "gradus/graph/tensor.h"
+
+namespace gradus {
+
+template <class T> class PerReplica;
+
+template <> class PerReplica<Tensor> {
+ public:
+  /// The number of replicas.
+  std::size_t size() const { return replicas_.size(); }
+  /// What replica i computed: results of several shards are joined along axis 0, scalars to a vector. Of a result that
+  /// all shards have in common it is that. OutOfRange past the last one.
+  Tensor operator[](std::size_t i) const;
+  /// Those of all shards along axis 0, in the order of the batch; scalars as a vector.
+  Tensor concat() const;
+  /// The sum over shards of results of one shape, by the tree over their numbers. Booleans: InvalidArgument.
+  Tensor sum() const;
+  friend std::ostream& operator<<(std::ostream& out, const PerReplica& values);
+
+  // For the rooms of the library.
+  /// `shards`: the values of those that have rows, by number, `numbers`; `replicas`: the first of each replica's, among
+  /// `all` of them.
+  PerReplica(Tensors shards, std::vector<int> numbers, std::vector<int> replicas, int all);
+  /// One value that all have in common.
+  PerReplica(const Tensor& common, std::size_t replicas);
+
+ private:
+  Tensor joined(int from, int to) const;
+  Tensors shards_;
+  std::vector<int> numbers_;
+  std::vector<int> replicas_;  // number of the first shard
+  int all_ = 0;                // shards, empty ones included; 0: one value in common
+};
+
+}  // namespace gradus

@@ -1,0 +1,312 @@
+/// Dividing, tracing, running, adding.
+#include "gradus/distribute/replica_group.h"
+#include <algorithm>
+#include <cstring>
+#include "gradus/base/divide.h"
+#include "gradus/base/thread_pool.h"
+#include "gradus/distribute/shard_trace.h"
+#include "gradus/distribute/tree_sum.h"
+#include "gradus/function/traced_function.h"
+#include "gradus/graph/same_value.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/shards.h"
+
+namespace gradus::detail {
+namespace {
+
+/// The rows of one shard.
+struct Rows {
+  int number;
+  std::int64_t begin, end;
+  int length = 0;  // which of the two that shards have
+  std::int64_t count() const { return end - begin; }
+};
+
+/// Those that have rows.
+std::vector<Rows> rows_of_shards(std::int64_t rows, int shards) {
+  std::vector<Rows> all;
+  for (int i = 0; i < shards; ++i) {
+    const std::int64_t begin = divide_up(i * rows, shards), end = divide_up((i + 1) * rows, shards);
+    if (begin < end) all.push_back({i, begin, end});
+  }
+  for (Rows& each : all) each.length = each.count() == all[0].count() ? 0 : 1;
+  return all;
+}
+
+std::int64_t rows_of_global(In global) {
+  std::int64_t rows = -1;
+  for (const Tensor& x : global) {
+    if (x.shape().rank() == 0) continue;
+    require(rows < 0 || x.shape()[0] == rows, "strategy.run: tensors of one global batch have ", rows, " and ",
+            x.shape()[0], " rows; what is no row of the batch is captured by the step, or a scalar");
+    rows = x.shape()[0];
+  }
+  require(rows != 0, "strategy.run: the global batch has no rows");
+  return rows;
+}
+
+/// These rows of a tensor that is on the host, in place.
+Ref<Buffer> slice(const Ref<Buffer>& whole, const Spec& spec, const Rows& rows) {
+  if (spec.shape.rank() == 0) return whole;
+  const std::int64_t row = whole->bytes() / spec.shape[0];
+  auto* const data = const_cast<std::byte*>(static_cast<const std::byte*>(whole->host()));
+  return Buffer::borrow(data + rows.begin * row, rows.count() * row, std::make_shared<Ref<Buffer>>(whole));
+}
+
+Spec spec_of_rows(const Spec& spec, const Rows& rows) {
+  Spec part{spec.dtype, spec.shape};
+  if (part.shape.rank() > 0) part.shape.set(0, rows.count());
+  return part;
+}
+
+Ref<Buffer> number_buffer(int number) {
+  Ref<Buffer> buffer = Buffer::allocate(sizeof(std::int64_t));
+  *buffer->data<std::int64_t>() = number;
+  return buffer;
+}
+
+/// What a call gives.
+struct Layout {
+  std::shared_ptr<const void> structure;
+  std::vector<int> second;  // of each result: where that of shards of the second length is, or -1
+  Layout(std::shared_ptr<const void> s, std::vector<int> places) : structure(std::move(s)), second(std::move(places)) {}
+};
+
+}  // namespace
+
+/// A batch, divided.
+struct Division {
+  std::vector<Rows> shards;
+  std::vector<const Rows*> first_of;  // of each length
+  ShardCounts counts;
+  std::size_t arguments = 0;  // of a shard, its number included
+
+  Division(In global, int all) {
+    const std::int64_t rows = rows_of_global(global);
+    if (rows < 0) {  // nothing is split: every shard does the same
+      for (int i = 0; i < all; ++i) shards.push_back({i, 0, 0});
+    } else {
+      shards = rows_of_shards(rows, all);
+    }
+    counts = {0, 0};
+    for (const Rows& each : shards) {
+      if (each.length == static_cast<int>(first_of.size())) first_of.push_back(&each);
+      ++(each.length == 0 ? counts.of_first : counts.of_second);
+    }
+    arguments = global.size() + 1;
+  }
+};
+
+/// The shards of one call.
+class ReplicaGroup::Run final : public ShardRun {
+ public:
+  Run(ReplicaGroup& group, In global, const Division& division) : group_(group) {
+    std::vector<Ref<Buffer>> whole;
+    for (const Tensor& x : global) whole.push_back(x.host_buffer());
+    replicas = group.devices_;
+    const std::size_t all_arguments = division.arguments * division.first_of.size();
+    for (const Rows& rows : division.shards) {
+      const int replica = group.replica_of(rows.number) - group.rank_ * group.own_replicas();
+      if (replica < 0 || replica >= group.own_replicas()) continue;
+      Shard& shard = shards.emplace_back(Shard{rows.number, rows.length, replica});
+      shard.arguments.resize(all_arguments);
+      const std::size_t first = static_cast<std::size_t>(rows.length) * division.arguments;
+      for (std::size_t k = 0; k < whole.size(); ++k)
+        shard.arguments[first + k] = slice(whole[k], global[k].spec(), rows);
+      shard.arguments[first + whole.size()] = number_buffer(rows.number);
+    }
+    for (const Rows* rows : division.first_of) {
+      for (std::size_t k = 0; k < whole.size(); ++k)
+        examples.push_back(
+            Tensor::of_buffer(spec_of_rows(global[k].spec(), *rows), slice(whole[k], global[k].spec(), *rows)));
+      examples.push_back(Tensor::of_buffer({i64, {}}, number_buffer(rows->number)));
+    }
+  }
+  void add_up(std::span<Sum> sums) override { group_.add_up(sums); }
+  void check_same(std::uint64_t fingerprint) override { group_.check_same(fingerprint); }
+
+  Tensors examples;  // the arguments of a shard of each length
+
+ private:
+  ReplicaGroup& group_;
+};
+
+ReplicaGroup::ReplicaGroup(std::vector<Device> devices, int micro_shards, int rank, int ranks)
+    : devices_(std::move(devices)), micro_shards_(micro_shards), rank_(rank), ranks_(ranks) {
+  require(!devices_.empty(), "Strategy: no devices");
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    require_present(devices_[i]);
+    require(std::ranges::count(devices_, devices_[i]) == 1, "Strategy: device ", devices_[i],
+            " is given twice; each replica has its own, such as cpu(0) and cpu(1)");
+  }
+  require(micro_shards == 0 || micro_shards >= replicas(), "Strategy: micro_shards is ", micro_shards, " for ",
+          replicas(), " replicas, expected at least one shard each, or 0");
+}
+ReplicaGroup::~ReplicaGroup() = default;
+
+int ReplicaGroup::replica_of(int shard) const {
+  int replica = 0;
+  while (shard >= shards_of(replica, replicas(), shards()).end) ++replica;
+  return replica;
+}
+
+std::shared_ptr<TracedFunction> ReplicaGroup::traced_of(const StepIdentity& identity) {
+  const auto made = [&] {
+    return std::make_shared<TracedFunction>(identity.options, identity.closure, identity.closure_bytes);
+  };
+  if (!identity.step) return made();
+  const std::lock_guard lock(guard_);
+  std::erase_if(known_, [](const auto& entry) { return entry.second.step.expired(); });
+  Known& known = known_[identity.step.get()];
+  if (!known.traced) known = {identity.step, made()};
+  return known.traced;
+}
+
+StepResults ReplicaGroup::run(const StepIdentity& identity, In global, StaticArguments statics, const Body& body) {
+  require(!Context::current() && !ReadListener::is_there() && !ShardRun::current(),
+          "strategy.run inside of a function, a tape or another run: it is the outermost call; put the tape into the "
+          "step");
+  const Division division(global, shards());
+  Run run(*this, global, division);
+  statics.values += text("shards ", division.counts.of_first, ' ', division.counts.of_second);
+  const std::size_t lengths = division.first_of.size();
+  const Body on_shards = [&](In in) { return traced_on_shards(in, lengths, division.counts, body); };
+  begin();
+  try {
+    const FieldScope<&CallContext::shards> scope(&run);
+    const Called called = traced_of(identity)->call(run.examples, statics, on_shards);
+    StepResults results = results_of(called, run, division);
+    end();
+    return results;
+  } catch (const std::exception& error) {
+    failed(error.what());
+    throw;
+  }
+}
+
+/// The step for shards of one length, and once more for those of the other. What is the same for both are the same
+/// nodes; sums are of both.
+Called ReplicaGroup::traced_on_shards(In in, std::size_t lengths, const ShardCounts& counts, const Body& body) {
+  Trace& trace = *Trace::current();
+  ShardSums sums;
+  const auto of_length = [&](int length) {
+    const std::size_t arguments = in.size() / lengths, first = static_cast<std::size_t>(length) * arguments;
+    Tensors own;
+    for (std::size_t k = first; k < first + arguments; ++k)
+      own.push_back(apply(OfShard{static_cast<int>(k), length}, in[k]));
+    const Tensor number = own.back();
+    own.pop_back();
+    ShardTrace shard(sums, counts, length, number);
+    Called called = body(own);
+    shard.finish();
+    return called;
+  };
+  Called called = of_length(0);
+  const auto layout = std::make_shared<Layout>(called.structure, std::vector<int>(called.tensors.size(), -1));
+  called.structure = layout;
+  if (lengths == 1) return called;
+  std::map<const VariableCell*, Tensor> assigned;
+  for (const auto& cell : trace.cells())
+    if (cell->assigned) assigned.emplace(cell->cell.get(), cell->now);
+  trace.run_again();
+  const Called other = of_length(1);
+  sums.check_joined();
+  constexpr const char* remedy =
+      ": it depends on the number of rows of a shard, of which this batch has two; reduce it by all_reduce_sum or "
+      "all_reduce_mean, or give batches that divide evenly";
+  for (const auto& cell : trace.cells()) {
+    const auto before = assigned.find(cell->cell.get());
+    require(cell->assigned == (before != assigned.end()) &&
+                (!cell->assigned || are_surely_equal(*before->second.node(), *cell->now.node())),
+            "assign to variable ", cell->cell->name, remedy);
+  }
+  require(called.tensors.size() == other.tensors.size(), "strategy.run: the step gives another number of results",
+          remedy);
+  Tensors seconds;
+  for (std::size_t k = 0; k < called.tensors.size(); ++k) {
+    Tensor& first = called.tensors[k];
+    Tensor second = other.tensors[k];
+    require(first.defined() == second.defined(), "strategy.run: result ", k, remedy);
+    if (!first.defined() || (!first.node()->varies && are_surely_equal(*first.node(), *second.node()))) continue;
+    if (!first.node()->varies) first = apply(OnShard{0}, first), second = apply(OnShard{1}, second);
+    layout->second[k] = static_cast<int>(layout->second.size() + seconds.size());
+    seconds.push_back(std::move(second));
+  }
+  std::ranges::move(seconds, std::back_inserter(called.tensors));
+  std::ranges::copy(sums.joins(), std::back_inserter(called.tensors));
+  return called;
+}
+
+StepResults ReplicaGroup::results_of(const Called& called, const Run& run, const Division& division) {
+  const auto& layout = *static_cast<const Layout*>(called.structure.get());
+  StepResults out{.tensors = {}, .structure = layout.structure};
+  for (std::size_t k = 0; k < layout.second.size(); ++k) {
+    const Tensor& first = called.tensors[k];
+    StepResult& result = out.tensors.emplace_back(StepResult{first, nullptr});
+    if (!first.defined()) continue;
+    const auto found = run.results.find(first.node()->value.get());
+    if (found == run.results.end()) {
+      result.of_all = std::make_shared<PerReplica<Tensor>>(first, static_cast<std::size_t>(replicas()));
+      continue;
+    }
+    // Of each length one result, in whose place are those of the shards of this process.
+    std::vector<Spec> specs{first.spec()};
+    const auto of_length = [&](int length) -> const Tensor& {
+      return length == 0 ? first : called.tensors[static_cast<std::size_t>(layout.second[k])];
+    };
+    if (layout.second[k] >= 0) specs.push_back(of_length(1).spec());
+    std::vector<ShardRun::Part> parts;
+    std::vector<std::int64_t> bytes;
+    for (const Rows& rows : division.shards) {
+      const auto& own = run.results.at(of_length(rows.length).node()->value.get());
+      const auto known = std::ranges::find(own, rows.number, &ShardRun::Part::shard);
+      parts.push_back({rows.number, known == own.end() ? Ref<Buffer>() : known->value});
+      bytes.push_back(bytes_of(specs[static_cast<std::size_t>(rows.length)]));
+    }
+    share(parts, bytes);
+    Tensors values;
+    std::vector<int> numbers, firsts;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      values.push_back(
+          Tensor::of_buffer(specs[static_cast<std::size_t>(division.shards[i].length)], std::move(parts[i].value)));
+      numbers.push_back(parts[i].shard);
+    }
+    for (int replica = 0; replica < replicas(); ++replica)
+      firsts.push_back(shards_of(replica, replicas(), shards()).begin);
+    result.of_all =
+        std::make_shared<PerReplica<Tensor>>(std::move(values), std::move(numbers), std::move(firsts), shards());
+  }
+  return out;
+}
+
+void ReplicaGroup::add_up(std::span<ShardRun::Sum> sums) {
+  for (ShardRun::Sum& sum : sums) sum.result = sum_of_parts(sum.spec, sum.parts, shards());
+}
+
+Ref<Buffer> sum_of_parts(const Spec& spec, std::span<const ShardRun::Part> parts, int shards) {
+  const std::int64_t bytes = bytes_of(spec), elements = spec.shape.size();
+  Ref<Buffer> zeros;
+  if (static_cast<int>(parts.size()) < shards) {
+    zeros = Buffer::allocate(bytes);
+    std::memset(zeros->data(), 0, static_cast<std::size_t>(bytes));
+  }
+  std::vector<PartialSum> all;
+  for (int shard = 0; shard < shards; ++shard)
+    all.push_back({{shard, shard + 1}, zeros ? zeros->data<std::byte>() : nullptr});
+  for (const ShardRun::Part& part : parts)
+    all[static_cast<std::size_t>(part.shard)].values = static_cast<const std::byte*>(part.value->host());
+  Ref<Buffer> out = Buffer::allocate(bytes, "a sum over shards");
+  constexpr std::int64_t grain = 1 << 14;  // elements that are worth a thread
+  const std::int64_t pieces = divide_up(elements, grain);
+  ThreadPool::global().run(static_cast<int>(std::min<std::int64_t>(pieces, ThreadPool::max_threads)),
+                           [&](int worker, int team) {
+                             const std::int64_t first = worker * pieces / team * grain;
+                             const std::int64_t past = std::min(elements, (worker + 1) * pieces / team * grain);
+                             if (first < past)
+                               tree_sum(spec.dtype, shards, {0, shards}, all, first, past,
+                                        out->data<std::byte>() + first * size_of(spec.dtype), spec.dtype);
+                           });
+  return out;
+}
+
+}  // namespace gradus::detail

@@ -1,0 +1,60 @@
+/// ReplicaGroup: what stands behind a Strategy. It divides a batch into shards, traces a step for them, runs its
+/// program on them and adds up.
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+#include "gradus/backend/shard_run.h"
+#include "gradus/distribute/shard_trace.h"
+#include "gradus/distribute/strategy.h"
+
+namespace gradus::detail {
+
+struct Division;
+
+class ReplicaGroup {
+ public:
+  /// `devices`: one replica of this process each. `micro_shards`: 0: one a replica.
+  ReplicaGroup(std::vector<Device> devices, int micro_shards, int rank = 0, int ranks = 1);
+  virtual ~ReplicaGroup();
+  ReplicaGroup(const ReplicaGroup&) = delete;
+
+  int rank() const { return rank_; }
+  int replicas() const { return ranks_ * own_replicas(); }
+  int shards() const { return micro_shards_ > 0 ? micro_shards_ : replicas(); }
+  StepResults run(const StepIdentity& identity, In global, StaticArguments statics, const Body& body);
+  Explanation explain(const StepIdentity& identity) { return traced_of(identity)->explain(); }
+
+ protected:
+  /// A call begins; it is over; it has failed.
+  virtual void begin() {}
+  virtual void end() {}
+  virtual void failed(const std::string&) noexcept {}
+  /// Throws unless all processes run a program with this fingerprint.
+  virtual void check_same(std::uint64_t) {}
+  /// `parts`: of all shards that have rows, by number, of so many bytes each. Fills those of other processes.
+  virtual void share(std::span<ShardRun::Part>, std::span<const std::int64_t>) {}
+  int replica_of(int shard) const;
+  /// Makes the results of sums over all shards, of which this process has given its own.
+  virtual void add_up(std::span<ShardRun::Sum> sums);
+  int own_replicas() const { return static_cast<int>(devices_.size()); }
+  const std::vector<Device> devices_;
+  const int micro_shards_, rank_, ranks_;
+
+ private:
+  class Run;
+  struct Known {
+    std::weak_ptr<const void> step;
+    std::shared_ptr<TracedFunction> traced;
+  };
+  static Called traced_on_shards(In in, std::size_t lengths, const ShardCounts& counts, const Body& body);
+  StepResults results_of(const Called& called, const Run& run, const Division& division);
+  std::shared_ptr<TracedFunction> traced_of(const StepIdentity& identity);
+  std::mutex guard_;
+  std::map<const void*, Known> known_;
+};
+
+/// The sum of parts of some shards, of `shards` in all; those that are not there are zeros.
+Ref<Buffer> sum_of_parts(const Spec& spec, std::span<const ShardRun::Part> parts, int shards);
+
+}  // namespace gradus::detail

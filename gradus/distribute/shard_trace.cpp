@@ -1,0 +1,114 @@
+/// Sums, assignments, keys and branches of a step on shards.
+#include "gradus/distribute/shard_trace.h"
+#include <algorithm>
+#include "gradus/function/variable_cell.h"
+#include "gradus/graph/same_value.h"
+#include "gradus/ops/constant.h"
+#include "gradus/ops/elementwise.h"
+#include "gradus/ops/philox.h"
+#include "gradus/ops/shards.h"
+
+namespace gradus {
+namespace {
+
+constexpr const char* two_lengths =
+    "the shards of this batch have two lengths, and the step is another program for each of them";
+
+}  // namespace
+
+Tensor ShardSums::add(const Tensor& part) { return sums_.emplace_back(apply(AllReduce{}, part)); }
+
+Tensor ShardSums::join(const Tensor& part) {
+  require(joined_ < sums_.size() && sums_[joined_].spec() == part.spec(), "strategy.run: ", two_lengths,
+          ": one of them adds ", part.spec(),
+          " up; give batches that divide evenly, or take the size of a shard out of "
+          "the C++ of the step");
+  return joins_.emplace_back(apply(JoinIn{}, sums_[joined_++], part));
+}
+
+void ShardSums::check_joined() const {
+  require(joined_ == sums_.size(), "strategy.run: ", two_lengths, ": they add up ", sums_.size(), " and ", joined_,
+          " values; give batches that divide evenly, or take the size of a shard out of the C++ of the step");
+}
+
+ShardTrace::ShardTrace(ShardSums& sums, const ShardCounts& counts, int length, Tensor number)
+    : Context(Context::current()->id()), sums_(sums), counts_(counts), length_(length), number_(std::move(number)) {}
+
+Tensor ShardTrace::sum_over_shards(const Tensor& part) {
+  require(part.dtype() != boolean, "booleans of shards have no sum; cast them to i32");
+  if (const auto found = known_.find(part.node().get()); found != known_.end()) return found->second.sum;
+  if (part.shape().rank() == 0)  // weights are made anew where parts of a batch are added up
+    for (const Known& known : scalars_)
+      if (known.part.spec() == part.spec() && are_surely_equal(*known.part.node(), *part.node())) return known.sum;
+  const Tensor own = part.node()->varies ? part : apply(OnShard{length_}, part);
+  const Known made{part, length_ == 0 ? sums_.add(own) : sums_.join(own)};
+  known_.emplace(part.node().get(), made);
+  if (part.shape().rank() == 0) scalars_.push_back(made);
+  return made.sum;
+}
+
+Tensor ShardTrace::read(VariableCell& cell) {
+  const auto waiting = std::ranges::find(increases_, &cell, [](const Increase& each) { return each.cell.get(); });
+  if (waiting != increases_.end()) {
+    const Increase increase = *waiting;
+    increases_.erase(waiting);
+    take(increase);
+  }
+  return parent()->read(cell);
+}
+
+void ShardTrace::take(const Increase& increase) {
+  VariableCell& cell = *increase.cell;
+  parent()->assign(cell, cell.masked(parent()->read(cell) + sum_over_shards(increase.by)));
+}
+
+/// Until the end each shard goes on with its own value.
+void ShardTrace::assign(VariableCell& cell, const Tensor& value) {
+  std::erase_if(increases_, [&](const Increase& each) { return each.cell.get() == &cell; });
+  parent()->assign(cell, value);
+  if (!value.node()->varies) return;
+  require(cell.aggregation != Aggregation::none, "assign to variable ", cell.name,
+          ": its value differs from shard to shard of the batch; make the Variable with {.aggregation = "
+          "Aggregation::mean} or Aggregation::sum, or assign all_reduce_mean(value) or all_reduce_sum(value)");
+  require(cell.aggregation == Aggregation::sum || is_floating(cell.spec.dtype), "assign to variable ", cell.name, ": ",
+          cell.spec, " has no mean over shards; make the Variable with {.aggregation = Aggregation::sum}");
+  const auto known = std::ranges::find(differing_, &cell, [](const auto& each) { return each.get(); });
+  if (known == differing_.end()) differing_.push_back(cell.shared_from_this());
+}
+
+/// What all shards add, even if it is the same, counts for each.
+bool ShardTrace::increase(VariableCell& cell, const Tensor& given, bool decreases) {
+  if (cell.aggregation != Aggregation::sum || given.spec() != cell.spec) return false;
+  const Tensor by = decreases ? zeros_like(given) - given : given;
+  const auto waiting = std::ranges::find(increases_, &cell, [](const Increase& each) { return each.cell.get(); });
+  if (waiting != increases_.end()) waiting->by = waiting->by + by;
+  else if (parent()->read(cell).node()->varies) return false;  // it is aggregated at the end
+  else increases_.push_back({cell.shared_from_this(), by});
+  return true;
+}
+
+void ShardTrace::finish() {
+  for (const Increase& increase : std::exchange(increases_, {})) take(increase);
+  for (const auto& cell : differing_) {
+    const Tensor own = parent()->read(*cell);
+    if (!own.node()->varies) continue;
+    const Tensor sum = sum_over_shards(own);
+    parent()->assign(*cell, cell->aggregation == Aggregation::sum ? sum : sum / static_cast<double>(shards()));
+  }
+}
+
+/// The first shard draws what a step without shards does.
+Tensor ShardTrace::random_key(const Tensor& key) {
+  const Tensor common = Context::random_key(key);
+  return where(equal(number_, 0), common, philox(number_, common, 0));
+}
+
+bool ShardTrace::decide(const Tensor& predicate) {
+  require(
+      !predicate.node()->varies, "if (tensor): the condition, ", predicate.spec(),
+      ", may differ from shard to shard of the batch, so C++ cannot branch on it within strategy.run; reduce it with "
+      "all_reduce_sum or all_reduce_mean first, or use cond(condition, if_true, if_false) or where(condition, a, b)");
+  return parent()->decide(predicate);
+}
+
+}  // namespace gradus

@@ -1,0 +1,69 @@
+/// ShardTrace: in the midst of a step that a strategy runs. Within the trace of the step it says what the sum over the
+/// shards is, what Variables get, which random numbers a shard draws, and that C++ may not branch on what differs.
+#pragma once
+#include <unordered_map>
+#include "gradus/function/trace.h"
+
+namespace gradus {
+
+/// How a batch is divided, as far as the step's program depends on it.
+struct ShardCounts {
+  int of_first = 1, of_second = 0;  // how many shards have each of the two lengths
+  int present() const { return of_first + of_second; }
+};
+
+/// The sums over shards that a step has asked for, in order.
+class ShardSums {
+ public:
+  /// A part of shards of the first length: its sum.
+  Tensor add(const Tensor& part);
+  /// The same sum, for shards of the other length, which add `part`.
+  Tensor join(const Tensor& part);
+  /// To be results of the program, too: they say what shards of the second length add.
+  const Tensors& joins() const { return joins_; }
+  /// InvalidArgument unless both lengths ask for as many sums.
+  void check_joined() const;
+
+ private:
+  Tensors sums_, joins_;
+  std::size_t joined_ = 0;
+};
+
+class ShardTrace final : public Context {
+ public:
+  /// `length`: of which of the two lengths the shard is. `number`: its number, a scalar i64 that differs.
+  ShardTrace(ShardSums& sums, const ShardCounts& counts, int length, Tensor number);
+
+  bool is_within_shard() const override { return true; }
+  int shards() const override { return counts_.present(); }
+  Tensor sum_over_shards(const Tensor& part) override;
+  Tensor read(VariableCell& cell) override;
+  void assign(VariableCell& cell, const Tensor& value) override;
+  bool increase(VariableCell& cell, const Tensor& by, bool decreases) override;
+  /// The end of the step: Variables get what their aggregation makes of the values of shards.
+  void finish();
+  Tensor random_key(const Tensor& key) override;
+  bool decide(const Tensor& predicate) override;
+  Ref<Node>* place_of(const AnyOp& op, In inputs) override { return parent()->place_of(op, inputs); }
+
+ private:
+  ShardSums& sums_;
+  const ShardCounts counts_;
+  const int length_;
+  const Tensor number_;
+  struct Known {
+    Tensor part, sum;
+  };
+  std::unordered_map<const Node*, Known> known_;
+  std::vector<Known> scalars_;
+  std::vector<std::shared_ptr<VariableCell>> differing_;  // which hold another value on each shard
+  /// By what shards increase a Variable, until it is read.
+  struct Increase {
+    std::shared_ptr<VariableCell> cell;
+    Tensor by;
+  };
+  void take(const Increase& increase);
+  std::vector<Increase> increases_;
+};
+
+}  // namespace gradus

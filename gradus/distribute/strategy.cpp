@@ -1,0 +1,88 @@
+/// The strategies of one process.
+#include "gradus/distribute/strategy.h"
+#include "gradus/base/ranges.h"
+#include "gradus/distribute/replica_group.h"
+#include "gradus/distribute/worker_group.h"
+
+namespace gradus {
+namespace {
+
+/// Adds as its owner says.
+class OwnSums final : public detail::ReplicaGroup {
+ public:
+  OwnSums(std::vector<Device> devices, Reducer all_reduce)
+      : ReplicaGroup(std::move(devices), 0), all_reduce_(std::move(all_reduce)) {
+    require(static_cast<bool>(all_reduce_), "Strategy: the function that adds is empty");
+  }
+
+ private:
+  void add_up(std::span<ShardRun::Sum> sums) override {
+    for (ShardRun::Sum& sum : sums) {
+      std::vector<Tensor> parts;
+      for (const ShardRun::Part& part : sum.parts) parts.push_back(Tensor::of_buffer(sum.spec, part.value));
+      const FieldScope<&CallContext::shards> outside(nullptr);
+      const std::vector<Tensor> added = all_reduce_(parts);
+      require(added.size() == parts.size(), "Strategy: the function that adds gave ", added.size(), " tensors for ",
+              parts.size(), " replicas");
+      for (const Tensor& each : added)
+        require(each.spec() == sum.spec, "Strategy: the function that adds gave ", each.spec(), ", expected ",
+                sum.spec);
+      sum.result = added[0].host_buffer();
+    }
+  }
+  const Reducer all_reduce_;
+};
+
+std::vector<Device> or_all(std::vector<Device> devices) {
+  if (!devices.empty()) return devices;
+  devices = gradus::devices(DeviceKind::gpu);
+  return devices.empty() ? std::vector{default_device()} : devices;
+}
+
+}  // namespace
+
+Strategy::Strategy(std::vector<Device> devices, Reducer all_reduce)
+    : group_(std::make_shared<OwnSums>(std::move(devices), std::move(all_reduce))) {}
+
+int Strategy::num_replicas_in_sync() const { return group_->replicas(); }
+int Strategy::micro_shards() const { return group_->shards(); }
+int Strategy::own_rank() const { return group_->rank(); }
+
+detail::StepResults Strategy::run_step(const detail::StepIdentity& identity, In global, StaticArguments statics,
+                                       const Body& body) const {
+  return group_->run(identity, global, std::move(statics), body);
+}
+
+Explanation Strategy::explain_step(const detail::StepIdentity& identity) const { return group_->explain(identity); }
+
+DefaultStrategy::DefaultStrategy()
+    : Strategy(std::make_shared<detail::ReplicaGroup>(std::vector{default_device()}, 0)) {}
+
+MirroredStrategy::MirroredStrategy(MirroredOptions options)
+    : Strategy([&] {
+        check_options("MirroredStrategy", options);
+        return std::make_shared<detail::ReplicaGroup>(or_all(std::move(options.devices)), options.micro_shards);
+      }()) {}
+
+namespace {
+
+std::shared_ptr<detail::ReplicaGroup> group_of(const Cluster& cluster, MultiWorkerOptions options) {
+  check_options("MultiWorkerMirroredStrategy", options);
+  cluster.check();
+  if (!cluster.in_process)
+    return std::make_shared<detail::WorkerGroup>(cluster, or_all(std::move(options.devices)), options.micro_shards);
+  require(options.devices.empty(), "MultiWorkerMirroredStrategy: a simulated cluster has devices of its own, the ",
+          "logical devices of the processor; leave .devices out");
+  std::vector<Device> devices;
+  for (int rank = 0; rank < cluster.ranks(); ++rank) devices.push_back(cpu(rank));
+  return std::make_shared<detail::ReplicaGroup>(std::move(devices), options.micro_shards);
+}
+
+}  // namespace
+
+MultiWorkerMirroredStrategy::MultiWorkerMirroredStrategy(const Cluster& cluster, MultiWorkerOptions options)
+    : Strategy(group_of(cluster, std::move(options))) {}
+
+int MultiWorkerMirroredStrategy::rank() const { return own_rank(); }
+
+}  // namespace gradus

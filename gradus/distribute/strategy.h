@@ -1,0 +1,212 @@
+/// Strategies: one step, run on several devices. `strategy.run(step, x, y)` splits the rows of global tensors into
+/// shards, runs the step on each, and gives the loss and the gradients of the whole batch.
+///
+///   MirroredStrategy strategy({.devices = {cpu(0), cpu(1)}, .micro_shards = 8});
+///   const auto step = function([&](Tensor x, Tensor y) {
+///     GradientTape tape;
+///     const Loss loss = loss_function(y, model(x, training));
+///     optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
+///     return loss;
+///   });
+///   for (auto [x, y] : batches) strategy.run(step, x, y);
+///
+/// Shard i of m has rows ceil(i * n / m) to ceil((i + 1) * n / m) of n; one without rows is left out. The step is
+/// traced once (twice where shards have two lengths). What depends on the rows of a shard runs once for each. What
+/// reads a gradient or a loss, as clipping and applying do, sees that of all shards, and runs once, as do assignments
+/// and the effects of the C++. Sums over shards are those of a fixed tree over their numbers: results have the same
+/// bits for any number of replicas that share equally many shards.
+///
+/// Within a step: a Variable that is assigned what differs from shard to shard needs an Aggregation; random numbers
+/// follow from the number of the shard; C++ cannot branch on what differs; gradients and losses are not read inside of
+/// cond, while_loop, scan and vectorized_map; the mean of a batch, as in batch normalization, is a shard's own;
+/// all_reduce_sum and all_reduce_mean are of all shards.
+#pragma once
+#include <functional>
+#include "gradus/distribute/cluster.h"
+#include "gradus/distribute/per_replica.h"
+#include "gradus/function/function.h"
+#include "gradus/gradients/gradients.h"
+#include "gradus/gradients/loss.h"
+
+namespace gradus {
+
+/// What comes back from the replicas, field by field: a Loss and Gradients of the global batch, for a Tensor
+/// PerReplica.
+template <class R> struct replica_result;
+template <> struct replica_result<Tensor> {
+  using type = PerReplica<Tensor>;
+};
+template <OneOf<Loss, Gradients> R> struct replica_result<R> {
+  using type = R;
+};
+template <> struct replica_result<void> {
+  using type = void;
+};
+template <class R, std::size_t N> struct replica_result<std::array<R, N>> {
+  using type = std::array<typename replica_result<R>::type, N>;
+};
+template <class A, class B> struct replica_result<std::pair<A, B>> {
+  using type = std::pair<typename replica_result<A>::type, typename replica_result<B>::type>;
+};
+template <class... R> struct replica_result<std::tuple<R...>> {
+  using type = std::tuple<typename replica_result<R>::type...>;
+};
+template <class R> using replica_result_t = typename replica_result<R>::type;
+
+/// How a strategy of one's own adds: one part a replica in, in their order; their sum for each replica out.
+using Reducer = std::function<std::vector<Tensor>(const std::vector<Tensor>& parts)>;
+
+namespace detail {
+
+class ReplicaGroup;
+
+/// One tensor of what a step gives.
+struct StepResult {
+  Tensor common;                                     // of all shards; of what differs that of the first
+  std::shared_ptr<const PerReplica<Tensor>> of_all;  // of a defined one
+};
+struct StepResults {
+  std::vector<StepResult> tensors;
+  std::shared_ptr<const void> structure;
+};
+
+/// Which step this is, so that it is traced once: empty, if nobody can call it again.
+struct StepIdentity {
+  std::shared_ptr<const void> step = nullptr;
+  FunctionOptions options = {};
+  const void* closure = nullptr;
+  std::size_t closure_bytes = 0;
+};
+template <class F> StepIdentity identity_of(const F& step) { return {.closure = &step, .closure_bytes = sizeof step}; }
+template <class F> StepIdentity identity_of(const Function<F>& step) {
+  FunctionOptions options = step.options();
+  options.input_signature.clear();  // of the step, not of its shards
+  return {.step = step.identity(), .options = std::move(options)};
+}
+
+/// Losses and gradients become those of all shards.
+template <class R> void join_shards(R& result) {
+  if constexpr (OneOf<R, Loss, Gradients>) result = R(result.over_shards());
+  else if constexpr (is_sequence<R>) std::apply([](auto&... part) { (join_shards(part), ...); }, result);
+}
+
+template <class R> replica_result_t<R> of_replicas(const R& shape, const StepResults& found, std::size_t& next) {
+  if constexpr (std::same_as<R, Tensor>) {
+    const StepResult& result = found.tensors[next++];
+    require(result.of_all != nullptr, "strategy.run: the step returns an empty tensor");
+    return *result.of_all;
+  } else if constexpr (OneOf<R, Loss, Gradients>) {
+    R result = shape;
+    result.for_each_tensor([&](Tensor& part) { part = found.tensors[next++].common; });
+    return result;
+  } else {
+    return std::apply([&](const auto&... part) { return replica_result_t<R>{of_replicas(part, found, next)...}; },
+                      shape);
+  }
+}
+
+}  // namespace detail
+
+/// Where a step is computed, and how what replicas have computed is added. A shared handle: copies are the same
+/// strategy.
+class Strategy {
+ public:
+  /// One of one's own: one shard a replica, and sums by `all_reduce`, which decides on bits. InvalidArgument without
+  /// devices, or for one twice; Unavailable for one that is not there.
+  Strategy(std::vector<Device> devices, Reducer all_reduce);
+
+  /// How many replicas compute a step together, on all machines.
+  int num_replicas_in_sync() const;
+  /// In how many shards a batch is divided.
+  int micro_shards() const;
+
+  /// Runs `step` on the shards of these tensors, which are split along axis 0; scalars, and floating numbers, go to
+  /// every shard as they are. `step` takes and gives what a function takes and gives. If it is a function, it is traced
+  /// once for the shapes of shards; else each time. Loss and Gradients come back as those of the global batch, a Tensor
+  /// as PerReplica. InvalidArgument unless all tensors have equally many rows, at least one; inside of a traced
+  /// function, of a tape, or of another run.
+  template <class F, class... T>
+    requires(FunctionArgument<T> && ...) && std::invocable<F&, traced_t<T>...> &&
+            FunctionResult<std::invoke_result_t<F&, traced_t<T>...>>
+  replica_result_t<std::invoke_result_t<F&, traced_t<T>...>> run(F&& step, const T&... global) const {
+    using Result = std::invoke_result_t<F&, traced_t<T>...>;
+    Tensors flat;
+    StaticArguments statics{.values = {}, .types = &detail::types_tag<traced_t<T>...>};
+    (detail::flatten_argument(global, flat, statics.values), ...);
+    const auto invoke = [&]([[maybe_unused]] In in) {
+      [[maybe_unused]] std::size_t next = 0;
+      std::tuple<traced_t<T>...> traced{detail::rebuild_argument(global, in, next)...};
+      return std::apply(step, std::move(traced));
+    };
+    const auto body = [&](In in) {
+      if constexpr (std::is_void_v<Result>) {
+        invoke(in);
+        return Called{};
+      } else {
+        Result result = invoke(in);
+        detail::join_shards(result);
+        Tensors tensors;
+        detail::visit_result(result, [&](Tensor& part) { tensors.push_back(std::exchange(part, {})); });
+        return Called{std::move(tensors), std::make_shared<const Result>(std::move(result))};
+      }
+    };
+    const detail::StepResults found = run_step(detail::identity_of(step), flat, std::move(statics), body);
+    if constexpr (!std::is_void_v<Result>) {
+      std::size_t next = 0;
+      return detail::of_replicas(*static_cast<const Result*>(found.structure.get()), found, next);
+    }
+  }
+
+  /// What this strategy has compiled of `step`, a function; as its own explain().
+  template <class F> Explanation explain(const Function<F>& step) const {
+    return explain_step(detail::identity_of(step));
+  }
+
+  // For the rooms of the library.
+  detail::StepResults run_step(const detail::StepIdentity& identity, In global, StaticArguments statics,
+                               const Body& body) const;
+  Explanation explain_step(const detail::StepIdentity& identity) const;
+  /// Of this process among those that train together.
+  int own_rank() const;
+
+ protected:
+  explicit Strategy(std::shared_ptr<detail::ReplicaGroup> group) : group_(std::move(group)) {}
+
+ private:
+  std::shared_ptr<detail::ReplicaGroup> group_;
+};
+
+/// One replica on the default device.
+struct DefaultStrategy : Strategy {
+  DefaultStrategy();
+};
+
+struct MirroredOptions {
+  std::vector<Device> devices = {};  // one replica each; none: all GPUs, or without any the processor
+  int micro_shards = 0;              // in how many shards a batch is divided; 0: one a replica
+  static constexpr auto ranges() { return std::array{Allowed::within(0, 16'384, "micro_shards")}; }
+};
+
+/// Replicas on devices of this process. InvalidArgument for a device twice, and for fewer shards than replicas.
+struct MirroredStrategy : Strategy {
+  MirroredStrategy() : MirroredStrategy(MirroredOptions()) {}
+  explicit MirroredStrategy(MirroredOptions options);
+};
+
+struct MultiWorkerOptions {
+  int micro_shards = 0;              // in how many shards a batch is divided; 0: one a replica
+  std::vector<Device> devices = {};  // of this process, one replica each; none: all GPUs, or without any the processor
+  static constexpr auto ranges() { return std::array{Allowed::within(0, 16'384, "micro_shards")}; }
+};
+
+/// Replicas in several processes, on one machine or many. Every process runs the same program: it makes the same calls
+/// of run with the same global batches, of which it computes its own shards, and gets the same results. The
+/// constructor returns when all are here. A process that is lost, or fails, ends the step of all by an Unavailable that
+/// names it; then the group has to form again. In a cluster that is simulated all replicas are in this process.
+struct MultiWorkerMirroredStrategy : Strategy {
+  explicit MultiWorkerMirroredStrategy(const Cluster& cluster, MultiWorkerOptions options = {});
+  /// Of this process; 0 in a simulated cluster.
+  int rank() const;
+};
+
+}  // namespace gradus

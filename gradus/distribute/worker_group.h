@@ -1,0 +1,33 @@
+/// WorkerGroup: the replicas of one process among several that train together. It has met the others, and adds up with
+/// them.
+#pragma once
+#include "gradus/distribute/collectives.h"
+#include "gradus/distribute/meeting.h"
+#include "gradus/distribute/replica_group.h"
+
+namespace gradus::detail {
+
+class WorkerGroup final : public ReplicaGroup {
+ public:
+  /// Returns when all are here. Unavailable, which says who is missing, after the cluster's timeout.
+  WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards);
+  ~WorkerGroup() override;
+
+ private:
+  void begin() override;
+  void end() override { is_whole_ = true; }
+  void failed(const std::string& why) noexcept override;
+  void add_up(std::span<ShardRun::Sum> sums) override;
+  void check_same(std::uint64_t fingerprint) override;
+  void share(std::span<ShardRun::Part> parts, std::span<const std::int64_t> bytes) override;
+  void add_up_together(std::span<ShardRun::Sum> sums);
+
+  const Cluster cluster_;
+  Meeting meeting_;
+  std::shared_ptr<Transport> transport_;
+  std::unique_ptr<Collectives> collectives_;
+  std::uint64_t step_ = 0;
+  bool is_whole_ = true;  // no step has been left in its midst
+};
+
+}  // namespace gradus::detail

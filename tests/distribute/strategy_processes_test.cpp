@@ -1,0 +1,147 @@
+/// Strategies over processes: the bits of one process with as many shards, and an error on every rank when one of them
+/// is lost or differs. Skipped where UCX or gRPC is not there.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <cstring>
+#include "gradus/gradus.h"
+#include "tests/distribute/processes_as_ranks.h"
+#include "tests/errors.h"
+
+namespace gradus {
+namespace {
+
+using namespace std::chrono_literals;
+
+Cluster cluster_of_test(const ProcessOfTest& process) {
+  return {.rank = process.rank,
+          .timeout = 30s,
+          .size = process.ranks,
+          .meeting_point = "127.0.0.1:" + process.option,
+          .heartbeat = 3s,
+          .credentials = {.token = "secret"}};
+}
+
+/// The bytes of all variables after a training by hand and by fit, then the loss.
+std::string trained(const Strategy& strategy, const std::function<void(int step)>& before_step = {}) {
+  set_seed(2);
+  Sequential model{Dense(12, tanh), BatchNormalization(), Dropout(0.2), Dense(3)};
+  Adam optimizer({.learning_rate = 1e-2, .global_clipnorm = 1});
+  const SparseCategoricalCrossentropy loss_function(from_logits);
+  const Tensor labels = random::integers({64}, {.high = 3, .seed = 1});
+  const Tensor x = random::normal({64, 5}, {.seed = 2}) + one_hot(labels, 5);
+  const auto step = function([&](Tensor xs, Tensor ys) {
+    GradientTape tape;
+    const Loss loss = loss_function(ys, model(xs, training));
+    optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
+    return std::pair{loss, model(xs, inference)};
+  });
+  double loss = 0;
+  Tensor outputs;
+  int number = 0;
+  for (const std::int64_t rows : {16, 16, 13, 2}) {
+    if (before_step) before_step(number++);
+    const auto [of_all, each] = strategy.run(step, x.rows(0, rows), labels.rows(0, rows));
+    loss = of_all.item();
+    outputs = each.concat();
+  }
+  const History history =
+      fit(model, optimizer, loss_function, data::from_tensor_slices(x, labels).shuffle().batch(20),
+          {.epochs = 2, .metrics = {SparseCategoricalAccuracy()}, .strategy = strategy, .verbose = false});
+  std::string bytes;
+  const auto add = [&](const Tensor& t) { bytes.append(static_cast<const char*>(t.host()), t.bytes()); };
+  for (const Variable& v : model.variables() + optimizer.variables()) add(v.value());
+  add(outputs);
+  for (const double value : {loss, history.loss.back(), history["sparse_categorical_accuracy"].back()})
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+  return bytes;
+}
+
+const ProcessJob training_job("training", [](const ProcessOfTest& process) {
+  const MultiWorkerMirroredStrategy strategy(cluster_of_test(process), {.micro_shards = 4});
+  check(strategy.rank() == process.rank && strategy.num_replicas_in_sync() == process.ranks, "another rank");
+  check(trained(strategy) == trained(MirroredStrategy({.devices = {cpu(0)}, .micro_shards = 4})), "other bits");
+});
+
+const ProcessJob killed_job("killed in training", [](const ProcessOfTest& process) {
+  const MultiWorkerMirroredStrategy strategy(cluster_of_test(process), {.micro_shards = 4});
+  trained(strategy, [&](int step) {
+    if (step == 2 && process.rank == 1) raise(SIGKILL);
+  });
+});
+
+const ProcessJob stopped_job("stopped in training", [](const ProcessOfTest& process) {
+  const MultiWorkerMirroredStrategy strategy(cluster_of_test(process), {.micro_shards = 4});
+  trained(strategy, [&](int step) {
+    if (step == 2 && process.rank == 1) raise(SIGSTOP);
+  });
+});
+
+const ProcessJob failing_job("failing in training", [](const ProcessOfTest& process) {
+  const MultiWorkerMirroredStrategy strategy(cluster_of_test(process), {.micro_shards = 4});
+  trained(strategy, [&](int step) {
+    if (step == 2 && process.rank == 1) throw Error("the disk is full");
+  });
+});
+
+const ProcessJob different_job("different models", [](const ProcessOfTest& process) {
+  const MultiWorkerMirroredStrategy strategy(cluster_of_test(process));
+  const double factor = process.rank == 0 ? 2 : 3;
+  strategy.run([&](Tensor x) { return all_reduce_sum(factor * reduce_sum(x)); }, ones({4}));
+});
+
+const ProcessJob batches_job("different batches", [](const ProcessOfTest& process) {
+  const MultiWorkerMirroredStrategy strategy(cluster_of_test(process));
+  strategy.run([&](Tensor x) { return all_reduce_sum(reduce_sum(x)); }, ones({4 + 2 * process.rank}));
+});
+
+const ProcessJob shards_job("different shards", [](const ProcessOfTest& process) {
+  const MultiWorkerMirroredStrategy strategy(cluster_of_test(process), {.micro_shards = 4 + process.rank});
+});
+
+class MultiWorker : public testing::Test {
+ protected:
+  void SetUp() override {
+    static const std::string problem = problem_of_ucx() + problem_of_grpc();
+    if (!problem.empty()) GTEST_SKIP() << problem;
+  }
+  static std::vector<EndedProcess> run(const std::string& job, int ranks) {
+    return run_as_processes(job, ranks, std::to_string(free_port()), {}, 60s);
+  }
+};
+
+TEST_F(MultiWorker, HasTheBitsOfOneProcess) {
+  for (const int ranks : {1, 2, 3, 4}) expect_all_well(run("training", ranks));
+}
+
+TEST_F(MultiWorker, NamesARankThatWasKilled) {
+  const auto ended = run("killed in training", 3);
+  EXPECT_TRUE(ended[1].was_killed);
+  for (const std::size_t rank : {0u, 2u}) {
+    EXPECT_FALSE(ended[rank].was_killed || ended[rank].was_late);
+    expect_says(ended[rank].problem, "rank 1");
+  }
+}
+
+TEST_F(MultiWorker, NamesARankThatWasStopped) {
+  const auto ended = run("stopped in training", 2);
+  EXPECT_FALSE(ended[0].was_killed || ended[0].was_late);
+  expect_says(ended[0].problem, "rank 1");
+}
+
+TEST_F(MultiWorker, SaysWhyARankFailed) {
+  const auto ended = run("failing in training", 2);
+  expect_says(ended[1].problem, "the disk is full");
+  expect_says(ended[0].problem, "rank 1");
+}
+
+TEST_F(MultiWorker, RefusesWhatDiffers) {
+  for (const char* job : {"different models", "different batches"})
+    for (const EndedProcess& each : run(job, 2)) {
+      EXPECT_FALSE(each.was_killed || each.was_late) << job;
+      expect_says(each.problem, "rank 1");
+    }
+  for (const EndedProcess& each : run("different shards", 2)) expect_says(each.problem, "micro_shards 5");
+}
+
+}  // namespace
+}  // namespace gradus
