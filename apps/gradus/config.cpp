@@ -315,6 +315,11 @@ void read_training(ConfigReader r, TrainConfig& config) {
   r.finish();
 }
 
+void read_distribution(ConfigReader r, DistributeConfig& distribute) {
+  r.read("micro_shards", distribute.micro_shards, 1, 16'384);
+  r.finish();
+}
+
 }  // namespace
 
 TrainConfig parse_config(std::string_view written, std::string_view source, std::span<const std::string> settings) {
@@ -333,6 +338,7 @@ TrainConfig parse_config(std::string_view written, std::string_view source, std:
   read_training(r.table("train"), config);
   read_checkpoints(r.table("checkpoints"), config.checkpoints);
   config.callbacks = read_callbacks(r.table("callbacks"));
+  if (r.find("distribute")) read_distribution(r.table("distribute"), config.distribute.emplace());
   r.finish();
   return config;
 }
@@ -368,6 +374,11 @@ std::string to_toml(const TrainConfig& given) {
   add(root, "train", std::move(train));
   add(root, "checkpoints", std::move(checkpoints));
   add(root, "callbacks", std::move(callbacks));
+  if (config.distribute) {
+    TomlTable distribute;
+    add(distribute, "micro_shards", config.distribute->micro_shards);
+    add(root, "distribute", std::move(distribute));
+  }
   return to_toml(root);
 }
 

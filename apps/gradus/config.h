@@ -67,6 +67,10 @@ struct CallbackConfig {
   bool terminate_on_nan = false;
   double time_limit = 0;  // seconds; 0: none
 };
+/// How a batch is divided among those that train together.
+struct DistributeConfig {
+  std::int64_t micro_shards = 8;  // bits depend on it, and not on how many processes there are
+};
 struct TrainConfig {
   std::int64_t seed = 0, threads = 0;
   DataConfig data;
@@ -80,6 +84,7 @@ struct TrainConfig {
   std::string loss = "automatic";         // of classes sparse_categorical_crossentropy, of numbers mean_squared_error
   CheckpointOptions checkpoints = {.directory = {}, .max_to_keep = 2};  // checkpoints/ in the run directory
   CallbackConfig callbacks;
+  std::optional<DistributeConfig> distribute = {};  // none: one process, batches as they are
 };
 
 /// ConfigError says line, key, what was expected and what was given; misspelt keys get a suggestion. `source` names the

@@ -8,6 +8,7 @@
 #include "apps/gradus/interrupt.h"
 #include "apps/gradus/report.h"
 #include "apps/gradus/run_directory.h"
+#include "gradus/distribute/strategy.h"
 #include "gradus/base/input_file.h"
 #include "gradus/train/checkpoint_directory.h"
 
@@ -56,6 +57,16 @@ Data load_data_of(const TrainConfig& config, const RunDirectory& run) {
   return std::filesystem::exists(run.data(), none) ? load_data(config.data, run.path()) : load_data(config.data);
 }
 
+/// Those that write no files, but decide how the training goes on.
+std::vector<Callback> deciding_callbacks_of(const CallbackConfig& config) {
+  std::vector<Callback> all;
+  if (config.early_stopping) all.push_back(early_stopping(*config.early_stopping));
+  if (config.reduce_lr_on_plateau) all.push_back(reduce_lr_on_plateau(*config.reduce_lr_on_plateau));
+  if (config.terminate_on_nan) all.push_back(terminate_on_nan());
+  if (config.time_limit > 0) all.push_back(time_limit(std::chrono::duration<double>(config.time_limit)));
+  return all;
+}
+
 std::vector<Callback> callbacks_of(const CallbackConfig& config, const RunDirectory& run) {
   std::vector<Callback> all{json_lines_logger(run.metrics())};
   if (config.csv_logger) all.push_back(csv_logger(run.path() / "metrics.csv"));
@@ -65,10 +76,7 @@ std::vector<Callback> callbacks_of(const CallbackConfig& config, const RunDirect
     all.push_back(model_checkpoint(run.path() / (best ? "best.safetensors" : "epoch-{epoch}.safetensors"),
                                    *config.model_checkpoint));
   }
-  if (config.early_stopping) all.push_back(early_stopping(*config.early_stopping));
-  if (config.reduce_lr_on_plateau) all.push_back(reduce_lr_on_plateau(*config.reduce_lr_on_plateau));
-  if (config.terminate_on_nan) all.push_back(terminate_on_nan());
-  if (config.time_limit > 0) all.push_back(time_limit(std::chrono::duration<double>(config.time_limit)));
+  for (Callback& callback : deciding_callbacks_of(config)) all.push_back(std::move(callback));
   return all;
 }
 
@@ -132,7 +140,8 @@ History fitted(Experiment& e) {
   return std::visit([&](const auto& train) { return fit(e.model, e.optimizer, e.loss, train, e.options); }, e.train);
 }
 Evaluation tested(const Experiment& e, const Data& data) {
-  const EvaluateOptions options{.metrics = {make_metric(data)}, .sample_weight = e.options.sample_weight};
+  const EvaluateOptions options{
+      .metrics = {make_metric(data)}, .sample_weight = e.options.sample_weight, .strategy = e.options.strategy};
   return std::visit([&](const auto& test) { return evaluate(e.model, e.loss, test, options); }, e.test);
 }
 
@@ -169,7 +178,35 @@ DataFacts checked_facts(const TrainArguments& arguments, const Data& data, const
   return facts;
 }
 
-int run_training(const TrainArguments& arguments, const TrainConfig& config, const RunDirectory& run) {
+/// On what is trained: several processes, where the environment says so, or the shards of one.
+std::optional<Strategy> strategy_of(TrainConfig& config, const Cluster& cluster) {
+  if (cluster.ranks() > 1 && !config.distribute) config.distribute.emplace();
+  if (!config.distribute) return {};
+  const int micro_shards = static_cast<int>(config.distribute->micro_shards);
+  if (cluster.ranks() > 1) return MultiWorkerMirroredStrategy(cluster, {.micro_shards = micro_shards});
+  return MirroredStrategy({.devices = {default_device()}, .micro_shards = micro_shards});
+}
+
+/// A rank that writes nothing: the first one keeps the run directory.
+int follow_training(const TrainArguments& arguments, const TrainConfig& config, const Strategy& strategy) {
+  const Data data = arguments.resume ? load_data_of(config, RunDirectory(*arguments.resume)) : load_data(config.data);
+  Experiment experiment = make_experiment(config, data);
+  const InterruptGuard interrupt;
+  FitOptions& options = experiment.options;
+  options.strategy = strategy;
+  options.callbacks = deciding_callbacks_of(config.callbacks);
+  options.callbacks.push_back({.on_step_end = [&](StepLog log) { log.stop = log.stop || interrupt.asked(); }});
+  options.checkpoints = config.checkpoints;
+  if (arguments.resume) options.checkpoints->directory = RunDirectory(*arguments.resume).checkpoints();
+  else options.checkpoints.reset();
+  fitted(experiment);
+  if (strategy.any(interrupt.asked())) return interrupted;
+  tested(experiment, data);
+  return ok;
+}
+
+int run_training(const TrainArguments& arguments, const TrainConfig& config, const RunDirectory& run,
+                 const std::optional<Strategy>& strategy) {
   RunClaim claim(run);
   if (arguments.resume) {
     require_whole_checkpoint(run);
@@ -188,6 +225,7 @@ int run_training(const TrainArguments& arguments, const TrainConfig& config, con
   const InterruptGuard interrupt;
   FitOptions& options = experiment.options;
   options.verbose = !arguments.quiet;
+  options.strategy = strategy;
   options.callbacks = callbacks_of(config.callbacks, run);
   options.callbacks.push_back({.on_step_end = [&](StepLog log) { log.stop = log.stop || interrupt.asked(); }});
   // What is said anew for a resumed run is kept once its checkpoint was found to fit.
@@ -197,7 +235,8 @@ int run_training(const TrainArguments& arguments, const TrainConfig& config, con
   options.checkpoints->directory = run.checkpoints();
   Outcome outcome;
   outcome.history = fitted(experiment);
-  if (!interrupt.asked()) outcome.test = tested(experiment, data);
+  const bool is_interrupted = strategy ? strategy->any(interrupt.asked()) : interrupt.asked();
+  if (!is_interrupted) outcome.test = tested(experiment, data);
 
   save_safetensors(run.weights(), experiment.model);
   run.write(run.report(), to_html(report_of(config, experiment, data, outcome, run)));
@@ -212,10 +251,13 @@ int run_training(const TrainArguments& arguments, const TrainConfig& config, con
 }  // namespace
 
 int train(const TrainArguments& arguments) {
-  const TrainConfig config = resolve(arguments);
+  TrainConfig config = resolve(arguments);
   if (config.threads) set_num_threads(static_cast<int>(config.threads));
   if (arguments.fast_dev_run > 0) return try_out(arguments, config);
-  return run_training(arguments, config, run_directory_of(arguments));
+  const Cluster cluster = Cluster::from_environment();
+  const std::optional<Strategy> strategy = strategy_of(config, cluster);
+  if (strategy && strategy->own_rank() > 0) return follow_training(arguments, config, *strategy);
+  return run_training(arguments, config, run_directory_of(arguments), strategy);
 }
 
 }  // namespace gradus::command

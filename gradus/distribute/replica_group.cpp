@@ -123,7 +123,11 @@ class ReplicaGroup::Run final : public ShardRun {
     }
   }
   void add_up(std::span<Sum> sums) override { group_.add_up(sums); }
-  void check_same(std::uint64_t fingerprint) override { group_.check_same(fingerprint); }
+  void check_same(std::uint64_t fingerprint) override {
+    group_.check_same(fingerprint,
+                      "strategy.run: ranks run different programs: models, batches and the C++ of the step must be the "
+                      "same on every rank");
+  }
 
   Tensors examples;  // the arguments of a shard of each length
 

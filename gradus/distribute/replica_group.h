@@ -20,18 +20,22 @@ class ReplicaGroup {
   ReplicaGroup(const ReplicaGroup&) = delete;
 
   int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
   int replicas() const { return ranks_ * own_replicas(); }
   int shards() const { return micro_shards_ > 0 ? micro_shards_ : replicas(); }
   StepResults run(const StepIdentity& identity, In global, StaticArguments statics, const Body& body);
   Explanation explain(const StepIdentity& identity) { return traced_of(identity)->explain(); }
+
+  /// Whether `mine` holds in any process; all ask.
+  virtual bool any(bool mine) { return mine; }
+  /// InvalidArgument, which `what` opens, unless all processes say the same; all ask.
+  virtual void check_same(std::uint64_t, const std::string& what) { (void)what; }
 
  protected:
   /// A call begins; it is over; it has failed.
   virtual void begin() {}
   virtual void end() {}
   virtual void failed(const std::string&) noexcept {}
-  /// Throws unless all processes run a program with this fingerprint.
-  virtual void check_same(std::uint64_t) {}
   /// `parts`: of all shards that have rows, by number, of so many bytes each. Fills those of other processes.
   virtual void share(std::span<ShardRun::Part>, std::span<const std::int64_t>) {}
   int replica_of(int shard) const;

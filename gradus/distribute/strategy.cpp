@@ -47,6 +47,9 @@ Strategy::Strategy(std::vector<Device> devices, Reducer all_reduce)
 int Strategy::num_replicas_in_sync() const { return group_->replicas(); }
 int Strategy::micro_shards() const { return group_->shards(); }
 int Strategy::own_rank() const { return group_->rank(); }
+int Strategy::ranks() const { return group_->ranks(); }
+bool Strategy::any(bool mine) const { return group_->any(mine); }
+void Strategy::check_same(std::uint64_t value, const std::string& what) const { group_->check_same(value, what); }
 
 detail::StepResults Strategy::run_step(const detail::StepIdentity& identity, In global, StaticArguments statics,
                                        const Body& body) const {

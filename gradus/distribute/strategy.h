@@ -166,8 +166,13 @@ class Strategy {
   detail::StepResults run_step(const detail::StepIdentity& identity, In global, StaticArguments statics,
                                const Body& body) const;
   Explanation explain_step(const detail::StepIdentity& identity) const;
-  /// Of this process among those that train together.
+  /// Of this process among those that train together, and how many there are.
   int own_rank() const;
+  int ranks() const;
+  /// What all processes ask together: whether `mine` holds in any; InvalidArgument, opened by `what`, unless `value` is
+  /// the same in all.
+  bool any(bool mine) const;
+  void check_same(std::uint64_t value, const std::string& what) const;
 
  protected:
   explicit Strategy(std::shared_ptr<detail::ReplicaGroup> group) : group_(std::move(group)) {}

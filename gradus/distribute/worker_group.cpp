@@ -137,17 +137,23 @@ void WorkerGroup::add_up_together(std::span<ShardRun::Sum> sums) {
   }
 }
 
-void WorkerGroup::check_same(std::uint64_t fingerprint) {
-  if (!collectives_) return;
+std::vector<std::uint64_t> WorkerGroup::of_all(std::uint64_t mine) {
   std::vector<std::uint64_t> all(static_cast<std::size_t>(ranks_));
-  all[static_cast<std::size_t>(rank_)] = fingerprint;
-  Cuts cuts(static_cast<std::size_t>(ranks_) + 1);
+  all[static_cast<std::size_t>(rank_)] = mine;
+  Cuts cuts(all.size() + 1);
   std::iota(cuts.begin(), cuts.end(), 0);
-  collectives_->all_gather(u64, cuts, std::as_writable_bytes(std::span(all)));
-  for (std::size_t rank = 0; rank < all.size(); ++rank)
-    require(all[rank] == all[0], "strategy.run: ", meeting_.names()[rank], " and ", meeting_.names()[0],
-            " run different programs in step ", step_ - 1,
-            ": models, batches and the C++ of the step must be the same on every rank");
+  if (collectives_) collectives_->all_gather(u64, cuts, std::as_writable_bytes(std::span(all)));
+  return all;
+}
+
+bool WorkerGroup::any(bool mine) {
+  return std::ranges::any_of(of_all(mine), [](std::uint64_t each) { return each != 0; });
+}
+
+void WorkerGroup::check_same(std::uint64_t value, const std::string& what) {
+  const std::vector<std::uint64_t> all = of_all(value);
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    require(all[rank] == all[0], what, " (", meeting_.names()[rank], " differs from ", meeting_.names()[0], ")");
 }
 
 void WorkerGroup::share(std::span<ShardRun::Part> parts, std::span<const std::int64_t> bytes) {

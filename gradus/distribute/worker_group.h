@@ -13,12 +13,15 @@ class WorkerGroup final : public ReplicaGroup {
   WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards);
   ~WorkerGroup() override;
 
+  bool any(bool mine) override;
+  void check_same(std::uint64_t value, const std::string& what) override;
+
  private:
+  std::vector<std::uint64_t> of_all(std::uint64_t mine);
   void begin() override;
   void end() override { is_whole_ = true; }
   void failed(const std::string& why) noexcept override;
   void add_up(std::span<ShardRun::Sum> sums) override;
-  void check_same(std::uint64_t fingerprint) override;
   void share(std::span<ShardRun::Part> parts, std::span<const std::int64_t> bytes) override;
   void add_up_together(std::span<ShardRun::Sum> sums);
 
@@ -26,7 +29,7 @@ class WorkerGroup final : public ReplicaGroup {
   Meeting meeting_;
   std::shared_ptr<Transport> transport_;
   std::unique_ptr<Collectives> collectives_;
-  std::uint64_t step_ = 0;
+  std::uint64_t step_ = 1;  // before the first one ranks may agree on something
   bool is_whole_ = true;  // no step has been left in its midst
 };
 

@@ -22,6 +22,7 @@ constexpr std::int64_t most_steps = std::int64_t{1} << 53;
 
 /// How often the host looks whether the loss is still finite.
 constexpr auto look_every = std::chrono::milliseconds(200);
+constexpr std::int64_t look_every_steps = 64;  // of several processes, which look at the same steps
 
 /// How many elements there are may be found out by reading them; that there is an end must be known.
 void check_length(const Pipeline& dataset, std::string_view what, std::string_view remedy) {
@@ -73,7 +74,7 @@ class Fitting {
         dataset_(source_of(dataset, options)),
         options_(options.fast_dev_run > 0 ? for_trial(std::move(options)) : std::move(options)),
         step_(model, optimizer, task, step_options()),
-        progress_(options_.verbose, options_.epochs, steps_if_known()) {
+        progress_(options_.verbose && writes(), options_.epochs, steps_if_known()) {
     if (!options_.validation) return;
     validation_set_ = options_.validation->pipeline();
     if (options_.fast_dev_run > 0) validation_set_ = validation_set_->take(options_.fast_dev_run);
@@ -99,9 +100,7 @@ class Fitting {
     if (function.name.empty()) function.name = "fit";
     if (options_.micro_batch == 0) function = with_signature(std::move(function), dataset_.specs());
     else function.fixes_sizes = true;
-    bool gives_loss = false;
-    for (const Callback& callback : options_.callbacks) gives_loss = gives_loss || callback.on_step_end;
-    return {options_.metrics, options_.micro_batch, gives_loss, std::move(function), options_.strategy};
+    return {options_.metrics, options_.micro_batch, hears_of_steps_, std::move(function), options_.strategy};
   }
 
   template <class Log> void tell(std::function<void(Log)> Callback::* what, const Log& log) const {
@@ -125,16 +124,31 @@ class Fitting {
               " of its epoch, but steps_per_epoch is ", steps, "; go on with the number that the training began with");
     }
     steps_before_ = steps_so_far() - next_.index;
+    if (!options_.strategy) return;
+    const auto place = mix(static_cast<std::uint64_t>(next_.epoch), static_cast<std::uint64_t>(next_.index));
+    options_.strategy->check_same(mix(place, static_cast<std::uint64_t>(optimizer_.iterations())),
+                                  "fit: ranks begin at different steps: all of them have to read the same checkpoints");
+  }
+
+  /// Of several processes one writes.
+  bool writes() const { return !options_.strategy || options_.strategy->own_rank() == 0; }
+  bool is_alone() const { return !options_.strategy || options_.strategy->ranks() == 1; }
+  /// Any process may ask all to stop.
+  void agree_to_stop() {
+    if (!is_alone()) stop_ = options_.strategy->any(stop_);
   }
 
   /// Those that loss scaling skipped included.
   std::int64_t steps_so_far() const { return optimizer_.iterations() + optimizer_.skipped_steps(); }
 
   /// `next` is the place of the element that comes next.
-  void save(Position next) { checkpoints_->save_in_background(optimizer_.iterations(), next); }
+  void save(Position next) {
+    if (writes()) checkpoints_->save_in_background(optimizer_.iterations(), next);
+  }
 
   void run_epoch(int epoch) {
     tell(&Callback::on_epoch_begin, EpochBegin{epoch, model_, optimizer_, stop_});
+    agree_to_stop();
     if (stop_) return;
     progress_.begin_epoch(epoch);
     if (next_.index == 0) step_.totals().reset();
@@ -155,6 +169,7 @@ class Fitting {
     record(loss, validation_loss, seconds, numbers);
     show_epoch(steps, whole, seconds, loss, validation_loss, numbers);
     tell(&Callback::on_epoch_end, EpochLog{epoch, loss, validation_loss, numbers, seconds, model_, optimizer_, stop_});
+    agree_to_stop();
     if (checkpoints_ && whole) save(next_);
     steps_before_ += steps;
   }
@@ -175,7 +190,9 @@ class Fitting {
       const Loss loss = step_(reading.element());
       ++steps;
       tell(&Callback::on_step_end, StepLog{steps_before_ + steps, loss, stop_});
-      if (const auto now = Clock::now(); now - looked >= look_every) {
+      if (hears_of_steps_) agree_to_stop();
+      const auto now = Clock::now();
+      if (is_alone() ? now - looked >= look_every : steps % look_every_steps == 0) {
         looked = now;
         if (step_.has_diverged()) break;
         if (progress_.wants_line()) show_step(steps);
@@ -264,6 +281,8 @@ class Fitting {
   const Task& task_;
   const Pipeline dataset_;
   const FitOptions options_;
+  const bool hears_of_steps_ =
+      std::ranges::any_of(options_.callbacks, [](const Callback& callback) { return bool(callback.on_step_end); });
   TrainStep step_;
   std::optional<Pipeline> validation_set_;
   std::optional<EvaluationStep> validation_;

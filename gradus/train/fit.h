@@ -45,7 +45,8 @@ struct FitOptions {
   /// repeated nor recorded. Losses within a resumed epoch are those of the whole epoch.
   std::optional<CheckpointOptions> checkpoints = {};
   FunctionOptions function = {};  // options of the compiled step
-  /// On what the step runs: each batch is divided into shards. Validation runs on it, too. Without: as it is.
+  /// On what the step runs: each batch is divided into shards. Validation runs on it, too. Of several processes the
+  /// first one shows progress and writes checkpoints, which all have to be able to read; callbacks run in each.
   std::optional<Strategy> strategy = {};
   bool verbose = true;            // on stderr: a progress line on a terminal, else one line per epoch
   bool unbatched = false;         // elements are meant as they are, though no batch() made them: see fit

@@ -52,6 +52,17 @@ TEST(Config, TheResolvedOneIsReadBack) {
   EXPECT_EQ(to_toml(parse_config(once, "again.toml")), once);
 }
 
+TEST(Config, DistributionIsReadBack) {
+  EXPECT_FALSE(parse_config(whole, "test.toml").distribute.has_value());
+  const std::string once = to_toml(parse_config(std::string(whole) + "[distribute]\n", "test.toml"));
+  EXPECT_EQ(parse_config(once, "again.toml").distribute.value().micro_shards, 8);
+  const auto with = [](const char* value) {
+    return error_of<ConfigError>(
+        [&] { parse_config(whole, "test.toml", std::vector{std::string("distribute.micro_shards=") + value}); });
+  };
+  for (const char* wrong : {"0", "-1", "20000", "\"eight\""}) expect_says(with(wrong), "micro_shards");
+}
+
 TEST(Config, LayersOfImagesAreReadBack) {
   const std::string text = replaced("[[layers]]\ntype = \"flatten\"\n", R"([[layers]]
 type = "reshape"

@@ -98,6 +98,32 @@ const ProcessJob shards_job("different shards", [](const ProcessOfTest& process)
   const MultiWorkerMirroredStrategy strategy(cluster_of_test(process), {.micro_shards = 4 + process.rank});
 });
 
+/// One rank asks to stop, and all stop after the same step.
+const ProcessJob stopping_job("asked to end", [](const ProcessOfTest& process) {
+  const MultiWorkerMirroredStrategy strategy(cluster_of_test(process));
+  Sequential model{Dense(1)};
+  SGD optimizer;
+  const auto dataset = data::from_tensor_slices(ones({40, 2}), ones({40, 1})).batch(4);
+  int steps = 0;
+  const Callback callback{.on_step_end = [&](StepLog log) {
+    ++steps;
+    if (process.rank == 1 && steps == 13) log.stop = true;
+  }};
+  fit(model, optimizer, MeanSquaredError(), dataset,
+      {.epochs = 5, .callbacks = {callback}, .strategy = strategy, .verbose = false});
+  check(steps == 13 && optimizer.iterations() == 13, text("ended after step ", steps));
+});
+
+/// Rank 1 begins where the others have not been.
+const ProcessJob ahead_job("ahead of the others", [](const ProcessOfTest& process) {
+  const MultiWorkerMirroredStrategy strategy(cluster_of_test(process));
+  Sequential model{Dense(1)};
+  SGD optimizer;
+  const auto dataset = data::from_tensor_slices(ones({4, 2}), ones({4, 1})).batch(4);
+  fit(model, optimizer, MeanSquaredError(), dataset,
+      {.epochs = 5, .initial_epoch = process.rank, .strategy = strategy, .verbose = false});
+});
+
 class MultiWorker : public testing::Test {
  protected:
   void SetUp() override {
@@ -134,7 +160,11 @@ TEST_F(MultiWorker, SaysWhyARankFailed) {
   expect_says(ended[0].problem, "rank 1");
 }
 
+TEST_F(MultiWorker, StopsWhereOneRankAsksFor) { expect_all_well(run("asked to end", 3)); }
+
 TEST_F(MultiWorker, RefusesWhatDiffers) {
+  for (const EndedProcess& each : run("ahead of the others", 2)) expect_says(each.problem, "same checkpoints");
+
   for (const char* job : {"different models", "different batches"})
     for (const EndedProcess& each : run(job, 2)) {
       EXPECT_FALSE(each.was_killed || each.was_late) << job;
