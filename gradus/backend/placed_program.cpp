@@ -210,7 +210,10 @@ class PlacedProgram final : public ExecutableOfParts {
     Cut cut(graph_);
     for (const int output : graph_.outputs) sources_.push_back(cut.source_of(output));
     parts_ = std::move(cut).parts();
-    for (Part& part : parts_) part.executable = compile_once(backend_of(part.device), part.graph, options);
+    std::vector<PartOfProgram> all;
+    for (const Part& part : parts_) all.push_back({&backend_of(part.device), &part.graph});
+    executables_ = compile_parts(all, options);
+    for (std::size_t p = 0; p < parts_.size(); ++p) parts_[p].executable = executables_[p];
     for (const int source : sources_) may_overwrite_.push_back(input_taken_by(source));
   }
 

@@ -214,8 +214,10 @@ class ShardedProgram final : public ExecutableOfParts {
     Cut cut(graph_);
     parts_ = cut.parts();
     sums_ = cut.sums();
-    for (Part& part : parts_)
-      executables_.push_back(part.executable = compile_once(backend_of(kind_), part.graph, options_));
+    std::vector<PartOfProgram> all;
+    for (const Part& part : parts_) all.push_back({&backend_of(kind_), &part.graph});
+    executables_ = compile_parts(all, options_);
+    for (std::size_t p = 0; p < parts_.size(); ++p) parts_[p].executable = executables_[p];
     for (int i = 0; i < graph_.size(); ++i) lengths_.push_back(cut.length_of(i));
     for (const int output : graph_.outputs) sources_.push_back(cut.source_of(output));
     last_reads_.resize(graph_.values.size());

@@ -2,7 +2,9 @@
 #include "gradus/backend/shared_executables.h"
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
+#include "gradus/compiler/recompute.h"
 
 namespace gradus {
 namespace {
@@ -51,6 +53,19 @@ SharedExecutables& shared_executables() {
 
 std::shared_ptr<const Executable> compile_once(Backend& backend, const Graph& graph, const CompileOptions& options) {
   return shared_executables().find_or_compile(backend, graph, options);
+}
+
+std::vector<std::shared_ptr<const Executable>> compile_parts(std::span<const PartOfProgram> parts,
+                                                             const CompileOptions& options) {
+  std::vector<std::shared_ptr<const Executable>> made;
+  std::optional<BudgetTooSmall> too_small;
+  for (const PartOfProgram& part : parts) try {
+      made.push_back(compile_once(*part.backend, *part.graph, options));
+    } catch (const BudgetTooSmall& error) {
+      if (!too_small || error.smallest() > too_small->smallest()) too_small = error;
+    }
+  if (too_small) throw *too_small;
+  return made;
 }
 
 std::int64_t placed_compilations() { return shared_executables().compilations(); }

@@ -7,6 +7,16 @@ namespace gradus {
 /// What runs `graph`, which names no device.
 std::shared_ptr<const Executable> compile_once(Backend& backend, const Graph& graph, const CompileOptions& options);
 
+/// What runs a part of a program, on one device at a time.
+struct PartOfProgram {
+  Backend* backend;
+  const Graph* graph;
+};
+/// compile_once of all parts. Each keeps to the budget of the options; of those that cannot the error names the largest
+/// that one needs.
+std::vector<std::shared_ptr<const Executable>> compile_parts(std::span<const PartOfProgram> parts,
+                                                             const CompileOptions& options);
+
 /// How many executables compile_once has compiled; those found again are not counted.
 std::int64_t placed_compilations();
 

@@ -30,7 +30,7 @@ class WorkerGroup final : public ReplicaGroup {
   std::shared_ptr<Transport> transport_;
   std::unique_ptr<Collectives> collectives_;
   std::uint64_t step_ = 1;  // before the first one ranks may agree on something
-  bool is_whole_ = true;  // no step has been left in its midst
+  bool is_whole_ = true;    // no step has been left in its midst
 };
 
 }  // namespace gradus::detail

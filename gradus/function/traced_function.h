@@ -23,8 +23,9 @@ struct FunctionOptions {
   /// does not fit is computed again where it is read late, which changes no bit; ResourceExhausted, naming the smallest
   /// budget that works, if that is not enough. It holds for every call: where sizes vary, one that would not fit into
   /// what is compiled is a retrace for its sizes. What each thread uses within a kernel, such as packed parts of a
-  /// matrix product, is not counted. Nothing is kept over a C++ branch on a tensor value: what lies behind it computes
-  /// again what it needs. A function that is traced along keeps to the budget of the outer one.
+  /// matrix product, is not counted. On several devices it holds for each part of the program. Nothing is kept over a
+  /// C++ branch on a tensor value: what lies behind it computes again what it needs. A function that is traced along
+  /// keeps to the budget of the outer one.
   std::size_t max_bytes = 0;
   int max_variants = 16;                  // at a time; past it: ResourceExhausted, with the reasons of all retraces
   std::vector<std::string> disable = {};  // passes to leave out, by the names that compiler/passes.h lists: {"fuse"}

@@ -2,11 +2,13 @@
 #include "gradus/ops/normalization.h"
 #include "gradus/nn/cloned.h"
 #include "gradus/nn/described.h"
+#include "gradus/graph/context.h"
 #include "gradus/nn/normalization.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/reduce.h"
 #include "gradus/ops/shape.h"
+#include "gradus/ops/shards.h"
 #include "gradus/ops/size_choice.h"
 
 namespace gradus {
@@ -56,6 +58,7 @@ struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer>, De
              {"epsilon", options.epsilon},
              {"center", options.center},
              {"scale", options.scale},
+             {"synchronized", options.synchronized},
              {"gamma_regularizer", options.gamma_regularizer},
              {"beta_regularizer", options.beta_regularizer}}};
   }
@@ -78,8 +81,10 @@ struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer>, De
     Tensor mean = moving_mean, variance = moving_variance;
     if (is_training() && is_trainable()) {
       const Tensor wide = cast(x, mean.dtype());
-      const Tensor counts = CallScope::spread(mask, places_within(x)), any = any_place(x, counts);
-      const Moments batch = moments_of(wide, counts);
+      const Tensor counts = CallScope::spread(mask, places_within(x)), own = any_place(x, counts);
+      const bool is_joint = options.synchronized && number_of_shards() > 0;
+      const Tensor any = is_joint && own.defined() ? all_reduce_sum(cast(own, i32)) > 0 : own;
+      const Moments batch = is_joint ? moments_of_all(wide, counts) : moments_of(wide, counts);
       mean = any.defined() ? where(any, batch.mean, mean) : batch.mean;
       variance = any.defined() ? where(any, batch.variance, variance) : batch.variance;
       move(moving_mean, mean, any);
@@ -114,6 +119,20 @@ struct BatchNormalizationLayer final : ClonedMasked<BatchNormalizationLayer>, De
     const auto mean_of = [&](const Tensor& y) { return reduce_sum(where(counts, y, zero), {.axis = axes}) / number; };
     const Tensor mean = mean_of(kept);
     return {.mean = mean, .variance = mean_of(square(kept - mean))};
+  }
+  /// The same of all shards of the batch.
+  Moments moments_of_all(const Tensor& x, const Tensor& mask) const {
+    std::vector<int> axes;
+    for (int axis = 0; axis < x.shape().rank() - 1; ++axis) axes.push_back(axis);
+    const Tensor counts = mask.defined() ? expand_dims(mask, -1) : Tensor();
+    const Tensor own = mask.defined() ? reduce_sum(cast(mask, x.dtype())) : extent(places_within(x).size(), x.dtype());
+    const Tensor number = maximum(all_reduce_sum(own), 1);
+    const auto mean_of = [&](const Tensor& y) {
+      const Tensor kept = counts.defined() ? where(counts, y, zeros_like(y)) : y;
+      return all_reduce_sum(reduce_sum(kept, {.axis = axes})) / number;
+    };
+    const Tensor mean = mean_of(x);
+    return {.mean = mean, .variance = mean_of(square(x - mean))};
   }
   ChannelFlow channel_flow() const override {
     ChannelFlow flow{.kind = ChannelFlow::Kind::apart};

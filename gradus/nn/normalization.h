@@ -12,6 +12,7 @@ namespace gradus {
 struct BatchNormalizationOptions {
   double momentum = 0.99, epsilon = 1e-3;  // decay rate of the moving statistics; added to the variance
   bool center = true, scale = true;        // the layer has beta; it has gamma
+  bool synchronized = false;  // where a strategy runs the step: statistics of the whole batch, not of each shard
   Regularizer beta_regularizer = {}, gamma_regularizer = {};  // penalties on the variables
   static constexpr auto ranges() { return std::array{Allowed::share("momentum"), Allowed::positive("epsilon")}; }
 };

@@ -137,6 +137,7 @@ Module batch_normalization(KerasOptions& o) {
                              .epsilon = o.number("epsilon", 1e-3),
                              .center = o.flag("center", true),
                              .scale = o.flag("scale", true),
+                             .synchronized = o.flag("synchronized", false),
                              .beta_regularizer = o.regularizer("beta_regularizer"),
                              .gamma_regularizer = o.regularizer("gamma_regularizer")});
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include "gradus/gradus.h"
 #include "tests/errors.h"
+#include "tests/test_directory.h"
 
 namespace gradus {
 namespace {
@@ -87,6 +88,10 @@ const std::vector<Way>& ways() {
        [](const Strategy& s) { return trained(s, {Dense(16, tanh), Dropout(0.4), Dense(3)}, Adam(), plain_step); }},
       {"BatchNormalization",
        [](const Strategy& s) { return trained(s, {Dense(16), BatchNormalization(), Dense(3)}, Adam(), plain_step); }},
+      {"SynchronizedBatchNormalization",
+       [](const Strategy& s) {
+         return trained(s, {Dense(16), BatchNormalization({.synchronized = true}), Dense(3)}, Adam(), plain_step);
+       }},
       {"Accumulation",
        [](const Strategy& s) {
          return trained(s, {Dense(16, tanh), Dense(3)}, Adam(), [](auto& model, auto& optimizer, Tensor x, Tensor y) {
@@ -229,6 +234,63 @@ TEST(StrategyGradients, AreThoseOfTheWholeBatch) {
       EXPECT_LT(max_abs_difference(whole, divided), 1e-12) << each.name << ", " << shards << " shards";
     }
   }
+}
+
+/// Synchronized statistics: the model on shards is the model on the whole batch, moving statistics and all.
+TEST(StrategyGradients, SynchronizedNormalizationIsThatOfTheWholeBatch) {
+  const Tensor x = random::normal({22, 5}, {.mean = 1, .dtype = f64, .seed = 1});
+  const Tensor y = random::normal({22, 2}, {.dtype = f64, .seed = 2});
+  for (const bool masked : {false, true}) {
+    const auto after_steps = [&](const auto& run) {
+      set_seed(4);
+      Sequential model({Dense(6, tanh), BatchNormalization({.momentum = 0.7, .synchronized = true}), Dense(2)},
+                       {.policy = Policy{f64, f64}});
+      if (masked)
+        model = Sequential({Masking(), Dense(6, tanh), BatchNormalization({.momentum = 0.7, .synchronized = true})},
+                           {.policy = Policy{f64, f64}});
+      SGD optimizer({.learning_rate = 0.1});
+      const auto step = function([&](Tensor xs, Tensor ys) {
+        GradientTape tape;
+        const Tensor prediction = model(xs, training);
+        const Loss loss = masked ? Loss::mean(square(reduce_mean(prediction, {.axis = {1, 2}})))
+                                 : Loss::mean(square(prediction - ys));
+        optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
+        return loss;
+      });
+      for (int i = 0; i < 3; ++i) run(step);
+      return values_of(model.variables(), 0);
+    };
+    Tensor in = x;
+    if (masked) in = reshape(concat({x, zeros_like(x)}, 1), {22, 2, 5}) * cast(reshape(range(22) > 3, {22, 1, 1}), f64);
+    const Trained plain = after_steps([&](const auto& step) { step(in, y); });
+    const MirroredStrategy strategy({.devices = devices(2), .micro_shards = 4});
+    const Trained divided = after_steps([&](const auto& step) { strategy.run(step, in, y); });
+    ASSERT_EQ(plain.variables.size(), divided.variables.size());
+    for (std::size_t i = 0; i < plain.variables.size(); ++i)
+      EXPECT_LT(max_abs_difference(plain.variables[i], divided.variables[i]), masked ? 1e-6 : 1e-11)
+          << masked << ' ' << i;
+  }
+}
+
+/// A training that goes on with another number of replicas.
+TEST(StrategyFit, GoesOnWithAnotherNumberOfReplicas) {
+  const Tensor x = random::normal({60, 4}, {.seed = 1}), y = random::normal({60, 2}, {.seed = 2});
+  const auto fitted_to = [&](int epochs, int replicas, const std::filesystem::path& folder) {
+    set_seed(3);
+    Sequential model{Dense(8, tanh), BatchNormalization(), Dropout(0.3), Dense(2)};
+    Adam optimizer({.learning_rate = 1e-2});
+    fit(model, optimizer, MeanSquaredError(), data::from_tensor_slices(x, y).shuffle().batch(16),
+        {.epochs = epochs,
+         .checkpoints = {{.directory = folder}},
+         .strategy = MirroredStrategy({.devices = devices(replicas), .micro_shards = 4}),
+         .verbose = false});
+    return values_of(model.variables() + optimizer.variables(), 0);
+  };
+  const TestDirectory whole("strategy_whole"), parted("strategy_parted");
+  const Trained undisturbed = fitted_to(6, 1, whole.path());
+  fitted_to(2, 4, parted.path());
+  fitted_to(4, 2, parted.path());
+  expect_same_bits(undisturbed, fitted_to(6, 3, parted.path()), "1 replica, or 4, 2 and 3");
 }
 
 TEST(StrategyGradients, OfATableAreThoseOfTheWholeBatch) {

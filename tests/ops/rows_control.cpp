@@ -41,7 +41,7 @@ std::vector<Row> calls() {
 
   Row shards{.name = "all_reduce",
              .covers = {"of_shard", "on_shard", "all_reduce", "join_in"},
-             .operands = {{}, {.has_gradient = false}},
+             .operands = {{}, {}},
              .shapes = vectors};
   shards.apply = [](In in) {  // the whole batch is one shard
     const Tensor own = apply(OnShard{}, in[0]);
