@@ -81,8 +81,8 @@ TEST_F(InputFileTest, WhatCannotBeReadSaysWhere) {
 }
 
 TEST_F(InputFileTest, WhatDoesNotFitInMemory) {
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "operator new of AddressSanitizer ends the process where it would throw";
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "operator new of a sanitizer ends the process where it would throw";
 #endif
   const fs::path file = write("huge", "");
   std::error_code problem;

@@ -170,6 +170,9 @@ int free_port() {
 }
 
 std::string problem_of_ucx() {
+#if defined(__SANITIZE_THREAD__)
+  return "UCX's hooks of memory and those of ThreadSanitizer do not go together";
+#endif
   try {
     ucx_transport({.transports = "self,sm", .devices = "lo"})->open();
     return {};
@@ -177,6 +180,9 @@ std::string problem_of_ucx() {
 }
 
 std::string problem_of_grpc() {
+#if defined(__SANITIZE_THREAD__)
+  return "ThreadSanitizer does not see how the threads of gRPC, which was built without it, synchronize";
+#endif
   try {
     grpc_client({"127.0.0.1", 1}, {});
     return {};

@@ -32,6 +32,7 @@ class Binder {
   }
 
   std::unique_ptr<Binding> run() {
+    refuse_what_no_memory_holds();
     for (std::int64_t d : lowered_.dimensions.all()) bound_->dimensions.push_back(extent(d));
     for (const Thunk& thunk : lowered_.thunks) bind_thunk(thunk);
     bound_->section_of.assign(lowered_.thunks.size(), 0);
@@ -47,6 +48,19 @@ class Binder {
 
  private:
   std::int64_t extent(std::int64_t d) const { return dimension::evaluate(d, symbols_); }
+
+  /// Before anything is reckoned with such sizes: ResourceExhausted.
+  void refuse_what_no_memory_holds() const {
+    constexpr std::int64_t address_space = std::int64_t{1} << 47;
+    const auto check = [&](int value) {
+      const Spec& spec = graph_[value].spec;
+      const std::int64_t bytes = bytes_of({spec.dtype, spec.shape.evaluated(symbols_)});
+      if (bytes > address_space) Buffer::allocate(bytes);
+    };
+    for (const Temporary& t : schedule_.temporaries)
+      if (t.thunk < 0) check(t.slot);
+    for (const int output : graph_.outputs) check(output);
+  }
 
   void bind_thunk(const Thunk& thunk) {
     BoundThunk& b = thunks_.emplace_back();
