@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include "apps/gradus/commands.h"
 #include "apps/gradus/last_words.h"
+#include "apps/gradus/launch.h"
 #include "apps/gradus/output.h"
 #include "apps/gradus/ranges.h"
 #include "apps/gradus/tune.h"
@@ -121,6 +122,10 @@ int run(int count, char** arguments) {
   TuneArguments tune_arguments;
   CLI::App* tune_command = add_tune(app, tune_arguments);
 
+  LaunchArguments launch_arguments;
+  CLI::App* launch_command = add_launch(app, launch_arguments);
+  launch_arguments.program = program_of_launch(count, arguments);
+
   try {
     app.parse(count, arguments);
   } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? ok : usage; }
@@ -132,6 +137,7 @@ int run(int count, char** arguments) {
     if (run_command->parsed()) return run_model(run_arguments);
     if (onnx_test_command->parsed()) return onnx_test(onnx_test_arguments);
     if (tune_command->parsed()) return tune(tune_arguments);
+    if (launch_command->parsed()) return launch(launch_arguments);
     if (sample_command->parsed()) return sample(sample_arguments);
     return list_devices(devices_as_json);
   } catch (...) { return report_failure(); }

@@ -70,10 +70,15 @@ CheckedOutput::~CheckedOutput() = default;
 int CheckedOutput::finish(int status) {
   const int error = buffer_->close();
   if (error == 0) return status;
-  if (error == EPIPE) return status == ok ? reader_gone : status;
+  const int without_output = status_without_output(error);
+  return status == ok ? without_output : status;
+}
+
+int status_without_output(int error) {
+  if (error == EPIPE) return reader_gone;
   notice(
       text("gradus: the result cannot be written to standard output: ", std::generic_category().message(error), '\n'));
-  return status == ok ? failed : status;
+  return failed;
 }
 
 }  // namespace gradus::command

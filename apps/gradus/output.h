@@ -21,4 +21,7 @@ class CheckedOutput {
   std::unique_ptr<Buffer> buffer_;
 };
 
+/// The exit status of a command whose output had this error, which stderr is told of unless the reader has gone.
+int status_without_output(int error);
+
 }  // namespace gradus::command

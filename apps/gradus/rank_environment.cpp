@@ -1,0 +1,112 @@
+#include "apps/gradus/rank_environment.h"
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+#include <system_error>
+#include "gradus/base/cores.h"
+#include "gradus/base/error.h"
+#include "gradus/distribute/json_fields.h"
+
+namespace gradus::command {
+namespace {
+
+/// What distribute/cluster_sources.cpp reads of other launchers, and what stands beside it.
+constexpr std::string_view of_others[] = {"TF_CONFIG",
+                                          "RANK",
+                                          "LOCAL_RANK",
+                                          "WORLD_SIZE",
+                                          "LOCAL_WORLD_SIZE",
+                                          "MASTER_ADDR",
+                                          "MASTER_PORT",
+                                          "OMPI_MCA_orte_hnp_uri",
+                                          "MPI_LOCALNRANKS",
+                                          "MPI_LOCALRANKID",
+                                          "SLURM_PROCID",
+                                          "SLURM_LOCALID",
+                                          "SLURM_STEP_NUM_TASKS",
+                                          "SLURM_STEP_NUM_NODES",
+                                          "SLURM_STEP_NODELIST"};
+constexpr std::string_view families_of_others[] = {"TORCHELASTIC_", "OMPI_COMM_WORLD_", "PMIX_", "PMI_"};
+
+bool is_of_others(std::string_view name) {
+  return std::ranges::find(of_others, name) != std::end(of_others) ||
+         std::ranges::any_of(families_of_others, [&](auto family) { return name.starts_with(family); });
+}
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+[[noreturn]] void fail(std::string_view what) {
+  throw Unavailable(text("launch: ", what, ": ", std::generic_category().message(errno)));
+}
+
+int free_port() {
+  const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) fail("no socket can be made");
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  const bool is_found = bind(descriptor, any, size) == 0 && getsockname(descriptor, any, &size) == 0;
+  const int problem = errno;
+  close(descriptor);
+  errno = problem;
+  if (!is_found) fail("no port of 127.0.0.1 is free");
+  return ntohs(address.sin_port);
+}
+
+std::string new_token() {
+  std::array<unsigned char, 16> bytes{};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) fail("no random token");
+  std::string out;
+  for (const unsigned char byte : bytes) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    (out += digits[byte >> 4]) += digits[byte & 15];
+  }
+  return out;
+}
+
+std::string cluster_variable(int rank, const MeetingOfRanks& meeting) {
+  constexpr std::string_view name = "GRADUS_CLUSTER";
+  const std::string of_user = variable(name.data());
+  nlohmann::json cluster = of_user.empty() ? nlohmann::json::object() : object(of_user, name);
+  for (const char* other : {"workers", "parameter_servers", "task"}) cluster.erase(other);
+  cluster["rank"] = rank;
+  cluster["size"] = meeting.ranks;
+  cluster["meeting_point"] = text("127.0.0.1:", meeting.port);
+  cluster["token"] = meeting.token;
+  return text(name, '=', written(cluster));
+}
+
+}  // namespace
+
+MeetingOfRanks new_meeting(int ranks, std::optional<std::int64_t> port) {
+  return {ranks, port ? *port : free_port(), new_token()};
+}
+
+std::vector<std::string> environment_of_rank(int rank, const MeetingOfRanks& meeting) {
+  const bool shares_cores = variable("GRADUS_NUM_THREADS").empty();
+  std::vector<std::string> out;
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string_view line = *each, name = line.substr(0, line.find('='));
+    if (is_of_others(name) || name == "GRADUS_CLUSTER" || (name == "GRADUS_NUM_THREADS" && shares_cores)) continue;
+    out.emplace_back(line);
+  }
+  out.push_back(cluster_variable(rank, meeting));
+  constexpr int most_threads = 1024;  // that the variable may say
+  if (shares_cores)
+    out.push_back(text("GRADUS_NUM_THREADS=", std::clamp(available_cores() / meeting.ranks, 1, most_threads)));
+  return out;
+}
+
+}  // namespace gradus::command

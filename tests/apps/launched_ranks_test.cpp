@@ -1,0 +1,52 @@
+/// A program with a strategy, as `gradus launch` runs it. Skipped where UCX or gRPC is not there.
+#include <unistd.h>
+#include <iostream>
+#include "gradus/distribute/rpc.h"
+#include "gradus/distribute/ucx.h"
+#include "gradus/gradus.h"
+#include "tests/apps/launch_process.h"
+
+namespace gradus::command {
+namespace {
+
+/// What the ranks are: this program with one test, the one below.
+TEST(LaunchedRank, AddsUpOverAllRanks) {
+  if (std::getenv("GRADUS_TEST_LAUNCHED") == nullptr) GTEST_SKIP() << "the body of started processes";
+  const MultiWorkerMirroredStrategy strategy(Cluster::from_environment(), {.micro_shards = 4});
+  const auto sums = strategy.run([](Tensor x) { return all_reduce_sum(reduce_sum(x)); }, ones({12}));
+  std::cout << "rank " << strategy.rank() << " of " << strategy.num_replicas_in_sync() << " has " << sums[0].item()
+            << std::endl;
+}
+
+/// Why ranks cannot meet here.
+std::string what_is_missing() {
+  try {
+    ucx_transport({.transports = "self,sm", .devices = "lo"})->open();
+    grpc_client({"127.0.0.1", 1}, {});
+    return {};
+  } catch (const Error& error) { return error.what(); }
+}
+
+class LaunchedRanks : public LaunchTest {};
+
+TEST_F(LaunchedRanks, TrainTogether) {
+  if (const std::string problem = what_is_missing(); !problem.empty()) GTEST_SKIP() << problem;
+  const VariablesOfTest variables{{"GRADUS_TEST_LAUNCHED", "1"}};
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  ASSERT_EQ(run({"launch", "-n", "2", "--", program, "--gtest_filter=LaunchedRank.*"}), ok) << output_ << errors_;
+  expect_output("[0] rank 0 of 2 has 12\n");
+  expect_output("[1] rank 1 of 2 has 12\n");
+}
+
+TEST_F(LaunchedRanks, AreEndedWhenOneOfThemFails) {
+  if (const std::string problem = what_is_missing(); !problem.empty()) GTEST_SKIP() << problem;
+  const VariablesOfTest variables{{"GRADUS_TEST_LAUNCHED", "1"}};
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string script =
+      "[ $rank = 0 ] || { sleep 0.2; exit 3; }; exec '" + program + "' --gtest_filter='LaunchedRank.*'";
+  EXPECT_EQ(run_ranks(2, script), failed);  // rank 0 waits for another one that will not come
+  expect_error("gradus launch: rank 1 ended with exit code 3\n");
+}
+
+}  // namespace
+}  // namespace gradus::command
