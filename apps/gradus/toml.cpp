@@ -1,5 +1,6 @@
 /// Parsing is toml++'s, writing our own.
 #include "apps/gradus/toml.h"
+#include "gradus/base/floating_point_state.h"
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -261,6 +262,7 @@ const TomlNode* find(const TomlTable& table, std::string_view key) {
 }
 
 TomlTable parse_toml(std::string_view written, std::string_view source) {
+  const HostFloats floats;  // numbers are read as the caller rounds
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
   if (written.starts_with(byte_order_mark)) written.remove_prefix(byte_order_mark.size());
   require_utf8(written, source);

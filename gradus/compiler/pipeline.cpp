@@ -1,5 +1,6 @@
 /// The tables of passes, and the runner that verifies, prints and leaves them out by name.
 #include "gradus/compiler/pipeline.h"
+#include "gradus/base/floating_point_state.h"
 #include <algorithm>
 #include <cstdlib>
 #include "gradus/base/notice.h"
@@ -154,6 +155,7 @@ bool is_disabled(std::span<const std::string> disable, std::string_view name) {
 }
 
 void run_graph_passes(Graph& graph, std::span<const std::string> disable) {
+  const HostFloats floats;  // numbers that passes make do not depend on how the caller rounds
   for (const std::string& name : disable) check_name(name);
   const Inspection inspection;
   for (const GraphPass& pass : of_graphs) {
@@ -165,6 +167,7 @@ void run_graph_passes(Graph& graph, std::span<const std::string> disable) {
 
 std::vector<Step> run_step_passes(std::span<const StepPass> passes, Graph& graph, std::span<const std::string> disable,
                                   const TargetModel& target) {
+  const HostFloats floats;  // numbers that passes make do not depend on how the caller rounds
   const Inspection inspection;
   Grouping grouping{graph, target};
   for (const StepPass& pass : passes) {

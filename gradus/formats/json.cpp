@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 #include "gradus/base/error.h"
+#include "gradus/base/floating_point_state.h"
 
 namespace gradus {
 namespace {
@@ -23,6 +24,7 @@ template <class Json> class Builder : public nlohmann::json_sax<Json> {
     std::string digits = written;
     for (char& c : digits)
       if (std::string_view("0123456789+-eE").find(c) == std::string_view::npos) c = '.';
+    const HostFloats floats;  // from_chars rounds as the caller does
     double value = 0;
     const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (problem == std::errc::result_out_of_range && is_tiny(digits)) return add(digits[0] == '-' ? -0.0 : 0.0);

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include "gradus/base/error.h"
 #include "gradus/graph/region.h"
+#include "gradus/base/floating_point_state.h"
 
 namespace gradus {
 namespace {
@@ -217,6 +218,7 @@ void print_field(std::ostream& out, const scalar::Literal& value) {
 
 namespace {
 template <class T> void parse_number(std::string_view written, T& value) {
+  const HostFloats floats;  // from_chars rounds as the caller does
   const auto [end, problem] = std::from_chars(written.data(), written.data() + written.size(), value);
   require(problem == std::errc() && end == written.data() + written.size(), "graph text: `", written,
           "` is not a number that fits");

@@ -14,6 +14,7 @@ constexpr std::int64_t elide_past = 1000, ends = 3;
 
 /// The shortest text that reads back as the same number; of doubles within arrays eight digits.
 template <NarrowElement T> std::string number(T value) {
+  const HostFloats floats;  // from_chars rounds as the caller does
   const auto exact = static_cast<float>(value);
   if (std::isnan(exact)) return "nan";
   char digits[48];

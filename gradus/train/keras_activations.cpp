@@ -11,6 +11,7 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
 #include "gradus/train/keras_config.h"
+#include "gradus/base/floating_point_state.h"
 
 namespace gradus {
 namespace {
@@ -99,6 +100,7 @@ namespace {
 
 /// What a sum left behind the digits that were written is rounded away.
 double of_12_digits(double x) {
+  const HostFloats floats;  // from_chars rounds as the caller does
   char digits[32];
   const auto end = std::to_chars(digits, std::end(digits), x, std::chars_format::general, 12).ptr;
   std::from_chars(digits, end, x);

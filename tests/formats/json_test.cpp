@@ -3,9 +3,12 @@
 #include "gradus/formats/json.h"
 #include <gtest/gtest.h>
 #include <bit>
+#include <cfenv>
 #include <cmath>
 #include <limits>
 #include "gradus/base/error.h"
+#include "gradus/formats/csv.h"
+#include "gradus/ops/constant.h"
 #include "tests/errors.h"
 
 namespace gradus {
@@ -41,6 +44,20 @@ TEST(ParseJson, NumbersAreTheNearest) {
   EXPECT_EQ(parse_json("0." + std::string(400, '0') + "1", "s").get<double>(), 0);
   expect_says(error_of<DataError>([] { parse_json("1e400", "s"); }), "s: ");
   EXPECT_EQ(parse_json(parse_json("[0.1, -12345.678, 1e-7]", "s").dump(), "s").dump(), "[0.1,-12345.678,1e-07]");
+}
+
+/// Whatever the caller's rounding, numbers that are read are the nearest: of JSON, and of tables.
+TEST(NumbersThatAreRead, DoNotDependOnTheCallersRounding) {
+  for (const int rounding : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+    std::fesetround(rounding);
+    const double of_json = parse_json("[0.7]", "s")[0].get<double>();
+    const float of_table = parse_csv("a,b\n0.7,1\n", "t", {.label = "b"}).features.to_vector<float>()[0];
+    const std::string printed = text(constant(std::vector<float>{0.7f}));
+    std::fesetround(FE_TONEAREST);
+    EXPECT_EQ(of_json, 0.7);
+    EXPECT_EQ(of_table, 0.7f);
+    EXPECT_EQ(printed, text(constant(std::vector<float>{0.7f})));
+  }
 }
 
 TEST(ParseJson, DepthHasABound) {

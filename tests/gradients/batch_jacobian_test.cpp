@@ -1,5 +1,6 @@
 /// batch_jacobian: against the Jacobian of each example on its own, in both modes; and which functions mix examples.
 #include <gtest/gtest.h>
+#include <cfenv>
 #include <functional>
 #include "gradus/function/function.h"
 #include "gradus/gradients/custom_gradient.h"
@@ -141,6 +142,21 @@ TEST_P(Apart, TracedWithAnyNumberOfExamples) {
     EXPECT_TRUE(bitwise_equal(compiled(x), batch_jacobian(GetParam().f, x))) << n;
   }
   EXPECT_EQ(compiled.explain().variants, 1);
+}
+/// What is compiled does not depend on how the caller rounds.
+TEST_P(Apart, HasTheSameBitsWhereTheCallerRoundsUpwards) {
+  const Tensor x = noise(GetParam().x, 1);
+  Shape shape = GetParam().x;
+  if (GetParam().name != "one example") shape.set(0, any_size);
+  const auto compiled = [&] {
+    return function([&](Tensor in) { return batch_jacobian(GetParam().f, in); },
+                    {.input_signature = {{f64, shape}}})(x);
+  };
+  const Tensor want = compiled();
+  std::fesetround(FE_UPWARD);
+  const Tensor got = compiled();
+  std::fesetround(FE_TONEAREST);
+  EXPECT_TRUE(bitwise_equal(got, want));
 }
 INSTANTIATE_TEST_SUITE_P(Functions, Apart, ::testing::ValuesIn(apart));
 
