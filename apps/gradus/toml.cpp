@@ -1,11 +1,11 @@
 /// Parsing is toml++'s, writing our own.
 #include "apps/gradus/toml.h"
-#include "gradus/base/floating_point_state.h"
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include "gradus/base/floating_point_state.h"
 
 namespace gradus::command {
 namespace {

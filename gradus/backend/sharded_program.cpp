@@ -22,6 +22,9 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+/// The op of a value, if it is a T.
+template <class T> const T* op_as(const Value& v) { return v.op ? v.op.as<T>() : nullptr; }
+
 /// What runs at one time: for all shards, or on each of one length.
 struct Part {
   int time = 0;
@@ -65,10 +68,9 @@ class Cut {
   }
   /// What stands for value i: the sum for one that shards of another length have joined.
   int source_of(int i) const {
-    while (graph_[i].op && graph_[i].op.as<JoinIn>()) i = graph_[i].in[0];
+    while (op_as<JoinIn>(graph_[i])) i = graph_[i].in[0];
     return i;
   }
-  bool varies(int i) const { return of(i).length >= 0; }
   int length_of(int i) const { return of(i).length; }
 
  private:
@@ -80,8 +82,6 @@ class Cut {
   };
   Place& of(int i) { return places_[at(i)]; }
   const Place& of(int i) const { return places_[at(i)]; }
-  bool is_given(int i) const { return graph_[i].is_input() || graph_[i].op.joins_shards() || is_argument(i); }
-  bool is_argument(int i) const { return graph_[i].op && graph_[i].op.as<OfShard>() != nullptr; }
 
   void place(int i) {
     const Value& v = graph_[i];
@@ -90,18 +90,18 @@ class Cut {
             "the strategy says where shards are computed: leave DeviceScope and .to() out of the step, and make its "
             "Variables outside of a DeviceScope");
     if (v.is_input()) return;
-    if (const OfShard* argument = v.op ? v.op.as<OfShard>() : nullptr) {
+    if (const OfShard* argument = op_as<OfShard>(v)) {
       here.length = argument->length;
       here.time = 1;
       return;
     }
-    if (v.op && v.op.as<JoinIn>()) {
+    if (op_as<JoinIn>(v)) {
       Sum& sum = sums_.at(source_of(i));
       sum.parts.push_back(v.in[1]);
       sum.time = std::max(sum.time, of(v.in[1]).time);
       return;
     }
-    if (v.op && v.op.joins_shards()) {
+    if (v.op.joins_shards()) {
       const int part = v.in[0];
       sums_[i] = {i, of(part).time, {part}};
       here.time = of(part).time + 1;
@@ -112,7 +112,7 @@ class Cut {
       is_anywhere = is_anywhere && of(operand).is_anywhere;
       here.length = std::max(here.length, of(operand).length);
     }
-    if (const OnShard* own = v.op ? v.op.as<OnShard>() : nullptr) here.length = own->length;
+    if (const OnShard* own = op_as<OnShard>(v)) here.length = own->length;
     here.is_anywhere = is_anywhere && here.length < 0;
     if (here.is_anywhere) return;
     here.is_member = true;
@@ -141,9 +141,8 @@ class Cut {
       if (place.length < 0) last = std::max(last, place.time);
     for (int i = graph_.size(); i-- > 0;) {
       Place& here = of(i);
-      if (here.is_member && here.length < 0 && !here.is_anywhere) {
+      if (here.is_member && here.length < 0 && !here.is_anywhere)
         here.time = std::max(here.time, here.latest >= 0 ? here.latest : last);
-      }
       if (!here.is_member) continue;
       for (const int given : graph_[i].in) {
         Place& operand = of(source_of(given));
@@ -186,7 +185,7 @@ class Cut {
     Value made = v;
     made.in.clear();
     for (const int operand : v.in) made.in.push_back(add(part, local, key, operand));
-    if (v.op && v.op.as<OnShard>()) return local[i] = made.in[0];
+    if (op_as<OnShard>(v)) return local[i] = made.in[0];
     return local[i] = part.graph.add(std::move(made));
   }
 
@@ -223,6 +222,8 @@ class ShardedProgram final : public ExecutableOfParts {
     last_reads_.resize(graph_.values.size());
     for (const Part& part : parts_)
       for (const int input : part.inputs) last_reads_[at(input)] = part.time;
+    if (!parts_.empty()) last_time_ = parts_.back().time;
+    for (const Sum& sum : sums_) last_time_ = std::max(last_time_, sum.time);  // of arguments, perhaps
     for (const int source : sources_) last_reads_[at(source)] = std::numeric_limits<int>::max();
     for (const int source : sources_) may_overwrite_.push_back(input_taken_by(source));
   }
@@ -240,14 +241,14 @@ class ShardedProgram final : public ExecutableOfParts {
     for (std::size_t k = 0; k < inputs.size(); ++k) values.of_all[at(graph_.inputs[k])] = inputs[k];
     for (std::size_t k = 0; k < outputs.size(); ++k)
       if (outputs[k]) values.given.emplace(sources_[k], outputs[k]);
-    for (std::size_t first = 0; first < parts_.size();) {
-      std::size_t past = first;
-      while (past < parts_.size() && parts_[past].time == parts_[first].time) ++past;
-      const std::span<const Part> now(parts_.data() + first, past - first);
-      if (now[0].is_for_all()) run_for_all(now[0], values);
-      else run_on_shards(now, values);
-      add_up(now[0].time, values);
-      first = past;
+    std::size_t next = 0;
+    for (int time = 0; time <= last_time_; ++time) {
+      const std::size_t first = next;
+      while (next < parts_.size() && parts_[next].time == time) ++next;
+      const std::span<const Part> now(parts_.data() + first, next - first);
+      if (!now.empty() && now[0].is_for_all()) run_for_all(now[0], values);
+      else if (!now.empty()) run_on_shards(now, values);
+      add_up(time, values);
     }
     for (std::size_t k = 0; k < outputs.size(); ++k) outputs[k] = result(sources_[k], values);
   }
@@ -310,10 +311,7 @@ class ShardedProgram final : public ExecutableOfParts {
     std::unordered_map<int, Ref<Buffer>>& own = values.of_shards[s];
     std::vector<Ref<Buffer>> inputs, outputs(part.outputs.size());
     for (const int input : part.inputs) {
-      const OfShard* const argument = graph_[input].op ? graph_[input].op.as<OfShard>() : nullptr;
-      const Ref<Buffer>& found = argument                  ? values.run.shards[s].arguments[at(argument->argument)]
-                                 : lengths_[at(input)] < 0 ? values.of_all[at(input)]
-                                                           : own.at(input);
+      const Ref<Buffer>& found = lengths_[at(input)] < 0 ? values.of_all[at(input)] : own_of(input, s, values);
       inputs.push_back(on_device(found, device));
     }
     const auto executable = executable_of(part, device);
@@ -336,8 +334,8 @@ class ShardedProgram final : public ExecutableOfParts {
   }
 
   /// What a shard has of value i.
-  Ref<Buffer> own_of(int i, std::size_t s, const Values& values) const {
-    if (const OfShard* argument = graph_[i].op ? graph_[i].op.as<OfShard>() : nullptr)
+  const Ref<Buffer>& own_of(int i, std::size_t s, const Values& values) const {
+    if (const OfShard* argument = op_as<OfShard>(graph_[i]))
       return values.run.shards[s].arguments[at(argument->argument)];
     return values.of_shards[s].at(i);
   }
@@ -395,6 +393,7 @@ class ShardedProgram final : public ExecutableOfParts {
   const DeviceKind kind_ = default_device().kind;
   std::vector<Part> parts_;  // by time
   std::vector<Sum> sums_;
+  int last_time_ = 0;
   std::vector<int> lengths_;     // of each value: that of the shards it differs on, or -1
   std::vector<int> last_reads_;  // the time after which no part reads a value
   std::vector<int> sources_;     // of the outputs

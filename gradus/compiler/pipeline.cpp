@@ -1,8 +1,8 @@
 /// The tables of passes, and the runner that verifies, prints and leaves them out by name.
 #include "gradus/compiler/pipeline.h"
-#include "gradus/base/floating_point_state.h"
 #include <algorithm>
 #include <cstdlib>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/base/notice.h"
 #include "gradus/compiler/lookups.h"
 #include "gradus/compiler/passes.h"

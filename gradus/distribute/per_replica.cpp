@@ -1,8 +1,7 @@
 /// Joining and adding what shards have computed.
 #include "gradus/distribute/per_replica.h"
-#include <algorithm>
 #include <ostream>
-#include "gradus/distribute/tree_sum.h"
+#include "gradus/distribute/replica_group.h"
 #include "gradus/ops/concat.h"
 #include "gradus/ops/shape.h"
 
@@ -41,21 +40,14 @@ Tensor PerReplica<Tensor>::sum() const {
   for (const Tensor& shard : shards_)
     require(shard.spec() == spec, "PerReplica::sum: shards have ", spec, " and ", shard.spec(),
             ", expected one shape; reduce the rows of each in the step, or join them by concat()");
-  Tensors terms = shards_;
-  if (all_ == 0) terms.assign(size(), shards_[0]);
-  // Each has a place in the tree, by its number.
-  const int all = std::max<int>(all_, static_cast<int>(terms.size()));
-  const Ref<Buffer> zero = Buffer::allocate(bytes_of(spec));
-  std::fill_n(zero->data<std::byte>(), bytes_of(spec), std::byte{});
-  std::vector<Ref<Buffer>> held(static_cast<std::size_t>(all), zero);
-  for (std::size_t s = 0; s < terms.size(); ++s)
-    held[static_cast<std::size_t>(all_ == 0 ? static_cast<int>(s) : numbers_[s])] = terms[s].host_buffer();
-  std::vector<PartialSum> parts;
-  for (int s = 0; s < all; ++s)
-    parts.push_back({{s, s + 1}, static_cast<const std::byte*>(held[static_cast<std::size_t>(s)]->host())});
-  Ref<Buffer> out = Buffer::allocate(bytes_of(spec));
-  tree_sum(spec.dtype, all, {0, all}, parts, 0, spec.shape.size(), out->data<std::byte>(), spec.dtype);
-  return Tensor::of_buffer(spec, std::move(out));
+  std::vector<ShardRun::Part> parts;
+  if (all_ == 0)
+    for (int replica = 0; replica < static_cast<int>(size()); ++replica)
+      parts.push_back({replica, shards_[0].host_buffer()});
+  else
+    for (std::size_t s = 0; s < shards_.size(); ++s) parts.push_back({numbers_[s], shards_[s].host_buffer()});
+  const int all = all_ == 0 ? static_cast<int>(size()) : all_;
+  return Tensor::of_buffer(spec, detail::sum_of_parts(spec, parts, all));
 }
 
 std::ostream& operator<<(std::ostream& out, const PerReplica<Tensor>& values) {

@@ -149,9 +149,7 @@ ReplicaGroup::ReplicaGroup(std::vector<Device> devices, int micro_shards, int ra
 ReplicaGroup::~ReplicaGroup() = default;
 
 int ReplicaGroup::replica_of(int shard) const {
-  int replica = 0;
-  while (shard >= shards_of(replica, replicas(), shards()).end) ++replica;
-  return replica;
+  return static_cast<int>(std::int64_t{shard} * replicas() / shards());  // as shards_of has it
 }
 
 std::shared_ptr<TracedFunction> ReplicaGroup::traced_of(const StepIdentity& identity) {

@@ -46,8 +46,9 @@ WorkerGroup::WorkerGroup(const Cluster& cluster, std::vector<Device> devices, in
   });
 }
 
+/// What ends by an exception, between two steps too, has not left in order: then the others are told at once.
 WorkerGroup::~WorkerGroup() {
-  if (is_whole_) meeting_.leave();
+  if (is_whole_ && std::uncaught_exceptions() == exceptions_before_) meeting_.leave();
 }
 
 void WorkerGroup::begin() {
@@ -67,13 +68,9 @@ void WorkerGroup::failed(const std::string& why) noexcept {
   transport_->close(why);
 }
 
+/// Sums of one type that are small lie one behind the other in one message.
 void WorkerGroup::add_up(std::span<ShardRun::Sum> sums) {
   if (!collectives_) return ReplicaGroup::add_up(sums);
-  add_up_together(sums);
-}
-
-/// Sums of one type that are small lie one behind the other in one message.
-void WorkerGroup::add_up_together(std::span<ShardRun::Sum> sums) {
   const ShardRange own = collectives_->own_shards();
   struct Bucket {
     DType type;

@@ -1,6 +1,7 @@
 /// WorkerGroup: the replicas of one process among several that train together. It has met the others, and adds up with
 /// them.
 #pragma once
+#include <exception>
 #include "gradus/distribute/collectives.h"
 #include "gradus/distribute/meeting.h"
 #include "gradus/distribute/replica_group.h"
@@ -23,7 +24,6 @@ class WorkerGroup final : public ReplicaGroup {
   void failed(const std::string& why) noexcept override;
   void add_up(std::span<ShardRun::Sum> sums) override;
   void share(std::span<ShardRun::Part> parts, std::span<const std::int64_t> bytes) override;
-  void add_up_together(std::span<ShardRun::Sum> sums);
 
   const Cluster cluster_;
   Meeting meeting_;
@@ -31,6 +31,7 @@ class WorkerGroup final : public ReplicaGroup {
   std::unique_ptr<Collectives> collectives_;
   std::uint64_t step_ = 1;  // before the first one ranks may agree on something
   bool is_whole_ = true;    // no step has been left in its midst
+  const int exceptions_before_ = std::uncaught_exceptions();
 };
 
 }  // namespace gradus::detail

@@ -157,7 +157,6 @@ class TableReader {
     const std::string_view number = trimmed(cell.text);
     const char *begin = number.data(), *end = begin + number.size();
     if (number.size() > 1 && *begin == '+' && begin[1] != '-') ++begin;
-    const HostFloats floats;  // from_chars rounds as the caller does
     float value = 0;
     auto parsed = std::from_chars(begin, end, value);
     if (parsed.ec == std::errc::result_out_of_range) value = far_value(column, cell, begin, end, parsed.ptr);

@@ -24,7 +24,6 @@ template <class Json> class Builder : public nlohmann::json_sax<Json> {
     std::string digits = written;
     for (char& c : digits)
       if (std::string_view("0123456789+-eE").find(c) == std::string_view::npos) c = '.';
-    const HostFloats floats;  // from_chars rounds as the caller does
     double value = 0;
     const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (problem == std::errc::result_out_of_range && is_tiny(digits)) return add(digits[0] == '-' ? -0.0 : 0.0);
@@ -90,6 +89,7 @@ template <class Json> class Builder : public nlohmann::json_sax<Json> {
 }  // namespace
 
 template <class Json> Json parse_json(std::string_view written, std::string_view source) {
+  const HostFloats floats;  // from_chars rounds as the caller does
   Builder<Json> builder(source);
   Json::sax_parse(written, &builder);
   return builder.take();

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <unordered_map>
 #include "gradus/base/error.h"
-#include "gradus/graph/region.h"
 #include "gradus/base/floating_point_state.h"
+#include "gradus/graph/region.h"
 
 namespace gradus {
 namespace {

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 #include <utility>
+#include "gradus/base/floating_point_state.h"
 #include "gradus/graph/context.h"
 #include "gradus/ops/activations.h"
 #include "gradus/ops/constant.h"
@@ -11,7 +12,6 @@
 #include "gradus/ops/shape.h"
 #include "gradus/ops/softmax.h"
 #include "gradus/train/keras_config.h"
-#include "gradus/base/floating_point_state.h"
 
 namespace gradus {
 namespace {

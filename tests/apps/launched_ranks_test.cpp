@@ -1,10 +1,9 @@
 /// A program with a strategy, as `gradus launch` runs it. Skipped where UCX or gRPC is not there.
 #include <unistd.h>
 #include <iostream>
-#include "gradus/distribute/rpc.h"
-#include "gradus/distribute/ucx.h"
 #include "gradus/gradus.h"
 #include "tests/apps/launch_process.h"
+#include "tests/components.h"
 
 namespace gradus::command {
 namespace {
@@ -18,19 +17,10 @@ TEST(LaunchedRank, AddsUpOverAllRanks) {
             << std::endl;
 }
 
-/// Why ranks cannot meet here.
-std::string what_is_missing() {
-  try {
-    ucx_transport({.transports = "self,sm", .devices = "lo"})->open();
-    grpc_client({"127.0.0.1", 1}, {});
-    return {};
-  } catch (const Error& error) { return error.what(); }
-}
-
 class LaunchedRanks : public LaunchTest {};
 
 TEST_F(LaunchedRanks, TrainTogether) {
-  if (const std::string problem = what_is_missing(); !problem.empty()) GTEST_SKIP() << problem;
+  if (const std::string problem = problem_of_ucx() + problem_of_grpc(); !problem.empty()) GTEST_SKIP() << problem;
   const VariablesOfTest variables{{"GRADUS_TEST_LAUNCHED", "1"}};
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
   ASSERT_EQ(run({"launch", "-n", "2", "--", program, "--gtest_filter=LaunchedRank.*"}), ok) << output_ << errors_;
@@ -39,7 +29,7 @@ TEST_F(LaunchedRanks, TrainTogether) {
 }
 
 TEST_F(LaunchedRanks, AreEndedWhenOneOfThemFails) {
-  if (const std::string problem = what_is_missing(); !problem.empty()) GTEST_SKIP() << problem;
+  if (const std::string problem = problem_of_ucx() + problem_of_grpc(); !problem.empty()) GTEST_SKIP() << problem;
   const VariablesOfTest variables{{"GRADUS_TEST_LAUNCHED", "1"}};
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
   const std::string script =

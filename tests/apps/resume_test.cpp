@@ -1,7 +1,5 @@
 /// Trainings that are killed, interrupted, and resumed: the bits of one that was left alone.
 #include <signal.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <chrono>
 #include <csignal>
@@ -10,9 +8,7 @@
 #include <thread>
 #include "apps/gradus/interrupt.h"
 #include "gradus/train/checkpoint_directory.h"
-#include "tests/apps/command_fixture.h"
-
-extern char** environ;
+#include "tests/apps/command_process.h"
 
 namespace gradus::command {
 namespace {
@@ -81,19 +77,12 @@ class ResumedTraining : public CommandTest {
 
   /// A process of the command, which writes to said.txt.
   pid_t start(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), {GRADUS_COMMAND, "train"});
+    arguments.insert(arguments.begin(), "train");
     arguments.insert(arguments.end(), {"--threads", "1", "--quiet"});
-    std::vector<char*> pointers;
-    for (std::string& argument : arguments) pointers.push_back(argument.data());
-    pointers.push_back(nullptr);
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 1, said().c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&files, 1, 2);
-    pid_t child = 0;
-    EXPECT_EQ(posix_spawn(&child, GRADUS_COMMAND, &files, nullptr, pointers.data(), environ), 0);
-    posix_spawn_file_actions_destroy(&files);
-    return child;
+    return start_process(std::move(arguments), [this](posix_spawn_file_actions_t& files) {
+      posix_spawn_file_actions_addopen(&files, 1, said().c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+      posix_spawn_file_actions_adddup2(&files, 1, 2);
+    });
   }
   fs::path said() const { return root_ / "said.txt"; }
 

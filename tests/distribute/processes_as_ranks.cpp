@@ -12,8 +12,6 @@
 #include <thread>
 #include "gradus/base/error.h"
 #include "gradus/base/input_file.h"
-#include "gradus/distribute/rpc.h"
-#include "gradus/distribute/ucx.h"
 #include "tests/test_directory.h"
 
 extern char** environ;
@@ -167,26 +165,6 @@ int free_port() {
   EXPECT_EQ(getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size), 0);
   close(descriptor);
   return ntohs(address.sin_port);
-}
-
-std::string problem_of_ucx() {
-#if defined(__SANITIZE_THREAD__)
-  return "UCX's hooks of memory and those of ThreadSanitizer do not go together";
-#endif
-  try {
-    ucx_transport({.transports = "self,sm", .devices = "lo"})->open();
-    return {};
-  } catch (const Error& error) { return error.what(); }
-}
-
-std::string problem_of_grpc() {
-#if defined(__SANITIZE_THREAD__)
-  return "ThreadSanitizer does not see how the threads of gRPC, which was built without it, synchronize";
-#endif
-  try {
-    grpc_client({"127.0.0.1", 1}, {});
-    return {};
-  } catch (const Error& error) { return error.what(); }
 }
 
 }  // namespace gradus

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 #include "gradus/distribute/transport.h"
+#include "tests/components.h"
 
 namespace gradus {
 
@@ -43,9 +44,5 @@ void expect_all_well(const std::vector<EndedProcess>& ended);
 
 /// A port of this machine that nobody listens at now.
 int free_port();
-
-/// Whether the component can be loaded; else why not.
-std::string problem_of_ucx();
-std::string problem_of_grpc();
 
 }  // namespace gradus

@@ -295,6 +295,18 @@ TEST(StrategyRun, TakesNumbersToEveryShard) {
   EXPECT_EQ(one.concat().to_vector<float>(), (std::vector<float>{9, 9}));
 }
 
+TEST(StrategyRun, AddsUpArgumentsAsTheyAre) {
+  const MirroredStrategy strategy({.devices = devices(2)});
+  const auto [sum, again] = strategy.run(
+      [](Tensor x) {
+        const Tensor sum = all_reduce_sum(x);
+        return std::pair{sum, x};
+      },
+      constant(std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(sum[0].to_vector<float>(), (std::vector<float>{4, 6}));
+  EXPECT_EQ(again[1].to_vector<float>(), (std::vector<float>{3, 4}));
+}
+
 TEST(StrategyRun, HasFewerRowsThanShards) {
   const MirroredStrategy strategy({.devices = devices(4), .micro_shards = 8});
   const auto [rows, loss] =
