@@ -84,6 +84,13 @@ template <class F> StepIdentity identity_of(const Function<F>& step) {
   return {.step = step.identity(), .options = std::move(options)};
 }
 
+/// What `step` gives for arguments that are like these, with tensors from `in`.
+template <class F, class... T> auto call_traced(F& step, [[maybe_unused]] In in, const T&... like) {
+  [[maybe_unused]] std::size_t next = 0;
+  std::tuple<traced_t<T>...> traced{rebuild_argument(like, in, next)...};
+  return std::apply(step, std::move(traced));
+}
+
 /// Losses and gradients become those of all shards.
 template <class R> void join_shards(R& result) {
   if constexpr (OneOf<R, Loss, Gradients>) result = R(result.over_shards());
@@ -133,17 +140,12 @@ class Strategy {
     Tensors flat;
     StaticArguments statics{.values = {}, .types = &detail::types_tag<traced_t<T>...>};
     (detail::flatten_argument(global, flat, statics.values), ...);
-    const auto invoke = [&]([[maybe_unused]] In in) {
-      [[maybe_unused]] std::size_t next = 0;
-      std::tuple<traced_t<T>...> traced{detail::rebuild_argument(global, in, next)...};
-      return std::apply(step, std::move(traced));
-    };
     const auto body = [&](In in) {
       if constexpr (std::is_void_v<Result>) {
-        invoke(in);
+        detail::call_traced(step, in, global...);
         return Called{};
       } else {
-        Result result = invoke(in);
+        Result result = detail::call_traced(step, in, global...);
         detail::join_shards(result);
         Tensors tensors;
         detail::visit_result(result, [&](Tensor& part) { tensors.push_back(std::exchange(part, {})); });
