@@ -68,13 +68,9 @@ struct ParameterServerStrategy : Strategy {
     StaticArguments statics{.values = {}, .types = &detail::types_tag<traced_t<T>...>};
     (detail::flatten_argument(batch, flat, statics.values), ...);
     schedule_step(detail::identity_of(step), flat, statics, [&](In in) {
-      if constexpr (std::is_void_v<std::invoke_result_t<F&, traced_t<T>...>>) {
-        detail::call_traced(step, in, batch...);
-        return Called{};
-      } else {
-        const Loss loss = detail::loss_in(detail::call_traced(step, in, batch...));
-        return loss.defined() ? Called{{loss.sum(), loss.weight()}, nullptr} : Called{};
-      }
+      Loss loss;
+      detail::called_with(step, in, [&](const auto& result) { loss = detail::loss_in(result); }, batch...);
+      return loss.defined() ? Called{{loss.sum(), loss.weight()}, nullptr} : Called{};
     });
   }
 

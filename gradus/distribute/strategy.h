@@ -84,13 +84,6 @@ template <class F> StepIdentity identity_of(const Function<F>& step) {
   return {.step = step.identity(), .options = std::move(options)};
 }
 
-/// What `step` gives for arguments that are like these, with tensors from `in`.
-template <class F, class... T> auto call_traced(F& step, [[maybe_unused]] In in, const T&... like) {
-  [[maybe_unused]] std::size_t next = 0;
-  std::tuple<traced_t<T>...> traced{rebuild_argument(like, in, next)...};
-  return std::apply(step, std::move(traced));
-}
-
 /// Losses and gradients become those of all shards.
 template <class R> void join_shards(R& result) {
   if constexpr (OneOf<R, Loss, Gradients>) result = R(result.over_shards());
@@ -141,16 +134,7 @@ class Strategy {
     StaticArguments statics{.values = {}, .types = &detail::types_tag<traced_t<T>...>};
     (detail::flatten_argument(global, flat, statics.values), ...);
     const auto body = [&](In in) {
-      if constexpr (std::is_void_v<Result>) {
-        detail::call_traced(step, in, global...);
-        return Called{};
-      } else {
-        Result result = detail::call_traced(step, in, global...);
-        detail::join_shards(result);
-        Tensors tensors;
-        detail::visit_result(result, [&](Tensor& part) { tensors.push_back(std::exchange(part, {})); });
-        return Called{std::move(tensors), std::make_shared<const Result>(std::move(result))};
-      }
+      return detail::called_with(step, in, [](auto& result) { detail::join_shards(result); }, global...);
     };
     const detail::StepResults found = run_step(detail::identity_of(step), flat, std::move(statics), body);
     if constexpr (!std::is_void_v<Result>) {

@@ -81,6 +81,12 @@ void Trace::require_not_negative(std::int64_t dimension, const std::string& othe
     bounds_.push_back({dimension, otherwise});
 }
 
+const Trace::Bound* Trace::broken(std::span<const Bound> bounds, std::span<const std::int64_t> symbols) {
+  const auto holds = [&](const Bound& bound) { return dimension::evaluate(bound.dimension, symbols) >= 0; };
+  const auto found = std::ranges::find_if_not(bounds, holds);
+  return found == bounds.end() ? nullptr : &*found;
+}
+
 bool Trace::are_alike(const Choices& a, const Choices& b) {
   const auto of_sizes = [](const Choices& all) {
     std::vector<bool> taken;

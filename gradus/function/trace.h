@@ -84,6 +84,8 @@ class Trace : public Context {
     std::string otherwise;
   };
   void require_not_negative(std::int64_t dimension, const std::string& otherwise) override;
+  /// The first that does not hold for these sizes; null: all hold.
+  static const Bound* broken(std::span<const Bound> bounds, std::span<const std::int64_t> symbols);
   const std::vector<Bound>& bounds() const { return bounds_; }
 
   /// A predicate that was asked for, in the order of asking.
