@@ -1,6 +1,7 @@
 /// The strategy, and what the process of a server does in its place.
 #include "gradus/distribute/parameter_server.h"
 #include <cstdlib>
+#include <future>
 #include "gradus/base/ranges.h"
 #include "gradus/distribute/parameter_server_group.h"
 #include "gradus/ops/constant.h"
@@ -16,25 +17,18 @@ void serve(const Cluster& cluster, std::uint64_t lag) {
   const auto server = grpc_server(
       Address::parse(cluster.parameter_servers[static_cast<std::size_t>(cluster.rank)], "Cluster: `parameter_servers`"),
       cluster.interface, cluster.credentials, store, text("parameter server ", cluster.rank, " cannot serve"));
+  std::promise<void> ended;
   StepMember member(grpc_client(cluster.meeting(), cluster.credentials, "rank 0"), cluster,
                     static_cast<std::size_t>(cluster.ranks() + cluster.rank), drawn_name());
   member.join(detail::ParameterServerGroup::fingerprint_of(cluster, lag));
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::optional<std::string> why;
-  bool is_well = false;
-  member.start_beating([&](const std::string& reason, bool in_order) {
-    const std::lock_guard lock(mutex);
-    why = reason;
-    is_well = in_order;
-    changed.notify_all();
-  });
-  {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return why.has_value(); });
+  member.start_beating([&](const std::exception_ptr& why) { ended.set_exception(why); });
+  try {
+    ended.get_future().get();
+  } catch (const TrainingOver&) {  // as it should
+  } catch (const std::exception& error) {
+    throw Unavailable(text("parameter server ", cluster.rank, ": ", error.what()));
   }
   server->stop(1s);
-  require<Unavailable>(is_well, "parameter server ", cluster.rank, ": ", *why);
 }
 
 std::shared_ptr<detail::ParameterServerGroup> group_of(const Cluster& cluster, ParameterServerOptions options) {

@@ -47,8 +47,8 @@ ParameterServerGroup::ParameterServerGroup(const Cluster& cluster, int max_stale
       layout_(cluster.servers()) {
   try {
     meet();
-  } catch (const std::exception& error) {
-    note_failure(std::current_exception(), error.what());
+  } catch (const std::exception&) {
+    note_failure(std::current_exception());
     end();
     throw;
   }
@@ -88,7 +88,7 @@ void ParameterServerGroup::meet() {
     joining_threads.emplace_back([this, i, &print] {
       try {
         members_[i]->join(print);
-      } catch (const std::exception& error) { note_failure(std::current_exception(), error.what()); }
+      } catch (const std::exception&) { note_failure(std::current_exception()); }
     });
   std::string run;
   try {
@@ -120,8 +120,11 @@ void ParameterServerGroup::meet() {
   if (is_chief)
     for (ParameterClient& server : servers_) server.begin();
   if (!cluster_.in_process) {
-    main_->start_beating([this](const std::string& why, bool in_order) {
-      if (!in_order) note_failure(std::make_exception_ptr(Unavailable(why)), why);
+    main_->start_beating([this](const std::exception_ptr& why) {
+      try {
+        std::rethrow_exception(why);
+      } catch (const LeftOff&) {  // all is done, or this process leaves
+      } catch (...) { note_failure(why); }
     });
     main_->agree(0);  // servers know of the training
   }
@@ -190,7 +193,7 @@ void ParameterServerGroup::work(StepMember& member, Clients servers) {
     }
   } catch (const LeftOff&) {  // the end
   } catch (const std::exception& error) {
-    note_failure(std::current_exception(), error.what());
+    note_failure(std::current_exception());
     member.fail(error.what());
   }
 }
@@ -242,15 +245,25 @@ void ParameterServerGroup::note_committed(std::uint64_t committed) {
   changed_.notify_all();
 }
 
-void ParameterServerGroup::note_failure(std::exception_ptr error, const std::string& why) {
+void ParameterServerGroup::note_failure(const std::exception_ptr& error) {
+  std::string why = "an error without a reason";
+  bool is_gone = false;
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& given) {
+    why = given.what();
+    is_gone = dynamic_cast<const DeskGone*>(&given) != nullptr;
+  } catch (...) {}
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (is_gone) changed_.wait_for(lock, 300ms, [&] { return is_over_ || !failure_.empty(); });
     if (failure_.empty()) {
-      failure_ = why.empty() ? "an error without a reason" : why;
-      error_ = std::move(error);
+      failure_ = why;
+      error_ = error;
     }
   }
   changed_.notify_all();
+  for (const auto& place : places_) place->client->cancel();  // who waits for a server, which may be gone, too
 }
 
 // ---------------------------------------------------------------- the thread of the program
@@ -260,7 +273,7 @@ template <class Work> auto ParameterServerGroup::attempt(Work work) {
   try {
     return work();
   } catch (const std::exception& error) {
-    note_failure(std::current_exception(), error.what());
+    note_failure(std::current_exception());
     main_->fail(error.what());
     std::exception_ptr first;
     {

@@ -82,7 +82,8 @@ class ParameterServerGroup final : public ReplicaGroup {
   void take_values();
   void wait_for_all() { note_committed(main_->round(scheduled_, scheduled_).committed); }
   void note_committed(std::uint64_t committed);
-  void note_failure(std::exception_ptr error, const std::string& why);
+  /// The first one counts; but why rank 0 is gone another thread may hear at the same time.
+  void note_failure(const std::exception_ptr& error);
   void check_usable(std::string_view what);
   template <class Work> auto attempt(Work work);
   void end();
@@ -111,7 +112,7 @@ class ParameterServerGroup final : public ReplicaGroup {
   std::deque<std::shared_ptr<const ScheduledStep>> waiting_;  // not known to be done, by number
   std::uint64_t scheduled_ = 0;
   std::exception_ptr error_;
-  std::string failure_;
+  std::string failure_;  // what it says; empty: there is none
   bool is_over_ = false;
   std::vector<std::thread> threads_;
 };
