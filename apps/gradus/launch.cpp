@@ -34,7 +34,7 @@ std::string how_it_ended(const siginfo_t& ended) {
 class Launcher {
  public:
   explicit Launcher(const LaunchArguments& arguments)
-      : arguments_(arguments), settings_(static_cast<int>(arguments.ranks)) {
+      : arguments_(arguments), settings_(static_cast<int>(arguments.ranks + arguments.servers)) {
     signals_ = signalfd(-1, &settings_.awaited(), SFD_CLOEXEC | SFD_NONBLOCK);
     require<Unavailable>(signals_ >= 0, "launch: signals cannot be awaited: ", std::generic_category().message(errno));
   }
@@ -64,11 +64,13 @@ class Launcher {
     ranks_.clear();
     is_ending_ = false;
     deadline_.reset();
-    const int ranks = static_cast<int>(arguments_.ranks);
-    const MeetingOfRanks meeting = new_meeting(ranks, arguments_.port);
-    for (int rank = 0; rank < ranks; ++rank) {
-      const std::string prefix = ranks > 1 ? text('[', rank, "] ") : "";
-      ranks_.push_back(start_rank(rank, arguments_.program, environment_of_rank(rank, meeting), prefix, settings_));
+    meeting_ = new_meeting(static_cast<int>(arguments_.ranks), arguments_.port, static_cast<int>(arguments_.servers));
+    for (int process = 0; process < meeting_.processes(); ++process) {
+      std::string prefix;
+      if (process >= meeting_.ranks) prefix = text("[server ", process - meeting_.ranks, "] ");
+      else if (meeting_.processes() > 1) prefix = text('[', process, "] ");
+      ranks_.push_back(
+          start_rank(process, arguments_.program, environment_of_rank(process, meeting_), prefix, settings_));
       ++living_;
     }
   }
@@ -140,7 +142,7 @@ class Launcher {
     --living_;
     pass_on_last_words(rank);
     if (!is_well && !is_ending_) {
-      say(text("rank ", rank.rank, ' ', how_it_ended(ended)));
+      say(text(meeting_.name_of(rank.rank), ' ', how_it_ended(ended)));
       end_all(SIGTERM);
     }
     if (living_ == 0) close_streams();
@@ -190,7 +192,8 @@ class Launcher {
   const LauncherSettings settings_;
   int signals_ = -1;
   QueuedOutput output_;
-  std::vector<RankProcess> ranks_;
+  MeetingOfRanks meeting_;
+  std::vector<RankProcess> ranks_;  // parameter servers behind them
   int living_ = 0;
   bool is_ending_ = false;  // all of them: one has failed, a signal has come, or nobody reads what they write
   std::optional<Clock::time_point> deadline_;
