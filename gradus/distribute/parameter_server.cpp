@@ -12,15 +12,15 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Returns when the training has ended as it should.
-void serve(const Cluster& cluster, std::uint64_t lag) {
-  ParameterStore store;
+void serve(const Cluster& cluster, const ParameterServerOptions& options) {
+  ParameterStore store(detail::ParameterServerGroup::options_of_store(options, cluster.rank));
   const auto server = grpc_server(
       Address::parse(cluster.parameter_servers[static_cast<std::size_t>(cluster.rank)], "Cluster: `parameter_servers`"),
       cluster.interface, cluster.credentials, store, text("parameter server ", cluster.rank, " cannot serve"));
   std::promise<void> ended;
   StepMember member(grpc_client(cluster.meeting(), cluster.credentials, "rank 0"), cluster,
                     static_cast<std::size_t>(cluster.ranks() + cluster.rank), drawn_name());
-  member.join(detail::ParameterServerGroup::fingerprint_of(cluster, lag));
+  member.join(detail::ParameterServerGroup::fingerprint_of(cluster, options.max_staleness));
   member.start_beating([&](const std::exception_ptr& why) { ended.set_exception(why); });
   try {
     ended.get_future().get();
@@ -31,7 +31,7 @@ void serve(const Cluster& cluster, std::uint64_t lag) {
   server->stop(1s);
 }
 
-std::shared_ptr<detail::ParameterServerGroup> group_of(const Cluster& cluster, ParameterServerOptions options) {
+std::shared_ptr<detail::ParameterServerGroup> group_of(const Cluster& cluster, const ParameterServerOptions& options) {
   check_options("ParameterServerStrategy", options);
   cluster.check();
   require(cluster.servers() > 0,
@@ -41,10 +41,10 @@ std::shared_ptr<detail::ParameterServerGroup> group_of(const Cluster& cluster, P
           "ParameterServerStrategy: an evaluator stands beside the cluster: restore checkpoints in it, and evaluate "
           "without the strategy");
   if (cluster.task == TaskType::parameter_server) {
-    serve(cluster, static_cast<std::uint64_t>(std::min(options.max_staleness, cluster.ranks() - 1)));
+    serve(cluster, options);
     std::exit(0);
   }
-  return std::make_shared<detail::ParameterServerGroup>(cluster, options.max_staleness);
+  return std::make_shared<detail::ParameterServerGroup>(cluster, options);
 }
 
 }  // namespace

@@ -39,10 +39,11 @@ constexpr const char* differing =
 
 }  // namespace
 
-ParameterServerGroup::ParameterServerGroup(const Cluster& cluster, int max_staleness)
+ParameterServerGroup::ParameterServerGroup(const Cluster& cluster, const ParameterServerOptions& options)
     : ReplicaGroup({default_device()}, 0),
       cluster_(cluster),
-      lag_(static_cast<std::uint64_t>(std::min(max_staleness, cluster.ranks() - 1))),
+      options_(options),
+      lag_(static_cast<std::uint64_t>(std::min(options.max_staleness, cluster.ranks() - 1))),
       incarnation_(drawn_name()),
       layout_(cluster.servers()) {
   try {
@@ -62,7 +63,7 @@ void ParameterServerGroup::meet() {
     desk_ = std::make_unique<StepDesk>(StepDeskTerms{.ranks = cluster_.ranks(),
                                                      .servers = cluster_.in_process ? 0 : cluster_.servers(),
                                                      .version = std::string(version()),
-                                                     .fingerprint = fingerprint_of(cluster_, lag_),
+                                                     .fingerprint = fingerprint_of(cluster_, options_.max_staleness),
                                                      .run = drawn_name(),
                                                      .heartbeat = cluster_.heartbeat,
                                                      .is_watching = !cluster_.in_process});
@@ -76,7 +77,7 @@ void ParameterServerGroup::meet() {
   // Ranks of a simulated cluster join each by itself; servers of it do not.
   Cluster joining = cluster_;
   if (cluster_.in_process) joining.parameter_servers.clear();
-  const std::string print = fingerprint_of(cluster_, lag_);
+  const std::string print = fingerprint_of(cluster_, options_.max_staleness);
   const auto seat = static_cast<std::size_t>(cluster_.in_process ? 0 : cluster_.rank);
   main_ = std::make_unique<StepMember>(asking(), joining, seat, incarnation_);
   const std::size_t workers = cluster_.in_process ? static_cast<std::size_t>(cluster_.ranks()) : 1;
@@ -102,7 +103,7 @@ void ParameterServerGroup::meet() {
   for (int i = 0; i < cluster_.servers(); ++i) {
     auto place = std::make_shared<ParameterServerPlace>();
     if (cluster_.in_process) {
-      stores_.push_back(std::make_unique<ParameterStore>());
+      stores_.push_back(std::make_unique<ParameterStore>(options_of_store(options_, i)));
       place->client = in_process_client(*stores_.back());
       place->name = text("parameter server ", i);
     } else {
@@ -133,8 +134,15 @@ void ParameterServerGroup::meet() {
         [this, i, servers = clients(text("worker ", i))]() mutable { work(*members_[i], std::move(servers)); });
 }
 
-std::string ParameterServerGroup::fingerprint_of(const Cluster& cluster, std::uint64_t lag) {
-  return text("parameter servers, ", cluster.ranks(), " workers and ", cluster.servers(), " servers, lag ", lag);
+std::string ParameterServerGroup::fingerprint_of(const Cluster& cluster, int max_staleness) {
+  return text("parameter servers, ", cluster.ranks(), " workers and ", cluster.servers(), " servers, max_staleness ",
+              max_staleness);
+}
+
+ParameterStore::Options ParameterServerGroup::options_of_store(const ParameterServerOptions& options, int server) {
+  ParameterStore::Options out{.snapshot_steps = static_cast<std::uint64_t>(options.checkpoint_steps)};
+  if (!options.checkpoints.empty()) out.checkpoints = options.checkpoints / text("server-", server);
+  return out;
 }
 
 ParameterServerGroup::Clients ParameterServerGroup::clients(const std::string& sender) const {

@@ -7,6 +7,7 @@
 #include <set>
 #include "gradus/distribute/parameter_client.h"
 #include "gradus/distribute/parameter_layout.h"
+#include "gradus/distribute/parameter_server.h"
 #include "gradus/distribute/parameter_store.h"
 #include "gradus/distribute/replica_group.h"
 #include "gradus/distribute/step_desk.h"
@@ -36,11 +37,12 @@ struct ScheduledStep {
 
 class ParameterServerGroup final : public ReplicaGroup {
  public:
-  ParameterServerGroup(const Cluster& cluster, int max_staleness);
+  ParameterServerGroup(const Cluster& cluster, const ParameterServerOptions& options);
   ~ParameterServerGroup() override;
 
   /// What all processes of a training have to have in common.
-  static std::string fingerprint_of(const Cluster& cluster, std::uint64_t lag);
+  static std::string fingerprint_of(const Cluster& cluster, int max_staleness);
+  static ParameterStore::Options options_of_store(const ParameterServerOptions& options, int server);
   void schedule(const StepIdentity& identity, In batch, const StaticArguments& statics, const Body& body);
   StepLoss join();
 
@@ -89,6 +91,7 @@ class ParameterServerGroup final : public ReplicaGroup {
   void end();
 
   const Cluster cluster_;
+  const ParameterServerOptions options_;
   const std::uint64_t lag_;
   const std::string incarnation_;
   const int exceptions_before_ = std::uncaught_exceptions();

@@ -100,6 +100,7 @@ std::string StepMember::await(const std::string& question, StepAnswer wanted, st
       if (done > committed) begin = now;  // it goes on
       committed = done;
       missing = reader.words(most_text, "who is missing");
+      std::this_thread::sleep_for(5ms);  // it may have been answered at once
     }
     const std::string state = text(doing, " waits for ", missing, " for ", seconds_of(now - begin), " s");
     require<Unavailable>(now < begin + cluster_.timeout, state,

@@ -141,6 +141,43 @@ void lose_one(const ProcessOfTest& process, int signal) {
 const ProcessJob kill_job("process killed", [](const ProcessOfTest& process) { lose_one(process, SIGKILL); });
 const ProcessJob stop_job("process stopped", [](const ProcessOfTest& process) { lose_one(process, SIGSTOP); });
 
+/// A server is killed and started again in the midst of the training, as by a launcher: nothing is lost.
+const ProcessJob back_job("server again", [](const ProcessOfTest& process) {
+  const Cluster cluster = cluster_of_test(process);
+  if (cluster.task == TaskType::parameter_server)
+    process.publish(text("server ", cluster.rank), std::to_string(getpid()));
+  std::string bytes;
+  {
+    const ParameterServerStrategy strategy(
+        cluster, {.max_staleness = 2, .checkpoints = process.folder / "checkpoints", .checkpoint_steps = 3});
+    bytes = trained(strategy, [&](int step) {
+      if ((step != 4 && step != 9) || process.rank != 1) return;
+      const std::string victim = step == 4 ? "server 1" : "server 0";
+      kill(std::stoi(process.fetch(victim)), SIGKILL);
+      if (fork() != 0) return;
+      setenv("GRADUS_TEST_RANK", step == 4 ? "3" : "2", 1);
+      execl("/proc/self/exe", "/proc/self/exe", "--gtest_filter=Processes.RunTheJobOfTheirRank", nullptr);
+      _exit(1);
+    });
+  }
+  check_bits(process, bytes);
+});
+
+/// The same without checkpoints.
+const ProcessJob blank_job("server again, blank", [](const ProcessOfTest& process) {
+  const Cluster cluster = cluster_of_test(process);
+  if (cluster.task == TaskType::parameter_server) process.publish("server", std::to_string(getpid()));
+  const ParameterServerStrategy strategy(cluster, {.max_staleness = 2});
+  trained(strategy, [&](int step) {
+    if (step != 4 || process.rank != 1) return;
+    kill(std::stoi(process.fetch("server")), SIGKILL);
+    if (fork() != 0) return;
+    setenv("GRADUS_TEST_RANK", "2", 1);
+    execl("/proc/self/exe", "/proc/self/exe", "--gtest_filter=Processes.RunTheJobOfTheirRank", nullptr);
+    _exit(1);
+  });
+});
+
 const ProcessJob failing_job("worker fails", [](const ProcessOfTest& process) {
   const ParameterServerStrategy strategy(cluster_of_test(process), {.max_staleness = 2});
   trained(strategy, [&](int step) {
@@ -236,6 +273,17 @@ TEST_F(ParameterServers, AStoppedWorkersStepIsDoneByAnother) {
 
 TEST_F(ParameterServers, AWorkerComesAgain) { expect_all_well(run("worker again", 3, 1)); }
 
+TEST_F(ParameterServers, AServerComesBackWithItsValues) {
+  const auto ended = run("server again", 2, 2);
+  for (const std::size_t rank : {0, 1}) EXPECT_EQ(ended[rank].problem, "");
+  for (const std::size_t server : {2, 3}) EXPECT_TRUE(ended[server].was_killed);
+  expect_errors({ended.begin(), ended.begin() + 2}, nobody, "");
+}
+
+TEST_F(ParameterServers, SayThatAServerHasLostItsValues) {
+  expect_errors(run("server again, blank", 2, 1), 2, "started anew without a checkpoint");
+}
+
 TEST_F(ParameterServers, NameTheServerThatIsLost) {
   for (const char* job : {"process killed", "process stopped"})
     expect_errors(run(job, 2, 1, {{"GRADUS_TEST_VICTIM", "server"}}), 2, "parameter server 0");
@@ -258,7 +306,7 @@ TEST_F(ParameterServers, RefuseWhatDiffers) {
   expect_errors(run("other programs", 2, 1), nobody, "other programs, batches or random numbers");
   expect_errors(run("other batches", 2, 1), nobody, "other programs, batches or random numbers");
   expect_errors(run("other counts", 2, 1), nobody, "another number of steps");
-  expect_errors(run("other staleness", 2, 1), nobody, "lag 1");
+  expect_errors(run("other staleness", 2, 1), nobody, "max_staleness 1");
   const auto token = run("other token", 2, 1);
   expect_says(token[1].problem, "GRADUS_TOKEN");
   expect_says(token[0].problem, "rank 1");
