@@ -114,6 +114,40 @@ TEST(ParameterServer, InStepHasTheBitsOfOneProcess) {
   compare("Lamb", plain, Lamb({.learning_rate = 1e-2}));
 }
 
+/// Two optimizers in one step, the second of which sees what the first has done, and gradients of several parts.
+TEST(ParameterServer, StepsOfSeveralOptimizers) {
+  const auto trained = [](std::optional<ParameterServerOptions> options) {
+    set_seed(3);
+    Sequential generator{Dense(8, tanh), Dense(5)}, critic{Dense(8, relu), Dense(1)};
+    Adam of_generator({.learning_rate = 1e-2}), of_critic({.learning_rate = 2e-2, .clipvalue = 0.5});
+    const auto step = function([&](Tensor x) {
+      GradientTape first;
+      const Loss real = Loss::mean(critic(x, training)) * -1;
+      Gradients gradients = first.gradient(real, critic.trainable_variables());
+      GradientTape second;
+      const Loss fake = Loss::mean(critic(generator(x, training), training));
+      gradients += second.gradient(fake, critic.trainable_variables());
+      of_critic.apply_gradients(gradients);
+      GradientTape third;
+      const Loss loss = Loss::mean(critic(generator(x, training), training)) * -1;
+      of_generator.apply_gradients(third.gradient(loss, generator.trainable_variables()));
+      return loss;
+    });
+    std::optional<ParameterServerStrategy> strategy;
+    if (options) strategy.emplace(Cluster::simulated(3, 2), *options);
+    double loss = 0;
+    for (const auto& [x, y] : Batches().all()) {
+      if (strategy) strategy->schedule(step, x);
+      else loss += step(x).sum().item();
+    }
+    if (strategy) loss = strategy->join().sum().item();
+    return values_of(generator.variables() + critic.variables() + of_generator.variables() + of_critic.variables(),
+                     static_cast<float>(loss));
+  };
+  expect_same_bits(trained({}), trained(ParameterServerOptions()), "in step");
+  expect_same_bits(trained(ParameterServerOptions{2}), trained(ParameterServerOptions{2}), "late");
+}
+
 TEST(ParameterServer, LateGradientsAreThoseByHand) {
   const auto model = [] { return Sequential{Dense(6, tanh), Dense(3)}; };
   const auto compare = [&](const std::string& what, const auto& optimizer) {
