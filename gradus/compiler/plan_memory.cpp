@@ -110,7 +110,7 @@ class Sharer {
 
  private:
   void look_at(int s) {
-    const Step& step = steps_[s];
+    const Step& step = steps_[at(s)];
     std::vector<int>& storages = reads_.emplace_back();
     for (const Read& read : reads_of(graph_, step)) {
       storages.push_back(read.storage);
@@ -125,10 +125,10 @@ class Sharer {
     int first = output;
     for (;;) {
       const int writer = writer_[first];
-      const int from = writer < 0 ? -1 : changed_by(graph_, steps_[writer]);
+      const int from = writer < 0 ? -1 : changed_by(graph_, steps_[at(writer)]);
       if (from < 0 || yielded_[from] || last_reader_[from] > writer) return first;
       const int maker = writer_[from];
-      if (maker < 0 || steps_[maker].kind == Step::Kind::control) return first;
+      if (maker < 0 || steps_[at(maker)].kind == Step::Kind::control) return first;
       sharing_.inside.push_back({from, output});
       first = from;
     }

@@ -8,7 +8,7 @@ namespace {
 // %0 -> %2 -> %3; %1 is read by nobody, %4 by nobody, and no output.
 const char* const written = R"(%0 = input : f32[2]
 %1 = input : f32[2]
-%2 = negate %0 : f32[2]
+%2 = log %0 : f32[2]
 %3 = exp %2 : f32[2]
 %4 = exp %0 : f32[2]
 return %3

@@ -93,7 +93,7 @@ template <class T> [[gnu::always_inline]] inline Vector<T> exponential(Vector<T>
 /// lacks is computed with and never read.
 template <class T> struct PerQuery {
   static constexpr std::int64_t vectors = block_queries / vector_lanes<T>;
-  Vector<T> of[vectors];
+  Vector<T> of[std::size_t{vectors}];
 };
 /// The lanes of a sum along keys: those of key j are j modulo 16.
 template <class T> struct Sums {
