@@ -39,6 +39,7 @@
 #include "gradus/data/dataset.h"
 #include "gradus/data/files.h"
 #include "gradus/distribute/cluster.h"
+#include "gradus/distribute/parameter_server.h"
 #include "gradus/distribute/strategy.h"
 #include "gradus/formats/idx.h"
 #include "gradus/formats/image.h"

@@ -2,6 +2,7 @@
 #include "gradus/function/trace.h"
 #include <algorithm>
 #include "gradus/ops/random_key.h"
+#include "gradus/ops/views.h"
 
 namespace gradus {
 
@@ -102,6 +103,11 @@ void Trace::fail_endless() const {
 }
 
 Tensor Trace::next_key() { return fold_key(memory_->call_key(), ordinals_++); }
+
+Tensor Trace::given(const Tensor& x) {
+  if (!keeps_given_ || !x.defined()) return x;
+  return given_.emplace_back(Given{x, apply(ReshapeOp{x.shape()}, x)}).as_seen;
+}
 
 void Trace::watch_flag(std::shared_ptr<const std::atomic<bool>> flag, const std::string& name) {
   const WatchedFlag now{flag, flag->load(std::memory_order_acquire), name};
