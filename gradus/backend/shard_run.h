@@ -38,6 +38,15 @@ class ShardRun {
   /// Makes the results. All processes ask for the same sums in the same order.
   virtual void add_up(std::span<Sum> sums) = 0;
 
+  /// Whether sums may begin before all parts of all of them are there. Then, before add_up:
+  virtual bool begins_early() const { return false; }
+  /// These sums will be asked for, in this order; their parts are not there yet.
+  virtual void expect(std::span<Sum>) {}
+  /// Sum `i` of those has its parts.
+  virtual void is_there(std::size_t) {}
+  /// Moves what can be moved without waiting.
+  virtual void drive() {}
+
   /// Of the program that runs on this thread now; null: none.
   static ShardRun* current() { return CallContext::here().shards; }
 

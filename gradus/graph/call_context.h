@@ -13,6 +13,7 @@ class CallSeed;
 class Context;
 class OutermostCall;
 class ReadListener;
+class RunListener;
 class ShardRun;
 class Trace;
 enum class CallMode;
@@ -27,6 +28,7 @@ struct CallContext {
   CallScope* layers = nullptr;            // the outermost call of a layer
   OutermostCall* outermost = nullptr;     // and what it found
   const ActiveCall* active = nullptr;     // the innermost call of a function
+  RunListener* run_listener = nullptr;    // of the program that starts next
   ShardRun* shards = nullptr;             // of the batch that programs run on; null: the batch is one shard
   CallMode mode{};
   std::uint32_t scope = 0;  // that ops are recorded in

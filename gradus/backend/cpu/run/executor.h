@@ -4,9 +4,19 @@
 
 namespace gradus {
 
+/// Called by the thread that leads a run, between jobs: those before `job` of the binding are done. It throws nothing.
+class JobListener {
+ public:
+  virtual void done_before(int job) noexcept = 0;
+
+ protected:
+  ~JobListener() = default;
+};
+
 /// `slots` says where every value lies, `arena` is where the binding's offsets begin. Stops after the stage in which
 /// `error` was set. Whether the whole team did it.
-bool execute(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error);
+bool execute(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error,
+             JobListener* listener = nullptr);
 
 /// The same within a team that runs already: each member calls it with a table of slots of its own and the same
 /// memory behind them. What was written before is seen in it; whoever reads its results has to meet first.
