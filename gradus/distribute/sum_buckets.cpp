@@ -82,9 +82,14 @@ void SumBuckets::drive() {
   note_ended();
 }
 
+bool SumBuckets::have_ended() const {
+  return std::ranges::all_of(std::span(buckets_).first(started_),
+                             [&](const Bucket& bucket) { return collectives_.is_done(bucket.under_way); });
+}
+bool SumBuckets::are_done() const { return started_ == buckets_.size() && have_ended(); }
+
 void SumBuckets::note_ended() {
-  const auto is_done = [&](const Bucket& bucket) { return collectives_.is_done(bucket.under_way); };
-  if (!is_under_way_ || !std::ranges::all_of(std::span(buckets_).first(started_), is_done)) return;
+  if (!is_under_way_ || !have_ended()) return;
   is_under_way_ = false;
   seconds_ += seconds_since(since_);
 }

@@ -28,6 +28,8 @@ class SumBuckets {
   void is_there(std::size_t i);
   /// Moves what can be moved without waiting.
   void drive();
+  /// Whether all have begun and come to their end.
+  bool are_done() const;
   /// All parts are there. Fills the results.
   void finish(Traffic& traffic);
 
@@ -44,6 +46,7 @@ class SumBuckets {
   };
   void start_complete();
   void start(Bucket& bucket);
+  bool have_ended() const;  // those that were started
   void note_ended();
 
   Collectives& collectives_;
