@@ -51,6 +51,7 @@ template <class A, class B> struct replica_result<std::pair<A, B>> {
 template <class... R> struct replica_result<std::tuple<R...>> {
   using type = std::tuple<typename replica_result<R>::type...>;
 };
+/// What a step that gives R gives from a strategy.
 template <class R> using replica_result_t = typename replica_result<R>::type;
 
 /// How a strategy of one's own adds: one part a replica in, in their order; their sum for each replica out.
@@ -186,6 +187,7 @@ struct DefaultStrategy : Strategy {
   DefaultStrategy();
 };
 
+/// Options of MirroredStrategy.
 struct MirroredOptions {
   std::vector<Device> devices = {};  // one replica each; none: all GPUs, or without any the processor
   int micro_shards = 0;              // in how many shards a batch is divided; 0: one a replica
@@ -198,6 +200,7 @@ struct MirroredStrategy : Strategy {
   explicit MirroredStrategy(MirroredOptions options);
 };
 
+/// Options of MultiWorkerMirroredStrategy.
 struct MultiWorkerOptions {
   int micro_shards = 0;              // in how many shards a batch is divided; 0: one a replica
   std::vector<Device> devices = {};  // of this process, one replica each; none: all GPUs, or without any the processor

@@ -29,10 +29,12 @@
 
 namespace gradus {
 
+/// A compiled function; made by function(). Copies share what was compiled.
 template <class F> class Function {
  public:
   Function(F f, FunctionOptions options) : core_(std::make_shared<Core>(std::move(f), std::move(options))) {}
 
+  /// Calls it: traces and compiles if no variant fits, then runs the program. The result has the type that f gives.
   template <class... A>
     requires(detail::kind_of_call<F, A...>() == detail::CallKind::right)
   auto operator()(const A&... arguments) const -> std::invoke_result_t<const F&, traced_t<A>...>;
@@ -59,6 +61,7 @@ template <class F> class Function {
   template <class... A>
     requires(detail::kind_of_call<F, A...>() == detail::CallKind::result)
   void operator()(const A&...) const = delete;  // it gives Tensors, Loss, Gradients, tuples of them, or nothing
+  /// A report: kernels, memory, variants, and the reasons of retraces.
   Explanation explain() const { return core().traced.explain(); }
 
   // For the rooms of the library.
@@ -81,6 +84,7 @@ template <class F> class Function {
   std::shared_ptr<Core> core_;
 };
 
+/// f as a compiled function.
 template <class F> Function<F> function(F f, FunctionOptions options = {}) {
   return {std::move(f), std::move(options)};
 }
