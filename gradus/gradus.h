@@ -42,6 +42,7 @@
 #include "gradus/data/files.h"
 #include "gradus/data/pipeline.h"
 #include "gradus/distribute/cluster.h"
+#include "gradus/distribute/parameter_server.h"
 #include "gradus/distribute/per_replica.h"
 #include "gradus/distribute/strategy.h"
 #include "gradus/formats/csv.h"

@@ -15,28 +15,27 @@ struct PlannedMemory {
     std::int64_t bytes;
     int first, last;  // steps
   };
-  std::vector<Step> steps = {};
-  std::vector<Temporary> temporaries = {};
-  std::vector<double> costs = {};  // per step: estimated nanoseconds
-  std::int64_t bytes = 0;          // of all temporaries, laid out
+  Numbered<Step> steps = {};
+  Numbered<Temporary> temporaries = {};
+  Numbered<double> costs = {};  // per step: estimated nanoseconds
+  std::int64_t bytes = 0;       // of all temporaries, laid out
 };
 
 /// A graph whose values stand in the order of execution, so that what is inserted before a step is late.
 struct Arranged {
   Graph graph;
   PlannedMemory memory;
-  // Per value:
-  std::vector<int> copies;                // the group of copies that it belongs to; 0: none
-  std::vector<int> origins;               // in the graph before anything was copied: equal of equal values
-  std::vector<int> step;                  // of which it is a member; -1: none
-  std::vector<int> temporary;             // which one it is; -1: it is not stored, or not in the arena
-  std::vector<bool> yielded;              // its memory is an output's
-  std::vector<std::vector<int>> readers;  // steps that read it from memory
+  PerValue<int> copies;                // the group of copies that it belongs to; 0: none
+  PerValue<int> origins;               // in the graph before anything was copied: equal of equal values
+  PerValue<int> step;                  // of which it is a member; -1: none
+  PerValue<int> temporary;             // which one it is; -1: it is not stored, or not in the arena
+  PerValue<bool> yielded;              // its memory is an output's
+  PerValue<std::vector<int>> readers;  // steps that read it from memory
 };
 
 struct CopiedGraph {
   Graph graph;
-  std::vector<int> copies, origins;  // as above
+  PerValue<int> copies, origins;  // as above
 };
 
 /// A graph that is made of another one, with what is known of its values.
@@ -57,11 +56,11 @@ Arranged arrange(const CopiedGraph& given, PlannedMemory memory);
 struct LateCopy {
   std::vector<int> values;
   int reader = -1;
-  std::vector<bool> again;   // per value: computed again
-  std::vector<int> instead;  // per value: an equal one that is alive when the reader runs; -1: none
-  bool each = false;         // each reader has copies of its own
-  double cost = 0;           // estimated nanoseconds
-  std::int64_t freed = 0;    // bytes at the step where it is proposed
+  PerValue<bool> again;    // computed again
+  PerValue<int> instead;   // an equal one that is alive when the reader runs; -1: none
+  bool each = false;       // each reader has copies of its own
+  double cost = 0;         // estimated nanoseconds
+  std::int64_t freed = 0;  // bytes at the step where it is proposed
 };
 /// How a copy gets operands that are not alive by then: small ones are kept longer and others are computed again, or
 /// all are kept longer.

@@ -33,7 +33,7 @@ void keep_residuals(Graph& graph, const TargetModel& target = {});
 /// bit. Without `merge` every value that is computed is a step of its own. `copies` (may be empty) says of each value
 /// which group of copies it belongs to, 0: none; a copy is computed with its own group and its late readers, never with
 /// what comes before.
-std::vector<Step> fuse(const Graph& graph, bool merge, std::span<const int> copies = {},
+std::vector<Step> fuse(const Graph& graph, bool merge, const PerValue<int>& copies = {},
                        const TargetModel& target = {});
 
 /// Products whose result nobody reads but formulas of the same elements run with these, a piece after the other, and

@@ -36,7 +36,7 @@ struct Grouping {
   const TargetModel& target;
   std::vector<Step> steps = {};
   /// Per value: which group of copies it belongs to, 0: none. Empty where nothing was copied.
-  std::vector<int> copies = {};
+  PerValue<int> copies = {};
 };
 
 struct StepPass {

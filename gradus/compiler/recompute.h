@@ -14,7 +14,7 @@
 namespace gradus {
 
 /// Plans a program of this graph, with the memory that it would take. `copies` as for fuse().
-using MemoryPlanner = std::function<PlannedMemory(const Graph& graph, std::span<const int> copies)>;
+using MemoryPlanner = std::function<PlannedMemory(const Graph& graph, const PerValue<int>& copies)>;
 
 struct Recomputed {
   Graph graph;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 #include <vector>
-#include "gradus/graph/graph.h"
+#include "gradus/graph/per_value.h"
 
 namespace gradus {
 
@@ -77,10 +77,10 @@ std::vector<int> waits_of(const Graph& graph, const Step& step);
 struct Dependencies {
   Dependencies(const Graph& graph, const std::vector<Step>& steps);
 
-  std::vector<int> maker;                 // per value: the step of which it is a member; -1: none
-  std::vector<std::vector<int>> readers;  // per storage: steps, ascending
-  std::vector<bool> is_awaited;           // per storage: a step waits for it without reading it
-  std::vector<int> depth;                 // per step: how many there are in the longest chain before it
+  PerValue<int> maker;                 // the step of which it is a member; -1: none
+  PerValue<std::vector<int>> readers;  // of a storage: steps, ascending
+  PerValue<bool> is_awaited;           // a step waits for this storage without reading it
+  Numbered<int> depth;                 // per step: how many there are in the longest chain before it
 };
 
 /// True if `step` (of loops) reads each element of `input` before it writes the same element of `output` and not after,

@@ -19,12 +19,13 @@ class ReplicaGroup {
   virtual ~ReplicaGroup();
   ReplicaGroup(const ReplicaGroup&) = delete;
 
-  int rank() const { return rank_; }
-  int ranks() const { return ranks_; }
+  /// Of this process, and how many processes there are.
+  virtual int rank() const { return rank_; }
+  virtual int ranks() const { return ranks_; }
   int replicas() const { return ranks_ * own_replicas(); }
   int shards() const { return micro_shards_ > 0 ? micro_shards_ : replicas(); }
-  StepResults run(const StepIdentity& identity, In global, StaticArguments statics, const Body& body);
-  Explanation explain(const StepIdentity& identity) { return traced_of(identity)->explain(); }
+  virtual StepResults run(const StepIdentity& identity, In global, StaticArguments statics, const Body& body);
+  virtual Explanation explain(const StepIdentity& identity) { return traced_of(identity)->explain(); }
 
   /// True if `mine` holds in any process; all ask.
   virtual bool any(bool mine) { return mine; }

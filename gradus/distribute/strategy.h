@@ -134,22 +134,8 @@ class Strategy {
     Tensors flat;
     StaticArguments statics{.values = {}, .types = &detail::types_tag<traced_t<T>...>};
     (detail::flatten_argument(global, flat, statics.values), ...);
-    const auto invoke = [&]([[maybe_unused]] In in) {
-      [[maybe_unused]] std::size_t next = 0;
-      std::tuple<traced_t<T>...> traced{detail::rebuild_argument(global, in, next)...};
-      return std::apply(step, std::move(traced));
-    };
     const auto body = [&](In in) {
-      if constexpr (std::is_void_v<Result>) {
-        invoke(in);
-        return Called{};
-      } else {
-        Result result = invoke(in);
-        detail::join_shards(result);
-        Tensors tensors;
-        detail::visit_result(result, [&](Tensor& part) { tensors.push_back(std::exchange(part, {})); });
-        return Called{std::move(tensors), std::make_shared<const Result>(std::move(result))};
-      }
+      return detail::called_with(step, in, [](auto& result) { detail::join_shards(result); }, global...);
     };
     const detail::StepResults found = run_step(detail::identity_of(step), flat, std::move(statics), body);
     if constexpr (!std::is_void_v<Result>) {

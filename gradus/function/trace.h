@@ -84,6 +84,8 @@ class Trace : public Context {
     std::string otherwise;
   };
   void require_not_negative(std::int64_t dimension, const std::string& otherwise) override;
+  /// The first that does not hold for these sizes; null: all hold.
+  static const Bound* broken(std::span<const Bound> bounds, std::span<const std::int64_t> symbols);
   const std::vector<Bound>& bounds() const { return bounds_; }
 
   /// A predicate that was asked for, in the order of asking.
@@ -105,6 +107,15 @@ class Trace : public Context {
   }
   /// True if it has looked at the fields of this object.
   bool has_looked_into(const Setup& object) const { return watched_.has_fields_of(object); }
+  /// Who cuts a step in two, as a strategy with parameter servers does, is told what optimizers make their updates of:
+  /// each such tensor gets a node of its own there.
+  struct Given {
+    Tensor made, as_seen;
+  };
+  void keep_given() { keeps_given_ = true; }
+  Tensor given(const Tensor& x);
+  const std::vector<Given>& all_given() const { return given_; }
+
   /// As watch(), of a flag, unless it was set in this trace: then it is no state of before.
   void watch_flag(std::shared_ptr<const std::atomic<bool>> flag, const std::string& name);
   void note_set(const std::atomic<bool>& flag);
@@ -153,6 +164,8 @@ class Trace : public Context {
   std::uint64_t ordinals_ = 0;
   std::size_t applications_ = 0, most_applications_ = std::numeric_limits<std::size_t>::max();
   Choices choices_, given_choices_;
+  std::vector<Given> given_;
+  bool keeps_given_ = false;
   bool knows_sizes_ = true;
   const std::uint64_t last_cell_before_;
   ClosureRange closure_;

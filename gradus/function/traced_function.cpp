@@ -85,7 +85,7 @@ struct TracedFunction::State {
   struct Run;
   Run run(const Signature& pattern, Request& request, bool is_compared = false, const Recording& other = {}) const;
   std::variant<Run, Unlike> run_open(const Signature& pattern, Request& request, const Run& known) const;
-  std::string how_it_differs(const Run& open, const Run& known, const Request& request) const;
+  static std::optional<Unlike> how_it_differs(const Run& open, const Run& known, const Request& request);
   void confirm(Variant& variant, Segment& segment, Request& request);
   std::shared_ptr<Variant> finished(Run run, const Request& request) const;
   std::shared_ptr<Variant> make_open(const Signature& pattern, Request& request, std::string& reason);
@@ -154,7 +154,8 @@ struct TracedFunction::State::Run {
   std::shared_ptr<TraceMemory> memory;
   std::optional<Draft> draft;
   WatchedState watched;
-  Recording recording;  // if asked for
+  std::vector<Trace::Bound> bounds;  // of sizes that vary
+  Recording recording;               // if asked for
 };
 
 TracedFunction::State::Run TracedFunction::State::run(const Signature& pattern, Request& request, bool is_compared,
@@ -167,6 +168,7 @@ TracedFunction::State::Run TracedFunction::State::run(const Signature& pattern, 
   trace.repeat_choices(other.choices, pattern.specs == request.signature.specs);
   Called called = request.body(trace.parameters());
   made.watched = trace.watched();
+  made.bounds = trace.bounds();
   if (is_compared) made.recording = record(trace, called);
   made.draft.emplace(trace, std::move(called), std::span<const PathStep>(), hand_on());
   made.draft->check_cells();
@@ -196,18 +198,23 @@ std::variant<TracedFunction::State::Run, Unlike> TracedFunction::State::run_open
                                                                                  const Run& known) const {
   try {
     Run open = run(pattern, request, true, known.recording);
-    std::string why = how_it_differs(open, known, request);
-    if (why.empty()) return open;
-    return Unlike{std::move(why)};
+    if (auto unlike = how_it_differs(open, known, request)) return std::move(*unlike);
+    return open;
   } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
     throw;
   } catch (const std::exception& error) { return Unlike::by(error); }
 }
 
-std::string TracedFunction::State::how_it_differs(const Run& open, const Run& known, const Request& request) const {
+std::optional<Unlike> TracedFunction::State::how_it_differs(const Run& open, const Run& known, const Request& request) {
+  const std::vector<std::int64_t> symbols = match(open.pattern, request.signature).value();
+  // An op that takes this size does so in another way: a slice ends where the dimension ends.
+  if (const Trace::Bound* broken = Trace::broken(open.bounds, symbols))
+    return Unlike{broken->otherwise, Unlike::Cause::op};
   if (!Trace::are_alike(open.recording.choices, known.recording.choices))
-    return "an op computes in another way at this size";
-  return difference(open.recording, match(open.pattern, request.signature).value(), known.recording);
+    return Unlike{"an op computes in another way at this size"};
+  std::string why = difference(open.recording, symbols, known.recording);
+  if (why.empty()) return {};
+  return Unlike{std::move(why)};
 }
 
 /// At the sizes of this call: is the C++ the program that the variant was made of? Both are traced now, so that other
@@ -280,7 +287,7 @@ std::shared_ptr<Variant> TracedFunction::State::make_open(const Signature& patte
   const bool meets_small = has_small(symbols) || (first && has_small_within(first->recording.graph, symbols));
   Run known = run(request.signature, request, true, first ? first->recording : Recording());
   try {
-    if (first && how_it_differs(*first, known, request).empty()) return finished(std::move(*first), request);
+    if (first && !how_it_differs(*first, known, request)) return finished(std::move(*first), request);
   } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
     throw;
   } catch (const Error&) { first.reset(); }  // such as a size that is negative here; told below
@@ -435,7 +442,10 @@ std::optional<Called> TracedFunction::State::attempt(Variant& variant, Request& 
       confirm(variant, *segment, request);
       return {};
     }
-    request.values.check(segment->bounds);
+    if (Trace::broken(segment->bounds, request.values.symbols())) {  // told, or not, by the C++ at this size
+      variant.unfit.insert(request.values.symbols());
+      return {};
+    }
     if (ReadListener::is_there()) segment->tell_of_reading();
     if (!segment->is_leaf()) {
       request.values.take_way(*segment);

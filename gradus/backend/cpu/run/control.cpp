@@ -14,7 +14,6 @@
 namespace gradus {
 namespace {
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 std::int64_t aligned(std::int64_t bytes) { return round_up(bytes, 64); }
 
 using Symbols = std::span<const std::int64_t>;
@@ -69,14 +68,12 @@ std::shared_ptr<const CpuProgram> compile_region(const Region& region, const std
 /// Per input of a region, whether the outputs in `wanted` depend on it.
 std::vector<bool> inputs_needed(const Region& region, const std::vector<bool>& wanted) {
   const Graph& graph = region.graph();
-  std::vector<bool> needed(at(graph.size()));
+  PerValue<bool> needed(graph);
   for (std::size_t k = 0; k < wanted.size(); ++k)
-    if (wanted[k]) needed[at(graph.outputs[k])] = true;
-  for (int i = graph.size() - 1; i >= 0; --i)
-    if (needed[at(i)])
-      for (int operand : graph[i].in) needed[at(operand)] = true;
+    if (wanted[k]) needed[graph.outputs[k]] = true;
+  needed = needed_for(graph, std::move(needed));
   std::vector<bool> result;
-  for (int i : graph.inputs) result.push_back(needed[at(i)]);
+  for (int i : graph.inputs) result.push_back(needed[i]);
   return result;
 }
 
@@ -86,7 +83,7 @@ std::vector<int> outputs_needed(std::vector<bool> wanted, std::span<const Region
     for (const Region* body : bodies) {
       const std::vector<bool> needed = inputs_needed(*body, wanted);
       for (int k = 0; k < carries; ++k)
-        if (needed[at(k)] && !wanted[at(k)]) grown = wanted[at(k)] = true;
+        if (needed[k] && !wanted[at(k)]) grown = wanted[at(k)] = true;
     }
   std::vector<int> outputs;
   for (std::size_t k = 0; k < wanted.size(); ++k)

@@ -21,7 +21,7 @@ bool failed(const ErrorWord& error) { return error.thunk.load(std::memory_order_
 /// Whether something failed before this section, so that every worker decides alike: another one may be further.
 bool failed_before(const Binding& binding, const Section& section, const ErrorWord& error) {
   const std::int64_t thunk = error.thunk.load(std::memory_order_relaxed);
-  return thunk != -1 && binding.section_of[static_cast<std::size_t>(thunk)] < &section - binding.sections.data();
+  return thunk != -1 && binding.section_of[at(thunk)] < &section - binding.sections.data();
 }
 
 /// The arguments of this job for this worker.

@@ -121,8 +121,7 @@ void CpuProgram::State::run(const Binding& binding, std::span<const Ref<Buffer>>
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const OutputSource& source = binding.outputs[k];
     if (source.slot < 0) {
-      outputs[k] = source.input >= 0 ? inputs[static_cast<std::size_t>(source.input)]
-                                     : outputs[static_cast<std::size_t>(source.earlier)];
+      outputs[k] = source.input >= 0 ? inputs[at(source.input)] : outputs[at(source.earlier)];
       continue;
     }
     if (!outputs[k]) outputs[k] = Buffer::allocate(source.bytes);
@@ -150,7 +149,7 @@ void CpuProgram::State::run(const Binding& binding, std::span<const Ref<Buffer>>
 std::exception_ptr CpuProgram::State::failure(const Binding& binding, const ErrorWord& error) const {
   if (error.nested) return error.nested;
   const auto thunk = static_cast<std::size_t>(error.thunk.load());
-  const Step& step = steps[static_cast<std::size_t>(lowered.thunks[thunk].step)];
+  const Step& step = steps[at(lowered.thunks[thunk].step)];
   const Value& value = (*graph)[step.members.front()];
   std::string message = with_number(binding.failures[thunk], "{value}", error.value);
   message = with_number(std::move(message), "{index}", error.index);
@@ -166,8 +165,8 @@ void CpuProgram::State::add_times(const Binding& binding, std::vector<Kernel>& k
     const bool together = !section.alone && binding.team > 1;
     if (together) ++stage;
     for (int i = section.first; i < section.last; ++i) {
-      const Job& job = binding.jobs[static_cast<std::size_t>(i)];
-      const auto k = static_cast<std::size_t>(lowered.thunks[static_cast<std::size_t>(job.thunk)].step);
+      const Job& job = binding.jobs[at(i)];
+      const auto k = static_cast<std::size_t>(lowered.thunks[at(job.thunk)].step);
       kernels[k].seconds += job.cost * 1e-9;
       if (seen[k]) continue;
       seen[k] = true;
@@ -182,14 +181,14 @@ void CpuProgram::State::add_memory(const Binding& binding, std::vector<Kernel>& 
   for (std::size_t i = 0; i < binding.temporaries.size(); ++i) {
     const Temporary& t = schedule.temporaries[i];
     if (t.last < t.first) continue;  // of a step without work
-    alive[static_cast<std::size_t>(t.first)] += binding.bytes[i];
-    alive[static_cast<std::size_t>(binding.last_stages[i]) + 1] -= binding.bytes[i];
+    alive[at(t.first)] += binding.bytes[i];
+    alive[at(binding.last_stages[i]) + 1] -= binding.bytes[i];
   }
   std::int64_t bytes = 0;
   for (std::size_t stage = 0; stage < schedule.stages.size(); ++stage) {
     bytes += alive[stage];
     for (int t : schedule.stages[stage]) {
-      Kernel& kernel = kernels[static_cast<std::size_t>(lowered.thunks[static_cast<std::size_t>(t)].step)];
+      Kernel& kernel = kernels[at(lowered.thunks[at(t)].step)];
       kernel.bytes_alive = std::max(kernel.bytes_alive, static_cast<std::size_t>(bytes));
     }
   }
@@ -199,7 +198,7 @@ void CpuProgram::State::add_memory(const Binding& binding, std::vector<Kernel>& 
 void CpuProgram::State::add_measured(std::vector<Kernel>& kernels, double calls) const {
   if (!lowered.times || calls == 0) return;
   for (std::size_t t = 0; t < lowered.thunks.size(); ++t) {
-    Kernel& kernel = kernels[static_cast<std::size_t>(lowered.thunks[t].step)];
+    Kernel& kernel = kernels[at(lowered.thunks[t].step)];
     const KernelTimes::Entry& entry = lowered.times->thunk(t);
     auto nanoseconds = static_cast<double>(entry.nanoseconds.load(std::memory_order_relaxed));
     for (const auto& nested : lowered.thunks[t].nested)
@@ -315,7 +314,7 @@ std::vector<Kernel> CpuProgram::State::kernels(const Binding& binding, std::span
     kernel.narrow = calls && std::ranges::any_of(called.in, [&](int i) { return is_narrow((*s.graph)[i].spec.dtype); });
   }
   for (std::size_t t = 0; t < s.lowered.thunks.size(); ++t) {
-    Kernel& kernel = kernels[static_cast<std::size_t>(s.lowered.thunks[t].step)];
+    Kernel& kernel = kernels[at(s.lowered.thunks[t].step)];
     if (kernel.name.empty()) kernel.name = s.lowered.thunks[t].label;
     kernel.flops += static_cast<double>(binding.flops[t]);
   }
