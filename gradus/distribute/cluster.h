@@ -1,5 +1,5 @@
-/// Who is where: the processes that train together, which of them this one is, and where they meet. Launchers supply
-/// nothing else; docs/decisions/distribute.md says which of them is believed.
+/// Cluster: the processes that train together, which of them this one is, and where they meet. Launchers supply nothing
+/// else; docs/decisions/distribute.md says which of them is believed.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace gradus {
 
-/// What a process does. The chief is the worker of rank 0; an evaluator stands beside the cluster.
+/// The role of a process. The chief is the worker of rank 0; an evaluator stands beside the cluster.
 enum class TaskType { chief, worker, parameter_server, evaluator };
 /// The task as text, such as "worker".
 std::string_view name_of(TaskType task);

@@ -30,8 +30,8 @@
 
 namespace gradus {
 
-/// What comes back from the replicas, field by field: a Loss and Gradients of the global batch, for a Tensor
-/// PerReplica.
+/// The type of a result of the replicas, field by field: a Loss and Gradients stay so and are of the global batch, a
+/// Tensor becomes a PerReplica.
 template <class R> struct replica_result;
 template <> struct replica_result<Tensor> {
   using type = PerReplica<Tensor>;
@@ -51,7 +51,7 @@ template <class A, class B> struct replica_result<std::pair<A, B>> {
 template <class... R> struct replica_result<std::tuple<R...>> {
   using type = std::tuple<typename replica_result<R>::type...>;
 };
-/// What a step that gives R gives from a strategy.
+/// The result of a strategy for a step that gives R.
 template <class R> using replica_result_t = typename replica_result<R>::type;
 
 /// How a strategy of one's own adds: one part a replica in, in their order; their sum for each replica out.
@@ -144,7 +144,7 @@ class Strategy {
     }
   }
 
-  /// What this strategy has compiled of `step`, a function; as its own explain().
+  /// The report of what this strategy compiled of `step`, a function, as explain() of the function gives it.
   template <class F> Explanation explain(const Function<F>& step) const {
     return explain_step(detail::identity_of(step));
   }

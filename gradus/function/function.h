@@ -31,7 +31,7 @@ namespace gradus {
 
 namespace detail {
 
-/// What f gives of `arguments`, with the tensors in them taken from `in`. `finish` may change it.
+/// The result of f(arguments), with the tensors in them taken from `in`. `finish` may change it.
 template <class F, class... A>
 Called called_with(F& f, [[maybe_unused]] In in, const auto& finish, const A&... arguments) {
   [[maybe_unused]] std::size_t next = 0;
