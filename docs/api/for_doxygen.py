@@ -66,7 +66,8 @@ class Names:
         for member in scope.children:
             if self.is_hidden(member, owner, documented):
                 self.hidden.append(member)
-                if member.docs and self.is_deleted(member):  # it stands before the one that is there
+                if member.docs and member.name and (self.is_deleted(member) or member.kind == "other"):
+                    # It stands before the function that is there, or announces a class.
                     documented.setdefault(member.name, member)
                 continue
             signature = self.signature(member)
@@ -117,11 +118,10 @@ class Names:
         """Structs of ops have rules for the compiler; users call functions."""
         return any(c.kind == "variable" and c.name == "name" and c.says("static") for c in member.children)
 
-    def speaks_for_itself(self, member, documented):
+    @staticmethod
+    def speaks_for_itself(member, documented):
         """A specialization of a class above, or an iterator."""
-        head = self.text[member.start:member.body[0]]
-        return (member.name in documented or member.name.lower() == "iterator"
-                or bool(re.search(rf"\b{re.escape(member.name)}\s*<|\btemplate\s*<>", head)))
+        return member.name in documented or member.name.lower() == "iterator"
 
     def is_special(self, member, owner):
         """What C++ makes by itself: destructors, assignments, constructors that copy or move."""

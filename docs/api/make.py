@@ -47,6 +47,10 @@ EXAMPLE_PATTERNS = *.cpp *.h
 """
 
 
+def names_of(header):
+    return for_doxygen.Names((ROOT / header).read_text(encoding="utf-8"))
+
+
 def names_in(tagfile):
     """How often each name stands in the reference, by its path."""
     found = collections.Counter()
@@ -68,8 +72,7 @@ def left_out(headers, found):
     """Public names that Doxygen did not take in, as happens if it does not understand a declaration."""
     wanted = collections.Counter()
     for header in headers:
-        names = for_doxygen.Names((ROOT / header).read_text(encoding="utf-8"))
-        for shown, scope in names.scopes.values():
+        for shown, scope in names_of(header).scopes.values():
             for name in shown.names:
                 wanted[f"{scope}::{name}".replace(" ", "")] += shown.kind not in ("namespace", "enumerator")
     return [name for name, count in wanted.items() if found[name] < count]
@@ -84,7 +87,7 @@ def main():
         sys.exit(77)
     out = pathlib.Path(sys.argv[1]).resolve()
     out.mkdir(parents=True, exist_ok=True)
-    headers = for_doxygen.public_headers()
+    headers = [header for header in for_doxygen.public_headers() if names_of(header).shown]
     pages = out / "subjects_of_headers.dox"
     pages.write_text("\n".join([subject_of(header) for header in headers] + examples.pages()) + "\n", encoding="utf-8")
     (out / "Doxyfile").write_text(settings(out, headers, pages), encoding="utf-8")

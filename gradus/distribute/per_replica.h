@@ -7,6 +7,7 @@ namespace gradus {
 
 template <class T> class PerReplica;
 
+/// A Tensor of each replica.
 template <> class PerReplica<Tensor> {
  public:
   /// The number of replicas.

@@ -55,7 +55,7 @@ HIDDEN = [
     "struct secret;",
     "/// No.\nint secret(int) = delete;",
     "template <class T> int Other<T>::secret() { return 0; }",
-    "template <> struct secret<int> {};",
+    "/// Any.\ntemplate <class T> struct A;\ntemplate <> struct A<int> {\n  int secret;\n};",
     "static_assert(secret == 1);",
     "struct secret {\n  static constexpr auto name = \"secret\";\n};",
 ]
@@ -77,6 +77,7 @@ LACKING = [
     ("struct A {\n  int n;\n};", [(1, "A"), (2, "n")]),
     ("/// A.\nstruct A {\n  int a, b;\n};", [(3, "a", "b")]),
     ("/// Kinds.\nenum class Kind {\n  one,  // first\n  two,\n};", [(4, "two")]),
+    ("template <> class A<int> {};", [(1, "A")]),
     ("enum class Kind { one };", [(1, "Kind"), (1, "one")]),
     ("template <class T>\nconcept Good = requires(T t) { t.f(); };", [(1, "Good")]),
     ("using Word = std::vector<int>;", [(1, "Word")]),
