@@ -7,7 +7,7 @@ FUZZ_RUNS ?= 1000000
 WORKLOADS ?=
 BENCH_FLAGS ?=
 
-.PHONY: setup build run test test-full sanitize fuzz bench bench-peers format install clean
+.PHONY: setup build run test test-full sanitize fuzz bench bench-peers docs format install clean
 .DEFAULT_GOAL := build
 .PRECIOUS: build/%/build.ninja
 
@@ -55,6 +55,11 @@ bench: bench-peers build/release/build.ninja
 bench-peers:
 	@tools/setup.sh bench
 	@for peer in $(PEERS); do tools/install_peer.sh $$peer || echo "bench-peers: $$peer is left out" >&2; done
+
+# The API reference, from the comments of the headers; it says where its first page is.
+docs:
+	@tools/setup.sh docs
+	@python3 docs/api/make.py build/docs
 
 format:
 	@tools/setup.sh format

@@ -18,7 +18,7 @@ class ShardRun {
     int replica = 0;                          // which of this process's
     std::vector<Ref<Buffer>> arguments = {};  // by OfShard::argument; those of the other length are empty
   };
-  /// What a shard adds to a sum.
+  /// A summand of a shard.
   struct Part {
     int shard;
     Ref<Buffer> value;
@@ -47,7 +47,7 @@ class ShardRun {
   /// Moves what can be moved without waiting.
   virtual void drive() {}
 
-  /// Of the program that runs on this thread now; null: none.
+  /// The run of the program that this thread runs now; null: none.
   static ShardRun* current() { return CallContext::here().shards; }
 
   std::vector<Shard> shards;     // by number

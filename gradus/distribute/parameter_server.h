@@ -26,6 +26,7 @@
 
 namespace gradus {
 
+/// Options of ParameterServerStrategy.
 struct ParameterServerOptions {
   int max_staleness = 0;  // how many updates a worker's values may lack; 0: in step, workers take turns
   static constexpr auto ranges() { return std::array{Allowed::within(0, 1024, "max_staleness")}; }
@@ -52,6 +53,7 @@ template <class R> Loss loss_in(const R& result) {
 
 }  // namespace detail
 
+/// Asynchronous training with parameter servers, as the first comment of this header describes it.
 struct ParameterServerStrategy : Strategy {
   /// Returns when all workers and servers are here. InvalidArgument for a cluster without parameter servers;
   /// Unavailable, which says who is missing, after the cluster's timeout.

@@ -27,7 +27,7 @@ class ReplicaGroup {
   virtual StepResults run(const StepIdentity& identity, In global, StaticArguments statics, const Body& body);
   virtual Explanation explain(const StepIdentity& identity) { return traced_of(identity)->explain(); }
 
-  /// Whether `mine` holds in any process; all ask.
+  /// True if `mine` holds in any process; all ask.
   virtual bool any(bool mine) { return mine; }
   /// InvalidArgument, which `what` opens, unless all processes say the same; all ask.
   virtual void check_same(std::uint64_t, const std::string& what) { (void)what; }

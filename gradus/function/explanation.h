@@ -1,4 +1,4 @@
-/// What a compiled function says about itself.
+/// Explanation: the report of a compiled function about itself.
 #pragma once
 #include <iosfwd>
 #include <string>
@@ -7,15 +7,17 @@
 
 namespace gradus {
 
+/// Why a function was traced again.
 struct Retrace {
   int variant;         // the one that was made
   std::string reason;  // "argument 1: dimension 0 was 64, now 40"
 };
 
+/// The report of a compiled function about itself. Printed, it is a table of kernels with the reasons of retraces.
 struct Explanation {
-  std::string name;
-  std::vector<Kernel> kernels;  // of the newest variant, in the order of execution; of each path, where it branches
-  std::vector<Retrace> retraces;
+  std::string name;               // of the function
+  std::vector<Kernel> kernels;    // of the newest variant, in the order of execution; of each path, where it branches
+  std::vector<Retrace> retraces;  // in order, since the function was made
   std::size_t peak_bytes = 0, variable_bytes = 0;  // temporaries and results of a call; variables read or assigned
   std::size_t recomputed_bytes = 0;                // of values that max_bytes made it compute again
   std::size_t constant_bytes = 0;                  // tensors captured by the lambda: fixed when traced
@@ -35,6 +37,7 @@ struct Explanation {
   std::string graph() const { return graph_text; }
   friend std::ostream& operator<<(std::ostream& out, const Explanation& explanation);
 
+  // For the rooms of the library.
   std::string graph_text;
 };
 

@@ -1,5 +1,5 @@
-/// CallContext: in the midst of what a thread is. All that says so is one object of the thread, in which a scope puts
-/// another value into one field. As it is made, the thread is outside of every call.
+/// CallContext: the calls that a thread is within. It is one object of the thread. A scope puts another value into one
+/// of its fields, and the old one back at its end. At first the thread is outside of every call.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -33,7 +33,7 @@ struct CallContext {
   CallMode mode{};
   std::uint32_t scope = 0;  // that ops are recorded in
 
-  /// Of this thread.
+  /// The context of this thread.
   static CallContext& here();
 };
 
