@@ -47,7 +47,7 @@ fuzz: setup-full build/fuzz/build.ninja
 
 # Against the peers, in turn; the report is build/bench.md and .json. A few: make bench WORKLOADS="gpt cnn" PEERS="jax tf"
 bench: bench-peers build/release/build.ninja
-	cmake --build build/release -j $(JOBS) --target gradus_bench
+	cmake --build build/release -j $(JOBS) --target gradus_bench --target gradus_command
 	python3 bench/run.py $(if $(WORKLOADS),--workloads $(WORKLOADS)) --peers $(PEERS) --json build/bench.json \
 	  --markdown build/bench.md $(BENCH_FLAGS)
 
