@@ -24,7 +24,8 @@ Sequential separable_network() {
   return model;
 }
 
-Figures train(Sequential model, Optimizer optimizer, const Shape& images) {
+Figures train(Sequential model, Optimizer optimizer, Shape images) {
+  images.set(0, rows_of_batch(images[0]));
   const SparseCategoricalCrossentropy loss_function(from_logits);
   const auto [x, y] = batch_of(images);
   model.build(x.spec());

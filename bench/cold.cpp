@@ -10,10 +10,6 @@
 namespace gradus::bench {
 namespace {
 
-double wall_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 /// Starts this process anew with the same arguments.
 [[noreturn]] void execute_again() {
   std::vector<std::string> arguments;
@@ -29,14 +25,13 @@ double wall_seconds() {
 }  // namespace
 
 Figures measure_cold(const std::function<double(const NoteLoss&)>& first_step) {
-  const char* began = std::getenv("T0");
-  if (!began) {
+  if (seconds_since_exec().is_null()) {
     setenv("T0", std::to_string(wall_seconds()).c_str(), 1);
     execute_again();
   }
   Figures figures;
   figures.extra["compile_s"] = first_step([&](double loss) {
-    figures.extra["cold_s"] = wall_seconds() - std::strtod(began, nullptr);
+    figures.extra["cold_s"] = seconds_since_exec();
     figures.extra["loss"] = loss;
   });
   return figures;

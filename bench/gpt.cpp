@@ -53,7 +53,7 @@ struct Training {
   Model<Gpt> model;
   AdamW optimizer{{.learning_rate = 3e-4, .weight_decay = 0.1, .epsilon = 1e-8, .global_clipnorm = 1}};
   SparseCategoricalCrossentropy loss_function{from_logits};
-  Batch batch = text_of(8, places, vocabulary);
+  Batch batch = text_of(rows_of_batch(8), places, vocabulary);
 
   Training(const Policy& policy, std::size_t layers) : model(with_layers(layers), {.policy = policy}) {
     model.build({i32, {8, places}});

@@ -3,6 +3,7 @@
 #include <iostream>
 #include "bench/inputs.h"
 #include "bench/profile.h"
+#include "bench/ranks.h"
 #include "bench/workloads.h"
 #include "gradus/base/error.h"
 #include "gradus/base/threads.h"
@@ -35,6 +36,13 @@ int main(int argc, char** argv) {
   app.add_option("--inputs", inputs_file, "data and weights that inputs.py wrote; without it they are drawn")
       ->check(CLI::ExistingFile)
       ->type_name("FILE");
+  std::string share;
+  int micro_shards = 0;
+  app.add_option("--ranks", share,
+                 "one of several processes, started by gradus launch, that share the workload's batch "
+                 "(strong), have a batch each (weak), or do so without any exchange (alone)")
+      ->check(CLI::IsMember({"strong", "weak", "alone"}));
+  app.add_option("--micro-shards", micro_shards, "in how many shards ranks divide a batch; 0: one each");
   app.add_flag("--profile", function_options.profile, "print where the time goes, instead of the figures");
   app.add_flag("--list", list, "list the workloads");
   app.add_flag("--passes", list_passes, "list the compiler passes that can be left out");
@@ -55,6 +63,7 @@ int main(int argc, char** argv) {
   }
   try {
     gradus::set_num_threads(threads);
+    if (!share.empty()) ranks.emplace(share, micro_shards);
     const Figures figures = found->second();
     if (function_options.profile) print_profile(workload, figures);
     else print_line(workload, figures);

@@ -68,7 +68,7 @@ Sample sample(const std::function<void()>& step, double min_s, std::size_t min_r
   const Usage before = Usage::now();
   const double start = seconds_now();
   double elapsed = 0;
-  while ((elapsed < min_s || taken.seconds.size() < min_repeats) && elapsed < max_s) {
+  while (on_any_rank((elapsed < min_s || taken.seconds.size() < min_repeats) && elapsed < max_s)) {
     const double begin = seconds_now();
     step();
     const double end = seconds_now();
@@ -96,7 +96,7 @@ Sample least_disturbed_sample(const std::function<void()>& step) {
     Sample taken = sample(step, min_s, min_repeats, max_s);
     taken.cores["attempts"] = attempt;
     if (attempt == 1 || taken.others < best.others) best = std::move(taken);
-    if (best.others < tolerable || seconds_now() - start > enough_s) break;
+    if (!on_any_rank(best.others >= tolerable && seconds_now() - start <= enough_s)) break;
   }
   return best;
 }
@@ -114,7 +114,7 @@ double sustained_seconds(const Timed& timed, double median_s) {
   const double wanted = std::max(10.0, std::min(2.0, min_s) / median_s);
   const auto steps = static_cast<long>(std::min(wanted, std::max(3.0, 10 / median_s)));
   const double start = seconds_now();
-  for (long i = 0; i < steps; ++i) timed.step_without_reading();
+  for (long i = 0; on_any_rank(i < steps); ++i) timed.step_without_reading();
   timed.wait();
   return (seconds_now() - start) / static_cast<double>(steps);
 }
@@ -138,6 +138,13 @@ Json rounded(const Json& value) {
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+Json seconds_since_exec() {
+  const char* began = std::getenv("T0");
+  return began ? Json(wall_seconds() - std::strtod(began, nullptr)) : Json();
+}
 double resident_mb() { return status_mb("VmRSS:"); }
 double peak_resident_mb() { return status_mb("VmHWM:"); }
 
@@ -147,12 +154,13 @@ Figures measure(const Timed& timed) {
   double start = seconds_now();
   timed.step();
   const double first_s = seconds_now() - start;
+  const Json from_exec_s = seconds_since_exec();
   start = seconds_now();
   timed.step();
   const double second_s = seconds_now() - start;
   for (int i = 1; i < warm_up; ++i) timed.step();
   Sample taken = least_disturbed_sample(timed.step);
-  while (timed.lacks_steps && timed.lacks_steps()) timed.step();
+  while (on_any_rank(timed.lacks_steps && timed.lacks_steps())) timed.step();
   const double mean_s =
       std::accumulate(taken.seconds.begin(), taken.seconds.end(), 0.0) / static_cast<double>(taken.seconds.size());
   std::ranges::sort(taken.seconds);
@@ -165,6 +173,7 @@ Figures measure(const Timed& timed) {
           {{"mean_us", mean_s * 1e6},
            {"sustained_us", sustained_s * 1e6},
            {"second_call_s", second_s},
+           {"exec_to_first_s", from_exec_s},
            {"reps", taken.seconds.size()},
            {"cores", taken.cores},
            {"rss_before_mb", std::lround(before_mb)},

@@ -9,6 +9,10 @@
 namespace gradus::bench {
 
 double seconds_now();
+/// Since 1970.
+double wall_seconds();
+/// Since T0, when the process was started; null without it.
+nlohmann::ordered_json seconds_since_exec();
 double resident_mb();
 double peak_resident_mb();
 
@@ -21,6 +25,9 @@ struct Figures {
   /// Keeps it, and says how long compiling took and what came of it.
   void explain(Explanation e);
 };
+
+/// Whether `mine` holds on any of the ranks that measure together (bench/ranks.h), which all ask equally often.
+inline std::function<bool(bool)> on_any_rank = [](bool mine) { return mine; };
 
 /// Times `step`, which does one unit of work and reads its result; `step_without_reading` leaves the result alone, and
 /// `wait` waits for all that was started. First call, five more, then single steps until enough time has passed

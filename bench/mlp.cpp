@@ -10,7 +10,7 @@ namespace {
 
 Figures train(const std::vector<std::int64_t>& hidden, std::int64_t rows, const Policy& policy = float32) {
   Classifier classifier(hidden, policy);
-  const auto [x, y] = batch_of({rows, 784});
+  const auto [x, y] = batch_of({rows_of_batch(rows), 784});
   classifier.model.build(x.spec());
   assign_given(classifier.model.trainable_variables());
   classifier.optimizer.build(classifier.model.trainable_variables());

@@ -1,5 +1,6 @@
 /// The plain step of training, compiled, and what is measured of it.
 #pragma once
+#include "bench/ranks.h"
 #include "bench/workloads.h"
 #include "gradus/function/function.h"
 #include "gradus/function/mode.h"
@@ -28,12 +29,12 @@ template <class M, class L> auto train_step(M& model, Optimizer& optimizer, cons
 Figures measure_training(const auto& step, const Tensor& x, const Tensor& y) {
   synchronize();
   std::vector<double> losses;
-  Figures figures = measure({.step = [&] { losses.push_back(step(x, y).item()); },
-                             .step_without_reading = [&] { step(x, y); },
+  Figures figures = measure({.step = [&] { losses.push_back(run_step(step, x, y).item()); },
+                             .step_without_reading = [&] { run_step(step, x, y); },
                              .wait = synchronize,
                              .lacks_steps = [&] { return losses.size() <= compared_steps; }});
   add_losses(figures, losses);
-  figures.explain(step.explain());
+  figures.explain(explain_step(step));
   return figures;
 }
 

@@ -12,13 +12,14 @@ struct MeetingOfRanks {
   int ranks = 1;
   std::int64_t port = 0;
   std::string token = {};
+  std::int64_t restart = 0;  // how often ranks have been started before
 };
 /// With a token that nobody has had before; without a port with one that is free now. Unavailable if there is none.
 MeetingOfRanks new_meeting(int ranks, std::optional<std::int64_t> port);
 
 /// The variables of this process, "NAME=value", without what other launchers say of ranks, and with GRADUS_CLUSTER,
-/// which keeps what the user's says of timeouts and certificates. GRADUS_NUM_THREADS becomes the rank's share of the
-/// cores, unless it is set. DataError if the user's GRADUS_CLUSTER is no JSON object.
+/// which keeps what the user's says of timeouts and certificates, and GRADUS_RESTART. GRADUS_NUM_THREADS becomes the
+/// rank's share of the cores, unless it is set. DataError if the user's GRADUS_CLUSTER is no JSON object.
 std::vector<std::string> environment_of_rank(int rank, const MeetingOfRanks& meeting);
 
 }  // namespace gradus::command

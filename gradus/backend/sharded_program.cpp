@@ -10,7 +10,9 @@
 #include <limits>
 #include <map>
 #include <unordered_map>
+#include <utility>
 #include "gradus/backend/lane.h"
+#include "gradus/backend/run_listener.h"
 #include "gradus/backend/shard_run.h"
 #include "gradus/backend/shared_executables.h"
 #include "gradus/base/error.h"
@@ -59,9 +61,11 @@ class Cut {
     for (const int input : graph_.dying) let_die(input, all);
     return all;
   }
+  /// In the order in which shards come to what they add.
   std::vector<Sum> sums() const {
     std::vector<Sum> all;
     for (const auto& [value, sum] : sums_) all.push_back(sum);
+    std::ranges::stable_sort(all, {}, [](const Sum& sum) { return sum.parts[0]; });
     return all;
   }
   /// What stands for value i: the sum for one that shards of another length have joined.
@@ -244,9 +248,10 @@ class ShardedProgram final : public ExecutableOfParts {
       const std::size_t first = next;
       while (next < parts_.size() && parts_[next].time == time) ++next;
       const std::span<const Part> now(parts_.data() + first, next - first);
+      SumsOfTime sums = sums_after(time, values);
       if (!now.empty() && now[0].is_for_all()) run_for_all(now[0], values);
-      else if (!now.empty()) run_on_shards(now, values);
-      add_up(time, values);
+      else if (!now.empty()) run_on_shards(now, values, sums);
+      add_up(time, values, sums);
     }
     for (std::size_t k = 0; k < outputs.size(); ++k) outputs[k] = result(sources_[k], values);
   }
@@ -276,6 +281,46 @@ class ShardedProgram final : public ExecutableOfParts {
     std::unordered_map<int, Ref<Buffer>> given;  // what outputs are to be written into
   };
 
+  /// The sums that are complete after a time, for ShardRun.
+  struct SumsOfTime {
+    std::vector<const Sum*> own;
+    std::vector<ShardRun::Sum> wanted;
+  };
+  SumsOfTime sums_after(int time, const Values& values) const {
+    SumsOfTime sums;
+    for (const Sum& sum : sums_) {
+      if (sum.time != time) continue;
+      sums.own.push_back(&sum);
+      sums.wanted.push_back({spec_of(sum.value, values.symbols), {}});
+    }
+    return sums;
+  }
+
+  /// While the last shard of this process runs: a sum begins when the shard has what it adds.
+  class Early final : public RunListener {
+   public:
+    Early(const ShardedProgram& program, const Part& part, std::size_t shard, Values& values, SumsOfTime& sums)
+        : program_(program), part_(part), shard_(shard), values_(values), sums_(sums) {}
+    void made(std::size_t k, const Ref<Buffer>& output) override {
+      const int value = part_.outputs[k];
+      bool is_part = false;
+      for (std::size_t i = 0; i < sums_.own.size(); ++i) {
+        if (std::ranges::find(sums_.own[i]->parts, value) == sums_.own[i]->parts.end()) continue;
+        if (!std::exchange(is_part, true)) values_.of_shards[shard_][value] = output;
+        sums_.wanted[i].parts = program_.parts_of(*sums_.own[i], values_);
+        values_.run.is_there(i);
+      }
+    }
+    void between() override { values_.run.drive(); }
+
+   private:
+    const ShardedProgram& program_;
+    const Part& part_;
+    const std::size_t shard_;
+    Values& values_;
+    SumsOfTime& sums_;
+  };
+
   void run_for_all(const Part& part, Values& values) const {
     std::vector<Ref<Buffer>> inputs, outputs;
     for (const int input : part.inputs) inputs.push_back(values.of_all[input]);
@@ -291,16 +336,24 @@ class ShardedProgram final : public ExecutableOfParts {
   }
 
   /// Replicas side by side, each with its shards one after the other.
-  void run_on_shards(std::span<const Part> parts, Values& values) const {
+  void run_on_shards(std::span<const Part> parts, Values& values, SumsOfTime& sums) const {
     const std::vector<Device>& replicas = values.run.replicas;
+    const std::size_t last = values.run.shards.size() - 1;  // a replica alone runs it when it has run the others
+    const bool begins_early = replicas.size() == 1 && values.run.begins_early() && !sums.own.empty();
+    if (begins_early) values.run.expect(sums.wanted);
     std::vector<LaneWork> all;
     for (std::size_t replica = 0; replica < replicas.size(); ++replica)
       all.push_back({replicas[replica], [&, replica] {
                        for (std::size_t s = 0; s < values.run.shards.size(); ++s) {
                          const ShardRun::Shard& shard = values.run.shards[s];
                          if (shard.replica != static_cast<int>(replica)) continue;
-                         for (const Part& part : parts)
-                           if (part.length == shard.length) run_on(part, s, replicas[replica], values);
+                         for (const Part& part : parts) {
+                           if (part.length != shard.length) continue;
+                           Early early(*this, part, s, values, sums);
+                           const FieldScope<&CallContext::run_listener> scope(begins_early && s == last ? &early
+                                                                                                        : nullptr);
+                           run_on(part, s, replicas[replica], values);
+                         }
                        }
                      }});
     run_side_by_side(all);
@@ -339,15 +392,12 @@ class ShardedProgram final : public ExecutableOfParts {
   }
 
   /// What is complete after `time`.
-  void add_up(int time, Values& values) const {
-    std::vector<ShardRun::Sum> wanted;
-    for (const Sum& sum : sums_)
-      if (sum.time == time) wanted.push_back({spec_of(sum.value, values.symbols), parts_of(sum, values)});
-    if (wanted.empty()) return;
-    values.run.add_up(wanted);
-    std::size_t next = 0;
-    for (const Sum& sum : sums_)
-      if (sum.time == time) values.of_all[sum.value] = std::move(wanted[next++].result);
+  void add_up(int time, Values& values, SumsOfTime& sums) const {
+    if (sums.own.empty()) return;
+    for (std::size_t i = 0; i < sums.own.size(); ++i) sums.wanted[i].parts = parts_of(*sums.own[i], values);
+    values.run.add_up(sums.wanted);
+    for (std::size_t i = 0; i < sums.own.size(); ++i)
+      values.of_all[sums.own[i]->value] = std::move(sums.wanted[i].result);
     for (auto& own : values.of_shards)
       std::erase_if(own, [&](const auto& entry) { return last_reads_[entry.first] <= time; });
   }

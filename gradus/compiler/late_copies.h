@@ -1,4 +1,4 @@
-/// Splitting the life of a value: its late readers get a copy of their own, made just before the first of them.
+/// Live-range splitting: the late readers of a value get a copy of their own, made just before the first of them.
 #pragma once
 #include <optional>
 #include <span>
@@ -62,15 +62,14 @@ struct LateCopy {
   double cost = 0;         // estimated nanoseconds
   std::int64_t freed = 0;  // bytes at the step where it is proposed
 };
-/// What a copy is computed from, if that is not alive by then: small operands are kept longer and others computed
-/// again, or all are kept longer.
+/// How a copy gets operands that are not alive by then: small ones are kept longer and others are computed again, or
+/// all are kept longer.
 enum class Operands { again, kept };
 /// `values` are temporaries that are alive at step `peak`; what is read there gets its copy just before. Nothing if no
 /// byte would be freed, or if something would be needed that may not or should not be computed twice.
 std::optional<LateCopy> propose_late_copy(const Arranged& now, std::vector<int> values, Operands operands, int peak);
 
-/// The same where formulas alone are computed again, with copies of its own for each of several readers; nothing if
-/// that is not so.
+/// The copy, if formulas alone are computed again, with one for each of several readers; else nothing.
 std::optional<LateCopy> for_each_reader(const Arranged& now, LateCopy copy);
 
 /// New copies form groups from `group` on, unless their only reader is a copy itself: then they join its group.

@@ -19,14 +19,15 @@ class ReplicaGroup {
   virtual ~ReplicaGroup();
   ReplicaGroup(const ReplicaGroup&) = delete;
 
-  int rank() const { return rank_; }
-  int ranks() const { return ranks_; }
+  /// Of this process, and how many processes there are.
+  virtual int rank() const { return rank_; }
+  virtual int ranks() const { return ranks_; }
   int replicas() const { return ranks_ * own_replicas(); }
   int shards() const { return micro_shards_ > 0 ? micro_shards_ : replicas(); }
-  StepResults run(const StepIdentity& identity, In global, StaticArguments statics, const Body& body);
-  Explanation explain(const StepIdentity& identity) { return traced_of(identity)->explain(); }
+  virtual StepResults run(const StepIdentity& identity, In global, StaticArguments statics, const Body& body);
+  virtual Explanation explain(const StepIdentity& identity) { return traced_of(identity)->explain(); }
 
-  /// Whether `mine` holds in any process; all ask.
+  /// True if `mine` holds in any process; all ask.
   virtual bool any(bool mine) { return mine; }
   /// InvalidArgument, which `what` opens, unless all processes say the same; all ask.
   virtual void check_same(std::uint64_t, const std::string& what) { (void)what; }
@@ -39,6 +40,11 @@ class ReplicaGroup {
   /// `parts`: of all shards that have rows, by number, of so many bytes each. Fills those of other processes.
   virtual void share(std::span<ShardRun::Part>, std::span<const std::int64_t>) {}
   int replica_of(int shard) const;
+  /// As ShardRun has them.
+  virtual bool begins_early() const { return false; }
+  virtual void expect(std::span<ShardRun::Sum>) {}
+  virtual void is_there(std::size_t) {}
+  virtual void drive() {}
   /// Makes the results of sums over all shards, of which this process has given its own.
   virtual void add_up(std::span<ShardRun::Sum> sums);
   int own_replicas() const { return static_cast<int>(devices_.size()); }

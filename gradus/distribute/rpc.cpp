@@ -63,7 +63,8 @@ std::string address_of_interface(const std::string& name) {
 
 class GrpcServer : public RpcServer {
  public:
-  GrpcServer(const Address& where, const std::string& interface, const Credentials& credentials, RpcHandler& handler)
+  GrpcServer(const Address& where, const std::string& interface, const Credentials& credentials, RpcHandler& handler,
+             const std::string& problem)
       : grpc_(functions()), handler_(handler) {
     Address listens = where;
     if (!interface.empty()) listens.host = address_of_interface(interface);
@@ -75,7 +76,7 @@ class GrpcServer : public RpcServer {
     std::array<char, 512> why{};
     const NoSignals quiet;
     server_ = grpc_.serve(&settings, why.data(), why.size());
-    require<Unavailable>(server_ != nullptr, "rank 0 cannot hold the meeting at ", address, ": ", why.data());
+    require<Unavailable>(server_ != nullptr, problem, " at ", address, ": ", why.data());
     {
       const std::lock_guard lock(mutex_);
       is_ready_ = true;
@@ -114,7 +115,8 @@ class GrpcServer : public RpcServer {
 
 class GrpcClient : public RpcClient {
  public:
-  GrpcClient(const Address& where, const Credentials& credentials) : grpc_(functions()), where_(where.to_string()) {
+  GrpcClient(const Address& where, const Credentials& credentials, const std::string& what)
+      : grpc_(functions()), where_(where.to_string()), what_(what) {
     const Texts texts(credentials);
     const GrpcClientSettings settings = {where_.c_str(), texts.pointers(), most_bytes_answered};
     const NoSignals quiet;
@@ -140,19 +142,24 @@ class GrpcClient : public RpcClient {
       case GrpcResult::answered: return answer;
       case GrpcResult::late: return {};
       case GrpcResult::refused:
-        throw Unavailable(text("the meeting at ", where_, " turns this process away: ", why.data(),
-                               ": GRADUS_TOKEN has to be the same on all ranks"));
+        throw TurnedAway(text(what_, " at ", where_, " turns this process away: ", why.data(),
+                              ": GRADUS_TOKEN has to be the same on all ranks"));
       case GrpcResult::unreachable:
       case GrpcResult::failed: break;
     }
-    throw Unavailable(text("the meeting at ", where_, " does not answer: ", why.data()));
+    require<LeftOff>(!is_cancelled_, what_, " at ", where_, " was left");
+    throw Unavailable(text(what_, " at ", where_, " does not answer: ", why.data()));
   }
 
-  void cancel() override { grpc_.cancel(client_); }
+  void cancel() override {
+    is_cancelled_ = true;
+    grpc_.cancel(client_);
+  }
 
  private:
   const GrpcTable& grpc_;
-  const std::string where_;
+  const std::string where_, what_;
+  std::atomic<bool> is_cancelled_ = false;
   void* client_ = nullptr;
 };
 
@@ -166,7 +173,7 @@ class InProcessClient : public RpcClient {
     const auto waiting = std::make_shared<Waiting>();  // the answer may come after this has gone
     {
       const std::lock_guard lock(mutex_);
-      require<Unavailable>(!is_cancelled_, "the meeting was left");
+      require<LeftOff>(!is_cancelled_, "the meeting was left");
       std::erase_if(under_way_, [](const auto& each) { return each.expired(); });
       under_way_.push_back(waiting);
     }
@@ -174,7 +181,7 @@ class InProcessClient : public RpcClient {
     std::unique_lock lock(waiting->mutex);
     waiting->changed.wait_until(lock, deadline, [&] { return waiting->is_done; });
     if (waiting->is_done) {
-      require<Unavailable>(waiting->answer.has_value(), "the meeting was left");
+      require<LeftOff>(waiting->answer.has_value(), "the meeting was left");
       return waiting->answer;
     }
     lock.unlock();
@@ -212,12 +219,13 @@ class InProcessClient : public RpcClient {
 }  // namespace
 
 std::unique_ptr<RpcServer> grpc_server(const Address& where, const std::string& interface,
-                                       const Credentials& credentials, RpcHandler& handler) {
-  return std::make_unique<GrpcServer>(where, interface, credentials, handler);
+                                       const Credentials& credentials, RpcHandler& handler,
+                                       const std::string& problem) {
+  return std::make_unique<GrpcServer>(where, interface, credentials, handler, problem);
 }
 
-std::unique_ptr<RpcClient> grpc_client(const Address& where, const Credentials& credentials) {
-  return std::make_unique<GrpcClient>(where, credentials);
+std::unique_ptr<RpcClient> grpc_client(const Address& where, const Credentials& credentials, const std::string& what) {
+  return std::make_unique<GrpcClient>(where, credentials, what);
 }
 
 std::unique_ptr<RpcClient> in_process_client(RpcHandler& handler) { return std::make_unique<InProcessClient>(handler); }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include "gradus/base/error.h"
 #include "gradus/distribute/cluster.h"
 #include "gradus/distribute/transport.h"
 
@@ -31,23 +32,37 @@ class RpcServer {
   virtual void stop(std::chrono::milliseconds patience) = 0;
 };
 
+/// The server has another token: asking again is of no use.
+class TurnedAway : public Unavailable {
+ public:
+  using Unavailable::Unavailable;
+};
+/// Whoever asked has given it up: RpcClient::cancel.
+class LeftOff : public Unavailable {
+ public:
+  using Unavailable::Unavailable;
+};
+
 class RpcClient {
  public:
   virtual ~RpcClient() = default;
-  /// Waits for the answer. Nothing at the deadline. Unavailable says who refuses or has gone; a server that has not
-  /// come yet is waited for, too, if `awaits`.
+  /// Waits for the answer. Nothing at the deadline. Unavailable says who has gone, TurnedAway who refuses; a server
+  /// that has not come yet is waited for, too, if `awaits`.
   virtual std::optional<std::string> ask(std::string_view bytes, Deadline deadline, bool awaits) = 0;
-  /// From any thread: whoever asks, or will ask, gets an Unavailable.
+  /// From any thread: whoever asks, or will ask, gets a LeftOff.
   virtual void cancel() = 0;
 };
 
 inline constexpr int most_bytes_asked = 1 << 20, most_bytes_answered = 64 << 20;
 
 /// Unavailable where nobody can listen at `where`, InvalidArgument where a file of `credentials` cannot be read.
-/// `where` with another host than the loopback's listens on all interfaces, or on that of this name.
+/// `where` with another host than the loopback's listens on all interfaces, or on that of this name. `problem`
+/// opens the message where it cannot be.
 std::unique_ptr<RpcServer> grpc_server(const Address& where, const std::string& interface,
-                                       const Credentials& credentials, RpcHandler& handler);
-std::unique_ptr<RpcClient> grpc_client(const Address& where, const Credentials& credentials);
+                                       const Credentials& credentials, RpcHandler& handler,
+                                       const std::string& problem = "rank 0 cannot hold the meeting");
+std::unique_ptr<RpcClient> grpc_client(const Address& where, const Credentials& credentials,
+                                       const std::string& what = "the meeting");
 /// Of a handler in this process.
 std::unique_ptr<RpcClient> in_process_client(RpcHandler& handler);
 

@@ -29,10 +29,34 @@
 
 namespace gradus {
 
+namespace detail {
+
+/// The result of f(arguments), with the tensors in them taken from `in`. `finish` may change it.
+template <class F, class... A>
+Called called_with(F& f, [[maybe_unused]] In in, const auto& finish, const A&... arguments) {
+  [[maybe_unused]] std::size_t next = 0;
+  // Braces fix the order of evaluation: arguments take their tensors from left to right.
+  std::tuple<traced_t<A>...> traced{rebuild_argument(arguments, in, next)...};
+  if constexpr (std::is_void_v<std::invoke_result_t<F&, traced_t<A>...>>) {
+    std::apply(f, std::move(traced));
+    return {};
+  } else {
+    auto result = std::apply(f, std::move(traced));
+    finish(result);
+    Tensors tensors;
+    visit_result(result, [&](Tensor& part) { tensors.push_back(std::exchange(part, {})); });
+    return {std::move(tensors), std::make_shared<const decltype(result)>(std::move(result))};
+  }
+}
+
+}  // namespace detail
+
+/// A compiled function; made by function(). Copies share what was compiled.
 template <class F> class Function {
  public:
   Function(F f, FunctionOptions options) : core_(std::make_shared<Core>(std::move(f), std::move(options))) {}
 
+  /// Calls it: traces and compiles if no variant fits, then runs the program. The result has the type that f gives.
   template <class... A>
     requires(detail::kind_of_call<F, A...>() == detail::CallKind::right)
   auto operator()(const A&... arguments) const -> std::invoke_result_t<const F&, traced_t<A>...>;
@@ -59,6 +83,7 @@ template <class F> class Function {
   template <class... A>
     requires(detail::kind_of_call<F, A...>() == detail::CallKind::result)
   void operator()(const A&...) const = delete;  // it gives Tensors, Loss, Gradients, tuples of them, or nothing
+  /// A report: kernels, memory, variants, and the reasons of retraces.
   Explanation explain() const { return core().traced.explain(); }
 
   // For the rooms of the library.
@@ -81,6 +106,7 @@ template <class F> class Function {
   std::shared_ptr<Core> core_;
 };
 
+/// f as a compiled function.
 template <class F> Function<F> function(F f, FunctionOptions options = {}) {
   return {std::move(f), std::move(options)};
 }
@@ -94,24 +120,9 @@ auto Function<F>::operator()(const A&... arguments) const -> std::invoke_result_
   Tensors flat;
   StaticArguments statics{.values = {}, .types = &detail::types_tag<traced_t<A>...>};
   (detail::flatten_argument(arguments, flat, statics.values), ...);
-  const auto invoke = [&]([[maybe_unused]] In in) {
-    [[maybe_unused]] std::size_t next = 0;
-    // Braces fix the order of evaluation: arguments take their tensors from left to right.
-    std::tuple<traced_t<A>...> traced{detail::rebuild_argument(arguments, in, next)...};
-    return std::apply(core.f, std::move(traced));
-  };
-  if constexpr (std::is_void_v<Result>) {
-    core.traced.call(flat, statics, [&](In in) {
-      invoke(in);
-      return Called{};
-    });
-  } else {
-    const Called called = core.traced.call(flat, statics, [&](In in) {
-      Result result = invoke(in);
-      Tensors tensors;
-      detail::visit_result(result, [&](Tensor& part) { tensors.push_back(std::exchange(part, {})); });
-      return Called{std::move(tensors), std::make_shared<const Result>(std::move(result))};
-    });
+  const Body body = [&](In in) { return detail::called_with(core.f, in, [](auto&) {}, arguments...); };
+  const Called called = core.traced.call(flat, statics, body);
+  if constexpr (!std::is_void_v<Result>) {
     Result result = *static_cast<const Result*>(called.structure.get());
     std::size_t next = 0;
     detail::visit_result(result, [&](Tensor& part) { part = called.tensors[next++]; });

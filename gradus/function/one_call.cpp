@@ -64,11 +64,6 @@ void OneCall::begin(std::vector<std::int64_t> symbols) {
   known_.clear();
 }
 
-void OneCall::check(std::span<const Trace::Bound> bounds) const {
-  for (const Trace::Bound& bound : bounds)
-    require<OutOfRange>(dimension::evaluate(bound.dimension, symbols_) >= 0, title_, ": ", bound.otherwise);
-}
-
 const Tensor& OneCall::key() {
   if (!key_.defined()) key_ = CallKeys::fresh(&seed_);
   return key_;
@@ -245,7 +240,8 @@ Trace::Decision OneCall::evaluate(const Trace& trace, const Tensor& predicate) {
   remember_path();
   if (const auto known = known_.find(predicate.node().get()); known != known_.end())
     return {predicate_in(known->second)};
-  check(trace.bounds());
+  if (const Trace::Bound* broken = Trace::broken(trace.bounds(), symbols_))
+    throw OutOfRange(text(title_, ": ", broken->otherwise));
   const std::vector<Ref<Node>> roots = worth_keeping(trace, *predicate.node());
   Flattened flat = flatten(roots, [&](const Node& node) { return node.trace != trace.id() || known_.contains(&node); });
   bool is_constant = flat.graph.symbols() == 0;

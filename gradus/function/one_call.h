@@ -19,8 +19,6 @@ class OneCall {
   /// The values of the symbols of the variant.
   const std::vector<std::int64_t>& symbols() const { return symbols_; }
 
-  /// OutOfRange if a size of this call is too small for what was traced.
-  void check(std::span<const Trace::Bound> bounds) const;
   /// Runs a segment that ends in a guard: the way to go on.
   bool take_way(Segment& segment);
   /// The segments run so far.

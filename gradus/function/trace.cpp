@@ -2,6 +2,7 @@
 #include "gradus/function/trace.h"
 #include <algorithm>
 #include "gradus/ops/random_key.h"
+#include "gradus/ops/views.h"
 
 namespace gradus {
 
@@ -80,6 +81,12 @@ void Trace::require_not_negative(std::int64_t dimension, const std::string& othe
     bounds_.push_back({dimension, otherwise});
 }
 
+const Trace::Bound* Trace::broken(std::span<const Bound> bounds, std::span<const std::int64_t> symbols) {
+  const auto holds = [&](const Bound& bound) { return dimension::evaluate(bound.dimension, symbols) >= 0; };
+  const auto found = std::ranges::find_if_not(bounds, holds);
+  return found == bounds.end() ? nullptr : &*found;
+}
+
 bool Trace::are_alike(const Choices& a, const Choices& b) {
   const auto of_sizes = [](const Choices& all) {
     std::vector<bool> taken;
@@ -96,6 +103,11 @@ void Trace::fail_endless() const {
 }
 
 Tensor Trace::next_key() { return fold_key(memory_->call_key(), ordinals_++); }
+
+Tensor Trace::given(const Tensor& x) {
+  if (!keeps_given_ || !x.defined()) return x;
+  return given_.emplace_back(Given{x, apply(ReshapeOp{x.shape()}, x)}).as_seen;
+}
 
 void Trace::watch_flag(std::shared_ptr<const std::atomic<bool>> flag, const std::string& name) {
   const WatchedFlag now{flag, flag->load(std::memory_order_acquire), name};

@@ -28,7 +28,7 @@ class MistakeOfCpp : public InvalidArgument {
 
 class Trace : public Context {
  public:
-  /// What a predicate is in this run. A constant one needs no guard.
+  /// The value of a predicate in this run. A constant one needs no guard.
   struct Decision {
     bool taken = false, is_constant = false;
   };
@@ -72,7 +72,7 @@ class Trace : public Context {
   }
   bool choose(bool suggested, bool is_of_sizes) override;
   const Choices& choices() const { return choices_; }
-  /// Whether the sizes themselves make the same choices.
+  /// True if the sizes themselves make the same choices.
   static bool are_alike(const Choices& a, const Choices& b);
 
   /// A fresh id for the memory of a trace.
@@ -84,6 +84,8 @@ class Trace : public Context {
     std::string otherwise;
   };
   void require_not_negative(std::int64_t dimension, const std::string& otherwise) override;
+  /// The first that does not hold for these sizes; null: all hold.
+  static const Bound* broken(std::span<const Bound> bounds, std::span<const std::int64_t> symbols);
   const std::vector<Bound>& bounds() const { return bounds_; }
 
   /// A predicate that was asked for, in the order of asking.
@@ -99,12 +101,21 @@ class Trace : public Context {
   /// A model that lies inside the closure is a copy: assigning one of its cells is a user's mistake.
   void note_use(const void* object, const Variables& cells);
 
-  /// What is traced, here and around, holds only as long as this is as it is now.
+  /// Notes a state: this trace, and those around it, hold only as long as it is unchanged.
   template <class State> void watch(const State& state) {
     for (Trace* trace = this; trace; trace = trace->scope_.before()) trace->watched_.add(state);
   }
-  /// Whether it has looked at the fields of this object.
+  /// True if it has looked at the fields of this object.
   bool has_looked_into(const Setup& object) const { return watched_.has_fields_of(object); }
+  /// Who cuts a step in two, as a strategy with parameter servers does, is told what optimizers make their updates of:
+  /// each such tensor gets a node of its own there.
+  struct Given {
+    Tensor made, as_seen;
+  };
+  void keep_given() { keeps_given_ = true; }
+  Tensor given(const Tensor& x);
+  const std::vector<Given>& all_given() const { return given_; }
+
   /// As watch(), of a flag, unless it was set in this trace: then it is no state of before.
   void watch_flag(std::shared_ptr<const std::atomic<bool>> flag, const std::string& name);
   void note_set(const std::atomic<bool>& flag);
@@ -130,11 +141,11 @@ class Trace : public Context {
   TraceMemory& memory() const { return *memory_; }
   const Tensors& parameters() const { return memory_->arguments(); }
   const std::vector<std::unique_ptr<Cell>>& cells() const { return cells_; }
-  /// Whether this run has assigned `cell` so far.
+  /// True if this run has assigned `cell` so far.
   bool has_assigned(const VariableCell& cell) const;
-  /// Whether `cell` was made while this run lived.
+  /// True if `cell` was made while this run lived.
   bool has_made(const VariableCell& cell) const { return cell.id > last_cell_before_; }
-  /// Whether anything random was traced in this run.
+  /// True if anything random was traced in this run.
   bool is_random() const { return ordinals_ > 0; }
 
  private:
@@ -153,6 +164,8 @@ class Trace : public Context {
   std::uint64_t ordinals_ = 0;
   std::size_t applications_ = 0, most_applications_ = std::numeric_limits<std::size_t>::max();
   Choices choices_, given_choices_;
+  std::vector<Given> given_;
+  bool keeps_given_ = false;
   bool knows_sizes_ = true;
   const std::uint64_t last_cell_before_;
   ClosureRange closure_;

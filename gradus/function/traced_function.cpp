@@ -102,7 +102,10 @@ std::optional<Called> TracedFunction::State::attempt(Variant& variant, CallReque
       maker.confirm(variant, *segment, request);
       return {};
     }
-    request.values.check(segment->bounds);
+    if (Trace::broken(segment->bounds, request.values.symbols())) {  // told, or not, by the C++ at this size
+      variant.unfit.insert(request.values.symbols());
+      return {};
+    }
     if (ReadListener::is_there()) segment->tell_of_reading();
     if (!segment->is_leaf()) {
       request.values.take_way(*segment);

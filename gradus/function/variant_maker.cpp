@@ -13,7 +13,8 @@ struct VariantMaker::Run {
   std::shared_ptr<TraceMemory> memory;
   std::optional<Draft> draft;
   WatchedState watched;
-  Recording recording;  // if asked for
+  std::vector<Trace::Bound> bounds;  // of sizes that vary
+  Recording recording;               // if asked for
 };
 
 VariantMaker::Run VariantMaker::run(const Signature& pattern, CallRequest& request, bool is_compared,
@@ -26,6 +27,7 @@ VariantMaker::Run VariantMaker::run(const Signature& pattern, CallRequest& reque
   trace.repeat_choices(other.choices, pattern.specs == request.signature.specs);
   Called called = request.body(trace.parameters());
   made.watched = trace.watched();
+  made.bounds = trace.bounds();
   if (is_compared) made.recording = record(trace, called);
   made.draft.emplace(trace, std::move(called), std::span<const PathStep>(), setup_.hand_on());
   made.draft->check_cells();
@@ -63,18 +65,23 @@ std::variant<VariantMaker::Run, Unlike> VariantMaker::run_open(const Signature& 
                                                                const Run& known) const {
   try {
     Run open = run(pattern, request, true, known.recording);
-    std::string why = how_it_differs(open, known, request);
-    if (why.empty()) return open;
-    return Unlike{std::move(why)};
+    if (auto unlike = how_it_differs(open, known, request)) return std::move(*unlike);
+    return open;
   } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
     throw;
   } catch (const std::exception& error) { return Unlike::by(error); }
 }
 
-std::string VariantMaker::how_it_differs(const Run& open, const Run& known, const CallRequest& request) const {
+std::optional<Unlike> VariantMaker::how_it_differs(const Run& open, const Run& known, const CallRequest& request) {
+  const std::vector<std::int64_t> symbols = match(open.pattern, request.signature).value();
+  // An op that takes this size does so in another way: a slice ends where the dimension ends.
+  if (const Trace::Bound* broken = Trace::broken(open.bounds, symbols))
+    return Unlike{broken->otherwise, Unlike::Cause::op};
   if (!Trace::are_alike(open.recording.choices, known.recording.choices))
-    return "an op computes in another way at this size";
-  return difference(open.recording, match(open.pattern, request.signature).value(), known.recording);
+    return Unlike{"an op computes in another way at this size"};
+  std::string why = difference(open.recording, symbols, known.recording);
+  if (why.empty()) return {};
+  return Unlike{std::move(why)};
 }
 
 std::shared_ptr<Variant> VariantMaker::make(const Signature& pattern, CallRequest& request, std::string& reason) const {
@@ -99,7 +106,7 @@ std::shared_ptr<Variant> VariantMaker::make_open(const Signature& pattern, CallR
   const bool meets_small = has_small(symbols) || (first && has_small_within(first->recording.graph, symbols));
   Run known = run(request.signature, request, true, first ? first->recording : Recording());
   try {
-    if (first && how_it_differs(*first, known, request).empty()) return finished(std::move(*first), request);
+    if (first && !how_it_differs(*first, known, request)) return finished(std::move(*first), request);
   } catch (const InternalError&) { throw; } catch (const OutOfMemory&) {
     throw;
   } catch (const Error&) { first.reset(); }  // such as a size that is negative here; told below

@@ -38,7 +38,7 @@ class VariantMaker {
   struct Run;
   Run run(const Signature& pattern, CallRequest& request, bool is_compared = false, const Recording& other = {}) const;
   std::variant<Run, Unlike> run_open(const Signature& pattern, CallRequest& request, const Run& known) const;
-  std::string how_it_differs(const Run& open, const Run& known, const CallRequest& request) const;
+  static std::optional<Unlike> how_it_differs(const Run& open, const Run& known, const CallRequest& request);
   std::shared_ptr<Variant> finished(Run run, const CallRequest& request) const;
   std::shared_ptr<Variant> make_open(const Signature& pattern, CallRequest& request, std::string& reason) const;
   std::shared_ptr<Variant> make_narrower(const Signature& pattern, CallRequest& request, const Run& known,

@@ -1,8 +1,11 @@
 /// Flattening of nodes, hashing and verification of graphs.
 #include "gradus/graph/graph.h"
+#include <algorithm>
 #include <sstream>
 #include <unordered_map>
+#include "gradus/graph/extents.h"
 #include "gradus/graph/per_value.h"
+#include <utility>
 #include "gradus/graph/region.h"
 
 namespace gradus {
@@ -10,8 +13,10 @@ namespace gradus {
 int Graph::symbols() const {
   int count = 0;
   const auto add = [&](std::int64_t d) { count = std::max(count, dimension::symbols_in(d)); };
+  std::vector<std::int64_t> extents;
   for (const Value& v : values) {
     for (std::int64_t d : v.spec.shape) add(d);
+    if (v.op && Extents::add(v.op, extents)) std::ranges::for_each(std::exchange(extents, {}), add);
     for (const Region* region : v.op.regions()) count = std::max(count, region->symbols());
     // A size may be used as a number alone, or decide about a place alone.
     if (v.op.is_index())

@@ -1,4 +1,4 @@
-/// What is known of each value of a graph, by its number.
+/// PerValue: something known of each value of a graph, by its number.
 #pragma once
 #include "gradus/base/numbered.h"
 #include "gradus/graph/graph.h"
@@ -12,14 +12,14 @@ template <class T> class PerValue : public Numbered<T> {
   explicit PerValue(const Graph& graph, const T& initial = T()) : Numbered<T>(graph.values.size(), initial) {}
 };
 
-/// What computing the values in `wanted` takes: those, their operands, and so on.
+/// The values that are needed to compute those in `wanted`: themselves, their operands, and so on.
 inline PerValue<bool> needed_for(const Graph& graph, PerValue<bool> wanted) {
   for (int i = graph.size() - 1; i >= 0; --i)
     if (wanted[i])
       for (int operand : graph[i].in) wanted[operand] = true;
   return wanted;
 }
-/// What the outputs take, and all inputs.
+/// The values that are needed for the outputs, and all inputs.
 inline PerValue<bool> needed_with_inputs(const Graph& graph) {
   PerValue<bool> wanted(graph);
   for (const std::vector<int>* list : {&graph.inputs, &graph.outputs})

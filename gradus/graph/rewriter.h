@@ -1,11 +1,11 @@
-/// Making one graph of another, value by value: what every pass that adds, drops or moves values does.
+/// GraphRewriter: makes one graph of another, value by value. Every pass that adds, drops or moves values uses it.
 #pragma once
 #include "gradus/graph/per_value.h"
 
 namespace gradus {
 
-/// Which value of `to` stands for each value of `from`. Values of `from` are visited in their order, so that operands
-/// come first.
+/// Makes a graph `to` of a graph `from`, and knows which value of `to` stands for each value of `from`. These are
+/// visited in their order, so operands come first.
 class GraphRewriter {
  public:
   GraphRewriter(const Graph& from, Graph& to) : from_(from), to_(to), places_(from, -1) {}

@@ -230,8 +230,8 @@ Results max_unpool_of(const Call& c) {
   for (std::size_t i = 0; i < g.kernel.size(); ++i) {
     const int axis = static_cast<int>(i) + 2;
     const std::int64_t last = dimension::multiply(dimension::subtract(whole[axis], 1), g.strides[i]);
-    whole.set(axis, dimension::add(last, g.kernel[i] - paddings[i][0] - paddings[i][1]));
-    c.require(whole[axis] >= 0 || dimension::is_symbolic(whole[axis]), "a result of ", brackets(whole));
+    whole.set(axis, dimension::add(last, dimension::of_number(g.kernel[i] - paddings[i][0] - paddings[i][1])));
+    c.require(whole[axis] >= 0 || dimension::symbols_in(whole[axis]) > 0, "a result of ", brackets(whole));
   }
   const Tensor y = scattered(x, cast(c[1], i64), whole);
   if (!c.has(2)) return y;

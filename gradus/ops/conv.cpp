@@ -7,6 +7,7 @@
 #include "gradus/ops/matmul.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/widened.h"
+#include "gradus/tensor/derived_dimension.h"
 
 namespace gradus {
 namespace {
@@ -128,7 +129,7 @@ Output output_of(std::string_view op, const Tensor& x, const Shape& kernel, cons
   const std::int64_t cut = same ? 2 * (reach / 2) : before + after;  // Keras's rule beside output_padding
   std::int64_t tail = reach - stride;                                // what the last window has beyond its stride
   if (o.paddings.empty() && o.output_padding.empty()) tail = std::max<std::int64_t>(tail, 0);
-  const std::int64_t size = dimension::add(dimension::multiply(input, stride), tail - cut + more);
+  const std::int64_t size = dimension::add(dimension::multiply(input, stride), dimension::of_number(tail - cut + more));
   if (input >= 0) {
     require(size >= 0 || input == 0, op, ": paddings cut off more than there is of spatial dimension ", i, " of ",
             x.spec());

@@ -155,14 +155,16 @@ void Optimizer::apply_gradients(const ClippedGradients& gradients) {
   apply(gradients, gradients.finite_under_scaling());
 }
 
-void Optimizer::apply(const GradientsView& gradients, const Tensor& finite) {
+void Optimizer::apply(const GradientsView& gradients, const Tensor& all_finite) {
   const HostFloats floats;
   State& s = state();
   prepare(gradients.variables());
-  if (Trace* trace = Trace::current()) {
+  Trace* const trace = Trace::current();
+  if (trace) {
     trace->note_use(this, variables());
     s.traced = true;
   }
+  const Tensor finite = trace ? trace->given(all_finite) : all_finite;
   s.settle(gradients.variables());
   const NameScope scope(s.rule->name());
   StepFormulas formulas(s, s, finite);
@@ -184,7 +186,8 @@ void Optimizer::apply(const GradientsView& gradients, const Tensor& finite) {
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const Variable& variable = gradients.variables()[i];
     const std::size_t place = s.place_of(variable), group = s.memberships[place].group;
-    const GradientPart mean = gradients.mean(i);
+    GradientPart mean = gradients.mean(i);
+    if (trace) mean.for_each_tensor([&](Tensor& part) { part = trace->given(part); });
     by_rows = by_rows || mean.is_rows();
     formulas.update(
         place, mean,

@@ -128,7 +128,7 @@ class OpenSizes : public RowTest {
   static std::vector<std::int64_t> sizes_about(std::int64_t n) {
     std::vector<std::int64_t> sizes{n, 2 * n, n + 1, 3 * n, n + 4};
     if (!is_thorough()) return sizes;
-    for (std::int64_t size = 0; size <= 40; ++size) sizes.push_back(size);
+    for (std::int64_t size = 2; size <= 40; ++size) sizes.push_back(size);
     sizes.insert(sizes.end(), {63, 64, 65, 257});
     return sizes;
   }
@@ -138,34 +138,35 @@ class OpenSizes : public RowTest {
       Tensors all = results(c.inputs);
       for (const Tensor& x : all) x.observed();
       return all;
-    } catch (const Error&) { return {}; }
+    } catch (const Error&) { return {}; } catch (const std::out_of_range&) {
+      return {};  // the row reads a result that there is not at this size
+    }
   }
 
   /// Wherever the op takes a size in place of `open`, one program for all of them gives what it gives.
   void check(const Shapes& shapes, std::int64_t open) {
     SCOPED_TRACE(text(row().name, ' ', listed(shapes), "with ", open, " open"));
     TracedFunction traced({.name = row().name, .input_signature = signature(shapes, open)}, nullptr, 0);
-    bool is_small = false;
-    for (const std::int64_t n : sizes_about(open)) {
-      const Shapes given = resized(shapes, open, n);
-      if (std::ranges::any_of(given, [](const Shape& shape) { return shape.size() > 200'000; })) continue;
-      const Case c = make_case(given, dtype());
-      const std::optional<Tensors> want = results_of_known(c);
-      if (!want) continue;
-      is_small = is_small || n < 2;
-      try {
-        const Called called = traced.call(c.inputs, {}, [&](In in) { return Called{results(in), {}}; });
-        ASSERT_EQ(called.tensors.size(), want->size());
-        for (std::size_t i = 0; i < want->size(); ++i)
-          EXPECT_TRUE(are_equal(called.tensors[i], (*want)[i])) << "at " << n << ", result " << i;
-      } catch (const std::exception& error) { ADD_FAILURE() << "at " << n << ": " << error.what(); }
-    }
+    for (const std::int64_t n : sizes_about(open)) check_at(n, shapes, open, traced);
     const Explanation e = traced.explain();
-    for (const Retrace& retrace : e.retraces) {
-      EXPECT_TRUE(is_small || retrace.reason.find("the C++ of the function") == std::string::npos) << retrace.reason;
-    }
+    for (const Retrace& retrace : e.retraces)
+      EXPECT_EQ(retrace.reason.find("the C++ of the function"), std::string::npos) << retrace.reason;
     const int most = is_thorough() || has_to_know(row().name) ? FunctionOptions().max_variants : 1;
     EXPECT_LE(e.variants, most) << e.retraces.back().reason;
+    for (const std::int64_t small : {2, 1, 0}) check_at(small, shapes, open, traced);  // may be programs of their own
+  }
+  void check_at(std::int64_t n, const Shapes& shapes, std::int64_t open, TracedFunction& traced) {
+    const Shapes given = resized(shapes, open, n);
+    if (std::ranges::any_of(given, [](const Shape& shape) { return shape.size() > 200'000; })) return;
+    const Case c = make_case(given, dtype());
+    const std::optional<Tensors> want = results_of_known(c);
+    if (!want) return;
+    try {
+      const Called called = traced.call(c.inputs, {}, [&](In in) { return Called{results(in), {}}; });
+      ASSERT_EQ(called.tensors.size(), want->size());
+      for (std::size_t i = 0; i < want->size(); ++i)
+        EXPECT_TRUE(are_equal(called.tensors[i], (*want)[i])) << "at " << n << ", result " << i;
+    } catch (const std::exception& error) { ADD_FAILURE() << "at " << n << ": " << error.what(); }
   }
 };
 

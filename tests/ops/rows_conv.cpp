@@ -238,6 +238,8 @@ std::vector<Row> transposed() {
   add("conv3d_transpose, same, output_shape",
       {.strides = {2, 1, 2}, .padding = Padding::same, .output_shape = {3, 2, 4}}, {{{1, 2, 2, 2, 2}, {3, 1, 2, 1, 2}}},
       {{2, 1, 2}, {1, 1, 1}, {1, 0, 0}, {3, 2, 4}});
+  add("conv2d_transpose, paddings past the window", {.paddings = {{1, 1}, {2, 1}}}, {{{1, 4, 5, 2}, {1, 2, 3, 2}}},
+      {{1, 1}, {1, 1}, {1, 2}, {2, 3}});
   add("conv2d_transpose, depthwise", {.strides = {2}, .groups = 3}, {{{2, 2, 3, 3}, {3, 2, 1, 3}}},
       {{2, 2}, {1, 1}, {0, 0}, {4, 6}, 3});
   rows[1].mistakes = {

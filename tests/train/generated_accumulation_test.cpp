@@ -138,9 +138,12 @@ struct Training {
     const Tensor drawn = random::uniform(places, {.low = -0.3, .high = 1, .dtype = f64, .seed = 3});
     weight = c.weighted ? maximum(drawn, 0.0) : ones(places, f64);
     if (c.has_dead_batch) weight = concat({zeros_like(weight.rows(0, c.rows)), weight.rows(c.rows, places[0])});
-    if (c.overflows)
+    if (c.overflows) {  // of an example that counts: of others fit takes no infinities
+      weight = concat(
+          {weight.rows(0, c.rows), ones_like(weight.rows(c.rows, c.rows + 1)), weight.rows(c.rows + 1, places[0])});
       x = concat({x.rows(0, c.rows), x.rows(c.rows, c.rows + 1) + std::numeric_limits<double>::infinity(),
                   x.rows(c.rows + 1, places[0])});
+    }
     Variables biases;
     for (std::size_t i = 1; i < 4; i += 2) biases.add(model.variables()[i]);
     if (c.spares_biases) optimizer.exclude_from_weight_decay(biases);
@@ -210,8 +213,9 @@ TEST(Accumulation, HoldsInAnyCombination) {
   for (int number = 0; number < count; ++number) {
     const Combination c(static_cast<std::uint64_t>(number) * 5 + 1);  // so that all kinds come first
     Training whole(c);
-    const double loss = whole.by_fit(0);  // leaves out what was skipped
-    ASSERT_TRUE(std::isfinite(loss)) << c.said();
+    const double loss = whole.by_fit(0);                             // leaves out what was skipped
+    const bool may_count_nothing = c.overflows && c.has_dead_batch;  // and the last batch may be masked
+    ASSERT_TRUE(std::isfinite(loss) || may_count_nothing) << c.said();
     EXPECT_EQ(whole.optimizer.skipped_steps(), c.overflows ? 2 : 0) << c.said();
     for (double (Training::*way)(std::int64_t) :
          {&Training::by_fit, &Training::by_tape, &Training::by_accumulated_gradients}) {

@@ -155,6 +155,7 @@ FUNCTIONS = {
     "conv2d_transpose, output_padding, groups":
         transposed((6, 6), groups=2, strides=(2, 3), padding=((1, 1), (0, 1))),
     "conv2d_transpose, dilations": transposed((4, 4), dilations=(2, 1)),
+    "conv2d_transpose, paddings past the window": transposed((2, 3), padding=((1, 1), (2, 1))),
     "conv3d_transpose, same, output_shape": transposed((3, 2, 4), strides=(2, 1, 2), padding="SAME"),
     "conv2d_transpose, depthwise": transposed((4, 6), groups=3, strides=(2, 2), padding="SAME"),
     "kernel_convolution": by_weights((2, 2), strides=(2, 1), padding=((1, 0), (0, 0)), dilations=(1, 2)),

@@ -1,4 +1,5 @@
-/// A program for given extents and a given number of threads: everything that running it would have to compute anew.
+/// Binding: a program for given extents and a given number of threads, with everything that each run would otherwise
+/// compute anew.
 #pragma once
 #include "gradus/backend/cpu/run/kernel_times.h"
 #include "gradus/backend/cpu/run/rows_apart.h"

@@ -2,11 +2,17 @@
 #include "gradus/backend/cpu/run/program.h"
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <limits>
 #include <mutex>
+#include <optional>
+#include <utility>
 #include "gradus/backend/cpu/run/executor.h"
 #include "gradus/backend/cpu/run/kernel_times.h"
+#include "gradus/backend/run_listener.h"
 #include "gradus/base/of_thread.h"
 #include "gradus/base/thread_pool.h"
+#include "gradus/graph/call_context.h"
 #include "gradus/graph/scope.h"
 #include "gradus/tensor/heap.h"
 
@@ -80,6 +86,8 @@ struct CpuProgram::State {
   }
 
   void run(const Binding& binding, std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs) const;
+  /// Of each output the last job that writes it; -1: it is there before.
+  std::vector<int> last_jobs(const Binding& binding) const;
   void add_times(const Binding& binding, std::vector<Kernel>& kernels) const;
   void add_memory(const Binding& binding, std::vector<Kernel>& kernels) const;
   void add_measured(std::vector<Kernel>& kernels, double calls) const;
@@ -96,19 +104,51 @@ int threads_for(const Binding& binding) {
   return pool.threads_for_short_work();
 }
 
+/// Tells a RunListener of outputs when the last job that writes them is done.
+class OutputsInJobs final : public JobListener {
+ public:
+  OutputsInJobs(RunListener& listener, std::span<const Ref<Buffer>> outputs, std::vector<int> last_jobs)
+      : listener_(listener), outputs_(outputs), last_jobs_(std::move(last_jobs)) {
+    for (std::size_t k = 0; k < outputs_.size(); ++k) waiting_.push_back(k);
+    std::ranges::stable_sort(waiting_, {}, [&](std::size_t k) { return last_jobs_[k]; });
+  }
+  void done_before(int job) noexcept override {
+    if (problem_) return;
+    try {
+      for (; next_ < waiting_.size() && last_jobs_[waiting_[next_]] < job; ++next_)
+        listener_.made(waiting_[next_], outputs_[waiting_[next_]]);
+      listener_.between();
+    } catch (...) { problem_ = std::current_exception(); }
+  }
+  /// Throws what the listener has thrown.
+  void finish() {
+    done_before(std::numeric_limits<int>::max());
+    if (problem_) std::rethrow_exception(problem_);
+  }
+
+ private:
+  RunListener& listener_;
+  const std::span<const Ref<Buffer>> outputs_;
+  const std::vector<int> last_jobs_;  // of each output: the last one that writes it
+  std::vector<std::size_t> waiting_;  // outputs in the order in which they are complete
+  std::size_t next_ = 0;
+  std::exception_ptr problem_;
+};
+
 /// Runs it, and tells those who decide how many threads short programs get.
-void execute_noting(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error) {
+void execute_noting(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error,
+                    JobListener* listener) {
   ThreadPool& pool = ThreadPool::global();
   TeamChoice* const choice = binding.choice.get();
   const bool chosen = choice && choice->threads() == pool.threads() &&
                       binding.threads == (choice->prefers_alone() ? 1 : choice->threads());
   if (chosen && choice->is_measuring()) {
     const auto began = std::chrono::steady_clock::now();
-    const bool by_team = execute(binding, slots, arena, error) && binding.threads > 1;
+    const bool by_team = execute(binding, slots, arena, error, listener) && binding.threads > 1;
     const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - began;
     choice->note(by_team, took.count());
   } else {
-    execute(binding, slots, arena, error);
+    execute(binding, slots, arena, error, listener);
     if (chosen) choice->note();
   }
   if (binding.is_short) pool.did_short_work(binding.cost_ns);
@@ -141,9 +181,30 @@ void CpuProgram::State::run(const Binding& binding, std::span<const Ref<Buffer>>
   if (lowered.times) lowered.times->add_team(binding.team);
   const TimedRun timed(lowered.times ? &lowered.times->whole() : nullptr);
   ErrorWord error;
-  execute_noting(binding, slots, memory, error);
+  std::optional<OutputsInJobs> listener;
+  if (RunListener* const told = std::exchange(CallContext::here().run_listener, nullptr))
+    listener.emplace(*told, outputs, last_jobs(binding));
+  execute_noting(binding, slots, memory, error, listener ? &*listener : nullptr);
   if (error.thunk.load(std::memory_order_relaxed) != -1) [[unlikely]]
     std::rethrow_exception(failure(binding, error));
+  if (listener) listener->finish();
+}
+
+std::vector<int> CpuProgram::State::last_jobs(const Binding& binding) const {
+  PerValue<int> of_values(*graph, -1);
+  for (std::size_t j = 0; j < binding.jobs.size(); ++j) {
+    const auto thunk = static_cast<std::size_t>(binding.jobs[j].thunk);
+    for (const int value : steps[static_cast<std::size_t>(lowered.thunks[thunk].step)].outputs)
+      of_values[value] = std::max(of_values[value], static_cast<int>(j));
+  }
+  for (const Inside& inside : binding.inside)
+    of_values[inside.output] = std::max(of_values[inside.output], of_values[inside.value]);
+  std::vector<int> last;
+  for (const OutputSource& source : binding.outputs)
+    last.push_back(source.slot >= 0      ? of_values[source.slot]
+                   : source.earlier >= 0 ? last[static_cast<std::size_t>(source.earlier)]
+                                         : -1);
+  return last;
 }
 
 std::exception_ptr CpuProgram::State::failure(const Binding& binding, const ErrorWord& error) const {

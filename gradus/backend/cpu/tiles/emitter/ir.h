@@ -45,7 +45,7 @@ template <class Body> std::vector<V> repeat(Builder& b, V count, int64_t step, c
   return next;  // these values are the last turn's
 }
 
-/// What then() gives where the condition holds, elsewhere `otherwise`.
+/// The values of then() if the condition holds, else `otherwise`.
 template <class Then> std::vector<V> choose(Builder& b, V condition, const std::vector<V>& otherwise, Then then) {
   auto *before = b.GetInsertBlock(), *yes = new_block(b, "yes"), *done = new_block(b, "done");
   b.CreateCondBr(condition, yes, done);

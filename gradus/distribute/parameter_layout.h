@@ -1,0 +1,42 @@
+/// Where the Variables of a training with parameter servers live. All processes find the same: it follows from the
+/// programs of steps, in the order in which they are scheduled, and from sizes alone.
+#pragma once
+#include <unordered_map>
+#include "gradus/distribute/step_program.h"
+
+namespace gradus::detail {
+
+class ParameterLayout {
+ public:
+  static constexpr int everywhere = -1;
+
+  struct Place {
+    StepProgram::Cell cell;
+    int server = 0;          // everywhere: each has it, and updates it alike
+    Tensor last_known = {};  // what it held when servers and this process agreed
+    bool is_on(int which) const { return server == everywhere || server == which; }
+    /// Which server is asked for it.
+    int home() const { return server == everywhere ? 0 : server; }
+  };
+
+  explicit ParameterLayout(int servers) : loads_(static_cast<std::size_t>(servers)) {}
+
+  /// Gives Variables of the program that are new a place. Those that an update reads are on one server; of one element
+  /// they may be everywhere. Larger ones go first, to the server that has least. InvalidArgument where earlier steps
+  /// have parted what this one updates together.
+  void take_in(const StepProgram& program);
+
+  /// By number.
+  std::vector<Place>& places() { return places_; }
+  const std::vector<Place>& places() const { return places_; }
+  std::uint64_t number_of(const VariableCell& cell) const { return numbers_.at(&cell); }
+  const Place& of(const VariableCell& cell) const { return places_[numbers_.at(&cell)]; }
+  int servers() const { return static_cast<int>(loads_.size()); }
+
+ private:
+  std::vector<Place> places_;
+  std::unordered_map<const VariableCell*, std::uint64_t> numbers_;
+  std::vector<std::int64_t> loads_;  // bytes
+};
+
+}  // namespace gradus::detail

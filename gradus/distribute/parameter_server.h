@@ -1,0 +1,93 @@
+/// ParameterServerStrategy: asynchronous training. Variables live at parameter servers; workers take the steps that are
+/// scheduled, compute gradients with values that may be some updates old, and push them.
+///
+///   ParameterServerStrategy strategy(Cluster::from_environment(), {.max_staleness = 2});
+///   for (int epoch = 0; epoch < 5; ++epoch) {
+///     for (auto [x, y] : batches) strategy.schedule(step, x, y);
+///     print("loss", strategy.join().item());
+///   }
+///
+/// Every process runs the same program and schedules the same steps with the same batches; whichever worker is free
+/// computes a step, once. A process that is a parameter server serves in the constructor, until the training ends, and
+/// then ends itself with status 0; where the training fails, the constructor throws.
+///
+/// Updates are applied in the order in which steps were scheduled. Step k computes with the values after the first
+/// k - lag steps, where lag is `max_staleness`, but at most the number of workers less one, and never reaches back over
+/// join(), run() or an assignment between steps. So results are the same bits whoever is slow, stopped or lost. With
+/// max_staleness = 0 they are those of one process.
+///
+/// The optimizer's update is computed at the servers, slots and all; clipping is the worker's. A Variable that a step
+/// assigns beside it is set as in one process where that depends on no batch. What is made of the batch counts in the
+/// order of steps; where it is made of the old value, too, changes add up, and the Variable needs an Aggregation (of
+/// either kind), unless max_staleness is 0. Between two join() the Variables of the program hold what they held at the
+/// last one.
+#pragma once
+#include "gradus/distribute/strategy.h"
+
+namespace gradus {
+
+/// Options of ParameterServerStrategy.
+struct ParameterServerOptions {
+  int max_staleness = 0;  // how many updates a worker's values may lack; 0: in step, workers take turns
+  static constexpr auto ranges() { return std::array{Allowed::within(0, 1024, "max_staleness")}; }
+};
+
+namespace detail {
+
+class ParameterServerGroup;
+
+/// The loss that a step gives: a Loss, or the mean of the elements of a Tensor; of several the first.
+template <class R> Loss loss_in(const R& result) {
+  if constexpr (std::same_as<R, Loss>) {
+    return result;
+  } else if constexpr (std::same_as<R, Tensor>) {
+    return result.defined() && is_floating(result.dtype()) ? Loss::mean(result) : Loss();
+  } else if constexpr (is_sequence<R>) {
+    Loss found;
+    std::apply([&](const auto&... part) { ((found = found.defined() ? found : loss_in(part)), ...); }, result);
+    return found;
+  } else {
+    return {};
+  }
+}
+
+}  // namespace detail
+
+/// Asynchronous training with parameter servers, as the first comment of this header describes it.
+struct ParameterServerStrategy : Strategy {
+  /// Returns when all workers and servers are here. InvalidArgument for a cluster without parameter servers;
+  /// Unavailable, which says who is missing, after the cluster's timeout.
+  explicit ParameterServerStrategy(const Cluster& cluster, ParameterServerOptions options = {});
+
+  /// Some worker will run `step` with this batch, which is not divided. It returns at once, unless many steps wait. It
+  /// is traced here if it is new. Unavailable if an earlier step has failed. InvalidArgument where C++ in it branches
+  /// on a tensor, and inside of a function or a tape.
+  template <class F, class... T>
+    requires(FunctionArgument<T> && ...) && std::invocable<F&, traced_t<T>...> &&
+            FunctionResult<std::invoke_result_t<F&, traced_t<T>...>>
+  void schedule(F&& step, const T&... batch) const {
+    Tensors flat;
+    StaticArguments statics{.values = {}, .types = &detail::types_tag<traced_t<T>...>};
+    (detail::flatten_argument(batch, flat, statics.values), ...);
+    schedule_step(detail::identity_of(step), flat, statics, [&](In in) {
+      Loss loss;
+      detail::called_with(step, in, [&](const auto& result) { loss = detail::loss_in(result); }, batch...);
+      return loss.defined() ? Called{{loss.sum(), loss.weight()}, nullptr} : Called{};
+    });
+  }
+
+  /// Waits for all that was scheduled. Then the Variables of the program are those of the servers, on every rank. Gives
+  /// the loss of all examples since the last join; an empty one if no step gave any. What a step has thrown it throws.
+  Loss join() const;
+
+  /// Of this process; 0 in a simulated cluster.
+  int rank() const;
+
+ private:
+  explicit ParameterServerStrategy(std::shared_ptr<detail::ParameterServerGroup> group);
+  void schedule_step(const detail::StepIdentity& identity, In batch, const StaticArguments& statics,
+                     const Body& body) const;
+  std::shared_ptr<detail::ParameterServerGroup> servers_;
+};
+
+}  // namespace gradus

@@ -1,0 +1,119 @@
+/// ParameterServerGroup: what stands behind a ParameterServerStrategy in the process of a worker, or in a simulated
+/// cluster. The thread of the program schedules; each worker is a thread that takes steps, pulls, computes and pushes.
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <set>
+#include "gradus/distribute/parameter_client.h"
+#include "gradus/distribute/parameter_layout.h"
+#include "gradus/distribute/parameter_store.h"
+#include "gradus/distribute/replica_group.h"
+#include "gradus/distribute/step_desk.h"
+#include "gradus/distribute/step_member.h"
+#include "gradus/distribute/step_program.h"
+
+namespace gradus::detail {
+
+/// A step's program as workers and servers have it.
+struct InstalledProgram {
+  struct AtServer {
+    std::vector<std::size_t> pulls;  // places in reads()
+    std::vector<int> pushes;         // places in pushes()
+  };
+  std::shared_ptr<const StepProgram> step;
+  std::uint64_t number = 0;  // by which servers know it
+  std::vector<AtServer> servers;
+};
+
+/// A scheduled step.
+struct ScheduledStep {
+  std::uint64_t number, version, fingerprint;
+  std::shared_ptr<const InstalledProgram> program;
+  std::vector<Ref<Buffer>> arguments;
+  Ref<Buffer> key;
+};
+
+class ParameterServerGroup final : public ReplicaGroup {
+ public:
+  ParameterServerGroup(const Cluster& cluster, int max_staleness);
+  ~ParameterServerGroup() override;
+
+  /// What all processes of a training have to have in common.
+  static std::string fingerprint_of(const Cluster& cluster, std::uint64_t lag);
+  void schedule(const StepIdentity& identity, In batch, const StaticArguments& statics, const Body& body);
+  StepLoss join();
+
+  int rank() const override { return cluster_.in_process ? 0 : cluster_.rank; }
+  int ranks() const override { return cluster_.in_process ? 1 : cluster_.ranks(); }
+  /// In step, on every rank: all compute it, and get its results.
+  StepResults run(const StepIdentity& identity, In global, StaticArguments statics, const Body& body) override;
+  Explanation explain(const StepIdentity& identity) override;
+  bool any(bool mine) override;
+  void check_same(std::uint64_t value, const std::string& what) override;
+
+ private:
+  using Clients = std::vector<ParameterClient>;
+  /// What was made of a function.
+  struct Known {
+    struct Variant {
+      std::string signature;
+      std::shared_ptr<const InstalledProgram> program;
+    };
+    std::weak_ptr<const void> identity;
+    std::vector<Variant> programs = {};  // newest last
+    std::int64_t calls = 0;
+  };
+
+  void meet();
+  Clients clients(const std::string& sender) const;
+  void work(StepMember& member, Clients servers);
+  void compute(const ScheduledStep& step, StepMember& member, Clients& servers);
+  StepProgram::Outcome pull_and_run(const ScheduledStep& step, Clients& servers) const;
+  void push(const ScheduledStep& step, const StepProgram::Outcome& outcome, Clients& servers) const;
+  ScheduledStep prepared(const StepIdentity& identity, In batch, const StaticArguments& statics, const Body& body,
+                         bool is_in_step);
+  std::shared_ptr<const InstalledProgram> installed(const StepIdentity& identity, In batch,
+                                                    const StaticArguments& statics, const Body& body, bool is_in_step);
+  std::shared_ptr<const InstalledProgram> install(std::shared_ptr<const StepProgram> program);
+  void send_new_cells(std::size_t first);
+  /// What the program has assigned since takes effect at the next step.
+  void send_assigned();
+  void take_values();
+  void wait_for_all() { note_committed(main_->round(scheduled_, scheduled_).committed); }
+  void note_committed(std::uint64_t committed);
+  void note_failure(std::exception_ptr error, const std::string& why);
+  void check_usable(std::string_view what);
+  template <class Work> auto attempt(Work work);
+  void end();
+
+  const Cluster cluster_;
+  const std::uint64_t lag_;
+  const std::string incarnation_;
+  const int exceptions_before_ = std::uncaught_exceptions();
+  std::unique_ptr<StepDesk> desk_;                       // of rank 0
+  std::unique_ptr<RpcServer> desk_server_;               // the same, for other processes
+  std::vector<std::unique_ptr<ParameterStore>> stores_;  // of a simulated cluster
+  std::vector<std::shared_ptr<const ParameterServerPlace>> places_;
+  std::unique_ptr<StepMember> main_;
+  std::vector<std::unique_ptr<StepMember>> members_;  // of workers
+  Clients servers_;                                   // of the program's thread
+  ParameterLayout layout_;
+  std::map<const void*, Known> known_;
+  std::set<std::uint64_t> sent_;   // programs that servers have
+  std::size_t known_here_ = 0;     // Variables, by number, whose values have come from the servers
+  std::uint64_t seen_ = 0;         // after how many steps
+  std::uint64_t base_ = 0;         // steps from here on see all before it
+  std::uint64_t round_begin_ = 0;  // what join() is about
+
+  std::mutex mutex_;
+  std::condition_variable changed_;                           // of what follows
+  std::deque<std::shared_ptr<const ScheduledStep>> waiting_;  // not known to be done, by number
+  std::uint64_t scheduled_ = 0;
+  std::exception_ptr error_;
+  std::string failure_;
+  bool is_over_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace gradus::detail
