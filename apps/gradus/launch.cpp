@@ -34,7 +34,9 @@ std::string how_it_ended(const siginfo_t& ended) {
 class Launcher {
  public:
   explicit Launcher(const LaunchArguments& arguments)
-      : arguments_(arguments), count_(static_cast<int>(arguments.ranks)), settings_(static_cast<int>(arguments.ranks)) {
+      : arguments_(arguments),
+        count_(static_cast<int>(arguments.ranks)),
+        settings_(static_cast<int>(arguments.ranks + arguments.servers)) {
     signals_ = signalfd(-1, &settings_.awaited(), SFD_CLOEXEC | SFD_NONBLOCK);
     require<Unavailable>(signals_ >= 0, "launch: signals cannot be awaited: ", std::generic_category().message(errno));
   }
@@ -66,11 +68,14 @@ class Launcher {
     ranks_.clear();
     is_ending_ = false;
     deadline_.reset();
-    MeetingOfRanks meeting = new_meeting(count_, arguments_.port);
-    meeting.restart = restarts;
-    for (int rank = 0; rank < count_; ++rank) {
-      const std::string prefix = arguments_.ranks > 1 ? text('[', rank, "] ") : "";
-      ranks_.push_back(start_rank(rank, arguments_.program, environment_of_rank(rank, meeting), prefix, settings_));
+    meeting_ = new_meeting(count_, arguments_.port, static_cast<int>(arguments_.servers));
+    meeting_.restart = restarts;
+    for (int process = 0; process < meeting_.processes(); ++process) {
+      std::string prefix;
+      if (process >= meeting_.ranks) prefix = text("[server ", process - meeting_.ranks, "] ");
+      else if (arguments_.ranks + arguments_.servers > 1) prefix = text('[', process, "] ");
+      ranks_.push_back(
+          start_rank(process, arguments_.program, environment_of_rank(process, meeting_), prefix, settings_));
       ++living_;
     }
   }
@@ -142,7 +147,7 @@ class Launcher {
     --living_;
     pass_on_last_words(rank);
     if (!is_well && !is_ending_) {
-      say(text("rank ", rank.rank, ' ', how_it_ended(ended)));
+      say(text(meeting_.name_of(rank.rank), ' ', how_it_ended(ended)));
       end_all(SIGTERM);
     }
     if (living_ == 0) close_streams();
@@ -193,7 +198,8 @@ class Launcher {
   const LauncherSettings settings_;
   int signals_ = -1;
   QueuedOutput output_;
-  std::vector<RankProcess> ranks_;
+  MeetingOfRanks meeting_;
+  std::vector<RankProcess> ranks_;  // parameter servers behind them
   int living_ = 0;
   bool is_ending_ = false;  // all of them: one has failed, a signal has come, or nobody reads what they write
   std::optional<Clock::time_point> deadline_;

@@ -10,6 +10,8 @@ CLI::App* add_launch(CLI::App& app, LaunchArguments& a) {
   CLI::App* command =
       app.add_subcommand("launch", "Run a program as several ranks on this machine: -- PROGRAM ARGS...");
   command->add_option("-n,--ranks", a.ranks, "How many processes")->required()->check(whole_number(1, 1024));
+  command->add_option("--servers", a.servers, "How many parameter servers beside them (0)")
+      ->check(whole_number(0, 1024));
   command->add_option("--restarts", a.restarts, "How often all are started again at most after one has failed (0)")
       ->check(count_range);
   command->add_option("--elastic", a.elastic, "Each restart takes a rank less, down to so many (default: as many)")

@@ -49,20 +49,28 @@ std::string variable(const char* name) {
   throw Unavailable(text("launch: ", what, ": ", std::generic_category().message(errno)));
 }
 
-int free_port() {
-  const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (descriptor < 0) fail("no socket can be made");
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  const bool is_found = bind(descriptor, any, size) == 0 && getsockname(descriptor, any, &size) == 0;
-  const int problem = errno;
-  close(descriptor);
+/// Of 127.0.0.1, and none twice: each is held until all are found.
+std::vector<std::int64_t> free_ports(int count) {
+  std::vector<std::int64_t> ports;
+  std::vector<int> descriptors;
+  int problem = 0;
+  while (problem == 0 && static_cast<int>(ports.size()) < count) {
+    const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    const bool is_found =
+        descriptor >= 0 && bind(descriptor, any, size) == 0 && getsockname(descriptor, any, &size) == 0;
+    if (!is_found) problem = errno;
+    if (descriptor >= 0) descriptors.push_back(descriptor);
+    ports.push_back(ntohs(address.sin_port));
+  }
+  for (const int descriptor : descriptors) close(descriptor);
   errno = problem;
-  if (!is_found) fail("no port of 127.0.0.1 is free");
-  return ntohs(address.sin_port);
+  if (problem != 0) fail("no port of 127.0.0.1 is free");
+  return ports;
 }
 
 std::string new_token() {
@@ -76,12 +84,15 @@ std::string new_token() {
   return out;
 }
 
-std::string cluster_variable(int rank, const MeetingOfRanks& meeting) {
+std::string cluster_variable(int process, const MeetingOfRanks& meeting) {
   constexpr std::string_view name = "GRADUS_CLUSTER";
   const std::string of_user = variable(name.data());
   nlohmann::json cluster = of_user.empty() ? nlohmann::json::object() : object(of_user, name);
   for (const char* other : {"workers", "parameter_servers", "task"}) cluster.erase(other);
-  cluster["rank"] = rank;
+  const bool is_server = process >= meeting.ranks;
+  if (is_server) cluster["task"] = "parameter_server";
+  for (const std::int64_t port : meeting.server_ports) cluster["parameter_servers"].push_back(text("127.0.0.1:", port));
+  cluster["rank"] = is_server ? process - meeting.ranks : process;
   cluster["size"] = meeting.ranks;
   cluster["meeting_point"] = text("127.0.0.1:", meeting.port);
   cluster["token"] = meeting.token;
@@ -90,11 +101,19 @@ std::string cluster_variable(int rank, const MeetingOfRanks& meeting) {
 
 }  // namespace
 
-MeetingOfRanks new_meeting(int ranks, std::optional<std::int64_t> port) {
-  return {ranks, port ? *port : free_port(), new_token()};
+std::string MeetingOfRanks::name_of(int process) const {
+  return process < ranks ? text("rank ", process) : text("parameter server ", process - ranks);
 }
 
-std::vector<std::string> environment_of_rank(int rank, const MeetingOfRanks& meeting) {
+MeetingOfRanks new_meeting(int ranks, std::optional<std::int64_t> port, int servers) {
+  std::vector<std::int64_t> ports = free_ports(servers + 1);
+  MeetingOfRanks made{.ranks = ranks, .port = port ? *port : ports.back(), .token = new_token()};
+  ports.pop_back();
+  made.server_ports = std::move(ports);
+  return made;
+}
+
+std::vector<std::string> environment_of_rank(int process, const MeetingOfRanks& meeting) {
   const bool shares_cores = variable("GRADUS_NUM_THREADS").empty();
   std::vector<std::string> out;
   for (char** each = environ; *each != nullptr; ++each) {
@@ -104,11 +123,11 @@ std::vector<std::string> environment_of_rank(int rank, const MeetingOfRanks& mee
       continue;
     out.emplace_back(line);
   }
-  out.push_back(cluster_variable(rank, meeting));
+  out.push_back(cluster_variable(process, meeting));
   if (meeting.restart > 0) out.push_back(text("GRADUS_RESTART=", meeting.restart));
   constexpr int most_threads = 1024;  // that the variable may say
   if (shares_cores)
-    out.push_back(text("GRADUS_NUM_THREADS=", std::clamp(available_cores() / meeting.ranks, 1, most_threads)));
+    out.push_back(text("GRADUS_NUM_THREADS=", std::clamp(available_cores() / meeting.processes(), 1, most_threads)));
   return out;
 }
 

@@ -12,14 +12,21 @@ struct MeetingOfRanks {
   int ranks = 1;
   std::int64_t port = 0;
   std::string token = {};
-  std::int64_t restart = 0;  // how often ranks have been started before
+  std::int64_t restart = 0;                     // how often ranks have been started before
+  std::vector<std::int64_t> server_ports = {};  // one a parameter server
+
+  int processes() const { return ranks + static_cast<int>(server_ports.size()); }
+  /// "rank 2"; of processes after the ranks "parameter server 0".
+  std::string name_of(int process) const;
 };
-/// With a token that nobody has had before; without a port with one that is free now. Unavailable if there is none.
-MeetingOfRanks new_meeting(int ranks, std::optional<std::int64_t> port);
+/// With a token that nobody has had before; without a port with one that is free now, as those of servers are.
+/// Unavailable if there is none.
+MeetingOfRanks new_meeting(int ranks, std::optional<std::int64_t> port, int servers = 0);
 
 /// The variables of this process, "NAME=value", without what other launchers say of ranks, and with GRADUS_CLUSTER,
 /// which keeps what the user's says of timeouts and certificates, and GRADUS_RESTART. GRADUS_NUM_THREADS becomes the
-/// rank's share of the cores, unless it is set. DataError if the user's GRADUS_CLUSTER is no JSON object.
-std::vector<std::string> environment_of_rank(int rank, const MeetingOfRanks& meeting);
+/// rank's share of the cores, unless it is set. Processes after the ranks are parameter servers. DataError if the
+/// user's GRADUS_CLUSTER is no JSON object.
+std::vector<std::string> environment_of_rank(int process, const MeetingOfRanks& meeting);
 
 }  // namespace gradus::command

@@ -23,7 +23,7 @@ MessageWriter question(ParameterQuestion kind, const std::string& run) {
 ParameterClient::ParameterClient(std::shared_ptr<const ParameterServerPlace> place, std::string sender)
     : place_(std::move(place)), sender_(std::move(sender)) {}
 
-std::string ParameterClient::ask(const std::string& question, std::string_view doing) {
+std::optional<std::string> ParameterClient::ask(const std::string& question, std::string_view doing) {
   const auto begin = Clock::now();
   const Deadline deadline = begin + place_->timeout;
   auto next_report = begin + place_->heartbeat;
@@ -33,17 +33,18 @@ std::string ParameterClient::ask(const std::string& question, std::string_view d
       const auto answer = place_->client->ask(question, std::min(deadline, Clock::now() + place_->heartbeat), true);
       if (answer) {
         MessageReader reader(*answer, source);
-        switch (static_cast<ParameterAnswer>(reader.size(3, "the kind"))) {
+        switch (static_cast<ParameterAnswer>(reader.size(4, "the kind"))) {
           case ParameterAnswer::done: return std::string(reader.rest());
           case ParameterAnswer::wait:
             problem = "steps before this one have not been applied";
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
             break;
+          case ParameterAnswer::again: return {};
           case ParameterAnswer::failed: throw Unavailable(text(place_->name, ", ", doing, ": ", reader.rest()));
           case ParameterAnswer::unknown:
             throw Unavailable(text(place_->name, ", ", doing,
-                                   ": it knows nothing of this training: it was started anew and has lost its values, "
-                                   "or belongs to another training"));
+                                   ": it knows nothing of this training: it was started anew without a checkpoint "
+                                   "(ParameterServerOptions::checkpoints), or belongs to another training"));
         }
       }
     } catch (const TurnedAway&) { throw; } catch (const LeftOff&) {
@@ -91,8 +92,7 @@ void ParameterClient::send(ParameterQuestion kind, std::uint64_t subject, std::u
     MessageWriter out = question(kind, place_->run);
     out.words(sender_).integer(sequence_).integer(subject).integer(program).integer(bytes.size()).integer(offset);
     out.words(piece);
-    ask(out.take(), doing);
-    offset += piece.size();
+    offset = ask(out.take(), doing) ? offset + piece.size() : 0;
   } while (offset < bytes.size());
 }
 
@@ -113,11 +113,11 @@ std::string ParameterClient::pull(std::uint64_t program, std::uint64_t version, 
   while (out.size() < size) {
     MessageWriter asked = question(ParameterQuestion::pull, place_->run);
     asked.integer(program).integer(version).integer(out.size()).integer(std::min(most_pulled, size - out.size()));
-    const std::string piece =
+    const auto piece =
         ask(asked.take(), text("whose values after ", version, version == 1 ? " step" : " steps", " are wanted"));
-    require<Unavailable>(!piece.empty() && piece.size() <= size - out.size(), place_->name, " gave ", piece.size(),
-                         " bytes, expected up to ", size - out.size());
-    out += piece;
+    require<Unavailable>(piece && !piece->empty() && piece->size() <= size - out.size(), place_->name, " gave ",
+                         piece ? piece->size() : 0, " bytes, expected up to ", size - out.size());
+    out += *piece;
   }
   return out;
 }

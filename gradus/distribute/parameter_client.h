@@ -2,6 +2,7 @@
 /// again until the timeout, in which it may come back: every question may be asked twice. Unavailable names the server.
 #pragma once
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,7 +43,8 @@ class ParameterClient {
   std::string pull(std::uint64_t program, std::uint64_t version, std::size_t size);
 
  private:
-  std::string ask(const std::string& question, std::string_view doing);
+  /// Nothing: the upload that this is a piece of has to begin again.
+  std::optional<std::string> ask(const std::string& question, std::string_view doing);
   void send(ParameterQuestion kind, std::uint64_t subject, std::uint64_t program, std::string_view bytes,
             std::string_view doing);
   const std::shared_ptr<const ParameterServerPlace> place_;

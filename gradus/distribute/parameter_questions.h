@@ -21,6 +21,7 @@ enum class ParameterAnswer : std::uint64_t {
   wait,     // ask again
   failed,   // and why
   unknown,  // it knows nothing of this run
+  again,    // the upload, from its first piece on: the server has come back without the others
 };
 
 inline constexpr std::uint64_t every_cell = 0;

@@ -1,6 +1,7 @@
 /// The strategy, and what the process of a server does in its place.
 #include "gradus/distribute/parameter_server.h"
 #include <cstdlib>
+#include <future>
 #include "gradus/base/ranges.h"
 #include "gradus/distribute/parameter_server_group.h"
 #include "gradus/ops/constant.h"
@@ -11,33 +12,26 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Returns when the training has ended as it should.
-void serve(const Cluster& cluster, std::uint64_t lag) {
-  ParameterStore store;
+void serve(const Cluster& cluster, const ParameterServerOptions& options) {
+  ParameterStore store(detail::ParameterServerGroup::options_of_store(options, cluster.rank));
   const auto server = grpc_server(
       Address::parse(cluster.parameter_servers[static_cast<std::size_t>(cluster.rank)], "Cluster: `parameter_servers`"),
       cluster.interface, cluster.credentials, store, text("parameter server ", cluster.rank, " cannot serve"));
+  std::promise<void> ended;
   StepMember member(grpc_client(cluster.meeting(), cluster.credentials, "rank 0"), cluster,
                     static_cast<std::size_t>(cluster.ranks() + cluster.rank), drawn_name());
-  member.join(detail::ParameterServerGroup::fingerprint_of(cluster, lag));
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::optional<std::string> why;
-  bool is_well = false;
-  member.start_beating([&](const std::string& reason, bool in_order) {
-    const std::lock_guard lock(mutex);
-    why = reason;
-    is_well = in_order;
-    changed.notify_all();
-  });
-  {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return why.has_value(); });
+  member.join(detail::ParameterServerGroup::fingerprint_of(cluster, options.max_staleness));
+  member.start_beating([&](const std::exception_ptr& why) { ended.set_exception(why); });
+  try {
+    ended.get_future().get();
+  } catch (const TrainingOver&) {  // as it should
+  } catch (const std::exception& error) {
+    throw Unavailable(text("parameter server ", cluster.rank, ": ", error.what()));
   }
   server->stop(1s);
-  require<Unavailable>(is_well, "parameter server ", cluster.rank, ": ", *why);
 }
 
-std::shared_ptr<detail::ParameterServerGroup> group_of(const Cluster& cluster, ParameterServerOptions options) {
+std::shared_ptr<detail::ParameterServerGroup> group_of(const Cluster& cluster, const ParameterServerOptions& options) {
   check_options("ParameterServerStrategy", options);
   cluster.check();
   require(cluster.servers() > 0,
@@ -47,10 +41,10 @@ std::shared_ptr<detail::ParameterServerGroup> group_of(const Cluster& cluster, P
           "ParameterServerStrategy: an evaluator stands beside the cluster: restore checkpoints in it, and evaluate "
           "without the strategy");
   if (cluster.task == TaskType::parameter_server) {
-    serve(cluster, static_cast<std::uint64_t>(std::min(options.max_staleness, cluster.ranks() - 1)));
+    serve(cluster, options);
     std::exit(0);
   }
-  return std::make_shared<detail::ParameterServerGroup>(cluster, options.max_staleness);
+  return std::make_shared<detail::ParameterServerGroup>(cluster, options);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 /// either kind), unless max_staleness is 0. Between two join() the Variables of the program hold what they held at the
 /// last one.
 #pragma once
+#include <filesystem>
 #include "gradus/distribute/strategy.h"
 
 namespace gradus {
@@ -29,7 +30,13 @@ namespace gradus {
 /// Options of ParameterServerStrategy.
 struct ParameterServerOptions {
   int max_staleness = 0;  // how many updates a worker's values may lack; 0: in step, workers take turns
-  static constexpr auto ranges() { return std::array{Allowed::within(0, 1024, "max_staleness")}; }
+  /// A directory in which each server writes down what it takes in, so that one that is started again goes on where it
+  /// was: nothing is lost. Empty: a server that is lost ends the training.
+  std::filesystem::path checkpoints = {};
+  int checkpoint_steps = 100;  // after so many steps a server writes all its values anew; between them what is pushed
+  static constexpr auto ranges() {
+    return std::array{Allowed::within(0, 1024, "max_staleness"), Allowed::positive("checkpoint_steps")};
+  }
 };
 
 namespace detail {

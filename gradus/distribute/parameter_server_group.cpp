@@ -39,16 +39,17 @@ constexpr const char* differing =
 
 }  // namespace
 
-ParameterServerGroup::ParameterServerGroup(const Cluster& cluster, int max_staleness)
+ParameterServerGroup::ParameterServerGroup(const Cluster& cluster, const ParameterServerOptions& options)
     : ReplicaGroup({default_device()}, 0),
       cluster_(cluster),
-      lag_(static_cast<std::uint64_t>(std::min(max_staleness, cluster.ranks() - 1))),
+      options_(options),
+      lag_(static_cast<std::uint64_t>(std::min(options.max_staleness, cluster.ranks() - 1))),
       incarnation_(drawn_name()),
       layout_(cluster.servers()) {
   try {
     meet();
-  } catch (const std::exception& error) {
-    note_failure(std::current_exception(), error.what());
+  } catch (const std::exception&) {
+    note_failure(std::current_exception());
     end();
     throw;
   }
@@ -62,7 +63,7 @@ void ParameterServerGroup::meet() {
     desk_ = std::make_unique<StepDesk>(StepDeskTerms{.ranks = cluster_.ranks(),
                                                      .servers = cluster_.in_process ? 0 : cluster_.servers(),
                                                      .version = std::string(version()),
-                                                     .fingerprint = fingerprint_of(cluster_, lag_),
+                                                     .fingerprint = fingerprint_of(cluster_, options_.max_staleness),
                                                      .run = drawn_name(),
                                                      .heartbeat = cluster_.heartbeat,
                                                      .is_watching = !cluster_.in_process});
@@ -76,7 +77,7 @@ void ParameterServerGroup::meet() {
   // Ranks of a simulated cluster join each by itself; servers of it do not.
   Cluster joining = cluster_;
   if (cluster_.in_process) joining.parameter_servers.clear();
-  const std::string print = fingerprint_of(cluster_, lag_);
+  const std::string print = fingerprint_of(cluster_, options_.max_staleness);
   const auto seat = static_cast<std::size_t>(cluster_.in_process ? 0 : cluster_.rank);
   main_ = std::make_unique<StepMember>(asking(), joining, seat, incarnation_);
   const std::size_t workers = cluster_.in_process ? static_cast<std::size_t>(cluster_.ranks()) : 1;
@@ -88,7 +89,7 @@ void ParameterServerGroup::meet() {
     joining_threads.emplace_back([this, i, &print] {
       try {
         members_[i]->join(print);
-      } catch (const std::exception& error) { note_failure(std::current_exception(), error.what()); }
+      } catch (const std::exception&) { note_failure(std::current_exception()); }
     });
   std::string run;
   try {
@@ -102,7 +103,7 @@ void ParameterServerGroup::meet() {
   for (int i = 0; i < cluster_.servers(); ++i) {
     auto place = std::make_shared<ParameterServerPlace>();
     if (cluster_.in_process) {
-      stores_.push_back(std::make_unique<ParameterStore>());
+      stores_.push_back(std::make_unique<ParameterStore>(options_of_store(options_, i)));
       place->client = in_process_client(*stores_.back());
       place->name = text("parameter server ", i);
     } else {
@@ -120,8 +121,11 @@ void ParameterServerGroup::meet() {
   if (is_chief)
     for (ParameterClient& server : servers_) server.begin();
   if (!cluster_.in_process) {
-    main_->start_beating([this](const std::string& why, bool in_order) {
-      if (!in_order) note_failure(std::make_exception_ptr(Unavailable(why)), why);
+    main_->start_beating([this](const std::exception_ptr& why) {
+      try {
+        std::rethrow_exception(why);
+      } catch (const LeftOff&) {  // all is done, or this process leaves
+      } catch (...) { note_failure(why); }
     });
     main_->agree(0);  // servers know of the training
   }
@@ -130,8 +134,15 @@ void ParameterServerGroup::meet() {
         [this, i, servers = clients(text("worker ", i))]() mutable { work(*members_[i], std::move(servers)); });
 }
 
-std::string ParameterServerGroup::fingerprint_of(const Cluster& cluster, std::uint64_t lag) {
-  return text("parameter servers, ", cluster.ranks(), " workers and ", cluster.servers(), " servers, lag ", lag);
+std::string ParameterServerGroup::fingerprint_of(const Cluster& cluster, int max_staleness) {
+  return text("parameter servers, ", cluster.ranks(), " workers and ", cluster.servers(), " servers, max_staleness ",
+              max_staleness);
+}
+
+ParameterStore::Options ParameterServerGroup::options_of_store(const ParameterServerOptions& options, int server) {
+  ParameterStore::Options out{.snapshot_steps = static_cast<std::uint64_t>(options.checkpoint_steps)};
+  if (!options.checkpoints.empty()) out.checkpoints = options.checkpoints / text("server-", server);
+  return out;
 }
 
 ParameterServerGroup::Clients ParameterServerGroup::clients(const std::string& sender) const {
@@ -190,7 +201,7 @@ void ParameterServerGroup::work(StepMember& member, Clients servers) {
     }
   } catch (const LeftOff&) {  // the end
   } catch (const std::exception& error) {
-    note_failure(std::current_exception(), error.what());
+    note_failure(std::current_exception());
     member.fail(error.what());
   }
 }
@@ -242,15 +253,25 @@ void ParameterServerGroup::note_committed(std::uint64_t committed) {
   changed_.notify_all();
 }
 
-void ParameterServerGroup::note_failure(std::exception_ptr error, const std::string& why) {
+void ParameterServerGroup::note_failure(const std::exception_ptr& error) {
+  std::string why = "an error without a reason";
+  bool is_gone = false;
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& given) {
+    why = given.what();
+    is_gone = dynamic_cast<const DeskGone*>(&given) != nullptr;
+  } catch (...) {}
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (is_gone) changed_.wait_for(lock, 300ms, [&] { return is_over_ || !failure_.empty(); });
     if (failure_.empty()) {
-      failure_ = why.empty() ? "an error without a reason" : why;
-      error_ = std::move(error);
+      failure_ = why;
+      error_ = error;
     }
   }
   changed_.notify_all();
+  for (const auto& place : places_) place->client->cancel();  // who waits for a server, which may be gone, too
 }
 
 // ---------------------------------------------------------------- the thread of the program
@@ -260,7 +281,7 @@ template <class Work> auto ParameterServerGroup::attempt(Work work) {
   try {
     return work();
   } catch (const std::exception& error) {
-    note_failure(std::current_exception(), error.what());
+    note_failure(std::current_exception());
     main_->fail(error.what());
     std::exception_ptr first;
     {

@@ -7,6 +7,7 @@
 #include <set>
 #include "gradus/distribute/parameter_client.h"
 #include "gradus/distribute/parameter_layout.h"
+#include "gradus/distribute/parameter_server.h"
 #include "gradus/distribute/parameter_store.h"
 #include "gradus/distribute/replica_group.h"
 #include "gradus/distribute/step_desk.h"
@@ -36,11 +37,12 @@ struct ScheduledStep {
 
 class ParameterServerGroup final : public ReplicaGroup {
  public:
-  ParameterServerGroup(const Cluster& cluster, int max_staleness);
+  ParameterServerGroup(const Cluster& cluster, const ParameterServerOptions& options);
   ~ParameterServerGroup() override;
 
   /// What all processes of a training have to have in common.
-  static std::string fingerprint_of(const Cluster& cluster, std::uint64_t lag);
+  static std::string fingerprint_of(const Cluster& cluster, int max_staleness);
+  static ParameterStore::Options options_of_store(const ParameterServerOptions& options, int server);
   void schedule(const StepIdentity& identity, In batch, const StaticArguments& statics, const Body& body);
   StepLoss join();
 
@@ -82,12 +84,14 @@ class ParameterServerGroup final : public ReplicaGroup {
   void take_values();
   void wait_for_all() { note_committed(main_->round(scheduled_, scheduled_).committed); }
   void note_committed(std::uint64_t committed);
-  void note_failure(std::exception_ptr error, const std::string& why);
+  /// The first one counts; but why rank 0 is gone another thread may hear at the same time.
+  void note_failure(const std::exception_ptr& error);
   void check_usable(std::string_view what);
   template <class Work> auto attempt(Work work);
   void end();
 
   const Cluster cluster_;
+  const ParameterServerOptions options_;
   const std::uint64_t lag_;
   const std::string incarnation_;
   const int exceptions_before_ = std::uncaught_exceptions();
@@ -111,7 +115,7 @@ class ParameterServerGroup final : public ReplicaGroup {
   std::deque<std::shared_ptr<const ScheduledStep>> waiting_;  // not known to be done, by number
   std::uint64_t scheduled_ = 0;
   std::exception_ptr error_;
-  std::string failure_;
+  std::string failure_;  // what it says; empty: there is none
   bool is_over_ = false;
   std::vector<std::thread> threads_;
 };

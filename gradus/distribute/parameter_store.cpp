@@ -18,15 +18,19 @@ std::string reply(ParameterAnswer kind, std::string_view rest = {}) {
   return out;
 }
 
-Ref<Buffer> buffer_of(std::string_view bytes) {
+}  // namespace
+
+Ref<Buffer> ParameterStore::buffer_with(std::string_view bytes) {
   Ref<Buffer> buffer = Buffer::allocate(static_cast<std::int64_t>(bytes.size()), "a value at a parameter server");
   if (!bytes.empty()) std::memcpy(buffer->data(), bytes.data(), bytes.size());
   return buffer;
 }
 
-}  // namespace
-
-ParameterStore::ParameterStore(std::chrono::milliseconds hold) : hold_(hold) {
+ParameterStore::ParameterStore(Options options) : options_(std::move(options)) {
+  if (!options_.checkpoints.empty()) {
+    journal_ = std::make_unique<ParameterJournal>(options_.checkpoints);
+    recover();
+  }
   const NoSignals quiet;
   applying_ = std::thread([this] { apply_all(); });
 }
@@ -69,7 +73,7 @@ std::optional<std::string> ParameterStore::reply_to(std::uint64_t call, MessageR
   pull.length = reader.size(most_pulled, "the length");
   reader.finish();
   if (auto bytes = answer_to(pull)) return bytes;
-  pull.until = Clock::now() + hold_;
+  pull.until = Clock::now() + options_.hold;
   pull.answer = answer;
   held_.push_back(std::move(pull));
   changed_.notify_all();  // so that it is held for its time at most
@@ -81,6 +85,13 @@ std::string ParameterStore::begin(const std::string& run, MessageReader& reader)
   reader.finish();
   require<DataError>(!run.empty(), source, ": the run has no name");
   if (run == run_) return reply(ParameterAnswer::done);
+  forget_all(run, lag);
+  if (journal_) journal_->reset();
+  write_down(written_begin());
+  return reply(ParameterAnswer::done);
+}
+
+void ParameterStore::forget_all(const std::string& run, std::size_t lag) {
   run_ = run;
   failure_.clear();
   lag_ = lag;
@@ -88,33 +99,38 @@ std::string ParameterStore::begin(const std::string& run, MessageReader& reader)
   cells_.clear();
   versions_.assign(1, Version());
   programs_.clear();
+  program_bytes_.clear();
   uploads_.clear();
   ready_.clear();
-  return reply(ParameterAnswer::done);
 }
 
 std::string ParameterStore::add_cells(MessageReader& reader) {
   for (std::size_t left = reader.size(ParameterProgram::most_entries, "the number of Variables"); left > 0; --left) {
     const std::uint64_t number = reader.integer();
     const std::string name(reader.words(most_name, "a name"));
-    Spec spec;
-    try {
-      spec = spec_from_text(reader.words(400, "a spec"));
-      require(!spec.shape.is_symbolic() && !spec.device.is_named(), "a Variable is ", spec);
-      for (const std::int64_t d : spec.shape) require(d >= 0, "a Variable is ", spec);
-      bytes_of(spec);
-    } catch (const InvalidArgument& error) { throw DataError(text(source, ": ", error.what())); }
-    if (const auto known = cells_.find(number); known != cells_.end()) {
-      require<DataError>(known->second.spec == spec, source, ": Variable ", number, " was ", known->second.spec,
-                         ", and is now ", spec);
-      continue;
-    }
-    require<DataError>(cells_.size() < ParameterProgram::most_entries, source, ": too many Variables");
-    cells_.emplace(number, Cell{name, spec, cells_.size()});
-    for (Version& version : versions_) version.resize(cells_.size());
+    if (add_cell(number, name, reader.words(400, "a spec"))) write_down(written(number, cell(number)));
   }
   reader.finish();
   return reply(ParameterAnswer::done);
+}
+
+bool ParameterStore::add_cell(std::uint64_t number, const std::string& name, std::string_view written) {
+  Spec spec;
+  try {
+    spec = spec_from_text(written);
+    require(!spec.shape.is_symbolic() && !spec.device.is_named(), "a Variable is ", spec);
+    for (const std::int64_t d : spec.shape) require(d >= 0, "a Variable is ", spec);
+    bytes_of(spec);
+  } catch (const InvalidArgument& error) { throw DataError(text(source, ": ", error.what())); }
+  if (const auto known = cells_.find(number); known != cells_.end()) {
+    require<DataError>(known->second.spec == spec, source, ": Variable ", number, " was ", known->second.spec,
+                       ", and is now ", spec);
+    return false;
+  }
+  require<DataError>(cells_.size() < ParameterProgram::most_entries, source, ": too many Variables");
+  cells_.emplace(number, Cell{name, spec, cells_.size()});
+  for (Version& version : versions_) version.resize(cells_.size());
+  return true;
 }
 
 const ParameterStore::Cell& ParameterStore::cell(std::uint64_t number) const {
@@ -167,13 +183,15 @@ std::string ParameterStore::take_piece(std::uint64_t kind, MessageReader& reader
     return reply(ParameterAnswer::done);
   if (sequence > upload.sequence)
     upload = {.sequence = sequence, .kind = kind, .subject = subject, .program = number, .total = total, .bytes = {}};
-  require<DataError>(upload.kind == kind && upload.subject == subject && upload.program == number &&
-                         upload.total == total && offset <= upload.bytes.size(),
-                     source, ": pieces do not belong together");
+  if (offset > upload.bytes.size()) return reply(ParameterAnswer::again);  // the pieces before it have been lost
+  require<DataError>(
+      upload.kind == kind && upload.subject == subject && upload.program == number && upload.total == total, source,
+      ": pieces do not belong together");
   if (offset + piece.size() > upload.bytes.size()) upload.bytes.append(piece.substr(upload.bytes.size() - offset));
   if (upload.bytes.size() < total) return reply(ParameterAnswer::done);
   const Upload whole = std::exchange(upload, {.sequence = sequence, .is_done = true});
   finish(whole);
+  write_down(written(whole));
   return reply(ParameterAnswer::done);
 }
 
@@ -188,23 +206,24 @@ void ParameterStore::finish(const Upload& upload) {
   require<ResourceExhausted>(programs_.size() < most_programs, source, ": more than ", most_programs, " programs");
   programs_.emplace(upload.subject, std::make_shared<const ParameterProgram>(
                                         upload.bytes, [this](std::uint64_t number) { return cell(number).spec; }));
+  if (journal_) program_bytes_.emplace(upload.subject, upload.bytes);
 }
 
 /// A first value holds for all versions, as they were made without it; a later one from now on.
 void ParameterStore::set(std::uint64_t number, const std::string& bytes) {
   const std::size_t place = cell(number).place;
-  const Ref<Buffer> value = buffer_of(bytes);
+  const Ref<Buffer> value = buffer_with(bytes);
   for (Version& version : versions_)
     if (!version[place]) version[place] = value;
   versions_.back()[place] = value;
 }
 
 void ParameterStore::accept(std::uint64_t step, std::uint64_t number, const std::string& bytes) {
-  Push push{program(number), {}};
+  Push push{number, program(number), {}};
   std::string_view rest = bytes;
   for (const Spec& spec : push.program->pushes()) {
     const auto size = static_cast<std::size_t>(bytes_of(spec));
-    push.values.push_back(buffer_of(rest.substr(0, size)));
+    push.values.push_back(buffer_with(rest.substr(0, size)));
     rest.remove_prefix(size);
   }
   ready_.emplace(step, std::move(push));
@@ -238,7 +257,12 @@ void ParameterStore::apply_all() {
   std::unique_lock lock(mutex_);
   while (!is_over_) {
     if (failure_.empty() && ready_.contains(newest_)) {
-      apply(lock);
+      try {
+        apply(lock);
+      } catch (const std::exception& error) {
+        if (!lock.owns_lock()) lock.lock();
+        failure_ = error.what();
+      }
       continue;
     }
     Replies replies;
@@ -259,7 +283,7 @@ void ParameterStore::apply_all() {
       lock.lock();
       continue;
     }
-    changed_.wait_for(lock, held_.empty() ? std::chrono::milliseconds(1000) : hold_ / 4);
+    changed_.wait_for(lock, held_.empty() ? std::chrono::milliseconds(1000) : options_.hold / 4);
   }
 }
 
@@ -276,11 +300,11 @@ void ParameterStore::apply(std::unique_lock<std::mutex>& lock) {
       require<DataError>(static_cast<bool>(reads.back()), source, ": Variable ", cell(number).name,
                          " has no value yet");
     }
-    lock.unlock();
+    if (lock.mutex() != nullptr) lock.unlock();
     made = push.program->run(reads, push.values);
-    lock.lock();
+    if (lock.mutex() != nullptr) lock.lock();
   } catch (const std::exception& error) {
-    if (!lock.owns_lock()) lock.lock();
+    if (lock.mutex() != nullptr && !lock.owns_lock()) lock.lock();
     problem = text("step ", newest_, " cannot be applied: ", error.what());
   }
   if (run != run_) return;  // another has begun meanwhile
@@ -295,6 +319,7 @@ void ParameterStore::apply(std::unique_lock<std::mutex>& lock) {
   versions_.push_back(std::move(next));
   if (versions_.size() > lag_ + 1) versions_.pop_front();
   ++newest_;
+  if (journal_ && lock.mutex() != nullptr && newest_ % options_.snapshot_steps == 0) take_snapshot(lock);
 }
 
 void ParameterStore::left(std::uint64_t call) {

@@ -12,6 +12,7 @@
 #include <thread>
 #include <unordered_map>
 #include "gradus/distribute/bytes_message.h"
+#include "gradus/distribute/parameter_journal.h"
 #include "gradus/distribute/parameter_program.h"
 #include "gradus/distribute/rpc.h"
 
@@ -19,8 +20,15 @@ namespace gradus {
 
 class ParameterStore : public RpcHandler {
  public:
-  /// How long a question for a version that is not there yet is held.
-  explicit ParameterStore(std::chrono::milliseconds hold = std::chrono::milliseconds(500));
+  struct Options {
+    std::chrono::milliseconds hold{500};  // of a question for a version that is not there yet
+    std::filesystem::path checkpoints =
+        {};                              // where it writes down what it takes in, and finds it again; empty: nowhere
+    std::uint64_t snapshot_steps = 100;  // after so many steps all is written anew
+  };
+  ParameterStore() : ParameterStore(Options()) {}
+  /// With checkpoints it is as the one that wrote there last was. DataError where they are damaged.
+  explicit ParameterStore(Options options);
   ~ParameterStore() override;
 
   void ask(std::uint64_t call, std::string_view bytes, Answer answer) override;
@@ -43,6 +51,7 @@ class ParameterStore : public RpcHandler {
     bool is_done = false;
   };
   struct Push {
+    std::uint64_t number;  // of the program
     std::shared_ptr<const ParameterProgram> program;
     std::vector<Ref<Buffer>> values;
   };
@@ -56,7 +65,10 @@ class ParameterStore : public RpcHandler {
 
   std::optional<std::string> reply_to(std::uint64_t call, MessageReader reader, const Answer& answer);
   std::string begin(const std::string& run, MessageReader& reader);
+  void forget_all(const std::string& run, std::size_t lag);
   std::string add_cells(MessageReader& reader);
+  /// Whether it is new.
+  bool add_cell(std::uint64_t number, const std::string& name, std::string_view spec);
   std::string take_piece(std::uint64_t kind, MessageReader& reader);
   std::size_t size_of_upload(std::uint64_t kind, std::uint64_t subject, std::uint64_t program) const;
   void finish(const Upload& upload);
@@ -67,10 +79,24 @@ class ParameterStore : public RpcHandler {
   const Cell& cell(std::uint64_t number) const;
   std::shared_ptr<const ParameterProgram> program(std::uint64_t number) const;
   void apply_all();
+  /// The next step; the lock, if there is one, is left meanwhile.
   void apply(std::unique_lock<std::mutex>& lock);
+  static Ref<Buffer> buffer_with(std::string_view bytes);
+
+  // parameter_recovery.cpp
+  void recover();
+  void take_again(MessageReader reader);
+  void apply_ready();
+  void take_snapshot(std::unique_lock<std::mutex>& lock);
+  void write_down(const std::string& written);
+  std::string written_begin() const;
+  static std::string written(std::uint64_t number, const Cell& cell);
+  static std::string written(const Upload& upload);
+
   static void send(Replies replies);
 
-  const std::chrono::milliseconds hold_;
+  const Options options_;
+  std::unique_ptr<ParameterJournal> journal_;  // null while it is read, too
   std::mutex mutex_;
   std::condition_variable changed_;
   std::string run_, failure_;
@@ -79,6 +105,7 @@ class ParameterStore : public RpcHandler {
   std::map<std::uint64_t, Cell> cells_;
   std::deque<Version> versions_ = {Version()};
   std::unordered_map<std::uint64_t, std::shared_ptr<const ParameterProgram>> programs_;
+  std::map<std::uint64_t, std::string> program_bytes_;  // to be written down
   std::map<std::string, Upload, std::less<>> uploads_;  // by sender
   std::map<std::uint64_t, Push> ready_;                 // by step
   std::vector<Pull> held_;

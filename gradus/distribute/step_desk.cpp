@@ -135,7 +135,12 @@ void StepDesk::join(std::uint64_t call, std::size_t number, const std::string& i
     wrong = differ("the number of parameter servers", servers, terms_.servers);
   else if (version != terms_.version) wrong = differ("the version of Gradus", version, terms_.version);
   else if (print != terms_.fingerprint) wrong = differ("the fingerprint of the strategy", print, terms_.fingerprint);
-  else if (seat.is_here() && seat.incarnation != incarnation)
+  else if (is_contested(seat, incarnation)) {
+    // The one before it may have been lost just now.
+    replies.emplace_back(answer,
+                         reply(StepAnswer::wait).integer(committed_).words(text("the end of ", seat.name)).take());
+    return;
+  } else if (seat.is_here() && seat.incarnation != incarnation)
     wrong =
         text("two processes say that they are ", name_of(number), ": the other one is process ", process, " on ", host);
   if (!wrong.empty()) {
@@ -160,6 +165,13 @@ void StepDesk::join(std::uint64_t call, std::size_t number, const std::string& i
   if (is_complete_ || !std::ranges::all_of(seats_, &Seat::is_taken)) return;
   is_complete_ = true;
   for (Seat& each : seats_) each.last_sign = Clock::now();
+}
+
+/// Whether another process has this seat, and it is not sure yet that it lives.
+bool StepDesk::is_contested(Seat& seat, const std::string& incarnation) const {
+  if (!is_complete_ || !seat.is_here() || seat.incarnation == incarnation) return false;
+  if (seat.contested == Clock::time_point()) seat.contested = Clock::now();
+  return Clock::now() - seat.contested < 3 * terms_.heartbeat;
 }
 
 StepDesk::Step& StepDesk::step(std::uint64_t number) {

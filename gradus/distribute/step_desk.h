@@ -53,7 +53,8 @@ class StepDesk : public RpcHandler {
     Clock::time_point last_sign = {};
     std::string doing;
     bool has_left = false, is_lost = false, is_told = false;
-    std::uint64_t agreed = 0;  // how many agreements it has come to
+    Clock::time_point contested = {};  // since when another process asks for it
+    std::uint64_t agreed = 0;          // how many agreements it has come to
     bool is_taken() const { return !incarnation.empty(); }
     bool is_here() const { return is_taken() && !has_left && !is_lost; }
   };
@@ -78,6 +79,7 @@ class StepDesk : public RpcHandler {
   void reply_to(std::uint64_t call, MessageReader reader, const Answer& answer, Replies& replies);
   void join(std::uint64_t call, std::size_t seat, const std::string& incarnation, MessageReader& reader,
             const Answer& answer, Replies& replies);
+  bool is_contested(Seat& seat, const std::string& incarnation) const;
   void finish(MessageReader& reader);
   void agree(std::size_t seat, MessageReader& reader, Held& held);
   std::string name_of(std::size_t seat) const;

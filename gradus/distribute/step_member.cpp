@@ -78,7 +78,7 @@ std::optional<std::string> StepMember::ask(const std::string& question, Deadline
   } catch (const LeftOff&) { throw; } catch (const TurnedAway&) {
     throw;
   } catch (const Unavailable& error) {
-    throw Unavailable(
+    throw DeskGone(
         text(is_new ? "rank 0" : names_[0], ", which hands out the steps of this training, is gone: ", error.what()));
   }
 }
@@ -100,6 +100,7 @@ std::string StepMember::await(const std::string& question, StepAnswer wanted, st
       if (done > committed) begin = now;  // it goes on
       committed = done;
       missing = reader.words(most_text, "who is missing");
+      std::this_thread::sleep_for(5ms);  // it may have been answered at once
     }
     const std::string state = text(doing, " waits for ", missing, " for ", seconds_of(now - begin), " s");
     require<Unavailable>(now < begin + cluster_.timeout, state,
@@ -166,7 +167,7 @@ StepMember::Round StepMember::round(std::uint64_t from, std::uint64_t to) {
   return out;
 }
 
-void StepMember::start_beating(std::function<void(const std::string&, bool)> lost) {
+void StepMember::start_beating(std::function<void(std::exception_ptr)> lost) {
   lost_ = std::move(lost);
   const NoSignals quiet;
   beating_ = std::thread([this] { beat(); });
@@ -184,23 +185,18 @@ void StepMember::beat() {
       const std::lock_guard lock(mutex_);
       doing = doing_.substr(0, 1000);
     }
-    std::string why;
-    bool in_order = false;
     try {
       const auto answer = ask(question(StepQuestion::beat).words(doing).take(), Clock::now() + 2 * cluster_.heartbeat);
-      if (answer) {
-        MessageReader reader(*answer, source);
-        const StepAnswer kind = kind_of(reader);
-        if (kind == StepAnswer::fine) continue;
-        throw_end(kind, reader);
-      }
-      why = text(names_[0], ", which hands out the steps of this training, has given no sign of life for ",
-                 seconds_of(2 * cluster_.heartbeat), " s: it is stopped or cannot be reached");
-    } catch (const TrainingOver& over) {
-      why = over.what();
-      in_order = true;
-    } catch (const std::exception& error) { why = error.what(); }
-    if (!is_leaving_) lost_(why, in_order);
+      require<Unavailable>(answer.has_value(), names_[0],
+                           ", which hands out the steps of this training, has given no sign of life for ",
+                           seconds_of(2 * cluster_.heartbeat), " s: it is stopped or cannot be reached");
+      MessageReader reader(*answer, source);
+      const StepAnswer kind = kind_of(reader);
+      if (kind == StepAnswer::fine) continue;
+      throw_end(kind, reader);
+    } catch (...) {
+      if (!is_leaving_) lost_(std::current_exception());
+    }
     return;
   }
 }

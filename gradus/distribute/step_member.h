@@ -2,6 +2,8 @@
 /// it asks the desk of rank 0. Unavailable says what is wrong there, and who is waited for in vain.
 #pragma once
 #include <atomic>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,6 +19,12 @@ namespace gradus {
 class TrainingOver : public LeftOff {
  public:
   using LeftOff::LeftOff;
+};
+
+/// Nobody is at the desk any more. Another thread may have heard why.
+class DeskGone : public Unavailable {
+ public:
+  using Unavailable::Unavailable;
 };
 
 class StepMember {
@@ -49,8 +57,9 @@ class StepMember {
   /// Waits for steps before `to`; as long as it takes, if they come one by one.
   Round round(std::uint64_t from, std::uint64_t to);
 
-  /// From now on a thread says that this process lives. `lost` is called once, from there.
-  void start_beating(std::function<void(const std::string& why, bool in_order)> lost);
+  /// From now on a thread says that this process lives. `lost` is called once, from there, with an Unavailable or a
+  /// TrainingOver.
+  void start_beating(std::function<void(std::exception_ptr why)> lost);
   void set_doing(std::string doing);
   void fail(const std::string& why) noexcept;
   void leave() noexcept;
@@ -73,7 +82,7 @@ class StepMember {
   std::uint64_t agreements_ = 0;
   std::mutex mutex_;
   std::string doing_;
-  std::function<void(const std::string&, bool)> lost_;
+  std::function<void(std::exception_ptr)> lost_;
   std::atomic<bool> is_leaving_ = false;
   std::thread beating_;
 };

@@ -183,11 +183,11 @@ TEST_F(Launch, RestartsWithFewerRanksDownToWhatIsSaid) {
   for (const std::string& line : lines_of(contents(root_ / "starts")))
     ranks.push_back(cluster_of([&](std::string_view name) { return name == "GRADUS_CLUSTER" ? line : ""; }).ranks());
   EXPECT_EQ(ranks, (std::vector{4, 3, 2, 2}));
-  expect_says(errors_, "gradus launch: 3 ranks are started again, 1 of 3\n");
-  EXPECT_EQ(run_ranks(2, "true", {"--elastic", "1"}), failed);
-  expect_says(errors_, "it needs --restarts");
-  EXPECT_EQ(run_ranks(2, "true", {"--restarts", "1", "--elastic", "3"}), failed);
-  expect_says(errors_, "--elastic 3 of 2 ranks");
+  expect_error("gradus launch: 3 ranks are started again, 1 of 3\n");
+  EXPECT_EQ(run_ranks(2, "true", {"--elastic", "1"}), usage);
+  expect_error("it needs --restarts");
+  EXPECT_EQ(run_ranks(2, "true", {"--restarts", "1", "--elastic", "3"}), usage);
+  expect_error("--elastic 3 of 2 ranks");
 }
 
 TEST_F(Launch, PassesOnSignals) {

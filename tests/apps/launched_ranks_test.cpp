@@ -17,7 +17,38 @@ TEST(LaunchedRank, AddsUpOverAllRanks) {
             << std::endl;
 }
 
+/// The same with parameter servers.
+TEST(LaunchedWorker, CountsTheStepsOfAll) {
+  if (std::getenv("GRADUS_TEST_LAUNCHED") == nullptr) GTEST_SKIP() << "the body of started processes";
+  const ParameterServerStrategy strategy(Cluster::from_environment(), {.max_staleness = 1});
+  Variable steps(zeros({}, i64), "steps");
+  const auto step = function([&](Tensor x) {
+    steps.assign_add(ones({}, i64));
+    return Loss::mean(x);
+  });
+  for (int i = 0; i < 6; ++i) strategy.schedule(step, full({2}, i));
+  const double loss = strategy.join().item();
+  std::cout << "rank " << strategy.rank() << " has " << loss << " after " << steps.value().item() << std::endl;
+}
+
 class LaunchedRanks : public LaunchTest {};
+
+TEST_F(LaunchedRanks, TrainWithParameterServers) {
+  if (const std::string problem = problem_of_grpc(); !problem.empty()) GTEST_SKIP() << problem;
+  const VariablesOfTest variables{{"GRADUS_TEST_LAUNCHED", "1"}};
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  ASSERT_EQ(run({"launch", "-n", "2", "--servers", "2", "--", program, "--gtest_filter=LaunchedWorker.*"}), ok)
+      << output_ << errors_;
+  expect_output("[0] rank 0 has 2.5 after 6\n");
+  expect_output("[1] rank 1 has 2.5 after 6\n");
+}
+
+TEST_F(LaunchedRanks, NameTheServerThatFails) {
+  EXPECT_EQ(run({"launch", "-n", "1", "--servers", "1", "--", "/bin/sh", "-c",
+                 R"(case "$GRADUS_CLUSTER" in *'"task":"parameter_server"'*) exit 4;; esac; exec sleep 20)"}),
+            failed);
+  expect_error("gradus launch: parameter server 0 ended with exit code 4\n");
+}
 
 TEST_F(LaunchedRanks, TrainTogether) {
   if (const std::string problem = problem_of_ucx() + problem_of_grpc(); !problem.empty()) GTEST_SKIP() << problem;
