@@ -27,8 +27,9 @@ struct Explanation {
   double compile_seconds = 0;                      // tracing and compiling, of all variants
   double side_by_side_seconds = 0;                 // a call, estimated: gained by kernels of one stage running together
   double measured_seconds = 0;                     // a call's programs, the first call left out; 0: without `profile`
-  // Of sums over the shards of other processes, a call on average, whatever step the strategy ran:
-  double exchanges = 0, exchanged_bytes = 0;
+  /// Sums over the shards of other processes, a call on average, whatever step the strategy ran.
+  double exchanges = 0, exchanged_bytes = 0;  // how many; their bytes
+  /// Seconds of these sums, a call on average.
   double exchange_seconds = 0, exchange_wait_seconds = 0;  // under way; of these not while kernels ran
   int threads = 1;                                         // that kernels are divided among
   ThreadRates rates;                                       // with which what was measured is compared
