@@ -152,13 +152,15 @@ ParameterServerGroup::Clients ParameterServerGroup::clients(const std::string& s
 }
 
 void ParameterServerGroup::end() {
+  std::string why;
   {
     const std::lock_guard lock(mutex_);
     is_over_ = true;
+    why = failure_;
   }
   changed_.notify_all();
-  const bool in_order = failure_.empty() && std::uncaught_exceptions() == exceptions_before_;
-  const std::string why = failure_.empty() ? "it has ended before its work was done" : failure_;
+  const bool in_order = why.empty() && std::uncaught_exceptions() == exceptions_before_;
+  if (why.empty()) why = "it has ended before its work was done";
   if (main_) {
     if (in_order) main_->leave();
     else main_->fail(why);
@@ -300,11 +302,14 @@ void ParameterServerGroup::check_usable(std::string_view what) {
                        "; make a strategy anew on every rank");
 }
 
-std::shared_ptr<const InstalledProgram> ParameterServerGroup::installed(const StepIdentity& identity, In batch,
-                                                                        const StaticArguments& statics,
-                                                                        const Body& body, bool is_in_step) {
-  const auto made = [&] { return install(std::make_shared<const StepProgram>(identity, batch, body, is_in_step)); };
-  if (!identity.step) return made();
+ParameterServerGroup::Traced ParameterServerGroup::traced(const StepIdentity& identity, In batch,
+                                                          const StaticArguments& statics, const Body& body,
+                                                          bool is_in_step) {
+  for (const Tensor& each : batch)
+    require(!each.spec().device.is_named() || each.spec().device == Placement(cpu(0)), "strategy: an argument is on ",
+            each.spec().device, ": with parameter servers steps are computed on the processor; use .to(cpu(0))");
+  const auto made = [&] { return std::make_shared<const StepProgram>(identity, batch, body, is_in_step); };
+  if (!identity.step) return {.fresh = made()};
   std::erase_if(known_, [](const auto& entry) { return entry.second.identity.expired(); });
   Known& known = known_[identity.step.get()];
   if (known.identity.expired()) known = {.identity = identity.step};
@@ -312,15 +317,25 @@ std::shared_ptr<const InstalledProgram> ParameterServerGroup::installed(const St
   TextStream key;
   key << is_in_step << ' ' << static_cast<int>(current_mode()) << ' ' << statics.types << ' ' << statics.values;
   for (const Tensor& each : batch) key << ' ' << each.spec();
-  const std::string written = std::move(key).str();
-  std::erase_if(known.programs,
-                [&](const Known::Variant& each) { return each.signature == written && !each.program->step->holds(); });
-  const auto found = std::ranges::find(known.programs, written, &Known::Variant::signature);
-  if (found != known.programs.end()) return found->program;
-  auto program = made();
-  if (known.programs.size() >= static_cast<std::size_t>(identity.options.max_variants))
-    known.programs.erase(known.programs.begin());
-  known.programs.push_back({written, program});
+  Traced out{.function = &known,
+             .signature = std::move(key).str(),
+             .most_variants = static_cast<std::size_t>(identity.options.max_variants)};
+  std::erase_if(known.programs, [&](const Known::Variant& each) {
+    return each.signature == out.signature && !each.program->step->holds();
+  });
+  const auto found = std::ranges::find(known.programs, out.signature, &Known::Variant::signature);
+  if (found != known.programs.end()) out.known = found->program;
+  else out.fresh = made();
+  return out;
+}
+
+std::shared_ptr<const InstalledProgram> ParameterServerGroup::installed(const Traced& traced) {
+  if (traced.known) return traced.known;
+  auto program = install(traced.fresh);
+  if (traced.function == nullptr) return program;
+  std::vector<Known::Variant>& programs = traced.function->programs;
+  if (programs.size() >= traced.most_variants) programs.erase(programs.begin());
+  programs.push_back({traced.signature, program});
   return program;
 }
 
@@ -401,10 +416,9 @@ void ParameterServerGroup::send_assigned() {
   }
 }
 
-ScheduledStep ParameterServerGroup::prepared(const StepIdentity& identity, In batch, const StaticArguments& statics,
-                                             const Body& body, bool is_in_step) {
+ScheduledStep ParameterServerGroup::prepared(const Traced& traced, In batch, bool is_in_step) {
   ScheduledStep step;
-  step.program = installed(identity, batch, statics, body, is_in_step);
+  step.program = installed(traced);
   send_assigned();
   step.number = scheduled_;
   step.version = std::max(base_, scheduled_ - std::min(scheduled_, is_in_step ? 0 : lag_));
@@ -422,9 +436,9 @@ ScheduledStep ParameterServerGroup::prepared(const StepIdentity& identity, In ba
 void ParameterServerGroup::schedule(const StepIdentity& identity, In batch, const StaticArguments& statics,
                                     const Body& body) {
   check_usable("strategy.schedule");
-  // What cannot be traced is the caller's mistake, and nothing has happened.
+  const Traced program = traced(identity, batch, statics, body, lag_ == 0);  // if that fails, nothing has happened
   attempt([&] {
-    auto step = std::make_shared<const ScheduledStep>(prepared(identity, batch, statics, body, lag_ == 0));
+    auto step = std::make_shared<const ScheduledStep>(prepared(program, batch, lag_ == 0));
     {
       const std::lock_guard lock(mutex_);
       waiting_.push_back(step);
@@ -482,6 +496,7 @@ void ParameterServerGroup::take_values() {
 StepResults ParameterServerGroup::run(const StepIdentity& identity, In global, StaticArguments statics,
                                       const Body& body) {
   check_usable("strategy.run");
+  const Traced traced_step = traced(identity, global, statics, body, true);
   return attempt([&] {
     if (seen_ < scheduled_) {
       wait_for_all();
@@ -489,7 +504,7 @@ StepResults ParameterServerGroup::run(const StepIdentity& identity, In global, S
       take_values();
     }
     base_ = scheduled_;
-    const ScheduledStep step = prepared(identity, global, statics, body, true);
+    const ScheduledStep step = prepared(traced_step, global, true);
     const StepProgram& program = *step.program->step;
     const auto is_here = [&](const auto& cell) { return layout_.number_of(*cell) < known_here_; };
     const bool is_own = program.updates().empty() && (ranks() == 1 || std::ranges::all_of(program.reads(), is_here));

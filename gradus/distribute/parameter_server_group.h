@@ -73,11 +73,19 @@ class ParameterServerGroup final : public ReplicaGroup {
   void compute(const ScheduledStep& step, StepMember& member, Clients& servers);
   StepProgram::Outcome pull_and_run(const ScheduledStep& step, Clients& servers) const;
   void push(const ScheduledStep& step, const StepProgram::Outcome& outcome, Clients& servers) const;
-  ScheduledStep prepared(const StepIdentity& identity, In batch, const StaticArguments& statics, const Body& body,
-                         bool is_in_step);
-  std::shared_ptr<const InstalledProgram> installed(const StepIdentity& identity, In batch,
-                                                    const StaticArguments& statics, const Body& body, bool is_in_step);
+  /// A step's program, which servers may not have yet.
+  struct Traced {
+    std::shared_ptr<const InstalledProgram> known = nullptr;  // or
+    std::shared_ptr<const StepProgram> fresh = nullptr;
+    Known* function = nullptr;  // null: nobody can call it again
+    std::string signature = {};
+    std::size_t most_variants = 0;
+  };
+  Traced traced(const StepIdentity& identity, In batch, const StaticArguments& statics, const Body& body,
+                bool is_in_step);
+  std::shared_ptr<const InstalledProgram> installed(const Traced& traced);
   std::shared_ptr<const InstalledProgram> install(std::shared_ptr<const StepProgram> program);
+  ScheduledStep prepared(const Traced& traced, In batch, bool is_in_step);
   void send_new_cells(std::size_t first);
   /// What the program has assigned since takes effect at the next step.
   void send_assigned();

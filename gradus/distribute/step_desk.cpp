@@ -11,6 +11,7 @@ namespace {
 constexpr std::string_view source = "a question at the desk of steps";
 constexpr std::uint64_t most_steps_ahead = 1 << 20;
 constexpr std::size_t agreements_kept = 1024;
+constexpr std::uint64_t steps_kept = 1 << 16;  // before the present round, for those that come again
 /// Who waits for a step hears of so many that were done meanwhile, so that it can drop them.
 constexpr std::uint64_t told_after = 4;
 
@@ -177,16 +178,23 @@ bool StepDesk::is_contested(Seat& seat, const std::string& incarnation) const {
 StepDesk::Step& StepDesk::step(std::uint64_t number) {
   require<DataError>(number < committed_ + most_steps_ahead, source, ": step ", number, ", while ", committed_,
                      " are done");
-  if (number >= steps_.size()) steps_.resize(static_cast<std::size_t>(number) + 1);
-  return steps_[static_cast<std::size_t>(number)];
+  require<DataError>(number >= first_, source, ": step ", number, " was done long ago");
+  if (number >= end_of_steps()) steps_.resize(static_cast<std::size_t>(number - first_) + 1);
+  return known(number);
+}
+
+void StepDesk::forget_before(std::uint64_t number) {
+  for (; first_ + steps_kept < std::min(number, committed_) && !steps_.empty(); ++first_) steps_.pop_front();
 }
 
 void StepDesk::finish(MessageReader& reader) {
-  Step& finished = step(reader.integer());
+  const std::uint64_t number = reader.integer();
   const StepLoss loss{reader.size(1, "whether there is a loss") != 0, reader.number(), reader.number()};
   reader.finish();
+  if (number < first_) return;  // it was done long ago
+  Step& finished = step(number);
   if (!std::exchange(finished.is_done, true)) finished.loss = loss;
-  while (committed_ < steps_.size() && steps_[static_cast<std::size_t>(committed_)].is_done) ++committed_;
+  while (committed_ < end_of_steps() && known(committed_).is_done) ++committed_;
 }
 
 /// All that are here give a value; who comes again later finds what was agreed then.
@@ -229,15 +237,15 @@ std::optional<std::string> StepDesk::next_for(const Held& held) {
     return reply(StepAnswer::step).integer(committed_).integer(number).integer(one.fingerprint).take();
   };
   bool lacks = false;
-  for (std::uint64_t k = committed_; k < steps_.size() && steps_[static_cast<std::size_t>(k)].is_open; ++k) {
-    Step& one = steps_[static_cast<std::size_t>(k)];
+  for (std::uint64_t k = committed_; k < end_of_steps() && known(k).is_open; ++k) {
+    Step& one = known(k);
     if (!can_begin(one) || one.worker >= 0) continue;
     if (k < held.first) return give(k, one);
     lacks = true;
   }
   if (lacks) return reply(StepAnswer::more).integer(committed_).take();
-  for (std::uint64_t k = committed_; k < std::min<std::uint64_t>(steps_.size(), held.first); ++k) {
-    Step& one = steps_[static_cast<std::size_t>(k)];
+  for (std::uint64_t k = committed_; k < std::min(end_of_steps(), held.first); ++k) {
+    Step& one = known(k);
     if (can_begin(one) && one.worker != static_cast<int>(held.seat) && now - one.since > terms_.slow * one.times)
       return give(k, one);
   }
@@ -248,7 +256,7 @@ std::optional<std::string> StepDesk::result_of(std::uint64_t from, std::uint64_t
   if (to > committed_) return {};
   StepLoss all;
   for (std::uint64_t k = from; k < to; ++k) {
-    const StepLoss& one = steps_[static_cast<std::size_t>(k)].loss;
+    const StepLoss& one = known(k).loss;
     if (!one.has_loss) continue;
     all = {true, all.sum + one.sum, all.weight + one.weight};
   }
@@ -264,8 +272,8 @@ std::string StepDesk::waiting_for(const Held& held) const {
   } else if (held.kind == StepQuestion::agree) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(terms_.ranks); ++i)
       if (seats_[i].is_here() && seats_[i].agreed <= held.first) add(name_of(i));
-  } else if (held.kind == StepQuestion::round && committed_ < steps_.size()) {
-    const Step& one = steps_[static_cast<std::size_t>(committed_)];
+  } else if (held.kind == StepQuestion::round && committed_ < end_of_steps()) {
+    const Step& one = known(committed_);
     if (one.worker >= 0) add(text("step ", committed_, " of ", name_of(static_cast<std::size_t>(one.worker))));
   }
   return out.empty() ? "the other ranks" : out;
@@ -343,8 +351,8 @@ void StepDesk::lose(Seat& seat, const std::string& why) {
 }
 
 void StepDesk::release(std::size_t number) {
-  for (std::uint64_t k = committed_; k < steps_.size(); ++k) {
-    Step& one = steps_[static_cast<std::size_t>(k)];
+  for (std::uint64_t k = committed_; k < end_of_steps(); ++k) {
+    Step& one = known(k);
     if (!one.is_done && one.worker == static_cast<int>(number)) one.worker = -1;
   }
 }

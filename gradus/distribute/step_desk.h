@@ -83,7 +83,12 @@ class StepDesk : public RpcHandler {
   void finish(MessageReader& reader);
   void agree(std::size_t seat, MessageReader& reader, Held& held);
   std::string name_of(std::size_t seat) const;
+  /// Makes it if need be.
   Step& step(std::uint64_t number);
+  Step& known(std::uint64_t number) { return steps_[static_cast<std::size_t>(number - first_)]; }
+  const Step& known(std::uint64_t number) const { return steps_[static_cast<std::size_t>(number - first_)]; }
+  std::uint64_t end_of_steps() const { return first_ + steps_.size(); }
+  void forget_before(std::uint64_t number);
   void hold(Held held) { held_.push_back(std::move(held)); }
   std::optional<std::string> answer_to(const Held& held, bool is_late);
   std::optional<std::string> next_for(const Held& held);
@@ -103,7 +108,8 @@ class StepDesk : public RpcHandler {
   std::condition_variable changed_;
   std::vector<Seat> seats_;  // ranks, then servers
   std::vector<Held> held_;
-  std::deque<Step> steps_;       // all of the training
+  std::deque<Step> steps_;       // from first_ on
+  std::uint64_t first_ = 0;      // long done steps before it are forgotten
   std::uint64_t committed_ = 0;  // steps before it are done
   std::uint64_t handed_out_ = 0;
   std::map<std::uint64_t, std::map<std::size_t, std::uint64_t>> agreements_;  // number, seat: value

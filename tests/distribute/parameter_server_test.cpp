@@ -314,6 +314,8 @@ TEST(ParameterServer, Refuses) {
     expect_error<InvalidArgument>(
         [&] { strategy.schedule([](Tensor x) { return reduce_sum(x) > 0 ? x : -x; }, ones({2})); },
         {"if (tensor)", "cond"});
+    strategy.schedule([](Tensor x) { return x; }, ones({2}));
+    EXPECT_EQ(strategy.join().item(), 1) << "what could not be traced changed nothing";
   });
   with([](const auto& strategy) {
     expect_error<InvalidArgument>(
