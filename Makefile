@@ -7,7 +7,7 @@ FUZZ_RUNS ?= 1000000
 WORKLOADS ?=
 BENCH_FLAGS ?=
 
-.PHONY: setup build run test test-full sanitize fuzz bench bench-peers format install clean
+.PHONY: setup build run test test-full sanitize fuzz bench bench-peers docs format install clean
 .DEFAULT_GOAL := build
 .PRECIOUS: build/%/build.ninja
 
@@ -47,7 +47,7 @@ fuzz: setup-full build/fuzz/build.ninja
 
 # Against the peers, in turn; the report is build/bench.md and .json. A few: make bench WORKLOADS="gpt cnn" PEERS="jax tf"
 bench: bench-peers build/release/build.ninja
-	cmake --build build/release -j $(JOBS) --target gradus_bench
+	cmake --build build/release -j $(JOBS) --target gradus_bench --target gradus_command
 	python3 bench/run.py $(if $(WORKLOADS),--workloads $(WORKLOADS)) --peers $(PEERS) --json build/bench.json \
 	  --markdown build/bench.md $(BENCH_FLAGS)
 
@@ -55,6 +55,11 @@ bench: bench-peers build/release/build.ninja
 bench-peers:
 	@tools/setup.sh bench
 	@for peer in $(PEERS); do tools/install_peer.sh $$peer || echo "bench-peers: $$peer is left out" >&2; done
+
+# The API reference, from the comments of the headers; it says where its first page is.
+docs:
+	@tools/setup.sh docs
+	@python3 docs/api/make.py build/docs
 
 format:
 	@tools/setup.sh format

@@ -17,6 +17,7 @@ import tempfile
 import time
 
 import loaded
+import ranks
 import report
 from workloads import MODES, UNBOUND_MODES, WORKLOADS
 
@@ -259,6 +260,15 @@ def measure_loaded(arguments):
     print(report.text_table(loaded.HEADER, rows))
 
 
+def measure_ranks(arguments, workloads):
+    """Two processes that train together."""
+    peers, _ = installed_peers(arguments.peers)
+    rows = ranks.measure(arguments.gradus_bench, peers, BENCH, workloads, arguments.rounds, arguments.seconds)
+    if arguments.markdown:
+        arguments.markdown.write_text(report.markdown_table(ranks.HEADER, rows) + "\n")
+    print(report.text_table(ranks.HEADER, rows))
+
+
 def print_profiles(arguments, workloads):
     texts = []
     for workload in workloads:
@@ -276,8 +286,9 @@ def print_profiles(arguments, workloads):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=list(WORKLOADS), metavar="NAME",
-                        help="of " + " ".join(WORKLOADS))
+    parser.add_argument("--workloads", nargs="+", choices=[*WORKLOADS, *ranks.WORKLOADS], default=list(WORKLOADS),
+                        metavar="NAME", help="of " + " ".join(WORKLOADS) + "; or, by two processes, of "
+                        + " ".join(ranks.WORKLOADS))
     parser.add_argument("--peers", nargs="*", choices=MODES, default=list(MODES), metavar="PEER",
                         help="of " + " ".join(MODES) + "; those not installed are left out")
     parser.add_argument("--rounds", type=int, default=5, help="pairs of runs (5)")
@@ -300,6 +311,11 @@ def main():
     if not arguments.gradus_bench.exists():
         sys.exit(f"run.py: {arguments.gradus_bench} does not exist: make bench builds it")
     use_few_cores()
+    together = [workload for workload in arguments.workloads if workload in ranks.WORKLOADS]
+    if together:
+        if len(together) < len(arguments.workloads):
+            sys.exit("run.py: workloads of several processes are measured apart from the others")
+        return measure_ranks(arguments, together)
     if arguments.worth is not None:
         return measure_worth(arguments, arguments.workloads)
     if arguments.loaded is not None:

@@ -1,24 +1,27 @@
 #!/bin/sh
 # Installs what Gradus is built from; what is there already is left alone, so that a second call takes no time.
-#   tools/setup.sh [build] [format] [full] [bench]      what for: `build` where nothing is said
+#   tools/setup.sh [build] [format] [docs] [full] [bench]      what for: `build` where nothing is said
 set -eu
 
 build="g++ make cmake ninja-build pkg-config python3 python3-venv llvm-19-dev libgtest-dev libcli11-dev libtomlplusplus-dev
        nlohmann-json3-dev zlib1g-dev libjpeg-dev libpng-dev libprotobuf-dev protobuf-compiler
        dataset-fashion-mnist"
 format="clang-format-19"
+docs="doxygen python3"
 full="clang-19 libclang-rt-19-dev clang-format-19 chromium"
 bench="python3-venv"
-# A second clean build in seconds; a users' compiler to test; training on several machines. Set-up goes on without them.
-optional="ccache clang-14 libucx-dev libgrpc++-dev"
+# A second clean build in seconds; a users' compiler to test; training on several machines; the test of the API reference.
+# Set-up goes on without them.
+optional="ccache clang-14 libucx-dev libgrpc++-dev doxygen"
 
 for purpose in "${@:-build}"; do
   case $purpose in
     build) wanted="${wanted-} $build" ;;
     format) wanted="${wanted-} $format" ;;
+    docs) wanted="${wanted-} $docs" ;;
     full) wanted="${wanted-} $build $full" ;;
     bench) wanted="${wanted-} $build $bench" ;;
-    *) echo "setup: unknown purpose '$purpose': build, format, full or bench" >&2; exit 2 ;;
+    *) echo "setup: unknown purpose '$purpose': build, format, docs, full or bench" >&2; exit 2 ;;
   esac
 done
 

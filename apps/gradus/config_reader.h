@@ -40,7 +40,8 @@ class ConfigReader {
   void read(std::string_view key, I& value) {
     std::int64_t wide = static_cast<std::int64_t>(value);
     constexpr std::int64_t most = std::int64_t{1} << 40;
-    read(key, wide, 0, std::cmp_less(std::numeric_limits<I>::max(), most) ? std::numeric_limits<I>::max() : most);
+    constexpr I largest = std::numeric_limits<I>::max();
+    read(key, wide, 0, std::cmp_less(largest, most) ? static_cast<std::int64_t>(largest) : most);
     value = static_cast<I>(wide);
   }
   void read(std::string_view key, char& value);

@@ -261,7 +261,7 @@ std::string from_utf8(const std::string& text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto letter = letter_of_byte(std::string_view(text).substr(i));
     out += letter ? static_cast<char>(*letter - 0xEF00) : text[i];
-    i += letter ? 3 : 1;
+    i += letter ? 3u : 1u;
   }
   return out;
 }

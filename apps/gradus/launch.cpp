@@ -34,7 +34,9 @@ std::string how_it_ended(const siginfo_t& ended) {
 class Launcher {
  public:
   explicit Launcher(const LaunchArguments& arguments)
-      : arguments_(arguments), settings_(static_cast<int>(arguments.ranks + arguments.servers)) {
+      : arguments_(arguments),
+        count_(static_cast<int>(arguments.ranks)),
+        settings_(static_cast<int>(arguments.ranks + arguments.servers)) {
     signals_ = signalfd(-1, &settings_.awaited(), SFD_CLOEXEC | SFD_NONBLOCK);
     require<Unavailable>(signals_ >= 0, "launch: signals cannot be awaited: ", std::generic_category().message(errno));
   }
@@ -49,26 +51,29 @@ class Launcher {
 
   int run() {
     for (std::int64_t restarts = 0;; ++restarts) {
-      start();
+      start(restarts);
       while (living_ > 0 || !output_.is_empty()) wait();
       if (asked_ != 0) return 128 + asked_;
       if (output_.error() != 0) return status_without_output(output_.error());
       if (!is_ending_) return ok;
       if (restarts == arguments_.restarts) return failed;
-      say(text("all ranks are started again, ", restarts + 1, " of ", arguments_.restarts));
+      if (arguments_.elastic > 0 && count_ > arguments_.elastic) --count_;
+      say(text(count_ == arguments_.ranks ? "all" : std::to_string(count_), count_ == 1 ? " rank is" : " ranks are",
+               " started again, ", restarts + 1, " of ", arguments_.restarts));
     }
   }
 
  private:
-  void start() {
+  void start(std::int64_t restarts) {
     ranks_.clear();
     is_ending_ = false;
     deadline_.reset();
-    meeting_ = new_meeting(static_cast<int>(arguments_.ranks), arguments_.port, static_cast<int>(arguments_.servers));
+    meeting_ = new_meeting(count_, arguments_.port, static_cast<int>(arguments_.servers));
+    meeting_.restart = restarts;
     for (int process = 0; process < meeting_.processes(); ++process) {
       std::string prefix;
       if (process >= meeting_.ranks) prefix = text("[server ", process - meeting_.ranks, "] ");
-      else if (meeting_.processes() > 1) prefix = text('[', process, "] ");
+      else if (arguments_.ranks + arguments_.servers > 1) prefix = text('[', process, "] ");
       ranks_.push_back(
           start_rank(process, arguments_.program, environment_of_rank(process, meeting_), prefix, settings_));
       ++living_;
@@ -189,6 +194,7 @@ class Launcher {
   }
 
   const LaunchArguments& arguments_;
+  int count_;  // of ranks that are started
   const LauncherSettings settings_;
   int signals_ = -1;
   QueuedOutput output_;
@@ -205,6 +211,10 @@ class Launcher {
 int launch(const LaunchArguments& arguments) {
   require<ConfigError>(!arguments.program.empty() && !arguments.program[0].empty(),
                        "launch: there is no program: it stands after --, as in gradus launch -n 2 -- ./trainer");
+  require<ConfigError>(arguments.elastic <= arguments.ranks, "launch: --elastic ", arguments.elastic, " of ",
+                       arguments.ranks, " ranks");
+  require<ConfigError>(arguments.elastic == 0 || arguments.restarts > 0,
+                       "launch: --elastic says with how few ranks a restart may go on: it needs --restarts");
   return Launcher(arguments).run();
 }
 

@@ -15,6 +15,7 @@ struct LaunchArguments {
   std::int64_t ranks = 0;
   std::int64_t servers = 0;            // parameter servers beside them
   std::int64_t restarts = 0;           // how often all are started again at most
+  std::int64_t elastic = 0;            // with how few ranks: each restart takes one less; 0: with all of them
   std::optional<std::int64_t> port;    // where rank 0 is met; nothing: a free one
   std::vector<std::string> program{};  // and its arguments
 };

@@ -14,6 +14,8 @@ CLI::App* add_launch(CLI::App& app, LaunchArguments& a) {
       ->check(whole_number(0, 1024));
   command->add_option("--restarts", a.restarts, "How often all are started again at most after one has failed (0)")
       ->check(count_range);
+  command->add_option("--elastic", a.elastic, "Each restart takes a rank less, down to so many (default: as many)")
+      ->check(whole_number(1, 1024));
   command->add_option("--port", a.port, "Of 127.0.0.1, where the ranks meet (default: a free one)")
       ->check(whole_number(1, 65'535));
   command->footer(

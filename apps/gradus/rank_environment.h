@@ -12,6 +12,7 @@ struct MeetingOfRanks {
   int ranks = 1;
   std::int64_t port = 0;
   std::string token = {};
+  std::int64_t restart = 0;                     // how often ranks have been started before
   std::vector<std::int64_t> server_ports = {};  // one a parameter server
 
   int processes() const { return ranks + static_cast<int>(server_ports.size()); }
@@ -23,9 +24,9 @@ struct MeetingOfRanks {
 MeetingOfRanks new_meeting(int ranks, std::optional<std::int64_t> port, int servers = 0);
 
 /// The variables of this process, "NAME=value", without what other launchers say of ranks, and with GRADUS_CLUSTER,
-/// which keeps what the user's says of timeouts and certificates. GRADUS_NUM_THREADS becomes the rank's share of the
-/// cores, unless it is set. Processes after the ranks are parameter servers. DataError if the user's GRADUS_CLUSTER is
-/// no JSON object.
+/// which keeps what the user's says of timeouts and certificates, and GRADUS_RESTART. GRADUS_NUM_THREADS becomes the
+/// rank's share of the cores, unless it is set. Processes after the ranks are parameter servers. DataError if the
+/// user's GRADUS_CLUSTER is no JSON object.
 std::vector<std::string> environment_of_rank(int process, const MeetingOfRanks& meeting);
 
 }  // namespace gradus::command

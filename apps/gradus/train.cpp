@@ -1,5 +1,6 @@
 /// `gradus train`.
 #include <algorithm>
+#include <cstdlib>
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -248,9 +249,24 @@ int run_training(const TrainArguments& arguments, const TrainConfig& config, con
   return ok;
 }
 
+/// What a launcher starts again goes on with its run, if there is one by now.
+TrainArguments as_started_again(TrainArguments arguments) {
+  const char* const restart = std::getenv("GRADUS_RESTART");
+  if (restart == nullptr || std::string_view(restart) == "0" || arguments.resume || arguments.fast_dev_run > 0)
+    return arguments;
+  require<ConfigError>(arguments.output.has_value(),
+                       "train: what is started again has to find its run: say --output DIRECTORY");
+  std::error_code none;
+  if (!std::filesystem::exists(RunDirectory(*arguments.output).config(), none)) return arguments;
+  arguments.resume = std::exchange(arguments.output, {});
+  arguments.config.clear();
+  return arguments;
+}
+
 }  // namespace
 
-int train(const TrainArguments& arguments) {
+int train(const TrainArguments& given) {
+  const TrainArguments arguments = as_started_again(given);
   TrainConfig config = resolve(arguments);
   if (config.threads) set_num_threads(static_cast<int>(config.threads));
   if (arguments.fast_dev_run > 0) return try_out(arguments, config);

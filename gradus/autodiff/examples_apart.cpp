@@ -4,6 +4,7 @@
 #include "gradus/autodiff/examples_apart.h"
 #include <optional>
 #include <unordered_map>
+#include "gradus/graph/per_value.h"
 #include "gradus/graph/region.h"
 #include "gradus/graph/scope.h"
 #include "gradus/ops/constant.h"
@@ -109,8 +110,8 @@ Knowledge through(const Application& a, std::span<const Knowledge> operands, std
 
 /// What output k of a region knows, given what its inputs know.
 Knowledge through_region(const Graph& graph, int k, std::span<const Knowledge> inputs, std::int64_t n) {
-  std::vector<Knowledge> known(graph.values.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) known[static_cast<std::size_t>(graph.inputs[i])] = inputs[i];
+  PerValue<Knowledge> known(graph);
+  for (std::size_t i = 0; i < inputs.size(); ++i) known[graph.inputs[i]] = inputs[i];
   for (int i = 0; i < graph.size(); ++i) {
     const Value& v = graph[i];
     if (!v.op || !is_floating(v.spec.dtype)) continue;
@@ -118,11 +119,11 @@ Knowledge through_region(const Graph& graph, int k, std::span<const Knowledge> i
     std::vector<Knowledge> operands;
     for (int operand : v.in) {
       a.in.push_back(graph[operand].spec);
-      operands.push_back(known[static_cast<std::size_t>(operand)]);
+      operands.push_back(known[operand]);
     }
-    known[static_cast<std::size_t>(i)] = through(a, operands, n);
+    known[i] = through(a, operands, n);
   }
-  return known[static_cast<std::size_t>(graph.outputs[static_cast<std::size_t>(k)])];
+  return known[graph.outputs[static_cast<std::size_t>(k)]];
 }
 
 // ---------------------------------------------------------------- branches and loops

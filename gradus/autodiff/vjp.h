@@ -20,7 +20,7 @@ Tensors vjp(In ys, std::span<const Tensor> sources, In seeds, const Stops& stops
 std::vector<Tensors> vjp_terms(const Tensor& y, std::span<const Tensor> sources, const Tensor& seed = {},
                                const Stops& stops = {});
 
-/// Whether y depends on what shards of a batch make together, on the way to nodes at which `stops` says so.
+/// True if y depends on values that the shards of a batch make together. `stops` tells at which nodes the search ends.
 bool reads_all_shards(const Tensor& y, const Stops& stops);
 
 }  // namespace gradus

@@ -1,5 +1,5 @@
-/// What the library asks of a kind of device: to compile graphs, and to say what they will need. function/ and
-/// gradients/ know devices by this interface alone.
+/// Backend: a kind of device as the rest of the library sees it. It compiles graphs and says what they will need.
+/// function/ and gradients/ know devices by this interface alone.
 #pragma once
 #include <memory>
 #include "gradus/backend/compile_options.h"
@@ -26,7 +26,7 @@ class Backend {
   virtual Ref<Buffer> from_host(const Device& device, const Ref<Buffer>& host) = 0;
 
   // Tiers: code has to be generated before it runs, an interpreter begins at once.
-  /// Whether one run of `graph` is expected to be over before code for it would be there and have run. Deterministic.
+  /// True if one run of `graph` should be over before code for it would be there and have run. Deterministic.
   virtual bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> symbols = {}) = 0;
   /// How many interpreted runs take about as long as generating code does, at least 1. Deterministic.
   virtual double runs_that_pay(const Graph& graph, std::span<const std::int64_t> symbols = {}) = 0;

@@ -1,4 +1,4 @@
-/// What the caller of a backend chooses.
+/// Options of a compilation.
 #pragma once
 #include <cstdint>
 #include <string>

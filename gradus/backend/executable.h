@@ -1,4 +1,4 @@
-/// A compiled graph, as one device runs it.
+/// Executable: a compiled graph, which one device runs.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,8 +26,9 @@ class Executable {
   virtual void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs,
                    std::span<const std::int64_t> symbols = {}, const Device& device = {}) const = 0;
 
-  /// Of a device that computes on its own, run() returns at once, and so may this: it waits only if data may make the
-  /// run fail, and throws what it failed with. Nobody may look at outputs, or act on them, before.
+  /// Waits until it is known whether the run failed, and throws its error. A device that computes on its own returns
+  /// from run() at once; and this returns at once, too, unless data may make the run fail. Nobody may look at outputs,
+  /// or act on them, before.
   virtual void wait(std::span<const Ref<Buffer>> /*outputs*/) const {}
 
   virtual const Graph& graph() const = 0;
@@ -38,21 +39,21 @@ class Executable {
   virtual std::vector<Kernel> kernels(std::span<const std::int64_t> symbols = {}) const = 0;
   /// Bytes of temporaries for the given symbols, scratch included.
   virtual std::int64_t arena_bytes(std::span<const std::int64_t> symbols = {}) const = 0;
-  /// Of these, what lives between kernels: what a budget is about.
+  /// The part of these that lives between kernels, which a budget limits.
   virtual std::int64_t temporary_bytes(std::span<const std::int64_t> symbols = {}) const = 0;
-  /// Of values that are computed again instead of being kept, for the symbols that it was planned for.
+  /// The bytes of values that are computed again instead of being kept, for the symbols that it was planned for.
   virtual std::int64_t recomputed_bytes() const = 0;
-  /// What running independent steps together gains in a run, in seconds, estimated.
+  /// The seconds that a run gains by running independent steps together, estimated.
   virtual double side_by_side_seconds(std::span<const std::int64_t> symbols = {}) const = 0;
   /// How many threads a run takes: those that are worth it.
   virtual int team(std::span<const std::int64_t> symbols = {}) const = 0;
-  /// Of a run, the first one left out; 0 if nobody asked.
+  /// The seconds of a run, the first one left out; 0 if it was not measured.
   virtual double measured_seconds() const = 0;
-  /// The most threads that a run took, likewise.
+  /// The most threads that a measured run took.
   virtual int measured_team() const = 0;
 
   virtual double compile_seconds() const = 0;
-  /// What it costs a cache: graph, steps and code.
+  /// The bytes that it takes in a cache: graph, steps and code.
   virtual std::size_t footprint() const = 0;
 
  protected:

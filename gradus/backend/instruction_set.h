@@ -1,4 +1,4 @@
-/// Which instructions generated code uses.
+/// The instruction set that generated code uses.
 #pragma once
 #include <string_view>
 

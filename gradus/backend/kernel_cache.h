@@ -1,4 +1,4 @@
-/// Generated code that outlives the process.
+/// The kernel cache on disk: generated code that outlives the process.
 #pragma once
 #include <filesystem>
 

@@ -6,7 +6,7 @@
 
 namespace gradus {
 
-/// What one device does at one time.
+/// A piece of work of one device.
 struct LaneWork {
   Device device;
   std::function<void()> work;

@@ -72,7 +72,7 @@ constexpr int anywhere = -1;
 
 class Cut {
  public:
-  explicit Cut(const Graph& graph) : graph_(graph), places_(graph.values.size()) {
+  explicit Cut(const Graph& graph) : graph_(graph), places_(graph) {
     for (int i = 0; i < graph.size(); ++i) place(i);
     for (int i = 0; i < graph.size(); ++i) note_uses(i);
     for (const int output : graph.outputs) demand(source_of(output));
@@ -103,8 +103,8 @@ class Cut {
     int stage = 0;
     bool is_output = false;  // of its part
   };
-  Place& of(int i) { return places_[static_cast<std::size_t>(i)]; }
-  const Place& of(int i) const { return places_[static_cast<std::size_t>(i)]; }
+  Place& of(int i) { return places_[i]; }
+  const Place& of(int i) const { return places_[i]; }
   bool is_anywhere(int i) const { return of(i).device == anywhere; }
   bool is_copy(int i) const { return graph_[i].op.is_copy(); }
 
@@ -191,11 +191,11 @@ class Cut {
     if (!only || of(input).is_output || std::ranges::any_of(parts, may_fail_then)) return;
     const auto read = std::ranges::find_if(only->inputs, is_it);
     if (read->is_copied) return;
-    only->graph.dying.push_back(only->graph.inputs[static_cast<std::size_t>(read - only->inputs.begin())]);
+    only->graph.dying.push_back(only->graph.inputs[at(read - only->inputs.begin())]);
   }
 
   const Graph& graph_;
-  std::vector<Place> places_;
+  PerValue<Place> places_;
   std::map<Key, std::vector<int>> members_;
   std::map<Key, Part> parts_;
 };
@@ -203,8 +203,6 @@ class Cut {
 // ---------------------------------------------------------------- the run
 
 class PlacedProgram final : public ExecutableOfParts {
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
  public:
   PlacedProgram(Graph graph, const CompileOptions& options) : graph_(std::move(graph)) {
     Cut cut(graph_);
@@ -219,8 +217,8 @@ class PlacedProgram final : public ExecutableOfParts {
 
   void run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs, std::span<const std::int64_t> symbols,
            const Device&) const override {
-    std::vector<Ref<Buffer>> values(graph_.values.size());
-    for (std::size_t k = 0; k < inputs.size(); ++k) values[at(graph_.inputs[k])] = inputs[k];
+    PerValue<Ref<Buffer>> values(graph_);
+    for (std::size_t k = 0; k < inputs.size(); ++k) values[graph_.inputs[k]] = inputs[k];
     std::unordered_map<int, Ref<Buffer>> given;  // what outputs are to be written into
     for (std::size_t k = 0; k < outputs.size(); ++k)
       if (outputs[k]) given.emplace(sources_[k], outputs[k]);
@@ -256,7 +254,7 @@ class PlacedProgram final : public ExecutableOfParts {
     for (const Part& part : parts_) {
       const auto made = std::ranges::find(part.outputs, source);
       if (made == part.outputs.end()) continue;
-      const int taken = part.executable->may_overwrite()[static_cast<std::size_t>(made - part.outputs.begin())];
+      const int taken = part.executable->may_overwrite()[at(made - part.outputs.begin())];
       if (taken < 0) return -1;
       const auto input = std::ranges::find(graph_.inputs, part.inputs[at(taken)].value);
       return input == graph_.inputs.end() ? -1 : static_cast<int>(input - graph_.inputs.begin());
@@ -264,7 +262,7 @@ class PlacedProgram final : public ExecutableOfParts {
     return -1;
   }
 
-  void run_stage(std::span<const Part> parts, std::vector<Ref<Buffer>>& values,
+  void run_stage(std::span<const Part> parts, PerValue<Ref<Buffer>>& values,
                  const std::unordered_map<int, Ref<Buffer>>& given, std::span<const std::int64_t> symbols) const {
     std::vector<std::vector<Ref<Buffer>>> made(parts.size());
     const auto run_part = [&](std::size_t p) {
@@ -282,17 +280,17 @@ class PlacedProgram final : public ExecutableOfParts {
     for (std::size_t p = 0; p < parts.size(); ++p) all.push_back({parts[p].device, [&run_part, p] { run_part(p); }});
     run_side_by_side(all);
     for (std::size_t p = 0; p < parts.size(); ++p)
-      for (std::size_t k = 0; k < made[p].size(); ++k) values[at(parts[p].outputs[k])] = std::move(made[p][k]);
+      for (std::size_t k = 0; k < made[p].size(); ++k) values[parts[p].outputs[k]] = std::move(made[p][k]);
   }
-  Ref<Buffer> brought(const PartInput& input, const std::vector<Ref<Buffer>>& values, const Device& to) const {
-    const Ref<Buffer>& there = values[at(input.value)];
+  Ref<Buffer> brought(const PartInput& input, const PerValue<Ref<Buffer>>& values, const Device& to) const {
+    const Ref<Buffer>& there = values[input.value];
     if (!input.is_copied) return there;
     return copy_between(there, graph_[input.value].spec.device.physical(), to);
   }
-  Ref<Buffer> output(std::size_t k, const std::vector<Ref<Buffer>>& values) const {
+  Ref<Buffer> output(std::size_t k, const PerValue<Ref<Buffer>>& values) const {
     const int source = sources_[k], origin = Cut::origin_of(graph_, source);
     const auto on = [&](int i) { return graph_[i].spec.device.physical(); };
-    return source == origin ? values[at(source)] : copy_between(values[at(origin)], on(origin), on(source));
+    return source == origin ? values[source] : copy_between(values[origin], on(origin), on(source));
   }
 
   Graph graph_;

@@ -18,7 +18,7 @@ class ShardRun {
     int replica = 0;                          // which of this process's
     std::vector<Ref<Buffer>> arguments = {};  // by OfShard::argument; those of the other length are empty
   };
-  /// What a shard adds to a sum.
+  /// A summand of a shard.
   struct Part {
     int shard;
     Ref<Buffer> value;
@@ -38,7 +38,16 @@ class ShardRun {
   /// Makes the results. All processes ask for the same sums in the same order.
   virtual void add_up(std::span<Sum> sums) = 0;
 
-  /// Of the program that runs on this thread now; null: none.
+  /// Whether sums may begin before all parts of all of them are there. Then, before add_up:
+  virtual bool begins_early() const { return false; }
+  /// These sums will be asked for, in this order; their parts are not there yet.
+  virtual void expect(std::span<Sum>) {}
+  /// Sum `i` of those has its parts.
+  virtual void is_there(std::size_t) {}
+  /// Moves what can be moved without waiting.
+  virtual void drive() {}
+
+  /// The run of the program that this thread runs now; null: none.
   static ShardRun* current() { return CallContext::here().shards; }
 
   std::vector<Shard> shards;     // by number

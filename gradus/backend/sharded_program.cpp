@@ -10,7 +10,9 @@
 #include <limits>
 #include <map>
 #include <unordered_map>
+#include <utility>
 #include "gradus/backend/lane.h"
+#include "gradus/backend/run_listener.h"
 #include "gradus/backend/shard_run.h"
 #include "gradus/backend/shared_executables.h"
 #include "gradus/base/error.h"
@@ -19,8 +21,6 @@
 
 namespace gradus {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// The op of a value, if it is a T.
 template <class T> const T* op_as(const Value& v) { return v.op ? v.op.as<T>() : nullptr; }
@@ -44,7 +44,7 @@ struct Sum {
 /// Where values are made of numbers alone, each part that reads them makes them anew.
 class Cut {
  public:
-  explicit Cut(const Graph& graph) : graph_(graph), places_(graph.values.size()) {
+  explicit Cut(const Graph& graph) : graph_(graph), places_(graph) {
     for (int i = 0; i < graph.size(); ++i) place(i);
     for (const int output : graph.outputs) need(source_of(output));
     for (const auto& [value, sum] : sums_)
@@ -61,9 +61,11 @@ class Cut {
     for (const int input : graph_.dying) let_die(input, all);
     return all;
   }
+  /// In the order in which shards come to what they add.
   std::vector<Sum> sums() const {
     std::vector<Sum> all;
     for (const auto& [value, sum] : sums_) all.push_back(sum);
+    std::ranges::stable_sort(all, {}, [](const Sum& sum) { return sum.parts[0]; });
     return all;
   }
   /// What stands for value i: the sum for one that shards of another length have joined.
@@ -80,8 +82,8 @@ class Cut {
     bool is_anywhere = false, is_member = false, is_output = false;
     int latest = -1;  // time at which it is needed
   };
-  Place& of(int i) { return places_[at(i)]; }
-  const Place& of(int i) const { return places_[at(i)]; }
+  Place& of(int i) { return places_[i]; }
+  const Place& of(int i) const { return places_[i]; }
 
   void place(int i) {
     const Value& v = graph_[i];
@@ -198,11 +200,11 @@ class Cut {
     if (!last.is_for_all() || !is_read) return;
     if (std::ranges::any_of(last.graph.values, [](const Value& v) { return v.op.may_fail(); })) return;
     const auto place = std::ranges::find(last.inputs, input) - last.inputs.begin();
-    last.graph.dying.push_back(last.graph.inputs[static_cast<std::size_t>(place)]);
+    last.graph.dying.push_back(last.graph.inputs[at(place)]);
   }
 
   const Graph& graph_;
-  std::vector<Place> places_;
+  PerValue<Place> places_;
   std::map<int, Sum> sums_;
   std::map<Key, std::vector<int>> members_;
 };
@@ -219,12 +221,12 @@ class ShardedProgram final : public ExecutableOfParts {
     for (std::size_t p = 0; p < parts_.size(); ++p) parts_[p].executable = executables_[p];
     for (int i = 0; i < graph_.size(); ++i) lengths_.push_back(cut.length_of(i));
     for (const int output : graph_.outputs) sources_.push_back(cut.source_of(output));
-    last_reads_.resize(graph_.values.size());
+    last_reads_ = PerValue<int>(graph_);
     for (const Part& part : parts_)
-      for (const int input : part.inputs) last_reads_[at(input)] = part.time;
+      for (const int input : part.inputs) last_reads_[input] = part.time;
     if (!parts_.empty()) last_time_ = parts_.back().time;
     for (const Sum& sum : sums_) last_time_ = std::max(last_time_, sum.time);  // of arguments, perhaps
-    for (const int source : sources_) last_reads_[at(source)] = std::numeric_limits<int>::max();
+    for (const int source : sources_) last_reads_[source] = std::numeric_limits<int>::max();
     for (const int source : sources_) may_overwrite_.push_back(input_taken_by(source));
   }
 
@@ -235,10 +237,10 @@ class ShardedProgram final : public ExecutableOfParts {
     if (!has_run_.exchange(true)) run->check_same(hash_of(graph_));
     Values values{*run,
                   symbols,
-                  std::vector<Ref<Buffer>>(graph_.values.size()),
+                  PerValue<Ref<Buffer>>(graph_),
                   std::vector<std::unordered_map<int, Ref<Buffer>>>(run->shards.size()),
                   {}};
-    for (std::size_t k = 0; k < inputs.size(); ++k) values.of_all[at(graph_.inputs[k])] = inputs[k];
+    for (std::size_t k = 0; k < inputs.size(); ++k) values.of_all[graph_.inputs[k]] = inputs[k];
     for (std::size_t k = 0; k < outputs.size(); ++k)
       if (outputs[k]) values.given.emplace(sources_[k], outputs[k]);
     std::size_t next = 0;
@@ -246,9 +248,10 @@ class ShardedProgram final : public ExecutableOfParts {
       const std::size_t first = next;
       while (next < parts_.size() && parts_[next].time == time) ++next;
       const std::span<const Part> now(parts_.data() + first, next - first);
+      SumsOfTime sums = sums_after(time, values);
       if (!now.empty() && now[0].is_for_all()) run_for_all(now[0], values);
-      else if (!now.empty()) run_on_shards(now, values);
-      add_up(time, values);
+      else if (!now.empty()) run_on_shards(now, values, sums);
+      add_up(time, values, sums);
     }
     for (std::size_t k = 0; k < outputs.size(); ++k) outputs[k] = result(sources_[k], values);
   }
@@ -273,14 +276,54 @@ class ShardedProgram final : public ExecutableOfParts {
   struct Values {
     ShardRun& run;
     std::span<const std::int64_t> symbols;
-    std::vector<Ref<Buffer>> of_all;
+    PerValue<Ref<Buffer>> of_all;
     std::vector<std::unordered_map<int, Ref<Buffer>>> of_shards;
     std::unordered_map<int, Ref<Buffer>> given;  // what outputs are to be written into
   };
 
+  /// The sums that are complete after a time, for ShardRun.
+  struct SumsOfTime {
+    std::vector<const Sum*> own;
+    std::vector<ShardRun::Sum> wanted;
+  };
+  SumsOfTime sums_after(int time, const Values& values) const {
+    SumsOfTime sums;
+    for (const Sum& sum : sums_) {
+      if (sum.time != time) continue;
+      sums.own.push_back(&sum);
+      sums.wanted.push_back({spec_of(sum.value, values.symbols), {}});
+    }
+    return sums;
+  }
+
+  /// While the last shard of this process runs: a sum begins when the shard has what it adds.
+  class Early final : public RunListener {
+   public:
+    Early(const ShardedProgram& program, const Part& part, std::size_t shard, Values& values, SumsOfTime& sums)
+        : program_(program), part_(part), shard_(shard), values_(values), sums_(sums) {}
+    void made(std::size_t k, const Ref<Buffer>& output) override {
+      const int value = part_.outputs[k];
+      bool is_part = false;
+      for (std::size_t i = 0; i < sums_.own.size(); ++i) {
+        if (std::ranges::find(sums_.own[i]->parts, value) == sums_.own[i]->parts.end()) continue;
+        if (!std::exchange(is_part, true)) values_.of_shards[shard_][value] = output;
+        sums_.wanted[i].parts = program_.parts_of(*sums_.own[i], values_);
+        values_.run.is_there(i);
+      }
+    }
+    void between() override { values_.run.drive(); }
+
+   private:
+    const ShardedProgram& program_;
+    const Part& part_;
+    const std::size_t shard_;
+    Values& values_;
+    SumsOfTime& sums_;
+  };
+
   void run_for_all(const Part& part, Values& values) const {
     std::vector<Ref<Buffer>> inputs, outputs;
-    for (const int input : part.inputs) inputs.push_back(values.of_all[at(input)]);
+    for (const int input : part.inputs) inputs.push_back(values.of_all[input]);
     for (const int output : part.outputs) {
       const auto place = values.given.find(output);
       outputs.push_back(place == values.given.end() ? Ref<Buffer>() : place->second);
@@ -289,20 +332,28 @@ class ShardedProgram final : public ExecutableOfParts {
     for (Ref<Buffer>& input : inputs) input = on_device(input, device);
     part.executable->run(inputs, outputs, values.symbols, device);
     part.executable->wait(outputs);
-    for (std::size_t k = 0; k < outputs.size(); ++k) values.of_all[at(part.outputs[k])] = std::move(outputs[k]);
+    for (std::size_t k = 0; k < outputs.size(); ++k) values.of_all[part.outputs[k]] = std::move(outputs[k]);
   }
 
   /// Replicas side by side, each with its shards one after the other.
-  void run_on_shards(std::span<const Part> parts, Values& values) const {
+  void run_on_shards(std::span<const Part> parts, Values& values, SumsOfTime& sums) const {
     const std::vector<Device>& replicas = values.run.replicas;
+    const std::size_t last = values.run.shards.size() - 1;  // a replica alone runs it when it has run the others
+    const bool begins_early = replicas.size() == 1 && values.run.begins_early() && !sums.own.empty();
+    if (begins_early) values.run.expect(sums.wanted);
     std::vector<LaneWork> all;
     for (std::size_t replica = 0; replica < replicas.size(); ++replica)
       all.push_back({replicas[replica], [&, replica] {
                        for (std::size_t s = 0; s < values.run.shards.size(); ++s) {
                          const ShardRun::Shard& shard = values.run.shards[s];
                          if (shard.replica != static_cast<int>(replica)) continue;
-                         for (const Part& part : parts)
-                           if (part.length == shard.length) run_on(part, s, replicas[replica], values);
+                         for (const Part& part : parts) {
+                           if (part.length != shard.length) continue;
+                           Early early(*this, part, s, values, sums);
+                           const FieldScope<&CallContext::run_listener> scope(begins_early && s == last ? &early
+                                                                                                        : nullptr);
+                           run_on(part, s, replicas[replica], values);
+                         }
                        }
                      }});
     run_side_by_side(all);
@@ -311,7 +362,7 @@ class ShardedProgram final : public ExecutableOfParts {
     std::unordered_map<int, Ref<Buffer>>& own = values.of_shards[s];
     std::vector<Ref<Buffer>> inputs, outputs(part.outputs.size());
     for (const int input : part.inputs) {
-      const Ref<Buffer>& found = lengths_[at(input)] < 0 ? values.of_all[at(input)] : own_of(input, s, values);
+      const Ref<Buffer>& found = lengths_[input] < 0 ? values.of_all[input] : own_of(input, s, values);
       inputs.push_back(on_device(found, device));
     }
     const auto executable = executable_of(part, device);
@@ -341,32 +392,29 @@ class ShardedProgram final : public ExecutableOfParts {
   }
 
   /// What is complete after `time`.
-  void add_up(int time, Values& values) const {
-    std::vector<ShardRun::Sum> wanted;
-    for (const Sum& sum : sums_)
-      if (sum.time == time) wanted.push_back({spec_of(sum.value, values.symbols), parts_of(sum, values)});
-    if (wanted.empty()) return;
-    values.run.add_up(wanted);
-    std::size_t next = 0;
-    for (const Sum& sum : sums_)
-      if (sum.time == time) values.of_all[at(sum.value)] = std::move(wanted[next++].result);
+  void add_up(int time, Values& values, SumsOfTime& sums) const {
+    if (sums.own.empty()) return;
+    for (std::size_t i = 0; i < sums.own.size(); ++i) sums.wanted[i].parts = parts_of(*sums.own[i], values);
+    values.run.add_up(sums.wanted);
+    for (std::size_t i = 0; i < sums.own.size(); ++i)
+      values.of_all[sums.own[i]->value] = std::move(sums.wanted[i].result);
     for (auto& own : values.of_shards)
-      std::erase_if(own, [&](const auto& entry) { return last_reads_[at(entry.first)] <= time; });
+      std::erase_if(own, [&](const auto& entry) { return last_reads_[entry.first] <= time; });
   }
   std::vector<ShardRun::Part> parts_of(const Sum& sum, const Values& values) const {
     std::vector<ShardRun::Part> parts;
     for (std::size_t s = 0; s < values.run.shards.size(); ++s)
       for (const int part : sum.parts)
-        if (lengths_[at(part)] == values.run.shards[s].length)
+        if (lengths_[part] == values.run.shards[s].length)
           parts.push_back({values.run.shards[s].number, own_of(part, s, values)});
     return parts;
   }
 
   Ref<Buffer> result(int source, Values& values) const {
-    if (lengths_[at(source)] < 0) return values.of_all[at(source)];
+    if (lengths_[source] < 0) return values.of_all[source];
     std::vector<ShardRun::Part> all;
     for (std::size_t s = 0; s < values.run.shards.size(); ++s)
-      if (values.run.shards[s].length == lengths_[at(source)])
+      if (values.run.shards[s].length == lengths_[source])
         all.push_back({values.run.shards[s].number, own_of(source, s, values)});
     // Of a length that no shard of this process has nothing is known; somebody may still ask for it.
     Ref<Buffer> first = all.empty() ? Buffer::allocate(bytes_of(spec_of(source, values.symbols))) : all[0].value;
@@ -380,7 +428,7 @@ class ShardedProgram final : public ExecutableOfParts {
       if (!part.is_for_all()) continue;
       const auto made = std::ranges::find(part.outputs, source);
       if (made == part.outputs.end()) continue;
-      const int taken = part.executable->may_overwrite()[static_cast<std::size_t>(made - part.outputs.begin())];
+      const int taken = part.executable->may_overwrite()[at(made - part.outputs.begin())];
       if (taken < 0) return -1;
       const auto input = std::ranges::find(graph_.inputs, part.inputs[at(taken)]);
       return input == graph_.inputs.end() ? -1 : static_cast<int>(input - graph_.inputs.begin());
@@ -394,9 +442,9 @@ class ShardedProgram final : public ExecutableOfParts {
   std::vector<Part> parts_;  // by time
   std::vector<Sum> sums_;
   int last_time_ = 0;
-  std::vector<int> lengths_;     // of each value: that of the shards it differs on, or -1
-  std::vector<int> last_reads_;  // the time after which no part reads a value
-  std::vector<int> sources_;     // of the outputs
+  PerValue<int> lengths_;     // that of the shards it differs on, or -1
+  PerValue<int> last_reads_;  // the time after which no part reads a value
+  std::vector<int> sources_;  // of the outputs
   std::vector<int> may_overwrite_;
   mutable std::atomic<bool> has_run_ = false;
 };

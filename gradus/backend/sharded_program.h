@@ -1,18 +1,18 @@
-/// Graphs of a step on the shards of a batch (ops/shards.h): what differs from shard to shard runs once for each, what
-/// is the same for all once, and between them stand the sums.
+/// Graphs of a step on the shards of a batch (ops/shards.h). Values that differ from shard to shard are computed once
+/// for each shard, values that are the same for all once. Between them are the sums over shards.
 #pragma once
 #include "gradus/backend/backend.h"
 
 namespace gradus {
 
-/// Whether a value of `graph` differs from shard to shard, or is of all of them.
+/// True if a value of `graph` differs from shard to shard, or is made of those of all shards.
 bool is_of_shards(const Graph& graph);
 
-/// The same where the whole batch is one shard.
+/// `graph` for a batch that is one shard as a whole.
 Graph as_one_shard(const Graph& graph);
 
-/// What runs `graph` on the shards of ShardRun::current(). InvalidArgument if a value names a device: where shards are
-/// computed is said by the strategy.
+/// Compiles `graph` for the shards of ShardRun::current(). InvalidArgument if a value names a device: the strategy
+/// decides where shards are computed.
 std::shared_ptr<const Executable> compile_sharded(Graph graph, const CompileOptions& options);
 
 }  // namespace gradus

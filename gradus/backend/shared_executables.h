@@ -4,10 +4,10 @@
 
 namespace gradus {
 
-/// What runs `graph`, which names no device.
+/// Compiles `graph`, which names no device, unless that was done and is still in use.
 std::shared_ptr<const Executable> compile_once(Backend& backend, const Graph& graph, const CompileOptions& options);
 
-/// What runs a part of a program, on one device at a time.
+/// An executable of a part of a program, for one device at a time.
 struct PartOfProgram {
   Backend* backend;
   const Graph* graph;

@@ -1,4 +1,4 @@
-/// Which Gradus this is.
+/// The version of Gradus.
 #pragma once
 #include <string_view>
 

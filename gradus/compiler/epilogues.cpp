@@ -10,8 +10,6 @@
 namespace gradus {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 class Joiner {
  public:
   Joiner(const Graph& graph, const std::vector<Step>& steps, const TargetModel& target)
@@ -21,7 +19,7 @@ class Joiner {
         needs_(graph, steps),
         kept_(needs_.is_awaited),
         joined_(steps.size()) {
-    for (int o : graph.outputs) kept_[at(storage_of(graph, o))] = true;
+    for (int o : graph.outputs) kept_[storage_of(graph, o)] = true;
   }
 
   std::vector<Step> run() {
@@ -46,7 +44,7 @@ class Joiner {
       std::vector<Step> parts = divide(step, candidates);
       const std::vector<int> products = join_each(s, parts, candidates);
       if (products.size() == candidates.size()) {
-        for (int product : products) joined_[at(needs_.maker[at(product)])] = true;
+        for (int product : products) joined_[needs_.maker[product]] = true;
         return parts;
       }
       std::erase_if(candidates, [&](const Candidate& c) { return std::ranges::count(products, c.product) == 0; });
@@ -93,11 +91,11 @@ class Joiner {
   }
 
   bool may_join(const Step& step, int s, int product) const {
-    const int maker = needs_.maker[at(product)];
+    const int maker = needs_.maker[product];
     const Value& v = graph_[product];
     const Matmul* matmul = v.op.as<Matmul>();
     if (maker < 0 || maker == s || steps_[at(maker)].kind != Step::Kind::library || !matmul) return false;
-    if (kept_[at(product)] || needs_.readers[at(product)].size() != 1) return false;
+    if (kept_[product] || needs_.readers[product].size() != 1) return false;
     // Of long chains there are no pieces: the product would stand in memory beside what is made of it.
     if (v.spec.dtype != bf16 && usual_elements({steps_of(product)}) > target_.deepest_product) return false;
     if (!matmul->transpose_a && usual_bytes(v.spec) < target_.least_joined_bytes) return false;
@@ -117,15 +115,15 @@ class Joiner {
 
   /// Where a part runs that is joined with its product: when the later one of both can.
   int depth_with(int s, int product, int before) const {
-    int depth = std::max(needs_.depth[at(needs_.maker[at(product)])], before + 1);
+    int depth = std::max(needs_.depth[needs_.maker[product]], before + 1);
     const auto after = [&](int value) {
-      for (int reader : needs_.readers[at(value)])
-        if (reader != s) depth = std::max(depth, needs_.depth[at(reader)] + 1);
+      for (int reader : needs_.readers[value])
+        if (reader != s) depth = std::max(depth, needs_.depth[reader] + 1);
     };
     for (const Read& read : reads_of(graph_, steps_[at(s)])) {
       if (read.storage == product) continue;
-      if (const int maker = needs_.maker[at(read.storage)]; maker >= 0 && !graph_[read.storage].op.as<Matmul>())
-        depth = std::max(depth, needs_.depth[at(maker)] + 1);
+      if (const int maker = needs_.maker[read.storage]; maker >= 0 && !graph_[read.storage].op.as<Matmul>())
+        depth = std::max(depth, needs_.depth[maker] + 1);
       if (std::ranges::count(graph_.dying, read.storage) > 0) after(read.storage);
     }
     return depth;
@@ -138,7 +136,7 @@ class Joiner {
       const int storage = storage_of(graph_, operand);
       if (graph_[storage].is_input()) continue;
       int last = 0;
-      for (int reader : needs_.readers[at(storage)]) last = std::max(last, needs_.depth[at(reader)]);
+      for (int reader : needs_.readers[storage]) last = std::max(last, needs_.depth[reader]);
       if (last < depth) longer += usual_bytes(graph_[storage].spec);
     }
     return longer > usual_bytes(graph_[product].spec);
@@ -212,7 +210,7 @@ class Joiner {
     return last;
   }
   bool is_read_only_in(const Step& part, int product) const {
-    const Step& step = steps_[at(needs_.readers[at(product)][0])];
+    const Step& step = steps_[at(needs_.readers[product][0])];
     return std::ranges::all_of(step.members, [&](int member) {
       return std::ranges::binary_search(part.members, member) ||
              std::ranges::none_of(graph_[member].in, [&](int i) { return source_of(graph_, i) == product; });
@@ -223,8 +221,8 @@ class Joiner {
   const std::vector<Step>& steps_;
   const TargetModel& target_;
   const Dependencies needs_;
-  std::vector<bool> kept_;    // per storage: an output, or something waits for it
-  std::vector<bool> joined_;  // steps that are part of others now
+  PerValue<bool> kept_;    // of storages: an output, or something waits for it
+  Numbered<bool> joined_;  // steps that are part of others now
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// Where intervals of time lie in memory: first fit, with about log(n)^2 of work for each of n.
+/// Placing live ranges in memory: first fit, with about log(n)^2 of work for each of n.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -11,7 +11,7 @@ namespace gradus {
 /// was put there, and what is taken at any of its steps by anything put there or below, as ranges that do not touch.
 class TakenMemory {
  public:
-  /// Of steps 0 to `steps` - 1.
+  /// Memory for steps 0 to `steps` - 1.
   explicit TakenMemory(int steps);
   /// The lowest offset at which `bytes` are free in all steps of the interval; takes them. Of no bytes: 0.
   std::int64_t take(const Interval& interval, std::int64_t bytes);

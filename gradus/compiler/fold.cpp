@@ -14,17 +14,17 @@ using scalar::Opcode;
 /// Whether the result can be known now: it depends on no input but constants, and on no symbol.
 bool is_known(const Code& code, const std::vector<bool>& known_inputs) {
   std::vector<bool> needed(code.instructions.size());
-  needed[static_cast<std::size_t>(code.result)] = true;
+  needed[at(code.result)] = true;
   for (int i = code.result; i >= 0; --i) {
-    if (!needed[static_cast<std::size_t>(i)]) continue;
-    const scalar::Instruction& in = code.instructions[static_cast<std::size_t>(i)];
+    if (!needed[at(i)]) continue;
+    const scalar::Instruction& in = code.instructions[at(i)];
     if (in.op == Opcode::extent && dimension::is_symbolic(static_cast<std::int64_t>(in.bits))) return false;
     if (in.op == Opcode::input) {
-      if (!known_inputs[static_cast<std::size_t>(in.a)]) return false;
+      if (!known_inputs[at(in.a)]) return false;
       continue;
     }
     for (int operand : {in.a, in.b, in.c})
-      if (operand >= 0) needed[static_cast<std::size_t>(operand)] = true;
+      if (operand >= 0) needed[at(operand)] = true;
   }
   return true;
 }

@@ -12,8 +12,6 @@
 namespace gradus {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// May be computed where no iteration is, any number of times.
 bool may_move(const Value& v) {
   return v.op && !v.op.is_control() && !v.op.has_siblings() && !v.op->inlined && !v.op.may_fail() &&
@@ -24,10 +22,10 @@ bool may_move(const Value& v) {
 class Body {
  public:
   /// The inputs from `first_whole` on are the same in all iterations.
-  Body(Graph graph, std::size_t first_whole) : graph_(std::move(graph)), kinds_(at(graph_.size()), Kind::varies) {
-    for (std::size_t k = first_whole; k < graph_.inputs.size(); ++k) kinds_[at(graph_.inputs[k])] = Kind::whole;
+  Body(Graph graph, std::size_t first_whole) : graph_(std::move(graph)), kinds_(graph_, Kind::varies) {
+    for (std::size_t k = first_whole; k < graph_.inputs.size(); ++k) kinds_[graph_.inputs[k]] = Kind::whole;
     for (int i = 0; i < graph_.size(); ++i)
-      if (!graph_[i].is_input()) kinds_[at(i)] = kind_of(graph_[i]);
+      if (!graph_[i].is_input()) kinds_[i] = kind_of(graph_[i]);
   }
 
   /// Appends what goes before the loop to the graph around it, and to `operands`, of which the last are those of the
@@ -37,7 +35,7 @@ class Body {
     for (std::size_t k = 0; k < graph_.inputs.size(); ++k) outside_[graph_.inputs[k]] = operands[first + k];
     const int size = graph_.size();
     for (int i = 0; i < size; ++i)
-      if (graph_[i].op && kinds_[at(i)] == Kind::varies) look_at_operands(i);
+      if (graph_[i].op && kinds_[i] == Kind::varies) look_at_operands(i);
     std::map<int, int> replaced;
     for (int value : wanted_) replaced[value] = add_input(copy_out(value, around), graph_[value].spec, operands);
     for (const auto& [product, operand] : turned_) {
@@ -49,7 +47,7 @@ class Body {
     }
     for (int i = 0; i < size; ++i)
       for (int& operand : graph_[i].in)
-        if (const auto found = replaced.find(operand); found != replaced.end() && kinds_[at(i)] == Kind::varies)
+        if (const auto found = replaced.find(operand); found != replaced.end() && kinds_[i] == Kind::varies)
           operand = found->second;
     sort();
   }
@@ -64,8 +62,8 @@ class Body {
     if (!may_move(v)) return Kind::varies;
     Kind kind = Kind::fixed;
     for (int operand : v.in) {
-      if (kinds_[at(operand)] == Kind::varies) return Kind::varies;
-      if (kinds_[at(operand)] == Kind::whole) kind = Kind::whole;
+      if (kinds_[operand] == Kind::varies) return Kind::varies;
+      if (kinds_[operand] == Kind::whole) kind = Kind::whole;
     }
     return kind;
   }
@@ -75,8 +73,7 @@ class Body {
     const bool in_memory = v.op.is_library_call() || v.op.is_control();
     for (std::size_t k = 0; k < v.in.size(); ++k) {
       const Matmul* product = v.op.as<Matmul>();
-      if (product && k == 1 && product->transpose_b && kinds_[at(v.in[1])] == Kind::whole)
-        turned_.emplace_back(i, v.in[1]);
+      if (product && k == 1 && product->transpose_b && kinds_[v.in[1]] == Kind::whole) turned_.emplace_back(i, v.in[1]);
       else want(v.in[k], in_memory);
     }
   }
@@ -84,9 +81,9 @@ class Body {
   /// Somebody in the loop reads `value`. A view that is read in place stays where it is read, and what it views goes.
   void want(int value, bool in_memory) {
     const Value& v = graph_[value];
-    if (kinds_[at(value)] != Kind::whole || v.is_input()) return;
+    if (kinds_[value] != Kind::whole || v.is_input()) return;
     if (is_plain_alias(v) || (v.op.is_view() && !in_memory)) {
-      kinds_[at(value)] = Kind::varies;  // from now on it is read like the rest of the body
+      kinds_[value] = Kind::varies;  // from now on it is read like the rest of the body
       for (int operand : v.in) want(operand, in_memory);
     } else if (std::ranges::find(wanted_, value) == wanted_.end()) {
       wanted_.push_back(value);
@@ -131,7 +128,7 @@ class Body {
   }
 
   Graph graph_;
-  std::vector<Kind> kinds_;
+  PerValue<Kind> kinds_;
   std::vector<int> wanted_;                  // values of the body
   std::vector<std::pair<int, int>> turned_;  // products and the operands that they read transposed
   std::map<int, int> outside_;               // by value of the body: what it is around the loop
@@ -175,7 +172,7 @@ class Hoister {
       else if (const While* loop = first.as<While>()) rewrite(*loop, made);
       rewritten_.push_back(std::move(made));
     }
-    const Rewritten& made = rewritten_[at(number)];
+    const Rewritten& made = rewritten_[number];
     v.op = made.op.sibling(v.op.output());
     v.in = made.in;
   }
@@ -204,7 +201,7 @@ class Hoister {
   const Graph& graph_;
   Graph made_;
   Applications<int> applications_;
-  std::vector<Rewritten> rewritten_;  // per application
+  Numbered<Rewritten> rewritten_;  // per application
 };
 
 }  // namespace

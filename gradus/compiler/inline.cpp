@@ -62,14 +62,14 @@ class Inliner {
     const auto [number, is_new] = calls_.find_or_add(call.op, call.in);
     if (is_new) {
       outputs_.emplace_back();
-      outputs_[static_cast<std::size_t>(number)] = copy(region.graph(), call.in, call.scope);
+      outputs_[number] = copy(region.graph(), call.in, call.scope);
     }
-    return outputs_[static_cast<std::size_t>(number)][output];
+    return outputs_[number][output];
   }
 
   const RegionOf region_of_;
   Applications<int> calls_;
-  std::vector<std::vector<int>> outputs_;  // per call
+  Numbered<std::vector<int>> outputs_;  // per call
 };
 
 void replace_by_regions(Graph& graph, RegionOf region_of) {

@@ -7,8 +7,6 @@
 namespace gradus {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// Past this a chain costs more than a user would think of it.
 constexpr int longest_chain = 2000;
 /// An operand that is smaller by this factor is rather kept than computed again.
@@ -16,19 +14,18 @@ constexpr std::int64_t small_factor = 4;
 
 /// Notes what stands where.
 void find_places(Arranged& now) {
-  now.step.assign(at(now.graph.size()), -1);
-  now.temporary.assign(at(now.graph.size()), -1);
-  now.yielded.assign(at(now.graph.size()), false);
-  now.readers.resize(at(now.graph.size()));
+  now.step = now.temporary = PerValue<int>(now.graph, -1);
+  now.yielded = PerValue<bool>(now.graph);
+  now.readers = PerValue<std::vector<int>>(now.graph);
   for (std::size_t s = 0; s < now.memory.steps.size(); ++s) {
-    for (int member : now.memory.steps[s].members) now.step[at(member)] = static_cast<int>(s);
+    for (int member : now.memory.steps[s].members) now.step[member] = static_cast<int>(s);
     for (const Read& read : reads_of(now.graph, now.memory.steps[s]))
-      if (auto& readers = now.readers[at(read.storage)]; readers.empty() || readers.back() != static_cast<int>(s))
+      if (auto& readers = now.readers[read.storage]; readers.empty() || readers.back() != static_cast<int>(s))
         readers.push_back(static_cast<int>(s));
   }
   for (std::size_t t = 0; t < now.memory.temporaries.size(); ++t)
-    if (now.memory.temporaries[t].value >= 0) now.temporary[at(now.memory.temporaries[t].value)] = static_cast<int>(t);
-  for (int o : now.graph.outputs) now.yielded[at(storage_of(now.graph, o))] = true;
+    if (now.memory.temporaries[t].value >= 0) now.temporary[now.memory.temporaries[t].value] = static_cast<int>(t);
+  for (int o : now.graph.outputs) now.yielded[storage_of(now.graph, o)] = true;
 }
 
 class Arranger {
@@ -92,14 +89,14 @@ class Proposer {
   Proposer(const Arranged& now, std::vector<int> values, Operands operands, int peak)
       : now_(now), operands_(operands), peak_(peak) {
     copy_.values = std::move(values);
-    for (int value : copy_.values) kept_ += now.memory.temporaries[at(now.temporary[at(value)])].bytes;
+    for (int value : copy_.values) kept_ += now.memory.temporaries[now.temporary[value]].bytes;
   }
 
   std::optional<LateCopy> run() {
     copy_.reader = first_late_reader();
     if (copy_.reader < 0) return {};
-    copy_.again.assign(at(now_.graph.size()), false);
-    copy_.instead.assign(at(now_.graph.size()), -1);
+    copy_.again = PerValue<bool>(now_.graph);
+    copy_.instead = PerValue<int>(now_.graph, -1);
     find_equals();
     if (!mark()) return {};
     drop_marks_without_need();
@@ -114,8 +111,8 @@ class Proposer {
   int first_late_reader() const {
     int first = -1;
     for (int value : copy_.values) {
-      const std::vector<int>& readers = now_.readers[at(value)];
-      const bool is_made_there = now_.memory.temporaries[at(now_.temporary[at(value)])].first == peak_;
+      const std::vector<int>& readers = now_.readers[value];
+      const bool is_made_there = now_.memory.temporaries[now_.temporary[value]].first == peak_;
       const auto found = std::ranges::upper_bound(readers, is_made_there ? peak_ : peak_ - 1);
       if (found == readers.end()) return -1;
       if (first < 0 || *found < first) first = *found;
@@ -129,39 +126,39 @@ class Proposer {
   void find_equals() {
     for (const PlannedMemory::Temporary& t : now_.memory.temporaries)
       if (t.value >= 0 && t.first < copy_.reader && t.last >= copy_.reader && !is_copied(t.value))
-        alive_[now_.origins[at(t.value)]] = t.value;
+        alive_[now_.origins[t.value]] = t.value;
   }
 
   /// Marks what has to be computed again, from the values back. Operands come first, so one walk down is enough.
   bool mark() {
     for (int value : copy_.values)
-      if (!has_equal(value)) copy_.again[at(value)] = true;
+      if (!has_equal(value)) copy_.again[value] = true;
     int chain = 0;
     for (int i = *std::ranges::max_element(copy_.values); i >= 0; --i) {
-      if (!copy_.again[at(i)]) continue;
+      if (!copy_.again[i]) continue;
       if (!may_be_computed_again(now_.graph[i]) || ++chain > longest_chain) return false;
       const Value& v = now_.graph[i];
       const std::size_t read = v.op.is_alias() ? 1 : v.in.size();  // a barrier only waits for its second operand
       for (std::size_t k = 0; k < read; ++k)
-        if (!is_at_hand(v.in[k])) copy_.again[at(v.in[k])] = true;
+        if (!is_at_hand(v.in[k])) copy_.again[v.in[k]] = true;
     }
     return true;
   }
 
   bool has_equal(int i) {
-    const auto found = alive_.find(now_.origins[at(i)]);
+    const auto found = alive_.find(now_.origins[i]);
     if (found == alive_.end()) return false;
-    copy_.instead[at(i)] = found->second;
+    copy_.instead[i] = found->second;
     return true;
   }
 
   bool is_at_hand(int i) {
     const Value& v = now_.graph[i];
-    if (copy_.again[at(i)]) return false;
-    if (v.is_input() || v.is_constant || now_.yielded[at(i)]) return true;
+    if (copy_.again[i]) return false;
+    if (v.is_input() || v.is_constant || now_.yielded[i]) return true;
     if (is_copied(i)) return false;
-    if (now_.temporary[at(i)] < 0) return v.in.empty() || has_equal(i);
-    const PlannedMemory::Temporary& t = now_.memory.temporaries[at(now_.temporary[at(i)])];
+    if (now_.temporary[i] < 0) return v.in.empty() || has_equal(i);
+    const PlannedMemory::Temporary& t = now_.memory.temporaries[now_.temporary[i]];
     if (t.last >= copy_.reader || has_equal(i)) return true;
     const bool keeps = operands_ == Operands::kept || t.bytes * small_factor <= kept_ || !may_be_computed_again(v);
     if (keeps && t.last < peak_ && !std::exchange(longer_[i], true)) extended_ += t.bytes;
@@ -171,16 +168,16 @@ class Proposer {
   /// A view or an alias of something that is at hand is at hand as well.
   void drop_marks_without_need() {
     for (int i = 0; i < now_.graph.size(); ++i) {
-      if (!copy_.again[at(i)] || now_.step[at(i)] >= 0) continue;
-      const auto needs = [&](int operand) { return copy_.again[at(operand)] || copy_.instead[at(operand)] >= 0; };
-      if (std::ranges::none_of(now_.graph[i].in, needs)) copy_.again[at(i)] = false;
+      if (!copy_.again[i] || now_.step[i] >= 0) continue;
+      const auto needs = [&](int operand) { return copy_.again[operand] || copy_.instead[operand] >= 0; };
+      if (std::ranges::none_of(now_.graph[i].in, needs)) copy_.again[i] = false;
     }
   }
 
   void add_costs() {
-    std::vector<int> members(now_.memory.steps.size(), 0);
+    Numbered<int> members(now_.memory.steps.size());
     for (int i = 0; i < now_.graph.size(); ++i)
-      if (copy_.again[at(i)] && now_.step[at(i)] >= 0) ++members[at(now_.step[at(i)])];
+      if (copy_.again[i] && now_.step[i] >= 0) ++members[now_.step[i]];
     for (std::size_t s = 0; s < members.size(); ++s)
       copy_.cost += now_.memory.costs[s] * members[s] / static_cast<double>(now_.memory.steps[s].members.size());
   }
@@ -198,10 +195,10 @@ class Proposer {
 class Inserter {
  public:
   Inserter(const Arranged& now, const LateCopy& copy, int group)
-      : now_(now), copy_(copy), moved_(now.graph), late_(at(now.graph.size()), -1) {
-    const Step& reader = now.memory.steps[at(copy.reader)];
-    const int of_reader = now.copies[at(reader.members.front())];
-    const bool joins = std::ranges::all_of(reader.members, [&](int i) { return now.copies[at(i)] == of_reader; });
+      : now_(now), copy_(copy), moved_(now.graph), late_(now.graph, -1) {
+    const Step& reader = now.memory.steps[copy.reader];
+    const int of_reader = now.copies[reader.members.front()];
+    const bool joins = std::ranges::all_of(reader.members, [&](int i) { return now.copies[i] == of_reader; });
     group_ = joins && of_reader > 0 && !copy.each ? of_reader : group;
     begin_ = reader.members.front();
   }
@@ -209,10 +206,10 @@ class Inserter {
   CopiedGraph run() {
     for (int i = 0; i < now_.graph.size(); ++i) {
       if (i == begin_) insert_copies();
-      if (i >= begin_) enter(now_.step[at(i)]);
+      if (i >= begin_) enter(now_.step[i]);
       Value v = now_.graph[i];
       for (int& operand : v.in) operand = i < begin_ ? moved_.places[operand] : late(operand);
-      moved_.places.set(i, moved_.add(std::move(v), now_.copies[at(i)], now_.origins[at(i)]));
+      moved_.places.set(i, moved_.add(std::move(v), now_.copies[i], now_.origins[i]));
     }
     moved_.places.finish();
     return without_unneeded(moved_.to);
@@ -221,14 +218,14 @@ class Inserter {
  private:
   void insert_copies() {
     for (int i = 0; i < begin_; ++i) {
-      if (copy_.instead[at(i)] >= 0) late_[at(i)] = moved_.places[copy_.instead[at(i)]];
-      else if (copy_.again[at(i)] && !copy_.each) late_[at(i)] = add_late(i);
+      if (copy_.instead[i] >= 0) late_[i] = moved_.places[copy_.instead[i]];
+      else if (copy_.again[i] && !copy_.each) late_[i] = add_late(i);
     }
   }
   int add_late(int i) {
     Value v = now_.graph[i];
     for (int& operand : v.in) operand = late(operand);
-    return moved_.add(std::move(v), group_, now_.origins[at(i)]);
+    return moved_.add(std::move(v), group_, now_.origins[i]);
   }
   /// Another step begins; where each reader has its own copies, those of the step before are not for it.
   void enter(int step) {
@@ -236,18 +233,18 @@ class Inserter {
     if (inside_ >= 0) ++group_;
     inside_ = step;
     for (int i = 0; i < begin_; ++i)
-      if (copy_.instead[at(i)] < 0) late_[at(i)] = -1;
+      if (copy_.instead[i] < 0) late_[i] = -1;
   }
   /// What late readers of i read: a copy if there is one, through views and aliases as well.
   int late(int i) {
-    if (late_[at(i)] >= 0) return late_[at(i)];
-    if (i < begin_ && (copy_.again[at(i)] || leads_to_copy(i))) return late_[at(i)] = add_late(i);
+    if (late_[i] >= 0) return late_[i];
+    if (i < begin_ && (copy_.again[i] || leads_to_copy(i))) return late_[i] = add_late(i);
     return moved_.places[i];
   }
   bool leads_to_copy(int i) const {
-    while (now_.step[at(i)] < 0 && (now_.graph[i].op.is_view() || now_.graph[i].op.is_alias())) {
+    while (now_.step[i] < 0 && (now_.graph[i].op.is_view() || now_.graph[i].op.is_alias())) {
       i = now_.graph[i].in[0];
-      if (late_[at(i)] >= 0 || copy_.again[at(i)]) return true;
+      if (late_[i] >= 0 || copy_.again[i]) return true;
     }
     return false;
   }
@@ -255,7 +252,7 @@ class Inserter {
   const Arranged& now_;
   const LateCopy& copy_;
   Moved moved_;
-  std::vector<int> late_;  // per value: its copy, in the new graph
+  PerValue<int> late_;  // its copy, in the new graph
   int group_ = 0, begin_ = 0;
   int inside_ = -1;  // the step whose copies late_ holds, where each reader has its own
 };
@@ -269,7 +266,7 @@ int Moved::add(Value v, int copy, int origin) {
 }
 
 void Moved::move(const CopiedGraph& from, int i) {
-  places.set(i, add(places.renamed(i), from.copies[at(i)], from.origins[at(i)]));
+  places.set(i, add(places.renamed(i), from.copies[i], from.origins[i]));
 }
 
 Arranged arrange(const CopiedGraph& given, PlannedMemory memory) { return Arranger(given).run(std::move(memory)); }
@@ -283,11 +280,11 @@ std::optional<LateCopy> for_each_reader(const Arranged& now, LateCopy copy) {
   int formulas = 0;
   std::set<int> readers;
   for (int i = 0; i < now.graph.size(); ++i) {
-    if (!copy.again[at(i)]) continue;
+    if (!copy.again[i]) continue;
     if (now.graph[i].op.is_library_call() || ++formulas > most_formulas) return {};
   }
   for (int value : copy.values)
-    for (int reader : now.readers[at(value)])
+    for (int reader : now.readers[value])
       if (reader >= copy.reader) readers.insert(reader);
   if (readers.size() < 2 || readers.size() > most_readers) return {};
   copy.each = true;
@@ -301,15 +298,10 @@ CopiedGraph with_late_copy(const Arranged& now, const LateCopy& copy, int group)
 
 CopiedGraph without_unneeded(const CopiedGraph& given) {
   const Graph& graph = given.graph;
-  std::vector<bool> needed(at(graph.size()));
-  for (int i : graph.inputs) needed[at(i)] = true;
-  for (int o : graph.outputs) needed[at(o)] = true;
-  for (int i = graph.size() - 1; i >= 0; --i)
-    if (needed[at(i)])
-      for (int operand : graph[i].in) needed[at(operand)] = true;
+  const PerValue<bool> needed = needed_with_inputs(graph);
   Moved moved(graph);
   for (int i = 0; i < graph.size(); ++i)
-    if (needed[at(i)]) moved.move(given, i);
+    if (needed[i]) moved.move(given, i);
   moved.places.finish();
   return std::move(moved.to);
 }

@@ -1,4 +1,4 @@
-/// Splitting the life of a value: its late readers get a copy of their own, made just before the first of them.
+/// Live-range splitting: the late readers of a value get a copy of their own, made just before the first of them.
 #pragma once
 #include <optional>
 #include <span>
@@ -15,28 +15,27 @@ struct PlannedMemory {
     std::int64_t bytes;
     int first, last;  // steps
   };
-  std::vector<Step> steps = {};
-  std::vector<Temporary> temporaries = {};
-  std::vector<double> costs = {};  // per step: estimated nanoseconds
-  std::int64_t bytes = 0;          // of all temporaries, laid out
+  Numbered<Step> steps = {};
+  Numbered<Temporary> temporaries = {};
+  Numbered<double> costs = {};  // per step: estimated nanoseconds
+  std::int64_t bytes = 0;       // of all temporaries, laid out
 };
 
 /// A graph whose values stand in the order of execution, so that what is inserted before a step is late.
 struct Arranged {
   Graph graph;
   PlannedMemory memory;
-  // Per value:
-  std::vector<int> copies;                // the group of copies that it belongs to; 0: none
-  std::vector<int> origins;               // in the graph before anything was copied: equal of equal values
-  std::vector<int> step;                  // of which it is a member; -1: none
-  std::vector<int> temporary;             // which one it is; -1: it is not stored, or not in the arena
-  std::vector<bool> yielded;              // its memory is an output's
-  std::vector<std::vector<int>> readers;  // steps that read it from memory
+  PerValue<int> copies;                // the group of copies that it belongs to; 0: none
+  PerValue<int> origins;               // in the graph before anything was copied: equal of equal values
+  PerValue<int> step;                  // of which it is a member; -1: none
+  PerValue<int> temporary;             // which one it is; -1: it is not stored, or not in the arena
+  PerValue<bool> yielded;              // its memory is an output's
+  PerValue<std::vector<int>> readers;  // steps that read it from memory
 };
 
 struct CopiedGraph {
   Graph graph;
-  std::vector<int> copies, origins;  // as above
+  PerValue<int> copies, origins;  // as above
 };
 
 /// A graph that is made of another one, with what is known of its values.
@@ -57,21 +56,20 @@ Arranged arrange(const CopiedGraph& given, PlannedMemory memory);
 struct LateCopy {
   std::vector<int> values;
   int reader = -1;
-  std::vector<bool> again;   // per value: computed again
-  std::vector<int> instead;  // per value: an equal one that is alive when the reader runs; -1: none
-  bool each = false;         // each reader has copies of its own
-  double cost = 0;           // estimated nanoseconds
-  std::int64_t freed = 0;    // bytes at the step where it is proposed
+  PerValue<bool> again;    // computed again
+  PerValue<int> instead;   // an equal one that is alive when the reader runs; -1: none
+  bool each = false;       // each reader has copies of its own
+  double cost = 0;         // estimated nanoseconds
+  std::int64_t freed = 0;  // bytes at the step where it is proposed
 };
-/// What a copy is computed from, if that is not alive by then: small operands are kept longer and others computed
-/// again, or all are kept longer.
+/// How a copy gets operands that are not alive by then: small ones are kept longer and others are computed again, or
+/// all are kept longer.
 enum class Operands { again, kept };
 /// `values` are temporaries that are alive at step `peak`; what is read there gets its copy just before. Nothing if no
 /// byte would be freed, or if something would be needed that may not or should not be computed twice.
 std::optional<LateCopy> propose_late_copy(const Arranged& now, std::vector<int> values, Operands operands, int peak);
 
-/// The same where formulas alone are computed again, with copies of its own for each of several readers; nothing if
-/// that is not so.
+/// The copy, if formulas alone are computed again, with one for each of several readers; else nothing.
 std::optional<LateCopy> for_each_reader(const Arranged& now, LateCopy copy);
 
 /// New copies form groups from `group` on, unless their only reader is a copy itself: then they join its group.

@@ -9,8 +9,6 @@
 namespace gradus {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// Whether reading `v` from its source keeps no memory that a copy would set free: a dying input, which an output takes
 /// over, or a temporary that is larger.
 bool keeps_nothing(const Graph& graph, const Value& v) {
@@ -27,11 +25,11 @@ bool is_of_rows(const Graph& graph, const Value& v, const TargetModel& target) {
          !is_computed_where_read(graph, storage_of(graph, v.in[0])) && keeps_nothing(graph, v);
 }
 
-/// Per value, whether it is a gather that may be read in place: only formulas and reductions read it.
-std::vector<bool> find_candidates(const Graph& graph, const TargetModel& target) {
-  std::vector<bool> candidates(at(graph.size()));
-  for (int i = 0; i < graph.size(); ++i) candidates[at(i)] = is_of_rows(graph, graph[i], target);
-  const auto refuse = [&](int value) { candidates[at(storage_of(graph, value))] = false; };
+/// Gathers that may be read in place: only formulas and reductions read them.
+PerValue<bool> find_candidates(const Graph& graph, const TargetModel& target) {
+  PerValue<bool> candidates(graph);
+  for (int i = 0; i < graph.size(); ++i) candidates[i] = is_of_rows(graph, graph[i], target);
+  const auto refuse = [&](int value) { candidates[storage_of(graph, value)] = false; };
   for (int o : graph.outputs) refuse(o);
   for (const Value& v : graph.values)
     if (!v.op.is_elementwise() && !v.op.is_reduction() && !is_plain_alias(v))
@@ -41,13 +39,13 @@ std::vector<bool> find_candidates(const Graph& graph, const TargetModel& target)
 
 struct InPlace {
   Graph graph;
-  std::vector<int> origin;  // per value: which gather it reads in place of; -1: none
+  PerValue<int> origin;  // the gather that it reads in place of; -1: none
 };
 
 /// Gathers that are `chosen`, and their aliases, become views.
-InPlace read_in_place(const Graph& from, const std::vector<bool>& chosen) {
+InPlace read_in_place(const Graph& from, const PerValue<bool>& chosen) {
   Moved moved(from);
-  std::vector<int> origin;
+  PerValue<int> origin;
   std::map<std::pair<int, std::int64_t>, int> checks;  // by indices and limit
   const auto add = [&](Value v, int of) {
     origin.push_back(of);
@@ -70,7 +68,7 @@ InPlace read_in_place(const Graph& from, const std::vector<bool>& chosen) {
   for (int i = 0; i < from.size(); ++i) {
     Value v = from[i];
     const int storage = storage_of(from, i);
-    if (!chosen[at(storage)]) {
+    if (!chosen[storage]) {
       moved.places.rename(v.in);
       moved.places.set(i, add(std::move(v), -1));
       continue;
@@ -90,7 +88,7 @@ std::vector<int> read_by_several(const InPlace& in_place, const std::vector<Step
   std::vector<int> several;
   for (int s = 0; s < std::ssize(steps); ++s)
     for (const Read& read : reads_of(in_place.graph, steps[at(s)])) {
-      const int gather = in_place.origin[at(read.operand)];
+      const int gather = in_place.origin[read.operand];
       if (gather >= 0 && reader.try_emplace(gather, s).first->second != s) several.push_back(gather);
     }
   return several;
@@ -99,7 +97,7 @@ std::vector<int> read_by_several(const InPlace& in_place, const std::vector<Step
 }  // namespace
 
 void look_up_in_place(Graph& graph, const TargetModel& target) {
-  std::vector<bool> chosen = find_candidates(graph, target);
+  PerValue<bool> chosen = find_candidates(graph, target);
   while (std::ranges::count(chosen, true) > 0) {
     InPlace in_place = read_in_place(graph, chosen);
     const std::vector<int> several = read_by_several(in_place, fuse(in_place.graph, true, {}, target));
@@ -107,7 +105,7 @@ void look_up_in_place(Graph& graph, const TargetModel& target) {
       graph = std::move(in_place.graph);
       return;
     }
-    for (int gather : several) chosen[at(gather)] = false;
+    for (int gather : several) chosen[gather] = false;
   }
 }
 

@@ -1,5 +1,5 @@
-/// The pass `lookups`: a Gather of whole rows that one kernel of loops alone reads becomes a check of its indices and a
-/// view by a table, so that the loops read the rows where they lie and no copy of them is made. No bit changes.
+/// The pass `lookups`: loops read chosen rows in place. A Gather of whole rows that only one kernel of loops reads
+/// becomes a check of its indices and a view by a table, so no copy of the rows is made. No bit changes.
 #pragma once
 #include "gradus/compiler/target_model.h"
 #include "gradus/graph/graph.h"

@@ -1,5 +1,6 @@
-/// The shape of a loop nest, derived from a step alone: which members are values per row or per element, in which phase
-/// they are computed, and how operands are walked through. Fusion asks whether it exists, code generation follows it.
+/// Loop nests: the loop structure of a step, derived from the step alone. It says which members are values per row or
+/// per element, in which phase they are computed, and how operands are walked through. Fusion asks whether there is
+/// one; code generation follows it.
 #pragma once
 #include <optional>
 #include <vector>
@@ -35,7 +36,7 @@ struct SplitWalk {
   std::vector<Stride> rows;
   Stride column;  // extent: columns
 };
-/// Whether an innermost stride of `extent` elements passes through each row of `columns` as a whole.
+/// True if an innermost stride of `extent` elements passes through each row of `columns` as a whole.
 bool are_rows_of(std::int64_t extent, std::int64_t columns);
 /// Nothing unless every row is walked in one stride.
 std::optional<SplitWalk> split(const Walk& walk, std::int64_t columns);
@@ -50,7 +51,7 @@ struct Reduced {
 };
 Reduced reduced_view(const Graph& graph, int reduction);
 
-/// Whether what a view reads is its row's value, in loops of rows x columns: element (r, c) is element r of the source.
+/// True if a view reads one value per row, in loops of rows x columns: element (r, c) is element r of the source.
 bool spreads_rows(const Walk& walk, std::int64_t rows, std::int64_t columns);
 
 class Loops {

@@ -6,18 +6,18 @@
 namespace gradus {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 class MemoryOrderer {
  public:
   MemoryOrderer(const Graph& graph, std::vector<Step> steps, std::span<const std::int64_t> symbols)
-      : graph_(graph), steps_(std::move(steps)), info_(steps_.size()) {
-    bytes_.assign(at(graph.size()), 0);
-    readers_left_.assign(at(graph.size()), 0);
+      : graph_(graph),
+        steps_(std::move(steps)),
+        info_(steps_.size()),
+        bytes_(graph),
+        readers_left_(graph),
+        writer_(graph, -1) {
     for (const Step& step : steps_)
-      for (int i : step.outputs)
-        bytes_[at(i)] = bytes_of({graph[i].spec.dtype, graph[i].spec.shape.evaluated(symbols)});
-    for (int o : graph.outputs) bytes_[at(storage_of(graph, o))] = 0;  // memory of the caller's
+      for (int i : step.outputs) bytes_[i] = bytes_of({graph[i].spec.dtype, graph[i].spec.shape.evaluated(symbols)});
+    for (int o : graph.outputs) bytes_[storage_of(graph, o)] = 0;  // memory of the caller's
     connect();
     find_overwrites();
     find_urgent();
@@ -25,7 +25,7 @@ class MemoryOrderer {
 
   std::vector<Step> run() {
     for (int s = 0; s < count(); ++s)
-      if (info_[at(s)].missing == 0) ready_.push_back(s);
+      if (info_[s].missing == 0) ready_.push_back(s);
     std::vector<Step> ordered;
     while (!ready_.empty()) {
       const auto next = std::ranges::min_element(ready_, {}, [&](int s) { return rank(s); });
@@ -33,7 +33,7 @@ class MemoryOrderer {
       *next = ready_.back();
       ready_.pop_back();
       finish(s);
-      ordered.push_back(std::move(steps_[at(s)]));
+      ordered.push_back(std::move(steps_[s]));
     }
     internal_check(ordered.size() == steps_.size(), "steps depend on each other in a circle");
     return ordered;
@@ -52,97 +52,95 @@ class MemoryOrderer {
   int count() const { return static_cast<int>(steps_.size()); }
 
   void connect() {
-    std::vector<int> writer(at(graph_.size()), -1);
     for (int s = 0; s < count(); ++s)
-      for (int i : steps_[at(s)].outputs) writer[at(i)] = s;
+      for (int i : steps_[s].outputs) writer_[i] = s;
     for (int s = 0; s < count(); ++s) {
-      Info& info = info_[at(s)];
-      info.last = steps_[at(s)].members.back();
-      for (const Read& read : reads_of(graph_, steps_[at(s)])) info.reads.push_back(read.storage);
+      Info& info = info_[s];
+      info.last = steps_[s].members.back();
+      for (const Read& read : reads_of(graph_, steps_[s])) info.reads.push_back(read.storage);
       std::ranges::sort(info.reads);
       info.reads.erase(std::ranges::unique(info.reads).begin(), info.reads.end());
       for (int storage : info.reads) {
-        ++readers_left_[at(storage)];
-        if (writer[at(storage)] < 0) continue;
-        follow(writer[at(storage)], s);
+        ++readers_left_[storage];
+        if (writer_[storage] < 0) continue;
+        follow(writer_[storage], s);
       }
-      for (int awaited : waits_of(graph_, steps_[at(s)]))
-        if (writer[at(awaited)] >= 0) follow(writer[at(awaited)], s);
+      for (int awaited : waits_of(graph_, steps_[s]))
+        if (writer_[awaited] >= 0) follow(writer_[awaited], s);
     }
-    writer_ = std::move(writer);
     connect_waits();
   }
 
   /// Steps behind barriers follow those that make what the barriers wait for.
   void connect_waits() {
-    std::vector<int> maker(at(graph_.size()), -1);
+    PerValue<int> maker(graph_, -1);
     for (int s = 0; s < count(); ++s)
-      for (int i : steps_[at(s)].members) maker[at(i)] = s;
+      for (int i : steps_[s].members) maker[i] = s;
     for (int s = 0; s < count(); ++s)
-      for (int awaited : waits_of(graph_, steps_[at(s)]))
-        if (const int before = maker[at(awaited)]; before >= 0 && before != s) {
-          info_[at(before)].followers.push_back(s);
-          info_[at(s)].waits.push_back(before);
-          ++info_[at(s)].missing;
+      for (int awaited : waits_of(graph_, steps_[s]))
+        if (const int before = maker[awaited]; before >= 0 && before != s) {
+          info_[before].followers.push_back(s);
+          info_[s].waits.push_back(before);
+          ++info_[s].missing;
         }
   }
 
   void follow(int before, int s) {
-    info_[at(before)].followers.push_back(s);
-    ++info_[at(s)].missing;
+    info_[before].followers.push_back(s);
+    ++info_[s].missing;
   }
 
   void find_overwrites() {
     for (int o : graph_.outputs) {
-      const int output = storage_of(graph_, o), s = writer_[at(output)];
+      const int output = storage_of(graph_, o), s = writer_[output];
       if (s < 0) continue;
       for (int input : graph_.dying)
-        if (graph_[input].spec == graph_[output].spec && std::ranges::binary_search(info_[at(s)].reads, input))
-          info_[at(s)].overwrites = input;
+        if (graph_[input].spec == graph_[output].spec && std::ranges::binary_search(info_[s].reads, input))
+          info_[s].overwrites = input;
     }
   }
 
   void find_urgent() {
     std::vector<int> pending;
     const auto mark = [&](int s) {
-      if (!std::exchange(info_[at(s)].urgent, true)) pending.push_back(s);
+      if (!std::exchange(info_[s].urgent, true)) pending.push_back(s);
     };
     for (int s = 0; s < count(); ++s)
-      if (std::ranges::any_of(steps_[at(s)].members, [&](int i) { return graph_[i].op.may_fail(); })) mark(s);
+      if (std::ranges::any_of(steps_[s].members, [&](int i) { return graph_[i].op.may_fail(); })) mark(s);
     while (!pending.empty()) {
       const int s = pending.back();
       pending.pop_back();
-      for (int storage : info_[at(s)].reads)
-        if (writer_[at(storage)] >= 0) mark(writer_[at(storage)]);
-      for (int awaited : waits_of(graph_, steps_[at(s)]))
-        if (writer_[at(awaited)] >= 0) mark(writer_[at(awaited)]);
-      for (int before : info_[at(s)].waits) mark(before);
+      for (int storage : info_[s].reads)
+        if (writer_[storage] >= 0) mark(writer_[storage]);
+      for (int awaited : waits_of(graph_, steps_[s]))
+        if (writer_[awaited] >= 0) mark(writer_[awaited]);
+      for (int before : info_[s].waits) mark(before);
     }
   }
 
   /// What runs first has the lowest rank.
   std::tuple<bool, bool, std::int64_t, int> rank(int s) const {
-    const Info& info = info_[at(s)];
-    const bool waits = info.overwrites >= 0 && readers_left_[at(info.overwrites)] > 1;
+    const Info& info = info_[s];
+    const bool waits = info.overwrites >= 0 && readers_left_[info.overwrites] > 1;
     std::int64_t growth = 0;
-    for (int i : steps_[at(s)].outputs) growth += bytes_[at(i)];
+    for (int i : steps_[s].outputs) growth += bytes_[i];
     for (int storage : info.reads)
-      if (readers_left_[at(storage)] == 1) growth -= bytes_[at(storage)];
+      if (readers_left_[storage] == 1) growth -= bytes_[storage];
     return {!info.urgent, waits, std::min<std::int64_t>(growth, 0), info.last};
   }
 
   void finish(int s) {
-    for (int storage : info_[at(s)].reads) --readers_left_[at(storage)];
-    for (int follower : info_[at(s)].followers)
-      if (--info_[at(follower)].missing == 0) ready_.push_back(follower);
+    for (int storage : info_[s].reads) --readers_left_[storage];
+    for (int follower : info_[s].followers)
+      if (--info_[follower].missing == 0) ready_.push_back(follower);
   }
 
   const Graph& graph_;
-  std::vector<Step> steps_;
-  std::vector<Info> info_;
-  std::vector<std::int64_t> bytes_;  // per value: of its memory if it is a temporary
-  std::vector<int> readers_left_;    // per value: steps that have yet to read it
-  std::vector<int> writer_;          // per value
+  Numbered<Step> steps_;
+  Numbered<Info> info_;           // per step
+  PerValue<std::int64_t> bytes_;  // of its memory if it is a temporary
+  PerValue<int> readers_left_;    // steps that have yet to read it
+  PerValue<int> writer_;
   std::vector<int> ready_;
 };
 

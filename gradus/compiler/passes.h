@@ -26,14 +26,14 @@ std::optional<int> operand_passed_on(const Graph& graph, const Value& v);
 void multiply_repeated_rows_once(Graph& graph);
 /// Keeps one of equal values and drops what no output needs (eliminate.cpp).
 void eliminate_common_subexpressions(Graph& graph);
-/// What the gradient of a loop would compute again the loop keeps, where that pays (residuals.cpp). Which it is goes by
-/// sizes, so it is no graph pass: programs of open and of known sizes are compared after those.
+/// Lets a loop keep values that its gradient would compute again, where that pays (residuals.cpp). This depends on
+/// sizes, so it is no graph pass: programs of open and of known sizes are compared after the graph passes.
 void keep_residuals(Graph& graph, const TargetModel& target = {});
 /// Groups values into steps, in execution order (fuse.cpp). No float operation is reordered, so fusion never changes a
 /// bit. Without `merge` every value that is computed is a step of its own. `copies` (may be empty) says of each value
 /// which group of copies it belongs to, 0: none; a copy is computed with its own group and its late readers, never with
 /// what comes before.
-std::vector<Step> fuse(const Graph& graph, bool merge, std::span<const int> copies = {},
+std::vector<Step> fuse(const Graph& graph, bool merge, const PerValue<int>& copies = {},
                        const TargetModel& target = {});
 
 /// Products whose result nobody reads but formulas of the same elements run with these, a piece after the other, and

@@ -30,13 +30,13 @@ struct GraphPass {
   std::string_view instead_of = {};  // it runs where this is left out, and only there
 };
 
-/// What step passes work on. A step pass may change all three.
+/// The graph and its steps, on which step passes work. They may change all of it but the target.
 struct Grouping {
   Graph& graph;
   const TargetModel& target;
   std::vector<Step> steps = {};
   /// Per value: which group of copies it belongs to, 0: none. Empty where nothing was copied.
-  std::vector<int> copies = {};
+  PerValue<int> copies = {};
 };
 
 struct StepPass {
@@ -52,22 +52,23 @@ std::span<const GraphPass> graph_passes();
 std::span<const StepPass> step_passes();
 /// The step passes of programs that the interpreter runs: no code is made, so nothing is fused.
 std::span<const StepPass> interpreter_step_passes();
-/// What the backend decides for each kernel.
+/// The choices that the backend makes for each kernel.
 std::span<const Choice> kernel_choices();
-/// How memory is planned and how kernels are run.
+/// The switches of how memory is planned and how kernels are run.
 std::span<const Choice> executor_switches();
 
 /// The names of all that can be left out: of passes, kernel choices and executor switches.
 std::span<const std::string_view> pass_names();
 bool is_disabled(std::span<const std::string> disable, std::string_view name);
-/// Whether an environment variable is set to anything but "0".
+/// True if an environment variable is set to anything but "0".
 bool environment_asks(const char* variable);
 
 /// Runs the graph passes in order, those in `disable` left out. InvalidArgument names an unknown name and lists the
 /// known ones. Each pass is followed by the checks and the printing that the environment asks for: with
 /// GRADUS_VERIFY=1 verify() of the graph (InternalError), with GRADUS_PRINT_PASSES=1 its text on stderr.
 void run_graph_passes(Graph& graph, std::span<const std::string> disable);
-/// Likewise the step passes, after each of which graph and steps are verified and printed. The steps, in order.
+/// Runs the step passes in the same way; after each, graph and steps are verified and printed. Returns the steps, in
+/// order.
 std::vector<Step> run_step_passes(std::span<const StepPass> passes, Graph& graph, std::span<const std::string> disable,
                                   const TargetModel& target = {});
 

@@ -16,11 +16,8 @@ bool may_fail(const Graph& graph, const Step& step) {
 
 class Orderer {
  public:
-  Orderer(const Graph& graph, std::vector<Step> steps) : graph_(graph), steps_(std::move(steps)) {
-    maker_.assign(static_cast<std::size_t>(graph.size()), -1);
-    urgent_.assign(steps_.size(), false);
-    read_.assign(steps_.size(), false);
-  }
+  Orderer(const Graph& graph, std::vector<Step> steps)
+      : graph_(graph), steps_(std::move(steps)), maker_(graph, -1), urgent_(steps_.size()), read_(urgent_) {}
   std::vector<Step> run() {
     for (std::size_t s = 0; s < steps_.size(); ++s) look_at(static_cast<int>(s));
     std::vector<Step> ordered;
@@ -34,34 +31,33 @@ class Orderer {
   int turn_of(std::size_t s) const { return urgent_[s] ? 0 : read_[s] ? 1 : 2; }
 
   void look_at(int s) {
-    const Step& step = steps_[static_cast<std::size_t>(s)];
+    const Step& step = steps_[s];
     for (const Read& read : reads_of(graph_, step)) {
-      const int maker = maker_[static_cast<std::size_t>(read.storage)];
+      const int maker = maker_[read.storage];
       internal_check(maker >= 0 || graph_[read.storage].is_input(), "step ", s, " reads %", read.storage,
                      " before any step has written it");
-      if (maker >= 0) read_[static_cast<std::size_t>(maker)] = true;
+      if (maker >= 0) read_[maker] = true;
     }
-    for (int i : step.members) maker_[static_cast<std::size_t>(i)] = s;
+    for (int i : step.members) maker_[i] = s;
     for (int awaited : waits_of(graph_, step))
-      if (const int maker = maker_[static_cast<std::size_t>(awaited)]; maker >= 0)
-        read_[static_cast<std::size_t>(maker)] = true;
+      if (const int maker = maker_[awaited]; maker >= 0) read_[maker] = true;
     if (may_fail(graph_, step)) make_urgent(s);
   }
   void make_urgent(int s) {
-    if (urgent_[static_cast<std::size_t>(s)]) return;
-    urgent_[static_cast<std::size_t>(s)] = true;
-    const Step& step = steps_[static_cast<std::size_t>(s)];
+    if (urgent_[s]) return;
+    urgent_[s] = true;
+    const Step& step = steps_[s];
     const auto before = [&](int value) {
-      if (const int maker = maker_[static_cast<std::size_t>(value)]; maker >= 0 && maker != s) make_urgent(maker);
+      if (const int maker = maker_[value]; maker >= 0 && maker != s) make_urgent(maker);
     };
     for (const Read& read : reads_of(graph_, step)) before(read.storage);
     for (int awaited : waits_of(graph_, step)) before(awaited);
   }
 
   const Graph& graph_;
-  std::vector<Step> steps_;
-  std::vector<int> maker_;           // per value: the step of which it is a member
-  std::vector<bool> urgent_, read_;  // per step: it or what needs it may fail; other steps read it
+  Numbered<Step> steps_;
+  PerValue<int> maker_;           // the step of which it is a member
+  Numbered<bool> urgent_, read_;  // per step: it or what needs it may fail; other steps read it
 };
 
 // ---------------------------------------------------------------- sharing
@@ -81,19 +77,19 @@ class Sharer {
       : graph_(graph),
         steps_(steps),
         free_(graph.dying),
-        writer_(static_cast<std::size_t>(graph.size()), -1),
+        writer_(graph, -1),
         last_reader_(writer_),
+        yielded_(graph),
         sharing_{.may_overwrite = std::vector<int>(graph.outputs.size(), -1), .in_place = true} {
     for (std::size_t s = 0; s < steps.size(); ++s) look_at(static_cast<int>(s));
-    yielded_.resize(static_cast<std::size_t>(graph.size()));
     for (int output : graph.outputs) {
-      const auto storage = static_cast<std::size_t>(storage_of(graph, output));
+      const int storage = storage_of(graph, output);
       is_first_.push_back(!yielded_[storage]);
       yielded_[storage] = true;
     }
     for (std::size_t k = 0; k < graph.outputs.size(); ++k)
       first_written_.push_back(is_first_[k] ? find_first_written(storage_of(graph, graph.outputs[k])) : -1);
-    std::erase_if(free_, [&](int input) { return yielded_[static_cast<std::size_t>(input)]; });
+    std::erase_if(free_, [&](int input) { return yielded_[input]; });
   }
   /// First what an output is a formula of: so a Variable gets its own memory, which is the only one that it may take.
   /// Then what is read where it is written, then whatever else is free by then.
@@ -114,13 +110,13 @@ class Sharer {
 
  private:
   void look_at(int s) {
-    const Step& step = steps_[static_cast<std::size_t>(s)];
+    const Step& step = steps_[at(s)];
     std::vector<int>& storages = reads_.emplace_back();
     for (const Read& read : reads_of(graph_, step)) {
       storages.push_back(read.storage);
-      last_reader_[static_cast<std::size_t>(read.storage)] = s;
+      last_reader_[read.storage] = s;
     }
-    for (int output : step.outputs) writer_[static_cast<std::size_t>(output)] = s;
+    for (int output : step.outputs) writer_[output] = s;
     if (may_fail(graph_, step)) last_failure_ = s;
   }
 
@@ -128,12 +124,11 @@ class Sharer {
   int find_first_written(int output) {
     int first = output;
     for (;;) {
-      const int writer = writer_[static_cast<std::size_t>(first)];
-      const int from = writer < 0 ? -1 : changed_by(graph_, steps_[static_cast<std::size_t>(writer)]);
-      if (from < 0 || yielded_[static_cast<std::size_t>(from)] || last_reader_[static_cast<std::size_t>(from)] > writer)
-        return first;
-      const int maker = writer_[static_cast<std::size_t>(from)];
-      if (maker < 0 || steps_[static_cast<std::size_t>(maker)].kind == Step::Kind::control) return first;
+      const int writer = writer_[first];
+      const int from = writer < 0 ? -1 : changed_by(graph_, steps_[at(writer)]);
+      if (from < 0 || yielded_[from] || last_reader_[from] > writer) return first;
+      const int maker = writer_[from];
+      if (maker < 0 || steps_[at(maker)].kind == Step::Kind::control) return first;
       sharing_.inside.push_back({from, output});
       first = from;
     }
@@ -159,7 +154,7 @@ class Sharer {
   }
 
   template <class MayTake> void give_memory(std::size_t k, MayTake may_take) {
-    const int output = first_written_[k], writer = writer_[static_cast<std::size_t>(output)];
+    const int output = first_written_[k], writer = writer_[output];
     if (writer < 0 || writer <= last_failure_) return;
     const auto found = std::ranges::find_if(free_, [&](int i) { return may_take(writer, output, i); });
     if (found == free_.end()) return;
@@ -167,22 +162,22 @@ class Sharer {
     free_.erase(found);
   }
   bool may_take(int writer, int output, int input, bool in_place) const {
-    const auto at = static_cast<std::size_t>(writer);
-    if (graph_[input].spec != graph_[output].spec || last_reader_[static_cast<std::size_t>(input)] > writer ||
-        (std::ranges::count(reads_[at], input) > 0) != in_place)
+    if (graph_[input].spec != graph_[output].spec || last_reader_[input] > writer ||
+        (std::ranges::count(reads_[writer], input) > 0) != in_place)
       return false;
-    return !in_place || changed_by(graph_, steps_[at]) == input || may_write_over(graph_, steps_[at], output, input);
+    return !in_place || changed_by(graph_, steps_[at(writer)]) == input ||
+           may_write_over(graph_, steps_[at(writer)], output, input);
   }
 
   const Graph& graph_;
   const std::vector<Step>& steps_;
-  std::vector<int> free_;                  // dying inputs that nobody has taken
-  std::vector<std::vector<int>> reads_;    // per step: storages
-  std::vector<int> writer_, last_reader_;  // per storage: steps
-  std::vector<bool> is_first_;             // per output: none before it lies in the same memory
-  std::vector<int> first_written_;         // per output
-  std::vector<bool> yielded_;              // per storage
-  int last_failure_ = -1;                  // the last step that may fail
+  std::vector<int> free_;               // dying inputs that nobody has taken
+  Numbered<std::vector<int>> reads_;    // per step: storages
+  PerValue<int> writer_, last_reader_;  // of storages: steps
+  PerValue<bool> yielded_;              // of storages
+  std::vector<bool> is_first_;          // per output: none before it lies in the same memory
+  std::vector<int> first_written_;      // per output
+  int last_failure_ = -1;               // the last step that may fail
   Sharing sharing_;
 };
 

@@ -1,4 +1,4 @@
-/// Where each stored value lives while a program runs.
+/// The memory plan: where each stored value lives while a program runs.
 #pragma once
 #include <span>
 #include <vector>
@@ -15,7 +15,7 @@ struct Inside {
   int value, output;
 };
 
-/// Which memory may be shared: decided once for a graph.
+/// The memory that may be shared, decided once for a graph.
 struct Sharing {
   std::vector<int> may_overwrite;   // per graph output: the dying input whose buffer it may take over, or -1
   std::vector<Inside> inside = {};  // temporaries that nobody reads once the output is made
@@ -28,7 +28,7 @@ Sharing plan_sharing(const Graph& graph, const std::vector<Step>& steps);
 /// When steps run: as early as their operands allow, side by side with others, or one after the other.
 enum class Staging { early, in_order };
 
-/// What a program runs, decided before any code is made.
+/// The steps of a program with their memory, decided before any code is made.
 struct Plan {
   std::vector<Step> steps;
   Sharing sharing;

@@ -7,8 +7,6 @@
 namespace gradus {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// The search ends after so many steps in a row that did not lower the peak, and after so many in all.
 constexpr int most_sideways = 24, most_steps = 2000;
 /// And when the program has grown past so many values: 100 layers of 64 units, of which each was computed again from
@@ -28,11 +26,11 @@ struct Peak {
 };
 
 Peak peak_of(const PlannedMemory& memory) {
-  std::vector<std::int64_t> change(memory.steps.size() + 1, 0);
+  Numbered<std::int64_t> change(memory.steps.size() + 1, 0);
   for (const PlannedMemory::Temporary& t : memory.temporaries) {
     const std::int64_t bytes = (t.bytes + 63) / 64 * 64;
-    change[at(t.first)] += bytes;
-    change[at(t.last) + 1] -= bytes;
+    change[t.first] += bytes;
+    change[t.last + 1] -= bytes;
   }
   Peak peak;
   std::int64_t alive = 0;
@@ -49,13 +47,13 @@ class Search {
   Search(const Graph& graph, std::int64_t budget, std::int64_t known, const MemoryPlanner& planner,
          const TargetModel& target)
       : planner_(planner), target_(target), budget_(budget), smallest_(known) {
-    CopiedGraph first{graph, std::vector<int>(at(graph.size()), 0), std::vector<int>(at(graph.size()))};
+    CopiedGraph first{graph, PerValue<int>(graph), PerValue<int>(graph)};
     std::iota(first.origins.begin(), first.origins.end(), 0);
     now_ = arranged(planned(std::move(first)));
     smallest_ = std::min(smallest_, now_.memory.bytes);
-    stored_.resize(at(graph.size()), 0);
+    stored_ = PerValue<std::int64_t>(graph);
     for (const PlannedMemory::Temporary& t : now_.memory.temporaries)
-      if (t.value >= 0) stored_[at(now_.origins[at(t.value)])] = t.bytes;
+      if (t.value >= 0) stored_[now_.origins[t.value]] = t.bytes;
   }
 
   Recomputed run() {
@@ -104,14 +102,14 @@ class Search {
   }
 
   /// Whether a copy that only this step reads may become a part of it, and need no memory.
-  bool may_take_in(int step) const { return now_.memory.steps[at(step)].kind == Step::Kind::loops; }
+  bool may_take_in(int step) const { return now_.memory.steps[step].kind == Step::Kind::loops; }
 
   /// For what is alive at step `peak`, kept for later or for this step. The cheapest per byte come first.
   std::vector<LateCopy> proposals_at(int peak) const {
     std::map<std::pair<int, int>, std::vector<int>> kept;  // by the steps that make them and that read them next
     for (const PlannedMemory::Temporary& t : now_.memory.temporaries) {
       if (t.value < 0 || t.bytes == 0 || t.first > peak || t.last < peak || t.last == t.first) continue;
-      const int next = *std::ranges::upper_bound(now_.readers[at(t.value)], peak - (t.first < peak));
+      const int next = *std::ranges::upper_bound(now_.readers[t.value], peak - (t.first < peak));
       const bool is_used_at_once = next == t.first + 1 && t.first == peak;
       if (next > peak ? !is_used_at_once : may_take_in(peak)) kept[{t.first, next}].push_back(t.value);
     }
@@ -139,9 +137,9 @@ class Search {
   /// Where the budget allows it, a copy is replaced by the last equal value before it.
   void give_back() {
     for (int tries = 0, copy = now_.graph.size() - 1; copy >= 0 && tries < most_given_back; --copy) {
-      if (copy >= now_.graph.size() || now_.copies[at(copy)] == 0 || now_.temporary[at(copy)] < 0) continue;
+      if (copy >= now_.graph.size() || now_.copies[copy] == 0 || now_.temporary[copy] < 0) continue;
       int before = copy - 1;
-      while (before >= 0 && now_.origins[at(before)] != now_.origins[at(copy)]) --before;
+      while (before >= 0 && now_.origins[before] != now_.origins[copy]) --before;
       if (before < 0) continue;
       ++tries;
       CopiedGraph next{now_.graph, now_.copies, now_.origins};
@@ -153,11 +151,11 @@ class Search {
 
   /// Of copies of what stood in memory before, and was not just moved.
   std::int64_t recomputed_bytes() const {
-    std::vector<bool> seen(stored_.size());
+    PerValue<bool> seen(stored_.size());
     std::int64_t bytes = 0;
     for (int origin : now_.origins) {
-      if (seen[at(origin)]) bytes += stored_[at(origin)];
-      seen[at(origin)] = true;
+      if (seen[origin]) bytes += stored_[origin];
+      seen[origin] = true;
     }
     return bytes;
   }
@@ -169,7 +167,7 @@ class Search {
   const std::int64_t budget_;
   std::int64_t smallest_;  // bytes that some plan so far needs
   Arranged now_;
-  std::vector<std::int64_t> stored_;  // per origin: the bytes that it took before anything was copied
+  PerValue<std::int64_t> stored_;  // per origin: the bytes that it took before anything was copied
   int groups_ = 0;
 };
 

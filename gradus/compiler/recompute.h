@@ -13,8 +13,8 @@
 
 namespace gradus {
 
-/// What a program of this graph would do, and the memory that it would take. `copies` as for fuse().
-using MemoryPlanner = std::function<PlannedMemory(const Graph& graph, std::span<const int> copies)>;
+/// Plans a program of this graph, with the memory that it would take. `copies` as for fuse().
+using MemoryPlanner = std::function<PlannedMemory(const Graph& graph, const PerValue<int>& copies)>;
 
 struct Recomputed {
   Graph graph;
@@ -37,8 +37,8 @@ class BudgetTooSmall : public ResourceExhausted {
   std::int64_t smallest_;
 };
 
-/// BudgetTooSmall if nothing fits; the smallest that works is `known` bytes if nothing needs less.
-/// What is found depends on the budget in one way only: the search, which does not look at it, ends when it is kept.
+/// BudgetTooSmall if nothing fits; the smallest that works is `known` bytes if nothing needs less. The result depends
+/// on the budget in one way only: the search does not look at it, but ends when it is kept.
 Recomputed recompute(const Graph& graph, std::int64_t max_bytes, std::int64_t known, const MemoryPlanner& planner,
                      const TargetModel& target = {});
 

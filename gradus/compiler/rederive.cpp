@@ -8,7 +8,6 @@
 namespace gradus {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 bool holds(const std::vector<int>& list, int i) { return std::ranges::find(list, i) != list.end(); }
 
 /// What is smaller by this factor than what is derived from it is rather stored than computed again.
@@ -22,22 +21,22 @@ struct Places {
   Places(const Graph& graph, std::span<const Step> steps, const TargetModel& target)
       : graph(graph),
         target(target),
-        step_of(at(graph.size()), -1),
-        stored(at(graph.size())),
-        is_output(at(graph.size())),
-        is_read_elsewhere(at(graph.size())),
-        readers(at(graph.size())) {
+        step_of(graph, -1),
+        stored(graph),
+        is_output(graph),
+        is_read_elsewhere(graph),
+        readers(graph) {
     for (std::size_t s = 0; s < steps.size(); ++s) add(steps[s], static_cast<int>(s));
-    for (int o : graph.outputs) is_output[at(storage_of(graph, o))] = true;
+    for (int o : graph.outputs) is_output[storage_of(graph, o)] = true;
   }
 
   void add(const Step& step, int index) {
-    for (int member : step.members) step_of[at(member)] = index;
-    for (int output : step.outputs) stored[at(output)] = true;
+    for (int member : step.members) step_of[member] = index;
+    for (int output : step.outputs) stored[output] = true;
     for (const Read& read : reads_of(graph, step)) {
-      if (std::vector<int>& of = readers[at(read.storage)]; of.empty() || of.back() != index) of.push_back(index);
+      if (std::vector<int>& of = readers[read.storage]; of.empty() || of.back() != index) of.push_back(index);
       const bool as_it_stands = step.kind == Step::Kind::loops && storage_of(graph, read.operand) == read.storage;
-      if (!as_it_stands) is_read_elsewhere[at(read.storage)] = true;
+      if (!as_it_stands) is_read_elsewhere[read.storage] = true;
     }
   }
 
@@ -46,11 +45,10 @@ struct Places {
 
   const Graph& graph;
   const TargetModel& target;
-  // Per value:
-  std::vector<int> step_of;  // of which it is a member; -1: none
-  std::vector<bool> stored, is_output;
-  std::vector<bool> is_read_elsewhere;    // by something that is no formula on the same elements
-  std::vector<std::vector<int>> readers;  // steps that read it from memory
+  PerValue<int> step_of;  // of which it is a member; -1: none
+  PerValue<bool> stored, is_output;
+  PerValue<bool> is_read_elsewhere;    // by something that is no formula on the same elements
+  PerValue<std::vector<int>> readers;  // steps that read it from memory
 };
 
 /// To write and to read by all steps.
@@ -59,7 +57,7 @@ std::int64_t bytes_moved(const Graph& graph, std::span<const Step> steps) {
   const Places places(graph, steps, any);
   std::int64_t sum = 0;
   for (int i = 0; i < graph.size(); ++i)
-    sum += places.bytes(i) * (static_cast<std::int64_t>(places.readers[at(i)].size()) + (places.stored[at(i)] ? 1 : 0));
+    sum += places.bytes(i) * (static_cast<std::int64_t>(places.readers[i].size()) + (places.stored[i] ? 1 : 0));
   return sum;
 }
 
@@ -106,7 +104,7 @@ class Choice {
   template <class Improves> bool with_deeper(const Derived& derived, Improves improves) const {
     if (derived.values.empty()) return false;
     for (int leaf : cone_of(derived).leaves) {
-      if (!is_like(leaf, derived.values[0]) || holds(places_.readers[at(leaf)], reader_)) continue;
+      if (!is_like(leaf, derived.values[0]) || holds(places_.readers[leaf], reader_)) continue;
       Derived deeper = derived;
       deeper.deeper.push_back(leaf);
       if (improves(std::move(deeper))) return true;
@@ -136,10 +134,10 @@ class Choice {
   /// Of what the maker of `derived` has in registers, all but reductions and what belongs to whole rows.
   bool is_computed_again(int source, const Derived& derived) const {
     if (holds(derived.values, source) || holds(derived.deeper, source)) return true;
-    return !places_.stored[at(source)] && is_like(source, derived.values[0]);
+    return !places_.stored[source] && is_like(source, derived.values[0]);
   }
   bool is_like(int source, int derived) const {
-    return places_.step_of[at(source)] == places_.step_of[at(derived)] && graph_[source].op.is_elementwise() &&
+    return places_.step_of[source] == places_.step_of[derived] && graph_[source].op.is_elementwise() &&
            places_.elements(source) * small_factor > places_.elements(derived);
   }
 
@@ -154,18 +152,18 @@ class Choice {
     for (int value : derived.values) {
       const std::int64_t bytes = places_.bytes(value);
       moved += static_cast<double>(bytes);
-      if (places_.is_output[at(value)] || places_.is_read_elsewhere[at(value)]) continue;
-      const double part = static_cast<double>(bytes) / static_cast<double>(places_.readers[at(value)].size());
+      if (places_.is_output[value] || places_.is_read_elsewhere[value]) continue;
+      const double part = static_cast<double>(bytes) / static_cast<double>(places_.readers[value].size());
       moved += part;
       freed_by_all += part;
       freed += bytes;
     }
     for (int leaf : cone.leaves) {
-      const std::vector<int>& readers = places_.readers[at(leaf)];
+      const std::vector<int>& readers = places_.readers[leaf];
       const std::int64_t bytes = places_.bytes(leaf);
-      const bool is_new = places_.step_of[at(leaf)] >= 0 && !places_.stored[at(leaf)];
+      const bool is_new = places_.step_of[leaf] >= 0 && !places_.stored[leaf];
       moved -= static_cast<double>(bytes) * (is_new + !holds(readers, reader_));
-      const bool stays = graph_[leaf].is_input() || places_.is_output[at(leaf)];
+      const bool stays = graph_[leaf].is_input() || places_.is_output[leaf];
       if (!stays && (readers.empty() || readers.back() < reader_)) kept += bytes;
     }
     if (moved < static_cast<double>(target.least_moved_bytes) || kept > freed + freed / small_share) return -1;
@@ -190,7 +188,7 @@ std::vector<Cone> copies_for(const Places& places, const Step& step, int reader)
   std::map<int, std::vector<int>> candidates;  // by the step that makes them
   std::vector<int> excluded;
   for (const Read& read : reads_of(places.graph, step)) {
-    const int maker = places.step_of[at(read.storage)];
+    const int maker = places.step_of[read.storage];
     if (maker < 0 || !places.graph[read.storage].op.is_elementwise()) continue;
     if (storage_of(places.graph, read.operand) != read.storage) excluded.push_back(read.storage);
     if (!holds(candidates[maker], read.storage)) candidates[maker].push_back(read.storage);
@@ -205,21 +203,21 @@ std::vector<Cone> copies_for(const Places& places, const Step& step, int reader)
 
 /// Per step, what it computes again. Each choice knows of those before it: what nobody reads any more is not stored.
 /// Who relied on it chooses once more.
-std::vector<std::vector<int>> choose(const Places& given, std::span<const Step> steps) {
+Numbered<std::vector<int>> choose(const Places& given, std::span<const Step> steps) {
   Places places = given;
   std::vector<std::vector<Cone>> cones(steps.size());
   const auto reads = [&](int value, int reader, bool does) {
-    std::vector<int>& readers = places.readers[at(value)];
+    std::vector<int>& readers = places.readers[value];
     std::erase(readers, reader);
     if (does) readers.insert(std::ranges::upper_bound(readers, reader), reader);
-    places.stored[at(value)] = given.stored[at(value)] && (!readers.empty() || places.is_output[at(value)]);
+    places.stored[value] = given.stored[value] && (!readers.empty() || places.is_output[value]);
   };
   for (int turn = 0; turn < 2; ++turn)
     for (std::size_t s = 0; s < steps.size(); ++s) {
       if (turn > 0 && cones[s].empty()) continue;
       const int reader = static_cast<int>(s);
       for (const Cone& cone : cones[s]) {
-        for (int leaf : cone.leaves) reads(leaf, reader, holds(given.readers[at(leaf)], reader));
+        for (int leaf : cone.leaves) reads(leaf, reader, holds(given.readers[leaf], reader));
         for (int value : cone.values) reads(value, reader, true);
       }
       cones[s] = copies_for(places, steps[s], reader);
@@ -228,7 +226,7 @@ std::vector<std::vector<int>> choose(const Places& given, std::span<const Step> 
         for (int value : cone.values) reads(value, reader, false);
       }
     }
-  std::vector<std::vector<int>> again(steps.size());
+  Numbered<std::vector<int>> again(steps.size());
   for (std::size_t s = 0; s < steps.size(); ++s)
     for (const Cone& cone : cones[s]) again[s].insert(again[s].end(), cone.members.begin(), cone.members.end());
   return again;
@@ -237,13 +235,13 @@ std::vector<std::vector<int>> choose(const Places& given, std::span<const Step> 
 /// The graph with copies in front of the members of `steps` that read them; `again`: per step, what it computes again.
 class Inserter {
  public:
-  Inserter(const Places& places, const std::vector<std::vector<int>>& again)
+  Inserter(const Places& places, const Numbered<std::vector<int>>& again)
       : graph_(places.graph), step_of_(places.step_of), again_(again), moved_(graph_), late_(again.size()) {}
 
   CopiedGraph run() {
     for (int i = 0; i < graph_.size(); ++i) {
-      const int step = step_of_[at(i)];
-      const bool copies = step >= 0 && !again_[at(step)].empty();
+      const int step = step_of_[i];
+      const bool copies = step >= 0 && !again_[step].empty();
       Value v = graph_[i];
       for (int& operand : v.in) operand = copies ? late(operand, step) : moved_.places[operand];
       moved_.places.set(i, moved_.add(std::move(v), 0, no_origin));
@@ -257,10 +255,10 @@ class Inserter {
 
   /// What members of `step` read as i: a copy if there is one, through aliases and views as well.
   int late(int i, int step) {
-    if (const auto known = late_[at(step)].find(i); known != late_[at(step)].end()) return known->second;
+    if (const auto known = late_[step].find(i); known != late_[step].end()) return known->second;
     Value v = graph_[i];
-    const bool is_copied = holds(again_[at(step)], i);
-    const bool passes = step_of_[at(i)] < 0 && (v.op.is_alias() || v.op.is_view());
+    const bool is_copied = holds(again_[step], i);
+    const bool passes = step_of_[i] < 0 && (v.op.is_alias() || v.op.is_view());
     int found = moved_.places[i];
     if (is_copied || passes) {
       bool differs = is_copied;
@@ -271,14 +269,14 @@ class Inserter {
       }
       if (differs) found = moved_.add(std::move(v), step + 1, no_origin);
     }
-    return late_[at(step)].emplace(i, found).first->second;
+    return late_[step].emplace(i, found).first->second;
   }
 
   const Graph& graph_;
-  const std::vector<int>& step_of_;
-  const std::vector<std::vector<int>>& again_;
+  const PerValue<int>& step_of_;
+  const Numbered<std::vector<int>>& again_;
   Moved moved_;
-  std::vector<std::map<int, int>> late_;  // per step
+  Numbered<std::map<int, int>> late_;  // per step
 };
 
 /// The steps whose copies did not become parts of them but stand in memory.
@@ -286,21 +284,21 @@ std::vector<int> not_taken_in(const CopiedGraph& given, std::span<const Step> st
   std::vector<int> readers;
   for (const Step& step : steps)
     for (int output : step.outputs)
-      if (const int group = given.copies[at(output)]; group > 0) readers.push_back(group - 1);
+      if (const int group = given.copies[output]; group > 0) readers.push_back(group - 1);
   return readers;
 }
 
 }  // namespace
 
-std::vector<Step> rederive(Graph& graph, std::vector<Step> steps, std::vector<int>* copies, const TargetModel& target) {
+std::vector<Step> rederive(Graph& graph, std::vector<Step> steps, PerValue<int>* copies, const TargetModel& target) {
   const Places places(graph, steps, target);
-  std::vector<std::vector<int>> again = choose(places, steps);
+  Numbered<std::vector<int>> again = choose(places, steps);
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     if (std::ranges::all_of(again, [](const std::vector<int>& of_step) { return of_step.empty(); })) break;
     CopiedGraph copied = Inserter(places, again).run();
     std::vector<Step> next = fuse(copied.graph, true, copied.copies, target);
     const std::vector<int> failed = not_taken_in(copied, next);
-    for (int reader : failed) again[at(reader)].clear();
+    for (int reader : failed) again[reader].clear();
     if (!failed.empty()) continue;
     if (bytes_moved(copied.graph, next) >= bytes_moved(graph, steps)) break;
     graph = std::move(copied.graph);

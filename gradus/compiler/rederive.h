@@ -10,7 +10,7 @@ namespace gradus {
 /// `steps` are those that fuse() makes of `graph`. Where it pays, the graph gets copies of formulas for late readers,
 /// `copies` says which values these are, as fuse() wants it, and the steps are those of the new graph. Else nothing
 /// changes.
-std::vector<Step> rederive(Graph& graph, std::vector<Step> steps, std::vector<int>* copies = nullptr,
+std::vector<Step> rederive(Graph& graph, std::vector<Step> steps, PerValue<int>* copies = nullptr,
                            const TargetModel& target = {});
 
 }  // namespace gradus

@@ -10,32 +10,30 @@
 namespace gradus {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// So small a share of what is remade may stay in memory longer.
 constexpr std::int64_t small_share = 64;
 /// Of the longest chain of steps: how far from the late reader the kernel may be that stores for it.
 constexpr int most_distance = 3;
 constexpr int most_formulas = 16, most_attempts = 3;
 
-/// By value, the first one that is computed alike from the same values.
-std::vector<int> find_equals(const Graph& graph) {
-  std::vector<int> first(at(graph.size()));
+/// The first value that is computed alike from the same values.
+PerValue<int> find_equals(const Graph& graph) {
+  PerValue<int> first(graph);
   std::unordered_multimap<std::uint64_t, int> seen;
   for (int i = 0; i < graph.size(); ++i) {
     const Value& v = graph[i];
-    first[at(i)] = i;
+    first[i] = i;
     if (v.is_input() || v.is_constant) continue;
     std::uint64_t hash = v.op.hash();
-    for (int operand : v.in) hash = mix(hash, static_cast<std::uint64_t>(first[at(operand)]));
+    for (int operand : v.in) hash = mix(hash, static_cast<std::uint64_t>(first[operand]));
     const auto alike = [&](int other) {
       return graph[other].op == v.op && graph[other].spec == v.spec &&
              std::ranges::equal(
-                 graph[other].in, v.in, {}, [&](int o) { return first[at(o)]; }, [&](int o) { return first[at(o)]; });
+                 graph[other].in, v.in, {}, [&](int o) { return first[o]; }, [&](int o) { return first[o]; });
     };
-    for (auto [it, last] = seen.equal_range(hash); it != last && first[at(i)] == i; ++it)
-      if (alike(it->second)) first[at(i)] = it->second;
-    if (first[at(i)] == i) seen.emplace(hash, i);
+    for (auto [it, last] = seen.equal_range(hash); it != last && first[i] == i; ++it)
+      if (alike(it->second)) first[i] = it->second;
+    if (first[i] == i) seen.emplace(hash, i);
   }
   return first;
 }
@@ -50,23 +48,23 @@ struct Remade {
 
 class Chooser {
  public:
-  Chooser(const Graph& graph, const std::vector<Step>& steps, const std::vector<int>& copies, const TargetModel& target)
+  Chooser(const Graph& graph, const std::vector<Step>& steps, const PerValue<int>& copies, const TargetModel& target)
       : graph_(graph),
         target_(target),
         steps_(steps),
         equals_(find_equals(graph)),
         needs_(graph, steps),
-        stored_(at(graph.size())),
-        yielded_(at(graph.size())) {
-    for (int o : graph.outputs) yielded_[at(storage_of(graph, o))] = true;
+        stored_(graph),
+        yielded_(graph) {
+    for (int o : graph.outputs) yielded_[storage_of(graph, o)] = true;
     for (std::size_t s = 0; s < steps.size(); ++s)
       for (int member : steps[s].members)
-        if (copies[at(member)] > 0) hosts_[equals_[at(member)]].push_back(static_cast<int>(s));
+        if (copies[member] > 0) hosts_[equals_[member]].push_back(static_cast<int>(s));
     written_until_.assign(steps.size() + 1, 0);
     for (std::size_t s = 0; s < steps.size(); ++s)
       for (int output : steps[s].outputs) {
-        stored_[at(output)] = true;
-        written_until_[at(needs_.depth[s])] += bytes(output);
+        stored_[output] = true;
+        written_until_[needs_.depth[s]] += bytes(output);
       }
     for (std::size_t d = 1; d < written_until_.size(); ++d) written_until_[d] += written_until_[d - 1];
   }
@@ -80,10 +78,10 @@ class Chooser {
   }
   /// The member of step `host` that is the same as `value`; -1: none.
   int member_like(int value, int host) const {
-    const auto found = hosts_.find(equals_[at(value)]);
+    const auto found = hosts_.find(equals_[value]);
     if (found == hosts_.end() || std::ranges::count(found->second, host) == 0) return -1;
     const std::vector<int>& members = steps_[at(host)].members;
-    const auto member = std::ranges::find(members, equals_[at(value)], [&](int m) { return equals_[at(m)]; });
+    const auto member = std::ranges::find(members, equals_[value], [&](int m) { return equals_[m]; });
     return member == members.end() ? -1 : *member;
   }
 
@@ -92,11 +90,11 @@ class Chooser {
 
   /// What is written between two depths.
   std::int64_t written_between(int first, int last) const {
-    return last > first ? written_until_[at(last - 1)] - written_until_[at(first)] : 0;
+    return last > first ? written_until_[last - 1] - written_until_[first] : 0;
   }
 
   std::optional<Remade> look_for(int value) const {
-    if (!stored_[at(value)] || yielded_[at(value)] || !graph_[value].op.is_elementwise()) return {};
+    if (!stored_[value] || yielded_[value] || !graph_[value].op.is_elementwise()) return {};
     if (bytes(value) < target_.least_moved_bytes) return {};
     Remade remade{.value = value};
     remade.readers = late_readers(value);
@@ -104,10 +102,10 @@ class Chooser {
     for (int reader : remade.readers)
       for (int member : steps_[at(reader)].members)
         if (remade.before < 0 || member < remade.before) remade.before = member;
-    const int wanted = needs_.depth[at(remade.readers.front())];
+    const int wanted = needs_.depth[remade.readers.front()];
     for (const int host : hosts_near(value)) {
-      const int distance = std::abs(needs_.depth[at(host)] - wanted);
-      const int best = remade.host < 0 ? most_distance + 1 : std::abs(needs_.depth[at(remade.host)] - wanted);
+      const int distance = std::abs(needs_.depth[host] - wanted);
+      const int best = remade.host < 0 ? most_distance + 1 : std::abs(needs_.depth[remade.host] - wanted);
       if (distance >= best) continue;
       if (std::optional<std::vector<int>> formulas = formulas_in(value, host, remade.before)) {
         remade.host = host;
@@ -120,13 +118,13 @@ class Chooser {
 
   /// Those that read it after the longest time, if that is long enough and all of them are products or the like.
   std::vector<int> late_readers(int value) const {
-    std::vector<int> readers = needs_.readers[at(value)];
-    std::ranges::stable_sort(readers, {}, [&](int s) { return needs_.depth[at(s)]; });
+    std::vector<int> readers = needs_.readers[value];
+    std::ranges::stable_sort(readers, {}, [&](int s) { return needs_.depth[s]; });
     std::int64_t longest = target_.most_cached_bytes - 1;
     std::size_t first_late = readers.size();
     for (std::size_t k = 0; k < readers.size(); ++k) {
-      const int before = k == 0 ? needs_.maker[at(value)] : readers[k - 1];
-      const std::int64_t written = written_between(needs_.depth[at(before)], needs_.depth[at(readers[k])]);
+      const int before = k == 0 ? needs_.maker[value] : readers[k - 1];
+      const std::int64_t written = written_between(needs_.depth[before], needs_.depth[readers[k]]);
       if (written > longest) longest = written, first_late = k;
     }
     readers.erase(readers.begin(), readers.begin() + static_cast<std::ptrdiff_t>(first_late));
@@ -152,16 +150,16 @@ class Chooser {
       pending.pop_back();
       if (std::ranges::count(seen, i) > 0) continue;
       seen.push_back(i);
-      if (const auto found = hosts_.find(equals_[at(i)]); found != hosts_.end())
+      if (const auto found = hosts_.find(equals_[i]); found != hosts_.end())
         for (int host : found->second)
-          if (host != needs_.maker[at(value)] && std::ranges::count(hosts, host) == 0) hosts.push_back(host);
+          if (host != needs_.maker[value] && std::ranges::count(hosts, host) == 0) hosts.push_back(host);
       for (int operand : graph_[i].in)
         if (const int source = source_of(graph_, operand); is_of_same_kernel(source, value)) pending.push_back(source);
     }
     return hosts;
   }
   bool is_of_same_kernel(int i, int value) const {
-    return graph_[i].op.is_elementwise() && needs_.maker[at(i)] == needs_.maker[at(value)];
+    return graph_[i].op.is_elementwise() && needs_.maker[i] == needs_.maker[value];
   }
 
   /// What `host` has to compute to have `value`; nothing if it lacks something for that.
@@ -188,24 +186,24 @@ class Chooser {
   }
   bool is_at_hand(int i, int value, int host) const {
     if (is_computed_where_read(graph_, i)) return true;
-    if (!graph_[i].is_input() && !stored_[at(i)]) return false;
-    return bytes(i) * small_share <= bytes(value) || std::ranges::count(needs_.readers[at(i)], host) > 0;
+    if (!graph_[i].is_input() && !stored_[i]) return false;
+    return bytes(i) * small_share <= bytes(value) || std::ranges::count(needs_.readers[i], host) > 0;
   }
 
   const Graph& graph_;
   const TargetModel& target_;
   const std::vector<Step>& steps_;
-  const std::vector<int> equals_;
+  const PerValue<int> equals_;
   const Dependencies needs_;
-  std::vector<bool> stored_, yielded_;               // per value
+  PerValue<bool> stored_, yielded_;
   std::unordered_map<int, std::vector<int>> hosts_;  // by what they compute again
-  std::vector<std::int64_t> written_until_;          // bytes, by depth
+  Numbered<std::int64_t> written_until_;             // bytes, by depth
 };
 
 /// The graph with the formulas in front of the first late reader of each.
 class Inserter {
  public:
-  Inserter(const Graph& graph, const std::vector<Step>& steps, const std::vector<int>& copies, const Chooser& chooser,
+  Inserter(const Graph& graph, const std::vector<Step>& steps, const PerValue<int>& copies, const Chooser& chooser,
            const std::vector<Remade>& all)
       : graph_(graph), steps_(steps), copies_(copies), chooser_(chooser), moved_(graph) {
     for (const Remade& remade : all) {
@@ -221,7 +219,7 @@ class Inserter {
         for (const Remade* remade : here->second) insert(*remade);
       Value v = graph_[i];
       for (int& operand : v.in) operand = read_by(i, operand);
-      moved_.places.set(i, moved_.add(std::move(v), copies_[at(i)], no_origin));
+      moved_.places.set(i, moved_.add(std::move(v), copies_[i], no_origin));
     }
     moved_.places.finish();
     return without_unneeded(moved_.to);
@@ -232,7 +230,7 @@ class Inserter {
 
   int group_of(int host) const {
     int group = 0;
-    for (int member : steps_[at(host)].members) group = std::max(group, copies_[at(member)]);
+    for (int member : steps_[at(host)].members) group = std::max(group, copies_[member]);
     return group;
   }
   void insert(const Remade& remade) {
@@ -267,7 +265,7 @@ class Inserter {
 
   const Graph& graph_;
   const std::vector<Step>& steps_;
-  const std::vector<int>& copies_;
+  const PerValue<int>& copies_;
   const Chooser& chooser_;
   Moved moved_;
   std::map<int, std::vector<const Remade*>> by_place_, late_;  // by value
@@ -278,15 +276,15 @@ class Inserter {
 std::vector<int> groups_left_alone(const CopiedGraph& given, std::span<const Step> steps) {
   std::vector<int> groups;
   for (const Step& step : steps) {
-    const bool is_alone = std::ranges::all_of(step.members, [&](int i) { return given.copies[at(i)] > 0; });
-    if (is_alone) groups.push_back(given.copies[at(step.members.front())]);
+    const bool is_alone = std::ranges::all_of(step.members, [&](int i) { return given.copies[i] > 0; });
+    if (is_alone) groups.push_back(given.copies[step.members.front()]);
   }
   return groups;
 }
 
 }  // namespace
 
-std::vector<Step> remake(Graph& graph, std::vector<Step> steps, std::vector<int> copies, const TargetModel& target) {
+std::vector<Step> remake(Graph& graph, std::vector<Step> steps, PerValue<int> copies, const TargetModel& target) {
   if (copies.empty()) return steps;
   const Chooser chooser(graph, steps, copies, target);
   std::vector<Remade> all = chooser.run();
@@ -299,9 +297,8 @@ std::vector<Step> remake(Graph& graph, std::vector<Step> steps, std::vector<int>
       return next;
     }
     std::erase_if(all, [&](const Remade& remade) {
-      return std::ranges::any_of(steps[at(remade.host)].members, [&](int i) {
-        return std::ranges::count(failed, copies[at(i)]) > 0 && copies[at(i)] > 0;
-      });
+      return std::ranges::any_of(steps[at(remade.host)].members,
+                                 [&](int i) { return std::ranges::count(failed, copies[i]) > 0 && copies[i] > 0; });
     });
   }
   return steps;

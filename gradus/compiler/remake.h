@@ -9,7 +9,6 @@ namespace gradus {
 
 /// The steps of `graph`, which gets copies of formulas. `steps` are those that fuse() makes of it with `copies`, as
 /// rederive() gives them: a kernel that computes formulas again is one that may store what they lead to.
-std::vector<Step> remake(Graph& graph, std::vector<Step> steps, std::vector<int> copies,
-                         const TargetModel& target = {});
+std::vector<Step> remake(Graph& graph, std::vector<Step> steps, PerValue<int> copies, const TargetModel& target = {});
 
 }  // namespace gradus

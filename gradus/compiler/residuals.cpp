@@ -13,8 +13,6 @@
 namespace gradus {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// What is kept of an iteration may be so many times what its gradient takes of histories and elements.
 constexpr std::int64_t most_growth = 2;
 
@@ -70,7 +68,7 @@ class Known {
     }
   }
   /// The first of the values that are equal to i.
-  int first(int i) const { return first_[at(i)]; }
+  int first(int i) const { return first_[i]; }
   /// -1: there is none. Operands are first ones.
   int find(const Value& v) const {
     for (auto [it, last] = places_.equal_range(hash_of(v)); it != last; ++it) {
@@ -82,12 +80,12 @@ class Known {
 
  private:
   Value renamed(Value v) const {
-    for (int& operand : v.in) operand = first_[at(operand)];
+    for (int& operand : v.in) operand = first_[operand];
     return v;
   }
 
   const Graph& graph_;
-  std::vector<int> first_;
+  PerValue<int> first_;
   std::unordered_multimap<std::uint64_t, int> places_;
 };
 
@@ -98,38 +96,30 @@ class Again {
   /// elements.
   Again(const Known& known, const Graph& second, const std::vector<int>& same_as, std::size_t first_whole,
         const TargetModel& target)
-      : graph_(second),
-        target_(target),
-        first_whole_(first_whole),
-        same_(at(second.size()), -1),
-        needed_(at(second.size())),
-        kept_(needed_) {
-    for (std::size_t k = 0; k < second.inputs.size(); ++k) same_[at(second.inputs[k])] = same_as[k];
+      : graph_(second), target_(target), first_whole_(first_whole), same_(second, -1), needed_(second), kept_(second) {
+    for (std::size_t k = 0; k < second.inputs.size(); ++k) same_[second.inputs[k]] = same_as[k];
     for (int i = 0; i < second.size(); ++i)
-      if (!second[i].is_input()) same_[at(i)] = find(known, second[i]);
-    for (int o : second.outputs) needed_[at(o)] = true;
-    for (int i = second.size() - 1; i >= 0; --i)
-      if (needed_[at(i)])
-        for (int operand : second[i].in) needed_[at(operand)] = true;
+      if (!second[i].is_input()) same_[i] = find(known, second[i]);
+    for (int o : second.outputs) needed_[o] = true;
+    needed_ = needed_for(second, std::move(needed_));
   }
 
   /// The equal value of the first body, or -1.
-  int same(int i) const { return same_[at(i)]; }
+  int same(int i) const { return same_[i]; }
 
   /// What had better be kept: values of the second body. None if it does not pay.
   std::vector<int> choose() {
     for (int o : graph_.outputs) want(o);
     for (int i = 0; i < graph_.size(); ++i)
-      if (needed_[at(i)] && same_[at(i)] < 0)
+      if (needed_[i] && same_[i] < 0)
         for (int operand : graph_[i].in) want(operand);
     double gain = 0, size = 0, taken = 0;
-    std::vector<bool> computed(at(graph_.size()));
     std::vector<int> chosen;
     for (int i = graph_.size() - 1; i >= 0; --i) {
       const Value& v = graph_[i];
-      if (!needed_[at(i)] || same_[at(i)] < 0 || v.is_input()) continue;
+      if (!needed_[i] || same_[i] < 0 || v.is_input()) continue;
       gain += cost_of(graph_, v);
-      if (!kept_[at(i)]) continue;
+      if (!kept_[i]) continue;
       if (is_computed_again(v)) {
         gain -= cost_of(graph_, v);
         for (int operand : v.in) want(operand);
@@ -140,7 +130,7 @@ class Again {
       }
     }
     for (std::size_t k = 0; k < first_whole_; ++k)
-      if (const int i = graph_.inputs[k]; same_[at(i)] >= 0 && needed_[at(i)]) taken += bytes(graph_[i].spec);
+      if (const int i = graph_.inputs[k]; same_[i] >= 0 && needed_[i]) taken += bytes(graph_[i].spec);
     if (gain <= 0 || size > static_cast<double>(most_growth) * taken) return {};
     std::ranges::reverse(chosen);
     return chosen;
@@ -150,17 +140,17 @@ class Again {
   int find(const Known& known, Value v) const {
     if (v.op.is_control() || v.op.has_siblings()) return -1;
     for (int& operand : v.in) {
-      operand = same_[at(operand)];
+      operand = same_[operand];
       if (operand < 0) return -1;
     }
     return known.find(v);
   }
   void want(int i) {
-    if (same_[at(i)] >= 0 && !graph_[i].is_input()) kept_[at(i)] = true;
+    if (same_[i] >= 0 && !graph_[i].is_input()) kept_[i] = true;
   }
   bool is_at_hand(int i) const {
-    while (is_another_look(graph_[i]) && !kept_[at(i)]) i = graph_[i].in[0];
-    return kept_[at(i)] || graph_[i].is_input() || is_free(graph_[i]);
+    while (is_another_look(graph_[i]) && !kept_[i]) i = graph_[i].in[0];
+    return kept_[i] || graph_[i].is_input() || is_free(graph_[i]);
   }
   /// Rather than read from memory: what is cheap to make of what is there anyway, and views of what is no larger.
   bool is_computed_again(const Value& v) const {
@@ -173,20 +163,19 @@ class Again {
   const Graph& graph_;
   const TargetModel& target_;
   const std::size_t first_whole_;
-  std::vector<int> same_;
-  std::vector<bool> needed_;
-  std::vector<bool> kept_;  // wanted, while choosing
+  PerValue<int> same_;
+  PerValue<bool> needed_;
+  PerValue<bool> kept_;  // wanted, while choosing
 };
 
 class Keeper {
  public:
-  Keeper(const Graph& graph, const TargetModel& target)
-      : graph_(graph), target_(target), loop_of_(at(graph.size()), -1) {}
+  Keeper(const Graph& graph, const TargetModel& target) : graph_(graph), target_(target), loop_of_(graph, -1) {}
 
   /// Whether anything changes.
   bool run() {
     for (int i = 0; i < graph_.size(); ++i)
-      if (const Scan* scan = graph_[i].op ? graph_[i].op.as<Scan>() : nullptr) loop_of_[at(i)] = find_or_add(i, *scan);
+      if (const Scan* scan = graph_[i].op ? graph_[i].op.as<Scan>() : nullptr) loop_of_[i] = find_or_add(i, *scan);
     for (std::size_t second = 1; second < loops_.size(); ++second)
       for (std::size_t first = 0; first < second; ++first)
         if (loops_[first].takes_part() && loops_[second].takes_part()) look_at(first, second);
@@ -196,33 +185,33 @@ class Keeper {
   Graph rebuilt() {
     Graph made;
     GraphRewriter places(graph_, made);
-    std::vector<int> of_results(results_.size(), -1);  // where stacked results stand
-    std::vector<Scan> scans;
+    Numbered<int> of_results(results_.size(), -1);  // where stacked results stand
+    Numbered<Scan> scans;
     for (Loop& loop : loops_) {
       scans.push_back(loop.scan);
       if (loop.takes_part()) scans.back().body = Region(std::move(loop.body));
     }
     const auto place_of = [&](int operand) {
       if (operand < graph_.size()) return places[operand];
-      return of_results[at(operand - graph_.size())];
+      return of_results[operand - graph_.size()];
     };
     const auto operands_of = [&](const Loop& loop) {
       std::vector<int> in;
       for (int operand : loop.operands) {
-        if (place_of(operand) < 0) of_results[at(operand - graph_.size())] = add_result(made, operand, scans, place_of);
+        if (place_of(operand) < 0) of_results[operand - graph_.size()] = add_result(made, operand, scans, place_of);
         in.push_back(place_of(operand));
       }
       return in;
     };
     for (int i = 0; i < graph_.size(); ++i) {
-      const int number = loop_of_[at(i)];
+      const int number = loop_of_[i];
       if (number < 0) {
         places.keep(i);
         continue;
       }
-      const Loop& loop = loops_[at(number)];
+      const Loop& loop = loops_[number];
       Value v = graph_[i];
-      Scan scan = scans[at(number)];
+      Scan scan = scans[number];
       scan.output = v.op.output();
       if (scan.output >= loop.scan.carries + loop.scan.stacked - loop.added) scan.output += loop.added;
       v.op = AnyOp::of(scan);
@@ -252,9 +241,9 @@ class Keeper {
 
   /// Stacked results as such, whether somebody asked for them or not.
   int normal(int operand) {
-    const int loop = loop_of_[at(operand)];
+    const int loop = loop_of_[operand];
     if (loop < 0) return operand;
-    const Scan& scan = loops_[at(loop)].scan;
+    const Scan& scan = loops_[loop].scan;
     const int output = graph_[operand].op.output();
     if (output < scan.carries || output >= scan.carries + scan.stacked) return operand;
     return operand_for({at(loop), output - scan.carries});
@@ -287,10 +276,10 @@ class Keeper {
     for (std::size_t k = at(loop.scan.carries); k < loop.first_whole(); ++k)
       if (loop.operand(k) == operand) return loop.body.inputs[k];
     if (operand >= graph_.size()) {
-      const Result& result = results_[at(operand - graph_.size())];
+      const Result& result = results_[operand - graph_.size()];
       return result.loop == first ? loop.body.outputs[at(loop.scan.carries + result.number)] : -1;
     }
-    if (loop_of_[at(operand)] != static_cast<int>(first)) return -1;
+    if (loop_of_[operand] != static_cast<int>(first)) return -1;
     const int carry = graph_[operand].op.output() - static_cast<int>(loop.before.as<Scan>()->body.outputs());
     return carry >= 0 ? loop.body.inputs[at(carry)] : -1;
   }
@@ -325,45 +314,43 @@ class Keeper {
   /// Reads elements of operands where values were computed, and drops what nobody needs any more.
   static void take(Loop& loop, const std::vector<std::pair<int, int>>& replaced) {
     Graph& body = loop.body;
-    std::vector<int> stands_for(at(body.size()));
-    for (int i = 0; i < body.size(); ++i) stands_for[at(i)] = i;
+    PerValue<int> stands_for(body);
+    for (int i = 0; i < body.size(); ++i) stands_for[i] = i;
     auto place = static_cast<std::ptrdiff_t>(loop.first_whole());
     for (const auto& [value, operand] : replaced) {
-      stands_for[at(value)] = body.add({.spec = body[value].spec});
-      body.inputs.insert(body.inputs.begin() + place, stands_for[at(value)]);
+      stands_for[value] = body.add({.spec = body[value].spec});
+      body.inputs.insert(body.inputs.begin() + place, stands_for[value]);
       loop.operands.insert(loop.operands.begin() + loop.scan.first_carry() + place, operand);
       ++loop.scan.singles;
       ++place;
     }
     const int size = static_cast<int>(stands_for.size());
     for (int i = 0; i < size; ++i)
-      for (int& operand : body[i].in) operand = stands_for[at(operand)];
-    for (int& o : body.outputs) o = stands_for[at(o)];
+      for (int& operand : body[i].in) operand = stands_for[operand];
+    for (int& o : body.outputs) o = stands_for[o];
     drop_unneeded(loop, size);
   }
 
   /// Inputs are those before value `size` and all from there on.
   static void drop_unneeded(Loop& loop, int size) {
     Graph& body = loop.body;
-    std::vector<bool> needed(at(body.size()));
-    for (int o : body.outputs) needed[at(o)] = true;
-    for (int k = 0; k < loop.scan.carries; ++k) needed[at(body.inputs[at(k)])] = true;
-    for (int i = size - 1; i >= 0; --i)
-      if (needed[at(i)])
-        for (int operand : body[i].in) needed[at(operand)] = true;
+    PerValue<bool> wanted(body);
+    for (int o : body.outputs) wanted[o] = true;
+    for (int k = 0; k < loop.scan.carries; ++k) wanted[body.inputs[at(k)]] = true;
+    const PerValue<bool> needed = needed_for(body, std::move(wanted));
     Graph kept;
     GraphRewriter places(body, kept);
     std::vector<int> operands(loop.operands.begin(), loop.operands.begin() + loop.scan.first_carry());
     int singles = 0;
     for (std::size_t k = 0; k < body.inputs.size(); ++k) {
       const int i = body.inputs[k];
-      if (!needed[at(i)]) continue;
+      if (!needed[i]) continue;
       if (k >= at(loop.scan.carries) && k < loop.first_whole()) ++singles;
       kept.inputs.push_back(places.keep(i));
       operands.push_back(loop.operand(k));
     }
     for (int i = 0; i < size; ++i)
-      if (needed[at(i)] && !body[i].is_input()) places.keep(i);
+      if (needed[i] && !body[i].is_input()) places.keep(i);
     kept.outputs = body.outputs;
     places.rename(kept.outputs);
     loop.scan.singles = singles;
@@ -372,9 +359,8 @@ class Keeper {
   }
 
   /// A result of a loop that stands before.
-  int add_result(Graph& made, int operand, const std::vector<Scan>& scans,
-                 const std::function<int(int)>& place_of) const {
-    const Result& result = results_[at(operand - graph_.size())];
+  int add_result(Graph& made, int operand, const Numbered<Scan>& scans, const std::function<int(int)>& place_of) const {
+    const Result& result = results_[operand - graph_.size()];
     const Loop& loop = loops_[result.loop];
     Scan scan = scans[result.loop];
     scan.output = scan.carries + result.number;
@@ -386,10 +372,10 @@ class Keeper {
 
   const Graph& graph_;
   const TargetModel& target_;
-  std::vector<int> loop_of_;  // per value: the loop whose result it is; -1: it is none
+  PerValue<int> loop_of_;  // the loop whose result it is; -1: it is none
   Applications<int> applications_;
-  std::vector<Loop> loops_;
-  std::vector<Result> results_;
+  Numbered<Loop> loops_;
+  Numbered<Result> results_;
   bool changed_ = false;
 };
 

@@ -50,7 +50,7 @@ class Flushed {
   /// Of values that are simplified already.
   bool has(int value) {
     while (std::ssize(known_) <= value) known_.push_back(look_at(graph_[static_cast<int>(known_.size())]));
-    return known_[static_cast<std::size_t>(value)];
+    return known_[value];
   }
 
  private:
@@ -61,7 +61,7 @@ class Flushed {
     if (v.is_constant) return !is_subnormal(v.spec.dtype, v.constant);
     const auto operand = [&](int k) {
       const int i = v.in[static_cast<std::size_t>(k)];
-      return is_concerned(graph_[i].spec.dtype) ? static_cast<bool>(known_[static_cast<std::size_t>(i)]) : true;
+      return is_concerned(graph_[i].spec.dtype) ? static_cast<bool>(known_[i]) : true;
     };
     if (v.op.is_view() || v.op.is_alias()) return graph_[v.in[0]].spec.dtype == v.spec.dtype && operand(0);
     if (v.op.is_elementwise()) return is_flushed(formulas_.of(graph_, v), operand);
@@ -101,7 +101,7 @@ class Flushed {
 
   const Graph& graph_;
   KnownFormulas formulas_;
-  std::vector<bool> known_;  // of the first values
+  PerValue<bool> known_;  // of the first values
 };
 
 /// The instruction behind a conversion between a narrow float and the type in which it is computed, if `i` is one.
@@ -210,15 +210,15 @@ std::optional<int> operand_passed_on(const Graph& graph, const Value& v) {
 void simplify(Graph& graph) {
   multiply_repeated_rows_once(graph);
   Flushed flushed(graph);
-  std::vector<int> stands_for(static_cast<std::size_t>(graph.size()));
+  PerValue<int> stands_for(graph);
   for (int i = 0; i < graph.size(); ++i) {
     Value& v = graph[i];
-    for (int& operand : v.in) operand = stands_for[static_cast<std::size_t>(operand)];
+    for (int& operand : v.in) operand = stands_for[operand];
     if (is_plain_alias(v) && is_plain_alias(graph[v.in[0]])) v.in[0] = graph[v.in[0]].in[0];
     absorb_transposes(graph, v);
-    stands_for[static_cast<std::size_t>(i)] = same_as(graph, v, flushed).value_or(i);
+    stands_for[i] = same_as(graph, v, flushed).value_or(i);
   }
-  for (int& output : graph.outputs) output = stands_for[static_cast<std::size_t>(output)];
+  for (int& output : graph.outputs) output = stands_for[output];
 }
 
 }  // namespace gradus

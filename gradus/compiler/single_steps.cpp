@@ -6,9 +6,9 @@ namespace gradus {
 namespace {
 
 /// Which values have to stand in memory.
-std::vector<bool> find_stored(const Graph& graph) {
-  std::vector<bool> stored(static_cast<std::size_t>(graph.size()));
-  const auto store = [&](int i) { stored[static_cast<std::size_t>(storage_of(graph, i))] = true; };
+PerValue<bool> find_stored(const Graph& graph) {
+  PerValue<bool> stored(graph);
+  const auto store = [&](int i) { stored[storage_of(graph, i)] = true; };
   for (int o : graph.outputs) store(o);
   for (const Value& v : graph.values) {
     if (v.op.is_alias()) continue;
@@ -17,7 +17,7 @@ std::vector<bool> find_stored(const Graph& graph) {
     for (int operand : v.in)
       if (const int source = in_place ? source_of(graph, operand) : storage_of(graph, operand);
           !(in_place || v.op.is_view()) || !is_computed_where_read(graph, source))
-        stored[static_cast<std::size_t>(source)] = true;
+        stored[source] = true;
   }
   return stored;
 }
@@ -25,17 +25,17 @@ std::vector<bool> find_stored(const Graph& graph) {
 }  // namespace
 
 std::vector<Step> single_steps(const Graph& graph) {
-  const std::vector<bool> stored = find_stored(graph);
+  const PerValue<bool> stored = find_stored(graph);
   Applications<int> controls;
-  std::vector<std::size_t> step_of_control;
+  Numbered<std::size_t> step_of_control;
   std::vector<Step> steps;
   for (int i = 0; i < graph.size(); ++i) {
     const Value& v = graph[i];
-    if (v.is_input() || v.op.is_alias() || !stored[static_cast<std::size_t>(i)]) continue;
+    if (v.is_input() || v.op.is_alias() || !stored[i]) continue;
     if (v.op.is_control()) {
       const auto [number, is_new] = controls.find_or_add_result(v.op, v.in);
       if (!is_new) {
-        Step& step = steps[step_of_control[static_cast<std::size_t>(number)]];
+        Step& step = steps[step_of_control[number]];
         step.members.push_back(i);
         step.outputs.push_back(i);
         continue;

@@ -3,11 +3,6 @@
 #include <algorithm>
 
 namespace gradus {
-namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
 
 Step::Kind kind_of(const Value& v) {
   return v.op.is_control() ? Step::Kind::control : v.op.is_library_call() ? Step::Kind::library : Step::Kind::loops;
@@ -97,19 +92,19 @@ std::vector<int> waits_of(const Graph& graph, const Step& step) {
 }
 
 Dependencies::Dependencies(const Graph& graph, const std::vector<Step>& steps)
-    : maker(at(graph.size()), -1), readers(at(graph.size())), is_awaited(at(graph.size())), depth(steps.size()) {
+    : maker(graph, -1), readers(graph), is_awaited(graph), depth(steps.size()) {
   for (std::size_t s = 0; s < steps.size(); ++s) {
     const int number = static_cast<int>(s);
     const auto after = [&](int value) {
-      if (const int first = maker[at(value)]; first >= 0) depth[s] = std::max(depth[s], depth[at(first)] + 1);
+      if (const int first = maker[value]; first >= 0) depth[s] = std::max(depth[s], depth[first] + 1);
     };
     for (const Read& read : reads_of(graph, steps[s])) {
       after(read.storage);
-      std::vector<int>& of = readers[at(read.storage)];
+      std::vector<int>& of = readers[read.storage];
       if (of.empty() || of.back() != number) of.push_back(number);
     }
-    for (int awaited : waits_of(graph, steps[s])) after(awaited), is_awaited[at(awaited)] = true;
-    for (int member : steps[s].members) maker[at(member)] = number;
+    for (int awaited : waits_of(graph, steps[s])) after(awaited), is_awaited[awaited] = true;
+    for (int member : steps[s].members) maker[member] = number;
   }
 }
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 #include <vector>
-#include "gradus/graph/graph.h"
+#include "gradus/graph/per_value.h"
 
 namespace gradus {
 
@@ -28,7 +28,7 @@ Step loops_after_product(const Step& step);
 
 Step::Kind kind_of(const Value& v);
 
-/// The same bytes under another shape. A barrier is none: what stands behind it is not to be found.
+/// True for the same bytes under another shape. A barrier is no such alias: passes must not look behind it.
 inline bool is_plain_alias(const Value& v) { return v.op.is_alias() && v.in.size() == 1; }
 
 /// Every value that is computed as a step of its own; values that nobody needs in memory are no step.
@@ -37,15 +37,15 @@ std::vector<Step> single_steps(const Graph& graph);
 /// The value in whose memory `value` lies: itself unless it is an alias.
 int storage_of(const Graph& graph, int value);
 
-/// Whether a view reads by a table: where it would read row r of its source, as far as its strides say, it reads row
+/// True if a view reads by a table: instead of row r of its source, which its strides would give, it reads row
 /// table[r], for a table of indices that is its second operand and stands in memory. Rows are those of the source's
 /// first axis.
 inline bool is_by_table(const Value& v) { return v.op.is_view() && v.in.size() == 2; }
 /// How many elements such a row has.
 std::int64_t row_elements(const Shape& source);
 
-/// What a loop reads when it reads `operand`: a view is read in place, so the storage of what it views. A view of a
-/// view (or of an alias of one) reads the inner view from memory.
+/// The value whose storage a loop reads when it reads `operand`. A view is read in place, so that is the value that it
+/// views. A view of a view (or of an alias of one) reads the inner view from memory.
 int source_of(const Graph& graph, int operand);
 
 /// Constants and index formulas, which loops compute instead of reading.
@@ -73,17 +73,17 @@ std::int64_t usual_bytes(const Spec& spec);
 std::vector<int> waits_of(const Graph& graph, int operand);
 std::vector<int> waits_of(const Graph& graph, const Step& step);
 
-/// Which steps need which.
+/// The dependencies between steps.
 struct Dependencies {
   Dependencies(const Graph& graph, const std::vector<Step>& steps);
 
-  std::vector<int> maker;                 // per value: the step of which it is a member; -1: none
-  std::vector<std::vector<int>> readers;  // per storage: steps, ascending
-  std::vector<bool> is_awaited;           // per storage: a step waits for it without reading it
-  std::vector<int> depth;                 // per step: how many there are in the longest chain before it
+  PerValue<int> maker;                 // the step of which it is a member; -1: none
+  PerValue<std::vector<int>> readers;  // of a storage: steps, ascending
+  PerValue<bool> is_awaited;           // a step waits for this storage without reading it
+  Numbered<int> depth;                 // per step: how many there are in the longest chain before it
 };
 
-/// Whether `step` (of loops) reads each element of `input` before it writes the same element of `output` and not after,
+/// True if `step` (of loops) reads each element of `input` before it writes the same element of `output` and not after,
 /// so that both may lie in the same memory. Their specs agree.
 bool may_write_over(const Graph& graph, const Step& step, int output, int input);
 

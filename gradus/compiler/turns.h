@@ -1,4 +1,5 @@
-/// Which products go in turns: few rows times weights that the program updates in place (backend/library/matmul.cpp).
+/// Split-K products, which go in turns: few rows times weights that the program updates in place
+/// (backend/cpu/kernels/matmul.cpp).
 #pragma once
 #include <span>
 #include "gradus/compiler/steps.h"
@@ -6,7 +7,7 @@
 
 namespace gradus {
 
-/// Of a Matmul; without `symbols` with the usual sizes in place of open ones.
+/// True if a Matmul goes in turns. Without `symbols`, usual sizes stand for open ones.
 bool is_in_turns(const Graph& graph, int product, std::span<const std::int64_t> symbols = {},
                  const TargetModel& target = {});
 

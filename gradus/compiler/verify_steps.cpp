@@ -7,18 +7,16 @@
 namespace gradus {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 class Verifier {
  public:
   Verifier(const Graph& graph, std::span<const Step> steps)
-      : graph_(graph), steps_(steps), writer_(at(graph.size()), -1), member_of_(writer_), last_reader_(writer_) {}
+      : graph_(graph), steps_(steps), writer_(graph, -1), member_of_(writer_), last_reader_(writer_) {}
 
   void run() {
     for (int s = 0; s < static_cast<int>(steps_.size()); ++s) {
       check_members(s);
       check_reads(s);
-      for (int output : steps_[at(s)].outputs) writer_[at(output)] = s;
+      for (int output : steps_[at(s)].outputs) writer_[output] = s;
     }
     for (int output : graph_.outputs)
       require_written(storage_of(graph_, output), "the graph yields %", output, ", which no step writes");
@@ -31,7 +29,7 @@ class Verifier {
       if (const int input = sharing.may_overwrite[k]; input >= 0)
         check_taken(storage_of(graph_, graph_.outputs[k]), input, sharing);
     for (const Inside& inside : sharing.inside)
-      check_unread_after(inside.value, writer_[at(inside.output)], "lies within %", inside.output);
+      check_unread_after(inside.value, writer_[inside.output], "lies within %", inside.output);
   }
 
  private:
@@ -39,7 +37,7 @@ class Verifier {
     if (!ok) throw InternalError(text("internal fault: ", parts..., ":\n", to_text(graph_), to_text(steps_)));
   }
   template <class... Parts> void require_written(int storage, const Parts&... parts) const {
-    check(graph_[storage].is_input() || writer_[at(storage)] >= 0, parts...);
+    check(graph_[storage].is_input() || writer_[storage] >= 0, parts...);
   }
 
   void check_members(int s) {
@@ -49,8 +47,8 @@ class Verifier {
       check(std::ranges::adjacent_find(*list, std::greater_equal<>()) == list->end(), "step ", s, " is not ascending");
     for (int i : step.members) {
       check(i >= 0 && i < graph_.size(), "step ", s, " has a member %", i, " that the graph lacks");
-      check(member_of_[at(i)] < 0, "%", i, " is a member of steps ", member_of_[at(i)], " and ", s);
-      member_of_[at(i)] = s;
+      check(member_of_[i] < 0, "%", i, " is a member of steps ", member_of_[i], " and ", s);
+      member_of_[i] = s;
       check(is_computed_by(graph_[i], i, step), "step ", s, " cannot compute %", i);
     }
     check(std::ranges::includes(step.members, step.outputs), "step ", s, " writes what it does not compute");
@@ -73,11 +71,11 @@ class Verifier {
     const Step& step = steps_[at(s)];
     for (const Read& read : reads_of(graph_, step)) {
       require_written(read.storage, "step ", s, " reads %", read.storage, ", which no step before it writes");
-      last_reader_[at(read.storage)] = s;
+      last_reader_[read.storage] = s;
     }
     if (std::ranges::any_of(step.members, [&](int i) { return graph_[i].op.may_fail(); })) last_failure_ = s;
     for (int awaited : waits_of(graph_, step))  // it has run, or never will: nobody needs what it would make
-      check(member_of_[at(awaited)] >= 0 || !is_member_after(s, awaited), "step ", s, " waits for %", awaited,
+      check(member_of_[awaited] >= 0 || !is_member_after(s, awaited), "step ", s, " waits for %", awaited,
             ", which a later step computes");
   }
 
@@ -96,21 +94,21 @@ class Verifier {
     check(std::ranges::count(graph_.dying, input) > 0, "%", output, " takes over %", input, ", which does not die");
     check(graph_[output].spec == graph_[input].spec, "%", output, " takes over %", input, ", which has another spec");
     check(std::ranges::count(sharing.may_overwrite, input) == 1, "%", input, " is taken over twice");
-    int first = writer_[at(output)];
+    int first = writer_[output];
     for (const Inside& inside : sharing.inside)
-      if (inside.output == output) first = std::min(first, writer_[at(inside.value)]);
+      if (inside.output == output) first = std::min(first, writer_[inside.value]);
     check_unread_after(input, first, "is taken over by %", output);
     check(last_failure_ <= first, "step ", last_failure_, " may fail when %", input, " is lost to %", output);
   }
   template <class... Parts> void check_unread_after(int storage, int writer, const Parts&... why) const {
-    const int reader = last_reader_[at(storage)];
+    const int reader = last_reader_[storage];
     check(reader <= writer, "step ", reader, " reads %", storage, ", which ", why...);
   }
 
   const Graph& graph_;
   const std::span<const Step> steps_;
-  std::vector<int> writer_, member_of_, last_reader_;  // per value: steps; -1: none
-  int last_failure_ = -1;                              // the last step that may fail
+  PerValue<int> writer_, member_of_, last_reader_;  // steps; -1: none
+  int last_failure_ = -1;                           // the last step that may fail
 };
 
 const char* name_of(Step::Kind kind) {

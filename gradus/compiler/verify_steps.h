@@ -1,4 +1,4 @@
-/// What has to hold of steps after every step pass, and their text form.
+/// The verifier of steps: what has to hold after every step pass. Also their text form.
 #pragma once
 #include <span>
 #include <string>
@@ -17,9 +17,9 @@ std::string to_text(std::span<const Step> steps);
 ///   - every output of the graph, and everything that another step reads, is written by the step that computes it.
 void verify(const Graph& graph, std::span<const Step> steps);
 
-/// Likewise unless memory may be shared so: an output takes over an input only if that dies, has the output's spec,
-/// and is read by no step after the one that first writes there; a value lies within an output only if nobody reads it
-/// once that is written.
+/// Throws an InternalError unless memory may be shared so. An output takes over an input only if that dies, has the
+/// output's spec, and is read by no step after the one that first writes there. A value lies within an output only if
+/// nobody reads it once the output is written.
 void verify(const Graph& graph, std::span<const Step> steps, const Sharing& sharing);
 
 }  // namespace gradus

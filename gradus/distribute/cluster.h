@@ -1,5 +1,5 @@
-/// Who is where: the processes that train together, which of them this one is, and where they meet. Launchers supply
-/// nothing else; docs/decisions/distribute.md says which of them is believed.
+/// Cluster: the processes that train together, which of them this one is, and where they meet. Launchers supply nothing
+/// else; docs/decisions/distribute.md says which of them is believed.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -9,19 +9,21 @@
 
 namespace gradus {
 
-/// What a process does. The chief is the worker of rank 0; an evaluator stands beside the cluster.
+/// The role of a process. The chief is the worker of rank 0; an evaluator stands beside the cluster.
 enum class TaskType { chief, worker, parameter_server, evaluator };
+/// The task as text, such as "worker".
 std::string_view name_of(TaskType task);
 
 /// A place in the network: "host:port" or "[v6 address]:port".
 struct Address {
-  std::string host;
-  int port = 0;
+  std::string host;  // name or number
+  int port = 0;      // 1 to 65535
 
   /// InvalidArgument, which begins with `what`, unless `written` is one with a port of 1 to 65535.
   static Address parse(std::string_view written, std::string_view what);
-  /// Whether it is of this machine alone: localhost, 127.x.x.x or ::1.
+  /// True if only this machine reaches it: localhost, 127.x.x.x or ::1.
   bool is_loopback() const;
+  /// "host:port", as parse() reads it.
   std::string to_string() const;
   bool operator==(const Address&) const = default;
 };
@@ -30,33 +32,37 @@ struct Address {
 struct Credentials {
   std::string token = {};                                  // a secret that all ranks share
   std::string certificate = {}, key = {}, authority = {};  // files; all three: TLS, and both sides show certificates
+  /// True if the meeting goes by TLS.
   bool has_tls() const { return !certificate.empty(); }
 };
 
+/// The processes that train together, as one of them sees them.
 struct Cluster {
   std::vector<std::string> workers = {};            // host:port of each rank, where they are known
   std::vector<std::string> parameter_servers = {};  // the same of the servers
   int rank = 0;                                     // among those of its task
   std::chrono::milliseconds timeout{60'000};        // a peer that is silent for so long is an Error that names it
-  TaskType task = TaskType::worker;
-  int size = 0;                                 // how many ranks train; 0: as many as `workers` has
-  std::string meeting_point = {};               // host:port where rank 0 is met; empty: the first of `workers`
-  std::chrono::milliseconds heartbeat{10'000};  // how often a rank says that it lives
-  std::string interface = {};                   // whose address peers are told; empty: the one that reaches the meeting
-  Credentials credentials = {};
-  bool in_process = false;  // all ranks are threads of this process
-  std::string source = {};  // what said so, as "TF_CONFIG"
+  TaskType task = TaskType::worker;                 // what this process does
+  int size = 0;                                     // how many ranks train; 0: as many as `workers` has
+  std::string meeting_point = {};                   // host:port where rank 0 is met; empty: the first of `workers`
+  std::chrono::milliseconds heartbeat{10'000};      // how often a rank says that it lives
+  std::string interface = {};    // whose address peers are told; empty: the one that reaches the meeting
+  Credentials credentials = {};  // shown at the meeting
+  bool in_process = false;       // all ranks are threads of this process
+  std::string source = {};       // what said so, as "TF_CONFIG"
 
-  static constexpr int most_ranks = 16'384;
+  static constexpr int most_ranks = 16'384;  // that a cluster may have
 
-  /// Of the variables of this process, in the order of `cluster_of`. One rank where nothing is said.
+  /// What the environment of this process says, in the order of `cluster_of`. One rank if it says nothing.
   static Cluster from_environment();
   /// All ranks inside of this process, for tests.
   static Cluster simulated(int workers, int parameter_servers = 0);
 
   /// How many ranks train together.
   int ranks() const { return size > 0 ? size : static_cast<int>(workers.size()); }
+  /// How many parameter servers there are.
   int servers() const { return static_cast<int>(parameter_servers.size()); }
+  /// True for the worker of rank 0, which writes checkpoints and reports.
   bool is_chief() const { return task == TaskType::chief || (task == TaskType::worker && rank == 0); }
   /// Where rank 0 is met; only of clusters of more than one process.
   Address meeting() const;

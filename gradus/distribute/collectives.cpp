@@ -349,6 +349,8 @@ bool Collectives::advance_pieces() {
   return any;
 }
 
+bool Collectives::is_done(const Collective* started) const { return started->is_done(); }
+
 void Collectives::finish(Collective* started) {
   const auto found = std::ranges::find_if(under_way_, [&](const Collective& each) { return &each == started; });
   internal_check(found != under_way_.end(), "a collective is finished twice");

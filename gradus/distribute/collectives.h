@@ -48,6 +48,7 @@ class Collectives {
   Collective* start_all_reduce(DType type, std::span<const std::byte* const> own, std::span<std::byte> out);
   /// Moves what can be moved without waiting, as between two kernels; whether anything was.
   bool advance();
+  bool is_done(const Collective* started) const;
   void finish(Collective* started);
 
  private:

@@ -45,7 +45,7 @@ grpc::ByteBuffer buffer_of(const char* bytes, std::size_t size) {
 bool is_same(const std::string& a, const std::string& b) {
   unsigned difference = a.size() == b.size() ? 0 : 1;
   for (std::size_t i = 0; i < a.size(); ++i)
-    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(i < b.size() ? b[i] : 0);
+    difference |= unsigned{static_cast<unsigned char>(a[i])} ^ static_cast<unsigned char>(i < b.size() ? b[i] : 0);
   return difference == 0;
 }
 

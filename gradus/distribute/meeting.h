@@ -29,7 +29,7 @@ class Meeting {
 
   /// "rank 1 (node3, process 4711)", by rank.
   const std::vector<std::string>& names() const { return names_; }
-  /// Whether all are on one machine, by its name.
+  /// True if all are on one machine, by its name.
   bool is_on_one_host() const;
   /// What each rank shares under this topic, by rank; all call it. At most MeetingDesk::most_shared_bytes.
   std::vector<std::string> share(const std::string& topic, std::string_view bytes);

@@ -27,6 +27,7 @@
 
 namespace gradus {
 
+/// Options of ParameterServerStrategy.
 struct ParameterServerOptions {
   int max_staleness = 0;  // how many updates a worker's values may lack; 0: in step, workers take turns
   /// A directory in which each server writes down what it takes in, so that one that is started again goes on where it
@@ -59,6 +60,7 @@ template <class R> Loss loss_in(const R& result) {
 
 }  // namespace detail
 
+/// Asynchronous training with parameter servers, as the first comment of this header describes it.
 struct ParameterServerStrategy : Strategy {
   /// Returns when all workers and servers are here. InvalidArgument for a cluster without parameter servers;
   /// Unavailable, which says who is missing, after the cluster's timeout.

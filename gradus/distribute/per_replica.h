@@ -1,4 +1,4 @@
-/// PerReplica: what the replicas of a strategy have computed, where they may have computed different things.
+/// PerReplica: the results of the replicas of a strategy, which may differ.
 #pragma once
 #include <vector>
 #include "gradus/graph/tensor.h"
@@ -7,14 +7,15 @@ namespace gradus {
 
 template <class T> class PerReplica;
 
+/// A Tensor of each replica.
 template <> class PerReplica<Tensor> {
  public:
   /// The number of replicas.
   std::size_t size() const { return replicas_.size(); }
-  /// What replica i computed: results of several shards are joined along axis 0, scalars to a vector. Of a result that
-  /// all shards have in common it is that. OutOfRange past the last one.
+  /// The result of replica i. Results of several shards are joined along axis 0, scalars to a vector; a result that all
+  /// shards have in common is given as it is. OutOfRange past the last replica.
   Tensor operator[](std::size_t i) const;
-  /// Those of all shards along axis 0, in the order of the batch; scalars as a vector.
+  /// The results of all shards, joined along axis 0 in the order of the batch; scalars as a vector.
   Tensor concat() const;
   /// The sum over shards of results of one shape, by the tree over their numbers. Booleans: InvalidArgument.
   Tensor sum() const;

@@ -123,6 +123,10 @@ class ReplicaGroup::Run final : public ShardRun {
     }
   }
   void add_up(std::span<Sum> sums) override { group_.add_up(sums); }
+  bool begins_early() const override { return group_.begins_early(); }
+  void expect(std::span<Sum> sums) override { group_.expect(sums); }
+  void is_there(std::size_t sum) override { group_.is_there(sum); }
+  void drive() override { group_.drive(); }
   void check_same(std::uint64_t fingerprint) override {
     group_.check_same(fingerprint,
                       "strategy.run: ranks run different programs: models, batches and the C++ of the step must be the "

@@ -27,7 +27,7 @@ class ReplicaGroup {
   virtual StepResults run(const StepIdentity& identity, In global, StaticArguments statics, const Body& body);
   virtual Explanation explain(const StepIdentity& identity) { return traced_of(identity)->explain(); }
 
-  /// Whether `mine` holds in any process; all ask.
+  /// True if `mine` holds in any process; all ask.
   virtual bool any(bool mine) { return mine; }
   /// InvalidArgument, which `what` opens, unless all processes say the same; all ask.
   virtual void check_same(std::uint64_t, const std::string& what) { (void)what; }
@@ -40,6 +40,11 @@ class ReplicaGroup {
   /// `parts`: of all shards that have rows, by number, of so many bytes each. Fills those of other processes.
   virtual void share(std::span<ShardRun::Part>, std::span<const std::int64_t>) {}
   int replica_of(int shard) const;
+  /// As ShardRun has them.
+  virtual bool begins_early() const { return false; }
+  virtual void expect(std::span<ShardRun::Sum>) {}
+  virtual void is_there(std::size_t) {}
+  virtual void drive() {}
   /// Makes the results of sums over all shards, of which this process has given its own.
   virtual void add_up(std::span<ShardRun::Sum> sums);
   int own_replicas() const { return static_cast<int>(devices_.size()); }

@@ -30,8 +30,8 @@
 
 namespace gradus {
 
-/// What comes back from the replicas, field by field: a Loss and Gradients of the global batch, for a Tensor
-/// PerReplica.
+/// The type of a result of the replicas, field by field: a Loss and Gradients stay so and are of the global batch, a
+/// Tensor becomes a PerReplica.
 template <class R> struct replica_result;
 template <> struct replica_result<Tensor> {
   using type = PerReplica<Tensor>;
@@ -51,6 +51,7 @@ template <class A, class B> struct replica_result<std::pair<A, B>> {
 template <class... R> struct replica_result<std::tuple<R...>> {
   using type = std::tuple<typename replica_result<R>::type...>;
 };
+/// The result of a strategy for a step that gives R.
 template <class R> using replica_result_t = typename replica_result<R>::type;
 
 /// How a strategy of one's own adds: one part a replica in, in their order; their sum for each replica out.
@@ -143,7 +144,7 @@ class Strategy {
     }
   }
 
-  /// What this strategy has compiled of `step`, a function; as its own explain().
+  /// The report of what this strategy compiled of `step`, a function, as explain() of the function gives it.
   template <class F> Explanation explain(const Function<F>& step) const {
     return explain_step(detail::identity_of(step));
   }
@@ -172,6 +173,7 @@ struct DefaultStrategy : Strategy {
   DefaultStrategy();
 };
 
+/// Options of MirroredStrategy.
 struct MirroredOptions {
   std::vector<Device> devices = {};  // one replica each; none: all GPUs, or without any the processor
   int micro_shards = 0;              // in how many shards a batch is divided; 0: one a replica
@@ -184,6 +186,7 @@ struct MirroredStrategy : Strategy {
   explicit MirroredStrategy(MirroredOptions options);
 };
 
+/// Options of MultiWorkerMirroredStrategy.
 struct MultiWorkerOptions {
   int micro_shards = 0;              // in how many shards a batch is divided; 0: one a replica
   std::vector<Device> devices = {};  // of this process, one replica each; none: all GPUs, or without any the processor

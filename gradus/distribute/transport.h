@@ -95,7 +95,7 @@ class Exchange {
 
   void send(int to, Tag tag, std::span<const std::byte> bytes);
   void receive(int from, Tag tag, std::span<std::byte> bytes);
-  /// Whether all are done. Unavailable if one has a problem; it names the peer.
+  /// True if all are done. Unavailable if one has a problem; it names the peer.
   bool is_done();
   /// Drives the transport until all are done.
   void finish(std::chrono::milliseconds timeout);

@@ -78,7 +78,8 @@ void sum_as(int shards, ShardRange node, std::span<const PartialSum> parts, std:
             std::byte* out, bool rounds) {
   using S = typename SumOf<T>::Type;
   const int size = size_of_node(node);
-  Tree<T, S> tree(shards, parts, std::bit_width(static_cast<unsigned>(size)), std::min(block, end - begin));
+  Tree<T, S> tree(shards, parts, static_cast<int>(std::bit_width(static_cast<unsigned>(size))),
+                  std::min(block, end - begin));
   std::array<S, block> sums;
   for (std::int64_t at = begin; at < end; at += block) {
     const std::int64_t count = std::min(block, end - at);

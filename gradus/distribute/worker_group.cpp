@@ -10,9 +10,6 @@
 namespace gradus::detail {
 namespace {
 
-/// Small sums of one type travel together, up to so many bytes.
-constexpr std::int64_t bytes_together = std::int64_t{1} << 20;
-
 std::string fingerprint_of(const Cluster& cluster, std::size_t devices, int micro_shards) {
   return text("multi-worker mirrored, ", cluster.ranks(), " ranks with ", devices, " replicas each, micro_shards ",
               micro_shards);
@@ -60,78 +57,38 @@ void WorkerGroup::begin() {
   is_whole_ = false;
   meeting_.set_doing(text("step ", step_));
   collectives_->begin_step(step_++);
+  ++traffic_.steps;
 }
 
 void WorkerGroup::failed(const std::string& why) noexcept {
   if (!collectives_) return;
   meeting_.fail(why);
-  transport_->close(why);
+  transport_->close(why);  // touches no memory of sums any more
+  buckets_.reset();
 }
 
-/// Sums of one type that are small lie one behind the other in one message.
+void WorkerGroup::expect(std::span<ShardRun::Sum> sums) { buckets_.emplace(*collectives_, sums); }
+void WorkerGroup::is_there(std::size_t sum) { buckets_->is_there(sum); }
+void WorkerGroup::drive() {
+  if (buckets_) buckets_->drive();
+}
+
 void WorkerGroup::add_up(std::span<ShardRun::Sum> sums) {
   if (!collectives_) return ReplicaGroup::add_up(sums);
-  const ShardRange own = collectives_->own_shards();
-  struct Bucket {
-    DType type;
-    std::vector<ShardRun::Sum*> sums = {};
-    std::int64_t bytes = 0;
-    std::vector<Ref<Buffer>> parts = {};  // of own shards
-    Ref<Buffer> result = {};
-    Collective* under_way = nullptr;
-  };
-  std::vector<Bucket> buckets;
-  for (ShardRun::Sum& sum : sums) {
-    const std::int64_t bytes = bytes_of(sum.spec);
-    const auto fits = [&](const Bucket& bucket) {
-      return bucket.type == sum.spec.dtype && bucket.bytes + bytes <= bytes_together;
-    };
-    auto bucket = std::ranges::find_if(buckets, fits);
-    if (bucket == buckets.end()) bucket = buckets.insert(buckets.end(), Bucket{sum.spec.dtype});
-    bucket->sums.push_back(&sum);
-    bucket->bytes += bytes;
-  }
-  for (Bucket& bucket : buckets) {
-    const bool is_alone = bucket.sums.size() == 1;
-    for (int shard = own.begin; shard < own.end; ++shard) {
-      const auto part_of = [&](const ShardRun::Sum& sum) -> const Buffer* {
-        const auto found = std::ranges::find(sum.parts, shard, &ShardRun::Part::shard);
-        return found == sum.parts.end() ? nullptr : found->value.get();
-      };
-      if (const Buffer* only = is_alone ? part_of(*bucket.sums[0]) : nullptr) {
-        bucket.parts.emplace_back(const_cast<Buffer*>(only));
-        continue;
-      }
-      Ref<Buffer> joined = Buffer::allocate(bucket.bytes);
-      std::int64_t at = 0;
-      for (const ShardRun::Sum* sum : bucket.sums) {
-        const auto size = static_cast<std::size_t>(bytes_of(sum->spec));
-        if (const Buffer* part = part_of(*sum)) std::memcpy(joined->data<std::byte>() + at, part->host(), size);
-        else std::memset(joined->data<std::byte>() + at, 0, size);
-        at += bytes_of(sum->spec);
-      }
-      bucket.parts.push_back(std::move(joined));
-    }
-    bucket.result = Buffer::allocate(bucket.bytes, "a sum over shards");
-    std::vector<const std::byte*> values;
-    for (const Ref<Buffer>& part : bucket.parts) values.push_back(static_cast<const std::byte*>(part->host()));
-    bucket.under_way = collectives_->start_all_reduce(
-        bucket.type, values, {bucket.result->data<std::byte>(), static_cast<std::size_t>(bucket.bytes)});
-  }
-  for (Bucket& bucket : buckets) {
-    collectives_->finish(bucket.under_way);
-    std::int64_t at = 0;
-    for (ShardRun::Sum* sum : bucket.sums) {
-      const std::int64_t bytes = bytes_of(sum->spec);
-      if (bucket.sums.size() == 1) {
-        sum->result = bucket.result;
-      } else {
-        sum->result = Buffer::allocate(bytes, "a sum over shards");
-        std::memcpy(sum->result->data(), bucket.result->data<std::byte>() + at, static_cast<std::size_t>(bytes));
-      }
-      at += bytes;
-    }
-  }
+  if (!buckets_) expect(sums);
+  buckets_->finish(traffic_);
+  buckets_.reset();
+}
+
+Explanation WorkerGroup::explain(const StepIdentity& identity) {
+  Explanation explanation = ReplicaGroup::explain(identity);
+  if (traffic_.buckets == 0) return explanation;
+  const auto steps = static_cast<double>(traffic_.steps);
+  explanation.exchanges = static_cast<double>(traffic_.buckets) / steps;
+  explanation.exchanged_bytes = static_cast<double>(traffic_.bytes) / steps;
+  explanation.exchange_seconds = traffic_.seconds / steps;
+  explanation.exchange_wait_seconds = traffic_.waited_seconds / steps;
+  return explanation;
 }
 
 std::vector<std::uint64_t> WorkerGroup::of_all(std::uint64_t mine) {

@@ -2,9 +2,11 @@
 /// them.
 #pragma once
 #include <exception>
+#include <optional>
 #include "gradus/distribute/collectives.h"
 #include "gradus/distribute/meeting.h"
 #include "gradus/distribute/replica_group.h"
+#include "gradus/distribute/sum_buckets.h"
 
 namespace gradus::detail {
 
@@ -14,6 +16,7 @@ class WorkerGroup final : public ReplicaGroup {
   WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards);
   ~WorkerGroup() override;
 
+  Explanation explain(const StepIdentity& identity) override;
   bool any(bool mine) override;
   void check_same(std::uint64_t value, const std::string& what) override;
 
@@ -22,6 +25,10 @@ class WorkerGroup final : public ReplicaGroup {
   void begin() override;
   void end() override { is_whole_ = true; }
   void failed(const std::string& why) noexcept override;
+  bool begins_early() const override { return collectives_ != nullptr; }
+  void expect(std::span<ShardRun::Sum> sums) override;
+  void is_there(std::size_t sum) override;
+  void drive() override;
   void add_up(std::span<ShardRun::Sum> sums) override;
   void share(std::span<ShardRun::Part> parts, std::span<const std::int64_t> bytes) override;
 
@@ -29,6 +36,8 @@ class WorkerGroup final : public ReplicaGroup {
   Meeting meeting_;
   std::shared_ptr<Transport> transport_;
   std::unique_ptr<Collectives> collectives_;
+  std::optional<SumBuckets> buckets_;  // of the sums that are expected
+  Traffic traffic_;
   std::uint64_t step_ = 1;  // before the first one ranks may agree on something
   bool is_whole_ = true;    // no step has been left in its midst
   const int exceptions_before_ = std::uncaught_exceptions();

@@ -19,7 +19,7 @@ bool CsvRecords::at_line_end() const {
 }
 
 void CsvRecords::skip_line_end() {
-  at_ += text_[at_] == '\r' ? 2 : 1;
+  at_ += text_[at_] == '\r' ? 2u : 1u;
   ++line_;
 }
 

@@ -1,4 +1,5 @@
-/// What a traced function may take and give, and how it is taken apart into tensors and put together again.
+/// Arguments and results of traced functions: their types, and how they are taken apart into tensors and put together
+/// again.
 #pragma once
 #include <array>
 #include <concepts>
@@ -33,7 +34,7 @@ concept FunctionArgument = made_of<argument_leaf, A>::value;
 template <class R>
 concept FunctionResult = std::is_void_v<R> || made_of<result_leaf, R>::value;
 
-/// What a traced function sees: floating numbers, and what Variables hold, have become tensors.
+/// The type of an argument as a traced function sees it: floating numbers and Variables have become tensors.
 template <class A> struct traced {
   using type = std::conditional_t<std::is_floating_point_v<A> || std::same_as<A, Variable>, Tensor, A>;
 };
@@ -53,7 +54,7 @@ namespace detail {
 /// A scalar f32 with this value: data, not structure.
 Tensor number_argument(double value);
 
-/// Of which the address stands for a list of types.
+/// A variable whose address stands for a list of types.
 template <class... T> inline constexpr char types_tag = 0;
 
 template <class T> constexpr bool is_sequence = requires { std::tuple_size<T>::value; };
@@ -78,7 +79,7 @@ template <class A> traced_t<A> rebuild_argument(const A& argument, In in, std::s
 template <class A>
 concept Text = std::convertible_to<const A&, std::string_view>;
 
-/// Whether a call is right, and else what is wrong with it.
+/// The kind of a call: a right one, or one with a certain mistake.
 enum class CallKind { right, text, kind, number, mutable_closure, reference, arguments, result };
 template <class F, class... A> consteval CallKind kind_of_call() {
   if constexpr ((Text<A> || ...)) return CallKind::text;

@@ -3,7 +3,9 @@
 #include <set>
 #include "gradus/backend/backend.h"
 #include "gradus/base/lines.h"
+#include "gradus/base/numbered.h"
 #include "gradus/function/variant.h"
+#include "gradus/graph/rewriter.h"
 
 namespace gradus {
 namespace {
@@ -33,17 +35,20 @@ class Joiner {
     const std::size_t title = titles_.size();
     titles_.emplace_back(graph_.size(), gradus::text("segment ", title));
     const Graph& own = segment.program->compiled().graph();
-    std::vector<int> places(own.values.size(), -1);
+    GraphRewriter places(own, graph_);
     for (std::size_t k = 0; k < own.inputs.size(); ++k)
-      if (segment.sources[k].kind == Source::Kind::yield)
-        places[static_cast<std::size_t>(own.inputs[k])] = path[static_cast<std::size_t>(segment.sources[k].segment)]
-                                                              [static_cast<std::size_t>(segment.sources[k].index)];
-    for (int i = 0; i < own.size(); ++i) copy(own, i, places);
-    Outputs outputs;
-    for (int o : own.outputs) outputs.push_back(places[static_cast<std::size_t>(o)]);
+      if (const Source& source = segment.sources[k]; source.kind == Source::Kind::yield)
+        places.set(own.inputs[k], path[at(source.segment)][at(source.index)]);
+    for (int i = 0; i < own.size(); ++i) {
+      if (places[i] >= 0) continue;
+      const int place = places.keep(i);
+      if (own[i].is_input()) graph_.inputs.push_back(place);
+    }
+    Outputs outputs = own.outputs;
+    places.rename(outputs);
     if (segment.is_leaf()) {
       graph_.outputs.insert(graph_.outputs.end(), outputs.begin(), outputs.end());
-      for (int d : own.dying) graph_.dying.push_back(places[static_cast<std::size_t>(d)]);
+      for (int d : own.dying) graph_.dying.push_back(places[d]);
       titles_[title].second += ": results";
       return;
     }
@@ -57,16 +62,6 @@ class Joiner {
                                             next ? gradus::text("segment ", titles_.size()) : "not taken yet");
       if (next) add(*next, path);
     }
-  }
-
-  void copy(const Graph& own, int i, std::vector<int>& places) {
-    int& place = places[static_cast<std::size_t>(i)];
-    if (place >= 0) return;
-    Value v = own[i];
-    for (int& operand : v.in) operand = places[static_cast<std::size_t>(operand)];
-    const bool is_input = v.is_input();
-    place = graph_.add(std::move(v));
-    if (is_input) graph_.inputs.push_back(place);
   }
 
   Graph graph_;

@@ -1,6 +1,7 @@
 /// The explanation as a table.
 #include "gradus/function/explanation.h"
 #include <algorithm>
+#include <cmath>
 #include <iomanip>
 #include <map>
 #include <ostream>
@@ -137,6 +138,11 @@ std::ostream& operator<<(std::ostream& out, const Explanation& e) {
   if (e.measured_seconds > 0)
     out << "measured: " << duration(e.measured_seconds) << " a call on " << counted(e.threads, "thread")
         << "; times of kernels are those of all threads together, rates those of one\n";
+  if (e.exchanges > 0)
+    out << "sums with other processes: " << std::lround(e.exchanges) << " messages of "
+        << bytes(static_cast<std::size_t>(e.exchanged_bytes)) << " a call, under way for "
+        << duration(e.exchange_seconds) << ", of which kernels hid "
+        << std::lround(100 * std::max(0.0, 1 - e.exchange_wait_seconds / e.exchange_seconds)) << " %\n";
   if (!e.kernels.empty()) table.print(out);
   if (const std::int64_t joined = table.joined(); joined > 0)
     out << "kernels run side by side in " << counted(joined, "stage") << ": about " << duration(e.side_by_side_seconds)

@@ -1,4 +1,4 @@
-/// What a compiled function says about itself.
+/// Explanation: the report of a compiled function about itself.
 #pragma once
 #include <iosfwd>
 #include <string>
@@ -7,15 +7,17 @@
 
 namespace gradus {
 
+/// Why a function was traced again.
 struct Retrace {
   int variant;         // the one that was made
   std::string reason;  // "argument 1: dimension 0 was 64, now 40"
 };
 
+/// The report of a compiled function about itself. Printed, it is a table of kernels with the reasons of retraces.
 struct Explanation {
-  std::string name;
-  std::vector<Kernel> kernels;  // of the newest variant, in the order of execution; of each path, where it branches
-  std::vector<Retrace> retraces;
+  std::string name;               // of the function
+  std::vector<Kernel> kernels;    // of the newest variant, in the order of execution; of each path, where it branches
+  std::vector<Retrace> retraces;  // in order, since the function was made
   std::size_t peak_bytes = 0, variable_bytes = 0;  // temporaries and results of a call; variables read or assigned
   std::size_t recomputed_bytes = 0;                // of values that max_bytes made it compute again
   std::size_t constant_bytes = 0;                  // tensors captured by the lambda: fixed when traced
@@ -25,13 +27,18 @@ struct Explanation {
   double compile_seconds = 0;                      // tracing and compiling, of all variants
   double side_by_side_seconds = 0;                 // a call, estimated: gained by kernels of one stage running together
   double measured_seconds = 0;                     // a call's programs, the first call left out; 0: without `profile`
-  int threads = 1;                                 // that kernels are divided among
-  ThreadRates rates;                               // with which what was measured is compared
+  /// Sums over the shards of other processes, a call on average, whatever step the strategy ran.
+  double exchanges = 0, exchanged_bytes = 0;  // how many; their bytes
+  /// Seconds of these sums, a call on average.
+  double exchange_seconds = 0, exchange_wait_seconds = 0;  // under way; of these not while kernels ran
+  int threads = 1;                                         // that kernels are divided among
+  ThreadRates rates;                                       // with which what was measured is compared
   std::string target;  // the numbers by which passes decided: a line for each kind of device
   /// Text form of the newest variant; parses back. Comments say where segments between C++ branches begin.
   std::string graph() const { return graph_text; }
   friend std::ostream& operator<<(std::ostream& out, const Explanation& explanation);
 
+  // For the rooms of the library.
   std::string graph_text;
 };
 

@@ -31,7 +31,7 @@ namespace gradus {
 
 namespace detail {
 
-/// What f gives of `arguments`, with the tensors in them taken from `in`. `finish` may change it.
+/// The result of f(arguments), with the tensors in them taken from `in`. `finish` may change it.
 template <class F, class... A>
 Called called_with(F& f, [[maybe_unused]] In in, const auto& finish, const A&... arguments) {
   [[maybe_unused]] std::size_t next = 0;
@@ -51,10 +51,12 @@ Called called_with(F& f, [[maybe_unused]] In in, const auto& finish, const A&...
 
 }  // namespace detail
 
+/// A compiled function; made by function(). Copies share what was compiled.
 template <class F> class Function {
  public:
   Function(F f, FunctionOptions options) : core_(std::make_shared<Core>(std::move(f), std::move(options))) {}
 
+  /// Calls it: traces and compiles if no variant fits, then runs the program. The result has the type that f gives.
   template <class... A>
     requires(detail::kind_of_call<F, A...>() == detail::CallKind::right)
   auto operator()(const A&... arguments) const -> std::invoke_result_t<const F&, traced_t<A>...>;
@@ -81,6 +83,7 @@ template <class F> class Function {
   template <class... A>
     requires(detail::kind_of_call<F, A...>() == detail::CallKind::result)
   void operator()(const A&...) const = delete;  // it gives Tensors, Loss, Gradients, tuples of them, or nothing
+  /// A report: kernels, memory, variants, and the reasons of retraces.
   Explanation explain() const { return core().traced.explain(); }
 
   // For the rooms of the library.
@@ -103,6 +106,7 @@ template <class F> class Function {
   std::shared_ptr<Core> core_;
 };
 
+/// f as a compiled function.
 template <class F> Function<F> function(F f, FunctionOptions options = {}) {
   return {std::move(f), std::move(options)};
 }

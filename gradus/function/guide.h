@@ -1,4 +1,4 @@
-/// Which way a run of the C++ of a call goes at its branches on tensor values.
+/// Guides: they tell a run of the C++ of a call which way to go at its branches on tensor values.
 #pragma once
 #include <string>
 #include "gradus/function/one_call.h"
@@ -12,7 +12,7 @@ class Guide {
   Guide(OneCall& values, const std::string& title) : values_(values), title_(title) {}
 
   Trace::Decision operator()(const Trace& trace, const Tensor& predicate);
-  /// Whether the run left the known path elsewhere than at its end: it is another program now.
+  /// True if the run left the known path elsewhere than at its end: it is another program now.
   bool has_diverged(const Trace& trace) const;
 
  private:

@@ -1,6 +1,6 @@
-/// LossScale: the factor by which gradients of narrow floats are kept from vanishing. Dynamic: it doubles after 2000
-/// finite steps in a row and halves after one that is not finite; or fixed. It belongs to variables: a tape multiplies
-/// its cotangent with it and takes it out again in the variable's type, an optimizer alone changes it.
+/// LossScale: a factor that keeps gradients of narrow floats from vanishing. It is fixed, or dynamic: it doubles after
+/// 2000 finite steps in a row and halves after one that is not finite. It belongs to variables. A tape multiplies its
+/// cotangent by it and divides the gradient by it again, in the variable's type. Only an optimizer changes it.
 #pragma once
 #include <array>
 #include <memory>
@@ -9,6 +9,7 @@
 
 namespace gradus {
 
+/// Options of LossScale.
 struct LossScaleOptions {
   double initial = 32768;             // a power of two changes no bit of a gradient that neither vanishes nor overflows
   std::int64_t steps_to_grow = 2000;  // finite steps in a row
@@ -19,10 +20,11 @@ struct LossScaleOptions {
   }
 };
 
+/// The factor that gradients of narrow floats are scaled with.
 class LossScale {
  public:
-  static constexpr double initial = LossScaleOptions().initial;
-  static constexpr std::int64_t steps_to_grow = LossScaleOptions().steps_to_grow;
+  static constexpr double initial = LossScaleOptions().initial;                    // by default
+  static constexpr std::int64_t steps_to_grow = LossScaleOptions().steps_to_grow;  // by default
   /// Bounds that keep it and its reciprocal normal numbers of f32. It may go below 1.
   static constexpr double most = 0x1p126, least = 0x1p-126;
 
@@ -30,12 +32,13 @@ class LossScale {
   /// One of its own with the same state.
   LossScale(const LossScale&) = default;
 
-  /// A power of two if it began as one, an f32 scalar.
+  /// The scale as an f32 scalar. It stays a power of two if it began as one.
   Tensor now() const { return scale_; }
+  /// The scale as a number; waits for it.
   double value() const { return scale_.value().item(); }
-  /// After a step whose gradients were finite or not, a boolean scalar.
+  /// Adjusts the scale after a step. `finite`: a boolean scalar, true if the gradients were finite.
   void update(const Tensor& finite);
-  /// Takes over the state of another one.
+  /// Takes over the state of `other`.
   void assign(const LossScale& other);
   /// Scale and count: for checkpoints.
   Variables variables() const;

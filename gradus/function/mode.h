@@ -1,18 +1,24 @@
-/// Training mode: dynamically scoped, per thread. A call that says nothing takes the enclosing mode, else inference. It
-/// is part of a function's signature.
+/// Training mode: dynamically scoped, for each thread. A call without a mode takes that of the call around it, or else
+/// inference. The mode is part of a function's signature.
 #pragma once
 #include "gradus/graph/call_context.h"
 
 namespace gradus {
 
+/// The type of training.
 struct training_t {};
-inline constexpr training_t training{};  // dropout on, batch statistics
+/// The mode of training: dropout drops, normalization takes the statistics of the batch.
+inline constexpr training_t training{};
+/// The type of inference.
 struct inference_t {};
+/// The mode of inference: dropout passes everything, normalization takes its moving statistics.
 inline constexpr inference_t inference{};
 
+/// The mode of a call, or that it says none.
 enum class CallMode { unsaid, inference, training };
+/// The mode that the calls around this one have set.
 inline CallMode current_mode() { return CallContext::here().mode; }
-/// The mode here, for layers of one's own.
+/// True if the mode here is training, for layers of one's own.
 inline bool is_training() { return current_mode() == CallMode::training; }
 
 /// Sets the mode for its lifetime.

@@ -1,5 +1,5 @@
-/// OpenForm: graphs that differ in numbers alone, such as the begin of a slice or how many rows there are. When several
-/// were met, the numbers that vary become symbols, and one program serves all of them.
+/// OpenForm: one program for graphs that differ in numbers alone, such as the begin of a slice or the number of rows.
+/// When several such graphs were met, the numbers that vary become symbols.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -33,7 +33,7 @@ class OpenForm {
   /// A program that serves `graph`, which has these numbers, and others of the form; nothing if the form has not been
   /// met often enough with other numbers, or cannot be opened. `comes_back`: compiling is known to pay.
   std::optional<ProgramForSizes> find(const Graph& graph, const std::vector<std::int64_t>& numbers, bool comes_back);
-  /// What it costs a cache.
+  /// The bytes that it takes in a cache.
   std::size_t footprint() const;
 
  private:

@@ -1,4 +1,4 @@
-/// Why a call cannot be served by a program whose sizes are open, and how that is put to the user.
+/// The reasons why a call cannot be served by a program whose sizes are open, as the user is told them.
 #pragma once
 #include <algorithm>
 #include <span>
@@ -20,7 +20,8 @@ inline bool has_small(const std::vector<std::int64_t>& sizes) {
   return std::ranges::any_of(sizes, [](std::int64_t size) { return size <= 1; });
 }
 
-/// The same of a size within `open`, which follows from these: a window of an input of two may have one place.
+/// True if such a size stands within `open`, where it follows from these: a window of an input of two may have one
+/// place.
 inline bool has_small_within(const Graph& open, std::span<const std::int64_t> symbols) {
   return std::ranges::any_of(open.values, [&](const Value& v) {
     return std::ranges::any_of(v.spec.shape, [&](std::int64_t d) {
@@ -29,7 +30,7 @@ inline bool has_small_within(const Graph& open, std::span<const std::int64_t> sy
   });
 }
 
-/// What is told, once, where there are too many variants.
+/// The message, told once, that there are too many variants.
 inline std::string going_op_by_op(const std::string& title, std::size_t variants, const std::string& reason) {
   return text("gradus: ", title, " has ", variants, " variants, each for sizes of its own (", reason,
               "); calls with further sizes run op by op, which is slower: pad to fewer sizes, or raise max_variants\n");
@@ -47,7 +48,7 @@ struct Unlike {
     const bool is_of_op = dynamic_cast<const Error*>(&error) && !dynamic_cast<const MistakeOfCpp*>(&error);
     return {error.what(), is_of_op ? Cause::op : Cause::exception};
   }
-  /// What explain() says of a variant with symbol `k` of `pattern` fixed.
+  /// The line of explain() for a variant with symbol `k` of `pattern` fixed.
   std::string fixing(const Signature& pattern, int k) const {
     return text("(", places_of(pattern, k), ": this size is fixed in it, since ",
                 is_of_op() ? "with it open: " + why : "the C++ of the function reads it", ")");

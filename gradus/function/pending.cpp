@@ -163,6 +163,32 @@ struct Pending::Plan {
     return position;
   }
   Graph graph() const;
+  /// All that wait, but for what is about to be forgotten.
+  void take(std::vector<Node*>& nodes) {
+    for (Node* node : nodes) {
+      if (!node) continue;
+      if (node->refs.load(std::memory_order_acquire) == 0) {  // another thread waits in forget() to free it
+        node->queue.store(nullptr, std::memory_order_release);
+        continue;
+      }
+      node->position = static_cast<std::uint32_t>(live.size());
+      live.push_back(node);
+    }
+    nodes.clear();
+    uses.resize(live.size());
+  }
+  void add_to_key(const Node& node) {
+    key.push_back(reinterpret_cast<std::uintptr_t>(node.op.record()));
+    key.push_back(static_cast<std::uint64_t>(node.inputs.size()));
+    for (const Ref<Node>& operand : node.inputs) {
+      if (operand->value) {
+        key.push_back(2 * static_cast<std::uint64_t>(leaf(operand.get())) + 1);
+      } else {
+        ++uses[operand->position];
+        key.push_back(2 * std::uint64_t{operand->position});
+      }
+    }
+  }
   void add_to_key(const Spec& spec) {
     key.push_back(static_cast<std::uint64_t>(spec.dtype) | static_cast<std::uint64_t>(spec.shape.rank()) << 8);
     for (std::int64_t d : spec.shape) key.push_back(static_cast<std::uint64_t>(d));
@@ -346,30 +372,9 @@ void Pending::close_ranks() {
 
 /// Decides what is computed, what is yielded and what dies, and spells the key.
 void Pending::plan(Plan& p) {
-  for (Node* node : nodes_) {
-    if (!node) continue;
-    if (node->refs.load(std::memory_order_acquire) == 0) {  // another thread waits in forget() to free it
-      node->queue.store(nullptr, std::memory_order_release);
-      continue;
-    }
-    node->position = static_cast<std::uint32_t>(p.live.size());
-    p.live.push_back(node);
-  }
-  nodes_.clear();
-  p.uses.resize(p.live.size());
+  p.take(nodes_);
   p.key.push_back(p.live.size() | static_cast<std::uint64_t>(device_.device().kind) << 48);
-  for (Node* node : p.live) {
-    p.key.push_back(reinterpret_cast<std::uintptr_t>(node->op.record()));
-    p.key.push_back(static_cast<std::uint64_t>(node->inputs.size()));
-    for (const Ref<Node>& operand : node->inputs) {
-      if (operand->value) {
-        p.key.push_back(2 * static_cast<std::uint64_t>(p.leaf(operand.get())) + 1);
-      } else {
-        ++p.uses[operand->position];
-        p.key.push_back(2 * std::uint64_t{operand->position});
-      }
-    }
-  }
+  for (const Node* node : p.live) p.add_to_key(*node);
   std::unordered_map<const Node*, std::uint32_t> committed;  // how many cells return there after a failure
   for (const auto& cell : assigned_) {
     std::lock_guard lock(cell->guard);
@@ -389,8 +394,7 @@ void Pending::plan(Plan& p) {
   }
   for (std::size_t i = 0; i < p.leaves.size(); ++i) {
     const Node* leaf = p.leaves[i];
-    const std::uint32_t holders = holders_of(leaf, p.leaf_uses[i]);
-    p.dying.push_back(!keep_all && leaf->refs.load(std::memory_order_acquire) == holders &&
+    p.dying.push_back(!keep_all && leaf->refs.load(std::memory_order_acquire) == holders_of(leaf, p.leaf_uses[i]) &&
                       leaf->value.get()->refs.load(std::memory_order_acquire) == 1);
     p.key.push_back(static_cast<std::uint64_t>(p.dying[i]));
     p.add_to_key(leaf->spec);

@@ -1,7 +1,7 @@
-/// Programs of lazy evaluation, keyed by structure and bounded in bytes. The first sight of a structure gets an
-/// interpreted program where that is sooner done. One that comes back soon, as in a loop, is compiled at its second
-/// sight; one that comes back after many others later, when it has paid for that. Structures that differ in numbers
-/// alone, such as the index of a row or how many rows there are, share one program (OpenForm).
+/// The cache of programs of lazy evaluation, keyed by structure and bounded in bytes. A structure that is new is
+/// interpreted, if that is done sooner. One that comes back soon, as in a loop, is compiled at its second use; one that
+/// comes back after many others is compiled later, when that pays. Structures that differ in numbers alone, such as the
+/// index of a row or the number of rows, share one program (OpenForm).
 #pragma once
 #include <functional>
 #include <span>

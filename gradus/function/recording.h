@@ -1,6 +1,6 @@
-/// Recording: what one run of a trace amounts to, to tell whether two runs are the same program. C++ sees a size that
-/// varies as a negative number: where it counts, branches or computes with it, the program is another one than that of
-/// the size itself.
+/// Recording: one run of a trace in a form in which two runs can be compared. They should be the same program. C++ sees
+/// a size that varies as a negative number. If it counts, branches or computes with it, the program is not that of the
+/// size itself.
 #pragma once
 #include <mutex>
 #include <set>

@@ -1,4 +1,4 @@
-/// Values where their device can use them.
+/// Resident values: those in memory that their device can use.
 #pragma once
 #include "gradus/graph/tensor.h"
 

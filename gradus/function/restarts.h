@@ -1,4 +1,4 @@
-/// Restarts: why one call of a function began anew, and that it does not do so for ever.
+/// Restarts: the reasons why one call of a function began anew, and the bound on how often it may.
 #pragma once
 #include <memory>
 #include <set>

@@ -1,6 +1,6 @@
-/// Segment: a piece of a variant between two guards, one compiled program. A guarded variant is a tree of them: a
-/// segment that ends in a guard computes its predicate and what later parts need of what it computed anyway; one that
-/// is a leaf computes results and assignments, so that nothing is committed before the path of a call is known.
+/// Segment: a piece of a variant between two guards, one compiled program. A guarded variant is a tree of segments. One
+/// that ends in a guard computes the predicate, and hands on what later segments need of its values. One that is a leaf
+/// computes results and assignments, so nothing is committed before the path of a call is known.
 #pragma once
 #include <array>
 #include <atomic>
@@ -23,7 +23,7 @@ struct UsedCell {
   bool is_gone() const {
     return alive.expired() || (!was_abandoned && cell->abandoned.load(std::memory_order_relaxed));
   }
-  /// Whether what was traced no longer holds.
+  /// True if the trace no longer holds.
   bool has_changed() const { return is_gone() || cell->mask_id.load(std::memory_order_relaxed) != mask_id; }
 };
 
@@ -36,7 +36,7 @@ struct Segment {
   std::vector<Trace::Bound> bounds;  // of sizes that vary: they hold before it runs
   SizesSeen fitting;  // values of the symbols at which the C++ is this program; of others it is to be found out
 
-  // What ends in a guard.
+  // Of a segment that ends in a guard.
   Tensor predicate;               // output 0; empty: a leaf
   std::vector<Ref<Node>> yields;  // outputs 1, 2, ...
   struct Way {
@@ -45,7 +45,7 @@ struct Segment {
   };
   std::array<Way, 2> ways;
 
-  // What is a leaf.
+  // Of a leaf.
   struct Result {
     int output = -1;  // -1: empty
     Spec spec;        // may be symbolic
@@ -76,8 +76,8 @@ struct PathStep {
   bool taken;
 };
 
-/// What a segment that ends in a guard leaves to later ones beside its predicate. Under a byte budget nothing: it would
-/// be alive until the call ends, whatever the plans of the segments say.
+/// The values that a segment which ends in a guard leaves to later ones, beside its predicate. Under a byte budget
+/// there are none: they would be alive until the call ends, whatever the plans of the segments say.
 enum class HandOn { what_is_needed, nothing };
 
 /// The segments that the run `trace` needs beyond those of `known`, the way to where it leaves them; each holds the

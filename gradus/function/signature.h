@@ -1,4 +1,4 @@
-/// Signatures: which calls one compiled variant serves, and why a new one is needed.
+/// Signatures: the keys by which calls find a compiled variant, and the reasons why a new one is needed.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace gradus {
 
-/// What of a call's arguments is no tensor.
+/// The parts of a call's arguments that are no tensors.
 struct StaticArguments {
   std::string values;           // spelt
   const void* types = nullptr;  // one address for each list of types, those of tensors among them
   bool operator==(const StaticArguments&) const = default;
 };
 
-/// What a call is keyed by.
+/// The key of a call.
 struct Signature {
   std::vector<Spec> specs;  // of a call: concrete; of a variant: some dimensions are symbols
   StaticArguments statics;
@@ -23,7 +23,7 @@ struct Signature {
   Placement scope = DeviceScope::current();  // the device that the caller computes on
 };
 
-/// Whether they differ in sizes at most: dtypes, ranks and devices are the same.
+/// True if they differ in sizes at most: dtypes, ranks and devices are the same.
 bool is_same_kind(const Signature& a, const Signature& b);
 
 /// The values of a pattern's symbols if `call` fits it; else nothing.

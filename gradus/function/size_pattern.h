@@ -1,5 +1,5 @@
-/// SizePattern: what lists of numbers of equal length have in common. Numbers that vary among them are symbols, those
-/// that follow from such a symbol or from two are polynomials of them, and the others are themselves.
+/// SizePattern: the pattern that lists of numbers of equal length have in common. Numbers that vary among them are
+/// symbols. Those that follow from one or two symbols are polynomials of them. All others are fixed.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,7 @@ class SizePattern {
   /// Past them there is no pattern: each is looked for among the ones before.
   static constexpr std::size_t most_symbols = 64;
 
-  /// Of at least two lists. Nothing if too many numbers vary.
+  /// The pattern of at least two lists; nothing if too many numbers vary.
   static std::optional<SizePattern> fit(std::span<const std::vector<std::int64_t>> lists);
 
   /// The values of the symbols in a list of this pattern; nothing if it is none.

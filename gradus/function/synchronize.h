@@ -1,4 +1,4 @@
-/// When pending work is done.
+/// Synchronization: waiting until pending work is done.
 #pragma once
 
 namespace gradus {

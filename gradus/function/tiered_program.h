@@ -17,7 +17,7 @@ class TieredProgram {
   const Executable& compiled();
   /// Seconds of compiling since it was made.
   double later_seconds() const { return later_seconds_.load(std::memory_order_relaxed); }
-  /// What it costs a cache now.
+  /// The bytes that it takes in a cache now.
   std::size_t footprint() const;
 
  private:

@@ -28,7 +28,7 @@ class MistakeOfCpp : public InvalidArgument {
 
 class Trace : public Context {
  public:
-  /// What a predicate is in this run. A constant one needs no guard.
+  /// The value of a predicate in this run. A constant one needs no guard.
   struct Decision {
     bool taken = false, is_constant = false;
   };
@@ -72,7 +72,7 @@ class Trace : public Context {
   }
   bool choose(bool suggested, bool is_of_sizes) override;
   const Choices& choices() const { return choices_; }
-  /// Whether the sizes themselves make the same choices.
+  /// True if the sizes themselves make the same choices.
   static bool are_alike(const Choices& a, const Choices& b);
 
   /// A fresh id for the memory of a trace.
@@ -101,11 +101,11 @@ class Trace : public Context {
   /// A model that lies inside the closure is a copy: assigning one of its cells is a user's mistake.
   void note_use(const void* object, const Variables& cells);
 
-  /// What is traced, here and around, holds only as long as this is as it is now.
+  /// Notes a state: this trace, and those around it, hold only as long as it is unchanged.
   template <class State> void watch(const State& state) {
     for (Trace* trace = this; trace; trace = trace->scope_.before()) trace->watched_.add(state);
   }
-  /// Whether it has looked at the fields of this object.
+  /// True if it has looked at the fields of this object.
   bool has_looked_into(const Setup& object) const { return watched_.has_fields_of(object); }
   /// Who cuts a step in two, as a strategy with parameter servers does, is told what optimizers make their updates of:
   /// each such tensor gets a node of its own there.
@@ -141,11 +141,11 @@ class Trace : public Context {
   TraceMemory& memory() const { return *memory_; }
   const Tensors& parameters() const { return memory_->arguments(); }
   const std::vector<std::unique_ptr<Cell>>& cells() const { return cells_; }
-  /// Whether this run has assigned `cell` so far.
+  /// True if this run has assigned `cell` so far.
   bool has_assigned(const VariableCell& cell) const;
-  /// Whether `cell` was made while this run lived.
+  /// True if `cell` was made while this run lived.
   bool has_made(const VariableCell& cell) const { return cell.id > last_cell_before_; }
-  /// Whether anything random was traced in this run.
+  /// True if anything random was traced in this run.
   bool is_random() const { return ordinals_ > 0; }
 
  private:

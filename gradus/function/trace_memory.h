@@ -1,6 +1,6 @@
-/// TraceMemory: what outlives one run of a trace. A node is kept under its op, its inputs and the how-manieth such
-/// application of its run it was: so tracing the same C++ again meets the same nodes, and two tensors of one run are
-/// never one. Used by one thread at a time.
+/// TraceMemory: the nodes of a trace, which outlive one run of it. A node is kept under its op, its inputs, and its
+/// number among such applications in the run. So tracing the same C++ again meets the same nodes, and two tensors of
+/// one run are never one. It is used by one thread at a time.
 #pragma once
 #include <deque>
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace gradus {
 
-/// What an input of a traced program is bound to.
+/// The value that an input of a traced program is bound to.
 struct Source {
   enum class Kind { argument, cell, call_key, capture, yield } kind = Kind::capture;
   int index = 0;    // which one of its kind; of a yield: the output of
@@ -39,7 +39,7 @@ class TraceMemory {
   /// The parameter that is bound to the number of the call; made when first asked for.
   const Tensor& call_key();
 
-  /// What stands behind a node that is an input of this trace; a capture if it is none of the above.
+  /// The source of a node that is an input of this trace: a capture if it is none of the above.
   Source source_of(const Node& node) const;
   /// How often each node is an operand of nodes kept here.
   std::unordered_map<const Node*, std::uint32_t> uses() const;

@@ -1,5 +1,5 @@
-/// TracedFunction: what stands behind Function<F>, without templates. It chooses the variant for a call by its
-/// signature, traces and compiles a new one where none fits, and runs it.
+/// TracedFunction: the implementation of Function<F>, without templates. It chooses the variant for a call by its
+/// signature, traces and compiles a new one if none fits, and runs it. Here are the options of function().
 #pragma once
 #include <functional>
 #include <memory>
@@ -12,8 +12,9 @@
 
 namespace gradus {
 
+/// Options of function().
 struct FunctionOptions {
-  std::string name = {};
+  std::string name = {};  // in reports and errors
   /// Given: one variant serves all sizes marked any_size; other inputs are an InvalidArgument. Sizes that agree in the
   /// first call are taken to agree always; if they do not, a second variant is made. A size that an op has to know, as
   /// fft does, is fixed: one variant for each, which explain() tells; past max_variants of them further sizes run op by
@@ -35,19 +36,21 @@ struct FunctionOptions {
   static constexpr auto ranges() { return std::array{Allowed::any("max_bytes"), Allowed::positive("max_variants")}; }
 };
 
-/// What a call gives: tensors in a fixed order (an empty one stays empty), and the result that they belong into, of the
-/// user's type and with empty tensors.
+/// Sets how many bytes the variants of all functions may take together. Past that, those that were not used for longest
+/// are dropped, but never the newest; they are made anew when they are called. Returns the limit before, at first
+/// 512 MiB.
+std::size_t set_variants_limit(std::size_t bytes);
+
+// For the rooms of the library.
+
+/// The result of a call: tensors in a fixed order (an empty one stays empty), and the user's structure with empty
+/// tensors in their places.
 struct Called {
   Tensors tensors;
   std::shared_ptr<const void> structure;
 };
 /// The call of a user's function on given tensors.
 using Body = std::function<Called(In arguments)>;
-
-/// What the variants of one function may take together, for every function: past it those that have not been used for
-/// longest are dropped, but never the newest, and made anew when they are called. Gives the limit before, at first
-/// 512 MiB.
-std::size_t set_variants_limit(std::size_t bytes);
 
 class TracedFunction {
  public:

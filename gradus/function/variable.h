@@ -1,5 +1,5 @@
-/// Variable: a named cell that holds a Tensor. Outside traces an assignment waits, with all else that is pending, until
-/// something is observed; in a trace it is an output of the program.
+/// Variable: a named cell that holds a Tensor. Outside of traces an assignment is lazy: like all pending work, it is
+/// done when something is observed. In a trace it is an output of the program.
 #pragma once
 #include <functional>
 #include <iosfwd>
@@ -14,15 +14,18 @@ namespace gradus {
 
 struct VariableCell;
 
-/// What assigning on several replicas does with their values; none: an error there.
+/// How values that several replicas assign become one. none: assigning on replicas is an error.
 enum class Aggregation { none, mean, sum };
+/// Options of Variable.
 struct VariableOptions {
-  bool trainable = true;
-  Aggregation aggregation = Aggregation::none;
+  bool trainable = true;                        // trainable_variables() lists it
+  Aggregation aggregation = Aggregation::none;  // used when several replicas assign it
 };
 
+/// A named cell that holds a Tensor. Moving keeps the cell's identity; copying makes a new cell.
 class Variable {
  public:
+  /// A cell with this first value, which fixes dtype and shape.
   explicit Variable(const Tensor& initial, std::string name = {}, VariableOptions options = {});
   /// A new cell with the same value, so it has to be said: `for (Variable v : variables)` does not compile.
   explicit Variable(const Variable& other);
@@ -30,18 +33,25 @@ class Variable {
   Variable& operator=(const Tensor& value) = delete;  // assign(value)
   ~Variable();
 
-  /// Reading; recorded by tapes and tracing.
+  /// Reads the value. Tapes and traces record that.
   operator Tensor() const { return value(); }
+  /// Reads the value. Tapes and traces record that.
   Tensor value() const;
+  /// The shape, which never changes.
   const Shape& shape() const;
+  /// The dtype, which never changes.
   DType dtype() const;
+  /// The name, such as "dense_1/kernel".
   const std::string& name() const;
-  /// The same spec, else InvalidArgument. From two threads at once: Error.
+  /// Replaces the value. InvalidArgument for another dtype or shape. Error if two threads do it at once.
   void assign(const Tensor& value);
+  /// Adds to the value; else as assign().
   void assign_add(const Tensor& value);
+  /// Subtracts from the value; else as assign().
   void assign_sub(const Tensor& value);
-  /// Whether trainable_variables() lists it. What was traced notices a change.
+  /// True if trainable_variables() lists it. Compiled functions notice a change.
   bool trainable() const;
+  /// Changes whether trainable_variables() lists it.
   void set_trainable(bool trainable);
   /// Pruning: from now on elements where `mask` is 0 are 0, whatever is assigned, and get no gradient. `mask` has the
   /// variable's shape and any type; a copy of the variable has a mask of its own with the same value. An empty Tensor
@@ -51,13 +61,14 @@ class Variable {
   void set_mask(const Tensor& mask);
   /// Booleans of the variable's shape; empty if there is no mask.
   Tensor mask() const;
+  /// How values that several replicas assign become one.
   Aggregation aggregation() const;
-  /// Its value, as that of a Tensor.
+  /// Prints the value as a Tensor prints it.
   friend std::ostream& operator<<(std::ostream& out, const Variable& variable);
 
   // For the rooms of the library.
   void set_name(std::string name);
-  /// From now on this is a handle of `cell`.
+  /// Makes this a handle of `cell`.
   void become(const std::shared_ptr<VariableCell>& cell);
   const std::shared_ptr<VariableCell>& cell() const { return cell_; }
 
@@ -76,6 +87,7 @@ class Variables {
   Variables(V&... variables) {
     (add(variables), ...);
   }
+  /// The number of cells.
   std::size_t size() const { return cells().size(); }
   /// The cell's own handle: it lives as long as the cell, not as this list. OutOfRange past the end.
   Variable& operator[](std::size_t i) const;
@@ -83,6 +95,7 @@ class Variables {
   Variable& operator[](std::string_view name) const;
   /// A cell that is in both counts once.
   Variables operator+(const Variables& more) const;
+  /// Those whose name `keep` accepts, in the same order.
   Variables filter(const std::function<bool(std::string_view name)>& keep) const;
 
   struct iterator {
@@ -110,7 +123,7 @@ class Variables {
   }
   /// The position of a cell; -1 if it is not listed.
   std::ptrdiff_t find(const VariableCell& cell) const;
-  /// A list that is found out when it is first looked at: arguments of a call are evaluated in any order, so in
+  /// A list that is made when it is first looked at. C++ evaluates arguments in any order, so in
   /// tape.gradient(loss(y, model(x)), model.trainable_variables()) the model may be built after it was asked.
   static Variables later(std::function<Variables()> list);
 
@@ -120,22 +133,25 @@ class Variables {
   mutable std::function<Variables()> later_;
 };
 
-/// Told of every reading of a Variable on the thread that made it, while it lives: how a tape knows what it watched.
+// For the rooms of the library.
+
+/// While it lives, it is told of every reading of a Variable on its thread. A tape so learns which Variables it
+/// watches.
 class ReadListener {
  public:
   ReadListener() { CallContext::here().listener = this; }
   virtual ~ReadListener();
   ReadListener(const ReadListener&) = delete;
   virtual void on_read(VariableCell& cell, const Tensor& value) = 0;
-  /// Whether `value` means something else to the listener than that it was read, such as what a Variable was assigned.
+  /// True if the listener knows `value` from elsewhere, such as from an assignment to the Variable.
   virtual bool knows(const Tensor& value) const = 0;
   /// A compiled function that is called here reads it: its value is no node of this thread.
   virtual void on_read_within(VariableCell&) {}
 
-  /// What the reader gets in place of `value`: a node of its own where a listener knows that one.
+  /// Tells the listeners and gives the reader its value: a node of its own if a listener knows that one.
   static Tensor tell(VariableCell& cell, Tensor value);
   static void tell_within(VariableCell& cell);
-  /// Whether there is anybody to tell.
+  /// True if there is a listener.
   static bool is_there() { return CallContext::here().listener != nullptr; }
 
  private:

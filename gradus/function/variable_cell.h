@@ -1,4 +1,4 @@
-/// VariableCell: the state behind a Variable.
+/// VariableCell: the state of a Variable.
 #pragma once
 #include <atomic>
 #include "gradus/function/variable.h"

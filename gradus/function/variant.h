@@ -26,10 +26,10 @@ struct Variant {
   bool is_being_traced = false;
 };
 
-/// What a variant costs a cache.
+/// The bytes that a variant takes in a cache.
 std::size_t footprint(const Variant& variant);
 
-/// What explain() says of a variant: kernels, graph, bytes.
+/// Adds what explain() tells about a variant: kernels, graph, bytes.
 void describe(const Variant& variant, Explanation& explanation);
 
 }  // namespace gradus

@@ -1,6 +1,6 @@
-/// C++ state that is part of a call's signature although no argument holds it: which layers a trace met and how they
-/// were set up, the plain fields of models, whether Variables and layers are trained. A trace notes what it looked at;
-/// what it made holds while that is as it was.
+/// WatchedState: C++ state that is part of a call's signature although no argument holds it. It is which layers a trace
+/// met and how they were set up, the plain fields of models, and whether Variables and layers are trained. A trace
+/// notes what it looked at; its program holds as long as that is unchanged.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace gradus {
 std::uint64_t changes_of_setups();
 void note_change_of_setup();
 
-/// What an object of C++, such as a layer, is for traces: a number that becomes another one with each change, never one
-/// that was there before, and whether it is trained. A copy of the object is another object.
+/// The state of a C++ object, such as a layer, as traces see it: whether it is trained, and a number that changes with
+/// each change of the object and never comes back. A copy of the object is another object.
 class Setup {
  public:
   struct Record {
@@ -88,13 +88,14 @@ class WatchedState {
   void add(WatchedFields fields);
   void add(const WatchedState& more);
   bool has_fields_of(const Setup& object) const;
-  /// What the trace made itself is no state that it depends on: what has died is dropped, of setups that have changed
-  /// the present number counts.
+  /// The state at the end of the trace, without what the trace made itself, on which it does not depend: what has died
+  /// is dropped, and of setups that have changed the present number counts.
   WatchedState at_end() const;
 
-  /// Whether all is as it was seen. `known`: changes_of_setups() at which setups and flags were so, which is moved on.
+  /// True if all state is as it was seen. `known`: the number changes_of_setups() at which setups and flags were last
+  /// so; it is brought up to date.
   bool holds(std::atomic<std::uint64_t>& known) const;
-  /// Whether it will never be again as it was seen.
+  /// True if the state can never be again as it was seen.
   bool is_over() const;
   /// Empty if nothing has changed.
   std::string difference() const;

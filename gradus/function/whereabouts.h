@@ -1,5 +1,5 @@
-/// Where the Variables and modules of this process lie: how those within an object are found whose class cannot be
-/// opened.
+/// The addresses of the Variables and modules of this process. By them those within an object are found whose class
+/// cannot be opened.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Found {
   const void* at;
   Kind kind;
 };
-/// Those within these bytes, in the order of addresses.
+/// The Variables and modules within these bytes, in the order of addresses.
 std::vector<Found> within(const void* begin, std::size_t bytes);
 
 /// How often handles were made, have left or became handles of something else, so far: as long as that is the same

@@ -29,6 +29,7 @@ template <class F> class CustomGradient {
   /// A function of f's kind; use custom_gradient to make one.
   explicit CustomGradient(F f) : f_(std::move(f)) {}
 
+  /// f(x...), with the custom gradient.
   template <std::convertible_to<Tensor>... T>
     requires(sizeof...(T) > 0) && std::invocable<const F&, const T&...>
   Tensor operator()(const T&... x) const {
@@ -55,6 +56,7 @@ template <class F> CustomGradient<F> custom_gradient(F f) { return CustomGradien
 template <class F> class RecomputeGrad {
  public:
   explicit RecomputeGrad(F f) : f_(std::move(f)) {}
+  /// f(x), which is computed again for its gradient.
   Tensor operator()(const Tensor& x) const {
     return recomputed("recompute_grad", {&x, 1}, [this](In in) { return Tensors{Tensor(f_(in[0]))}; })[0];
   }

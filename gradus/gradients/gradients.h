@@ -38,7 +38,7 @@ class GradientsView {
 
  protected:
   GradientsView() = default;
-  /// Whether they differ from shard to shard.
+  /// True if they differ from shard to shard.
   bool is_of_shard() const;
   /// From now on these are of the examples of all shards.
   void join_shards() const;

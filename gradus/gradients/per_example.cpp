@@ -158,7 +158,7 @@ PerExampleGradients detail::per_example_gradients(const std::function<Tensor(In)
   for (std::size_t i = 0, k = 0; i < sources.size(); ++i) {
     if (in_factors[i]) parts.push_back({.left = found[k], .right = found[k + 1]});
     else parts.push_back({.whole = found[k]});
-    k += in_factors[i] ? 2 : 1;
+    k += in_factors[i] ? 2u : 1u;
   }
   return {sources, std::move(parts), examples};
 }

@@ -1,4 +1,5 @@
-/// Results of one application. An op of several results is as many values: one op but for `output`, the same operands.
+/// Applications: tells which values are results of one application. An op with several results is several values, which
+/// differ in the field `output` of the op alone and have the same operands.
 #pragma once
 #include <cstdint>
 #include <unordered_map>
@@ -17,8 +18,8 @@ template <class Operand> class Applications {
   };
   /// The application of `op`, whichever result of it this is.
   Found find_or_add(const AnyOp& op, const std::vector<Operand>& operands) { return look_up(op, operands, false); }
-  /// The same where each result comes once: one that comes again belongs to another application of the same op to the
-  /// same operands.
+  /// find_or_add() for graphs in which each result comes once: one that comes again belongs to another application of
+  /// the same op to the same operands.
   Found find_or_add_result(const AnyOp& op, const std::vector<Operand>& operands) {
     return look_up(op, operands, true);
   }
@@ -50,7 +51,7 @@ template <class Operand> class Applications {
     if (once) has(made, output);
     return {count_++, true};
   }
-  /// Whether it had that output before.
+  /// True if it had that output before.
   static bool has(Application& application, std::size_t output) {
     if (application.has.size() <= output) application.has.resize(output + 1);
     const bool before = application.has[output];

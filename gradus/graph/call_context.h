@@ -1,5 +1,5 @@
-/// CallContext: in the midst of what a thread is. All that says so is one object of the thread, in which a scope puts
-/// another value into one field. As it is made, the thread is outside of every call.
+/// CallContext: the calls that a thread is within. It is one object of the thread. A scope puts another value into one
+/// of its fields, and the old one back at its end. At first the thread is outside of every call.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -13,6 +13,7 @@ class CallSeed;
 class Context;
 class OutermostCall;
 class ReadListener;
+class RunListener;
 class ShardRun;
 class Trace;
 enum class CallMode;
@@ -27,11 +28,12 @@ struct CallContext {
   CallScope* layers = nullptr;            // the outermost call of a layer
   OutermostCall* outermost = nullptr;     // and what it found
   const ActiveCall* active = nullptr;     // the innermost call of a function
+  RunListener* run_listener = nullptr;    // of the program that starts next
   ShardRun* shards = nullptr;             // of the batch that programs run on; null: the batch is one shard
   CallMode mode{};
   std::uint32_t scope = 0;  // that ops are recorded in
 
-  /// Of this thread.
+  /// The context of this thread.
   static CallContext& here();
 };
 

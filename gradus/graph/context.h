@@ -1,5 +1,5 @@
-/// Context: what this thread does with effects and C++ branches while it traces. Contexts nest; without one, everything
-/// is concrete and lazy. Also what graph/ asks of the rooms below that compute.
+/// Context: decides what becomes of effects and C++ branches while a thread traces. Contexts nest; without one,
+/// everything is concrete and lazy. Here is also what graph/ needs of later rooms, which compute.
 #pragma once
 #include "gradus/graph/call_context.h"
 #include "gradus/graph/tensor.h"
@@ -15,27 +15,27 @@ class Context {
   virtual ~Context() = default;
   Context(const Context&) = delete;
   std::uint32_t id() const { return id_; }
-  /// What the cell holds here; empty if no context has another view of it than the world outside.
+  /// The value of the cell here; empty if no context has another value of it than the world outside.
   virtual Tensor read(VariableCell& cell);
   virtual void assign(VariableCell& cell, const Tensor& value);
   /// Why no Variable can be assigned here, and what to do instead, to follow its name; empty if it can.
   virtual std::string_view why_no_assignment() const { return {}; }
   /// The key that the call which is traced has for its next random op; empty if it has none.
   virtual Tensor next_key() { return parent() ? parent()->next_key() : Tensor(); }
-  /// What a random op here makes of the key that it was given for all.
+  /// The key of a random op here, made of the key that all contexts share.
   virtual Tensor random_key(const Tensor& key);
   /// Within a step on shards of a batch the sum of `part` over all of them; elsewhere `part`. InvalidArgument where
   /// shards cannot be added up, such as within the body of a loop.
   virtual Tensor sum_over_shards(const Tensor& part) { return parent() ? parent()->sum_over_shards(part) : part; }
-  /// Whether what is made here is made on each shard of a batch.
+  /// True if tensors are made on each shard of a batch here.
   virtual bool is_within_shard() const { return parent() && parent()->is_within_shard(); }
   /// How many shards of the batch have rows; 0 where there are none.
   virtual int shards() const { return parent() ? parent()->shards() : 0; }
-  /// Whether this context keeps `by`, to increase what the cell holds, or to decrease it.
+  /// True if this context keeps `by`, to add it to the value of the cell later, or to subtract it.
   virtual bool increase(VariableCell& cell, const Tensor& by, bool decreases) {
     return parent() && parent()->increase(cell, by, decreases);
   }
-  /// Which of two ways of computing the same is taken (ops/size_choice.h): `suggested` unless a trace knows better.
+  /// The choice between two ways of computing the same (ops/size_choice.h): `suggested`, unless a trace knows better.
   virtual bool choose(bool suggested, bool is_of_sizes) {
     return parent() ? parent()->choose(suggested, is_of_sizes) : suggested;
   }
@@ -52,12 +52,12 @@ class Context {
   virtual void count_application() {
     if (parent()) parent()->count_application();
   }
-  /// What stands for `made`, a constant that the program makes while this trace is the innermost.
+  /// The tensor that stands for `made`, a constant that the program makes while this trace is the innermost.
   virtual Tensor literal(const Tensor& made);
 
   /// The innermost context of this thread, or null.
   static Context* current() { return CallContext::here().context; }
-  /// Whether symbols of trace `id` may be used now.
+  /// True if symbols of trace `id` may be used now.
   static bool is_active(std::uint32_t id) { return id == 0 || find(id); }
   /// The context of this thread with this id, or null.
   static Context* find(std::uint32_t id);
@@ -95,7 +95,7 @@ class Untraced {
   const FieldScope<&CallContext::keys> no_keys_{nullptr};
 };
 
-/// What computes pending nodes. It is defined by function/, which owns the queues and the compiler.
+/// Computes pending nodes. function/ defines it, which owns the queues and the compiler.
 struct LazyEvaluation {
   /// Makes `node` have a value.
   static void observe(Node& node);

@@ -1,4 +1,4 @@
-/// What was made for symbolic sizes, with numbers in place of the symbols: in specs, in attributes, in regions.
+/// Evaluation of symbols: specs, attributes and regions that were made for symbolic sizes, with numbers in their place.
 #pragma once
 #include "gradus/graph/graph.h"
 

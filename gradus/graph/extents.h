@@ -15,12 +15,12 @@ namespace gradus {
 
 class Extents {
  public:
-  /// What adds the extents of an op to `numbers`, and the op with others in their place.
+  /// Two functions: one adds the extents of an op to `numbers`, the other makes the op with other extents.
   struct Access {
     void (*get)(const void* op, std::vector<std::int64_t>& numbers);
     AnyOp (*with)(const void* op, std::span<const std::int64_t> numbers);
   };
-  /// Of ops of type T. At program start; gives true.
+  /// Says how to access the extents of ops of type T. It is called at program start, and returns true.
   template <class T> static bool are(const Access& access) {
     enroll(detail::Described<T>::type(), access);
     return true;

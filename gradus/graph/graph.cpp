@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <sstream>
 #include <unordered_map>
-#include <utility>
 #include "gradus/graph/extents.h"
+#include "gradus/graph/per_value.h"
+#include <utility>
 #include "gradus/graph/region.h"
 
 namespace gradus {
@@ -130,14 +131,13 @@ Flattened flatten(std::span<const Ref<Node>> roots, const std::function<bool(con
 
 void verify(const Graph& graph) {
   for (int i = 0; i < graph.size(); ++i) verify_value(graph, i);
-  std::vector<int> bound(graph.values.size(), 0);
+  PerValue<int> bound(graph);
   for (int i : graph.inputs) {
-    internal_check(i >= 0 && i < graph.size() && graph[i].is_input() && !bound[static_cast<std::size_t>(i)]++,
+    internal_check(i >= 0 && i < graph.size() && graph[i].is_input() && !bound[i]++,
                    "inputs are not what they have to be:\n", Written{graph});
   }
   for (int i = 0; i < graph.size(); ++i)
-    internal_check(!graph[i].is_input() || bound[static_cast<std::size_t>(i)], "value %", i, " is bound to nothing:\n",
-                   Written{graph});
+    internal_check(!graph[i].is_input() || bound[i], "value %", i, " is bound to nothing:\n", Written{graph});
   for (int o : graph.outputs) internal_check(o >= 0 && o < graph.size(), "an output does not exist:\n", Written{graph});
   for (int d : graph.dying)
     internal_check(d >= 0 && d < graph.size() && graph[d].is_input(), "what dies is no input:\n", Written{graph});

@@ -1,5 +1,5 @@
-/// Formulas of elementwise values, by op and operand types: kept, since recording one takes longer than all else that
-/// is asked of it.
+/// A cache of the formulas of elementwise values, by op and operand types: recording a formula takes longer than using
+/// it.
 #pragma once
 #include <map>
 #include <utility>
@@ -10,7 +10,7 @@ namespace gradus {
 
 class KnownFormulas {
  public:
-  /// Of an elementwise value. Holds as long as this lives.
+  /// The formula of an elementwise value. The reference is valid as long as this lives.
   const scalar::Code& of(const Graph& graph, const Value& v);
 
  private:

@@ -113,7 +113,7 @@ struct View {
   std::uint32_t backwards = 0;  // bit i: dimension i is walked towards lower addresses
 };
 
-/// What the gradient rule of an op of several results is given.
+/// The cotangents that the gradient rule of an op with several results is given.
 struct Cotangents {
   Tensors of;                // one per output of the op; empty where nothing depends on it
   std::vector<bool> wanted;  // one per operand: whether its gradient is of use
@@ -134,7 +134,7 @@ enum class OverShards : std::uint8_t {
   gathers,  // its result is those of all shards, one behind the other
 };
 
-/// Whether operand i has the leading dimension of a batching rule. Of an op with more than 32 operands all have it.
+/// True if operand i has the leading dimension of a batching rule. Of an op with more than 32 operands all have it.
 constexpr bool has_rows(std::uint32_t mask, std::size_t i) { return i >= 32 || (mask >> i & 1); }
 
 template <class T>
@@ -251,7 +251,7 @@ struct OpType {
   const Region& (*inlined)(const void*) = nullptr;
   const char* control = nullptr;
   std::vector<const Region*> (*regions)(const void*) = nullptr;
-  // Of an op of several results.
+  // Only of an op with several results.
   int (*outputs)(const void*) = nullptr;
   int (*output)(const void*) = nullptr;
   AnyOp (*with_output)(const void*, int) = nullptr;
@@ -300,12 +300,12 @@ class AnyOp {
   bool is_alias() const { return record_ && record_->type->alias; }
   bool is_library_call() const { return record_ && record_->type->library_kernel; }
   bool is_control() const { return record_ && record_->type->control; }
-  /// Whether it copies from one device to another; and to which one.
+  /// True if it copies from one device to another. copies_to() is the device to which.
   bool is_copy() const { return record_ && record_->type->copies_to; }
   Placement copies_to() const { return record_->type->copies_to(record_->attributes); }
-  /// Whether it takes values of all shards.
+  /// True if it takes values of all shards.
   bool joins_shards() const { return record_ && record_->type->over_shards > OverShards::splits; }
-  /// Whether its result differs from shard to shard, if any of its operands does.
+  /// True if its result differs from shard to shard, if any of its operands does.
   bool varies(bool operands_vary) const {
     if (!record_ || record_->type->over_shards == OverShards::each) [[likely]]
       return operands_vary;
@@ -315,10 +315,10 @@ class AnyOp {
   bool may_fail() const;
   /// The regions among its attributes.
   std::vector<const Region*> regions() const;
-  /// Of an op of several results: the one with another `output`.
+  /// For an op with several results: its sibling with another `output`.
   AnyOp sibling(int output) const { return record_->type->with_output(record_->attributes, output); }
   int output() const { return record_->type->output(record_->attributes); }
-  /// Of a reduction: the axis, counted from the end.
+  /// For a reduction: its axis, counted from the end.
   int axis() const { return record_->type->axis(record_->attributes); }
 
   /// Shape and dtype of the result. Throws what the user did wrong.

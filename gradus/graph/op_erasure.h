@@ -1,4 +1,5 @@
-/// How an op struct becomes an OpType and an AnyOp: included by op.h, of no interest to who writes ops.
+/// Type erasure of ops: makes an OpType and an AnyOp of an op struct. op.h includes it; authors of ops need not read
+/// it.
 #pragma once
 #include <charconv>
 #include "gradus/graph/op.h"

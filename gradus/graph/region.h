@@ -1,9 +1,9 @@
-/// Region: a graph as an attribute of an op: the body of a loop, a branch, a function whose gradient is given.
-/// Immutable and shared; equal regions are equal attributes. And how regions come about and are applied: RegionTrace
-/// runs a C++ function on symbols, replay applies what it recorded to other tensors.
+/// Region: a graph as an attribute of an op: the body of a loop, a branch, or a function whose gradient is given. It is
+/// immutable and shared; equal regions are equal attributes. RegionTrace makes one by running a C++ function on
+/// symbols; replay applies what was recorded to other tensors.
 ///
-/// What a body uses from around it, Variables included, becomes further inputs, its captures: so a region is closed,
-/// and gradients by what it captured flow through the op's operands.
+/// Values from outside that a body uses, Variables included, become further inputs of the region, its captures. So a
+/// region is closed, and gradients by captures flow through the op's operands.
 #pragma once
 #include <functional>
 #include <memory>

@@ -1,19 +1,19 @@
-/// Making one graph of another, value by value: what every pass that adds, drops or moves values does.
+/// GraphRewriter: makes one graph of another, value by value. Every pass that adds, drops or moves values uses it.
 #pragma once
-#include "gradus/graph/graph.h"
+#include "gradus/graph/per_value.h"
 
 namespace gradus {
 
-/// Which value of `to` stands for each value of `from`. Values of `from` are visited in their order, so that operands
-/// come first.
+/// Makes a graph `to` of a graph `from`, and knows which value of `to` stands for each value of `from`. These are
+/// visited in their order, so operands come first.
 class GraphRewriter {
  public:
-  GraphRewriter(const Graph& from, Graph& to) : from_(from), to_(to), places_(from.values.size(), -1) {}
+  GraphRewriter(const Graph& from, Graph& to) : from_(from), to_(to), places_(from, -1) {}
 
   /// The value of `to` that stands for value i; -1: none yet.
-  int operator[](int i) const { return places_[static_cast<std::size_t>(i)]; }
+  int operator[](int i) const { return places_[i]; }
   /// From now on `value` stands for i.
-  int set(int i, int value) { return places_[static_cast<std::size_t>(i)] = value; }
+  int set(int i, int value) { return places_[i] = value; }
   /// Value i, its operands those of `to`.
   Value renamed(int i) const {
     Value v = from_[i];
@@ -36,7 +36,7 @@ class GraphRewriter {
  private:
   const Graph& from_;
   Graph& to_;
-  std::vector<int> places_;
+  PerValue<int> places_;
 };
 
 }  // namespace gradus

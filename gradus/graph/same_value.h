@@ -1,11 +1,11 @@
-/// Whether two values of a trace are surely equal.
+/// Equality of values of a trace, as far as it is certain.
 #pragma once
 #include "gradus/graph/node.h"
 
 namespace gradus {
 
-/// The same node; or the same op on nodes that are surely equal; or constants of the same bits. Linear in the number of
-/// nodes that both have not in common.
+/// True for the same node, for the same op on nodes that are surely equal, and for constants of the same bits. It takes
+/// time in proportion to the nodes that the two do not have in common.
 bool are_surely_equal(const Node& a, const Node& b);
 
 }  // namespace gradus

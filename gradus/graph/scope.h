@@ -19,8 +19,9 @@ class NameScope {
   const FieldScope<&CallContext::scope> scope_;
 };
 
-/// 0 is no scope.
+/// The scope of this thread; 0 is none.
 inline std::uint32_t current_scope() { return CallContext::here().scope; }
+/// The path of a scope, such as "sequential/dense_1".
 std::string scope_path(std::uint32_t scope);
 
 }  // namespace gradus

@@ -1,5 +1,5 @@
-/// Tensor: an immutable handle on a node of the computation graph. Applying an op makes a node; a node is computed when
-/// somebody observes its value. While a function is traced its arguments are symbols, and so is all that is made of
+/// Tensor: an immutable handle on a node of the computation graph. Applying an op makes a node. The node is computed
+/// when its value is observed. While a function is traced, its arguments are symbols, and so is everything made of
 /// them.
 #pragma once
 #include <memory>
@@ -16,25 +16,31 @@ namespace gradus {
 class Scalar {
  public:
   template <Element T> Scalar(T value) : literal_(value) {}
+
+  // For the rooms of the library.
   const scalar::Literal& literal() const { return literal_; }
 
  private:
   scalar::Literal literal_;
 };
 
+/// A tensor. Copies are handles on the same immutable value.
 class Tensor {
  public:
   /// Empty; using it is an Error.
   Tensor() = default;
   explicit Tensor(Ref<Node> node) : node_(std::move(node)) {}
 
+  /// Its extents. While a function is traced, an extent may be a symbol, which is a negative number.
   const Shape& shape() const { return spec().shape; }
+  /// The type of its elements.
   DType dtype() const { return spec().dtype; }
-  /// Where it is, or will be computed.
+  /// The device that has it, or will compute it.
   Device device() const;
-  /// The same on another device: a copy, through which gradients flow, or this tensor if it is there. The result stays
-  /// on that device until it is copied again, and so does what is computed with it.
+  /// This tensor on another device: a copy, through which gradients flow, or the tensor itself if it is there already.
+  /// The result stays on that device until it is copied again, and so does whatever is computed with it.
   Tensor to(const Device& device) const;
+  /// The bytes of its elements.
   std::size_t bytes() const;
   /// The value of a single element; InvalidArgument of another number of elements.
   double item() const;
@@ -57,13 +63,17 @@ class Tensor {
   Tensor rows(std::int64_t begin, std::int64_t end) const;
   /// The value of one boolean. Inside `function` it becomes a guard: each way is traced when a call first takes it.
   explicit operator bool() const;
+  /// Makes this handle one on x + y. Other handles on x keep it.
   Tensor& operator+=(const Tensor& y);
-  Tensor& operator-=(const Tensor& y);
-  Tensor& operator*=(const Tensor& y);
-  Tensor& operator/=(const Tensor& y);
   Tensor& operator+=(Scalar y);
+  /// Makes this handle one on x - y.
+  Tensor& operator-=(const Tensor& y);
   Tensor& operator-=(Scalar y);
+  /// Makes this handle one on x * y, elementwise.
+  Tensor& operator*=(const Tensor& y);
   Tensor& operator*=(Scalar y);
+  /// Makes this handle one on x / y, elementwise.
+  Tensor& operator/=(const Tensor& y);
   Tensor& operator/=(Scalar y);
   friend std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
@@ -82,7 +92,7 @@ class Tensor {
   /// Its elements in the host's memory, row-major; valid while a handle lives. Waits until they are there, and copies
   /// them from a device with memory of its own, once.
   template <class T = void> const T* host() const { return static_cast<const T*>(observed().host()); }
-  /// The same as a buffer.
+  /// host() as a buffer.
   Ref<Buffer> host_buffer() const;
   /// A leaf with this value.
   static Tensor of_buffer(const Spec& spec, Ref<Buffer> value);
@@ -104,6 +114,8 @@ bool operator==(const Tensor&, Scalar) = delete;         // equal(x, 0)
 bool operator!=(const Tensor&, const Tensor&) = delete;  // not_equal(a, b)
 bool operator!=(const Tensor&, Scalar) = delete;         // not_equal(x, 0)
 
+// For the rooms of the library.
+
 /// Applies `op`: the one door through which nodes are made.
 Tensor make_node(AnyOp op, In inputs);
 
@@ -118,7 +130,7 @@ template <class T> Tensor apply(const T& op, In in) {
   }
 }
 
-/// Operands side by side, not counted once more: who applies the op holds them meanwhile.
+/// Operands side by side, without counting them again: the caller holds them until the op is applied.
 template <std::size_t n> class Lent {
  public:
   explicit Lent(const std::same_as<Tensor> auto&... in) : tensors_{Tensor(Ref<Node>::of_counted(in.node().get()))...} {}

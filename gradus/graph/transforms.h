@@ -1,4 +1,4 @@
-/// What rules in ops/ need of autodiff/ to transform regions; installed by autodiff/.
+/// Transforms of regions that rules in ops/ need. autodiff/ defines them.
 #pragma once
 #include <functional>
 #include "gradus/graph/tensor.h"

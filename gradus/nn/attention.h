@@ -38,6 +38,7 @@ struct AttentionMask {
 struct MultiHeadAttention : Module {
   MultiHeadAttention(std::int64_t heads, std::int64_t key_dim, AttentionOptions options = {});
   using Module::operator();  // attention(x): self-attention
+  /// Self-attention with a mask.
   Tensor operator()(const Tensor& x, AttentionMask mask) const;
   /// Arguments in the order of the paper; Keras has (query, value, key).
   Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, AttentionMask mask = {}) const;

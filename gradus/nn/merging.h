@@ -43,6 +43,7 @@ using Minimum = MergingLayer<merging::minimum>;    // smallest, elementwise
 /// Concatenation along `axis`.
 struct Concatenate {
   int axis = -1;  // axis of the concatenation
+  /// The inputs, one behind the other along the axis.
   Tensor operator()(const std::vector<Tensor>& inputs) const;
   template <std::same_as<Tensor>... T> Tensor operator()(const Tensor& first, const T&... others) const {
     return (*this)(std::vector<Tensor>{first, others...});
@@ -55,6 +56,7 @@ struct Concatenate {
 struct Dot {
   std::array<int, 2> axes = {-1, -1};  // axes to sum over, of a and of b
   bool normalize = false;              // give cosines
+  /// The sums of products.
   Tensor operator()(const Tensor& a, const Tensor& b) const;
 };
 

@@ -43,6 +43,7 @@ class Metric {
   Variables variables() const;
 
  protected:
+  /// Gives one number per example.
   using Rule = std::function<Tensor(const Tensor& y, const Tensor& prediction)>;
   Metric(std::string name, Rule rule, int);
   /// Gives the terms that a batch adds to the totals, f64 [count]. The weight is empty, or one number per example, or

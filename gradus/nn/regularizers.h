@@ -23,6 +23,7 @@ class Regularizer {
   Regularizer(const char*) = delete;          // regularizers are functions: regularizers::l2(1e-4)
   Regularizer(const Regularizer&) = default;  // and no move: it would leave an empty penalty behind
   Regularizer& operator=(const Regularizer&) = default;
+  /// True if there is a penalty.
   explicit operator bool() const { return static_cast<bool>(f_); }
   /// The penalty. InvalidArgument unless it is a scalar.
   Tensor operator()(const Tensor& x) const;

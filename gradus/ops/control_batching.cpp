@@ -1,6 +1,7 @@
 /// Batching rules of branches and loops. A branch whose predicate differs from row to row computes both sides and
 /// chooses. A loop goes on as long as a row needs it, while rows that are done keep their state.
 #include <algorithm>
+#include "gradus/base/numbered.h"
 #include "gradus/graph/transforms.h"
 #include "gradus/ops/constant.h"
 #include "gradus/ops/control_ops.h"
@@ -13,8 +14,6 @@ namespace gradus {
 namespace {
 
 using Flags = std::vector<bool>;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 Flags rows_of(std::uint32_t mask, std::size_t count) {
   Flags rows;

@@ -6,6 +6,7 @@
 #include <bit>
 #include <memory>
 #include <optional>
+#include "gradus/base/numbered.h"
 #include "gradus/graph/context.h"
 #include "gradus/graph/scope.h"
 #include "gradus/graph/transforms.h"
@@ -18,8 +19,6 @@
 
 namespace gradus {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 Tensor zeros_of(const Spec& spec) { return fill(spec.shape, 0, spec.dtype); }
 Tensor or_zeros(Tensor gradient, const Tensor& like) { return gradient.defined() ? gradient : zeros_of(like.spec()); }

@@ -1,13 +1,12 @@
 /// Checks of the operands of branches and loops. Attributes may come from a text: nothing is taken for granted.
 #include "gradus/ops/control_ops.h"
+#include "gradus/base/numbered.h"
 #include "gradus/graph/extents.h"
 
 namespace gradus {
 namespace {
 
 const bool has_extents = Extents::are<Scan>(&Scan::iterations);
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 Spec with_leading(std::int64_t n, Spec spec) {
   spec.shape.insert(0, n);

@@ -5,11 +5,9 @@
 #include <optional>
 #include <vector>
 #include "gradus/graph/tensor.h"
+#include "gradus/ops/windows.h"
 
 namespace gradus {
-
-/// Numbers of elements {before, after} per dimension.
-using Paddings = std::vector<std::array<std::int64_t, 2>>;
 
 /// Values beyond the ends of 1 2 3: `constant` 0 0|1 2 3|0 0, `reflect` 3 2|1 2 3|2 1, `symmetric` 2 1|1 2 3|3 2,
 /// `edge` 1 1|1 2 3|3 3, `wrap` 2 3|1 2 3|1 2.

@@ -16,7 +16,8 @@ enum class Padding { valid, same };
 
 /// One number per spatial dimension, or one for all of them, or none: the default.
 using Sizes = std::vector<std::int64_t>;
-/// Explicit padding {before, after} of each spatial dimension. If not empty, it replaces a Padding.
+/// Explicit padding {before, after} of each dimension: of the spatial ones, for windows. If not empty, it replaces a
+/// Padding.
 using Paddings = std::vector<std::array<std::int64_t, 2>>;
 
 // For the rooms of the library.

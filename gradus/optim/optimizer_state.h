@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 #include "gradus/function/variable.h"
 #include "gradus/optim/optimizer.h"
@@ -56,6 +57,49 @@ struct OptimizerValues {
   OptimizerValues(const UpdateRule& rule, const Schedule& learning_rate);
   static double initial_rate(const Schedule& schedule);
   static Variable own(const UpdateRule& rule, const std::string& what, double value, DType dtype);
+};
+
+struct Optimizer::State : OptimizerSetup, OptimizerValues {
+  std::unordered_map<const VariableCell*, std::size_t> places;  // of what is bound
+  bool traced = false;                                          // a compiled step holds the setup; never that of a copy
+
+  State(std::shared_ptr<const UpdateRule> r, OptimizerSettings s)
+      : OptimizerSetup(std::move(r), std::move(s)), OptimizerValues(*rule, settings.learning_rate) {}
+  State(const State& other) : OptimizerSetup(other), OptimizerValues(other) { find_places(); }
+
+  bool is_bound(const Variable& variable) const { return places.contains(variable.cell().get()); }
+  std::size_t place_of(const Variable& variable) const { return places.at(variable.cell().get()); }
+  void find_places();
+  /// Makes what belongs to this variable, if it is new.
+  void take_in(const Variable& variable);
+  /// Of its slots, and of its average.
+  Tensors first_values(const Variable& variable) const;
+
+  std::size_t group_of(const Variable& variable) const;
+  bool decays(const Variable& variable) const;
+  /// After groups or exclusions have changed.
+  void sort_variables();
+  void require_untraced(std::string_view what) const;
+  /// The group whose rate this one has.
+  std::size_t leader_of(std::size_t group) const { return groups[group].has_rate ? group : 0; }
+  /// The rate of the present step as an f64 scalar.
+  Tensor rate_now(std::size_t group) const;
+
+  /// Outside of traces an assignment waits for the value before: here, so that none of a step fails, and before its
+  /// formulas are recorded, since what waits is computed as one program.
+  void settle(const Variables& variables) const;
+};
+
+/// What a step writes: all of it or nothing. Everything that may fail, as memory may be short, comes before commit().
+class VariableChanges {
+ public:
+  void add(Variable& variable, Tensor next) { all_.emplace_back(&variable, std::move(next)); }
+  void commit() {
+    for (auto& [variable, next] : all_) variable->assign(next);
+  }
+
+ private:
+  std::vector<std::pair<Variable*, Tensor>> all_;
 };
 
 }  // namespace gradus

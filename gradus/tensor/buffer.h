@@ -1,5 +1,5 @@
-/// Reference-counted memory of tensors, from a caching allocator: header and data are one block, and blocks that a
-/// thread freed serve its next allocations. Any thread may free what another one allocated.
+/// Buffer: reference-counted memory of tensors, from a caching allocator. Header and data are one block. A thread
+/// allocates from blocks that it freed before. Any thread may free a block of another one.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -40,7 +40,8 @@ class Buffer : public RefCounted {
   /// `buffer` itself, or one of the host's memory with its bytes.
   static Ref<Buffer> on_host(Ref<Buffer> buffer);
   std::int64_t bytes() const { return bytes_; }
-  /// What errors about memory call this buffer: "parameter dense/kernel f32[784,128]". Kept for 1 MiB and more.
+  /// Names the buffer for errors about memory, such as "parameter dense/kernel f32[784,128]". Only buffers of 1 MiB or
+  /// more keep it.
   void set_label(std::string label);
 
  private:

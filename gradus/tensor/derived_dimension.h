@@ -1,6 +1,6 @@
-/// Arithmetic of dimensions that is no polynomial of symbols: division with a remainder, the larger of two. Each such
-/// value is a factor of its own in the polynomials that dimensions are, so it is added, multiplied, compared and
-/// evaluated like a symbol: ((s0+1)/2) is rounded down, ((s0-3)^0) is the larger of s0-3 and 0, ((s0)^^) counts
+/// Derived dimensions: arithmetic of dimensions that gives no polynomial of symbols, such as division with a remainder
+/// or the larger of two. Each such value is a factor of its own in polynomials, so it is added, multiplied, compared
+/// and evaluated like a symbol: ((s0+1)/2) is rounded down, ((s0-3)^0) is the larger of s0-3 and 0, ((s0)^^) counts
 /// doublings. Equal ones are recognised in easy cases: halves of halves are quarters.
 #pragma once
 #include "gradus/tensor/dimension.h"

@@ -1,5 +1,5 @@
-/// Devices: where tensors live and are computed. cpu(1), cpu(2) ... are logical devices that share the processor: each
-/// has its own share of the threads and its own account of memory, so that one machine tests what many have.
+/// Devices, on which tensors live and are computed. cpu(1), cpu(2) ... are logical devices that share the processor.
+/// Each has its own share of the threads and its own account of memory, so one machine can test what many have.
 #pragma once
 #include <array>
 #include <atomic>
@@ -9,60 +9,73 @@
 
 namespace gradus {
 
-/// cuda: another name of gpu. plugin: whatever an out-of-tree backend drives.
+/// The kinds of devices. cuda is another name of gpu. plugin is whatever an out-of-tree backend drives.
 enum class DeviceKind : std::uint8_t { cpu, gpu, tpu, plugin, cuda = gpu };
+/// All kinds.
 inline constexpr std::array device_kinds{DeviceKind::cpu, DeviceKind::gpu, DeviceKind::tpu, DeviceKind::plugin};
-/// "cpu"
+/// Prints the kind, such as "cpu".
 std::ostream& operator<<(std::ostream& out, DeviceKind kind);
 
-/// A value: cpu:0. It may name a device that is not there; whoever uses it says so.
+/// The name of a device, such as cpu:0. The device need not be there: using it is then an Unavailable.
 struct Device {
-  static constexpr int most = 63;  // of a kind
-  DeviceKind kind = DeviceKind::cpu;
-  int index = 0;
+  static constexpr int most = 63;     // devices of a kind
+  DeviceKind kind = DeviceKind::cpu;  // its kind
+  int index = 0;                      // its number among those of the kind, from 0
   bool operator==(const Device&) const = default;
-  /// "cpu:0"
+  /// Prints the name, such as "cpu:0".
   friend std::ostream& operator<<(std::ostream& out, const Device& device);
 };
 
 /// A logical device of the processor. InvalidArgument unless 0 <= index < 63.
 Device cpu(int index = 0);
-/// Unavailable, with the devices that there are, if the machine has no such device or the library no backend for it.
+/// A GPU. An Unavailable, which lists the devices that there are, if the machine has none such or the library has no
+/// backend for it.
 Device gpu(int index = 0);
+/// Another name of gpu().
 Device cuda(int index = 0);
+/// A TPU; Unavailable as for gpu().
 Device tpu(int index = 0);
 
-/// The physical devices of a kind; empty is an answer, not an error. Logical devices of the processor are not listed.
+/// The physical devices of a kind. If there are none, the list is empty. Logical devices of the processor are not in
+/// it.
 std::vector<Device> devices(DeviceKind kind);
 
-/// Where new tensors and Variables live: the device of the innermost DeviceScope of this thread, else that of
+/// The device on which new tensors and Variables live: that of the innermost DeviceScope of this thread, else that of
 /// set_default_device, else the processor.
 Device default_device();
-/// For the whole process. What has been made stays where it is. Unavailable if the device is not there.
+/// Sets the default device of the whole process. Tensors that were made stay where they are. Unavailable if the device
+/// is not there.
 void set_default_device(const Device& device);
 
-/// The device of a spec, or none, in one byte. A tensor without one is *uncommitted*: it lives on the default device
-/// and goes to the device of what it meets. Tensors on two named devices meet by Tensor::to alone.
+/// Reads the name of a device, such as "cpu:1"; InvalidArgument for anything else.
+Device device_from_text(std::string_view text);
+
+/// The device of a spec, or none, in one byte. A tensor without a named device is *uncommitted*: it lives on the
+/// default device, and goes along to the device of another operand. Tensors on two named devices are brought together
+/// by Tensor::to alone.
 class Placement {
  public:
   constexpr Placement() = default;
   constexpr Placement(const Device& device)
       : code_(static_cast<std::uint8_t>(1 + static_cast<int>(device.kind) * Device::most + device.index)) {}
+  /// True if it names a device.
   constexpr bool is_named() const { return code_ != 0; }
-  /// Of a named one.
+  /// The device that it names.
   constexpr Device device() const {
     return {static_cast<DeviceKind>((code_ - 1) / Device::most), (code_ - 1) % Device::most};
   }
+  /// It as a number, for keys; 0 if no device is named.
   constexpr std::uint8_t code() const { return code_; }
-  /// Where it is: the default device of the process if none is named.
+  /// This placement, or the default device of the process if none is named.
   Placement resolved() const {
     Placement there = *this;
     if (!is_named()) there.code_ = process_code_.load(std::memory_order_acquire);
     return there;
   }
+  /// The device that is meant.
   Device physical() const { return resolved().device(); }
   bool operator==(const Placement&) const = default;
-  /// "@cpu:1"; nothing if none is named
+  /// Prints "@cpu:1", or nothing if no device is named.
   friend std::ostream& operator<<(std::ostream& out, Placement placement);
 
  private:
@@ -71,20 +84,18 @@ class Placement {
   std::uint8_t code_ = 0;
 };
 static_assert(Placement(Device{}).code() == 1);
-/// Reads "cpu:1"; InvalidArgument for anything else.
-Device device_from_text(std::string_view text);
 
-/// In its lifetime this thread computes on `device`, where new tensors and Variables live, too. Operands that are on
+/// While it lives, this thread computes on `device`, and new tensors and Variables live there. Operands that are on
 /// other devices are copied, with gradients. Scopes nest.
 class DeviceScope {
  public:
-  /// Unavailable, with the devices that there are, if there is none such.
+  /// Unavailable, which lists the devices that there are, if `device` is not there.
   [[nodiscard]] explicit DeviceScope(const Device& device);
   ~DeviceScope() { current_ = before_; }
   DeviceScope(const DeviceScope&) = delete;
 
   // For the rooms of the library.
-  /// Without a device, none is in effect.
+  /// A scope of `placement`. If it names no device, no scope is in effect.
   [[nodiscard]] explicit DeviceScope(Placement placement) : before_(current_) { current_ = placement; }
   static Placement current() { return current_; }
 
@@ -95,9 +106,9 @@ class DeviceScope {
 
 // For backends.
 
-/// There are so many devices of this kind from now on.
+/// Sets how many devices of this kind there are.
 void set_device_count(DeviceKind kind, int count);
-/// Unavailable, with the devices that there are, unless this one is there.
+/// Unavailable, which lists the devices that there are, unless this one is there.
 void require_present(const Device& device);
 
 }  // namespace gradus

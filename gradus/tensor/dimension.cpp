@@ -301,7 +301,7 @@ std::int64_t doublings(std::int64_t d) {
   if (const std::int64_t least = positive_part(d); least < 0)
     return derived_dimension({Derived::Kind::doublings, least, 0});
   else d = least;
-  return d < 2 ? 0 : std::bit_width(static_cast<std::uint64_t>(d - 1));
+  return d < 2 ? 0 : static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(d - 1)));
 }
 
 std::int64_t maximum(std::int64_t a, std::int64_t b) { return add(b, positive_part(subtract(a, b))); }

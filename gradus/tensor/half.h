@@ -77,7 +77,9 @@ struct half {
     if constexpr (std::is_same_v<T, double>) bits = detail::rounded_bits<5, 10>(value);
     else bits = detail::rounded_bits<5, 10>(static_cast<float>(value));
   }
+  /// The number as a T: exact as a float, then converted as C++ does it.
   template <Arithmetic T> constexpr explicit operator T() const { return static_cast<T>(detail::float_of_half(bits)); }
+  /// The number with the other sign.
   constexpr half operator-() const { return from_bits(static_cast<std::uint16_t>(bits ^ 0x8000u)); }
   /// The number with these bits.
   static constexpr half from_bits(std::uint16_t bits) {
@@ -101,9 +103,11 @@ struct bfloat16 {
     else if constexpr (std::is_same_v<T, double>) bits = detail::rounded_bits<8, 7>(value);
     else bits = detail::rounded_bits<8, 7>(static_cast<float>(value));
   }
+  /// The number as a T: exact as a float, then converted as C++ does it.
   template <Arithmetic T> constexpr explicit operator T() const {
     return static_cast<T>(std::bit_cast<float>(std::uint32_t{bits} << 16));
   }
+  /// The number with the other sign.
   constexpr bfloat16 operator-() const { return from_bits(static_cast<std::uint16_t>(bits ^ 0x8000u)); }
   /// The number with these bits.
   static constexpr bfloat16 from_bits(std::uint16_t bits) {

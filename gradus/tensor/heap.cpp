@@ -60,7 +60,7 @@ template <class T> struct List {
 /// Free spans by length: exact below 16 pages, then eight bins to a doubling.
 constexpr int bin_of(std::uint32_t pages) {
   if (pages < 16) return static_cast<int>(pages) - 1;
-  const int width = std::bit_width(pages);
+  const int width = static_cast<int>(std::bit_width(pages));
   return 15 + (width - 5) * 8 + static_cast<int>((pages >> (width - 4)) & 7);
 }
 constexpr int bin_count = bin_of(~0u) + 1;

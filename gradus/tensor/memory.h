@@ -1,5 +1,5 @@
-/// How much memory tensors hold. Counted are the bytes of their data; what rounding and caching add is not.
-/// Each thread counts in an account of its own, so that counting is no meeting point of threads.
+/// The memory that tensors hold: how much it is, and its limit. Only the bytes of their data are counted, not what
+/// rounding and caching add. Each thread counts in an account of its own, so that threads do not meet to count.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -9,28 +9,33 @@
 
 namespace gradus {
 
+/// Units of memory, in bytes.
 inline constexpr std::size_t KiB = 1024, MiB = 1024 * KiB, GiB = 1024 * MiB;
 
+/// The memory of a device that tensors use.
 struct MemoryUse {
-  std::size_t live_bytes, peak_bytes, limit_bytes;
+  std::size_t live_bytes, peak_bytes, limit_bytes;  // now; the most so far; the limit
 };
-/// Exact while no other thread allocates or frees. Each logical device of the processor has an account and a limit of
-/// its own. Unavailable if the device is not there.
+/// The memory that tensors use on a device. It is exact while no other thread allocates or frees. Each logical device
+/// of the processor has an account and a limit of its own. Unavailable if the device is not there.
 MemoryUse memory_use(Device device = default_device());
-/// peak_bytes becomes live_bytes.
+/// Starts to look for the peak anew: peak_bytes becomes live_bytes.
 void reset_peak_memory(Device device = default_device());
-/// Memory grows on demand up to this; past it: ResourceExhausted with the largest holders. 0 brings back the default,
-/// the memory of the machine.
+/// Limits the memory of a device. It grows on demand up to the limit; past that, a ResourceExhausted names the largest
+/// holders. 0 brings back the default, the memory of the machine.
 void set_memory_limit(Device device, std::size_t bytes);
+
+// For the rooms of the library.
 
 namespace memory {
 
 /// From this size on a buffer has a label, by which errors and reports name it.
 inline constexpr std::int64_t labelled_bytes = 1 << 20;
-/// How far a thread may move before its account is looked at.
+/// A thread may allocate or free so many bytes before its account is looked at.
 inline constexpr std::int64_t account_step = 64 << 10;
 
-/// What a thread allocated less what it freed. Written by that thread alone, but for a reset of the peak or the limit.
+/// Bytes that a thread allocated, less those that it freed. Only that thread writes it, except when the peak or the
+/// limit is reset.
 struct Account {
   std::atomic<std::int64_t> live{0};
   std::atomic<std::int64_t> high{0};     // most since the account was last settled
@@ -45,7 +50,7 @@ void close(Account& account) noexcept;
 void check_limit(Account& account, std::int64_t bytes, const char* what);
 void settle(Account& account) noexcept;
 
-/// ResourceExhausted past the limit; then nothing is charged.
+/// Counts `bytes` that are about to be allocated. ResourceExhausted past the limit; then nothing is counted.
 inline void charge(Account& account, std::int64_t bytes, const char* what) {
   const std::int64_t live = account.live.load(std::memory_order_relaxed) + bytes;
   if (live > account.high.load(std::memory_order_relaxed)) {
@@ -60,11 +65,11 @@ inline void discharge(Account& account, std::int64_t bytes) noexcept {
   if (account.high.load(std::memory_order_relaxed) - live > account_step) settle(account);
 }
 
-/// The same for a thread that has closed its account: destructors of thread-locals and statics.
+/// charge() for a thread that has closed its account, as in destructors of thread-locals and statics.
 void charge_without_account(int device, std::int64_t bytes, const char* what);
 void discharge_without_account(int device, std::int64_t bytes) noexcept;
 
-/// A large buffer, in the list from which errors name the largest.
+/// An entry for a large buffer in the list from which errors name the largest.
 struct Holder {
   std::int64_t bytes;
   std::string label;
@@ -76,7 +81,7 @@ void enlist(Holder& holder) noexcept;
 void delist(Holder& holder) noexcept;
 void relabel(Holder& holder, std::string label) noexcept;
 
-/// The system itself has no more.
+/// Throws the ResourceExhausted for memory that the system does not have.
 [[noreturn]] void fail_system(std::int64_t bytes, const char* what);
 
 }  // namespace memory

@@ -12,8 +12,8 @@
 namespace gradus {
 
 /// Counts over all numbers that the ops of a layer gave in one pass.
-struct NumberRange {  // all numbers; those that are infinite or NaN
-  std::int64_t numbers = 0, not_finite = 0;
+struct NumberRange {
+  std::int64_t numbers = 0, not_finite = 0;  // all numbers; those that are infinite or NaN
   /// Numbers that were flushed to zero, where the same op on the same operands gives another number in a wider dtype;
   /// or subnormal ones, with fewer digits than the dtype has.
   std::int64_t underflowed = 0;

@@ -12,7 +12,7 @@ namespace gradus {
 
 /// How a trial ended.
 enum class TrialState {
-  done,
+  done,      // it ran to its end
   dropped,   // other trials were better after as many epochs
   diverged,  // a loss, or the score, was not finite
   failed,    // an error was thrown

@@ -175,6 +175,21 @@ TEST_F(Launch, StartsAgain) {
   EXPECT_EQ(lines_of(errors_).size(), 2u) << errors_;
 }
 
+TEST_F(Launch, RestartsWithFewerRanksDownToWhatIsSaid) {
+  EXPECT_EQ(run_ranks(4, "[ $rank = 0 ] || exec sleep 1000; echo \"$GRADUS_CLUSTER\" >> starts; exit 4",
+                      {"--restarts", "3", "--elastic", "2"}),
+            failed);
+  std::vector<int> ranks;
+  for (const std::string& line : lines_of(contents(root_ / "starts")))
+    ranks.push_back(cluster_of([&](std::string_view name) { return name == "GRADUS_CLUSTER" ? line : ""; }).ranks());
+  EXPECT_EQ(ranks, (std::vector{4, 3, 2, 2}));
+  expect_error("gradus launch: 3 ranks are started again, 1 of 3\n");
+  EXPECT_EQ(run_ranks(2, "true", {"--elastic", "1"}), usage);
+  expect_error("it needs --restarts");
+  EXPECT_EQ(run_ranks(2, "true", {"--restarts", "1", "--elastic", "3"}), usage);
+  expect_error("--elastic 3 of 2 ranks");
+}
+
 TEST_F(Launch, PassesOnSignals) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
     const auto before = std::signal(signal, SIG_DFL);  // a shell cannot trap what is ignored from the start

@@ -65,5 +65,23 @@ TEST_F(TrainingOnRanks, HasTheBitsOfOneProcess) {
   EXPECT_EQ(weights("one"), weights("resumed"));
 }
 
+/// A rank is killed after the first checkpoint. The others end, and two ranks go on where three were.
+TEST_F(TrainingOnRanks, GoOnWithFewerAfterOneWasKilled) {
+  const std::string config = (root_ / "config.toml").string(), run = (root_ / "elastic").string();
+  train({config, "--output", (root_ / "one").string(), "--epochs", "60"}, 1);
+  const std::string command =
+      std::string(GRADUS_COMMAND) + " train '" + config + "' --output '" + run + "' --epochs 60 --threads 1 --quiet";
+  const std::string script = "rank=${GRADUS_CLUSTER#*rank\\\":}; rank=${rank%%,*}; cd '" + root_.string() +
+                             "'\nif [ $rank = 1 ] && [ -z \"$GRADUS_RESTART\" ]; then " + command +
+                             " & process=$!; until ls elastic/checkpoints/* > files 2> no; do sleep 0.01; done; "
+                             "kill -9 $process; exit 1; fi\nexec " +
+                             command;
+  EXPECT_EQ(this->run({"launch", "-n", "3", "--restarts", "1", "--elastic", "2", "--", "/bin/sh", "-c", script}), ok)
+      << output_ << errors_;
+  expect_error("gradus launch: 2 ranks are started again, 1 of 1\n");
+  ASSERT_FALSE(weights("elastic").empty());
+  EXPECT_EQ(weights("one"), weights("elastic"));
+}
+
 }  // namespace
 }  // namespace gradus::command

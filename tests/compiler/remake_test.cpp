@@ -28,7 +28,7 @@ class Remake : public testing::TestWithParam<Row> {};
 
 TEST_P(Remake, AsWritten) {
   Graph rederived = parse_graph(GetParam().before);
-  std::vector<int> copies;
+  PerValue<int> copies;
   const std::vector<Step> fused = fuse(rederived, true), before = rederive(rederived, fused, &copies);
   Graph graph = rederived;
   const std::vector<Step> steps = remake(graph, before, copies);

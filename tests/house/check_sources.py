@@ -31,6 +31,10 @@ AVOIDED = [
      "JSON is read without a bound: take parse_json (gradus/formats/json.h)"),
     (re.compile(r"(?:observed\(\)\s*\.|value\.get\(\)\s*->)\s*(?:template )?data\b"), set(),
      "memory that may be a device's is read: take Tensor::host(), which waits and copies"),
+    (re.compile(r"std::vector<.*>(?: \w+)?\((?:at\(|static_cast<std::size_t>\()?[\w.]*graph_?(?:\.size\(\)|\.values\.size\(\))"),
+     set(), "a list by the numbers of values: take PerValue (gradus/graph/per_value.h)"),
+    (re.compile(r"size_t at\((?:int|std::int64_t|std::ptrdiff_t) "), set(),
+     "a number as an index: take at() or Numbered (gradus/base/numbered.h)"),
 ]
 # In the library alone: how the command says things is its own matter.
 OF_THE_CALLER = (re.compile(r"std::(?:cout|cerr|clog)\b"), {"gradus/base/notice.cpp", "gradus/base/print.h"},

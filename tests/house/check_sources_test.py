@@ -45,6 +45,8 @@ VIOLATIONS = [
     ("gradus/ops/say.cpp", "/// Say.\nstd::cerr << 12345;\n", 2, "a stream of the caller"),
     ("gradus/train/deep.cpp", "/// Deep.\nconst auto json = nlohmann::json::parse(written);\n", 2, "without a bound"),
     ("gradus/ops/early.cpp", "/// Early.\nreturn *x.observed().data<float>();\n", 2, "Tensor::host()"),
+    ("gradus/ops/list.cpp", "/// List.\nstd::vector<int> last(static_cast<std::size_t>(graph.size()), -1);\n", 2, "PerValue"),
+    ("gradus/ops/place.cpp", "/// Place.\nstd::size_t at(int i) { return static_cast<std::size_t>(i); }\n", 2, "Numbered"),
     ("gradus/ops/twin.h", "/// Twin.\n#pragma once\nnamespace gradus {\nstruct Matmul : Base {\n};\n}\n", 4,
      "is also a type of gradus/ops/matmul.h"),
     ("gradus/ops/twice.h", "/// Twice.\n", 1, "#pragma once"),

@@ -83,6 +83,7 @@ struct Row {
   bool differentiable = true;  // else every gradient must be absent
   bool smooth = true;          // else differences tell nothing: what rounds to a coarser type
   double slack = 1;            // of differences: multiplies the tolerance of gradients
+  double result_gap = 0;       // of differences: an element of the result closer to 0 is at a kink
 
   bool elementwise = false;                        // the rest is for these
   std::vector<std::vector<double>> specials = {};  // operand tuples; empty: all combinations of the usual ones

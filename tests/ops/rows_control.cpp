@@ -35,9 +35,11 @@ std::vector<Row> calls() {
   custom.tolerance = 64;
   custom.magnitude = 4;
 
-  Row held{
-      .name = "barrier", .covers = {"barrier", "copy"}, .operands = {{}, {.has_gradient = false}}, .shapes = vectors};
-  held.apply = [](In in) { return barrier(in[0].to(cpu(1)).to(cpu(0)), in[1]) * 2; };
+  Row held{.name = "barrier", .covers = {"barrier"}, .operands = {{}, {.has_gradient = false}}, .shapes = vectors};
+  held.apply = [](In in) { return barrier(in[0], in[1]) * 2; };
+
+  Row moved{.name = "to", .covers = {"copy"}, .operands = {{}}, .shapes = {{{3}}, {{2, 5}}, {{17}}}};
+  moved.apply = [](In in) { return in[0].to(cpu(1)).to(cpu(0)) * 2; };
 
   Row shards{.name = "all_reduce",
              .covers = {"of_shard", "on_shard", "all_reduce", "join_in"},
@@ -47,7 +49,7 @@ std::vector<Row> calls() {
     const Tensor own = apply(OnShard{}, in[0]);
     return apply(JoinIn{}, apply(AllReduce{}, own), own) * apply(OfShard{}, in[1]);
   };
-  return {call, custom, held, shards};
+  return {call, custom, held, moved, shards};
 }
 
 std::vector<Row> branches_and_loops() {

@@ -88,7 +88,8 @@ class Generator {
   }
 
   /// The new step, or -1 if the op refuses its operands or what it gives is of no use.
-  int add_step(const std::string& what, const std::function<Tensor(In)>& apply, std::vector<int> in) {
+  int add_step(const std::string& what, const std::function<Tensor(In)>& apply, std::vector<int> in,
+               double result_gap = 0) {
     Tensors operands;
     for (int i : in) operands.push_back(rows::to_tensor(step(i).value, step(i).dtype));
     try {
@@ -96,7 +97,7 @@ class Generator {
       if (y.shape().size() > taste_.largest || y.shape().rank() > 5) return -1;
       Array value = rows::oracle(y);
       for (double x : value.values)
-        if (!(std::abs(x) <= 1e4)) return -1;
+        if (!(std::abs(x) <= 1e4) || (taste_.smooth && std::abs(x) < result_gap)) return -1;
       program_.steps.push_back({what, apply, std::move(in), y.dtype(), std::move(value)});
       return size() - 1;
     } catch (const Error&) { return -1; } catch (const std::out_of_range&) {
@@ -203,13 +204,13 @@ class Generator {
       if (!broadcasts(shape, step(in.back()).value.shape)) return;
       shape = in.size() == 1 ? step(in.back()).value.shape : broadcast_shape(shape, step(in.back()).value.shape, "");
     }
-    add_step(row.name, row.apply, std::move(in));
+    add_step(row.name, row.apply, std::move(in), row.result_gap);
   }
 
   void add_of_any_shape(const Row& row, DType t) {
     const int found = pick(steps_of(t));
     const int moved = found < 0 ? -1 : moved_into(found, t == boolean ? Operand{-1, 2} : domain_of(row.operands[0]));
-    if (moved >= 0) add_step(row.name, row.apply, {moved});
+    if (moved >= 0) add_step(row.name, row.apply, {moved}, row.result_gap);
   }
 
   void add_of_given_shapes(const Row& row, DType t) {
@@ -223,7 +224,7 @@ class Generator {
       const bool any = type == boolean && !row.operands[i].dtype;
       in.push_back(operand_of(shapes[i], type, any ? Operand{-1, 2} : domain_of(row.operands[i])));
     }
-    add_step(row.name, row.apply, std::move(in));
+    add_step(row.name, row.apply, std::move(in), row.result_gap);
   }
 
   /// What nobody has used, the last ones; at least one is a float.

@@ -26,7 +26,7 @@ class Planner {
   /// Of all that a run allocates but its outputs.
   PlannedUse whole_use(Graph graph) const {
     const std::vector<Step> order = usual_steps(graph, options_);
-    const std::vector<Thunk> thunks = outline(graph, order);
+    const Numbered<Thunk> thunks = outline(graph, order);
     const bool concurrent = !is_disabled(options_.disable, "concurrency");
     PlannedUse use{.arena_bytes = bytes(graph, order, thunks, concurrent ? Staging::early : Staging::in_order),
                    .slots = graph.size()};
@@ -43,32 +43,30 @@ class Planner {
   }
 
   /// One step after the other.
-  PlannedMemory use(const Graph& graph, std::span<const int> copies) const {
+  PlannedMemory use(const Graph& graph, const PerValue<int>& copies) const {
     PlannedMemory use{
         .steps = order_for_memory(graph, fuse(graph, !is_disabled(options_.disable, "fuse"), copies, options_.target),
                                   options_.symbols)};
-    const std::vector<Thunk> thunks = outline(graph, use.steps);
+    const Numbered<Thunk> thunks = outline(graph, use.steps);
     const StagePlan schedule = plan_stages(graph, use.steps, no_sharing(graph), thunks, Staging::in_order);
     const std::vector<Interval> intervals = intervals_of(graph, schedule, options_.symbols, scratch_of(thunks));
-    std::vector<int> step_of_stage;
-    for (const std::vector<int>& stage : schedule.stages) step_of_stage.push_back(thunks[at(stage.at(0))].step);
+    Numbered<int> step_of_stage;
+    for (const std::vector<int>& stage : schedule.stages) step_of_stage.push_back(thunks[stage.at(0)].step);
     for (std::size_t i = 0; i < intervals.size(); ++i) {
       const Temporary& t = schedule.temporaries[i];
       if (t.first >= static_cast<int>(step_of_stage.size()) || t.last < t.first) continue;  // written by no thunk
       use.temporaries.push_back(
-          {t.thunk < 0 ? t.slot : -1, intervals[i].bytes, step_of_stage[at(t.first)], step_of_stage[at(t.last)]});
+          {t.thunk < 0 ? t.slot : -1, intervals[i].bytes, step_of_stage[t.first], step_of_stage[t.last]});
     }
     use.bytes = lay_out(intervals).bytes;
     use.costs.resize(use.steps.size());
-    for (const Thunk& thunk : thunks)
-      use.costs[at(thunk.step)] += estimated_ns(extent(thunk.bytes), extent(thunk.flops));
+    for (const Thunk& thunk : thunks) use.costs[thunk.step] += estimated_ns(extent(thunk.bytes), extent(thunk.flops));
     return use;
   }
 
  private:
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   static Sharing no_sharing(const Graph& graph) { return {std::vector<int>(graph.outputs.size(), -1)}; }
-  std::int64_t bytes(const Graph& graph, const std::vector<Step>& steps, const std::vector<Thunk>& thunks,
+  std::int64_t bytes(const Graph& graph, const std::vector<Step>& steps, const Numbered<Thunk>& thunks,
                      Staging staging) const {
     const bool reuse = !is_disabled(options_.disable, "reuse");
     const Sharing sharing = reuse ? plan_sharing(graph, steps) : no_sharing(graph);
@@ -76,8 +74,8 @@ class Planner {
     return lay_out_arena(schedule, intervals_of(graph, schedule, options_.symbols, scratch_of(thunks))).layout.bytes;
   }
   std::int64_t extent(std::int64_t d) const { return dimension::evaluate(d, options_.symbols); }
-  std::function<std::int64_t(int)> scratch_of(const std::vector<Thunk>& thunks) const {
-    return [this, &thunks](int thunk) { return extent(thunks[at(thunk)].shared_scratch); };
+  std::function<std::int64_t(int)> scratch_of(const Numbered<Thunk>& thunks) const {
+    return [this, &thunks](int thunk) { return extent(thunks[thunk].shared_scratch); };
   }
 
   static void set(Thunk& thunk, const BoundThunk& bound) {
@@ -88,8 +86,8 @@ class Planner {
   }
 
   /// The thunks of all steps, without code.
-  std::vector<Thunk> outline(const Graph& graph, const std::vector<Step>& steps) const {
-    std::vector<Thunk> all;
+  Numbered<Thunk> outline(const Graph& graph, const std::vector<Step>& steps) const {
+    Numbered<Thunk> all;
     for (std::size_t s = 0; s < steps.size(); ++s) {
       std::vector<Thunk> thunks;
       if (steps[s].kind == Step::Kind::loops) {
@@ -140,7 +138,7 @@ Plan plan_within_budget(Graph& graph, const CompileOptions& options) {
     graph = std::move(as_usual);
     return plan;
   }
-  const auto use = [&](const Graph& candidate, std::span<const int> copies) { return planner.use(candidate, copies); };
+  const auto use = [&](const Graph& candidate, const PerValue<int>& copies) { return planner.use(candidate, copies); };
   Recomputed recomputed = recompute(graph, options.max_bytes, usual, use, options.target);
   graph = std::move(recomputed.graph);
   return {.steps = std::move(recomputed.use.steps),

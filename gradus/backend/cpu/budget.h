@@ -11,8 +11,8 @@ std::vector<Step> usual_steps(Graph& graph, const CompileOptions& options);
 /// computed again for late readers, which changes `graph`. ResourceExhausted names the smallest budget that works.
 Plan plan_within_budget(Graph& graph, const CompileOptions& options);
 
-/// What a compiled program of `graph`, without a budget, will need for options.symbols and as many threads as now:
-/// bytes besides its outputs, about and rather more, and slots. Found without making code.
+/// The memory that a compiled program of `graph` will need without a budget, for options.symbols and as many threads as
+/// now: slots, and bytes besides its outputs, estimated from above. No code is made.
 struct PlannedUse {
   std::int64_t arena_bytes = 0, slots = 0;
 };

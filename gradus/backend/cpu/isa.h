@@ -1,4 +1,4 @@
-/// Which instruction set generated code uses: the widest that the processor has, or what GRADUS_ISA says.
+/// The instruction set of generated code: the widest that the processor has, or what GRADUS_ISA says.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -21,30 +21,30 @@ Isa choose_isa(std::string_view setting, std::optional<Isa> widest);
 /// The instruction set in force. Results never depend on it, but for AMX, below.
 Isa isa();
 
-/// Whether the processor has AVX512_BF16, which adds up products of pairs of bf16. Results never depend on it either.
+/// True if the processor has AVX512_BF16, which adds up products of pairs of bf16. Results never depend on it either.
 bool has_pair_products();
 
-/// Whether those are faster than products in f32: Intel's processors take four times as long for as many pairs as for
-/// one fma of f32, and have AMX for such products.
+/// True if products of pairs are faster than products in f32: Intel's processors take four times as long for as many
+/// pairs as for one fma of f32, and have AMX for such products.
 bool prefers_pair_products();
 
-/// Whether products do better with 32 KiB of an operand in the first-level cache: on Intel's processors where that
+/// True if products do better with 32 KiB of an operand in the first-level cache: on Intel's processors where that
 /// holds 48 KiB. AMD's read the second-level cache about as fast as tiles compute.
 bool prefers_near_panels();
 
-/// What decides about AMX: processor and kernel.
+/// The facts about processor and kernel that decide whether AMX is used.
 struct AmxBits {
   bool pair_products = false;     // has_pair_products()
   std::uint32_t features = 0;     // edx of leaf 7 of CPUID
   std::uint64_t saved = 0;        // XCR0: the states that the kernel saves
   bool (*permitted)() = nullptr;  // asks the kernel for the tiles, once nothing else is missing
 };
-/// Whether matrix products can go by AMX: tiles and their products of bf16, which the kernel saves and permits.
+/// True if matrix products can go by AMX: tiles and their products of bf16, which the kernel saves and permits.
 bool has_amx(const AmxBits&);
-/// Of this processor and process. The first call asks the kernel.
+/// True if this processor has AMX and this process may use it. The first call asks the kernel.
 bool has_amx();
 
-/// Whether products of bf16 go by AMX: has_amx(), unless GRADUS_ISA or an IsaScope names an instruction set. Their sums
+/// True if products of bf16 go by AMX: has_amx(), unless GRADUS_ISA or an IsaScope names an instruction set. Their sums
 /// are in another order than everywhere else (tiles/product.h), so this may change the bits of results.
 bool uses_amx();
 

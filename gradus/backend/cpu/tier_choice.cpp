@@ -5,6 +5,7 @@
 #include "gradus/backend/cpu/run/control.h"
 #include "gradus/base/hash.h"
 #include "gradus/graph/known_formulas.h"
+#include "gradus/graph/per_value.h"
 
 namespace gradus {
 namespace {
@@ -19,17 +20,17 @@ constexpr double most_instructions = 200, usual_ns_per_value = 3e5;  // what mos
 /// Values of which code is generated once: all that are computed alike from their inputs on.
 class Structures {
  public:
-  explicit Structures(const Graph& graph) : graph_(graph), hashes_(static_cast<std::size_t>(graph.size())) {}
+  explicit Structures(const Graph& graph) : graph_(graph), hashes_(graph) {}
 
   /// Whether value `i`, the next one, is computed like no earlier one.
-  bool add(int i) { return seen_.insert(hashes_[static_cast<std::size_t>(i)] = hash(i)).second; }
+  bool add(int i) { return seen_.insert(hashes_[i] = hash(i)).second; }
 
  private:
   std::uint64_t hash(int i) const {
     const Value& v = graph_[i];
     std::uint64_t sum = mix(static_cast<std::uint64_t>(v.spec.dtype), v.is_constant ? v.constant + 1 : 0);
     if (!v.op) return sum;
-    for (int operand : v.in) sum = mix(sum, hashes_[static_cast<std::size_t>(operand)]);
+    for (int operand : v.in) sum = mix(sum, hashes_[operand]);
     // Extents do not matter to code for any number of elements.
     if (v.op.is_view() && graph_[v.in[0]].spec.shape.size() == 1) return sum;
     if (v.op.is_index()) return mix(sum, hash(v.op.index_formula()));
@@ -44,7 +45,7 @@ class Structures {
   }
 
   const Graph& graph_;
-  std::vector<std::uint64_t> hashes_;
+  PerValue<std::uint64_t> hashes_;
   std::unordered_set<std::uint64_t> seen_;
 };
 

@@ -1,4 +1,5 @@
-/// Which tier gives a first result sooner: code has to be generated before it runs, the interpreter begins at once.
+/// The choice of the tier that gives a first result sooner: code has to be generated before it runs, the interpreter
+/// begins at once.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -6,7 +7,7 @@
 
 namespace gradus {
 
-/// Whether one run of `graph` is expected to be over before code for it would be there and have run. Deterministic.
+/// True if one run of `graph` should be over before code for it would be there and have run. Deterministic.
 bool is_interpreted_sooner(const Graph& graph, std::span<const std::int64_t> symbols = {});
 
 /// How many runs of the interpreter take about as long as generating code does, at least 1. Deterministic.

@@ -29,6 +29,7 @@ def integers(x):
 
 FUNCTIONS = {
     "barrier": lambda x, y: 2 * x,
+    "to": lambda x: 2 * x,
     "broadcast_to": lambda x: jnp.broadcast_to(x, (2, 3, 4)),
     "call": recomputed,
     "concat": lambda *x: jnp.concatenate(x, 1),

@@ -1,4 +1,4 @@
-/// Objects in files, found by all that they were generated from. Files appear whole or not at all.
+/// Files of generated code, each found by all that it was generated from. Files appear whole or not at all.
 #pragma once
 #include <filesystem>
 #include <optional>

@@ -1,5 +1,5 @@
-/// Small words of LLVM's intermediate representation from which kernels are made: types, vectors of sixteen lanes,
-/// loads, stores, loops.
+/// Building blocks of kernels in LLVM's intermediate representation: types, vectors of sixteen lanes, loads, stores,
+/// loops.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 #include <functional>

@@ -1,4 +1,4 @@
-/// What makes two steps one kernel: structure with the values renumbered. Steps of equal keys run the same code over
+/// Keys of kernels: the structure of a step with the values renumbered. Steps of equal keys run the same code over
 /// other slots.
 #pragma once
 #include <string>
@@ -14,7 +14,7 @@ struct KernelKey {
 /// Fills context.slots, in an order that depends on the structure alone, and gives the key.
 KernelKey kernel_key(StepContext& context);
 
-/// The same for the kernel that combines the partial results of a column reduction: it touches these and the results
+/// The key of the kernel that combines the partial results of a column reduction. It touches these and the results
 /// alone, so steps that compute quite different things share it.
 KernelKey combination_key(StepContext& context);
 

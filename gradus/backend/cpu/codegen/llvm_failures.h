@@ -1,5 +1,5 @@
-/// LLVM ends the process where it has no memory, or finds a fault of its own. Its handlers are the process's, so that
-/// the library installs none: a program that owns its process may.
+/// Handlers for LLVM's failures: it ends the process if memory runs out or it finds a fault of its own. There is one
+/// set of handlers for a process, so the library installs none. A program that owns its process may.
 #pragma once
 
 namespace gradus::cpu_backend {

@@ -17,7 +17,7 @@
 
 namespace gradus::cpu_backend {
 
-/// What is common to the kernels of one step.
+/// The context that all kernels of one step share.
 struct StepContext {
   const Graph& graph;
   const Step& step;
@@ -32,7 +32,7 @@ struct StepContext {
 /// Into how many parts the columns of a column reduction are divided among workers.
 std::int64_t column_chunks(const StepContext& context);
 
-/// Whether rows are walked in tiles of so many, since some operand is walked across its rows, as a transpose is: then
+/// True if rows are walked in tiles of so many, since some operand is walked across its rows, as a transpose is: then
 /// what a row fetches into the cache serves its neighbours.
 inline constexpr std::int64_t tile_rows = 16;
 bool walks_in_tiles(const StepContext& context);

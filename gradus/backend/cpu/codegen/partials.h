@@ -7,7 +7,7 @@
 
 namespace gradus::cpu_backend {
 
-/// Those of one reduction: [lines, blocks, width]. `lines`, `length` and `width` are dimensions.
+/// The partial results of one reduction: [lines, blocks, width]. `lines`, `length` and `width` are dimensions.
 struct Partials {
   int reduction = -1;
   std::int64_t lines = 1;   // rows, or what stands before the reduced axis

@@ -31,7 +31,7 @@ class StepCodes {
   /// `shares`: steps of one structure share their code, also with those of other programs.
   StepCodes(Isa isa, bool shares) : isa_(isa), shares_(shares) {}
 
-  /// Of steps of this structure. If it is new it has no parts yet, and is emitted into `module_of` it.
+  /// The code of steps of this structure. If it is new, it has no parts yet and is emitted into its module_of().
   StepCode& find_or_add(const std::string& key, std::vector<AnyOp> ops);
   llvm::Module& module_of(const StepCode& code) { return *modules_[code.module].module; }
   /// For the next kernel: no other one of this program has it.
@@ -43,7 +43,7 @@ class StepCodes {
   void finish();
   /// Keeps all of it alive, but not this.
   std::shared_ptr<const void> owner() const;
-  /// Of all machine code that is kept alive, whoever shares it.
+  /// The bytes of all machine code that is kept alive, by whatever programs.
   std::size_t bytes() const;
 
  private:

@@ -1,5 +1,5 @@
-/// The tier without code generation: every value is computed by itself, its formula interpreted block by block. The
-/// same bits as generated code, ready at once.
+/// The interpreter: the tier without code generation. Every value is computed by itself, its formula interpreted block
+/// by block. It gives the same bits as generated code, and is ready at once.
 #pragma once
 #include <span>
 #include "gradus/backend/cpu/run/program.h"

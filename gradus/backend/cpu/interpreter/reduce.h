@@ -1,5 +1,5 @@
-/// The order in which a reduction combines, which is part of what it means: sixteen lanes and a halving tree along
-/// rows, blocks of 32 along columns, blocks of blocks where there are many.
+/// Reductions in the order of the numeric contract: sixteen lanes and a halving tree along rows, blocks of 32 along
+/// columns, and blocks of blocks for long ones.
 #pragma once
 #include "gradus/backend/cpu/interpreter/source.h"
 

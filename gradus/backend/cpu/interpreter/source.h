@@ -1,5 +1,5 @@
-/// Where an interpreted step finds the elements of an operand: in memory, through a view, in a constant, by a formula
-/// of the index.
+/// Source: where an interpreted step finds the elements of an operand. They are in memory, behind a view, in a
+/// constant, or given by a formula of the index.
 #pragma once
 #include "gradus/compiler/steps.h"
 #include "gradus/scalar/interpret.h"
@@ -8,7 +8,7 @@ namespace gradus::interpreter {
 
 class Source {
  public:
-  /// What a loop reads when it reads `operand`, with these values of the graph's symbols.
+  /// The source that a loop reads for `operand`, with these values of the graph's symbols.
   Source(const Graph& graph, int operand, std::span<const std::int64_t> symbols);
 
   /// Elements [begin, begin + count) in row-major order, count <= Interpreter::block: where they lie, or copied into

@@ -1,4 +1,4 @@
-/// What a call of attention, or of its gradient, is: sizes, slots, and the products of its blocks of queries.
+/// A call of attention or of its gradient: sizes, slots, and the products of its blocks of queries.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -28,7 +28,7 @@ struct Part {
 };
 using Parts = std::array<Part, 2>;
 
-/// What is left of a product after so many of its rows, columns and steps.
+/// The rest of a product after so many of its rows, columns and steps.
 inline Part rest_of(Product p, std::int64_t rows, std::int64_t columns, std::int64_t steps) {
   p.m -= rows, p.n -= columns, p.k -= steps;
   return {.product = p,
@@ -132,7 +132,7 @@ struct Call {
   }
 };
 
-/// Which of a block's queries see any key.
+/// For each query of a block: whether it sees any key.
 using Sees = std::array<bool, block_queries>;
 
 /// Adds the mask to the scores of a block, and hides what queries must not see: -inf.
@@ -177,7 +177,7 @@ void gather_keys(const Call& c, void* const* slots, std::int64_t batch, std::int
 
 struct RowFunctions;
 
-/// What bf16 is computed by. Scores are f32; weights and gradients by scores are rounded where they stand.
+/// The worker for bf16. Scores are f32; weights and gradients by scores are rounded in place.
 class NarrowWorker {
  public:
   NarrowWorker(const KernelArguments* arguments, const Call& call);

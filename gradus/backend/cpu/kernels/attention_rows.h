@@ -8,11 +8,11 @@
 
 namespace gradus::library::attention {
 
-/// What happens to rows: the same bits whichever instruction set does it.
+/// The functions of rows for one instruction set. All give the same bits.
 struct RowFunctions {
-  /// Of scores: their exponentials relative to each query's largest, divided by the sum of these. Narrow: first they
-  /// are multiplied by `factor`, which is above 0, and instead of dividing multiplied by the sum's reciprocal.
-  /// `rounds`: the results become rows of bf16, where those of floats began.
+  /// Softmax of scores: their exponentials relative to each query's largest, divided by the sum of these. Narrow:
+  /// scores are first multiplied by `factor`, which is above 0; and exponentials are multiplied by the sum's reciprocal
+  /// instead of divided. `rounds`: the results become rows of bf16, where those of floats began.
   template <class T>
   using Soften = void (*)(T* scores, std::int64_t keys, std::int64_t diagonal, T factor, bool rounds);
   Soften<float> soften;

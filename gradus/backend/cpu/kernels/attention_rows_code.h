@@ -1,4 +1,4 @@
-/// What happens to rows of attention, compiled three times (vector_bytes.h). Neighbours in memory are queries, and each
+/// Functions of rows of attention, compiled three times (vector_bytes.h). Neighbours in memory are queries, and each
 /// has a lane of its own, so the bits do not depend on the vectors' length.
 #pragma once
 #include <immintrin.h>
@@ -71,8 +71,8 @@ template <class T> [[gnu::always_inline]] inline Vector<T> all(double number) {
   return Vector<T>{} + static_cast<T>(number);
 }
 
-/// Of x that is not above 0 instruction for instruction what scalar::exp records (graph/formulas_exp.cpp), so that the
-/// bits agree; what that does about overflow is left out.
+/// exp(x) for x <= 0, instruction for instruction as scalar::exp records it (scalar/formulas_exp.cpp), so that the bits
+/// agree. The part about overflow is left out.
 template <class T> [[gnu::always_inline]] inline Vector<T> exponential(Vector<T> x) {
   using E = Exponential<T>;
   using Integers [[gnu::vector_size(vector_bytes)]] = typename E::Bits;
@@ -93,7 +93,7 @@ template <class T> [[gnu::always_inline]] inline Vector<T> exponential(Vector<T>
 /// lacks is computed with and never read.
 template <class T> struct PerQuery {
   static constexpr std::int64_t vectors = block_queries / vector_lanes<T>;
-  Vector<T> of[vectors];
+  Vector<T> of[std::size_t{vectors}];
 };
 /// The lanes of a sum along keys: those of key j are j modulo 16.
 template <class T> struct Sums {

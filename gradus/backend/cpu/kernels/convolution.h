@@ -1,4 +1,4 @@
-/// What the kernels of convolution share: an op's geometry for given symbols.
+/// The geometry of a convolution for given symbols, which all its kernels use.
 #pragma once
 #include <optional>
 #include "gradus/backend/cpu/kernels/kernels.h"
@@ -32,7 +32,7 @@ struct ColumnRun {
   std::vector<Tap> taps;
 };
 
-/// Of a convolution or a transposed one: weights are [taps, inner channels, columns].
+/// A call of a convolution or a transposed one. Weights are [taps, inner channels, columns].
 struct ConvolutionCall {
   DType dtype;
   WindowAxes axes;
@@ -42,9 +42,9 @@ struct ConvolutionCall {
   std::vector<ColumnRun> columns = {};            // of depthwise ones
   Way way = Way::packed;
 
-  /// Of sources and targets.
+  /// The bytes of sources and targets.
   std::int64_t bytes() const;
-  /// Those that count.
+  /// The operations on taps that lie within the image.
   std::int64_t flops() const;
 };
 
@@ -58,8 +58,8 @@ struct GroupedWeights {
 std::optional<BoundThunk> bind_strips(const ConvolutionCall& call, const GroupedWeights& weights);
 void run_strips(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin, std::int64_t end);
 
-/// Of f32, many channels, kernels of 3 x 3 and stride 1: fewer multiplications, which are rounded differently
-/// (ops/conv.h says what that means). Nothing where these are not worth it.
+/// Binds the way with fewer multiplications for f32, many channels, kernels of 3 x 3 and stride 1. It rounds
+/// differently (ops/conv.h says what that means). Nothing if it is not worth it.
 std::optional<BoundThunk> bind_winograd(const ConvolutionCall& call, const GroupedWeights& weights, int shared_slot);
 void transform_weights(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin,
                        std::int64_t end);
@@ -76,7 +76,7 @@ constexpr bool is_depthwise(std::int64_t groups, std::int64_t channels_in, std::
 BoundThunk bind_depthwise(ConvolutionCall& call);
 void run_depthwise(const KernelArguments* arguments, const ConvolutionCall& call, std::int64_t begin, std::int64_t end);
 
-/// Of the gradient by the weights: targets of `axes` are windows, sources elements.
+/// A call of the gradient by the weights: targets of `axes` are windows, sources elements.
 struct KernelConvolutionCall {
   DType dtype;
   WindowAxes axes;
@@ -86,7 +86,7 @@ struct KernelConvolutionCall {
   Way way = Way::packed;
 
   std::int64_t all_windows() const { return examples * targets_of(axes); }
-  /// Of elements and windows.
+  /// The bytes of elements and windows.
   std::int64_t bytes() const;
   std::int64_t flops() const;
 };

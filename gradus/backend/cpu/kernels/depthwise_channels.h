@@ -51,7 +51,7 @@ struct TapReach {
   std::int64_t first, last;                // and any
 };
 
-/// The same bits whichever instruction set does it.
+/// The arithmetic for one instruction set. All give the same bits.
 template <class E> struct ChannelFunctions {
   /// All channels of some neighbours, the first of which is target `at` of the run: four, two, one.
   using SumTargets = void (*)(const SharedTaps<E>& run, std::int64_t at, std::int64_t channels, E* y);

@@ -40,7 +40,7 @@ template <class E, int bytes, int targets, int vectors>
 void sum_block(const SharedTaps<E>& run, std::int64_t x_offset, std::int64_t channel, E* y) {
   using V = typename Vector<E, bytes>::type;
   constexpr std::int64_t lanes = Vector<E, bytes>::lanes;
-  V sums[targets][vectors] = {};
+  V sums[std::size_t{targets}][std::size_t{vectors}] = {};
   for (std::int64_t t = 0; t < run.count; ++t) {
     const E* x = run.taps[t].x + x_offset + channel;
     const E* w = run.taps[t].w + channel;
@@ -93,7 +93,7 @@ void sum_targets(const SharedTaps<E>& run, std::int64_t at, std::int64_t channel
 /// The sums of `rows` by `taps` neighbours among the taps, for a vector of channels.
 template <class E, int bytes, int rows, int taps> struct TapSums {
   using V = typename Vector<E, bytes>::type;
-  V sums[rows][taps];
+  V sums[std::size_t{rows}][std::size_t{taps}];
 
   [[gnu::always_inline]] inline void load(const E* dw, std::int64_t row, std::int64_t tap) {
 #pragma GCC unroll 4
@@ -108,7 +108,7 @@ template <class E, int bytes, int rows, int taps> struct TapSums {
       for (int k = 0; k < taps; ++k) *reinterpret_cast<V*>(dw + r * row + k * tap) = sums[r][k];
   }
 
-  /// What taps [tap, past) give for window i.
+  /// Adds what taps [tap, past) give for window i.
   template <int first, int last, int tap, int past>
   [[gnu::always_inline]] inline void add_window(const LineTaps<E>& line, const TapReach& reach, std::int64_t channels,
                                                 std::int64_t channel, std::int64_t i) {
@@ -142,14 +142,14 @@ template <class E, int bytes, int rows, int taps> struct TapSums {
     }
   }
 
-  /// Of a line, for rows [first, last) of taps, all of which read something.
+  /// Adds up a line, for rows [first, last) of taps, all of which read something.
   template <int first, int last>
   [[gnu::always_inline]] inline void add_line(const LineTaps<E>& line, const TapReach& reach, std::int64_t channels,
                                               std::int64_t channel) {
     add_edge<first, last>(line, reach, channels, channel, reach.first, reach.all_begin);
     if (reach.all_begin == reach.all_end) return;
     const E *dy = line.dy + reach.all_begin * channels + channel, *end = line.dy + reach.all_end * channels + channel;
-    const E* x[rows];
+    const E* x[std::size_t{rows}];
 #pragma GCC unroll 4
     for (int r = first; r < last; ++r)
       x[r] = line.x[r] + (reach.all_begin * reach.scale + reach.shift[0]) * channels + channel;

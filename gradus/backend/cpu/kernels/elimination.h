@@ -1,4 +1,4 @@
-/// Elimination with row exchanges, of what lies row after row.
+/// Gaussian elimination with row exchanges, of row-major matrices.
 #pragma once
 #include <cmath>
 #include <cstdint>

@@ -138,7 +138,7 @@ inline Jet erfc(const Jet& x) {
   });
 }
 
-/// Whether adding `term` to `sum` changed nothing that counts.
+/// True if adding `term` to `sum` changed nothing that counts.
 inline bool is_negligible(double term, double sum) { return !(std::abs(term) > 0x1p-54 * std::abs(sum)); }
 inline bool is_negligible(const Jet& term, const Jet& sum) {
   for (int k = 0; k < sum.size(); ++k)

@@ -1,4 +1,4 @@
-/// What the registry of library kernels lists; the ops' own files say what each computes.
+/// The library kernels, for their registry. The ops' own files say what each computes.
 #pragma once
 #include <span>
 #include "gradus/backend/cpu/kernels/library.h"

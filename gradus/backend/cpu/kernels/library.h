@@ -11,8 +11,9 @@ struct LibraryOptions {
   int shared_slot = -1;                       // of the memory that workers share, if they do
 };
 
-/// What a kernel does for given symbols, an ErrorWord's text included. Some work in ways which can be disabled, or in
-/// two parts, whose workers share memory, in a slot without which it must not run: those take options.
+/// Binds a kernel for given symbols, the text of an ErrorWord included. Kernels that can work in ways which can be
+/// disabled, or in two parts, take options. The workers of two parts share memory in a slot, without which the kernel
+/// must not run.
 class LibraryBind {
  public:
   using Plain = BoundThunk (*)(const Graph&, int value, std::span<const std::int64_t> symbols);
@@ -43,7 +44,7 @@ const LibraryKernel& library_kernel(std::string_view name);
 /// The thunks that compute the one member of a step of kind library. `disable`: names of passes.
 std::vector<Thunk> lower_library(std::shared_ptr<const Graph> graph, const Step& step,
                                  std::span<const std::string> disable, Lowered& out);
-/// Of a step of kind product, with the thunk of its loops.
+/// The thunk of a step of kind product, with that of its loops.
 Thunk lower_product(std::shared_ptr<const Graph> graph, const Step& step, Thunk loops);
 
 }  // namespace gradus

@@ -1,4 +1,5 @@
-/// What a block of windows reads: the image itself where all windows lie within, else a copy with zeros around it.
+/// The image that a block of windows reads: the image itself if all windows lie within, else a copy with zeros around
+/// it.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -10,7 +11,7 @@ namespace gradus::library {
 /// One number for each of three dimensions: positions or targets.
 using Extents = std::array<std::int64_t, 3>;
 
-/// Of one example and group. Lengths and places count elements.
+/// The padded image of one example and group. Lengths and places count elements.
 struct PaddedImage {
   Extents sources{};                               // positions of the image
   Extents low{}, high{};                           // least and greatest position that the first targets read
@@ -20,7 +21,7 @@ struct PaddedImage {
   bool copies = false;
 
   PaddedImage() = default;
-  /// Of phases of equal step, with `count` targets at most.
+  /// For phases of equal step, with `count` targets at most.
   PaddedImage(const WindowAxes& axes, std::span<const Phase> phases, const Extents& count, DType dtype,
               std::int64_t channels, std::int64_t inner);
   /// Blocks have at most so many targets.
@@ -30,7 +31,7 @@ struct PaddedImage {
   std::int64_t reach(std::size_t i, std::int64_t targets) const {
     return high[i] - low[i] + (targets - 1) * step[i] + 1;
   }
-  /// Of the copy for a block of so many targets; at most `most_elements`, however far apart taps are.
+  /// The size of the copy for a block of so many targets; at most `most_elements`, however far apart taps are.
   std::int64_t elements(const Extents& targets) const {
     std::int64_t product = std::min(inner, most_elements);
     for (std::size_t i = 0; i < 3; ++i) product = std::min(product * reach(i, targets[i]), most_elements);

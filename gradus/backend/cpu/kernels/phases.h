@@ -1,5 +1,5 @@
-/// Targets of windows that share their taps: all of a convolution; of its transpose those of equal remainder by the
-/// stride.
+/// Phases: targets of windows that share their taps. For a convolution these are all targets, for its transpose those
+/// of equal remainder by the stride.
 #pragma once
 #include <vector>
 #include "gradus/backend/cpu/kernels/windows.h"
@@ -15,9 +15,9 @@ struct Residue {
   std::int64_t first = 0, count = 0, step = 1;
   std::vector<Tap> taps;
 };
-/// Of targets first, first + divisor, ...; there may be no such tap.
+/// The taps of targets first, first + divisor, ...; there may be none.
 Residue residue_of(const WindowAxis& axis, std::int64_t first);
-/// Those that have taps.
+/// All residues that have taps.
 std::vector<Residue> residues_of(const WindowAxis& axis);
 
 /// One tap of three dimensions, and where the first target of a phase reads.

@@ -1,4 +1,4 @@
-/// a + b of elements as the numeric contract has it.
+/// The sum of two elements, as the numeric contract defines it.
 #pragma once
 #include <cstdint>
 #include <type_traits>

@@ -23,7 +23,7 @@ struct Tiling {
   std::int64_t of_image() const { return tiles[0] * tiles[1]; }
 };
 
-/// Whether tiles take at most 5/6 of the time of chains, for so many images. Where these have results of their own,
+/// True if tiles take at most 5/6 of the time of chains, for so many images. Where these have results of their own,
 /// they are decided about one by one: an example's results do not depend on how many others there are. `of_weights`:
 /// what an element of transformed weights costs, in multiplications (measured, as are 14 of a transformed tile's).
 bool is_worth_it(const Tiling& tiling, std::int64_t images, std::int64_t inner, std::int64_t columns,
@@ -59,8 +59,8 @@ class TilePlace {
   std::int64_t image_, row_, column_;
 };
 
-/// What bind_winograd binds where it is worth it: of any sizes but no examples, with at least `least_channels` of a
-/// group on both sides.
+/// Binds tiles whether or not they are worth it, which bind_winograd asks first. Sizes may be any but no examples, with
+/// at least `least_channels` of a group on both sides.
 BoundThunk bind_tiles(const ConvolutionCall& call, const Tiling& tiling, const GroupedWeights& weights,
                       int shared_slot);
 BoundThunk bind_tiles(const KernelConvolutionCall& call, const Tiling& tiling, int shared_slot);

@@ -7,7 +7,7 @@
 
 namespace gradus::library::winograd {
 
-/// The same bits whichever instruction set does it.
+/// The transforms for one instruction set. All give the same bits.
 struct Transforms {
   /// Rows [begin, end) of B' d B, of the 4 x 4 positions that `from` points at.
   void (*tile)(const float* const* from, std::int64_t channels, float* to, std::int64_t step, std::int64_t begin,
@@ -27,7 +27,7 @@ struct Transforms {
 /// By vectors of 32 and of 64 bytes.
 extern const Transforms transforms_by_avx2, transforms_by_avx512;
 
-/// Of rows of so many channels: at least 8, a vector of 32 bytes; those of 64 need 16 of them.
+/// The transforms for rows of so many channels: at least 8, a vector of 32 bytes. Vectors of 64 bytes need 16 channels.
 inline const Transforms& transforms_for(std::int64_t channels) {
   const bool wide = cpu_backend::isa() == cpu_backend::Isa::avx512 && channels >= 16;
   return wide ? transforms_by_avx512 : transforms_by_avx2;

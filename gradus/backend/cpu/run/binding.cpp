@@ -84,7 +84,7 @@ class Binder {
   }
 
   Job job_of(int t) const {
-    const BoundThunk& b = thunks_[static_cast<std::size_t>(t)];
+    const BoundThunk& b = thunks_[t];
     Job job = whole_job_of(t);
     if (b.in_turns && is_divided(job)) job.run = b.in_turns, job.extent = b.turns, job.grain = 1, job.in_turns = true;
     if (is_shared(job)) {
@@ -100,14 +100,14 @@ class Binder {
            divide_up(job.extent, job.grain) <= Share::most_units;
   }
   Job whole_job_of(int t) const {
-    const BoundThunk& b = thunks_[static_cast<std::size_t>(t)];
-    return {.run = lowered_.thunks[static_cast<std::size_t>(t)].run,
+    const BoundThunk& b = thunks_[t];
+    return {.run = lowered_.thunks[at(t)].run,
             .data = b.data.get(),
             .extent = b.extent,
             .grain = std::max<std::int64_t>(1, b.grain),
             .thunk = t,
             .cost = estimated_ns(b.bytes, b.flops),
-            .controls = lowered_.thunks[static_cast<std::size_t>(t)].controls,
+            .controls = lowered_.thunks[at(t)].controls,
             .team = b.team == bound_->threads ? b.team : 1,
             .may_fail = b.may_fail || !b.failure.empty()};
   }
@@ -172,20 +172,19 @@ class Binder {
 
   void note_section(int first, int last) {
     for (int i = first; i < last; ++i)
-      bound_->section_of[static_cast<std::size_t>(bound_->jobs[static_cast<std::size_t>(i)].thunk)] =
-          static_cast<int>(bound_->sections.size()) - 1;
+      bound_->section_of[bound_->jobs[at(i)].thunk] = static_cast<int>(bound_->sections.size()) - 1;
   }
 
   /// What running these jobs together gains over one after the other.
   double gain_of(const std::vector<Job>& jobs, std::size_t divided) const {
     if (jobs.size() == 1) return 0;
-    std::vector<double> load(static_cast<std::size_t>(bound_->threads));
+    Numbered<double> load(static_cast<std::size_t>(bound_->threads));
     double one_by_one = 0;
     for (std::size_t k = 0; k < jobs.size(); ++k) {
       one_by_one += barrier_ns + (k < divided ? jobs[k].cost / bound_->threads : jobs[k].cost);
       if (k < divided)
         for (double& each : load) each += jobs[k].cost / bound_->threads;
-      else load[static_cast<std::size_t>(jobs[k].owner)] += jobs[k].cost;
+      else load[jobs[k].owner] += jobs[k].cost;
     }
     return one_by_one - barrier_ns - std::ranges::max(load);
   }
@@ -193,7 +192,7 @@ class Binder {
   /// The longest job goes to whoever has least to do.
   void give_owners(std::span<Job> jobs) const {
     std::ranges::stable_sort(jobs, std::greater<>(), &Job::cost);
-    std::vector<double> load(static_cast<std::size_t>(bound_->threads));
+    Numbered<double> load(static_cast<std::size_t>(bound_->threads));
     for (Job& job : jobs) {
       const auto least = std::ranges::min_element(load);
       job.owner = static_cast<int>(least - load.begin());
@@ -208,8 +207,7 @@ class Binder {
       gain -= barrier_ns;
       if (section.controls) gain += std::numeric_limits<double>::infinity();
       if (section.alone || section.controls) continue;
-      for (int i = section.first; i < section.last; ++i)
-        gain += bound_->jobs[static_cast<std::size_t>(i)].cost * (1 - 1.0 / bound_->threads);
+      for (int i = section.first; i < section.last; ++i) gain += bound_->jobs[at(i)].cost * (1 - 1.0 / bound_->threads);
     }
     bound_->team = gain > 0 ? bound_->threads : 1;
     if (bound_->team == 1) bound_->side_by_side_ns = 0;
@@ -219,7 +217,7 @@ class Binder {
     std::int64_t meetings = 0;
     for (const Section& section : bound_->sections) bound_->meets_within |= section.controls;
     for (const Job& job : bound_->jobs) {
-      const BoundThunk& b = thunks_[static_cast<std::size_t>(job.thunk)];
+      const BoundThunk& b = thunks_[job.thunk];
       bound_->cost_ns += job.cost + b.nested_ns;
       meetings += 1 + b.nested_meetings;
     }
@@ -229,7 +227,7 @@ class Binder {
   }
 
   void lay_out_arena() {
-    const auto scratch_of = [&](int thunk) { return thunks_[static_cast<std::size_t>(thunk)].shared_scratch; };
+    const auto scratch_of = [&](int thunk) { return thunks_[thunk].shared_scratch; };
     const auto [intervals, layout] =
         gradus::lay_out_arena(schedule_, intervals_of(graph_, schedule_, symbols_, scratch_of));
     for (const Interval& interval : intervals) {
@@ -256,13 +254,13 @@ class Binder {
   void place_scratch(std::span<const Interval> intervals, const Layout& layout) {
     const std::size_t stages = schedule_.stages.size();
     std::vector<std::int64_t> strides(stages), places(stages), taken_until(stages);
-    std::vector<std::vector<std::size_t>> beginning(stages), ending(stages);  // intervals
+    Numbered<std::vector<std::size_t>> beginning(stages), ending(stages);  // intervals
     for (std::size_t i = 0; i < intervals.size(); ++i) {
       const int first = std::max(0, intervals[i].first),
                 last = std::min(intervals[i].last, static_cast<int>(stages) - 1);
       if (first > last || intervals[i].bytes == 0) continue;
-      beginning[static_cast<std::size_t>(first)].push_back(i);
-      ending[static_cast<std::size_t>(last)].push_back(i);
+      beginning[first].push_back(i);
+      ending[last].push_back(i);
     }
     const auto memory_of = [&](std::size_t i) {
       return std::pair(layout.offsets[i], layout.offsets[i] + intervals[i].bytes);
@@ -272,7 +270,7 @@ class Binder {
     for (std::size_t s = 0; s < stages; ++s) {
       for (std::size_t i : beginning[s]) taken.insert(memory_of(i));
       std::int64_t most = 0;
-      for (int t : schedule_.stages[s]) most = std::max(most, thunks_[static_cast<std::size_t>(t)].worker_scratch);
+      for (int t : schedule_.stages[s]) most = std::max(most, thunks_[t].worker_scratch);
       if (most > 0) {
         strides[s] = round_up(most + 64, 64);
         for (const auto& [begin, end] : taken) {
@@ -284,14 +282,14 @@ class Binder {
       }
       for (std::size_t i : ending[s]) taken.erase(memory_of(i));
     }
-    std::vector<std::size_t> stage_of(thunks_.size());
+    Numbered<std::size_t> stage_of(thunks_.size());
     for (std::size_t s = 0; s < stages; ++s) {
-      for (int t : schedule_.stages[s]) stage_of[static_cast<std::size_t>(t)] = s;
+      for (int t : schedule_.stages[s]) stage_of[t] = s;
       const std::int64_t at_end = (bound_->arena_bytes - bound_->team * strides[s]) / 64 * 64;
       if (at_end >= taken_until[s]) places[s] = at_end;
     }
     for (Job& job : bound_->jobs) {
-      const std::size_t s = stage_of[static_cast<std::size_t>(job.thunk)];
+      const std::size_t s = stage_of[job.thunk];
       job.scratch = places[s], job.scratch_stride = strides[s];
     }
   }
@@ -308,14 +306,14 @@ class Binder {
     RowJobs by_rows{.jobs = {}, .rows = rows_apart(graph_, *body_, symbols_), .first = {}};
     if (by_rows.rows < bound_->threads) return;
     std::int64_t grain = 1;  // rows
-    std::vector<int> thunks_of(body_->steps.size());
+    Numbered<int> thunks_of(body_->steps.size());
     for (const std::vector<int>& stage : schedule_.stages)
       for (int t : stage) {
         Job job = whole_job_of(t);
         if (job.extent == 0) continue;
-        const auto step = static_cast<std::size_t>(lowered_.thunks[static_cast<std::size_t>(t)].step);
+        const auto step = static_cast<std::size_t>(lowered_.thunks[at(t)].step);
         if (job.controls || job.may_fail || ++thunks_of[step] > 1) return;
-        const BoundThunk& b = thunks_[static_cast<std::size_t>(t)];
+        const BoundThunk& b = thunks_[t];
         if (b.by_rows) job.run = b.by_rows, job.extent = b.rows, job.grain = 1;
         else if (const Step& of = body_->steps[step]; of.kind != Step::Kind::loops || of.space.rank() > 1)
           job.grain = 1;  // that of rows and of copies is a matter of time alone
@@ -343,7 +341,7 @@ class Binder {
   bool add_scratch_by_rows(const RowJobs& by_rows) {
     std::int64_t most = 0;
     for (const Job& job : by_rows.jobs) {
-      const BoundThunk& b = thunks_[static_cast<std::size_t>(job.thunk)];
+      const BoundThunk& b = thunks_[job.thunk];
       most = std::max(most, b.worker_scratch);
       if (!b.by_rows) continue;
       for (std::size_t w = 1; w < by_rows.first.size(); ++w) {
@@ -362,10 +360,10 @@ class Binder {
   }
 
   void find_outputs() {
-    std::vector<int> first(static_cast<std::size_t>(graph_.size()), -1);
+    PerValue<int> first(graph_, -1);
     for (std::size_t k = 0; k < graph_.outputs.size(); ++k) {
       const int storage = storage_of(graph_, graph_.outputs[k]);
-      int& seen = first[static_cast<std::size_t>(storage)];
+      int& seen = first[storage];
       OutputSource source;
       if (graph_[storage].is_input())
         source.input = static_cast<int>(std::ranges::find(graph_.inputs, storage) - graph_.inputs.begin());
@@ -383,7 +381,7 @@ class Binder {
   const Start start_;
   const LoopBody* const body_;
   std::unique_ptr<Binding> bound_ = std::make_unique<Binding>();
-  std::vector<BoundThunk> thunks_;
+  Numbered<BoundThunk> thunks_;
   std::int64_t scratch_by_rows_ = 0;
 };
 

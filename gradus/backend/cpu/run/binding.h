@@ -1,4 +1,5 @@
-/// A program for given extents and a given number of threads: everything that running it would have to compute anew.
+/// Binding: a program for given extents and a given number of threads, with everything that each run would otherwise
+/// compute anew.
 #pragma once
 #include "gradus/backend/cpu/run/kernel_times.h"
 #include "gradus/backend/cpu/run/rows_apart.h"
@@ -66,12 +67,12 @@ struct Binding {
   std::vector<Section> sections;
   RowJobs by_rows;
   std::vector<MeasuredJob> measured_by_rows;
-  std::vector<int> section_of;  // per thunk
-  int team = 1;                 // how many workers are worth it
-  double cost_ns = 0;           // on one thread, estimated
-  double gain_ns = 0;           // by the team, likewise
-  bool is_short = false;        // its team meets so often that fewer may be worth more while some get no core
-  bool meets_within = false;    // in branches and loops
+  Numbered<int> section_of;   // per thunk
+  int team = 1;               // how many workers are worth it
+  double cost_ns = 0;         // on one thread, estimated
+  double gain_ns = 0;         // by the team, likewise
+  bool is_short = false;      // its team meets so often that fewer may be worth more while some get no core
+  bool meets_within = false;  // in branches and loops
   std::shared_ptr<TeamChoice> choice = {};  // if it is small, and of what is bound to fewer threads instead
   double side_by_side_ns = 0;               // estimated, that running independent steps together gains
   std::vector<OutputSource> outputs;

@@ -1,4 +1,4 @@
-/// Branches and loops: steps that run programs of their own.
+/// Control flow: branches and loops are steps that run programs of their own.
 #pragma once
 #include "gradus/backend/cpu/run/program.h"
 
@@ -12,8 +12,8 @@ Thunk lower_control(std::shared_ptr<const Graph> graph, const Step& step, const 
 /// Bytes of that shared scratch for options.symbols, about and rather more, found without making code.
 std::int64_t control_bytes(const Graph& graph, const Step& step, const CompileOptions& options);
 
-/// Whether a branch or a loop stands in the graph: then it is never interpreted, since a loop comes back by itself, and
-/// memory that was planned for its body is that of compiled code.
+/// True if a branch or a loop stands in the graph. Such a graph is never interpreted, since a loop comes back by
+/// itself, and memory that was planned for its body is that of compiled code.
 bool has_control(const Graph& graph);
 
 }  // namespace gradus

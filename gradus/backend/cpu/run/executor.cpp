@@ -21,7 +21,7 @@ bool failed(const ErrorWord& error) { return error.thunk.load(std::memory_order_
 /// Whether something failed before this section, so that every worker decides alike: another one may be further.
 bool failed_before(const Binding& binding, const Section& section, const ErrorWord& error) {
   const std::int64_t thunk = error.thunk.load(std::memory_order_relaxed);
-  return thunk != -1 && binding.section_of[static_cast<std::size_t>(thunk)] < &section - binding.sections.data();
+  return thunk != -1 && binding.section_of[at(thunk)] < &section - binding.sections.data();
 }
 
 /// The arguments of this job for this worker.
@@ -135,10 +135,17 @@ class JobsTogether {
   const std::span<const Job> divided_, owned_;
 };
 
-void run_in_order(KernelArguments& arguments, std::byte* arena, const Job* first, const Job* last) {
+/// Who is told of what is done before a section, or null.
+void tell(JobListener* listener, const Section& section) {
+  if (listener && section.first > 0) listener->done_before(section.first);
+}
+
+void run_in_order(KernelArguments& arguments, std::byte* arena, const Job* first, const Job* last,
+                  JobListener* listener = nullptr) {
   for (const Job* job = first; job != last; ++job) {
     run_whole(arguments, arena, *job);
     if (job->may_fail && failed(*arguments.error)) return;
+    if (listener) listener->done_before(static_cast<int>(job + 1 - first));
   }
 }
 
@@ -168,17 +175,19 @@ void take_over(const Binding& binding, const Section& section, KernelArguments& 
 /// What one worker of a team does of these sections, `meets`: before the first one, too. After a failure it does
 /// nothing more, but meets the others at every barrier.
 void work(const Binding& binding, std::span<const Section> sections, bool meets, KernelArguments& arguments,
-          std::byte* arena) {
+          std::byte* arena, JobListener* listener = nullptr) {
   for (const Section& section : sections) {
     if (std::exchange(meets, true)) arguments.member->meet();
     if (failed_before(binding, section, *arguments.error)) continue;
+    tell(listener, section);
     run_own(binding, section, arguments, arena);
     take_over(binding, section, arguments, arena);
   }
 }
 
 /// Worker 0 goes on after the first section, of which it has done its part, as itself and as those who have not come.
-void stand_in(const Binding& binding, std::span<const int> absent, KernelArguments& arguments, std::byte* arena) {
+void stand_in(const Binding& binding, std::span<const int> absent, KernelArguments& arguments, std::byte* arena,
+              JobListener* listener) {
   const TeamMember& self = *arguments.member;
   std::vector<int> workers{self.worker};
   workers.insert(workers.end(), absent.begin(), absent.end());
@@ -193,6 +202,7 @@ void stand_in(const Binding& binding, std::span<const int> absent, KernelArgumen
   for (const Section& section : sections.subspan(1)) {
     self.barrier->wait(workers);
     if (failed_before(binding, section, *arguments.error)) continue;
+    tell(listener, section);
     for (const int worker : workers) run_as(worker, section);
     take_over(binding, section, arguments, arena);
   }
@@ -207,16 +217,16 @@ std::optional<std::chrono::nanoseconds> patience_for(const Binding& binding) {
 
 /// What worker 0 does. Nobody waits for it before the second section, so it begins at once and sees then who has come.
 /// Whether all have.
-bool lead(const Binding& binding, KernelArguments& arguments, std::byte* arena) {
+bool lead(const Binding& binding, KernelArguments& arguments, std::byte* arena, JobListener* listener) {
   const std::span<const Section> sections = binding.sections;
   const auto patience = patience_for(binding);
-  work(binding, patience ? sections.first(1) : sections, false, arguments, arena);
+  work(binding, patience ? sections.first(1) : sections, false, arguments, arena, listener);
   if (!patience) return true;
   ThreadPool& pool = ThreadPool::global();
   const bool are_here = sections.size() == 1 ? pool.others_leave_shortly() : arguments.member->barrier->wait_shortly(0);
   const std::span<const int> absent = are_here ? std::span<const int>() : pool.call_off_absent(*patience);
-  if (absent.empty()) work(binding, sections.subspan(1), !are_here, arguments, arena);
-  else stand_in(binding, absent, arguments, arena);
+  if (absent.empty()) work(binding, sections.subspan(1), !are_here, arguments, arena, listener);
+  else stand_in(binding, absent, arguments, arena, listener);
   return absent.empty();
 }
 
@@ -224,9 +234,10 @@ KernelArguments arguments_of(const TeamMember& member, const Binding& binding, v
   return {slots, binding.dimensions.data(), nullptr, nullptr, &error, 0, &member};
 }
 
-void run_alone(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error) {
+void run_alone(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error,
+               JobListener* listener = nullptr) {
   KernelArguments arguments = arguments_of(alone, binding, slots, error);
-  run_in_order(arguments, arena, binding.jobs.data(), binding.jobs.data() + binding.jobs.size());
+  run_in_order(arguments, arena, binding.jobs.data(), binding.jobs.data() + binding.jobs.size(), listener);
 }
 
 /// Where the members of a team meet and what each has yet to do.
@@ -261,22 +272,22 @@ void TeamMember::end_turn() const {
   if (team > 1) barrier->end_turn(worker);
 }
 
-bool execute(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error) {
+bool execute(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error, JobListener* listener) {
   if (binding.team == 1) {
     const KernelFloats flush;
-    run_alone(binding, slots, arena, error);
+    run_alone(binding, slots, arena, error, listener);
     return true;
   }
   bool by_team = false;
   const auto part = [&, meeting = &meeting_of(binding.team)](int worker, int team) {
     if (team != binding.team) {  // the pool is busy, or was made smaller just now
-      if (worker == 0) run_alone(binding, slots, arena, error);
+      if (worker == 0) run_alone(binding, slots, arena, error, listener);
       return;
     }
     const TeamMember member{worker, team, &meeting->barrier, meeting->shares.data()};
     KernelArguments arguments = arguments_of(member, binding, slots, error);
     try {
-      if (worker == 0) by_team = lead(binding, arguments, arena);
+      if (worker == 0) by_team = lead(binding, arguments, arena, listener);
       else work(binding, binding.sections, false, arguments, arena);
     } catch (...) {
       for (Share& share : meeting->shares) share.clear();

@@ -1,5 +1,5 @@
-/// How long the kernels of a program really take, where somebody asked: a clock around each part of each thunk. What
-/// nobody asked for costs nothing, since only measured jobs go through run_measured.
+/// Measured times of the kernels of a program: a clock around each part of each thunk. They cost nothing unless
+/// somebody asks, since only measured jobs go through run_measured.
 #pragma once
 #include <atomic>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace gradus {
 
-/// Of one program, whatever the sizes of its runs: per thunk, and of whole runs.
+/// The times of one program, whatever the sizes of its runs: per thunk, and of whole runs.
 class KernelTimes {
  public:
   struct Entry {

@@ -79,8 +79,7 @@ void NestedProgram::copy_outputs(std::span<const void* const> inputs, std::span<
                                  std::int64_t begin, std::int64_t end, std::int64_t rows) const {
   for (const std::size_t k : copied_) {
     const OutputSource& source = binding_->outputs[k];
-    const void* from = source.input >= 0 ? inputs[static_cast<std::size_t>(source.input)]
-                                         : outputs[static_cast<std::size_t>(source.earlier)];
+    const void* from = source.input >= 0 ? inputs[at(source.input)] : outputs[at(source.earlier)];
     const std::int64_t row = output_bytes_[k] / rows, rest = output_bytes_[k] % rows;
     const std::int64_t first = begin * row + begin * rest / rows, last = end * row + end * rest / rows;
     if (from != outputs[k])

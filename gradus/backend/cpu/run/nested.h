@@ -15,17 +15,18 @@ class NestedProgram {
 
   explicit operator bool() const { return static_cast<bool>(program_); }
   const CpuProgram& program() const { return *program_; }
-  /// Of memory that runs need; a multiple of 64.
+  /// The bytes of memory that runs need; a multiple of 64.
   std::int64_t bytes() const { return bytes_; }
-  /// The same of a program with so many slots and such an arena, for as many threads as now.
+  /// bytes() for a program with so many slots and such an arena, for as many threads as now.
   static std::int64_t bytes_for(std::int64_t slots, std::int64_t arena_bytes);
-  /// How many workers are worth it, and whether data can make it fail.
+  /// The number of workers that are worth it, and whether data can make it fail.
   int team() const { return binding_->team; }
-  /// What a run takes on one thread, estimated, and how often those who run it meet.
+  /// The nanoseconds of a run on one thread, estimated, and how often its members meet.
   double cost_ns() const { return binding_->cost_ns; }
   std::int64_t meetings() const { return binding_->by_rows.jobs.empty() ? std::ssize(binding_->jobs) : 0; }
   bool may_fail() const { return may_fail_; }
-  /// Whether this member reads of what is handed on, and writes, nothing but rows of its own: nobody waits in run().
+  /// True if this member reads and writes nothing but rows of its own of the values that are handed on. Then nobody
+  /// waits in run().
   bool keeps_apart(const TeamMember& member) const;
   /// Lays out `memory`, which is aligned to 64 bytes and which nobody uses any more, before the first run in it.
   void prepare(const TeamMember& member, std::byte* memory) const;
@@ -34,7 +35,7 @@ class NestedProgram {
   /// are at fault.
   [[nodiscard]] bool run(const TeamMember& member, std::byte* memory, std::span<const void* const> inputs,
                          std::span<void* const> outputs) const;
-  /// What failed.
+  /// The exception of a run that failed.
   std::exception_ptr failure(std::byte* memory) const;
 
  private:

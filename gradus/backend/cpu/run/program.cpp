@@ -2,11 +2,17 @@
 #include "gradus/backend/cpu/run/program.h"
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <limits>
 #include <mutex>
+#include <optional>
+#include <utility>
 #include "gradus/backend/cpu/run/executor.h"
 #include "gradus/backend/cpu/run/kernel_times.h"
+#include "gradus/backend/run_listener.h"
 #include "gradus/base/of_thread.h"
 #include "gradus/base/thread_pool.h"
+#include "gradus/graph/call_context.h"
 #include "gradus/graph/scope.h"
 #include "gradus/tensor/heap.h"
 
@@ -80,6 +86,8 @@ struct CpuProgram::State {
   }
 
   void run(const Binding& binding, std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>> outputs) const;
+  /// Of each output the last job that writes it; -1: it is there before.
+  std::vector<int> last_jobs(const Binding& binding) const;
   void add_times(const Binding& binding, std::vector<Kernel>& kernels) const;
   void add_memory(const Binding& binding, std::vector<Kernel>& kernels) const;
   void add_measured(std::vector<Kernel>& kernels, double calls) const;
@@ -96,19 +104,51 @@ int threads_for(const Binding& binding) {
   return pool.threads_for_short_work();
 }
 
+/// Tells a RunListener of outputs when the last job that writes them is done.
+class OutputsInJobs final : public JobListener {
+ public:
+  OutputsInJobs(RunListener& listener, std::span<const Ref<Buffer>> outputs, std::vector<int> last_jobs)
+      : listener_(listener), outputs_(outputs), last_jobs_(std::move(last_jobs)) {
+    for (std::size_t k = 0; k < outputs_.size(); ++k) waiting_.push_back(k);
+    std::ranges::stable_sort(waiting_, {}, [&](std::size_t k) { return last_jobs_[k]; });
+  }
+  void done_before(int job) noexcept override {
+    if (problem_) return;
+    try {
+      for (; next_ < waiting_.size() && last_jobs_[waiting_[next_]] < job; ++next_)
+        listener_.made(waiting_[next_], outputs_[waiting_[next_]]);
+      listener_.between();
+    } catch (...) { problem_ = std::current_exception(); }
+  }
+  /// Throws what the listener has thrown.
+  void finish() {
+    done_before(std::numeric_limits<int>::max());
+    if (problem_) std::rethrow_exception(problem_);
+  }
+
+ private:
+  RunListener& listener_;
+  const std::span<const Ref<Buffer>> outputs_;
+  const std::vector<int> last_jobs_;  // of each output: the last one that writes it
+  std::vector<std::size_t> waiting_;  // outputs in the order in which they are complete
+  std::size_t next_ = 0;
+  std::exception_ptr problem_;
+};
+
 /// Runs it, and tells those who decide how many threads short programs get.
-void execute_noting(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error) {
+void execute_noting(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error,
+                    JobListener* listener) {
   ThreadPool& pool = ThreadPool::global();
   TeamChoice* const choice = binding.choice.get();
   const bool chosen = choice && choice->threads() == pool.threads() &&
                       binding.threads == (choice->prefers_alone() ? 1 : choice->threads());
   if (chosen && choice->is_measuring()) {
     const auto began = std::chrono::steady_clock::now();
-    const bool by_team = execute(binding, slots, arena, error) && binding.threads > 1;
+    const bool by_team = execute(binding, slots, arena, error, listener) && binding.threads > 1;
     const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - began;
     choice->note(by_team, took.count());
   } else {
-    execute(binding, slots, arena, error);
+    execute(binding, slots, arena, error, listener);
     if (chosen) choice->note();
   }
   if (binding.is_short) pool.did_short_work(binding.cost_ns);
@@ -121,8 +161,7 @@ void CpuProgram::State::run(const Binding& binding, std::span<const Ref<Buffer>>
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const OutputSource& source = binding.outputs[k];
     if (source.slot < 0) {
-      outputs[k] = source.input >= 0 ? inputs[static_cast<std::size_t>(source.input)]
-                                     : outputs[static_cast<std::size_t>(source.earlier)];
+      outputs[k] = source.input >= 0 ? inputs[at(source.input)] : outputs[at(source.earlier)];
       continue;
     }
     if (!outputs[k]) outputs[k] = Buffer::allocate(source.bytes);
@@ -142,15 +181,36 @@ void CpuProgram::State::run(const Binding& binding, std::span<const Ref<Buffer>>
   if (lowered.times) lowered.times->add_team(binding.team);
   const TimedRun timed(lowered.times ? &lowered.times->whole() : nullptr);
   ErrorWord error;
-  execute_noting(binding, slots, memory, error);
+  std::optional<OutputsInJobs> listener;
+  if (RunListener* const told = std::exchange(CallContext::here().run_listener, nullptr))
+    listener.emplace(*told, outputs, last_jobs(binding));
+  execute_noting(binding, slots, memory, error, listener ? &*listener : nullptr);
   if (error.thunk.load(std::memory_order_relaxed) != -1) [[unlikely]]
     std::rethrow_exception(failure(binding, error));
+  if (listener) listener->finish();
+}
+
+std::vector<int> CpuProgram::State::last_jobs(const Binding& binding) const {
+  PerValue<int> of_values(*graph, -1);
+  for (std::size_t j = 0; j < binding.jobs.size(); ++j) {
+    const auto thunk = static_cast<std::size_t>(binding.jobs[j].thunk);
+    for (const int value : steps[static_cast<std::size_t>(lowered.thunks[thunk].step)].outputs)
+      of_values[value] = std::max(of_values[value], static_cast<int>(j));
+  }
+  for (const Inside& inside : binding.inside)
+    of_values[inside.output] = std::max(of_values[inside.output], of_values[inside.value]);
+  std::vector<int> last;
+  for (const OutputSource& source : binding.outputs)
+    last.push_back(source.slot >= 0      ? of_values[source.slot]
+                   : source.earlier >= 0 ? last[static_cast<std::size_t>(source.earlier)]
+                                         : -1);
+  return last;
 }
 
 std::exception_ptr CpuProgram::State::failure(const Binding& binding, const ErrorWord& error) const {
   if (error.nested) return error.nested;
   const auto thunk = static_cast<std::size_t>(error.thunk.load());
-  const Step& step = steps[static_cast<std::size_t>(lowered.thunks[thunk].step)];
+  const Step& step = steps[at(lowered.thunks[thunk].step)];
   const Value& value = (*graph)[step.members.front()];
   std::string message = with_number(binding.failures[thunk], "{value}", error.value);
   message = with_number(std::move(message), "{index}", error.index);
@@ -166,8 +226,8 @@ void CpuProgram::State::add_times(const Binding& binding, std::vector<Kernel>& k
     const bool together = !section.alone && binding.team > 1;
     if (together) ++stage;
     for (int i = section.first; i < section.last; ++i) {
-      const Job& job = binding.jobs[static_cast<std::size_t>(i)];
-      const auto k = static_cast<std::size_t>(lowered.thunks[static_cast<std::size_t>(job.thunk)].step);
+      const Job& job = binding.jobs[at(i)];
+      const auto k = static_cast<std::size_t>(lowered.thunks[at(job.thunk)].step);
       kernels[k].seconds += job.cost * 1e-9;
       if (seen[k]) continue;
       seen[k] = true;
@@ -182,14 +242,14 @@ void CpuProgram::State::add_memory(const Binding& binding, std::vector<Kernel>& 
   for (std::size_t i = 0; i < binding.temporaries.size(); ++i) {
     const Temporary& t = schedule.temporaries[i];
     if (t.last < t.first) continue;  // of a step without work
-    alive[static_cast<std::size_t>(t.first)] += binding.bytes[i];
-    alive[static_cast<std::size_t>(binding.last_stages[i]) + 1] -= binding.bytes[i];
+    alive[at(t.first)] += binding.bytes[i];
+    alive[at(binding.last_stages[i]) + 1] -= binding.bytes[i];
   }
   std::int64_t bytes = 0;
   for (std::size_t stage = 0; stage < schedule.stages.size(); ++stage) {
     bytes += alive[stage];
     for (int t : schedule.stages[stage]) {
-      Kernel& kernel = kernels[static_cast<std::size_t>(lowered.thunks[static_cast<std::size_t>(t)].step)];
+      Kernel& kernel = kernels[at(lowered.thunks[at(t)].step)];
       kernel.bytes_alive = std::max(kernel.bytes_alive, static_cast<std::size_t>(bytes));
     }
   }
@@ -199,7 +259,7 @@ void CpuProgram::State::add_memory(const Binding& binding, std::vector<Kernel>& 
 void CpuProgram::State::add_measured(std::vector<Kernel>& kernels, double calls) const {
   if (!lowered.times || calls == 0) return;
   for (std::size_t t = 0; t < lowered.thunks.size(); ++t) {
-    Kernel& kernel = kernels[static_cast<std::size_t>(lowered.thunks[t].step)];
+    Kernel& kernel = kernels[at(lowered.thunks[t].step)];
     const KernelTimes::Entry& entry = lowered.times->thunk(t);
     auto nanoseconds = static_cast<double>(entry.nanoseconds.load(std::memory_order_relaxed));
     for (const auto& nested : lowered.thunks[t].nested)
@@ -315,7 +375,7 @@ std::vector<Kernel> CpuProgram::State::kernels(const Binding& binding, std::span
     kernel.narrow = calls && std::ranges::any_of(called.in, [&](int i) { return is_narrow((*s.graph)[i].spec.dtype); });
   }
   for (std::size_t t = 0; t < s.lowered.thunks.size(); ++t) {
-    Kernel& kernel = kernels[static_cast<std::size_t>(s.lowered.thunks[t].step)];
+    Kernel& kernel = kernels[at(s.lowered.thunks[t].step)];
     if (kernel.name.empty()) kernel.name = s.lowered.thunks[t].label;
     kernel.flops += static_cast<double>(binding.flops[t]);
   }

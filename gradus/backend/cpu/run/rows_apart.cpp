@@ -9,23 +9,21 @@
 namespace gradus {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 class Rows {
  public:
   Rows(const Graph& graph, const LoopBody& body, std::span<const std::int64_t> symbols)
-      : graph_(graph), body_(body), symbols_(symbols), is_written_(at(graph.size())) {}
+      : graph_(graph), body_(body), symbols_(symbols), is_written_(graph) {}
 
   std::int64_t find() {
     for (int carry : body_.carries) {
       const int input = graph_.inputs[at(carry)];
       const Shape shape = shape_of(input);
       rows_ = std::gcd(rows_, shape.rank() == 0 ? 1 : shape[0]);
-      is_written_[at(input)] = true;
+      is_written_[input] = true;
     }
     if (rows_ <= 1) return 0;
     for (const Step& step : body_.steps)
-      for (int output : step.outputs) is_written_[at(output)] = true;
+      for (int output : step.outputs) is_written_[output] = true;
     return std::ranges::all_of(body_.steps, [&](const Step& step) { return keeps_apart(step); }) ? rows_ : 0;
   }
 
@@ -50,7 +48,7 @@ class Rows {
     if (std::ranges::any_of(step.members, [&](int i) { return is_column_reduction(graph_[i]); })) return false;
     if (!has_rows(evaluate(step.space[0]))) return false;
     return std::ranges::all_of(reads_of(graph_, step), [&](const Read& read) {
-      return !is_written_[at(read.storage)] ||
+      return !is_written_[read.storage] ||
              (!read.is_table && stays_in_row(walk_of(graph_, read.operand), size_of_value(read.storage)));
     });
   }
@@ -75,7 +73,7 @@ class Rows {
   /// Of a batch of matrices times one, which is one tall product.
   bool product_keeps_apart(const Matmul& product, int value) const {
     const int a = graph_[value].in[0], b = graph_[value].in[1];
-    if (product.transpose_a || graph_[b].spec.shape.rank() != 2 || is_written_[at(storage_of(graph_, b))]) return false;
+    if (product.transpose_a || graph_[b].spec.shape.rank() != 2 || is_written_[storage_of(graph_, b)]) return false;
     const Shape all = shape_of(a);
     return all.size() > 0 && has_rows(all.size() / all[-1]);
   }
@@ -90,7 +88,7 @@ class Rows {
   const Graph& graph_;
   const LoopBody& body_;
   const std::span<const std::int64_t> symbols_;
-  std::vector<bool> is_written_;  // per value: in its own memory, in the loop
+  PerValue<bool> is_written_;  // in its own memory, in the loop
   std::int64_t rows_ = 0;
 };
 

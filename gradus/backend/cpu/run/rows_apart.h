@@ -1,5 +1,5 @@
-/// Whether the rows of what a loop carries ever meet in its body. Where they do not, as the examples of a batch in a
-/// recurrent network, each member of a team goes through all iterations with rows of its own and waits for nobody.
+/// Loops whose rows stay apart: the rows of the carried values never meet in the body, as the examples of a batch in a
+/// recurrent network. Then each member of a team goes through all iterations with rows of its own and waits for nobody.
 #pragma once
 #include "gradus/compiler/steps.h"
 

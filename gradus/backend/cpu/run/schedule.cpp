@@ -16,7 +16,7 @@ std::vector<std::size_t> places_of(std::span<const Temporary> temporaries) {
   for (std::size_t i = 0; i < temporaries.size(); ++i) {
     const int over = temporaries[i].over;
     internal_check(over < static_cast<int>(i), "a temporary lies in the memory of a later one");
-    places[i] = over < 0 ? i : places[static_cast<std::size_t>(over)];
+    places[i] = over < 0 ? i : places[at(over)];
   }
   return places;
 }
@@ -30,12 +30,11 @@ class Stager {
         thunks_(thunks),
         staging_(staging),
         in_place_(sharing.in_place),
-        maker_(static_cast<std::size_t>(graph.size()), -1),
-        overwritten_by_(static_cast<std::size_t>(graph.size())),
-        after_readers_(static_cast<std::size_t>(graph.size())) {
-    thunks_of_.resize(steps.size());
-    for (std::size_t t = 0; t < thunks.size(); ++t)
-      thunks_of_[static_cast<std::size_t>(thunks[t].step)].push_back(static_cast<int>(t));
+        maker_(graph, -1),
+        thunks_of_(steps.size()),
+        overwritten_by_(graph),
+        after_readers_(graph) {
+    for (std::size_t t = 0; t < thunks.size(); ++t) thunks_of_[thunks[t].step].push_back(static_cast<int>(t));
     for (std::size_t k = 0; k < graph.outputs.size(); ++k)
       if (sharing.may_overwrite[k] >= 0) overwrites(storage_of(graph, graph.outputs[k]), sharing.may_overwrite[k]);
     schedule_.inside = sharing.inside;
@@ -65,15 +64,14 @@ class Stager {
     std::vector<int> reads;    // storages
   };
 
-  void overwrites(int output, int input) { overwritten_by_[static_cast<std::size_t>(output)].push_back(input); }
+  void overwrites(int output, int input) { overwritten_by_[output].push_back(input); }
 
   void place(int s) {
-    const Step& step = steps_[static_cast<std::size_t>(s)];
+    const Step& step = steps_[at(s)];
     Span span;
     if (staging_ == Staging::in_order) span.first = static_cast<int>(schedule_.stages.size());
     const auto comes_after = [&](int value) {
-      if (const int maker = maker_[static_cast<std::size_t>(value)]; maker >= 0)
-        span.first = std::max(span.first, spans_[static_cast<std::size_t>(maker)].last + 1);
+      if (const int maker = maker_[value]; maker >= 0) span.first = std::max(span.first, spans_[maker].last + 1);
     };
     for (const Read& read : reads_of(graph_, step)) {
       span.reads.push_back(read.storage);
@@ -81,18 +79,18 @@ class Stager {
     }
     for (int awaited : waits_of(graph_, step)) comes_after(awaited);
     for (int output : step.outputs)
-      for (int input : overwritten_by_[static_cast<std::size_t>(output)])
-        span.first = std::max({span.first, after_readers_[static_cast<std::size_t>(input)], after_failures_});
-    const std::vector<int>& thunks = thunks_of_[static_cast<std::size_t>(s)];
+      for (int input : overwritten_by_[output])
+        span.first = std::max({span.first, after_readers_[input], after_failures_});
+    const std::vector<int>& thunks = thunks_of_[s];
     span.last = span.first + static_cast<int>(thunks.size()) - 1;
     for (std::size_t i = 0; i < thunks.size(); ++i) {
       const std::size_t stage = static_cast<std::size_t>(span.first) + i;
       if (schedule_.stages.size() <= stage) schedule_.stages.resize(stage + 1);
       schedule_.stages[stage].push_back(thunks[i]);
     }
-    for (int i : step.members) maker_[static_cast<std::size_t>(i)] = s;
+    for (int i : step.members) maker_[i] = s;
     for (int storage : span.reads) {
-      int& after = after_readers_[static_cast<std::size_t>(storage)];
+      int& after = after_readers_[storage];
       after = std::max(after, span.last + 1);
     }
     if (may_fail(graph_, step)) after_failures_ = std::max(after_failures_, span.last + 1);
@@ -100,21 +98,18 @@ class Stager {
   }
 
   void add_temporaries() {
-    std::vector<int> last_use(static_cast<std::size_t>(graph_.size()), -1);
+    PerValue<int> last_use(graph_, -1);
     for (const Span& span : spans_)
-      for (int storage : span.reads)
-        last_use[static_cast<std::size_t>(storage)] = std::max(last_use[static_cast<std::size_t>(storage)], span.last);
-    std::vector<bool> yielded(static_cast<std::size_t>(graph_.size()));
-    for (int o : graph_.outputs) yielded[static_cast<std::size_t>(storage_of(graph_, o))] = true;
-    for (const Inside& inside : schedule_.inside) yielded[static_cast<std::size_t>(inside.value)] = true;
+      for (int storage : span.reads) last_use[storage] = std::max(last_use[storage], span.last);
+    PerValue<bool> yielded(graph_);
+    for (int o : graph_.outputs) yielded[storage_of(graph_, o)] = true;
+    for (const Inside& inside : schedule_.inside) yielded[inside.value] = true;
     for (std::size_t s = 0; s < steps_.size(); ++s) {
       const Span& span = spans_[s];
       for (int i : steps_[s].outputs)
-        if (!yielded[static_cast<std::size_t>(i)])
-          schedule_.temporaries.push_back(
-              {i, -1, span.first, std::max(span.last, last_use[static_cast<std::size_t>(i)])});
+        if (!yielded[i]) schedule_.temporaries.push_back({i, -1, span.first, std::max(span.last, last_use[i])});
       for (int t : thunks_of_[s])  // all thunks of a step share one scratch
-        if (const Thunk& thunk = thunks_[static_cast<std::size_t>(t)]; thunk.shared_slot >= 0) {
+        if (const Thunk& thunk = thunks_[at(t)]; thunk.shared_slot >= 0) {
           schedule_.temporaries.push_back({thunk.shared_slot, t, span.first, span.last});
           break;
         }
@@ -124,35 +119,34 @@ class Stager {
   /// What a step writes may take the memory of a temporary that no other step reads from then on, if the step reads
   /// each element before it writes the same one.
   void write_in_place() {
-    std::vector<int> temporary_of(static_cast<std::size_t>(graph_.size()), -1);
+    PerValue<int> temporary_of(graph_, -1);
     for (std::size_t i = 0; i < schedule_.temporaries.size(); ++i)
-      if (const Temporary& t = schedule_.temporaries[i]; t.thunk < 0)
-        temporary_of[static_cast<std::size_t>(t.slot)] = static_cast<int>(i);
+      if (const Temporary& t = schedule_.temporaries[i]; t.thunk < 0) temporary_of[t.slot] = static_cast<int>(i);
     struct Readers {
       int last = -1;           // the step that reads it last, until
       int end = -1;            // this stage, and
       int end_of_others = -1;  // when the others have
     };
-    std::vector<Readers> readers(static_cast<std::size_t>(graph_.size()));
+    PerValue<Readers> readers(graph_);
     for (std::size_t s = 0; s < steps_.size(); ++s)
       for (int storage : spans_[s].reads) {
-        Readers& known = readers[static_cast<std::size_t>(storage)];
+        Readers& known = readers[storage];
         if (known.last == static_cast<int>(s)) continue;
         known.end_of_others = std::max(known.end_of_others, std::min(known.end, spans_[s].last));
         if (spans_[s].last > known.end) known = {static_cast<int>(s), spans_[s].last, known.end_of_others};
       }
-    std::vector<bool> taken(schedule_.temporaries.size());
+    Numbered<bool> taken(schedule_.temporaries.size());
     for (Temporary& t : schedule_.temporaries) {
-      const int writer = t.thunk < 0 ? maker_[static_cast<std::size_t>(t.slot)] : -1;
+      const int writer = t.thunk < 0 ? maker_[t.slot] : -1;
       if (writer < 0 || t.last < t.first) continue;
-      for (int storage : spans_[static_cast<std::size_t>(writer)].reads) {
-        const int from = temporary_of[static_cast<std::size_t>(storage)];
-        const Readers& known = readers[static_cast<std::size_t>(storage)];
-        if (from < 0 || taken[static_cast<std::size_t>(from)] || known.last != writer ||
-            known.end_of_others >= t.first || !may_take(writer, t.slot, storage))
+      for (int storage : spans_[writer].reads) {
+        const int from = temporary_of[storage];
+        const Readers& known = readers[storage];
+        if (from < 0 || taken[from] || known.last != writer || known.end_of_others >= t.first ||
+            !may_take(writer, t.slot, storage))
           continue;
         t.over = from;
-        taken[static_cast<std::size_t>(from)] = true;
+        taken[from] = true;
         break;
       }
     }
@@ -169,11 +163,11 @@ class Stager {
     for (const Temporary& t : all) last.push_back(t.last);
     const std::vector<std::size_t> places = places_of(all);
     for (std::size_t i = 0; i < all.size(); ++i) last[places[i]] = std::max(last[places[i]], all[i].last);
-    std::vector<std::int64_t> bytes(schedule_.stages.size() + 1);
+    Numbered<std::int64_t> bytes(schedule_.stages.size() + 1);
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].over >= 0 || last[i] < all[i].first) continue;
-      bytes[static_cast<std::size_t>(all[i].first)] += usual_bytes(all[i]);
-      bytes[static_cast<std::size_t>(last[i]) + 1] -= usual_bytes(all[i]);
+      bytes[all[i].first] += usual_bytes(all[i]);
+      bytes[last[i] + 1] -= usual_bytes(all[i]);
     }
     for (std::size_t s = 1; s < bytes.size(); ++s) bytes[s] += bytes[s - 1];
     return bytes;
@@ -190,14 +184,13 @@ class Stager {
     for (std::size_t s = 0; s < steps_.size(); ++s)
       if (spans_[s].first == stage && spans_[s].last >= stage) begun.push_back(static_cast<int>(s));
     if (begun.size() < 2 || *fullest < least_bytes) return false;
-    const std::vector<std::int64_t> freed = freed_by_steps(stage), made = made_by_steps(stage);
+    const Numbered<std::int64_t> freed = freed_by_steps(stage), made = made_by_steps(stage);
     const std::int64_t made_by_all = std::accumulate(made.begin(), made.end(), std::int64_t{0});
     int first = -1;
     std::int64_t most_gained = *fullest / least_share;
     for (int s : begun) {
-      const std::int64_t made_by_others = made_by_all - made[static_cast<std::size_t>(s)];
-      if (const std::int64_t gained = std::min(freed[static_cast<std::size_t>(s)], made_by_others);
-          gained > most_gained)
+      const std::int64_t made_by_others = made_by_all - made[s];
+      if (const std::int64_t gained = std::min(freed[s], made_by_others); gained > most_gained)
         first = s, most_gained = gained;
     }
     if (first < 0) return false;
@@ -215,54 +208,52 @@ class Stager {
   }
   /// The first thunks of these steps go from a stage into the next one, which has just been put in.
   void delay(std::span<const int> steps, int stage) {
-    std::vector<int>& from = schedule_.stages[static_cast<std::size_t>(stage)];
-    std::vector<int>& to = schedule_.stages[static_cast<std::size_t>(stage) + 1];
-    std::vector<bool> goes(thunks_.size());
+    std::vector<int>& from = schedule_.stages[at(stage)];
+    std::vector<int>& to = schedule_.stages[at(stage) + 1];
+    Numbered<bool> goes(thunks_.size());
     for (int s : steps) {
-      Span& span = spans_[static_cast<std::size_t>(s)];
+      Span& span = spans_[s];
       span.last = std::max(span.last, stage + 1), span.first = stage + 1;
-      to.push_back(thunks_of_[static_cast<std::size_t>(s)].front());
-      goes[static_cast<std::size_t>(to.back())] = true;
+      to.push_back(thunks_of_[s].front());
+      goes[to.back()] = true;
     }
-    std::erase_if(from, [&](int thunk) { return goes[static_cast<std::size_t>(thunk)]; });
+    std::erase_if(from, [&](int thunk) { return goes[thunk]; });
   }
   /// Bytes that each step alone reads as late as in this stage.
-  std::vector<std::int64_t> freed_by_steps(int stage) const {
+  Numbered<std::int64_t> freed_by_steps(int stage) const {
     constexpr int nobody = -1, several = -2;
-    std::vector<int> reader(static_cast<std::size_t>(graph_.size()), nobody);  // per storage: who is left
+    PerValue<int> reader(graph_, nobody);  // of storages: who is left
     for (std::size_t s = 0; s < steps_.size(); ++s) {
       if (spans_[s].last < stage) continue;
       for (int storage : spans_[s].reads) {
-        int& known = reader[static_cast<std::size_t>(storage)];
+        int& known = reader[storage];
         if (known != static_cast<int>(s)) known = known == nobody ? static_cast<int>(s) : several;
       }
     }
-    std::vector<bool> is_written_over(schedule_.temporaries.size());
+    Numbered<bool> is_written_over(schedule_.temporaries.size());
     for (const Temporary& t : schedule_.temporaries)
-      if (t.over >= 0) is_written_over[static_cast<std::size_t>(t.over)] = true;
-    std::vector<std::int64_t> bytes(steps_.size());
+      if (t.over >= 0) is_written_over[t.over] = true;
+    Numbered<std::int64_t> bytes(steps_.size());
     for (std::size_t i = 0; i < schedule_.temporaries.size(); ++i) {
       const Temporary& t = schedule_.temporaries[i];
       if (t.thunk >= 0 || t.last != stage || is_written_over[i]) continue;
-      const int s = reader[static_cast<std::size_t>(t.slot)];
-      if (s >= 0 && spans_[static_cast<std::size_t>(s)].last == stage)
-        bytes[static_cast<std::size_t>(s)] += usual_bytes(t);
+      const int s = reader[t.slot];
+      if (s >= 0 && spans_[s].last == stage) bytes[s] += usual_bytes(t);
     }
     return bytes;
   }
   /// Bytes that each step begins to write in this stage, in memory of its own.
-  std::vector<std::int64_t> made_by_steps(int stage) const {
-    std::vector<std::int64_t> bytes(steps_.size());
+  Numbered<std::int64_t> made_by_steps(int stage) const {
+    Numbered<std::int64_t> bytes(steps_.size());
     for (const Temporary& t : schedule_.temporaries)
-      if (t.thunk < 0 && t.first == stage && t.over < 0)
-        bytes[static_cast<std::size_t>(maker_[static_cast<std::size_t>(t.slot)])] += usual_bytes(t);
+      if (t.thunk < 0 && t.first == stage && t.over < 0) bytes[maker_[t.slot]] += usual_bytes(t);
     return bytes;
   }
 
   bool may_take(int writer, int value, int storage) const {
     const Spec &written = graph_[value].spec, &read = graph_[storage].spec;
     if (written.dtype != read.dtype || written.shape.size() != read.shape.size()) return false;
-    return may_write_over(graph_, steps_[static_cast<std::size_t>(writer)], value, storage);
+    return may_write_over(graph_, steps_[at(writer)], value, storage);
   }
 
   const Graph& graph_;
@@ -270,12 +261,12 @@ class Stager {
   const std::vector<Thunk>& thunks_;
   const Staging staging_;
   const bool in_place_;
-  std::vector<int> maker_;  // per value: the step of which it is a member
-  std::vector<std::vector<int>> thunks_of_;
-  std::vector<std::vector<int>> overwritten_by_;  // per value: the storages in whose memory it is written
-  std::vector<int> after_readers_;                // per storage: the first stage after all that read it so far
-  int after_failures_ = 0;                        // the first stage after all that may fail so far
-  std::vector<Span> spans_;
+  PerValue<int> maker_;  // the step of which it is a member
+  Numbered<std::vector<int>> thunks_of_;
+  PerValue<std::vector<int>> overwritten_by_;  // the storages in whose memory it is written
+  PerValue<int> after_readers_;                // of storages: the first stage after all that read it so far
+  int after_failures_ = 0;                     // the first stage after all that may fail so far
+  Numbered<Span> spans_;
   StagePlan schedule_;
 };
 

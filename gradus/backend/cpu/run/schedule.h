@@ -1,4 +1,5 @@
-/// Which thunks run side by side: stages with a barrier between them. Decided once for a program, for all extents.
+/// The schedule of a program: which thunks run side by side, in stages with a barrier between them. It is decided once,
+/// for all extents.
 #pragma once
 #include "gradus/backend/cpu/run/program.h"
 
@@ -24,8 +25,7 @@ struct StagePlan {
 StagePlan plan_stages(const Graph& graph, const std::vector<Step>& steps, const Sharing& sharing,
                       const std::vector<Thunk>& thunks, Staging staging);
 
-/// What the temporaries need, in their order, each in memory of its own. `scratch_of(thunk)`: what the thunks of its
-/// step share.
+/// The live ranges of the temporaries, in their order. `scratch_of(thunk)`: memory that the thunks of its step share.
 std::vector<Interval> intervals_of(const Graph& graph, const StagePlan& schedule, std::span<const std::int64_t> symbols,
                                    const std::function<std::int64_t(int thunk)>& scratch_of);
 

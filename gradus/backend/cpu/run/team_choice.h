@@ -1,7 +1,7 @@
-/// Whether a small program takes less time with its team or on the caller alone. The cost model knows what is computed,
-/// not which lines of memory go from core to core between kernels, nor how far apart the cores are: of 784-128-10 two
-/// threads make a step of 16 rows in 0.6 of the time, of 128-128-128-1 one of 32 rows in 1.9 times as much. So it is
-/// run both ways, and again after many runs.
+/// TeamChoice: whether a small program takes less time with its team or on the caller alone. The cost model knows what
+/// is computed. It does not know which lines of memory go from core to core between kernels, nor how far apart the
+/// cores are. Two threads take 0.6 of the time of one for a step of 784-128-10 with 16 rows, but 1.9 times as long for
+/// 128-128-128-1 with 32 rows. So a program is run both ways, and again after many runs.
 #pragma once
 #include <array>
 #include <atomic>
@@ -11,13 +11,13 @@ namespace gradus {
 /// Any number of threads may ask and tell at once; what is lost then is a sample.
 class TeamChoice {
  public:
-  /// Of a team of all these threads.
+  /// The choice for a team of all these threads.
   explicit TeamChoice(int threads) : threads_(threads) {}
   int threads() const { return threads_; }
 
   /// How to run next.
   bool prefers_alone() const { return alone_.load(std::memory_order_relaxed); }
-  /// Whether note() wants to know how long that takes.
+  /// True if note() wants to know how long that takes.
   bool is_measuring() const { return runs_.load(std::memory_order_relaxed) < measured_runs; }
   /// It ran that way.
   void note(bool by_team, double nanoseconds);

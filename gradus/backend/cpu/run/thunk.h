@@ -34,7 +34,7 @@ struct ErrorWord {
   std::exception_ptr nested = {};       // of a branch or a loop: what failed within
 };
 
-/// What a kernel sees.
+/// The arguments of a kernel.
 struct KernelArguments {
   void* const* slots;              // per value of the graph: where it lies
   const std::int64_t* dimensions;  // the extents of the program's symbolic dimensions, by DimensionTable position
@@ -85,7 +85,7 @@ struct BoundThunk {
   KernelFunction by_rows = nullptr;
   std::int64_t rows = 0;
   std::int64_t (*scratch_by_rows)(const void* data, std::int64_t rows) = nullptr;
-  /// What the thunk behind it, its second part, does when all of it is done; it has the same data.
+  /// The second part of the thunk, which runs when all of the first is done, on the same data.
   struct Second {
     std::int64_t extent = 0, bytes = 0, flops = 0, worker_scratch = 0;
   } second = {};
@@ -106,7 +106,7 @@ struct Thunk {
   std::int64_t shared_scratch = 0;  // bytes that live from the first to the last thunk of the step; a dimension.
   int shared_slot = -1;             // the slot (past the graph's values) that holds them
   std::string label;                // "add+relu+sum"
-  /// Of a branch or a loop: every worker calls it with the whole extent, and they run these together.
+  /// True for a branch or a loop: every worker calls it with the whole extent, and they run `nested` together.
   bool controls = false;
   std::vector<std::shared_ptr<const CpuProgram>> nested = {};
   std::string failure;     // what ErrorWord means here: "label {value} at index {index} is outside ..."

@@ -1,5 +1,6 @@
-/// What the emitter and the driver agree on about AMX: its tiles' numbers and sizes, and the functions over them. Tiles
-/// belong to a thread and keep their shapes and sums from a configuration until they are released. Strides are bytes.
+/// The interface between the emitter and the driver of AMX: numbers and sizes of its tiles, and the functions over
+/// them. Tiles belong to a thread. They keep their shapes and sums from a configuration until they are released.
+/// Strides are bytes.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-/// Blocks of operands as tiles read them.
+/// Packing: copies of blocks of operands in the layout that tiles read.
 #pragma once
 #include "gradus/backend/cpu/tiles/plan.h"
 
@@ -22,7 +22,7 @@ class Packer {
   std::int64_t b_apart() const { return (p_.b_column == 1 ? p_.b_row : p_.b_column) * plan_.element; }
   std::int64_t a_apart() const { return (plan_.a_by_rows() ? p_.a_row : p_.a_column) * plan_.element; }
 
-  // Of AMX: pairs of a are adjacent, and up to the end of a tile there are zeros.
+  // For AMX: pairs of a are adjacent, and up to the end of a tile there are zeros.
   void pair_rows_of_a(const char* source, std::int64_t apart, std::int64_t rows, std::int64_t k, char* target) const;
   void fill_up_a(std::int64_t rows, std::int64_t k, char* target) const;
   void fill_up_b(std::int64_t columns, std::int64_t k, char* target) const;

@@ -1,4 +1,4 @@
-/// How a product is cut: a function of its sizes, its strides and the instruction set alone.
+/// The plan of a matrix product: how it is cut into blocks. It depends on sizes, strides and the instruction set alone.
 #pragma once
 #include <algorithm>
 #include "gradus/backend/cpu/tiles/product.h"
@@ -7,7 +7,7 @@
 
 namespace gradus::cpu_backend {
 
-/// What tiles read.
+/// The form of the elements that tiles read.
 enum class Form : std::uint8_t {
   plain,    // elements as they are, a step is one k
   pairs,    // of bf16: a step is two k
@@ -77,12 +77,12 @@ struct Plan {
   std::int64_t a_group_bytes() const { return a_group_bytes_of(steps(depth)); }
   std::int64_t packed_a_bytes() const;
 
-  // Of bf16 that is widened: pairs lie in between, in the layout that tiles of pairs would read.
+  // For bf16 that is widened: pairs lie in between, in the layout that tiles of pairs would read.
   std::int64_t pair_panel_bytes() const { return b_panel_bytes_of((depth + 1) / 2); }
   std::int64_t pair_pitch_bytes() const { return a_pitch_bytes_of((depth + 1) / 2); }
   std::int64_t pairs_bytes() const;
 
-  /// Of a product that is followed: whether c lies in scratch, a piece at a time, and how.
+  /// For a product with an epilogue: whether c lies in scratch, a piece at a time, and how.
   bool has_pieces() const { return product.is_followed && product.k > 0 && pauses() == 1; }
   std::int64_t piece_pitch_bytes() const;
   std::int64_t piece_bytes() const;
@@ -99,17 +99,17 @@ struct Plan {
   };
   Scratch scratch() const;
 
-  // Of AMX: packed b waits in the second-level cache, and past it goes a row panel of a, so few k at a time that these
-  // stay in the first-level cache. Its panels are of one height, that of the tiles: a lower one takes the row before
-  // it along, or what lies behind it in packed a.
+  // For AMX: packed b waits in the second-level cache, and past it goes a row panel of a, so few k at a time that these
+  // stay in the first-level cache. Its panels are of one height, that of the tiles: a lower one takes the row before it
+  // along, or what lies behind it in packed a.
   std::int64_t height() const { return panel_rows + (taller_panels > 0); }
   std::int64_t amx_depth() const;
   std::int64_t sums_panel_bytes() const { return AmxTiles::most * AmxTiles::rows * width * size; }
   /// The last k of a row panel of a that is read in place, if they do not fill a tile.
   std::int64_t tail_bytes() const { return form != Form::amx || pack_a ? 0 : height() * AmxTiles::row_bytes; }
-  /// Whether sums and result differ.
+  /// True if sums and result differ.
   bool rounds() const { return form == Form::widened && !product.wide; }
-  /// What rounds sums to bf16.
+  /// The function that rounds sums to bf16.
   PackFunction round() const {
     return product.rounds_by_instruction && table->round_pairs ? table->round_pairs : table->round;
   }
@@ -119,7 +119,7 @@ struct Plan {
   std::int64_t a_pitch_bytes_of(std::int64_t steps) const;
   std::int64_t a_group_bytes_of(std::int64_t steps) const;
   void choose_packing();
-  /// Whether what follows gets whole rows: b then passes by in the order of its columns for every few panels.
+  /// True if what follows gets whole rows: b then passes by in the order of its columns for every few panels.
   bool has_whole_rows() const;
   /// Blocks of packed b are narrower than they may be where that would make too few units.
   void cut_columns();

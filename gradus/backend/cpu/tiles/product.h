@@ -44,7 +44,7 @@ struct Piece {
   std::int64_t rows, columns, pitch;  // elements from row to row
   std::int64_t first;                 // which element of all matrices c points to, counted along rows
 };
-/// What happens to each piece. It may not touch other elements of what a, b and c are.
+/// An epilogue, which is applied to each piece. It may not touch other elements of what a, b and c are.
 struct Epilogue {
   void (*run)(void* state, const Piece& piece) = nullptr;
   void* state = nullptr;
@@ -54,13 +54,13 @@ struct Epilogue {
 /// thread does best with one range.
 std::int64_t units(const Product&);
 
-/// Whether a product that is followed needs memory for all of c: sums that pause in memory. Else c may be null.
+/// True if a product with an epilogue needs memory for all of c, in which sums pause. Else c may be null.
 bool needs_c(const Product&);
 
-/// What one thread needs while it runs units, preferably aligned to 64 bytes. May be 0.
+/// The bytes that one thread needs while it runs units, preferably aligned to 64 bytes. May be 0.
 std::size_t scratch_bytes(const Product&);
 
-/// Whether it packs b, which every thread would do that has rows of its own.
+/// True if it packs b. Every thread with rows of its own would do so.
 bool packs_b(const Product&);
 
 /// Computes the elements of c that belong to units [begin, end), or to those of the share if there is one, and hands

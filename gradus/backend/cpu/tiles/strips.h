@@ -6,7 +6,7 @@
 
 namespace gradus::cpu_backend {
 
-/// What strips share; strides count elements, and one of those of a is 1 or both are what they are: nothing is packed.
+/// The sizes and strides that strips share. Strides count elements. Nothing is packed, so those of a may be any.
 struct Strips {
   DType dtype = f32;   // f32, f64, or an integer of 32 or 64 bits
   std::int64_t k = 0;  // steps of a run

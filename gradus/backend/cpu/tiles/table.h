@@ -1,5 +1,6 @@
-/// The functions that gradus_emit_tiles writes for one instruction set, and what the emitter and the drivers agree on:
-/// sizes of tiles, their arguments, the layout of packed panels. Strides are bytes here, elements everywhere else.
+/// The table of functions that gradus_emit_tiles writes for one instruction set, and the interface between the emitter
+/// and the drivers: sizes of tiles, their arguments, the layout of packed panels. Strides are bytes here, elements
+/// everywhere else.
 #pragma once
 #include <cstdint>
 #include "gradus/backend/cpu/tiles/amx.h"
@@ -14,7 +15,7 @@ struct TileSizes {
   bool fetches_packed_b;  // at each step; else that is left to the processor
 };
 inline constexpr TileSizes avx2_tiles{32, {12, 6}, false}, avx512_tiles{64, {24, 14}, true};
-/// Of each turn of a tile's loop, at which one line is fetched that is wanted later.
+/// The steps of each turn of a tile's loop. In each turn one line is fetched that is wanted later.
 inline constexpr int steps_at_once = 4;
 
 /// Where a run of steps begins: past a, and past b.
@@ -24,7 +25,7 @@ struct TileRun {
 /// One run, at the beginning: what products of matrices have.
 inline constexpr TileRun whole_run{};
 
-/// What the calls of a tile within one block share.
+/// The arguments that all calls of a tile within one block share.
 struct TileShape {
   std::int64_t k;              // steps of a run, at least 1
   std::int64_t a_row, a_step;  // a(row, step) is at row * a_row + step * a_step
@@ -51,7 +52,7 @@ inline constexpr std::int64_t steps_ahead = 8;
 using TileFunction = void (*)(const void* a, const void* b, void* c, const TileShape*, std::int64_t columns,
                               std::int64_t resume);
 
-/// Of pairs: a step is two k of bf16 that lie in 32 bits, the even one lower. The sums are f32 and take the odd one
+/// For pairs, a step is two k of bf16 that lie in 32 bits, the even one lower. The sums are f32 and take the odd one
 /// first, then the even one, each with one fma that flushes subnormals; c is of bf16, rounded to nearest even, and
 /// there is no resuming. Wide ones leave c as the sums are, f32, and resume.
 
@@ -63,13 +64,13 @@ struct PackShape {
   std::int64_t rows, columns, source_row, target_row, panel;
 };
 using PackFunction = void (*)(const void* source, void* target, const PackShape*);
-/// Of 16-bit elements the first kind of copy makes pairs of rows: those of element j of rows 2 i and 2 i + 1 are at
+/// For 16-bit elements the first kind of copy makes pairs of rows: those of element j of rows 2 i and 2 i + 1 are at
 /// target + (j / W) * panel + i * target_row + (j % W) * 4, the first one lower, 0 for a row 2 i + 1 that is missing.
 /// Rounding: [rows, columns] of f32, rows `source_row` apart, become bf16, `target_row` apart, to nearest even;
 /// subnormals there are none. Nothing outside is written.
 
 struct TileTable {
-  /// Of unsigned integers the products are those of signed ones.
+  /// Products of unsigned integers are those of signed ones.
   static constexpr DType kinds[] = {f64, f32, i64, i32};
   static constexpr int dtypes = 4, pairs = 4, wide_pairs = 5, widths = 2, heights = 24, sizes = 2;
   static constexpr int kind_of(DType t) { return t == f64 ? 0 : t == f32 ? 1 : t == i64 || t == u64 ? 2 : 3; }
@@ -80,7 +81,7 @@ struct TileTable {
   PackFunction transpose[sizes][widths];
   PackFunction pair_rows[widths];
   PackFunction round;
-  // What follows is null without AVX-512.
+  // Null without AVX-512.
   PackFunction round_pairs;                 // with the bits of `round`, by an instruction of AVX512_BF16
   AmxFunction amx[AmxTiles::most][widths];  // by tiles of rows - 1, of columns - 1
   void (*configure_amx)(const AmxConfiguration*);

@@ -9,7 +9,7 @@ file(GLOB emitter_sources CONFIGURE_DEPENDS ${tiles_directory}/emitter/*.cpp)
 add_executable(gradus_emit_tiles ${emitter_sources})
 target_include_directories(gradus_emit_tiles PRIVATE ${PROJECT_SOURCE_DIR})
 target_compile_features(gradus_emit_tiles PRIVATE cxx_std_20)
-target_compile_options(gradus_emit_tiles PRIVATE -Wall -Wextra -Wpedantic $<$<BOOL:${GRADUS_WERROR}>:-Werror> -O1)
+target_compile_options(gradus_emit_tiles PRIVATE -Wall -Wextra -Wpedantic -Wsign-conversion $<$<BOOL:${GRADUS_WERROR}>:-Werror> -O1)
 target_link_directories(gradus_emit_tiles PRIVATE ${LLVM_LIBRARY_DIRS})
 target_link_libraries(gradus_emit_tiles PRIVATE LLVM)
 

@@ -30,26 +30,27 @@ class AmxEmitter {
 
   llvm::Function* emit() {
     branch(
-        b_, b_.CreateICmpEQ(resume_, b_.getInt64(0)),
-        [&] { for_sums([&](int tile, V) { call(llvm::Intrinsic::x86_tilezero, {number(tile)}); }); },
+        b_, b_.CreateICmpEQ(resume_, number(b_, 0)),
+        [&] { for_sums([&](int tile, V) { call(llvm::Intrinsic::x86_tilezero, {tile_number(tile)}); }); },
         [&] {
           for_sums([&](int tile, V address) {
-            call(llvm::Intrinsic::x86_tileloadd64, {number(tile), address, sums_row()});
+            call(llvm::Intrinsic::x86_tileloadd64, {tile_number(tile), address, sums_row()});
           });
         });
     repeat(b_, count_, 1, {runs_}, [&](V, std::vector<V> s) {
       run(s[0]);
       return std::vector<V>{at(b_, s[0], std::int64_t{sizeof(AmxRun)})};
     });
-    for_sums(
-        [&](int tile, V address) { call(llvm::Intrinsic::x86_tilestored64, {number(tile), address, sums_row()}); });
+    for_sums([&](int tile, V address) {
+      call(llvm::Intrinsic::x86_tilestored64, {tile_number(tile), address, sums_row()});
+    });
     b_.CreateRetVoid();
     return function_;
   }
 
  private:
-  V number(int tile) { return b_.getInt8(static_cast<std::uint8_t>(tile)); }
-  V sums_row() { return b_.getInt64(column_tiles_ * row_bytes); }
+  V tile_number(int tile) { return b_.getInt8(static_cast<std::uint8_t>(tile)); }
+  V sums_row() { return number(b_, column_tiles_ * row_bytes); }
   void call(llvm::Intrinsic::ID id, std::initializer_list<V> arguments) {
     b_.CreateIntrinsic(id, {}, llvm::ArrayRef<V>(arguments.begin(), arguments.size()));
   }
@@ -64,15 +65,15 @@ class AmxEmitter {
   void run(V run) {
     V a = b_.CreateLoad(b_.getPtrTy(), run), right = b_.CreateLoad(b_.getPtrTy(), at(b_, run, std::int64_t{8}));
     V a_row = field(b_, run, 2), b_step = field(b_, run, 3), tiles = field(b_, run, 4);
-    V second = b_.CreateMul(a_row, b_.getInt64(rows)), next = b_.CreateMul(b_step, b_.getInt64(rows));
+    V second = b_.CreateMul(a_row, number(b_, rows)), next = b_.CreateMul(b_step, number(b_, rows));
     repeat(b_, tiles, 1, {a, right}, [&](V, std::vector<V> s) {
       for (int j = 0; j < column_tiles_; ++j)
-        call(llvm::Intrinsic::x86_tileloadd64, {number(AmxTiles::b(j)), at(b_, s[1], j * row_bytes), b_step});
+        call(llvm::Intrinsic::x86_tileloadd64, {tile_number(AmxTiles::b(j)), at(b_, s[1], j * row_bytes), b_step});
       for (int i = 0; i < row_tiles_; ++i) {
-        call(llvm::Intrinsic::x86_tileloadd64, {number(AmxTiles::a(i)), i ? at(b_, s[0], second) : s[0], a_row});
+        call(llvm::Intrinsic::x86_tileloadd64, {tile_number(AmxTiles::a(i)), i ? at(b_, s[0], second) : s[0], a_row});
         for (int j = 0; j < column_tiles_; ++j)
           call(llvm::Intrinsic::x86_tdpbf16ps,
-               {number(AmxTiles::sum(i, j)), number(AmxTiles::a(i)), number(AmxTiles::b(j))});
+               {tile_number(AmxTiles::sum(i, j)), tile_number(AmxTiles::a(i)), tile_number(AmxTiles::b(j))});
       }
       return std::vector<V>{at(b_, s[0], row_bytes), at(b_, s[1], next)};
     });

@@ -12,9 +12,9 @@ V field(Builder& b, V structure, int index) {
   return b.CreateLoad(b.getInt64Ty(), at(b, structure, int64_t{8} * index));
 }
 
-V first_lanes(Builder& b, V count, int lanes) {
+V first_lanes(Builder& b, V count, unsigned lanes) {
   llvm::SmallVector<llvm::Constant*, 32> numbers;
-  for (int i = 0; i < lanes; ++i) numbers.push_back(b.getInt32(i));
+  for (unsigned i = 0; i < lanes; ++i) numbers.push_back(b.getInt32(i));
   return b.CreateICmpSLT(llvm::ConstantVector::get(numbers),
                          b.CreateVectorSplat(lanes, b.CreateTrunc(count, b.getInt32Ty())));
 }
@@ -29,7 +29,7 @@ void store(Builder& b, V value, V address, V mask) {
   else b.CreateAlignedStore(value, address, element_align(value->getType()));
 }
 
-void prefetch(Builder& b, V address, int level, bool to_write) {
+void prefetch(Builder& b, V address, unsigned level, bool to_write) {
   b.CreateIntrinsic(llvm::Intrinsic::prefetch, {b.getPtrTy()},
                     {address, b.getInt32(to_write), b.getInt32(4 - level), b.getInt32(1)});
 }

@@ -79,7 +79,7 @@ class Functions {
 
  private:
   bool has_pairs() const { return target_.name == "avx512"; }
-  int lanes(std::int64_t bytes) const { return static_cast<int>(target_.sizes.vector_bytes / bytes); }
+  unsigned lanes(std::int64_t bytes) const { return static_cast<unsigned>(target_.sizes.vector_bytes / bytes); }
   Pack pack(int bytes, int vectors) const {
     return {llvm::Type::getIntNTy(module_.getContext(), static_cast<unsigned>(bytes) * 8), vectors, lanes(bytes)};
   }

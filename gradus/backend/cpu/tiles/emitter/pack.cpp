@@ -10,14 +10,14 @@ constexpr int64_t rows_ahead = 6;  // prefetched while copying: short rows far a
 
 /// Transposes a square of vectors: in every stage, rows i and i + s exchange blocks of s lanes.
 void transpose(Builder& b, std::vector<V>& rows) {
-  const int n = static_cast<int>(rows.size());
-  for (int s = n / 2; s >= 1; s /= 2)
-    for (int i = 0; i < n; ++i) {
+  const std::size_t n = rows.size();
+  for (std::size_t s = n / 2; s >= 1; s /= 2)
+    for (std::size_t i = 0; i < n; ++i) {
       if (i & s) continue;
       std::vector<int> low(n), high(n);
-      for (int l = 0; l < n; ++l) {
-        low[l] = l & s ? n + l - s : l;
-        high[l] = l & s ? n + l : l + s;
+      for (std::size_t l = 0; l < n; ++l) {
+        low[l] = static_cast<int>(l & s ? n + l - s : l);
+        high[l] = static_cast<int>(l & s ? n + l : l + s);
       }
       V x = rows[i], y = rows[i + s];
       rows[i] = b.CreateShuffleVector(x, y, low);
@@ -31,7 +31,7 @@ class PackEmitter {
       : pack_(pack),
         b_(module.getContext()),
         vector_(llvm::FixedVectorType::get(pack.element, pack.lanes)),
-        size_(pack.element->getPrimitiveSizeInBits() / 8) {
+        size_(static_cast<int64_t>(pack.element->getPrimitiveSizeInBits()) / 8) {
     llvm::Type* p = b_.getPtrTy();
     function_ = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), {p, p, p}, false),
                                        llvm::Function::InternalLinkage, name, module);
@@ -60,7 +60,7 @@ class PackEmitter {
         return std::vector<V>{at(b_, row[0], twice), at(b_, row[1], target_row_)};
       });
     };
-    branch(b_, b_.CreateICmpSGT(pairs, b_.getInt64(0)), all, [] {});
+    branch(b_, b_.CreateICmpSGT(pairs, number(b_, 0)), all, [] {});
     auto last = [&] {
       copy_pair(at(b_, source_, b_.CreateMul(pairs, twice)), nullptr,
                 at(b_, target_, b_.CreateMul(pairs, target_row_)));
@@ -77,7 +77,7 @@ class PackEmitter {
           V mask = full ? nullptr : first_lanes(b_, left, pack_.lanes);
           store(b_, rounded(load(b_, vector_, s[0], mask)), s[1], mask);
         };
-        branch(b_, b_.CreateICmpSGE(left, b_.getInt64(pack_.lanes)), [&] { part(true); }, [&] { part(false); });
+        branch(b_, b_.CreateICmpSGE(left, number(b_, pack_.lanes)), [&] { part(true); }, [&] { part(false); });
         return std::vector<V>{at(b_, s[0], vector_bytes()), at(b_, s[1], vector_bytes() / 2)};
       });
       return std::vector<V>{at(b_, row[0], source_row_), at(b_, row[1], target_row_)};
@@ -90,14 +90,14 @@ class PackEmitter {
     const int64_t width = int64_t{pack_.lanes} * pack_.vectors;
     repeat(b_, columns_, width, {source_, target_}, [&](V left, std::vector<V> panel) {
       for (int v = 0; v < pack_.vectors; ++v) {
-        V here = b_.CreateSub(left, b_.getInt64(int64_t{v} * pack_.lanes));
+        V here = b_.CreateSub(left, number(b_, int64_t{v} * pack_.lanes));
         auto strip = [&] {
-          transpose_columns(at(b_, panel[0], b_.CreateMul(source_row_, b_.getInt64(int64_t{v} * pack_.lanes))),
+          transpose_columns(at(b_, panel[0], b_.CreateMul(source_row_, number(b_, int64_t{v} * pack_.lanes))),
                             at(b_, panel[1], v * vector_bytes()), here);
         };
-        branch(b_, b_.CreateICmpSGT(here, b_.getInt64(0)), strip, [] {});
+        branch(b_, b_.CreateICmpSGT(here, number(b_, 0)), strip, [] {});
       }
-      return std::vector<V>{at(b_, panel[0], b_.CreateMul(source_row_, b_.getInt64(width))), at(b_, panel[1], panel_)};
+      return std::vector<V>{at(b_, panel[0], b_.CreateMul(source_row_, number(b_, width))), at(b_, panel[1], panel_)};
     });
     b_.CreateRetVoid();
     return function_;
@@ -108,11 +108,11 @@ class PackEmitter {
 
   void copy_row(V source, V target) {
     const int64_t width = int64_t{pack_.lanes} * pack_.vectors;
-    V ahead = b_.CreateMul(source_row_, b_.getInt64(rows_ahead));
+    V ahead = b_.CreateMul(source_row_, number(b_, rows_ahead));
     repeat(b_, columns_, width, {source, target}, [&](V left, std::vector<V> s) {
       prefetch(b_, at(b_, s[0], ahead), 1);
       for (int v = 0; v < pack_.vectors; ++v) {
-        V mask = first_lanes(b_, b_.CreateSub(left, b_.getInt64(int64_t{v} * pack_.lanes)), pack_.lanes);
+        V mask = first_lanes(b_, b_.CreateSub(left, number(b_, int64_t{v} * pack_.lanes)), pack_.lanes);
         store(b_, load(b_, vector_, at(b_, s[0], v * vector_bytes()), mask), at(b_, s[1], v * vector_bytes()));
       }
       return std::vector<V>{at(b_, s[0], width * size_), at(b_, s[1], panel_)};
@@ -123,13 +123,13 @@ class PackEmitter {
   void copy_pair(V first, V second, V target) {
     const int64_t width = int64_t{pack_.lanes} * pack_.vectors;
     V apart = second ? b_.CreatePtrDiff(b_.getInt8Ty(), second, first) : nullptr;
-    V ahead = b_.CreateMul(source_row_, b_.getInt64(rows_ahead));
+    V ahead = b_.CreateMul(source_row_, number(b_, rows_ahead));
     repeat(b_, columns_, width, {first, target}, [&](V left, std::vector<V> s) {
       prefetch(b_, at(b_, s[0], ahead), 1);
       if (second) prefetch(b_, at(b_, at(b_, s[0], ahead), source_row_), 1);
       auto part = [&](bool full) {
         for (int v = 0; v < pack_.vectors; ++v) {
-          V here = b_.CreateSub(left, b_.getInt64(int64_t{v} * pack_.lanes));
+          V here = b_.CreateSub(left, number(b_, int64_t{v} * pack_.lanes));
           V mask = full ? nullptr : first_lanes(b_, here, pack_.lanes);
           V source = at(b_, s[0], v * vector_bytes() / 2);
           V pair = halves(source, mask);
@@ -137,7 +137,7 @@ class PackEmitter {
           store(b_, pair, at(b_, s[1], v * vector_bytes()));
         }
       };
-      branch(b_, b_.CreateICmpSGE(left, b_.getInt64(width)), [&] { part(true); }, [&] { part(false); });
+      branch(b_, b_.CreateICmpSGE(left, number(b_, width)), [&] { part(true); }, [&] { part(false); });
       return std::vector<V>{at(b_, s[0], width * size_ / 2), at(b_, s[1], panel_)};
     });
   }
@@ -163,21 +163,21 @@ class PackEmitter {
   /// A vector's worth of columns, of which `left` exist: the last one stands for those that do not.
   void transpose_columns(V source, V target, V left) {
     std::vector<V> columns;
-    V last = b_.CreateSub(left, b_.getInt64(1)), next = b_.CreateMul(source_row_, b_.getInt64(pack_.lanes));
-    for (int r = 0; r < pack_.lanes; ++r) {
-      V column = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.getInt64(r), last);
+    V last = b_.CreateSub(left, number(b_, 1)), next = b_.CreateMul(source_row_, number(b_, pack_.lanes));
+    for (unsigned r = 0; r < pack_.lanes; ++r) {
+      V column = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, number(b_, r), last);
       columns.push_back(b_.CreateMul(column, source_row_));
     }
     repeat(b_, rows_, pack_.lanes, {source, target}, [&](V rows_left, std::vector<V> s) {
       V mask = first_lanes(b_, rows_left, pack_.lanes);
       std::vector<V> square;
-      for (int r = 0; r < pack_.lanes; ++r) {
+      for (unsigned r = 0; r < pack_.lanes; ++r) {
         square.push_back(load(b_, vector_, at(b_, s[0], columns[r]), mask));
         prefetch(b_, at(b_, at(b_, s[0], columns[r]), next), 2);
       }
       transpose(b_, square);
       V to = s[1];
-      for (int r = 0; r < pack_.lanes; ++r) {
+      for (unsigned r = 0; r < pack_.lanes; ++r) {
         store(b_, square[r], to);
         to = at(b_, to, target_row_);
       }

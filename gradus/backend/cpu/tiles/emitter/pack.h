@@ -7,7 +7,8 @@ namespace gradus::cpu_backend {
 
 struct Pack {
   llvm::Type* element;
-  int vectors, lanes;           // of a panel
+  int vectors;  // of a panel
+  unsigned lanes;
   bool by_instruction = false;  // rounding: for processors with AVX512_BF16
 };
 

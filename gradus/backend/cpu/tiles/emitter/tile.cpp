@@ -17,7 +17,7 @@ class TileEmitter {
       : tile_(tile),
         b_(module.getContext()),
         vector_(llvm::FixedVectorType::get(tile.element, tile.lanes)),
-        size_(tile.element->getPrimitiveSizeInBits() / 8) {
+        size_(static_cast<int64_t>(tile.element->getPrimitiveSizeInBits()) / 8) {
     llvm::Type *p = b_.getPtrTy(), *i = b_.getInt64Ty();
     function_ = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), {p, p, p, p, i, i}, false),
                                        llvm::Function::InternalLinkage, name, module);
@@ -34,7 +34,7 @@ class TileEmitter {
     later_ = b_.CreateLoad(b_.getPtrTy(), at(b_, shape, int64_t{8} * 7));
     places_ = b_.CreateLoad(b_.getPtrTy(), at(b_, shape, int64_t{8} * 10));
     copy_ = b_.CreateLoad(b_.getPtrTy(), at(b_, shape, int64_t{8} * 11));
-    V full = b_.CreateICmpSGE(columns_, b_.getInt64(int64_t{tile_.vectors} * tile_.lanes));
+    V full = b_.CreateICmpSGE(columns_, number(b_, int64_t{tile_.vectors} * tile_.lanes));
     branch(b_, full, [&] { full_body(); }, [&] { body({.edge = true}); });
     b_.CreateRetVoid();
     return function_;
@@ -48,9 +48,13 @@ class TileEmitter {
   };
   int64_t vector_bytes() const { return tile_.lanes * size_; }
   int64_t c_vector_bytes() const { return tile_.rounds ? vector_bytes() / 2 : vector_bytes(); }
-  V c_at(int row, int vector) {
-    return at(b_, at(b_, c_, b_.CreateMul(c_row_, b_.getInt64(row))), vector * c_vector_bytes());
+  std::size_t rows() const { return static_cast<std::size_t>(tile_.rows); }
+  std::size_t vectors() const { return static_cast<std::size_t>(tile_.vectors); }
+  V c_at(std::size_t row, std::size_t vector) {
+    V first = at(b_, c_, b_.CreateMul(c_row_, number(b_, static_cast<int64_t>(row))));
+    return at(b_, first, past(vector, c_vector_bytes()));
   }
+  static int64_t past(std::size_t count, int64_t bytes) { return static_cast<int64_t>(count) * bytes; }
 
   void full_body() {
     if (tile_.vectors != copying_vectors) return body({});
@@ -58,7 +62,7 @@ class TileEmitter {
   }
   void known_body() {
     if (tile_.element->isIntegerTy()) return body({});
-    const auto is = [&](V value, int64_t bytes) { return b_.CreateICmpEQ(value, b_.getInt64(bytes)); };
+    const auto is = [&](V value, int64_t bytes) { return b_.CreateICmpEQ(value, number(b_, bytes)); };
     const auto with_a = [&](const Knows& knows) {
       Knows more = knows;
       more.b_is_packed = true;
@@ -71,11 +75,12 @@ class TileEmitter {
 
   void body(const Knows& knows) {
     knows_ = knows;
-    masks_.assign(tile_.vectors, nullptr);
-    for (int v = 0; knows.edge && v < tile_.vectors; ++v)
-      masks_[v] = first_lanes(b_, b_.CreateSub(columns_, b_.getInt64(int64_t{v} * tile_.lanes)), tile_.lanes);
+    masks_.assign(vectors(), nullptr);
+    for (std::size_t v = 0; knows.edge && v < vectors(); ++v)
+      masks_[v] =
+          first_lanes(b_, b_.CreateSub(columns_, number(b_, static_cast<int64_t>(v) * tile_.lanes)), tile_.lanes);
     std::vector<V> state = start();
-    V wanted = at(b_, c_, next_), last = at(b_, wanted, b_.CreateMul(c_row_, b_.getInt64(tile_.rows - 1)));
+    V wanted = at(b_, c_, next_), last = at(b_, wanted, b_.CreateMul(c_row_, number(b_, tile_.rows - 1)));
     for (V pointer : {copy_, later_, wanted, places_}) state.push_back(pointer);
     state = repeat(b_, runs_, 1, state, [&](V, std::vector<V> s) {
       V place = s.back();
@@ -84,8 +89,8 @@ class TileEmitter {
       s.push_back(at(b_, place, std::int64_t{sizeof(TileRun)}));
       return s;
     });
-    for (int i = 0; i < tile_.rows; ++i)
-      for (int v = 0; v < tile_.vectors; ++v) store(b_, result(state[i * tile_.vectors + v]), c_at(i, v), masks_[v]);
+    for (std::size_t i = 0; i < rows(); ++i)
+      for (std::size_t v = 0; v < vectors(); ++v) store(b_, result(state[i * vectors() + v]), c_at(i, v), masks_[v]);
   }
 
   /// The steps of one run, from the sums and the places to prefetch on to those after it.
@@ -102,7 +107,7 @@ class TileEmitter {
       wanted = b_.CreateSelect(b_.CreateICmpULT(wanted, last_wanted), at(b_, wanted, c_row_), wanted);
       return s;
     };
-    V left = b_.CreateURem(k_, b_.getInt64(steps_at_once));
+    V left = b_.CreateURem(k_, number(b_, steps_at_once));
     state = repeat_if_any(b_, b_.CreateSub(k_, left), steps_at_once, state, turn);
     state = repeat_if_any(b_, left, 1, state, [&](V, std::vector<V> s) {
       steps(s, count, 1);
@@ -142,12 +147,12 @@ class TileEmitter {
 
   /// Zeros, or what c holds.
   Sums start() {
-    const Sums zeros(static_cast<std::size_t>(tile_.rows * tile_.vectors), llvm::Constant::getNullValue(vector_));
+    const Sums zeros(rows() * vectors(), llvm::Constant::getNullValue(vector_));
     if (tile_.rounds) return zeros;
-    return choose(b_, b_.CreateICmpNE(resume_, b_.getInt64(0)), zeros, [&] {
+    return choose(b_, b_.CreateICmpNE(resume_, number(b_, 0)), zeros, [&] {
       Sums held;
-      for (int i = 0; i < tile_.rows; ++i)
-        for (int v = 0; v < tile_.vectors; ++v) held.push_back(load(b_, vector_, c_at(i, v), masks_[v]));
+      for (std::size_t i = 0; i < rows(); ++i)
+        for (std::size_t v = 0; v < vectors(); ++v) held.push_back(load(b_, vector_, c_at(i, v), masks_[v]));
       return held;
     });
   }
@@ -158,17 +163,19 @@ class TileEmitter {
   };
   void step(Sums& sums, const Place& a, V b, V copy) {
     Sums columns;
-    for (int v = 0; v < tile_.vectors; ++v)
-      columns.push_back(knows_.copies && tile_.pairs ? woven(b, v)
-                                                     : load(b_, vector_, at(b_, b, v * vector_bytes()), masks_[v]));
+    for (std::size_t v = 0; v < vectors(); ++v)
+      columns.push_back(knows_.copies && tile_.pairs
+                            ? woven(b, v)
+                            : load(b_, vector_, at(b_, b, past(v, vector_bytes())), masks_[v]));
     if (knows_.b_is_packed) keep_order();
     if (!knows_.b_is_packed || tile_.fetches_packed_b) prefetch_b(at(b_, b, b_ahead_));
-    for (int v = 0; knows_.copies && v < tile_.vectors; ++v) store(b_, columns[v], at(b_, copy, v * vector_bytes()));
-    for (int i = 0; i < tile_.rows; ++i) {
-      V x = b_.CreateAlignedLoad(tile_.element, a_at(a, i), llvm::Align(size_));
+    for (std::size_t v = 0; knows_.copies && v < vectors(); ++v)
+      store(b_, columns[v], at(b_, copy, past(v, vector_bytes())));
+    for (std::size_t i = 0; i < rows(); ++i) {
+      V x = b_.CreateAlignedLoad(tile_.element, a_at(a, i), llvm::Align(static_cast<uint64_t>(size_)));
       x = b_.CreateVectorSplat(tile_.lanes, x);
-      for (int v = 0; v < tile_.vectors; ++v) {
-        V& sum = sums[i * tile_.vectors + v];
+      for (std::size_t v = 0; v < vectors(); ++v) {
+        V& sum = sums[i * vectors() + v];
         sum = multiply_add(x, columns[v], sum);
       }
     }
@@ -190,10 +197,10 @@ class TileEmitter {
   }
 
   /// Pairs of two rows of bf16, the first one lower.
-  V woven(V b, int vector) {
+  V woven(V b, std::size_t vector) {
     auto* integers = llvm::FixedVectorType::get(b_.getInt32Ty(), tile_.lanes);
     const auto half = [&](V row) {
-      V source = at(b_, row, vector * vector_bytes() / 2);
+      V source = at(b_, row, past(vector, vector_bytes()) / 2);
       return b_.CreateZExt(load(b_, llvm::FixedVectorType::get(b_.getInt16Ty(), tile_.lanes), source), integers);
     };
     V upper = b_.CreateShl(half(at(b_, b, second_row())), 16);
@@ -202,15 +209,15 @@ class TileEmitter {
   V second_row() { return b_.CreateLShr(b_step_, 1); }
 
   /// Groups of three rows: an address may hold a base and once or twice an index.
-  V a_at(const Place& a, int row) {
-    if (knows_.a_by_steps) return at(b_, a.base, row * size_ + a.past);
-    V group = at(b_, a.base, b_.CreateMul(a_row_, b_.getInt64(row / 3 * 3)));
-    return at(b_, at(b_, group, b_.CreateMul(a_row_, b_.getInt64(row % 3))), a.past);
+  V a_at(const Place& a, std::size_t row) {
+    if (knows_.a_by_steps) return at(b_, a.base, past(row, size_) + a.past);
+    V group = at(b_, a.base, b_.CreateMul(a_row_, number(b_, static_cast<int64_t>(row / 3 * 3))));
+    return at(b_, at(b_, group, b_.CreateMul(a_row_, number(b_, static_cast<int64_t>(row % 3)))), a.past);
   }
 
   V multiply_add(V x, V y, V sum) {
     if (tile_.pairs) {
-      auto* pairs = llvm::FixedVectorType::get(b_.getBFloatTy(), 2 * static_cast<unsigned>(tile_.lanes));
+      auto* pairs = llvm::FixedVectorType::get(b_.getBFloatTy(), 2 * tile_.lanes);
       return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {},
                                 {sum, b_.CreateBitCast(x, pairs), b_.CreateBitCast(y, pairs)});
     }

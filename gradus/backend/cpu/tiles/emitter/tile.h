@@ -7,7 +7,8 @@ namespace gradus::cpu_backend {
 
 struct Tile {
   llvm::Type* element;  // float, double, i32 or i64
-  int rows, vectors, lanes;
+  int rows, vectors;
+  unsigned lanes;
   bool fetches_packed_b = false;
   bool pairs = false;   // of bf16, summed in float: for processors with AVX512_BF16
   bool rounds = false;  // the sums, to bf16

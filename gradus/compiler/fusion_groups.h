@@ -1,0 +1,63 @@
+/// Groups of values that become steps, and who depends on whom: no path may lead from a member of a group to another
+/// through memory.
+#pragma once
+#include <array>
+#include <vector>
+#include "gradus/compiler/loop_spaces.h"
+#include "gradus/graph/applications.h"
+
+namespace gradus {
+
+struct FusionGroup {
+  Step::Kind kind = Step::Kind::loops;
+  std::vector<int> members;
+  LoopSpace space;
+  std::uint64_t behind = 0, ahead = 0;  // landmarks that members depend on, and that depend on members
+};
+
+/// What is read in place by whoever uses it.
+inline bool is_read_in_place(const Value& v) { return v.op.is_view() || v.op.is_index() || v.is_constant; }
+
+class FusionGroups {
+ public:
+  FusionGroups(const Graph& graph, const LoopSpaces& spaces);
+
+  /// -1: it belongs to none.
+  int of(int i) const { return group_of_[i]; }
+  const FusionGroup& operator[](int g) const { return groups_[g]; }
+  int size() const { return static_cast<int>(groups_.size()); }
+
+  /// To be called for every value in order, before one of the next two.
+  void visit(int i);
+  /// A group of value i alone: its number.
+  int add(int i, Step::Kind kind, const LoopSpace& space);
+  /// If value i is a result of a branch or loop that has a group, it joins that.
+  bool joins_siblings(int i);
+  /// Whether the members of `a` and of `b`, to which the last value belongs, may run together in `space`: no path leads
+  /// from one to another through memory.
+  bool depends_only_through_registers(int a, int b, const LoopSpace& space);
+  /// Gives the group that both are from now on: the larger one.
+  int merge(int from, int into, const LoopSpace& space);
+
+ private:
+  void find_landmarks();
+  bool has_landmark_between(int a, int b) const;
+  void raise_latest(int g);
+
+  const Graph& graph_;
+  const LoopSpaces& spaces_;
+  Applications<int> controls_;
+  Numbered<int> group_of_control_;
+  Numbered<FusionGroup> groups_;
+  PerValue<int> group_of_;
+  PerValue<std::vector<int>> users_;
+  static constexpr std::size_t most_landmarks = 64;  // the bits of a word
+  std::array<int, most_landmarks> landmarks_{};
+  PerValue<std::uint64_t> behind_, ahead_;  // the landmarks that it depends on, and that depend on it
+  PerValue<int> latest_;             // no later value is among what it depends on, nor runs together with any of that
+  std::vector<int> pending_;         // kept from walk to walk
+  Numbered<std::uint32_t> visited_;  // of values, then of groups
+  std::uint32_t generation_ = 0;
+};
+
+}  // namespace gradus

@@ -1,0 +1,62 @@
+/// SumBuckets: sums over shards on their way between processes. Small ones of one type lie one behind the other in a
+/// bucket, which begins when all of it is there, in the same order on every rank.
+#pragma once
+#include <chrono>
+#include <span>
+#include <vector>
+#include "gradus/backend/shard_run.h"
+#include "gradus/distribute/collectives.h"
+
+namespace gradus::detail {
+
+/// What was exchanged so far.
+struct Traffic {
+  std::int64_t steps = 0, buckets = 0, bytes = 0;  // bytes of one rank's sums
+  double seconds = 0, waited_seconds = 0;          // with something under way; of these, without computing meanwhile
+};
+
+class SumBuckets {
+ public:
+  /// A sum of at least `alone` bytes is a bucket of its own: to copy it would take longer than it gains.
+  static constexpr std::int64_t most_bytes = std::int64_t{4} << 20, alone = std::int64_t{1} << 20;
+
+  /// `sums` must stay where they are. Their parts may come later.
+  SumBuckets(Collectives& collectives, std::span<ShardRun::Sum> sums);
+  SumBuckets(const SumBuckets&) = delete;
+
+  /// Sum `i` has its parts of this rank's shards.
+  void is_there(std::size_t i);
+  /// Moves what can be moved without waiting.
+  void drive();
+  /// Whether all have begun and come to their end.
+  bool are_done() const;
+  /// All parts are there. Fills the results.
+  void finish(Traffic& traffic);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Bucket {
+    DType type;
+    std::vector<std::size_t> sums = {};
+    std::int64_t bytes = 0;
+    std::size_t missing = 0;
+    std::vector<Ref<Buffer>> parts = {};  // of own shards
+    Ref<Buffer> result = {};
+    Collective* under_way = nullptr;
+  };
+  void start_complete();
+  void start(Bucket& bucket);
+  bool have_ended() const;  // those that were started
+  void note_ended();
+
+  Collectives& collectives_;
+  const std::span<ShardRun::Sum> sums_;
+  std::vector<Bucket> buckets_;
+  std::vector<std::size_t> bucket_of_;  // of each sum
+  std::size_t started_ = 0;             // buckets
+  Clock::time_point since_ = {};        // with something under way
+  bool is_under_way_ = false;
+  double seconds_ = 0;
+};
+
+}  // namespace gradus::detail
