@@ -67,7 +67,7 @@ void ParameterStore::take_snapshot(std::unique_lock<std::mutex>& lock) {
   for (const auto& [number, bytes] : program_bytes_)
     after.push_back(event(Event::program).integer(number).words(bytes).take());
   for (const auto& [step, push] : ready_)
-    after.push_back(event(Event::push).integer(step).integer(push.number).words(joined(push.values)).take());
+    after.push_back(event(Event::push).integer(step).integer(push->number).words(joined(push->values)).take());
   const auto cells = cells_;
   const auto versions = versions_;
   const std::uint64_t oldest = newest_ + 1 - versions.size();

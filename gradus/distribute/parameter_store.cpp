@@ -226,7 +226,7 @@ void ParameterStore::accept(std::uint64_t step, std::uint64_t number, const std:
     push.values.push_back(buffer_with(rest.substr(0, size)));
     rest.remove_prefix(size);
   }
-  ready_.emplace(step, std::move(push));
+  ready_.emplace(step, std::make_shared<const Push>(std::move(push)));
   changed_.notify_all();
 }
 
@@ -289,19 +289,19 @@ void ParameterStore::apply_all() {
 
 /// The next step, beside questions.
 void ParameterStore::apply(std::unique_lock<std::mutex>& lock) {
-  const Push push = std::move(ready_.extract(newest_).mapped());
+  const std::shared_ptr<const Push> push = ready_.at(newest_);  // stays there: it counts while it is applied, too
   const std::string run = run_;
   Version next = versions_.back();
   std::vector<Ref<Buffer>> reads, made;
   std::string problem;
   try {
-    for (const std::uint64_t number : push.program->reads()) {
+    for (const std::uint64_t number : push->program->reads()) {
       reads.push_back(next[cell(number).place]);
       require<DataError>(static_cast<bool>(reads.back()), source, ": Variable ", cell(number).name,
                          " has no value yet");
     }
     if (lock.mutex() != nullptr) lock.unlock();
-    made = push.program->run(reads, push.values);
+    made = push->program->run(reads, push->values);
     if (lock.mutex() != nullptr) lock.lock();
   } catch (const std::exception& error) {
     if (lock.mutex() != nullptr && !lock.owns_lock()) lock.lock();
@@ -315,7 +315,8 @@ void ParameterStore::apply(std::unique_lock<std::mutex>& lock) {
   next.resize(cells_.size());
   for (std::size_t place = 0; place < next.size(); ++place)
     if (!next[place]) next[place] = versions_.back()[place];  // that came meanwhile
-  for (std::size_t k = 0; k < made.size(); ++k) next[cell(push.program->assigns()[k]).place] = made[k];
+  for (std::size_t k = 0; k < made.size(); ++k) next[cell(push->program->assigns()[k]).place] = made[k];
+  ready_.erase(newest_);
   versions_.push_back(std::move(next));
   if (versions_.size() > lag_ + 1) versions_.pop_front();
   ++newest_;

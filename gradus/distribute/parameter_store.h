@@ -105,9 +105,9 @@ class ParameterStore : public RpcHandler {
   std::map<std::uint64_t, Cell> cells_;
   std::deque<Version> versions_ = {Version()};
   std::unordered_map<std::uint64_t, std::shared_ptr<const ParameterProgram>> programs_;
-  std::map<std::uint64_t, std::string> program_bytes_;  // to be written down
-  std::map<std::string, Upload, std::less<>> uploads_;  // by sender
-  std::map<std::uint64_t, Push> ready_;                 // by step
+  std::map<std::uint64_t, std::string> program_bytes_;          // to be written down
+  std::map<std::string, Upload, std::less<>> uploads_;          // by sender
+  std::map<std::uint64_t, std::shared_ptr<const Push>> ready_;  // by step, until it is applied
   std::vector<Pull> held_;
   bool is_over_ = false;
   std::thread applying_;

@@ -30,13 +30,14 @@ std::string program() {
   return made.to_bytes();
 }
 
-ParameterClient client_of(ParameterStore& store, const std::string& sender, const std::string& run = "a run") {
+ParameterClient client_of(ParameterStore& store, const std::string& sender, const std::string& run = "a run",
+                          std::chrono::milliseconds timeout = 300ms) {
   auto place = std::make_shared<ParameterServerPlace>();
   place->client = in_process_client(store);
   place->name = "parameter server 0";
   place->run = run;
   place->lag = 2;
-  place->timeout = 300ms;
+  place->timeout = timeout;
   place->heartbeat = 100ms;
   return {place, sender};
 }
@@ -54,6 +55,34 @@ std::vector<float> pulled(ParameterClient& client, std::uint64_t version) {
   std::vector<float> out(2);
   std::memcpy(out.data(), bytes.data(), 8);
   return out;
+}
+
+/// While an update runs its push counts already: later ones are not ahead of it, and it is not taken a second time.
+TEST(ParameterStore, PushesComeWhileOneIsApplied) {
+  constexpr std::int64_t many = 1 << 21;  // the update takes some milliseconds
+  WrittenProgram made;
+  made.pulled = {5};
+  made.reads = made.assigns = {5, 8};
+  made.pushes = {{f32, {2}}};
+  using Kind = WrittenProgram::Input::Kind;
+  made.inputs = {{Kind::cell, 0}, {Kind::push, 0}, {Kind::cell, 1}};
+  const std::string large = text("f32[", many, "]");
+  made.graph = "%0 = input : f32[2]\n%1 = input : f32[2]\n%2 = input : " + large +
+               "\n%3 = subtract %0 %1 : f32[2]\n%4 = tanh %2 : " + large + "\n%5 = exp %4 : " + large +
+               "\nreturn %3 %5\n";
+  ParameterStore store;
+  ParameterClient client = client_of(store, "a worker", "a run", 20s),
+                  other = client_of(store, "another", "a run", 20s);
+  client.begin();
+  client.add_cells(std::vector<ParameterClient::NewCell>{{5, "w", {f32, {2}}}, {8, "large", {f32, {many}}}});
+  client.set(5, 0, bytes_of_floats({100, 200}));
+  client.set(8, 0, std::string(many * sizeof(float), '\0'));
+  client.add_program(7, made.to_bytes());
+  for (std::uint64_t step = 0; step < 12; ++step) {
+    client.push(step, 7, bytes_of_floats({1, 2}));
+    other.push(step, 7, bytes_of_floats({1, 2}));
+  }
+  EXPECT_EQ(pulled(client, 12), (std::vector<float>{88, 176}));
 }
 
 TEST(ParameterStore, APushCountsOnceAndInItsOrder) {
