@@ -120,7 +120,7 @@ void ParameterStore::take_again(MessageReader reader) {
     }
     case Event::newest: {
       newest_ = reader.integer();
-      versions_.assign(reader.size(lag_ + 1, "the number of versions"), Version(cells_.size()));
+      versions_.assign(reader.size(most_versions(), "the number of versions"), Version(cells_.size()));
       require<DataError>(!versions_.empty() && newest_ + 1 >= versions_.size(), source, ": it has no version");
       break;
     }

@@ -318,7 +318,7 @@ void ParameterStore::apply(std::unique_lock<std::mutex>& lock) {
   for (std::size_t k = 0; k < made.size(); ++k) next[cell(push->program->assigns()[k]).place] = made[k];
   ready_.erase(newest_);
   versions_.push_back(std::move(next));
-  if (versions_.size() > lag_ + 1) versions_.pop_front();
+  if (versions_.size() > most_versions()) versions_.pop_front();
   ++newest_;
   if (journal_ && lock.mutex() != nullptr && newest_ % options_.snapshot_steps == 0) take_snapshot(lock);
 }

@@ -1,5 +1,5 @@
 /// ParameterStore: the Variables of one parameter server. It applies what is pushed in the order of steps, so that
-/// version k holds the first k steps, keeps as many versions as workers may lag, and gives each as it is asked for. It
+/// version k holds the first k steps, keeps the versions that workers may want, and gives each as it is asked for. It
 /// answers questions (parameter_questions.h) by gRPC or within one process.
 ///
 /// A push counts once, however often it comes: by its step, and its pieces by sender and sequence.
@@ -82,6 +82,9 @@ class ParameterStore : public RpcHandler {
   /// The next step; the lock, if there is one, is left meanwhile.
   void apply(std::unique_lock<std::mutex>& lock);
   static Ref<Buffer> buffer_with(std::string_view bytes);
+  /// Who is lost after pushing step k, and before the desk knows of it, leaves k to another one, which wants version
+  /// k - lag again. By then steps up to k + lag may have been applied.
+  std::size_t most_versions() const { return 2 * lag_ + 2; }
 
   // parameter_recovery.cpp
   void recover();

@@ -249,8 +249,10 @@ class ParameterServers : public testing::Test {
     for (std::size_t rank = 0; rank < ended.size(); ++rank) {
       if (rank == lost) continue;
       EXPECT_FALSE(ended[rank].was_killed || ended[rank].was_late) << rank;
-      EXPECT_LT(ended[rank].seconds, 15) << rank;
-      expect_says(ended[rank].problem, part);
+      // Who comes when the others have failed already finds nobody, and waits for the whole timeout of 20 s.
+      const bool came_late = ended[rank].problem.find("it was not started, cannot be reached") != std::string::npos;
+      EXPECT_LT(ended[rank].seconds, came_late ? 30 : 15) << rank;
+      if (!came_late) expect_says(ended[rank].problem, part);
     }
   }
 };
