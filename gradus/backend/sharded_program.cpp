@@ -394,7 +394,8 @@ class ShardedProgram final : public ExecutableOfParts {
   /// What is complete after `time`.
   void add_up(int time, Values& values, SumsOfTime& sums) const {
     if (sums.own.empty()) return;
-    for (std::size_t i = 0; i < sums.own.size(); ++i) sums.wanted[i].parts = parts_of(*sums.own[i], values);
+    for (std::size_t i = 0; i < sums.own.size(); ++i)
+      if (sums.wanted[i].parts.empty()) sums.wanted[i].parts = parts_of(*sums.own[i], values);
     values.run.add_up(sums.wanted);
     for (std::size_t i = 0; i < sums.own.size(); ++i)
       values.of_all[sums.own[i]->value] = std::move(sums.wanted[i].result);

@@ -44,10 +44,6 @@ ParameterStore::~ParameterStore() {
   applying_.join();
 }
 
-void ParameterStore::send(Replies replies) {
-  for (const auto& [answer, bytes] : replies) answer(bytes);
-}
-
 void ParameterStore::ask(std::uint64_t call, std::string_view bytes, Answer answer) {
   std::optional<std::string> written;
   try {

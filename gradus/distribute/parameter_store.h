@@ -61,7 +61,6 @@ class ParameterStore : public RpcHandler {
     Clock::time_point until;
     Answer answer;
   };
-  using Replies = std::vector<std::pair<Answer, std::string>>;
 
   std::optional<std::string> reply_to(std::uint64_t call, MessageReader reader, const Answer& answer);
   std::string begin(const std::string& run, MessageReader& reader);
@@ -95,8 +94,6 @@ class ParameterStore : public RpcHandler {
   std::string written_begin() const;
   static std::string written(std::uint64_t number, const Cell& cell);
   static std::string written(const Upload& upload);
-
-  static void send(Replies replies);
 
   const Options options_;
   std::unique_ptr<ParameterJournal> journal_;  // null while it is read, too

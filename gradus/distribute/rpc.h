@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 #include "gradus/base/error.h"
 #include "gradus/distribute/cluster.h"
 #include "gradus/distribute/transport.h"
@@ -24,6 +26,12 @@ class RpcHandler {
   /// Somebody without the token was turned away.
   virtual void refused(std::string_view peer) = 0;
 };
+
+/// Answers that are given when no lock is held any more.
+using Replies = std::vector<std::pair<RpcHandler::Answer, std::string>>;
+inline void send(const Replies& replies) {
+  for (const auto& [answer, bytes] : replies) answer(bytes);
+}
 
 class RpcServer {
  public:

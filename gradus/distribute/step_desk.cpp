@@ -43,10 +43,6 @@ StepDesk::~StepDesk() {
   watcher_.join();
 }
 
-void StepDesk::send(Replies replies) {
-  for (const auto& [answer, bytes] : replies) answer(bytes);
-}
-
 std::string StepDesk::name_of(std::size_t seat) const {
   if (!seats_[seat].name.empty()) return seats_[seat].name;
   const auto ranks = static_cast<std::size_t>(terms_.ranks);

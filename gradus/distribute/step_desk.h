@@ -74,7 +74,6 @@ class StepDesk : public RpcHandler {
     int times = 0;
     StepLoss loss = {};
   };
-  using Replies = std::vector<std::pair<Answer, std::string>>;
 
   void reply_to(std::uint64_t call, MessageReader reader, const Answer& answer, Replies& replies);
   void join(std::uint64_t call, std::size_t seat, const std::string& incarnation, MessageReader& reader,
@@ -101,8 +100,6 @@ class StepDesk : public RpcHandler {
   /// Others do its steps.
   void release(std::size_t seat);
   void watch();
-  static void send(Replies replies);
-
   const StepDeskTerms terms_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -66,7 +66,8 @@ bool is_compressed(ByteStream& stream) {
 
 /// A file without a name for what is unpacked, which goes with its descriptor.
 int unnamed_file(const std::string& for_file) {
-  std::string path = (std::filesystem::temp_directory_path() / "gradus_records_XXXXXX").string();
+  const std::string ending(6, 'X');  // which mkostemp replaces
+  std::string path = (std::filesystem::temp_directory_path() / ("gradus_records_" + ending)).string();
   const int descriptor = mkostemp(path.data(), O_CLOEXEC);
   require<Unavailable>(descriptor >= 0, for_file, ": it is compressed, and no file to unpack it can be made in ",
                        std::filesystem::temp_directory_path().string(), ": ", std::generic_category().message(errno));

@@ -16,19 +16,20 @@ std::string bytes_of_floats(std::vector<float> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-/// w - pushed, and how often.
-std::string program() {
+/// w - pushed, and %5 of another cell, %2.
+std::string program_with(std::uint64_t cell, const std::string& spec, const std::string& update) {
   WrittenProgram made;
   made.pulled = {5};
-  made.reads = made.assigns = {5, 6};
+  made.reads = made.assigns = {5, cell};
   made.pushes = {{f32, {2}}};
   using Kind = WrittenProgram::Input::Kind;
   made.inputs = {{Kind::cell, 0}, {Kind::push, 0}, {Kind::cell, 1}};
-  made.graph =
-      "%0 = input : f32[2]\n%1 = input : f32[2]\n%2 = input : i64[]\n%3 = subtract %0 %1 : f32[2]\n"
-      "%4 = constant{0x1} : i64[]\n%5 = add %2 %4 : i64[]\nreturn %3 %5\n";
+  made.graph = "%0 = input : f32[2]\n%1 = input : f32[2]\n%2 = input : " + spec + "\n%3 = subtract %0 %1 : f32[2]\n" +
+               update + "return %3 %5\n";
   return made.to_bytes();
 }
+/// w - pushed, and how often.
+std::string program() { return program_with(6, "i64[]", "%4 = constant{0x1} : i64[]\n%5 = add %2 %4 : i64[]\n"); }
 
 ParameterClient client_of(ParameterStore& store, const std::string& sender, const std::string& run = "a run",
                           std::chrono::milliseconds timeout = 300ms) {
@@ -60,16 +61,8 @@ std::vector<float> pulled(ParameterClient& client, std::uint64_t version) {
 /// While an update runs its push counts already: later ones are not ahead of it, and it is not taken a second time.
 TEST(ParameterStore, PushesComeWhileOneIsApplied) {
   constexpr std::int64_t many = 1 << 21;  // the update takes some milliseconds
-  WrittenProgram made;
-  made.pulled = {5};
-  made.reads = made.assigns = {5, 8};
-  made.pushes = {{f32, {2}}};
-  using Kind = WrittenProgram::Input::Kind;
-  made.inputs = {{Kind::cell, 0}, {Kind::push, 0}, {Kind::cell, 1}};
   const std::string large = text("f32[", many, "]");
-  made.graph = "%0 = input : f32[2]\n%1 = input : f32[2]\n%2 = input : " + large +
-               "\n%3 = subtract %0 %1 : f32[2]\n%4 = tanh %2 : " + large + "\n%5 = exp %4 : " + large +
-               "\nreturn %3 %5\n";
+  const std::string program = program_with(8, large, "%4 = tanh %2 : " + large + "\n%5 = exp %4 : " + large + "\n");
   ParameterStore store;
   ParameterClient client = client_of(store, "a worker", "a run", 20s),
                   other = client_of(store, "another", "a run", 20s);
@@ -77,7 +70,7 @@ TEST(ParameterStore, PushesComeWhileOneIsApplied) {
   client.add_cells(std::vector<ParameterClient::NewCell>{{5, "w", {f32, {2}}}, {8, "large", {f32, {many}}}});
   client.set(5, 0, bytes_of_floats({100, 200}));
   client.set(8, 0, std::string(many * sizeof(float), '\0'));
-  client.add_program(7, made.to_bytes());
+  client.add_program(7, program);
   for (std::uint64_t step = 0; step < 12; ++step) {
     client.push(step, 7, bytes_of_floats({1, 2}));
     other.push(step, 7, bytes_of_floats({1, 2}));

@@ -1,7 +1,7 @@
 // Shows: a transformer that learns to write, character by character: a program of several files.
 // Prints: the loss of the next character (below 2.25, from 4.1), and what the model writes.
 #include <fstream>
-#include <sstream>
+#include <set>
 #include "transformer.h"
 using namespace gradus;
 
@@ -9,8 +9,7 @@ using namespace gradus;
 class Vocabulary {
  public:
   explicit Vocabulary(const std::string& text) {
-    const std::set<char> letters(text.begin(), text.end());
-    letters_.assign(letters.begin(), letters.end());
+    for (char c : std::set<char>(text.begin(), text.end())) letters_ += c;
   }
   int size() const { return static_cast<int>(letters_.size()); }
   Tensor encode(const std::string& text) const {
@@ -25,17 +24,15 @@ class Vocabulary {
 };
 
 int main(int argc, char** argv) {
-  std::stringstream buffer;
-  buffer << std::ifstream(argc > 1 ? argv[1] : "examples/data/coriolanus.txt").rdbuf();
-  const std::string text = buffer.str();
+  std::ifstream file(argc > 1 ? argv[1] : "examples/data/coriolanus.txt");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
   const Vocabulary vocabulary(text);
   const Tensor tokens = vocabulary.encode(text);
 
   set_seed(1);
   const int context = 48;
   const auto windows = data::range(tokens.shape()[0] - context - 1).map([=](Tensor i) {
-    const Tensor window = gather(tokens, i + range(context + 1));
-    return std::pair{window.rows(0, context), window.rows(1, context + 1)};
+    return std::pair{gather(tokens, i + range(context)), gather(tokens, i + 1 + range(context))};
   });
 
   Model<Transformer> model(Transformer(vocabulary.size(), context, 64, 2));
@@ -49,7 +46,6 @@ int main(int argc, char** argv) {
     const Tensor scores = model(expand_dims(vocabulary.encode(last), 0))[0][-1];
     written += vocabulary.decode(random::categorical(scores / 0.8, 1));
   }
-  print(written);
-  print("loss", history.loss.back());
+  print(written + "\nloss", history.loss.back());
   check(history.loss.back() < 2.25, "it learns how words are spelled");
 }

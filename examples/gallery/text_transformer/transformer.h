@@ -9,8 +9,7 @@ struct TransformerBlock {
         narrow(width) {}
   gradus::Tensor operator()(gradus::Tensor x) const {  // [batch, time, width]
     x += attention(before_attention(x));
-    x += dropout(narrow(widen(before_mlp(x))));
-    return x;
+    return x + dropout(narrow(widen(before_mlp(x))));
   }
 
   gradus::LayerNormalization before_attention, before_mlp;
