@@ -1,8 +1,11 @@
 /// Training steps of multi-layer perceptrons: one batch size, new batch sizes, and the first step of a process.
+#include <algorithm>
+#include <vector>
 #include "bench/classifier.h"
 #include "bench/cold.h"
 #include "bench/workloads.h"
 #include "gradus/function/synchronize.h"
+#include "gradus/profile/profile.h"
 #include "gradus/train/fit.h"
 
 namespace gradus::bench {
@@ -46,6 +49,33 @@ Figures retrace() {
   return figures;
 }
 
+/// The step of mlp_tiny without and with a profile, in turn: what a profile costs.
+Figures profiled() {
+  constexpr int pairs = 60, steps = 100;
+  Classifier classifier({128});
+  const auto [x, y] = batch_of({64, 784});
+  const auto train_step = classifier.train_step();
+  const auto work = [&] {
+    for (int i = 0; i < steps; ++i) train_step(x, y).item();
+  };
+  work();
+  std::vector<double> without, with, ratios;
+  for (int i = 0; i < pairs; ++i) {
+    const double start = seconds_now();
+    work();
+    without.push_back((seconds_now() - start) / steps);
+    with.push_back(profile(work).seconds / steps);
+    ratios.push_back(with.back() / without.back());
+  }
+  const auto median = [](std::vector<double>& values) {
+    std::ranges::sort(values);
+    return values[values.size() / 2];
+  };
+  Figures figures;
+  figures.extra = {{"step_s", median(without)}, {"profiled_step_s", median(with)}, {"ratio", median(ratios)}};
+  return figures;
+}
+
 Figures cold() {
   return measure_cold([](const NoteLoss& note_loss) {
     Classifier classifier({128});
@@ -67,6 +97,7 @@ void add_mlp(Workloads& workloads) {
   workloads["mlp_big_bf16"] = [] { return train({2048, 2048}, 256, mixed_bfloat16); };
   workloads["predict_b1"] = predict_row;
   workloads["retrace"] = retrace;
+  workloads["profiled"] = profiled;
   workloads["cold_mlp"] = cold;
 }
 

@@ -26,7 +26,7 @@ std::string fixed(double value, int digits) {
   return std::move(out).str();
 }
 
-void print_row(const ProfileRow& row) {
+void print_row(const KernelRow& row) {
   const bool works = row.kernels > 0;
   const auto rate = [&](double per_second) { return works ? fixed(per_second / 1e9, 1) : ""; };
   const auto share = [&](double of_peak) { return works ? fixed(of_peak * 100, 0) + " %" : ""; };
@@ -50,8 +50,8 @@ void print_profile(const std::string& workload, const Figures& figures) {
             << " GB/s of memory.\n\n"
             << "| kernel | runs | us, all threads | share | GFLOP/s a thread | of peak | GB/s a thread | of memory |\n"
             << "|---|---|---|---|---|---|---|---|\n";
-  ProfileRow others{.name = "others", .achieved = {}};
-  for (const ProfileRow& row : profile_of(explanation)) {
+  KernelRow others{.name = "others", .achieved = {}};
+  for (const KernelRow& row : profile_of(explanation)) {
     if (row.share >= least_share || row.name == "waiting") {
       print_row(row);
       continue;

@@ -145,6 +145,8 @@
 #include "gradus/ops/windows.h"
 #include "gradus/optim/optimizers.h"
 #include "gradus/optim/schedule.h"
+#include "gradus/profile/profile.h"
+#include "gradus/profile/report.h"
 #include "gradus/tensor/device.h"
 #include "gradus/tensor/dimension.h"
 #include "gradus/tensor/dtype.h"

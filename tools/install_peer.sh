@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs one of the peers of bench/, or TensorBoard for the tests, into an environment of its own:
-# tools/install_peer.sh jax|tf|torch|tensorboard
+# Installs one of the peers of bench/, or TensorBoard and its profiler for the tests, into an environment of its own:
+# tools/install_peer.sh jax|tf|torch|tensorboard|xprof
 # PyTorch's plain package brings several GB of GPU libraries along, so it is installed only when asked for.
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,7 +11,8 @@ case $peer in
   tf) packages="tensorflow-cpu" ;;
   torch) packages="torch numpy" ;;
   tensorboard) packages="tensorboard numpy pillow" ;;
-  *) echo "install_peer: jax, tf, torch or tensorboard, not '$peer'" >&2; exit 2 ;;
+  xprof) packages="xprof" ;;
+  *) echo "install_peer: jax, tf, torch, tensorboard or xprof, not '$peer'" >&2; exit 2 ;;
 esac
 environment=.venv-$peer
 [ ! -e "$environment/installed" ] || exit 0

@@ -4,6 +4,7 @@
 #include "apps/gradus/last_words.h"
 #include "apps/gradus/launch.h"
 #include "apps/gradus/output.h"
+#include "apps/gradus/profile.h"
 #include "apps/gradus/ranges.h"
 #include "apps/gradus/tune.h"
 
@@ -122,6 +123,9 @@ int run(int count, char** arguments) {
   TuneArguments tune_arguments;
   CLI::App* tune_command = add_tune(app, tune_arguments);
 
+  ProfileArguments profile_arguments;
+  CLI::App* profile_command = add_profile(app, profile_arguments);
+
   LaunchArguments launch_arguments;
   CLI::App* launch_command = add_launch(app, launch_arguments);
   launch_arguments.program = program_of_launch(count, arguments);
@@ -137,6 +141,7 @@ int run(int count, char** arguments) {
     if (run_command->parsed()) return run_model(run_arguments);
     if (onnx_test_command->parsed()) return onnx_test(onnx_test_arguments);
     if (tune_command->parsed()) return tune(tune_arguments);
+    if (profile_command->parsed()) return profile_training(profile_arguments);
     if (launch_command->parsed()) return launch(launch_arguments);
     if (sample_command->parsed()) return sample(sample_arguments);
     return list_devices(devices_as_json);

@@ -124,6 +124,9 @@ std::string to_html(const Report& report) {
   for (const Chart& chart : report.charts)
     out << "<figure>\n<figcaption>" << svg::escaped(chart.title) << "</figcaption>\n" << svg_of(chart) << "</figure>\n";
   out << "</div>\n";
+  for (const auto& [title, picture] : report.pictures)
+    out << "<h2>" << svg::escaped(title) << "</h2>\n<figure>\n" << picture << "</figure>\n";
+  if (!report.profile.empty()) out << "<h2>Profile</h2>\n<pre>" << svg::escaped(report.profile) << "</pre>\n";
   if (!report.findings.confusion.empty()) write_confusion(out, report.findings);
   if (!report.findings.worst.empty()) write_worst(out, report.findings);
   out << "<h2>Model</h2>\n<pre>" << svg::escaped(report.summary) << "</pre>\n<h2>Configuration</h2>\n<pre>"

@@ -13,7 +13,9 @@ struct Report {
   std::string title;
   std::vector<std::pair<std::string, std::string>> facts;  // what and how much
   std::vector<Chart> charts;
+  std::vector<std::pair<std::string, std::string>> pictures = {};  // titles and SVG, one below the other
   Findings findings = {};
+  std::string profile = {};  // a table, preformatted
   std::string summary, configuration;  // preformatted text
 };
 

@@ -142,7 +142,7 @@ class Walk {
   }
 
   void hand_back(Node* node, const Tensor& cotangent) {
-    const NameScope scope(node->scope);  // a gradient belongs to the layer of what it is of
+    const NameScope scope(node->scope | gradient_scope);  // a gradient belongs to the layer of what it is of
     const Tensors in = operands_of(*node);
     pass_on(*node, in, on_device_of(*node, [&] {
       return node->op->vjp(node->op.attributes(), in, Tensor(Ref<Node>(node)), cotangent);
@@ -159,7 +159,7 @@ class Walk {
       any = any || dy.of.back().defined();
     }
     if (!any) return;
-    const NameScope scope(node->scope);
+    const NameScope scope(node->scope | gradient_scope);
     const Tensors in = operands_of(*node);
     for (const Tensor& operand : in) dy.wanted.push_back(between_.find(operand.node().get()) != nullptr);
     pass_on(*node, in, on_device_of(*node, [&] { return node->op->vjp_of_all(node->op.attributes(), in, dy); }));

@@ -25,6 +25,8 @@ struct Kernel {
   std::size_t bytes_alive = 0;                    // of temporaries while it runs
   bool narrow = false;                            // it multiplies what has 16 bits
   Device device = {};                             // where it runs
+  std::string layer = {};                         // that its op was recorded in: "sequential/dense_1"; empty: none
+  bool is_gradient = false;                       // it computes a gradient of that layer
   /// Measured, per call of the function, if it was made with `profile`.
   double runs = 0, measured = 0;  // runs, several in a loop; seconds of all threads, without those of kernels inside
 };

@@ -9,8 +9,11 @@
 #include <mutex>
 #include <thread>
 #include <vector>
+#include "gradus/base/activity_log.h"
+#include "gradus/base/error.h"
 #include "gradus/base/thread_pool.h"
 #include "gradus/base/threads.h"
+#include "gradus/graph/call_context.h"
 
 namespace gradus {
 namespace {
@@ -63,9 +66,16 @@ void run_side_by_side(std::span<const LaneWork> all) {
     const ThreadPool::OnDevice team(is_logical ? one.device.index : 0, share);
     one.work();
   };
+  ActivityLog* const own = CallContext::here().log;
   std::vector<std::future<void>> others;
-  for (std::size_t i = 1; i < all.size(); ++i)
-    others.push_back(Lane::of(all[i].device).give(std::packaged_task<void()>([&run, &one = all[i]] { run(one); })));
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    ActivityLog* const log = own ? &own->profile().log_of_device(text(all[i].device)) : nullptr;
+    others.push_back(Lane::of(all[i].device).give(std::packaged_task<void()>([&run, &one = all[i], log] {
+      const FieldScope<&CallContext::log> logs(log);
+      run(one);
+    })));
+  }
+  if (own) own->begin(Activity::compute);  // to wait for the others, too
   std::exception_ptr problem;
   const auto note = [&](const auto& work) {
     try {
@@ -76,6 +86,7 @@ void run_side_by_side(std::span<const LaneWork> all) {
   };
   if (!all.empty()) note([&] { run(all[0]); });
   for (std::future<void>& other : others) note([&] { other.get(); });  // all, since they use what is here
+  if (own) own->end_unkept();
   if (problem) std::rethrow_exception(problem);
 }
 

@@ -4,6 +4,7 @@
 #include "gradus/graph/applications.h"
 #include "gradus/graph/region.h"
 #include "gradus/graph/rewriter.h"
+#include "gradus/graph/scope.h"
 #include "gradus/ops/attention_ops.h"
 
 namespace gradus {
@@ -49,7 +50,7 @@ class Inliner {
     for (int i = 0; i < graph.size(); ++i) {
       if (graph[i].is_input()) continue;
       Value v = places.renamed(i);
-      if (v.scope == 0) v.scope = scope;
+      if ((v.scope & ~gradient_scope) == 0) v.scope |= scope;
       const Region region = region_of_(made, v);
       if (region) places.set(i, result_of(v, region));
       else places.replace(i, std::move(v));

@@ -5,10 +5,12 @@
 #include <functional>
 #include <limits>
 #include <string_view>
+#include "gradus/base/activity_log.h"
 #include "gradus/base/floating_point_state.h"
 #include "gradus/data/order.h"
 #include "gradus/data/prefetch.h"
 #include "gradus/data/stage.h"
+#include "gradus/graph/call_context.h"
 #include "gradus/scalar/scalar.h"
 #include "gradus/ops/random_key.h"
 
@@ -16,6 +18,41 @@ namespace gradus {
 namespace {
 
 constexpr std::int64_t largest_epoch = std::int64_t{1} << 53;
+
+/// A reader takes an element: an entry in the profile of its thread, if one is taken.
+class ProfiledFetch {
+ public:
+  ProfiledFetch(const Stage& stage, std::int64_t epoch) : stage_(stage), epoch_(epoch) {
+    if (log_) [[unlikely]]
+      log_->begin(Activity::input);
+  }
+  ~ProfiledFetch() {
+    if (log_) [[unlikely]]
+      log_->end({.kind = ActivityEvent::Kind::fetch,
+                 .part = was_made_ahead_ ? 1 : 0,
+                 .name = log_->profile().name(stage_.name()),
+                 .bytes = epoch_,
+                 .flow = flow_});
+  }
+  ProfiledFetch(const ProfiledFetch&) = delete;
+  /// `flow`: the number that it has if it was made ahead. The program that reads it first is its use.
+  void took(const Tensors& element, bool was_made_ahead, std::uint64_t flow) {
+    if (!log_) [[likely]]
+      return;
+    was_made_ahead_ = was_made_ahead;
+    flow_ = flow != 0 || was_made_ahead ? flow : log_->profile().next_flow();
+    std::vector<const void*> fields;
+    for (const Tensor& field : element) fields.push_back(field.node()->value.get());
+    log_->note_batch(flow_, std::move(fields));
+  }
+
+ private:
+  const Stage& stage_;
+  const std::int64_t epoch_;
+  ActivityLog* const log_ = CallContext::here().log;
+  bool was_made_ahead_ = false;
+  std::uint64_t flow_ = 0;
+};
 
 class PassReading : public Reading {
  public:
@@ -63,13 +100,20 @@ class PassReading : public Reading {
   }
   Tensors make() {
     const HostFloats floats;
+    ProfiledFetch fetch(*stage_, epoch_);
+    std::uint64_t flow = 0;
+    Tensors element = make(flow);
+    fetch.took(element, prefetcher_ != nullptr, flow);
+    return element;
+  }
+  Tensors make(std::uint64_t& flow) {
     ++stage_->times().reads;
     if (ahead_.buffers == 0) {
       if (!pass_) pass_ = stage_->open(epoch_);
       return pass_->at(index_);
     }
     if (!prefetcher_) prefetcher_ = std::make_unique<Prefetcher>(stage_, epoch_, index_, length_, ahead_);
-    return prefetcher_->next();
+    return prefetcher_->next(flow);
   }
   void end_here() {
     length_ = index_;

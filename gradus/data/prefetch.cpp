@@ -6,6 +6,7 @@
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/no_signals.h"
 #include "gradus/base/thread_pool.h"
+#include "gradus/graph/call_context.h"
 
 namespace gradus {
 namespace {
@@ -40,6 +41,7 @@ Prefetcher::Prefetcher(StagePointer stage, std::int64_t epoch, std::int64_t firs
       claimed_(first),
       buffers_(tunes_ ? first_buffers : options.buffers) {
   const NoSignals no_signals;
+  listen();
   // One where it may choose, and where elements come in order only.
   const int threads = stage_->is_counted() ? std::clamp(stage_->parallel_calls(), 1, most_threads) : 1;
   try {
@@ -76,39 +78,102 @@ void Prefetcher::stop() noexcept {
   threads_.clear();
 }
 
+/// What is made for a reader is part of the reader's profile. Called with the guard held.
+void Prefetcher::listen() {
+  ActivityLog* const log = CallContext::here().log;
+  ProfileListener* const profile = log ? &log->profile() : nullptr;
+  if (profile != profile_.get()) [[unlikely]]
+    profile_ = Ref<ProfileListener>(profile);
+}
+
+/// Called with the guard held.
+void Prefetcher::note_queue(ActivityLog* log) const {
+  if (!log) [[likely]]
+    return;
+  const std::int64_t now = ActivityLog::now();
+  log->keep({.kind = ActivityEvent::Kind::queue,
+             .name = log->profile().name(stage_->name()),
+             .begin = now,
+             .end = now,
+             .count = full_,
+             .bytes = full_ * largest_});
+}
+
+/// A data thread makes elements, for the profile of whoever reads them.
+class Prefetcher::Making {
+ public:
+  /// Called with the guard held, before an element or a wait.
+  void listen(const Ref<ProfileListener>& profile) {
+    if (profile == profile_) [[likely]]
+      return;
+    profile_ = profile;
+    log_ = profile ? &profile->log_of_data_thread() : nullptr;
+  }
+  ActivityLog* log() const { return log_; }
+  void begin() const {
+    if (log_) log_->begin(Activity::host);
+  }
+  void end_wait(const Stage& stage) const {
+    if (log_) log_->end({.kind = ActivityEvent::Kind::room, .name = log_->profile().name(stage.name())});
+  }
+  /// Gives the element its number.
+  void end(const Stage& stage, Slot& slot, const Tensors& element) const {
+    if (!log_) return;
+    slot.profile = profile_->number();
+    slot.flow = profile_->next_flow();
+    std::int64_t bytes = 0;
+    for (const Tensor& field : element) bytes += static_cast<std::int64_t>(field.bytes());
+    log_->end(
+        {.kind = ActivityEvent::Kind::making, .name = profile_->name(stage.name()), .bytes = bytes, .flow = slot.flow});
+  }
+
+ private:
+  Ref<ProfileListener> profile_;
+  ActivityLog* log_ = nullptr;
+};
+
 bool Prefetcher::has_room() const { return static_cast<std::int64_t>(slots_.size()) < buffers_; }
 
 void Prefetcher::produce() {
   const HostFloats floats;  // as in a pass without prefetch: what generators compute is the same
   const StopScope stops(stopping_);
   std::unique_ptr<Pass> pass;
+  Making making;
   std::unique_lock lock(guard_);
   while (true) {
+    making.listen(profile_);
     if (!stopping_ && claimed_ < last_ && !has_room()) {
       const Waiting waiting(stage_->times().threads_waited);
+      making.begin();
       while (!stopping_ && claimed_ < last_ && !has_room()) {
         was_full_ = true;
         ++idle_;
         room_.wait(lock);
         --idle_;
       }
+      making.end_wait(*stage_);
+      making.listen(profile_);
     }
     if (stopping_ || claimed_ == last_) return;
     const std::int64_t index = claimed_++;
     Slot& slot = slots_.emplace_back();  // stays where it is while others come and go at the ends
     lock.unlock();
-    Tensors element;
-    std::exception_ptr problem;
+    Slot made;
+    making.begin();
     try {
+      const FieldScope<&CallContext::log> logs(making.log());
       if (!pass) pass = stage_->open(epoch_);
-      element = pass->at(index);
+      made.element = pass->at(index);
     } catch (const StopScope::Stopped&) { return; } catch (...) {
-      problem = std::current_exception();
+      made.problem = std::current_exception();
     }
+    making.end(*stage_, made, made.element);
     lock.lock();
-    if (!element.empty()) note_size(element);
-    slot = {std::move(element), problem, true};
+    if (!made.element.empty()) note_size(made.element);
+    made.full = true;
+    slot = std::move(made);
     ++full_;
+    note_queue(making.log());
     if (slot.problem || slot.element.empty()) claimed_ = last_;  // nothing behind it will be read
     if (wanted_ > 0 && is_ready(wanted_)) ready_.notify_one();
   }
@@ -165,14 +230,19 @@ void Prefetcher::wait(std::unique_lock<std::mutex>& lock) {
   wanted_ = 0;
 }
 
-Tensors Prefetcher::next() {
+Tensors Prefetcher::next(std::uint64_t& flow) {
   std::unique_lock lock(guard_);
+  listen();
   internal_check(taken_ < last_, "an element past the end is asked of a prefetcher");
   if (!is_ready(1)) wait(lock);
   Slot slot = std::move(slots_.front());
   slots_.pop_front();
   --full_;
   ++taken_;
+  if (profile_) [[unlikely]] {
+    flow = slot.profile == profile_->number() ? slot.flow : 0;
+    note_queue(CallContext::here().log);
+  }
   // Woken for several elements at once, too.
   const bool wake = idle_ > 0 && 2 * static_cast<std::int64_t>(slots_.size()) <= buffers_;
   lock.unlock();

@@ -6,6 +6,7 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include "gradus/base/activity_log.h"
 #include "gradus/data/stage.h"
 
 namespace gradus {
@@ -20,15 +21,17 @@ class Prefetcher {
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
 
-  /// The next element. Throws the error of making it.
-  Tensors next();
+  /// The next element. Throws the error of making it. `flow`: its number in the profile of this thread.
+  Tensors next(std::uint64_t& flow);
 
  private:
   struct Slot {
     Tensors element;
     std::exception_ptr problem;
     bool full = false;
+    std::uint64_t flow = 0, profile = 0;  // its number in a profile, and that one's
   };
+  class Making;
   void start_thread();
   void produce();
   bool has_room() const;
@@ -37,6 +40,8 @@ class Prefetcher {
   void wait(std::unique_lock<std::mutex>& lock);
   void adapt();
   void stop() noexcept;
+  void listen();
+  void note_queue(ActivityLog* log) const;
 
   const StagePointer stage_;
   const std::int64_t epoch_, last_, max_bytes_;
@@ -44,6 +49,7 @@ class Prefetcher {
 
   std::mutex guard_;  // of all fields below
   std::condition_variable room_, ready_;
+  Ref<ProfileListener> profile_;        // of the reader
   std::deque<Slot> slots_;              // elements taken ... claimed - 1
   std::int64_t full_ = 0;               // slots with their element
   std::int64_t taken_;                  // index of the next element for the reader

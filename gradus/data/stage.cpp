@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstring>
 #include <utility>
+#include "gradus/base/activity_log.h"
 #include "gradus/base/error.h"
+#include "gradus/graph/call_context.h"
 
 namespace gradus {
 
@@ -76,53 +78,89 @@ thread_local const std::atomic<bool>* stop_wanted = nullptr;
 
 using Clock = std::chrono::steady_clock;
 
+std::int64_t bytes_of_all(const Tensors& fields) {
+  std::int64_t bytes = 0;
+  for (const Tensor& field : fields) bytes += static_cast<std::int64_t>(field.bytes());
+  return bytes;
+}
+
+/// Counts the times of a pass, for its stage and for the profile of the thread, if one is taken.
 class TimedPass : public Pass {
  public:
-  TimedPass(std::unique_ptr<Pass> pass, StageTimes& times) : pass_(std::move(pass)), times_(times) {}
+  TimedPass(std::unique_ptr<Pass> pass, const Stage& stage) : pass_(std::move(pass)), stage_(stage) {
+    for (const Spec& spec : stage.specs()) bytes_of_element_ += has_any_size(spec) ? 0 : bytes_of(spec);
+  }
   Tensors at(std::int64_t index) override {
-    const Stopwatch watch(times_, 1);
-    return pass_->at(index);
+    Stopwatch watch(*this, 1);
+    Tensors element = pass_->at(index);
+    watch.made(element);
+    return element;
   }
   void write(std::span<const std::int64_t> indices, std::span<std::byte* const> out) override {
-    const Stopwatch watch(times_, static_cast<std::int64_t>(indices.size()));
+    const Stopwatch watch(*this, static_cast<std::int64_t>(indices.size()));
     pass_->write(indices, out);
   }
   std::int64_t write_from(std::int64_t first, std::int64_t count, std::span<std::byte* const> out) override {
-    const Stopwatch watch(times_, 0);
-    const std::int64_t made = pass_->write_from(first, count, out);
-    times_.elements.fetch_add(made, std::memory_order_relaxed);
-    return made;
+    Stopwatch watch(*this, 0);
+    return watch.elements = pass_->write_from(first, count, out);
   }
   Tensors stack(const std::vector<Spec>& specs, std::span<const std::int64_t> indices) override {
-    const Stopwatch watch(times_, std::ssize(indices));
-    return pass_->stack(specs, indices);
+    Stopwatch watch(*this, std::ssize(indices));
+    Tensors fields = pass_->stack(specs, indices);
+    watch.made(fields);
+    return fields;
   }
   std::optional<ChosenRows> chosen(std::span<const std::int64_t> indices) override {
-    const Stopwatch watch(times_, 0);
+    Stopwatch watch(*this, 0);
     std::optional<ChosenRows> rows = pass_->chosen(indices);
-    if (rows) times_.elements.fetch_add(std::ssize(indices), std::memory_order_relaxed);
+    if (rows) watch.elements = std::ssize(indices);
     return rows;
   }
   Tensors stack_from(const std::vector<Spec>& specs, std::int64_t first, std::int64_t count) override {
-    const Stopwatch watch(times_, 0);
+    Stopwatch watch(*this, 0);
     Tensors fields = pass_->stack_from(specs, first, count);
-    if (!fields.empty()) times_.elements.fetch_add(fields[0].shape()[0], std::memory_order_relaxed);
+    if (!fields.empty()) watch.elements = fields[0].shape()[0];
+    watch.made(fields);
     return fields;
   }
 
  private:
   struct Stopwatch {
-    Stopwatch(StageTimes& t, std::int64_t n) : times(t), elements(n) { StopScope::check(); }
+    Stopwatch(TimedPass& p, std::int64_t n) : pass(p), elements(n) {
+      StopScope::check();
+      if (log) [[unlikely]]
+        log->begin(Activity::host);
+    }
     ~Stopwatch() {
+      StageTimes& times = pass.stage_.times();
       times.elements.fetch_add(elements, std::memory_order_relaxed);
       times.making.fetch_add(std::chrono::nanoseconds(Clock::now() - begin).count(), std::memory_order_relaxed);
+      if (log) [[unlikely]]
+        log->end({.kind = ActivityEvent::Kind::stage,
+                  .name = pass.name_in(*log),
+                  .count = elements,
+                  .bytes = bytes >= 0 ? bytes : elements * pass.bytes_of_element_});
     }
-    StageTimes& times;
-    const std::int64_t elements;
+    Stopwatch(const Stopwatch&) = delete;
+    void made(const Tensors& fields) {
+      if (log) bytes = bytes_of_all(fields);
+    }
+    TimedPass& pass;
+    std::int64_t elements, bytes = -1;  // -1: as its specs say
+    ActivityLog* const log = CallContext::here().log;
     const Clock::time_point begin = Clock::now();
   };
+  std::uint64_t name_in(const ActivityLog& log) {
+    if (named_in_ != log.profile().number()) {
+      name_ = log.profile().name(stage_.name());
+      named_in_ = log.profile().number();
+    }
+    return name_;
+  }
   std::unique_ptr<Pass> pass_;
-  StageTimes& times_;
+  const Stage& stage_;
+  std::int64_t bytes_of_element_ = 0;
+  std::uint64_t named_in_ = 0, name_ = 0;
 };
 
 }  // namespace
@@ -136,7 +174,7 @@ void StopScope::check() {
 }
 
 std::unique_ptr<Pass> Stage::open(std::int64_t epoch) const {
-  return std::make_unique<TimedPass>(make_pass(epoch), times_);
+  return std::make_unique<TimedPass>(make_pass(epoch), *this);
 }
 
 /// Of elements whose rows are known and equal in number.

@@ -4,6 +4,7 @@
 #include "gradus/base/error.h"
 #include "gradus/base/notice.h"
 #include "gradus/distribute/bytes_message.h"
+#include "gradus/graph/activity_scope.h"
 
 namespace gradus {
 namespace {
@@ -24,6 +25,8 @@ ParameterClient::ParameterClient(std::shared_ptr<const ParameterServerPlace> pla
     : place_(std::move(place)), sender_(std::move(sender)) {}
 
 std::optional<std::string> ParameterClient::ask(const std::string& question, std::string_view doing) {
+  ActivityScope activity(Activity::communication, ActivityEvent::Kind::communication, "parameter servers");
+  activity.add_bytes(std::ssize(question));
   const auto begin = Clock::now();
   const Deadline deadline = begin + place_->timeout;
   auto next_report = begin + place_->heartbeat;
@@ -32,6 +35,7 @@ std::optional<std::string> ParameterClient::ask(const std::string& question, std
     try {
       const auto answer = place_->client->ask(question, std::min(deadline, Clock::now() + place_->heartbeat), true);
       if (answer) {
+        activity.add_bytes(std::ssize(*answer));
         MessageReader reader(*answer, source);
         switch (static_cast<ParameterAnswer>(reader.size(4, "the kind"))) {
           case ParameterAnswer::done: return std::string(reader.rest());

@@ -6,6 +6,7 @@
 #include "gradus/base/error.h"
 #include "gradus/base/version.h"
 #include "gradus/distribute/ucx.h"
+#include "gradus/graph/activity_scope.h"
 
 namespace gradus::detail {
 namespace {
@@ -75,8 +76,11 @@ void WorkerGroup::drive() {
 
 void WorkerGroup::add_up(std::span<ShardRun::Sum> sums) {
   if (!collectives_) return ReplicaGroup::add_up(sums);
+  ActivityScope activity(Activity::communication, ActivityEvent::Kind::communication, "sums over processes");
+  const auto before = traffic_.bytes;
   if (!buckets_) expect(sums);
   buckets_->finish(traffic_);
+  activity.add_bytes(static_cast<std::int64_t>(traffic_.bytes - before));
   buckets_.reset();
 }
 

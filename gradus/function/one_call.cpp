@@ -2,6 +2,7 @@
 #include "gradus/function/one_call.h"
 #include <algorithm>
 #include <unordered_set>
+#include "gradus/base/activity_log.h"
 #include "gradus/base/of_thread.h"
 #include "gradus/backend/placed_program.h"
 #include "gradus/compiler/recompute.h"
@@ -50,6 +51,17 @@ class Claim {
   const Segment& leaf_;
   std::size_t claimed_ = 0;
 };
+
+/// Tells the profile of this thread whose memory the Variables of a program are.
+void note_variables(const Segment& segment) {
+  ActivityLog* const log = CallContext::here().log;
+  if (!log) [[likely]]
+    return;
+  log->note_function();
+  if (!log->is_new(&segment)) return;
+  for (const UsedCell& used : segment.cells)
+    log->profile().note_variable(used.cell->id, bytes_of(used.cell->spec), used.cell->of_optimizer);
+}
 
 bool predicate_in(const Ref<Buffer>& buffer) { return *static_cast<const bool*>(buffer->host()); }
 
@@ -163,6 +175,7 @@ void OneCall::overwrite(const Segment& leaf, const Executable& program,
 bool OneCall::finish(const Segment& leaf, Tensors& results) {
   const Claim claim(leaf);
   if (!is_as_read(leaf)) return false;
+  note_variables(leaf);
   const FrameInUse in_use;
   std::vector<Tensor> released;  // after the locks
   {

@@ -37,19 +37,19 @@ Achieved achieved_by(const Kernel& kernel, const ThreadRates& rates) {
   return work.achieved();
 }
 
-std::vector<ProfileRow> profile_of(const Explanation& explanation) {
+std::vector<KernelRow> profile_of(const Explanation& explanation) {
   require(explanation.measured_seconds > 0, "function ", explanation.name,
           ": nothing was measured; make it with {.profile = true} and call it, twice or more often");
   std::map<std::string, Work> by_name;
   for (const Kernel& kernel : explanation.kernels) by_name[kernel.name].add(kernel, explanation.rates);
   const double all = explanation.measured_seconds * explanation.threads;
   double busy = 0;
-  std::vector<ProfileRow> rows;
+  std::vector<KernelRow> rows;
   for (const auto& [name, work] : by_name) {
     rows.push_back({name, work.kernels, work.runs, work.seconds, work.seconds / all, work.achieved()});
     busy += work.seconds;
   }
-  std::ranges::stable_sort(rows, std::greater<>(), &ProfileRow::seconds);
+  std::ranges::stable_sort(rows, std::greater<>(), &KernelRow::seconds);
   const double waiting = std::max(0.0, all - busy);
   rows.push_back({.name = "waiting", .seconds = waiting, .share = waiting / all, .achieved = {}});
   return rows;

@@ -16,7 +16,7 @@ struct Achieved {
 Achieved achieved_by(const Kernel& kernel, const ThreadRates& rates);
 
 /// The kernels of one name.
-struct ProfileRow {
+struct KernelRow {
   std::string name;    // such as "add+relu"
   int kernels = 0;     // of this name
   double runs = 0;     // in a call
@@ -27,6 +27,6 @@ struct ProfileRow {
 
 /// The profile, the longest first. The last row is "waiting": the time in which threads run no kernel.
 /// InvalidArgument if the function was not made with `profile`, or has not been called.
-std::vector<ProfileRow> profile_of(const Explanation& explanation);
+std::vector<KernelRow> profile_of(const Explanation& explanation);
 
 }  // namespace gradus

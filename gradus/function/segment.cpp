@@ -121,8 +121,9 @@ class SegmentBinder {
     const auto reader = std::ranges::find_if(
         flat.graph.values, [&](const Value& v) { return std::ranges::find(v.in, flat.graph.inputs[k]) != v.in.end(); });
     const std::string where = reader == flat.graph.values.end() ? "its result"
-                              : reader->scope == 0              ? std::string(reader->op->name)
-                                                   : text(reader->op->name, " in ", scope_path(reader->scope));
+                              : (reader->scope & ~gradient_scope) == 0
+                                  ? std::string(reader->op->name)
+                                  : text(reader->op->name, " in ", scope_path(reader->scope));
     segment_.large_captures.emplace_back(node.sequence,
                                          text(node.spec, " of ", bytes_of(node.spec), " bytes, read by ", where));
   }

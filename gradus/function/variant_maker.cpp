@@ -3,6 +3,7 @@
 #include <algorithm>
 #include "gradus/compiler/recompute.h"
 #include "gradus/function/guide.h"
+#include "gradus/graph/activity_scope.h"
 #include "gradus/tensor/out_of_memory.h"
 
 namespace gradus {
@@ -19,6 +20,7 @@ struct VariantMaker::Run {
 
 VariantMaker::Run VariantMaker::run(const Signature& pattern, CallRequest& request, bool is_compared,
                                     const Recording& other) const {
+  const CompileActivity activity(text("trace ", setup_.title));
   request.values.begin(match(pattern, request.signature).value());
   Run made{.pattern = pattern, .memory = std::make_shared<TraceMemory>(pattern.specs, Trace::new_id())};
   Guide guide(request.values, setup_.title);
@@ -174,6 +176,7 @@ std::unique_ptr<Segment> VariantMaker::extend(Variant& variant, CallRequest& req
   };
   std::optional<Draft> draft;
   {
+    const CompileActivity activity(text("trace ", setup_.title));
     const BeingTraced flag(variant.is_being_traced);
     Guide guide(request.values, setup_.title);
     Trace trace(variant.memory, setup_.closure, std::ref(guide));

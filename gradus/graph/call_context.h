@@ -7,6 +7,7 @@
 namespace gradus {
 
 class ActiveCall;
+class ActivityLog;
 class CallKeys;
 class CallScope;
 class CallSeed;
@@ -30,6 +31,7 @@ struct CallContext {
   const ActiveCall* active = nullptr;     // the innermost call of a function
   RunListener* run_listener = nullptr;    // of the program that starts next
   ShardRun* shards = nullptr;             // of the batch that programs run on; null: the batch is one shard
+  ActivityLog* log = nullptr;             // of the profile that is taken of this thread
   CallMode mode{};
   std::uint32_t scope = 0;  // that ops are recorded in
 
@@ -56,11 +58,12 @@ template <auto field> class FieldScope {
   const Value before_;
 };
 
-/// In its lifetime the thread is outside of every call. Only how deep it is in calls is known still.
+/// In its lifetime the thread is outside of every call. Only how deep it is in calls, and its profile, are known still.
 class OutsideOfCalls {
  public:
   [[nodiscard]] OutsideOfCalls()
-      : around_(std::exchange(CallContext::here(), {.active = CallContext::here().active})) {}
+      : around_(std::exchange(CallContext::here(),
+                              {.active = CallContext::here().active, .log = CallContext::here().log})) {}
   ~OutsideOfCalls() { CallContext::here() = around_; }
   OutsideOfCalls(const OutsideOfCalls&) = delete;
 

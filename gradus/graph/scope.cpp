@@ -20,12 +20,13 @@ Paths& paths() {
 std::uint32_t number_of(std::uint32_t outer, std::string_view name) {
   Paths& table = paths();
   std::lock_guard lock(table.guard);
-  std::string path = table.all[outer];
+  const std::uint32_t kind = outer & gradient_scope;
+  std::string path = table.all[outer ^ kind];
   if (!path.empty()) path += '/';
   path += name;
   const auto [it, fresh] = table.numbers.try_emplace(path, static_cast<std::uint32_t>(table.all.size()));
   if (fresh) table.all.push_back(path);
-  return it->second;
+  return it->second | kind;
 }
 
 }  // namespace
@@ -34,7 +35,7 @@ NameScope::NameScope(std::string_view name) : NameScope(number_of(current_scope(
 
 std::string scope_path(std::uint32_t scope) {
   std::lock_guard lock(paths().guard);
-  return paths().all[scope];
+  return paths().all[scope & ~gradient_scope];
 }
 
 }  // namespace gradus

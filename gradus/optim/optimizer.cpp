@@ -46,6 +46,7 @@ void Optimizer::State::take_in(const Variable& variable) {
   for (std::size_t k = 0; k < first.size(); ++k) {
     const std::string_view name = k < rule->slots().size() ? rule->slots()[k].name : "average";
     made.push_back(Variable(first[k], text(rule->name(), "/", variable.name(), "/", name), {.trainable = false}));
+    made.back().cell()->of_optimizer = true;
   }
   kept.push_back(std::move(made));
   memberships.push_back({group_of(variable), decays(variable)});

@@ -134,7 +134,9 @@ double OptimizerValues::initial_rate(const Schedule& schedule) {
 
 Variable OptimizerValues::own(const UpdateRule& rule, const std::string& what, double value, DType dtype) {
   const Untraced outside;
-  return Variable(full({}, value, dtype), text(rule.name(), "/", what), {.trainable = false});
+  Variable made(full({}, value, dtype), text(rule.name(), "/", what), {.trainable = false});
+  made.cell()->of_optimizer = true;
+  return made;
 }
 
 }  // namespace gradus

@@ -38,6 +38,7 @@ struct Ledger {
   std::mutex mutex;
   memory::Account* accounts = nullptr;
   memory::Holder* holders = nullptr;
+  memory::PeakWatch* watches = nullptr;
   std::int64_t closed_live = 0;  // of threads that have ended
   std::int64_t peak = 0;
   std::int64_t limit = 0;  // 0: the machine's, found when first asked for
@@ -56,10 +57,14 @@ struct Ledger {
     if (limit == 0) limit = machine_bytes();
     return limit;
   }
+  void note_peak(std::int64_t bytes) {
+    peak = std::max(peak, bytes);
+    for (auto* watch = watches; watch; watch = watch->next) watch->peak = std::max(watch->peak, bytes);
+  }
   /// Takes the account's high water into the peak, and lets it run freely for a step, less near the limit.
   void settle(memory::Account& account) {
     const std::int64_t total = live(), own = account.live.load(std::memory_order_relaxed);
-    peak = std::max(peak, total - own + std::max(own, account.high.load(std::memory_order_relaxed)));
+    note_peak(total - own + std::max(own, account.high.load(std::memory_order_relaxed)));
     account.high.store(counts ? below_all : own, std::memory_order_relaxed);
     std::int64_t open_accounts = 1;
     for (auto* a = accounts; a; a = a->next) ++open_accounts;
@@ -68,7 +73,7 @@ struct Ledger {
   }
   void settle_all() {
     for (auto* a = accounts; a; a = a->next) settle(*a);
-    peak = std::max(peak, live());
+    note_peak(live());
   }
 
   std::string holders_text() const {
@@ -180,6 +185,31 @@ std::int64_t FailingAllocation::count() const {
 
 namespace memory {
 
+std::int64_t live_bytes(int device) {
+  Ledger& ledger = ledger_of(device);
+  const std::lock_guard lock(ledger.mutex);
+  return ledger.live();
+}
+
+PeakWatch::PeakWatch(int device) : device_(device) {
+  Ledger& ledger = ledger_of(device);
+  const std::lock_guard lock(ledger.mutex);
+  ledger.settle_all();
+  peak = first_ = ledger.live();
+  insert(ledger.watches, *this);
+}
+PeakWatch::~PeakWatch() {
+  Ledger& ledger = ledger_of(device_);
+  const std::lock_guard lock(ledger.mutex);
+  erase(ledger.watches, *this);
+}
+std::int64_t PeakWatch::bytes() const {
+  Ledger& ledger = ledger_of(device_);
+  const std::lock_guard lock(ledger.mutex);
+  ledger.settle_all();
+  return peak - first_;
+}
+
 void open(Account& account) {
   Ledger& ledger = ledger_of(account.device);
   const std::lock_guard lock(ledger.mutex);
@@ -212,7 +242,7 @@ void charge_without_account(int device, std::int64_t bytes, const char* what) {
   const std::lock_guard lock(ledger.mutex);
   ledger.require_room(bytes, what);
   ledger.closed_live += bytes;
-  ledger.peak = std::max(ledger.peak, ledger.live());
+  ledger.note_peak(ledger.live());
 }
 void discharge_without_account(int device, std::int64_t bytes) noexcept {
   Ledger& ledger = ledger_of(device);

@@ -29,6 +29,28 @@ void set_memory_limit(Device device, std::size_t bytes);
 
 namespace memory {
 
+/// Bytes that live now, as memory_use says.
+std::int64_t live_bytes(int device = 0);
+
+/// The peak in its lifetime, whatever reset_peak_memory does.
+class PeakWatch {
+ public:
+  [[nodiscard]] explicit PeakWatch(int device = 0);
+  ~PeakWatch();
+  PeakWatch(const PeakWatch&) = delete;
+  /// Above what lived at its beginning.
+  std::int64_t bytes() const;
+
+  // For the ledger.
+  std::int64_t peak = 0;
+  PeakWatch* previous = nullptr;
+  PeakWatch* next = nullptr;
+
+ private:
+  const int device_;
+  std::int64_t first_ = 0;
+};
+
 /// From this size on a buffer has a label, by which errors and reports name it.
 inline constexpr std::int64_t labelled_bytes = 1 << 20;
 /// A thread may allocate or free so many bytes before its account is looked at.

@@ -104,7 +104,7 @@ TEST(Profile, KernelsOfOneNameAreOneRowAndWhatIsLeftIsWaiting) {
                {.name = "matmul", .flops = 50e6, .runs = 1, .measured = 2e-3},
                {.name = "matmul", .flops = 50e6, .runs = 3, .measured = 3e-3}};
   e.rates.flops = 100e9;
-  const std::vector<ProfileRow> rows = profile_of(e);
+  const std::vector<KernelRow> rows = profile_of(e);
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0].name, "matmul");
   EXPECT_EQ(rows[0].kernels, 2);

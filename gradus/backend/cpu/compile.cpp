@@ -10,6 +10,7 @@
 #include "gradus/base/clock.h"
 #include "gradus/base/floating_point_state.h"
 #include "gradus/compiler/pipeline.h"
+#include "gradus/graph/activity_scope.h"
 #include "gradus/compiler/verify_steps.h"
 
 namespace gradus {
@@ -39,6 +40,7 @@ Lowered lower(const std::shared_ptr<const Graph>& graph, std::span<const Step> s
 
 std::shared_ptr<const CpuProgram> compile(Graph given, const CompileOptions& asked) {
   const HostFloats floats;
+  const CompileActivity activity("compile");
   const double start = steady_seconds();
   const bool compiles = asked.tier == Tier::compiled, budgeted = compiles && asked.max_bytes > 0;
   CompileOptions options = asked;

@@ -1,6 +1,7 @@
 /// Extents, the layout of the arena, and who does what.
 #include "gradus/backend/cpu/run/binding.h"
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -26,6 +27,8 @@ class Binder {
   Binder(const Graph& graph, const Lowered& lowered, const StagePlan& schedule, std::span<const std::int64_t> symbols,
          int threads, Start start, const LoopBody* body)
       : graph_(graph), lowered_(lowered), schedule_(schedule), symbols_(symbols), start_(start), body_(body) {
+    static std::atomic<std::uint64_t> bindings{0};
+    bound_->number = bindings.fetch_add(1, std::memory_order_relaxed) + 1;
     bound_->symbols.assign(symbols.begin(), symbols.end());
     bound_->threads = threads;
     bound_->inside = schedule.inside;

@@ -55,6 +55,8 @@ struct OutputSource {
 };
 
 struct Binding {
+  const CpuProgram* program = nullptr;  // of which it is
+  std::uint64_t number = 0;             // never given again: what profiles know it by
   std::vector<std::int64_t> symbols;
   int threads = 1;
 

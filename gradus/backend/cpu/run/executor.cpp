@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 #include <vector>
+#include "gradus/backend/cpu/run/profiled_run.h"
 #include "gradus/base/divide.h"
 #include "gradus/base/floating_point_state.h"
 #include "gradus/base/of_thread.h"
@@ -32,6 +33,7 @@ void set_job(KernelArguments& arguments, std::byte* arena, const Job& job, int w
 }
 
 void run_whole(KernelArguments& arguments, std::byte* arena, const Job& job) {
+  const ProfiledJob profiled(arguments.member->log, job, !job.controls || arguments.member->worker == 0);
   set_job(arguments, arena, job, arguments.member->worker);
   job.run(&arguments, 0, job.extent);
 }
@@ -47,7 +49,8 @@ void run_grains(KernelArguments& arguments, const Job& job, const Units& grains)
 }
 
 /// What lies in a share, while others may take over some of it.
-void run_from(Share& share, KernelArguments& arguments, std::byte* arena, const Job& job) {
+void run_from(Share& share, KernelArguments& arguments, std::byte* arena, const Job& job, bool is_own) {
+  const ProfiledJob profiled(arguments.member->log, job, is_own && arguments.member->worker == 0);
   set_job(arguments, arena, job, arguments.member->worker);
   if (job.cut == Cut::by_kernel) {
     const Units later = share.later(), units = later.count() > 0 ? later : share.now();
@@ -87,7 +90,7 @@ class JobsTogether {
     for (const Job& job : owned_)
       if (job.owner % member_.team == member_.worker) run_whole(arguments_, arena_, job);
     for (const Job& job : divided_)
-      if (is_shared(job)) run_from(share(member_.worker, job), arguments_, arena_, job);
+      if (is_shared(job)) run_from(share(member_.worker, job), arguments_, arena_, job, true);
   }
 
   /// What others have not come to yet. Between passes of theirs it waits a while without yielding its core, and
@@ -118,12 +121,13 @@ class JobsTogether {
     const std::int64_t least = job.cut == Cut::by_kernel ? least_of_kernels : job.piece;
     Share& mine = share(member_.worker, job);
     const Share::Found found = mine.take_over(share(worker, job), least);
-    if (found == Share::Found::taken) run_from(mine, arguments_, arena_, job);
+    if (found == Share::Found::taken) run_from(mine, arguments_, arena_, job, false);
     return found;
   }
   void run_part(const Job& job) {
     const Units own = share_of(member_, job);
     if (own.count() <= 0 && !job.in_turns) return;
+    const ProfiledJob profiled(member_.log, job, member_.worker == 0);
     set_job(arguments_, arena_, job, member_.worker);
     run_grains(arguments_, job, own);
   }
@@ -149,7 +153,8 @@ void run_in_order(KernelArguments& arguments, std::byte* arena, const Job* first
   }
 }
 
-constexpr TeamMember alone;
+/// Who runs alone what a team has around it.
+TeamMember alone_as(const TeamMember& member) { return {.log = member.log}; }
 
 /// What a member has to do of a section. Then it is done, but may take over some of what others have to do.
 void run_own(const Binding& binding, const Section& section, KernelArguments& arguments, std::byte* arena) {
@@ -159,6 +164,7 @@ void run_own(const Binding& binding, const Section& section, KernelArguments& ar
     run_whole(arguments, arena, jobs[section.first]);
   } else if (section.alone) {
     if (member.worker != 0) return;
+    const TeamMember alone = alone_as(member);
     arguments.member = &alone;
     run_in_order(arguments, arena, jobs + section.first, jobs + section.last);
     arguments.member = &member;
@@ -192,7 +198,7 @@ void stand_in(const Binding& binding, std::span<const int> absent, KernelArgumen
   std::vector<int> workers{self.worker};
   workers.insert(workers.end(), absent.begin(), absent.end());
   const auto run_as = [&](int worker, const Section& section) {
-    const TeamMember member{worker, self.team, self.barrier, self.shares};
+    const TeamMember member{worker, self.team, self.barrier, self.shares, self.log};
     arguments.member = &member;
     run_own(binding, section, arguments, arena);
     arguments.member = &self;
@@ -234,8 +240,10 @@ KernelArguments arguments_of(const TeamMember& member, const Binding& binding, v
   return {slots, binding.dimensions.data(), nullptr, nullptr, &error, 0, &member};
 }
 
-void run_alone(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error,
+void run_alone(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error, ActivityLog* log,
                JobListener* listener = nullptr) {
+  const ProfiledPart profiled(log, binding);
+  const TeamMember alone{.log = log};
   KernelArguments arguments = arguments_of(alone, binding, slots, error);
   run_in_order(arguments, arena, binding.jobs.data(), binding.jobs.data() + binding.jobs.size(), listener);
 }
@@ -273,18 +281,21 @@ void TeamMember::end_turn() const {
 }
 
 bool execute(const Binding& binding, void* const* slots, std::byte* arena, ErrorWord& error, JobListener* listener) {
+  ActivityLog* const log = CallContext::here().log;
   if (binding.team == 1) {
     const KernelFloats flush;
-    run_alone(binding, slots, arena, error, listener);
+    run_alone(binding, slots, arena, error, log, listener);
     return true;
   }
   bool by_team = false;
   const auto part = [&, meeting = &meeting_of(binding.team)](int worker, int team) {
     if (team != binding.team) {  // the pool is busy, or was made smaller just now
-      if (worker == 0) run_alone(binding, slots, arena, error, listener);
+      if (worker == 0) run_alone(binding, slots, arena, error, log, listener);
       return;
     }
-    const TeamMember member{worker, team, &meeting->barrier, meeting->shares.data()};
+    const TeamMember member{worker, team, &meeting->barrier, meeting->shares.data(),
+                            log ? &log->worker(worker) : nullptr};
+    const ProfiledPart profiled(member.log, binding);
     KernelArguments arguments = arguments_of(member, binding, slots, error);
     try {
       if (worker == 0) by_team = lead(binding, arguments, arena, listener);
@@ -303,11 +314,12 @@ bool execute(const Binding& binding, void* const* slots, std::byte* arena, Error
 void execute_within(const TeamMember& member, const Binding& binding, void* const* slots, std::byte* arena,
                     ErrorWord& error) {
   if (binding.team == member.team && member.team > 1) {
+    const ProfiledPart profiled(member.log, binding);
     KernelArguments arguments = arguments_of(member, binding, slots, error);
     return work(binding, binding.sections, true, arguments, arena);
   }
   member.meet();
-  if (member.worker == 0) run_alone(binding, slots, arena, error);
+  if (member.worker == 0) run_alone(binding, slots, arena, error, member.log);
 }
 
 void execute_rows(const TeamMember& member, const Binding& binding, void* const* slots, std::byte* scratch,
@@ -315,8 +327,11 @@ void execute_rows(const TeamMember& member, const Binding& binding, void* const*
   const RowJobs& all = binding.by_rows;
   const auto worker = static_cast<std::size_t>(member.worker);
   const std::int64_t begin = all.first[worker], end = all.first[worker + 1];
+  const ProfiledPart profiled(member.log, binding);
+  const TeamMember alone = alone_as(member);
   KernelArguments arguments{slots, binding.dimensions.data(), scratch, nullptr, &error, 0, &alone};
   for (const Job& job : all.jobs) {
+    const ProfiledJob profiled_job(member.log, job, member.worker == 0);
     arguments.data = job.data;
     arguments.thunk = job.thunk;
     job.run(&arguments, begin * job.extent, end * job.extent);

@@ -9,6 +9,7 @@
 #include <utility>
 #include "gradus/backend/cpu/run/executor.h"
 #include "gradus/backend/cpu/run/kernel_times.h"
+#include "gradus/backend/cpu/run/profiled_run.h"
 #include "gradus/backend/run_listener.h"
 #include "gradus/base/of_thread.h"
 #include "gradus/base/thread_pool.h"
@@ -44,6 +45,7 @@ int DimensionTable::position_of(std::int64_t dimension) {
 struct CpuProgram::State {
   static constexpr std::size_t most_bindings = 16;
 
+  const CpuProgram* program = nullptr;
   std::shared_ptr<const Graph> graph;
   std::vector<Step> steps;
   Lowered lowered;
@@ -76,6 +78,7 @@ struct CpuProgram::State {
     } else {
       const ThreadPool::AtMost only(threads);
       std::unique_ptr<Binding> bound = bind(*graph, lowered, schedule, wanted, threads);
+      bound->program = program;
       if (whole) bound->is_short = true, bound->choice = whole->choice;
       else if (bound->is_short && bound->cost_ns < small_ns) bound->choice = std::make_shared<TeamChoice>(threads);
       bindings.insert(bindings.begin(), std::move(bound));
@@ -92,7 +95,9 @@ struct CpuProgram::State {
   void add_memory(const Binding& binding, std::vector<Kernel>& kernels) const;
   void add_measured(std::vector<Kernel>& kernels, double calls) const;
   void forget_times() const;
+  std::vector<Kernel> own_kernels(const Binding& binding, std::span<const std::int64_t> symbols) const;
   std::vector<Kernel> kernels(const Binding& binding, std::span<const std::int64_t> symbols, double calls) const;
+  std::int64_t activation_bytes(const Binding& binding) const;
   std::exception_ptr failure(const Binding& binding, const ErrorWord& error) const;
 };
 
@@ -180,6 +185,7 @@ void CpuProgram::State::run(const Binding& binding, std::span<const Ref<Buffer>>
   else has_run.store(true, std::memory_order_relaxed);
   if (lowered.times) lowered.times->add_team(binding.team);
   const TimedRun timed(lowered.times ? &lowered.times->whole() : nullptr);
+  const ProfiledRun profiled(binding, inputs);
   ErrorWord error;
   std::optional<OutputsInJobs> listener;
   if (RunListener* const told = std::exchange(CallContext::here().run_listener, nullptr))
@@ -214,7 +220,7 @@ std::exception_ptr CpuProgram::State::failure(const Binding& binding, const Erro
   const Value& value = (*graph)[step.members.front()];
   std::string message = with_number(binding.failures[thunk], "{value}", error.value);
   message = with_number(std::move(message), "{index}", error.index);
-  if (value.scope != 0) message += text(", in ", scope_path(value.scope));
+  if (!scope_path(value.scope).empty()) message += text(", in ", scope_path(value.scope));
   return std::make_exception_ptr(OutOfRange(message));
 }
 
@@ -279,6 +285,7 @@ void CpuProgram::State::forget_times() const {
 CpuProgram::CpuProgram(std::shared_ptr<const Graph> graph, Plan plan, Lowered lowered, double compile_seconds)
     : state_(std::make_unique<State>()) {
   State& s = *state_;
+  s.program = this;
   s.schedule = plan_stages(*graph, plan.steps, plan.sharing, lowered.thunks, plan.staging);
   s.symbols = graph->symbols();
   for (int input : plan.sharing.may_overwrite)
@@ -309,7 +316,10 @@ void CpuProgram::run(std::span<const Ref<Buffer>> inputs, std::span<Ref<Buffer>>
 std::shared_ptr<const Binding> CpuProgram::bound_within(std::span<const std::int64_t> symbols, int threads,
                                                         std::vector<int> carries, std::int64_t iterations) const {
   const LoopBody body{state_->steps, std::move(carries), iterations};
-  return gradus::bind(*state_->graph, state_->lowered, state_->schedule, symbols, threads, Start::within, &body);
+  std::unique_ptr<Binding> bound =
+      gradus::bind(*state_->graph, state_->lowered, state_->schedule, symbols, threads, Start::within, &body);
+  bound->program = this;
+  return bound;
 }
 int CpuProgram::slots() const { return state_->lowered.slots; }
 std::exception_ptr CpuProgram::failure(const Binding& binding, const ErrorWord& error) const {
@@ -353,8 +363,19 @@ double CpuProgram::measured_seconds() const {
   return runs == 0 ? 0 : static_cast<double>(whole.nanoseconds.load()) * 1e-9 / runs;
 }
 
-std::vector<Kernel> CpuProgram::State::kernels(const Binding& binding, std::span<const std::int64_t> symbols,
-                                               double calls) const {
+/// The scope of a step: that of its product, or else of the first of its results or members that has one.
+std::uint32_t scope_of(const Graph& graph, const Step& step) {
+  const auto is_named = [&](int value) { return value >= 0 && !scope_path(graph[value].scope).empty(); };
+  if (is_named(step.product)) return graph[step.product].scope;
+  for (const std::vector<int>* values : {&step.outputs, &step.members})
+    for (const int value : *values)
+      if (is_named(value)) return graph[value].scope;
+  return step.members.empty() ? 0 : graph[step.members.front()].scope;
+}
+
+/// Without those of branches and loops, and without times.
+std::vector<Kernel> CpuProgram::State::own_kernels(const Binding& binding,
+                                                   std::span<const std::int64_t> symbols) const {
   const State& s = *this;
   const auto bytes = [&](int i) {
     return static_cast<std::size_t>(bytes_of({(*s.graph)[i].spec.dtype, (*s.graph)[i].spec.shape.evaluated(symbols)}));
@@ -373,12 +394,22 @@ std::vector<Kernel> CpuProgram::State::kernels(const Binding& binding, std::span
     const bool calls = step.kind == Step::Kind::library || step.kind == Step::Kind::product;
     const Value& called = (*s.graph)[step.product >= 0 ? step.product : step.members.front()];
     kernel.narrow = calls && std::ranges::any_of(called.in, [&](int i) { return is_narrow((*s.graph)[i].spec.dtype); });
+    const std::uint32_t scope = scope_of(*s.graph, step);
+    kernel.layer = scope_path(scope);
+    kernel.is_gradient = (scope & gradient_scope) != 0;
   }
   for (std::size_t t = 0; t < s.lowered.thunks.size(); ++t) {
     Kernel& kernel = kernels[at(s.lowered.thunks[t].step)];
     if (kernel.name.empty()) kernel.name = s.lowered.thunks[t].label;
     kernel.flops += static_cast<double>(binding.flops[t]);
   }
+  return kernels;
+}
+
+std::vector<Kernel> CpuProgram::State::kernels(const Binding& binding, std::span<const std::int64_t> symbols,
+                                               double calls) const {
+  const State& s = *this;
+  std::vector<Kernel> kernels = own_kernels(binding, symbols);
   s.add_times(binding, kernels);
   s.add_measured(kernels, calls);
   s.add_memory(binding, kernels);
@@ -388,6 +419,38 @@ std::vector<Kernel> CpuProgram::State::kernels(const Binding& binding, std::span
       std::ranges::move(nested->state_->kernels(*inner, symbols, calls), std::back_inserter(kernels));
     }
   return kernels;
+}
+
+/// Of the temporaries what a forward step makes and a step of a gradient reads.
+std::int64_t CpuProgram::State::activation_bytes(const Binding& binding) const {
+  PerValue<bool> read_by_gradients(*graph);
+  for (const Step& step : steps)
+    if (scope_of(*graph, step) & gradient_scope)
+      for (const Read& read : reads_of(*graph, step)) read_by_gradients[read.storage] = true;
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < binding.temporaries.size(); ++i) {
+    const Temporary& t = schedule.temporaries[i];
+    const bool is_value = t.thunk < 0 && t.slot < graph->size();
+    if (is_value && read_by_gradients[t.slot] && !((*graph)[t.slot].scope & gradient_scope)) bytes += binding.bytes[i];
+  }
+  return bytes;
+}
+
+ProfiledProgram CpuProgram::described(const Binding& binding) const {
+  const std::vector<Kernel> of_steps = state_->own_kernels(binding, binding.symbols);
+  ProfiledProgram described{.temporaries = binding.arena_bytes, .activations = state_->activation_bytes(binding)};
+  Numbered<char> is_counted(of_steps.size());  // the bytes of a step, by its first thunk
+  for (const Thunk& thunk : state_->lowered.thunks) {
+    const Kernel& kernel = of_steps[at(thunk.step)];
+    ProfiledKernel& made = described.kernels.emplace_back();
+    made = {.name = kernel.name, .layer = kernel.layer, .is_gradient = kernel.is_gradient, .is_narrow = kernel.narrow};
+    if (made.name.empty())
+      for (const std::string& op : kernel.ops) made.name += (made.name.empty() ? "" : "+") + op;
+    made.flops = static_cast<double>(binding.flops[described.kernels.size() - 1]);
+    if (!std::exchange(is_counted[thunk.step], 1))
+      made.bytes = static_cast<std::int64_t>(kernel.bytes_read + kernel.bytes_written);
+  }
+  return described;
 }
 
 std::size_t CpuProgram::footprint() const {

@@ -9,6 +9,7 @@
 namespace gradus {
 
 struct Binding;
+struct ProfiledProgram;
 
 class CpuProgram final : public Executable {
  public:
@@ -36,6 +37,8 @@ class CpuProgram final : public Executable {
   std::shared_ptr<const Binding> bound_within(std::span<const std::int64_t> symbols, int threads,
                                               std::vector<int> carries = {}, std::int64_t iterations = 0) const;
   int slots() const;
+  /// What a profile says of it.
+  ProfiledProgram described(const Binding& binding) const;
   /// The exception that `error`, which is set, stands for.
   std::exception_ptr failure(const Binding& binding, const ErrorWord& error) const;
 

@@ -10,6 +10,7 @@
 
 namespace gradus {
 
+class ActivityLog;
 class TeamBarrier;
 class KernelTimes;
 class Share;
@@ -19,6 +20,7 @@ struct TeamMember {
   int worker = 0, team = 1;
   TeamBarrier* barrier = nullptr;  // where they wait for each other; of one alone null
   Share* shares = nullptr;         // of all, worker by worker (executor.cpp)
+  ActivityLog* log = nullptr;      // where this worker writes what it does, while a profile is taken
   /// Returns when all members are here: what any of them wrote before is seen by all after.
   void meet() const;
   /// Work in turns, of a thunk's in_turns: returns when the member before this one has ended as many turns.

@@ -1,0 +1,14 @@
+/// A report of what was written down.
+#pragma once
+#include "gradus/profile/report.h"
+#include "gradus/profile/timeline.h"
+
+namespace gradus {
+
+/// Parts and rows of the timeline, the suggestions included.
+ProfileReport make_report(ProfileTimeline timeline, std::size_t peak_bytes, int threads);
+
+/// What could be changed, dearest first.
+std::vector<Suggestion> suggestions_of(const ProfileReport& report, const ProfileTimeline& timeline);
+
+}  // namespace gradus

@@ -1,0 +1,49 @@
+/// ProfileRecording: who takes a profile.
+#pragma once
+#include <deque>
+#include <map>
+#include <mutex>
+#include "gradus/profile/timeline.h"
+
+namespace gradus {
+
+class ProfileRecording final : public ProfileListener {
+ public:
+  ProfileRecording();
+  /// The log of the thread that is profiled.
+  ActivityLog& main() { return main_; }
+  /// What was written. From now on nothing is.
+  ProfileTimeline finish();
+  /// A mistake in the use of scopes, which the end of the profile tells.
+  void note_problem(std::string problem);
+  std::string problem() const;
+
+  ActivityLog& log_of_data_thread() override;
+  ActivityLog& log_of_device(std::string_view device) override;
+  std::unique_ptr<ActivityLog> log_of_worker(const ActivityLog& leader, int worker) override;
+  std::uint64_t name(std::string_view text) override;
+  void describe(std::uint64_t program, const std::function<ProfiledProgram()>& description) override;
+  void finish_run(ActivityLog& leader, const ActivityEvent& run) override;
+  void note_variable(std::uint64_t id, std::int64_t bytes, bool of_optimizer) override;
+  std::uint64_t next_flow() override { return flows_.fetch_add(1, std::memory_order_relaxed) + 1; }
+
+ private:
+  struct Other {
+    ProfileTimeline::TrackKind kind;
+    std::string name;
+    std::unique_ptr<ActivityLog> log;
+  };
+  static void forget_kernels(ActivityLog& leader);
+  std::int64_t add_waits(ActivityLog& leader, const ActivityEvent& run);
+
+  ActivityLog main_;
+  std::atomic<std::uint64_t> flows_{0};
+  mutable std::mutex guard_;  // of what follows
+  std::deque<Other> others_;
+  std::map<std::string, std::uint64_t, std::less<>> numbers_;
+  ProfileTimeline timeline_;
+  std::string problem_;
+  bool is_finished_ = false;
+};
+
+}  // namespace gradus

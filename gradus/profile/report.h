@@ -1,0 +1,89 @@
+/// ProfileReport: where the time of some work went, and what would make it faster.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gradus {
+
+/// What a row of a report is about.
+enum class ProfileKind : std::uint8_t {
+  kernel,  // ops that are computed together
+  layer,   // all kernels of a layer, those of its gradient included
+  stage,   // a stage of a dataset
+  scope,   // a ProfileScope
+};
+/// Its name in tables and files: "kernel".
+std::string_view name_of(ProfileKind kind);
+
+/// A row of a report.
+struct ProfileRow {
+  std::string name;        // "matmul+add+relu", "sequential/dense_1", "batch(32)", "step"
+  std::int64_t calls = 0;  // runs of a kernel or a layer, elements of a stage, times that a scope was entered
+  double seconds = 0;      // of all threads together; of a scope: on the clock
+  std::size_t bytes = 0;   // read and written by kernels; of a stage: of its elements
+  ProfileKind kind = ProfileKind::kernel;  // what it is about
+  double flops = 0;                        // operations, as the cost model counts them
+  double of_peak = 0;           // its operations a second, as a share of what its threads can do; 0: not known
+  double of_bandwidth = 0;      // its bytes a second, likewise; more than 1 where a cache holds them
+  double waiting = 0;           // seconds that other threads waited for it
+  double gradient_seconds = 0;  // of a layer: the part of its seconds that its gradient takes
+};
+
+/// A change that would make the work faster.
+struct Suggestion {
+  std::string lever;        // "prefetch", "parallel map", "cache", "compile", "batch size", "threads", "fixed sizes"
+  std::string reason;       // in words, with the numbers that it rests on
+  double gain_seconds = 0;  // of the work that was profiled, estimated
+};
+
+/// The memory of tensors at a moment, by what holds it, in bytes.
+struct ProfileMemory {
+  double seconds = 0;           // since the work began
+  std::size_t weights = 0;      // Variables, but for
+  std::size_t optimizer = 0;    // those of an optimizer
+  std::size_t activations = 0;  // what a program keeps for gradients
+  std::size_t temporaries = 0;  // what else it has while it runs
+  std::size_t data = 0;         // batches that are ready
+  std::size_t others = 0;       // all else that lives
+};
+
+class ProfileTimeline;
+
+/// Where the time of some work went.
+struct ProfileReport {
+  double seconds = 0;                   // on the clock: the sum of the five parts that follow
+  double compute = 0;                   // programs run
+  double input_wait = 0;                // for elements of datasets
+  double compile = 0;                   // tracing and compiling
+  double communication = 0;             // with other processes
+  double host = 0;                      // all else: the program's own C++
+  std::size_t peak_bytes = 0;           // of tensors, above what was live at the start
+  std::vector<ProfileRow> rows;         // kernels, layers, stages and scopes, dearest first
+  std::vector<Suggestion> suggestions;  // dearest first; none if nothing is worth 5 % of the time
+  std::vector<ProfileMemory> memory;    // one for each program that ran, in order; at most 200,000
+  int threads = 1;                      // that computed
+  double waiting = 0;                   // seconds of these threads that were lost in waiting for others
+  double peak_flops = 0;                // a second, of one thread of this machine in f32, as measured
+  double peak_bandwidth = 0;            // bytes a second of one thread, as measured
+
+  /// Writes Chrome's trace events, for Perfetto and chrome://tracing. Unavailable if that cannot be; then there is no
+  /// file, or the old one.
+  void save_trace(const std::filesystem::path& file) const;
+  /// Writes an XPlane file in the layout of TensorBoard's profile plugin: plugins/profile/<run>/<host>.xplane.pb in
+  /// `directory`, which is made. Unavailable if that cannot be.
+  void save_xplane(const std::filesystem::path& directory) const;
+  /// The report as JSON: parts, rows, suggestions.
+  std::string to_json() const;
+  /// A table of at most 100 columns: the parts, the dearest rows of each kind, the suggestions.
+  friend std::ostream& operator<<(std::ostream& out, const ProfileReport& report);
+
+  // For the rooms of the library.
+  std::shared_ptr<const ProfileTimeline> timeline;
+};
+
+}  // namespace gradus

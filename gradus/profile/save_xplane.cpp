@@ -1,0 +1,167 @@
+/// XPlane files, by the schema of xplane.proto: one plane for the host, one line for a track. Scopes are the steps of
+/// TensorBoard's overview; a profile without scopes has its programs as steps.
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <map>
+#include <system_error>
+#include "gradus/base/error.h"
+#include "gradus/formats/atomic_file.h"
+#include "gradus/formats/protobuf_writer.h"
+#include "gradus/profile/report.h"
+#include "gradus/profile/timeline.h"
+
+namespace gradus {
+namespace {
+
+using Kind = ActivityEvent::Kind;
+
+constexpr std::int64_t picoseconds = 1000;  // in a nanosecond
+
+/// Statistics that TensorFlow's tools know by these names, and ours.
+enum class Stat : std::int64_t { is_root = 1, step_num, group_id, layer, bytes_accessed, flops, elements };
+constexpr std::array stat_names{"_r", "step_num", "group_id", "layer", "bytes_accessed", "flops", "elements"};
+
+class PlaneWriter {
+ public:
+  explicit PlaneWriter(const ProfileTimeline& timeline) : timeline_(timeline) {
+    for (const ProfileTimeline::Track& track : timeline.tracks)
+      for (const ActivityEvent& event : track.kept.events) has_scopes_ |= event.kind == Kind::scope;
+  }
+
+  ProtobufWriter plane() {
+    plane_.integer(1, 1);
+    plane_.bytes(2, "/host:CPU");
+    std::int64_t line = 1;
+    for (const ProfileTimeline::Track& track : timeline_.tracks) {
+      write_line(track, line++, track.name, [&](const ActivityEvent& event) { return !is_compiling(track, event); });
+      if (&track == &timeline_.tracks.front())
+        write_line(track, line++, "compiling", [&](const ActivityEvent& event) { return is_compiling(track, event); });
+    }
+    for (const auto& [name, number] : numbers_) write_event_name(name, number);
+    for (std::size_t i = 0; i < stat_names.size(); ++i)
+      write_stat_name(static_cast<std::int64_t>(i) + 1, stat_names[i]);
+    return std::move(plane_);
+  }
+
+ private:
+  bool is_compiling(const ProfileTimeline::Track& track, const ActivityEvent& event) const {
+    return &track == &timeline_.tracks.front() && event.kind == Kind::compile;
+  }
+
+  void write_line(const ProfileTimeline::Track& track, std::int64_t number, std::string_view name,
+                  const auto& belongs) {
+    ProtobufWriter line;
+    line.integer(1, number);
+    line.bytes(2, name);
+    line.integer(3, timeline_.wall_begin);
+    std::vector<const ActivityEvent*> events;
+    for (const ActivityEvent& event : track.kept.events)
+      if (event.kind != Kind::memory && event.kind != Kind::queue && belongs(event)) events.push_back(&event);
+    std::ranges::stable_sort(events, {},
+                             [](const ActivityEvent* event) { return std::pair(event->begin, -event->end); });
+    for (const ActivityEvent* event : events) line.message(4, event_of(*event));
+    line.integer(9, (timeline_.end - timeline_.begin) * picoseconds);
+    line.integer(10, number);
+    line.bytes(11, name);
+    plane_.message(3, line);
+  }
+
+  ProtobufWriter event_of(const ActivityEvent& event) {
+    ProtobufWriter out;
+    out.integer(1, number_of(timeline_.label(event)));
+    out.integer(2, (event.begin - timeline_.begin) * picoseconds);
+    out.integer(3, (event.end - event.begin) * picoseconds);
+    const bool is_step = event.kind == (has_scopes_ ? Kind::scope : Kind::run);
+    if (is_step) {
+      add(out, Stat::is_root, 1);
+      add(out, Stat::step_num, steps_);
+      add(out, Stat::group_id, steps_++);
+    }
+    if (event.kind == Kind::kernel) {
+      const ProfiledKernel& kernel = timeline_.kernel(event);
+      add(out, Stat::layer, kernel.layer);
+      add(out, Stat::bytes_accessed, kernel.bytes);
+      add(out, Stat::flops, static_cast<std::int64_t>(kernel.flops));
+    }
+    if (event.kind == Kind::stage) {
+      add(out, Stat::elements, event.count);
+      add(out, Stat::bytes_accessed, event.bytes);
+    }
+    return out;
+  }
+  static void add(ProtobufWriter& event, Stat stat, std::int64_t value) {
+    ProtobufWriter out;
+    out.integer(1, static_cast<std::int64_t>(stat));
+    out.integer(4, value);
+    event.message(4, out);
+  }
+  static void add(ProtobufWriter& event, Stat stat, std::string_view value) {
+    ProtobufWriter out;
+    out.integer(1, static_cast<std::int64_t>(stat));
+    out.bytes(5, value);
+    event.message(4, out);
+  }
+
+  std::int64_t number_of(const std::string& name) {
+    return numbers_.try_emplace(name, static_cast<std::int64_t>(numbers_.size()) + 1).first->second;
+  }
+  void write_event_name(std::string_view name, std::int64_t number) {
+    ProtobufWriter metadata, entry;
+    metadata.integer(1, number);
+    metadata.bytes(2, name);
+    entry.integer(1, number);
+    entry.message(2, metadata);
+    plane_.message(4, entry);
+  }
+  void write_stat_name(std::int64_t number, std::string_view name) {
+    ProtobufWriter metadata, entry;
+    metadata.integer(1, number);
+    metadata.bytes(2, name);
+    entry.integer(1, number);
+    entry.message(2, metadata);
+    plane_.message(5, entry);
+  }
+
+  const ProfileTimeline& timeline_;
+  ProtobufWriter plane_;
+  std::map<std::string, std::int64_t> numbers_;
+  std::int64_t steps_ = 0;
+  bool has_scopes_ = false;
+};
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
+  return name.data();
+}
+
+/// "2026_11_26_14_03_09", the name of a run in TensorBoard's list.
+std::string run_name(std::int64_t wall) {
+  const std::time_t seconds = wall / 1'000'000'000;
+  std::tm local{};
+  localtime_r(&seconds, &local);
+  std::array<char, 32> name{};
+  std::strftime(name.data(), name.size(), "%Y_%m_%d_%H_%M_%S", &local);
+  return name.data();
+}
+
+}  // namespace
+
+void ProfileReport::save_xplane(const std::filesystem::path& directory) const {
+  require(timeline != nullptr, "save_xplane: this report is not of a profile; profile() makes one");
+  const std::string host = host_name();
+  ProtobufWriter space;
+  space.message(1, PlaneWriter(*timeline).plane());
+  space.bytes(4, host);
+  const std::filesystem::path run = directory / "plugins" / "profile" / run_name(timeline->wall_begin);
+  std::error_code problem;
+  std::filesystem::create_directories(run, problem);
+  require<Unavailable>(!problem, "save_xplane: the directory ", run.string(), " cannot be made: ", problem.message());
+  AtomicFile file(run / (host + ".xplane.pb"));
+  file.write(space.written());
+  file.commit();
+}
+
+}  // namespace gradus

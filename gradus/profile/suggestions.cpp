@@ -1,0 +1,174 @@
+/// Levers: each rests on a number of the report. What gains less than 5 % of the time is not worth a line.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include "gradus/base/error.h"
+#include "gradus/profile/make_report.h"
+
+namespace gradus {
+namespace {
+
+using Kind = ActivityEvent::Kind;
+
+constexpr double worth = 0.05;          // of the time, at least
+constexpr double much_compiling = 0.1;  // of the time, by a function that is traced again and again
+constexpr std::int64_t many_traces = 3, many_runs = 20;
+constexpr double short_step = 300e-6;  // seconds of a program that a larger batch would make worth its while
+
+std::string percent(double share) { return text(std::lround(100 * share), " %"); }
+std::string milliseconds(double seconds) {
+  TextStream out;
+  out.precision(3);
+  out << seconds * 1e3 << " ms";
+  return std::move(out).str();
+}
+
+class Advisor {
+ public:
+  Advisor(const ProfileReport& report, const ProfileTimeline& timeline) : report_(report), timeline_(timeline) {
+    note(timeline.tracks.front().kept);
+    for (const ProfileTimeline::Track& track : timeline.tracks)
+      if (track.kind == ProfileTimeline::TrackKind::data) ++data_threads_;
+    for (const ProfileRow& row : report.rows) {
+      if (row.kind != ProfileKind::stage) continue;
+      making_seconds_ += row.seconds;
+      if (!is_of_memory(row.name)) kept_seconds_ += row.seconds;
+      if (!dearest_stage_ || row.seconds > dearest_stage_->seconds) dearest_stage_ = &row;
+    }
+  }
+
+  std::vector<Suggestion> all() {
+    if (report_.seconds <= 0) return {};
+    suggest_prefetch();
+    suggest_parallel_map();
+    suggest_cache();
+    suggest_compile();
+    suggest_fixed_sizes();
+    suggest_batch_size();
+    suggest_replicas();
+    std::ranges::stable_sort(found_, std::greater<>(), &Suggestion::gain_seconds);
+    return std::move(found_);
+  }
+
+ private:
+  /// Stages that a cache would not spare.
+  static bool is_of_memory(std::string_view stage) {
+    return stage.starts_with("from_tensor") || stage.starts_with("shuffle") || stage.starts_with("batch") ||
+           stage.starts_with("cache");
+  }
+  void note(const ActivityLog::Kept& kept) {
+    double fetched = 0, fetched_seen = 0, fetches = 0, later = 0;
+    for (std::size_t i = 0; i < kept.sums.size(); ++i) {
+      const auto& [kind, name] = kept.of_sums[i];
+      const double took = static_cast<double>(kept.sums[i].seconds_ns) * 1e-9;
+      if (kind == Kind::fetch) fetched += took;
+      if (kind == Kind::run) runs_ = kept.sums[i].calls, run_seconds_ = took;
+      if (kind == Kind::compile && timeline_.name(name).starts_with("trace "))
+        traces_[timeline_.name(name).substr(6)] = kept.sums[i].calls;
+    }
+    for (const ActivityEvent& event : kept.events) {
+      if (event.kind != Kind::fetch) continue;
+      const double took = static_cast<double>(event.end - event.begin) * 1e-9;
+      fetched_seen += took;
+      (event.part == 1 ? waited_for_ahead_ : waited_for_plain_) += took;
+      if (first_epoch_ < 0) first_epoch_ = event.bytes;
+      ++fetches;
+      if (event.bytes > first_epoch_) waited_in_later_epochs_ += took, ++later;
+    }
+    if (fetches > 0) later_share_ = later / fetches;
+    if (fetched_seen <= 0) return;
+    for (double* waited : {&waited_for_ahead_, &waited_for_plain_, &waited_in_later_epochs_})
+      *waited *= fetched / fetched_seen;  // a long profile does not keep every entry
+  }
+  void suggest(std::string lever, double gain, std::string reason) {
+    if (gain >= worth * report_.seconds) found_.push_back({std::move(lever), std::move(reason), gain});
+  }
+  double share(double seconds) const { return seconds / report_.seconds; }
+
+  /// What is made ahead is made while the rest of the loop runs.
+  void suggest_prefetch() {
+    const double gain = std::min({waited_for_plain_, making_seconds_, report_.seconds - report_.input_wait});
+    if (waited_for_plain_ < worth * report_.seconds) return;
+    suggest("prefetch", gain,
+            text(percent(share(waited_for_plain_)), " of the time waits for input that is made when it is asked for; ",
+                 "`prefetch` would make it meanwhile and hide ", percent(gain / waited_for_plain_), " of that"));
+  }
+
+  void suggest_parallel_map() {
+    if (!dearest_stage_ || !dearest_stage_->name.starts_with("map") || data_threads_ == 0) return;
+    if (data_threads_ >= report_.threads) return;
+    const double gain =
+        std::min(waited_for_ahead_, making_seconds_) * (1 - data_threads_ / static_cast<double>(report_.threads));
+    suggest("parallel map", gain,
+            text(percent(share(waited_for_ahead_)), " of the time waits for input although it is made ahead: `",
+                 dearest_stage_->name, "` takes ", milliseconds(dearest_stage_->seconds), " on ", data_threads_, " of ",
+                 report_.threads, " threads; with `num_parallel_calls` = autotune on all of them the wait would ",
+                 "be ", percent(gain / waited_for_ahead_), " less"));
+  }
+
+  void suggest_cache() {
+    const bool is_cached = std::ranges::any_of(report_.rows, [](const ProfileRow& row) {
+      return row.kind == ProfileKind::stage && row.name.starts_with("cache");
+    });
+    if (is_cached || !dearest_stage_) return;
+    suggest(
+        "cache", std::min(waited_in_later_epochs_, kept_seconds_ * later_share_),
+        text(percent(share(waited_in_later_epochs_)), " of the time waits for elements that an earlier epoch made, ",
+             "most of all by `", dearest_stage_->name, "`; `cache` behind what is the same in every epoch keeps them"));
+  }
+
+  void suggest_compile() {
+    const std::int64_t one_by_one = runs_ - timeline_.tracks.front().kept.function_runs;
+    if (one_by_one < many_runs || 2 * one_by_one < runs_) return;
+    suggest("compile", report_.host,
+            text(percent(share(report_.host)), " of the time records ops in C++ and starts ", one_by_one,
+                 " programs; a step within `function` is recorded once and is one program"));
+  }
+
+  void suggest_fixed_sizes() {
+    for (const auto& [name, times] : traces_) {
+      if (times < many_traces || share(report_.compile) < much_compiling) continue;
+      suggest("fixed sizes", report_.compile * (1 - 1.0 / static_cast<double>(times)),
+              text(percent(share(report_.compile)), " of the time is compiling: `", name, "` was traced ", times,
+                   " times; explain() says why, and `drop_remainder` or `padded_batch` make sizes equal"));
+    }
+  }
+
+  /// What a step takes whatever its batch: starting it, and waiting at barriers.
+  void suggest_batch_size() {
+    if (runs_ < many_runs || report_.compute <= 0 || run_seconds_ / static_cast<double>(runs_) > short_step) return;
+    const double waits = std::min(report_.waiting / std::max(1, report_.threads), report_.compute);
+    const double fixed = report_.host + waits;
+    if (share(fixed) < 0.5 || traces_.empty()) return;
+    suggest("batch size", fixed / 2,
+            text(percent(share(fixed)), " of the time starts programs and waits at barriers, which a program of ",
+                 milliseconds(run_seconds_ / static_cast<double>(runs_)),
+                 " hardly pays for; twice the batch size needs half of that for each example"));
+  }
+
+  void suggest_replicas() {
+    suggest(
+        "replicas", report_.communication / 2,
+        text(percent(share(report_.communication)), " of the time waits for other processes; twice the batch of each ",
+             "needs half as many sums for each example"));
+  }
+
+  const ProfileReport& report_;
+  const ProfileTimeline& timeline_;
+  std::vector<Suggestion> found_;
+  double waited_for_plain_ = 0, waited_for_ahead_ = 0, waited_in_later_epochs_ = 0, run_seconds_ = 0;
+  double making_seconds_ = 0, kept_seconds_ = 0, later_share_ = 0;
+  std::int64_t first_epoch_ = -1, runs_ = 0;
+  int data_threads_ = 0;
+  std::map<std::string, std::int64_t> traces_;  // of each function
+  const ProfileRow* dearest_stage_ = nullptr;
+};
+
+}  // namespace
+
+std::vector<Suggestion> suggestions_of(const ProfileReport& report, const ProfileTimeline& timeline) {
+  return Advisor(report, timeline).all();
+}
+
+}  // namespace gradus

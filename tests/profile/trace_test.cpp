@@ -1,0 +1,219 @@
+// Traces: their schema, and that tracks, arrows and times are those of the report.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <set>
+#include <thread>
+#include "gradus/formats/json.h"
+#include "gradus/gradus.h"
+#include "tests/test_directory.h"
+
+namespace gradus {
+namespace {
+
+using Json = nlohmann::json;
+
+/// A loop with every kind of entry.
+ProfileReport profiled_loop(bool ahead) {
+  Sequential model{Dense(64, relu), Dense(1)};
+  Adam optimizer;
+  const auto step = function(
+      [&](Tensor x) {
+        GradientTape tape;
+        optimizer.apply_gradients(tape.gradient(Loss::mean(square(model(x, training))), model.trainable_variables()));
+      },
+      {.name = "step"});
+  auto dataset = data::from_tensor_slices(random::normal({640, 64})).map([](Tensor x) { return x * 2; }).batch(64);
+  if (ahead) dataset = dataset.prefetch({.buffers = 3});
+  return profile([&] {
+    for (const Tensor& x : dataset) {
+      const ProfileScope scope("step \"quoted\"");
+      step(x);
+    }
+  });
+}
+
+/// The trace events.
+Json events_of(const ProfileReport& report) {
+  const EmptyTestDirectory directory;
+  const auto file = directory.path() / "trace.json";
+  report.save_trace(file);
+  std::ifstream in(file);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return parse_json(out.str(), "trace").at("traceEvents");
+}
+
+double microseconds(const Json& event, const char* key) { return event.at(key).get<double>(); }
+
+TEST(SaveTrace, HasTheSchemaOfTraceEvents) {
+  const Json events = events_of(profiled_loop(true));
+  std::set<std::string> phases;
+  std::map<int, std::string> tracks;
+  for (const Json& event : events) {
+    const std::string phase = event.at("ph");
+    phases.insert(phase);
+    EXPECT_EQ(event.at("pid"), 1);
+    EXPECT_TRUE(event.at("name").is_string());
+    if (phase == "M") {
+      if (event.at("name") == "thread_name") tracks[event.at("tid")] = event.at("args").at("name");
+      continue;
+    }
+    EXPECT_GE(microseconds(event, "ts"), 0);
+    if (phase == "X") {
+      EXPECT_GE(microseconds(event, "dur"), 0);
+      EXPECT_TRUE(event.at("tid").is_number_integer());
+      EXPECT_TRUE(event.at("cat").is_string());
+    }
+    if (phase == "C") {
+      for (const auto& [name, value] : event.at("args").items()) EXPECT_GE(value.get<double>(), 0) << name;
+    }
+    if (phase == "s" || phase == "t" || phase == "f") { EXPECT_GT(event.at("id"), 0); }
+  }
+  EXPECT_EQ(phases, (std::set<std::string>{"C", "M", "X", "f", "s", "t"}));
+  for (const Json& event : events)
+    if (event.at("ph") == "X") { EXPECT_TRUE(tracks.contains(event.at("tid"))) << event; }
+}
+
+TEST(SaveTrace, HasATrackForEachThreadAndActivity) {
+  const ProfileReport report = profiled_loop(true);
+  std::map<std::string, int> names;
+  for (const Json& event : events_of(report))
+    if (event.at("name") == "thread_name") ++names[event.at("args").at("name")];
+  EXPECT_EQ(names["thread 0 (profiled)"], 1);
+  for (int w = 1; w < report.threads; ++w) EXPECT_EQ(names[text("thread ", w)], 1);
+  EXPECT_EQ(names["data thread 1"], 1);
+  EXPECT_EQ(names["compiling"], 1);
+  EXPECT_EQ(names["communication"], 1);
+}
+
+TEST(SaveTrace, SlicesOfATrackNest) {
+  for (const bool ahead : {true, false}) {
+    std::map<int, std::vector<std::pair<double, double>>> slices;
+    for (const Json& event : events_of(profiled_loop(ahead)))
+      if (event.at("ph") == "X")
+        slices[event.at("tid")].emplace_back(microseconds(event, "ts"),
+                                             microseconds(event, "ts") + microseconds(event, "dur"));
+    for (auto& [track, all] : slices) {
+      std::ranges::stable_sort(all, [](const auto& a, const auto& b) {
+        return a.first != b.first ? a.first < b.first : a.second > b.second;
+      });
+      std::vector<double> open;
+      for (const auto& [begin, end] : all) {
+        while (!open.empty() && open.back() <= begin + 0.0005) open.pop_back();
+        if (!open.empty()) { EXPECT_LE(end, open.back() + 0.0005) << "track " << track; }
+        open.push_back(end);
+      }
+    }
+  }
+}
+
+/// The time that is in any of these.
+double covered(std::vector<std::pair<double, double>> slices) {
+  std::ranges::sort(slices);
+  double end = 0, sum = 0;
+  for (const auto& [from, to] : slices)
+    if (to > end) sum += to - std::max(end, from), end = to;
+  return sum;
+}
+
+TEST(SaveTrace, TimesAddUpToTheReport) {
+  for (const bool ahead : {true, false}) {
+    const ProfileReport report = profiled_loop(ahead);
+    std::map<std::string, double> of_kernels;
+    std::vector<std::pair<double, double>> compiling, busy;
+    std::int64_t scopes = 0;
+    for (const Json& event : events_of(report)) {
+      if (event.at("ph") != "X") continue;
+      const std::string kind = event.at("cat");
+      const double begin = microseconds(event, "ts") * 1e-6, took = microseconds(event, "dur") * 1e-6;
+      const std::pair slice(begin, begin + took);
+      const bool is_profiled = event.at("tid") == 0;
+      if (kind == "kernel") of_kernels[event.at("name")] += took;
+      if (event.at("tid") == 2000) compiling.push_back(slice);
+      if (event.at("tid") == 2000 || (is_profiled && (kind == "input" || kind == "compute"))) busy.push_back(slice);
+      scopes += kind == "scope" ? 1 : 0;
+    }
+    for (const ProfileRow& row : report.rows)
+      if (row.kind == ProfileKind::kernel) {
+        EXPECT_NEAR(of_kernels[row.name], row.seconds, 1e-8 + 1e-6 * row.seconds) << row.name;
+      }
+    EXPECT_EQ(scopes, 10);
+    EXPECT_NEAR(covered(compiling), report.compile, 1e-6);
+    EXPECT_NEAR(covered(busy), report.input_wait + report.compute + report.compile, 1e-6);
+  }
+}
+
+TEST(SaveTrace, ArrowsGoFromTheMakingOfABatchToItsUse) {
+  for (const bool ahead : {true, false}) {
+    std::map<std::int64_t, std::vector<std::pair<double, std::string>>> arrows;
+    for (const Json& event : events_of(profiled_loop(ahead)))
+      if (const std::string phase = event.at("ph"); phase == "s" || phase == "t" || phase == "f")
+        arrows[event.at("id")].emplace_back(microseconds(event, "ts"), phase);
+    EXPECT_EQ(arrows.size(), 10U);  // batches
+    for (auto& [id, points] : arrows) {
+      std::ranges::stable_sort(points, {}, &std::pair<double, std::string>::first);
+      std::string way;
+      for (const auto& [time, phase] : points) way += phase;
+      EXPECT_EQ(way, ahead ? "stf" : "sf") << id;
+    }
+  }
+}
+
+TEST(SaveTrace, CountsBytesAndQueues) {
+  const ProfileReport report = profiled_loop(true);
+  std::size_t samples = 0, queue = 0;
+  for (const Json& event : events_of(report)) {
+    if (event.at("ph") != "C") continue;
+    if (event.at("name") == "live bytes") {
+      ++samples;
+      EXPECT_TRUE(event.at("args").contains("optimizer"));
+    } else {
+      EXPECT_TRUE(event.at("name").get<std::string>().starts_with("queue depth of batch(64)"));
+      EXPECT_LE(event.at("args").at("elements"), 3);
+      ++queue;
+    }
+  }
+  EXPECT_EQ(samples, report.memory.size());
+  EXPECT_EQ(queue, 20U);  // each batch is put in and taken out
+}
+
+TEST(SaveTrace, WhatCannotBeWrittenLeavesNothing) {
+  const EmptyTestDirectory directory;
+  const ProfileReport report = profile([] {});
+  EXPECT_THROW(report.save_trace(directory.path() / "none" / "trace.json"), Unavailable);
+  EXPECT_THROW(report.save_trace(directory.path()), Error);
+  std::ofstream(directory.path() / "file") << "mine";
+  EXPECT_THROW(report.save_trace(directory.path() / "file" / "trace.json"), Unavailable);
+  EXPECT_THROW(report.save_xplane(directory.path() / "file"), Unavailable);
+  std::ifstream kept(directory.path() / "file");
+  std::string contents;
+  kept >> contents;
+  EXPECT_EQ(contents, "mine");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory.path()), {}), 1);
+  EXPECT_THROW(ProfileReport().save_trace(directory.path() / "empty.json"), InvalidArgument);
+  EXPECT_THROW(ProfileReport().save_xplane(directory.path() / "empty"), InvalidArgument);
+  EXPECT_FALSE(std::filesystem::exists(directory.path() / "empty"));
+}
+
+/// What check_xplane.py reads.
+TEST(SaveXplane, IsWrittenForTensorBoard) {
+  const char* given = std::getenv("GRADUS_WRITTEN");
+  const EmptyTestDirectory own;
+  const std::filesystem::path directory = given ? std::filesystem::path(given) : own.path();
+  std::filesystem::remove_all(directory / "plugins");
+  const ProfileReport report = profiled_loop(true);
+  report.save_xplane(directory);
+  const auto runs = std::filesystem::directory_iterator(directory / "plugins" / "profile");
+  ASSERT_NE(runs, std::filesystem::directory_iterator());
+  bool found = false;
+  for (const auto& file : std::filesystem::directory_iterator(runs->path()))
+    found |= file.path().string().ends_with(".xplane.pb") && file.file_size() > 1000;
+  EXPECT_TRUE(found);
+  std::ofstream(directory / "report.json") << report.to_json();
+}
+
+}  // namespace
+}  // namespace gradus
