@@ -20,7 +20,7 @@ using Kind = ActivityEvent::Kind;
 
 constexpr double width = 1120, left = 150, right = 8;
 constexpr double plot = width - left - right;
-constexpr std::size_t most_slices = 1500;  // of a timeline
+constexpr std::size_t most_slices = 600;  // of a timeline
 
 std::string fixed(double value, int digits) { return text(std::fixed, std::setprecision(digits), value); }
 std::string time_text(double seconds) {

@@ -38,13 +38,18 @@ void ActivityLog::keep(const ActivityEvent& event) {
   else ++kept_.left_out;
 }
 
+void ActivityLog::settle() {
+  set(current_, now());
+  const std::lock_guard lock(guard_);
+  kept_.nanoseconds = nanoseconds_;
+  kept_.end = since_;
+  kept_.function_runs = function_runs_;
+}
+
 ActivityLog::Kept ActivityLog::close() {
   const std::lock_guard lock(guard_);
   is_open_ = false;
-  kept_.nanoseconds = nanoseconds_;
   kept_.begin = began_;
-  kept_.end = since_;
-  kept_.function_runs = function_runs_;
   return std::exchange(kept_, {});
 }
 

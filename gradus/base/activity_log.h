@@ -200,7 +200,7 @@ class ActivityLog {
     std::int64_t function_runs = 0;
   };
   /// On its own thread: its time so far is accounted for.
-  void settle() { set(current_, now()); }
+  void settle();
   /// From now on nothing is kept. What was.
   Kept close();
   static constexpr std::size_t most_events = 200'000;  // of one log
@@ -242,7 +242,8 @@ class ActivityLog {
   std::vector<Frame> frames_;
   Frame last_;  // the one that was closed last
   Activity current_ = Activity::host;
-  std::int64_t since_, began_;
+  std::int64_t since_;
+  const std::int64_t began_;
   std::array<std::int64_t, activity_count> nanoseconds_{};
   std::uint64_t program_ = 0, last_known_ = 0;
   std::vector<ActivityEvent> kernels_;

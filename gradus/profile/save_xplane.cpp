@@ -159,9 +159,14 @@ void ProfileReport::save_xplane(const std::filesystem::path& directory) const {
   std::error_code problem;
   std::filesystem::create_directories(run, problem);
   require<Unavailable>(!problem, "save_xplane: the directory ", run.string(), " cannot be made: ", problem.message());
-  AtomicFile file(run / (host + ".xplane.pb"));
-  file.write(space.written());
-  file.commit();
+  try {
+    AtomicFile file(run / (host + ".xplane.pb"));
+    file.write(space.written());
+    file.commit();
+  } catch (...) {
+    std::filesystem::remove(run, problem);  // unless something else is in it
+    throw;
+  }
 }
 
 }  // namespace gradus
