@@ -1,5 +1,6 @@
 /// Matrix products in other forms; determinants and inverses with their gradients.
 #include "gradus/ops/linear_algebra.h"
+#include "gradus/ops/linear_algebra_ops.h"
 #include <algorithm>
 #include <cmath>
 #include "gradus/ops/constant.h"
@@ -8,6 +9,7 @@
 #include "gradus/ops/creation.h"
 #include "gradus/ops/indexing.h"
 #include "gradus/ops/matmul.h"
+#include "gradus/ops/matmul_ops.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/size_choice.h"
 #include "gradus/ops/widened.h"
