@@ -158,7 +158,8 @@ class Cut {
     if (!of(i).is_member) return;
     for (const int given : graph_[i].in) {
       const int operand = source_of(given);
-      if (!of(operand).is_anywhere && Key{of(operand).time, of(operand).length} != Key{of(i).time, of(i).length})
+      const bool is_made = !graph_[operand].is_input() && !of(operand).is_anywhere;
+      if (is_made && Key{of(operand).time, of(operand).length} != Key{of(i).time, of(i).length})
         of(operand).is_output = true;
     }
   }
@@ -225,7 +226,8 @@ class ShardedProgram final : public ExecutableOfParts {
     for (const Part& part : parts_)
       for (const int input : part.inputs) last_reads_[input] = part.time;
     if (!parts_.empty()) last_time_ = parts_.back().time;
-    for (const Sum& sum : sums_) last_time_ = std::max(last_time_, sum.time);  // of arguments, perhaps
+    for (const Sum& sum : sums_) last_sum_ = std::max(last_sum_, sum.time);
+    last_time_ = std::max(last_time_, last_sum_);  // of arguments, perhaps
     for (const int source : sources_) last_reads_[source] = std::numeric_limits<int>::max();
     for (const int source : sources_) may_overwrite_.push_back(input_taken_by(source));
   }
@@ -252,6 +254,7 @@ class ShardedProgram final : public ExecutableOfParts {
       if (!now.empty() && now[0].is_for_all()) run_for_all(now[0], values);
       else if (!now.empty()) run_on_shards(now, values, sums);
       add_up(time, values, sums);
+      if (time == last_sum_) run->has_added();
     }
     for (std::size_t k = 0; k < outputs.size(); ++k) outputs[k] = result(sources_[k], values);
   }
@@ -442,10 +445,10 @@ class ShardedProgram final : public ExecutableOfParts {
   const DeviceKind kind_ = default_device().kind;
   std::vector<Part> parts_;  // by time
   std::vector<Sum> sums_;
-  int last_time_ = 0;
-  PerValue<int> lengths_;     // that of the shards it differs on, or -1
-  PerValue<int> last_reads_;  // the time after which no part reads a value
-  std::vector<int> sources_;  // of the outputs
+  int last_time_ = 0, last_sum_ = -1;  // -1: there is none
+  PerValue<int> lengths_;              // that of the shards it differs on, or -1
+  PerValue<int> last_reads_;           // the time after which no part reads a value
+  std::vector<int> sources_;           // of the outputs
   std::vector<int> may_overwrite_;
   mutable std::atomic<bool> has_run_ = false;
 };

@@ -1,4 +1,4 @@
-/// ShardTrace: in the midst of a step that a strategy runs. Within the trace of the step it says what the sum over the
+/// ShardTrace: the context of a shard within the trace of a step that a strategy runs. It says what the sum over the
 /// shards is, what Variables get, which random numbers a shard draws, and that C++ may not branch on what differs.
 #pragma once
 #include <unordered_map>

@@ -22,6 +22,7 @@
 /// all_reduce_sum and all_reduce_mean are of all shards.
 #pragma once
 #include <functional>
+#include "gradus/data/dataset.h"
 #include "gradus/distribute/cluster.h"
 #include "gradus/distribute/per_replica.h"
 #include "gradus/function/function.h"
@@ -144,6 +145,16 @@ class Strategy {
     }
   }
 
+  /// `global_batches` as this process reads them for run(): the same elements, of which a tensor has the rows of this
+  /// process's shards alone, where the data set can be read by its rows. Who reads on one process has whole batches.
+  /// The tensors are for run(), which knows from which batch they are; other values that are made of them are not.
+  /// All processes call it, with the same data set: InvalidArgument on each if lengths that are known differ. If a
+  /// length is not known, a pass has as many elements in each process as in that with most; those that have no more
+  /// give elements without rows.
+  template <std::size_t N> Dataset<N> distribute(const Dataset<N>& global_batches) const {
+    return Dataset<N>(distributed(global_batches.pipeline(), true));
+  }
+
   /// The report of what this strategy compiled of `step`, a function, as explain() of the function gives it.
   template <class F> Explanation explain(const Function<F>& step) const {
     return explain_step(detail::identity_of(step));
@@ -160,6 +171,10 @@ class Strategy {
   /// the same in all.
   bool any(bool mine) const;
   void check_same(std::uint64_t value, const std::string& what) const;
+  /// distribute(), also for steps of a room, which use tensors as they come.
+  Pipeline distributed(const Pipeline& batches, bool by_hand = false) const;
+  /// This process cannot go on: the others are told why.
+  void give_up(const std::string& why) const noexcept;
 
  protected:
   explicit Strategy(std::shared_ptr<detail::ReplicaGroup> group) : group_(std::move(group)) {}
