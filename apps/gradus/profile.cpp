@@ -53,13 +53,13 @@ std::string page_of(const ProfileArguments& arguments, const TrainConfig& config
 int profile_training(const ProfileArguments& arguments) {
   const TrainConfig config = config_of(arguments);
   if (config.threads > 0) set_num_threads(static_cast<int>(config.threads));
+  Experiment experiment = make_experiment(config, load_data(config.data));
   const RunDirectory run(arguments.output ? *arguments.output
                                           : make_run_directory(arguments.config.stem().string() + "-profile"));
-  Experiment experiment = make_experiment(config, load_data(config.data));
   const ProfileReport report = profiled_steps(experiment, arguments.steps);
+  run.write(run.report(), page_of(arguments, config, experiment, report));
   if (arguments.trace) report.save_trace(*arguments.trace);
   if (arguments.xplane) report.save_xplane(*arguments.xplane);
-  run.write(run.report(), page_of(arguments, config, experiment, report));
   if (arguments.json) std::cout << report.to_json() << '\n';
   else std::cout << report;
   std::cerr << "pictures: " << run.report().string() << '\n';

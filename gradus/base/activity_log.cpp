@@ -22,7 +22,8 @@ void ActivityLog::keep(const ActivityEvent& event) {
   using Kind = ActivityEvent::Kind;
   const std::lock_guard lock(guard_);
   if (!is_open_) return;
-  if (event.kind != Kind::kernel && event.kind != Kind::memory && event.kind != Kind::queue) {
+  if (event.kind != Kind::kernel && event.kind != Kind::memory && event.kind != Kind::queue &&
+      event.kind != Kind::held) {
     ActivitySum& sum = sum_of(event.kind, event.kind == Kind::run ? 0 : event.name);
     sum.calls += event.count;
     sum.seconds_ns += event.end - event.begin;

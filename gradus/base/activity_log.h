@@ -31,8 +31,9 @@ struct ActivityEvent {
     compile,        // tracing and compiling
     communication,  // with other processes; `bytes`: sent and received
     scope,          // a ProfileScope
-    memory,         // of a run: `bytes` are live, `count` of them temporaries, `own` of these activations
     room,           // a data thread waits until there is room for what it makes
+    memory,         // of a run: `bytes` are live, `count` of them temporaries, `own` of these activations
+    held,           // a dataset keeps `bytes` in memory
     queue,          // of a prefetcher: `count` elements of `bytes` are ready
   };
   Kind kind = Kind::scope;

@@ -20,6 +20,13 @@ namespace {
 
 constexpr std::int64_t largest_epoch = std::int64_t{1} << 53;
 
+/// Of a stage and all that it reads.
+std::int64_t bytes_held_by(const Stage& stage) {
+  std::int64_t bytes = stage.held_bytes();
+  for (const Stage* source : stage.sources()) bytes += bytes_held_by(*source);
+  return bytes;
+}
+
 /// A reader takes an element: an entry in the profile of its thread, if one is taken.
 class ProfiledFetch {
  public:
@@ -105,7 +112,20 @@ class PassReading : public Reading {
     std::uint64_t flow = 0;
     Tensors element = make(flow);
     fetch.took(element, prefetcher_ != nullptr, flow);
+    tell_what_is_held();
     return element;
+  }
+  /// Once to each profile.
+  void tell_what_is_held() {
+    ActivityLog* const log = CallContext::here().log;
+    if (!log || std::exchange(told_, log->profile().number()) == log->profile().number()) [[likely]]
+      return;
+    const std::int64_t now = ActivityLog::now();
+    log->keep({.kind = ActivityEvent::Kind::held,
+               .name = log->profile().name(stage_->name()),
+               .begin = now,
+               .end = now,
+               .bytes = bytes_held_by(*stage_)});
   }
   Tensors make(std::uint64_t& flow) {
     ++stage_->times().reads;
@@ -129,6 +149,7 @@ class PassReading : public Reading {
   Tensors element_;  // empty: not read yet
   std::unique_ptr<Pass> pass_;
   std::unique_ptr<Prefetcher> prefetcher_;
+  std::uint64_t told_ = 0;  // the profile that knows what the stages hold
 };
 
 void check_padding(std::string_view stage, const std::vector<Spec>& fields, const PaddedBatchOptions& options) {

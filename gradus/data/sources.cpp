@@ -40,6 +40,11 @@ class SlicesStage : public Stage {
     return hash;
   }
   std::int64_t length(std::int64_t) const override { return arrays_[0].count(); }
+  std::int64_t held_bytes() const override {
+    std::int64_t bytes = 0;
+    for (const Rows& rows : arrays_) bytes += static_cast<std::int64_t>(rows.array().bytes());
+    return bytes;
+  }
   std::unique_ptr<Pass> make_pass(std::int64_t) const override { return std::make_unique<SlicesPass>(arrays_); }
 
  private:

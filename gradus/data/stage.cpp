@@ -125,15 +125,15 @@ class TimedPass : public Pass {
   }
   std::optional<std::int64_t> rows_of(std::int64_t index) override { return pass_->rows_of(index); }
   std::optional<Tensors> rows_at(std::int64_t index, RowRange rows) override {
-    const Stopwatch watch(times_, 0);
+    Stopwatch watch(*this, 0);
     std::optional<Tensors> fields = pass_->rows_at(index, rows);
-    if (fields) times_.elements.fetch_add(1, std::memory_order_relaxed);
+    if (fields) watch.elements = 1, watch.made(*fields);
     return fields;
   }
   std::optional<ChosenRows> chosen_rows(std::int64_t index, RowRange rows) override {
-    const Stopwatch watch(times_, 0);
+    Stopwatch watch(*this, 0);
     std::optional<ChosenRows> chosen = pass_->chosen_rows(index, rows);
-    if (chosen) times_.elements.fetch_add(1, std::memory_order_relaxed);
+    if (chosen) watch.elements = 1;
     return chosen;
   }
 

@@ -172,6 +172,8 @@ class Stage {
   virtual int parallel_calls() const { return autotune; }
   /// Name for explanations and messages, such as "batch(32)".
   virtual std::string name() const = 0;
+  /// Bytes that it keeps in memory whatever is read, such as the arrays that it was made of.
+  virtual std::int64_t held_bytes() const { return 0; }
   /// The stages that it reads.
   virtual std::vector<const Stage*> sources() const { return {}; }
   /// A hash of everything that decides about its elements besides name(), specs() and sources(). It is equal in every

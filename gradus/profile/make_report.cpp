@@ -70,7 +70,8 @@ void add_kernels(Rows& rows, const ProfileTimeline& timeline) {
   }
 }
 
-void add_others(Rows& rows, const ProfileTimeline& timeline) {
+/// A scope has all threads.
+void add_others(Rows& rows, const ProfileTimeline& timeline, int threads) {
   const MachineRates& rates = machine_rates();
   for (const ProfileTimeline::Track& track : timeline.tracks)
     for (std::size_t i = 0; i < track.kept.sums.size(); ++i) {
@@ -91,7 +92,7 @@ void add_others(Rows& rows, const ProfileTimeline& timeline) {
         row.bytes += static_cast<std::size_t>(sum.bytes);
         row.flops += sum.flops;
         row.waiting += seconds(sum.waiting_ns);
-        rows.add_least(row, sum.flops / rates.flops, static_cast<double>(sum.bytes) / rates.bytes);
+        rows.add_least(row, sum.flops / rates.flops / threads, static_cast<double>(sum.bytes) / rates.bytes / threads);
       }
     }
   for (const ActivityEvent& event : timeline.tracks.front().kept.events)  // readers wait for what is made ahead
@@ -99,17 +100,17 @@ void add_others(Rows& rows, const ProfileTimeline& timeline) {
       rows.row(ProfileKind::stage, timeline.name(event.name)).waiting += seconds(event.end - event.begin);
 }
 
-/// Bytes of batches that are ready, at each time at which that changed.
+/// Bytes of batches that are ready and of what datasets hold, at each time at which that changed.
 std::vector<std::pair<std::int64_t, std::int64_t>> bytes_of_queues(const ProfileTimeline& timeline) {
   std::vector<const ActivityEvent*> samples;
   for (const ProfileTimeline::Track& track : timeline.tracks)
     for (const ActivityEvent& event : track.kept.events)
-      if (event.kind == Kind::queue) samples.push_back(&event);
+      if (event.kind == Kind::queue || event.kind == Kind::held) samples.push_back(&event);
   std::ranges::stable_sort(samples, {}, &ActivityEvent::begin);
-  std::map<std::uint64_t, std::int64_t> of_queue;
+  std::map<std::pair<Kind, std::uint64_t>, std::int64_t> of_queue;
   std::vector<std::pair<std::int64_t, std::int64_t>> sums;
   for (const ActivityEvent* sample : samples) {
-    of_queue[sample->name] = sample->bytes;
+    of_queue[{sample->kind, sample->name}] = sample->bytes;
     std::int64_t all = 0;
     for (const auto& [name, bytes] : of_queue) all += bytes;
     sums.emplace_back(sample->begin, all);
@@ -160,7 +161,7 @@ ProfileReport make_report(ProfileTimeline timeline, std::size_t peak_bytes, int 
       if (track.kept.of_sums[i].first == Kind::run) report.waiting += seconds(track.kept.sums[i].own_ns);
   Rows rows;
   add_kernels(rows, timeline);
-  add_others(rows, timeline);
+  add_others(rows, timeline, std::max(1, threads));
   report.rows = rows.sorted();
   report.memory = memory_of(timeline);
   report.suggestions = suggestions_of(report, timeline);

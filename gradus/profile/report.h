@@ -36,7 +36,7 @@ struct ProfileRow {
 
 /// A change that would make the work faster.
 struct Suggestion {
-  std::string lever;        // "prefetch", "parallel map", "cache", "compile", "batch size", "threads", "fixed sizes"
+  std::string lever;        // "prefetch", "parallel map", "cache", "compile", "fixed sizes", "batch size", "replicas"
   std::string reason;       // in words, with the numbers that it rests on
   double gain_seconds = 0;  // of the work that was profiled, estimated
 };
@@ -48,7 +48,7 @@ struct ProfileMemory {
   std::size_t optimizer = 0;    // those of an optimizer
   std::size_t activations = 0;  // what a program keeps for gradients
   std::size_t temporaries = 0;  // what else it has while it runs
-  std::size_t data = 0;         // batches that are ready
+  std::size_t data = 0;         // batches that are ready, and arrays that datasets are made of
   std::size_t others = 0;       // all else that lives
 };
 

@@ -80,7 +80,7 @@ class TraceWriter {
   void write_track(const ProfileTimeline::Track& track, int number) {
     const bool is_profiled = &track == &timeline_.tracks.front();
     for (const ActivityEvent& event : track.kept.events) {
-      if (event.kind == Kind::memory) continue;
+      if (event.kind == Kind::memory || event.kind == Kind::held) continue;
       if (event.kind == Kind::queue) {
         write_queue(event);
         continue;

@@ -58,7 +58,7 @@ class PlaneWriter {
     line.integer(3, timeline_.wall_begin);
     std::vector<const ActivityEvent*> events;
     for (const ActivityEvent& event : track.kept.events)
-      if (event.kind != Kind::memory && event.kind != Kind::queue && belongs(event)) events.push_back(&event);
+      if (event.kind < Kind::memory && belongs(event)) events.push_back(&event);
     std::ranges::stable_sort(events, {},
                              [](const ActivityEvent* event) { return std::pair(event->begin, -event->end); });
     for (const ActivityEvent* event : events) line.message(4, event_of(*event));

@@ -376,6 +376,16 @@ TEST(TakeProfile, MemoryIsToldByWhatHoldsIt) {
   EXPECT_GT(last.activations, 0U);
 }
 
+TEST(TakeProfile, ArraysOfADatasetAreData) {
+  Training t;
+  const auto dataset = data::from_tensor_slices(random::normal({1024, 64})).batch(128);
+  const ProfileReport report = profile([&] {
+    for (const Tensor& x : dataset) t.step(x);
+  });
+  ASSERT_FALSE(report.memory.empty());
+  EXPECT_EQ(report.memory.back().data, 1024U * 64 * sizeof(float));
+}
+
 TEST(TakeProfile, BitsAreTheSameWithIt) {
   const auto train = [](bool profiled) {
     set_seed(3);
