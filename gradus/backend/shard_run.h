@@ -5,6 +5,7 @@
 #include "gradus/base/ref.h"
 #include "gradus/graph/call_context.h"
 #include "gradus/tensor/buffer.h"
+#include "gradus/tensor/cuts.h"
 #include "gradus/tensor/shape.h"
 
 namespace gradus {
@@ -29,6 +30,15 @@ class ShardRun {
     Spec spec;
     std::vector<Part> parts;  // those of this process, by number, in memory of the host
     Ref<Buffer> result = {};
+    Cuts cuts = {};  // if each rank gets a part of it: where; else empty
+  };
+
+  /// A value of which each rank has a part, to be whole on every rank.
+  struct Gathered {
+    DType dtype;
+    Cuts cuts;
+    Ref<Buffer> part;  // this rank's, in memory of the host
+    Ref<Buffer> result = {};
   };
 
   virtual ~ShardRun() = default;
@@ -37,6 +47,8 @@ class ShardRun {
   virtual void check_same(std::uint64_t) {}
   /// Makes the results. All processes ask for the same sums in the same order.
   virtual void add_up(std::span<Sum> sums) = 0;
+  /// Makes the results; as for sums.
+  virtual void gather(std::span<Gathered>) {}
 
   /// Whether sums may begin before all parts of all of them are there. Then, before add_up:
   virtual bool begins_early() const { return false; }
@@ -52,6 +64,8 @@ class ShardRun {
 
   std::vector<Shard> shards;     // by number
   std::vector<Device> replicas;  // where those of this process compute
+  int rank = 0, ranks = 1;       // of processes that run together
+  bool divides_state = false;    // each rank keeps a part of the state of optimizers (divided_state.h)
   /// Results that differ from shard to shard: those of all shards of this process, by number, under that of the first.
   std::unordered_map<const Buffer*, std::vector<Part>> results;
 };

@@ -11,6 +11,8 @@
 #include <map>
 #include <unordered_map>
 #include <utility>
+#include "gradus/backend/divided_state.h"
+#include "gradus/backend/divided_value.h"
 #include "gradus/backend/lane.h"
 #include "gradus/backend/run_listener.h"
 #include "gradus/backend/shard_run.h"
@@ -35,16 +37,22 @@ struct Part {
   bool is_for_all() const { return length < 0; }
 };
 
-/// A sum, and what shards of each length add to it.
+/// A sum, and what shards of each length add to it; or a value that is gathered of the ranks' parts.
 struct Sum {
   int value, time;
   std::vector<int> parts;
 };
 
+using Exchanges = std::unordered_map<int, DividedGraph::Exchange>;
+bool is_gathered(const Exchanges& exchanges, int value) {
+  const auto found = exchanges.find(value);
+  return found != exchanges.end() && found->second.gathers;
+}
+
 /// Where values are made of numbers alone, each part that reads them makes them anew.
 class Cut {
  public:
-  explicit Cut(const Graph& graph) : graph_(graph), places_(graph) {
+  Cut(const Graph& graph, const Exchanges& exchanges) : graph_(graph), exchanges_(exchanges), places_(graph) {
     for (int i = 0; i < graph.size(); ++i) place(i);
     for (const int output : graph.outputs) need(source_of(output));
     for (const auto& [value, sum] : sums_)
@@ -91,7 +99,8 @@ class Cut {
     require(!v.spec.device.is_named(), "within a step that a strategy runs, ", v.spec, " is on a device of its own; ",
             "the strategy says where shards are computed: leave DeviceScope and .to() out of the step, and make its "
             "Variables outside of a DeviceScope");
-    if (v.is_input()) return;
+    const bool is_exchange = is_gathered(exchanges_, i);
+    if (v.is_input() && !is_exchange) return;
     if (const OfShard* argument = op_as<OfShard>(v)) {
       here.length = argument->length;
       here.time = 1;
@@ -103,7 +112,7 @@ class Cut {
       sum.time = std::max(sum.time, of(v.in[1]).time);
       return;
     }
-    if (v.op.joins_shards()) {
+    if (is_exchange || v.op.joins_shards()) {
       const int part = v.in[0];
       sums_[i] = {i, of(part).time, {part}};
       here.time = of(part).time + 1;
@@ -143,6 +152,10 @@ class Cut {
       if (place.length < 0) last = std::max(last, place.time);
     for (int i = graph_.size(); i-- > 0;) {
       Place& here = of(i);
+      if (is_gathered(exchanges_, i)) {  // its part is needed at its time
+        Place& part = of(source_of(graph_[i].in[0]));
+        part.latest = part.latest < 0 ? sums_.at(i).time : std::min(part.latest, sums_.at(i).time);
+      }
       if (here.is_member && here.length < 0 && !here.is_anywhere)
         here.time = std::max(here.time, here.latest >= 0 ? here.latest : last);
       if (!here.is_member) continue;
@@ -191,11 +204,12 @@ class Cut {
     return local[i] = part.graph.add(std::move(made));
   }
 
-  /// The last part that reads an input may overwrite it, if it is the one that is for all, and nothing can fail then
-  /// or later: a call that fails changes nothing.
+  /// The last part that reads an input may overwrite it, if it is the one that is for all, and nothing, no exchange
+  /// either, can fail then or later: a call that fails changes nothing.
   void let_die(int input, std::vector<Part>& all) const {
     if (of(input).is_output || all.empty()) return;
     Part& last = all.back();
+    if (std::ranges::any_of(sums_, [&](const auto& entry) { return entry.second.time >= last.time; })) return;
     const bool is_read = std::ranges::find(last.inputs, input) != last.inputs.end();
     if (!last.is_for_all() || !is_read) return;
     if (std::ranges::any_of(last.graph.values, [](const Value& v) { return v.op.may_fail(); })) return;
@@ -204,6 +218,7 @@ class Cut {
   }
 
   const Graph& graph_;
+  const Exchanges& exchanges_;
   PerValue<Place> places_;
   std::map<int, Sum> sums_;
   std::map<Key, std::vector<int>> members_;
@@ -211,8 +226,9 @@ class Cut {
 
 class ShardedProgram final : public ExecutableOfParts {
  public:
-  ShardedProgram(Graph graph, const CompileOptions& options) : graph_(std::move(graph)), options_(options) {
-    Cut cut(graph_);
+  ShardedProgram(Graph graph, const CompileOptions& options)
+      : fingerprint_(hash_of(graph)), divided_(divided(std::move(graph))), options_(options) {
+    Cut cut(graph_, divided_.exchanges);
     parts_ = cut.parts();
     sums_ = cut.sums();
     std::vector<PartOfProgram> all;
@@ -234,13 +250,14 @@ class ShardedProgram final : public ExecutableOfParts {
            const Device&) const override {
     ShardRun* const run = ShardRun::current();
     internal_check(run != nullptr, "a program of shards runs without any");
-    if (!has_run_.exchange(true)) run->check_same(hash_of(graph_));
+    if (!has_run_.exchange(true)) run->check_same(fingerprint_);
     Values values{*run,
                   symbols,
                   PerValue<Ref<Buffer>>(graph_),
                   std::vector<std::unordered_map<int, Ref<Buffer>>>(run->shards.size()),
                   {}};
-    for (std::size_t k = 0; k < inputs.size(); ++k) values.of_all[graph_.inputs[k]] = inputs[k];
+    const std::vector<Ref<Buffer>> own = own_inputs(*run, inputs);
+    for (std::size_t k = 0; k < inputs.size(); ++k) values.of_all[graph_.inputs[k]] = own[k];
     for (std::size_t k = 0; k < outputs.size(); ++k)
       if (outputs[k]) values.given.emplace(sources_[k], outputs[k]);
     std::size_t next = 0;
@@ -254,6 +271,9 @@ class ShardedProgram final : public ExecutableOfParts {
       add_up(time, values, sums);
     }
     for (std::size_t k = 0; k < outputs.size(); ++k) outputs[k] = result(sources_[k], values);
+    for (std::size_t k = 0; k < divided_.outputs.size(); ++k)
+      if (const Cuts& cuts = divided_.outputs[k]; !cuts.empty())
+        outputs[k] = DividedValue::buffer_of(outputs[k], cuts, cuts.back() * size_of(graph_[sources_[k]].spec.dtype));
   }
 
   const Graph& graph() const override { return graph_; }
@@ -273,6 +293,44 @@ class ShardedProgram final : public ExecutableOfParts {
   }
 
  private:
+  /// `graph`, or that of this rank where ranks divide state.
+  static DividedGraph divided(Graph graph) {
+    const ShardRun& run = *ShardRun::current();
+    if (run.divides_state && run.ranks > 1) return divide_state(graph, run.rank, run.ranks);
+    return {.graph = std::move(graph), .exchanges = {}, .inputs = {}, .outputs = {}};
+  }
+
+  /// Of inputs that are divided, or to be, this rank's parts. One that is cut elsewhere is made whole first.
+  std::vector<Ref<Buffer>> own_inputs(ShardRun& run, std::span<const Ref<Buffer>> inputs) const {
+    std::vector<Ref<Buffer>> own(inputs.begin(), inputs.end());
+    if (!run.divides_state) return own;
+    std::vector<std::size_t> elsewhere;
+    std::vector<ShardRun::Gathered> whole;
+    for (std::size_t k = 0; k < own.size(); ++k)
+      if (const DividedValue* const value = DividedValue::of(*own[k]); value && value->cuts() != cuts_of_input(k)) {
+        elsewhere.push_back(k);
+        whole.push_back({graph_[graph_.inputs[k]].spec.dtype, value->cuts(), Buffer::on_host(value->part())});
+      }
+    if (!whole.empty()) run.gather(whole);
+    for (std::size_t i = 0; i < whole.size(); ++i) own[elsewhere[i]] = std::move(whole[i].result);
+    for (std::size_t k = 0; k < own.size(); ++k)
+      if (!cuts_of_input(k).empty())
+        own[k] = own_part(own[k], cuts_of_input(k), graph_[graph_.inputs[k]].spec.dtype, run);
+    return own;
+  }
+  static const Cuts& no_cuts() {
+    static const Cuts none;
+    return none;
+  }
+  const Cuts& cuts_of_input(std::size_t k) const { return divided_.inputs.empty() ? no_cuts() : divided_.inputs[k]; }
+  static Ref<Buffer> own_part(const Ref<Buffer>& value, const Cuts& cuts, DType dtype, const ShardRun& run) {
+    if (const DividedValue* const divided = DividedValue::of(*value)) return divided->part();
+    const std::int64_t begin = cuts[at(run.rank)], end = cuts[at(run.rank) + 1];
+    auto* const data = const_cast<std::byte*>(static_cast<const std::byte*>(value->host()));
+    return Buffer::borrow(data + begin * size_of(dtype), (end - begin) * size_of(dtype),
+                          std::make_shared<Ref<Buffer>>(value));
+  }
+
   struct Values {
     ShardRun& run;
     std::span<const std::int64_t> symbols;
@@ -289,9 +347,11 @@ class ShardedProgram final : public ExecutableOfParts {
   SumsOfTime sums_after(int time, const Values& values) const {
     SumsOfTime sums;
     for (const Sum& sum : sums_) {
-      if (sum.time != time) continue;
+      if (sum.time != time || is_gathered(divided_.exchanges, sum.value)) continue;
       sums.own.push_back(&sum);
-      sums.wanted.push_back({spec_of(sum.value, values.symbols), {}});
+      const auto part = divided_.exchanges.find(sum.value);
+      if (part == divided_.exchanges.end()) sums.wanted.push_back({spec_of(sum.value, values.symbols), {}});
+      else sums.wanted.push_back({part->second.whole, {}, {}, part->second.cuts});
     }
     return sums;
   }
@@ -391,8 +451,24 @@ class ShardedProgram final : public ExecutableOfParts {
     return values.of_shards[s].at(i);
   }
 
+  /// What ranks gather after `time`.
+  void gather(int time, Values& values) const {
+    std::vector<int> of;
+    std::vector<ShardRun::Gathered> all;
+    for (const Sum& each : sums_) {
+      if (each.time != time || !is_gathered(divided_.exchanges, each.value)) continue;
+      of.push_back(each.value);
+      all.push_back({graph_[each.value].spec.dtype, divided_.exchanges.at(each.value).cuts,
+                     Buffer::on_host(values.of_all[each.parts[0]])});
+    }
+    if (all.empty()) return;
+    values.run.gather(all);
+    for (std::size_t i = 0; i < all.size(); ++i) values.of_all[of[i]] = std::move(all[i].result);
+  }
+
   /// What is complete after `time`.
   void add_up(int time, Values& values, SumsOfTime& sums) const {
+    if (!divided_.exchanges.empty()) gather(time, values);
     if (sums.own.empty()) return;
     for (std::size_t i = 0; i < sums.own.size(); ++i)
       if (sums.wanted[i].parts.empty()) sums.wanted[i].parts = parts_of(*sums.own[i], values);
@@ -437,7 +513,9 @@ class ShardedProgram final : public ExecutableOfParts {
     return -1;
   }
 
-  Graph graph_;
+  const std::uint64_t fingerprint_;  // of the graph before it was divided: the same on every rank
+  const DividedGraph divided_;
+  const Graph& graph_ = divided_.graph;
   const CompileOptions options_;
   const DeviceKind kind_ = default_device().kind;
   std::vector<Part> parts_;  // by time

@@ -104,6 +104,9 @@ class ReplicaGroup::Run final : public ShardRun {
     std::vector<Ref<Buffer>> whole;
     for (const Tensor& x : global) whole.push_back(x.host_buffer());
     replicas = group.devices_;
+    rank = group.rank_;
+    ranks = group.ranks_;
+    divides_state = group.divides_state();
     const std::size_t all_arguments = division.arguments * division.first_of.size();
     for (const Rows& rows : division.shards) {
       const int replica = group.replica_of(rows.number) - group.rank_ * group.own_replicas();
@@ -123,6 +126,7 @@ class ReplicaGroup::Run final : public ShardRun {
     }
   }
   void add_up(std::span<Sum> sums) override { group_.add_up(sums); }
+  void gather(std::span<Gathered> values) override { group_.gather(values); }
   bool begins_early() const override { return group_.begins_early(); }
   void expect(std::span<Sum> sums) override { group_.expect(sums); }
   void is_there(std::size_t sum) override { group_.is_there(sum); }
@@ -192,7 +196,7 @@ StepResults ReplicaGroup::run(const StepIdentity& identity, In global, StaticArg
 
 /// The step for shards of one length, and once more for those of the other. What is the same for both are the same
 /// nodes; sums are of both.
-Called ReplicaGroup::traced_on_shards(In in, std::size_t lengths, const ShardCounts& counts, const Body& body) {
+Called ReplicaGroup::traced_on_shards(In in, std::size_t lengths, const ShardCounts& counts, const Body& body) const {
   Trace& trace = *Trace::current();
   ShardSums sums;
   const auto of_length = [&](int length) {
@@ -202,7 +206,7 @@ Called ReplicaGroup::traced_on_shards(In in, std::size_t lengths, const ShardCou
       own.push_back(apply(OfShard{static_cast<int>(k), length}, in[k]));
     const Tensor number = own.back();
     own.pop_back();
-    ShardTrace shard(sums, counts, length, number);
+    ShardTrace shard(sums, counts, length, number, divides_state());
     Called called = body(own);
     shard.finish();
     return called;

@@ -27,10 +27,14 @@ class ReplicaGroup {
   virtual StepResults run(const StepIdentity& identity, In global, StaticArguments statics, const Body& body);
   virtual Explanation explain(const StepIdentity& identity) { return traced_of(identity)->explain(); }
 
+  /// Whether each process keeps a part of the state of optimizers.
+  virtual bool divides_state() const { return false; }
   /// True if `mine` holds in any process; all ask.
   virtual bool any(bool mine) { return mine; }
   /// InvalidArgument, which `what` opens, unless all processes say the same; all ask.
   virtual void check_same(std::uint64_t, const std::string& what) { (void)what; }
+  /// Makes values whole of which each process has a part; all ask.
+  virtual void gather(std::span<ShardRun::Gathered>) {}
 
  protected:
   /// A call begins; it is over; it has failed.
@@ -57,7 +61,7 @@ class ReplicaGroup {
     std::weak_ptr<const void> step;
     std::shared_ptr<TracedFunction> traced;
   };
-  static Called traced_on_shards(In in, std::size_t lengths, const ShardCounts& counts, const Body& body);
+  Called traced_on_shards(In in, std::size_t lengths, const ShardCounts& counts, const Body& body) const;
   StepResults results_of(const Called& called, const Run& run, const Division& division);
   std::shared_ptr<TracedFunction> traced_of(const StepIdentity& identity);
   std::mutex guard_;

@@ -31,8 +31,13 @@ void ShardSums::check_joined() const {
           " values; give batches that divide evenly, or take the size of a shard out of the C++ of the step");
 }
 
-ShardTrace::ShardTrace(ShardSums& sums, const ShardCounts& counts, int length, Tensor number)
-    : Context(Context::current()->id()), sums_(sums), counts_(counts), length_(length), number_(std::move(number)) {}
+ShardTrace::ShardTrace(ShardSums& sums, const ShardCounts& counts, int length, Tensor number, bool divides_state)
+    : Context(Context::current()->id()),
+      sums_(sums),
+      counts_(counts),
+      length_(length),
+      number_(std::move(number)),
+      divides_state_(divides_state) {}
 
 Tensor ShardTrace::sum_over_shards(const Tensor& part) {
   require(part.dtype() != boolean, "booleans of shards have no sum; cast them to i32");
@@ -66,6 +71,7 @@ void ShardTrace::take(const Increase& increase) {
 void ShardTrace::assign(VariableCell& cell, const Tensor& value) {
   std::erase_if(increases_, [&](const Increase& each) { return each.cell.get() == &cell; });
   parent()->assign(cell, value);
+  if (divides_state_ && cell.is_optimizer_state) state_.push_back(cell.shared_from_this());
   if (!value.node()->varies) return;
   require(cell.aggregation != Aggregation::none, "assign to variable ", cell.name,
           ": its value differs from shard to shard of the batch; make the Variable with {.aggregation = "
@@ -95,6 +101,9 @@ void ShardTrace::finish() {
     const Tensor sum = sum_over_shards(own);
     parent()->assign(*cell, cell->aggregation == Aggregation::sum ? sum : sum / static_cast<double>(shards()));
   }
+  for (const auto& cell : state_)
+    if (const Tensor now = parent()->read(*cell); !now.node()->op.as<Divisible>())
+      parent()->assign(*cell, apply(Divisible{}, now));
 }
 
 /// The first shard draws what a step without shards does.

@@ -32,7 +32,8 @@ class ShardSums {
 class ShardTrace final : public Context {
  public:
   /// `length`: of which of the two lengths the shard is. `number`: its number, a scalar i64 that differs.
-  ShardTrace(ShardSums& sums, const ShardCounts& counts, int length, Tensor number);
+  /// `divides_state`: ranks may divide what is assigned to the state of optimizers.
+  ShardTrace(ShardSums& sums, const ShardCounts& counts, int length, Tensor number, bool divides_state);
 
   bool is_within_shard() const override { return true; }
   int shards() const override { return counts_.present(); }
@@ -51,12 +52,14 @@ class ShardTrace final : public Context {
   const ShardCounts counts_;
   const int length_;
   const Tensor number_;
+  const bool divides_state_;
   struct Known {
     Tensor part, sum;
   };
   std::unordered_map<const Node*, Known> known_;
   std::vector<Known> scalars_;
   std::vector<std::shared_ptr<VariableCell>> differing_;  // which hold another value on each shard
+  std::vector<std::shared_ptr<VariableCell>> state_;      // of optimizers, which was assigned
   /// By what shards increase a Variable, until it is read.
   struct Increase {
     std::shared_ptr<VariableCell> cell;

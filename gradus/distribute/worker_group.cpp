@@ -5,14 +5,15 @@
 #include <numeric>
 #include "gradus/base/error.h"
 #include "gradus/base/version.h"
+#include "gradus/distribute/gathered_parts.h"
 #include "gradus/distribute/ucx.h"
 
 namespace gradus::detail {
 namespace {
 
-std::string fingerprint_of(const Cluster& cluster, std::size_t devices, int micro_shards) {
+std::string fingerprint_of(const Cluster& cluster, std::size_t devices, int micro_shards, bool divides_state) {
   return text("multi-worker mirrored, ", cluster.ranks(), " ranks with ", devices, " replicas each, micro_shards ",
-              micro_shards);
+              micro_shards, divides_state ? ", shard_optimizer" : "");
 }
 
 std::unique_ptr<Transport> joined(Meeting& meeting, const Cluster& cluster) {
@@ -30,10 +31,11 @@ std::unique_ptr<Transport> joined(Meeting& meeting, const Cluster& cluster) {
 
 }  // namespace
 
-WorkerGroup::WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards)
+WorkerGroup::WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards, bool divides_state)
     : ReplicaGroup(std::move(devices), micro_shards, cluster.rank, cluster.ranks()),
       cluster_(cluster),
-      meeting_(cluster, {.fingerprint = fingerprint_of(cluster, devices_.size(), micro_shards),
+      divides_state_(divides_state && cluster.ranks() > 1),
+      meeting_(cluster, {.fingerprint = fingerprint_of(cluster, devices_.size(), micro_shards, divides_state),
                          .version = std::string(version())}) {
   if (cluster.ranks() == 1) return;
   transport_ = joined(meeting_, cluster_);
@@ -108,6 +110,10 @@ void WorkerGroup::check_same(std::uint64_t value, const std::string& what) {
   const std::vector<std::uint64_t> all = of_all(value);
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     require(all[rank] == all[0], what, " (", meeting_.names()[rank], " differs from ", meeting_.names()[0], ")");
+}
+
+void WorkerGroup::gather(std::span<ShardRun::Gathered> values) {
+  if (collectives_) gather_parts(*collectives_, values);
 }
 
 void WorkerGroup::share(std::span<ShardRun::Part> parts, std::span<const std::int64_t> bytes) {

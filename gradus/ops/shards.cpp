@@ -33,6 +33,10 @@ Spec JoinIn::infer(Specs in) const {
 Tensors JoinIn::vjp(In, const Tensor&, const Tensor& dy) const { return {{}, sum_over_shards(dy)}; }
 Tensor JoinIn::batch(In in, std::uint32_t, std::int64_t) const { return apply(*this, in[0], in[1]); }
 
+Spec Divisible::infer(Specs in) const { return same_as_operand(name, in); }
+Tensors Divisible::vjp(In, const Tensor&, const Tensor& dy) const { return {dy}; }
+Tensor Divisible::batch(In in, std::uint32_t, std::int64_t) const { return apply(*this, in[0]); }
+
 Tensor all_reduce_sum(const Tensor& x) {
   require(x.dtype() != boolean, "all_reduce_sum: booleans have no sum; cast them to i32");
   return sum_over_shards(x);

@@ -50,6 +50,17 @@ struct JoinIn {
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
 };
 
+/// What a step assigns to the state of an optimizer, which ranks may divide among themselves
+/// (backend/divided_state.h).
+struct Divisible {
+  static constexpr auto name = "divisible";
+  static constexpr auto takes = Takes::anything;
+  void alias() const {}
+  Spec infer(Specs in) const;
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
+};
+
 /// Within a step that a strategy runs: the sum of `x` over the shards of the global batch, each of which gets it. A
 /// value that is the same on all shards is counted once for each. Outside of such a step: `x`. InvalidArgument for
 /// booleans, and within the body of a branch or loop.

@@ -46,6 +46,7 @@ void Optimizer::State::take_in(const Variable& variable) {
   for (std::size_t k = 0; k < first.size(); ++k) {
     const std::string_view name = k < rule->slots().size() ? rule->slots()[k].name : "average";
     made.push_back(Variable(first[k], text(rule->name(), "/", variable.name(), "/", name), {.trainable = false}));
+    made.back().cell()->is_optimizer_state = true;
   }
   kept.push_back(std::move(made));
   memberships.push_back({group_of(variable), decays(variable)});
@@ -280,6 +281,13 @@ Variables Optimizer::made_by_steps() const {
   for (const std::vector<Variable>& of_one : state().kept)
     for (const Variable& slot : of_one) all.add(slot);
   if (loss_scale_of(state().bound)) all.add(state().skipped);
+  return all;
+}
+
+Variables Optimizer::averages() const {
+  Variables all;
+  if (state().settings.use_ema)
+    for (const std::vector<Variable>& of_one : state().kept) all.add(of_one.back());
   return all;
 }
 

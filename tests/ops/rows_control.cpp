@@ -42,12 +42,12 @@ std::vector<Row> calls() {
   moved.apply = [](In in) { return in[0].to(cpu(1)).to(cpu(0)) * 2; };
 
   Row shards{.name = "all_reduce",
-             .covers = {"of_shard", "on_shard", "all_reduce", "join_in"},
+             .covers = {"of_shard", "on_shard", "all_reduce", "join_in", "divisible"},
              .operands = {{}, {}},
              .shapes = vectors};
   shards.apply = [](In in) {  // the whole batch is one shard
     const Tensor own = apply(OnShard{}, in[0]);
-    return apply(JoinIn{}, apply(AllReduce{}, own), own) * apply(OfShard{}, in[1]);
+    return apply(JoinIn{}, apply(AllReduce{}, own), own) * apply(Divisible{}, apply(OfShard{}, in[1]));
   };
   return {call, custom, held, moved, shards};
 }

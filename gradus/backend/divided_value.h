@@ -1,0 +1,30 @@
+/// DividedValue: a value of which each rank has its own part alone, such as an optimizer's slot. It stands in a
+/// Variable as a whole one does, under the spec of the whole.
+#pragma once
+#include "gradus/tensor/buffer.h"
+#include "gradus/tensor/cuts.h"
+
+namespace gradus {
+
+class DividedValue final : public DeviceMemory {
+ public:
+  DividedValue(Ref<Buffer> part, Cuts cuts) : part_(std::move(part)), cuts_(std::move(cuts)) {}
+
+  void wait() const override {}
+  /// InvalidArgument: it has to be gathered, by all ranks together, before somebody reads it.
+  const void* host() override;
+  /// The elements of this process's rank.
+  const Ref<Buffer>& part() const { return part_; }
+  const Cuts& cuts() const { return cuts_; }
+
+  /// What `buffer` holds, if it is divided; else null.
+  static const DividedValue* of(const Buffer& buffer);
+  /// A buffer of a value of so many bytes, of which this process has `part`.
+  static Ref<Buffer> buffer_of(Ref<Buffer> part, const Cuts& cuts, std::int64_t bytes);
+
+ private:
+  const Ref<Buffer> part_;
+  const Cuts cuts_;
+};
+
+}  // namespace gradus
