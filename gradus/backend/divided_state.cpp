@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include "gradus/backend/sharded_program.h"
 #include "gradus/base/divide.h"
 #include "gradus/compiler/loops.h"
 #include "gradus/graph/per_value.h"
@@ -38,7 +39,7 @@ class Division {
   /// The divided value of which `i` is a reduction over all elements, or -1.
   int reduced_by(int i) const { return is_reduction_of_all(i) ? graph_[i].in[0] : -1; }
   int sum_of(int i) const {
-    while (is<JoinIn>(graph_[i])) i = graph_[i].in[0];
+    while (joins_in(graph_[i])) i = graph_[i].in[0];
     return i;
   }
 
@@ -58,7 +59,7 @@ class Division {
     bool any_varies = false;
     for (const int operand : v.in) any_varies = any_varies || varies_[operand];
     varies_[i] = v.op.varies(any_varies);
-    if (varies_[i] || is<JoinIn>(v) || v.spec.shape.is_symbolic() || v.spec.shape.size() < 2) return;
+    if (varies_[i] || joins_in(v) || v.spec.shape.is_symbolic() || v.spec.shape.size() < 2) return;
     if (is<AllReduce>(v)) {
       divides_[i] = true;
       return;
@@ -93,7 +94,7 @@ class Division {
   void find_readers() {
     takes_part_ = PerValue<bool>(graph_);
     for (int i = 0; i < graph_.size(); ++i) {
-      if (is<JoinIn>(graph_[i])) {
+      if (joins_in(graph_[i])) {
         is_whole_[graph_[i].in[1]] = true;
         continue;
       }
@@ -105,7 +106,7 @@ class Division {
       }
     }
     for (const int output : graph_.outputs)
-      if (!is<Divisible>(graph_[output]) && !is<JoinIn>(graph_[output])) is_whole_[output] = true;
+      if (!is<Divisible>(graph_[output]) && !joins_in(graph_[output])) is_whole_[output] = true;
     // A sum that is read as a whole is one: to gather its parts would take as long.
     for (int i = 0; i < graph_.size(); ++i)
       if (is<AllReduce>(graph_[i]) && is_whole_[i]) divides_[i] = false;
@@ -199,7 +200,7 @@ class Divider {
       else part_[i] = to().add(v);
       return;
     }
-    if (is<JoinIn>(v)) return take_join(i);
+    if (joins_in(v)) return take_join(i);
     if (division_.divides(i)) return take_divided(i);
     if (const int of = division_.reduced_by(i); of >= 0) return take_reduction(i, of);
     Value same = v;

@@ -48,7 +48,7 @@ class ShardRun {
   /// Makes the results. All processes ask for the same sums in the same order.
   virtual void add_up(std::span<Sum> sums) = 0;
   /// Makes the results; as for sums.
-  virtual void gather(std::span<Gathered>) {}
+  virtual void gather(std::span<Gathered> values) = 0;
 
   /// Whether sums may begin before all parts of all of them are there. Then, before add_up:
   virtual bool begins_early() const { return false; }
@@ -62,10 +62,15 @@ class ShardRun {
   /// The run of the program that this thread runs now; null: none.
   static ShardRun* current() { return CallContext::here().shards; }
 
-  std::vector<Shard> shards;     // by number
-  std::vector<Device> replicas;  // where those of this process compute
-  int rank = 0, ranks = 1;       // of processes that run together
-  bool divides_state = false;    // each rank keeps a part of the state of optimizers (divided_state.h)
+  /// Which rank computes a shard, and which of the two lengths it has.
+  struct Whereabouts {
+    int number, rank, length;
+  };
+  std::vector<Shard> shards;            // by number
+  std::vector<Whereabouts> all_shards;  // that have rows, those of other processes included
+  std::vector<Device> replicas;         // where those of this process compute
+  int rank = 0, ranks = 1;              // of processes that run together
+  bool divides_state = false;           // each rank keeps a part of the state of optimizers (divided_state.h)
   /// Results that differ from shard to shard: those of all shards of this process, by number, under that of the first.
   std::unordered_map<const Buffer*, std::vector<Part>> results;
 };

@@ -6,6 +6,7 @@
 ///   time 0: for all      time 1: on each shard      (sums)      time 2: for all      time 3: on each shard ...
 #include "gradus/backend/sharded_program.h"
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <limits>
 #include <map>
@@ -17,6 +18,7 @@
 #include "gradus/backend/run_listener.h"
 #include "gradus/backend/shard_run.h"
 #include "gradus/backend/shared_executables.h"
+#include "gradus/backend/values_of_ranks.h"
 #include "gradus/base/error.h"
 #include "gradus/graph/rewriter.h"
 #include "gradus/ops/shards.h"
@@ -44,6 +46,7 @@ struct Sum {
 };
 
 using Exchanges = std::unordered_map<int, DividedGraph::Exchange>;
+/// Of the ranks' parts.
 bool is_gathered(const Exchanges& exchanges, int value) {
   const auto found = exchanges.find(value);
   return found != exchanges.end() && found->second.gathers;
@@ -78,7 +81,7 @@ class Cut {
   }
   /// What stands for value i: the sum for one that shards of another length have joined.
   int source_of(int i) const {
-    while (op_as<JoinIn>(graph_[i])) i = graph_[i].in[0];
+    while (joins_in(graph_[i])) i = graph_[i].in[0];
     return i;
   }
   int length_of(int i) const { return of(i).length; }
@@ -106,7 +109,7 @@ class Cut {
       here.time = 1;
       return;
     }
-    if (op_as<JoinIn>(v)) {
+    if (joins_in(v)) {
       Sum& sum = sums_.at(source_of(i));
       sum.parts.push_back(v.in[1]);
       sum.time = std::max(sum.time, of(v.in[1]).time);
@@ -242,6 +245,8 @@ class ShardedProgram final : public ExecutableOfParts {
       for (const int input : part.inputs) last_reads_[input] = part.time;
     if (!parts_.empty()) last_time_ = parts_.back().time;
     for (const Sum& sum : sums_) last_time_ = std::max(last_time_, sum.time);  // of arguments, perhaps
+    for (const Sum& sum : sums_)
+      for (const int part : sum.parts) last_reads_[part] = std::max(last_reads_[part], sum.time);
     for (const int source : sources_) last_reads_[source] = std::numeric_limits<int>::max();
     for (const int source : sources_) may_overwrite_.push_back(input_taken_by(source));
   }
@@ -256,7 +261,7 @@ class ShardedProgram final : public ExecutableOfParts {
                   PerValue<Ref<Buffer>>(graph_),
                   std::vector<std::unordered_map<int, Ref<Buffer>>>(run->shards.size()),
                   {}};
-    const std::vector<Ref<Buffer>> own = own_inputs(*run, inputs);
+    const std::vector<Ref<Buffer>> own = own_inputs(*run, divided_, inputs);
     for (std::size_t k = 0; k < inputs.size(); ++k) values.of_all[graph_.inputs[k]] = own[k];
     for (std::size_t k = 0; k < outputs.size(); ++k)
       if (outputs[k]) values.given.emplace(sources_[k], outputs[k]);
@@ -300,37 +305,6 @@ class ShardedProgram final : public ExecutableOfParts {
     return {.graph = std::move(graph), .exchanges = {}, .inputs = {}, .outputs = {}};
   }
 
-  /// Of inputs that are divided, or to be, this rank's parts. One that is cut elsewhere is made whole first.
-  std::vector<Ref<Buffer>> own_inputs(ShardRun& run, std::span<const Ref<Buffer>> inputs) const {
-    std::vector<Ref<Buffer>> own(inputs.begin(), inputs.end());
-    if (!run.divides_state) return own;
-    std::vector<std::size_t> elsewhere;
-    std::vector<ShardRun::Gathered> whole;
-    for (std::size_t k = 0; k < own.size(); ++k)
-      if (const DividedValue* const value = DividedValue::of(*own[k]); value && value->cuts() != cuts_of_input(k)) {
-        elsewhere.push_back(k);
-        whole.push_back({graph_[graph_.inputs[k]].spec.dtype, value->cuts(), Buffer::on_host(value->part())});
-      }
-    if (!whole.empty()) run.gather(whole);
-    for (std::size_t i = 0; i < whole.size(); ++i) own[elsewhere[i]] = std::move(whole[i].result);
-    for (std::size_t k = 0; k < own.size(); ++k)
-      if (!cuts_of_input(k).empty())
-        own[k] = own_part(own[k], cuts_of_input(k), graph_[graph_.inputs[k]].spec.dtype, run);
-    return own;
-  }
-  static const Cuts& no_cuts() {
-    static const Cuts none;
-    return none;
-  }
-  const Cuts& cuts_of_input(std::size_t k) const { return divided_.inputs.empty() ? no_cuts() : divided_.inputs[k]; }
-  static Ref<Buffer> own_part(const Ref<Buffer>& value, const Cuts& cuts, DType dtype, const ShardRun& run) {
-    if (const DividedValue* const divided = DividedValue::of(*value)) return divided->part();
-    const std::int64_t begin = cuts[at(run.rank)], end = cuts[at(run.rank) + 1];
-    auto* const data = const_cast<std::byte*>(static_cast<const std::byte*>(value->host()));
-    return Buffer::borrow(data + begin * size_of(dtype), (end - begin) * size_of(dtype),
-                          std::make_shared<Ref<Buffer>>(value));
-  }
-
   struct Values {
     ShardRun& run;
     std::span<const std::int64_t> symbols;
@@ -347,7 +321,7 @@ class ShardedProgram final : public ExecutableOfParts {
   SumsOfTime sums_after(int time, const Values& values) const {
     SumsOfTime sums;
     for (const Sum& sum : sums_) {
-      if (sum.time != time || is_gathered(divided_.exchanges, sum.value)) continue;
+      if (sum.time != time || !is_sum(sum.value)) continue;
       sums.own.push_back(&sum);
       const auto part = divided_.exchanges.find(sum.value);
       if (part == divided_.exchanges.end()) sums.wanted.push_back({spec_of(sum.value, values.symbols), {}});
@@ -451,15 +425,27 @@ class ShardedProgram final : public ExecutableOfParts {
     return values.of_shards[s].at(i);
   }
 
-  /// What ranks gather after `time`.
+  bool is_sum(int value) const { return op_as<AllReduce>(graph_[value]) && !is_gathered(divided_.exchanges, value); }
+
+  ShardRun::Gathered values_of_shards(const Sum& each, const Values& values) const {
+    std::array<std::int64_t, 2> elements{};
+    for (const int part : each.parts) elements[at(lengths_[part])] = spec_of(part, values.symbols).shape.size();
+    const FromShard* const from = op_as<FromShard>(graph_[each.value]);
+    return gradus::values_of_shards(values.run, graph_[each.value].spec.dtype, elements, from ? from->place : -1,
+                                    parts_of(each, values));
+  }
+
+  /// What is gathered after `time`.
   void gather(int time, Values& values) const {
     std::vector<int> of;
     std::vector<ShardRun::Gathered> all;
     for (const Sum& each : sums_) {
-      if (each.time != time || !is_gathered(divided_.exchanges, each.value)) continue;
+      if (each.time != time || is_sum(each.value)) continue;
       of.push_back(each.value);
-      all.push_back({graph_[each.value].spec.dtype, divided_.exchanges.at(each.value).cuts,
-                     Buffer::on_host(values.of_all[each.parts[0]])});
+      if (!is_gathered(divided_.exchanges, each.value)) all.push_back(values_of_shards(each, values));
+      else
+        all.push_back({graph_[each.value].spec.dtype, divided_.exchanges.at(each.value).cuts,
+                       Buffer::on_host(values.of_all[each.parts[0]])});
     }
     if (all.empty()) return;
     values.run.gather(all);
@@ -468,13 +454,12 @@ class ShardedProgram final : public ExecutableOfParts {
 
   /// What is complete after `time`.
   void add_up(int time, Values& values, SumsOfTime& sums) const {
-    if (!divided_.exchanges.empty()) gather(time, values);
-    if (sums.own.empty()) return;
     for (std::size_t i = 0; i < sums.own.size(); ++i)
       if (sums.wanted[i].parts.empty()) sums.wanted[i].parts = parts_of(*sums.own[i], values);
-    values.run.add_up(sums.wanted);
+    if (!sums.own.empty()) values.run.add_up(sums.wanted);
     for (std::size_t i = 0; i < sums.own.size(); ++i)
       values.of_all[sums.own[i]->value] = std::move(sums.wanted[i].result);
+    gather(time, values);  // after sums on every rank, though these begin early on some
     for (auto& own : values.of_shards)
       std::erase_if(own, [&](const auto& entry) { return last_reads_[entry.first] <= time; });
   }

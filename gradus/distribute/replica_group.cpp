@@ -88,9 +88,10 @@ struct Division {
     } else {
       shards = rows_of_shards(rows, all);
     }
-    counts = {0, 0};
+    counts = {.of_first = 0, .of_second = 0, .all = all};
     for (const Rows& each : shards) {
       if (each.length == static_cast<int>(first_of.size())) first_of.push_back(&each);
+      counts.rows[each.length] = each.count();
       ++(each.length == 0 ? counts.of_first : counts.of_second);
     }
     arguments = global.size() + 1;
@@ -109,6 +110,7 @@ class ReplicaGroup::Run final : public ShardRun {
     divides_state = group.divides_state();
     const std::size_t all_arguments = division.arguments * division.first_of.size();
     for (const Rows& rows : division.shards) {
+      all_shards.push_back({rows.number, group.replica_of(rows.number) / group.own_replicas(), rows.length});
       const int replica = group.replica_of(rows.number) - group.rank_ * group.own_replicas();
       if (replica < 0 || replica >= group.own_replicas()) continue;
       Shard& shard = shards.emplace_back(Shard{rows.number, rows.length, replica});
@@ -291,6 +293,10 @@ StepResults ReplicaGroup::results_of(const Called& called, const Run& run, const
 
 void ReplicaGroup::add_up(std::span<ShardRun::Sum> sums) {
   for (ShardRun::Sum& sum : sums) sum.result = sum_of_parts(sum.spec, sum.parts, shards());
+}
+
+void ReplicaGroup::gather(std::span<ShardRun::Gathered> values) {
+  for (ShardRun::Gathered& value : values) value.result = value.part;
 }
 
 Ref<Buffer> sum_of_parts(const Spec& spec, std::span<const ShardRun::Part> parts, int shards) {

@@ -34,7 +34,7 @@ class ReplicaGroup {
   /// InvalidArgument, which `what` opens, unless all processes say the same; all ask.
   virtual void check_same(std::uint64_t, const std::string& what) { (void)what; }
   /// Makes values whole of which each process has a part; all ask.
-  virtual void gather(std::span<ShardRun::Gathered>) {}
+  virtual void gather(std::span<ShardRun::Gathered> values);
 
  protected:
   /// A call begins; it is over; it has failed.

@@ -16,14 +16,26 @@ constexpr const char* two_lengths =
 
 }  // namespace
 
-Tensor ShardSums::add(const Tensor& part) { return sums_.emplace_back(apply(AllReduce{}, part)); }
+Tensor ShardSums::add(const AnyOp& op, const Tensor& part) { return sums_.emplace_back(make_node(op, {&part, 1})); }
 
-Tensor ShardSums::join(const Tensor& part) {
-  require(joined_ < sums_.size() && sums_[joined_].spec() == part.spec(), "strategy.run: ", two_lengths,
-          ": one of them adds ", part.spec(),
-          " up; give batches that divide evenly, or take the size of a shard out of "
-          "the C++ of the step");
-  return joins_.emplace_back(apply(JoinIn{}, sums_[joined_++], part));
+Tensor ShardSums::join(const AnyOp& op, const Tensor& part) {
+  constexpr const char* remedy =
+      "; give batches that divide evenly, or take the size of a shard out of the C++ of the step";
+  require(joined_ < sums_.size() && sums_[joined_].node()->op->name == op->name, "strategy.run: ", two_lengths,
+          ": one of them asks for ", op->name, " of ", part.spec(), remedy);
+  const Tensor& sum = sums_[joined_++];
+  if (const AllGather* gather = sum.node()->op.as<AllGather>()) {
+    Shape expected = sum.shape();
+    expected.set(0, gather->second);
+    require(part.shape() == expected && part.dtype() == sum.dtype(), "all_gather: ", two_lengths, ": it is given ",
+            gather->first, " rows on one of them, and ", part.spec(), " on the other, where ", gather->second,
+            " rows were expected; the size has to be the same, or in proportion to the rows of a shard", remedy);
+  } else {
+    require(part.spec() == sum.spec() && sum.node()->op == op, "strategy.run: ", two_lengths, ": one of them gives ",
+            part.spec(), " to ", op->name, remedy);
+  }
+  const Tensor both[] = {sum, part};
+  return joins_.emplace_back(make_node(joining(sum.node()->op), both));
 }
 
 void ShardSums::check_joined() const {
@@ -35,8 +47,8 @@ ShardTrace::ShardTrace(ShardSums& sums, const ShardCounts& counts, int length, T
     : Context(Context::current()->id()),
       sums_(sums),
       counts_(counts),
-      length_(length),
-      number_(std::move(number)),
+      place_{counts.of_first,  counts.of_second, counts.all, length, {counts.rows[0], counts.rows[1]},
+             std::move(number)},
       divides_state_(divides_state) {}
 
 Tensor ShardTrace::sum_over_shards(const Tensor& part) {
@@ -45,11 +57,19 @@ Tensor ShardTrace::sum_over_shards(const Tensor& part) {
   if (part.shape().rank() == 0)  // weights are made anew where parts of a batch are added up
     for (const Known& known : scalars_)
       if (known.part.spec() == part.spec() && are_surely_equal(*known.part.node(), *part.node())) return known.sum;
-  const Tensor own = part.node()->varies ? part : apply(OnShard{length_}, part);
-  const Known made{part, length_ == 0 ? sums_.add(own) : sums_.join(own)};
+  const Known made{part, asked_of_all(AnyOp::of(AllReduce{}), part)};
   known_.emplace(part.node().get(), made);
   if (part.shape().rank() == 0) scalars_.push_back(made);
   return made.sum;
+}
+
+Tensor ShardTrace::over_shards(const AnyOp& op, const Tensor& part) {
+  return op.as<AllReduce>() ? sum_over_shards(part) : asked_of_all(op, part);
+}
+
+Tensor ShardTrace::asked_of_all(const AnyOp& op, const Tensor& part) {
+  const Tensor own = part.node()->varies ? part : apply(OnShard{place_.length}, part);
+  return place_.length == 0 ? sums_.add(op, own) : sums_.join(op, own);
 }
 
 Tensor ShardTrace::read(VariableCell& cell) {
@@ -109,7 +129,7 @@ void ShardTrace::finish() {
 /// The first shard draws what a step without shards does.
 Tensor ShardTrace::random_key(const Tensor& key) {
   const Tensor common = Context::random_key(key);
-  return where(equal(number_, 0), common, philox(number_, common, 0));
+  return where(equal(place_.number, 0), common, philox(place_.number, common, 0));
 }
 
 bool ShardTrace::decide(const Tensor& predicate) {

@@ -9,16 +9,18 @@ namespace gradus {
 /// How a batch is divided, as far as the step's program depends on it.
 struct ShardCounts {
   int of_first = 1, of_second = 0;  // how many shards have each of the two lengths
+  int all = 1;                      // with those without rows
+  std::int64_t rows[2] = {0, 0};    // of a shard of each length; 0: nothing is split
   int present() const { return of_first + of_second; }
 };
 
-/// The sums over shards that a step has asked for, in order.
+/// What a step has asked for of all shards, in order: sums, and others that take values of all of them.
 class ShardSums {
  public:
-  /// A part of shards of the first length: its sum.
-  Tensor add(const Tensor& part);
-  /// The same sum, for shards of the other length, which add `part`.
-  Tensor join(const Tensor& part);
+  /// What `op` makes of the parts of all shards: of one of the first length.
+  Tensor add(const AnyOp& op, const Tensor& part);
+  /// The same, for shards of the other length, which add `part`.
+  Tensor join(const AnyOp& op, const Tensor& part);
   /// To be results of the program, too: they say what shards of the second length add.
   const Tensors& joins() const { return joins_; }
   /// InvalidArgument unless both lengths ask for as many sums.
@@ -38,6 +40,9 @@ class ShardTrace final : public Context {
   bool is_within_shard() const override { return true; }
   int shards() const override { return counts_.present(); }
   Tensor sum_over_shards(const Tensor& part) override;
+  Tensor over_shards(const AnyOp& op, const Tensor& part) override;
+  const ShardPlace* shard_place() const override { return &place_; }
+  bool divides_state() const override { return divides_state_; }
   Tensor read(VariableCell& cell) override;
   void assign(VariableCell& cell, const Tensor& value) override;
   bool increase(VariableCell& cell, const Tensor& by, bool decreases) override;
@@ -50,8 +55,7 @@ class ShardTrace final : public Context {
  private:
   ShardSums& sums_;
   const ShardCounts counts_;
-  const int length_;
-  const Tensor number_;
+  const ShardPlace place_;
   const bool divides_state_;
   struct Known {
     Tensor part, sum;
@@ -66,6 +70,7 @@ class ShardTrace final : public Context {
     Tensor by;
   };
   void take(const Increase& increase);
+  Tensor asked_of_all(const AnyOp& op, const Tensor& part);
   std::vector<Increase> increases_;
 };
 

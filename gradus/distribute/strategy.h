@@ -19,7 +19,7 @@
 /// Within a step: a Variable that is assigned what differs from shard to shard needs an Aggregation; random numbers
 /// follow from the number of the shard; C++ cannot branch on what differs; gradients and losses are not read inside of
 /// cond, while_loop, scan and vectorized_map; the mean of a batch, as in batch normalization, is a shard's own;
-/// all_reduce_sum and all_reduce_mean are of all shards.
+/// all_reduce_sum, all_reduce_mean, all_gather, reduce_scatter and broadcast (ops/shards.h) are of all shards.
 #pragma once
 #include <functional>
 #include "gradus/distribute/cluster.h"

@@ -113,7 +113,8 @@ void WorkerGroup::check_same(std::uint64_t value, const std::string& what) {
 }
 
 void WorkerGroup::gather(std::span<ShardRun::Gathered> values) {
-  if (collectives_) gather_parts(*collectives_, values);
+  if (!collectives_) return ReplicaGroup::gather(values);
+  gather_parts(*collectives_, values);
 }
 
 void WorkerGroup::share(std::span<ShardRun::Part> parts, std::span<const std::int64_t> bytes) {

@@ -61,11 +61,76 @@ struct Divisible {
   Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
 };
 
+/// x: T[n, inner...] -> T[all, inner...]: those of all shards, one behind the other by their numbers, the same on each.
+struct AllGather {
+  static constexpr auto name = "all_gather";
+  static constexpr auto takes = Takes::anything;
+  static constexpr auto over_shards = OverShards::gathers;
+  std::int64_t first = 0, second = 0;  // n on shards of either length
+  int of_first = 1, of_second = 0;     // how many shards have each
+  std::int64_t all() const { return first * of_first + second * of_second; }
+  void alias() const {}
+  Spec infer(Specs in) const;
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
+};
+
+/// The value of the shard that is number `place` of those with rows, the same on each.
+struct FromShard {
+  static constexpr auto name = "from_shard";
+  static constexpr auto takes = Takes::anything;
+  static constexpr auto over_shards = OverShards::gathers;
+  int place = 0;
+  void alias() const {}
+  Spec infer(Specs in) const;
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
+};
+
+/// As JoinIn, for an AllGather and for a FromShard.
+struct JoinGather {
+  static constexpr auto name = "join_gather";
+  static constexpr auto takes = Takes::anything;
+  static constexpr auto over_shards = OverShards::gathers;
+  std::int64_t first = 0, second = 0;
+  int of_first = 1, of_second = 0;
+  void alias() const {}
+  Spec infer(Specs in) const;
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
+};
+struct JoinFrom {
+  static constexpr auto name = "join_from";
+  static constexpr auto takes = Takes::anything;
+  static constexpr auto over_shards = OverShards::gathers;
+  int place = 0;
+  void alias() const {}
+  Spec infer(Specs in) const;
+  Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
+  Tensor batch(In in, std::uint32_t mask, std::int64_t n) const;
+};
+/// The op by which shards of the other length add to what `op` makes.
+AnyOp joining(const AnyOp& op);
+
 /// Within a step that a strategy runs: the sum of `x` over the shards of the global batch, each of which gets it. A
 /// value that is the same on all shards is counted once for each. Outside of such a step: `x`. InvalidArgument for
 /// booleans, and within the body of a branch or loop.
 Tensor all_reduce_sum(const Tensor& x);
 /// The mean over the shards that have rows; otherwise as all_reduce_sum.
 Tensor all_reduce_mean(const Tensor& x);
+/// x: T[..., n, ...] -> T[..., sum of all n, ...]: within a step that a strategy runs the tensors of all shards, one
+/// behind the other along `axis` by the shards' numbers; each shard gets it. Shards without rows are left out. If
+/// shards have two lengths, n is the same on all, or in proportion to their rows; else it is an InvalidArgument. Any
+/// dtype. Outside of such a step: `x`. InvalidArgument for a scalar, and within the body of a branch or loop. The
+/// gradient of a shard's x is its part of the sum of the cotangents of all shards.
+Tensor all_gather(const Tensor& x, int axis = 0);
+/// x: T[..., n, ...] -> T[..., n / shards, ...]: the sum of `x` over the shards that have rows, of which each gets its
+/// part along `axis`, by the shards' numbers. InvalidArgument unless n is a multiple of their count; otherwise as
+/// all_reduce_sum. The gradient is that of the parts, gathered. (JAX: psum_scatter with tiled=True.)
+Tensor reduce_scatter(const Tensor& x, int axis = 0);
+/// `x` of shard number `root` of those that have rows, on every shard, bit for bit; any dtype. OutOfRange if there is
+/// no such shard; otherwise as all_gather. The gradient of the root's x is the sum of the cotangents of all shards;
+/// that of others is 0. (JAX: pbroadcast.)
+Tensor broadcast(const Tensor& x, int root = 0);
 
 }  // namespace gradus

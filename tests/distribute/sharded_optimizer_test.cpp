@@ -129,7 +129,16 @@ const ProcessJob memory_job("memory of a sharded optimizer", [](const ProcessOfT
     optimizer.apply_gradients(tape.gradient(loss, model.trainable_variables()));
     return loss;
   });
-  for (int i = 0; i < 3; ++i) strategy.run(step, x, y).item();
+  const auto peak_of_step = [&] {
+    reset_peak_memory();
+    strategy.run(step, x, y).item();
+    return static_cast<std::int64_t>(memory_use().peak_bytes);
+  };
+  const std::int64_t first = peak_of_step();
+  strategy.run(step, x, y).item();
+  const std::int64_t later = peak_of_step();
+  check(first <= later + (std::int64_t{1} << 20),
+        text("the first step took up to ", first, " bytes, a later one ", later));
   const std::int64_t weights = bytes_here(model.variables());
   const std::int64_t slots = bytes_here(optimizer.variables());
   const std::int64_t share = 2 * weights / process.ranks, block = 2 * 32768 * 4;
