@@ -185,9 +185,11 @@ std::optional<Strategy> strategy_of(TrainConfig& config, const Cluster& cluster)
   if (!config.distribute) return {};
   const int micro_shards = static_cast<int>(config.distribute->micro_shards);
   if (cluster.ranks() > 1)
-    return MultiWorkerMirroredStrategy(
-        cluster, {.micro_shards = micro_shards, .shard_optimizer = config.distribute->shard_optimizer});
-  return MirroredStrategy({.devices = {default_device()}, .micro_shards = micro_shards});
+    return MultiWorkerMirroredStrategy(cluster, {.micro_shards = micro_shards,
+                                                 .shard_optimizer = config.distribute->shard_optimizer,
+                                                 .bf16_sums = config.distribute->bf16_sums});
+  return MirroredStrategy(
+      {.devices = {default_device()}, .micro_shards = micro_shards, .bf16_sums = config.distribute->bf16_sums});
 }
 
 /// A rank that writes nothing: the first one keeps the run directory.

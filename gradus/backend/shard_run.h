@@ -30,7 +30,8 @@ class ShardRun {
     Spec spec;
     std::vector<Part> parts;  // those of this process, by number, in memory of the host
     Ref<Buffer> result = {};
-    Cuts cuts = {};  // if each rank gets a part of it: where; else empty
+    Cuts cuts = {};       // if each rank gets a part of it: where; else empty
+    bool narrow = false;  // as of AllReduce
   };
 
   /// A value of which each rank has a part, to be whole on every rank.

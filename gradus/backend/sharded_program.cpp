@@ -326,6 +326,7 @@ class ShardedProgram final : public ExecutableOfParts {
       const auto part = divided_.exchanges.find(sum.value);
       if (part == divided_.exchanges.end()) sums.wanted.push_back({spec_of(sum.value, values.symbols), {}});
       else sums.wanted.push_back({part->second.whole, {}, {}, part->second.cuts});
+      sums.wanted.back().narrow = op_as<AllReduce>(graph_[sum.value])->narrow;
     }
     return sums;
   }

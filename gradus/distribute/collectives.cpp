@@ -34,8 +34,10 @@ struct Call {
   std::vector<const std::byte*> own;  // the values of this rank's shards
   std::byte* out;
   std::int64_t out_begin;  // which element `out` begins with
-  bool sums, gathers, is_small;
+  bool sums, gathers, is_small, narrow;
   std::string name;
+
+  DType type_of(ShardRange node) const { return type_of_partial(type, node, narrow); }
 
   std::byte* out_at(std::int64_t element) const { return out + bytes_of(type, element - out_begin); }
 };
@@ -79,7 +81,7 @@ class Piece {
   }
   std::int64_t bytes_of_sums(int rank, std::int64_t count) const {
     std::int64_t bytes = 0;
-    for (const ShardRange node : nodes(rank)) bytes += bytes_of(type_of_partial(call_.type, node), count);
+    for (const ShardRange node : nodes(rank)) bytes += bytes_of(call_.type_of(node), count);
     return bytes;
   }
 
@@ -118,8 +120,9 @@ class Piece {
     const auto pack = [&](const Part& each) {
       places_.push_back({each.begin, at});
       for (const ShardRange node : own_nodes) {
-        const DType wide = type_of_partial(call_.type, node);
-        if (each.count() > 0) tree_sum(call_.type, call_.shards, node, values_of(node), each.begin, each.end, at, wide);
+        const DType wide = call_.type_of(node);
+        if (each.count() > 0)
+          tree_sum(call_.type, call_.shards, node, values_of(node), each.begin, each.end, at, wide, call_.narrow);
         at += bytes_of(wide, each.count());
       }
     };
@@ -157,11 +160,11 @@ class Piece {
           continue;
         }
         sums.push_back({node, at, mine.begin});
-        at += bytes_of(type_of_partial(call_.type, node), mine.count());
+        at += bytes_of(call_.type_of(node), mine.count());
       }
     }
     tree_sum(call_.type, call_.shards, {0, call_.shards}, sums, mine.begin, mine.end, call_.out_at(mine.begin),
-             call_.type);
+             call_.type, call_.narrow);
     arrived_ = {};
     packed_ = {};
   }
@@ -276,7 +279,7 @@ Tag Collectives::next_tag() {
 }
 
 Collective* Collectives::start(DType type, std::span<const std::byte* const> own, const Cuts& cuts, std::byte* out,
-                               std::int64_t out_begin, bool sums, bool gathers, std::string name) {
+                               std::int64_t out_begin, bool sums, bool gathers, std::string name, bool narrow) {
   internal_check(
       static_cast<int>(cuts.size()) == transport_.ranks() + 1 && std::ranges::is_sorted(cuts) && cuts[0] == 0,
       "cuts that are not those of the group");
@@ -287,13 +290,15 @@ Collective* Collectives::start(DType type, std::span<const std::byte* const> own
       sums && gathers && transport_.ranks() <= small_ranks && bytes_of(type, cuts.back()) <= small_bytes;
   const std::string title = text(name, " ", ++calls_, " of step ", step_);
   under_way_.emplace_back(
-      *this, Call{type, shards_, {own.begin(), own.end()}, out, out_begin, sums, gathers, is_small, title}, cuts);
+      *this, Call{type, shards_, {own.begin(), own.end()}, out, out_begin, sums, gathers, is_small, narrow, title},
+      cuts);
   return &under_way_.back();
 }
 
-Collective* Collectives::start_all_reduce(DType type, std::span<const std::byte* const> own, std::span<std::byte> out) {
+Collective* Collectives::start_all_reduce(DType type, std::span<const std::byte* const> own, std::span<std::byte> out,
+                                          bool narrow) {
   const auto count = static_cast<std::int64_t>(out.size()) / size_of(type);
-  return start(type, own, even_cuts(count, transport_.ranks()), out.data(), 0, true, true, "all_reduce");
+  return start(type, own, even_cuts(count, transport_.ranks()), out.data(), 0, true, true, "all_reduce", narrow);
 }
 
 void Collectives::all_reduce(DType type, std::span<const std::byte* const> own, std::span<std::byte> out) {
@@ -306,11 +311,11 @@ void Collectives::reduce_scatter(DType type, std::span<const std::byte* const> o
 }
 
 Collective* Collectives::start_reduce_scatter(DType type, std::span<const std::byte* const> own, const Cuts& cuts,
-                                              std::span<std::byte> out) {
+                                              std::span<std::byte> out, bool narrow) {
   const auto rank = static_cast<std::size_t>(transport_.rank());
   internal_check(static_cast<std::int64_t>(out.size()) == bytes_of(type, cuts[rank + 1] - cuts[rank]),
                  "reduce_scatter into another size than that of the rank's part");
-  return start(type, own, cuts, out.data(), cuts[rank], true, false, "reduce_scatter");
+  return start(type, own, cuts, out.data(), cuts[rank], true, false, "reduce_scatter", narrow);
 }
 
 void Collectives::all_gather(DType type, const Cuts& cuts, std::span<std::byte> all) {

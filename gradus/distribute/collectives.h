@@ -41,11 +41,12 @@ class Collectives {
   void barrier();
 
   /// all_reduce that is under way when this returns: `own` and `out` stay until `finish`. Of several each is finished
-  /// once, in any order.
-  Collective* start_all_reduce(DType type, std::span<const std::byte* const> own, std::span<std::byte> out);
+  /// once, in any order. `narrow`: as of tree_sum.
+  Collective* start_all_reduce(DType type, std::span<const std::byte* const> own, std::span<std::byte> out,
+                               bool narrow = false);
   /// The same of reduce_scatter and of all_gather.
   Collective* start_reduce_scatter(DType type, std::span<const std::byte* const> own, const Cuts& cuts,
-                                   std::span<std::byte> out);
+                                   std::span<std::byte> out, bool narrow = false);
   Collective* start_all_gather(DType type, const Cuts& cuts, std::span<std::byte> all);
   /// Moves what can be moved without waiting, as between two kernels; whether anything was.
   bool advance();
@@ -57,7 +58,7 @@ class Collectives {
  private:
   friend class Collective;
   Collective* start(DType type, std::span<const std::byte* const> own, const Cuts& cuts, std::byte* out,
-                    std::int64_t out_begin, bool sums, bool gathers, std::string name);
+                    std::int64_t out_begin, bool sums, bool gathers, std::string name, bool narrow = false);
   bool advance_pieces();
   Tag next_tag();
 

@@ -107,7 +107,7 @@ class ReplicaGroup::Run final : public ShardRun {
     replicas = group.devices_;
     rank = group.rank_;
     ranks = group.ranks_;
-    divides_state = group.divides_state();
+    divides_state = group.options_.divides_state;
     const std::size_t all_arguments = division.arguments * division.first_of.size();
     for (const Rows& rows : division.shards) {
       all_shards.push_back({rows.number, group.replica_of(rows.number) / group.own_replicas(), rows.length});
@@ -145,8 +145,8 @@ class ReplicaGroup::Run final : public ShardRun {
   ReplicaGroup& group_;
 };
 
-ReplicaGroup::ReplicaGroup(std::vector<Device> devices, int micro_shards, int rank, int ranks)
-    : devices_(std::move(devices)), micro_shards_(micro_shards), rank_(rank), ranks_(ranks) {
+ReplicaGroup::ReplicaGroup(std::vector<Device> devices, int micro_shards, ShardOptions options, int rank, int ranks)
+    : devices_(std::move(devices)), micro_shards_(micro_shards), rank_(rank), ranks_(ranks), options_(options) {
   require(!devices_.empty(), "Strategy: no devices");
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     require_present(devices_[i]);
@@ -208,7 +208,7 @@ Called ReplicaGroup::traced_on_shards(In in, std::size_t lengths, const ShardCou
       own.push_back(apply(OfShard{static_cast<int>(k), length}, in[k]));
     const Tensor number = own.back();
     own.pop_back();
-    ShardTrace shard(sums, counts, length, number, divides_state());
+    ShardTrace shard(sums, counts, length, number, options_);
     Called called = body(own);
     shard.finish();
     return called;
@@ -292,14 +292,14 @@ StepResults ReplicaGroup::results_of(const Called& called, const Run& run, const
 }
 
 void ReplicaGroup::add_up(std::span<ShardRun::Sum> sums) {
-  for (ShardRun::Sum& sum : sums) sum.result = sum_of_parts(sum.spec, sum.parts, shards());
+  for (ShardRun::Sum& sum : sums) sum.result = sum_of_parts(sum.spec, sum.parts, shards(), sum.narrow);
 }
 
 void ReplicaGroup::gather(std::span<ShardRun::Gathered> values) {
   for (ShardRun::Gathered& value : values) value.result = value.part;
 }
 
-Ref<Buffer> sum_of_parts(const Spec& spec, std::span<const ShardRun::Part> parts, int shards) {
+Ref<Buffer> sum_of_parts(const Spec& spec, std::span<const ShardRun::Part> parts, int shards, bool narrow) {
   if (shards == 1 && parts.size() == 1) return parts[0].value;
   const std::int64_t bytes = bytes_of(spec), elements = spec.shape.size();
   Ref<Buffer> zeros;
@@ -321,7 +321,7 @@ Ref<Buffer> sum_of_parts(const Spec& spec, std::span<const ShardRun::Part> parts
                              const std::int64_t past = std::min(elements, (worker + 1) * pieces / team * grain);
                              if (first < past)
                                tree_sum(spec.dtype, shards, {0, shards}, all, first, past,
-                                        out->data<std::byte>() + first * size_of(spec.dtype), spec.dtype);
+                                        out->data<std::byte>() + first * size_of(spec.dtype), spec.dtype, narrow);
                            });
   return out;
 }

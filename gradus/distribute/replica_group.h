@@ -15,7 +15,7 @@ struct Division;
 class ReplicaGroup {
  public:
   /// `devices`: one replica of this process each. `micro_shards`: 0: one a replica.
-  ReplicaGroup(std::vector<Device> devices, int micro_shards, int rank = 0, int ranks = 1);
+  ReplicaGroup(std::vector<Device> devices, int micro_shards, ShardOptions options = {}, int rank = 0, int ranks = 1);
   virtual ~ReplicaGroup();
   ReplicaGroup(const ReplicaGroup&) = delete;
 
@@ -28,7 +28,7 @@ class ReplicaGroup {
   virtual Explanation explain(const StepIdentity& identity) { return traced_of(identity)->explain(); }
 
   /// Whether each process keeps a part of the state of optimizers.
-  virtual bool divides_state() const { return false; }
+  bool divides_state() const { return options_.divides_state; }
   /// True if `mine` holds in any process; all ask.
   virtual bool any(bool mine) { return mine; }
   /// InvalidArgument, which `what` opens, unless all processes say the same; all ask.
@@ -54,6 +54,7 @@ class ReplicaGroup {
   int own_replicas() const { return static_cast<int>(devices_.size()); }
   const std::vector<Device> devices_;
   const int micro_shards_, rank_, ranks_;
+  const ShardOptions options_;
 
  private:
   class Run;
@@ -69,6 +70,7 @@ class ReplicaGroup {
 };
 
 /// The sum of parts of some shards, of `shards` in all; those that are not there are zeros.
-Ref<Buffer> sum_of_parts(const Spec& spec, std::span<const ShardRun::Part> parts, int shards);
+/// `narrow`: as of AllReduce.
+Ref<Buffer> sum_of_parts(const Spec& spec, std::span<const ShardRun::Part> parts, int shards, bool narrow = false);
 
 }  // namespace gradus::detail

@@ -1,9 +1,11 @@
 /// Sums, assignments, keys and branches of a step on shards.
 #include "gradus/distribute/shard_trace.h"
 #include <algorithm>
+#include <array>
 #include "gradus/function/variable_cell.h"
 #include "gradus/graph/same_value.h"
 #include "gradus/ops/constant.h"
+#include "gradus/ops/shape.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/philox.h"
 #include "gradus/ops/shards.h"
@@ -14,6 +16,17 @@ namespace {
 constexpr const char* two_lengths =
     "the shards of this batch have two lengths, and the step is another program for each of them";
 
+/// `part` with rows of zeros behind it.
+Tensor padded(const Tensor& part, std::int64_t rows) {
+  const std::int64_t missing = rows - part.shape()[0];
+  require(missing >= 0, "strategy.run: ", two_lengths, ": the one with fewer rows gathers ", part.shape()[0],
+          " rows of a table, the other one ", rows, "; give batches that divide evenly");
+  if (missing == 0) return part;
+  Shape shape = part.shape();
+  shape.set(0, missing);
+  return concat({part, fill(shape, 0, part.dtype())}, 0);
+}
+
 }  // namespace
 
 Tensor ShardSums::add(const AnyOp& op, const Tensor& part) { return sums_.emplace_back(make_node(op, {&part, 1})); }
@@ -21,10 +34,15 @@ Tensor ShardSums::add(const AnyOp& op, const Tensor& part) { return sums_.emplac
 Tensor ShardSums::join(const AnyOp& op, const Tensor& part) {
   constexpr const char* remedy =
       "; give batches that divide evenly, or take the size of a shard out of the C++ of the step";
+  const AllGather* const asked = op.as<AllGather>();
+  const bool is_of_table = asked && asked->pads;
+  if (is_of_table && (joined_ == sums_.size() || !sums_[joined_].node()->op.as<AllGather>())) return {};
   require(joined_ < sums_.size() && sums_[joined_].node()->op->name == op->name, "strategy.run: ", two_lengths,
           ": one of them asks for ", op->name, " of ", part.spec(), remedy);
   const Tensor& sum = sums_[joined_++];
-  if (const AllGather* gather = sum.node()->op.as<AllGather>()) {
+  if (const AllGather* gather = sum.node()->op.as<AllGather>(); gather && gather->pads) {
+    return joins_.emplace_back(make_node(joining(sum.node()->op), std::array{sum, padded(part, gather->first)}));
+  } else if (gather) {
     Shape expected = sum.shape();
     expected.set(0, gather->second);
     require(part.shape() == expected && part.dtype() == sum.dtype(), "all_gather: ", two_lengths, ": it is given ",
@@ -43,13 +61,14 @@ void ShardSums::check_joined() const {
           " values; give batches that divide evenly, or take the size of a shard out of the C++ of the step");
 }
 
-ShardTrace::ShardTrace(ShardSums& sums, const ShardCounts& counts, int length, Tensor number, bool divides_state)
+ShardTrace::ShardTrace(ShardSums& sums, const ShardCounts& counts, int length, Tensor number,
+                       const ShardOptions& options)
     : Context(Context::current()->id()),
       sums_(sums),
       counts_(counts),
       place_{counts.of_first,  counts.of_second, counts.all, length, {counts.rows[0], counts.rows[1]},
              std::move(number)},
-      divides_state_(divides_state) {}
+      options_(options) {}
 
 Tensor ShardTrace::sum_over_shards(const Tensor& part) {
   require(part.dtype() != boolean, "booleans of shards have no sum; cast them to i32");
@@ -64,7 +83,8 @@ Tensor ShardTrace::sum_over_shards(const Tensor& part) {
 }
 
 Tensor ShardTrace::over_shards(const AnyOp& op, const Tensor& part) {
-  return op.as<AllReduce>() ? sum_over_shards(part) : asked_of_all(op, part);
+  const AllReduce* const sum = op.as<AllReduce>();
+  return sum && !sum->narrow ? sum_over_shards(part) : asked_of_all(op, part);
 }
 
 Tensor ShardTrace::asked_of_all(const AnyOp& op, const Tensor& part) {
@@ -91,7 +111,7 @@ void ShardTrace::take(const Increase& increase) {
 void ShardTrace::assign(VariableCell& cell, const Tensor& value) {
   std::erase_if(increases_, [&](const Increase& each) { return each.cell.get() == &cell; });
   parent()->assign(cell, value);
-  if (divides_state_ && cell.is_optimizer_state) state_.push_back(cell.shared_from_this());
+  if (options_.divides_state && cell.is_optimizer_state) state_.push_back(cell.shared_from_this());
   if (!value.node()->varies) return;
   require(cell.aggregation != Aggregation::none, "assign to variable ", cell.name,
           ": its value differs from shard to shard of the batch; make the Variable with {.aggregation = "

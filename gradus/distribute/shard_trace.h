@@ -14,12 +14,19 @@ struct ShardCounts {
   int present() const { return of_first + of_second; }
 };
 
+/// How a strategy adds up and updates.
+struct ShardOptions {
+  bool divides_state = false;  // ranks divide the state of optimizers among themselves
+  bool sums_in_bf16 = false;   // gradients are rounded to bf16 to be added up
+};
+
 /// What a step has asked for of all shards, in order: sums, and others that take values of all of them.
 class ShardSums {
  public:
   /// What `op` makes of the parts of all shards: of one of the first length.
   Tensor add(const AnyOp& op, const Tensor& part);
-  /// The same, for shards of the other length, which add `part`.
+  /// The same, for shards of the other length, which add `part`. Empty if these are to gather rows of a table, and
+  /// those of the first length do not.
   Tensor join(const AnyOp& op, const Tensor& part);
   /// To be results of the program, too: they say what shards of the second length add.
   const Tensors& joins() const { return joins_; }
@@ -34,15 +41,15 @@ class ShardSums {
 class ShardTrace final : public Context {
  public:
   /// `length`: of which of the two lengths the shard is. `number`: its number, a scalar i64 that differs.
-  /// `divides_state`: ranks may divide what is assigned to the state of optimizers.
-  ShardTrace(ShardSums& sums, const ShardCounts& counts, int length, Tensor number, bool divides_state);
+  ShardTrace(ShardSums& sums, const ShardCounts& counts, int length, Tensor number, const ShardOptions& options);
 
   bool is_within_shard() const override { return true; }
   int shards() const override { return counts_.present(); }
   Tensor sum_over_shards(const Tensor& part) override;
   Tensor over_shards(const AnyOp& op, const Tensor& part) override;
   const ShardPlace* shard_place() const override { return &place_; }
-  bool divides_state() const override { return divides_state_; }
+  bool divides_state() const override { return options_.divides_state; }
+  bool sums_in_bf16() const override { return options_.sums_in_bf16; }
   Tensor read(VariableCell& cell) override;
   void assign(VariableCell& cell, const Tensor& value) override;
   bool increase(VariableCell& cell, const Tensor& by, bool decreases) override;
@@ -56,7 +63,7 @@ class ShardTrace final : public Context {
   ShardSums& sums_;
   const ShardCounts counts_;
   const ShardPlace place_;
-  const bool divides_state_;
+  const ShardOptions options_;
   struct Known {
     Tensor part, sum;
   };

@@ -96,7 +96,8 @@ DefaultStrategy::DefaultStrategy()
 MirroredStrategy::MirroredStrategy(MirroredOptions options)
     : Strategy([&] {
         check_options("MirroredStrategy", options);
-        return std::make_shared<detail::ReplicaGroup>(or_all(std::move(options.devices)), options.micro_shards);
+        return std::make_shared<detail::ReplicaGroup>(or_all(std::move(options.devices)), options.micro_shards,
+                                                      ShardOptions{.sums_in_bf16 = options.bf16_sums});
       }()) {}
 
 namespace {
@@ -106,12 +107,13 @@ std::shared_ptr<detail::ReplicaGroup> group_of(const Cluster& cluster, MultiWork
   cluster.check();
   if (!cluster.in_process)
     return std::make_shared<detail::WorkerGroup>(cluster, or_all(std::move(options.devices)), options.micro_shards,
-                                                 options.shard_optimizer);
+                                                 ShardOptions{options.shard_optimizer, options.bf16_sums});
   require(options.devices.empty(), "MultiWorkerMirroredStrategy: a simulated cluster has devices of its own, the ",
           "logical devices of the processor; leave .devices out");
   std::vector<Device> devices;
   for (int rank = 0; rank < cluster.ranks(); ++rank) devices.push_back(cpu(rank));
-  return std::make_shared<detail::ReplicaGroup>(std::move(devices), options.micro_shards);
+  return std::make_shared<detail::ReplicaGroup>(std::move(devices), options.micro_shards,
+                                                ShardOptions{.sums_in_bf16 = options.bf16_sums});
 }
 
 }  // namespace

@@ -186,6 +186,7 @@ struct MirroredOptions {
   std::vector<Device> devices = {};  // one replica each; none: all GPUs, or without any the processor
   int micro_shards = 0;              // in how many shards a batch is divided; 0: one a replica
   bool shard_optimizer = false;      // as of MultiWorkerOptions; replicas of one process share one state anyway
+  bool bf16_sums = false;            // as of MultiWorkerOptions, with the same bits
   static constexpr auto ranges() { return std::array{Allowed::within(0, 16'384, "micro_shards")}; }
 };
 
@@ -200,6 +201,7 @@ struct MultiWorkerOptions {
   int micro_shards = 0;              // in how many shards a batch is divided; 0: one a replica
   std::vector<Device> devices = {};  // of this process, one replica each; none: all GPUs, or without any the processor
   bool shard_optimizer = false;      // each process keeps, and updates, a part of the state of optimizers; same bits
+  bool bf16_sums = false;            // f32 gradients are rounded to bf16 to be added up: half the bytes; other bits
   static constexpr auto ranges() { return std::array{Allowed::within(0, 16'384, "micro_shards")}; }
 };
 

@@ -26,11 +26,11 @@ SumBuckets::SumBuckets(Collectives& collectives, std::span<ShardRun::Sum> sums)
     const std::int64_t bytes = bytes_of(sums[i].spec);
     const bool is_divided = !sums[i].cuts.empty();
     const auto last = std::ranges::find_if(buckets_.rbegin(), buckets_.rend(), [&](const Bucket& bucket) {
-      return bucket.type == sums[i].spec.dtype && bucket.is_divided == is_divided &&
+      return bucket.type == sums[i].spec.dtype && bucket.is_divided == is_divided && bucket.narrow == sums[i].narrow &&
              (bucket.sums.size() > 1 || bucket.bytes < alone);
     });
     const bool fits = last != buckets_.rend() && bytes < alone && last->bytes + bytes <= most_bytes;
-    Bucket& bucket = fits ? *last : buckets_.emplace_back(Bucket{sums[i].spec.dtype, is_divided});
+    Bucket& bucket = fits ? *last : buckets_.emplace_back(Bucket{sums[i].spec.dtype, is_divided, sums[i].narrow});
     bucket.sums.push_back(i);
     bucket.bytes += bytes;
     ++bucket.missing;
@@ -73,8 +73,9 @@ void SumBuckets::start(Bucket& bucket) {
   if (!is_under_way_) since_ = Clock::now();
   is_under_way_ = true;
   const std::span<std::byte> result{bucket.result->data<std::byte>(), size(own_bytes)};
-  bucket.under_way = bucket.is_divided ? collectives_.start_reduce_scatter(bucket.type, values, bucket.cuts, result)
-                                       : collectives_.start_all_reduce(bucket.type, values, result);
+  bucket.under_way = bucket.is_divided
+                         ? collectives_.start_reduce_scatter(bucket.type, values, bucket.cuts, result, bucket.narrow)
+                         : collectives_.start_all_reduce(bucket.type, values, result, bucket.narrow);
 }
 
 Cuts SumBuckets::cuts_of(const Bucket& bucket) const {

@@ -38,6 +38,7 @@ class SumBuckets {
   struct Bucket {
     DType type;
     bool is_divided;  // each rank gets a part of its sums
+    bool narrow;      // as of ShardRun::Sum
     std::vector<std::size_t> sums = {};
     std::int64_t bytes = 0;
     std::size_t missing = 0;

@@ -11,9 +11,10 @@
 namespace gradus::detail {
 namespace {
 
-std::string fingerprint_of(const Cluster& cluster, std::size_t devices, int micro_shards, bool divides_state) {
+std::string fingerprint_of(const Cluster& cluster, std::size_t devices, int micro_shards, const ShardOptions& options) {
   return text("multi-worker mirrored, ", cluster.ranks(), " ranks with ", devices, " replicas each, micro_shards ",
-              micro_shards, divides_state ? ", shard_optimizer" : "");
+              micro_shards, options.divides_state ? ", shard_optimizer" : "",
+              options.sums_in_bf16 ? ", bf16_sums" : "");
 }
 
 std::unique_ptr<Transport> joined(Meeting& meeting, const Cluster& cluster) {
@@ -31,11 +32,11 @@ std::unique_ptr<Transport> joined(Meeting& meeting, const Cluster& cluster) {
 
 }  // namespace
 
-WorkerGroup::WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards, bool divides_state)
-    : ReplicaGroup(std::move(devices), micro_shards, cluster.rank, cluster.ranks()),
+WorkerGroup::WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards, ShardOptions options)
+    : ReplicaGroup(std::move(devices), micro_shards,
+                   {options.divides_state && cluster.ranks() > 1, options.sums_in_bf16}, cluster.rank, cluster.ranks()),
       cluster_(cluster),
-      divides_state_(divides_state && cluster.ranks() > 1),
-      meeting_(cluster, {.fingerprint = fingerprint_of(cluster, devices_.size(), micro_shards, divides_state),
+      meeting_(cluster, {.fingerprint = fingerprint_of(cluster, devices_.size(), micro_shards, options),
                          .version = std::string(version())}) {
   if (cluster.ranks() == 1) return;
   transport_ = joined(meeting_, cluster_);
@@ -114,6 +115,7 @@ void WorkerGroup::check_same(std::uint64_t value, const std::string& what) {
 
 void WorkerGroup::gather(std::span<ShardRun::Gathered> values) {
   if (!collectives_) return ReplicaGroup::gather(values);
+  for (const ShardRun::Gathered& value : values) traffic_.bytes += value.cuts.back() * size_of(value.dtype);
   gather_parts(*collectives_, values);
 }
 

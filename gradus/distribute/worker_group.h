@@ -13,12 +13,10 @@ namespace gradus::detail {
 class WorkerGroup final : public ReplicaGroup {
  public:
   /// Returns when all are here. Unavailable, which says who is missing, after the cluster's timeout.
-  /// `divides_state`: each rank keeps a part of the state of optimizers.
-  WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards, bool divides_state);
+  WorkerGroup(const Cluster& cluster, std::vector<Device> devices, int micro_shards, ShardOptions options);
   ~WorkerGroup() override;
 
   Explanation explain(const StepIdentity& identity) override;
-  bool divides_state() const override { return divides_state_; }
   bool any(bool mine) override;
   void check_same(std::uint64_t value, const std::string& what) override;
   void gather(std::span<ShardRun::Gathered> values) override;
@@ -36,7 +34,6 @@ class WorkerGroup final : public ReplicaGroup {
   void share(std::span<ShardRun::Part> parts, std::span<const std::int64_t> bytes) override;
 
   const Cluster cluster_;
-  const bool divides_state_;
   Meeting meeting_;
   std::shared_ptr<Transport> transport_;
   std::unique_ptr<Collectives> collectives_;

@@ -34,6 +34,7 @@ struct OnShard {
 struct AllReduce {
   static constexpr auto name = "all_reduce";
   static constexpr auto over_shards = OverShards::reduces;
+  bool narrow = false;  // of narrow floats: each addition of two shards' sums, in f32, is rounded
   void alias() const {}
   Spec infer(Specs in) const;
   Tensors vjp(In in, const Tensor& y, const Tensor& dy) const;
@@ -68,6 +69,7 @@ struct AllGather {
   static constexpr auto over_shards = OverShards::gathers;
   std::int64_t first = 0, second = 0;  // n on shards of either length
   int of_first = 1, of_second = 0;     // how many shards have each
+  bool pads = false;                   // shards of the second length have fewer rows, and add zeros to have as many
   std::int64_t all() const { return first * of_first + second * of_second; }
   void alias() const {}
   Spec infer(Specs in) const;
