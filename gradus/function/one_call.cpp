@@ -59,8 +59,11 @@ void note_variables(const Segment& segment) {
     return;
   log->note_function();
   if (!log->is_new(&segment)) return;
-  for (const UsedCell& used : segment.cells)
-    log->profile().note_variable(used.cell->id, bytes_of(used.cell->spec), used.cell->of_optimizer);
+  for (const UsedCell& used : segment.cells) {
+    const VariableCell& cell = *used.cell;
+    const bool counts = cell.spec.shape.rank() == 0 && !cell.made_trainable;  // steps, and what metrics gather
+    log->profile().note_variable(cell.id, bytes_of(cell.spec), cell.is_optimizer_state || counts);
+  }
 }
 
 bool predicate_in(const Ref<Buffer>& buffer) { return *static_cast<const bool*>(buffer->host()); }

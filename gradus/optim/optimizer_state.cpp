@@ -134,9 +134,7 @@ double OptimizerValues::initial_rate(const Schedule& schedule) {
 
 Variable OptimizerValues::own(const UpdateRule& rule, const std::string& what, double value, DType dtype) {
   const Untraced outside;
-  Variable made(full({}, value, dtype), text(rule.name(), "/", what), {.trainable = false});
-  made.cell()->of_optimizer = true;
-  return made;
+  return Variable(full({}, value, dtype), text(rule.name(), "/", what), {.trainable = false});
 }
 
 }  // namespace gradus
