@@ -7,7 +7,7 @@
 #include "gradus/ops/cumulative.h"
 #include "gradus/ops/elementwise.h"
 #include "gradus/ops/indexing.h"
-#include "gradus/ops/scatter.h"
+#include "gradus/ops/scatter_ops.h"
 #include "gradus/ops/shape.h"
 #include "gradus/ops/shards.h"
 #include "gradus/ops/sort.h"
